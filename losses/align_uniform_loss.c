@@ -1,9 +1,9 @@
-// Alignment and uniformity (Wang and Isola, ICML 2020, arXiv:2005.10242): on the unit sphere the two views of an image are
-// to be near each other, and the images of a view far from each other on average.  kernels/align_uniform.c has the
-// equations.
+// Alignment and uniformity (Wang and Isola, ICML 2020, arXiv:2005.10242).  On the unit sphere the
+// loss pulls the two views of an image together and spreads the images of each view.
+// kernels/align_uniform.c has the equations.
 //
-// As in the authors' program the pairs of a view are those of unlike images, where the paper's mean also has each image
-// with itself; they are pairs of the whole step.
+// The uniformity term takes all pairs of different images of the step, as the authors' program
+// does. The paper's mean also contains the pair of each image with itself.
 #include "kernels/align_uniform.h"
 #include "kernels/l2_normalize.h"
 #include "losses/loss.h"

@@ -1,11 +1,13 @@
-// Barlow Twins (Zbontar et al., ICML 2021, arXiv:2103.03230): embeddings of two views are to be equal feature by
-// feature and features independent of each other.  The arithmetic is kernels/barlow_twins.c.
+// Barlow Twins (Zbontar et al., ICML 2021, arXiv:2103.03230).  Each feature of two views'
+// embeddings should be equal, and different features should be uncorrelated.
+// kernels/barlow_twins.c has the arithmetic.
 //
-// VISSL normalises both views together; normalize_views: separate is the paper's.
+// VISSL normalises both views together; normalize_views=separate is the paper's way.
 //
-// With R processes the gradient is an R-th of the loss's: the authors' program and VISSL sum the matrix over all processes,
-// each of which sends back what its own rows give of the gradient, and then take the mean of the processes' parameter
-// gradients.  Their learning rates are chosen for that.
+// With R processes the gradient is 1 / R of the loss's gradient.  The authors' program and VISSL
+// sum the matrix over all processes.  Each process then computes the gradient of its own rows
+// alone, and parameter gradients are averaged over processes.  Published learning rates are
+// chosen for that.
 #include "kernels/barlow_twins.h"
 #include "kernels/scale.h"
 #include "losses/loss.h"
@@ -29,7 +31,7 @@ static const SrOption options[] = {
 };
 #undef FIELD
 
-// The same value with 1 / processes of its gradient.
+// Keeps the value of the loss and scales its gradient by 1 / processes.
 static SrNodeId share_gradient(SrLossContext *ctx, SrNodeId loss) {
     SrBuilder *b = ctx->builder;
     double share = 1.0 / ctx->processes;

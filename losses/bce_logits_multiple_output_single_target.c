@@ -1,5 +1,5 @@
-// Binary cross entropy of every output with the same targets, summed over outputs: VISSL's loss of
-// images with several labels (OpenImages, VOC).  Not the arithmetic (kernels/bce_logits.c).
+// Binary cross entropy of every output with the same targets, summed over outputs.  This is VISSL's
+// loss for images with several labels (OpenImages, VOC).  kernels/bce_logits.c has the arithmetic.
 #include "losses/label_terms.h"
 
 typedef struct {

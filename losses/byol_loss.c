@@ -1,8 +1,10 @@
-// BYOL (Grill et al., NeurIPS 2020, arXiv:2006.07733): a predictor over one view's embedding is to point where a
-// slow copy of the model puts the other view.  Equation 2 symmetrised: mean(2 - 2 cos(p1, t2)) + mean(2 - 2
-// cos(p2, t1)); with more crops, twice the mean over all pairs of a target crop and another.
+// BYOL (Grill et al., NeurIPS 2020, arXiv:2006.07733).  A predictor over one view's embedding
+// learns the direction of the other view's embedding, which a teacher with momentum computes.
+// Equation 2, symmetrised: mean(2 - 2 cos(p1, t2)) + mean(2 - 2 cos(p2, t1)).  With more crops,
+// the loss is twice the mean over all pairs of a target crop and another crop.
 //
-// The copy follows after the update with m = 1 - (1 - m0) (cos(pi k / K) + 1) / 2 (section 3.2).
+// The teacher moves after the update with m = 1 - (1 - m0) (cos(pi k / K) + 1) / 2 at step k of K
+// (section 3.2).
 #include <math.h>
 
 #include "kernels/scale.h"
@@ -29,7 +31,7 @@ static const SrOption options[] = {
 #undef FIELD
 
 typedef struct {
-    SrMomentumEncoder encoder; // first: sr_momentum_encoder_start
+    SrMomentumEncoder encoder; // first, for sr_momentum_encoder_start
     double momentum;
 } State;
 

@@ -1,4 +1,4 @@
-// Crops against a teacher's distributions; see the header.
+// Terms of the losses that compare a student's crops and patches with a teacher's distributions.
 #include "losses/crop_terms.h"
 
 #include <stdio.h>
@@ -51,7 +51,8 @@ static bool is_pair(const SrCropTerms *t, int q, int v) {
     return t->pairs == SR_CROPS_OTHERS ? v != q : v == q || v >= t->n_teacher;
 }
 
-// The cross entropy is linear in its target: what a crop learns from several is one term against their sum.
+// The cross entropy is linear in its target.  A crop that learns from several targets is therefore
+// one term against the sum of the targets.
 SrStatus sr_crop_terms_build(SrLossContext *ctx, const SrCropTerms *t, SrNodeId *loss) {
     SrBuilder *b = ctx->builder;
     SrNodeId target[SR_MAX_VIEWS], term[SR_MAX_VIEWS];

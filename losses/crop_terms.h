@@ -1,49 +1,55 @@
-// What losses with a teacher share: crops of the student learn distributions that the teacher gives for others, or for
-// the same.
+// Terms that losses with a teacher share: each crop of the student learns the distributions that
+// the teacher gives for other crops or for the same crop.
 #ifndef SR_LOSSES_CROP_TERMS_H
 #define SR_LOSSES_CROP_TERMS_H
 
 #include "losses/loss.h"
 
-// Which student crop v learns from teacher crop q of T.
+// Student crops v that learn from teacher crop q of T.
 typedef enum {
-    SR_CROPS_OTHERS, // every v but q (VISSL's swapped_assignment)
-    SR_CROPS_SAME,   // q itself, and the crops that the teacher did not see
+    SR_CROPS_OTHERS, // every v except q (VISSL's swapped_assignment)
+    SR_CROPS_SAME,   // v = q, and every crop that the teacher did not see (v >= T)
 } SrCropPairs;
 
 typedef struct {
-    SrNodeId student;         // (V batch, K) scores, crop-major
-    SrNodeId targets;         // (T batch, K) distributions, of the student's first T crops
+    SrNodeId student;         // (V * batch, K) scores, crop-major
+    SrNodeId targets;         // (T * batch, K) distributions for the student's first T crops
     int n_student, n_teacher; // V, T
     SrCropPairs pairs;
-    double temperature; // of the student
+    double temperature; // divides the student's scores
 } SrCropTerms;
 
-// The mean over pairs, and over images, of the cross entropy.  -> scalar
+// Builds the mean cross entropy over all pairs and images, a scalar.  SR_ERR_CONFIG: there is no
+// pair.
 SrStatus sr_crop_terms_build(SrLossContext *ctx, const SrCropTerms *terms, SrNodeId *loss);
 
-// LOSS.<name>.<key> says how many crops there are: SR_ERR_CONFIG unless the data have as many.
+// SR_ERR_CONFIG unless an image has `crops` views; the message names LOSS.<name>.<key>, which holds
+// that number.
 SrStatus sr_crop_terms_check(SrLossContext *ctx, const char *key, int crops);
 
-// Numbers 0 .. n - 1, for SrModelRun.views.
+// Returns the static array 0, 1, ..., n - 1 for SrModelRun.views.  NULL: n < 1 or n > SR_MAX_VIEWS.
 const int *sr_first_views(int n);
 
-// The forward of DISTILLATION.TEACHER_MODEL on the first `n_views` crops.
+// Builds the forward of DISTILLATION.TEACHER_MODEL on the first `n_views` crops.  SR_ERR_CONFIG: an
+// image has fewer views.
 SrStatus sr_teacher_model_build(SrLossContext *ctx, int n_views, SrOutputs *out);
 #define SR_TEACHER_PREFIX "loss.teacher_model."
 
-// softmax((x - centre) / temperature) of a teacher's scores; temperature 0: the input node `by` (1);
-// center: a table index, or -1.
+// Builds softmax((x - center) / temperature) of a teacher's scores x.  temperature 0: the value of
+// the input node `by` (1) divides instead.  center: table index of an entry (1, K); -1: none.
 SrNodeId sr_teacher_targets(SrLossContext *ctx, const char *leaf, SrNodeId x, double temperature,
                             SrNodeId by, int center);
 
-// mask (M, L) as weights, the cross entropy of marked patches with their targets: the mean over an image's marked
-// patches, then over images.  scores, targets: (M, L, K).
+// Builds the cross entropy of marked patches with their targets: the mean over the marked patches
+// of an image, then over the M images, a scalar.  scores, targets: (M, L, K).  mask: (M, L), 1
+// marks a patch.  An image without a marked patch adds 0 and counts in the mean.
 SrNodeId sr_patch_term(SrLossContext *ctx, SrNodeId scores, SrNodeId targets, SrNodeId mask,
                        double temperature);
-// The masks of the first n views, view-major: (n batch, patches).
+// Joins the masks of the first n views, view-major: (n * batch, patches).  SR_ERR_CONFIG: n is
+// above SR_OP_MAX_IN, or a view has no mask.
 SrStatus sr_view_masks(SrLossContext *ctx, int n, SrNodeId *mask);
-// An output that stands in several nodes (views of unlike sizes), view-major in one.
+// Finds the output of that name.  If views of different sizes have separate nodes, joins them
+// view-major.
 SrStatus sr_all_views(SrLossContext *ctx, const SrOutputs *outputs, const char *name,
                       SrNodeId *out);
 

@@ -1,4 +1,4 @@
-// CrossEntropyLoss: torch.nn.CrossEntropyLoss of a model with one output.
+// CrossEntropyLoss: torch.nn.CrossEntropyLoss for a model with one output.
 #include "kernels/cross_entropy.h"
 #include "losses/label_terms.h"
 

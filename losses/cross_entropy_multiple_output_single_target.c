@@ -1,9 +1,9 @@
-// Cross entropy of every output with the same labels, summed over outputs: VISSL's loss of linear
-// evaluation and fine-tuning.  Not the arithmetic (kernels/cross_entropy.c).
+// Cross entropy of every output with the same labels, summed over outputs.  This is VISSL's loss
+// for linear evaluation and fine-tuning.  kernels/cross_entropy.c has the arithmetic.
 //
-// Labels are class indices, or VISSL's target vectors where a collator mixes images.  Where VISSL turns label
-// smoothing into target vectors and then forgets weight and ignore_index, both keep their meaning
-// here, as in torch.
+// Labels are class indices, or distributions if the collator mixes images.  With label smoothing,
+// VISSL computes target vectors and then ignores `weight` and `ignore_index`; here both keep their
+// meaning, as in torch.
 #include "kernels/cross_entropy.h"
 #include "losses/label_terms.h"
 

@@ -1,11 +1,14 @@
-// data2vec for images (Baevski et al., "data2vec: a general framework for self-supervised learning in speech, vision and
-// language", ICML 2022, arXiv:2202.03555): the trunk sees an image whose hidden patches are a learned token; a slow copy
-// sees all of it, and the mean of its last blocks' tokens, each normalised over features without weights, is what a
-// linear layer over the trunk's tokens predicts at the hidden patches, by smooth L1.
+// data2vec for images (Baevski et al., "data2vec: a general framework for self-supervised
+// learning in speech, vision and language", ICML 2022, arXiv:2202.03555).  The trunk sees an
+// image whose hidden patches are replaced by a learned token; a teacher with momentum sees the
+// whole image.  A linear layer over the trunk's tokens predicts the teacher's features of the
+// hidden patches, by smooth L1. A feature is the mean of the tokens of the last blocks, each
+// normalised without weights.
 //
-// Key names are those of the published code (fairseq, examples/data2vec).  There a block's feature is taken before its
-// last sum, here behind it.  The copy follows with a momentum that goes in a line from ema_decay to ema_end_decay, over
-// the run or ema_anneal_end_step steps.
+// Key names are those of the published code (fairseq, examples/data2vec).  The published code
+// takes a block's feature before the block's last sum, and this loss takes it after.  The
+// momentum grows linearly from ema_decay to ema_end_decay, over the run or over
+// ema_anneal_end_step steps.
 #include <stdio.h>
 
 #include "base/json.h"
@@ -44,18 +47,18 @@ static const SrOption options[] = {
 #undef FIELD
 
 typedef struct {
-    SrMomentumEncoder encoder; // first: sr_momentum_encoder_start
+    SrMomentumEncoder encoder; // first, for sr_momentum_encoder_start
     Data2vecLoss p;
 } State;
 
-// As the masks of iBOT come.
+// Masks come from the same transform and collator as iBOT's.
 static SrStatus infer(SrInfer *in) {
     static const char *const collators[] = {"ibot_multicrop_masking_collator"};
     SR_TRY(sr_infer_check_collator(in, collators, 1));
     return sr_infer_mask_patches(in);
 }
 
-// The last L tokens are the patches.
+// Returns the patches, which are the last L tokens: (N, prefix + L, D) -> (N, L, D).
 static SrNodeId patches_of(SrBuilder *b, SrNodeId x, int L) {
     SrSelectTokensParams p = {.begin = sr_build_shape(b, x).d[1] - L, .count = L};
     return p.begin == 0 ? x : sr_build(b, "select_tokens", "patches", &p, x);

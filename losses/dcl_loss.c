@@ -1,7 +1,8 @@
-// DCL: SimCLR without the positive in the denominator, so that a pair which has found each other pushes as hard as
-// before (Yeh et al., "Decoupled contrastive learning", ECCV 2022, arXiv:2110.06848, equation 6).  It needs neither
-// large batches nor a queue.  With more than two views every other view of an image is a positive of its own, as in
-// multi-crop SimCLR.
+// DCL: SimCLR without the positive in the denominator (Yeh et al., "Decoupled contrastive
+// learning", ECCV 2022, arXiv:2110.06848, equation 6).  The gradient of a pair then does not
+// shrink when the pair is already close, so DCL needs neither large batches nor a queue.  With
+// more than two views, every other view of an image is a positive of its own, as in multi-crop
+// SimCLR.
 #include "losses/simclr_terms.h"
 
 static SrStatus infer(SrInfer *in) { return sr_infer_crops(in); }

@@ -1,9 +1,11 @@
-// DeepCluster v2 (Caron et al., NeurIPS 2020, arXiv:2006.09882, appendix C.1): embeddings are classified into
-// clusters of the embeddings that the images had an epoch ago, by several clusterings at once.
+// DeepCluster v2 (Caron et al., NeurIPS 2020, arXiv:2006.09882, appendix C.1).  The loss
+// classifies embeddings into clusters of the embeddings that the images had one epoch ago.
+// Several clusterings run at once.
 //
-// A memory holds an embedding of each image in the order in which images came.  It is filled by a pass over the
-// data before the first epoch; at the start of each epoch it is clustered (spherical k-means from random rows), and
-// centroids are the classifier's weights until the next.  Images that the memory has not seen count for nothing.
+// A memory holds one embedding per image, in the order in which images came.  A pass over the
+// data fills it before the first epoch.  The start of each epoch clusters it, by spherical
+// k-means from random rows.  The centroids are the classifier's weights during the epoch.  Images
+// that are not in the memory add nothing to the loss.
 #include <stdio.h>
 #include <string.h>
 
@@ -44,15 +46,19 @@ static const SrOption options[] = {
 };
 #undef FIELD
 
-// Table indices: memory (banks, N, D), index (N) of I64, assignments (heads, N) of I64, centroids of each head
-// (K, D); position in the memory and the epoch clustered last plus 1, (1) of I64 each.
+// Table indices: memory (banks, N, D), one bank for each entry of crops_for_mb; index (N) of I64,
+// the image of each row; assignments (heads, N) of I64, the cluster of each image; centroids (K,
+// D) of each head.  Also, each (1) of I64: position, the row that is written next; clustered, 1 +
+// the epoch whose start computed the clusters, 0 at first.  A head is one clustering.
 typedef struct {
     DeepclusterV2Loss p;
-    int64_t N;
+    int64_t N; // images of the training set
     int batch;
     uint64_t seed;
     int memory, index, assignments, position, clustered, centroids[MAX_HEADS];
-    SrNodeId z, sample_index, targets[MAX_HEADS]; // (V * batch, D); inputs (batch), (V * batch)
+    // z: (V * batch, D), of length 1.  Inputs: sample_index (batch), targets (V * batch) of each
+    // head.
+    SrNodeId z, sample_index, targets[MAX_HEADS];
 } State;
 
 static SrStatus infer(SrInfer *in) {
@@ -102,7 +108,7 @@ static void build_state(SrLossContext *ctx, State *s) {
     }
 }
 
-// Cross entropy of z centroids^T / temperature against the clusters of head k.  -> scalar
+// Builds the cross entropy of z centroids^T / temperature with the clusters of head k, a scalar.
 static SrNodeId build_head(SrLossContext *ctx, State *s, int k) {
     SrBuilder *b = ctx->builder;
     char name[32];
@@ -142,7 +148,7 @@ static SrStatus build(SrLossContext *ctx, const void *params, SrNodeId *loss, vo
 
 static void *entry(const SrLossStep *step, int i) { return sr_params_at(step->params, i)->value; }
 
-// n images, the rows of `batch` a view of z, go to the memory where it stands.
+// Writes the embeddings of n images to the memory at `position`.  z has `batch` rows per view.
 static void remember(const State *s, const SrLossStep *step, const int64_t *index, int n,
                      int batch) {
     const float *z = sr_loss_value(step, s->z).data; // (V * batch, D)
@@ -162,7 +168,8 @@ static SrStatus fill(void *arg, const SrEpochRows *rows) {
     return SR_OK;
 }
 
-// Centroids and assignments of one clustering, its first centres drawn from the memory's rows.
+// Computes the centroids and assignments of clustering k.  The first centres are random rows of the
+// memory.
 static SrStatus cluster(const State *s, const SrLossStep *step, int epoch, int k) {
     int K = s->p.num_clusters.v[k], D = s->p.embedding_dim;
     int64_t *out = (int64_t *)entry(step, s->assignments) + k * s->N,
@@ -201,7 +208,7 @@ done:
     return status;
 }
 
-// A run that goes on within an epoch has its clusters already.
+// Does nothing if the state already has this epoch's clusters.
 static SrStatus before_epoch(void *instance, const SrEpoch *epoch) {
     const State *s = instance;
     int64_t *clustered = entry(&epoch->step, s->clustered);
@@ -235,7 +242,7 @@ static void after_update(void *instance, const SrLossStep *step) {
     remember(s, step, sr_loss_input(step, s->sample_index).data, s->batch, s->batch);
 }
 
-// Clusters of the first clustering that have images.
+// Counts the clusters of the first clustering that have images.
 static void health(void *instance, const SrLossStep *step, SrLossHealth *out) {
     const State *s = instance;
     int K = s->p.num_clusters.v[0];

@@ -1,6 +1,7 @@
-// DINO's scores of a trained teacher for a student of another architecture: every crop learns what the teacher gives
-// for the others, or for itself (VISSL's dino_distillation_loss).  As dino_loss (arXiv:2104.14294, eq. 1), but the
-// teacher, DISTILLATION.TEACHER_MODEL, does not move and there is no centre.
+// Distillation of a trained DINO model into a student of another architecture (VISSL's
+// dino_distillation_loss).  Every crop learns the teacher's distributions of other crops or of the
+// same crop.  The loss is that of losses/dino_loss.c (arXiv:2104.14294, eq. 1), without a centre.
+// The teacher, DISTILLATION.TEACHER_MODEL, does not move.
 #include "losses/crop_terms.h"
 
 typedef struct {

@@ -1,12 +1,16 @@
-// DINO (Caron et al., ICCV 2021, arXiv:2104.14294, algorithm 1): crops predict what a slow copy of the model
-// gives for the global crops, centred against collapse to one output and sharpened against collapse to all.
+// DINO (Caron et al., ICCV 2021, arXiv:2104.14294, algorithm 1).  Crops predict the distributions
+// that a teacher with momentum gives for the global crops.  Centring the teacher's scores
+// prevents a collapse to one output; sharpening them prevents a collapse to even outputs.
 //
-// VISSL's order within a step: forward of the model and of the teacher, loss with the centre as it is, update,
-// centre <- ema_center centre + (1 - ema_center) mean of the teacher's rows, teacher <- m teacher + (1 - m) model
-// with m from `momentum` to 1 along half a cosine.  The teacher's running statistics are its own.
+// A step has VISSL's order: forward of the model and the teacher, loss with the old centre, update,
+// then the centre, then the teacher.
+//   centre  <- ema_center centre + (1 - ema_center) mean of the teacher's rows
+//   teacher <- m teacher + (1 - m) model, with m from `momentum` to 1 along half a cosine
+// The teacher has running statistics of its own.
 //
-// The loss may rise at first although nothing is wrong: the centre begins at 0 and takes out of the targets what all
-// images share, which the student still predicts (tests/losses/test_moving_targets.c).  ln K is what it falls from.
+// The loss may rise at first although nothing is wrong.  The centre starts at 0 and then removes
+// from the targets what all images share, which the student still predicts
+// (tests/losses/test_moving_targets.c).  The loss starts near ln K.
 #include <math.h>
 
 #include "base/json.h"
@@ -49,13 +53,13 @@ static const SrOption options[] = {
 #undef FIELD
 
 typedef struct {
-    SrMomentumEncoder encoder; // first: sr_momentum_encoder_start
+    SrMomentumEncoder encoder; // first, for sr_momentum_encoder_start
     DinoLoss p;
-    SrNodeId temperature, scores; // input (1); the teacher's (T * batch, K)
-    int center;                   // table index
+    SrNodeId temperature, scores; // input (1); the teacher's scores (T * batch, K)
+    int center;                   // table index: (1, K)
 } State;
 
-// The centre is as wide as the head's output.
+// output_dim, the width of the centre, follows from the head.
 static SrStatus infer(SrInfer *in) {
     const SrYaml *head = NULL, *clusters = NULL;
     SR_TRY(sr_infer_only_head(in, "swav_head dino_head", &head));
@@ -113,7 +117,7 @@ static SrStatus build(SrLossContext *ctx, const void *params, SrNodeId *loss, vo
     return sr_builder_status(ctx->builder);
 }
 
-// numpy.linspace(min, max, warmup) at the step, then max.
+// Returns element `iteration` of numpy.linspace(temp_min, temp_max, warmup); after it, temp_max.
 static double temperature_at(const DinoLoss *p, int64_t iteration) {
     if (iteration >= p->warmup)
         return p->temp_max;
@@ -134,7 +138,7 @@ static void after_update(void *instance, const SrLossStep *step) {
                                sr_momentum_cosine(state->p.momentum, step));
 }
 
-// As the next step's centre has the rows.
+// Measures the rows with the centre that the next step will use.
 static void health(void *instance, const SrLossStep *step, SrLossHealth *out) {
     const State *state = instance;
     SrTensor scores = sr_loss_value(step, state->scores); // (T * batch, K)

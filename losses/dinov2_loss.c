@@ -1,15 +1,21 @@
-// DINOv2 (Oquab et al., "DINOv2: learning robust visual features without supervision", TMLR 2024, arXiv:2304.07193,
-// section 4): DINO between crops and iBOT inside the global ones, with a teacher whose scores Sinkhorn-Knopp spreads over
-// all prototypes, and KoLeo, which drives class tokens of a batch apart.
+// DINOv2 (Oquab et al., "DINOv2: learning robust visual features without supervision", TMLR 2024,
+// arXiv:2304.07193, section 4).  It combines DINO between crops, iBOT inside the global crops,
+// and KoLeo, which drives the class tokens of a batch apart.  Sinkhorn-Knopp spreads the
+// teacher's scores over all prototypes.
 //
-//   L = dino_loss_weight DINO + ibot_loss_weight iBOT + koleo_loss_weight sum over global crops of KoLeo
+//   L = dino_loss_weight DINO + ibot_loss_weight iBOT + koleo_loss_weight KoLeo
 //
-// As in the published code (github.com/facebookresearch/dinov2, ssl_meta_arch.py): Sinkhorn over the teacher's rows of
-// both global crops together, and over the hidden patches alone; DINO's mean over all pairs of crops but a crop with
-// itself; iBOT's mean over images of the mean over their hidden patches; KoLeo on class tokens before the head.
-// There Sinkhorn's sums go over all processes; here over the images of a replica, as scores of all patches against all
-// prototypes are too much to gather: with few images a replica, take more of them (DISTRIBUTED.REPLICAS=1 has all).
-// Momentum changes from step to step, the temperature from epoch to epoch.
+// The terms follow the published code (github.com/facebookresearch/dinov2, ssl_meta_arch.py):
+//   * Sinkhorn-Knopp sees the teacher's rows of all global crops together, and the hidden patches
+//     alone.
+//   * DINO is the mean over all pairs of crops, except a crop with itself.
+//   * iBOT is the mean over images of the mean over their hidden patches.
+//   * KoLeo is the sum over global crops, on class tokens before the head.
+//
+// The published code sums in Sinkhorn-Knopp over all processes.  This loss sums over the images
+// of a replica, because the scores of all patches are too large to gather.  More images per
+// replica make up for that; DISTRIBUTED.REPLICAS=1 sums over all.  Momentum changes every step,
+// the temperature every epoch.
 #include <math.h>
 
 #include "base/json.h"
@@ -59,11 +65,11 @@ static const SrOption options[] = {
 #undef FIELD
 
 typedef struct {
-    SrMomentumEncoder encoder; // first: sr_momentum_encoder_start
+    SrMomentumEncoder encoder; // first, for sr_momentum_encoder_start
     Dinov2Loss p;
     SrNodeId temp;     // input (1)
     SrNodeId terms[3]; // scalars: DINO, iBOT, KoLeo
-    SrNodeId targets;  // the teacher's, (G batch, K)
+    SrNodeId targets;  // the teacher's, (G * batch, K)
     int classes;       // prototypes
 } State;
 
@@ -79,7 +85,9 @@ static SrStatus infer(SrInfer *in) {
 // ---- building
 
 typedef struct {
-    SrNodeId cls, patch; // distributions (G batch, K), (G batch, patches, K')
+    // Distributions (G * batch, K) and (G * batch, patches, K'), where G is the number of global
+    // crops.
+    SrNodeId cls, patch;
 } Targets;
 
 static SrStatus build_targets(SrLossContext *ctx, State *s, SrNodeId mask, Targets *out) {
@@ -104,7 +112,8 @@ static SrStatus build_targets(SrLossContext *ctx, State *s, SrNodeId mask, Targe
     return sr_builder_status(b);
 }
 
-// On class tokens of the global crops, which go through the trunk first and together.
+// Builds KoLeo on the class tokens of the global crops, which go through the trunk first and
+// together.
 static SrStatus build_koleo(SrLossContext *ctx, State *s) {
     SrBuilder *b = ctx->builder;
     const SrOutput *pooled = sr_outputs_find(&ctx->outputs, "pooled", 0);
@@ -162,7 +171,7 @@ static SrStatus build(SrLossContext *ctx, const void *params, SrNodeId *loss, vo
 
 // ---- hooks
 
-// In a line over the first epochs, as the code's table has it.
+// Grows linearly over the first epochs, as in the table of the published code.
 static double temperature_at(const Dinov2Loss *p, int epoch) {
     double done = p->warmup_epochs > 0 ? fmin((double)epoch / p->warmup_epochs, 1) : 1;
     return p->warmup_temp + (p->temp - p->warmup_temp) * done;

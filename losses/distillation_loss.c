@@ -1,8 +1,12 @@
-// Knowledge distillation (Hinton et al., arXiv:1503.02531): the student's class scores follow those of a trained
-// teacher, DISTILLATION.TEACHER_MODEL, beside the labels.  VISSL's distillation_loss:
+// Knowledge distillation (Hinton et al., arXiv:1503.02531; VISSL's distillation_loss).  The student
+// learns the labels and the class scores of a trained teacher, DISTILLATION.TEACHER_MODEL:
 //
-//   L = (1 - alpha) CE(student, label) + alpha S,    S = T^2 KL(softmax(t / T) || softmax(s / T)), mean over images,
-//   or T^2 CE(softmax(t / T), s / T), or the mean squared difference of the scores.  alpha 1: S alone.
+//   L = (1 - alpha) CE(student, label) + alpha S
+//
+// S is a mean over images, by loss_type, of student scores s, teacher scores t and temperature T:
+//   kl_divergence   T^2 KL(softmax(t / T) || softmax(s / T))
+//   cross_entropy   T^2 CE(softmax(t / T), s / T)
+//   mse             squared difference of the scores, also averaged over classes
 #include "kernels/cross_entropy.h"
 #include "kernels/regression_loss.h"
 #include "kernels/scale.h"
@@ -33,7 +37,7 @@ static SrNodeId scaled(SrBuilder *b, const char *leaf, SrNodeId x, double factor
     return sr_build(b, "scale", leaf, &(SrScaleParams){.factor = factor}, x);
 }
 
-// The divergence is the cross entropy less that of the teacher with itself.
+// Builds S.  The divergence is the cross entropy minus the teacher's entropy.
 static SrNodeId soft_term(SrLossContext *ctx, const Distillation *p, SrNodeId s, SrNodeId t) {
     SrBuilder *b = ctx->builder;
     double T2 = p->temperature * p->temperature;

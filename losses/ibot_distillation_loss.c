@@ -1,6 +1,7 @@
-// A trained iBOT model (arXiv:2111.07832) as teacher: its class token's scores are learned by the student's crops, its
-// patches' scores by the student's patches where these were hidden (VISSL's ibot_distillation_loss).  As ibot_loss, but
-// DISTILLATION.TEACHER_MODEL does not move and there are no centres.
+// Distillation of a trained iBOT model (arXiv:2111.07832; VISSL's ibot_distillation_loss).  The
+// student's crops learn the teacher's scores of the class token.  The student's hidden patches
+// learn the teacher's scores of these patches.  The loss is that of losses/ibot_loss.c without
+// centres, and the teacher, DISTILLATION.TEACHER_MODEL, does not move.
 #include "kernels/scale.h"
 #include "losses/crop_terms.h"
 

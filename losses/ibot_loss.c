@@ -1,10 +1,15 @@
-// iBOT (Zhou et al., ICLR 2022, arXiv:2111.07832, algorithm 1): DINO between crops, and inside each global crop the
-// student's tokens of hidden patches learn what the teacher, who sees them, gives for these patches.
+// iBOT (Zhou et al., ICLR 2022, arXiv:2111.07832, algorithm 1).  It is DINO between crops, with a
+// second term inside each global crop: the student's tokens of hidden patches learn the
+// distributions that the teacher, which sees the whole crop, gives for these patches.
 //
-// VISSL's order within a step: forward of the student (global crops through their masks) and of the teacher (global
-// crops, nothing hidden), loss with the centres as they are, update, centres <- mean of the teacher's rows, teacher
-// towards the student with m along half a cosine to 1.  Temperatures change from epoch to epoch.  An image without a
-// hidden patch adds nothing to the patches' term, and is counted in its mean.
+// A step has VISSL's order:
+//   1. forward of the student, with hidden patches in the global crops
+//   2. forward of the teacher on the global crops, with nothing hidden
+//   3. loss with the old centres, and update
+//   4. centres move towards the mean of the teacher's rows
+//   5. the teacher moves towards the student, with a momentum that grows to 1 along half a cosine
+// Temperatures change every epoch.  An image without a hidden patch adds 0 to the patches' term and
+// counts in its mean.
 #include <math.h>
 #include <string.h>
 
@@ -62,17 +67,19 @@ static const SrOption options[] = {
 #undef FIELD
 
 typedef struct {
-    SrMomentumEncoder encoder; // first: sr_momentum_encoder_start
+    SrMomentumEncoder encoder; // first, for sr_momentum_encoder_start
     IbotLoss p;
-    SrNodeId temp, patch_temp;     // inputs (1)
-    SrNodeId scores, patch_scores; // the teacher's: (G batch, K), (G batch, patches, K')
-    SrNodeId cls, patch;           // the terms, scalars
-    int center, center2;           // table indices
+    SrNodeId temp, patch_temp; // inputs (1)
+    // Scores of the teacher: (G * batch, K) and (G * batch, patches, K'), where G is the number of
+    // global crops.
+    SrNodeId scores, patch_scores;
+    SrNodeId cls, patch; // the terms, scalars
+    int center, center2; // table indices: (1, K) and (1, K')
 } State;
 
 // ---- inference
 
-// The head may have other prototypes for patches, which VISSL's rule does not know.
+// The head may have another number of prototypes for patches, which VISSL's rule ignores.
 static SrStatus infer(SrInfer *in) {
     static const char *const collators[] = {"ibot_multicrop_masking_collator"};
     const SrYaml *head = NULL, *out = NULL;
@@ -165,7 +172,7 @@ static SrStatus build(SrLossContext *ctx, const void *params, SrNodeId *loss, vo
 
 // ---- hooks
 
-// numpy.linspace(from, to, epochs) behind `first` epochs of `from`, then `to`.
+// Returns `from` in the first `first` epochs, then numpy.linspace(from, to, epochs), then `to`.
 static double temperature_at(double from, double to, int first, int epochs, int epoch) {
     if (epoch < first)
         return from;
@@ -209,7 +216,7 @@ static void report(void *instance, const SrLossStep *step, SrText *fields) {
 
 static void health(void *instance, const SrLossStep *step, SrLossHealth *out) {
     const State *state = instance;
-    SrTensor scores = sr_loss_value(step, state->scores); // (G batch, K), of all replicas
+    SrTensor scores = sr_loss_value(step, state->scores); // (replicas * G * batch, K)
     out->sharper = "teacher_temp=0.04";
     out->more_even = "center_momentum=0.5";
     sr_loss_score_entropies(scores.data, sr_shape_rows(scores.shape), sr_shape_last(scores.shape),

@@ -1,13 +1,18 @@
-// I-JEPA (Assran et al., "Self-supervised learning from images with a joint-embedding predictive architecture", CVPR
-// 2023, arXiv:2301.08243): the trunk sees a context of patches; a small transformer, the predictor, gets its tokens and a
-// learned token at each place of a target block, and predicts what a slow copy of the trunk, which sees the whole image,
-// gives for that block.  No crops, no jitter, no negatives.
+// I-JEPA (Assran et al., "Self-supervised learning from images with a joint-embedding predictive
+// architecture", CVPR 2023, arXiv:2301.08243).  The trunk sees a part of an image's patches, the
+// context.  A small transformer, the predictor, gets the context's tokens and a learned token at
+// each place of a target block.  It predicts the block's features, which a teacher with momentum
+// computes from the whole image.  The method needs no crops, no colour jitter and no negatives.
 //
-// As in the published code (github.com/facebookresearch/ijepa): several target blocks an image, each predicted on its
-// own; targets normalised over features without weights; smooth L1; the copy follows with a momentum that goes in a
-// line from the first to the second number of `ema`.  Block sizes are drawn once a step, places once an image.  There
-// context and targets are cut to the fewest patches of the batch; here the number is the same at every step, and which
-// patches stay is drawn, so that no side of the image is preferred.
+// The loss follows the published code (github.com/facebookresearch/ijepa):
+//   * An image has several target blocks, and each is predicted on its own.
+//   * Targets are normalised over features without weights, and compared by smooth L1.
+//   * The momentum grows linearly from the first to the second number of `ema`.
+//   * Block sizes are drawn once per step, places once per image.
+//
+// The published code cuts context and targets to the smallest number of patches in the batch.
+// Here the numbers are the same at every step, and the patches that stay are drawn at random.  No
+// side of the image is preferred that way.
 #include <math.h>
 #include <stdio.h>
 
@@ -52,13 +57,15 @@ static const SrOption options[] = {
 #undef FIELD
 
 typedef struct {
-    SrMomentumEncoder encoder; // first: sr_momentum_encoder_start
+    SrMomentumEncoder encoder; // first, for sr_momentum_encoder_start
     IjepaLoss p;
     SrTokenGrid grid;
-    int batch, context, target; // images; patches an image, and a block
+    int batch, context, target; // images; patches of a context; predicted patches of a block
     uint64_t seed;
-    SrNodeId visible, targets,
-        places; // inputs (batch, context), (blocks batch, target), and both behind each other
+    // Inputs of patch indices: visible (batch, context); targets (blocks * batch, target),
+    // block-major; places (blocks * batch, context + target), the context of the image and then
+    // the target.
+    SrNodeId visible, targets, places;
 } State;
 
 // ---- blocks
@@ -67,7 +74,7 @@ typedef struct {
     int h, w;
 } Size;
 
-// Rounded as the published code does it, and smaller than the image.
+// Rounds as the published code does, and keeps each side smaller than the image's.
 static Size size_of(const SrTokenGrid *grid, double scale, double aspect) {
     double area = floor(grid->n * scale);
     int h = (int)nearbyint(sqrt(area * aspect)), w = (int)nearbyint(sqrt(area / aspect));
@@ -75,7 +82,8 @@ static Size size_of(const SrTokenGrid *grid, double scale, double aspect) {
     return (Size){SR_MAX(SR_MIN(h, most), 1), SR_MAX(SR_MIN(w, most), 1)};
 }
 
-// The fewest and the most patches that a target block can have.
+// Finds the smallest and the largest number of patches that a target block can have, on a grid of
+// scales and aspect ratios.
 static void range_of(const State *s, int *fewest, int *most) {
     enum { STEPS = 64 };
     *fewest = s->grid.n;
@@ -130,7 +138,7 @@ static void build_inputs(SrBuilder *b, State *s) {
     s->places = sr_build_input(b, "places", SR_SHAPE(rows, s->context + s->target), SR_I64);
 }
 
-// Patches of tokens (N, prefix + count, D).
+// Returns the patches, which are the last `count` tokens: (N, prefix + count, D) -> (N, count, D).
 static SrNodeId patches_of(SrBuilder *b, SrNodeId x, int count) {
     SrSelectTokensParams p = {.begin = sr_build_shape(b, x).d[1] - count, .count = count};
     return p.begin == 0 ? x : sr_build(b, "select_tokens", "patches", &p, x);
@@ -151,8 +159,9 @@ static SrStatus build_targets(SrLossContext *ctx, State *s, SrNodeId *out) {
     return sr_builder_status(b);
 }
 
-// Tokens of the context (batch, context, D) -> of the target blocks (blocks batch, target, D).  The context in its places
-// and the mask token in all others get their positions there, then each block's places are taken out.
+// Predicts the features of the target blocks from the tokens of the context: (batch, context, D)
+// -> (blocks * batch, target, D).  The context's tokens go to their places, and the mask token to
+// all others.  Positions are added, then each block's places are gathered.
 static SrNodeId predict(SrBuilder *b, const State *s, SrNodeId x) {
     int D = sr_shape_last(sr_build_shape(b, x));
     SrScatterTokensParams scatter = {0, s->grid.n};
@@ -204,7 +213,8 @@ static double between(SrRng *rng, SrDoubles pair) {
     return pair.v[0] + (pair.v[1] - pair.v[0]) * sr_rng_uniform(rng);
 }
 
-// The patches of a block at a drawn place that are not `taken`, in rows; returns how many.
+// Lists the patches of a block at a random place, row by row, without the patches that are `taken`
+// (NULL: none is).  Returns their number.
 static int draw_block(const State *s, SrRng *rng, Size size, const bool *taken, int64_t *out) {
     int side = s->grid.side, n = 0;
     int top = (int)sr_rng_below(rng, (uint32_t)(side - size.h + 1)),
@@ -216,7 +226,8 @@ static int draw_block(const State *s, SrRng *rng, Size size, const bool *taken, 
     return n;
 }
 
-// `keep` of n patches, each choice alike, in the order they were drawn.
+// Moves `keep` of the n patches to the front, in the order in which they were drawn.  All choices
+// are equally likely.
 static void choose(SrRng *rng, int64_t *patches, int n, int keep) {
     for (int i = 0; i < keep; i++) {
         int other = i + (int)sr_rng_below(rng, (uint32_t)(n - i));
@@ -226,7 +237,8 @@ static void choose(SrRng *rng, int64_t *patches, int n, int keep) {
     }
 }
 
-// Every patch of the blocks is taken, also those the predictor is not asked for.
+// Draws the target blocks of an image.  taken: (grid.n), set for every patch of the blocks, also
+// for those that are not predicted.  stride: distance between two blocks in `targets`.
 static void draw_targets(const State *s, SrRng *rng, Size size, bool *taken, int64_t *targets,
                          int64_t stride) {
     int64_t block[MAX_PATCHES];
@@ -249,8 +261,9 @@ static int context_of(const State *s, SrRng *rng, Size size, const bool *taken, 
     return n;
 }
 
-// Blocks of an image until the context is large enough.  In the end the context is what no target covers, and where that
-// is too little, patches of it stand there twice.
+// Draws the blocks of an image again until the context is large enough, at most TRIES times.  After
+// that the context is drawn from all patches that no target covers.  If these are too few, some
+// patches occur more than once.
 static void draw_image(const State *s, SrRng *rng, Size pred, Size enc, int64_t *visible,
                        int64_t *targets, int64_t stride) {
     bool taken[MAX_PATCHES];
@@ -269,8 +282,8 @@ static void draw_image(const State *s, SrRng *rng, Size pred, Size enc, int64_t 
 static void before_rows(void *instance, const SrLossStep *step, int64_t first) {
     const State *s = instance;
     int64_t *visible = sr_loss_input(step, s->visible).data; // (batch, context)
-    int64_t *targets = sr_loss_input(step, s->targets).data; // (blocks batch, target)
-    int64_t *places = sr_loss_input(step, s->places).data;   // (blocks batch, context + target)
+    int64_t *targets = sr_loss_input(step, s->targets).data; // (blocks * batch, target)
+    int64_t *places = sr_loss_input(step, s->places).data;   // (blocks * batch, context + target)
     SrRng sizes = sr_rng(s->seed, SR_RNG_TOKENS, (uint64_t)step->iteration, 0, 1, 0);
     double scale = between(&sizes, s->p.pred_scale), aspect = between(&sizes, s->p.aspect);
     Size pred = size_of(&s->grid, scale, aspect),

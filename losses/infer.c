@@ -1,4 +1,5 @@
-// Inference of a loss's options; see the header.  Not the rules: they are in the losses.
+// Reads and writes of the configuration tree for the inference rules.  The rules themselves are in
+// the losses.
 #include "losses/infer.h"
 
 #include <inttypes.h>
@@ -16,8 +17,6 @@ static void say(SrLogLevel level, const char *path, const SrYaml *old, const SrY
     sr_text_deinit(&b);
 }
 
-// Replaces an existing key by a copy of `value`; nothing happens where the key is unknown or
-// already equal.
 SrStatus sr_infer_set_path(SrInfer *in, const char *path, const SrYaml *value) {
     const SrYaml *old = sr_yaml_find_path(in->tree, path);
     if (!old || sr_yaml_equal(old, value))
@@ -31,7 +30,7 @@ SrStatus sr_infer_set_path(SrInfer *in, const char *path, const SrYaml *value) {
     return sr_yaml_put_path(in->arena, in->tree, path, copy);
 }
 
-// Written as text first, because a node's number and text must always agree.
+// Builds the node from text, because a node's number and text must agree.
 SrStatus sr_infer_set_path_int(SrInfer *in, const char *path, int64_t value) {
     char text[24];
     snprintf(text, sizeof text, "%" PRId64, value);

@@ -1,4 +1,4 @@
-// A ring of embeddings; see the header.
+// Ring of embeddings (MoCo's queue): building, start values and pushing.
 #include "losses/key_queue.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-// See the header.
+// Terms of labelled images: the checks of outputs and labels, and one node for each output.
 #include "losses/label_terms.h"
 
 #include <stdio.h>
@@ -9,8 +9,8 @@
 #include "kernels/l2_normalize.h"
 #include "kernels/soft_cross_entropy.h"
 
-// A multi-crop or ensemble output has several rows an image; they come image by image in rounds, as
-// the kernels expect.
+// An output of several crops or an ensemble has several rows per image.  The kernels expect whole
+// rounds over the batch: row r belongs to image r % batch.
 static SrStatus check_output(SrLossContext *ctx, int i) {
     SrShape s = sr_build_shape(ctx->builder, ctx->outputs.v[i].node);
     char text[SR_SHAPE_TEXT_BYTES];
@@ -23,7 +23,7 @@ static SrStatus check_output(SrLossContext *ctx, int i) {
                            ctx->name, i, sr_shape_text(s, text, sizeof text), ctx->batch);
 }
 
-// Several labels an image go with binary terms alone, one score a column.
+// Images with several labels need binary terms, with one score for each column of labels.
 static SrStatus check_labels(SrLossContext *ctx, const char *op, int i) {
     SrShape y = sr_build_shape(ctx->builder, ctx->labels);
     int scores = sr_shape_last(sr_build_shape(ctx->builder, ctx->outputs.v[i].node));
@@ -48,8 +48,8 @@ static bool are_soft(const SrLossContext *ctx) {
     return sr_graph_at(sr_builder_graph(ctx->builder), ctx->labels)->dtype == SR_F32;
 }
 
-// Of mixed images a row has a distribution over the classes.  What is said of single classes has no
-// meaning there; VISSL passes over it too.
+// Builds the term for mixed images, whose rows of labels are distributions over the classes.
+// Options for single classes have no meaning there: ignore_index is not read, as in VISSL.
 static SrStatus soft_term(SrLossContext *ctx, const char *op, const SrCrossEntropyParams *p, int i,
                           const char *leaf, SrNodeId x, SrNodeId *term) {
     int scores = sr_shape_last(sr_build_shape(ctx->builder, x)),

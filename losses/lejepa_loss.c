@@ -1,9 +1,11 @@
-// LeJEPA (Balestriero and LeCun, arXiv:2511.08544): views of an image are to lie at the mean of its global views, and
-// embeddings of each view are to be an isotropic Gaussian, which random projections measure (SIGReg):
+// LeJEPA (Balestriero and LeCun, arXiv:2511.08544).  The loss pulls the views of an image to the
+// mean of its global views.  SIGReg, a test on random projections, makes the embeddings of each
+// view an isotropic Gaussian:
 //
 //   L = (1 - lambda) mean |z_v - mean of the global z|^2 + lambda mean over views of SIGReg(z_v)
 //
-// No teacher, no stopped gradient, no schedule but the rate's.  Directions are drawn anew every step.
+// The method needs no teacher, no stopped gradient and no schedule except the learning rate's.
+// Each step draws new directions.
 #include <math.h>
 
 #include "base/rng.h"
@@ -61,7 +63,8 @@ static SrStatus build(SrLossContext *ctx, const void *params, SrNodeId *loss, vo
     return sr_builder_status(b);
 }
 
-// Normal numbers a column, at length 1: a direction without preference.
+// Fills each column with normal numbers and scales it to length 1, which makes all directions
+// equally likely.
 static void before_step(void *instance, const SrLossStep *step) {
     const State *s = instance;
     float *a = sr_loss_input(step, s->directions).data; // (D, slices)

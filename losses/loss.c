@@ -1,5 +1,5 @@
-// The registry of losses: every descriptor `const SrLoss sr_loss_<stem>` the build found, in name
-// order. It knows names only; what a loss does is in its own file.
+// Registry of losses: every descriptor `const SrLoss sr_loss_<stem>` that the build found, in name
+// order.
 #include "losses/loss.h"
 
 #include "base/plugin.h"

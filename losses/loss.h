@@ -1,17 +1,17 @@
-// The loss contract: a method is one file, the loss and everything it needs (queue, teacher,
-// prototypes, memory bank, hooks, saved state, inference rules).  A descriptor
-// `const SrLoss sr_loss_<stem>` in losses/<stem>.c.
+// The loss contract.  A method is one file, losses/<stem>.c, with a descriptor
+// `const SrLoss sr_loss_<stem>`.  The file holds the loss and everything it needs: queue, teacher,
+// prototypes, memory bank, hooks, saved state, inference rules.
 //
-// Rows of the world: a loss sees the images of the whole step, over all replicas, and never
-// communicates.  Rows of an output are view-major, row = view * batch + image, and image i belongs
-// to replica i / (batch / replicas).  A loss that says rows_are_independent is built for the images of
-// one replica.
+// Rows: a loss sees the images of the whole step, over all replicas, and never communicates.  Rows
+// of an output are view-major, row = view * batch + image.  Image i belongs to replica
+// i / (batch / replicas).  A loss that sets rows_are_independent is built for the images of one
+// replica.
 //
-// `build` adds nodes to ctx->builder that end in one scalar.  What works on images goes through the
-// sr_loss_* calls below (the model again, a head of the loss's own); everything else is built
-// directly.  State entries (sr_build_state) are saved with every checkpoint, because they are in
-// the parameter table.  The hooks run on the host between plan runs; except for before_epoch they
-// allocate nothing.
+// `build` adds nodes to ctx->builder that end in one scalar.  The sr_loss_* calls below add what
+// works on images: a further forward of the model, or a head of the loss's own.  The loss builds
+// everything else directly.  State entries (sr_build_state) are part of the parameter table, so
+// every checkpoint saves them.  The hooks run on the host between plan runs.  Only before_epoch and
+// health may allocate.
 #ifndef SR_LOSSES_LOSS_H
 #define SR_LOSSES_LOSS_H
 
@@ -29,7 +29,7 @@
 
 typedef struct SrLossContext SrLossContext;
 
-// Whose running statistics a second set of parameters has.
+// Choice of the running statistics that a second set of parameters has.
 typedef enum {
     SR_STATISTICS_OWN,     // its own, moved by its own forwards (MoCo, DINO, BYOL)
     SR_STATISTICS_STUDENT, // the student's, as they are after its forward of the same step (SwAV)
@@ -37,108 +37,122 @@ typedef enum {
 
 // One more forward of the model.
 typedef struct {
-    const char *prefix; // parameters "<prefix>trunk...", "<prefix>heads..."; NULL: the student's
-    bool trainable;     // those parameters learn
-    const int *views;   // which views; NULL: all
+    // Prefix of the parameters: "<prefix>trunk...", "<prefix>heads...".  NULL: the student's own.
+    const char *prefix;
+    bool trainable;   // whether these parameters learn
+    const int *views; // (n_views) view indices; NULL: all views
     int n_views;
-    const int *heads; // which entries of MODEL.HEAD.PARAMS, in a row; NULL: all
+    const int *heads; // (n_heads) indices into MODEL.HEAD.PARAMS; NULL: all heads
     int n_heads;
-    bool no_heads; // the trunk's feature is the output
-    // Patches that the batch's masks hide are hidden from the trunk, as the student's own forward has
-    // it: those of all views with an extra "mask", or where MODEL.MULTI_INPUT_HEAD_MAPPING lists
-    // additional_keys, of those inputs.
+    bool no_heads; // the output is the trunk's feature; with trunk_outputs, only what that adds
+    // Hides the patches that the batch's masks mark from the trunk, as in the student's own
+    // forward. The masks are the extra "mask" of every view that has one.  Where
+    // MODEL.MULTI_INPUT_HEAD_MAPPING is used, only inputs that list additional_keys are masked.
     bool masked;
-    // Only these patches of each image go through the trunk's blocks: an input (n_views batch, K) of I64 that the
-    // loss fills.  For losses whose rows are independent.  NULL: all.
+    // Input (n_views * batch, K) of I64 that the loss fills: only these patches of each image go
+    // through the trunk's blocks.  NULL: all patches.  Allowed only if the loss sets
+    // rows_are_independent.
     const SrNodeId *visible;
-    // What the trunk itself gives, beside the outputs of the heads: "pooled" (rows, D), and where it has
-    // them "tokens" (rows, L, D) and "map" (rows, h, w, D), through no head.  Of views of unlike sizes
-    // they stand in outputs of their own.
+    // Adds the trunk's own outputs, which go through no head: "pooled" (rows, D), and if the trunk
+    // has them "tokens" (rows, L, D) and "map" (rows, h, w, D).  Views of another size get separate
+    // outputs of the same names.
     bool trunk_outputs;
-    int n_blocks; // and the tokens of so many last blocks before the norm, (rows, L, D): "block0" is the last one
-    // Another architecture with weights of its own: the model of DISTILLATION.TEACHER_MODEL, in
-    // evaluation, which never learns.  Its parameters stand under `prefix`, are loaded from its
-    // WEIGHTS_INIT when a run begins, and belong to every checkpoint.
+    // Number of last blocks whose tokens before the norm, (rows, L, D), trunk_outputs adds:
+    // "block0" is the last block.  0: none.
+    int n_blocks;
+    // Runs the model of DISTILLATION.TEACHER_MODEL instead: another architecture with weights of
+    // its own, in evaluation mode, never trained, never masked.  A new run loads its parameters,
+    // under `prefix`, from its WEIGHTS_INIT.  Every checkpoint contains them.
     bool teacher;
     SrStatistics statistics; // read by sr_momentum_encoder_build
-    // From this iteration on batch norms use running statistics; before it, and always without
-    // use_running, those of the batch.
+    // Batch norms use running statistics from iteration `running_from` on.  Before it, and always
+    // without use_running, they use the statistics of the batch.
     bool use_running;
     int64_t running_from;
-    // With several replicas each encodes images of all of them, by a permutation drawn every step, so
-    // that batch norms tell nothing of which rows belong together (MoCo, section 3.3).  Rows come back in
-    // their order.  Not for a run that learns.
+    // With several replicas, each replica encodes images of all of them, by a permutation that is
+    // drawn every step.  Batch norms then give no hint which rows belong together (MoCo, section
+    // 3.3).  Rows come back in their own order.  Only for a forward that does not learn; ignored
+    // where batch norms are synchronised.
     bool shuffle;
 } SrModelRun;
 
-// A head of the loss's own (a predictor, a decoder): any head of heads/ over an output.  Its
-// parameters are "loss.heads.<name>...." and have the heads' rate and decay.
+// A head of the loss's own, such as a predictor: any head of heads/ over an output.  Its parameters
+// are named "loss.heads.<name>...." and have the learning rate and weight decay of heads.
 typedef struct {
-    const char *name;    // the same name again shares the parameters
-    const char *kind;    // of heads/: "mlp"
+    const char *name;    // a second head of the same name shares the parameters
+    const char *kind;    // name of a head in heads/: "mlp"
     const char *options; // its arguments as flow YAML: "{dims: [256, 4096, 256], use_bn: true}"
 } SrLossHead;
 
-// How the trainer answers the sr_loss_* calls.
+// The trainer's part of the sr_loss_* calls.  Losses call sr_loss_* instead, except for
+// copy_statistics.
 typedef struct {
     SrStatus (*run)(SrLossContext *ctx, const SrModelRun *run, SrOutputs *out);
     SrStatus (*head)(SrLossContext *ctx, const SrLossHead *head, SrNodeId x, SrOutputs *out);
-    // Table indices of two trunks' entries; the running statistics of `from` are copied over those of `to`.
+    // Adds a node that copies the state entry `from` to the entry `to` (table indices) after the
+    // student's forward.  The loss must have a student output (not SR_NO_STUDENT).
     SrStatus (*copy_statistics)(SrLossContext *ctx, int to, int from);
     SrNodeId (*extra)(SrLossContext *ctx, const char *name, int view); // SR_NO_NODE: there is none
-    SrNodeId (*view)(SrLossContext *ctx, int view);
+    SrNodeId (*view)(SrLossContext *ctx, int view);                    // SR_NO_NODE: there is none
 } SrLossServices;
 
+// Everything that `build` reads.  The trainer fills it; the sr_loss_* calls change kept and n_kept.
 struct SrLossContext {
-    SrBuilder *builder; // where the loss adds its own nodes; prefixes are "loss."
-    const char *name;   // of the loss, for messages
-    int batch;          // images of the step, over all replicas
-    int replicas;
-    int processes; // of VISSL that these stand for: replicas but for rounds of gradient accumulation
-    int n_views;   // crops an image
+    SrBuilder *builder; // takes the loss's own nodes; its prefixes are "loss."
+    const char *name;   // name of the loss, for messages
+    // Images of the step over all replicas; of one replica if the loss sets rows_are_independent.
+    int batch;
+    int replicas; // replicas whose images `batch` counts
+    // Number of VISSL processes that the replicas stand for: replicas / rounds of gradient
+    // accumulation, at least 1.
+    int processes;
+    int n_views; // views of an image
     struct {
         int h, w;
-    } views[SR_MAX_VIEWS]; // of each view, pixels
-    // What the model gives for all views, or for the first SrLoss.student_views.
+    } views[SR_MAX_VIEWS]; // (n_views) size of each view in pixels
+    // Outputs of the model for all views, or for the first SrLoss.student_views of them.
     SrOutputs outputs;
     // Input (batch) of I64: index of each image in the data set.
     SrNodeId sample_index;
-    // Input (batch) of I64: the class of each image, or (batch, classes) of 1, 0, -1 where images
-    // have several labels; (views * batch, classes) of F32 where the collator mixes images, a
-    // distribution a row.  SR_NO_NODE unless the loss needs_labels.
+    // Input of I64: (batch), the class of each image; or (batch, classes) of 1, 0, -1 if images
+    // have several labels.  If the collator mixes images: (views * batch, classes) of F32, one
+    // distribution per row.  SR_NO_NODE unless the loss sets needs_labels.
     SrNodeId labels;
-    int64_t n_samples; // images in the training set; 0: unknown, unless the loss needs_samples
+    int64_t n_samples; // images in the training set; 0: unknown, never with needs_samples
     uint64_t seed;
     const SrLossServices *services;
-    void *model; // for the services
-    SrNodeId kept[SR_LOSS_MAX_KEPT];
+    void *model;                     // read by the services alone
+    SrNodeId kept[SR_LOSS_MAX_KEPT]; // (n_kept) nodes of sr_loss_keep
     int n_kept;
 };
 
-// The model once more.  *out is in rows of the world like ctx->outputs, view-major over run->views.
+// Runs the model once more.  *out has the same rows as ctx->outputs, view-major over run->views.
 SrStatus sr_loss_run(SrLossContext *ctx, const SrModelRun *run, SrOutputs *out);
-// x: one of ctx->outputs, or of what these calls gave.
+// Adds a head over x, which is a node of ctx->outputs or an output of sr_loss_run or sr_loss_head.
 SrStatus sr_loss_head(SrLossContext *ctx, const SrLossHead *head, SrNodeId x, SrOutputs *out);
-// Errors of losses that look at pairs of views: SR_ERR_CONFIG unless there are two, or unless each of LOSS.<name>.<key>
-// is a view, none twice.
+// SR_ERR_CONFIG unless an image has exactly two views.
 SrStatus sr_loss_two_views(SrLossContext *ctx);
+// SR_ERR_CONFIG, which names LOSS.<name>.<key>, unless `views` are indices of views, each at most
+// once.
 SrStatus sr_loss_check_views(SrLossContext *ctx, const char *key, SrInts views);
-// The model's output of that name for all views (sr_outputs_get).
+// Finds the model's output of that name for all views; errors as in sr_outputs_get.
 SrStatus sr_loss_output(SrLossContext *ctx, const char *name, SrNodeId *node);
-// A further tensor of the batch that belongs to a view, (batch, ...): "mask" (batch, patches), 1 where a
-// patch is hidden.  SR_ERR_CONFIG where neither transforms nor collator make one.
+// Finds a further tensor (batch, ...) that the batch has for a view.  "mask" is (batch, patches): 1
+// where a patch is hidden.  SR_ERR_CONFIG if neither the transforms nor the collator make it.
 SrStatus sr_loss_extra(SrLossContext *ctx, const char *name, int view, SrNodeId *node);
-// The images of a view themselves: (batch, H, W, 3) as transforms left them, for losses that predict pixels.
+// Returns the images of a view, (batch, H, W, 3) as the transforms left them, for losses that
+// predict pixels.  SR_NO_NODE: a frozen trunk hides the images; the builder's status says so.
 SrNodeId sr_loss_view(SrLossContext *ctx, int view);
-// The hooks will read the node with sr_loss_value.  The model's outputs are kept in any case.
+// Makes the value of a node available to sr_loss_value in the hooks.  The model's outputs are
+// available without it, unless the loss sets rows_are_independent.
 SrStatus sr_loss_keep(SrLossContext *ctx, SrNodeId node);
-// `bytes` zeroed, for as long as the graph lives: the loss's state, its arrays.  NULL: no memory,
-// and the builder's status says so.
+// Returns zeroed memory for the loss's state and arrays.  The graph owns it.  NULL: out of memory,
+// which the builder's status says too.
 void *sr_loss_alloc(SrLossContext *ctx, size_t bytes);
 
 // ---- what the hooks see
 
-// A node's value outside of a plan.
+// Value of a node that stands outside of the plan.
 typedef struct {
     SrNodeId node;
     SrTensor value;
@@ -146,83 +160,92 @@ typedef struct {
 
 typedef struct {
     SrParams *params;
-    SrPlan *plan;              // of the loss's nodes
-    const SrLossValue *values; // (n_values) what sr_loss_value gives before it looks into the plan
+    SrPlan *plan;              // plan of the loss's nodes
+    const SrLossValue *values; // (n_values) values that take precedence over the plan's
     int n_values;
-    int64_t iteration; // training steps done before this one
-    int64_t max_iterations;
+    int64_t iteration;      // training steps before this one
+    int64_t max_iterations; // training steps of the whole run
     int epoch;
 } SrLossStep;
 
-// The value of an output of the model or of a kept node, after the forward.  Of a loss whose rows
-// are independent only kept nodes, with the values of all replicas one behind the other:
+// Returns the value of a model output or of a kept node, after the forward.  If the loss sets
+// rows_are_independent: kept nodes only, with the values of all replicas one after the other,
 // (replicas * d0, ...).
 SrTensor sr_loss_value(const SrLossStep *step, SrNodeId node);
-// Mean of its numbers: of a scalar of a loss whose rows are independent, the step's.
+// Returns the mean over all numbers of the value.  A scalar of a loss with rows_are_independent
+// gives the mean over the step's replicas.
 double sr_loss_mean(const SrLossStep *step, SrNodeId node);
-// Memory of an input the loss made with sr_build_input, to be filled in before_step.
+// Returns the memory of an input that the loss made with sr_build_input.  The hook before_step or
+// before_rows fills it.
 SrTensor sr_loss_input(const SrLossStep *step, SrNodeId input);
 
-// Some of the training images, in their order, after a forward of them in training mode.
+// One batch of training images, in the order of the data set, after their forward in training mode.
 typedef struct {
     SrLossStep step;      // for sr_loss_value
-    const int64_t *index; // (n) of each image
+    const int64_t *index; // (n) index of each image in the data set
     int n;                // images that count: rows v * batch + i with i < n
-    int batch;
+    int batch;            // rows per view
 } SrEpochRows;
 
 typedef struct SrEpoch SrEpoch;
 struct SrEpoch {
     SrLossStep step;
     int64_t n_samples; // images in the training set
-    // Runs the model over all training images, with the transforms and in the mode of training, and
-    // gives each batch to `rows`.  No parameter or state entry moves, but for what `rows` itself
-    // writes.  Host-filled inputs of the loss are zero meanwhile.
+    // Runs the model over all training images in training mode, with the training transforms, and
+    // calls `rows` for each batch.  Only `rows` itself changes parameters and state entries.
+    // Inputs that the hooks fill are zero during the pass.
     SrStatus (*pass)(const SrEpoch *epoch, SrStatus (*rows)(void *arg, const SrEpochRows *),
                      void *arg);
-    void *run; // for pass
+    void *run; // read by `pass` alone
 };
 
-// What a loss can say of itself before the first step, so that the trainer can warn of runs that
-// learn nothing.
+// Facts that a loss knows before the first step.  The trainer uses them to warn of runs that learn
+// nothing.
 typedef struct {
-    double chance; // the loss of a model that spreads everything evenly (SwAV: ln of the
-                   // prototypes); 0: none
-    int classes;   // prototypes, or whatever samples are spread over
-    int64_t rows;  // samples spread over them at a time: batch and queue
+    // Loss of a model that spreads everything evenly (SwAV: ln of the prototypes).  0: no such
+    // value.
+    double chance;
+    int classes;  // prototypes, or other classes that samples are spread over; 0: none
+    int64_t rows; // samples that are spread at a time: batch and queue; 0: unknown
 } SrLossFacts;
 
-// What a method tells of its targets after an epoch's last step, so that a collapse is found that its loss may hide.
+// State of a method's targets after an epoch's last step.  It shows a collapse that the loss value
+// may hide.
 typedef struct {
-    int prototypes; // that the teacher spreads a row over; 0: it does not
-    // Mean entropy of its rows, and entropy of its mean row, as shares of ln prototypes: 1 and 1 where all rows are even,
-    // 0 and 0 where all choose the same prototype.  How DINO collapses (arXiv:2104.14294, section 5.3).
+    int prototypes; // prototypes that the teacher spreads a row over; 0: none
+    // Mean entropy of the teacher's rows, and entropy of its mean row, as shares of ln prototypes.
+    // Both are 1 if all rows are even, and 0 if all rows choose the same prototype.  DINO collapses
+    // in these two ways (arXiv:2104.14294, section 5.3).
     double row_entropy, mean_entropy;
-    const char *sharper,
-        *more_even; // keys of the loss that act against the one and the other: "teacher_temp=0.04"
+    // Settings to try, relative to the loss's map: `sharper` against even rows
+    // ("teacher_temp=0.04"), `more_even` against rows that choose one prototype.
+    const char *sharper, *more_even;
     int clusters, clusters_used; // of the last clustering; 0: there is none
 } SrLossHealth;
 
-// Fills prototypes and entropies from rows of distributions (n, K).
+// Fills prototypes and entropies of *out from rows of distributions (n, K).  Leaves *out unchanged
+// if n is 0, K is 1 or memory is short.
 void sr_loss_entropies(const float *rows, int64_t n, int K, SrLossHealth *out);
-// The same of the rows' softmax((x - center) / temperature); center (K) or NULL.
+// Does the same for the distributions softmax((x - center) / temperature).  x: (n, K).  center:
+// (K), or NULL for zeros.
 void sr_loss_score_entropies(const float *x, int64_t n, int K, const float *center,
                              double temperature, SrLossHealth *out);
 
 // ---- the descriptor
 
-// A small run for the contract tests: heads over a trunk of 32 features, views of these sizes.
+// A small run for the contract tests: heads over a trunk with 32 features.
 typedef struct {
     const char *options; // the loss's map: "{queue: {queue_length: 16}}"; NULL: defaults
     const char *heads;   // MODEL.HEAD.PARAMS: "[[mlp, {dims: [32, 8]}]]"
-    int sizes[8];        // of each view, pixels; 0 ends
-    bool may_rise;       // toy steps need not lower it (a queue that fills, a moving target)
+    int sizes[8];        // side of each view in pixels; a 0 ends the list
+    bool may_rise;       // toy steps need not lower the loss: a queue that fills, a moving target
     const char *trunk;   // the inside of MODEL.TRUNK; NULL: a small ResNet
-    int patch;           // > 0: MaskedImageModeling with such patches masks the first views
-    const char *more;    // further keys of MODEL: "MULTI_INPUT_HEAD_MAPPING: [...]"
+    int patch;           // side of the patches that MaskedImageModeling hides, in pixels; 0: none
+    const char *more;    // further keys of MODEL: "MULTI_INPUT_HEAD_MAPPING: [...]"; NULL: none
 } SrLossExample;
 
-// For examples with tokens: a transformer of 16 numbers over patches of 4 pixels, and VISSL's inputs of iBOT.
+// Parts of examples with tokens: a transformer of width 16 over patches of 4 pixels, and the inputs
+// of VISSL's iBOT.
 #define SR_LOSS_EXAMPLE_VIT                                                                       \
     "NAME: vision_transformer, VISION_TRANSFORMERS: {IMAGE_SIZE: 16, PATCH_SIZE: 4, NUM_LAYERS: " \
     "2, NUM_HEADS: 2, HIDDEN_DIM: 16, MLP_DIM: 32, QKV_BIAS: True, MASKED_IMAGE_MODELING: "       \
@@ -232,7 +255,7 @@ typedef struct {
     "[mask]}], "                                                                          \
     "[local_views, {feat_names: [lastCLS]}]]"
 
-// For SrLoss.student_views: ctx->outputs is empty, and the loss runs the model in ways of its own.
+// A value of SrLoss.student_views: ctx->outputs is empty, and the loss runs the model itself.
 #define SR_NO_STUDENT (-1)
 
 typedef struct SrLoss {
@@ -242,46 +265,56 @@ typedef struct SrLoss {
     const SrOption *options;
     size_t params_bytes;
     bool needs_labels; // the outputs are class scores: the run has meters and test phases
-    int student_views; // the model runs on the first so many views (MoCo: 1); 0: on all; SR_NO_STUDENT
-    bool trunk_outputs; // ctx->outputs also have what SrModelRun.trunk_outputs gives
+    // Number of first views that the model runs on (MoCo: 1).  0: all views.  SR_NO_STUDENT: none.
+    int student_views;
+    bool trunk_outputs; // ctx->outputs also contain what SrModelRun.trunk_outputs adds
     bool has_teacher;   // runs the model of DISTILLATION.TEACHER_MODEL (SrModelRun.teacher)
-    bool needs_samples; // n_samples must be known, in `check` too: memory banks
-    // The loss of a replica depends on its own rows alone, and the step's loss is the mean over
-    // replicas (as VISSL's processes have it): built for one replica, ctx->batch its images, and no
-    // second forward is needed.
+    bool needs_samples; // n_samples must be known, also in the verb `check`: memory banks
+    // The loss of a replica depends on the replica's own rows alone, and the step's loss is the
+    // mean over replicas, as over VISSL's processes.  The loss is then built for one replica, and
+    // the step needs no second forward.
     bool rows_are_independent;
-    // And the rows of a replica are compared with each other (negatives, a mean over the batch), so that replicas cannot
-    // be run as one larger batch for their batch norms' sake.
+    // Read with rows_are_independent: rows of a replica are compared with each other (negatives, a
+    // mean over the batch).  Replicas then cannot run as one larger batch to share batch norms.
     bool rows_are_compared;
-    // Why all batches must have one size ("the queue moves by a batch every step"): what does not fill one is left out.
-    // NULL: no state counts on the size, and an epoch's last batch may be smaller (DATA.TRAIN.DROP_LAST=False).
+    // Reason why all batches must have one size ("the queue moves by a batch every step"); images
+    // that do not fill a batch are left out.  NULL: no state depends on the size, and an epoch's
+    // last batch may be smaller (DATA.TRAIN.DROP_LAST=False).
     const char *whole_batches;
-    // Option of the loss that `whole_batches` depends on ("queue.queue_length"): at 0 batches may have any size.
-    // NULL: the reason always holds.
+    // Option of the loss that `whole_batches` depends on ("queue.queue_length"): if it is 0,
+    // batches may have any size.  NULL: the reason always holds.
     const char *whole_batches_with;
     const SrLossExample *examples;
     int n_examples;
-    // Writes what the rest of the configuration says into the loss's own map; may be NULL.
+    // Copies values from the rest of the configuration into the loss's own map.  NULL: no rule.
     SrStatus (*infer)(SrInfer *infer);
-    // *loss: scalar node; *state: the method's own bookkeeping, from sr_loss_alloc.
+    // Builds the loss.  *loss: scalar node.  *state: memory from sr_loss_alloc that every hook
+    // gets, or NULL.
     SrStatus (*build)(SrLossContext *ctx, const void *params, SrNodeId *loss, void **state);
-    // Any of these may be NULL.
-    // Before the first step, once parameters have their values: drawn and WEIGHTS_INIT loaded, or
-    // (resumed) those of a checkpoint, the loss's own entries with them.
+
+    // Hooks.  Each may be NULL.
+
+    // Runs once before the first step, when parameters have their values.  New run: drawn values,
+    // with WEIGHTS_INIT loaded.  Resumed run: those of the checkpoint, including the loss's
+    // entries.
     void (*start)(void *state, const SrLossStep *step, bool resumed);
-    SrStatus (*before_epoch)(void *state, const SrEpoch *epoch); // may fail and allocate
-    void (*before_step)(void *state, const SrLossStep *step); // inputs filled, forward not yet run
-    // Before the forward of each replica, for inputs that differ from image to image in a loss whose rows are
-    // independent: row i of them belongs to image first + i of the step.
+    // Runs before an epoch's first step, and not when a run resumes inside an epoch.  May fail and
+    // allocate.
+    SrStatus (*before_epoch)(void *state, const SrEpoch *epoch);
+    // Runs when the batch is in its inputs and before the forward.
+    void (*before_step)(void *state, const SrLossStep *step);
+    // Runs before the forward of each replica, for inputs that differ from image to image in a loss
+    // with rows_are_independent.  Row i of such an input belongs to image first + i of the step.
     void (*before_rows)(void *state, const SrLossStep *step, int64_t first);
-    // Gradients complete, update not yet done: where they may be looked at or changed.
+    // Runs when gradients are complete, before clipping and the update.  May read and change them.
     void (*after_backward)(void *state, const SrLossStep *step);
-    // Parameters moved: renormalise, EMA, queue.
+    // Runs after the update: normalises prototypes, moves the teacher, fills the queue.
     void (*after_update)(void *state, const SrLossStep *step);
-    // Extra key=value pairs for the metrics (teacher temperature, ...).
+    // Adds fields to a JSON record of the metrics, such as the teacher's temperature.
     void (*report)(void *state, const SrLossStep *step, SrText *json_fields);
-    void (*facts)(const void *state, SrLossFacts *out); // fills a zeroed struct
-    // The same, after an epoch's last step; may allocate.
+    // Fills a zeroed struct.
+    void (*facts)(const void *state, SrLossFacts *out);
+    // Fills a zeroed struct after an epoch's last step.  May allocate.
     void (*health)(void *state, const SrLossStep *step, SrLossHealth *out);
 } SrLoss;
 

@@ -1,4 +1,4 @@
-// What a loss calls while it builds and in its hooks; see losses/loss.h.
+// Calls that a loss makes while it builds, and reads of values in its hooks.
 #include <string.h>
 
 #include "losses/loss.h"

@@ -1,4 +1,4 @@
-// Entropies of a teacher's targets; see losses/loss.h.
+// Entropies of a teacher's targets, which show a collapse.
 #include <math.h>
 
 #include "base/mem.h"
@@ -6,8 +6,8 @@
 
 typedef struct {
     int K;
-    double *p, *mean; // (K) of the row in hand, and of the rows so far
-    double rows;      // sum of entropies
+    double *p, *mean; // (K) the present row; the sum of the rows so far, at the end their mean
+    double rows;      // sum of the rows' entropies
 } Entropies;
 
 static double entropy(const double *p, int K) {
@@ -28,7 +28,8 @@ static void add_row(Entropies *e) {
     e->rows += entropy(e->p, e->K);
 }
 
-// Without memory there is no figure.
+// Returns false if memory is short or there is one prototype; *out of the caller then stays as it
+// is.
 static bool begin(Entropies *e, int K) {
     *e = (Entropies){.K = K, .p = sr_calloc(2 * (size_t)K + 1, sizeof *e->p)};
     e->mean = e->p ? e->p + K : NULL;

@@ -1,11 +1,13 @@
-// MAE (He et al., "Masked autoencoders are scalable vision learners", CVPR 2022, arXiv:2111.06377): the trunk sees a
-// random fourth of an image's patches and nothing of the others; a small transformer, the decoder, gets its tokens back
-// in their places, a learned token for each hidden patch, and predicts the hidden pixels.  Loss: the mean squared error
-// of hidden patches.
+// MAE (He et al., "Masked autoencoders are scalable vision learners", CVPR 2022,
+// arXiv:2111.06377). The trunk sees only a random part of an image's patches, a quarter by
+// default.  A small transformer, the decoder, gets the trunk's tokens in their places and a
+// learned token for each hidden patch.  It predicts the pixels, and the loss is the mean squared
+// error of hidden patches.
 //
-// As in the published code (github.com/facebookresearch/mae): positions are sines and never learn, LayerNorm's epsilon is
-// 1e-6, targets of norm_pix_loss are normalised by each patch's own mean and unbiased variance.  The decoder's parameters
-// have its names under loss.heads.decoder.
+// The details follow the published code (github.com/facebookresearch/mae).  Positions are sines
+// that are not learned, and LayerNorm's epsilon is 1e-6.  norm_pix_loss normalises targets by
+// each patch's own mean and unbiased variance.  The decoder's parameters have the published
+// names, under loss.heads.decoder.
 #include <stdio.h>
 
 #include "base/rng.h"
@@ -47,9 +49,11 @@ static const SrOption options[] = {
 typedef struct {
     MaeLoss p;
     SrTokenGrid grid;
-    int batch, keep;
+    int batch, keep; // images; visible patches of an image
     uint64_t seed;
-    SrNodeId visible, mask; // inputs (batch, keep) and (batch, patches)
+    // Inputs: visible (batch, keep), the indices of visible patches; mask (batch, patches), 1
+    // where a patch is hidden.
+    SrNodeId visible, mask;
 } State;
 
 // ---- building
@@ -69,7 +73,8 @@ static SrStatus check(SrLossContext *ctx, const State *s) {
     return sr_builder_status(ctx->builder);
 }
 
-// Tokens of visible patches (batch, prefix + keep, D) -> pixels of all (batch, patches, patch^2 3).
+// Predicts the pixels of all patches from the tokens of the visible ones:
+// (batch, prefix + keep, D) -> (batch, patches, patch^2 * 3).
 static SrNodeId decode(SrBuilder *b, const State *s, SrNodeId x) {
     const MaeLoss *p = &s->p;
     int prefix = sr_build_shape(b, x).d[1] - s->keep;
@@ -129,7 +134,7 @@ static SrStatus build(SrLossContext *ctx, const void *params, SrNodeId *loss, vo
 
 // ---- hooks
 
-// A permutation an image: its first patches are visible.
+// Draws a permutation of the patches for each image; the first `keep` patches are visible.
 static void before_rows(void *instance, const SrLossStep *step, int64_t first) {
     const State *s = instance;
     int64_t *visible = sr_loss_input(step, s->visible).data; // (batch, keep)
@@ -146,7 +151,7 @@ static void before_rows(void *instance, const SrLossStep *step, int64_t first) {
     }
 }
 
-// What a decoder that gives the mean of every patch has.
+// Chance is the loss of a decoder that predicts the mean of every patch.
 static void facts(const void *instance, SrLossFacts *out) {
     const State *s = instance;
     int n = s->grid.patch * s->grid.patch * 3;

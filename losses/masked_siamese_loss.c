@@ -1,14 +1,16 @@
-// Masked siamese networks (MSN; Assran et al., "Masked siamese networks for label-efficient learning", ECCV 2022,
-// arXiv:2204.07141).  Anchors (large views without part of their patches, and small views) predict the prototypes that a
-// momentum encoder assigns to another, whole view.  Targets are sharpened, and a term makes the mean prediction use all
-// prototypes (equation 2):
+// Masked siamese networks (MSN; Assran et al., "Masked siamese networks for label-efficient
+// learning", ECCV 2022, arXiv:2204.07141).  Anchors (large views without part of their patches,
+// and small views) predict the prototypes that a momentum encoder assigns to another, whole
+// view.  Targets are sharpened, and a term makes the mean prediction use all prototypes (equation
+// 2):
 //
 //   L = mean over anchors of H(target, p) + memax_weight (ln K - H(mean p))
 //
-// The details follow the published code (github.com/facebookresearch/msn): the first view is the target, the momentum
-// encoder is scored with the model's own prototypes, its momentum grows linearly to 1, and Sinkhorn-Knopp starts from
-// the sharpened probabilities.  Sinkhorn-Knopp and the mean of p see the rows of one replica.  The head must be msn_head:
-// its scores are already divided by its temperature.  VISSL's msn_loss is refused: its source calls it unfinished.
+// The details follow the published code (github.com/facebookresearch/msn): the first view is the
+// target, the momentum encoder is scored with the model's own prototypes, its momentum grows
+// linearly to 1, and Sinkhorn-Knopp starts from the sharpened probabilities.  Sinkhorn-Knopp and
+// the mean of p see the rows of one replica.  The head must be msn_head: its scores are already
+// divided by its temperature.  VISSL's msn_loss is refused: its source calls it unfinished.
 #include <math.h>
 #include <string.h>
 
@@ -51,16 +53,18 @@ static const SrOption options[] = {
 #undef FIELD
 
 typedef struct {
-    SrMomentumEncoder encoder; // first: sr_momentum_encoder_start
+    SrMomentumEncoder encoder; // first, for sr_momentum_encoder_start
     MsnLoss p;
     SrTokenGrid grid;
-    int batch, rows, keep, classes; // rows: large anchors of all images
+    // batch: images.  rows: large anchors of all images.  keep: patches of a large anchor that
+    // are not dropped.  classes: K, the prototypes.
+    int batch, rows, keep, classes;
     uint64_t seed;
-    SrNodeId visible, temp;     // inputs (rows, keep) and (1)
-    SrNodeId terms[2], targets; // scalars; the teacher's choices (batch, K)
+    SrNodeId visible, temp;     // inputs: kept patches (rows, keep); temperature (1)
+    SrNodeId terms[2], targets; // scalars; the teacher's distributions (batch, K)
 } State;
 
-// The trunk's own dropping would also act on targets.
+// Refuses a trunk that drops patches itself, because that would also act on targets.
 static SrStatus infer(SrInfer *in) {
     static const char key[] = "MODEL.TRUNK.VISION_TRANSFORMERS.MASKED_IMAGE_MODELING.NAME";
     if (strcmp(sr_tree_text(in->tree, key, ""), "msn") == 0)
@@ -74,7 +78,7 @@ static SrStatus infer(SrInfer *in) {
 
 // ---- building
 
-// Anchors of the target's size stand behind it.
+// Counts the anchors of the target's size, which follow the target directly.
 static int large_anchors(const SrLossContext *ctx) {
     int n = 0;
     while (n + 1 < ctx->n_views && ctx->views[n + 1].h == ctx->views[0].h)
@@ -99,7 +103,7 @@ static SrStatus check(SrLossContext *ctx, State *s, int large) {
     return sr_builder_status(b);
 }
 
-// Scores (n_views batch, K) of anchors [first, first + n).
+// Builds the scores (n * batch, K) of anchors first to first + n - 1.
 static SrStatus run_anchors(SrLossContext *ctx, State *s, int first, int n, SrNodeId *scores) {
     bool large = first == 1;
     SrModelRun run = {.trainable = true,
@@ -179,7 +183,7 @@ static SrStatus build(SrLossContext *ctx, const void *params, SrNodeId *loss, vo
 
 // ---- hooks
 
-// The copy's choices are among the prototypes as they are now.
+// Copies the prototypes to the teacher, which is scored with the model's present prototypes.
 static void before_step(void *instance, const SrLossStep *step) {
     const State *s = instance;
     SrTensor temp = sr_loss_input(step, s->temp);
@@ -195,7 +199,7 @@ static void before_step(void *instance, const SrLossStep *step) {
 
 static void before_rows(void *instance, const SrLossStep *step, int64_t first) {
     const State *s = instance;
-    int64_t *visible = sr_loss_input(step, s->visible).data; // (large batch, keep)
+    int64_t *visible = sr_loss_input(step, s->visible).data; // (large * batch, keep)
     uint32_t order[MAX_PATCHES];
     for (int64_t r = 0; r < s->rows; r++) {
         SrRng rng = sr_rng(s->seed, SR_RNG_TOKENS, (uint64_t)step->iteration,

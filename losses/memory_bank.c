@@ -1,4 +1,4 @@
-// A memory bank; see the header.
+// Memory bank: its entry, draws of negatives, nodes that compare and move rows, and writing.
 #include "losses/memory_bank.h"
 
 #include <math.h>
@@ -23,7 +23,7 @@ SrStatus sr_memory_bank_build(SrLossContext *ctx, int D, SrMemoryBank *out) {
     return sr_builder_status(b);
 }
 
-// PyTorch's floor on the length.
+// The length is at least 1e-12, as in PyTorch.
 static void normalize(float *row, int D) {
     const SrRows *k = sr__rows(sr_machine_default());
     double length = sqrt(k->dot(row, row, D));

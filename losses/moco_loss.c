@@ -1,10 +1,11 @@
-// MoCo: the first view of an image, encoded by the model, finds the second, encoded by a slow copy of it,
-// among a queue of the copy's past outputs.  He et al., "Momentum contrast for unsupervised visual
-// representation learning" (CVPR 2020); v2 is a recipe (an MLP head, other augmentation).
+// MoCo (He et al., "Momentum contrast for unsupervised visual representation learning", CVPR 2020).
+// The model encodes the first view of an image, the query.  A momentum encoder encodes the second
+// view, the key.  The query must find its key among a queue of past keys.  MoCo v2 is a recipe for
+// this loss, with an MLP head and other augmentation.
 //
-// VISSL's timing: the key encoder begins as a copy of the parameters and follows before each later
-// forward; keys enter the queue after the logits.  With several replicas each encodes keys of all of them
-// (section 3.3, shuffled batch norm).
+// The timing is VISSL's.  The key encoder starts as a copy of the parameters and moves before each
+// later forward.  Keys enter the queue after the loss is computed.  With several replicas, each
+// replica encodes keys of all of them (section 3.3, shuffled batch norm).
 #include <stddef.h>
 
 #include "kernels/l2_normalize.h"
@@ -55,7 +56,7 @@ static SrStatus check(SrLossContext *ctx, const Moco *p, SrNodeId x) {
     return SR_OK;
 }
 
-// The second view through the key encoder.
+// Builds the keys: the second view through the key encoder, at length 1.
 static SrStatus build_keys(SrLossContext *ctx, State *state) {
     SrOutputs keys;
     SrModelRun run = {.prefix = "loss.moco_encoder.",
@@ -99,7 +100,7 @@ static void start(void *instance, const SrLossStep *step, bool resumed) {
 
 static void before_step(void *instance, const SrLossStep *step) {
     const State *state = instance;
-    if (step->iteration > 0) // the first forward is that of a copy
+    if (step->iteration > 0) // the first forward uses an exact copy
         sr_momentum_encoder_update(&state->encoder, step->params, state->momentum);
 }
 

@@ -1,9 +1,11 @@
-// MoCo v3 (Chen, Xie and He, ICCV 2021, arXiv:2104.02057, algorithm 1): the prediction of each view finds, among those of
-// all images, what a slow copy of the model gives for the other view; no queue:
+// MoCo v3 (Chen, Xie and He, ICCV 2021, arXiv:2104.02057, algorithm 1).  A teacher with momentum
+// embeds both views.  The prediction of each view must find the teacher's embedding of the other
+// view among those of all images of the step.  There is no queue:
 //
 //   L = ctr(q1, k2) + ctr(q2, k1),  ctr(q, k) = 2 t CE(q k^T / t, the own image)
 //
-// The copy follows after the update with m from `momentum` to 1 along half a cosine (section 3); it has no predictor.
+// The teacher moves after the update with m from `momentum` to 1 along half a cosine (section
+// 3).  It has no predictor.
 #include <math.h>
 
 #include "kernels/info_nce.h"

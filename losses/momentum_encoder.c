@@ -1,4 +1,4 @@
-// A momentum encoder; see the header.
+// Momentum encoder: twin entries, the forward of the teacher, copies and updates.
 #include "losses/momentum_encoder.h"
 
 #include <math.h>
@@ -10,7 +10,8 @@
 
 enum { NAME_BYTES = 512 };
 
-// The same shape, role and first values under the prefix; what is never trained needs no gradient.
+// Adds an entry of the same shape, role and initial values under the prefix.  The twin is not
+// trainable, so it has no gradient.
 static SrStatus add_twin(SrParams *params, const char *prefix, int student, int *teacher) {
     char name[NAME_BYTES];
     SrParam p = *sr_params_at(params, student);
@@ -26,7 +27,7 @@ static SrStatus add_twin(SrParams *params, const char *prefix, int student, int 
     return SR_OK;
 }
 
-// Which of the student's entries the run uses: the trunk, and the heads it goes through.
+// Tells whether the run uses an entry of the student: the trunk, or a head of the run.
 static bool is_run(const SrModelRun *run, const char *name) {
     if (sr_text_starts(name, "trunk."))
         return true;
@@ -47,7 +48,7 @@ static bool is_running(const char *name) {
 
 static SrStatus add_twins(SrLossContext *ctx, const SrModelRun *run, SrMomentumEncoder *out) {
     SrParams *params = sr_graph_params(sr_builder_graph(ctx->builder));
-    // Taken before the twins are added behind.
+    // The loop ends at the entries that were there first, because it adds the twins at the end.
     for (int i = 0, count = sr_params_count(params); i < count; i++) {
         int teacher;
         if (!is_run(run, sr_params_at(params, i)->name))
@@ -82,7 +83,7 @@ typedef struct {
     float keep, take; // momentum and 1 - momentum
 } Update;
 
-// One task a parameter: k <- keep * k + take * q, element by element.
+// Moves pair i, one task: k <- keep * k + take * q, element by element.
 static void update_pair(void *arg, int64_t i, int thread) {
     const Update *u = arg;
     const SrParam *student = sr_params_at(u->params, u->encoder->student[i]);

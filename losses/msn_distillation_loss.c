@@ -1,6 +1,7 @@
-// A trained masked siamese network (arXiv:2204.07141) as teacher: its probabilities of the prototypes are learned by
-// the student's crops (VISSL's msn_distillation_loss).  VISSL's head gives probabilities, which its loss takes as they
-// are; msn_head here gives the scores before the softmax, which is taken of the teacher's here.
+// Distillation of a trained masked siamese network (MSN, arXiv:2204.07141; VISSL's
+// msn_distillation_loss).  The student's crops learn the teacher's probabilities of the
+// prototypes. VISSL's head gives probabilities.  Here msn_head gives scores, and this loss
+// applies the softmax to the teacher's.
 #include "losses/crop_terms.h"
 
 typedef struct {

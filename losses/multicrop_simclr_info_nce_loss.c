@@ -1,14 +1,14 @@
-// SimCLR with more than two views: every other view of an image is a positive of its own, against
-// the views of the other images of the same replica.  VISSL's multicrop_simclr_info_nce_loss; Caron
-// et al. 2020, section 4.3, compares it with SwAV.
+// SimCLR with more than two views (VISSL's multicrop_simclr_info_nce_loss).  Every other view of an
+// image is a positive of its own.  The negatives are the views of the other images of the same
+// replica.  Caron et al. (NeurIPS 2020, arXiv:2006.09882, section 4.3) compare it with SwAV.
 //
-// VISSL leaves the rows of other processes out of the negatives; kept, so the loss of a replica
-// depends on its rows alone.
+// VISSL takes no negatives from other processes.  This loss does the same, so the loss of a replica
+// depends on its own rows alone.
 #include "losses/simclr_terms.h"
 
 static SrStatus infer(SrInfer *in) {
     SR_TRY(sr_infer_set_int(in, "buffer_params.world_size", in->world));
-    // Images, not copies of them: unlike plain SimCLR.
+    // VISSL counts images here, and views in simclr_info_nce_loss.
     SR_TRY(sr_infer_set_int(in, "buffer_params.effective_batch_size", in->batch * in->world));
     SR_TRY(sr_infer_crops(in));
     return sr_infer_force_collator(in, "multicrop_collator");

@@ -1,14 +1,17 @@
-// Instance discrimination against a memory bank: an image's embedding finds the image's own row among rows of other
-// images.
+// Instance discrimination with a memory bank: an image's embedding must find the image's own row
+// among rows of other images.  Three methods use it:
 //
-//   NPID    nce: noise-contrastive estimation (Wu et al., CVPR 2018, arXiv:1805.01978, equations 2, 8 and 10)
-//   NPID++  the same with more negatives and a longer training (Misra and van der Maaten, section 4)
-//   PIRL    two outputs, of an image's patches and of the image, each against the memory of images (Misra and
-//           van der Maaten, CVPR 2020, arXiv:1912.01991, equation 5)
+//   NPID    noise-contrastive estimation, nce (Wu et al., CVPR 2018, arXiv:1805.01978, equations 2,
+//           8 and 10)
+//   NPID++  NPID with more negatives and longer training (Misra and van der Maaten, section 4)
+//   PIRL    two outputs, of an image's patches and of the image, each compared with the memory of
+//           images (Misra and van der Maaten, CVPR 2020, arXiv:1912.01991, equation 5)
 //
-// loss_type cross_entropy puts a softmax over the own row and the negatives in place of nce; VISSL's fails on the
-// shape of its labels.  As in VISSL the memory has moved by one output when the next is compared with it; the table
-// has the moved rows after the step.
+// loss_type=cross_entropy uses a softmax over the own row and the negatives instead of nce.
+// VISSL has that choice too, but fails on the shape of its labels.
+//
+// Outputs are compared in turn.  As in VISSL, each output moves the memory before the next one is
+// compared with it.  The memory in the parameter table gets the moved rows after the step.
 #include "kernels/cross_entropy.h"
 #include "kernels/l2_normalize.h"
 #include "kernels/nce.h"
@@ -67,13 +70,13 @@ typedef struct {
     NceLoss p;
     SrMemoryBank bank;
     uint64_t seed;
-    int batch, n_terms, norm_constant; // norm_constant: table index
-    int behind;                        // the first output that is compared with moved rows
-    SrNodeId
-        moved; // (batch, D): where the images' rows are after the step; SR_NO_NODE: as before it
+    int batch, n_terms, norm_constant; // images; outputs of the model; table index: (1)
+    int behind;                        // first output that is compared with moved rows
+    // New values of the images' rows, (batch, D).  SR_NO_NODE: no output moves the memory.
+    SrNodeId moved;
     SrNodeId sample_index, targets; // inputs (batch)
-    SrNodeId z[MAX_TERMS];          // (batch, D) each, as they are compared
-    SrNodeId index[MAX_TERMS];      // inputs (batch, 1 + K)
+    SrNodeId z[MAX_TERMS];          // (n_terms) embeddings (batch, D) that are compared
+    SrNodeId index[MAX_TERMS];      // (n_terms) inputs (batch, 1 + K), K negatives
 } State;
 
 static SrStatus check(SrLossContext *ctx, const NceLoss *p) {
@@ -96,7 +99,7 @@ static SrStatus check(SrLossContext *ctx, const NceLoss *p) {
     return SR_OK;
 }
 
-// Output o against its rows of the memory.  -> scalar
+// Builds the term of output o, a scalar, and the rows that it moves.
 static SrStatus build_term(SrLossContext *ctx, State *s, int o, SrNodeId *term) {
     SrBuilder *b = ctx->builder;
     const NceLoss *p = &s->p;
@@ -182,7 +185,7 @@ static void after_update(void *instance, const SrLossStep *step) {
                            s->p.ignore_index, sr_loss_value(step, s->moved).data, s->batch);
 }
 
-// Where all scores are equal each is 1 / N of the memory's exponentials, as nce's Z has it.
+// Chance is the loss when all scores are equal: each row's probability is then 1 / N.
 static void facts(const void *instance, SrLossFacts *out) {
     const State *s = instance;
     double K = s->p.num_negatives,

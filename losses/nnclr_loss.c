@@ -1,9 +1,10 @@
-// NNCLR (Dwibedi et al., ICCV 2021, arXiv:2104.14548, equation 4 and algorithm 1): the prediction of one view is to find,
-// among those of all images, the one that belongs to the nearest neighbour of the other view in a queue of past
-// embeddings; both ways round, halved.
+// NNCLR (Dwibedi et al., ICCV 2021, arXiv:2104.14548, equation 4 and algorithm 1).  Each view is
+// replaced by its nearest neighbour in a queue of past embeddings.  That neighbour must find the
+// prediction of the image's other view among the predictions of all images of the step.  The loss
+// is the mean of both directions.
 //
-// Anchors are the neighbours, candidates the predictions of the step; no gradient flows through a neighbour.  The
-// first view's embeddings enter the queue after the step.
+// No gradient flows through a neighbour.  The first view's embeddings enter the queue after the
+// step.
 #include <math.h>
 
 #include "kernels/info_nce.h"
@@ -36,7 +37,7 @@ typedef struct {
     int batch;
 } State;
 
-// Anchors of view v against predictions of the other view.
+// Compares the neighbours of view v with the predictions of the other view.
 static SrNodeId term(SrLossContext *ctx, const NnclrLoss *p, SrNodeId neighbours,
                      SrNodeId prediction, int v) {
     SrBuilder *b = ctx->builder;

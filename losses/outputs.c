@@ -1,4 +1,4 @@
-// Outputs of the model by name; see the header.
+// Finds outputs of the model by name.
 #include "losses/outputs.h"
 
 #include <string.h>

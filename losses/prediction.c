@@ -1,4 +1,4 @@
-// Predictors and the cosine of predictions; see the header.
+// Predictor head, and the mean cosine over pairs of views.
 #include "losses/prediction.h"
 
 #include <stdio.h>
@@ -18,7 +18,7 @@ SrStatus sr_predictor_build(SrLossContext *ctx, const SrPredictorOptions *p, SrN
     return sr_outputs_get(ctx->builder, &outputs, ctx->name, "embedding", out);
 }
 
-// View v of rows (n * batch, D); the whole where there is one.
+// Returns the rows of view v: (n * batch, D) -> (batch, D).
 static SrNodeId rows_of(SrLossContext *ctx, SrNodeId x, int v) {
     SrSliceParams rows = {.begin = v * ctx->batch, .count = ctx->batch};
     return sr_build(ctx->builder, "slice", "rows", &rows, x);

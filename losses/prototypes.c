@@ -1,5 +1,4 @@
-// Prototypes in the parameter table; see the header.  Host code between plan runs, not part of the
-// graph.
+// Prototypes in the parameter table: finding them by name, normalising them and computing scores.
 #include "losses/prototypes.h"
 
 #include <math.h>
@@ -9,7 +8,7 @@
 #include "base/text.h"
 #include "kernels/gemm.h"
 
-// Entries "<prefix>heads.*prototypes<set>.<slot>": how many, and the last of them.
+// Counts the entries "<prefix>heads.*.prototypes<set>.<slot>"; *index: the last one.
 static int find(SrParams *params, const char *prefix, int set, const char *slot, int *index) {
     char start[256], end[64];
     int n = 0;
@@ -44,7 +43,7 @@ SrStatus sr_prototypes_find(SrParams *params, const char *prefix, int set, SrPro
     return SR_OK;
 }
 
-// In double: rows are short, and the length divides all of them.
+// Sums in double, because the result scales the whole row.
 static double row_length(const float *row, int n) {
     double sum = 0;
     for (int j = 0; j < n; j++)
@@ -52,7 +51,7 @@ static double row_length(const float *row, int n) {
     return sqrt(sum);
 }
 
-// PyTorch's floor on the length, which leaves rows of zeros as they are.
+// Smallest length that a row is divided by, as in PyTorch; rows of zeros stay zero.
 static const double tiny_length = 1e-12;
 
 typedef struct {

@@ -1,11 +1,11 @@
-// SimCLR: the two views of an image find each other among the views of all images of the step.
-// Chen et al., "A simple framework for contrastive learning of visual representations" (ICML 2020).
-// Not the arithmetic (kernels/nt_xent.c).
+// SimCLR (Chen et al., "A simple framework for contrastive learning of visual representations",
+// ICML 2020).  The two views of an image must find each other among the views of all images of
+// the step. kernels/nt_xent.c has the arithmetic.
 //
-// VISSL gathers the rows of all processes with their gradients; here a loss sees all rows anyway.
+// The loss sees the rows of all replicas; VISSL gathers them from all processes.
 #include "losses/simclr_terms.h"
 
-// The loss sees both copies of every image of every replica.
+// VISSL's effective batch size counts both views of every image of every replica.
 static SrStatus infer(SrInfer *in) {
     SR_TRY(sr_infer_set_int(in, "buffer_params.world_size", in->world));
     return sr_infer_set_int(in, "buffer_params.effective_batch_size", 2 * in->batch * in->world);

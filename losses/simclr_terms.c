@@ -1,4 +1,5 @@
-// Builds the SimCLR losses: lengths to 1, then the normalised-temperature cross entropy of all views of the step.
+// Builds the SimCLR losses: embeddings get length 1, and nt_xent compares all views with each
+// other.
 #include "losses/simclr_terms.h"
 
 #include "base/log.h"

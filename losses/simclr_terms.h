@@ -1,4 +1,5 @@
-// What SimCLR's loss and its multi-crop form share: options and nodes.
+// Options and nodes that the SimCLR losses share: simclr_info_nce_loss, its multi-crop form and
+// DCL.
 #ifndef SR_LOSSES_SIMCLR_TERMS_H
 #define SR_LOSSES_SIMCLR_TERMS_H
 
@@ -7,9 +8,9 @@
 #include "losses/loss.h"
 
 typedef struct {
-    double temperature;
-    int embedding_dim;
-    int num_crops; // of DCL and multi-crop SimCLR
+    double temperature; // divides the cosines
+    int embedding_dim;  // expected width of "embedding"
+    int num_crops;      // views of an image; DCL and multi-crop SimCLR only
 } SrSimclrOptions;
 
 // clang-format off
@@ -28,8 +29,9 @@ typedef struct {
      "Views of an image (inferred from the transforms)."}
 // clang-format on
 
-// "embedding" (num_crops * batch, D) to length 1 and through nt_xent, decoupled where asked for.  Other numbers of views or
-// another width: SR_ERR_CONFIG that names the key.
+// Builds the loss, a scalar: "embedding" (num_crops * batch, D), normalised to length 1, through
+// nt_xent.  decoupled: the positive is not in the denominator (DCL).  SR_ERR_CONFIG: another number
+// of views, or another width than embedding_dim.
 SrStatus sr_simclr_terms_build(SrLossContext *ctx, const SrSimclrOptions *options, int num_crops,
                                bool decoupled, SrNodeId *loss);
 

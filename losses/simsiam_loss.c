@@ -1,5 +1,10 @@
-// SimSiam (Chen and He, CVPR 2021, arXiv:2011.10566, algorithm 1): a predictor over one view's embedding is to
-// point where the other's lies, through which no gradient flows: -mean cos(p1, sg z2) / 2 - mean cos(p2, sg z1) / 2.
+// SimSiam (Chen and He, CVPR 2021, arXiv:2011.10566, algorithm 1).  A predictor over one view's
+// embedding learns the direction of the other view's embedding, through which no gradient flows
+// (sg):
+//
+//   L = -mean cos(p1, sg z2) / 2 - mean cos(p2, sg z1) / 2
+//
+// With more views, it is minus the mean over all ordered pairs of views.
 #include "kernels/scale.h"
 #include "losses/prediction.h"
 

@@ -1,9 +1,10 @@
-// SwAV's codes of a trained teacher (VISSL's swav_distillation_loss; Caron et al., arXiv:2006.09882): Sinkhorn-Knopp
-// over the teacher's scores gives each of its crops a code, which crops of the student predict.  The teacher,
+// Distillation of a trained SwAV model (Caron et al., arXiv:2006.09882; VISSL's
+// swav_distillation_loss).  Sinkhorn-Knopp over the teacher's scores gives each of the teacher's
+// crops a code, and crops of the student predict the codes.  The teacher,
 // DISTILLATION.TEACHER_MODEL, does not move.
 //
-// The queue holds scores of the teacher, of all its crops together, and begins empty: only rows that were pushed
-// count.  It is pushed to while it is in use, from queue_start_iter on.
+// One queue holds the teacher's scores of all its crops.  It starts empty, and only rows that were
+// pushed count.  Rows are pushed from step queue_start_iter on.
 #include <math.h>
 #include <string.h>
 
@@ -58,9 +59,11 @@ static const SrOption options[] = {
 
 typedef struct {
     SwavDistillation p;
-    SrNodeId scores;                   // the teacher's: (T batch, K)
-    int num_iteration, queue, rows, K; // table indices; prototypes
-    int replicas, batch, length;       // length: of all replicas' queues
+    SrNodeId scores; // the teacher's, (T * batch, K), T crops of the teacher
+    // Table indices: num_iteration, I64 (1), the steps done; queue (length, K), newest rows first;
+    // rows, I64 (1), the rows of the queue that were pushed.  K: prototypes.
+    int num_iteration, queue, rows, K;
+    int replicas, batch, length; // batch, length: images, rows of the queue, over all replicas
 } State;
 
 static SrStatus check(SrLossContext *ctx, const State *state, SrNodeId student) {
@@ -80,7 +83,7 @@ static SrStatus check(SrLossContext *ctx, const State *state, SrNodeId student) 
         ctx->name, K, state->K);
 }
 
-// The student's side in the end: scores of as many prototypes as the teacher's.
+// Builds the student's scores, which must be as many as the teacher's.
 static SrStatus student_scores(SrLossContext *ctx, const State *state, SrNodeId *x) {
     const SwavDistillation *p = &state->p;
     SrBuilder *b = ctx->builder;
@@ -115,7 +118,7 @@ static void build_state(SrLossContext *ctx, State *state) {
     state->rows = sr_build_state(b, "queue_rows", SR_SHAPE(1), SR_I64, zero);
 }
 
-// Codes of one crop of the teacher.  -> (batch, K)
+// Builds the codes (batch, K) of one crop of the teacher.
 static SrNodeId codes(SrLossContext *ctx, const State *state, int crop) {
     const SwavDistillation *p = &state->p;
     SrSliceParams rows = {.begin = crop * ctx->batch, .count = ctx->batch};
@@ -163,9 +166,9 @@ static SrStatus build(SrLossContext *ctx, const void *params, SrNodeId *loss, vo
     return sr_crop_terms_build(ctx, &terms, loss);
 }
 
-// Newest first: the teacher's rows of all crops, then what was there, as far as there is room.
+// Puts the teacher's rows of all crops at the front of the queue; the oldest rows drop out.
 static void push(const State *state, const SrLossStep *step) {
-    SrTensor t = sr_loss_value(step, state->scores); // (T batch, K)
+    SrTensor t = sr_loss_value(step, state->scores); // (T * batch, K)
     float *queue = sr_params_at(step->params, state->queue)->value;
     int64_t *rows = sr_params_at(step->params, state->rows)->value;
     int taken = SR_MIN(t.shape.d[0], state->length);

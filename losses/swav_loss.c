@@ -1,12 +1,13 @@
-// SwAV: codes of some crops, made equally common over the prototypes by Sinkhorn-Knopp, predicted
-// from all others. Caron et al., "Unsupervised learning of visual features by contrasting cluster
-// assignments" (NeurIPS 2020). Not the multi-crop forward (trainer/model/model_forward.c) and not the head
-// (heads/swav_head.c).
+// SwAV (Caron et al., "Unsupervised learning of visual features by contrasting cluster
+// assignments", NeurIPS 2020, arXiv:2006.09882).  Sinkhorn-Knopp computes codes of some crops
+// that use all prototypes equally often.  All other crops predict these codes.  The head is
+// heads/swav_head.c; the multi-crop forward is trainer/model/model_forward.c.
 //
-// VISSL's timing is kept where results depend on it.  Prototypes are renormalised after an update,
-// so the first forward sees them as drawn.  The queue's scores are refreshed by a hook that looks
-// at a flag set by the previous loss call, so the first step with a queue uses its random scores;
-// the queue starts random and is filled only while in use.
+// The timing is VISSL's where results depend on it:
+//   * Prototypes are normalised after each update, so the first forward sees them as drawn.
+//   * The queue's scores are recomputed before a step if the step before it used the queue.  The
+//     first step with a queue therefore uses random scores.
+//   * The queue starts with random rows, and rows are pushed only while it is in use.
 #include <string.h>
 
 #include "losses/swav_terms.h"
@@ -32,7 +33,7 @@ static const SrOption options[] = {
 };
 #undef FIELD
 
-// SwAV complains about another collator where its momentum variant sets the right one.
+// VISSL refuses other collators for this loss, but sets the collator for swav_momentum_loss.
 static SrStatus infer(SrInfer *in) {
     static const char *const collators[] = {"multicrop_collator", "multicrop_mixup_collator",
                                             "cutmixup_collator"};
@@ -44,7 +45,7 @@ static SrStatus infer(SrInfer *in) {
 
 typedef struct {
     SrSwavState swav;
-    SrNodeId embeddings; // (num_crops * batch, D), what the queue takes
+    SrNodeId embeddings; // (num_crops * batch, D), pushed to the queue
 } State;
 
 static SrStatus build(SrLossContext *ctx, const void *params, SrNodeId *loss, void **out) {
@@ -70,12 +71,13 @@ static SrStatus build(SrLossContext *ctx, const void *params, SrNodeId *loss, vo
 
 static void before_step(void *instance, const SrLossStep *step) {
     const SrSwavState *s = &((State *)instance)->swav;
-    if (sr_swav_queue_in_use(&s->queue, step->params)) // as the previous step set it
+    if (sr_swav_queue_in_use(&s->queue, step->params)) // the flag of the previous step
         sr_swav_queue_refresh(&s->queue, step->params, s->prototypes);
     sr_swav_queue_begin(&s->queue, step->params, *sr_swav_num_iteration(s, step->params));
 }
 
-// VISSL pushes at the end of the loss's forward; nothing reads the queue between there and here.
+// VISSL pushes at the end of the loss's forward.  Nothing reads the queue between that point and
+// this hook, so the result is the same.
 static void push_embeddings(const State *state, const SrLossStep *step) {
     const SrSwavState *s = &state->swav;
     int first[SR_MAX_VIEWS], n = s->batch / s->replicas;

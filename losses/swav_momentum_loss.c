@@ -1,16 +1,19 @@
-// SwAV with a momentum encoder: the codes come from a slow copy of the model that sees the assign
-// crops only, the predictions from the model itself.  VISSL's swav_momentum_loss; see swav_loss.c
-// for SwAV.
+// SwAV with a momentum encoder (VISSL's swav_momentum_loss; losses/swav_loss.c is SwAV).  The codes
+// come from the momentum encoder, the teacher, which sees the assign crops only.  The predictions
+// come from the model.
 //
-// VISSL's order within a step: forward of the model, teacher <- m teacher + (1 - m) model, forward
-// of the teacher, loss, update, prototypes of both renormalised.  The weights do not move between
-// the two forwards, so the teacher may follow before the step; its running statistics are the
-// model's, after this step's forward.
+// VISSL's order within a step is: forward of the model, teacher <- m teacher + (1 - m) model,
+// forward of the teacher, loss, update, normalising of the prototypes of both.  The weights do
+// not change between the two forwards, so this loss moves the teacher before the step.  The
+// teacher's running statistics are the model's after the forward of the same step.
 //
-// Kept: exp(s / epsilon) without the maximum removed (while it fits), and a queue that takes rows /
-// num_crops rows of the teacher's embeddings a crop, although these are of the assign crops only:
-// with more crops than assign crops a part of the batch never enters it.  Not kept: log(softmax),
-// which gives NaN for far scores; it is log_softmax here.
+// Two peculiarities of VISSL are the same here:
+//   * Sinkhorn-Knopp computes exp(s / epsilon) without removing the maximum, while it fits.
+//   * The queue takes rows / num_crops rows of the teacher's embeddings for each assign crop.  The
+//     teacher's rows are of the assign crops only.  With more crops than assign crops, a part of
+//     the batch never enters the queue.
+// One is not: VISSL computes log(softmax), which gives NaN for distant scores; here it is
+// log_softmax.
 #include "losses/momentum_encoder.h"
 #include "losses/swav_terms.h"
 
@@ -41,14 +44,14 @@ static SrStatus infer(SrInfer *in) {
 }
 
 typedef struct {
-    SrMomentumEncoder encoder; // first: sr_momentum_encoder_start
-    SrSwavState swav;          // its prototypes are the teacher's
+    SrMomentumEncoder encoder; // first, for sr_momentum_encoder_start
+    SrSwavState swav;          // swav.prototypes are the teacher's
     SrPrototypes student[SR_SWAV_MAX_SETS];
     double momentum;
     SrNodeId embeddings; // the teacher's: (n_assign * batch, D)
 } State;
 
-// Forward of the teacher on the assign crops.
+// Builds the forward of the teacher on the assign crops.
 static SrStatus build_teacher(SrLossContext *ctx, const SwavMomentumLoss *p, State *state,
                               SrOutputs *outputs) {
     SrModelRun run = {.prefix = PREFIX,
@@ -103,7 +106,7 @@ static void before_step(void *instance, const SrLossStep *step) {
     State *state = instance;
     const SrSwavState *s = &state->swav;
     int64_t num_iteration = *sr_swav_num_iteration(s, step->params);
-    if (num_iteration > 0) // the first forward is that of a copy
+    if (num_iteration > 0) // the first forward uses an exact copy
         sr_momentum_encoder_update(&state->encoder, step->params, state->momentum);
     if (sr_swav_queue_begin(&s->queue, step->params, num_iteration))
         sr_swav_queue_refresh(&s->queue, step->params, s->prototypes);

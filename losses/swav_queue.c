@@ -1,4 +1,4 @@
-// SwAV's queue; see the header.
+// SwAV's queue: its entries, the flag use_queue, recomputed scores and room for new rows.
 #include "losses/swav_queue.h"
 
 #include <math.h>
@@ -61,7 +61,7 @@ float *sr_swav_queue_room(const SrSwavQueue *queue, SrParams *params, int i, int
     size_t row = (size_t)queue->D, length = (size_t)(queue->length / queue->shards);
     float *q = (float *)sr_params_at(params, queue->embeddings)->value +
                ((size_t)i * (size_t)queue->length + (size_t)shard * length) * row;
-    // More rows than the queue holds: the first ones, as VISSL's slices would take if they could.
+    // If there are more rows than the queue holds, the first ones enter.  VISSL fails in that case.
     *rows = SR_MIN(*rows, (int)length);
     memmove(q + (size_t)*rows * row, q, (length - (size_t)*rows) * row * sizeof *q);
     return q;

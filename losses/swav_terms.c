@@ -1,4 +1,4 @@
-// What swav_loss and swav_momentum_loss share; see the header.
+// Parts that swav_loss and swav_momentum_loss share: checks, inference, state and nodes.
 #include "losses/swav_terms.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@
 
 // ---- checks
 
-// The data decide how many crops there are, the configuration says so again (inferred, or by hand).
+// The data decide the number of crops; num_crops, inferred or set by hand, must agree.
 static SrStatus check_crops(SrLossContext *ctx, const SrSwavOptions *o) {
     if (o->num_crops < 2 || o->num_crops != ctx->n_views)
         return sr_builder_fail(
@@ -30,7 +30,7 @@ static SrStatus check_crops(SrLossContext *ctx, const SrSwavOptions *o) {
     return SR_OK;
 }
 
-// Scores of a set are (crops * batch, P).
+// Checks that the scores of a set are (crops * batch, P).
 static SrStatus check_set(SrLossContext *ctx, const SrSwavOptions *o, int set, SrNodeId scores) {
     SrShape s = sr_build_shape(ctx->builder, scores);
     if (s.rank != 2 || s.d[0] != ctx->batch * ctx->n_views || s.d[1] != o->num_prototypes.v[set])
@@ -128,7 +128,7 @@ SrStatus sr_swav_state_build(SrLossContext *ctx, const SrSwavOptions *o, const c
     SR_TRY(sr_swav_queue_build(b, &state->queue, o->num_prototypes.v));
     SR_TRY(sr_builder_status(b));
     SrParams *params = sr_graph_params(sr_builder_graph(b));
-    // A head without prototypes of its own is fine as long as nobody touches them.
+    // A head without prototypes of its own is allowed as long as nothing reads them here.
     for (int h = 0; h < state->n_sets && (state->normalize || state->queue.length > 0); h++)
         SR_TRY(sr_prototypes_find(params, prefix, h, &state->prototypes[h]));
     return SR_OK;
@@ -153,7 +153,7 @@ int64_t *sr_swav_num_iteration(const SrSwavState *state, SrParams *params) {
     return sr_params_at(params, state->num_iteration)->value;
 }
 
-// A model that gives every prototype the same score pays ln P in each set.
+// The loss of a model that gives every prototype the same score is ln P in each set.
 void sr_swav_facts(const SrSwavState *state, SrLossFacts *out) {
     for (int h = 0; h < state->n_sets; h++) {
         int P = state->num_prototypes[h];
@@ -165,7 +165,7 @@ void sr_swav_facts(const SrSwavState *state, SrLossFacts *out) {
 
 // ---- nodes
 
-// Codes of assign crop i in set h.  -> (batch, P)
+// Builds the codes (batch, P) of assign crop i in set h.
 static SrNodeId codes(SrLossContext *ctx, const SrSwavTerms *t, const SrSwavState *state, int h,
                       int i) {
     SrBuilder *b = ctx->builder;
@@ -174,7 +174,7 @@ static SrNodeId codes(SrLossContext *ctx, const SrSwavTerms *t, const SrSwavStat
                           .count = n};
     SrNodeId scores = sr_build(b, "slice", "rows", &rows, t->code_scores[h]);
     SrSinkhornParams p = t->sinkhorn;
-    // The slots of sinkhorn, in its order: which are there depends on its params.
+    // The slots of sinkhorn, in order; its params decide which ones it has.
     int w[3], n_w = 0;
     if (p.hard_iters > 0)
         w[n_w++] = state->num_iteration;
@@ -188,7 +188,8 @@ static SrNodeId codes(SrLossContext *ctx, const SrSwavTerms *t, const SrSwavStat
     return sr_build_bound(b, "sinkhorn", leaf, &p, &scores, 1, w, n_w);
 }
 
-// Mean over assign crops of the mean over all other crops of the cross entropy.  -> scalar
+// Builds the loss of set h, a scalar: the mean over assign crops of the mean cross entropy over all
+// other crops.
 static SrNodeId set_loss(SrLossContext *ctx, const SrSwavTerms *t, const SrSwavState *state,
                          int h) {
     SrNodeId all[SR_OP_MAX_IN] = {SR_NO_NODE};

@@ -1,6 +1,6 @@
-// What swav_loss and swav_momentum_loss share: codes by Sinkhorn-Knopp for the assign crops,
-// swapped prediction of them from all other crops, averaged over assign crops and prototype sets
-// (Caron et al. 2020, eqs. 1-5).
+// Parts that swav_loss and swav_momentum_loss share.  Sinkhorn-Knopp computes codes of the assign
+// crops (crops_for_assign), and all other crops predict them.  The loss is the mean over assign
+// crops and prototype sets (Caron et al., NeurIPS 2020, arXiv:2006.09882, eqs. 1-5).
 #ifndef SR_LOSSES_SWAV_TERMS_H
 #define SR_LOSSES_SWAV_TERMS_H
 
@@ -19,26 +19,24 @@ typedef struct {
 
 typedef struct {
     const SrSwavOptions *options;
-    SrSinkhornParams sinkhorn; // everything but the queue
-    // Scores the codes come from, one node a set, and whether its rows are of the assign crops
-    // only.
-    SrNodeId code_scores[SR_SWAV_MAX_SETS];
-    bool assign_rows_only;
-    SrNodeId scores[SR_SWAV_MAX_SETS]; // predictions, rows of all crops, crop-major
+    SrSinkhornParams sinkhorn;              // everything except queue_length
+    SrNodeId code_scores[SR_SWAV_MAX_SETS]; // (n_sets) scores that codes are computed of
+    bool assign_rows_only;             // rows of code_scores: true: assign crops; false: all crops
+    SrNodeId scores[SR_SWAV_MAX_SETS]; // (n_sets) predictions (num_crops * batch, P), crop-major
 } SrSwavTerms;
 
-// The state both losses keep on the host side.
+// Host-side state of both losses.
 typedef struct {
-    int n_sets, n_assign, batch, replicas, num_crops; // batch: of all replicas
-    const int *crops_for_assign;
-    const int *num_prototypes; // (n_sets)
-    bool normalize;
-    int num_iteration; // table index: I64 (1)
+    int n_sets, n_assign, batch, replicas, num_crops; // batch: images of all replicas
+    const int *crops_for_assign;                      // (n_assign)
+    const int *num_prototypes;                        // (n_sets)
+    bool normalize;                                   // prototypes get length 1 after each update
+    int num_iteration;                                // table index: I64 (1), steps done
     SrSwavQueue queue;
-    SrPrototypes prototypes[SR_SWAV_MAX_SETS];
+    SrPrototypes prototypes[SR_SWAV_MAX_SETS]; // (n_sets) set only with normalize or a queue
 } SrSwavState;
 
-// The key rows of both losses' option tables, whose params begin with a SrSwavOptions.
+// Rows of both losses' option tables; their params must begin with an SrSwavOptions.
 #define SR_SWAV_FIELD(f) offsetof(SrSwavOptions, f)
 // clang-format off
 #define SR_SWAV_OPTION_ROWS                                                                        \
@@ -68,31 +66,35 @@ typedef struct {
      "log: exact in the log domain, finite for every epsilon and score."}
 // clang-format on
 
-// Prototypes and embedding from the head, crops from the transforms, the queue rounded down to
-// whole batches.
+// Infers prototypes and embedding size from the head and num_crops from the transforms.  Rounds the
+// queue down to whole batches.
 SrStatus sr_swav_infer(SrInfer *in);
-// A SwAV head over three crops, with and without a queue.
+// Examples for the contract tests: a SwAV head over three crops, without and with a queue.
 extern const SrLossExample sr_swav_examples[2];
 
-// Checks options against the model's outputs; a mismatch is SR_ERR_CONFIG that names the key.
+// Checks the options against the model's outputs.  SR_ERR_CONFIG, which names the key: a mismatch.
 SrStatus sr_swav_check(SrLossContext *ctx, const SrSwavOptions *options);
-// "embedding", and "scores0" .. of every set, of one forward.
+// Finds the outputs "embedding" and "scores0", "scores1", ... of one forward.
 SrStatus sr_swav_outputs(SrLossContext *ctx, const SrOutputs *outputs, int n_sets,
                          SrNodeId *embedding, SrNodeId scores[SR_SWAV_MAX_SETS]);
-// State entries, and the prototypes under `prefix` where they are needed.
+// Fills *state and adds the state entries.  Finds the prototypes under `prefix` if they are
+// normalised or there is a queue.
 SrStatus sr_swav_state_build(SrLossContext *ctx, const SrSwavOptions *options, const char *prefix,
                              SrSwavState *state);
-// The nodes from scores to the scalar loss.  Codes are nodes "codes<set>_<i>", i in order of
-// crops_for_assign.
+// Builds the nodes from scores to the loss, a scalar.  The codes of assign crop i in set h are node
+// "codes<h>_<i>".
 SrNodeId sr_swav_terms_build(SrLossContext *ctx, const SrSwavTerms *terms,
                              const SrSwavState *state);
 
-// Every replica pushes `rows` of its rows of x (views * batch, D) to each assign crop's queue: those from
-// first[i] on, counted as the replica sees them, view-major over its own images.
+// Pushes `rows` rows of each replica to the queue of each assign crop.  x: (views * batch, D).
+// first: (n_assign) first row that is pushed to the queue of crop i.  A replica counts its own rows
+// alone, view-major.
 void sr_swav_push(const SrSwavState *state, SrParams *params, const float *x, const int *first,
                   int rows);
 
+// Returns the counter of steps done, in the parameter table.
 int64_t *sr_swav_num_iteration(const SrSwavState *state, SrParams *params);
+// Fills the facts of both losses (SrLoss.facts).
 void sr_swav_facts(const SrSwavState *state, SrLossFacts *out);
 
 #endif

@@ -1,10 +1,10 @@
-// See the header.
+// Moves the centre of a teacher's scores, a block of columns per task.
 #include "losses/teacher_center.h"
 
 #include "base/compiler.h"
 #include "base/parallel.h"
 
-enum { COLUMNS = 128 }; // that a thread sums side by side
+enum { COLUMNS = 128 }; // columns of a task
 
 typedef struct {
     const float *x; // (rows, K)

@@ -1,11 +1,14 @@
-// The centre of a teacher's scores (DINO, arXiv:2104.14294, equation 4), against collapse to one output; of DINO and iBOT.
+// Centre of a teacher's scores in DINO and iBOT, which prevents a collapse to one output (DINO,
+// arXiv:2104.14294, equation 4).
 #ifndef SR_LOSSES_TEACHER_CENTER_H
 #define SR_LOSSES_TEACHER_CENTER_H
 
 #include "losses/loss.h"
 
-// The parameter `entry` (1, K) <- keep itself + (1 - keep) the mean of the node `scores` (rows, K), the rows of all
-// replicas; after the update.  Sums are double, a column's in the order of its rows.
+// Moves the centre after the update: center <- keep * center + (1 - keep) * mean of the scores
+// over all rows.  entry: table index of the centre (1, K).  scores: node (rows, K) or (N, L, K),
+// with the rows of all replicas.  Each column is summed in double in the order of its rows,
+// whatever the number of threads.
 void sr_teacher_center_move(const SrLossStep *step, SrNodeId scores, int entry, double keep);
 
 #endif

@@ -1,7 +1,7 @@
-// Patches of a transformer's images; see the header.
+// Grid of a transformer's patches: inference of their size, checks and tokens.
 #include "losses/token_grid.h"
 
-// A trunk without patches has no such option.
+// Returns the trunk's patch size; NULL: the trunk has no patches.
 static const SrYaml *trunk_patch(const SrInfer *in) {
     return sr_yaml_find(in->trunk, "PATCH_SIZE");
 }

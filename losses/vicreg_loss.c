@@ -1,5 +1,6 @@
-// VICReg (Bardes, Ponce and LeCun, ICLR 2022, arXiv:2105.04906): embeddings of two views are to be near each
-// other, every feature is to vary, and features are not to vary together.  kernels/vicreg.c has the equations.
+// VICReg (Bardes, Ponce and LeCun, ICLR 2022, arXiv:2105.04906).  Three terms pull the embeddings
+// of two views together, make every feature vary, and keep features from varying together.
+// kernels/vicreg.c has the equations.
 #include "kernels/vicreg.h"
 #include "losses/loss.h"
 

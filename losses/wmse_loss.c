@@ -1,9 +1,10 @@
-// W-MSE (Ermolov et al., ICML 2021, arXiv:2007.06346): both views of an image are to lie in one direction once
-// embeddings are whitened, which is what keeps them apart; no negatives, no teacher (equation 6 with the cosine of
-// section 3.2: mean 2 - 2 cos).
+// W-MSE (Ermolov et al., ICML 2021, arXiv:2007.06346).  Embeddings are whitened, and the two
+// views of an image are pulled to the same direction.  Whitening keeps embeddings apart, so the
+// method needs no negatives and no teacher.  The loss is equation 6 with the cosine of section
+// 3.2: mean 2 - 2 cos.
 //
-// Rows are whitened in groups of w_size images of a view.  The paper draws groups anew from a batch; a batch comes in
-// random order, so that images that follow one another are such a draw.
+// Rows are whitened in groups of w_size images of a view.  The paper draws the groups from a
+// batch at random.  A batch comes in random order, so consecutive images are such a draw.
 #include "kernels/scale.h"
 #include "kernels/slice.h"
 #include "kernels/whiten.h"
