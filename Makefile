@@ -8,9 +8,17 @@ BUILD ?= build
 OPT ?= -O2
 WARN = -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion -Wstrict-prototypes -Wmissing-prototypes -Wvla
 STRICT ?=
+# Hardening as far as the compiler knows it (tests/hardening.sh reads the built files). Sanitizers see what fortified
+# calls would hide, and go without.
+ifeq ($(findstring -fsanitize,$(EXTRA)),)
+HARDEN := $(shell for flag in -fstack-protector-strong -fcf-protection -mbranch-protection=standard; do \
+    echo 'int one = 1;' | $(CC) -Werror $$flag -x c -c -o /dev/null - 2>/dev/null && echo $$flag; done) \
+    $(if $(filter -O0,$(OPT) $(EXTRA)),,-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
+HARDEN_LINK = -Wl,-z,relro,-z,now
+endif
 # Hidden: the shared library shows what sslrun.h declares, and nothing else.
 FLAGS = -std=c17 $(OPT) -g $(WARN) -D_GNU_SOURCE -I. -I$(BUILD) -fopenmp -fno-math-errno -fno-trapping-math \
-        -ffp-contract=off -fPIC -fvisibility=hidden -MMD -MP $(EXTRA)
+        -ffp-contract=off -fPIC -fvisibility=hidden -MMD -MP $(HARDEN) $(EXTRA)
 CFLAGS = $(FLAGS) $(STRICT)
 LDLIBS = -lopenblas -llinear -lyaml -lcjson -lz -lm -lpthread
 PACKAGES = gcc libc6-dev make libopenblas-dev liblinear-dev libyaml-dev libstb-dev zlib1g-dev libcjson-dev libcmocka-dev pkg-config
@@ -121,7 +129,7 @@ sslrun: $(BUILD)/sslrun
 	$(PLACE)
 # Only the program itself is handed the message-passing library (cli/main.c).
 $(BUILD)/sslrun: $(BUILD)/cli/main.o $(BUILD)/libsslrun.a
-	$(CC) $(CFLAGS) -o $@ $^ $(LDLIBS) $(LINK_MPI)
+	$(CC) $(CFLAGS) -pie $(HARDEN_LINK) -o $@ $^ $(LDLIBS) $(LINK_MPI)
 libsslrun.a: $(BUILD)/libsslrun.a
 	$(PLACE)
 $(BUILD)/libsslrun.a: $(OBJECTS)
@@ -134,7 +142,7 @@ VERSION := $(shell sed -n 's/.define SR_VERSION "\(.*\)"/\1/p' base/version.h)
 SONAME = libsslrun.so.0
 SHARED = $(filter-out $(BUILD)/cli/% $(BUILD)/pages/% $(BUILD)/base/comm_mpi.o,$(OBJECTS))
 $(BUILD)/$(SONAME): $(SHARED)
-	$(CC) $(CFLAGS) -shared -Wl,-soname,$(SONAME) $(if $(findstring sanitize,$(EXTRA)),,-Wl,-z,defs) -Wl,--as-needed -o $@ $^ $(LDLIBS)
+	$(CC) $(CFLAGS) -shared $(HARDEN_LINK) -Wl,-soname,$(SONAME) $(if $(findstring sanitize,$(EXTRA)),,-Wl,-z,defs) -Wl,--as-needed -o $@ $^ $(LDLIBS)
 $(BUILD)/libsslrun.so: $(BUILD)/$(SONAME)
 	ln -sf $(SONAME) $@
 libsslrun.so: $(BUILD)/libsslrun.so

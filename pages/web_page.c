@@ -97,7 +97,8 @@ static SrStatus add_table(const SrRegistry *r, const char *token, SrText *out) {
             add_run(&p, name, token, out);
         sr_run_page_close(&p);
     }
-    sr_text_printf(out, "</table></div>\n<p class=\"pale\">%lld runs</p>\n", (long long)r->names.n);
+    sr_text_printf(out, "</table></div>\n<p class=\"pale\">%lld run%s</p>\n", (long long)r->names.n,
+                   r->names.n == 1 ? "" : "s");
     return SR_OK;
 }
 

@@ -12,6 +12,7 @@ bash -n "$to/share/bash-completion/completions/sslrun" && test -s "$to/share/zsh
 for name in configs/swav.yaml swav configs/photos.yaml pretrain/rotnet/rotnet_8gpu_resnet; do
     (cd / && "$to/bin/sslrun" check "$name" 2>/dev/null | grep -q "trunk") || { echo "install: $name is not found"; exit 1; }
 done
+tests/hardening.sh "$to/bin/sslrun" "$to/lib/libsslrun.so.0" "$to/lib/libsslrun.a"
 export PKG_CONFIG_PATH="$to/lib/pkgconfig"
 # shellcheck disable=SC2046  # several words
 "$2" -std=c17 -o "$to/features" examples/features.c $(pkg-config --cflags --libs sslrun)
