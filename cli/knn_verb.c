@@ -3,9 +3,12 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "cli/eval_sets_args.h"
+#include "cli/run_pages.h"
 #include "cli/verb.h"
+#include "pages/run_report.h"
 #include "trainer/eval/layer_report.h"
 #include "trainer/eval/report.h"
 
@@ -26,9 +29,19 @@ static void tell_unread(const SrConfig *config, const SrEvalSets *sets) {
                 rows[i].key, i == 0 ? " (--layer names one of theirs)" : "");
 }
 
-static SrStatus evaluate(const SrConfig *config, const SrEvalSets *sets, bool json) {
+// Prints `out`.  run: the folder whose page receives the figures of `line`; NULL: none does.
+static SrStatus print(SrText *out, const char *run, SrText *line) {
+    SrStatus status = sr_args_print(out);
+    if (run && status == SR_OK)
+        sr_run_pages_add(run, line);
+    sr_text_deinit(line);
+    return status;
+}
+
+static SrStatus evaluate(const SrConfig *config, const SrEvalSets *sets, const char *run,
+                         bool json) {
     SrKnnReport report;
-    SrText out = SR_TEXT_INIT;
+    SrText out = SR_TEXT_INIT, line = SR_TEXT_INIT;
     const char *folder = config->knn.features_path;
     if (sets->train || *folder)
         tell_unread(config, sets);
@@ -39,14 +52,26 @@ static SrStatus evaluate(const SrConfig *config, const SrEvalSets *sets, bool js
     else
         SR_TRY(sr_knn_report_configured(config, sets->baselines, sets->random, &report));
     sr_knn_report_print(&report, json, &out);
-    return sr_args_print(&out);
+    sr_knn_report_json(&report, &line);
+    return print(&out, run, &line);
+}
+
+// The folder of the run that is evaluated as it was configured; NULL: other weights, keys or images.
+static const char *run_of(const SrArgs *args, const SrConfig *config, const SrEvalSets *sets) {
+    if (args->n_names != 1 || args->n_overrides > 0 || sets->train || sets->weights ||
+        sets->random || sets->layer || !sets->baselines || *config->knn.features_path)
+        return NULL;
+    if (sr_file_is_dir(args->names[0]))
+        return args->names[0];
+    bool own = !*config->model.params_file && sr_run_is_folder(config->checkpoint.dir);
+    return own ? config->checkpoint.dir : NULL;
 }
 
 // The last stages beside one another, by kNN and a linear probe.
-static SrStatus compare_layers(const SrConfig *config, bool json) {
+static SrStatus compare_layers(const SrConfig *config, const char *run, bool json) {
     SrLayerReport report;
     SrModel *model;
-    SrText out = SR_TEXT_INIT;
+    SrText out = SR_TEXT_INIT, line = SR_TEXT_INIT;
     SR_TRY(sr_baselines_model(config, config->knn.layer, NULL, &model));
     SrStatus status = sr_layer_report(config, model, &report);
     sr_model_free(model);
@@ -56,7 +81,8 @@ static SrStatus compare_layers(const SrConfig *config, bool json) {
                                "there is nothing to compare");
     sr_knn_warn_lengths(report.length_ratio);
     (json ? sr_layer_report_json : sr_layer_report_text)(&report, &out);
-    return sr_args_print(&out);
+    sr_layer_report_json(&report, &line);
+    return print(&out, run, &line);
 }
 
 static SrStatus run_verb(int argc, char **argv) {
@@ -80,8 +106,8 @@ static SrStatus run_verb(int argc, char **argv) {
     SrStatus status = layers && (sets.train || sets.random || only)
                           ? sr_fail(SR_ERR_CONFIG, "--layers is of a trained trunk beside its "
                                                    "baselines: a configuration alone is expected")
-                      : layers ? compare_layers(config, json)
-                               : evaluate(config, &sets, json);
+                      : layers ? compare_layers(config, run_of(&args, config, &sets), json)
+                               : evaluate(config, &sets, run_of(&args, config, &sets), json);
     sr_config_free(config);
     return status;
 }

@@ -12,6 +12,7 @@
 #include "pages/projector.h"
 #include "pages/run_record.h"
 #include "pages/run_report.h"
+#include "trainer/run/metrics.h"
 
 #include "gen/build.h"
 
@@ -63,6 +64,28 @@ static void say_where(const char *run) {
         sr_info("%s/" SR_REPORT_FILE " shows the run", run);
     sr_text_deinit(&folder);
     sr_text_deinit(&name);
+}
+
+SrStatus sr_run_pages_keep(const char *run, const SrText *line) {
+    SrMetrics metrics;
+    SR_TRY(sr_metrics_open(&metrics, run, "metrics.json"));
+    metrics.line.len = 0;
+    sr_text_add(&metrics.line, line->s ? line->s : "");
+    sr_metrics_write(&metrics);
+    sr_metrics_close(&metrics);
+    return SR_OK;
+}
+
+void sr_run_pages_add(const char *run, const SrText *line) {
+    if (sr_run_is_live(run))
+        return;
+    SrStatus status = sr_run_pages_keep(run, line);
+    if (status == SR_OK)
+        status = sr_run_report_write(run);
+    if (status != SR_OK)
+        sr_warn("%s/" SR_REPORT_FILE " is without these figures: %s", run, sr_status_message());
+    else
+        say_where(run);
 }
 
 // Whatever pages run into, the message stays that of what ended the run.

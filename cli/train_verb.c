@@ -19,7 +19,6 @@
 #include "trainer/eval/layer_report.h"
 #include "trainer/eval/linear_probes.h"
 #include "trainer/eval/report.h"
-#include "trainer/run/metrics.h"
 #include "trainer/run/progress.h"
 #include "trainer/train.h"
 
@@ -87,19 +86,6 @@ static void print_result(const SrTrainResult *r, bool json, SrText *out) {
     }
 }
 
-// The report as a line of metrics.json too.
-static SrStatus keep_line(const SrConfig *config, SrText *line) {
-    SrMetrics metrics;
-    if (sr_comm_rank() > 0)
-        return SR_OK;
-    SR_TRY(sr_metrics_open(&metrics, config->checkpoint.dir, "metrics.json"));
-    metrics.line.len = 0;
-    sr_text_add(&metrics.line, line->s ? line->s : "");
-    sr_metrics_write(&metrics);
-    sr_metrics_close(&metrics);
-    return SR_OK;
-}
-
 // evaluated.json says which state of which run the last report of metrics.json is of, so that an evaluation that was
 // cut short is known.
 static SrStatus mark_evaluated(const SrConfig *config, const SrTrainResult *r) {
@@ -156,7 +142,8 @@ static SrStatus evaluate(const SrConfig *config, SrRun *run, bool json, SrText *
         sr_knn_report_json(&report, &line);
         sr_layer_report_json(&layers, &line);
     }
-    SR_TRY_GOTO(keep_line(config, &line));
+    if (sr_comm_rank() == 0)
+        SR_TRY_GOTO(sr_run_pages_keep(config->checkpoint.dir, &line));
 done:
     sr_text_deinit(&line);
     return status;
@@ -220,8 +207,11 @@ static SrStatus train(const SrConfig *config, SrTrainOptions options, bool json)
     if (status == SR_OK && sr_interrupt_signal())
         status = sr_fail(SR_ERR_INTERRUPT, "training had just finished and is saved; the same "
                                            "command catches up on its evaluation");
-    if (status == SR_OK && wants_evaluation(config, &result))
+    if (status == SR_OK && wants_evaluation(config, &result)) {
+        if (result.already_finished)
+            pages.began = sr_clock();
         status = evaluate_and_print(config, run, &result, json);
+    }
     if (sr_comm_rank() == 0 && run && !config->test_only)
         sr_run_pages_end(&pages, run, status);
     sr_interrupt_uninstall();

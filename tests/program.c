@@ -116,6 +116,11 @@ pid_t program_rank(pid_t mpirun, int rank) {
     return pid;
 }
 
+void program_need_numpy(void) {
+    if (system("/usr/bin/python3 -c 'import numpy' 2>/dev/null") != 0)
+        SKIP("/usr/bin/python3 has no numpy", "apt-get install python3-numpy");
+}
+
 void program_need_ranks(void) {
     if (!SR_MPI)
         SKIP("this build has no ranks", "apt-get install libopenmpi-dev openmpi-bin && make test");

@@ -34,6 +34,8 @@ pid_t program_start_ranks(const char *dir, int ranks, int threads, const char *c
 pid_t program_rank(pid_t mpirun, int rank);
 // Skips the test where the program was built without MPI, or there is no mpirun.
 void program_need_ranks(void);
+// Skips the test where /usr/bin/python3 has no numpy.
+void program_need_numpy(void);
 // n pictures of noise in two classes as tar shards of a few each, <dir>/shards, by `sslrun pack`.
 void program_pack(const char *dir, int n);
 

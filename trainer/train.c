@@ -186,7 +186,10 @@ static SrStatus train_all(SrTraining *t) {
         sr_info("%s: training has finished (%lld updates, %lld epochs); --restart, or another "
                 "CHECKPOINT.DIR, trains again",
                 t->last_saved, (long long)t->at.iteration, (long long)t->at.epoch);
-        return SR_OK;
+        // An interrupted run that is asked for fewer epochs has finished: pages read that here.
+        if (t->at.finished || !sr__train_leads())
+            return SR_OK;
+        return sr_config_save(t->config, t->config->checkpoint.dir);
     }
     t->at.stopped = false;
     sr__train_fit_position(t);

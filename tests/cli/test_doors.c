@@ -78,8 +78,7 @@ static void test_python(void **state) {
     char dir[64], c[8192], python[8192];
     if (PROGRAM_SANITIZED)
         SKIP(PROGRAM_SANITIZED_REASON, NULL);
-    if (system("/usr/bin/python3 -c 'import numpy' 2>/dev/null") != 0)
-        SKIP("/usr/bin/python3 has no numpy", "apt-get install python3-numpy");
+    program_need_numpy();
     begin(dir);
     CHECK_INT(shell(dir, "$BUILD/neighbours $D/run $D/query.jpg $D/images/*.jpg", c, sizeof c), 0);
     CHECK_INT(shell(dir, PYTHON " python/sslrun.py $D/run $D/query.jpg $D/images/*.jpg", python,

@@ -52,6 +52,12 @@ static void test_words(void **state) {
     expect_told("there is no key 'num_epochs'; did you mean 'OPTIMIZER.num_epochs'?");
     RUN("check", CONFIG, "BATCHSIZE_PER_REPLICA=3");
     expect_told("did you mean 'DATA.TRAIN.BATCHSIZE_PER_REPLICA'?");
+    RUN("check", CONFIG, "epochs=3");
+    expect_told("there is no key 'epochs'; did you mean 'OPTIMIZER.num_epochs'?");
+    RUN("check", CONFIG, "BATCHSIZE=4");
+    expect_told("there is no key 'BATCHSIZE'; did you mean 'DATA.TRAIN.BATCHSIZE_PER_REPLICA'?");
+    RUN("check", "configs/swaw.yaml");
+    expect_told("; did you mean 'configs/swav.yaml'?");
     RUN("check", CONFIG, "temperature=3"); // of which loss?
     expect_told("there is no key 'temperature'; `sslrun list keys` has them all");
     RUN("check", CONFIG, "--ranks", "0");
@@ -101,7 +107,8 @@ static void test_run_folder(void **state) {
     RUN("check", at);
     expect_told("/run is a run's folder; its configuration is ");
     RUN("knn", CONFIG, "--weights", at, "MODEL.TRUNK.NAME=mobilenet_v2");
-    expect_told("`, which are resnet18's (of another width or kind), and ");
+    expect_told("the checkpoint holds the trunk resnet (DEPTH: 18, WIDTH_MULTIPLIER: 0.0625), the "
+                "configuration asks for mobilenet_v2");
     RUN("inspect", at);
     CHECK(result.code == 0 && sr_text_starts(result.out, inside));
     RUN("diff", at, inside);

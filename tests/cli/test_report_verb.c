@@ -1,4 +1,5 @@
 // The page of a run: there after training, made again, compared; whole HTML without anything from elsewhere.
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -165,7 +166,7 @@ static void test_page_with_a_decimal_comma(void **state) {
     temp_dir_remove(dir);
 }
 
-static void write(const char *dir, const char *name, const char *text) {
+static void write_text(const char *dir, const char *name, const char *text) {
     fixture_write(dir, name, text, strlen(text));
 }
 
@@ -175,17 +176,17 @@ static void test_history_of_a_rough_run(void **state) {
     char dir[64];
     SrHistory h;
     temp_dir_make(dir);
-    write(dir, "stdout.json",
-          "{\"ep\": 0, \"iter\": 0, \"loss\": 5, \"btime(ms)\": 1000}\n"
-          "{\"ep\": 0, \"iter\": 4, \"loss\": 4, \"btime(ms)\": 500}\n"
-          "garbage\n[1]\n{\"iter\": 8, \"loss\": 3, \"btime(ms)\": 500}\n"
-          "{\"iter\": 4, \"loss\": 3.5, \"btime(ms)\": 500, \"own\": 1}\n{\"iter\": 8, \"lo");
-    write(dir, "metrics.json",
-          "{\"iteration\": 5, \"train_phase_idx\": 0, \"train_loss\": 4.5, \"seconds\": 3}\n"
-          "{\"iteration\": 5, \"train_phase_idx\": 0, \"probe_knn_top1\": 20, "
-          "\"probe_linear_top1\": 30}\n"
-          "{\"labels\": true, \"trained_top1_k20\": 41.5, \"pixels_top1_k20\": 40}\n");
-    write(
+    write_text(dir, "stdout.json",
+               "{\"ep\": 0, \"iter\": 0, \"loss\": 5, \"btime(ms)\": 1000}\n"
+               "{\"ep\": 0, \"iter\": 4, \"loss\": 4, \"btime(ms)\": 500}\n"
+               "garbage\n[1]\n{\"iter\": 8, \"loss\": 3, \"btime(ms)\": 500}\n"
+               "{\"iter\": 4, \"loss\": 3.5, \"btime(ms)\": 500, \"own\": 1}\n{\"iter\": 8, \"lo");
+    write_text(dir, "metrics.json",
+               "{\"iteration\": 5, \"train_phase_idx\": 0, \"train_loss\": 4.5, \"seconds\": 3}\n"
+               "{\"iteration\": 5, \"train_phase_idx\": 0, \"probe_knn_top1\": 20, "
+               "\"probe_linear_top1\": 30}\n"
+               "{\"labels\": true, \"trained_top1_k20\": 41.5, \"pixels_top1_k20\": 40}\n");
+    write_text(
         dir, "log.txt",
         "2026-11-22 10:00:00 ==== a\n2026-11-22 10:00:00 warning: old\n2026-11-22 10:00:01 ==== b\n"
         "2026-11-22 10:00:02 warning: new\n2026-11-22 10:00:02 nothing\n"
@@ -312,6 +313,40 @@ static void look_at_report(Browser *b, const char *url, int width, bool script) 
 }
 
 // In a real browser, narrow and wide, with and without script, where there is one.
+// An interrupted run that is asked for fewer epochs is finished everywhere, and its page has what later evaluations found.
+static void test_evaluated_later(void **state) {
+    (void)state;
+    char dir[64], key[96], text[1 << 12] = "", shown[96];
+    temp_dir_make(dir);
+    snprintf(key, sizeof key, "CHECKPOINT.DIR=%s", dir);
+    snprintf(shown, sizeof shown, "%s/report.html shows the run", dir);
+    pid_t run = program_start(dir, 1,
+                              (const char *const[]){"tests/cli/tiny.yaml", key, "TEST_MODEL=True",
+                                                    "OPTIMIZER.num_epochs=4000", NULL});
+    for (int i = 0; i < 12000 && !strstr(text, "\"train_phase_idx\": 1,"); i++) {
+        program_sleep_ms(5);
+        program_read(dir, "metrics.json", text, sizeof text);
+    }
+    CHECK(kill(run, SIGTERM) == 0);
+    CHECK_INT(program_wait(run, NULL), 128 + SIGTERM);
+    RUN("tests/cli/tiny.yaml", key, "TEST_MODEL=True", "OPTIMIZER.num_epochs=1");
+    CHECK_INT(result.code, 0);
+    CHECK(strstr(result.err, "training has finished") && strstr(result.err, shown));
+    char *page = page_of(dir, "report.html");
+    has(page, ">finished<");
+    has(page, "Layers");
+    sr_free(page);
+    RUN("knn", dir, "--json");
+    CHECK_INT(result.code, 0);
+    CHECK(strstr(result.err, shown));
+    page = page_of(dir, "metrics.json");
+    CHECK_INT(count(page, "\"trained_top1_k5\""), 2);
+    sr_free(page);
+    RUN("knn", dir, "NEAREST_NEIGHBOR.TOPK=[1]");
+    CHECK(result.code == 0 && !strstr(result.err, shown));
+    temp_dir_remove(dir);
+}
+
 static void test_in_a_browser(void **state) {
     (void)state;
     char dir[64], key[96], url[128];
@@ -337,4 +372,5 @@ static void test_in_a_browser(void **state) {
 
 SR_TESTS(report_verb, unit(test_a_run_has_a_page), unit(test_page_with_a_decimal_comma),
          unit(test_history_of_a_rough_run), unit(test_charts), unit(test_base64),
-         unit(test_share_of_a_run), unit(test_page_of_a_long_log), unit(test_in_a_browser))
+         unit(test_share_of_a_run), unit(test_page_of_a_long_log), unit(test_evaluated_later),
+         unit(test_in_a_browser))

@@ -177,12 +177,25 @@ static void test_names(void **state) {
     close_place(&p);
 }
 
-// Another trunk: every tensor that does not fit is in the table before the run ends.
+// Another trunk than the checkpoint's is named as that, and nothing is said before; a file without a configuration has the
+// table of tensors that do not fit.
 static void test_misshapen_trunk(void **state) {
     (void)state;
     Place p;
     open_place(&p);
     run(&p, p.file, "MODEL.TRUNK.RESNETS.WIDTH_MULTIPLIER=0.125",
+        "MODEL.HEAD.PARAMS=[[swav_head,{dims:[64,16,8],use_bn:True,num_clusters:[6]}]]", NULL);
+    expect(2, "the checkpoint holds the trunk resnet (WIDTH_MULTIPLIER: 0.0625), the configuration "
+              "asks for resnet (WIDTH_MULTIPLIER: 0.125); set MODEL.TRUNK");
+    CHECK_INT(lines_with("trunk._feature_blocks."), 0);
+    CHECK_INT(lines_with("Loaded: "), 0);
+    run(&p, p.file, "MODEL.TRUNK.NAME=resnet_cifar", "MODEL.TRUNK.RESNET_CIFAR.DEPTH=8", "-v",
+        "MODEL.HEAD.PARAMS=[[swav_head,{dims:[64,16,8],use_bn:True,num_clusters:[6]}]]", NULL);
+    expect(2, "the checkpoint holds the trunk resnet (DEPTH: 18, WIDTH_MULTIPLIER: 0.0625), the "
+              "configuration asks for resnet_cifar (DEPTH: 8");
+    CHECK(!strstr(result.err, "PREFIX") && lines_with("debug: trunk.") > 0);
+    rewrite(&p, "", "", "");
+    run(&p, p.other, "MODEL.TRUNK.RESNETS.WIDTH_MULTIPLIER=0.125",
         "MODEL.HEAD.PARAMS=[[swav_head,{dims:[64,16,8],use_bn:True,num_clusters:[6]}]]", NULL);
     expect(2, "sslrun: trunk._feature_blocks.conv1.weight have different shapes: checkpoint: [4, "
               "3, 3, 3], model: [8");

@@ -148,6 +148,10 @@ static void test_errors_name_the_key(void **state) {
                 SR_ERR_CONFIG, "rise");
     CHECK_FAILS(build("{name: multistep, values: [1, 2, 3], milestones: [30, 60]}", 20),
                 SR_ERR_CONFIG, "num_epochs=20");
+    CHECK_FAILS(build("{name: multistep, values: [1, 0.1, 0.01], milestones: [30, 60]}", 40),
+                SR_ERR_CONFIG, ".milestones=[30] ");
+    CHECK_FAILS(build("{name: multistep, values: [1, 0.1, 0.01], milestones: [30, 60]}", 40),
+                SR_ERR_CONFIG, ".values=[1,0.1]");
     CHECK_FAILS(build("{name: composite, schedulers: [{name: constant, value: 1}], lengths: [0.5], "
                       "interval_scaling: [fixed]}",
                       1),

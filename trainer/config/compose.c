@@ -148,12 +148,18 @@ static SrStatus no_such_file(const char *name, SrArena *arena) {
     if (sr_file_is_dir(name))
         return not_a_folder(name);
     SR_TRY(sr_config_names(arena, &names));
-    int near = sr_text_nearest(name, names.v, names.n);
-    const char *also = sr_text_ends(name, ".yaml") ? "" : ", with or without .yaml";
-    SR_FAIL(SR_ERR_CONFIG,
-            "%s: no such configuration file, neither here nor below configs/%s%s%s%s", name, also,
-            near >= 0 ? "; did you mean '" : "", near >= 0 ? names.v[near] : "",
-            near >= 0 ? "'?" : "");
+    // Listed names have neither.
+    const char *folder = sr_text_starts(name, "configs/") ? "configs/" : "";
+    const char *end = sr_text_ends(name, ".yaml") ? ".yaml" : "";
+    const char *bare = sr_arena_printf(
+        arena, "%.*s", (int)(strlen(name) - strlen(folder) - strlen(end)), name + strlen(folder));
+    int near = bare ? sr_text_nearest(bare, names.v, names.n) : -1;
+    const char *also = *end ? "" : ", with or without .yaml";
+    const char *hint =
+        near < 0 ? ""
+                 : sr_arena_printf(arena, "; did you mean '%s%s%s'?", folder, names.v[near], end);
+    SR_FAIL(SR_ERR_CONFIG, "%s: no such configuration file, neither here nor below configs/%s%s",
+            name, also, hint ? hint : "");
 }
 
 // What to say of a file that is no YAML: it may be the weights that the user meant elsewhere.

@@ -99,30 +99,51 @@ static const char *split(const char *path, char parent[MAX_PATH_LEN]) {
     return dot ? dot + 1 : path;
 }
 
+// Whether a key is `word`, or, with whole false, has it among the words between its underscores, in any case.
+static bool is_named(const char *key, const char *word, bool whole) {
+    size_t n = strlen(word);
+    if (whole)
+        return strcmp(key, word) == 0;
+    for (const char *at = key; (at = strcasestr(at, word)); at++)
+        if ((at == key || at[-1] == '_') && (at[n] == '\0' || at[n] == '_'))
+            return true;
+    return false;
+}
+
 // "num_epochs" for "OPTIMIZER.num_epochs": the first key of that name so many maps below.  `path`: "", then the key's.
 // Not of losses: most of them have a temperature, and it would be another loss's.
-static bool find_below(const SrYaml *map, const char *key, int depth, char path[MAX_PATH_LEN]) {
+static bool find_below(const SrYaml *map, const char *key, int depth, bool whole,
+                       char path[MAX_PATH_LEN]) {
     size_t len = strlen(path);
     for (int i = 0; i < map->n && map->type == SR_YAML_MAP; i++) {
         if (strcmp(map->keys[i], "LOSS") == 0)
             continue;
         snprintf(path + len, MAX_PATH_LEN - len, "%s%s", len ? "." : "", map->keys[i]);
-        if (depth > 0 ? find_below(map->items[i], key, depth - 1, path)
-                      : strcmp(map->keys[i], key) == 0)
+        if (depth > 0 ? find_below(map->items[i], key, depth - 1, whole, path)
+                      : is_named(map->keys[i], key, whole))
             return true;
     }
     path[len] = '\0';
     return false;
 }
 
+// Finds the key that the last part of `path` names, or is a word of: the one in the fewest maps.
+static bool find_named(const SrYaml *tree, const char *path, char near[MAX_PATH_LEN]) {
+    char parent[MAX_PATH_LEN];
+    const char *last = split(path, parent);
+    near[0] = '\0';
+    for (int i = 0; i < 2 * MAX_SECTIONS; i++)
+        if (find_below(tree, last, i % MAX_SECTIONS, i < MAX_SECTIONS, near))
+            return true;
+    return false;
+}
+
 // Where not even the first part is a key.
 static SrStatus no_section(const SrYaml *tree, const char *path, const char *text) {
-    char near[MAX_PATH_LEN] = "", parent[MAX_PATH_LEN];
-    const char *last = split(path, parent);
-    for (int depth = 0; depth < MAX_SECTIONS; depth++)
-        if (find_below(tree, last, depth, near))
-            SR_FAIL(SR_ERR_CONFIG, "override '%s': there is no key '%s'; did you mean '%s'?", text,
-                    path, near);
+    char near[MAX_PATH_LEN];
+    if (find_named(tree, path, near))
+        SR_FAIL(SR_ERR_CONFIG, "override '%s': there is no key '%s'; did you mean '%s'?", text,
+                path, near);
     SR_FAIL(SR_ERR_CONFIG, "override '%s': there is no key '%s'; `sslrun list keys` has them all",
             text, path);
 }
@@ -145,6 +166,8 @@ static SrStatus unknown(const SrYaml *tree, const char *path, const char *text) 
             rest += len + 1;
             continue;
         }
+        if (map == tree && !strchr(path, '.') && find_named(tree, path, known))
+            return no_section(tree, path, text);
         int near = child || map->type != SR_YAML_MAP ? -1 : sr_text_nearest(key, map->keys, map->n);
         if (near >= 0)
             SR_FAIL(SR_ERR_CONFIG, "override '%s': there is no key '%s%s'; did you mean '%s%s'?",

@@ -13,6 +13,7 @@
 #include "formats/naming.h"
 #include "formats/naming_parts.h"
 #include "formats/weights.h"
+#include "trainer/model/trunk_difference.h"
 #include "trainer/model/weights_fit.h"
 
 typedef struct {
@@ -24,11 +25,13 @@ typedef struct {
     int width;          // of the longest parameter name
     bool extractor;     // the model's trunk stands under trunk.base_model.
     int trunk, trunk_loaded, heads, heads_loaded, missing, skipped, misshapen, refused;
+    SrText
+        difference; // between the trunks of the file and the model, in words; empty: none is known
     char first_refused[512]; // what is said of the first tensor whose shape is wrong
 } Load;
 
-// The table of what was loaded is the way to find a misnamed layer; evaluation, which insists on
-// all of the trunk, does without.
+// The table of what was loaded is the way to find a misnamed layer.  Evaluation, which insists on all of the trunk, does
+// without; where the trunk is known to be another one, the table is a detail.
 SR_PRINTF(2, 3) static void say(const Load *l, const char *fmt, ...) {
     char line[512];
     va_list args;
@@ -37,7 +40,7 @@ SR_PRINTF(2, 3) static void say(const Load *l, const char *fmt, ...) {
     va_start(args, fmt);
     sr_number_vprint(line, sizeof line, fmt, args);
     va_end(args);
-    sr_info("%s", line);
+    sr_log(l->difference.len > 0 ? SR_LOG_DEBUG : SR_LOG_INFO, "%s", line);
 }
 
 #define BASE "trunk.base_model."
@@ -256,7 +259,8 @@ static void say_extra(const Load *l) {
             (sr_text_starts(l->names[i], "trunk.") || sr_text_starts(l->names[i], "heads.")))
             sr_text_printf(&text, "%s%s", text.len ? ", " : "", l->names[i]);
     if (text.len > 0)
-        sr_info("Extra layers not loaded from checkpoint: [%s]", text.s);
+        sr_log(l->difference.len > 0 ? SR_LOG_DEBUG : SR_LOG_INFO,
+               "Extra layers not loaded from checkpoint: [%s]", text.s);
     sr_text_deinit(&text);
 }
 
@@ -281,13 +285,19 @@ static SrStatus check_counts(const Load *l) {
                 "%d of %d tensors loaded",
                 path, l->trunk_loaded, l->trunk, l->heads_loaded, l->heads, l->skipped, l->missing,
                 l->misshapen, l->trunk_loaded + l->heads_loaded, l->trunk + l->heads);
+    bool too_few = l->trunk_loaded == 0 || (l->source->whole_trunk && l->trunk_loaded < l->trunk) ||
+                   l->trunk_loaded < l->source->min_trunk_share * l->trunk;
+    if ((too_few || l->refused > 0) && l->difference.len > 0)
+        SR_FAIL(SR_ERR_CONFIG,
+                "%s: %s; set MODEL.TRUNK as in the checkpoint's train_config.yaml, or name another "
+                "PARAMS_FILE (-v lists the tensors)",
+                path, l->difference.s);
     if (l->refused > 0)
         SR_FAIL(SR_ERR_CONFIG,
                 "%s (%d such tensors); MODEL.WEIGHTS_INIT.SKIP_LAYERS leaves tensors out, and "
                 "MODEL.FEATURE_EVAL_SETTINGS.ASSERT_HEAD_LAYER_SHAPE_INIT=False those of heads",
                 l->first_refused, l->refused);
-    if (l->trunk_loaded == 0 || (l->source->whole_trunk && l->trunk_loaded < l->trunk) ||
-        l->trunk_loaded < l->source->min_trunk_share * l->trunk)
+    if (too_few)
         SR_FAIL(
             SR_ERR_CONFIG,
             "%s: %d of the trunk's %d tensors were found in it; see its names with `sslrun inspect "
@@ -300,6 +310,7 @@ static SrStatus check_counts(const Load *l) {
 // Borrows the configuration's strings.
 SrWeightsSource sr_weights_source(const SrModelConfig *config) {
     return (SrWeightsSource){.path = config->params_file,
+                             .model = config,
                              .keys = config->state_dict_keys,
                              .remove_prefix = config->remove_prefix,
                              .append_prefix = config->append_prefix,
@@ -329,12 +340,15 @@ SrStatus sr_weights_load(const SrWeightsSource *source, SrParams *params) {
     SR_TRY_GOTO(descend(&l));
     SR_TRY_GOTO(check_averaged(&l));
     SR_TRY_GOTO(rename_keys(&l));
+    if (source->model)
+        sr_trunk_difference(&l.w, source->model, &l.difference);
     for (int i = 0; i < n; i++)
         SR_TRY_GOTO(load_param(&l, sr_params_at(params, i)));
     if (!source->quiet)
         say_extra(&l);
     status = check_counts(&l);
 done:
+    sr_text_deinit(&l.difference);
     sr_weights_close(&l.w);
     return status;
 }

@@ -15,6 +15,7 @@
 
 typedef struct {
     const char *path;
+    const SrModelConfig *model; // whose trunk a checkpoint's is compared with; NULL: it is not
     const char *remove_prefix, *append_prefix; // "" for none
     SrStrings keys; // STATE_DICT_KEY_NAME: dicts to enter; n 0: the usual ones are recognised
     SrStrings skip_layers; // parts of names left as they are

@@ -2,6 +2,7 @@
 //   values[number of milestones <= floor((where + 1e-6) * num_epochs)]
 // Without milestones the epochs are split evenly: ceil(num_epochs / n) for each of n values.
 // Not for steps within an epoch: milestones are epochs, whatever update_interval says.
+#include "base/text.h"
 #include "trainer/schedules/schedule.h"
 
 typedef struct {
@@ -17,8 +18,29 @@ static const SrOption options[] = {
     SR_OPTION_END,
 };
 
-// Lowering OPTIMIZER.num_epochs alone is the most common way to break a shipped recipe, so say what
-// to change.
+// Lowering OPTIMIZER.num_epochs alone is the most common way to break a recipe, so the message has the overrides to paste.
+// They keep the values of the milestones that are still reached.  i: the first milestone that is not.
+static SrStatus cut_short(const Multistep *p, const SrScheduleBuild *build, const SrYaml *at,
+                          int i) {
+    SrText keep = SR_TEXT_INIT;
+    const SrYaml *values = sr_yaml_find(build->tree, "values");
+    sr_text_printf(&keep, "%s.milestones=[", build->where);
+    for (int k = 0; k < i; k++)
+        sr_text_printf(&keep, "%s%d", k ? "," : "", p->milestones.v[k]);
+    sr_text_printf(&keep, "] %s.values=[", build->where);
+    for (int k = 0; values && k <= i && k < values->n; k++) {
+        sr_text_add(&keep, k ? "," : "");
+        sr_yaml_print_flow(values->items[k], &keep);
+    }
+    SrStatus status = sr_fail(SR_ERR_CONFIG,
+                              "%s: %s.milestones: epoch %d is not below OPTIMIZER.num_epochs=%d; "
+                              "raise num_epochs, or add %s]",
+                              sr_yaml_place(at).text, build->where, p->milestones.v[i],
+                              build->num_epochs, keep.s ? keep.s : "");
+    sr_text_deinit(&keep);
+    return status;
+}
+
 static SrStatus check_milestones(const Multistep *p, const SrScheduleBuild *build) {
     const SrYaml *at = sr_yaml_find(build->tree, "milestones");
     at = at ? at : build->tree;
@@ -32,10 +54,7 @@ static SrStatus check_milestones(const Multistep *p, const SrScheduleBuild *buil
                     sr_yaml_place(at).text, build->where, p->milestones.v[i],
                     p->milestones.v[i - 1]);
         if (p->milestones.v[i] >= build->num_epochs)
-            SR_FAIL(SR_ERR_CONFIG,
-                    "%s: %s.milestones: epoch %d is not below OPTIMIZER.num_epochs=%d; lower "
-                    "the milestones (and drop as many values) or raise num_epochs",
-                    sr_yaml_place(at).text, build->where, p->milestones.v[i], build->num_epochs);
+            return cut_short(p, build, at, i);
     }
     return SR_OK;
 }
