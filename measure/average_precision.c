@@ -1,4 +1,5 @@
-// One sort, then thresholds from the lowest score upwards: the envelope is a running maximum.
+// Average precision: one sort, then a walk over thresholds from the lowest score upwards.  In that
+// direction the envelope is a running maximum.
 #include "measure/average_precision.h"
 
 #include <math.h>
@@ -11,7 +12,7 @@ typedef struct {
     int8_t relevant;
 } Item;
 
-// NaN ranks below everything.
+// Orders by rising score; NaN is below every number.
 static int by_score(const void *a, const void *b) {
     float x = ((const Item *)a)->score, y = ((const Item *)b)->score;
     if (isnan(x) || isnan(y))
@@ -19,11 +20,11 @@ static int by_score(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-// items: judged ones, rising scores; `found` of them are relevant.
+// Computes the area.  items: (n) judged items by rising score; `found` of them are relevant.
 static double area(const Item *items, int64_t n, int64_t found, SrApKind kind) {
     double total = (double)found, sum = 0, best = 0;
     for (int64_t i = 0; i < n;) {
-        // All from i up are at or above this threshold.
+        // Items i to n - 1 are at or above this threshold.
         double precision = (double)found / (double)(n - i);
         best = fmax(best, precision);
         int64_t here = 0, j = i;

@@ -7,12 +7,16 @@
 #include <stdint.h>
 
 typedef enum {
-    SR_AP_STEPS, // sum of (R_i - R_i-1) P_i: sklearn's average_precision_score
-    SR_AP_ENVELOPE, // the same with P_i the best precision at this recall or a higher one: VOC 2010 on, VISSL's SVM
+    // Sum of (R_i - R_i-1) P_i, with recall R and precision P: sklearn's average_precision_score.
+    SR_AP_STEPS,
+    // That sum, where P_i is the best precision at this recall or a higher one: VOC from 2010
+    // on, VISSL's SVM.
+    SR_AP_ENVELOPE,
 } SrApKind;
 
-// relevant: (n) 1, 0, or -1 for what is not judged.  Equal scores share one threshold, so the order of ties does not
-// matter.  *out -1: nothing is relevant.  SR_ERR_MEMORY.
+// Computes the average precision of a ranking by score (n).  relevant: (n) 1, 0, or -1: not judged.
+// Equal scores share one threshold, so the order of ties does not matter.  NaN ranks last.  *out: 0
+// to 1; -1: nothing is relevant.  SR_ERR_MEMORY: out of memory.
 SrStatus sr_average_precision(const float *score, const int8_t *relevant, int64_t n, SrApKind kind,
                               double *out);
 

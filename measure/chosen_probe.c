@@ -1,4 +1,4 @@
-// See the header.
+// Linear probe with a chosen penalty: the held-out rows, the search over costs, the last fit.
 #include "measure/chosen_probe.h"
 
 #include "base/mem.h"
@@ -21,17 +21,19 @@ static SrStatus fit(const SrMatrix *train, const SrMatrix *test, double cost, do
     return status;
 }
 
-// The same rows whatever else is asked.
+// Draws the rows of the choice.  The draw depends on the row's index alone, so that two layers of
+// the same images are compared on the same rows.
 static bool takes_part(const SrMatrix *f, int64_t i) {
     SrRng rng = sr_rng(0, SR_RNG_SUBSET, 0, (uint64_t)i, 0, 0);
     return f->n <= SR_CHOSEN_PROBE_ROWS ||
            sr_rng_uniform(&rng) * (double)f->n < (double)SR_CHOSEN_PROBE_ROWS;
 }
 
-// The second row of each class and every fifth after it are held out, so that the fit sees every class.
+// Takes the rows that are held out, or the others.  The second row of each class and every fifth
+// row after it are held out, so that the fit sees every class.
 static SrStatus part(const SrMatrix *f, bool held_out, SrMatrix *out) {
     int64_t *row = sr_alloc((size_t)f->n * sizeof *row), n = 0;
-    int64_t *seen = sr_calloc((size_t)sr_matrix_classes(f) + 1, sizeof *seen); // of each class
+    int64_t *seen = sr_calloc((size_t)sr_matrix_classes(f) + 1, sizeof *seen); // rows of each class
     SrStatus status = row && seen ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for a probe");
     for (int64_t i = 0; status == SR_OK && i < f->n; i++)
         if (f->label[i] >= 0 && takes_part(f, i) &&
@@ -44,7 +46,8 @@ static SrStatus part(const SrMatrix *f, bool held_out, SrMatrix *out) {
     return status;
 }
 
-// From the strongest penalty, which converges soonest; two worse ones in a row end the search.
+// Starts with the strongest penalty, which converges soonest.  Two consecutive costs that are no
+// better end the search.
 static SrStatus choose(const SrMatrix *fitted, const SrMatrix *judged, SrChosenProbe *out) {
     out->held_out = -1;
     for (int i = 0, worse = 0; i < SR_COUNT(costs) && worse < 2; i++) {

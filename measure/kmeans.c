@@ -1,4 +1,4 @@
-// Lloyd's iterations: assign, average, until nothing moves.
+// k-means: Lloyd's iterations assign rows and average clusters until no row changes its cluster.
 #include "measure/kmeans.h"
 
 #include <math.h>
@@ -12,14 +12,15 @@
 #include "base/rng.h"
 #include "kernels/gemm.h"
 
-// Part of the result's bits, never of the machine: rows and centres a product.
+// Rows and centres of a product.  The sizes affect the last bits of the result, so they do not
+// depend on the machine.
 #define ROW_BLOCK 1024
 #define CENTRE_BLOCK 4096
-#define STRIP 64 // columns summed at once
+#define STRIP 64 // columns that are summed at once
 
 static SrStatus out_of_memory(int k) { SR_FAIL(SR_ERR_MEMORY, "out of memory for %d clusters", k); }
 
-// Length squared of n rows of d.
+// Computes the squared lengths of n rows of d numbers.
 static void squares(const float *x, int64_t n, int d, double *out) {
     for (int64_t i = 0; i < n; i++) {
         out[i] = 0;
@@ -33,10 +34,10 @@ static void squares(const float *x, int64_t n, int d, double *out) {
 typedef struct {
     const SrKmeans *km;
     const float *dot;     // (rows, CENTRE_BLOCK)
-    const double *square; // (k) of the centres
-    int first, columns;   // centres in dot
-    double *best;         // (rows) score of the nearest so far: product - half its square
-    int64_t *label;       // (rows)
+    const double *square; // (k) squared lengths of the centres
+    int first, columns;   // first centre in dot, and their number
+    double *best;         // (rows) score of the nearest so far: product - half the square
+    int64_t *label;       // (rows) the nearest so far, -1: none
 } Scan;
 
 static void scan_row(void *arg, int64_t i, int thread) {
@@ -52,7 +53,7 @@ static void scan_row(void *arg, int64_t i, int thread) {
     }
 }
 
-// Memory of an assignment, kept over the iterations.
+// Memory of an assignment, shared by all iterations.
 typedef struct {
     float *dot;     // (ROW_BLOCK, CENTRE_BLOCK)
     double *square; // (k)
@@ -114,9 +115,9 @@ SrStatus sr_kmeans_assign(const SrKmeans *km, const SrMatrix *f, int64_t *label,
 
 typedef struct {
     const SrMatrix *f;
-    const float *centre; // the newest, (d)
+    const float *centre; // (d) the newest centre
     double *nearest;     // (n) squared distance to the nearest centre so far
-    bool first;
+    bool first;          // `centre` is the first one
 } Nearest;
 
 static void nearer(void *arg, int64_t i, int thread) {
@@ -131,7 +132,7 @@ static void nearer(void *arg, int64_t i, int thread) {
     p->nearest[i] = p->first ? sum : fmin(p->nearest[i], sum);
 }
 
-// A row with probability proportional to its squared distance; uniform when all lie on centres.
+// Draws a row with probability proportional to its squared distance; evenly if all distances are 0.
 static int64_t draw_row(const double *nearest, int64_t n, SrRng *rng) {
     double total = 0, at = 0;
     for (int64_t i = 0; i < n; i++)
@@ -177,7 +178,8 @@ typedef struct {
         *order; // (k + 1), (n): rows of cluster c are order[start[c] .. start[c + 1])
 } Average;
 
-// The mean in double, its rows in order; scaled to length 1 where that is the rule.
+// Computes centre c, the mean of its rows in double, in the rows' order.  Spherical: scales it to
+// length 1.
 static void average(void *arg, int64_t c, int thread) {
     (void)thread;
     const Average *p = arg;
@@ -200,7 +202,7 @@ static void average(void *arg, int64_t c, int thread) {
         centre[j] = (float)((double)centre[j] / sqrt(length));
 }
 
-// Rows sorted by cluster, their order kept.
+// Sorts the rows by cluster and keeps their order within a cluster.  start: (k + 2).
 static void sort_rows(const int64_t *label, int64_t n, int k, int64_t *start, int64_t *order) {
     memset(start, 0, (size_t)(k + 2) * sizeof *start);
     for (int64_t i = 0; i < n; i++)
@@ -211,7 +213,7 @@ static void sort_rows(const int64_t *label, int64_t n, int k, int64_t *start, in
         order[start[label[i] + 1]++] = i;
 }
 
-// Each empty cluster takes the row farthest from its centre, once.
+// Gives each empty cluster the row that is farthest from its centre; a row moves at most once.
 static void fill_empty(int k, int64_t n, const int64_t *start, float *distance, int64_t *label) {
     for (int c = 0; c < k; c++) {
         if (start[c + 1] > start[c])
@@ -253,7 +255,7 @@ static void lloyd_deinit(Lloyd *l) {
     sr_free(l);
 }
 
-// One turn; false when nothing moves any more.
+// Runs one iteration.  Returns false if no row changed its cluster.
 static bool turn(const SrKmeansOptions *o, const SrMatrix *f, Lloyd *l, SrKmeans *km) {
     size_t bytes = (size_t)f->n * sizeof *l->label;
     assign(km, f, &l->work, l->label, l->distance);
@@ -304,12 +306,12 @@ void sr_kmeans_deinit(SrKmeans *km) {
     *km = (SrKmeans){0};
 }
 
-// Sorted by (cluster, label), the longest run of each cluster.
 static int by_value(const void *a, const void *b) {
     int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
     return (x > y) - (x < y);
 }
 
+// Sorts the rows by cluster and label, and adds up the longest run of each cluster.
 SrStatus sr_kmeans_purity(const SrMatrix *f, const int64_t *cluster, int k, double *out) {
     int64_t classes = sr_matrix_classes(f), n = 0, kept = 0,
             *pair = sr_alloc((size_t)f->n * sizeof *pair);

@@ -1,8 +1,7 @@
-// Weighted kNN: similarities in blocks through sr_gemm, one bounded heap a test image, then the
-// vote.
+// Weighted kNN: blocks of similarities by sr_gemm, one bounded heap per test image, then the vote.
 //
-// Cost n_test * n_train * d multiply-adds; memory is one block of similarities and k neighbours a
-// test image.
+// The cost is n_test * n_train * d multiply-adds.  Memory is one block of similarities and k
+// neighbours for each test image of a block.
 #include "measure/knn.h"
 
 #include <math.h>
@@ -15,27 +14,28 @@
 #include "base/parallel.h"
 #include "kernels/gemm.h"
 
-// Sizes are part of the result's bits (blocks of the matrix product), never of the machine.
+// Block sizes of the matrix product.  They affect the last bits of the result, so they do not
+// depend on the machine.
 #define TEST_BLOCK 256
 #define TRAIN_BLOCK 4096
 
 typedef struct {
     float sim;
-    int32_t row; // of the training set
+    int32_t row; // row of the training set
 } Neighbour;
 
-// The k best so far of one test image, the worst at the root.
+// The best neighbours of one test image so far, with the worst at the root.
 typedef struct {
-    Neighbour *at; // room for `cap`
+    Neighbour *at; // (cap)
     int n, cap;
 } Heap;
 
-// The order of the heap: the root is the neighbour to be displaced next.
+// Orders the heap: the root is the neighbour that is displaced next.
 static bool worse(Neighbour a, Neighbour b) {
     return a.sim < b.sim || (a.sim == b.sim && a.row > b.row);
 }
 
-// Downwards from i until neither child is worse.
+// Moves entry i down until neither child is worse.
 static void heap_sift(Heap *h, int i) {
     for (;;) {
         int worst = i, left = 2 * i + 1, right = left + 1;
@@ -72,7 +72,7 @@ static void heap_offer(Heap *h, Neighbour x) {
     }
 }
 
-// The order in which neighbours vote, and in which the first k of them are taken.
+// Orders neighbours for the vote, which takes the first k of them.
 static int best_first(const void *a, const void *b) {
     const Neighbour *x = a, *y = b;
     if (x->sim != y->sim)
@@ -85,12 +85,12 @@ static int best_first(const void *a, const void *b) {
 typedef struct {
     const SrMatrix *train;
     const float *sim; // (test_rows, TRAIN_BLOCK)
-    Heap *heaps;      // one a row of the test block
+    Heap *heaps;      // (test_rows)
     int64_t first;    // training row of column 0
     int columns;
 } Scan;
 
-// One test image per call: threads share nothing.
+// Handles one test image per call, so threads share nothing.
 static void scan_row(void *arg, int64_t i, int thread) {
     (void)thread;
     const Scan *s = arg;
@@ -100,8 +100,8 @@ static void scan_row(void *arg, int64_t i, int thread) {
             heap_offer(&s->heaps[i], (Neighbour){row[j], (int32_t)(s->first + j)});
 }
 
-// Every test row of the block meets every training row; the product of a block is read while it is
-// still in the cache.
+// Compares every test row of the block with every training row.  The product of a block is read
+// while it is still in the cache.
 static void search_block(const SrMatrix *train, const float *test, int rows, float *sim,
                          Heap *heaps) {
     for (int64_t first = 0; first < train->n; first += TRAIN_BLOCK) {
@@ -117,8 +117,8 @@ static void search_block(const SrMatrix *train, const float *test, int rows, flo
 
 // ---- the vote -----------------------------------------------------------------------------------
 
-// One image's votes over its first k neighbours, votes: (classes).  Only ratios matter, so the
-// exponent is shifted by the best similarity, and every sigma and feature scale is safe.
+// Counts the votes of one image's first k neighbours.  votes: (classes).  Only ratios matter, so
+// the exponent is shifted by the best similarity.  That makes every sigma and feature scale safe.
 static void vote(const SrKnnOptions *o, const SrMatrix *train, const Heap *h, int k, double *votes,
                  int classes) {
     memset(votes, 0, (size_t)classes * sizeof *votes);
@@ -127,8 +127,8 @@ static void vote(const SrKnnOptions *o, const SrMatrix *train, const Heap *h, in
             exp(((double)h->at[i].sim - (double)h->at[0].sim) / o->sigma);
 }
 
-// VISSL sums onehot * weight over the neighbours in single precision: an infinite weight turns
-// every other class's product 0 * inf, and so its sum, into NaN.
+// VISSL sums onehot * weight over the neighbours in single precision.  An infinite weight makes the
+// product 0 * inf, and so the sum, of every other class NaN.
 static void vote_vissl(const SrKnnOptions *o, const SrMatrix *train, const Heap *h, int k,
                        double *votes, int classes) {
     int64_t infinite = -1; // the class with an infinite weight
@@ -136,7 +136,7 @@ static void vote_vissl(const SrKnnOptions *o, const SrMatrix *train, const Heap 
     memset(votes, 0, (size_t)classes * sizeof *votes);
     for (int i = 0; i < SR_MIN(k, h->n); i++) {
         int64_t label = train->label[h->at[i].row];
-        // Single precision on purpose: its overflow is what is being reproduced.
+        // Single precision on purpose, because its overflow is reproduced here.
         float weight = expf(h->at[i].sim / (float)o->sigma);
         votes[label] += (double)weight;
         if (isinf(weight)) {
@@ -149,10 +149,11 @@ static void vote_vissl(const SrKnnOptions *o, const SrMatrix *train, const Heap 
             votes[c] = (double)NAN;
 }
 
-// Descending as torch.sort has it: NaN above everything; the smaller class first among equals.
+// Sorts in descending order as torch.sort does: NaN comes first, and among equals the smaller
+// class.
 static bool ranks_before(double a, double b) { return isnan(a) ? !isnan(b) : a > b; }
 
-// Without neighbours no class is named.
+// Ranks the classes by votes; -1 where no class is left, and everywhere without neighbours.
 static void rank_votes(const double *votes, int classes, int neighbours, int64_t top[SR_KNN_TOP]) {
     for (int r = 0; r < SR_KNN_TOP; r++)
         top[r] = -1;
@@ -177,7 +178,7 @@ typedef struct {
     int k_max, classes;
 } Work;
 
-// Classes are numbered by labels; the largest k asked for bounds the heaps.
+// Allocates for the classes of the training labels and for the largest k.
 static SrStatus work_init(Work *w, const SrMatrix *train, const int *k, int n_k) {
     *w = (Work){.classes = 1};
     int64_t labelled = 0;
@@ -210,7 +211,7 @@ static void work_deinit(Work *w) {
     sr_free(w->votes);
 }
 
-// Unlabelled test images are ranked and not counted.
+// Counts a hit; unlabelled test images are ranked but not counted.
 static void count_hits(SrKnnResult *r, const int64_t top[SR_KNN_TOP], int64_t label) {
     if (label < 0)
         return;
@@ -220,7 +221,7 @@ static void count_hits(SrKnnResult *r, const int64_t top[SR_KNN_TOP], int64_t la
         r->top5 += top[i] == label;
 }
 
-// Votes of the neighbours of test image `image`, which heap holds, for each k.
+// Ranks the classes of test image `image` by the votes of its neighbours in `heap`, for each k.
 static void judge(const SrKnnOptions *options, const SrMatrix *train, const SrMatrix *test,
                   int64_t image, const Heap *heap, int n_k, Work *w, SrKnnResult *result,
                   int64_t *ranked) {
@@ -237,7 +238,7 @@ static void judge(const SrKnnOptions *options, const SrMatrix *train, const SrMa
     }
 }
 
-// Judges every test image, a block of them against all of `train` at a time.
+// Judges every test image; one block of test images at a time is compared with all of `train`.
 static void judge_all(const SrKnnOptions *options, const SrMatrix *train, const SrMatrix *test,
                       int n_k, Work *w, SrKnnResult *result, int64_t *ranked) {
     SrBar bar;
@@ -340,14 +341,14 @@ static int64_t count_of(const SrMatrix *f, int64_t label) {
     return n;
 }
 
-// The class is chosen on the training rows: the test labels would choose the best constant there
-// is.
+// The class is chosen on the training rows.  Choosing on the test labels would give the best
+// constant answer, which needs the labels.
 double sr_knn_majority(const SrMatrix *train, const SrMatrix *test) {
     int64_t most = 0, chosen = -1, labelled = test->n - count_of(test, -1);
     for (int64_t i = 0; i < train->n; i++) {
-        // Each class is counted at its first row.  Looking back finds an earlier one soon, whether
-        // labels are sorted or mixed: the cost grows with the classes, not with the square of the
-        // rows.
+        // Each class is counted at its first row.  The search backwards finds an earlier row soon,
+        // whether labels are sorted or mixed.  The cost therefore grows with the classes, not with
+        // the square of the rows.
         int64_t label = train->label[i], j = i - 1;
         while (label >= 0 && j >= 0 && train->label[j] != label)
             j--;

@@ -1,4 +1,5 @@
-// Conversion to liblinear's sparse rows, and one call of its train() a problem.
+// Binary linear classifiers: conversion to liblinear's sparse rows, and one call of its train() for
+// each problem.
 #include "measure/liblinear.h"
 #include "base/clock.h"
 #include "base/machine.h"
@@ -15,9 +16,9 @@
 struct SrLinearRows {
     int64_t n;
     int d;
-    struct feature_node *nodes; // all rows, each ended by the bias and an index of -1
+    struct feature_node *nodes; // all rows; each ends with the bias and an index of -1
     size_t bytes;
-    struct feature_node **row; // (n) where each starts
+    struct feature_node **row; // (n) start of each row
 };
 
 static void quiet(const char *text) { (void)text; }
@@ -83,7 +84,7 @@ typedef struct {
     SrLinearKind kind;
     double tolerance;
     SrLinearProblem *problems;
-    bool *failed; // (n) out of memory
+    bool *failed; // (n) true: out of memory
 } Training;
 
 static int solver_of(SrLinearKind kind) {
@@ -93,14 +94,14 @@ static int solver_of(SrLinearKind kind) {
 
 static bool shuffles(SrLinearKind kind) { return kind == SR_LINEAR_HINGE || kind == SR_LINEAR_L1; }
 
-// liblinear scores for the class it calls label[0].
+// liblinear's weights score for the class label[0], so their sign depends on it.
 static void copy_weights(const struct model *m, int d, double *w) {
     double sign = m->label[0] > 0 ? 1 : -1;
     for (int j = 0; j <= d; j++)
         w[j] = sign * m->w[j];
 }
 
-// The rows that take part.  Returns how many of them are positive.
+// Collects the rows that take part.  Returns the number of positive ones.
 static int64_t gather(const Training *t, const SrLinearProblem *p, struct problem *out) {
     int64_t positives = 0;
     for (int64_t i = 0; i < t->rows->n; i++) {
@@ -162,7 +163,6 @@ SrStatus sr_linear_train(const SrLinearRows *rows, SrLinearKind kind, double tol
     return failed ? sr_fail(SR_ERR_MEMORY, "out of memory for %d linear classifiers", n) : SR_OK;
 }
 
-// In single precision, as features are.
 SrStatus sr_linear_scores(const SrMatrix *f, const double *w, int n, float *scores) {
     int d = f->d;
     float *wf = sr_alloc((size_t)n * (size_t)d * sizeof *wf); // (n, d)

@@ -1,4 +1,4 @@
-// Draws, standard scores, one training a lambda.
+// Logistic regression: draws of training images, standardised columns, one training per lambda.
 #include "measure/logreg.h"
 
 #include <math.h>
@@ -13,7 +13,7 @@ static SrStatus out_of_memory(void) {
     SR_FAIL(SR_ERR_MEMORY, "out of memory for logistic regression");
 }
 
-// The labelled rows, or `per_class` of each class.
+// Copies the labelled rows, or `per_class` random rows of each class if that is above 0.
 static SrStatus choose_rows(const SrLowShotConfig *config, const SrMatrix *f, uint64_t seed,
                             int sample, SrMatrix *out) {
     int classes = sr_matrix_classes(f);
@@ -39,16 +39,15 @@ static SrStatus choose_rows(const SrLowShotConfig *config, const SrMatrix *f, ui
     return status;
 }
 
-// What one draw needs: w (classes, d + 1), y (classes, train.n), scores (rows of the longer side,
-// classes).
+// Memory of one draw.
 typedef struct {
     SrMatrix train, test;
-    SrLinearRows *rows; // NULL: all classes at once
+    SrLinearRows *rows; // NULL: one softmax for all classes
     int classes;
-    double *w, *chosen;
-    int8_t *y;
-    float *scores;
-    SrLinearProblem *problem;
+    double *w, *chosen;       // (classes, d + 1); (classes) zeros, so that all classes are judged
+    int8_t *y;                // (classes, train.n)
+    float *scores;            // (the larger of train.n and test.n, classes)
+    SrLinearProblem *problem; // (classes)
 } Draw;
 
 static SrStatus draw_init(Draw *d, const SrLowShotConfig *config, uint64_t seed, int sample,
@@ -97,7 +96,7 @@ static SrStatus fit_one_vs_rest(Draw *d, double cost) {
     return sr_linear_train(d->rows, SR_LINEAR_LOGISTIC, TOLERANCE, d->problem, d->classes);
 }
 
-// test_std gathers the sum of squares until finish.
+// Adds one draw to the result.  test_std holds the sum of squares until finish().
 static SrStatus fit(Draw *d, int max_iter, SrLogregResult *r) {
     double train, test, cost = (double)d->train.n / r->lambda;
     SR_TRY(d->rows ? fit_one_vs_rest(d, cost)

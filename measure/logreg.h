@@ -1,30 +1,36 @@
 // Logistic regression on frozen features: VISSL's low_shot_test.
 //
-// Columns are standardised by the training images; the cost is their number over lambda, the penalty L2.  All classes
-// in one softmax (softmax.h), or one classifier a class against the rest (liblinear.h) on request and with several
-// labels an image.  tests/parity/linear.py holds both to scikit-learn's.
+// Columns are standardised by the training images.  The penalty is L2, and the cost C is the
+// number of training images / lambda.  All classes share one softmax
+// (measure/softmax_regression.h).  On request, and if images have several labels, each class has
+// a classifier against the rest (measure/liblinear.h).  tests/parity/linear.py compares both with
+// scikit-learn.
 #ifndef SR_MEASURE_LOGREG_H
 #define SR_MEASURE_LOGREG_H
 
 #include "measure/svm.h"
 
-typedef struct { // LOW_SHOT_BENCHMARK
+// The configuration section LOW_SHOT_BENCHMARK.  Keys marked "ours" are not in VISSL.
+typedef struct {
     SrDoubles lambdas;
-    SrInts seeds;
-    int per_class;   // SAMPLES_PER_CLASS, ours
-    int one_vs_rest; // MULTI_CLASS, ours: 1 is ovr
-    int max_iter;    // MAX_ITER, ours
+    SrInts seeds;    // one draw each; unused if per_class is 0
+    int per_class;   // SAMPLES_PER_CLASS (ours): images of each class in a draw; 0: all images
+    int one_vs_rest; // MULTI_CLASS (ours): 0: one softmax; 1: one classifier per class
+    int max_iter;    // MAX_ITER (ours), of the softmax
 } SrLowShotConfig;
 
-// One lambda; accuracies in per cent, averaged over the draws.  With several labels an image they are 100 mean AP.
+// Result for one lambda.  Figures are accuracies in per cent, averaged over the draws.  If images
+// have several labels, they are 100 * mean AP.
 typedef struct {
     double lambda;
-    double train, test, test_std; // std over the draws
+    double train, test, test_std; // test_std: standard deviation over the draws
     int n;                        // draws
-    int64_t images;               // trained on, in the last draw
+    int64_t images;               // training images of the last draw
 } SrLogregResult;
 
-// Changes neither side: draws are copies.
+// Trains and judges one classifier for each lambda and draw.  *out: (*n) results, one per lambda,
+// in the arena.  Neither matrix changes, because draws are copies.  SR_ERR_CONFIG: as in
+// sr_svm_check, or no lambda, or no seed.
 SrStatus sr_logreg(const SrLowShotConfig *config, uint64_t seed, const SrMatrix *train,
                    const SrMatrix *test, SrArena *arena, SrLogregResult **out, int *n);
 

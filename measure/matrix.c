@@ -9,7 +9,7 @@
 #include "base/parallel.h"
 #include "kernels/gemm.h"
 
-// Mapped, not allocated: 60,000 rows of a ResNet-50 are half a gigabyte.
+// Maps x instead of allocating it, because 60,000 rows of a ResNet-50 are half a gigabyte.
 SrStatus sr_matrix_init(SrMatrix *f, int64_t n, int d) {
     if (n < 1)
         SR_FAIL(SR_ERR_CONFIG, "there are no images to take features of");
@@ -25,7 +25,7 @@ SrStatus sr_matrix_init(SrMatrix *f, int64_t n, int d) {
 
 void sr_matrix_deinit(SrMatrix *features) {
     if (features->x)
-        sr_unmap(features->x, features->mapped); // n may have been lowered since
+        sr_unmap(features->x, features->mapped); // n may be lower by now
     sr_free(features->label);
     sr_free(features->target);
     *features = (SrMatrix){0};
@@ -82,7 +82,7 @@ typedef struct {
     double plus;
 } Normalize;
 
-// Summed in double: rows of raw pixels are thousands of numbers long.
+// Sums in double, because rows of raw pixels have thousands of numbers.
 static void normalize_row(void *arg, int64_t i, int thread) {
     (void)thread;
     const Normalize *p = arg;
@@ -104,7 +104,7 @@ static int by_length(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-// Deciles, because one broken image must not decide what is said of all.
+// Uses deciles, because one broken image must not change the result for all.
 SrStatus sr_matrix_length_ratio(const SrMatrix *f, double *out) {
     double *length = sr_alloc((size_t)f->n * sizeof *length + 1);
     int64_t n = 0;
@@ -134,8 +134,8 @@ int sr_matrix_classes(const SrMatrix *features) {
     return (int)most + 1;
 }
 
-// Mean and scale of each column, two passes: the variance of features far from zero would drown in
-// one.  mean, scale: (d).
+// Computes mean and scale of each column.  mean, scale: (d) zeros at first.  One pass would lose
+// the variance of features that are far from zero, so there are two.
 static void column_moments(const SrMatrix *f, double *mean, double *scale) {
     double n = (double)f->n;
     for (int64_t i = 0; i < f->n; i++)

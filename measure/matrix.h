@@ -1,4 +1,4 @@
-// Features of many images: one row each, with what is known about the image.  They come from a trunk
+// Features of many images, one row per image, with the images' labels.  They come from a trunk
 // (trainer/eval/trunk_features.h) or from files (trainer/eval/feature_files.h).
 #ifndef SR_MEASURE_MATRIX_H
 #define SR_MEASURE_MATRIX_H
@@ -9,36 +9,39 @@
 
 #include "base/status.h"
 
-// The caller owns it.  Rows with label -1 are ignored.
+// A set of rows.  sr_matrix_init or sr_matrix_take allocates it, and sr_matrix_deinit frees it.
 typedef struct {
-    int64_t n; // may be lowered: the rows behind are then forgotten
-    int d;
-    size_t mapped;  // bytes of x that sr_matrix_init mapped; 0: x is somebody else's
+    int64_t n; // rows; may be lowered, which drops the last rows
+    int d;     // numbers of a row
+    // Bytes of x that sr_matrix_init mapped.  0: x belongs to the caller, who must not call
+    // sr_matrix_deinit.
+    size_t mapped;
     float *x;       // (n, d)
-    int64_t *label; // (n)
-    int n_targets;  // several labels an image (VOC): the number of classes; else 0
-    int8_t *target; // (n, n_targets): 1 present, 0 absent, -1 not to be judged; NULL: label alone
+    int64_t *label; // (n) class of each row; -1: none, the row is ignored
+    int n_targets;  // classes of `target`, if images have several labels (VOC); else 0
+    int8_t *target; // (n, n_targets): 1 present, 0 absent, -1 not judged; NULL: label counts
 } SrMatrix;
 
-// Zeroed rows, labels 0, no targets.
+// Allocates rows of zeros with label 0 and no targets.  SR_ERR_CONFIG: n < 1.
 SrStatus sr_matrix_init(SrMatrix *f, int64_t n, int d);
 void sr_matrix_deinit(SrMatrix *features);
-// The rows whose index is in row (n of them), in that order, as a set of its own.
+// Copies the rows with the n indices in `row`, in that order, to a new set.  SR_ERR_CONFIG: n < 1.
 SrStatus sr_matrix_take(const SrMatrix *from, const int64_t *row, int64_t n, SrMatrix *out);
-// Keeps the rows with keep[i] > 0 in their order and lowers n, in place.  keep: (n)
+// Keeps the rows with keep[i] > 0, in their order, and lowers n, in place.  keep: (n).
 void sr_matrix_keep(SrMatrix *f, const int8_t *keep);
 
-// Each row divided by max(length, 1e-12) + plus: torch.nn.functional.normalize with plus = 0, VISSL's SVM with 1e-5.
-// Rows of zeros stay.
+// Divides each row by max(length, 1e-12) + plus.  plus = 0 is torch.nn.functional.normalize, 1e-5
+// is VISSL's SVM.  Rows of zeros stay zero.
 void sr_matrix_normalize(SrMatrix *features, double plus);
-// How much the rows' lengths differ: the ninth decile of all lengths over the first, at least 1.  Rows of zeros and
-// rows that are not finite do not count; 1 where fewer than ten rows are left.  SR_ERR_MEMORY.
+// Measures how much the rows' lengths differ: the ninth decile of the lengths divided by the
+// first, at least 1.  Rows of zeros and rows that are not finite do not count.  *out is 1 if
+// fewer than ten rows are left.  SR_ERR_MEMORY: out of memory.
 SrStatus sr_matrix_length_ratio(const SrMatrix *features, double *out);
-// Largest label or target class + 1; 0 where nothing is labelled.
+// Returns n_targets, or the largest label + 1.  0: no row is labelled.
 int sr_matrix_classes(const SrMatrix *features);
 
-// Standard scores: mean 0 and variance 1 a column of `fit`, the same affine map on `other` (may be NULL); columns that
-// do not vary are only centred, as sklearn's StandardScaler has it.
+// Gives each column of `fit` mean 0 and variance 1, and applies the same map to `other` (NULL:
+// none). Columns that do not vary are only centred, as in sklearn's StandardScaler.
 SrStatus sr_matrix_standardize(SrMatrix *fit, SrMatrix *other);
 
 #endif

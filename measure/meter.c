@@ -1,4 +1,4 @@
-// The registry of meters; see the header.
+// Registry of meters, and the rounding that they share.
 #include "measure/meter.h"
 
 #include <math.h>
@@ -9,5 +9,5 @@
 
 SR_REGISTRY(SrMeter, meter, meter, "meter")
 
-// Halves go to the even neighbour, as in Python.
+// Rounds halves to even, as Python does.
 double sr_meter_percent(double share) { return 100 * (rint(share * 1e6) / 1e6); }

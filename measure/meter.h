@@ -1,8 +1,8 @@
-// The meter contract: what test and train phases measure of class scores.  A descriptor
-// `const SrMeter sr_meter_<stem>` in measure/meters/<stem>.c is found by the build.
+// The meter contract: figures that train and test phases compute from class scores.  The build
+// finds each descriptor `const SrMeter sr_meter_<stem>` in measure/meters/<stem>.c.
 //
-// A meter looks at one output of the model at a time and keeps sums over a phase; a list of them,
-// one an output and METERS.names, is below.
+// A meter looks at one output of the model and keeps its state over a phase.  The trainer opens one
+// for each output and each entry of METERS.names (trainer/run/meter_list.h).
 #ifndef SR_MEASURE_METER_H
 #define SR_MEASURE_METER_H
 
@@ -11,12 +11,12 @@
 #define SR_METER_MAX_VALUES 16
 #define SR_METER_KEY_BYTES 16
 
-// Rows of one output and what they should have been.
+// Rows of one output, with their labels.
 typedef struct {
     int rows, classes;
     const float *scores; // (rows, classes)
-    // (rows) class of each, < 0: none, the row is left out; or, where multi_hot, (rows, classes) of
-    // 1, 0 and -1 (not known).
+    // (rows) class of each row; below 0: none, the row is left out.  If multi_hot: (rows,
+    // classes) of 1, 0, and -1: unknown.
     const int64_t *target;
     bool multi_hot;
 } SrMeterRows;
@@ -32,20 +32,21 @@ typedef struct SrMeter {
     const char *subtree; // "METERS.accuracy_list_meter"
     const SrOption *options;
     size_t params_bytes;
-    // State of one output with `classes` scores, for phases of at most `rows` rows.
+    // Allocates the state of one output with `classes` scores, for phases of at most `rows` rows.
     SrStatus (*open)(const void *params, int classes, int64_t rows, void **state);
-    void (*close)(void *state); // NULL is fine
-    void (*reset)(void *state);
+    void (*close)(void *state); // frees the state; does nothing for NULL
+    void (*reset)(void *state); // begins a phase
     void (*update)(void *state, const SrMeterRows *rows);
-    // Over the phase so far; returns their number.  Without rows the values are 0.
+    // Computes the values over the phase so far and returns their number.  Without rows they are 0.
     int (*values)(void *state, SrMeterValue out[SR_METER_MAX_VALUES]);
 } SrMeter;
 
-const SrMeter *sr_meter_at(int i); // NULL past the end
-// Unknown name: SR_ERR_CONFIG with the nearest.
+// Returns meter i in name order; NULL past the end.
+const SrMeter *sr_meter_at(int i);
+// Finds a meter by name.  SR_ERR_CONFIG: there is none; the message names the closest one.
 SrStatus sr_meter_find(const char *name, const SrMeter **out);
 
-// Every params struct of a meter starts with what all tables have (SR_METER_OPTIONS).
+// Start of every meter's params: the options that all meters have (SR_METER_OPTIONS).
 typedef struct {
     int num_meters;
     SrStrings meter_names;
@@ -64,7 +65,7 @@ typedef struct {
             "Name of each output (inferred: the layers)."                                       \
     }
 
-// 100 v with the four decimals VISSL keeps.
+// Returns 100 * share, rounded to the four decimals that VISSL prints.
 double sr_meter_percent(double share);
 
 #endif

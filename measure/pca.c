@@ -1,4 +1,5 @@
-// Principal components by subspace iteration on the centred rows: two thin products of matrices a turn, no covariance.
+// Principal components by subspace iteration on the centred rows.  An iteration is two products
+// with thin matrices; the covariance matrix is never built.
 #include <math.h>
 #include <string.h>
 
@@ -14,7 +15,7 @@ typedef struct {
     int n, d, k;
     float *x; // (n, d) centred
     float *v; // (k, d) components
-    float *y; // (n, k) rows on them
+    float *y; // (n, k) projected rows
 } Pca;
 
 static void center(const SrMatrix *f, float *x) {
@@ -35,8 +36,8 @@ static double dot(const float *a, const float *b, int d) {
     return sum;
 }
 
-// Gram and Schmidt, twice, because once loses orthogonality where vectors are nearly parallel.  What is left of a vector
-// that the ones before it span is noise and becomes 0.
+// Runs Gram-Schmidt twice, because one run loses orthogonality if vectors are nearly parallel.  A
+// vector in the span of those before it leaves only noise, and becomes 0.
 static void orthonormalize(Pca *p) {
     for (int i = 0; i < p->k; i++) {
         float *v = p->v + (int64_t)i * p->d;
@@ -72,7 +73,7 @@ static void iterate(Pca *p) {
     project(p);
 }
 
-// Signs are arbitrary: the largest weight decides.
+// Signs are arbitrary, so the largest weight of a component is made positive.
 static void fix_signs(Pca *p) {
     for (int i = 0; i < p->k; i++) {
         const float *v = p->v + (int64_t)i * p->d;

@@ -1,4 +1,4 @@
-// What embeddings are like; see the header.  In double on a few rows: it runs once an epoch.
+// Figures about embeddings, in double on a few rows; they are computed once per epoch.
 #include "measure/representation.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@
 typedef struct {
     int n, D;
     double *z; // (2, n, D) unit rows of the first two views
-    double *g; // (n, n) products of the first view's rows as they come
+    double *g; // (n, n) products of the first view's rows, not normalised
 } Work;
 
 static double dot(const double *a, const double *b, int n) {
@@ -29,7 +29,8 @@ static void unit_row(double *out, const float *x, int D) {
         out[d] /= fmax(sqrt(square), 1e-12);
 }
 
-// Eigenvalues of a symmetric (n, n) matrix on its diagonal, by cyclic Jacobi rotations (Golub and Van Loan, section 8.5).
+// Puts the eigenvalues of a symmetric (n, n) matrix on its diagonal, by cyclic Jacobi rotations
+// (Golub and Van Loan, "Matrix computations", section 8.5).
 static void diagonalize(double *g, int n) {
     for (int sweep = 0; sweep < 30; sweep++) {
         double off = 0, on = 0;
@@ -60,13 +61,14 @@ static void diagonalize(double *g, int n) {
     }
 }
 
-// RankMe's epsilon keeps ln away from 0.
+// RankMe adds eps to each share, so that the logarithm of 0 does not occur.
 static double effective_rank(const Work *w) {
     const double eps = 1e-7;
     double sum = 0, entropy = 0;
     diagonalize(w->g, w->n);
     int rank = SR_MIN(w->n, w->D);
-    // The largest `rank` are the singular values' squares; the others are 0 but for rounding.
+    // The largest `rank` eigenvalues are the squared singular values; the others are rounding
+    // errors.
     for (int i = 0; i < w->n; i++)
         sum += sqrt(fmax(w->g[i * w->n + i], 0));
     for (int i = 0; sum > 0 && i < w->n; i++) {

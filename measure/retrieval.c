@@ -1,4 +1,4 @@
-// Retrieval by products in blocks of queries, then one ranking per query, over the threads.
+// Retrieval: products for a block of queries, then one ranking per query, on several threads.
 #include "measure/retrieval.h"
 
 #include <math.h>
@@ -11,25 +11,26 @@
 #include "kernels/gemm.h"
 #include "measure/average_precision.h"
 
-// Queries a block: part of the bits, and at most 64 MiB of products.
+// Most queries and products of a block.  Block sizes affect the last bits of the result, so they do
+// not depend on the machine.  The products take at most 64 MiB.
 #define MAX_QUERIES 256
 #define MAX_PRODUCTS (16 << 20)
 
-// What one query gave; ap -1: nothing to find.
+// Result of one query.
 typedef struct {
-    double ap, hits[3]; // shares of the first 1, 5, 10
-    bool failed;
+    double ap, hits[3]; // ap -1: nothing is relevant; shares of the first 1, 5, 10 rows
+    bool failed;        // out of memory
 } Answer;
 
 typedef struct {
     const SrMatrix *query, *database;
     float *product; // (rows, database->n)
     int64_t first;  // query of row 0
-    bool itself;    // query i is row i of the database
+    bool itself;    // true: query i is row i of the database
     Answer *answer; // (queries)
 } Block;
 
-// 1 relevant, 0 not, -1 not to be ranked.
+// Tells whether row i is relevant for query q: 1 yes, 0 no, -1 not ranked.
 static int8_t relevance(const Block *b, int64_t q, int64_t i) {
     const SrMatrix *f = b->query, *g = b->database;
     if (b->itself && q == i)
@@ -42,7 +43,8 @@ static int8_t relevance(const Block *b, int64_t q, int64_t i) {
     return 0;
 }
 
-// The rows that come first, best first; the smaller index among equals.  Returns how many.
+// Finds the rows that come first, best first; the smaller index first among equals.  Returns their
+// number.
 static int find_first(const float *score, const int8_t *relevant, int64_t n,
                       int64_t top[SR_RETRIEVAL_TOP]) {
     int found = 0;
@@ -57,8 +59,8 @@ static int find_first(const float *score, const int8_t *relevant, int64_t n,
     return found;
 }
 
-// Products that are no number come last.  Returns whether any is a number: a query whose features
-// are not finite finds nothing, rather than the first images of the database.
+// Ranks products that are NaN last.  Returns whether any product is a number.  A query whose
+// features are not finite must find nothing, not the first images of the database.
 static bool rank_nan_last(float *score, int64_t n) {
     bool any = false;
     for (int64_t i = 0; i < n; i++) {

@@ -1,5 +1,5 @@
-// Nearest-neighbour retrieval: for each query the database is ranked by the product of features (cosine after
-// normalisation), and what shares its label is what should come first.
+// Nearest-neighbour retrieval.  For each query, the database is ranked by the product of features,
+// which is the cosine after normalisation.  Rows with the query's label are relevant.
 #ifndef SR_MEASURE_RETRIEVAL_H
 #define SR_MEASURE_RETRIEVAL_H
 
@@ -8,13 +8,16 @@
 #define SR_RETRIEVAL_TOP 10
 
 typedef struct {
-    int64_t queries;    // with something to find
-    double map;         // mean average precision (sklearn's steps), per cent
-    double p1, p5, p10; // share of the first 1, 5, 10 that are relevant, per cent
+    int64_t queries;    // queries with at least one relevant row
+    double map;         // mean average precision (SR_AP_STEPS), per cent
+    double p1, p5, p10; // share of the first 1, 5, 10 rows that are relevant, per cent
 } SrRetrieval;
 
-// database NULL: the queries themselves, each without itself.  Both sides are normalised in place when asked.  With
-// several labels an image, one in common is enough.  Rows without a label are neither asked nor ranked.
+// Ranks the database for each query.  database NULL: the queries are the database, and a query
+// does not rank itself.  normalize: rows of both sides get length 1, in place.  If images have
+// several labels, one label in common makes a row relevant.  Rows without a label are left out on
+// both sides. SR_ERR_CONFIG: the sides do not fit together, one is empty, or the database is too
+// large.
 SrStatus sr_retrieval(SrMatrix *query, SrMatrix *database, bool normalize, SrRetrieval *out);
 
 #endif

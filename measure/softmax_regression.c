@@ -1,6 +1,7 @@
-// Loss and gradient by single-precision products over blocks of rows, added up in double; the minimum by L-BFGS
-// (Liu and Nocedal, "On the limited memory BFGS method for large scale optimization", 1989) with the weak Wolfe
-// bisection of Lewis and Overton ("Nonsmooth optimization via quasi-Newton methods", 2013, algorithm 2.6).
+// Softmax regression.  Loss and gradient come from single-precision products over blocks of rows,
+// summed in double.  L-BFGS finds the minimum (Liu and Nocedal, "On the limited memory BFGS
+// method for large scale optimization", 1989).  The line search is the weak Wolfe bisection of
+// Lewis and Overton ("Nonsmooth optimization via quasi-Newton methods", 2013, algorithm 2.6).
 #include "measure/softmax_regression.h"
 
 #include <float.h>
@@ -13,7 +14,7 @@
 #include "kernels/gemm.h"
 
 enum { BLOCK = 8192, PART = 128, HISTORY = 10, SEARCH_STEPS = 20 };
-#define DECREASE 2.2e-9 // scipy's ftol: the relative decrease of an iteration that is the last
+#define DECREASE 2.2e-9 // scipy's ftol: a relative decrease at or below it ends the search
 #define ARMIJO 1e-4
 #define CURVATURE 0.9
 #define NEVER (-1e4) // the bias of a class without rows: its probability is 0 in single precision
@@ -21,17 +22,17 @@ enum { BLOCK = 8192, PART = 128, HISTORY = 10, SEARCH_STEPS = 20 };
 typedef struct {
     const SrMatrix *f;
     int classes;
-    double ridge;              // of the mean loss: 1 / (C n)
-    const double *w;           // (classes, d + 1) where it is evaluated
-    float *wf, *gf;            // (classes, d)
+    double ridge;              // penalty next to the mean loss: 1 / (C n); twice that for 2 classes
+    const double *w;           // (classes, d + 1) point of evaluation
+    float *wf, *gf;            // (classes, d) weights and gradient in single precision
     float *z;                  // (BLOCK, classes) scores, then residuals
-    double loss[BLOCK / PART]; // of each part of a block
-    int64_t first, rows;       // of the block
+    double loss[BLOCK / PART]; // loss of each part of a block
+    int64_t first, rows;       // first row and rows of the block
 } Problem;
 
 // ---- loss and gradient
 
-// Scores become p - [k = y], their loss a number a part.
+// Replaces the scores of a part by p - [k = y], and sums its loss.
 static void residuals(void *arg, int64_t part, int thread) {
     (void)thread;
     Problem *p = arg;
@@ -55,7 +56,7 @@ static void residuals(void *arg, int64_t part, int thread) {
     }
 }
 
-// g += the block's share of the gradient; returns its share of the loss.
+// Adds the block's gradient to g and returns its loss.
 static double block_share(Problem *p, double *g) {
     int d = p->f->d, k_n = p->classes, rows = (int)p->rows;
     int64_t parts = (p->rows + PART - 1) / PART;
@@ -76,7 +77,7 @@ static double block_share(Problem *p, double *g) {
     return loss;
 }
 
-// The mean loss and its penalty at w; g (classes, d + 1): the gradient.
+// Returns the mean loss plus penalty at w.  g: (classes, d + 1) the gradient.
 static double evaluate(Problem *p, const double *w, double *g) {
     int d = p->f->d;
     int64_t n = p->f->n;
@@ -101,8 +102,8 @@ static double evaluate(Problem *p, const double *w, double *g) {
 // ---- L-BFGS
 
 typedef struct {
-    int64_t n; // numbers of a vector
-    int kept, next;
+    int64_t n;                                     // numbers of a vector
+    int kept, next;                                // pairs in the history; place of the next one
     double *s[HISTORY], *y[HISTORY], rho[HISTORY]; // steps, changes of the gradient, 1 / s . y
     double *w, *g, *trial, *trial_g, *direction;   // (n)
     double value;
@@ -120,7 +121,7 @@ static void add(double *to, double factor, const double *a, int64_t n) {
         to[i] += factor * a[i];
 }
 
-// direction = -H g by the two loops; the first step has length 1.
+// Computes direction = -H g by the two loops of L-BFGS.  The first direction has length 1.
 static void choose_direction(Minimiser *m) {
     double alpha[HISTORY], *p = m->direction, scale;
     for (int64_t i = 0; i < m->n; i++)
@@ -144,7 +145,8 @@ static void choose_direction(Minimiser *m) {
     }
 }
 
-// Fills trial and trial_g; false where single precision sees no lower point.
+// Searches along the direction and fills trial and trial_g.  Returns false if it finds no lower
+// point, which single precision may not resolve.
 static bool search(Problem *p, Minimiser *m, double *value) {
     double slope = dot(m->g, m->direction, m->n), low = 0, high = 0, t = 1;
     for (int i = 0; slope < 0 && i < SEARCH_STEPS; i++) {
@@ -162,14 +164,14 @@ static bool search(Problem *p, Minimiser *m, double *value) {
     return false;
 }
 
-// The trial becomes the point; their difference joins the history.
+// Moves to the trial point and adds the difference to the history.
 static void take_step(Minimiser *m, double value) {
     double *s = m->s[m->next], *y = m->y[m->next], *swap;
     for (int64_t i = 0; i < m->n; i++) {
         s[i] = m->trial[i] - m->w[i];
         y[i] = m->trial_g[i] - m->g[i];
     }
-    m->rho[m->next] = 1 / dot(s, y, m->n); // above 0: the search saw to the curvature
+    m->rho[m->next] = 1 / dot(s, y, m->n); // above 0, by the curvature condition of the search
     m->next = (m->next + 1) % HISTORY;
     m->kept = SR_MIN(m->kept + 1, HISTORY);
     memcpy(m->w, m->trial, (size_t)m->n * sizeof *m->w);

@@ -1,16 +1,18 @@
-// Logistic regression of all classes at once: softmax, cross entropy, an L2 penalty (what scikit-learn's
-// LogisticRegression fits with lbfgs, and so VISSL's low_shot_test).  One class against the rest is liblinear.h.
+// Logistic regression of all classes at once: softmax, cross entropy and an L2 penalty.  This is
+// what scikit-learn's LogisticRegression fits with lbfgs, and so VISSL's low_shot_test.  The
+// other form, one class against the rest, is in measure/liblinear.h.
 //
-// Minimises  C sum_i -log softmax(W x_i + b)[y_i] + |W|^2 / 2;  the bias is not penalised.  Of two classes scikit-learn
-// fits one vector: the same minimum is that of two opposite ones under twice the penalty, which is what is done.
+// It minimises  C sum_i -log softmax(W x_i + b)[y_i] + |W|^2 / 2.  The bias is not penalised.
+// For two classes scikit-learn fits one vector.  Two opposite vectors under twice the penalty
+// have the same minimum, and are fitted here.
 #ifndef SR_MEASURE_SOFTMAX_REGRESSION_H
 #define SR_MEASURE_SOFTMAX_REGRESSION_H
 
 #include "measure/matrix.h"
 
-// features: labels 0 .. classes - 1, none missing.  cost: C.  w (classes, d + 1), the bias last: filled; classes that
-// no row has never win.  Ends at scikit-learn's relative decrease, or after max_iter iterations.  The same bits for
-// any number of threads.
+// Trains w (classes, d + 1), the bias last.  features: every row has a label from 0 to classes -
+// 1. cost: C.  A class without rows never wins.  Ends at scikit-learn's relative decrease of the
+// loss, or after max_iter iterations.  The bits of w do not depend on the number of threads.
 SrStatus sr_softmax_train(const SrMatrix *features, int classes, double cost, int max_iter,
                           double *w);
 

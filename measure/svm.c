@@ -1,4 +1,5 @@
-// Training, validation and test of VISSL's SVM; liblinear does the optimising.
+// Support vector machines: options, judging, cross-validation and the last fit.  liblinear
+// optimises.
 #include "measure/svm.h"
 
 #include <math.h>
@@ -100,7 +101,7 @@ static SrStatus judge_class(const SrMatrix *f, const float *scores, int c, int c
     return status;
 }
 
-// Of the first of equals.
+// Computes the accuracy; among equal scores the smaller class is predicted.
 static double accuracy_of(const SrMatrix *f, const float *scores, const double *chosen,
                           int classes) {
     int64_t hits = 0, judged = 0;
@@ -136,11 +137,12 @@ SrStatus sr_svm_judge(const SrMatrix *test, const float *scores, const double *c
 
 // ---- cross-validation ---------------------------------------------------------------------------
 
-// sklearn's StratifiedKFold without shuffling: sorted by class, in the order of first appearance,
-// the images are dealt out in turn, which says how many of a class each fold gets; they are then
-// taken in their own order.  fold: (n), -1 for rows with y = 0.
+// Assigns folds as sklearn's StratifiedKFold does without shuffling.  Images sorted by class, in
+// the order of first appearance, are dealt out in turn.  That gives the number of images that a
+// fold gets of each class.  The images of a class then fill the folds in their own order.  fold:
+// (n), -1 for rows with y = 0.
 static void stratify(const int8_t *y, int64_t n, int folds, int *fold) {
-    int64_t count[2] = {0, 0}, quota[2][100] = {{0}}; // by class: first seen, other
+    int64_t count[2] = {0, 0}, quota[2][100] = {{0}}; // index 0: the class seen first
     int8_t first = 0;
     for (int64_t i = 0; i < n; i++) {
         first = first ? first : y[i];
@@ -162,11 +164,11 @@ static void stratify(const int8_t *y, int64_t n, int folds, int *fold) {
     }
 }
 
-// What one class needs while its costs are compared.
+// Memory for comparing the costs of one class.
 typedef struct {
-    int8_t *y, *part;         // (n), (folds, n) without the fold's rows
+    int8_t *y, *part;         // (n); (folds, n) with 0 for the fold's own rows
     int *fold;                // (n)
-    float *score;             // (n)
+    float *score;             // (n, n_costs * folds)
     double *w;                // (n_costs * folds, d + 1)
     SrLinearProblem *problem; // (n_costs * folds), cost by cost
 } Validation;
@@ -191,7 +193,7 @@ static void validation_deinit(Validation *v) {
     sr_free(v->problem);
 }
 
-// Average precision of problem p on the rows it did not see.  score: (n, problems).
+// Computes the average precision of problem p on fold k, the rows that it was not trained on.
 static SrStatus validate_fold(Validation *v, int64_t n, int p, int problems, int k, double *ap) {
     float *score = sr_alloc((size_t)n * sizeof *score);
     int8_t *relevant = sr_alloc((size_t)n);
@@ -244,7 +246,7 @@ static int best_of(const double *value, int n) {
     return best;
 }
 
-// One cost a class, or one for all.
+// Chooses the cost of each class; shared: one cost for all classes.
 static void choose_costs(SrSvmResult *r, bool shared) {
     double mean[MAX_COSTS] = {0};
     for (int c = 0; shared && c < r->classes; c++)

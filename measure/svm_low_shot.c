@@ -1,4 +1,4 @@
-// Support vector machines on a few images a class: draws, training, statistics over the draws.
+// Support vector machines on a few images per class: draws, training, statistics over the draws.
 #include "measure/svm.h"
 
 #include <math.h>
@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 
-#define NEGATIVES 19 // a positive one, where images have several labels (VISSL's VOC rule)
+#define NEGATIVES 19 // negatives per positive if images have several labels (VISSL's rule for VOC)
 
 typedef struct {
     const SrSvmConfig *config;
@@ -16,7 +16,7 @@ typedef struct {
     SrLinearRows *rows;
     SrLinearKind kind;
     int classes;
-    uint32_t *order; // (train->n) of one class's images
+    uint32_t *order; // (train->n) images of one class
     int8_t *has;     // (train->n) one class's targets
     int8_t *y;       // (classes, train->n) of one draw
     double *w;       // (classes, d + 1)
@@ -28,7 +28,7 @@ static SrStatus out_of_memory(void) {
     SR_FAIL(SR_ERR_MEMORY, "out of memory for low-shot classifiers");
 }
 
-// The start of a Fisher-Yates shuffle.
+// Runs the first steps of a Fisher-Yates shuffle.
 void sr_low_shot_draw(const SrLowShotDraw *d, int class, const int8_t *has, int64_t n, int8_t sign,
                       int want, uint32_t *order, int8_t *y) {
     uint32_t count = 0;
@@ -45,7 +45,8 @@ void sr_low_shot_draw(const SrLowShotDraw *d, int class, const int8_t *has, int6
     }
 }
 
-// One label: the same chosen images for all classes.  Several: each class has its own.
+// Draws the images.  With one label per image, all classes train on the same images.  With several
+// labels, each class has its own.
 static void draw_targets(LowShot *l, int sample, int k) {
     int64_t n = l->train->n;
     SrLowShotDraw d = {l->seed, sample, k};
@@ -64,7 +65,7 @@ static void draw_targets(LowShot *l, int sample, int k) {
     }
 }
 
-// Accuracy, or mean AP in per cent, of one draw at one cost.
+// Trains and judges one draw at one cost.  *out: accuracy or mean AP, in per cent.
 static SrStatus measure(LowShot *l, double cost, double *out) {
     SrLinearProblem *problem = sr_calloc((size_t)l->classes, sizeof *problem);
     double mean_ap = 0, accuracy = 0;
@@ -92,13 +93,13 @@ static void add(SrLowShotResult *r, double value) {
     r->n++;
 }
 
-// numpy's std: over n, not n - 1.
+// Computes numpy's standard deviation, which divides by n, not n - 1.
 static void finish(SrLowShotResult *r) {
     r->mean /= r->n;
     r->std = sqrt(fmax(r->std / r->n - r->mean * r->mean, 0));
 }
 
-// Draws outside, costs inside: a draw is made once.
+// Loops over costs inside a draw, so that each draw is made once.
 static SrStatus run(LowShot *l, const double *cost, int n_costs, SrLowShotResult *out) {
     const SrInts *ks = &l->config->low_shot_k, *draws = &l->config->low_shot_draws;
     for (int a = 0; a < ks->n; a++) {

@@ -1,5 +1,6 @@
-// t-SNE: similarities of rows become probabilities, points of a plane are moved until theirs are alike (equations 1 to 5
-// of the paper; gradient descent with momentum and gains as its section 3.4 and its authors' program have it).
+// t-SNE.  Similarities of rows become probabilities.  Points of a plane move until their
+// similarities match (van der Maaten and Hinton, JMLR 2008, equations 1 to 5).  Gradient descent
+// with momentum and gains follows section 3.4 and the authors' program.
 #include <math.h>
 #include <string.h>
 
@@ -17,11 +18,11 @@ typedef struct {
     int d;
     const float *x; // (n, d)
     double perplexity;
-    float *p;       // (n, n)
-    double *y, *dy; // (n, 2)
-    double *step, *gain;
-    double *z; // (n) each row's part of the sum over all pairs
-    double factor, sum_z;
+    float *p;             // (n, n) probabilities of pairs of rows
+    double *y, *dy;       // (n, 2) points and their gradient
+    double *step, *gain;  // (n, 2)
+    double *z;            // (n) each point's part of sum_z
+    double factor, sum_z; // exaggeration of p; sum over all pairs of points
 } Tsne;
 
 // ---- probabilities of the rows ------------------------------------------------------------------
@@ -35,7 +36,8 @@ static double square_distance(const Tsne *t, int64_t i, int64_t j) {
     return sum;
 }
 
-// exp(-beta distance) for one row, and the logarithm of its perplexity.  row holds distances above the least.
+// Returns the logarithm of the perplexity of one row at width beta.  *sum: sum of exp(-beta
+// distance). row: (n) squared distances minus the smallest one.
 static double entropy(const float *row, int64_t n, int64_t self, double beta, double *sum) {
     double weighted = 0;
     *sum = 0;
@@ -47,7 +49,7 @@ static double entropy(const float *row, int64_t n, int64_t self, double beta, do
     return log(*sum) + weighted / *sum;
 }
 
-// Each row's own width, found by halving, so that it has as many neighbours as the others.
+// Fills row i of p.  Bisection finds the width at which the row has the wanted perplexity.
 static void fill_row(void *arg, int64_t i, int thread) {
     (void)thread;
     const Tsne *t = arg;
@@ -107,7 +109,7 @@ static void pull_row(void *arg, int64_t i, int thread) {
     t->dy[2 * i + 1] = 4 * db;
 }
 
-// Rows are summed in their order, whoever made them.
+// Sums the rows' parts in the order of the rows, whatever thread computed them.
 static void gradient(Tsne *t) {
     sr_parallel_for(t->n, sum_row, t);
     t->sum_z = 0;
@@ -140,7 +142,7 @@ static void descend(Tsne *t, int iterations) {
     sr_bar_end(&bar);
 }
 
-// The plane of the first two components, shrunk so that the forces decide.
+// Starts from the first two components, scaled down so that the forces decide.
 static void begin(Tsne *t) {
     double sum = 0;
     for (int64_t i = 0; i < t->n; i++)

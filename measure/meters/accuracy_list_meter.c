@@ -1,4 +1,4 @@
-// accuracy_list_meter: the share of images with a right class among the k best scores.
+// accuracy_list_meter: share of images with a right class among the k best scores.
 #include "measure/meters/topk.h"
 
 static int values(void *state, SrMeterValue out[SR_METER_MAX_VALUES]) {

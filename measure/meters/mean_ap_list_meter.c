@@ -1,8 +1,8 @@
 // mean_ap_list_meter: average precision of each class over the whole phase, averaged over the
-// classes that have a positive.  Entries whose target is -1 are left out.
+// classes that have a positive.  Entries with target -1 are left out.
 //
-// VISSL ranks sigmoid(score), whose float rounding makes ties of large scores; the scores
-// themselves rank the same without them.
+// VISSL ranks sigmoid(score), where rounding makes large scores equal.  The scores themselves
+// have the same order without these ties.
 #include <stdio.h>
 #include <string.h>
 
@@ -24,9 +24,9 @@ static const SrOption options[] = {
 
 typedef struct {
     int classes;
-    int64_t n, room;
-    float *scores;  // (classes, room)
-    int8_t *target; // (classes, room): 1, 0, -1
+    int64_t n, room; // rows so far, at most `room`
+    float *scores;   // (classes, room)
+    int8_t *target;  // (classes, room): 1, 0, -1
 } MeanAp;
 
 static void close(void *state) {
@@ -73,7 +73,7 @@ static void update(void *state, const SrMeterRows *rows) {
         }
 }
 
-// -1: nothing of the class is there, or no memory to rank it in.
+// Returns the average precision of class c; -1: it has no positive, or memory is short.
 static double class_ap(const MeanAp *m, int c) {
     double ap = -1;
     if (sr_average_precision(m->scores + c * m->room, m->target + c * m->room, m->n, SR_AP_ENVELOPE,

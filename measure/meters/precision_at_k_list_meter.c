@@ -1,5 +1,5 @@
-// precision_at_k_list_meter: of all classes among the k best scores, the share that is right, over
-// the whole phase (a micro average).
+// precision_at_k_list_meter: share of right classes among the k best scores, over all rows of the
+// phase together (a micro average).
 #include "measure/meters/topk.h"
 
 static int values(void *state, SrMeterValue out[SR_METER_MAX_VALUES]) {

@@ -1,5 +1,5 @@
-// recall_at_k_list_meter: of all right classes, the share among the k best scores, over the whole
-// phase (a micro average).
+// recall_at_k_list_meter: share of all right classes that are among the k best scores, over all
+// rows of the phase together (a micro average).
 #include "measure/meters/topk.h"
 
 static int values(void *state, SrMeterValue out[SR_METER_MAX_VALUES]) {

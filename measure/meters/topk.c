@@ -1,6 +1,6 @@
-// See the header.  Equal scores: the smaller class is the better one, so that a result depends on
-// nothing but the scores.  A k larger than the number of classes counts all of them, where torch
-// fails.
+// Counting of right classes among the k best scores.  Among equal scores the smaller class is
+// better, so the result depends on the scores alone.  A k above the number of classes counts all
+// classes; torch fails there.
 #include "measure/meters/topk.h"
 
 #include <stdio.h>
@@ -52,7 +52,8 @@ void sr__topk_reset(void *state) {
     t->rows = t->positives = 0;
 }
 
-// best (most): the classes of the highest scores, best first; an insertion sort, as k is small.
+// Fills best (most) with the classes of the highest scores, best first.  It is an insertion sort,
+// because k is small.
 static void find_best(SrTopk *t, const float *scores, int classes) {
     int n = 0;
     for (int c = 0; c < classes; c++) {
@@ -92,7 +93,7 @@ int sr__topk_values(const SrTopk *t, const int64_t *counts, const double *totals
                     SrMeterValue out[SR_METER_MAX_VALUES]) {
     for (int i = 0; i < t->n; i++) {
         snprintf(out[i].key, sizeof out[i].key, "top_%d", t->k[i]);
-        // VISSL divides in float32, which shows in the last of the digits kept: 27 of 29 are 93.1035.
+        // VISSL divides in float32, which changes the last digit: 27 / 29 gives 93.1035.
         float share = totals[i] > 0 ? (float)counts[i] / (float)totals[i] : 0;
         out[i].value = sr_meter_percent((double)share);
     }

@@ -1,4 +1,4 @@
-// What the three meters of the k best scores share: options, counting, values.
+// Options, counting and values that the three meters of the k best scores share.
 #ifndef SR_MEASURE_METERS_TOPK_H
 #define SR_MEASURE_METERS_TOPK_H
 
@@ -12,10 +12,10 @@ typedef struct {
 extern const SrOption sr__topk_options[];
 
 typedef struct {
-    int n, k[SR_METER_MAX_VALUES];
-    // Over the rows so far, for each k: hits among the k best, and rows with at least one.
+    int n, k[SR_METER_MAX_VALUES]; // (n) topk_values
+    // (n) For each k over the rows so far: hits among the k best, and rows with at least one hit.
     int64_t hits[SR_METER_MAX_VALUES], any[SR_METER_MAX_VALUES];
-    int64_t rows, positives; // rows with a target; targets that are 1
+    int64_t rows, positives; // rows with a label; right classes of all rows
     int most;                // the largest k, at most the number of classes
     int *best;               // (most) scratch
 } SrTopk;
@@ -24,7 +24,8 @@ SrStatus sr__topk_open(const void *params, int classes, int64_t rows, void **sta
 void sr__topk_close(void *state);
 void sr__topk_reset(void *state);
 void sr__topk_update(void *state, const SrMeterRows *rows);
-// "top_<k>" = 100 counts[i] / totals[i] for each of the meter's k; counts and totals (number of k).
+// Writes the values "top_<k>" = 100 * counts[i] / totals[i] and returns their number.  counts,
+// totals: (t->n); a total of 0 gives 0.
 int sr__topk_values(const SrTopk *t, const int64_t *counts, const double *totals,
                     SrMeterValue out[SR_METER_MAX_VALUES]);
 
