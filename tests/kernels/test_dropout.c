@@ -1,6 +1,7 @@
 // dropout beyond the contract: how often, and that its draws depend on what they must.
 #include "tests/check.h"
 #include "tests/kernels/op_call.h"
+#include "tests/machine.h"
 
 enum { N = 40000 };
 
@@ -15,7 +16,8 @@ static void start(OpCall *c, bool train) {
 static void kept(uint64_t seed, int64_t iteration, uint64_t key, uint8_t *out) {
     OpCall c;
     start(&c, true);
-    SrOpCall call = {.params = c.params,
+    SrOpCall call = {.machine = test_machine(),
+                     .params = c.params,
                      .train = true,
                      .n_in = 1,
                      .x = c.x,
