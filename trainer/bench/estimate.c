@@ -74,7 +74,8 @@ static double time_plan(SrPlan *plan) {
 }
 
 // x: (images, SIDE, SIDE, channels) through the probe and back; *rate: FLOPs or bytes a second.
-static SrStatus measure_on(SrBuilder *b, const Probe *probe, double *rate) {
+static SrStatus measure_on(const SrMachine *machine, SrBuilder *b, const Probe *probe,
+                           double *rate) {
     SrPlan *plan = NULL;
     SrParams *params = sr_graph_params(sr_builder_graph(b));
     SrShape shape = SR_SHAPE(probe->images, SIDE, SIDE, probe->channels);
@@ -82,8 +83,12 @@ static SrStatus measure_on(SrBuilder *b, const Probe *probe, double *rate) {
     SR_TRY(sr_builder_status(b));
     SR_TRY(sr_params_allocate(params));
     sr_params_init(params, 0);
-    SrPlanOptions options = {
-        .mode = SR_MODE_TRAIN, .losses = &y, .n_losses = 1, .input_grads = &x, .n_input_grads = 1};
+    SrPlanOptions options = {.mode = SR_MODE_TRAIN,
+                             .losses = &y,
+                             .n_losses = 1,
+                             .input_grads = &x,
+                             .n_input_grads = 1,
+                             .machine = machine};
     SR_TRY(sr_plan_compile(sr_builder_graph(b), &options, &plan));
     fill(sr_plan_input(plan, x).data, shape);
     fill(sr_plan_seed(plan, y), sr_build_shape(b, y));
@@ -95,7 +100,7 @@ static SrStatus measure_on(SrBuilder *b, const Probe *probe, double *rate) {
     return SR_OK;
 }
 
-static SrStatus measure(const Probe *probe, double *rate) {
+static SrStatus measure(const SrMachine *machine, const Probe *probe, double *rate) {
     SrParams *params = NULL;
     SrGraph *graph = NULL;
     SrBuilder *b = NULL;
@@ -103,7 +108,7 @@ static SrStatus measure(const Probe *probe, double *rate) {
     SR_TRY_GOTO(sr_params_new(&params));
     SR_TRY_GOTO(sr_graph_new(params, &graph));
     SR_TRY_GOTO(sr_builder_new(graph, &b));
-    SR_TRY_GOTO(measure_on(b, probe, rate));
+    SR_TRY_GOTO(measure_on(machine, b, probe, rate));
 done:
     sr_builder_free(b);
     sr_graph_free(graph);
@@ -123,9 +128,10 @@ static SrStatus add_frozen_trunk(SrRun *run, const SrPlanRates *rates, double *s
 SrStatus sr_estimate_step(SrRun *run, double *seconds) {
     SrPlan *dry = NULL, *loss = NULL;
     SrPlanRates rates;
-    SR_TRY(measure(&(Probe){build_windows, 4, WIDTH, true}, &rates.window_flops));
-    SR_TRY(measure(&(Probe){build_matrices, 4, WIDE, true}, &rates.matrix_flops));
-    SR_TRY(measure(&(Probe){build_norms, 8, WIDE, false}, &rates.bytes));
+    const SrMachine *machine = sr_model_machine(run->model);
+    SR_TRY(measure(machine, &(Probe){build_windows, 4, WIDTH, true}, &rates.window_flops));
+    SR_TRY(measure(machine, &(Probe){build_matrices, 4, WIDE, true}, &rates.matrix_flops));
+    SR_TRY(measure(machine, &(Probe){build_norms, 8, WIDE, false}, &rates.bytes));
     SR_TRY(sr_run_compile(run, true, &dry, &loss));
     // With a loss over all replicas forwards are run twice, but for one: a third more.
     double once = sr_plan_seconds(dry, &rates), again = (run->config->replicas - 1) * once / 3;
