@@ -1,11 +1,11 @@
-// adam: Kingma and Ba, "Adam: a method for stochastic optimization", 2015, with L2 decay in the
-// gradient and optionally amsgrad (Reddi et al., 2018), in the order of operations of
-// torch.optim.Adam.
+// adam (Kingma and Ba, "Adam: a method for stochastic optimization", 2015), with L2 decay in the
+// gradient and optionally amsgrad (Reddi et al., "On the convergence of Adam and beyond", 2018).
+// The order of operations is that of torch.optim.Adam.
 //   g = g + wd * p;  m = b1 m + (1 - b1) g;  s = b2 s + (1 - b2) g^2
 //   p = p - lr / (1 - b1^t) * m / (sqrt(s) / sqrt(1 - b2^t) + eps)
 #include "trainer/optim/moments.h"
 
-// L2 decay goes through both moments; that is what adamw.c undoes.
+// L2 decay goes through both moments here; adamw.c keeps it out of them.
 static void update(const SrOptimUpdate *u, int64_t n, float *value, float *grad,
                    float *const *state) {
     float wd = (float)u->weight_decay;

@@ -1,6 +1,7 @@
-// adamw: Adam with the weight decay apart from the gradient (Loshchilov and Hutter, "Decoupled
-// weight decay regularization", 2019), in the order of operations of torch.optim.AdamW.
-//   p = p * (1 - lr * wd), then Adam's update with the bare gradient
+// adamw: Adam with weight decay that is separate from the gradient (Loshchilov and Hutter,
+// "Decoupled weight decay regularization", 2019).  The order of operations is that of
+// torch.optim.AdamW.
+//   p = p * (1 - lr * wd), then Adam's update with the gradient alone
 #include "trainer/optim/moments.h"
 
 static void update(const SrOptimUpdate *u, int64_t n, float *value, float *grad,

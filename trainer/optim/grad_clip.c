@@ -1,8 +1,8 @@
 // Gradient clipping by the norm over all gradients together (Pascanu et al., "On the difficulty of
-// training recurrent neural networks", 2013, as torch.nn.utils.clip_grad_norm_ has it).
+// training recurrent neural networks", 2013; torch.nn.utils.clip_grad_norm_).
 //
-// Each gradient is cut into pieces whose number depends on its size alone; partial sums are added
-// in piece order, so the bits do not depend on threads.
+// Each gradient is cut into pieces whose number depends on its size alone.  Partial sums are
+// added in the order of the pieces, so the bits do not depend on threads.
 #include <math.h>
 
 #include "base/compiler.h"
@@ -15,13 +15,13 @@ enum { MIN_PIECE = 16384, MAX_PIECES = 256 };
 typedef struct {
     float *grad; // (n)
     int64_t n, piece;
-    double power; // of the norm
-    float factor; // when scaling
+    double power; // power of the norm
+    float factor; // factor on gradients, in scale_body
     double partial[MAX_PIECES];
 } Work;
 
-// Sum of |x|^power; power INFINITY: the largest |x|, NaN if there is one.
-static double reduce(const float *x, int64_t n, double power) { // (n)
+// Returns the sum of |x|^power over x (n).  power INFINITY: the largest |x|, or NaN if x has one.
+static double reduce(const float *x, int64_t n, double power) {
     if (power == 2)
         return sr__sum_squares(x, n);
     double total = 0;
@@ -51,7 +51,8 @@ static void scale_body(void *arg, int64_t i, int thread) {
         g[k] *= w->factor;
 }
 
-// The number of pieces; at most MAX_PIECES, so that their sums fit on the stack.
+// Cuts a gradient and returns the number of pieces, at most MAX_PIECES, so that their sums fit in
+// Work.
 static int64_t cut(Work *w, const SrParam *p) {
     w->grad = p->grad;
     w->n = sr_shape_count(p->shape);
@@ -59,7 +60,8 @@ static int64_t cut(Work *w, const SrParam *p) {
     return (w->n + w->piece - 1) / w->piece;
 }
 
-// NaN wins over any maximum: fmax alone would lose it.
+// Adds a part, or takes the maximum for power INFINITY.  NaN must win there, and fmax would drop
+// it.
 static double combine(double total, double part, double power) {
     if (!isinf(power))
         return total + part;

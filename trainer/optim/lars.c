@@ -1,10 +1,12 @@
-// lars: layer-wise adaptive rates as Barlow Twins uses them (You et al., 2017; the reference is the
-// optimiser of the Barlow Twins repository, which VISSL took over).  Not LARC: here the norm is
-// that of the decayed gradient, and there is no eps.
-//   d = g + wd * p;  q = eta * ||p|| / ||d|| if both norms > 0 else 1;  v = mu * v + q * d;  p = p
-//   - lr * v
-// exclude_bias_and_norm: q = 1 for parameters of rank 1 (their decay stays;
-// regularize_bn/bias=False removes it).
+// lars: layer-wise adaptive rates (You et al., "Large batch training of convolutional networks",
+// 2017), as in the optimiser of the Barlow Twins repository, which VISSL uses too.  It differs from
+// LARC (sgd.c): the norm is that of the decayed gradient, and there is no eps.
+//   d = g + wd * p
+//   q = eta * ||p|| / ||d|| if both norms > 0, else 1
+//   v = mu * v + q * d
+//   p = p - lr * v
+// exclude_bias_and_norm sets q = 1 for parameters of rank 1.  They still decay;
+// regularize_bn=False and regularize_bias=False turn that off.
 #include <stddef.h>
 
 #include "base/compiler.h"

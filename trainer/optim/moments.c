@@ -1,5 +1,4 @@
-// Running moments of the gradient (see moments.h).  Not an optimiser by itself: adam.c and adamw.c
-// differ in where the weight decay goes.
+// Running moments of the gradient, for adam.c and adamw.c, which treat weight decay differently.
 #include "trainer/optim/moments.h"
 
 #include <math.h>
@@ -29,12 +28,12 @@ void sr__moments_update(const SrOptimUpdate *u, int64_t n, float *value, const f
                         float *const *state) {
     const SrMoments *o = u->params;
     double beta1 = o->betas.v[0], beta2 = o->betas.v[1];
-    // Bias corrections in double, as Python computes them; the arrays see floats, as PyTorch's do.
+    // Bias corrections are double, as in Python; arrays are float, as in PyTorch.
     double t = (double)(u->steps + 1);
     float b1 = (float)beta1, c1 = (float)(1 - beta1), b2 = (float)beta2, c2 = (float)(1 - beta2);
     float step = (float)(u->lr / (1 - pow(beta1, t)));
     float correction = (float)sqrt(1 - pow(beta2, t)), eps = (float)o->eps;
-    // Denominator in PyTorch's order: the root first, then the correction, then eps.
+    // The denominator has PyTorch's order: the root first, then the correction, then eps.
     float *restrict p = value, *restrict m = state[0], *restrict s = state[1];
     const float *restrict g = grad;
     SR_SIMD

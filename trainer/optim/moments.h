@@ -1,4 +1,5 @@
-// What adam and adamw share: running first and second moments and the step taken from them.
+// Parts that adam and adamw share: running first and second moments, and the step that follows from
+// them.
 #ifndef SR_TRAINER_OPTIM_MOMENTS_H
 #define SR_TRAINER_OPTIM_MOMENTS_H
 
@@ -6,17 +7,18 @@
 #include "trainer/optim/optim.h"
 
 typedef struct {
-    SrDoubles betas; // two
-    double eps;
-    bool amsgrad;
+    SrDoubles betas; // (2) decay of the first and the second moment
+    double eps;      // added to the denominator
+    bool amsgrad;    // the largest second moment so far takes the place of the present one
 } SrMoments;
 extern const SrOption sr__moments_options[];
 extern const char *const sr__moments_examples[];
 
-int sr__moments_states(const void *params); // 2, with amsgrad 3
+int sr__moments_states(const void *params); // returns 2, or 3 with amsgrad
 SrStatus sr__moments_check(const void *params);
-// m and s from the gradient as it stands, then p = p - lr / (1 - b1^t) * m / (sqrt(s) / sqrt(1 -
-// b2^t) + eps). value, grad, state[k]: (n)
+// Updates the moments m and s from the gradient, then the parameter p at step t:
+//   p = p - lr / (1 - b1^t) * m / (sqrt(s) / sqrt(1 - b2^t) + eps)
+// value, grad, state[k]: (n).
 void sr__moments_update(const SrOptimUpdate *u, int64_t n, float *value, const float *grad,
                         float *const *state);
 

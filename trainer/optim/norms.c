@@ -1,7 +1,5 @@
-// Sums of squares (see sums.h).
-//
-// Sixteen running sums: a fixed order of additions that still fills a vector register, so that the
-// bits depend neither on threads nor on the processor.
+// Sums of squares.  Sixteen running sums give a fixed order of additions that still fills a vector
+// register.  The bits therefore depend neither on threads nor on the processor.
 #include "trainer/optim/norms.h"
 
 #include "base/compiler.h"
@@ -24,10 +22,7 @@ double sr__sum_squares(const float *x, int64_t n) {
     return total;
 }
 
-// ||g + wd p||^2, rounding the sum to float as the update will.
-double sr__sum_decayed_squares(const float *g, const float *p, float weight_decay,
-                               int64_t n) // (n), (n)
-{
+double sr__sum_decayed_squares(const float *g, const float *p, float weight_decay, int64_t n) {
     double sums[ACCUMULATORS] = {0};
     int64_t i = 0;
     for (; i + ACCUMULATORS <= n; i += ACCUMULATORS) {

@@ -4,9 +4,10 @@
 
 #include <stdint.h>
 
-double sr__sum_squares(const float *x, int64_t n); // (n)
-// ||g + weight_decay * p||^2, the sum rounded to float as the update will round it.
-double sr__sum_decayed_squares(const float *g, const float *p, float weight_decay,
-                               int64_t n); // (n), (n)
+// Returns ||x||^2.  x: (n).
+double sr__sum_squares(const float *x, int64_t n);
+// Returns ||g + weight_decay * p||^2, where each sum is rounded to float as in the update.  g, p:
+// (n).
+double sr__sum_decayed_squares(const float *g, const float *p, float weight_decay, int64_t n);
 
 #endif

@@ -1,8 +1,10 @@
-// One optimiser over a parameter table: state memory, and a step cut into pieces that do not depend
-// on threads. The update rules are one a file in optim/; which parameter decays is param_groups.c.
+// One optimiser over a parameter table: memory of its state, and a step that is cut into pieces
+// which do not depend on threads.  Each update rule has a file in trainer/optim/; param_groups.c
+// decides which parameter decays.
 //
-// A step is two parallel passes over all pieces of all parameters: the norms (only if the rule asks
-// for them; sums in double, combined in piece order), then the update, element by element.
+// A step is two parallel passes over all pieces of all parameters.  The first computes norms if the
+// rule asks for them, with sums in double that are combined in the order of the pieces.  The second
+// updates element by element.
 #include "trainer/optim/optim.h"
 
 #include <math.h>
@@ -17,8 +19,8 @@
 
 SR_REGISTRY(SrOptimizer, optimizer, optimizer, "optimizer")
 
-// Numbers of one piece: 64 KiB a stream, so that value, gradient and state of a piece stay in a
-// core's cache.
+// Numbers of one piece: 64 KiB for each array, so that value, gradient and state of a piece stay
+// in a core's cache.
 enum { PIECE = 16384 };
 
 typedef struct { // one trainable parameter
@@ -28,7 +30,7 @@ typedef struct { // one trainable parameter
     float *state[SR_OPTIM_MAX_STATES];
     int64_t steps;
     int first_piece, n_pieces;
-    bool active; // in this step
+    bool active; // not skipped in this step
     SrOptimUpdate update;
 } Slot;
 
@@ -49,15 +51,15 @@ struct SrOptim {
     Piece *pieces;
     int *slot_of; // (n_params) table index -> slot, -1 if not trained
     double *lr;   // (groups.n) scratch of sr_optim_step
-    float *state; // one block
+    float *state; // one block for all parameters
     size_t state_bytes;
     SrOptimNorms norms;
 };
 
 // ---- set-up
 
-// The groups' decay changes during training and their lists may live in the caller's arena: own
-// both.
+// Copies the groups, because their decay changes during training and their lists may belong to the
+// caller.
 static SrStatus copy_groups(SrOptim *o, const SrParamGroups *groups) {
     o->groups.n = groups->n;
     o->groups.groups =
@@ -78,7 +80,8 @@ static SrStatus copy_groups(SrOptim *o, const SrParamGroups *groups) {
 
 static int64_t pieces_of(int64_t n) { return (n + PIECE - 1) / PIECE; }
 
-// One slot a parameter, in group order.  Addresses are taken once: the table never moves them.
+// Fills one slot for each parameter, in the order of the groups.  Addresses are read once,
+// because the table never moves them.
 static SrStatus fill_slots(SrOptim *o, SrParams *params) {
     o->n_params = sr_params_count(params);
     o->slots = sr_arena_alloc(&o->arena, sizeof(Slot) * (size_t)(o->n_slots + 1));
@@ -109,8 +112,8 @@ static SrStatus fill_slots(SrOptim *o, SrParams *params) {
     return SR_OK;
 }
 
-// Pieces of all parameters in one list, so that a thousand small parameters and one large one are
-// the same work for the threads.
+// Lists the pieces of all parameters together, so that threads share a thousand small parameters as
+// well as one large one.
 static SrStatus fill_pieces(SrOptim *o) {
     o->pieces = sr_arena_alloc(&o->arena, sizeof(Piece) * (size_t)(o->n_pieces + 1));
     if (!o->pieces)
@@ -126,7 +129,7 @@ static SrStatus fill_pieces(SrOptim *o) {
     return SR_OK;
 }
 
-// All state in one mapped block, each parameter's part on a cache line of its own.
+// Maps all state in one block; each parameter's part starts on a cache line of its own.
 static SrStatus allocate_state(SrOptim *o) {
     const int64_t line = SR_ALIGN / (int)sizeof(float);
     int64_t total = 0;
@@ -148,7 +151,7 @@ static SrStatus allocate_state(SrOptim *o) {
     return SR_OK;
 }
 
-// All that can fail; the caller frees what is there when it does.
+// Does everything that can fail; the caller frees a partly built optimiser.
 static SrStatus set_up(SrOptim *o, SrParams *params, const SrParamGroups *groups) {
     SR_TRY(sr_optim_check(o->config, &o->arena, &o->kind, &o->params));
     o->n_states = o->kind->n_states(o->params);
@@ -197,7 +200,7 @@ void sr_optim_free(SrOptim *o) {
 
 const SrParamGroups *sr_optim_groups(const SrOptim *o) { return &o->groups; }
 
-// Unregularised groups stay at 0 whatever the schedule says.
+// Unregularised groups keep their decay, whatever the schedule says.
 void sr_optim_set_weight_decay(SrOptim *o, double weight_decay, double head_weight_decay) {
     for (int g = 0; g < o->groups.n; g++) {
         SrParamGroup *group = &o->groups.groups[g];
@@ -208,7 +211,8 @@ void sr_optim_set_weight_decay(SrOptim *o, double weight_decay, double head_weig
 
 // ---- a step
 
-// One piece's share of both norms; pieces of skipped parameters keep stale sums that nobody reads.
+// Computes one piece's share of both norms.  Pieces of skipped parameters keep old sums, which no
+// update reads.
 static void norm_body(void *arg, int64_t i, int thread) {
     (void)thread;
     SrOptim *o = arg;
@@ -224,7 +228,7 @@ static void norm_body(void *arg, int64_t i, int thread) {
             : sr__sum_decayed_squares(grad, value, (float)slot->update.weight_decay, piece->n);
 }
 
-// The rule sees a piece as if it were the whole parameter.
+// Calls the rule for one piece, as if it were the whole parameter.
 static void update_body(void *arg, int64_t i, int thread) {
     (void)thread;
     SrOptim *o = arg;
@@ -239,7 +243,7 @@ static void update_body(void *arg, int64_t i, int thread) {
                     slot->grad + piece->offset, state);
 }
 
-// Sums in piece order: which thread made a partial sum leaves no trace.
+// Adds partial sums in the order of the pieces, so that the result does not depend on threads.
 static void take_norms(SrOptim *o) {
     sr_parallel_for(o->n_pieces, norm_body, o);
     for (int s = 0; s < o->n_slots; s++) {
@@ -281,7 +285,7 @@ void sr_optim_step(SrOptim *o, double lr, double lr_head, const bool *skip) {
     sr_optim_step_groups(o, o->lr, skip);
 }
 
-// ---- what checkpoints see
+// ---- state for checkpoints
 
 float *sr_optim_state(SrOptim *o, int index, int k, const char **name, int64_t **steps) {
     int s = index >= 0 && index < o->n_params ? o->slot_of[index] : -1;

@@ -1,6 +1,6 @@
-// The option table of OPTIMIZER: the rows that every optimiser and the groups share, then each
-// optimiser's own.  VISSL keeps them side by side in one map, so that a key (momentum) may belong to several.
-// Schedules are read by schedule.c.
+// Option table of OPTIMIZER: the rows that all optimisers and the groups share, then each
+// optimiser's own.  VISSL has them in one map, so a key such as momentum may belong to several
+// optimisers. trainer/schedules/schedule.c reads the schedules.
 #include <string.h>
 
 #include "base/compiler.h"
@@ -55,7 +55,8 @@ static int count(const SrOption *table) {
     return n;
 }
 
-// "lars, sgd: Momentum, below 1.": who has a row of that name, then what the first says of it.
+// Returns "lars, sgd: Momentum, below 1.": the optimisers that have the row, then the help of the
+// first one.
 static const char *owned_help(const SrOption *row, SrArena *arena) {
     SrText text = SR_TEXT_INIT;
     for (int i = 0; sr_optimizer_at(i); i++)
@@ -66,7 +67,8 @@ static const char *owned_help(const SrOption *row, SrArena *arena) {
     return help;
 }
 
-// Checked here, read by its owner: what parsing stores goes to a place nobody looks at.
+// Adds the rows of one optimiser.  This table only checks them; the values go to `unread`, and the
+// optimiser parses its keys again.
 static SrStatus add_owned(const SrOptimizer *kind, SrArena *arena, SrOption *rows, int *n) {
     for (const SrOption *row = kind->options; row && row->name; row++) {
         if (sr_options_find(rows, row->name))
@@ -86,7 +88,7 @@ SrStatus sr_optim_options(SrArena *arena, const SrOption **out) {
     for (int i = 0; sr_optimizer_at(i); i++)
         room += count(sr_optimizer_at(i)->options);
     SrOption *rows =
-        sr_arena_alloc(arena, sizeof *rows * (size_t)room); // zeroed: it ends at every length
+        sr_arena_alloc(arena, sizeof *rows * (size_t)room); // zeros, which end the table
     if (!rows)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for the options of OPTIMIZER");
     memcpy(rows, shared, sizeof *rows * (size_t)n);
@@ -96,7 +98,7 @@ SrStatus sr_optim_options(SrArena *arena, const SrOption **out) {
     return SR_OK;
 }
 
-// ---- the chosen one's
+// ---- options of the chosen optimiser
 
 static SrStatus read_own(const SrOptimizer *kind, const SrYaml *map, SrArena *arena,
                          const void **out) {
@@ -109,7 +111,7 @@ static SrStatus read_own(const SrOptimizer *kind, const SrYaml *map, SrArena *ar
     return sr_options_parse(kind->options, own, "OPTIMIZER", arena, params);
 }
 
-// A key that another optimiser claims for itself may not be set and ignored.
+// Refuses a key that another optimiser claims, because the chosen one would ignore it.
 static SrStatus check_claims(const SrOptimizer *kind, const SrYaml *map) {
     for (int i = 0; sr_optimizer_at(i); i++) {
         const SrOptimizer *other = sr_optimizer_at(i);

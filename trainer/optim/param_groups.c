@@ -1,10 +1,11 @@
-// Which parameter gets which decay and which learning rate: the constructors by name, and VISSL's
-// `default` one (the others are in param_groups_named.c).
+// Parameter groups, which give each parameter its decay and learning rate: the constructors by
+// name, and VISSL's constructor `default`.  The other constructors are in param_groups_named.c.
 //
-// Layers decay their weights always and their biases with regularize_bias; batch and layer norm
-// decay gamma with regularize_bn, beta with both; what belongs to neither (group norm, tokens)
-// always decays.  Parameters of head modules form groups of their own, with lr_head and the heads'
-// decay.
+// The default decays as follows:
+//   * Weights of layers always decay, their biases with regularize_bias.
+//   * In batch and layer norms, gamma decays with regularize_bn and beta with both keys.
+//   * All others (group norm, tokens) always decay.
+// Parameters of heads form groups of their own, with lr_head and the heads' decay.
 #include <string.h>
 
 #include "base/plugin.h"
@@ -18,7 +19,7 @@ static const char *const group_names[N_GROUPS] = {
     "head unregularised", "remaining regularised", "remaining unregularised",
 };
 
-// Substrings, as VISSL compares them: "pos_embedding" finds it wherever it is.
+// Compares substrings, as VISSL does: "pos_embedding" is found anywhere in a name.
 static bool is_listed(const char *name, const SrStrings *substrings) {
     for (int i = 0; i < substrings->n; i++)
         if (strstr(name, substrings->v[i]))
@@ -26,8 +27,8 @@ static bool is_listed(const char *name, const SrStrings *substrings) {
     return false;
 }
 
-// VISSL finds heads by "head" anywhere in a module's name; ours all start with "heads.", and a
-// trunk module that happens to contain the word should not move.
+// VISSL looks for "head" anywhere in a module's name.  Here the names of heads start with
+// "heads.", so a trunk module whose name contains the word is not taken for a head.
 bool sr__is_head_param(const SrParam *p) {
     return sr_text_starts(p->name, "heads.") || sr_text_starts(p->name, "loss.heads.");
 }
@@ -45,14 +46,15 @@ static int group_by_role(const SrParam *p, const SrOptimizerConfig *c) {
     return decays ? base : base + 1;
 }
 
-// What is listed and would decay goes into a group of its own, with the trunk's rate; what would not stays.
+// A parameter of non_regularized_parameters that would decay goes to a separate group, with the
+// trunk's rate.  Listed parameters that do not decay stay in their groups.
 static int group_of(const SrParam *p, const SrOptimizerConfig *c) {
     int group = group_by_role(p, c);
     bool decays = group % 2 == 0;
     return decays && is_listed(p->name, &c->non_regularized_parameters) ? REST_FREE : group;
 }
 
-// construct_single_param_group_only: heads too take the trunk's rate, and biases decay.
+// construct_single_param_group_only: heads have the trunk's rate, and biases decay.
 static int all_in_one(const SrParam *p, const SrOptimizerConfig *c) {
     (void)p;
     (void)c;
@@ -65,7 +67,7 @@ static SrStatus one_group(SrParams *params, const SrOptimizerConfig *config, SrA
     return sr__param_groups_add(params, config, all_in_one, 0, &g, arena, out);
 }
 
-// Unregularised groups have decay 0 and no schedule moves it.
+// Unregularised groups have decay 0, which no schedule changes.
 static SrStatus by_default(SrParams *params, const SrOptimizerConfig *config, SrArena *arena,
                            SrParamGroups *out) {
     if (config->construct_single_param_group_only)
@@ -101,7 +103,7 @@ static const struct {
     {"linear_eval_heads", sr__param_groups_linear_eval_heads},
 };
 
-// By name, as OPTIMIZER.param_group_constructor gives it.
+// Finds a constructor by the name in OPTIMIZER.param_group_constructor.
 static SrStatus find(const char *name, SrParamGroupConstructor **out) {
     const char *known[SR_COUNT(constructors)];
     for (int i = 0; i < SR_COUNT(constructors); i++) {
@@ -114,7 +116,7 @@ static SrStatus find(const char *name, SrParamGroupConstructor **out) {
     return sr_plugin_unknown("constructor", name, known, SR_COUNT(constructors));
 }
 
-// `sslrun check` has no optimiser, so what the constructor needs of the configuration is said here.
+// `sslrun check` makes no optimiser, so the constructors' keys are checked here.
 SrStatus sr_param_groups_check(const SrOptimizerConfig *config) {
     SrParamGroupConstructor *build = NULL;
     SrStatus status = find(config->param_group_constructor, &build);
@@ -135,7 +137,7 @@ SrStatus sr_param_groups(SrParams *params, const SrOptimizerConfig *config, SrAr
     return build(params, config, arena, out);
 }
 
-// Groups are few, so the list is copied to grow; members keep the table's order.
+// The list is copied to grow, because groups are few.  Members keep the order of the table.
 SrStatus sr__param_groups_add(SrParams *params, const SrOptimizerConfig *config,
                               SrParamGroupOf *group_of_param, int which, const SrParamGroup *like,
                               SrArena *arena, SrParamGroups *out) {

@@ -1,9 +1,11 @@
-// Constructors of parameter groups other than the default one: `dino` (two groups),
-// `lr_decay` (rates that fall towards the input: layer-wise decay, as in BEiT, Bao et al. 2021) and
-// `linear_eval_heads` (a rate a head).
+// Constructors of parameter groups other than `default`:
+//   dino               two groups, with decay and without
+//   lr_decay           rates that fall towards the input: layer-wise decay, as in BEiT (Bao et al.,
+//                      2021, arXiv:2106.08254)
+//   linear_eval_heads  one rate for each head
 //
-// They go by names, as VISSL's do; batch norms are the exception, which VISSL's lr_decay takes for
-// convolutions where they are called downsample.1.
+// They decide by names, as VISSL does.  Batch norms are the exception: VISSL's lr_decay takes those
+// named downsample.1 for convolutions, and this one does not.
 #include <math.h>
 #include <string.h>
 
@@ -11,14 +13,15 @@
 #include "base/yaml_edit.h"
 #include "trainer/optim/param_groups.h"
 
-// Transformers' norms have "norm" in their names, and their tokens decay.
+// Decides by name: biases and norms of transformers, which have "norm" in their names, do not
+// decay.
 static bool decays_by_name(const SrParam *p) {
     return !sr_text_ends(p->name, ".bias") && !strstr(p->name, "norm");
 }
 
 // ---- dino
 
-// All rates are the trunk's: DINO's head learns with it.
+// All rates are the trunk's, because DINO's head learns at the same rate.
 static int dino_group(const SrParam *p, const SrOptimizerConfig *config) {
     (void)config;
     return decays_by_name(p) ? 0 : 1;
@@ -37,9 +40,9 @@ SrStatus sr__param_groups_dino(SrParams *params, const SrOptimizerConfig *config
     return SR_OK;
 }
 
-// ---- lr_decay: groups 2 * depth (regularised) and 2 * depth + 1
+// ---- lr_decay: groups 2 * depth (regularised) and 2 * depth + 1 (unregularised)
 
-// Layers of the trunk: the heads are at depth `layers + 1`, where the rate is whole.
+// Returns the trunk's layers.  The heads are at depth layers + 1, where the rate is not reduced.
 static int layers_of(const SrOptimizerConfig *config) {
     return config->trunk->layers(config->trunk_params);
 }
@@ -58,7 +61,7 @@ static int lr_decay_group(const SrParam *p, const SrOptimizerConfig *config) {
     return 2 * depth + (decays(p, config) ? 0 : 1);
 }
 
-// A trunk that is not built is reported with the other missing ones.
+// A trunk that this program does not have is reported elsewhere, so NULL passes here.
 SrStatus sr__param_groups_lr_decay_check(const SrOptimizerConfig *config) {
     if (config->trunk && !config->trunk->depth)
         SR_FAIL(
@@ -69,7 +72,7 @@ SrStatus sr__param_groups_lr_decay_check(const SrOptimizerConfig *config) {
     return SR_OK;
 }
 
-// Depths nothing lies at (a frozen stem) make no group.
+// Depths without trainable parameters, such as a frozen stem, make no group.
 SrStatus sr__param_groups_lr_decay(SrParams *params, const SrOptimizerConfig *config,
                                    SrArena *arena, SrParamGroups *out) {
     if (!config->trunk)
@@ -92,11 +95,11 @@ SrStatus sr__param_groups_lr_decay(SrParams *params, const SrOptimizerConfig *co
     return SR_OK;
 }
 
-// ---- linear_eval_heads: groups 2 * head (unregularised) and 2 * head + 1
+// ---- linear_eval_heads: groups 2 * head (unregularised) and 2 * head + 1 (regularised)
 
 static const char heads_key[] = "OPTIMIZER.linear_eval_heads";
 
-// An entry's own regularize_bn, or the optimiser's.
+// Returns regularize_bn of the head's entry, or the optimiser's if the entry has none.
 static bool regularize_bn_of(const SrOptimizerConfig *config, int head) {
     const SrYaml *list = config->linear_eval_heads;
     return list && head < list->n
@@ -104,7 +107,7 @@ static bool regularize_bn_of(const SrOptimizerConfig *config, int head) {
                : config->regularize_bn;
 }
 
-// The default constructor's rules, head by head; -1: in no group.
+// Applies the rules of the default constructor to each head; -1: no head.
 static int heads_group(const SrParam *p, const SrOptimizerConfig *config) {
     int head = sr_text_number_after(p->name, "heads.");
     if (!sr__is_head_param(p) || head < 0)
@@ -117,7 +120,7 @@ static int heads_group(const SrParam *p, const SrOptimizerConfig *config) {
     return 2 * head + (decays ? 1 : 0);
 }
 
-// The list is a tree of the user's making that no option table reads.
+// Checks the list by hand, because no option table reads it.
 SrStatus sr__param_groups_heads_check(const SrOptimizerConfig *config) {
     const SrYaml *list = config->linear_eval_heads;
     if (!list || list->type != SR_YAML_LIST || list->n == 0)
@@ -140,8 +143,8 @@ SrStatus sr__param_groups_heads_check(const SrOptimizerConfig *config) {
     return SR_OK;
 }
 
-// Every trainable parameter has to be in a head that the list speaks of: VISSL leaves a trunk as it
-// was drawn, and stops at a head beyond the list.
+// Every trainable parameter must belong to a head that has an entry.  VISSL would never update a
+// trunk's parameters, and fails at a head without an entry.
 static SrStatus check_covered(SrParams *params, const SrOptimizerConfig *config) {
     for (int i = 0; i < sr_params_count(params); i++) {
         const SrParam *p = sr_params_at(params, i);
@@ -160,7 +163,7 @@ static SrStatus check_covered(SrParams *params, const SrOptimizerConfig *config)
     return SR_OK;
 }
 
-// Unregularised first, in VISSL's order.
+// Makes the unregularised group of each head first, which is VISSL's order.
 SrStatus sr__param_groups_linear_eval_heads(SrParams *params, const SrOptimizerConfig *config,
                                             SrArena *arena, SrParamGroups *out) {
     SR_TRY(check_covered(params, config));
@@ -173,7 +176,7 @@ SrStatus sr__param_groups_linear_eval_heads(SrParams *params, const SrOptimizerC
         SrParamGroup g = {
             .name = sr_arena_printf(arena, "head %d %s", which / 2,
                                     which % 2 ? "regularised" : "unregularised"),
-            .weight_decay = which % 2 ? decay : 0, // its own: no schedule moves it
+            .weight_decay = which % 2 ? decay : 0, // no schedule changes it
             .lr_scale = lr,
         };
         if (!g.name)

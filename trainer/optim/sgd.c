@@ -1,12 +1,10 @@
-// sgd: stochastic gradient descent with momentum as PyTorch has it (torch.optim.SGD), optionally
-// with LARC.
+// sgd: stochastic gradient descent with momentum as in torch.optim.SGD, optionally with LARC.
 //   d = g + wd * p                      (LARC: d = (g + wd * p) * a)
 //   v = mu * v + d
 //   p = p - lr * v                      (nesterov: p - lr * (d + mu * v))
-// LARC (You et al., "Large batch training of convolutional networks", 2017, as apex.parallel.LARC
-// has it):
-//   a = trust * ||p|| / (||g|| + wd * ||p|| + eps), clip: min(a / lr, 1)
-//   If either norm is 0 the gradient stays as it is and there is no decay either.
+// LARC (You et al., "Large batch training of convolutional networks", 2017; apex.parallel.LARC):
+//   a = trust * ||p|| / (||g|| + wd * ||p|| + eps), with clip: min(a / lr, 1)
+//   If one of the norms is 0, the gradient is not changed and there is no decay.
 #include <math.h>
 #include <stddef.h>
 
@@ -51,7 +49,8 @@ static SrOptimNorms norms(const void *params) {
     return ((const Sgd *)params)->use_larc ? SR_NORMS_GRAD : SR_NORMS_NONE;
 }
 
-// The factor on the decayed gradient; changes the decay where LARC leaves a parameter alone.
+// Returns the factor on the decayed gradient.  Sets the decay to 0 if LARC leaves a parameter
+// alone.
 static double larc(const SrOptimUpdate *u, double *weight_decay) {
     const Sgd *c = u->params;
     if (!c->use_larc)
@@ -78,8 +77,7 @@ static void update(const SrOptimUpdate *u, int64_t n, float *value, float *grad,
             p[i] -= lr * ((g[i] + wd * p[i]) * a);
         return;
     }
-    // v is zero before the first update, so mu * v + d is PyTorch's "first buffer = d" without a
-    // branch.
+    // v is zero before the first update, so mu * v + d equals PyTorch's first buffer, d.
     float *restrict v = state[0];
     if (o->nesterov) {
         SR_SIMD

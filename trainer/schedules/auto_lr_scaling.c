@@ -1,7 +1,6 @@
-// auto_lr_scaling: rewrites a schedule's tree for the batch the run really has (Goyal et al.,
-// "Accurate, large minibatch SGD", 2017, section 2.1; the rules are those of VISSL's
-// infer_learning_rate, with their surprises kept because published recipes depend on
-// them).  Not the schedule itself: it only changes numbers.
+// auto_lr_scaling: rewrites the numbers in a schedule's tree for the batch of the run (Goyal et
+// al., "Accurate, large minibatch SGD", 2017, section 2.1).  The rules are those of VISSL's
+// infer_learning_rate, including its surprises, because published recipes depend on them.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,20 +33,20 @@ static const SrOption options[] = {
 
 typedef struct {
     double scaled;     // peak rate for the run's batch
-    double warm_start; // where a warm-up begins: one node's batch, always linear
+    double warm_start; // start of a warm-up, for one node's batch; scaling_type is not applied
     int nodes;
     const char *where;
     SrArena *arena;
 } Target;
 
-// Correctly rounded decimals, as Python's round().
+// Rounds to decimals correctly, as Python's round() does.
 static double round_decimals(double x, int decimals) {
     char buf[400];
     sr_number_print(buf, sizeof buf, "%.*f", decimals, x);
     return sr_number_parse(buf, NULL);
 }
 
-// end keeps its ratio to start.
+// Scales start_value; end_value keeps its ratio to it.
 static SrStatus scale_cosine(SrYaml *tree, const Target *t) {
     double start = 0, end = 0;
     SR_TRY(sr_tree_number(tree, "start_value", t->where, &start));
@@ -56,14 +55,15 @@ static SrStatus scale_cosine(SrYaml *tree, const Target *t) {
         SR_FAIL(SR_ERR_CONFIG,
                 "%s: %s.start_value is 0; auto_lr_scaling needs a cosine that starts above 0",
                 sr_yaml_place(tree).text, t->where);
-    if (start == t->scaled) // done before (a saved configuration): end must not drift by a rounding
+    if (start ==
+        t->scaled) // scaled already (a saved configuration): end must not change by rounding
         return SR_OK;
     SR_TRY(sr_tree_put_float(t->arena, tree, "end_value", t->scaled * (end / start)));
     return sr_tree_put_float(t->arena, tree, "start_value", t->scaled);
 }
 
-// values[i] = scaled * gamma^i with gamma from the first two: other ratios between the values are
-// lost, as in VISSL.
+// Sets values[i] = scaled * gamma^i, with gamma from the first two values.  Other ratios between
+// the values are lost, as in VISSL.
 static SrStatus scale_steps(SrYaml *tree, const Target *t) {
     const SrYaml *old = sr_yaml_find(tree, "values");
     if (!old || old->type != SR_YAML_LIST || old->n == 0)
@@ -91,9 +91,9 @@ static SrStatus scale_steps(SrYaml *tree, const Target *t) {
 
 static SrStatus scale_tree(SrYaml *tree, const Target *t, int depth);
 
-// A warm-up gets its start from one node's batch; on a single node it then starts where it ends,
-// and goes. lengths and interval_scaling keep their entries: with one schedule left they no longer
-// matter.
+// Sets the start of warm-ups from one node's batch.  On a single node a warm-up then starts where
+// it ends, and is removed.  lengths and interval_scaling keep their entries, which do not matter
+// when one schedule is left.
 static SrStatus drop_or_start_warmups(SrYaml *parts, const Target *t) {
     int kept = 0;
     for (int i = 0; i < parts->n; i++) {
@@ -116,7 +116,7 @@ static SrStatus drop_or_start_warmups(SrYaml *parts, const Target *t) {
     return SR_OK;
 }
 
-// All parts are scaled to the same peak; a part left alone becomes the whole schedule.
+// Scales all parts to the same peak.  If one part is left, it becomes the whole schedule.
 static SrStatus scale_composite(SrYaml *tree, const Target *t, int depth) {
     SrYaml *parts = sr_yaml_find(tree, "schedulers");
     if (!parts || parts->type != SR_YAML_LIST || parts->n == 0)
@@ -144,7 +144,7 @@ static SrStatus scale_tree(SrYaml *tree, const Target *t, int depth) {
         return scale_cosine(tree, t);
     if (strcmp(name, "multistep") == 0 || strcmp(name, "step") == 0)
         return scale_steps(tree, t);
-    // polynomial is ours: VISSL refuses it here.
+    // VISSL refuses polynomial here; this program scales it.
     static const char *const simple[][2] = {{"linear", "end_value"},
                                             {"inverse_sqrt", "start_value"},
                                             {"constant", "value"},
@@ -159,7 +159,7 @@ static SrStatus scale_tree(SrYaml *tree, const Target *t, int depth) {
             sr_yaml_place(tree).text, t->where, name);
 }
 
-// Scaling a tree again (a saved configuration) leaves it as it is.
+// Scaling a tree again, such as a saved configuration, does not change it.
 SrStatus sr_schedule_auto_scale(SrYaml *tree, const char *where, int global_batch, int node_batch,
                                 int nodes, SrArena *arena) {
     const SrYaml *section = sr_yaml_find(tree, "auto_lr_scaling");

@@ -1,7 +1,7 @@
 // composite: several schedules one after another, each for a share of the training (fvcore
-// CompositeParamScheduler).  `rescaled` parts see their own share as [0, 1), `fixed` parts see the
-// whole training's where; so a fixed cosine after a 10 % warm-up begins at cos(0.1 pi), not at its
-// peak.
+// CompositeParamScheduler).  A `rescaled` part sees its own share as [0, 1).  A `fixed` part sees
+// `where` of the whole training: a fixed cosine after a 10 % warm-up starts at cos(0.1 pi), below
+// its peak.
 #include <math.h>
 #include <string.h>
 
@@ -17,8 +17,8 @@ typedef struct {
 typedef struct {
     int n;
     SrSchedule **parts;
-    double *lengths; // adds up to 1
-    bool *rescaled;
+    double *lengths; // (n) shares of the training, with sum 1
+    bool *rescaled;  // (n) true: rescaled; false: fixed
 } Prepared;
 
 static const SrOption options[] = {
@@ -31,8 +31,8 @@ static const SrOption options[] = {
     SR_OPTION_END,
 };
 
-// Without the key all parts are rescaled.  VISSL's default tree has an empty list, so in a configuration that forgets
-// it the count is 0.
+// Without the key, all parts are rescaled.  VISSL's default tree has an empty list, so the key is
+// there with 0 entries if a configuration does not set it.
 static bool has_no_scaling(const SrScheduleBuild *build) {
     return !sr_yaml_find(build->tree, "interval_scaling");
 }
@@ -58,7 +58,7 @@ static SrStatus check_counts(const Composite *p, const SrScheduleBuild *build) {
     return SR_OK;
 }
 
-// A part is a whole schedule of its own, with a path of its own for its errors.
+// Builds part i, a whole schedule with a path of its own for its messages.
 static SrStatus prepare_part(const Composite *p, const SrScheduleBuild *build, Prepared *out,
                              int i) {
     const char *scaling = has_no_scaling(build) ? "rescaled" : p->scaling.v[i];
@@ -75,7 +75,7 @@ static SrStatus prepare_part(const Composite *p, const SrScheduleBuild *build, P
                       : sr_fail(SR_ERR_MEMORY, "out of memory");
 }
 
-// Rounded lengths (0.0556, 0.9444) are common: the last part takes what is left of 1.
+// Rounded lengths such as 0.0556 and 0.9444 are common, so the last part lasts to the end.
 static SrStatus check(const void *params, const SrScheduleBuild *build, void **prepared) {
     const Composite *p = params;
     SR_TRY(check_counts(p, build));
@@ -104,7 +104,7 @@ static double value(const void *params, const void *prepared, int num_epochs, do
     const Prepared *p = prepared;
     int i = 0;
     double end = p->lengths[0];
-    // The first part whose end is not yet passed; epsilon moves a boundary to the next part.
+    // Finds the first part that has not ended; epsilon moves a boundary to the next part.
     while (where + SR_WHERE_EPSILON > end && i < p->n - 1)
         end += p->lengths[++i];
     if (p->rescaled[i])

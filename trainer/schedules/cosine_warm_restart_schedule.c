@@ -1,9 +1,14 @@
-// cosine_warm_restart: a cosine that begins anew every r of the training (Loshchilov and Hutter,
-// "SGDR", 2017; VISSL cosine_warm_restart).
-//   half wave: restarts at 0, r, 2r, ...   end + (max_k - end) / 2 * (1 + cos(pi * (where mod r) /
-//   r)) full wave: restarts at 0, r, 3r, 5r .. end + (max_k - end) / 2 * (1 + cos(pi * where / r))
-//   (down, then up) max_k = start * lr_multiplier^k, or, adaptive, the value an unbroken cosine has
-//   at restart k (half wave), at restart k plus r (full wave).
+// cosine_warm_restart: a cosine that restarts at intervals of the training (Loshchilov and Hutter,
+// "SGDR", 2017; VISSL's cosine_warm_restart).  r is restart_interval_length.
+//
+//   half wave, restarts at 0, r, 2r, ...:
+//     end + (max_k - end) / 2 * (1 + cos(pi * (where mod r) / r))
+//   full wave, restarts at 0, r, 3r, 5r, ...:
+//     end + (max_k - end) / 2 * (1 + cos(pi * where / r))
+//
+// A full wave falls, then rises.  The peak after restart k is max_k = start * lr_multiplier^k.
+// With is_adaptive, it is the value of a single cosine over the whole training, at restart k
+// (half wave) or r after it (full wave).
 #include <math.h>
 
 #include "trainer/schedules/schedule.h"
@@ -32,7 +37,7 @@ static const SrOption options[] = {
     SR_OPTION_END,
 };
 
-// The peak of wave k, which began at `restart`.
+// Returns the peak of wave k, which starts at `restart`.
 static double peak(const WarmRestart *p, int k, double restart) {
     if (!p->adaptive)
         return p->start * pow(p->multiplier, k);
@@ -45,8 +50,7 @@ static double value(const void *params, const void *prepared, int num_epochs, do
     const WarmRestart *p = params;
     double r = p->interval, restart = 0;
     int k = 0;
-    // Restarts as a running sum; at most 1e6 of them by the range of the option, in practice a
-    // handful.
+    // The option's range allows at most 1e6 restarts; in practice there are a few.
     for (double next = r; next <= where; next += p->wave == HALF ? r : 2 * r) {
         restart = next;
         k++;

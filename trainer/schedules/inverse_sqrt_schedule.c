@@ -1,8 +1,8 @@
 // inverse_sqrt: falls with the square root of the training done (Vaswani et al., "Attention is all
-// you need", 2017, section 5.3; VISSL inverse_sqrt_decay).
-//   start * sqrt(warmup) * where^-1/2          so that it equals start at where = warmup
-// Meant as the `fixed` second part of a composite whose first part, as long as the warm-up, is
-// linear.
+// you need", 2017, section 5.3; VISSL's inverse_sqrt_decay).
+//   start * sqrt(warmup) * where^-1/2          which equals start at where = warmup
+// It is meant as the `fixed` second part of a composite, after a linear part as long as the
+// warm-up.
 #include <math.h>
 
 #include "trainer/schedules/schedule.h"
@@ -23,7 +23,7 @@ static double value(const void *params, const void *prepared, int num_epochs, do
     (void)prepared, (void)num_epochs;
     const InverseSqrt *p = params;
     double scale = p->warmup > 0 ? p->start * sqrt(p->warmup) : p->start;
-    return where > 0 ? scale * pow(where, -0.5) : scale; // at 0 the reference leaves the factor out
+    return where > 0 ? scale * pow(where, -0.5) : scale; // at 0 VISSL leaves the factor out
 }
 
 const SrScheduleKind sr_schedule_inverse_sqrt = {

@@ -17,7 +17,7 @@ static const SrOption options[] = {
 static double value(const void *params, const void *prepared, int num_epochs, double where) {
     (void)prepared, (void)num_epochs;
     const Linear *p = params;
-    // Written as fvcore writes it: the two products round as theirs do.
+    // This is fvcore's form, so that the two products round in the same way.
     return p->end * where + p->start * (1 - where);
 }
 

@@ -1,7 +1,7 @@
 // multistep: a new value at each of some epochs (fvcore MultiStepParamScheduler).
 //   values[number of milestones <= floor((where + 1e-6) * num_epochs)]
-// Without milestones the epochs are split evenly: ceil(num_epochs / n) for each of n values.
-// Not for steps within an epoch: milestones are epochs, whatever update_interval says.
+// Without milestones, the epochs are split evenly: ceil(num_epochs / n) for each of n values.
+// Milestones are epochs, whatever update_interval says.
 #include "base/text.h"
 #include "trainer/schedules/schedule.h"
 
@@ -18,8 +18,9 @@ static const SrOption options[] = {
     SR_OPTION_END,
 };
 
-// Lowering OPTIMIZER.num_epochs alone is the most common way to break a recipe, so the message has the overrides to paste.
-// They keep the values of the milestones that are still reached.  i: the first milestone that is not.
+// Lowering OPTIMIZER.num_epochs alone is the most common way to break a recipe, so the message
+// contains overrides to paste.  They keep the values of the milestones that are still reached.
+// i: index of the first milestone that is not reached.
 static SrStatus cut_short(const Multistep *p, const SrScheduleBuild *build, const SrYaml *at,
                           int i) {
     SrText keep = SR_TEXT_INIT;
@@ -59,7 +60,8 @@ static SrStatus check_milestones(const Multistep *p, const SrScheduleBuild *buil
     return SR_OK;
 }
 
-// The last of them may lie behind the end, as in fvcore, which asks nothing of these: a value is then never reached.
+// The last milestones may be after the end of the training, as in fvcore, which does not check
+// them. Their values are then never reached.
 static SrStatus split_evenly(const SrScheduleBuild *build, Multistep *p) {
     int n = p->values.n, *milestones = sr_arena_alloc(build->arena, (size_t)n * sizeof(int));
     if (!milestones)

@@ -1,6 +1,5 @@
-// Schedules from their trees: find the kind, sort its keys from those of other kinds, check,
-// evaluate. The formulas live one a file in schedules/; learning-rate inference in
-// auto_lr_scaling.c.
+// Builds schedules from their trees: finds the kind, picks its keys from those of other kinds,
+// checks them.  Each kind's formula is in a file of its own.
 #include "trainer/schedules/schedule.h"
 
 #include <string.h>
@@ -14,20 +13,18 @@ SR_REGISTRY(SrScheduleKind, schedule, schedule_kind, "schedule")
 struct SrSchedule {
     const SrScheduleKind *kind;
     void *params;
-    void *prepared; // what the kind's check left
+    void *prepared; // data that the kind's check stored; NULL: none
     int num_epochs;
     bool per_epoch;
 };
 
-// Composites inside composites are legal but never deep; a bound keeps hostile files off the stack.
+// Composites may be nested.  The limit keeps a malicious file from overflowing the stack.
 enum { MAX_DEPTH = 8 };
 
-// Keys that any tree may carry besides a kind's own.  num_epochs is what VISSL's trainer writes
-// into it.
+// Keys that any tree may have in addition to those of its kind.  VISSL's trainer writes num_epochs.
 static const char *const common_keys[] = {"name", "update_interval", "auto_lr_scaling",
                                           "num_epochs"};
 
-// Keys that no kind owns but every tree may have.
 static bool is_common(const char *key) {
     for (int i = 0; i < SR_COUNT(common_keys); i++)
         if (strcmp(common_keys[i], key) == 0)
@@ -35,7 +32,7 @@ static bool is_common(const char *key) {
     return false;
 }
 
-// Some kind's key: in VISSL's one tree it may stand beside another kind's name.
+// Tells whether any kind has the key: VISSL's default tree has the keys of all kinds.
 static bool is_known(const char *key) {
     for (int i = 0; schedule_kind_registry[i]; i++)
         if (sr_options_find(schedule_kind_registry[i]->options, key))
@@ -43,16 +40,15 @@ static bool is_known(const char *key) {
     return is_common(key);
 }
 
-// The keys of this kind as a map of their own: VISSL's default tree carries the keys of every kind
-// at once.
+// Copies the keys of this kind to a map of their own, and checks that the required ones are there.
 static SrStatus own_keys(const SrScheduleKind *kind, const SrScheduleBuild *build, SrYaml **out) {
     const SrYaml *tree = build->tree;
     *out = sr_yaml_new(build->arena, SR_YAML_MAP, tree->file, tree->line);
     if (!*out)
         SR_FAIL(SR_ERR_MEMORY, "%s: out of memory", build->where);
     for (int i = 0; i < tree->n; i++) {
-        // An unknown key goes in as well, so that the table's own message (line, nearest name) is
-        // given.
+        // An unknown key goes in as well, so that the option table reports it with its line and the
+        // closest name.
         if (sr_options_find(kind->options, tree->keys[i]) || !is_known(tree->keys[i]))
             SR_TRY(sr_yaml_put(build->arena, *out, tree->keys[i], tree->items[i]));
     }
@@ -63,7 +59,7 @@ static SrStatus own_keys(const SrScheduleKind *kind, const SrScheduleBuild *buil
     return SR_OK;
 }
 
-// When the value is taken: before each step, or once at the beginning of an epoch.
+// Reads update_interval: the value is read before each step, or once at the start of an epoch.
 static SrStatus read_interval(const SrScheduleBuild *build, bool *per_epoch) {
     const SrYaml *node = sr_yaml_find(build->tree, "update_interval");
     if (!node || node->type == SR_YAML_NULL)

@@ -1,5 +1,6 @@
-// Parameter schedules as functions of `where` in [0, 1), the share of training done (fvcore's
-// param_scheduler).  A descriptor `const SrScheduleKind sr_schedule_<name>` in trainer/schedules/<name>_schedule.c.
+// Parameter schedules as functions of `where` in [0, 1), the share of training done, as in fvcore's
+// param_scheduler.  Each kind is a descriptor `const SrScheduleKind sr_schedule_<name>` in
+// trainer/schedules/<name>_schedule.c.
 #ifndef SR_TRAINER_SCHEDULES_SCHEDULE_H
 #define SR_TRAINER_SCHEDULES_SCHEDULE_H
 
@@ -7,16 +8,16 @@
 
 typedef struct SrSchedule SrSchedule;
 
-// What step functions add to `where` before they round down: 3 / 10 of 10 epochs must be epoch 3.
+// Step functions add this to `where` before they round down: 3 / 10 of 10 epochs must be epoch 3.
 #define SR_WHERE_EPSILON 1e-6
 
-// What a kind gets when it is built.
+// Input for building a schedule.
 typedef struct {
     const SrYaml *tree; // the schedule's own map, for messages and for nested schedules
-    const char *where;  // its path: "OPTIMIZER.param_schedulers.lr"
+    const char *where;  // path of the map: "OPTIMIZER.param_schedulers.lr"
     int num_epochs;     // OPTIMIZER.num_epochs
-    int depth;          // 0 at the top, 1 inside a composite
-    SrArena *arena;
+    int depth;          // 0 at the top, 1 inside a composite, ...
+    SrArena *arena;     // owns the schedule
 } SrScheduleBuild;
 
 typedef struct SrScheduleKind {
@@ -24,32 +25,39 @@ typedef struct SrScheduleKind {
     const char *help;
     const SrOption *options;
     size_t params_bytes;
-    const char *required[4]; // keys without which the kind makes no sense; NULL ends
-    bool per_epoch;          // the update_interval where the tree gives none: epoch instead of step
-    // Consistency of lists and lengths; may keep something for `value` in *prepared.  NULL: nothing to check.
+    const char *required[4]; // keys that the tree must have; NULL ends the list
+    // Default of update_interval: true: epoch, false: step.
+    bool per_epoch;
+    // Checks lists and lengths.  May store data for `value` in *prepared.  NULL: nothing to check.
     SrStatus (*check)(const void *params, const SrScheduleBuild *build, void **prepared);
+    // Returns the value at `where`, the share of training done.
     double (*value)(const void *params, const void *prepared, int num_epochs, double where);
-    const char *examples
-        [4]; // flow YAML of ten epochs, without the name, whose value changes unless it is constant; NULL ends
+    // Maps as flow YAML without the name, for ten epochs; NULL ends the list.  The value must
+    // change, except for the kind constant.
+    const char *examples[4];
 } SrScheduleKind;
 
-const SrScheduleKind *sr_schedule_kind_at(int i); // NULL past the end
-// Unknown name: SR_ERR_CONFIG with the nearest.
+// Returns kind i in name order; NULL past the end.
+const SrScheduleKind *sr_schedule_kind_at(int i);
+// Finds a kind by name.  SR_ERR_CONFIG: there is none; the message names the closest one.
 SrStatus sr_schedule_kind_find(const char *name, const SrScheduleKind **out);
 
-// From a tree such as OPTIMIZER.param_schedulers.lr (keys that belong to other schedules are ignored: VISSL's
-// defaults tree carries them all).  Lives in the arena.  Inconsistent lengths, milestones, ...: SR_ERR_CONFIG that
-// names the key to change.
+// Builds a schedule, in the arena, from a tree such as OPTIMIZER.param_schedulers.lr.  Keys of
+// other kinds are ignored, because VISSL's default tree has the keys of all kinds.
+// SR_ERR_CONFIG, which names the key to change: lists, lengths or milestones are inconsistent, or
+// a key is unknown.
 SrStatus sr_schedule_new(const SrYaml *tree, const char *where, int num_epochs, SrArena *arena,
                          SrSchedule **out);
-// The same for a schedule inside another one.
+// Builds a schedule inside another one.
 SrStatus sr_schedule_build(const SrScheduleBuild *build, SrSchedule **out);
+// Returns the value at `where` in [0, 1).
 double sr_schedule_value(const SrSchedule *schedule, double where);
-bool sr_schedule_per_epoch(const SrSchedule *schedule); // update_interval: epoch
+// Tells when the value is read: true: once per epoch; false: before each step.
+bool sr_schedule_per_epoch(const SrSchedule *schedule);
 
-// auto_lr_scaling: rewrites the tree in place when it says auto_scale; global_batch = B * world,
-// node_batch = B * processes of one node.  VISSL's removal of a warm-up that starts where it ends is kept.  Logs
-// what it changed.
+// Rewrites the tree in place for the batch of the run if auto_lr_scaling.auto_scale is set, and
+// logs the change.  global_batch: images of a step.  node_batch: images of the step on one node.
+// A warm-up that starts where it ends is removed, as in VISSL.
 SrStatus sr_schedule_auto_scale(SrYaml *tree, const char *where, int global_batch, int node_batch,
                                 int nodes, SrArena *arena);
 

@@ -1,4 +1,4 @@
-// step: the training cut into equal segments, one value each (fvcore StepParamScheduler).
+// step: equal segments of the training with one value each (fvcore StepParamScheduler).
 //   values[floor((where + 1e-6) * n)]
 #include "base/compiler.h"
 #include "trainer/schedules/schedule.h"
@@ -13,7 +13,7 @@ static const SrOption options[] = {
     SR_OPTION_END,
 };
 
-// An empty list has no value to give; all other lists do.
+// Refuses an empty list, which has no value for any segment.
 static SrStatus check(const void *params, const SrScheduleBuild *build, void **prepared) {
     (void)prepared;
     if (((const Step *)params)->values.n > 0)

@@ -1,5 +1,5 @@
-// step_with_fixed_gamma: num_decays + 1 equal segments, each gamma times the one before (fvcore
-// StepWithFixedGammaParamScheduler).
+// step_with_fixed_gamma: num_decays + 1 equal segments of the training, each with gamma times the
+// value of the one before (fvcore StepWithFixedGammaParamScheduler).
 #include "base/compiler.h"
 #include "trainer/schedules/schedule.h"
 
@@ -24,7 +24,7 @@ static double value(const void *params, const void *prepared, int num_epochs, do
     int segments = p->num_decays + 1;
     int i = SR_MIN((int)((where + SR_WHERE_EPSILON) * segments), segments - 1);
     double v = p->base;
-    // A running product, as the reference builds its list: pow() would round differently.
+    // A running product, as in fvcore; pow() would round differently.
     for (int k = 0; k < i; k++)
         v *= p->gamma;
     return v;
