@@ -1,4 +1,4 @@
-// Timing of whole steps and of the kernel calls in them.
+// Times whole training steps, and reports the time of the kernel calls in them.
 #include "trainer/bench/bench.h"
 #include "base/clock.h"
 
@@ -16,10 +16,10 @@
 #include "kernels/machine.h"
 #include "trainer/bench/memory_rate.h"
 
-#define BENCH_LR 0.001 // small: the numbers must stay ordinary ones for as long as it runs
+#define BENCH_LR 0.001 // small, so that values stay in a usual range during the run
 
-// Normal numbers, as normalised images have: zeros would make ReLU's sparsity and denormals unlike
-// training's.
+// Fills inputs with normal numbers, as normalised images have.  Zeros would give ReLUs another
+// sparsity and other denormals than training.
 static void fill_inputs(SrRun *run) {
     for (int v = 0; v < run->graph.n_views; v++) {
         SrTensor x = sr_plan_input(run->plan, run->graph.views[v]); // (N, H, W, 3)
@@ -32,7 +32,6 @@ static void fill_inputs(SrRun *run) {
         sr_replicas_take(run->replicas, r, NULL);
 }
 
-// "2x224,6x96": runs of crops of one size.  In the notation of the peer script's --crops.
 void sr_bench_crops(const SrSplit *train, char *out, size_t bytes) {
     size_t len = 0;
     out[0] = '\0';
@@ -49,14 +48,14 @@ static int ascending(const void *a, const void *b) {
     return (*x > *y) - (*x < *y);
 }
 
-// The median of an even count is the mean of the middle two, as Python's statistics module has it.
+// The median of an even count is the mean of the middle two, as in Python's statistics module.
 double sr_bench_median(double *seconds, int n) {
     qsort(seconds, (size_t)n, sizeof *seconds, ascending);
     return n % 2 ? seconds[n / 2] : 0.5 * (seconds[n / 2 - 1] + seconds[n / 2]);
 }
 
-// Whole steps as training runs them, optimiser and hooks included, data loading left out.  Warm-up
-// touches every page and settles the processor's clock.
+// Times whole steps as in training, with optimiser and hooks, without data loading.  The warm-up
+// touches every page and lets the processor's clock settle.
 static SrStatus time_steps(SrRun *run, const SrBenchOptions *o, double *seconds) {
     for (int i = 0; i < o->warmup + o->steps; i++) {
         SrStepArgs args = {.lr = BENCH_LR, .lr_head = BENCH_LR, .iteration = i};
@@ -72,13 +71,14 @@ static SrStatus time_steps(SrRun *run, const SrBenchOptions *o, double *seconds)
 
 // ---- where the time goes ------------------------------------------------------------------------
 
-// Descending by time.
+// Orders by falling time.
 static int slowest_first(const void *a, const void *b) {
     const SrPlanTiming *x = a, *y = b;
     return (x->seconds < y->seconds) - (x->seconds > y->seconds);
 }
 
-// Linear search: a plan has tens of kinds of calls.
+// Adds x to the line of its op, pass and type.  The search is linear, because a plan has only
+// tens of kinds of calls.
 static void add_line(SrPlanTiming *lines, int *n, const SrPlanTiming *x) {
     for (int i = 0; i < *n; i++) {
         if (strcmp(lines[i].op, x->op) != 0 || strcmp(lines[i].pass, x->pass) != 0 ||
@@ -93,16 +93,17 @@ static void add_line(SrPlanTiming *lines, int *n, const SrPlanTiming *x) {
     lines[(*n)++] = *x;
 }
 
-// Of products of each type, GFLOP/s.  Where bfloat16 is not multiplied as such, its peak is float32's.
+// Measured limits of this machine.
 typedef struct {
-    double f32, bf16;
-    double bytes; // GB/s of memory
+    double f32, bf16; // GFLOP/s of products; without bfloat16 instructions both are float32's
+    double bytes;     // GB/s of memory; 0: unknown
 } Peaks;
 
 static double peak_of(const Peaks *p, SrDtype dtype) { return dtype == SR_BF16 ? p->bf16 : p->f32; }
 
-// The larger of what its arithmetic and its traffic take at the peaks' rates, over the time it took.  Above 100 % where
-// Winograd saves products or a cache holds the tensors.
+// Returns the time that the call needs at least, as a share of the time that it took.  It needs
+// the larger of the times for its arithmetic and its memory traffic at the peak rates.  The share
+// is above 1 if Winograd saves products or a cache holds the tensors.
 static double share_of_limit(const SrPlanTiming *l, const Peaks *peaks, bool *by_memory) {
     double arithmetic = (double)l->flops / peak_of(peaks, l->dtype) / 1e9;
     double memory = peaks->bytes > 0 ? (double)l->bytes / peaks->bytes / 1e9 : 0;
@@ -110,7 +111,8 @@ static double share_of_limit(const SrPlanTiming *l, const Peaks *peaks, bool *by
     return SR_MAX(arithmetic, memory) / (l->seconds > 0 ? l->seconds : INFINITY);
 }
 
-// GFLOP/s is nominal: padding taps count, and a Winograd kernel may exceed the processor's peak.
+// GFLOP/s is nominal: products with padding count, and a Winograd kernel may exceed the processor's
+// peak.
 static void print_lines(const SrPlanTiming *lines, int n, int steps, double total,
                         const Peaks *peaks, SrText *out) {
     for (int i = 0; i < n; i++) {
@@ -133,19 +135,19 @@ static int load_timings(const SrPlan *plan, SrPlanTiming *lines) {
     int n = 0;
     for (; sr_plan_profile_at(plan, n, &x); n++)
         if (lines) {
-            x.flops *= x.calls; // sums over all steps from here on
+            x.flops *= x.calls; // from here on the sum over all steps
             x.bytes *= x.calls;
             lines[n] = x;
         }
     return n;
 }
 
-// Sums by op, pass and type, then calls: the slowest, or all in order.  Two tables: which op to improve,
-// and at which shape it is slow.
+// Prints two tables.  Sums by op, pass and type show which op to improve; single calls show the
+// shapes at which it is slow.
 SrStatus sr_bench_profile(SrPlan *plan, int steps, bool all, SrText *out) {
     int n = load_timings(plan, NULL), n_sums = 0;
     double total = 0;
-    bool mixed = false; // some of it in bfloat16
+    bool mixed = false; // some calls are in bfloat16
     Peaks peaks = {sr_conv_peak_gflops(sr_plan_machine(plan), SR_F32),
                    sr_conv_peak_gflops(sr_plan_machine(plan), SR_BF16),
                    1e-9 * sr_bench_memory_rate()};
@@ -205,7 +207,7 @@ static void fill_result(const SrRun *run, double *seconds, int steps, SrBenchRes
         r->peak_bytes = (size_t)usage.ru_maxrss * 1024;
 }
 
-// A run like a training one but for the data.
+// Opens a run as training does, except for the data.
 SrStatus sr_bench(const SrConfig *config, const SrBenchOptions *options, SrBenchResult *out,
                   SrText *profile) {
     SrRun *run = NULL;
@@ -228,7 +230,6 @@ done:
     return status;
 }
 
-// For the person.
 void sr_bench_text(const SrBenchResult *r, SrText *out) {
     char peak[32];
     sr_text_printf(
@@ -239,7 +240,7 @@ void sr_bench_text(const SrBenchResult *r, SrText *out) {
         r->threads, r->cpu, r->dtype, sr_bytes_text((double)r->peak_bytes, peak, sizeof peak));
 }
 
-// For bench/peer.sh, which sets it beside PyTorch's line.
+// bench/peer.sh compares the line with PyTorch's.
 void sr_bench_json(const char *arch, const SrBenchResult *r, SrText *out) {
     sr_json_begin(out);
     sr_json_string(out, "arch", arch);

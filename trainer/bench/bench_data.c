@@ -1,5 +1,5 @@
-// Timing of the loader alone.  Processor time of the one thread that works, so that whatever else runs on the machine
-// takes the same share from this figure as from its peer's: none.
+// Times the loader alone.  The time is processor time of the one thread that works, so that other
+// programs on the machine do not change the figure.
 #include "trainer/bench/bench_data.h"
 
 #include <time.h>
@@ -13,7 +13,8 @@ static double cpu_s(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-// Epochs follow each other: the draws, and so the work, differ from one to the next as in training.
+// Loads a batch, of the next epoch if this one has ended.  Draws, and so the work, differ from
+// epoch to epoch as in training.
 static SrStatus next_batch(SrLoader *loader, int64_t *epoch) {
     const SrBatch *batch;
     SR_TRY(sr_loader_next(loader, &batch, NULL));
@@ -43,7 +44,7 @@ SrStatus sr_bench_data(const SrConfig *config, const SrBenchOptions *options, Sr
     if (!seconds)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for %d timings", options->steps);
     SR_TRY_GOTO(sr_config_copy(config, &single));
-    single->num_dataloader_workers = 0; // the caller's thread does it all
+    single->num_dataloader_workers = 0; // the calling thread does all of the work
     SR_TRY_GOTO(sr_split_open_train(single, &split));
     SR_TRY_GOTO(time_batches(split.loader, options, seconds));
     double median = sr_bench_median(seconds, options->steps);
@@ -69,7 +70,6 @@ static const char *mode_name(const SrConfig *config) {
     return config->train.fast_pixels ? "fast" : "exact";
 }
 
-// For the person.
 void sr_bench_data_text(const SrBenchResult *r, const SrConfig *config, SrText *out) {
     sr_text_printf(out,
                    "data alone, %d images, crops %s, %s pixels, JPEG by %s: median %.2f ms, "
@@ -79,7 +79,7 @@ void sr_bench_data_text(const SrBenchResult *r, const SrConfig *config, SrText *
                    r->min_ms, r->steps, r->images_per_s);
 }
 
-// For bench/transforms.py.
+// bench/transforms.py reads the line.
 void sr_bench_data_json(const SrBenchResult *r, const SrConfig *config, SrText *out) {
     sr_json_begin(out);
     sr_json_string(out, "crops", r->crops);

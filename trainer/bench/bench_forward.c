@@ -1,4 +1,4 @@
-// Timing of forwards.  Training steps are timed in bench.c.
+// Times forwards of a frozen trunk; bench.c times training steps.
 #include "trainer/bench/bench_forward.h"
 #include "base/clock.h"
 

@@ -1,5 +1,5 @@
-// How long a forward of a frozen trunk takes: features without gradients, norms folded.  Beside the peer script's
-// --forward-only.
+// Times the forward of a frozen trunk: features without gradients, with norms folded into
+// convolutions.  The script for PyTorch has --forward-only for it.
 #ifndef SR_TRAINER_BENCH_BENCH_FORWARD_H
 #define SR_TRAINER_BENCH_BENCH_FORWARD_H
 
@@ -7,7 +7,8 @@
 #include "trainer/bench/bench.h"
 #include "trainer/model/extractor.h"
 
-// Fills result (crops, batch, times) for `extractor` on normal numbers; weights are random.
+// Times `extractor` on normal numbers, with random weights.  profile: gets the profile if options
+// ask for one.
 SrStatus sr_bench_forward(const SrExtractorOptions *extractor, const SrBenchOptions *options,
                           SrBenchResult *out, SrText *profile);
 

@@ -1,9 +1,10 @@
-// The estimate: a roofline over the planned calls (graph/plan_time.c), with its rates measured on kernels of ours.
-// Not a benchmark: `sslrun bench` runs the very step.
+// Estimate of a step's time: a roofline over the planned calls (graph/plan_time.c), with rates
+// that are measured on this program's kernels.  `sslrun bench` runs the step itself.
 //
-// A peak from the data sheet would promise too much, so each rate is what a kind of call reaches at a size that does
-// not fit the caches: 3x3 convolutions (above the nominal peak where Winograd's are taken), 1x1 convolutions, and
-// batch norms for what memory bounds.
+// A peak from the data sheet would promise too much.  Each rate is therefore the one that a kind
+// of call reaches at a size that does not fit the caches.  3x3 convolutions give the first rate,
+// which is above the nominal peak if Winograd is used.  1x1 convolutions give the second.  Batch
+// norms give the rate of memory.
 #include "trainer/bench/estimate.h"
 #include "base/clock.h"
 
@@ -16,12 +17,12 @@
 #include "kernels/conv2d.h"
 
 enum { SIDE = 28, WIDTH = 128, WIDE = 4 * WIDTH, ROUNDS = 5 };
-#define BUDGET_S 0.1 // of a probe
+#define BUDGET_S 0.1 // seconds for a probe
 
 typedef struct {
     SrNodeId (*build)(SrBuilder *b, SrNodeId x);
-    int images, channels; // of the input
-    bool arithmetic;      // what bounds it: arithmetic or memory
+    int images, channels; // of the probe's input
+    bool arithmetic;      // limited by: true: arithmetic; false: memory
 } Probe;
 
 static SrNodeId conv(SrBuilder *b, const char *leaf, int channels, int kernel, SrNodeId x) {
@@ -32,7 +33,7 @@ static SrNodeId conv(SrBuilder *b, const char *leaf, int channels, int kernel, S
     return sr_build(b, "conv2d", leaf, &p, x);
 }
 
-// A bottleneck's convolutions apart: the middle one, and the two around it.
+// Two probes share the convolutions of a bottleneck: the middle one, and the two around it.
 static SrNodeId build_windows(SrBuilder *b, SrNodeId x) { return conv(b, "conv2", WIDTH, 3, x); }
 
 static SrNodeId build_matrices(SrBuilder *b, SrNodeId x) {
@@ -46,20 +47,23 @@ static SrNodeId build_norms(SrBuilder *b, SrNodeId x) {
     return sr_build(b, "relu", "relu", NULL, x);
 }
 
-// Ordinary numbers: pages never written read as zeros from one place, at another speed.
+// Fills x with usual numbers.  Pages that were never written are all the same page of zeros,
+// which is read at another speed.
 static void fill(float *x, SrShape shape) {
     for (int64_t i = 0; i < sr_shape_count(shape); i++)
         x[i] = (float)(i % 251) / 125 - 1;
 }
 
-// Of all threads together, so that neighbours on a busy machine do not count as slowness of the kernels.
+// Returns processor time of all threads together, so that other programs on a busy machine do not
+// make the kernels look slow.
 static double cpu_seconds(void) {
     struct timespec t;
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-// Fastest of a few rounds: what disturbs a round only makes it longer.  On a busy machine one round must do.
+// Returns the fastest of a few rounds, because a disturbance only makes a round longer.  On a busy
+// machine the budget may allow one round only.
 static double time_plan(SrPlan *plan) {
     double fastest = HUGE_VAL, enough = sr_clock() + BUDGET_S;
     for (int i = 0; i < ROUNDS + 1 && (i < 2 || sr_clock() < enough);
@@ -73,7 +77,8 @@ static double time_plan(SrPlan *plan) {
     return fastest / sr_parallel_threads();
 }
 
-// x: (images, SIDE, SIDE, channels) through the probe and back; *rate: FLOPs or bytes a second.
+// Runs a probe on (images, SIDE, SIDE, channels), forward and backward.  *rate: FLOP or bytes per
+// second.
 static SrStatus measure_on(const SrMachine *machine, SrBuilder *b, const Probe *probe,
                            double *rate) {
     SrPlan *plan = NULL;
@@ -116,7 +121,8 @@ done:
     return status;
 }
 
-// Heads over a frozen trunk: its forward belongs to the step until its features are kept.
+// Adds the forward of a frozen trunk, which belongs to the step until the trunk's features are
+// kept.
 static SrStatus add_frozen_trunk(SrRun *run, const SrPlanRates *rates, double *seconds) {
     SrPlan *dry = NULL;
     SR_TRY(sr_run_compile_trunk(run, &dry));
@@ -133,7 +139,8 @@ SrStatus sr_estimate_step(SrRun *run, double *seconds) {
     SR_TRY(measure(machine, &(Probe){build_matrices, 4, WIDE, true}, &rates.matrix_flops));
     SR_TRY(measure(machine, &(Probe){build_norms, 8, WIDE, false}, &rates.bytes));
     SR_TRY(sr_run_compile(run, true, &dry, &loss));
-    // With a loss over all replicas forwards are run twice, but for one: a third more.
+    // A loss over all replicas needs a second forward of all replicas except one.  A forward is a
+    // third of forward and backward.
     double once = sr_plan_seconds(dry, &rates), again = (run->config->replicas - 1) * once / 3;
     *seconds = run->config->replicas * once + (double)run->cost.update_bytes / rates.bytes;
     if (loss)

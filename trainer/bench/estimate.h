@@ -1,11 +1,12 @@
-// How long a step will take, before one is run: for `sslrun check`.
+// Estimates the time of a training step before one is run, for `sslrun check`.
 #ifndef SR_TRAINER_BENCH_ESTIMATE_H
 #define SR_TRAINER_BENCH_ESTIMATE_H
 
 #include "trainer/run/run.h"
 
-// Seconds of one training step (of the forward, where nothing learns) without data loading.  Times three small graphs
-// on this machine, which takes some tenths of a second.  docs/lab/performance.md sets it beside measured steps.
+// Estimates the seconds of one training step, or of the forward if nothing learns, without data
+// loading.  It times three small graphs on this machine, which takes some tenths of a second.
+// docs/lab/performance.md compares estimates with measured steps.
 SrStatus sr_estimate_step(SrRun *run, double *seconds);
 
 #endif

@@ -1,11 +1,11 @@
-// See the header.
+// Forecast of a step's time on many machines: computation, exchange and the line that reports them.
 #include "trainer/bench/forecast.h"
 
 #include <math.h>
 
 #include "base/compiler.h"
 
-// The second forward costs what the first does.
+// A second forward takes as long as the first.
 static double compute_seconds(const SrForecastInput *in) {
     int mine = in->replicas / in->ranks;
     double again = in->twice && mine > 1 ? mine * (1 - in->backward_share) * in->replica_s : 0;

@@ -1,4 +1,4 @@
-// See the header.
+// Memory bandwidth: all threads copy pieces that are larger than their caches.
 #include "trainer/bench/memory_rate.h"
 
 #include <float.h>
@@ -10,13 +10,13 @@
 #include "base/parallel.h"
 
 enum { TRIES = 5 };
-static const size_t piece_bytes = (size_t)64 << 20; // of a thread, many times its caches
+static const size_t piece_bytes = (size_t)64 << 20; // piece of a thread, many times its caches
 
 typedef struct {
     char *from, *to;
 } Copy;
 
-// Large copies go past the caches (glibc), so each byte is read once and written once.
+// glibc's memcpy writes large copies past the caches, so each byte is read once and written once.
 static void copy_piece(void *arg, int64_t i, int thread) {
     const Copy *c = arg;
     (void)thread;
@@ -41,7 +41,7 @@ double sr_bench_memory_rate(void) {
     double rate = 0;
     if (c.from && c.to) {
         memset(c.from, 1,
-               bytes); // pages of their own: untouched ones are all the same page of zeros
+               bytes); // untouched pages are all the same page of zeros
         memset(c.to, 1, bytes);
         rate = 2 * (double)bytes / least_seconds(&c, threads);
     }
