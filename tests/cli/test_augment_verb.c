@@ -175,7 +175,7 @@ static void test_words_wrap(void **state) {
             dark++;
             outside += i % 60 < 5 || i % 60 > 46;
         }
-    CHECK_INT(dark, 328);
+    CHECK_INT(dark, 333);
     CHECK_INT(outside, 0);
     sr_canvas_text(&canvas, -30, 95, 400, 0, "beyond all borders of the canvas");
     sr_canvas_deinit(&canvas);

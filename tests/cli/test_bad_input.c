@@ -202,6 +202,7 @@ static void test_every_verb(void **state) {
 // Numbers that are no features, rows and labels that do not go together.
 static void test_wrong_rows(void **state) {
     (void)state;
+    char other[192];
     float x[12] = {0, 1, 2, NAN};
     int64_t label[4] = {0, 1, 1, INT64_MAX};
     static const struct {
@@ -219,8 +220,10 @@ static void test_wrong_rows(void **state) {
             {"features", {SR_SHAPE(cases[i].n, cases[i].d), SR_F32, x + cases[i].first}},
             {"labels", {SR_SHAPE(cases[i].labels), SR_I64, label}}};
         snprintf(bad_file, sizeof bad_file, "%s/%d.safetensors", dir, i);
+        snprintf(other, sizeof other, "%s/%d-test.safetensors", dir, i);
         CHECK_OK(sr_safetensors_save(bad_file, t, 2, NULL, NULL, 0));
-        RUN("svm", bad_file, bad_file);
+        CHECK_OK(sr_safetensors_save(other, t, 2, NULL, NULL, 0));
+        RUN("svm", bad_file, other);
         if (result.code != 2 || !strstr(result.err, cases[i].message) || *result.out)
             fail_msg("%s: exit code %d and %s", cases[i].name, result.code, result.err);
     }
@@ -239,11 +242,11 @@ static void test_nothing_overwritten(void **state) {
     CHECK(result.code == 2 && strstr(result.err, "--force"));
     RUN("diff", rows, before);
     CHECK_INT(result.code, 0);
-    RUN("svm", rows, rows, "--out", machines);
+    RUN("svm", rows, before, "--out", machines);
     CHECK_INT(result.code, 0);
-    RUN("svm", rows, rows, "--out", machines);
+    RUN("svm", rows, before, "--out", machines);
     CHECK(result.code == 2 && strstr(result.err, "--force"));
-    RUN("svm", rows, rows, "--out", machines, "--force");
+    RUN("svm", rows, before, "--out", machines, "--force");
     CHECK_INT(result.code, 0);
     for (int i = 0; i < 3; i++) {
         RUN("cluster", rows, clusters, "CLUSTERFIT.NUM_CLUSTERS=2", i == 2 ? "--force" : "--json");
