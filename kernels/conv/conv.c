@@ -1,5 +1,5 @@
-// The door: picks the design that promises the least time, and does what all of them share (shapes,
-// bias, gradient of the bias).  No arithmetic of a convolution is here.
+// Choice of a design for each pass, and what all designs share: shapes, bias, gradient of the
+// bias.  The designs are in the other conv_*.c files.
 #include "kernels/conv/conv.h"
 
 #include <string.h>
@@ -17,7 +17,8 @@ void sr_conv_shape(SrConvShape *s) {
     s->Q = (s->W + 2 * s->pad_w - s->dilation_w * (s->S - 1) - 1) / s->stride_w + 1;
 }
 
-// A design for tensors of s->type, or NULL if there is none; *least is its time.
+// Returns the design of least estimated time for tensors of s->type, and that time in *least.
+// NULL: there is none.
 static const SrConvDesign *fastest(const SrConvShape *s, SrConvPass pass, double *least) {
     const SrConvDesign *best = NULL;
     if (s->type == SR_F32) {
@@ -73,10 +74,12 @@ void sr_conv_prepare(const SrConv *c, SrConvPass pass, const float *w, void *pre
         c->pass[pass]->prepare(&c->shape, pass, w, prepared);
 }
 
-// The gradient of the bias is summed over this many runs of pixels, whatever the number of threads.
+// Number of runs of pixels over which the gradient of the bias is summed, whatever the number of
+// threads.
 enum { BIAS_RUNS = 64 };
 
-// The design's scratch is free again when the bias is summed, so the larger of the two is enough.
+// The design no longer uses its scratch when the bias is summed, so the larger of the two sizes is
+// enough.
 size_t sr_conv_scratch_bytes(const SrConv *c, SrConvPass pass) {
     size_t bytes = c->widened[pass] ? sr__conv_wide_scratch(c, pass)
                                     : c->pass[pass]->scratch_bytes(&c->shape, pass);
@@ -91,7 +94,7 @@ typedef struct {
     float *sums;    // (BIAS_RUNS, K)
 } BiasJob;
 
-// Run i of the pixels; its bounds depend on the shape alone.
+// Sums run i of the pixels; the run's bounds depend on the shape alone.
 static void sum_bias_run(void *arg, int64_t i, int thread) {
     (void)thread;
     const BiasJob *job = arg;

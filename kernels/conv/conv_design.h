@@ -1,12 +1,12 @@
-// What stands behind the door of kernels/conv/conv.h: one SrConvDesign a way to compute a convolution.
-// Only kernels/conv/*.c include this.
+// Contract of a design: one SrConvDesign for each way to compute a convolution.  Only
+// kernels/conv/*.c include this file.
 //
 // Invariants
 //  * A design never allocates; `scratch` is SR_ALIGN-aligned and holds scratch_bytes(s, pass).
-//  * The gradient of the bias is conv.c's business, but for designs that have backward_weight_bias.
-//  * `w` of forward and backward_data is what prepare made, or the layer's own where that takes no bytes.
-//  * backward_data and backward_weight follow kernels/conv/conv.h: dx is overwritten or added to, dw is
-//  added to.
+//  * conv.c computes the gradient of the bias, except for designs that have backward_weight_bias.
+//  * `w` of forward and backward_data is what prepare made, or the layer's own where `prepared`
+//    asks for 0 bytes.
+//  * backward_data overwrites dx or adds to it; backward_weight adds to dw (kernels/conv/conv.h).
 #ifndef SR_KERNELS_CONV_CONV_DESIGN_H
 #define SR_KERNELS_CONV_CONV_DESIGN_H
 
@@ -17,26 +17,30 @@
 #include "kernels/op_util.h"
 #include "kernels/rows.h"
 
-// x, w, y, dx, dw and dy have the shapes of kernels/conv/conv.h; w is also what `prepare` packed into `prepared`, as many
-// floats as `prepared` asks for.
+// x, w, y, dx, dw and dy have the shapes of kernels/conv/conv.h.  `prepare` fills the buffer
+// `prepared`, whose size the function `prepared` returns; the passes then get it as w.
 struct SrConvDesign {
     const char *name;
     unsigned bit; // of SrMachine.conv_designs; 0: always allowed
-    // Time of the pass in units of one multiply-add at full speed; < 0 if the design cannot do it.
+    // Estimated time of the pass in units of one multiply-add at full speed.  < 0: the design
+    // cannot compute it.
     double (*cost)(const SrConvShape *s, SrConvPass pass);
     size_t (*scratch_bytes)(const SrConvShape *s, SrConvPass pass);
-    // See kernels/conv/conv.h; never asked for the weight gradient.
+    // Size and key of the prepared weights (kernels/conv/conv.h).  Never called for the weight
+    // gradient.
     SrConvPrepared (*prepared)(const SrConvShape *s, SrConvPass pass);
     void (*prepare)(const SrConvShape *s, SrConvPass pass, const float *w, float *prepared);
-    int64_t (*sum_units)(const SrConvShape *s); // NULL: forward takes no sums
+    // Number of row blocks of the sums.  NULL: forward takes no sums.
+    int64_t (*sum_units)(const SrConvShape *s);
     void (*forward)(const SrConvShape *s, const void *x, const float *w, const SrConvEnd *end,
-                    void *y, void *scratch); // end NULL: nothing
-    bool ends_with_relu_only;                // conv.c applies end->activate behind the forward
+                    void *y, void *scratch); // end NULL: nothing follows
+    bool ends_with_relu_only;                // conv.c applies end->activate after the forward
     void (*backward_data)(const SrConvShape *s, const void *dy, const float *w, void *dx, bool add,
                           void *scratch);
     void (*backward_weight)(const SrConvShape *s, const void *x, const void *dy, float *dw,
                             void *scratch);
-    // The same and dbias (K) += row sums of dy while they are at hand, for shapes of which `sums_bias` says so; NULL: none.
+    // backward_weight that also adds the row sums of dy to dbias (K) while dy is in the cache, for
+    // shapes for which `sums_bias` is true.  NULL: the design has none.
     bool (*sums_bias)(const SrConvShape *s);
     void (*backward_weight_bias)(const SrConvShape *s, const void *x, const void *dy, float *dw,
                                  float *dbias, void *scratch);
@@ -45,7 +49,8 @@ struct SrConvDesign {
 extern const SrConvDesign sr__conv_plain, sr__conv_direct, sr__conv_winograd2, sr__conv_winograd3,
     sr__conv_grouped, sr__conv_winograd4, sr__conv_padded, sr__conv_tiles, sr__conv_tile_stem;
 
-// A pass in bfloat16 by a design for floats, between conversions (conv_wide.c).  c->widened is set for the pass.
+// A bfloat16 pass that a design for floats computes, between conversions (conv_wide.c).  c->widened
+// is set for the pass.
 double sr__conv_wide_cost(const SrConvShape *s); // of the conversions alone
 size_t sr__conv_wide_scratch(const SrConv *c, SrConvPass pass);
 SrConvPrepared sr__conv_wide_prepared(const SrConv *c, SrConvPass pass);
@@ -63,8 +68,8 @@ static inline SrConvPrepared sr__conv_prepared(unsigned bit, const SrConvShape *
     return (SrConvPrepared){sizeof(float) * (size_t)floats, key};
 }
 
-// Scratch handed out in order, each piece starting at a cache line.  With base NULL the same calls
-// only count, so that a design states its layout once.
+// Hands out scratch in order; each piece starts at a cache line.  With base NULL the calls only
+// count bytes, so that a design states its layout once.
 typedef struct {
     char *base;
     size_t used;
@@ -75,7 +80,8 @@ static inline void *sr__conv_take(SrConvScratch *s, size_t bytes) {
     return piece;
 }
 
-// The end of n outputs y of one pixel, channels k and up, inside the whole output base (N, P, Q, K).
+// Applies `end` to n outputs y of one pixel, channels k to k + n - 1, inside the whole output base
+// (N, P, Q, K).
 static inline void sr__conv_finish(const SrMachine *machine, const SrConvEnd *end, SrDtype type,
                                    const void *base, void *y, int k, int n) {
     const char *residual = end->residual; // laid out as y is

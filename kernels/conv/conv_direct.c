@@ -1,10 +1,10 @@
-// Direct convolution, forward and backward data: implicit matrix product over pixel pointers, NHWC,
-// weights packed into blocks of output channels.  The micro-kernel is in conv_tile_simd.c; the
-// weight gradient in conv_direct_weight.c.
+// Direct convolution, forward and backward data: an implicit matrix product over pixel pointers
+// (NHWC), with weights packed into blocks of output channels.  The micro-kernel is in
+// conv_tile_simd.c; the weight gradient is in conv_direct_weight.c.
 //
-// Backward data of a strided convolution falls into stride_h * stride_w phases: the input pixels
-// whose place has the same remainders meet the same taps, and each phase is a dense convolution of
-// dy.
+// Backward data of a strided convolution falls into stride_h * stride_w phases.  Input pixels whose
+// row and column leave the same remainders meet the same taps, so each phase is a dense convolution
+// of dy.
 #include <string.h>
 
 #include "base/parallel.h"
@@ -14,45 +14,46 @@
 #include "kernels/conv/conv_pixels.h"
 
 enum {
-    PIXELS = 96,              // of one table of pointers: a multiple of 6 and 8
-    UNITS = 48,               // pieces of work wanted, so that many threads end together
-    WEIGHT_BYTES = 640 << 10, // of one block kept in the second-level cache while pixels pass by
+    PIXELS = 96, // pixels of one table of pointers: a multiple of 6 and 8
+    UNITS = 48,  // pieces of work wanted, so that many threads end together
+    // bytes of a block that stays in the second-level cache while pixels pass by
+    WEIGHT_BYTES = 640 << 10,
     MAX_TILES = PIXELS / 6,
-    STREAMED = 3 << 20,  // units of an output
+    STREAMED = 3 << 20,  // units of an output from which stores bypass the caches
     LINE = 16,           // units of a cache line
-    AHEAD = 2,           // tiles from the one computed to those whose inputs are brought in
-    TABLE = PIXELS + 40, // and the pointers those need: AHEAD * 8 + SR_CONV_FETCH and a tile
+    AHEAD = 2,           // tiles between the one computed and those whose inputs are fetched
+    TABLE = PIXELS + 40, // pointers with those for fetching: AHEAD * 8 + SR_CONV_FETCH and a tile
 };
 
 // One sweep over a grid of outputs, for all groups.
 typedef struct {
     SrConvGrid grid;
-    float *
-        out; // (N, out_h, out_w, out_c units); output (a, b) is its pixel (a * out_step + out_at, ...)
+    // (N, out_h, out_w, out_c units); output (a, b) is pixel (a * out_step + out_at, ...).
+    float *out;
     int out_h, out_w, out_c, out_step_h, out_step_w, out_at_h, out_at_w;
     bool add;
-    const SrConvEnd *end; // NULL: nothing
+    const SrConvEnd *end; // NULL: nothing follows
     const SrConvKernels *kernels;
-    int groups, reduced, columns; // of one group: units of a tap, outputs
-    int all_taps;                 // of the kernel; the grid may visit fewer
-    int rows;                     // most pixels in a tile
-    bool stream;                  // outputs go past the caches
-    int own;                      // of merged groups whose lanes pick: channels of one; else 0
-    int32_t lane_from[SR_ALIGN /
-                      sizeof(float)]; // (lanes): where the channels of a column's group begin
-    const float *packed;              // (groups, blocks, all taps, reduced, width)
+    int groups, reduced, columns; // of one group; reduced and columns: units of a tap, outputs
+    int all_taps;                 // taps of the kernel; the grid may visit fewer
+    int rows;                     // pixels of a tile at most
+    bool stream;                  // outputs bypass the caches
+    int own;                      // channels of one of the merged groups whose lanes pick; else 0
+    // (lanes): first channel of each column's group
+    int32_t lane_from[SR_ALIGN / sizeof(float)];
+    const float *packed; // (groups, blocks, all taps, reduced, width)
     int64_t pixels;
     int pixel_blocks, splits, shares; // units of work: shares of the groups * splits * pixel_blocks
-    char *threads;                    // one table each
+    char *threads;                    // (threads, thread_bytes): one table each
     size_t thread_bytes;
 } Sweep;
 
-// What one thread needs; lives in scratch.
+// Table of one thread, in scratch.
 typedef struct {
     const float **in;     // (all taps, TABLE)
     float **out;          // (TABLE)
-    const float **beside; // (TABLE): the residual of each, with SrConvEnd
-    float *sums;          // (3, all columns) of these pixels' unit; NULL: none
+    const float **beside; // (TABLE): the residual of each output; used with SrConvEnd
+    float *sums;          // (3, all columns): sums of the unit of these pixels; NULL: none
     int *tap, *taps;      // (MAX_TILES, all taps), (MAX_TILES): taps of a tile that touch the image
     float *edge;          // (all taps * TABLE, reduced), for runs cut by the edge
 } Table;
@@ -74,7 +75,8 @@ static size_t table_bytes(int all_taps, int run, int reduced) {
     return count.used;
 }
 
-// The pointers of `count` pixels from `first`; past the last pixel of all, pointers to anything.
+// Fills the pointers of `count` pixels from `first`.  Past the last pixel the pointers are valid
+// but arbitrary.
 static void fill_table(const Sweep *s, const Table *table, int64_t first) {
     int count = (int)SR_MIN(s->pixels - first, TABLE);
     sr__conv_pixels(&s->grid, first, count, table->in, TABLE, table->edge);
@@ -97,7 +99,7 @@ static void fill_table(const Sweep *s, const Table *table, int64_t first) {
         table->beside[i] = (const float *)s->end->residual + (table->out[i] - s->out);
 }
 
-// For each tile the taps that are inside the image for at least one of its pixels.
+// Lists for each tile the taps that are inside the image for at least one of the tile's pixels.
 static void list_taps(const Sweep *s, const Table *table, int count) {
     for (int tile = 0; tile * s->rows < count; tile++) {
         int from = tile * s->rows, to = SR_MIN(from + s->rows, count), n = 0;
@@ -112,14 +114,14 @@ static void list_taps(const Sweep *s, const Table *table, int count) {
     }
 }
 
-// All tiles of the table against channels [c0, c0 + channels) and the block of columns at k0.  The
-// first block of some channels also brings the inputs of later tiles into the cache.
+// Multiplies all tiles of the table by channels [c0, c0 + channels) and the block of columns at
+// k0.  The first block of some channels also brings the inputs of later tiles into the cache.
 static void run_block(const Sweep *s, const Table *table, int count, int64_t c0, int64_t channels,
                       int group, int k0, bool first_block) {
     float *sums = c0 + channels == s->reduced ? table->sums : NULL;
     int columns = SR_MIN(s->columns - k0, s->kernels->block),
         width = sr__conv_width(s->kernels, columns);
-    int64_t rows = (int64_t)s->all_taps * s->reduced; // of a packed block
+    int64_t rows = (int64_t)s->all_taps * s->reduced; // rows of a packed block
     SrConvTile t = {
         .in_stride = TABLE,
         .first = (int64_t)group * s->reduced + c0,
@@ -154,8 +156,8 @@ static void run_block(const Sweep *s, const Table *table, int count, int64_t c0,
     }
 }
 
-// Channels computed in one go, so that a block's weights stay in the second-level cache.
-// bfloat16 outputs cannot hold a sum that is not complete.
+// Returns the channels computed in one go, so that a block's weights stay in the second-level
+// cache.  bfloat16 outputs get all channels at once, because they cannot hold an incomplete sum.
 static int64_t channel_step(const Sweep *s) {
     if (s->kernels->depth > 1)
         return s->reduced;
@@ -164,7 +166,7 @@ static int64_t channel_step(const Sweep *s) {
     return (s->reduced + parts * 16 - 1) / (parts * 16) * 16;
 }
 
-// The columns of blocks [from, to) of one group.
+// Computes the columns of blocks [from, to) of one group.
 static void run_group(const Sweep *s, const Table *table, int count, int group, int from, int to) {
     int64_t step = channel_step(s);
     for (int64_t c0 = 0; c0 < s->reduced; c0 += step)
@@ -173,7 +175,7 @@ static void run_group(const Sweep *s, const Table *table, int count, int group, 
                       b * s->kernels->block, b == from);
 }
 
-// Unit i = (share of the groups, split of the columns, block of pixels).
+// Runs unit i = (share of the groups, split of the columns, block of pixels).
 static void sweep_unit(void *arg, int64_t i, int thread) {
     const Sweep *s = arg;
     SrConvScratch scratch = {s->threads + (size_t)thread * s->thread_bytes, 0};
@@ -198,9 +200,9 @@ static void sweep_unit(void *arg, int64_t i, int thread) {
         s->kernels->stream_end();
 }
 
-// Large outputs are written past the caches: a line that is written whole need not be read before, and
-// what is in the caches stays.  That pays from 12 MB on even where the last level would hold them until
-// the next pass reads them.  All phases of a strided gradient make one output.
+// Returns whether outputs bypass the caches.  A line that is written whole need not be read first,
+// and the caches keep what they hold.  This pays from 12 MB on, even where the last level would
+// hold the output until the next pass reads it.  All phases of a strided gradient make one output.
 static bool streams(const Sweep *s) {
     int64_t units = (int64_t)s->grid.N * s->out_h * s->out_w * s->out_c;
     return units >= STREAMED && !s->add && !(s->end && s->end->activate) &&
@@ -208,8 +210,9 @@ static bool streams(const Sweep *s) {
            s->columns % s->kernels->block == 0 && (uintptr_t)s->out % SR_ALIGN == 0;
 }
 
-// A unit is a block of pixels against a share of the columns; groups and columns are split only where
-// the pixels alone give too few units, for each share looks the pixels up again.
+// Cuts the work: a unit is a block of pixels against a share of the columns.  Groups and columns
+// are split only where the pixels alone give too few units, because each share looks the pixels up
+// again.
 static void sweep(Sweep *s) {
     s->pixels = (int64_t)s->grid.N * s->grid.grid_h * s->grid.grid_w;
     if (s->pixels == 0)
@@ -230,11 +233,11 @@ static void pick_lanes(Sweep *s, const SrConvPacking *p, int reduced, int produc
     if (!sr__conv_picks(p))
         return;
     s->own = reduced;
-    for (int j = 0; j < p->kernels->lanes; j++) // lanes past the last column read anything
+    for (int j = 0; j < p->kernels->lanes; j++) // lanes past the last column may read any channel
         s->lane_from[j] = SR_MIN(j, s->columns - 1) / produced * reduced;
 }
 
-// Scratch: what all threads share, then a table for each.
+// Scratch that all threads share; a table per thread follows.
 typedef struct {
     float *zeros;   // (reduced of all groups)
     SrConvTap *tap; // (taps)
@@ -328,8 +331,8 @@ static void forward(const SrConvShape *shape, const void *x, const float *w, con
     sweep(&job);
 }
 
-// Whether tap t carries any output to the inputs `at`, at + stride, at + 2 * stride ...; if so,
-// input number i of them comes from output i + *offset.
+// Returns whether tap t carries any output to the inputs `at`, at + stride, at + 2 * stride, ...
+// If so, input number i of them comes from output i + *offset.
 static bool reaches(int at, int t, int stride, int pad, int dilation, int *offset) {
     int a = at + pad - t * dilation;
     if (((a % stride) + stride) % stride != 0)
@@ -338,7 +341,7 @@ static bool reaches(int at, int t, int stride, int pad, int dilation, int *offse
     return true;
 }
 
-// The taps of one phase: inputs whose row has remainder at_h and whose column has at_w.
+// Lists the taps of one phase: inputs whose row has remainder at_h and whose column has at_w.
 static int phase_taps(const SrConvShape *s, int at_h, int at_w, SrConvTap *tap) {
     int n = 0;
     for (int t = 0; t < s->R * s->S; t++) {
@@ -391,13 +394,14 @@ static void backward_data(const SrConvShape *shape, const void *dy, const float 
         job.grid.grid_h = sr__conv_ceil_div(SR_MAX(s->H - job.out_at_h, 0), s->stride_h);
         job.grid.grid_w = sr__conv_ceil_div(SR_MAX(s->W - job.out_at_w, 0), s->stride_w);
         job.grid.taps = phase_taps(s, job.out_at_h, job.out_at_w, pieces.tap);
-        // A phase no tap reaches still writes its zeros, unless there is something to add to.
+        // A phase that no tap reaches still writes its zeros, unless dx is added to.
         if (job.grid.taps > 0 || !add)
             sweep(&job);
     }
 }
 
-// Multiply-adds done, taps outside small maps left out, at the measured share of the peak.
+// Estimated time: the multiply-adds, without taps outside small maps, divided by the measured share
+// of the peak.
 static double cost(const SrConvShape *s, SrConvPass pass) {
     const SrConvKernels *kernels = sr__conv_kernels(s->machine, s->type);
     if (!kernels || s->C / s->groups % kernels->depth || s->K / s->groups % kernels->depth)

@@ -1,17 +1,17 @@
-// Weight gradient of the direct convolution: for each tap, dw (C, K) += x^T dy over the pixels the
-// tap reaches.
+// Weight gradient of the direct convolution: for each tap, dw (C, K) += x^T dy over the pixels that
+// the tap reaches.
 //
-// A 1x1 kernel's gradient is computed the other way round, dw (K, C) += dy^T x: that is how PyTorch
-// stores it.  "Rows" and "columns" below mean whichever of C and K is which.
+// A 1x1 kernel's gradient is computed transposed, dw (K, C) += dy^T x, because PyTorch stores it
+// so.  "Rows" and "columns" below stand for C and K, or for K and C.
 //
-// Work is cut into units (group, range of pixels, rows, columns), all taps each, so that
-// x is read from memory once a unit and its neighbourhood comes from cache.  Ranges have partial
-// sums of their own, (range, group, block of columns, tap, row, width); they are added in order.  With a
-// single range a unit keeps its sums and adds them to dw itself.
+// Work is cut into units (group, range of pixels, rows, columns), each with all taps.  A unit then
+// reads x from memory once, and its neighbourhood comes from the cache.  Each range has partial
+// sums (range, group, block of columns, tap, row, width), which are added in order.  With a single
+// range a unit keeps its sums and adds them to dw itself.
 //
-// bfloat16 multiplies pairs of pixels: the copies side by side put the same channel of two pixels
-// next to each other, and what is said of a pixel below holds for a pair.  A pair with one pixel
-// outside the image has zeros in its place.
+// bfloat16 multiplies pairs of pixels.  Copies put the same channel of two pixels next to each
+// other, and "pixel" below then means a pair.  In a pair with one pixel outside the image, zeros
+// stand for that pixel.
 #include <string.h>
 
 #include "base/parallel.h"
@@ -21,53 +21,55 @@
 #include "kernels/conv/conv_pixels.h"
 
 enum {
-    PIXELS =
-        96, // or pairs, multiplied in one go at most: long enough to hide loading and storing the sums
+    // Pixels (or pairs) multiplied in one go at most: long enough to hide loading and storing the
+    // sums.
+    PIXELS = 96,
     STEP = 256, // rows and columns of a unit at most
     LEAST_STEP = 64,
     LINE = SR_ALIGN / (int)sizeof(float),
     FETCHED_TAPS = 4,
     FETCHES = (FETCHED_TAPS + 1) * STEP / LINE,
-    UNITS = 16,           // pieces of work wanted of the cut into ranges
-    RANGE_PIXELS = 1024,  // of a range at least
-    PART_BYTES = 8 << 20, // of all partial sums together, unless a single one is larger
+    UNITS = 16,           // pieces of work wanted when ranges are cut
+    RANGE_PIXELS = 1024,  // pixels of a range at least
+    PART_BYTES = 8 << 20, // bytes of all partial sums together, unless a single one is larger
 };
 
 typedef struct {
     SrConvGrid grid;
     const float *dy; // (N, P, Q, K)
-    int K;           // of all groups
+    int K;           // channels of all groups
     int taps_w;      // columns of taps
-    bool turned;     // rows are outputs and columns channels, not channels of a tap and outputs
+    bool turned;     // rows are outputs and columns channels; false: the other way round
     bool own;        // units keep their sums
     bool copies;     // columns are copied side by side: pairs, or not whole vectors
     const SrConvKernels *kernels;
-    int depth;                 // pixels in a unit
+    int depth;                 // pixels in a unit of the kernels: 1 or 2
     int step, chunk;           // units and pixels multiplied in one go
-    int groups, rows, columns; // of one group
+    int groups, rows, columns; // rows and columns of one group
     int64_t pixels;
     int ranges, row_step, column_step;
     float *part; // (ranges, groups, blocks, taps, rows, width), unless `own`
-    float *
-        row_sums; // (ranges, groups * rows): what each range's pixels of dy add to the gradient of the bias
-    float *dw, *dbias; // dbias NULL, or `turned`
+    // (ranges, groups * rows): what the pixels of dy in each range add to the gradient of the bias.
+    float *row_sums;
+    float *dw, *dbias; // dbias not NULL: `turned`
     char *threads;
     size_t thread_bytes;
 } Job;
 
-// What one thread needs; lives in scratch.
+// Scratch of one thread.
 typedef struct {
-    const float **in;      // (taps, chunk): after list_inside only the pixels inside the image
-    const float **columns; // (taps, chunk): where the columns lie that meet those
-    int *inside;           // (taps): how many
+    const float **in;      // (taps, chunk); after list_inside only the pixels inside the image
+    const float **columns; // (taps, chunk): the columns that meet those pixels
+    int *inside;           // (taps): number of pixels inside
     const float **dy;      // (chunk): the pixels of dy
-    float *y;              // (blocks, step, width): columns side by side
-    float *x; // (step, row_step and a line more): rows side by side, in all sets of the cache
+    float *y;              // (blocks, step, width): columns, copied side by side
+    // (step, row_step and a line more): rows, copied so that they use all sets of the cache
+    float *x;
     const float **x_at; // (chunk): rows of x
     float *edge;        // (taps * chunk, rows)
     float *own;         // (blocks, taps, rows, width) of the unit
-    // Of the next chunk, to be brought into the cache: pixels of x (FETCHED_TAPS, chunk) and dy
-    // (chunk), and their lines.
+    // Operands of the next chunk that are fetched meanwhile: pixels of x (FETCHED_TAPS, chunk) and
+    // dy (chunk), and their lines.
     const float **next_x, **next_dy;
     SrConvFetch *fetch; // (FETCHES)
 } Table;
@@ -92,7 +94,7 @@ static Table take_table(SrConvScratch *scratch, const Job *job) {
         .fetch = sr__conv_take(scratch, sizeof(SrConvFetch) * FETCHES)};
 }
 
-static int64_t group_floats(const Job *job) { // of a part
+static int64_t group_floats(const Job *job) { // floats of a group's part
     return (int64_t)job->grid.taps * job->rows * sr__conv_width(job->kernels, job->columns);
 }
 static int64_t part_floats(const Job *job) { return job->groups * group_floats(job); }
@@ -102,8 +104,9 @@ static int64_t units(const Job *job) {
            sr__conv_ceil_div(job->columns, job->column_step);
 }
 
-// Pixels multiplied in one go: the same number each time, for a short rest would load and store all sums.
-// Their sums are added to those of the pixels before, so this too depends on the shape alone.
+// Returns the pixels multiplied in one go.  All runs have equal length, because a short rest would
+// load and store all sums.  Sums of a run are added to those before it, so the length depends on
+// the shape alone.
 static void cut_range(Job *job) {
     int64_t most = (int64_t)PIXELS * job->depth * job->ranges;
     int64_t chunks = SR_MAX(1, (job->pixels + most - 1) / most) * job->ranges;
@@ -111,7 +114,8 @@ static void cut_range(Job *job) {
     job->chunk = job->step * job->depth;
 }
 
-// n in equal steps of at most about `most`, of which all but the last are whole multiples of `unit`.
+// Cuts n into equal steps of about `most` at most; all steps but the last are whole multiples of
+// `unit`.
 static int even_step(int n, int most, int unit) {
     int steps = sr__conv_ceil_div(n, most);
     return sr__conv_ceil_div(sr__conv_ceil_div(n, steps), unit) * unit;
@@ -122,12 +126,12 @@ static void set_steps(Job *job, int rows, int columns) {
     job->column_step = even_step(job->columns, columns, job->kernels->block);
 }
 
-// Ranges depend on the shape alone, for their sums are added; steps only say who computes what, so
-// they may follow the number of threads.  Ranges cost sums to clear and add, short steps copying
-// operands again.
+// Cuts ranges and steps.  Ranges depend on the shape alone, because their sums are added.  Steps
+// only say who computes what and may follow the number of threads.  Each range costs clearing and
+// adding sums; short steps copy operands again.
 static void cut(Job *job) {
     int64_t most = PART_BYTES / (part_floats(job) * (int64_t)sizeof(float));
-    // With more taps fewer rows, so that all taps' sums stay in the second-level cache.
+    // With more taps, fewer rows: all taps' sums must stay in the second-level cache.
     int rows = job->grid.taps > 1 ? LEAST_STEP : STEP, columns = STEP;
     job->ranges = 1;
     set_steps(job, SR_MIN(rows, STEP / 2), columns / 2);
@@ -191,7 +195,7 @@ static Unit unit_at(const Job *job, int64_t i) {
     return u;
 }
 
-// Columns in the block at k of the unit, and how wide it is stored.
+// Returns the columns in the block at k of the unit, and how wide the block is stored.
 static int block_columns(const Job *job, const Unit *u, int k) {
     return SR_MIN(u->k1 - k, job->kernels->block);
 }
@@ -199,21 +203,21 @@ static int block_width(const Job *job, const Unit *u, int k) {
     return sr__conv_width(job->kernels, block_columns(job, u, k));
 }
 
-// Pixel i, or pair, of the columns: copied or where it stands.
+// Returns pixel i (or pair i) of the columns: the copy, or the original.
 static const float *column_at(const Job *job, const Table *table, int i) {
     if (job->copies)
         return table->y + (int64_t)i * job->kernels->block;
     return job->turned ? table->in[i] : table->dy[i];
 }
 
-// Keeps only the pixels whose tap is inside the image, and pairs of which one is.
+// Keeps only the pixels whose tap is inside the image, and the pairs with at least one such pixel.
 static void list_inside(const Job *job, const Table *table, int count) {
     const float *zeros = job->grid.zeros;
     for (int t = 0; t < job->grid.taps; t++) {
         const float **in = table->in + t * job->chunk, **columns = table->columns + t * job->chunk;
         int n = 0;
         for (int i = 0; i < count; i += job->depth) {
-            const float *second = i + 1 < count ? in[i + 1] : zeros; // of a pair
+            const float *second = i + 1 < count ? in[i + 1] : zeros; // second pixel of a pair
             if (in[i] == zeros && (job->depth == 1 || second == zeros))
                 continue;
             columns[n] = column_at(job, table, i / job->depth);
@@ -226,12 +230,13 @@ static void list_inside(const Job *job, const Table *table, int count) {
     }
 }
 
-// The pixels a tap's rows come from.
+// Returns the pixels that a tap's rows come from.
 static const float **row_pixels(const Job *job, const Table *table, int t) {
     return job->turned ? table->dy : table->in + t * job->chunk;
 }
 
-// The chunk's pixels of dy, and the columns [k0, k1) side by side where they must be.
+// Lists the chunk's pixels of dy, and copies the columns [k0, k1) side by side where that is
+// needed.
 static void copy_columns(const Job *job, const Table *table, const Unit *u, int64_t first,
                          int count) {
     for (int i = 0; i < count; i++)
@@ -247,13 +252,13 @@ static void copy_columns(const Job *job, const Table *table, const Unit *u, int6
                              table->y + (int64_t)(k - u->k0) * job->step, job->kernels->block);
 }
 
-// What is still to be asked for while a chunk is multiplied.
+// State of fetching: what is left to fetch while a chunk is multiplied.
 typedef struct {
     const SrConvFetch *next;
     int left;
 } Fetches;
 
-// Taps that together touch every pixel the chunk does: the middle one and, with strides, its
+// Lists taps that together touch every pixel of the chunk: the middle tap and, with strides, its
 // neighbours.
 static int fetched_taps(const Job *job, SrConvTap tap[FETCHED_TAPS]) {
     int columns = job->taps_w, rows = job->grid.taps / columns, n = 0;
@@ -267,7 +272,8 @@ static int fetched_taps(const Job *job, SrConvTap tap[FETCHED_TAPS]) {
     return n;
 }
 
-// The lines of the chunk at `first` that the unit will read: channels [x0, x1) of x, [dy0, dy1) of dy.
+// Lists the lines of the chunk at `first` that the unit will read: channels [x0, x1) of x and [dy0,
+// dy1) of dy.
 static Fetches fetch_lines(const Job *job, const Table *table, int64_t first, int x0, int x1,
                            int dy0, int dy1) {
     int chunk = job->chunk, count = (int)SR_MIN(job->pixels - first, chunk), n = 0;
@@ -301,7 +307,7 @@ static Fetches fetch_chunk(const Job *job, const Table *table, const Unit *u, in
                        : fetch_lines(job, table, first, r0, r1, c0, c1);
 }
 
-// Where a unit's sums are: its first row and column in (blocks, taps, rows, width).
+// Place of a unit's sums: its first row and column in (blocks, taps, rows, width).
 typedef struct {
     float *at; // the block of the first column
     int rows, row;
@@ -319,7 +325,7 @@ static float *block_sums(const Job *job, const Unit *u, Sums sums, int t, int k)
     return sums.at + tap * sums.rows + sums.row * width;
 }
 
-// Rows of the unit under tap t, all its columns.
+// Multiplies the unit's rows under tap t by all its columns.
 static void add_tap(const Job *job, const Table *table, const Unit *u, int t, bool fresh, Sums sums,
                     Fetches *fetches) {
     int channel = u->group * job->rows + u->c0;
@@ -350,10 +356,10 @@ static void add_tap(const Job *job, const Table *table, const Unit *u, int t, bo
     }
 }
 
-// dw += the unit's sums, of `parts` parts.
+// Adds the unit's sums to dw, over `parts` parts.
 static void add_sums(const Job *job, const Unit *u, Sums sums, int parts) {
     int rows = u->c1 - u->c0, taps = job->grid.taps;
-    int64_t row = (int64_t)(job->turned ? job->columns : job->rows * taps); // of dw
+    int64_t row = (int64_t)(job->turned ? job->columns : job->rows * taps); // floats of a row of dw
     for (int k = u->k0; k < u->k1; k += job->kernels->block) {
         int columns = block_columns(job, u, k);
         SrConvParts from = {block_sums(job, u, sums, 0, k), parts, block_width(job, u, k),
@@ -376,7 +382,7 @@ static void run_unit(void *arg, int64_t i, int thread) {
     SrConvScratch scratch = {job->threads + (size_t)thread * job->thread_bytes, 0};
     Table table = take_table(&scratch, job);
     Sums sums = unit_sums(job, &table, &u);
-    for (int p = 0; p < job->chunk; p++) // pairs, and as many again for the prefetch
+    for (int p = 0; p < job->chunk; p++) // the pairs, and as many again for the prefetch
         table.x_at[p] = table.x + (int64_t)(p % job->step) * (job->row_step + LINE);
     int64_t chunks = (job->pixels + job->chunk - 1) / job->chunk;
     int64_t from = chunks * u.range / job->ranges, to = chunks * (u.range + 1) / job->ranges;
@@ -394,7 +400,7 @@ static void run_unit(void *arg, int64_t i, int thread) {
         add_sums(job, &u, sums, 1);
 }
 
-// Scratch: what all threads share, then a table for each.  Returns the place of the taps.
+// Shared scratch, followed by a table per thread.  Returns the place of the taps.
 static SrConvTap *take_pieces(SrConvScratch *scratch, Job *job) {
     SrConvScratch count = {0};
     take_table(&count, job);
@@ -404,7 +410,7 @@ static SrConvTap *take_pieces(SrConvScratch *scratch, Job *job) {
     size_t sums = job->turned ? (size_t)(job->ranges * job->groups * job->rows) : 0;
     job->row_sums = sr__conv_take(scratch, sizeof(float) * sums);
     job->threads = sr__conv_take(scratch, count.used * (size_t)sr_parallel_threads());
-    // Only told from x by list_inside, but for pairs.
+    // Only pairs read these zeros.  Otherwise list_inside drops the pixels outside by this address.
     size_t zeros = job->depth > 1 ? (size_t)SR_MAX(job->grid.run * job->grid.C, job->K) : 1;
     float *row = sr__conv_take(scratch, sizeof(float) * zeros);
     if (row)
@@ -415,7 +421,7 @@ static SrConvTap *take_pieces(SrConvScratch *scratch, Job *job) {
 
 enum { SUM_ROWS = 16 };
 
-// Unit i = (group, block of columns, SUM_ROWS rows): dw += the parts' sums in order.
+// Runs unit i = (group, block of columns, SUM_ROWS rows): dw += the parts' sums in order.
 static void sum_rows(void *arg, int64_t i, int thread) {
     (void)thread;
     const Job *job = arg;
@@ -440,7 +446,9 @@ static void sum_bias(const Job *job) {
             job->dbias[i] += job->row_sums[range * n + i];
 }
 
-// Multiply-adds done at the measured share of the peak, and the sums' way to dw (bench/conv_bench.c): a tile of one vector of
+// Estimated time: the multiply-adds divided by the measured share of the peak, plus the way of the
+// sums to dw (bench/conv_bench.c).  A tile of one vector of columns loads more than it multiplies,
+// even more so with pairs.
 // columns loads more than it multiplies, and the more so of pairs.
 double sr__conv_direct_weight_cost(const SrConvShape *s, int depth) {
     double sums = (double)s->K * (s->C / s->groups) * s->R * s->S;

@@ -1,11 +1,12 @@
-// The design for groups of few channels: one (depthwise, kernels of 3, 5 or 7 columns) or 2, 4, 8, 16 (3 columns), as many
-// out as in, at stride 1 or 2.  Rows of pixels are units; each is summed over the rows of the kernel that meet it, vectors
-// of channels wide.  Several groups lie in a vector; the direct design would leave most of it empty, or pick lanes
-// for every product where one pick serves three columns of the kernel here.
+// Convolution in groups of few channels: 1 (depthwise, kernels of 3, 5 or 7 columns) or 2, 4, 8 or
+// 16 (3 columns), as many out as in, at stride 1 or 2.  A unit is a run of pixel rows.  Each row is
+// summed over the kernel rows that meet it, in vectors of channels.  Several groups share a
+// vector.  The direct design would leave most of the vector empty, or pick lanes for every product
+// where one pick serves three kernel columns here.
 //
-// The gradient of the input is the same sum with the kernel turned round at stride 1, and its transpose at stride 2.
-// The gradient of the weights is summed over runs of rows, whose number depends on the shape alone.  bfloat16 comes
-// here as floats (conv_wide.c).
+// The gradient of the input is the same sum with the kernel rotated at stride 1, and the transpose
+// at stride 2.  The gradient of the weights is summed over runs of rows, whose number depends on
+// the shape alone.  bfloat16 is converted to floats before (conv_wide.c).
 #include "kernels/conv/conv_grouped.h"
 
 #include <string.h>
@@ -14,13 +15,12 @@
 #include "kernels/conv/conv_design.h"
 
 enum {
-    SUM_ROWS = 8,      // rows of outputs whose sums are a unit
-    WEIGHT_PARTS = 32, // runs of rows whose gradients of the weights are summed apart
-    SUM_CHANNELS = 64, // channels of a unit when these are joined
+    SUM_ROWS = 8,      // rows of outputs whose sums make a unit
+    WEIGHT_PARTS = 32, // runs of rows with separate gradients of the weights
+    SUM_CHANNELS = 64, // channels of a unit when the runs are added
     MOST_LANES = SR_ALIGN / (int)sizeof(float),
-    PREPARED =
-        1
-        << 16, // in the place of the design's bit: packed weights of no other design look like these
+    // Key of packed weights, in the place of the design's bit: no other design has the same one.
+    PREPARED = 1 << 16,
 };
 
 static int own_of(const SrConvShape *s) { return s->C / s->groups; }
@@ -44,7 +44,7 @@ static int64_t filter_floats(const SrConvShape *s) {
     return (int64_t)s->R * s->S * own_of(s) * s->C;
 }
 
-// Weights as (R, S, own, C).
+// Weights in the order (R, S, own, C).
 static SrConvPrepared prepared(const SrConvShape *s, SrConvPass pass) {
     return sr__conv_prepared(PREPARED, s, pass, filter_floats(s));
 }
@@ -56,7 +56,8 @@ typedef struct {
     float *packed;
 } Packing;
 
-// Row i = (tap, g).  The gradient of the input reads a filter's other side, and its columns turned round where it gathers.
+// Packs row i = (tap, g).  The gradient of the input reads the transposed filter, with its columns
+// reversed where it gathers.
 static void pack_row(void *arg, int64_t i, int thread) {
     (void)thread;
     const Packing *p = arg;
@@ -84,7 +85,7 @@ typedef struct {
     bool add;
     const SrConvEnd *end;
     const float *zeros;            // (C)
-    int32_t lane_from[MOST_LANES]; // of conv_grouped.h
+    int32_t lane_from[MOST_LANES]; // SrGroupedRow.lane_from
     float *part;                   // (parts, R, S, own, C)
     float *dw;
     int parts;
@@ -98,7 +99,7 @@ static void group_lanes(Job *job) {
 
 static int64_t row_floats(const SrConvShape *s, int columns) { return (int64_t)columns * s->C; }
 
-// The output row p of image n, over the kernel's rows that lie inside the image.
+// Returns output row p of image n, over the kernel rows that lie inside the image.
 static SrGroupedRow forward_row(const Job *job, int n, int p) {
     const SrConvShape *s = job->s;
     SrGroupedRow row = {.S = s->S,
@@ -130,7 +131,7 @@ static void finish_row(const Job *job, float *y, int64_t unit, bool begin) {
                             s->K);
 }
 
-// Unit i: SUM_ROWS rows of outputs, over the borders of images.
+// Runs unit i: SUM_ROWS rows of outputs, across images.
 static void forward_unit(void *arg, int64_t i, int thread) {
     (void)thread;
     const Job *job = arg;
@@ -155,7 +156,7 @@ static int parts_of(const SrConvShape *s) {
     return (int)SR_MIN((int64_t)s->N * s->P, WEIGHT_PARTS);
 }
 
-// Scratch: zeros, and for the weights' gradient the parts.
+// Shared scratch: zeros and, for the gradient of the weights, the parts.
 static size_t zeros_bytes(const SrConvShape *s) {
     return (sizeof(float) * (size_t)s->C + SR_ALIGN - 1) / SR_ALIGN * SR_ALIGN;
 }
@@ -176,7 +177,7 @@ static void forward(const SrConvShape *s, const void *x, const float *w, const S
     sr_parallel_for(sum_units(s), forward_unit, &job);
 }
 
-// Row i = n * H + h of the gradient of the input, over the outputs' rows that read it.
+// Computes row i = n * H + h of the gradient of the input, over the rows of outputs that read it.
 static void data_row(void *arg, int64_t i, int thread) {
     (void)thread;
     const Job *job = arg;
@@ -213,7 +214,7 @@ static void backward_data(const SrConvShape *s, const void *dy, const float *w, 
     sr_parallel_for((int64_t)s->N * s->H, data_row, &job);
 }
 
-// Part i: a run of output rows.
+// Computes part i: a run of output rows.
 static void weight_part(void *arg, int64_t i, int thread) {
     (void)thread;
     const Job *job = arg;
@@ -223,13 +224,13 @@ static void weight_part(void *arg, int64_t i, int thread) {
     memset(part, 0, sizeof(float) * (size_t)filter);
     for (int64_t at = rows * i / job->parts; at < rows * (i + 1) / job->parts; at++) {
         SrGroupedRow row = forward_row(job, (int)(at / s->P), (int)(at % s->P));
-        for (int k = 0; k < row.rows; k++) // the distance of w says which row of the kernel it is
+        for (int k = 0; k < row.rows; k++) // the distance from w tells the kernel row
             sr__grouped(s->machine)
                 ->weights(&row, k, job->dy + at * row_floats(s, s->Q), part + (row.w[k] - job->w));
     }
 }
 
-// dw (K, own, R, S) += the parts, in order, of SUM_CHANNELS channels.
+// Adds the parts, in order, to dw (K, own, R, S) for SUM_CHANNELS channels.
 static void join_parts(void *arg, int64_t i, int thread) {
     (void)thread;
     const Job *job = arg;
@@ -253,7 +254,7 @@ static void backward_weight(const SrConvShape *s, const void *x, const void *dy,
     Job job = {.s = s, .x = x, .dy = dy, .dw = dw, .parts = parts_of(s)};
     job.zeros = zeros_in(s, scratch);
     job.part = (float *)((char *)scratch + zeros_bytes(s));
-    job.w = job.part; // a base to count kernel rows from
+    job.w = job.part; // address to count kernel rows from
     group_lanes(&job);
     sr_parallel_for(job.parts, weight_part, &job);
     sr_parallel_for(sr__conv_ceil_div(s->C, SUM_CHANNELS), join_parts, &job);
@@ -261,7 +262,7 @@ static void backward_weight(const SrConvShape *s, const void *x, const void *dy,
 
 const SrConvDesign sr__conv_grouped = {
     .name = "grouped",
-    .bit = SR_CONV_DIRECT, // a special case of it
+    .bit = SR_CONV_DIRECT, // allowed with the direct design: a special case of it
     .cost = cost,
     .scratch_bytes = scratch_bytes,
     .prepared = prepared,

@@ -1,8 +1,9 @@
-// The innermost loops of convolutions in groups of few channels: one row of pixels, all channels (conv_grouped_simd.c,
-// compiled once an instruction set).  Only kernels/conv/conv_grouped.c includes this.
+// Innermost loops of convolutions with few channels per group: one row of pixels, all channels
+// (conv_grouped_simd.c, compiled once per instruction set).  Only conv_grouped.c and
+// conv_grouped_simd.c include this file.
 //
-// A group reads and writes `own` channels, one where the convolution is depthwise.  Whole groups share a vector: lane k
-// meets the channels lane_from[k] + g of the same vector, g < own.
+// A group reads and writes `own` channels; 1 means depthwise.  Several whole groups share a vector:
+// lane k meets the channels lane_from[k] + g of the same vector, g < own.
 #ifndef SR_KERNELS_CONV_CONV_GROUPED_H
 #define SR_KERNELS_CONV_CONV_GROUPED_H
 
@@ -12,33 +13,35 @@
 #include "kernels/machine.h"
 
 enum {
-    SR_GROUPED_ROWS = 7, // most rows and columns of a kernel
-    SR_GROUPED_RUN = 7,  // outputs computed side by side: divides 7, 14, 28, 56, 112
+    SR_GROUPED_ROWS = 7, // rows and columns of a kernel at most
+    SR_GROUPED_RUN = 7,  // outputs computed side by side; divides 7, 14, 28, 56 and 112
 };
 
-// Rows of pixels that meet rows of the kernel: in[i] (in_columns, C) with w[i] (S, own, C).
+// Rows of pixels that meet rows of the kernel: in[i] (in_columns, C) meets w[i] (S, own, C).
 typedef struct {
-    int S, stride, pad; // along the row: S 3, 5 or 7, with several own channels 3; stride 1 or 2
-    int own;            // 1, 2, 4 .. lanes
+    int S, stride, pad;       // along the row: S is 3, 5 or 7, or 3 where own > 1; stride is 1 or 2
+    int own;                  // 1, 2, 4, ... up to the lanes of a vector
     const int32_t *lane_from; // (lanes)
     int C, in_columns, out_columns;
     int rows;
     const float *in[SR_GROUPED_ROWS];
     const float *w[SR_GROUPED_ROWS];
-    const float *zeros; // C of them
+    const float *zeros; // (C)
 } SrGroupedRow;
 
 typedef struct {
-    int lanes; // of a vector
-    // out (out_columns, C): column q is the sum over rows, s and g of in[q stride + s - pad] w[s][g].
+    int lanes; // lanes of a vector
+    // Writes out (out_columns, C), or adds to it: column q is the sum over rows, s and g of in[q
+    // stride + s - pad] w[s][g].
     void (*gather)(const SrGroupedRow *row, float *out, bool add);
-    // The transpose at stride 2: out (out_columns, C) has at column q stride + s - pad the products of in[q] and
-    // w[s][g].
+    // Writes, or adds to, the transpose at stride 2: column q stride + s - pad of out (out_columns,
+    // C) gets the products of in[q] and w[s][g].
     void (*spread)(const SrGroupedRow *row, float *out, bool add);
-    // dw (S, own, C) of kernel row i: dw[s][g] += the sum over columns q of dy[q] in[i][q stride + s - pad]; dy (out_columns,
-    // C).
+    // Adds to dw (S, own, C) of kernel row i: dw[s][g] += the sum over columns q of dy[q] in[i][q
+    // stride + s - pad].  dy: (out_columns, C)
     void (*weights)(const SrGroupedRow *row, int i, const float *dy, float *dw);
-    // Shift, sum and square (3, C) of y (columns, C) onto those of the unit's rows so far (channel_sums.h).
+    // Adds shift, sum and square (3, C) of y (columns, C) to those of the unit's earlier rows
+    // (channel_sums.h).  begin: y is the unit's first row.
     void (*sums)(const float *y, int columns, int C, float *sums, bool begin);
 } SrGroupedKernels;
 SR_CPU_TABLES(SrGroupedKernels, sr__grouped_kernels);

@@ -1,8 +1,10 @@
-// Convolution in groups of few channels, a vector of channels at a time; what each loop does is said in conv_grouped.h.
+// Loops for convolutions in groups of few channels, a vector of channels at a time; conv_grouped.h
+// specifies each loop.
 //
-// A run of outputs side by side stays in registers while each input column is read (and its group's channel picked)
-// once and multiplied by every column of the kernel that meets it, so that the multiplier and not the cache is what
-// there is to wait for.  S and stride are constants wherever these loops are inlined, and own where it is 1.
+// A run of outputs side by side stays in registers.  Each input column is read once (and its
+// group's channel picked) and multiplied by every kernel column that meets it.  The multiplier is
+// then the bottleneck, not the cache.  S and stride are constants wherever these loops are inlined,
+// and so is own where it is 1.
 #include "kernels/conv/conv_grouped.h"
 
 #include "base/compiler.h"
@@ -10,22 +12,23 @@
 
 enum {
     RUN = SR_GROUPED_RUN,
-    SPREAD = 8,               // outputs of spread, an even number
-    SPAN = (RUN - 1) * 2 + 7, // most input columns of a run
-    MOST_SUMS = 12,           // of a weight's columns and a group's channels, in registers
+    SPREAD = 8,               // outputs of spread; even
+    SPAN = (RUN - 1) * 2 + 7, // input columns of a run at most
+    MOST_SUMS = 12,           // sums of a weight's columns and a group's channels, in registers
 };
 
 V_INLINE V get(const float *p, int64_t i, int n) { return v_get(SR_F32, p, i, n); }
 V_INLINE void put(float *p, int64_t i, V a, int n) { v_put(SR_F32, p, i, a, n); }
 
-// Each lane's own channel g.
+// Picks channel g of each lane's group.
 V_INLINE V pick(const SrGroupedRow *row, int own, V v, int g) {
     return own == 1 ? v : v_pick(v, row->lane_from, g);
 }
 
-// The columns a run reads: by distance where all lie inside the row, else one by one, zeros outside.
+// Columns that a run reads: by distance where all lie inside the row; else one by one, zeros
+// outside.
 typedef struct {
-    const float *first; // of column 0 of the run
+    const float *first; // column 0 of the run
     const float *at[SPAN];
 } Columns;
 
@@ -33,7 +36,7 @@ V_INLINE V column(const Columns *x, bool inside, int j, int C, int c, int m) {
     return inside ? get(x->first, (int64_t)j * C + c, m) : get(x->at[j], c, m);
 }
 
-// n columns from number `from` of a row (columns, C) on, at most `columns` of which exist.
+// Returns n columns from number `from` on of a row (columns, C), of which at most `columns` exist.
 static void find_columns(Columns *x, const float *row, int columns, int C, const float *zeros,
                          int from, int n) {
     for (int j = 0; j < n; j++)
@@ -92,8 +95,8 @@ V_INLINE void gather_row(const SrGroupedRow *row, int S, int stride, int own, fl
 
 // ---- spread, always at stride 2
 
-// Output columns `from` and up, which lie at an even distance from the kernel's first; x are the (SPREAD + S - 1) / 2
-// input columns that reach them.
+// Computes output columns from `from` on, at an even distance from the kernel's first column.  x
+// holds the (SPREAD + S - 1) / 2 input columns that reach them.
 V_INLINE void spread_run(const SrGroupedRow *row, int S, int own, const Columns *x, int c, int m,
                          float *out, int from, bool add) {
     V acc[SPREAD];
@@ -137,7 +140,7 @@ V_INLINE void spread_row(const SrGroupedRow *row, int S, int own, float *out, bo
 
 // ---- weights
 
-// Of T channels of each group from g on; acc (T, S).
+// Adds for T channels of each group from g on; acc (T, S).
 V_INLINE void weights_run(const SrGroupedRow *row, int S, int stride, int T, bool inside,
                           const Columns *x, const Columns *dy, int c, int m, int g, V *acc) {
     V d[RUN];
@@ -154,7 +157,7 @@ V_INLINE void weights_run(const SrGroupedRow *row, int S, int stride, int T, boo
     }
 }
 
-// Lanes c .. c + m - 1 along the row, each with T channels of its group.
+// Adds for lanes c to c + m - 1 along the row, each with T channels of its group.
 V_INLINE void weights_chunk(const SrGroupedRow *row, int S, int stride, int T, int i,
                             const float *dy, int c, int m, int g, float *dw) {
     int C = row->C, span = (RUN - 1) * stride + S;
@@ -190,7 +193,7 @@ V_INLINE void weights_row(const SrGroupedRow *row, int S, int stride, int T, int
     }
 }
 
-// ---- one function each width and stride
+// ---- one function per width and stride
 
 #define EACH_SHAPE(call)                                                               \
     do {                                                                               \

@@ -1,16 +1,16 @@
-// The innermost loops of the direct and Winograd designs: one table of functions an instruction set
-// (conv_tile_simd.c, conv_winograd_simd.c).  Only kernels/conv/*.c include this.
+// Innermost loops of the direct and Winograd designs: one table of functions per instruction set
+// (conv_tile_simd.c, conv_winograd_simd.c).  Only kernels/conv/*.c include this file.
 //
 // A block is a run of output channels computed together: `block` floats, or for the last one as
 // many whole vectors as its columns need.  Packed operands store a block's columns side by side,
 // zero-padded to the block's width, so that the loops need no masks except where they meet the
 // caller's tensors.
 //
-// bfloat16: the same loops on units of two neighbouring bfloat16 numbers, which take the place of a
-// float.  A pixel of C channels is C / 2 units; packed weights hold at (unit, column) the pair of
-// weights that meets the pair of channels; rows of an outer product are pairs of pixels.  So all
-// pointers and distances below count units of four bytes, whatever these are.  Only outputs and
-// `columns`, `out_first` count numbers, and partial sums (SrConvOuter.out) are floats.
+// bfloat16 uses the same loops on units: a unit is two neighbouring bfloat16 numbers in the place
+// of one float.  A pixel of C channels is C / 2 units.  Packed weights hold at (unit, column) the
+// pair of weights that meets the pair of channels.  Rows of an outer product are pairs of pixels.
+// All pointers and distances below therefore count units of four bytes.  Only outputs, `columns`
+// and `out_first` count numbers, and partial sums (SrConvOuter.out) are floats.
 #ifndef SR_KERNELS_CONV_CONV_KERNELS_H
 #define SR_KERNELS_CONV_CONV_KERNELS_H
 
@@ -21,7 +21,7 @@
 #include "kernels/conv/conv.h"
 #include "kernels/machine.h"
 
-// Vectors of a full block, where kernels/simd.h says how long one is.
+// Vectors of a full block; V_LANES is from kernels/simd.h.
 #define SR_CONV_VECTORS (V_LANES == 16 ? 4 : 2)
 
 // out[m][j] (+)= sum over taps and channels of in[tap][m][channel] * w[tap][channel][j]
@@ -31,45 +31,47 @@ typedef struct {
     int taps;
     int in_stride;          // pixels from one tap to the next in `in`
     const float *const *in; // (all taps, in_stride): where pixel m lies under the tap
-    int64_t first;          // first channel to read there
+    int64_t first;          // first channel to read of a pixel
     int64_t channels;
     const float *w;    // (all taps, w_tap): packed, (channels, width) used of each
     int64_t w_tap;     // floats from tap to tap
     float *const *out; // (pixels): where pixel m lies in the output
     int64_t out_first; // first column to write there
     int pixels, columns;
-    // Groups narrower than a vector, several side by side: column j meets channel lane_from[j] + c of
-    // the `together` channels at `first`, and w[tap][c][j] is its weight.  NULL: not so.
+    // Groups narrower than a vector, several side by side: column j meets channel lane_from[j] + c
+    // of the `together` channels at `first`, and w[tap][c][j] is its weight.  NULL: groups are not
+    // merged.
     const int32_t *lane_from; // (lanes)
     int together;
     bool add;
     bool stream; // whole aligned vectors go past the caches; stream_end before others read them
     const SrConvEnd *end; // what follows, for these channels and pixels; NULL: nothing
-    // Of these pixels' outputs, the first of a unit if sums_begin: shift, sum and square (channel_sums.h) of the
-    // tile's columns, sums_stride floats apart; NULL: not wanted.
+    // Shift, sum and square of these outputs (channel_sums.h), sums_stride floats apart.
+    // sums_begin: these pixels are the first of a unit.  NULL: not wanted.
     float *sums;
     int64_t sums_stride;
     bool sums_begin;
     const float *out_base; // the whole output, where end's residual begins
-    // What the tile brings into the cache for later ones, 0 for nothing new: under each tap the
-    // pixels in[ahead .. ahead + SR_CONV_FETCH), which must be pointers to something whatever
-    // `ahead` is; and the outputs out[out_ahead + m].
+    // Operands that the tile brings into the cache for later tiles; 0: nothing new.  Under each tap
+    // the pixels in[ahead .. ahead + SR_CONV_FETCH), and the outputs out[out_ahead + m].  The
+    // pointers must be valid whatever `ahead` is.
     int ahead, out_ahead;
-    // Instead of inputs, where they are all in the cache: what begins at beside[i] + beside_first, of
-    // SR_CONV_FETCH pixels and as many lines as the channels have; or NULL.
+    // Addresses to bring into the cache instead of inputs, where all inputs are there already:
+    // `beside[i]` + beside_first, for SR_CONV_FETCH pixels and as many lines as the channels take.
+    // NULL: none.
     const float *const *beside;
     int64_t beside_first;
 } SrConvTile;
 enum { SR_CONV_FETCH = 8 };
 
-// A line of the cache to ask for under each pixel of a list: at[i] + first.
+// Cache lines to fetch: at[i] + first of each pixel i of a list.
 typedef struct {
     const float *const *at; // one pointer a pixel, each to that pixel's (C) channels
     int64_t first;
 } SrConvFetch;
 
-// Winograd's products of a narrow block, all points in one call: out[xi][i][j] = sum over channels of in[xi][i][c] *
-// w[xi][c][j].
+// Winograd's products of a narrow block, all points in one call: out[xi][i][j] = sum over channels
+// of in[xi][i][c] * w[xi][c][j].
 typedef struct {
     int points, rows, channels, width; // width: whole vectors, fewer than a full block
     const float *in;                   // rows in_row floats apart, points in_point
@@ -77,8 +79,8 @@ typedef struct {
     const float *w; // (points, channels, width)
     float *out;     // rows `width` floats apart, points out_point
     int64_t out_point;
-    // What is brought into the cache meanwhile: as many lines of these pixels as the channels have.  SR_CONV_FETCH
-    // pointers to something follow the list.
+    // Pixels to bring into the cache meanwhile, `laters` of them, as many lines of each as the
+    // channels take.  SR_CONV_FETCH valid pointers must follow the list.
     const float *const *later;
     int laters;
 } SrConvPoints;
@@ -87,14 +89,15 @@ typedef struct {
 } SrConvPointsKernels;
 SR_CPU_TABLES(SrConvPointsKernels, sr__conv_points);
 
-// Pixels are pairs of them where depth is 2, each pair's channels side by side (gather).
-// out[m][j] += (or =) sum over pixels of x[pixel][x_first + m] * y[pixel][y_first + j], rows m, one block wide.
+// Outer product: out[m][j] += (or =) sum over pixels of x[pixel][x_first + m] * y[pixel][y_first +
+// j], rows m, one block wide.  Where depth is 2, a pixel stands for a pair of them, whose channels
+// lie side by side (gather).
 typedef struct {
     int pixels, rows, width;          // width: whole vectors
     const float *const *x, *const *y; // (pixels)
     int64_t x_first, y_first;
     float *out; // (rows, width)
-    bool fresh; // nothing is in `out` yet
+    bool fresh; // true: `out` is overwritten, not added to
     // Later operands to bring into the cache meanwhile: run number i over the pixels, sr__conv_runs
     // in all, asks for fetch[i] of as many pixels, both of a pair.
     const SrConvFetch *fetch;
@@ -119,14 +122,14 @@ typedef struct {
     int lanes;  // floats in a vector
     int block;  // columns of a full block
     bool picks; // the tile knows lane_from
-    // Most pixels of a tile (and rows of an outer product) for a block of that many floats.
+    // Pixels of a tile at most (and rows of an outer product) for a block of that many floats.
     int (*rows)(int width);
     void (*tile)(const SrConvTile *t);
     void (*stream_end)(void);
     void (*outer)(const SrConvOuter *o);
-    // to[i][j] = from[i][first + j] for j < columns, then zeros up to whole vectors; rows of `to` are
-    // `stride` floats.  Depth 2: first counts numbers, and to[i][j] is the pair from[2i][first + j],
-    // from[2i + 1][..].
+    // to[i][j] = from[i][first + j] for j < columns, then zeros up to whole vectors; rows of `to`
+    // are `stride` floats.  Depth 2: first counts numbers, and to[i][j] is the pair
+    // from[2i][first + j], from[2i + 1][..].
     void (*gather)(const float *const *from, int64_t first, int rows, int columns, float *to,
                    int64_t stride);
     // sum[j] = or, unless `fresh`, += the numbers of all n units from[i][first + j], j < columns.
@@ -136,8 +139,8 @@ typedef struct {
     void (*pack_forward)(const SrConvWeights *w, int k0, int columns, float *packed);
     // Block of input channels c0 .. c0 + columns: packed[t][k][j] = w[k][c0 + j][t].
     void (*pack_backward)(const SrConvWeights *w, int c0, int columns, float *packed);
-    // dw[k][c][t] += sum over parts of part[t][c][k % block] for k0 <= k < k0 + lanes, k < K; rows of dw,
-    // of one k, are dw_stride floats.
+    // dw[k][c][t] += sum over parts of part[t][c][k % block] for k0 <= k < k0 + lanes, k < K;
+    // rows of dw, of one k, are dw_stride floats.
     void (*unpack)(const SrConvWeights *shape, int k0, const SrConvParts *from, float *dw,
                    int64_t dw_stride);
     // dw[i][j] += sum over parts of part[i][j], a block that is not transposed.
@@ -149,7 +152,7 @@ SR_CPU_TABLES(SrConvKernels, sr__conv_kernels);
 extern const SrConvKernels sr__conv_kernels_avx512bf16;
 #endif
 
-// The kernels for tensors of that type; NULL for bfloat16 that is not multiplied as pairs.
+// Returns the kernels for tensors of that type.  NULL: bfloat16 that is not multiplied as pairs.
 static inline const SrConvKernels *sr__conv_kernels(const SrMachine *machine, SrDtype type) {
 #if defined(__x86_64__)
     if (type == SR_BF16)
@@ -158,13 +161,13 @@ static inline const SrConvKernels *sr__conv_kernels(const SrMachine *machine, Sr
     return type == SR_F32 ? SR_CPU_PICK(machine, sr__conv_kernels) : NULL;
 }
 
-// Times an outer product of that many rows walks over its pixels.
+// Returns how often an outer product of that many rows walks over its pixels.
 static inline int sr__conv_runs(const SrConvKernels *kernels, int rows, int width) {
     int most = kernels->rows(width);
     return (rows + most - 1) / most;
 }
 
-// Floats a block of `columns` columns takes in packed operands.
+// Returns the floats that a block of `columns` columns takes in packed operands.
 static inline int sr__conv_width(const SrConvKernels *kernels, int columns) {
     return (columns + kernels->lanes - 1) / kernels->lanes * kernels->lanes;
 }

@@ -1,4 +1,4 @@
-// Packing by blocks, in parallel: see conv_pack.h.
+// Packs weights into the blocks of conv_pack.h in parallel, and adds gradients of blocks back.
 #include "kernels/conv/conv_pack.h"
 
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "base/compiler.h"
 #include "base/parallel.h"
 
-// The largest divisor of the groups whose merger still fits into one vector.
+// Returns the largest divisor of the number of groups whose merger still fits into one vector.
 static int merge(const SrConvShape *s, int lanes) {
     int widest = SR_MAX(s->C, s->K) / s->groups, best = 1;
     for (int m = 2; m <= s->groups && m * widest <= lanes; m++)
@@ -36,14 +36,15 @@ typedef struct {
     int parts, per_group;
 } Job;
 
-// Weight (k, c, t) of a merged group: zero where k and c come from different groups of the layer.
+// Returns weight (k, c, t) of a merged group: zero where k and c come from different groups of the
+// layer.
 static float merged_weight(const SrConvPacking *p, const float *w, int k, int c, int t) {
     if (k / p->Kg != c / p->Cg)
         return 0;
     return w[((int64_t)k * p->Cg + c % p->Cg) * p->taps + t];
 }
 
-// A unit of two weights.
+// Returns a unit of two weights.
 static float pair(float low, float high) {
     SrBf16 both[2] = {sr_bf16_round(low), sr_bf16_round(high)};
     float unit;
@@ -56,7 +57,7 @@ static const float *group_weights(const Job *job, int g) {
     return job->w + (int64_t)g * p->K * p->Cg * p->taps;
 }
 
-// Unit i = (group, block of output channels).
+// Packs unit i = (group, block of output channels).
 static void forward_block(void *arg, int64_t i, int thread) {
     (void)thread;
     const Job *job = arg;
@@ -89,7 +90,7 @@ static void forward_block(void *arg, int64_t i, int thread) {
                                             merged_weight(p, w, k0 + j, c + 1, t));
 }
 
-// Unit i = (group, block of input channels).
+// Packs unit i = (group, block of input channels).
 static void backward_block(void *arg, int64_t i, int thread) {
     (void)thread;
     const Job *job = arg;
@@ -134,7 +135,7 @@ void sr__conv_pack_backward(const SrConvPacking *p, const float *w, float *packe
     sr_parallel_for((int64_t)p->groups * job.per_group, backward_block, &job);
 }
 
-// The diagonal of a merged group, all its rows.
+// Adds the diagonal of a merged group, all its rows.
 static void unpack_merged(const Job *job, const float *part, int64_t part_stride, int width,
                           float *dw) {
     const SrConvPacking *p = job->p;
@@ -149,7 +150,7 @@ static void unpack_merged(const Job *job, const float *part, int64_t part_stride
             }
 }
 
-// Unit i = (group, a vector of output channels): no two units write the same row of dw.
+// Adds unit i = (group, a vector of output channels): no two units write the same row of dw.
 static void unpack_rows(void *arg, int64_t i, int thread) {
     (void)thread;
     const Job *job = arg;
@@ -171,7 +172,7 @@ static void unpack_rows(void *arg, int64_t i, int thread) {
 
 void sr__conv_unpack(const SrConvPacking *p, const float *part, int parts, float *dw) {
     Job job = {.p = p, .part = part, .parts = parts, .dw = dw};
-    // A merged group is one vector wide, so it is one unit too.
+    // A merged group is one vector wide, so it is a single unit.
     job.per_group = (p->K + p->kernels->lanes - 1) / p->kernels->lanes;
     sr_parallel_for((int64_t)p->groups * job.per_group, unpack_rows, &job);
 }

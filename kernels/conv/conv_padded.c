@@ -1,13 +1,14 @@
-// bfloat16 convolutions of an odd number of channels, a stem's three above all, through the direct design: x and the
-// weights get one more channel of zeros, for the micro-kernels multiply pairs.  y and dy are used as they are, where
-// conv_wide.c would widen and round them.  No gradient of x: nobody asks for that of images.
+// bfloat16 convolutions of an odd number of channels, mainly the stem's three, through the direct
+// design.  x and the weights get one more channel of zeros, because the micro-kernels multiply
+// pairs.  y and dy are used as they are; conv_wide.c would widen and round them.  There is no
+// gradient of x, which nothing needs for images.
 #include <string.h>
 
 #include "base/bf16.h"
 #include "base/parallel.h"
 #include "kernels/conv/conv_design.h"
 
-enum { KEY = SR_CONV_ALL + 1 }; // of prepared weights, next to the SR_CONV_ bits
+enum { KEY = SR_CONV_ALL + 1 }; // key of prepared weights, next to the SR_CONV_ bits
 
 static SrConvShape padded(const SrConvShape *s) {
     SrConvShape even = *s;
@@ -15,7 +16,7 @@ static SrConvShape padded(const SrConvShape *s) {
     return even;
 }
 
-// The product, and about what the copy of x takes in multiply-adds.
+// Estimated time: the product, and about what copying x takes in multiply-adds.
 static double cost(const SrConvShape *s, SrConvPass pass) {
     if (s->type != SR_BF16 || s->groups != 1 || s->C % 2 == 0 || pass == SR_CONV_BACKWARD_DATA)
         return -1;
@@ -53,7 +54,7 @@ typedef struct {
     SrBf16 *to;
 } Copy;
 
-// Row i of all images' rows.
+// Copies row i of all images' rows.
 static void pad_row(void *arg, int64_t i, int thread) {
     (void)thread;
     const Copy *copy = arg;
@@ -72,7 +73,7 @@ static void pad_x(const SrConvShape *s, const void *x, SrBf16 *to) {
     sr_parallel_for((int64_t)s->N * s->H, pad_row, &copy);
 }
 
-// What the direct design makes of the padded weights; these themselves lie behind it.
+// Returns room for the direct design's form of the padded weights, and after it the padded weights.
 static SrConvPrepared prepared(const SrConvShape *s, SrConvPass pass) {
     SrConvShape even = padded(s);
     size_t direct = sr__conv_direct.prepared(&even, pass).bytes;
@@ -82,7 +83,7 @@ static SrConvPrepared prepared(const SrConvShape *s, SrConvPass pass) {
 static void prepare(const SrConvShape *s, SrConvPass pass, const float *w, float *to) {
     SrConvShape even = padded(s);
     size_t from = (size_t)(weights(s) / s->K),
-           row = (size_t)(weights(&even) / s->K); // of one output
+           row = (size_t)(weights(&even) / s->K); // floats of one output's weights
     float *wide = to + sr__conv_direct.prepared(&even, pass).bytes / sizeof(float);
     memset(wide, 0, sizeof(float) * (size_t)weights(&even));
     for (size_t k = 0; k < (size_t)s->K; k++)

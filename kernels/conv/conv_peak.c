@@ -1,5 +1,6 @@
-// The fastest this processor runs the convolutions' own instructions, for benches to measure against: clocks drift and
-// cores are shared, so a peak is worth something only beside figures of the same run.
+// Measures the speed of the convolutions' own instructions on this processor, for benches to
+// compare with.  Clocks drift and cores are shared, so a peak is only worth comparing with figures
+// of the same run.
 #include <float.h>
 #include <pthread.h>
 
@@ -12,7 +13,7 @@
 
 enum { CHANNELS = 64, TAPS = 64, TILES = 400, WIDEST = 64, TRIES = 3 };
 
-// One tile over and over; its operands stay in the first-level cache.
+// Computes one tile over and over; the operands stay in the first-level cache.
 static void run_tile(void *arg, int64_t i, int thread) {
     (void)i, (void)thread;
     const SrConvKernels *kernels = *(const SrConvKernels *const *)arg;
@@ -38,7 +39,7 @@ static void run_tile(void *arg, int64_t i, int thread) {
 
 enum { STEPS = 8, CALLS = 4000 };
 
-// The same on tile registers.
+// Computes one block on tile registers over and over.
 static void run_outer(void *arg, int64_t i, int thread) {
     (void)i, (void)thread;
     const SrTileProducts *products = ((const SrTileKernels *)arg)->products;
@@ -56,7 +57,7 @@ static double tile_products(const SrConvKernels *kernels) {
            kernels->rows(kernels->block);
 }
 
-// Of the best of a few tries: others may be at work on the same cores.
+// Takes the best of a few tries, because other programs may use the same cores.
 double sr_conv_peak_gflops(const SrMachine *machine, SrDtype type) {
     const SrConvKernels *kernels = sr__conv_kernels(machine, type);
     bool on_tiles = type == SR_BF16 && sr_machine_has_tiles(machine);
@@ -92,7 +93,7 @@ static double clock_seconds(bool of_pairs) {
 static double clock_seconds(bool of_pairs) { return of_pairs ? 1 : 0; }
 #endif
 
-// In turn, so that a busy moment meets both.
+// Times the two in turn, so that a busy moment meets both.
 bool sr__conv_pairs_win(double (*seconds)(bool pairs)) {
     double best[] = {DBL_MAX, DBL_MAX};
     for (int i = 0; i < 2 * TRIES; i++) {

@@ -1,4 +1,5 @@
-// The table of input pointers: see conv_pixels.h.
+// Fills the table of pointers to input pixels that makes a convolution a matrix product
+// (conv_pixels.h).
 #include "kernels/conv/conv_pixels.h"
 
 #include <string.h>
@@ -14,7 +15,8 @@ SrConvPlace sr__conv_place(const SrConvGrid *g, int64_t i, int most) {
     return place;
 }
 
-// A run that the edge of the image cuts, w < 0 or w + run > W: its inside copied, zeros around.
+// Copies a run that the edge of the image cuts, w < 0 or w + run > W: the part inside, with zeros
+// around.
 static const float *cut_run(const SrConvGrid *g, const float *row, int w, float *edge) {
     int from = SR_MAX(w, 0), to = SR_MIN(w + g->run, g->W);
     size_t floats = sizeof(float) * (size_t)g->C;
@@ -23,20 +25,20 @@ static const float *cut_run(const SrConvGrid *g, const float *row, int w, float 
     return edge;
 }
 
-// The first i, 0 to n, for which w + i * step is `least` or more.
+// Returns the first i, 0 to n, for which w + i * step is at least `least`.
 static int first_from(int w, int step, int least, int n) {
     if (w >= least)
         return 0;
     return SR_MIN(n, step == 1 ? least - w : (least - w + step - 1) / step);
 }
 
-// n pixels that lie `step` floats apart, in vectors.
+// Lists n pixels that lie `step` floats apart, in vectors.
 static void fill_even(const float **in, const float *first, int64_t step, int n) {
     for (int i = 0; i < n; i++)
         in[i] = first + i * step;
 }
 
-// Pixel i of a run of them whose first lies at column w of `row`, at or past the edge.
+// Returns pixel i of a run of pixels whose first lies at column w of `row`, at or past the edge.
 static const float *edge_pixel(const SrConvGrid *g, const float *row, int w, int i, float *edge) {
     w += i * g->step_w;
     if (w + g->run <= 0 || w >= g->W)
@@ -44,7 +46,8 @@ static const float *edge_pixel(const SrConvGrid *g, const float *row, int w, int
     return cut_run(g, row, w, edge + (int64_t)i * g->run * g->C);
 }
 
-// Pixels (n, a, b) .. (n, a, b + together - 1) under one tap: those left of the image, within it and right of it.
+// Lists pixels (n, a, b) to (n, a, b + together - 1) under one tap: left of the image, within it
+// and right of it.
 static void fill_row(const SrConvGrid *g, const SrConvTap *tap, SrConvPlace at, const float **in,
                      float *edge) {
     int h = at.a * g->step_h + tap->dh, w = at.b * g->step_w + tap->dw, n = at.together;
@@ -67,7 +70,7 @@ static void fill_row(const SrConvGrid *g, const SrConvTap *tap, SrConvPlace at, 
     }
 }
 
-// Pixel (n, a, b) of images n .. n + together - 1 under one tap.
+// Lists pixel (n, a, b) of images n to n + together - 1 under one tap.
 static void fill_images(const SrConvGrid *g, const SrConvTap *tap, SrConvPlace at, const float **in,
                         float *edge) {
     int count = at.together;
@@ -110,8 +113,8 @@ SrConvShape sr__conv_flat(const SrConvShape *s) {
     return flat;
 }
 
-// With 16 channels and more a tap is long enough by itself, and skipping taps is worth more than
-// folding.
+// With 16 channels or more a tap is long enough by itself, and skipping taps outside the image
+// saves more than folding.
 int sr__conv_run(const SrConvShape *s) {
     return s->groups == 1 && s->C < 16 && s->dilation_w == 1 ? s->S : 1;
 }

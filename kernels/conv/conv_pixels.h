@@ -33,29 +33,29 @@ typedef struct {
     const float *zeros; // (run * C): what is read outside the image
 } SrConvGrid;
 
-// Pixel i in the grid's order, its image, row and column; and how many of the next `most` pixels,
-// itself included, are its neighbours in a row (or, images inside, lie at its place in other
-// images).
+// Place of pixel i in the grid's order: image, row and column.  The return value says how many of
+// the next `most` pixels, pixel i included, are its neighbours in a row (or, with images inside,
+// lie at the same place of the next images).
 typedef struct {
     int n, a, b, together;
 } SrConvPlace;
 SrConvPlace sr__conv_place(const SrConvGrid *g, int64_t i, int most);
 
-// in[id * stride + i] for the pixels first + i, i < count.  Runs cut by the image's edge are copied
-// to `edge`, (stride * taps, run * C) floats; not used when run is 1.
+// Fills in[id * stride + i] for the pixels first + i, i < count.  Runs that the image's edge cuts
+// are copied to `edge`, (stride * taps, run * C) floats; `edge` is unused when run is 1.
 void sr__conv_pixels(const SrConvGrid *g, int64_t first, int count, const float **in, int stride,
                      float *edge);
 
-// The same convolution over one long row of pixels where it is 1x1 and reads each pixel once: tables are
-// then filled a run at a time.
+// Returns the same convolution over one long row of pixels where it is 1x1 and reads each pixel
+// once.  Tables are then filled a run at a time.
 SrConvShape sr__conv_flat(const SrConvShape *s);
 
-// Kernel columns that make one run for this convolution: S where a row is worth folding, else 1.
+// Returns the number of kernel columns that make one run: S where a row is worth folding, else 1.
 int sr__conv_run(const SrConvShape *s);
-// The taps of the forward pass, (R * S / run), to `tap`; returns their number.
+// Writes the taps of the forward pass, (R * S / run), to `tap` and returns their number.
 int sr__conv_taps(const SrConvShape *s, int run, SrConvTap *tap);
 
-// Share of the taps that lie inside the image, over all outputs: 1 without padding.
+// Returns the share of taps inside the image, over all outputs; 1 without padding.
 double sr__conv_inside(const SrConvShape *s);
 
 #endif

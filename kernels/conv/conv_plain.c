@@ -1,5 +1,5 @@
-// Convolution by plain loops, any shape: the design every other one is held against, and what is
-// left when none of them fits.  Not fast: about a tenth of the direct design's speed.
+// Convolution by plain loops, for any shape: the design that the others are tested against, and the
+// one that remains when no other fits.  It reaches about a tenth of the direct design's speed.
 //
 // The weights are first reordered so that the innermost loop runs over contiguous channels of the
 // output.
@@ -13,9 +13,9 @@ typedef struct {
     const float *x, *w, *dy; // (N, H, W, C), as packed below, (N, P, Q, K)
     float *y, *dx;
     const float *packed; // as below
-    float *dw;           // packed likewise: of the weight gradient
+    float *dw;           // weight gradient, packed in the same order
     bool add;
-    const SrConvEnd *end; // of the forward; NULL: nothing
+    const SrConvEnd *end; // of the forward pass; NULL: nothing follows
 } Job;
 
 static int group_in(const SrConvShape *s) { return s->C / s->groups; }
@@ -38,14 +38,14 @@ static SrConvPrepared prepared(const SrConvShape *s, SrConvPass pass) {
     return sr__conv_prepared(0, s, pass, weights(s));
 }
 
-// Place of weight (k, c, t), t = r * S + s, in the order (group, t, c, k in group).
+// Returns the place of weight (k, c, t), t = r * S + s, in the order (group, t, c, k in group).
 static size_t place_tck(const SrConvShape *s, int k, int c, int t) {
     int kg = group_out(s), cg = group_in(s), g = k / kg;
     return (((size_t)g * (size_t)(s->R * s->S) + (size_t)t) * (size_t)cg + (size_t)c) * (size_t)kg +
            (size_t)(k % kg);
 }
 
-// ... and in the order (group, t, k in group, c).
+// Returns the place in the order (group, t, k in group, c).
 static size_t place_tkc(const SrConvShape *s, int k, int c, int t) {
     int kg = group_out(s), cg = group_in(s), g = k / kg;
     return (((size_t)g * (size_t)(s->R * s->S) + (size_t)t) * (size_t)kg + (size_t)(k % kg)) *
@@ -62,7 +62,7 @@ static void prepare(const SrConvShape *s, SrConvPass pass, const float *w, float
                 packed[place(s, k, c, t)] = *w++;
 }
 
-// One row of outputs: i = n * P + p.
+// Computes one row of outputs: i = n * P + p.
 static void forward_row(void *arg, int64_t i, int thread) {
     (void)thread;
     const Job *job = arg;
@@ -97,13 +97,14 @@ static void forward(const SrConvShape *s, const void *x, const float *w, const S
     sr_parallel_for((int64_t)s->N * s->P, forward_row, &job);
 }
 
-// The output row or column that tap offset `t` carries to input position `at`; -1 if there is none.
+// Returns the output row or column that tap offset `t` carries to input position `at`; -1 if there
+// is none.
 static int source(int at, int t, int stride, int pad, int dilation, int n) {
     int a = at + pad - t * dilation;
     return a >= 0 && a % stride == 0 && a / stride < n ? a / stride : -1;
 }
 
-// One row of input gradients: i = n * H + h.
+// Computes one row of input gradients: i = n * H + h.
 static void data_row(void *arg, int64_t i, int thread) {
     (void)thread;
     const Job *job = arg;
@@ -137,7 +138,8 @@ static void backward_data(const SrConvShape *s, const void *dy, const float *w, 
     sr_parallel_for((int64_t)s->N * s->H, data_row, &job);
 }
 
-// The gradients of one tap of one group: i = g * R * S + t.  One thread walks all pixels in order.
+// Adds the gradients of one tap of one group: i = g * R * S + t.  One thread walks all pixels in
+// order.
 static void weight_tap(void *arg, int64_t i, int thread) {
     (void)thread;
     const Job *job = arg;

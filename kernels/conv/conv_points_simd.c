@@ -1,11 +1,11 @@
-// Winograd's products of blocks narrower than a full one, all points in one call (conv_kernels.h).
+// Winograd's products of blocks narrower than a full one, all points in one call (SrConvPoints).
 #include "base/compiler.h"
 #include "kernels/conv/conv_kernels.h"
 #include "kernels/simd.h"
 
 enum { ROWS = 8, LINE = 16 };
 
-// One channel of M rows, x_row floats apart, in NV vectors of columns.
+// Multiplies one channel of M rows, x_row floats apart, by NV vectors of columns.
 V_INLINE void points_step(int M, int NV, const float *x, int64_t x_row, const float *w,
                           V acc[ROWS][SR_CONV_VECTORS]) {
     V b[SR_CONV_VECTORS];
@@ -18,7 +18,8 @@ V_INLINE void points_step(int M, int NV, const float *x, int64_t x_row, const fl
     }
 }
 
-// M rows of one point.  A product of 16 channels and 16 columns is so short that a call of its own would take as long.
+// Computes M rows of one point.  It is inlined: a product of 16 channels and 16 columns takes no
+// longer than a call.
 V_INLINE void points_rows(int M, int NV, const SrConvPoints *p, const float *x, const float *w,
                           float *out, const float *const *later) {
     V acc[ROWS][SR_CONV_VECTORS];

@@ -1,5 +1,5 @@
-// One pass of a convolution on tile registers as it is cut into units of work: what conv_tiles.c, which cuts, and
-// conv_tile_ways.c, which runs a unit, share.
+// One pass of a convolution on tile registers, cut into units of work.  conv_tiles.c cuts;
+// conv_tile_ways.c runs a unit.
 #ifndef SR_KERNELS_CONV_CONV_TILE_JOB_H
 #define SR_KERNELS_CONV_CONV_TILE_JOB_H
 
@@ -15,10 +15,10 @@ typedef struct {
     SrTileWay way;
     int parts;
     SrTileParts products;
-    int chunks, blocks;                              // of a group
+    int chunks, blocks;                              // channel chunks and output blocks of a group
     int64_t weight_chunk, weight_block, weight_part; // bytes
-    int range, ranges;                               // blocks of a unit; units across the blocks
-    int64_t run, runs; // positions, or images' items, of a unit; units along them
+    int range, ranges; // output blocks of a unit; number of units across the blocks
+    int64_t run, runs; // positions, or items of images, of a unit; number of units along them
     int64_t items;     // positions or items in all
     int64_t window;    // positions of a plane in scratch
     const char *in, *packed;
@@ -33,12 +33,12 @@ typedef struct {
 
 static inline int64_t sr__tile_number_bytes(SrDtype type) { return type == SR_BF16 ? 2 : 4; }
 
-// 16 images each, the last ones perhaps computed twice.
+// Returns the number of groups of 16 images; the last group may compute some images twice.
 static inline int sr__tile_image_groups(const SrTilePlan *p) {
     return (p->N + SR_TILE_SIDE - 1) / SR_TILE_SIDE;
 }
 
-// What one thread needs; lives in scratch.
+// Scratch of one thread.
 typedef struct {
     SrTilePipe *pipe;
     SrTileStep *step;          // (6 SR_TILE_TAPS)
@@ -46,18 +46,18 @@ typedef struct {
     char *window;              // (parts, planes, chunks, window, 64 bytes); direct: 32 pixels
 } SrTilePiece;
 
-// One unit of work, of one group of channels.
+// One unit of work, in one group of channels.
 typedef struct {
     const SrTileJob *job;
     SrTilePiece piece;
-    int group, from, to; // blocks
-    int64_t first, n;    // positions or items
+    int group, from, to; // blocks [from, to) of the group
+    int64_t first, n;    // positions or items [first, first + n)
     const char *in;      // the group's first channel
     char *out;
     SrTileEnd end;
 } SrTileUnit;
 
-// The ways; the unit's sums, weights and outputs are set.
+// Run a unit in one of the three ways; the unit's sums, weights and outputs are set.
 void sr__tile_run_direct(const SrTileUnit *u);
 void sr__tile_run_flat(const SrTileUnit *u);
 void sr__tile_run_images(const SrTileUnit *u);

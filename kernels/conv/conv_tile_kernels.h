@@ -1,8 +1,10 @@
-// The innermost loops of the design on tile registers (conv_tiles.c): one table of functions for processors that
-// have them and one that emulates them.  Only kernels/conv/conv_tile* include this.
+// Innermost loops of the design on tile registers (conv_tiles.c): one table of functions for
+// processors that have tile registers, one that emulates them.  Only kernels/conv/conv_tile*
+// include this file.
 //
-// Numbers are bfloat16, or floats (parts 2 or 3) split into that many bfloat16 numbers, each the rest of the one before:
-// the products of parts that matter, smallest first, then come to 16 or 24 bits of precision.
+// Numbers are bfloat16, or floats split into 2 or 3 bfloat16 parts, each part the rest of the one
+// before.  Adding the products of parts that matter, smallest first, gives 16 or 24 bits of
+// precision.
 #ifndef SR_KERNELS_CONV_CONV_TILE_KERNELS_H
 #define SR_KERNELS_CONV_CONV_TILE_KERNELS_H
 
@@ -17,32 +19,36 @@
 enum {
     SR_TILE_BLOCK = 32,       // pixels, and output channels, computed together: 2 x 2 tiles
     SR_TILE_CHUNK = 32,       // channels of one product
-    SR_TILE_BYTES = 2048,     // of packed weights of a block, chunk and tap: two tiles
+    SR_TILE_BYTES = 2048,     // packed weights of a block, chunk and tap: two tiles
     SR_TILE_LINE = 64,        // bytes of a chunk of one pixel
     SR_TILE_MOST_CHUNKS = 128 // a line of zeros stands for that many
 };
 
-// What happens to sums on their way out; all but `out` of a call (conv.h: SrConvEnd) is the same for a unit of work.
+// Operations on sums when they are written.  All members except `sums` stay the same within a unit
+// of work (SrConvEnd in conv.h).
 typedef struct {
     SrDtype type;        // of the outputs
-    int channels;        // of a group
+    int channels;        // channels of a group
     const float *bias;   // (channels) or NULL
-    bool residual, relu; // an output's residual lies residual_at bytes from it
-    int64_t residual_at; // 0: the output is added to
-    bool stream;         // whole aligned lines go past the caches
-    float
-        *sums; // (3, sums_stride): shift, sum, square of a unit's outputs (channel_sums.h), or NULL
+    bool residual, relu; // a residual lies residual_at bytes from its output
+    int64_t residual_at; // 0: adds the sums to the output
+    bool stream;         // whole aligned lines bypass the caches
+    // (3, sums_stride): shift, sum and square of a unit's outputs (channel_sums.h); NULL: not
+    // wanted
+    float *sums;
     int64_t sums_stride;
 } SrTileEnd;
 
-// Sums leave one block late, so that tile stores are done when vectors read them, and between the products of
-// the next block, which the processor would not overlap by itself.  Zero before a unit's first block.
+// A block's sums are written one block late, between the products of the next block.  Tile stores
+// are then done when vectors read them, and the processor would not overlap the two by itself.
+// Zeroed before a unit's first block.
 typedef struct {
     _Alignas(SR_ALIGN) float sum[2][SR_TILE_BLOCK * SR_TILE_BLOCK];
-    char *out
-        [SR_TILE_BLOCK]; // where the block that waits goes: the first channel of each of its rows
-    int at, block;       // which of the two is next; the outputs' block of the one that waits
-    bool waits, begins, begun; // something waits; it begins its unit's sums; some block did
+    // destination of the waiting block: the first channel of each of its rows
+    char *out[SR_TILE_BLOCK];
+    int at, block; // which of the two buffers is next; output block of the waiting one
+    // a block waits; it begins its unit's sums; some block has begun them
+    bool waits, begins, begun;
 } SrTilePipe;
 
 // Two tiles of pixels under one tap.
@@ -52,22 +58,25 @@ typedef struct {
     const char *weights; // of the first block and chunk
 } SrTileStep;
 
-// 32 outputs' blocks [block_from, block_to): sums over groups of steps, each group for all chunks.
+// Computes blocks [block_from, block_to) of 32 outputs: sums over groups of steps, each group for
+// all chunks.
 typedef struct {
     const SrTileStep *step; // (groups, steps)
     int groups, steps, chunks;
-    // Bytes from one chunk of pixels to the next, from one chunk of weights, from one block of weights.
+    // Bytes from one chunk of pixels to the next, from one chunk of weights, from one block of
+    // weights.
     int64_t pixel_chunk, weight_chunk, weight_block;
     int block_from, block_to;
-    char *const *out;  // (SR_TILE_BLOCK): the first channel of each output; NULL: nobody's
+    char *const *out;  // (SR_TILE_BLOCK): first channel of each output; NULL: not written
     const char *ahead; // lines to bring into the cache meanwhile
     int ahead_lines;
     const SrTileEnd *end;
     SrTilePipe *pipe;
 } SrTileProduct;
 
-// Rows of `channels` numbers at pixels `table` of x, whose pixels lie pixel_bytes apart, into chunks: row i of chunk c
-// of part q goes to to + i * row + c * chunk + q * part bytes, zeros behind the last channel.  Pixel -1: zeros.
+// Copies rows of `channels` numbers, at pixels `table` of x, into chunks; pixels of x lie
+// pixel_bytes apart.  Row i of chunk c of part q goes to to + i * row + c * chunk + q * part bytes;
+// zeros follow the last channel.  Pixel -1 gives zeros.
 typedef struct {
     const char *x;
     int64_t pixel_bytes;
@@ -78,8 +87,9 @@ typedef struct {
     int64_t row, chunk, part;
 } SrTileCopy;
 
-// Weights of one group, (K, C, taps): blocks of `columns` channels by chunks of `reduced` ones; forward reduces over C,
-// backward over K.  packed: (parts, blocks, chunks, taps, 2 tiles, 16 pairs, 16 columns, 2).
+// Weights of one group, (K, C, taps), cut into blocks of `columns` channels by chunks of `reduced`
+// ones; forward reduces over C, backward over K.  packed: (parts, blocks, chunks, taps, 2 tiles, 16
+// pairs, 16 columns, 2).
 typedef struct {
     const float *w;
     int K, C, taps, parts;
@@ -87,7 +97,7 @@ typedef struct {
     int64_t part; // bytes
 } SrTilePacking;
 
-// 32 pixels' channels: where each begins, how many channels there are.
+// Channels of 32 pixels: where each pixel begins, and how many channels there are.
 typedef struct {
     const char *const *pixel; // (32)
     int parts, channels;
@@ -95,23 +105,25 @@ typedef struct {
     int64_t part; // bytes
 } SrTileTurn;
 
-// sum (32 rows, 32 columns) += over steps of 32 pixels a (32 rows turned) * b (32 columns paired); 2 KB a step each.
+// Adds to sum (32 rows, 32 columns), over steps of 32 pixels, a (32 rows, transposed) * b (32
+// columns, paired).  A step takes 2 KB of each.
 typedef struct {
-    const char *a[6], *b[6]; // of each product of parts
+    const char *a[6], *b[6]; // one of each per product of parts
     int products, steps;
     float *sum;
-    bool fresh; // nothing is there yet
+    bool fresh; // true: overwrites sum
 } SrTileOuter;
 
 typedef struct {
-    void (*configure)(void); // on the thread, before what follows; release after it
+    void (*configure)(void); // on the thread, before the functions below; release after them
     void (*release)(void);
     void (*product)(const SrTileProduct *p);
-    void (*flush)(const SrTileEnd *end, SrTilePipe *pipe); // at the end of a unit
+    // writes the waiting block at the end of a unit
+    void (*flush)(const SrTileEnd *end, SrTilePipe *pipe);
     void (*outer)(const SrTileOuter *o);
 } SrTileProducts;
 
-// Vectors only: no need to configure.
+// Functions that use vectors only and need no configure.
 typedef struct {
     void (*copy)(const SrTileCopy *c);
     void (*pack_forward)(const SrTilePacking *p, int block);
@@ -132,7 +144,7 @@ typedef struct {
     const SrTileOperands *operands;
 } SrTileKernels;
 
-// NULL on a machine that neither has tile registers nor emulates them.
+// Returns NULL on a machine that neither has tile registers nor emulates them.
 const SrTileKernels *sr__tile_kernels(const SrMachine *machine);
 
 #endif

@@ -1,11 +1,11 @@
-// Operands of tile products: pixels into padded chunks, weights into pairs, both sides of the weight gradient, and
-// its sums back into PyTorch's order.
+// Operands of tile products: pixels into padded chunks, weights into pairs, both sides of the
+// weight gradient, and its sums back into PyTorch's order.
 #include "kernels/conv/conv_tile_kernels.h"
 #include "kernels/tiles.h"
 
 enum { MOST_PARTS = 3, BLOCK = SR_TILE_BLOCK };
 
-// n numbers from p, zeros behind: themselves, or the parts of floats.
+// Reads n numbers from p, followed by zeros: the numbers themselves, or the parts of floats.
 T_INLINE void split(const char *p, int parts, int n, H part[MOST_PARTS]) {
     if (parts == 1) {
         part[0] = n >= BLOCK ? h_load(p) : h_load_n(p, n);
@@ -20,7 +20,7 @@ T_INLINE void split(const char *p, int parts, int n, H part[MOST_PARTS]) {
 
 T_INLINE int64_t number_bytes(int parts) { return parts == 1 ? 2 : 4; }
 
-// `whole`: a constant that says that channels are whole chunks.
+// `whole` is a constant that says that the channels are whole chunks.
 T_INLINE void copy_rows(const SrTileCopy *c, int parts, bool whole) {
     char *row = c->to;
     for (int64_t i = 0; i < c->pixels; i++, row += c->row) {
@@ -47,7 +47,7 @@ static void copy(const SrTileCopy *c) {
         copy_rows(c, 3, false);
 }
 
-// The parts of 32 weights.
+// Splits 32 weights into parts.
 T_INLINE void split_weights(const float *w, int n, int step, int parts, H part[MOST_PARTS]) {
     W rest = n > 0 ? w_gather(w, n, step) : w_zero();
     for (int q = 0; q < parts; q++) {
@@ -56,7 +56,8 @@ T_INLINE void split_weights(const float *w, int n, int step, int parts, H part[M
     }
 }
 
-// One tile of outputs k .. k + 16, inputs c .. c + 32: 16 rows of inputs, turned as pairs.
+// Packs one tile of outputs k to k + 15 and inputs c to c + 31: 16 rows of inputs, transposed as
+// pairs.
 T_INLINE void pack_rows(const SrTilePacking *p, int k, int c, int tap, char *to) {
     H rows[MOST_PARTS][16];
     for (int i = 0; i < 16; i++) {
@@ -112,7 +113,7 @@ T_INLINE void pair_rows(const char *const *rows, char *to) {
     }
 }
 
-// Floats are split, and channels that are missing filled, in a small block first.
+// Floats are split, and missing channels filled with zeros, in a small block first.
 T_INLINE void turn_or_pair(const SrTileTurn *t, bool pairs) {
     _Alignas(SR_ALIGN) SrBf16 part[MOST_PARTS][BLOCK][BLOCK];
     if (t->parts == 1 && t->channels >= BLOCK) {
@@ -145,7 +146,7 @@ static void join(const float *sum, float *dw, int64_t dw_row, int rows, int colu
 
 static void join_turned(const float *sum, float *dw, int64_t dw_row, int rows, int columns) {
     for (int half = 0; half < 2; half++) {
-        H low[16], high[16]; // the sums of rows 0 .. 15 and 16 .. 31: 16 words each, turned
+        H low[16], high[16]; // sums of rows 0 to 15 and 16 to 31: 16 words each, transposed
         for (int i = 0; i < 16; i++) {
             low[i] = h_load(sum + BLOCK * i + 16 * half);
             high[i] = h_load(sum + BLOCK * (16 + i) + 16 * half);
@@ -172,7 +173,7 @@ static void join_taps(const float *sum, int taps, float *dw, int64_t dw_row, int
     for (int i = 0; i < SR_MIN(rows, BLOCK); i++) {
         float *to = dw + i * dw_row;
         const float *from = sum + BLOCK * i;
-        if (taps == 9) // a constant, for the loop to be unrolled
+        if (taps == 9) // a constant, so that the loop is unrolled
             for (int j = 0; j < SR_MIN(columns, BLOCK); j++, to += 9)
                 for (int t = 0; t < 9; t++)
                     to[t] += from[1024 * t + at[j]];

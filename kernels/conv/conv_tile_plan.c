@@ -1,4 +1,4 @@
-// Plans of the tile design; see conv_tile_plan.h.
+// Builds plans of the tile design: taps, planes, phases, and tables of the pixels at each position.
 #include "kernels/conv/conv_tile_plan.h"
 
 #include "base/compiler.h"
@@ -6,7 +6,7 @@
 static int ceil_div(int a, int b) { return (a + b - 1) / b; }
 static int floor_div(int a, int b) { return a >= 0 ? a / b : -((b - 1 - a) / b); }
 
-// Planes and phases count the remainders that taps leave, a few of which may be unused.
+// Counts planes and phases by the remainders that taps leave; a few may be unused.
 static int plane_of(SrTilePlan *p, int a, int b) {
     for (int i = 0; i < p->planes; i++)
         if (p->plane_h[i] == a && p->plane_w[i] == b)
@@ -44,7 +44,7 @@ static void backward_taps(SrTilePlan *p, const SrConvShape *s) {
         }
 }
 
-// Zeros around the map: as many as the furthest tap asks for.
+// Sets the zeros around the map: as many as the furthest tap needs.
 static void pad(SrTilePlan *p) {
     int top = 0, bottom = 0, left = 0, right = 0;
     for (int t = 0; t < p->taps; t++) {
@@ -102,7 +102,7 @@ static Place place(const SrTilePlan *p, int64_t m) {
     return (Place){n, (int)(left / p->pitch), (int)(left % p->pitch)};
 }
 
-// Those of this row that are left, `most` at most; the walk goes on behind them.
+// Returns how many positions of this row are left, `most` at most, and moves the walk past them.
 static int rest_of_row(const SrTilePlan *p, Place *at, int64_t most) {
     int run = (int)SR_MIN(p->pitch - at->w, most);
     at->w = 0;

@@ -1,12 +1,15 @@
-// A convolution as the tile design sees it: outputs at positions of a padded map, each the sum over taps of inputs at
-// a constant distance, times packed weights.  Forward and backward data are both such; backward data is the same with
-// weights turned.  Only kernels/conv/conv_tile* include this.
+// Plan of the tile design: a convolution as outputs at positions of a padded map.  Each output is
+// the sum over taps of inputs at a constant distance, times packed weights.  Forward and backward
+// data both have this form; backward data has the weights transposed.  Only kernels/conv/conv_tile*
+// include this file.
 //
-// Strides: pixels of the input lie in planes, plane (a, b) holding the pixels (step_h i + a, step_w j + b).  Backward
-// data of a strided convolution falls into phases of output pixels, each with taps of its own.
+// Strides: pixels of the input lie in planes; plane (a, b) holds the pixels (step_h i + a, step_w j
+// + b).  Backward data of a strided convolution falls into phases of output pixels, each with its
+// own taps.
 //
-// Positions run on from row to row and image to image, `pitch` a row and `rows` an image, so that neighbours share the
-// zeros between them and any run of positions is a tile under every tap.
+// Positions run on from row to row and from image to image: `pitch` per row and `rows` rows per
+// image.  Neighbours share the zeros between them, so any run of positions is a tile under every
+// tap.
 #ifndef SR_KERNELS_CONV_CONV_TILE_PLAN_H
 #define SR_KERNELS_CONV_CONV_TILE_PLAN_H
 
@@ -16,17 +19,17 @@ enum { SR_TILE_TAPS = 64, SR_TILE_PHASES = 16 };
 
 typedef struct {
     int plane, dh, dw; // input of plane `plane`, dh rows and dw columns of positions away
-    int id;            // of the packed weights
+    int id;            // index in the packed weights
 } SrTileTap;
 
 typedef struct {
-    int first, taps; // of the list of taps
+    int first, taps; // range in the list of taps
     int at_h, at_w;  // position (h, w) is output pixel (h * out_step_h + at_h, ...)
 } SrTilePhase;
 
 typedef struct {
-    int N, in_h, in_w, in_c, step_h, step_w; // the input, channels of all groups
-    int groups, C, K;                        // reduced and produced channels of a group
+    int N, in_h, in_w, in_c, step_h, step_w; // the input; in_c counts the channels of all groups
+    int groups, C, K;                        // groups; reduced and produced channels of a group
     int map_h, map_w;                        // positions of a phase
     int out_h, out_w, out_c, out_step_h, out_step_w;
     int planes, phases, taps;
@@ -35,17 +38,18 @@ typedef struct {
     SrTileTap tap[SR_TILE_TAPS]; // phase by phase
     int rows, pitch;             // positions of an image: rows x pitch
     int data_h, data_w;          // rows and columns of a plane that any tap reaches
-    int64_t before, after;       // positions a tap reaches away
+    int64_t before, after;       // positions that a tap reaches back and forward at most
     int64_t positions;
 } SrTilePlan;
 
-// false: more taps, phases or pixels than a plan holds.
-bool sr__tile_plan(SrTilePlan *p, const SrConvShape *s,
-                   SrConvPass pass); // forward or backward data
+// Fills the plan for forward or backward data.  Returns false for more taps, phases or pixels than
+// a plan holds.
+bool sr__tile_plan(SrTilePlan *p, const SrConvShape *s, SrConvPass pass);
 
-// Input pixels of the positions [from, to) in a plane, -1 for zeros.
+// Writes the input pixel of each position in [from, to) of a plane; -1: zeros.
 void sr__tile_inputs(const SrTilePlan *p, int plane, int64_t from, int64_t to, int32_t *table);
-// Output pixels of the positions in a phase, -1 for none; returns how many there are.
+// Writes the output pixel of each position of a phase, -1 for none.  Returns how many outputs there
+// are.
 int64_t sr__tile_outputs(const SrTilePlan *p, const SrTilePhase *f, int64_t from, int64_t to,
                          int32_t *table);
 

@@ -1,17 +1,17 @@
-// Products on tile registers: 32 pixels x 32 output channels at a time, tiles 0 to 3 sums, 4 and 5 pixels, 6 and 7
-// weights.  Four loads and four products a step take 64 cycles.
+// Products on tile registers, 32 pixels x 32 output channels at a time: tiles 0 to 3 hold sums, 4
+// and 5 pixels, 6 and 7 weights.  The four loads and four products of a step take 64 cycles.
 #include "kernels/conv/conv_tile_kernels.h"
 #include "kernels/tiles.h"
 
-// What an instance of the loops below knows of its end.
+// Facts about the end that an instance of the loops below knows at compile time.
 typedef enum { PLAIN, SUMS, ANY } Kind;
 
-// The block that waits, being written.
+// The waiting block while it is written.
 typedef struct {
     const float *sum;
     char *const *out;
-    int64_t first; // channel
-    int n;         // channels
+    int64_t first; // first channel
+    int n;         // number of channels
     int row;
     bool stream;
     const SrTileEnd *end;
@@ -22,7 +22,7 @@ T_INLINE W read_number(const SrTileEnd *end, const char *p, int n) {
     return end->type == SR_BF16 ? h_widen(h_load_n(p, n)) : w_load_n((const float *)p, n);
 }
 
-// Returns what is in memory then.
+// Returns what is in memory after the store.
 T_INLINE W write_number(const Tail *t, char *p, W v, bool bf16) {
     if (!bf16) {
         if (t->stream)
@@ -127,7 +127,8 @@ T_INLINE void store_sums(float *sum) {
     T_STORE(3, sum + 528, 128);
 }
 
-// One block of outputs; each step also writes `rows` rows of the block before and asks for `lines` lines.
+// Computes one block of outputs.  Each step also writes `rows` rows of the block before and fetches
+// `lines` lines.
 T_INLINE void sum_block(Kind kind, bool bf16, const SrTileProduct *p, int64_t block, Tail *t,
                         int rows, const char *ahead, int lines) {
     const SrTileStep *step = p->step;
@@ -163,7 +164,7 @@ T_INLINE void product_any(Kind kind, bool bf16, const SrTileProduct *p) {
         Tail t = begin_tail(kind, p->end, pipe);
         sum_block(kind, bf16, p, b, &t, rows, ahead, lines);
         finish_tail(kind, bf16, &t);
-        if (b == p->block_from) // whose tail was the last of the pixels before
+        if (b == p->block_from) // its tail was the last block of the pixels before
             memcpy(pipe->out, p->out, sizeof pipe->out);
         pipe->begins = !pipe->begun;
         pipe->block = b;

@@ -1,23 +1,24 @@
-// Micro-kernels of the direct convolution, also the matrix products inside the Winograd design.
+// Micro-kernels of the direct convolution, which are also the matrix products inside the Winograd
+// design.
 //
-// The tile keeps 6 pixels x 64 channels (AVX-512; 6 x 16 AVX2, 6 x 8 plain) in registers: 24 (12)
-// accumulators hide the latency of the fused multiply-add, a step loads 4 (2) weight vectors and
-// broadcasts 6 inputs.  Narrow blocks take 8 pixels.  Every size is one instance of the templates
-// below.
+// The register tile holds 6 pixels x 64 channels (AVX-512; 6 x 16 for AVX2, 6 x 8 for plain).  Its
+// 24 (12) accumulators hide the latency of the fused multiply-add; a step loads 4 (2) weight
+// vectors and broadcasts 6 inputs.  Narrow blocks take 8 pixels.  Every size is one instance of the
+// templates below.
 //
-// Compiled once more for bfloat16 (SR_ISA_avx512bf16): there a broadcast brings a pair of channels,
-// a lane of a weight vector holds a pair of weights, and one instruction adds both products to the
-// float of the lane.  Four bytes take four bytes' place, so the loops are the same.
+// The file is compiled once more for bfloat16 (SR_ISA_avx512bf16).  There a broadcast brings a pair
+// of channels, a lane of a weight vector holds a pair of weights, and one instruction adds both
+// products to the float of the lane.  A unit has four bytes either way, so the loops are the same.
 #include "kernels/conv/conv_tile_weights.h"
 
 enum { WIDE_ROWS = 6, NARROW_ROWS = 8, SUM_LINES = 32 };
 
-// sum + a b, of pairs both products.
+// Returns sum + a b; for pairs, adds both products.
 V_INLINE V v_product(V a, V b, V sum) { return v_step(DEPTH == 2, a, b, sum); }
 
 static int rows(int width) { return width == BLOCK ? WIDE_ROWS : NARROW_ROWS; }
 
-// What follows the sums, still in registers: bias, residual, ReLU, in conv_plain's order.
+// Applies the end to sums in registers: bias, residual, ReLU, in conv_plain.c's order.
 V_INLINE void end_sums(int M, int NV, const SrConvTile *t, V acc[NARROW_ROWS][SR_CONV_VECTORS]) {
     const SrConvEnd *end = t->end;
     int n[SR_CONV_VECTORS]; // columns of each vector
@@ -41,7 +42,7 @@ V_INLINE void end_sums(int M, int NV, const SrConvTile *t, V acc[NARROW_ROWS][SR
                 acc[m][j] = v_max(v_zero(), acc[m][j]);
 }
 
-// The outputs' own sums (channel_sums.h), while they are here.
+// Adds up the outputs' channel sums (channel_sums.h) while the outputs are in registers.
 V_INLINE void sum_channels(int M, int NV, const SrConvTile *t,
                            V acc[NARROW_ROWS][SR_CONV_VECTORS]) {
     V_FOR (j, NV) {
@@ -64,7 +65,7 @@ V_INLINE void sum_channels(int M, int NV, const SrConvTile *t,
     }
 }
 
-// A whole vector of sums past the caches, to an aligned place.
+// Stores a whole vector of sums to an aligned address, bypassing the caches.
 V_INLINE void stream(void *out, int64_t i, V sum) {
     if (TYPE == SR_BF16)
         v_stream_bf16((SrBf16 *)out + i, sum);
@@ -85,8 +86,8 @@ V_INLINE void put_sums(int M, int NV, const SrConvTile *t, V acc[NARROW_ROWS][SR
                   clamp(t->columns - j * V_LANES, 0, V_LANES));
 }
 
-// Writes the sums, or adds them to what is there.  Adding comes last although starting from the old
-// values would save an addition: loads before the loop make gcc 12 keep one weight vector on the
+// Writes the sums, or adds them to what is there.  The addition comes last, although starting from
+// the old values would save it: loads before the loop make gcc 12 keep one weight vector on the
 // stack.  An activation works on what has just been written.
 V_INLINE void tile_end(int M, int NV, const SrConvTile *t, V acc[NARROW_ROWS][SR_CONV_VECTORS]) {
     if (t->add)
@@ -111,7 +112,7 @@ V_INLINE void tile_end(int M, int NV, const SrConvTile *t, V acc[NARROW_ROWS][SR
     }
 }
 
-// The sum over taps and channels for M pixels and NV vectors of columns.  M and NV are constants
+// Sums over taps and channels for M pixels and NV vectors of columns.  M and NV are constants
 // wherever this is inlined, so acc lives in registers: M * NV <= 24 of 32 for AVX-512, 12 of 16
 // otherwise.
 V_INLINE void tile_any(int M, int NV, const SrConvTile *t) {
@@ -131,7 +132,7 @@ V_INLINE void tile_any(int M, int NV, const SrConvTile *t) {
         const float *const *later = t->beside ? t->beside : in + t->ahead;
         int64_t later_first = t->beside ? t->beside_first : t->first;
         for (int64_t c = 0; c < t->channels; c++, w += NV * V_LANES) {
-            // One line a step never fills the queue of outstanding misses; a burst would.
+            // One line per step never fills the queue of outstanding misses; a burst would.
             __builtin_prefetch(later[c % SR_CONV_FETCH] + later_first + c / LINE * LINE);
             V b[SR_CONV_VECTORS];
             V_FOR (j, NV)
@@ -147,7 +148,8 @@ V_INLINE void tile_any(int M, int NV, const SrConvTile *t) {
 }
 
 #if DEPTH_IS_ONE
-// Several narrow groups in one vector: every lane multiplies only what belongs to its group.
+// Computes several narrow groups in one vector: every lane multiplies only the channels of its
+// group.
 V_INLINE void narrow_any(int M, const SrConvTile *t) {
     V acc[NARROW_ROWS][SR_CONV_VECTORS], x[NARROW_ROWS];
     V_FOR (m, M)
@@ -180,15 +182,15 @@ static void narrow(const SrConvTile *t) {
 }
 #endif
 
-// Rows [row, row + M) of the outer product.  What is in `out` is added last, and asked for while the first
-// pixels are multiplied: 24 loads from the second-level cache before the loop would hold it up.
-// What limits it is the operands' way from memory, hence the fetch: one line of a later chunk a
-// pixel, into the second-level cache, for the first one is full of this chunk.
+// Computes rows [row, row + M) of the outer product.  The values in `out` are prefetched during the
+// first pixels and added last: 24 loads from the second-level cache before the loop would stall
+// it.  The loop is limited by the operands' way from memory, so each pixel also fetches one line of
+// a later chunk.  The line goes into the second-level cache, because the first level is full of
+// this chunk.
 V_INLINE void outer_any(int M, int NV, const SrConvOuter *o, int row, SrConvFetch fetch) {
     V acc[NARROW_ROWS][SR_CONV_VECTORS];
     int stride =
-        NV *
-        V_LANES; // a constant: the sums are one run of memory and need no addresses of their own
+        NV * V_LANES; // a constant: the sums are contiguous and need no addresses of their own
     float *out = o->out + (int64_t)row * stride;
     V_FOR (m, M)
         V_FOR (j, NV)
@@ -197,7 +199,7 @@ V_INLINE void outer_any(int M, int NV, const SrConvOuter *o, int row, SrConvFetc
         const float *x = o->x[i] + o->x_first + row, *y = o->y[i] + o->y_first;
         __asm__(""
                 : "+r"(x),
-                  "+r"(y)); // or gcc 12 keeps ten sums of pointers, some of them in vectors
+                  "+r"(y)); // otherwise gcc 12 keeps ten sums of pointers, some of them in vectors
         V_FOR (d, DEPTH)
             __builtin_prefetch(fetch.at[DEPTH * i + d] + fetch.first, 0, 2);
         __builtin_prefetch(out + i % SUM_LINES * LINE, 1);
@@ -219,7 +221,7 @@ V_INLINE void outer_any(int M, int NV, const SrConvOuter *o, int row, SrConvFetc
             v_store(out + m * stride + j * V_LANES, acc[m][j]);
 }
 
-// The instances: tile_M_NV and outer_M_NV, and rows of tables that hold them by M.
+// Instances tile_M_NV and outer_M_NV, and rows of tables that hold them by M.
 // clang-format off
 #define INSTANCE(M, NV)                                                                            \
     static __attribute__((noinline)) void tile_##M##_##NV(const SrConvTile *t) {                   \
@@ -263,16 +265,16 @@ static void outer(const SrConvOuter *o) {
         const SrConvOuter *, int, SrConvFetch) = {TABLES(outer)};
     int most = rows(o->width);
     for (int row = 0, run = 0; row < o->rows; row += most, run++) {
-        SrConvFetch again = {o->x, o->x_first}; // already there: costs nothing
+        SrConvFetch again = {o->x, o->x_first}; // already in the cache: costs nothing
         instances[o->width / V_LANES][clamp(o->rows - row, 0, most)](
             o, row, run < o->fetches ? o->fetch[run] : again);
     }
 }
 
-// Copying costs one pass over the cache and buys rows without gaps: pixels a power of two apart
+// Copies columns side by side, at the cost of one pass over the cache: pixels a power of two apart
 // would share a few sets of the first-level cache and push each other out.
 #if defined(SR_ISA_avx512bf16)
-// n numbers of two rows, each pair in a unit.
+// Interleaves n numbers of two rows, a pair per unit.
 V_INLINE V v_pairs(const float *a, const float *b, int64_t first, int n) {
     __m256i low = _mm256_maskz_loadu_epi16(v_mask_(n), (const Number *)a + first);
     __m256i high = _mm256_maskz_loadu_epi16(v_mask_(n), (const Number *)b + first);
@@ -280,7 +282,7 @@ V_INLINE V v_pairs(const float *a, const float *b, int64_t first, int n) {
     return _mm512_castsi512_ps(_mm512_or_si512(wide, _mm512_cvtepu16_epi32(low)));
 }
 
-// 2 * V_LANES numbers of two rows to as many pairs.
+// Interleaves 2 * V_LANES numbers of two rows into as many pairs.
 V_INLINE void store_pairs(const Number *a, const Number *b, float *to) {
     static const uint16_t order[4 * V_LANES] = {
         0,  32, 1,  33, 2,  34, 3,  35, 4,  36, 5,  37, 6,  38, 7,  39, 8,  40, 9,  41, 10, 42,
@@ -314,7 +316,7 @@ static void gather(const float *const *from, int64_t first, int n, int columns, 
     for (int i = 0; i < n; i++, to += stride)
         for (int j = 0; j < columns; j += V_LANES) {
             __builtin_prefetch(to + stride + j,
-                               1); // or stores would wait for their lines one by one
+                               1); // otherwise stores would wait for their lines one by one
             v_store(to + j, v_load_n(from[i] + first + j, clamp(columns - j, 0, V_LANES)));
         }
 }

@@ -1,8 +1,9 @@
 // Stems on tile registers: convolutions of few channels, forward and weight gradient, in bfloat16.
 //
-// Pixels are copied into rows padded to 1, 2 or 4 channels, where a row of the kernel's taps is a run of at most 32
-// numbers, which one product takes in one go: 7 products for the 147 terms of a 7x7 kernel over 3 channels.  Numbers
-// behind the last tap meet zero weights.  No gradient of x: nobody asks for that of images.
+// Pixels are copied into rows padded to 1, 2 or 4 channels.  There a row of the kernel's taps is a
+// run of at most 32 numbers, which one product takes in one go: 7 products for the 147 terms of a
+// 7x7 kernel over 3 channels.  Numbers after the last tap meet zero weights.  There is no gradient
+// of x, which nothing needs for images.
 //
 // A unit of work is a run of output rows of one image.
 #include <string.h>
@@ -12,13 +13,13 @@
 #include "kernels/conv/conv_tiles.h"
 
 enum {
-    KEY = SR_CONV_ALL + 2, // of prepared weights, next to the SR_CONV_ bits
+    KEY = SR_CONV_ALL + 2, // key of prepared weights, next to the SR_CONV_ bits
     CHUNK = SR_TILE_CHUNK,
     TILE = 16,
     ROWS = 16,       // output rows of a unit
     MOST_TAPS = 16,  // rows of taps
-    POSITIONS = 256, // of the weight gradient, multiplied in one go
-    RANGES = 16,     // of units, whose gradients are added in order
+    POSITIONS = 256, // positions multiplied in one go in the weight gradient
+    RANGES = 16,     // ranges of units, whose gradients are added in order
     SUM = SR_TILE_BLOCK * SR_TILE_BLOCK,
     STREAMED = 6 << 20,
 };
@@ -27,8 +28,8 @@ typedef struct {
     SrConvShape s;
     const SrTileKernels *kernels;
     int e;              // channels of a padded pixel
-    int64_t pixel, row; // bytes from one output's pixels to the next's, of a padded row
-    int blocks;         // of outputs
+    int64_t pixel, row; // bytes from one output's pixels to the next's; bytes of a padded row
+    int blocks;         // blocks of outputs
     int bands;          // units of an image
     int64_t units;
     const SrBf16 *x;
@@ -46,7 +47,7 @@ static int padded_channels(const SrConvShape *s) { return s->C <= 2 ? s->C : 4; 
 
 static Job new_job(const SrConvShape *s) {
     Job job = {.s = *s, .kernels = sr__tile_kernels(s->machine), .e = padded_channels(s)};
-    // The last tile of a row reads on behind its last pixel.
+    // The last tile of a row reads past the row's last pixel.
     int64_t columns = (int64_t)(s->Q + TILE) * s->stride_w + CHUNK;
     job.row = sr__tile_up(2 * job.e * SR_MAX(columns, s->W + 2 * s->pad_w + CHUNK), SR_ALIGN);
     job.pixel = 2 * s->stride_w * job.e;
@@ -68,12 +69,12 @@ static double cost(const SrConvShape *s, SrConvPass pass) {
            6.0 * (s->N * s->H * s->W * s->C + outputs * s->K);
 }
 
-// Rows of padded pixels that the output rows of a unit need.
+// Returns the rows of padded pixels that the output rows of a unit need.
 static int band_rows(const SrConvShape *s) {
     return (ROWS - 1) * s->stride_h + (s->R - 1) * s->dilation_h + 1;
 }
 
-// What one thread needs; lives in scratch.
+// Scratch of one thread.
 typedef struct {
     SrTilePipe *pipe;
     SrTileStep *step;      // (R)
@@ -93,7 +94,7 @@ static Piece take_piece(SrConvScratch *scratch, const Job *job, SrConvPass pass)
 
 static size_t arranged_floats(const SrConvShape *s) { return (size_t)s->K * CHUNK * (size_t)s->R; }
 
-// What all threads share in the weight gradient.
+// Scratch that all threads share in the weight gradient.
 typedef struct {
     float *part, *arranged; // (ranges, blocks, R, SUM), (K, CHUNK, R)
 } Shared;
@@ -113,7 +114,7 @@ static size_t scratch_bytes(const SrConvShape *s, SrConvPass pass) {
     return all.used + thread.used * (size_t)sr_parallel_threads();
 }
 
-// One row of an image between its zeros.
+// Copies one row of an image between its zeros.
 static void pad_row(const Job *job, const SrBf16 *x, char *row) {
     const SrConvShape *s = &job->s;
     SrBf16 *to = (SrBf16 *)row + s->pad_w * job->e;
@@ -129,7 +130,7 @@ static void pad_row(const Job *job, const SrBf16 *x, char *row) {
                 to[c] = x[c];
 }
 
-// A unit: image n, its output rows [first, last).
+// A unit: output rows [first, last) of image n.
 typedef struct {
     int n, first, last;
 } Band;
@@ -147,7 +148,7 @@ static Band copy_band(const Job *job, int64_t unit, char *to) {
     return b;
 }
 
-// Tiles are 16 outputs of a row; a block takes two of them.
+// Tiles are 16 outputs of a row; a block has two of them.
 static void run_band(const Job *job, Band b, const SrTileEnd *end, Piece *piece) {
     const SrConvShape *s = &job->s;
     int across = (s->Q + TILE - 1) / TILE, items = (b.last - b.first) * across;
@@ -225,12 +226,12 @@ static void forward(const SrConvShape *s, const void *x, const float *w, const S
 
 static int64_t sum_units(const SrConvShape *s) { return new_job(s).units; }
 
-// (K, C, R, S) seen as (K, CHUNK, R): number s * e + c of a row of taps.
+// Arranges (K, C, R, S) as (K, CHUNK, R): number s * e + c of a row of taps.
 static float *arranged_at(const SrConvShape *s, float *arranged, int k, int c, int r, int t) {
     return arranged + ((int64_t)k * CHUNK + t * padded_channels(s) + c) * s->R + r;
 }
 
-// The packed weights; behind them these as arranged.
+// Returns the packed weights; the arranged weights lie after them.
 static size_t packed_bytes(const SrConvShape *s) {
     return (size_t)SR_TILE_BYTES * (size_t)(sr__tile_blocks(s->K) * s->R);
 }
@@ -255,7 +256,8 @@ static void prepare(const SrConvShape *s, SrConvPass pass, const float *w, float
         sr__tile_kernels(s->machine)->operands->pack_forward(&pack, block);
 }
 
-// Positions [m, m + 32) of a unit: dy turned, the pixels under each row of taps paired; zeros behind `count`.
+// Positions [m, m + 32) of a unit: transposes dy and pairs the pixels under each row of taps.
+// Zeros follow position `count`.
 static void make_operands(const Job *job, Band b, int m, int slot, const Piece *piece) {
     const SrConvShape *s = &job->s;
     int count = (b.last - b.first) * s->Q;

@@ -1,8 +1,10 @@
-// How a unit of work on tile registers reads its pixels:
-//   direct  1x1 kernels without strides: pixels as they lie;
-//   flat    a window of pixels is copied into padded planes in scratch, whose positions run on across rows and images
-//           (conv_tile_plan.h): borders, strides and tails of channels all end in the copy;
-//   images  small maps: the same pixel of 16 images, as they lie; taps outside the map are left out.
+// Three ways in which a unit of work on tile registers reads its pixels:
+//   direct  1x1 kernels without strides: pixels where they are;
+//   flat    a window of pixels is copied into padded planes in scratch, whose positions run on
+//           across rows and images (conv_tile_plan.h).  The copy takes care of borders, strides and
+//           tails of channels;
+//   images  small maps: the same pixel of 16 images, where they are; taps outside the map are left
+//           out.
 #include <string.h>
 
 #include "kernels/conv/conv_tile_job.h"
@@ -59,7 +61,7 @@ void sr__tile_run_direct(const SrTileUnit *u) {
     }
 }
 
-// The window of a unit, planes side by side.
+// Copies the window of a unit, plane after plane.
 static void copy_window(const SrTileUnit *u) {
     const SrTileJob *job = u->job;
     const SrTilePlan *p = &job->plan;
@@ -80,7 +82,7 @@ static void copy_window(const SrTileUnit *u) {
     }
 }
 
-// Taps for each of the products of parts; returns how many.
+// Lists the taps for each of the products of parts; returns how many steps there are.
 static int flat_steps(const SrTileUnit *u, const SrTilePhase *f, int64_t m) {
     const SrTileJob *job = u->job;
     const SrTilePlan *p = &job->plan;
@@ -99,7 +101,7 @@ static int flat_steps(const SrTileUnit *u, const SrTilePhase *f, int64_t m) {
     return f->taps;
 }
 
-// Outputs of a block of positions from entry i of the table; false: none.
+// Lists the outputs of a block of positions from entry i of the table; false: there are none.
 static bool place_outputs(const SrTileUnit *u, int64_t i, char *out[SR_TILE_BLOCK]) {
     int64_t pixel = sr__tile_number_bytes(u->job->type) * u->job->plan.out_c;
     bool any = false;
@@ -111,7 +113,7 @@ static bool place_outputs(const SrTileUnit *u, int64_t i, char *out[SR_TILE_BLOC
     return any;
 }
 
-// Outputs that no tap reaches.
+// Writes outputs that no tap reaches.
 static void write_zeros(const SrTileUnit *u, char *const out[SR_TILE_BLOCK]) {
     int64_t bytes = sr__tile_number_bytes(u->job->type), first = (int64_t)SR_TILE_BLOCK * u->from;
     int64_t n = SR_MIN((int64_t)SR_TILE_BLOCK * u->to, u->job->plan.K) - first;
@@ -142,7 +144,8 @@ void sr__tile_run_flat(const SrTileUnit *u) {
     }
 }
 
-// Outputs of an item, pixel `item / groups` of a group of images; false: it does not exist.
+// Lists the outputs of an item, pixel `item / groups` of a group of images; false: the pixel does
+// not exist.
 static bool place_images(const SrTileUnit *u, const SrTilePhase *f, int64_t item, char **out) {
     const SrTilePlan *p = &u->job->plan;
     int g = (int)(item % sr__tile_image_groups(p)), pixel = (int)(item / sr__tile_image_groups(p));
@@ -158,7 +161,7 @@ static bool place_images(const SrTileUnit *u, const SrTilePhase *f, int64_t item
     return inside;
 }
 
-// Where a tap finds the first of the item's pixels; NULL: outside the map.
+// Returns where a tap finds the first of the item's pixels; NULL: outside the map.
 static const char *image_pixel(const SrTileUnit *u, const SrTileTap *tap, int64_t item) {
     const SrTilePlan *p = &u->job->plan;
     int g = (int)(item % sr__tile_image_groups(p)), pixel = (int)(item / sr__tile_image_groups(p));

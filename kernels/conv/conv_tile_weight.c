@@ -1,13 +1,15 @@
-// Weight gradient on tile registers: dw += products over pixels, 32 a step.
+// Weight gradient on tile registers: dw += products over pixels, 32 per step.
 //
-// One of x and dy is turned (16 channels x 32 positions a tile), the other paired (16 pairs of positions x 16 channels).
-// With several taps dy is turned and x paired at the flat positions of the plan, twice: with pairs that begin at even and
-// at odd positions, so that the distance of any tap is a whole number of pairs.  Positions outside the map have dy = 0.
-// With one tap whichever has fewer channels is turned, for turning takes three times as long as pairing.
+// One of x and dy is transposed ("turned", 16 channels x 32 positions a tile); the other is paired
+// (16 pairs of positions x 16 channels).  With several taps dy is turned and x paired at the flat
+// positions of the plan.  x is paired twice, with pairs that begin at even and at odd positions, so
+// that the distance of any tap is a whole number of pairs.  Positions outside the map have dy = 0.
+// With one tap, the operand with fewer channels is turned, because turning takes three times as
+// long as pairing.
 //
-// Positions are cut into ranges with sums of their own, which are added in order; how many depends on the shape alone.
-// Within a range sums grow position by position whatever else is cut: chunks of positions, so that operands stay in
-// the second-level cache, and units of channels for the threads.
+// Positions are cut into ranges with separate sums, which are added in order; their number depends
+// on the shape alone.  Within a range sums grow position by position, however the rest is cut.
+// Chunks of positions keep operands in the second-level cache; units of channels serve the threads.
 #include <math.h>
 #include <string.h>
 
@@ -16,13 +18,13 @@
 
 enum {
     STEP = 32,
-    OPERANDS = 500 << 10, // bytes of a chunk: more of them go to memory and back
-    SUMS = 600 << 10,     // bytes of sums that stay in the cache beside them
-    PART_BYTES = 2 << 20, // of all ranges' sums
+    OPERANDS = 500 << 10, // bytes of a chunk; larger chunks go to memory and back
+    SUMS = 600 << 10,     // bytes of sums that stay in the cache next to a chunk
+    PART_BYTES = 2 << 20, // bytes of the sums of all ranges
     RANGES = 16,
     SHORTEST_RANGE = 2048, // positions
     TOGETHER = 4,          // paired blocks at a time, with one tap
-    FAR = 256,             // positions from those read to those asked for
+    FAR = 256,             // positions between those read and those fetched
     SUM = SR_TILE_BLOCK * SR_TILE_BLOCK,
 };
 
@@ -31,18 +33,19 @@ typedef struct {
     const SrTileKernels *kernels;
     SrTileParts products;
     int parts, taps;
-    bool swapped; // x is turned and dy paired, not dy turned and x paired
-    bool odd;     // pairs at odd positions are wanted too
-    int a, b;     // channels of a group that are turned, paired
+    bool swapped; // x is turned and dy paired; false: the other way round
+    bool odd;     // pairs at odd positions are needed too
+    int a, b;     // channels of a group that are turned, and paired
     int a_blocks, b_blocks;
     int a_step, b_step;     // blocks of a unit
     int a_splits, b_splits; // units of a group and range
     int together;           // paired blocks at a time
-    int steps; // of positions multiplied in one go: operands stay in the first-level cache
+    // steps of positions multiplied in one go: operands stay in the first-level cache
+    int steps;
     int64_t ranges, range, chunk; // positions of a range, of a chunk
-    bool
-        once; // a unit sees all its positions in one chunk and needs the sums of one paired block at a time
-    int64_t lead, window; // positions of a chunk before its first, and in all, on the paired side
+    // A unit sees all its positions in one chunk, and needs the sums of one paired block at a time.
+    bool once;
+    int64_t lead, window; // paired side: positions of a chunk before its first, and in all
     const char *at_a, *at_b;
     SrDtype type;
     float *dw, *part; // (groups, ranges, a_blocks, b_blocks, taps, SUM)
@@ -54,13 +57,14 @@ static int64_t number_bytes(const Job *job) { return job->type == SR_BF16 ? 2 : 
 
 static int versions(const Job *job) { return 1 + job->odd; }
 
-// Bytes of a position's paired operands, all planes and versions, of one block.
+// Returns the bytes of a position's paired operands of one block, all planes and versions.
 static int64_t paired_bytes(const Job *job) {
     return (int64_t)SR_TILE_LINE * versions(job) * job->plan.planes * job->parts;
 }
 
-// All turned blocks for one chunk of positions after the other, whose sums pass by once a chunk; or all positions for
-// some turned blocks, with the paired ones made anew for each.  In cycles, measured.
+// Chooses between two orders by estimated cycles.  Either all turned blocks pass one chunk of
+// positions after the other, and the sums are read once per chunk.  Or some turned blocks take all
+// positions, and each split pairs again.
 static void cut_positions(Job *job) {
     const SrTilePlan *p = &job->plan;
     double positions = (double)job->range;
@@ -86,7 +90,7 @@ static void cut_positions(Job *job) {
 
 static int split(int blocks, int splits) { return (blocks + splits - 1) / splits; }
 
-// Channels of a unit: enough units for the threads.
+// Cuts the channels so that there are enough units for the threads.
 static void cut_channels(Job *job, int groups) {
     int threads = sr_parallel_threads(), wanted = threads > 1 ? 2 * threads : 1;
     int64_t have = (int64_t)groups * job->ranges * job->a_splits;
@@ -129,7 +133,7 @@ static void new_job(Job *job, const SrConvShape *s) {
     job->window = still ? job->chunk : sr__tile_up(job->lead + job->chunk + p->after + 1, STEP);
 }
 
-// What one thread needs; lives in scratch.
+// Scratch of one thread.
 typedef struct {
     int32_t *inputs, *outputs; // (planes, window + STEP), (chunk)
     char *paired;              // (together, parts, versions, planes, window, 64 bytes)
@@ -171,13 +175,14 @@ typedef struct {
     const Job *job;
     Piece piece;
     int group;
-    int64_t number;          // of the range
-    int a0, a1, b0, b1;      // blocks
-    int64_t from, first, n;  // of the range; of the chunk
-    const char *at_a, *at_b; // the group's first channel
+    int64_t number;     // index of the range
+    int a0, a1, b0, b1; // turned blocks [a0, a1), paired blocks [b0, b1)
+    // first position of the range; first and number of positions of the chunk
+    int64_t from, first, n;
+    const char *at_a, *at_b; // first channel of the group
 } Unit;
 
-// Where 32 positions' channels begin; asks for those a while ahead.
+// Lists where the channels of 32 positions begin, and fetches those a while ahead.
 static void locate(const char *base, const int32_t *table, int64_t pixel, bool ahead,
                    const char *rows[STEP]) {
     for (int i = 0; i < STEP; i++)
@@ -207,7 +212,7 @@ static void turn_chunk(const Unit *u, const int32_t *table) {
         }
 }
 
-// One plane's positions of a block; `to` is the first of its versions.
+// Pairs one plane's positions of a block; `to` is the first of its versions.
 static void pair_plane(const Unit *u, int b, const int32_t *table, int64_t positions, char *to) {
     const Job *job = u->job;
     int64_t number = number_bytes(job),
@@ -248,7 +253,7 @@ static float *sums_of(const Unit *u, int a, int b) {
     return u->piece.sums + ((int64_t)(a - u->a0) * job->b_step + b - u->b0) * block;
 }
 
-// All taps of one block of dw, over `steps` steps from `from` on.
+// Multiplies all taps of one block of dw, over `steps` steps from `from` on.
 static void multiply(const Unit *u, int a, int b, int slot, int64_t from, int steps) {
     const Job *job = u->job;
     const SrTilePlan *p = &job->plan;
@@ -263,7 +268,7 @@ static void multiply(const Unit *u, int a, int b, int slot, int64_t from, int st
                          .sum = sums + tap->id * SUM,
                          .fresh = u->first == u->from && from == 0};
         for (int q = 0; q < job->products.n; q++) {
-            // The turned side takes the part of the weights.
+            // The turned side takes the part index of the weights.
             o.a[q] = u->piece.turned + job->products.weights[q] * job->a_step * block +
                      (a - u->a0) * block + from * SR_TILE_LINE;
             o.b[q] = u->piece.paired + slot * paired_bytes(job) * job->window +
@@ -337,7 +342,7 @@ static void run_unit(void *arg, int64_t i, int thread) {
             join_block(job, u.group, k, c, sums_of(&u, k, c));
 }
 
-// One block of dw: the ranges' sums in order.
+// Adds one block to dw: the ranges' sums in order.
 static void join_ranges(void *arg, int64_t i, int thread) {
     (void)thread;
     const Job *job = arg;

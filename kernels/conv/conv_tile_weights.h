@@ -1,5 +1,5 @@
-// Weights of the direct convolution's micro-kernels: packed into blocks, and gradients back.  Only for conv_tile_simd.c,
-// whose types and sizes begin here.
+// Packing of weights for the direct convolution's micro-kernels, and gradients back.  Only
+// conv_tile_simd.c includes this file, whose types and sizes begin here.
 #ifndef SR_KERNELS_CONV_CONV_TILE_WEIGHTS_H
 #define SR_KERNELS_CONV_CONV_TILE_WEIGHTS_H
 
@@ -24,7 +24,7 @@ enum { BLOCK = SR_CONV_VECTORS * V_LANES, LINE = 16, AHEAD = 4 * LINE };
 
 static inline int clamp(int n, int low, int high) { return n < low ? low : n > high ? high : n; }
 
-// Weights of one row of a block to their place.  Of a pair the first comes first.
+// Stores the weights of one row of a block.  In a pair the first channel comes first.
 V_INLINE void put_weights(float *packed, int64_t row, int width, int j, V a) {
 #if defined(SR_ISA_avx512bf16)
     float *to = packed + row / 2 * width + j;
@@ -37,7 +37,8 @@ V_INLINE void put_weights(float *packed, int64_t row, int width, int j, V a) {
 #endif
 }
 
-// Rows `row` and, of pairs, row + 1, which share a unit: one store in place of two and a load.
+// Stores rows `row` and, for pairs, row + 1, which share a unit: one store takes the place of two
+// and a load.
 V_INLINE void put_unit(float *packed, int64_t row, int width, int j, V a, V b) {
 #if defined(SR_ISA_avx512bf16)
     v_store(packed + row / 2 * width + j, v_pair(a, b));
@@ -47,8 +48,8 @@ V_INLINE void put_unit(float *packed, int64_t row, int width, int j, V a, V b) {
 #endif
 }
 
-// Column c * taps + t of PyTorch's rows is row t * C + c of a packed block, or half of its row (t * C + c) / 2: where
-// V_LANES columns from `column` on go.
+// Where V_LANES columns of PyTorch's rows, from `column` on, go.  Column c * taps + t is row t * C
+// + c of a packed block; for pairs it is half of row (t * C + c) / 2.
 static void list_rows(const SrConvWeights *w, int column, int64_t row[V_LANES]) {
     int c = column / w->taps, t = column % w->taps;
     for (int u = 0; u < V_LANES; u++) {
@@ -60,8 +61,8 @@ static void list_rows(const SrConvWeights *w, int column, int64_t row[V_LANES]) 
     }
 }
 
-// One tap: V_LANES output channels from end to end before the next, for rows whose distance is a power of two have few
-// places in the first-level cache.
+// Packs one tap: V_LANES output channels from end to end before the next ones, because rows whose
+// distance is a power of two share few places in the first-level cache.
 static void pack_points(const SrConvWeights *w, int k0, int columns, float *packed) {
     int width = (columns + V_LANES - 1) / V_LANES * V_LANES;
     for (int j = 0; j < width; j += V_LANES)
@@ -80,7 +81,8 @@ static void pack_points(const SrConvWeights *w, int k0, int columns, float *pack
 }
 
 // Squares of V_LANES output channels x V_LANES weights, transposed in registers: both sides are
-// read and written in whole vectors.  These are too many rows at once for the processor to foresee.
+// read and written in whole vectors.  The next rows are prefetched by hand, because the processor
+// cannot follow so many streams.
 static void pack_forward(const SrConvWeights *w, int k0, int columns, float *packed) {
     int length = w->C * w->taps, width = (columns + V_LANES - 1) / V_LANES * V_LANES;
     int64_t row[2][V_LANES]; // of the present columns and the next
@@ -107,7 +109,8 @@ static void pack_forward(const SrConvWeights *w, int k0, int columns, float *pac
     }
 }
 
-// The taps t .. t + n of V_LANES input channels of one output channel: squares again, of (channel, tap).
+// Packs the taps t to t + n - 1 of V_LANES input channels of one output channel: squares again, of
+// (channel, tap).
 V_INLINE void pack_taps(const SrConvWeights *w, const float *from, int columns, int k, int t, int n,
                         int width, int j, float *packed) {
     V r[V_LANES];
@@ -118,7 +121,7 @@ V_INLINE void pack_taps(const SrConvWeights *w, const float *from, int columns, 
         put_weights(packed, (int64_t)(t + u) * w->K + k, width, j, r[u]);
 }
 
-// Here a row of the block comes from one output channel, taps apart.
+// Packs a row of the block from one output channel, whose weights lie taps apart.
 static void pack_backward(const SrConvWeights *w, int c0, int columns, float *packed) {
     int width = (columns + V_LANES - 1) / V_LANES * V_LANES;
     for (int k = 0; k < w->K && w->taps == 1; k += DEPTH)
@@ -141,8 +144,9 @@ static void pack_backward(const SrConvWeights *w, int c0, int columns, float *pa
     }
 }
 
-// Where the sums of V_LANES columns of dw from `column` on lie in the first part, brought into the
-// cache: a row of dw meets as many rows of a part, each a line far from the others.
+// Finds where the sums of V_LANES columns of dw from `column` on lie in the first part, and
+// prefetches them.  A row of dw meets as many rows of a part, each a cache line far from the
+// others.
 static void locate(const SrConvWeights *shape, const SrConvParts *from, int k0, int column,
                    const float *at[V_LANES]) {
     int c = column / shape->taps, t = column % shape->taps;
@@ -158,7 +162,7 @@ static void locate(const SrConvWeights *shape, const SrConvParts *from, int k0, 
     }
 }
 
-// pack_forward backwards, with the parts added in order on the way.
+// Does pack_forward in reverse, and adds the parts in order on the way.
 static void unpack(const SrConvWeights *shape, int k0, const SrConvParts *from, float *dw,
                    int64_t dw_stride) {
     int length = shape->C * shape->taps, rows_here = clamp(shape->K - k0, 0, V_LANES);

@@ -1,10 +1,11 @@
-// Convolution on tile registers (AMX), forward and backward data: an implicit matrix product over bfloat16 numbers.
-// The micro-kernels are in conv_tile_*_amx.c, the weight gradient in conv_tile_weight.c.
+// Convolution on tile registers (AMX), forward and backward data: an implicit matrix product over
+// bfloat16 numbers.  The micro-kernels are in conv_tile_product_amx.c and conv_tile_operand_amx.c,
+// the weight gradient in conv_tile_weight.c.
 //
-// A tile of pixels is read in one of three ways (conv_tile_ways.c).  A unit of work is a run of positions against a range
-// of blocks of outputs whose weights fit the second-level cache.  Every output is computed in one go in one order, so
-// units could follow anything; those of forward depend on the shape alone because the outputs' sums are left unit by
-// unit.
+// A tile of pixels is read in one of three ways (conv_tile_ways.c).  A unit of work is a run of
+// positions against a range of output blocks whose weights fit the second-level cache.  Every
+// output is computed in one go in one order, so its bits do not depend on the units.  The forward
+// pass still cuts units by the shape alone, because channel sums are written per unit.
 #include "kernels/conv/conv_tiles.h"
 
 #include <string.h>
@@ -13,14 +14,14 @@
 #include "kernels/conv/conv_tile_job.h"
 
 enum {
-    WEIGHT_BYTES = 768 << 10, // of a range of blocks
+    WEIGHT_BYTES = 768 << 10, // bytes of weights of a range of blocks
     WINDOW_BYTES = 640 << 10,
     RUN = 1024,        // positions of a unit at most
-    SHORTEST_RUN = 64, // and at least
+    SHORTEST_RUN = 64, // positions of a unit at least
     UNITS = 16,        // pieces of work wanted
     MOST_STEPS = 6 * SR_TILE_TAPS,
     STREAMED = 6 << 20,
-    SMALL_MAP = 14, // rows of a map whose images are better side by side
+    SMALL_MAP = 14, // rows of a map below which images lie side by side
 };
 
 const char sr__tile_zeros[SR_TILE_MOST_CHUNKS * SR_TILE_LINE] __attribute__((aligned(SR_ALIGN)));
@@ -53,7 +54,8 @@ const SrTileKernels *sr__tile_kernels(const SrMachine *machine) {
 #endif
 }
 
-// Positions that are computed for nothing against taps outside the map that are left out.
+// Chooses how pixels are read.  Reading 16 images at once leaves out taps outside a small map, where
+// `flat` would compute positions of the border in vain.
 static SrTileWay choose_way(const SrTilePlan *p, SrDtype type) {
     bool whole = type == SR_BF16 && p->C % SR_TILE_CHUNK == 0;
     bool one = p->planes == 1 && p->phases == 1 && p->taps == 1 && p->step_h == 1 &&
@@ -68,7 +70,8 @@ static SrTileWay choose_way(const SrTilePlan *p, SrDtype type) {
 
 static int64_t clamp(int64_t n, int64_t low, int64_t high) { return SR_MAX(low, SR_MIN(n, high)); }
 
-// Positions of a unit: a window that stays in the second-level cache and is long beside what its taps reach beyond it.
+// Returns the positions of a unit: a window that stays in the second-level cache and is long
+// compared with what its taps reach beyond it.
 static int64_t run_length(const SrTileJob *job) {
     const SrTilePlan *p = &job->plan;
     int64_t even = sr__tile_up((job->items + UNITS - 1) / UNITS, SR_TILE_BLOCK);
@@ -127,7 +130,7 @@ static size_t piece_bytes(const SrTileJob *job) {
     return count.used;
 }
 
-// Outputs of a unit, which its sums count.
+// Returns the outputs of a unit, for its count of sums.
 static int64_t count_outputs(const SrTileJob *job, SrTileUnit *u) {
     const SrTilePlan *p = &job->plan;
     int64_t found = 0;
@@ -196,7 +199,7 @@ static void run_unit(void *arg, int64_t i, int thread) {
     job->kernels->products->release();
 }
 
-// Whole lines of an output too large for the caches go past them.
+// Outputs too large for the caches are written past them, in whole lines.
 static bool streams(const SrTileJob *job) {
     const SrTilePlan *p = &job->plan;
     int64_t bytes = sr__tile_number_bytes(job->type), row = p->out_c * bytes;
@@ -256,7 +259,7 @@ typedef struct {
     bool forward;
 } Packing;
 
-// One block of one group.
+// Packs one block of one group.
 static void pack_block(void *arg, int64_t i, int thread) {
     (void)thread;
     const Packing *packing = arg;
@@ -284,15 +287,17 @@ static void prepare(const SrConvShape *s, SrConvPass pass, const float *w, float
     sr_parallel_for((int64_t)packing.job.blocks * s->groups, pack_block, &packing);
 }
 
-// In multiply-adds at full speed as the direct design counts them: products, of which tiles do fourteen times as many as
-// vectors at best, and what reading and writing a number takes.  By pass (weight gradient or not) and parts.
+// Times in the direct design's multiply-adds at full speed: of a product, and of reading and of
+// writing a number.  Tiles do at best fourteen times as many products as vectors.  Indexed by pass
+// (1: weight gradient) and parts - 1.
 typedef struct {
     double product, read, write;
 } Rates;
 static const Rates rates[2][3] = {{{0.10, 4, 4}, {0.26, 42, 24}, {0.49, 48, 24}},
                                   {{0.16, 6, 6}, {0.34, 50, 50}, {0.60, 56, 56}}};
 
-// Blocks and chunks count whole.  Groups narrower than half a block stay with vectors.
+// Estimated time.  Partly filled blocks and chunks count as whole ones.  Groups narrower than half
+// a block are left to vectors.
 static double cost(const SrConvShape *s, SrConvPass pass) {
     SrTilePlan p;
     bool narrow = s->groups > 1 && SR_MIN(s->C, s->K) / s->groups < SR_TILE_SIDE;

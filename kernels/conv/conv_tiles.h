@@ -1,4 +1,5 @@
-// What the files of the tile design share (conv_tiles.c).  Only kernels/conv/conv_tile* include this.
+// Declarations shared by the files of the tile design (conv_tiles.c).  Only kernels/conv/conv_tile*
+// include this file.
 #ifndef SR_KERNELS_CONV_CONV_TILES_H
 #define SR_KERNELS_CONV_CONV_TILES_H
 
@@ -6,23 +7,26 @@
 #include "kernels/conv/conv_tile_kernels.h"
 #include "kernels/conv/conv_tile_plan.h"
 
-// Products of parts that matter, smallest first: which part of the pixels, which of the weights.
+// The products of parts that matter, smallest first: which part of the pixels meets which part of
+// the weights.
 typedef struct {
     int n, pixels[6], weights[6];
 } SrTileParts;
 SrTileParts sr__tile_parts(int parts);
-int sr__tile_parts_of(const SrMachine *machine,
-                      SrDtype type); // 1: bfloat16 itself; 0: floats are not split (SrConvFp32)
+// Returns the number of parts of a number: 1 for bfloat16 itself; 0: floats are not split
+// (SrConvFp32).
+int sr__tile_parts_of(const SrMachine *machine, SrDtype type);
 
 static inline int64_t sr__tile_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 static inline int sr__tile_blocks(int channels) {
     return (channels + SR_TILE_BLOCK - 1) / SR_TILE_BLOCK;
 }
 
-// Zeros in place of a pixel, SR_TILE_MOST_CHUNKS chunks of them.
+// Zeros that stand in for a pixel, SR_TILE_MOST_CHUNKS chunks of them.
 extern const char sr__tile_zeros[];
 
-// The weight gradient, in a file of its own: x (N, H, W, C), dy (N, P, Q, K), dw (K, C/groups, R, S) += .
+// The weight gradient (conv_tile_weight.c): x (N, H, W, C), dy (N, P, Q, K); adds to dw (K,
+// C/groups, R, S).
 size_t sr__tile_weight_bytes(const SrConvShape *s);
 void sr__tile_weight(const SrConvShape *s, const void *x, const void *dy, float *dw, void *scratch);
 

@@ -1,6 +1,7 @@
-// bfloat16 tensors through the designs for floats: x and dy widened to floats in scratch, y and dx rounded from there.
-// For processors without vdpbf16ps and for odd channel counts that conv_padded.c does not take; its cost beside the
-// product is one more pass over memory each.
+// bfloat16 convolutions through the designs for floats: x and dy are widened to floats in scratch,
+// y and dx are rounded from there.  Used on processors without vdpbf16ps, and for odd channel
+// counts that conv_padded.c does not take.  The conversions cost one more pass over memory for each
+// tensor.
 #include "base/bf16.h"
 #include "kernels/cast.h"
 #include "kernels/conv/conv_design.h"
@@ -8,7 +9,7 @@
 static int64_t x_count(const SrConvShape *s) { return (int64_t)s->N * s->H * s->W * s->C; }
 static int64_t y_count(const SrConvShape *s) { return (int64_t)s->N * s->P * s->Q * s->K; }
 
-// The same convolution of floats, by the designs that were chosen for them.
+// Returns the convolution of floats, with the designs that were chosen for it.
 static SrConv of_floats(const SrConv *c) {
     SrConv wide = {.shape = c->shape};
     wide.shape.type = SR_F32;
@@ -17,10 +18,10 @@ static SrConv of_floats(const SrConv *c) {
     return wide;
 }
 
-// About what the conversions take in multiply-adds.
+// Returns about what the conversions take in multiply-adds.
 double sr__conv_wide_cost(const SrConvShape *s) { return 24.0 * (double)(x_count(s) + y_count(s)); }
 
-// Floats in place of x and y (or dx and dy), and for the residual; then what the product needs.
+// Scratch: floats in place of x and y (or dx and dy), and for the residual; then the product's own.
 typedef struct {
     float *x, *y, *residual;
     void *rest;

@@ -1,16 +1,18 @@
-// Winograd convolution F(m x m, 3 x 3), m = 2, 3 or 4, forward and backward data: 3x3 kernels,
-// stride 1.
+// Winograd convolution F(m x m, 3 x 3), m = 2, 3 or 4, forward and backward data, for 3x3 kernels
+// of stride 1.
 //
-// (m + 2)^2 multiplications replace 9 m^2: 2.25 times fewer for m = 2, 3.24 times for m = 3, 4 times
-// for m = 4, at about ten times the rounding error of the direct sum for m = 4 and half of that for
-// m = 3.  Every point xi of the transform is a matrix product over channels, done by the direct
-// design's micro-kernel.  Backward data is the forward of dy with the kernel rotated and C, K exchanged.
+// (m + 2)^2 multiplications replace 9 m^2: 2.25 times fewer for m = 2, 3.24 times for m = 3, 4
+// times for m = 4.  The rounding error is about ten times that of the direct sum for m = 4, and
+// half of that for m = 3.  Every point xi of the transform is a matrix product over channels, done
+// by the direct design's micro-kernel.  Backward data is the forward of dy with the kernel rotated
+// and C and K exchanged.
 //
-// Two orders of work, whichever keeps less:
-//   by tiles    weights come transformed (prepare); a unit takes TILES tiles through all channels
-//   by columns  all inputs transformed first; a unit transforms the weights of one block of
-//               columns.  For a few tiles of many channels, whose transformed weights (16 MB for
-//               512 x 512 at m = 2, 38 MB at m = 4) would not fit a cache and be used twice at most.
+// Two orders of work; the one that stores less is taken:
+//   by tiles    weights are transformed beforehand (prepare); a unit takes TILES tiles through all
+//   channels
+//   by columns  all inputs are transformed first; a unit transforms the weights of one block of
+//   columns.  For a few tiles of many channels, whose transformed weights (16 MB for 512 x 512 at m
+//   = 2, 38 MB at m = 4) would not fit a cache and be used twice at most.
 #include "kernels/conv/conv_winograd.h"
 
 #include <string.h>
@@ -20,12 +22,12 @@
 #include "kernels/conv/conv_kernels.h"
 
 enum {
-    TILES =
-        24, // of a unit of sums, a multiple of 6 and 8; as many or a few times as many are a block
-    MOST_TILES = 96,  // of a block: multiplied in one go
-    PIXELS = 4 * 4,   // of a tile's outputs at most
-    GROUP_TILES = 96, // at least, that weights are transformed for
-    BLOCKS = 4,       // a thread at least, where blocks are larger than need be
+    // Tiles of a unit of sums: a multiple of 6 and 8.  A block has as many, or a few times as many.
+    TILES = 24,
+    MOST_TILES = 96,  // tiles of a block at most: multiplied in one go
+    PIXELS = 4 * 4,   // pixels of a tile's outputs at most
+    GROUP_TILES = 96, // tiles at least for which weights are transformed
+    BLOCKS = 4,       // blocks per thread at least, where blocks are larger than need be
 };
 
 typedef struct {
@@ -36,25 +38,26 @@ typedef struct {
     int m, points, pad_h, pad_w;
     SrWinogradTiles tiles;
     SrDtype type;      // of the images
-    int C, K, C_width; // reduced, produced; C in whole vectors
+    int C, K, C_width; // reduced and produced channels; C_width: C in whole vectors
     SrConvWeights weights;
     bool backward, add, by_columns;
-    const SrConvEnd *end; // NULL: nothing
-    int tiles_once;       // of a block: TILES or a multiple of it
+    const SrConvEnd *end; // NULL: nothing follows
+    int tiles_once;       // tiles of a block: TILES or a multiple of it
     int tile_blocks, column_blocks,
-        tile_groups;  // groups of tile blocks: units by columns of one column block
+        // Groups of tile blocks: units, by columns, of one column block.
+        tile_groups;
     const float *u;   // by tiles: (column blocks, points, C, width)
     float *v, *zeros; // by columns: v (tile blocks, points, tiles, C_width)
     char *threads;
     size_t thread_bytes;
 } Job;
 
-// What one thread needs; lives in scratch.
+// Scratch of one thread.
 typedef struct {
     const float **in;    // (tiles + SR_CONV_FETCH): rows of v
     float **out;         // (tiles): rows of m
-    const float **later; // (2 * tiles * PIXELS + SR_CONV_FETCH): pixels soon needed
-    float *u, *v;        // the operand that is not whole: one column block, or one tile block
+    const float **later; // (2 * tiles * PIXELS + SR_CONV_FETCH): pixels needed soon
+    float *u, *v;        // the operand that is made in parts: one column block, or one tile block
     float *work;         // the products (points, tiles, width)
 } Table;
 
@@ -80,9 +83,10 @@ static Table take_table(SrConvScratch *scratch, const Job *job) {
 
 static int64_t units_of(const SrWinogradTiles *tiles) { return (tiles->count + TILES - 1) / TILES; }
 
-// The transformed inputs of a block stay in half of the second-level cache while all weights pass by; the more tiles,
-// the less often these come from further away. Units of sums stay the same, and every output is computed the
-// same way in any block: no bit depends on the cache.
+// Sets the tiles of a block.  The transformed inputs of a block must stay in half of the
+// second-level cache while all weights pass by; with more tiles the weights are read less often.
+// Units of sums stay the same, and every output is computed the same way in any block, so no bit
+// depends on the cache.
 static int tiles_once(const Job *job) {
     int64_t bytes = (int64_t)sizeof(float) * job->points * job->C_width * TILES;
     int64_t most = SR_MIN((int64_t)job->machine->second_cache / 2 / bytes, MOST_TILES / TILES);
@@ -113,7 +117,8 @@ static Job new_job(const SrConvShape *s, int m, SrConvPass pass) {
     job.tiles_once = job.by_columns ? TILES : tiles_once(&job);
     job.tile_blocks = (int)((job.tiles.count + job.tiles_once - 1) / job.tiles_once);
     job.column_blocks = sr__conv_ceil_div(job.K, job.gemm->block);
-    // Two units a thread; does not touch bits, every output is computed the same way in any unit.
+    // Two units per thread.  The bits do not change: every output is computed the same way in any
+    // unit.
     int wanted = sr__conv_ceil_div(2 * sr_parallel_threads(), job.column_blocks);
     job.tile_groups = (int)SR_MAX(1, SR_MIN(wanted, job.tiles.count / GROUP_TILES));
     return job;
@@ -138,8 +143,9 @@ static int block_columns(const Job *job, int b) {
     return SR_MIN(job->K - b * job->gemm->block, job->gemm->block);
 }
 
-// The weights of column block b into u: packed to its end, the last 9 points, and transformed from
-// there, which reads all taps of some weights before it writes their points.
+// Transforms the weights of column block b into u.  They are packed to the end of u, its last 9
+// points, and transformed from there; all taps of some weights are read before their points are
+// written.
 static void transform_weights(const Job *job, int b, float *u) {
     int columns = block_columns(job, b), k0 = b * job->gemm->block;
     float *work = u + (int64_t)(job->points - 9) * job->C * sr__conv_width(job->gemm, columns);
@@ -162,7 +168,7 @@ static int block_tiles(const Job *job, int block) {
     return (int)SR_MIN(job->tiles.count - (int64_t)block * job->tiles_once, job->tiles_once);
 }
 
-// The inputs of tile block `block` into v (points, tiles, C_width).
+// Transforms the inputs of tile block `block` into v (points, tiles, C_width).
 static void transform_inputs(const Job *job, int block, float *v) {
     SrWinogradPlace place = block_place(job, block);
     int count = block_tiles(job, block);
@@ -176,7 +182,7 @@ static void transform_inputs(const Job *job, int block, float *v) {
     }
 }
 
-// What follows the sums, for the outputs of a tile that lie in the image.
+// Applies the end to the outputs of a tile that lie in the image.
 static void finish_patch(const Job *job, const SrConvPatch *p) {
     for (int h = p->h; h < SR_MIN(p->h + job->m, p->H); h++)
         for (int w = p->w; w < SR_MIN(p->w + job->m, p->W); w++)
@@ -185,7 +191,8 @@ static void finish_patch(const Job *job, const SrConvPatch *p) {
                             p->first, p->channels);
 }
 
-// The outputs of column block b for the tiles [from, to) of tile block `block`, one unit of sums; work as in write_outputs.
+// Writes the outputs of column block b for the tiles [from, to) of tile block `block`, one unit of
+// sums; work as in write_outputs.
 static void write_unit(const Job *job, const float *work, int block, int b, int from, int to) {
     int columns = block_columns(job, b), width = sr__conv_width(job->gemm, columns), pixels = 0;
     int64_t first = (int64_t)block * job->tiles_once + from, unit = first / TILES;
@@ -209,14 +216,15 @@ static void write_unit(const Job *job, const float *work, int block, int b, int 
         end->sums.count[unit] = (float)pixels;
 }
 
-// The products of column block b of tile block `block`, work (points, tiles, width), to outputs.
+// Turns the products of column block b of tile block `block`, work (points, tiles, width), into
+// outputs.
 static void write_outputs(const Job *job, const float *work, int block, int b) {
     int tiles = block_tiles(job, block);
     for (int from = 0; from < tiles; from += TILES)
         write_unit(job, work, block, b, from, SR_MIN(from + TILES, tiles));
 }
 
-// The pixels of one of the images that lie where tile block `block` has its outputs, added to a list of n.
+// Adds to a list of n the pixels of one of the images where tile block `block` has its outputs.
 static int list_pixels(const Job *job, const SrConvPatch *tensor, int block, const float **list,
                        int n) {
     SrWinogradPlace place = block_place(job, block);
@@ -233,9 +241,9 @@ static int list_pixels(const Job *job, const SrConvPatch *tensor, int block, con
     return n;
 }
 
-// What the products bring into the cache meanwhile, or the transforms would wait for memory: those of the
-// first column block the outputs' places, those of the last the inputs this thread asks for next, as
-// neighbouring units mostly are one thread's.
+// Fetches operands during the products, because the transforms would otherwise wait for memory.
+// The first column block fetches the places of the outputs.  The last one fetches the inputs that
+// this thread needs next, as neighbouring units mostly belong to one thread.
 static int list_later(const Job *job, const Table *table, int block, int b) {
     int n = 0, next = block + 1;
     if (b == 0)
@@ -247,7 +255,7 @@ static int list_later(const Job *job, const Table *table, int block, int b) {
     return n;
 }
 
-// All points' products of a full column block, tile by tile of the micro-kernel.
+// Multiplies all points of a full column block, tile by tile of the micro-kernel.
 static void multiply_wide(const Job *job, const Table *table, const float *u, const float *v,
                           int count, int laters) {
     int width = job->gemm->block, rows = job->gemm->rows(width), later = 0;
@@ -271,7 +279,7 @@ static void multiply_wide(const Job *job, const Table *table, const float *u, co
     }
 }
 
-// Column block b of tile block `block`: all points' products, then the outputs.
+// Computes column block b of tile block `block`: the products of all points, then the outputs.
 static void multiply(const Job *job, const Table *table, const float *u, const float *v, int block,
                      int b) {
     int width = sr__conv_width(job->gemm, block_columns(job, b));
@@ -297,7 +305,7 @@ static void multiply(const Job *job, const Table *table, const float *u, const f
 
 typedef struct {
     const Job *job;
-    float *u; // as in Job
+    float *u; // Job.u
 } Transform;
 
 static void weights_unit(void *arg, int64_t i, int thread) {
@@ -320,7 +328,7 @@ static void tiles_unit(void *arg, int64_t i, int thread) {
         multiply(job, &table, job->u + b * u_block(job), table.v, (int)i, b);
 }
 
-// Unit i = (column block, group of tile blocks).
+// Runs unit i = (column block, group of tile blocks).
 static void columns_unit(void *arg, int64_t i, int thread) {
     const Job *job = arg;
     Table table = thread_table(job, thread);
@@ -377,10 +385,11 @@ static size_t scratch_bytes(const SrConvShape *s, int m, SrConvPass pass) {
     return count.used;
 }
 
-// Multiplications done, at the measured share of the peak (bench/conv_bench.c; the transforms make
-// the rest). Transforming the weights takes as long as 16 tiles.  The rule that follows: m = 3 for
-// maps of 3, 5, 6, 9, 13 to 15, 17, 18 and 21, m = 4 for most others, the direct design for smaller ones and for
-// a few tiles of many channels, m = 2 in between.
+// Estimated time: the multiplications divided by the measured share of the peak, where the
+// transforms take the rest (bench/conv_bench.c).  Transforming the weights takes as long as 16
+// tiles.  It follows that m = 3 serves maps of 3, 5, 6, 9, 13 to 15, 17, 18 and 21, and m = 4 most
+// others.  The direct design serves smaller maps and a few tiles of many channels, and m = 2 those
+// in between.
 static double cost(const SrConvShape *s, int m, SrConvPass pass) {
     bool fits = s->R == 3 && s->S == 3 && s->stride_h == 1 && s->stride_w == 1 &&
                 s->dilation_h == 1 && s->dilation_w == 1 && s->groups == 1 && s->pad_h <= 2 &&
@@ -395,7 +404,7 @@ static double cost(const SrConvShape *s, int m, SrConvPass pass) {
     return (m + 2) * (m + 2) * ((double)tiles.count + 16) * s->C * s->K / share;
 }
 
-// The sizes as designs.
+// The three sizes as designs.
 #define DESIGN(m)                                                                                 \
     static double cost_##m(const SrConvShape *s, SrConvPass pass) { return cost(s, m, pass); }    \
     static size_t scratch_bytes_##m(const SrConvShape *s, SrConvPass pass) {                      \

@@ -1,10 +1,10 @@
-// The transforms of the Winograd design, one table an instruction set (conv_winograd_simd.c).
-// Only kernels/conv/conv_winograd*.c include this.
+// Transforms of the Winograd design, one table per instruction set (conv_winograd_simd.c).  Only
+// kernels/conv/conv_winograd*.c include this file.
 //
-// F(m x m, 3 x 3), m = 2, 3 or 4, computes m * m outputs from a patch of (m + 2)^2 inputs.  Its (m +
-// 2)^2 points are counted by xi; a transformed operand is stored point after point, `point` floats
-// apart.  Images may be bfloat16; transformed operands and their products are floats, for the
-// transforms lose digits that bfloat16 does not have.
+// F(m x m, 3 x 3), m = 2, 3 or 4, computes m * m outputs from a patch of (m + 2)^2 inputs.  The
+// patch's (m + 2)^2 points are counted by xi; a transformed operand is stored point after point,
+// `point` floats apart.  Images may be bfloat16.  Transformed operands and their products are
+// floats, because the transforms lose digits that bfloat16 does not have.
 #ifndef SR_KERNELS_CONV_CONV_WINOGRAD_H
 #define SR_KERNELS_CONV_CONV_WINOGRAD_H
 
@@ -14,22 +14,23 @@
 #include "kernels/conv/conv.h"
 #include "kernels/machine.h"
 
-// A square of one image whose corner may lie outside it; channels [first, first + channels), of
-// which the transformed side holds whole vectors (padded with zeros).
+// A square of one image, whose corner may lie outside the image.  Covers channels [first, first +
+// channels); the transformed side holds whole vectors, padded with zeros.
 typedef struct {
     void *image; // (H, W, C), of the table's type; read, or written by `output`
     int H, W, C;
     int h, w; // corner
     int first, channels;
     const void *zeros; // (channels): what is read outside
-    // For `output`: the channels' sums (channel_sums.h), sums_stride floats apart, this patch the first of a unit
-    // if sums_begin; NULL: not wanted.
+    // For `output`: sums per channel (channel_sums.h), sums_stride floats apart.  sums_begin: this
+    // patch is the first of a unit.  NULL: not wanted.
     float *sums;
     int64_t sums_stride;
     bool sums_begin;
 } SrConvPatch;
 
-// Transformed operands are floats, ((m + 2)^2 points, channels), a point `point` floats behind the one before.
+// Transformed operands are floats, ((m + 2)^2 points, channels); each point lies `point` floats
+// after the one before.
 typedef struct {
     // v[xi][c] = (B^T d B)[xi], d: patch of m + 2 inputs a side
     void (*input)(const SrConvPatch *d, float *v, int64_t point);
@@ -45,7 +46,7 @@ typedef struct {
                             int64_t stride);
 } SrWinogradKernels;
 
-// [m - 2]: F(m x m, 3 x 3)
+// Tables for F(m x m, 3 x 3), indexed by m - 2.
 typedef struct {
     SrWinogradKernels f32[3], bf16[3];
 } SrWinogradTables;
@@ -57,8 +58,9 @@ static inline const SrWinogradKernels *sr__winograd(const SrMachine *machine, in
     return type == SR_BF16 ? &tables->bf16[m - 2] : &tables->f32[m - 2];
 }
 
-// Floats from point to point of `rows` rows of `width` floats: one cache line more than they take,
-// or the same place of all points would fall into the same set of the first-level cache.
+// Returns the floats from point to point of `rows` rows of `width` floats.  They take one cache
+// line less: otherwise the same place of all points would fall into the same set of the first-level
+// cache.
 static inline int64_t sr__winograd_point(int rows, int width) { return (int64_t)rows * width + 16; }
 
 // The tiles of m x m pixels that cover all (N, H, W) ones.
@@ -72,7 +74,8 @@ static inline SrWinogradTiles sr__winograd_tiles(int m, int N, int H, int W) {
     return t;
 }
 
-// Tile `tile` among them, row by row, image by image; the next one costs no division.
+// Row, column and image of tile `tile`, row by row, image by image.  sr__winograd_next finds the
+// next one without a division.
 typedef struct {
     int64_t image;
     int row, column; // of tiles
@@ -91,7 +94,8 @@ static inline void sr__winograd_next(const SrWinogradTiles *tiles, SrWinogradPla
     place->row = 0;
     place->image++;
 }
-// That tile's square of m x m pixels of `tensor`, which comes without a place, all channels.
+// Returns that tile's square of m x m pixels of `tensor`, with all channels; `tensor` has no place
+// set.
 static inline SrConvPatch sr__winograd_patch(const SrConvPatch *tensor, SrDtype type, int m,
                                              SrWinogradPlace place) {
     SrConvPatch p = *tensor;
@@ -103,7 +107,8 @@ static inline SrConvPatch sr__winograd_patch(const SrConvPatch *tensor, SrDtype 
     return p;
 }
 
-// The weight gradient, in a file of its own: x (N, H, W, C), dy (N, P, Q, K), dw (K, C, 3, 3) += .
+// The weight gradient (conv_winograd_weight.c): x (N, H, W, C), dy (N, P, Q, K); adds to dw (K, C,
+// 3, 3).
 double sr__winograd_weight_cost(const SrConvShape *s, int m);
 size_t sr__winograd_weight_bytes(const SrConvShape *s, int m);
 void sr__winograd_weight(const SrConvShape *s, int m, const void *x, const void *dy, float *dw,

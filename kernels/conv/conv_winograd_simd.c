@@ -3,8 +3,8 @@
 // Lavin & Gray, "Fast Algorithms for Convolutional Neural Networks" (2015), eq. 8-13:
 //     Y = A^T [ (G w G^T) . (B^T d B) ] A
 // and its derivative by w:  dw = G^T [ (B^T d B) . (A dy A^T) ] G.  Interpolation points 0, 1, -1
-// (m = 2), 0, 1, -1, -2 (m = 3) and 0, 1, -1, 2, -2 (m = 4), always infinity.  Each matrix is a function on one
-// column or row; common terms are shared by hand.
+// (m = 2), 0, 1, -1, -2 (m = 3) and 0, 1, -1, 2, -2 (m = 4), always infinity.  Each matrix is a
+// function on one column or row; common terms are shared by hand.
 #include "kernels/conv/conv_winograd.h"
 #include "kernels/simd.h"
 
@@ -162,7 +162,7 @@ V_INLINE int64_t number_bytes(SrDtype type) {
     return type == SR_BF16 ? sizeof(SrBf16) : sizeof(float);
 }
 
-// Rows of `side` x `side` pixels from the corner; `zeros` for those outside the image.
+// Returns rows of `side` x `side` pixels from the corner; `zeros` for those outside the image.
 V_INLINE void locate(SrDtype type, int side, const SrConvPatch *p, const void *at[MOST * MOST]) {
     int64_t pixel = p->C * number_bytes(type), first = p->first * number_bytes(type);
     V_FOR (a, side) {
@@ -176,10 +176,11 @@ V_INLINE void locate(SrDtype type, int side, const SrConvPatch *p, const void *a
     }
 }
 
-// One vector of channels, n of them, of a patch of inputs (B^T d B) or a tile of gradients (A g
-// A^T): columns first, then rows, GROUP of these at a time: what is between fits the registers, and loading
-// the patch once more for the next group is cheaper than storing it.  `ahead` numbers on lies the next patch
-// of the row: brought into the cache meanwhile, but for the two columns an input patch shares with it.
+// Transforms one vector of n channels of a patch of inputs (B^T d B) or a tile of gradients (A g
+// A^T).  Columns come first, then rows, GROUP of these at a time: the values in between then fit
+// the registers, and loading the patch again for the next group is cheaper than storing it.  The
+// next patch of the row, `ahead` numbers on, is fetched meanwhile, except for the two columns that
+// an input patch shares with it.
 V_INLINE void patch_vector(SrDtype type, int m, bool inputs, const void *const *at, int c, int n,
                            int64_t ahead, float *v, int64_t point) {
     int from = inputs ? m + 2 : m, to = m + 2, group = m == 4 ? GROUP : to;
@@ -216,7 +217,7 @@ V_INLINE void patch_any(SrDtype type, int m, bool inputs, const SrConvPatch *p, 
         patch_vector(type, m, inputs, at, c, p->channels - c, ahead, v, point);
 }
 
-// Sums of outputs of a vector of channels.
+// Adds up the channel sums of a vector of channels of outputs.
 typedef struct {
     V shift, sum, square;
 } Sums;
@@ -245,8 +246,8 @@ V_INLINE void sums_store(const SrConvPatch *p, int c, int n, Sums s) {
     v_store_n(at + 2 * p->sums_stride, s.square, n);
 }
 
-// A^T M A for all channels of one tile; the part of it past the image's end is not written.  `sum`: p->sums
-// are wanted.
+// Computes A^T M A for all channels of one tile and writes the part inside the image.  `sum`:
+// p->sums are wanted.
 V_INLINE void output_any(SrDtype type, int m, const float *from, int64_t point,
                          const SrConvPatch *p, bool add, bool sum) {
     int side = m + 2, rows = least(m, p->H - p->h), columns = least(m, p->W - p->w);
@@ -280,8 +281,9 @@ V_INLINE void output_any(SrDtype type, int m, const float *from, int64_t point,
     }
 }
 
-// G w G^T for every (row, column) of a packed block; rows and columns need no telling apart.  `packed` may be the
-// last 9 points of u: all taps of a vector are read before its points are written.
+// Computes G w G^T for every (row, column) of a packed block, whose rows and columns are treated
+// alike.  `packed` may be the last 9 points of u: all taps of a vector are read before its points
+// are written.
 V_INLINE void weights_any(int m, const float *packed, int rows, int width, bool rotate, float *u) {
     int side = m + 2;
     int64_t tap = (int64_t)rows * width;
@@ -299,7 +301,7 @@ V_INLINE void weights_any(int m, const float *packed, int rows, int width, bool 
     }
 }
 
-// G^T du G for every (row, column), each tap to a plane of its own.
+// Computes G^T du G for every (row, column), each tap to a plane of its own.
 V_INLINE void weight_gradient_any(int m, const float *du, int rows, int width, float *to,
                                   int64_t tap, int64_t stride) {
     int side = m + 2;

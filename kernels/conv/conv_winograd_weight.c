@@ -1,13 +1,13 @@
-// Weight gradient by Winograd's transform: du[xi] (C, K) += V[xi]^T Z[xi] over all tiles, V the
-// transformed inputs and Z the transformed output gradients; dw = G^T du G.
+// Weight gradient by Winograd's transform: du[xi] (C, K) += V[xi]^T Z[xi] over all tiles, where V
+// are the transformed inputs and Z the transformed output gradients; then dw = G^T du G.
 //
-// A unit keeps du for a corner of the matrix, its rows of C and columns of K, in the cache and turns
-// it back into nine taps at its end.  Two orders of work:
-//   ranges  few channels, many tiles: a unit is also a range of tiles and transforms them itself.  Partial
-//           sums have the layout and size of the direct design's, (range, block, tap, C, width), and are added by the
-//           same function.
-//   shared  many channels: all tiles are transformed once, a chunk of them at a time, and every unit
-//           reads what it needs; its taps go straight to dw.
+// A unit keeps du for a corner of the matrix (some rows of C, some columns of K) in the cache and
+// turns it back into nine taps at its end.  Two orders of work:
+//   ranges  few channels, many tiles: a unit is also a range of tiles and transforms them itself.
+//           Partial sums have the layout and size of the direct design's, (range, block, tap, C,
+//           width), and the same function adds them.
+//   shared  many channels: all tiles are transformed once, a chunk at a time, and every unit reads
+//           what it needs; its taps go straight to dw.
 #include "kernels/conv/conv_winograd.h"
 
 #include <string.h>
@@ -17,19 +17,21 @@
 #include "kernels/conv/conv_pack.h"
 
 enum {
-    TILES = 48, // of a range multiplied in one go
-    STEP = 128, // rows and columns of a unit at most; the more, the fewer tiles transformed twice
+    TILES = 48, // tiles of a range multiplied in one go
+    // rows and columns of a unit at most; with more, fewer tiles are transformed twice
+    STEP = 128,
     LEAST_STEP = 64,
-    UNITS = 16,              // pieces of work wanted of the cut into ranges
-    RANGE_TILES = 192,       // of a range at least: pays for its transform back
-    PART_BYTES = 8 << 20,    // of all partial sums together, unless a single one is larger
-    SHARED_UNITS = 8,        // of LEAST_STEP rows and columns: from there on tiles are shared
-    SHARED_TILES = 256,      // of a chunk at most
-    SHARED_BYTES = 20 << 20, // and of it transformed: the last-level cache is for more than that
-    TRANSFORMED = 8,         // tiles of a unit that transforms shared ones
+    UNITS = 16,           // pieces of work wanted when ranges are cut
+    RANGE_TILES = 192,    // tiles of a range at least: pays for its transform back
+    PART_BYTES = 8 << 20, // bytes of all partial sums together, unless a single one is larger
+    SHARED_UNITS = 8,     // units of LEAST_STEP rows and columns from which tiles are shared
+    SHARED_TILES = 256,   // tiles of a chunk at most
+    // bytes of a transformed chunk at most; the last-level cache holds other data too
+    SHARED_BYTES = 20 << 20,
+    TRANSFORMED = 8, // tiles of a unit that transforms shared ones
     LINE = SR_ALIGN / (int)sizeof(float),
-    FETCHES = 2 * LEAST_STEP / LINE, // a point
-    PIXELS = 4 * 4,                  // of a tile at most
+    FETCHES = 2 * LEAST_STEP / LINE, // per point
+    PIXELS = 4 * 4,                  // pixels of a tile at most
 };
 
 typedef struct {
@@ -42,8 +44,8 @@ typedef struct {
     int row_step, column_step, ranges;
     bool shared;
     int chunk;           // tiles multiplied in one go
-    int64_t first;       // tile of the present shared chunk, and
-    int count;           // how many there are
+    int64_t first;       // first tile of the present shared chunk
+    int count;           // number of tiles in it
     float *v, *z;        // of a shared chunk: (steps of C or K, points, chunk, LEAST_STEP)
     float *dw;           // (K, C, 9)
     float *part, *zeros; // (ranges, blocks, 9, C, width), (C or K)
@@ -51,17 +53,17 @@ typedef struct {
     size_t thread_bytes;
 } Job;
 
-// What one thread needs; lives in scratch.
+// Scratch of one thread.
 typedef struct {
     const float **rows, **columns; // (chunk): of v and z
     float *v, *z; // (points, chunk, row_step), (points, chunk, column_step), unless shared
     float *du;    // (blocks, points, rows, columns of the unit)
     float *taps;  // (9, rows, width) of a block of the unit, if shared
-    const float **
-        next; // (x or dy, PIXELS, TILES): where the next chunk's tiles have their pixels, unless shared
+    // (x or dy, PIXELS, TILES): pixels of the next chunk's tiles, unless shared
+    const float **next;
 } Table;
 
-// Floats of one step's chunk, transformed.
+// Returns the floats of one step's chunk, transformed.
 static int64_t chunk_floats(const Job *job, int step) {
     return job->points * sr__winograd_point(job->chunk, step);
 }
@@ -86,7 +88,7 @@ static int64_t units(const Job *job) {
     return (int64_t)job->ranges * row_steps(job) * column_steps(job);
 }
 
-// Chunks of one size, for their sums are added in dw: the cut depends on the shape alone.
+// Cuts equal chunks.  The cut depends on the shape alone, because the chunks' sums are added in dw.
 static bool share(Job *job) {
     job->row_step = job->column_step = LEAST_STEP;
     job->ranges = 1;
@@ -99,8 +101,8 @@ static bool share(Job *job) {
     return true;
 }
 
-// Ranges depend on the shape alone, for their sums are added; steps only say who computes what, so
-// they may follow the number of threads.
+// Cuts ranges and steps.  Ranges depend on the shape alone, because their sums are added; steps
+// only say who computes what, so they may follow the number of threads.
 static void cut(Job *job) {
     job->shared = share(job);
     if (job->shared)
@@ -166,7 +168,7 @@ static Unit unit_at(const Job *job, int64_t i) {
     return u;
 }
 
-// Channels first .. first + channels of a tile of x, or of dy, into v or z.
+// Transforms channels first to first + channels - 1 of a tile of x, or of dy, into v or z.
 static void transform_x(const Job *job, SrWinogradPlace place, int first, int channels, float *v,
                         int64_t point) {
     SrConvPatch d = sr__winograd_patch(&job->x, job->type, job->m, place);
@@ -187,8 +189,8 @@ static void transform_dy(const Job *job, SrWinogradPlace place, int first, int c
     job->transform->gradient(&g, z, point);
 }
 
-// Where tile by tile the unit's rows of v and columns of z lie at the first point, and how far the next
-// point is.
+// Lists tile by tile where the unit's rows of v and columns of z lie at the first point, and how
+// far the next point is.
 static void list_tiles(const Job *job, const Table *table, const float *v, int v_width,
                        const float *z, int z_width) {
     for (int i = 0; i < job->chunk; i++) {
@@ -197,8 +199,8 @@ static void list_tiles(const Job *job, const Table *table, const float *v, int v
     }
 }
 
-// Where the pixels of tiles [first, first + count) lie, position after position in a tile, tile after tile;
-// they are what the input patches of these tiles have to themselves, too.
+// Lists the pixels of tiles [first, first + count), position after position in a tile, tile after
+// tile.  These are also the pixels that the input patches do not share with later tiles.
 static void list_next(const Job *job, const SrConvPatch *tensor, int64_t first, int count,
                       const float **next) {
     SrWinogradPlace place = sr__winograd_place(&job->tiles, first);
@@ -217,8 +219,8 @@ static void list_next(const Job *job, const SrConvPatch *tensor, int64_t first, 
     }
 }
 
-// What is fetched during point xi's products: the next point's operands if they come from afar, or the next chunk's
-// pixels, of the unit's channels, if there are any.
+// Lists what is fetched during point xi's products: the next point's operands if they come from far
+// away, or the next chunk's pixels, in the unit's channels.
 static int list_lines(const Job *job, const Table *table, const Unit *u, int64_t v_next,
                       int64_t z_next, int xi, SrConvFetch fetch[FETCHES]) {
     int n = 0, pixels = job->m * job->m, size = (int)sr_dtype_bytes(job->type);
@@ -241,7 +243,7 @@ static int list_lines(const Job *job, const Table *table, const Unit *u, int64_t
     return n;
 }
 
-// du (blocks, points, rows, width) = or += V^T Z over `count` tiles.
+// Computes du (blocks, points, rows, width) = or += V^T Z over `count` tiles.
 static void multiply(const Job *job, const Table *table, const Unit *u, int64_t v_point,
                      int64_t z_point, int count, bool add) {
     SrConvFetch fetch[FETCHES];
@@ -268,7 +270,7 @@ static Table thread_table(const Job *job, int thread) {
     return take_table(&scratch, job);
 }
 
-// The block of the unit's columns at k back into taps, at row `first` of (9, rows, width).
+// Turns the block of the unit's columns at k back into taps, at row `first` of (9, rows, width).
 static void transform_back(const Job *job, const Table *table, const Unit *u, int k, float *taps,
                            int rows, int first) {
     int width = SR_MIN(u->width - k, job->gemm->block);
@@ -276,7 +278,7 @@ static void transform_back(const Job *job, const Table *table, const Unit *u, in
                                     taps + (int64_t)first * width, (int64_t)rows * width, width);
 }
 
-// A corner of a range.
+// Computes a corner of a range.
 static void range_unit(void *arg, int64_t i, int thread) {
     const Job *job = arg;
     Unit u = unit_at(job, i);
@@ -293,7 +295,7 @@ static void range_unit(void *arg, int64_t i, int thread) {
             transform_x(job, place, u.c0, u.rows, table.v + (int64_t)t * u.row_width, v_point);
             transform_dy(job, place, u.k0, u.columns, table.z + (int64_t)t * u.width, z_point);
         }
-        // Beyond the range the next one begins, most often this thread's next unit.
+        // Beyond the range the next one begins, mostly this thread's next unit.
         int64_t next = first + count, left = SR_MIN(job->tiles.count - next, TILES);
         u.listed = left > 0;
         if (u.listed) {
@@ -307,7 +309,7 @@ static void range_unit(void *arg, int64_t i, int thread) {
         transform_back(job, &table, &u, k, part + 9 * (int64_t)job->C * k, job->C, u.c0);
 }
 
-// Unit i = (x or dy, a few tiles of the chunk): all channels.
+// Runs unit i = (x or dy, a few tiles of the chunk): all channels.
 static void transform_unit(void *arg, int64_t i, int thread) {
     (void)thread;
     const Job *job = arg;
@@ -324,7 +326,7 @@ static void transform_unit(void *arg, int64_t i, int thread) {
                 (x ? job->v : job->z) + c / LEAST_STEP * step + (int64_t)t * LEAST_STEP, point);
 }
 
-// A corner of all of a chunk's tiles: its taps added to dw.
+// Computes a corner over all tiles of a chunk and adds its taps to dw.
 static void shared_unit(void *arg, int64_t i, int thread) {
     const Job *job = arg;
     Unit u = unit_at(job, i);
@@ -344,8 +346,8 @@ static void shared_unit(void *arg, int64_t i, int thread) {
     }
 }
 
-// Products at the measured share of the peak, transforming du back, which takes as long as some tiles,
-// and transforming a channel of a tile of x and dy (bench/conv_bench.c).
+// Estimated time: products at the measured share of the peak; transforming du back, which takes as
+// long as some tiles; transforming a channel of a tile of x and dy (bench/conv_bench.c).
 double sr__winograd_weight_cost(const SrConvShape *s, int m) {
     double tiles = (double)sr__winograd_tiles(m, s->N, s->P, s->Q).count, C = s->C, K = s->K;
     return m == 4   ? 36 * (tiles + 11) * C * K / 0.8 + 350 * tiles * (C + K)
@@ -379,7 +381,7 @@ void sr__winograd_weight(const SrConvShape *s, int m, const void *x, const void 
         return;
     }
     sr_parallel_for(units(&job), range_unit, &job);
-    SrConvShape floats = *s; // as the partial sums are, whatever x is
+    SrConvShape floats = *s; // partial sums are floats, whatever x is
     floats.type = SR_F32;
     SrConvPacking p = sr__conv_packing(&floats);
     sr__conv_unpack(&p, job.part, job.ranges, dw);
