@@ -54,8 +54,8 @@ const SrTileKernels *sr__tile_kernels(const SrMachine *machine) {
 #endif
 }
 
-// Chooses how pixels are read.  Reading 16 images at once leaves out taps outside a small map, where
-// `flat` would compute positions of the border in vain.
+// Chooses how pixels are read.  Reading 16 images at once leaves out taps outside a small map,
+// where `flat` would compute positions of the border in vain.
 static SrTileWay choose_way(const SrTilePlan *p, SrDtype type) {
     bool whole = type == SR_BF16 && p->C % SR_TILE_CHUNK == 0;
     bool one = p->planes == 1 && p->phases == 1 && p->taps == 1 && p->step_h == 1 &&
