@@ -1,5 +1,6 @@
-// Keys that stand in lists, where no section knows of them: of transforms and of heads.  Everything wrong with them at
-// once; what they mean together (sizes, shapes) is found when data and model are built.
+// Checks the arguments of transforms and heads, which stand in lists and so in no section.  All
+// mistakes are reported at once.  How arguments fit together (sizes, shapes) shows later, when data
+// and model are built.
 #include <string.h>
 
 #include "base/text.h"
@@ -9,7 +10,8 @@
 typedef SrStatus EachHead(void *arg, const SrHead *head, const SrYaml *arguments,
                           const char *where);
 
-// [name, {arguments}]; other forms are the parser's to refuse, unknown names have been told.
+// Visits [name, {arguments}].  Other forms are refused by the parser, unknown names by
+// missing_plugins.c.
 static SrStatus visit(const SrYaml *module, const char *where, SrArena *arena, EachHead *each,
                       void *arg) {
     const SrHead *head = NULL;

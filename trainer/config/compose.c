@@ -1,5 +1,6 @@
-// Composing configurations from files and overrides, with Hydra's rules as VISSL uses them (compose.h).
-// Not a checker: what the keys mean is decided by the tables (trainer/config/schema.c) on the finished tree.
+// Finds configuration files and merges them with overrides, by Hydra's rules as VISSL uses them.
+// Nothing here knows what a key means: the tables (trainer/config/schema.c) check the finished
+// tree.
 #include "trainer/config/compose.h"
 
 #include <stdio.h>
@@ -13,23 +14,23 @@
 #include "formats/weights.h"
 #include "trainer/config/schema.h"
 
-// Files that name files could go on for ever; VISSL's own nest two deep.
+// Limits: files may name each other in a circle.  VISSL's own files nest two deep.
 enum { MAX_PATH_BYTES = 4096, MAX_FILES = 64, MAX_DEPTH = 8, MAX_LISTED = 2048 };
 
 typedef struct {
     SrArena *arena;
     SrYaml *tree;
-    int files, depth;    // read so far; `defaults:` lists we are inside of
+    int files, depth;    // files read so far; nesting of `defaults:` lists
     const char **layers; // files in the order in which they were merged
     int n_layers;
 } Composer;
 
 // ---- finding files
 
-// The user's folders first, so that they can shadow what is shipped beside the program.
+// The user's folders are searched first, so that they can replace the shipped ones.
 static const char *const roots[] = {"configs/config", "configs"};
 
-// Folder of the running program with a slash, "" where the system does not say.
+// Gets the folder of the running program, with a slash; "" where the system does not tell.
 static void program_folder(char out[MAX_PATH_BYTES]) {
     ssize_t len = readlink("/proc/self/exe", out, MAX_PATH_BYTES - 1);
     out[len > 0 ? len : 0] = '\0';
@@ -40,7 +41,7 @@ static void program_folder(char out[MAX_PATH_BYTES]) {
         out[0] = '\0';
 }
 
-// VISSL tolerates names with and without the ending.
+// Tries the name with and without the ending, as VISSL does.
 static bool try_file(const char *folder, const char *root, const char *name,
                      char out[MAX_PATH_BYTES]) {
     static const char *const endings[] = {"", ".yaml"};
@@ -53,7 +54,8 @@ static bool try_file(const char *folder, const char *root, const char *name,
     return false;
 }
 
-// Where configs/ may lie: here, beside the program (a build), and where `make install` puts it.  "" is no further place.
+// Folders that may hold configs/: the current one, the program's (a build), and the one that
+// `make install` fills.  "" after the first: there is no such folder.
 enum { PLACES = 3 };
 static void list_places(char places[PLACES][MAX_PATH_BYTES]) {
     memset(places, 0, PLACES * MAX_PATH_BYTES);
@@ -90,7 +92,8 @@ static bool is_listed(const char *name, const char *const *names, int n) {
     return false;
 }
 
-// Collects "pretrain/swav/swav_resnet50", what is here and beside the program once; broken folders are simply not listed.
+// Collects names such as "pretrain/swav/swav_resnet50", each once.  Skips folders that cannot be
+// read.
 static void list_names(const char *folder, size_t prefix, int depth, SrArena *arena,
                        const char **names, int *n) {
     char **entries = NULL;
@@ -131,7 +134,8 @@ SrStatus sr_config_names(SrArena *arena, SrStrings *out) {
     return SR_OK;
 }
 
-// A folder where a file is expected: most often a run's, or photos that nobody wrote a configuration for yet.
+// Refuses a folder in the place of a file.  Most often it is a run folder, or holds photos that
+// have no configuration yet.
 static SrStatus not_a_folder(const char *name) {
     char config[MAX_PATH_BYTES];
     if (sr_file_join(config, sizeof config, name, "train_config.yaml") == SR_OK &&
@@ -148,7 +152,7 @@ static SrStatus no_such_file(const char *name, SrArena *arena) {
     if (sr_file_is_dir(name))
         return not_a_folder(name);
     SR_TRY(sr_config_names(arena, &names));
-    // Listed names have neither.
+    // Listed names have neither the folder nor the ending.
     const char *folder = sr_text_starts(name, "configs/") ? "configs/" : "";
     const char *end = sr_text_ends(name, ".yaml") ? ".yaml" : "";
     const char *bare = sr_arena_printf(
@@ -162,7 +166,7 @@ static SrStatus no_such_file(const char *name, SrArena *arena) {
             name, also, hint ? hint : "");
 }
 
-// What to say of a file that is no YAML: it may be the weights that the user meant elsewhere.
+// Words the error for a file that is no YAML: it may hold weights, which belong to another key.
 static SrStatus not_yaml(SrStatus failed, const char *path, SrArena *arena) {
     const char *message = sr_arena_strdup(arena, sr_status_message());
     SrWeights weights;
@@ -189,7 +193,7 @@ SrStatus sr__compose_load(const char *name, SrArena *arena, const char **found, 
 
 // ---- one file
 
-// VISSL demands 1 and stops otherwise: a file of another version may mean other things by its keys.
+// VISSL stops at any version but 1: keys of another version may have another meaning.
 static SrStatus check_version(const SrYaml *tree) {
     const SrYaml *version = sr_yaml_find(tree, "VERSION");
     if (!version || (version->type == SR_YAML_INT && version->i == 1))
@@ -197,8 +201,8 @@ static SrStatus check_version(const SrYaml *tree) {
     SR_FAIL(SR_ERR_CONFIG, "%s: VERSION must be 1", sr_yaml_place(version).text);
 }
 
-// Hydra's own keys beside `config:` steer its launcher and mean nothing here; any other key there is
-// most likely meant to stand below `config:`.
+// Checks the keys next to `config:`.  Hydra's own ones steer its launcher and have no effect here;
+// any other key was most likely meant to stand below `config:`.
 static SrStatus check_beside(const SrYaml *file) {
     static const char *const launcher[] = {"config", "hydra", "defaults", "node_id", "engine_name"};
     for (int i = 0; i < file->n; i++) {
@@ -212,7 +216,8 @@ static SrStatus check_beside(const SrYaml *file) {
     return SR_OK;
 }
 
-// What lies below the top key `config:`, or the whole file where there is none.  *defaults: its list.
+// Gets the map below the top key `config:`, or the whole file without such a key.  *defaults gets
+// the file's `defaults:` list.
 static SrStatus unwrap(SrYaml *file, SrYaml **defaults, SrYaml **out) {
     *defaults = *out = NULL;
     if (file->type == SR_YAML_NULL)
@@ -238,18 +243,20 @@ static SrStatus unwrap(SrYaml *file, SrYaml **defaults, SrYaml **out) {
     return SR_OK;
 }
 
-// Group names are relative to the folder of configurations, however they are written.
+// Removes the parts that only say "from the folder of configurations": group names start there
+// anyway.
 static const char *without_group(const char *name) {
     name += *name == '/' ? 1 : 0;
     return sr_text_starts(name, "config/") ? name + strlen("config/") : name;
 }
 
-// "pretrain/swav/x", "/config/pretrain/swav/x", {config/pretrain/swav: x}: a name of a file, NULL if
-// it is none of these.  Hydra's package suffix (@_global_) says what is true of every file here.
+// Returns the file that an entry names: "pretrain/swav/x", "/config/pretrain/swav/x" or
+// {config/pretrain/swav: x}.  NULL: the entry has another form.  Hydra's package suffix (@_global_)
+// is dropped: every file here is global.
 static const char *default_name(const SrYaml *entry, SrArena *arena) {
     char unused[MAX_PATH_BYTES];
     if (entry->type ==
-        SR_YAML_STRING) // a leading slash is Hydra's "from the top", or the path of a file
+        SR_YAML_STRING) // a leading slash starts a path, or is Hydra's "from the top"
         return try_file("", "", entry->text, unused) ? entry->text : without_group(entry->text);
     if (entry->type != SR_YAML_MAP || entry->n != 1 || entry->items[0]->type != SR_YAML_STRING)
         return NULL;
@@ -259,8 +266,8 @@ static const char *default_name(const SrYaml *entry, SrArena *arena) {
                                         : sr_arena_printf(arena, "%.*s/%s", len, group, file);
 }
 
-// A name that is nowhere else is looked for in the folders above the file that names it, so that shipped files compose from
-// wherever they lie.  Without such a file: the name as it was.
+// Looks for a name that is nowhere else in the folders above the file that names it, so that
+// shipped files compose wherever they lie.  Without such a file the name comes back as it is.
 static const char *above(const char *naming, const char *name, SrArena *arena) {
     char folder[MAX_PATH_BYTES], found[MAX_PATH_BYTES];
     char *slash;
@@ -287,7 +294,8 @@ static SrStatus merge_named(Composer *c, const char *name) {
     return merge_file(c, file);
 }
 
-// Entries of a `defaults:` list from `first` up to `_self_` or the end.  *next: the entry after it.
+// Merges the entries of a `defaults:` list from `first` to `_self_` or the end.  *next gets the
+// index of the entry after `_self_`.
 static SrStatus merge_defaults(Composer *c, const SrYaml *list, int first, int *next) {
     int i = first;
     for (; i < list->n; i++) {
@@ -309,7 +317,8 @@ static SrStatus merge_defaults(Composer *c, const SrYaml *list, int first, int *
     return SR_OK;
 }
 
-// A file lies over what its `defaults:` list names, except for entries after `_self_`.
+// Merges a file.  The file wins over the files that its `defaults:` list names, except for those
+// after `_self_`.
 static SrStatus merge_file(Composer *c, SrYaml *file) {
     SrYaml *list = NULL, *own = NULL;
     int next = 0;
@@ -336,7 +345,7 @@ static SrStatus merge_file(Composer *c, SrYaml *file) {
 
 // ---- the command line
 
-// The part of an override before its '=', without its sign.
+// Returns the part of an override before its '=', without its sign.
 static const char *key_of(const char *text, size_t *len) {
     text += strspn(text, "+~");
     *len = strcspn(text, "=");
@@ -349,7 +358,7 @@ static bool is_key(const char *text, const char *name) {
     return strlen(name) == len && strncmp(key, name, len) == 0;
 }
 
-// Keys of Hydra and of VISSL's launcher: there is no launcher here.
+// True for keys of Hydra and of VISSL's launcher: this program has no launcher.
 static bool is_launchers(const char *text) {
     size_t len;
     const char *key = key_of(text, &len);
@@ -363,8 +372,8 @@ static bool names_file(const char *text) {
     return len >= strlen("config/") && sr_text_starts(key, "config/");
 }
 
-// "+config/pretrain/swav/models=resnet50_w2".  Without the plus Hydra refuses: the group is not in
-// its list of defaults.
+// Merges the file of "+config/pretrain/swav/models=resnet50_w2".  Hydra refuses it without the
+// plus, because the group is not in its list of defaults.
 static SrStatus merge_group(Composer *c, const char *text) {
     size_t len;
     const char *key = key_of(text, &len), *group = without_group(key);
@@ -381,7 +390,7 @@ static SrStatus merge_group(Composer *c, const char *text) {
     return status == SR_ERR_CONFIG ? sr_fail_prefix(status, "%s", text) : status;
 }
 
-// Two rounds over the command line: files first, whatever stands between them.
+// Goes over the command line twice: files come before keys, in whatever order they were given.
 static SrStatus merge_overrides(Composer *c, const char *const *overrides, int n,
                                 SrProblems *problems) {
     for (int i = 0; i < n; i++)
@@ -398,7 +407,8 @@ static SrStatus merge_overrides(Composer *c, const char *const *overrides, int n
     return SR_OK;
 }
 
-// A folder of its own for each configuration that names none: the current one would fill with files of several runs.
+// Gives each configuration that names no run folder one of its own: the current folder would fill
+// with files of several runs.
 static SrStatus name_run_folder(Composer *c, const char *path) {
     const char *slash = strrchr(path, '/'), *stem = slash ? slash + 1 : path;
     size_t len = strlen(stem);

@@ -1,9 +1,12 @@
-// Composition: which files make up a configuration, and in which order.
+// Composes a configuration from files and command-line overrides.  Layers, the lowest first:
 //
-//   defaults of the schema <- the file and what its `defaults:` list names <- every +config/DIR=FILE in
-//   command-line order <- every KEY=VALUE in command-line order.
+//   1. defaults of the schema
+//   2. the file, on top of the files that its `defaults:` list names
+//   3. every +config/DIR=FILE, in command-line order
+//   4. every KEY=VALUE, in command-line order
 //
-// Maps merge, lists and scalars are replaced whole, later ones win; then ${...} is replaced.
+// A higher layer wins: maps merge key by key, lists and scalars are replaced whole.  At the end
+// every ${...} is replaced.
 #ifndef SR_TRAINER_CONFIG_COMPOSE_H
 #define SR_TRAINER_CONFIG_COMPOSE_H
 
@@ -12,18 +15,23 @@
 #include "base/problems.h"
 #include "base/yaml.h"
 
-// The file of a name as VISSL writes it (pretrain/swav/swav_8node_resnet) or of a path, with or without .yaml.
-// Searched: the path itself, ./configs/config, ./configs, then the same two folders beside the program; for a name in a
-// `defaults:` list last the folders above that file.
+// Finds and parses the file of a name as VISSL writes it (pretrain/swav/swav_8node_resnet), or of a
+// path; the ending .yaml may be missing.  *found gets its path, *file its tree; both live in the
+// arena.  SR_ERR_CONFIG: no such file; the message names the closest one.
+//
+// The search tries NAME, configs/config/NAME and configs/NAME, first in the current folder, then
+// next to the program, then in ../share/sslrun from there.
 SrStatus sr__compose_load(const char *name, SrArena *arena, const char **found, SrYaml **file);
-// file: parsed, may be NULL; without its word CHECKPOINT.DIR is runs/ and its name.  *tree: a complete tree of keys;
-// nothing in it is checked yet.
-// layers: the files in the order in which they lie over each other, NULL allowed.
-// problems: overrides that cannot be applied are kept there and passed over; NULL: the first one is the error.
+// Composes the layers above.  Where no layer sets CHECKPOINT.DIR, it is runs/NAME, after the file.
+//   file      the parsed file; NULL: defaults and overrides alone
+//   problems  collects overrides that cannot be applied; NULL: the first one is returned
+//   tree      gets the complete tree of keys, in the arena; its keys and values are not checked yet
+//   layers    gets the paths of the merged files, the lowest first; NULL: not wanted
 SrStatus sr__compose(SrYaml *file, const char *const *overrides, int n_overrides, SrArena *arena,
                      SrProblems *problems, SrYaml **tree, SrStrings *layers);
-// Replaces ${config.A.B} and ${env:NAME} in all strings of a composed tree (interpolate.c).  A key or variable that does
-// not exist, a map, a ring: SR_ERR_CONFIG with file:line.
+// Replaces ${config.A.B} and ${env:NAME} in all strings of a composed tree (interpolate.c).
+// SR_ERR_CONFIG with file:line: the key or variable does not exist, the key holds a map, or
+// references form a cycle.
 SrStatus sr__interpolate(SrYaml *tree, SrArena *arena);
 
 #endif

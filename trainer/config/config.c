@@ -1,8 +1,8 @@
-// From a file and overrides to a checked, complete configuration.
+// Turns a file and overrides into a checked, complete configuration.
 //
-// Composing is compose.c's.  read: every section against its table, into the structs.
-// Reading happens twice: before inference, so that the rules meet only well-formed trees, and after
-// it, for the resolved values.
+// compose.c merges the layers into a tree.  Reading then checks every section against its table and
+// fills the structs.  Reading happens twice: before inference, whose rules need a well-formed tree,
+// and after it, for the resolved values.
 #include "trainer/config/config.h"
 
 #include <stdio.h>
@@ -35,8 +35,7 @@ SrStatus sr_config_compose(const char *path, const char *const *overrides, int n
 
 // ---- reading
 
-// Only for its errors: whoever builds the trunk or the loss reads the map again into its own
-// struct.
+// Reads a plugin's map only to find its errors: building the trunk or the loss reads it again.
 static SrStatus read_owned(const SrSchemaEntry *entry, const SrYaml *map, SrArena *arena,
                            SrProblems *problems) {
     void *params = sr_arena_alloc(arena, entry->params_bytes + 1);
@@ -46,7 +45,7 @@ static SrStatus read_owned(const SrSchemaEntry *entry, const SrYaml *map, SrAren
                                 problems);
 }
 
-// Why the loss takes whole batches only, as it is configured; NULL if it takes batches of any size.
+// Returns the reason why the configured loss takes whole batches only.  NULL: it takes any size.
 static const char *why_whole_batches(const SrConfig *config, const SrLoss *loss) {
     char key[256];
     if (!loss->whole_batches_with)
@@ -55,7 +54,7 @@ static const char *why_whole_batches(const SrConfig *config, const SrLoss *loss)
     return sr_tree_int(config->tree, key, 0) > 0 ? loss->whole_batches : NULL;
 }
 
-// Tables decide what is known, so a key that no table has fails here, with the place it came from.
+// Reads all sections.  A key that no table has fails here, with its file and line.
 static SrStatus read_sections(SrConfig *config, SrProblems *problems) {
     SrSchemaEntry *entries = NULL;
     int n = 0;
@@ -65,7 +64,7 @@ static SrStatus read_sections(SrConfig *config, SrProblems *problems) {
         const SrSection *s = &entries[i].section;
         const SrYaml *map = *s->path ? sr_yaml_find_path(config->tree, s->path) : config->tree;
         if (map && map->type == SR_YAML_NULL)
-            map = NULL; // "HOOKS:" with nothing below it: the defaults
+            map = NULL; // "HOOKS:" with nothing below it has the defaults
         if (!sr__table_counts(entries, i, chosen))
             continue;
         if (entries[i].owned)
@@ -86,8 +85,8 @@ static SrStatus read_sections(SrConfig *config, SrProblems *problems) {
     return SR_OK;
 }
 
-// TEMP_FROZEN_PARAMS_ITER_MAP: [[module.heads.0.prototypes0.weight, 313], ...].  VISSL demands
-// "module."; we take names with and without it, and without what sharding puts between.
+// Reads TEMP_FROZEN_PARAMS_ITER_MAP: [[module.heads.0.prototypes0.weight, 313], ...].  VISSL
+// demands "module."; here it is optional, and infixes of sharding are removed.
 static SrStatus read_frozen(SrConfig *config) {
     const SrYaml *list = config->model.frozen_map;
     int n = list && list->type == SR_YAML_LIST ? list->n : 0;
@@ -117,12 +116,13 @@ static SrStatus read_frozen(SrConfig *config) {
     return SR_OK;
 }
 
-// A schedule that is not asked for is an empty map in the tree and NULL in the struct.
+// A missing schedule is an empty map in the tree and NULL in the struct.
 static const SrYaml *or_null(const SrYaml *map) {
     return map && map->type == SR_YAML_MAP && map->n > 0 ? map : NULL;
 }
 
-// Layer-wise rates ask the trunk.  One that is not built is reported elsewhere, with everything else that is missing.
+// Finds the trunk: layer-wise learning rates depend on it.  A missing trunk is reported elsewhere,
+// together with all other missing plugins.
 static SrStatus read_trunk(SrConfig *config) {
     SrOptimizerConfig *o = &config->optimizer;
     if (sr_trunk_find(config->model.trunk_name, &o->trunk) != SR_OK) {
@@ -161,7 +161,8 @@ static SrStatus check_meters(const SrConfig *config) {
     return SR_OK;
 }
 
-// Built for its errors only: milestones beyond the last epoch should not wait for the training.
+// Builds a schedule only to find its errors: a milestone beyond the last epoch must not show during
+// the training.
 static SrStatus check_schedule(SrConfig *config, const SrYaml *tree, const char *where) {
     SrSchedule *unused = NULL;
     return tree
@@ -180,7 +181,7 @@ static SrStatus check_schedules(SrConfig *config) {
                           "OPTIMIZER.param_schedulers.weight_decay_head");
 }
 
-// Results are kept in arrays of this length.
+// Arrays of results have SR_KNN_MAX_TOPK elements.
 static SrStatus check_topk(const SrConfig *config) {
     const SrYaml *list = sr_yaml_find_path(config->tree, "NEAREST_NEIGHBOR.TOPK");
     if (config->knn.topk.n <= SR_KNN_MAX_TOPK)
@@ -189,7 +190,7 @@ static SrStatus check_topk(const SrConfig *config) {
             sr_yaml_place(list).text, config->knn.topk.n, SR_KNN_MAX_TOPK);
 }
 
-// Warns where a loss of classes would learn a single class.
+// Warns if a classification loss would see a single class.
 static void warn_of_labels(const SrConfig *config) {
     const SrSplitConfig *train = &config->train;
     if (config->supervised && strcmp(train->label_type, "zero") == 0)
@@ -220,8 +221,9 @@ static SrStatus check_targets(const SrConfig *config) {
 
 // ---- the whole
 
-// NAME may be a model's (`efficientnet_b0`, as `sslrun graph` takes it): the tree then names its trunk and holds the
-// options that make it that model, so that everything behind, and a checkpoint, sees the trunk alone.
+// Replaces a model's name in MODEL.TRUNK.NAME (`efficientnet_b0`, as `sslrun graph` takes it) by
+// its trunk and the options that make the model.  All later stages, and checkpoints, see only the
+// trunk.
 static SrStatus expand_preset(SrConfig *config) {
     SrYaml *tree = config->tree, *options;
     const SrYaml *name = sr_yaml_find_path(tree, "MODEL.TRUNK.NAME");
@@ -244,7 +246,7 @@ static SrStatus expand_preset(SrConfig *config) {
                : sr_yaml_put_path(&config->arena, tree, trunk->subtree, options);
 }
 
-// What is wrong with keys and names, all of it: inference needs a tree without mistakes.
+// Reports all wrong keys and names: inference needs a tree without mistakes.
 static SrStatus check_tree(SrConfig *config, SrProblems *problems) {
     SR_TRY(sr_problems_keep(problems, sr__vissl_keys_move(config->tree, &config->arena)));
     SR_TRY(sr_problems_keep(problems, expand_preset(config)));
@@ -254,14 +256,14 @@ static SrStatus check_tree(SrConfig *config, SrProblems *problems) {
         status = sr_fail_prefix(status, "%s", config->path);
     SR_TRY(sr_problems_keep(problems, status));
     SR_TRY(sr__arguments_check(config->tree, &config->arena, problems));
-    if (problems->n == 0) // what contradicts what can be said of known keys and names only
+    if (problems->n == 0) // contradictions mean something only among known keys and names
         SR_TRY(sr__eval_settings_check(config->tree));
-    else // whoever mends them is told of paths in the same go
+    else // tells the user of wrong paths together with the wrong keys
         SR_TRY(sr_config_check_paths(config, problems));
     return sr_problems_fail(problems, config->path);
 }
 
-// What is wrong with values, together.
+// Reports all wrong values together.
 static SrStatus check_values(SrConfig *config) {
     SrProblems problems = {.arena = &config->arena};
     SR_TRY(sr_problems_keep(&problems, check_meters(config)));
@@ -274,8 +276,8 @@ static SrStatus check_values(SrConfig *config) {
     return sr_problems_fail(&problems, config->path);
 }
 
-// From a composed tree to a configuration.  Names come before the lines about ignored keys, so that
-// a wrong file gives its errors and nothing else.
+// Turns a composed tree into a configuration.  Names are checked before ignored keys are logged, so
+// that a wrong file gives its errors and nothing else.
 static SrStatus resolve(SrConfig *config, SrProblems *problems) {
     SR_TRY(check_tree(config, problems));
     SR_TRY(sr__report_ignored(config, &config->arena));
@@ -287,7 +289,7 @@ static SrStatus resolve(SrConfig *config, SrProblems *problems) {
     return check_values(config);
 }
 
-// What loading from a file and from text share.  Takes over `config`, also when it fails.
+// Finishes what loading from a file or a text began.  Takes over `config`, also when it fails.
 static SrStatus finish(SrConfig *config, SrYaml *file, const char *const *overrides,
                        int n_overrides, SrStatus status, SrConfig **out) {
     SrProblems problems = {.arena = &config->arena};
@@ -356,7 +358,7 @@ SrStatus sr_config_options(const char *const *overrides, int n_overrides, SrConf
     return status;
 }
 
-// The arena holds everything, the struct only the arena: free what the copy points to.
+// The arena may hold anything that the struct points to, so it is copied out before it is freed.
 void sr_config_free(SrConfig *config) {
     if (!config)
         return;

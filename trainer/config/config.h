@@ -1,8 +1,12 @@
-// The configuration: VISSL's tree with VISSL's defaults, one YAML file merged over it, KEY=VALUE overrides, and
-// the sections read into structs.  The schema is the union of the option tables; there is no second list of keys.
+// A run's configuration: VISSL's tree of keys with VISSL's defaults, read into structs.  The option
+// tables of all plugins and sections are the schema; there is no second list of keys.
 //
-// Order: defaults (from the tables) <- file <- overrides <- inference (trainer/config/inference.c), each inferred
-// value logged.  Unknown key: SR_ERR_CONFIG with file:line and the nearest known key.
+// A value comes from the defaults, then the file, then the overrides, then inference
+// (trainer/config/inference.c); later ones win.  An unknown key is SR_ERR_CONFIG: the error names
+// file, line and the closest valid key.
+//
+// Fields have the names of VISSL's keys; a comment names the key where the field has another name.
+// "ours" marks keys that VISSL does not have.  Strings and trees belong to SrConfig.arena.
 #ifndef SR_TRAINER_CONFIG_CONFIG_H
 #define SR_TRAINER_CONFIG_CONFIG_H
 
@@ -22,16 +26,18 @@ typedef struct { // DATA.TRAIN or DATA.TEST
     bool drop_last, random_synthetic_images;
     int random_synthetic_labels;
     double max_bad_share; // MAX_BAD_IMAGE_SHARE, ours
-    int fast_pixels;      // PIXELS, ours: 0 exact, 1 fast
+    int fast_pixels;      // PIXELS, ours.  0: exact, 1: fast
     const SrYaml *collate_params;
-    SrStrings input_keys;  // one: a batch has one input; several: names of the collator's or views
-    SrStrings target_keys; // label, mask
+    // INPUT_KEY_NAMES.  One name: a batch has one input.  Several: names of the collator's
+    // inputs, or of the views.
+    SrStrings input_keys;
+    SrStrings target_keys; // TARGET_KEY_NAMES: label, mask
     const SrYaml *transforms;
 } SrSplitConfig;
 
-typedef struct { // an entry of TEMP_FROZEN_PARAMS_ITER_MAP, "module." removed
-    const char *param;
-    int64_t iterations;
+typedef struct {        // an entry of TEMP_FROZEN_PARAMS_ITER_MAP
+    const char *param;  // name of the parameter, without "module."
+    int64_t iterations; // steps in which the optimiser leaves it alone
 } SrFrozenUntil;
 
 typedef enum { SR_INPUT_RGB, SR_INPUT_BGR, SR_INPUT_LAB } SrInputType;
@@ -40,30 +46,31 @@ typedef enum { SR_RECOMPUTE_AUTO, SR_RECOMPUTE_NEVER, SR_RECOMPUTE_ALWAYS } SrRe
 typedef struct {
     const char *trunk_name;
     const SrYaml *trunk_tree;  // MODEL.TRUNK
-    const SrYaml *owned;       // a map below it that a trunk owns: only there to be pointed at
+    const SrYaml *owned;       // target of rows for maps that trunks own; nobody reads it
     const SrYaml *head_params; // MODEL.HEAD.PARAMS
     double bn_eps, bn_momentum, params_multiplier;
     bool single_pass_every_crop;
     bool use_amp; // AMP_PARAMS.USE_AMP
-    bool sync_bn; // SYNC_BN_CONFIG, resolved in SrConfig.sync_bn_group
+    bool sync_bn; // CONVERT_BN_TO_SYNC_BN; SrConfig.sync_bn_group is the outcome
+    // GROUP_SIZE: replicas per batch-norm group.  0: all replicas.  -1: those of one machine.
     int sync_bn_group;
-    uint64_t init_seed; // _MODEL_INIT_SEED: SEED_VALUE
+    uint64_t init_seed; // _MODEL_INIT_SEED, inferred from SEED_VALUE
     bool checkpointing; // ACTIVATION_CHECKPOINTING
     int checkpointing_splits;
-    const SrYaml
-        *frozen_map; // TEMP_FROZEN_PARAMS_ITER_MAP as written; frozen_until is the same, read
+    // TEMP_FROZEN_PARAMS_ITER_MAP as written; the fields below hold its entries
+    const SrYaml *frozen_map;
     int n_frozen_until;
     SrFrozenUntil *frozen_until;
     SrStrings non_trainable_params;
-    int input_type; // of enum SrInputType
+    int input_type; // SrInputType
     bool freeze_trunk_only, freeze_trunk_and_head, eval_mode_on;
-    int cache_features; // CACHE_FEATURES, ours: SrCacheKind of trainer/run/feed.h
+    int cache_features; // CACHE_FEATURES, ours: SrCacheKind (trainer/run/feed.h)
     bool extract_trunk_features_only, eval_trunk_and_head, flatten_feats;
     bool assert_head_shapes;     // ASSERT_HEAD_LAYER_SHAPE_INIT
     const SrYaml *feat_pool_ops; // LINEAR_EVAL_FEAT_POOL_OPS_MAP
     const SrYaml *input_mapping; // MULTI_INPUT_HEAD_MAPPING
     bool parallel_heads;         // HEAD.PARALLEL, ours
-    double min_trunk_share;      // WEIGHTS_INIT.MIN_TRUNK_SHARE, ours
+    double min_trunk_share;      // WEIGHTS_INIT.MIN_TRUNK_SHARE, ours: 0 to 1
     const char *params_file;     // WEIGHTS_INIT.PARAMS_FILE
     SrStrings state_dict_keys;   // STATE_DICT_KEY_NAME
     SrStrings skip_layers;
@@ -78,7 +85,7 @@ typedef struct {
     int checkpoint_frequency;
     int64_t checkpoint_iter_frequency;
     bool keep_best; // KEEP_BEST, ours: model_best holds the best test phase
-    int keep_last;  // KEEP_LAST, ours: how many phase and iteration checkpoints stay; 0: all
+    int keep_last;  // KEEP_LAST, ours: phase and iteration checkpoints that stay.  0: all
 } SrCheckpointConfig;
 
 enum { SR_KNN_MAX_TOPK = 16 }; // entries of NEAREST_NEIGHBOR.TOPK
@@ -87,15 +94,16 @@ typedef struct { // NEAREST_NEIGHBOR
     double sigma;
     SrInts topk;
     bool l2_norm_feats;
-    const char *layer;         // LAYER, ours: the feature compared ("flatten")
-    int64_t bank_limit;        // BANK_LIMIT, ours: training images compared with; 0: all
-    int64_t test_limit;        // no key: test images; 0: all.  Probes set it
-    const char *features_path; // FEATURES.PATH: a folder with both sides' features, "": the trunk's
+    const char *layer;  // LAYER, ours: layer whose features are compared ("flatten")
+    int64_t bank_limit; // BANK_LIMIT, ours: training images in the bank.  0: all
+    int64_t test_limit; // test images.  0: all.  No key sets it; probes do
+    // FEATURES.PATH: folder with the features of both splits.  "": the trunk computes them
+    const char *features_path;
 } SrKnnConfig;
 
 typedef struct {          // HOOKS.PROBE, ours
     int every_num_epochs; // 0: off
-    int64_t limit;        // images on either side; 0: all
+    int64_t limit;        // images of either split.  0: all
 } SrProbeConfig;
 
 typedef struct { // HOOKS.EMA_MODEL
@@ -112,7 +120,7 @@ typedef struct {      // HOOKS.TENSORBOARD_SETUP
 } SrTensorboardConfig;
 
 typedef struct {        // METERS
-    SrStrings names;    // in order; the deprecated METERS.name among them
+    SrStrings names;    // in order; the deprecated METERS.name is one of them
     const char *single; // METERS.name
     bool training;      // enable_training_meter
 } SrMetersConfig;
@@ -120,43 +128,48 @@ typedef struct {        // METERS
 typedef struct {                           // CLUSTERFIT
     const char *output_dir, *name, *layer; // FEATURES.DATASET_NAME, FEATURES.LAYER_NAME
     int iterations, clusters;
-    int64_t limit; // DATA_LIMIT: rows that the centres are made from, -1: all
+    int64_t limit; // DATA_LIMIT: rows that the centroids are computed from.  -1: all
     int limit_seed;
     bool normalize, spherical; // ours
 } SrClusterConfig;
 
-typedef struct {           // the maps below the root
+typedef struct {           // maps below the root
     const SrYaml *teacher; // DISTILLATION.TEACHER_MODEL
+    // `owned` is the target of rows for maps that trunks and losses own; nobody reads it.
     const SrYaml *machine, *hooks, *data, *model, *optimizer, *checkpoint, *distributed, *neighbor,
-        *meters, *svm, *low_shot, *cluster,
-        *owned; // by trunks and losses: only there to be pointed at
+        *meters, *svm, *low_shot, *cluster, *owned;
 } SrConfigSections;
 
 typedef struct SrConfig {
-    SrArena arena;
-    const char *path; // of the file
-    SrStrings layers; // the files it is composed of, each lying over those before it
-    SrYaml *tree;     // resolved: every key, after inference ("config:" removed)
+    SrArena arena;    // holds everything below
+    const char *path; // the file's, for messages; SR_YAML_COMMAND_LINE without a file
+    SrStrings layers; // files that were merged, the lowest first
+    SrYaml *tree;     // resolved: every key, after inference, without "config:"
     uint64_t seed;
     int log_frequency, num_dataloader_workers;
-    int device;    // MACHINE.DEVICE: both "gpu" and "cpu" run here, on the CPU
-    int winograd;  // MACHINE.WINOGRAD: 0 none, 1 F(2x2), 2 F(3x3) and F(4x4) too
+    int device;    // MACHINE.DEVICE: both "gpu" and "cpu" mean the CPU
+    int winograd;  // MACHINE.WINOGRAD.  0: none, 1: F(2x2), 2: F(3x3) and F(4x4) too
     int fp32;      // MACHINE.FP32: SrConvFp32
-    int recompute; // MACHINE.RECOMPUTE, an SrRecompute
-    int num_nodes,
-        num_proc_per_node;        // as the file asks; their product is written back as `replicas`
+    int recompute; // MACHINE.RECOMPUTE: SrRecompute
+    // DISTRIBUTED.NUM_NODES and NUM_PROC_PER_NODE, as the file asks
+    int num_nodes, num_proc_per_node;
     const SrYaml *replicas_given; // DISTRIBUTED.REPLICAS: auto, recipe or a number
-    int reduce;                   // DISTRIBUTED.REDUCE: 0 tree, 1 mpi
-    int memory;                   // DISTRIBUTED.MEMORY: 0 auto, 1 again, 2 keep
-    // A step has this many batches, each with batch norms of its own (run/replicas.h): DISTRIBUTED's replicas, or with
-    // SYNC_BN_CONFIG groups of so many of them, times OPTIMIZER.gradient_accumulation_steps.
+    int reduce;                   // DISTRIBUTED.REDUCE.  0: tree, 1: mpi
+    int memory;                   // DISTRIBUTED.MEMORY.  0: auto, 1: again, 2: keep
+    // Batches of a step, each with its own batch norms (trainer/run/replicas.h): VISSL's replicas
+    // divided by sync_bn_group, times OPTIMIZER.gradient_accumulation_steps.
+    // sync_bn_group: VISSL's replicas that a rank computes as one batch, because they share batch
+    // norms.  1: none do
     int replicas, sync_bn_group;
-    int sync_bn_ranks; // a group that neighbouring ranks share: so many, each with sync_bn_group of it; 1: none does
-    int batch; // images of such a batch: sync_bn_group * DATA.TRAIN.BATCHSIZE_PER_REPLICA
+    // Neighbouring ranks that share a batch-norm group, each with sync_bn_group of it.  1: no
+    // sharing
+    int sync_bn_ranks;
+    int batch; // images: sync_bn_group * DATA.TRAIN.BATCHSIZE_PER_REPLICA
     bool test_model, test_only, check_nan;
-    bool supervised;           // the loss needs labels: train and test phases with meters
-    const char *whole_batches; // why the loss takes batches of one size only; NULL: of any
-    bool learns; // false: FEATURE_EVAL_SETTINGS freezes everything, so that there is no loss
+    bool supervised; // the loss needs labels: train and test phases have meters
+    // Reason why the loss takes batches of one size only.  NULL: it takes any size
+    const char *whole_batches;
+    bool learns; // false: FEATURE_EVAL_SETTINGS freezes everything, and there is no loss
     int test_every_num_epoch;
     SrConfigSections sections;
     const char *loss_name;
@@ -176,35 +189,45 @@ typedef struct SrConfig {
     bool rank_normalized; // RANKING.NORMALIZE_FEATS
 } SrConfig;
 
-// `path`: a file, or a name below configs/ as VISSL writes it (trainer/config/compose.h).  overrides: "+config/DIR=FILE"
-// first, then "A.B=v", "config.A.B=v", "+A.B=v" (new key), "~A.B" (remove), each in order.  Everything wrong with file or overrides is SR_ERR_CONFIG, in one line.
+// Loads, infers and checks a configuration.  *out belongs to the caller (sr_config_free); it is
+// left alone on an error.
+//   path       a file, or a name below configs/ as VISSL writes it (trainer/config/compose.h)
+//   overrides  "A.B=v" or "config.A.B=v", "+A.B=v" (new key), "~A.B" (remove), applied in order;
+//              "+config/DIR=FILE" comes before all of them, wherever it stands
+// SR_ERR_CONFIG: the file or an override is wrong.  Mistakes are collected: one is the message;
+// several are logged, one error each, and the message gives their number.
 SrStatus sr_config_load(const char *path, const char *const *overrides, int n_overrides,
                         SrConfig **out);
-// The same from text, for tests and the golden runner; `name` stands for the file in messages.
+// Does so for a text; `name` stands for the file in messages.
 SrStatus sr_config_parse(const char *text, const char *name, const char *const *overrides,
                          int n_overrides, SrConfig **out);
-// What a run keeps in its checkpoints: what there is to say of its keys was said when the run began.
+// Parses the configuration that a checkpoint holds.  Logs warnings and errors only: the run said
+// everything else when it began.
 SrStatus sr_config_parse_saved(const char *text, const char *name, SrConfig **out);
-// Names of the configurations below configs/ here, beside the program and where it was installed, each once: "pretrain/swav/x".
+// Lists the names of all configurations that sr_config_load finds ("pretrain/swav/x"), each once,
+// in the arena.
 SrStatus sr_config_names(SrArena *arena, SrStrings *out);
-// Whether sr_config_load would find a file under this name.
+// True if sr_config_load would find a file under this name.
 bool sr_config_found(const char *name);
-// Adds to `problems` each file or folder that the configuration names and that is not there; warns of placeholders.
+// Adds to `problems` each file or folder that the configuration names and that does not exist.
+// Logs a warning for each placeholder.
 SrStatus sr_config_check_paths(const SrConfig *config, SrProblems *problems);
-// Whether a sentence ("specify the model weights") stands where a file of weights belongs, as in VISSL's files.
+// True for a placeholder: VISSL's files have a sentence ("specify the model weights") in the place
+// of a file.
 bool sr_weights_are_placeholder(const char *path);
-// The defaults with overrides and no file: keys are checked, but there need be nothing to train.  For what works on
-// files of features and reads sections such as SVM.
+// Makes a configuration of defaults and overrides, without a file.  Checks keys, but does not ask
+// for a model, a loss or data: for commands that work on files of features (section SVM).
 SrStatus sr_config_options(const char *const *overrides, int n_overrides, SrConfig **out);
-// Only composed (defaults, file, overrides): nothing checked, inferred or read.  For tools that look at trees.
+// Composes defaults, file and overrides into *tree, in the arena.  Does not check, infer or read
+// it.
 SrStatus sr_config_compose(const char *path, const char *const *overrides, int n_overrides,
                            SrArena *arena, SrYaml **tree);
-// A configuration of its own with the same keys, for whoever needs one with other limits: its fields may be changed (its
-// tree then says what they were).  To be freed; `config` may be freed before it.
+// Copies a configuration.  The caller may change the copy's fields, which its tree does not follow,
+// and frees it; it borrows nothing from `config`.
 SrStatus sr_config_copy(const SrConfig *config, SrConfig **out);
-// The configuration of DISTILLATION.TEACHER_MODEL, whose `model` is the teacher's.
+// Copies a configuration; in the copy, DISTILLATION.TEACHER_MODEL is merged over MODEL.
 SrStatus sr_config_teacher(const SrConfig *config, SrConfig **out);
-void sr_config_free(SrConfig *config); // NULL is fine
+void sr_config_free(SrConfig *config); // legal for NULL
 // Writes the resolved tree (YAML that loads again) to <dir>/train_config.yaml.
 SrStatus sr_config_save(const SrConfig *config, const char *dir);
 

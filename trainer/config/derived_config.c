@@ -1,10 +1,10 @@
-// Configurations made from another one: a copy to be changed, and a distillation's teacher.  Each has a tree and structs
-// of its own, read from that tree as a file's are, so that neither outlives what it points to.
+// Makes configurations from another one: a copy to be changed, and a distillation's teacher.  Each
+// has its own tree, and its structs are read from that tree, so it borrows nothing.
 #include "base/mem.h"
 #include "base/yaml_edit.h"
 #include "trainer/config/schema.h"
 
-// `merged`: keys that go over those of MODEL first, or NULL.
+// Copies the tree and reads it again.  merged: map that is merged over MODEL first; NULL: none.
 static SrStatus read_again(const SrConfig *config, const SrYaml *merged, SrConfig *out) {
     out->path = sr_arena_strdup(&out->arena, config->path);
     out->tree = sr_yaml_copy(&out->arena, config->tree);
@@ -14,7 +14,7 @@ static SrStatus read_again(const SrConfig *config, const SrYaml *merged, SrConfi
     if (merged && merged->type == SR_YAML_MAP)
         SR_TRY(sr_yaml_merge(&out->arena, model, merged));
     SR_TRY(sr__config_read(out, NULL));
-    // What stands in no tree, or may differ from it.
+    // Fields that no tree holds, or that may differ from it.
     out->replicas = config->replicas;
     out->sync_bn_group = config->sync_bn_group;
     out->sync_bn_ranks = config->sync_bn_ranks;
@@ -43,7 +43,7 @@ SrStatus sr_config_copy(const SrConfig *config, SrConfig **out) {
     return derive(config, NULL, out);
 }
 
-// VISSL: a copy of MODEL, then merged with what the user gave.
+// VISSL's rule: copy MODEL, then merge DISTILLATION.TEACHER_MODEL over it.
 SrStatus sr_config_teacher(const SrConfig *config, SrConfig **out) {
     return derive(config, sr_yaml_find_path(config->tree, "DISTILLATION.TEACHER_MODEL"), out);
 }

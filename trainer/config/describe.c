@@ -1,4 +1,4 @@
-// Listing and describing: walks over the registries and the schema.
+// Lists and describes plugins and keys by walking over the registries and the schema.
 #include "trainer/config/describe.h"
 
 #include <stdio.h>
@@ -21,7 +21,7 @@
 // ---- registries as one table
 // ----------------------------------------------------------------------
 
-// Entry i of one registry; false past its end.
+// Defines a function that gives entry i of one registry; false past its end.
 #define ENTRIES(noun, Type, place, table)                           \
     static bool noun##_entry(int i, SrManualEntry *out) {           \
         const Type *p = sr_##noun##_at(i);                          \
@@ -40,7 +40,7 @@ ENTRIES(schedule_kind, SrScheduleKind, NULL, p->options)
 ENTRIES(meter, SrMeter, p->subtree, p->options)
 ENTRIES(op, SrOp, NULL, p->options)
 
-// Models by name: a trunk's options.
+// Gives model i by name; its options are its trunk's.
 static bool model_entry(int i, SrManualEntry *out) {
     const SrPreset *p = sr_preset_at(i);
     if (p)
@@ -65,7 +65,7 @@ static const SrManualKind kinds[] = {
 
 enum { N_KINDS = SR_COUNT(kinds) + 1 };
 
-// Kind k, the caller's last; NULL past the end.
+// Returns kind k; the caller's kind comes last.  NULL past the end.
 static const SrManualKind *kind_at(int k, const SrManualKind *more) {
     return k < SR_COUNT(kinds) ? &kinds[k] : k == SR_COUNT(kinds) ? more : NULL;
 }
@@ -73,14 +73,15 @@ static const SrManualKind *kind_at(int k, const SrManualKind *more) {
 // ---- describing
 // -----------------------------------------------------------------------------------
 
-// One paragraph an option, worded by the option's own row; `prefix`: of its key.
+// Writes a paragraph about an option, from its row.  prefix: map that its key stands in.
 static void describe_option(const SrOption *o, const char *prefix, SrText *out) {
     sr_text_add(out, prefix);
     sr_option_describe(o, out);
     sr_text_add(out, out->len && out->s[out->len - 1] == '\n' ? "" : "\n");
 }
 
-// Rows of a table; `under` NULL, or only those whose dotted name lies below it.
+// Describes the rows of a table whose dotted names lie below `under` (NULL: all); returns their
+// number.
 static int describe_table(const SrOption *table, const char *under, SrText *out) {
     int n = 0;
     for (const SrOption *o = table; o && o->name; o++) {
@@ -92,7 +93,7 @@ static int describe_table(const SrOption *table, const char *under, SrText *out)
     return n;
 }
 
-// A plugin's name whole, or followed by one of its options: "resnet", "mlp.use_bn".
+// Describes a plugin ("resnet"), or one of its options ("mlp.use_bn"); false: the name is neither.
 static bool describe_plugin(const SrManualKind *kind, const SrManualEntry *e, const char *name,
                             SrText *out) {
     const char *key = sr_text_below(name, e->name);
@@ -111,7 +112,7 @@ static bool describe_plugin(const SrManualKind *kind, const SrManualEntry *e, co
     return true;
 }
 
-// Plugins of every kind with this name: a name may mean a transform and an op.
+// Describes plugins of every kind with this name: it may be a transform and an op.
 static bool describe_plugins(const char *name, const SrManualKind *more, SrText *out) {
     bool found = false;
     const SrManualKind *kind;
@@ -131,8 +132,8 @@ typedef struct {
     const SrYaml *defaults;
 } Schema;
 
-// The row a dotted key names, or the whole section, or the rows below it ("MODEL.HEAD": HEAD.PARAMS and so on).  A map
-// that a plugin owns is a row and a section; the section says more.
+// Describes the section or row of a dotted key, or the rows below it ("MODEL.HEAD" has HEAD.PARAMS
+// and others).  A map that a plugin owns is both a row and a section; the section says more.
 static bool describe_key(const Schema *s, const char *key, SrText *out) {
     bool found = false;
     for (int i = 0; i < s->n; i++) {
@@ -155,8 +156,8 @@ static bool describe_key(const Schema *s, const char *key, SrText *out) {
     return found;
 }
 
-// A key of the tree without a row of its own is part of a value ("MODEL.CUDA_CACHE.CLEAR_FREQ"): the row it stands in
-// is explained.
+// Describes the row that a key lies in, if the key has no row of its own but is part of a value
+// ("MODEL.CUDA_CACHE.CLEAR_FREQ").
 static bool describe_parent(const Schema *s, const char *key, SrText *out) {
     char parent[256];
     if (strlen(key) >= sizeof parent || !sr_yaml_find_path(s->defaults, key))
@@ -174,7 +175,7 @@ static bool describe_parent(const Schema *s, const char *key, SrText *out) {
     return false;
 }
 
-// Every key whose last part has this name: "num_epochs" is OPTIMIZER.num_epochs.
+// Describes every key whose last part has this name: "num_epochs" finds OPTIMIZER.num_epochs.
 static bool describe_last_part(const Schema *s, const char *name, SrText *out) {
     bool found = false;
     for (int i = 0; i < s->n; i++) {
@@ -192,7 +193,7 @@ static bool describe_last_part(const Schema *s, const char *name, SrText *out) {
     return found;
 }
 
-// Every key there is, with its type and default.  A map with a section of its own is told by its rows.
+// Lists every key with type and default.  A map that is a section is listed by its rows.
 static SrStatus list_keys(SrText *out) {
     SrArena arena = SR_ARENA_INIT;
     SrSchemaEntry *entries;
@@ -250,7 +251,7 @@ static void add_names(Names *names, const char *prefix, const SrOption *table, S
     }
 }
 
-// The names that hold `part`, at most a dozen of them; their number.
+// Writes the names that contain `part`, at most a dozen; returns how many there are.
 static int names_with(const Names *names, const char *part, SrText *out) {
     enum { MAX_SHOWN = 12 };
     int n = 0;
@@ -262,7 +263,8 @@ static int names_with(const Names *names, const char *part, SrText *out) {
     return n;
 }
 
-// Every name that could have been meant: plugins and their options, sections, and the keys of all sections.
+// Words the error for an unknown name, from every name that could have been meant: plugins and
+// their options, sections and their keys.
 static SrStatus unknown(const Schema *s, const char *name, const SrManualKind *more,
                         SrArena *arena) {
     Names names = {.v = sr_arena_alloc(arena, MAX_NAMES * sizeof *names.v)};
@@ -279,7 +281,7 @@ static SrStatus unknown(const Schema *s, const char *name, const SrManualKind *m
         }
     }
     for (int i = 0; i < s->n && names.n < MAX_NAMES; i++) {
-        if (*s->entries[i].section.path) // the outermost has none
+        if (*s->entries[i].section.path) // the root's path is empty
             names.v[names.n++] = s->entries[i].section.path;
         add_names(&names, s->entries[i].section.path, s->entries[i].section.table, arena);
     }
@@ -301,7 +303,7 @@ static SrStatus unknown(const Schema *s, const char *name, const SrManualKind *m
             near >= 0 ? "'?" : "");
 }
 
-// VISSL's habit of writing config. before every key is accepted.
+// Accepts keys with "config." in front, as VISSL's users write them.
 static SrStatus describe(const char *name, const SrManualKind *more, SrArena *arena, SrText *out) {
     Schema s;
     SrSchemaEntry *entries;

@@ -1,5 +1,4 @@
-// The reference manual, made of the option tables and the registries: nothing here is written
-// twice.
+// Writes the reference manual from the option tables and the registries.
 #ifndef SR_TRAINER_CONFIG_DESCRIBE_H
 #define SR_TRAINER_CONFIG_DESCRIBE_H
 
@@ -10,7 +9,7 @@
 
 typedef struct {
     const char *name, *help;
-    const char *where; // the map its options stand in, NULL if they have no fixed place
+    const char *where; // map that holds its options.  NULL: they have no fixed place
     const SrOption *options;
 } SrManualEntry;
 
@@ -19,13 +18,17 @@ typedef struct {
     bool (*at)(int i, SrManualEntry *out); // false past the end
 } SrManualKind;
 
-// Every plugin with its one line of help, kind by kind.  kind: one of them alone ("trunk"), or "keys": every key of the
-// configuration with its type and default; NULL: all kinds.
-// more: a kind this folder cannot know (verbs), or NULL.
+// Lists plugins, each with its line of help.
+//   kind  lists this kind alone ("trunk"); "keys" lists every key of the configuration with its
+//         type and default; NULL lists all kinds of plugins
+//   more  a further kind, from the caller (the program's commands); NULL: none
 SrStatus sr_manual_list(const char *kind, const SrManualKind *more, SrText *out);
-// A plugin by name with its options, one of these ("ImgPilToMultiCrop.size_crops"), a key of the configuration
-// ("LOSS.swav_loss.epsilon"), the last part of a key ("num_epochs"), a section or any map of keys ("OPTIMIZER",
-// "MODEL.HEAD").  Unknown: SR_ERR_CONFIG with the names it is part of, or else with the nearest.
+// Describes what has this name:
+//   a plugin with its options, or one option   ImgPilToMultiCrop, ImgPilToMultiCrop.size_crops
+//   a key, or the last part of a key           LOSS.swav_loss.epsilon, num_epochs
+//   a section, or any map of keys              OPTIMIZER, MODEL.HEAD
+// SR_ERR_CONFIG for an unknown name: the message lists the names that contain it, or the closest
+// one.
 SrStatus sr_manual_describe(const char *name, const SrManualKind *more, SrText *out);
 
 #endif

@@ -1,8 +1,8 @@
-// Which combinations of MODEL.FEATURE_EVAL_SETTINGS make sense: a function of the tree alone.
-// Not what the flags do: trainer/model/freeze.c and trunks/feature_extractor.c.
+// Refuses combinations of MODEL.FEATURE_EVAL_SETTINGS that contradict each other.
+// trunks/feature_extractor.c and trainer/model do what the flags ask for.
 //
-// Each flag is fine by itself, and VISSL takes any mixture: the flag it happens to read first wins.
-// People mix them when they copy from two recipes, so each refusal names the recipe that is nearest.
+// VISSL takes any combination, and the flag that it reads first wins.  Users combine flags when
+// they copy from two recipes, so each error names the recipe that comes closest.
 #include "base/log.h"
 #include "base/yaml_edit.h"
 #include "trainer/config/schema.h"
@@ -30,8 +30,8 @@ static Flags read_flags(const SrYaml *settings) {
     };
 }
 
-// What contradicts, and what was probably meant; NULL when nothing does.  The order matters: the
-// first contradiction is the one whose removal tells most about the rest.
+// Returns a sentence about the first contradiction and what was probably meant.  NULL: there is
+// none. The most telling contradiction is tested first.
 static const char *contradiction(Flags f) {
     if (f.trunk && f.both)
         return "FREEZE_TRUNK_ONLY and FREEZE_TRUNK_AND_HEAD exclude each other; " LINEAR_EVAL
@@ -47,7 +47,7 @@ static const char *contradiction(Flags f) {
     return NULL;
 }
 
-// The first flag that somebody set, which has a line where the map of all of them may have none.
+// Returns the first flag that was set: it has a line in a file, which the map of all may lack.
 static const SrYaml *place(const SrYaml *settings) {
     for (int i = 0; i < settings->n; i++) {
         const SrYaml *flag = settings->items[i];
@@ -57,8 +57,8 @@ static const SrYaml *place(const SrYaml *settings) {
     return settings;
 }
 
-// A map without freezing is how heads stand on several layers of a trunk that learns, and what is left of a linear
-// evaluation whose flags were forgotten.
+// A map of layers without freezing is legal: heads then read several layers of a trunk that learns.
+// It is also what a linear evaluation looks like when its flags were forgotten.
 SrStatus sr__eval_settings_check(const SrYaml *tree) {
     const SrYaml *settings = sr_yaml_find_path(tree, "MODEL.FEATURE_EVAL_SETTINGS");
     Flags f = read_flags(settings);

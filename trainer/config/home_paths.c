@@ -1,9 +1,10 @@
-// A leading "~/" of paths: the shell expands it at the beginning of a word only, not behind "=" or "[".
+// Expands a leading "~/" of paths.  The shell does so only at the beginning of a word, not after
+// "=" or "[".
 #include <stdlib.h>
 
 #include "trainer/config/schema.h"
 
-// "~" alone is YAML's null and "~name" another's home: both stay.
+// "~" alone is YAML's null, and "~name" is another user's home: both stay.
 SrStatus sr__expand_home(SrArena *arena, const char **path) {
     const char *home = getenv("HOME");
     if (!*path || (*path)[0] != '~' || (*path)[1] != '/' || !home || !*home)

@@ -1,7 +1,7 @@
-// What a configuration sets and a run does not read: one line each, so that nobody waits for the effect of a key.
+// Logs a line for each key that is set and has no effect, so that nobody waits for one.
 //
-// Two kinds: rows that mean nothing here at all (IGNORED in their tables), and keys that another key leaves without
-// effect (the rate of the heads while heads have no rate of their own).  What is left at its default is not worth a line.
+// A key has no effect if its row is marked IGNORED, or if another key switches it off (the learning
+// rate of the heads while heads have no rate of their own).  Keys at their default get no line.
 #include <stdio.h>
 #include <string.h>
 
@@ -28,7 +28,7 @@ static SrStatus report_head(void *arg, const SrHead *head, const SrYaml *argumen
     return sr_options_report(head->options, arguments, where, arg);
 }
 
-// Trunks that share a map have tables of their own, of which the chosen one's counts.
+// True for a table of a trunk that shares its map with the chosen trunk, whose table counts.
 static bool is_anothers_table(const SrSection *s, const SrTrunk *chosen) {
     return chosen && strcmp(chosen->subtree, s->path) == 0 && chosen->options != s->table;
 }
@@ -54,7 +54,8 @@ static SrStatus report_rows(const Walk *w) {
 
 // ---- keys that other keys leave without effect
 
-// What stands at the key and is not the default, NULL if nothing is: of a map the first value that somebody wrote.
+// Returns the key's value if it is not the default; for a map, the first value that was set.  NULL:
+// nothing was set.
 static const SrYaml *changed(const Walk *w, const char *key) {
     const SrYaml *given = sr_yaml_find_path(w->tree, key);
     return given ? sr_tree_difference(given, sr_yaml_find_path(w->defaults, key)) : NULL;
@@ -62,7 +63,7 @@ static const SrYaml *changed(const Walk *w, const char *key) {
 
 static bool is_changed(const Walk *w, const char *key) { return changed(w, key) != NULL; }
 
-// "a" is a word of "a b c".
+// True if `word` is one of the words in `words`: "a" in "a b c".
 static bool has_word(const char *words, const char *word) {
     size_t len = strlen(word);
     for (const char *hit = words; (hit = strstr(hit, word)) != NULL; hit += len)
@@ -80,12 +81,14 @@ static void say(const Walk *w, const char *key, const char *why, const char *val
     say_at(changed(w, key), key, why, value);
 }
 
-// ---- keys of which another key decides
+// ---- keys that another key decides about
 //
-// A recipe that lies over another one and chooses another loss leaves that one's block of the first loss behind, which is
-// nobody's mistake.  So a value is worth a line only if it does not lie below the decision.
+// A recipe on top of another one may choose another loss; the options of the first loss stay in the
+// tree, and that is no mistake.  So a value gets a line only if its layer is not below the layer of
+// the decision.
 
-// Which of the files the value is from, -1: none.  The command line lies over all of them.
+// Returns the layer of a value: index of its file, or the number of files for the command line.
+// -1: no layer, a default.
 static int layer_of(const Walk *w, const SrYaml *value) {
     const SrStrings *files = &w->config->layers;
     if (value->file && strcmp(value->file, SR_YAML_COMMAND_LINE) == 0)
@@ -96,7 +99,8 @@ static int layer_of(const Walk *w, const SrYaml *value) {
     return -1;
 }
 
-// Decisions of the command line count as those of the file that it names: what that file says of another choice is told.
+// Returns the layer of the deciding key.  A decision on the command line counts as one of the named
+// file: that file's values for another choice get a line.
 static int layer_of_decision(const Walk *w, const char *decider) {
     const SrYaml *value = sr_yaml_find_path(w->tree, decider);
     if (!value)
@@ -105,7 +109,7 @@ static int layer_of_decision(const Walk *w, const char *decider) {
     return layer < w->config->layers.n ? layer : layer_of(w, &(SrYaml){.file = w->config->path});
 }
 
-// The first value of `given` that differs from the usual one and does not lie below that layer.
+// Returns the first value of `given` that differs from `usual` and is not below `layer`, or NULL.
 static const SrYaml *written_above(const Walk *w, const SrYaml *given, const SrYaml *usual,
                                    int layer) {
     if (given->type == SR_YAML_MAP && given->n > 0) {
@@ -118,7 +122,7 @@ static const SrYaml *written_above(const Walk *w, const SrYaml *given, const SrY
     return sr_tree_difference(given, usual) && (own < 0 || own >= layer) ? given : NULL;
 }
 
-// The line for a key that has no effect because of what stands at `decider`.
+// Logs a line for a key that has no effect because of the value at `decider`.
 static void say_decided(const Walk *w, const char *key, const char *why, const char *decider) {
     const SrYaml *given = sr_yaml_find_path(w->tree, key);
     const SrYaml *at = given ? written_above(w, given, sr_yaml_find_path(w->defaults, key),
@@ -128,8 +132,8 @@ static void say_decided(const Walk *w, const char *key, const char *why, const c
         say_at(at, key, why, decider);
 }
 
-// Parts of something that is switched off.  `same`: the key is inferred from that one, so that a saved configuration
-// has it too.
+// Reports options of features that are switched off.  `same` is the key that a value is inferred
+// from: a saved configuration holds the copy, which is not worth a line.
 static void report_switched_off(const Walk *w) {
     static const struct {
         const char *key, *switched_by, *same;
@@ -161,7 +165,7 @@ static void say_unread(const Walk *w, const char *key, const char *name, const c
     say_decided(w, key, why ? why : "", chosen_by);
 }
 
-// Keys of another optimiser: each has its own in the map that all share (optim_options.c).
+// Reports keys of other optimisers: all of them share one map (trainer/optim/optim_options.c).
 static void report_other_optimizers(const Walk *w) {
     const char *name = sr__unsharded_name(sr_tree_text(w->tree, "OPTIMIZER.name", ""), w->arena);
     const SrOptimizer *chosen = NULL;
@@ -181,7 +185,7 @@ static void report_other_optimizers(const Walk *w) {
         }
 }
 
-// Keys that only some values of another key read: `readers` are those values.
+// Reports keys that only some values of another key read; `readers` lists those values.
 static void report_unread(const Walk *w) {
     static const struct {
         const char *key, *chosen_by, *readers;
@@ -206,7 +210,7 @@ static void report_unread(const Walk *w) {
     }
 }
 
-// With all parameters in one group nothing tells heads, norms and biases apart.
+// Reports options of heads, norms and biases when all parameters are in one group.
 static void report_single_group(const Walk *w) {
     static const char *const keys[] = {
         "OPTIMIZER.regularize_bn",
@@ -225,7 +229,7 @@ static void report_single_group(const Walk *w) {
         say_decided(w, keys[i], "there is one group: ", single);
 }
 
-// Keys of one source of images.  Where the source is found by its path nothing can be said here.
+// Reports keys of another source of images.  Says nothing where the source is found by its path.
 static void report_sources(const Walk *w, const char *split) {
     char path[96], *words, *rest;
     snprintf(path, sizeof path, "DATA.%s.DATA_SOURCES", split);
@@ -250,7 +254,8 @@ static bool is_empty_list(const SrYaml *node) {
     return !node || node->type == SR_YAML_NULL || (node->type == SR_YAML_LIST && node->n == 0);
 }
 
-// Without LABEL_PATHS labels come with the images, whatever other source of labels is named.
+// Reports label keys of training.  Without LABEL_PATHS labels come with the images, whatever source
+// of labels is named.
 static void report_train_labels(const Walk *w) {
     static const char sources[] = "DATA.TRAIN.LABEL_SOURCES";
     const SrYaml *labels = sr_yaml_find_path(w->tree, sources),
@@ -261,7 +266,8 @@ static void report_train_labels(const Walk *w) {
         say(w, sources, "labels come with the images or from LABEL_PATHS", "");
 }
 
-// Labels come with the images or from LABEL_PATHS; what evaluates wants classes, whatever the type.
+// Reports label keys of testing.  Labels come with the images or from LABEL_PATHS; evaluation needs
+// classes, whatever the type says.
 static void report_test_labels(const Walk *w) {
     static const char type[] = "DATA.TEST.LABEL_TYPE", sources[] = "DATA.TEST.LABEL_SOURCES",
                       keys[] = "DATA.TEST.INPUT_KEY_NAMES",
@@ -286,13 +292,14 @@ static void report_test_labels(const Walk *w) {
             say(w, collators[i], "evaluation reads one view an image and asks no collator", "");
 }
 
-// The map of a plugin that was not chosen; plugins may share a map (vision transformers do).
+// Reports the map of a plugin that was not chosen.  Plugins may share a map: vision transformers
+// do.
 static void report_unchosen(const Walk *w, const char *map, bool chosen, const char *chooser) {
     if (map && !chosen)
         say_decided(w, map, "it is not what was chosen by ", chooser);
 }
 
-// Trunk i's map is an earlier trunk's too, and was spoken of.
+// True if an earlier trunk has the same map: it was reported then.
 static bool has_earlier(int i) {
     for (int k = 0; k < i; k++)
         if (strcmp(sr_trunk_at(k)->subtree, sr_trunk_at(i)->subtree) == 0)
@@ -337,14 +344,14 @@ static void report_seed(const Walk *w) {
         say(w, key, "parameters are drawn with ", "SEED_VALUE");
 }
 
-// The sums of one process need no network.
+// Reports DISTRIBUTED.REDUCE: a single process sums without a network.
 static void report_reduce(const Walk *w) {
     static const char key[] = "DISTRIBUTED.REDUCE";
     if (is_changed(w, key) && sr_comm_size() == 1)
         say(w, key, "there is one rank", "");
 }
 
-// The segments of activation checkpointing decide what a step keeps.
+// Reports MACHINE.RECOMPUTE: activation checkpointing decides what a step keeps.
 static void report_recompute(const Walk *w) {
     static const char key[] = "MACHINE.RECOMPUTE",
                       segments[] = "MODEL.ACTIVATION_CHECKPOINTING.USE_ACTIVATION_CHECKPOINTING";

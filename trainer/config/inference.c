@@ -1,9 +1,8 @@
-// VISSL's inference rules as functions over the composed tree, in VISSL's order: losses,
-// learning rate, meters, labels.  Each changed value is one log line: people ask why numbers change.
+// Applies VISSL's inference rules to the composed tree, in VISSL's order: losses, learning rate,
+// meters, labels.  Each changed value is one log line: people ask why numbers change.
 //
 // A rule writes only keys that the tree has, so a loss that does not declare a key is left alone.
-// The tree has been checked against its tables before: the types below are what they should be,
-// lists may still be empty.
+// The tree has been checked against its tables, so that types are right; lists may still be empty.
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,8 +19,8 @@
 
 // ---- what rules look at
 
-// The number of crops is known only to the transform that makes them; the last one that says wins.
-// Test transforms are looked at for their form alone.
+// Asks the transforms for the number of crops; the last transform that knows it wins.  Test
+// transforms are only checked for their form.
 static SrStatus scan_transforms(SrInfer *r, const char *split) {
     char path[64];
     snprintf(path, sizeof path, "DATA.%s.TRANSFORMS", split);
@@ -58,7 +57,7 @@ static bool draws_masks(const char *name) {
     return false;
 }
 
-// Transforms of training that fill an extra of a batch patch by patch.
+// Finds the training transforms that fill an extra tensor of the batch, patch by patch.
 static void find_masks(SrInfer *r) {
     const SrYaml *list = sr_yaml_find_path(r->tree, "DATA.TRAIN.TRANSFORMS");
     for (int i = 0; list && list->type == SR_YAML_LIST && i < list->n; i++)
@@ -66,7 +65,7 @@ static void find_masks(SrInfer *r) {
             r->mask[r->n_masks++] = list->items[i];
 }
 
-// The options of the trunk that was chosen; a name that no trunk has is reported elsewhere.
+// Returns the options of the chosen trunk.  An unknown trunk is reported elsewhere.
 static const SrYaml *trunk_map(const SrYaml *tree, SrArena *arena) {
     const char *name = sr__unsharded_name(sr_tree_text(tree, "MODEL.TRUNK.NAME", ""), arena);
     for (int i = 0; name && sr_trunk_at(i); i++)
@@ -75,7 +74,7 @@ static const SrYaml *trunk_map(const SrYaml *tree, SrArena *arena) {
     return NULL;
 }
 
-// The rule is the loss's own (losses/infer.h); some losses need nothing inferred.
+// Runs the loss's own rule (losses/infer.h), if it has one.
 static SrStatus infer_loss(SrInfer *r) {
     char at[128];
     r->loss = sr_tree_text(r->tree, "LOSS.name", "");
@@ -99,7 +98,7 @@ static bool has_text(const SrYaml *list, const char *text) {
     return false;
 }
 
-// The deprecated METERS.name joins METERS.names, at its end: VISSL makes a set of them and loses the
+// Appends the deprecated METERS.name to METERS.names.  VISSL makes a set of them, and so loses the
 // order in which results are printed.
 static SrStatus join_meter_names(SrInfer *r, SrYaml **out) {
     const SrYaml *names = sr_yaml_find_path(r->tree, "METERS.names");
@@ -119,7 +118,7 @@ static SrStatus join_meter_names(SrInfer *r, SrYaml **out) {
     return sr_infer_set_path(r, "METERS.names", *out);
 }
 
-// A frozen trunk with pooled layers has one head, so one meter, for each of them.
+// Returns the pooled layers of a frozen trunk: each has one head, and so one meter.
 static const SrYaml *pooled_layers(const SrInfer *r) {
     static const char settings[] = "MODEL.FEATURE_EVAL_SETTINGS";
     const SrYaml *s = sr_yaml_find_path(r->tree, settings);
@@ -130,7 +129,7 @@ static const SrYaml *pooled_layers(const SrInfer *r) {
     return used && map && map->type == SR_YAML_LIST && map->n > 0 ? map : NULL;
 }
 
-// Names of the layers in the map's order, repeated ones twice: heads are told apart by position.
+// Lists the layers in the map's order, repeated ones twice: the position tells heads apart.
 static SrStatus layer_names(const SrInfer *r, const SrYaml *map, SrYaml **out) {
     *out = sr_yaml_new(r->arena, SR_YAML_LIST, "inferred", 0);
     if (!*out)
@@ -154,7 +153,7 @@ static SrStatus infer_meters(SrInfer *r) {
     if (!map)
         return SR_OK;
     SR_TRY(layer_names(r, map, &layers));
-    for (int i = 0; sr_meter_at(i); i++) { // all have these two keys (SR_METER_OPTIONS)
+    for (int i = 0; sr_meter_at(i); i++) { // every meter has these two keys (SR_METER_OPTIONS)
         char number[128], texts[128];
         if (!has_text(names, sr_meter_at(i)->name))
             continue;
@@ -168,7 +167,7 @@ static SrStatus infer_meters(SrInfer *r) {
 
 // ---- learning rate, decay, labels
 
-// One machine, one process: the batch of a node is the batch of the run (see resolve_world).
+// The batch of a step is that of all replicas: they take the place of VISSL's processes.
 static SrStatus infer_optimizer(SrInfer *r) {
     static const char lr_path[] = "OPTIMIZER.param_schedulers.lr",
                       head_path[] = "OPTIMIZER.param_schedulers.lr_head";
@@ -191,7 +190,7 @@ static SrStatus infer_optimizer(SrInfer *r) {
     return SR_OK;
 }
 
-// Checked here, because the rule below would write over a misspelt one.
+// Checks the label type here, because infer_labels would overwrite a misspelt one.
 static SrStatus check_label_type(const SrInfer *r, const char *split) {
     static const char *const known[] = {"standard", "sample_index", "zero"};
     char path[64];
@@ -204,8 +203,8 @@ static SrStatus check_label_type(const SrInfer *r, const char *split) {
                           sr_yaml_place(sr_yaml_find_path(r->tree, path)).text, path);
 }
 
-// A source of labels overrides LABEL_TYPE, as in VISSL.  Without one the index of the sample stands in, which is what
-// memory banks want.
+// A source of labels overrides LABEL_TYPE, as in VISSL.  Without one the label is the index of the
+// sample, which memory banks need.
 static SrStatus infer_labels(SrInfer *r, const char *split) {
     char path[64], type[64];
     SR_TRY(check_label_type(r, split));
@@ -216,7 +215,7 @@ static SrStatus infer_labels(SrInfer *r, const char *split) {
     if (!sources || sources->n == 0)
         return strcmp(given, "zero") == 0 ? SR_OK : sr_infer_set_path_text(r, type, "sample_index");
     if (strcmp(given, "standard") == 0 || strcmp(split, "TRAIN") != 0)
-        return SR_OK; // evaluation takes the classes of the images in any case
+        return SR_OK; // evaluation always takes the classes of the images
     sr_info("%s: %s: %s is accepted and changes nothing: labels come from %s",
             sr_yaml_place(sr_yaml_find_path(r->tree, type)).text, type, given, path);
     return sr_infer_set_path_text(r, type, "standard");
@@ -235,7 +234,7 @@ SrStatus sr__infer(SrYaml *tree, int world, SrArena *arena) {
     SR_TRY(scan_transforms(&r, "TEST"));
     find_masks(&r);
     SR_TRY(infer_loss(&r));
-    r.level = SR_LOG_DEBUG; // the rest holds for nearly every run: nobody asks
+    r.level = SR_LOG_DEBUG; // the remaining rules change nearly every run: not worth a line
     SR_TRY(sr_infer_set_path_int(&r, "MODEL._MODEL_INIT_SEED", sr_tree_int(tree, "SEED_VALUE", 0)));
     SR_TRY(infer_optimizer(&r));
     SR_TRY(infer_meters(&r));

@@ -1,7 +1,8 @@
-// ${config.A.B} and ${env:NAME} in strings, as OmegaConf has them: the value of another key, or of the environment.
-// Not a language: what a reference stands for is one value, never a map or a list.
+// Replaces ${config.A.B} and ${env:NAME} in strings, as OmegaConf does, by the value of another key
+// or of an environment variable.  A reference stands for one value, never for a map or a list.
 //
-// Everything is bounded, because strings that hold each other twice would double at every step.
+// Depth and number of references are bounded: strings that hold each other twice would double at
+// every level.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,7 @@ enum { MAX_DEPTH = 8, MAX_REFERENCES = 10000, MAX_TEXT = 4096 };
 typedef struct {
     SrYaml *tree;
     SrArena *arena;
-    int depth, references; // inside of each other, altogether
+    int depth, references; // nesting now; number so far
 } Walk;
 
 static SrStatus resolve(Walk *w, SrYaml *node);
@@ -24,7 +25,7 @@ static SrStatus resolve(Walk *w, SrYaml *node);
     sr_fail_prefix(sr_fail(SR_ERR_CONFIG, __VA_ARGS__), "%s: '%.80s'", sr_yaml_place(node).text, \
                    (node)->text)
 
-// "env:NAME" or "oc.env:NAME,otherwise": the variable's text, typed by its looks.
+// Gets the variable of "env:NAME" or "oc.env:NAME,default"; its text decides about its type.
 static SrStatus from_environment(Walk *w, const SrYaml *node, const char *name, SrYaml **out) {
     char variable[256];
     int len = (int)strcspn(name, ",");
@@ -38,7 +39,7 @@ static SrStatus from_environment(Walk *w, const SrYaml *node, const char *name, 
     return *out ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for '%s'", node->text);
 }
 
-// What stands between the braces.
+// Gets the value of the reference `name`, the text between the braces.
 static SrStatus look_up(Walk *w, const SrYaml *node, const char *name, SrYaml **out) {
     if (sr_text_starts(name, "env:") || sr_text_starts(name, "oc.env:"))
         return from_environment(w, node, strchr(name, ':') + 1, out);
@@ -56,7 +57,7 @@ static SrStatus look_up(Walk *w, const SrYaml *node, const char *name, SrYaml **
     return status;
 }
 
-// The reference at `open` ("${...}"); *end: behind its brace.
+// Reads the reference at `open` ("${...}").  *end points after its closing brace.
 static SrStatus read_reference(Walk *w, const SrYaml *node, const char *open, const char **end,
                                SrYaml **out) {
     char name[512];
@@ -70,7 +71,8 @@ static SrStatus read_reference(Walk *w, const SrYaml *node, const char *open, co
     return look_up(w, node, name, out);
 }
 
-// `text` gets the node's with references replaced; *whole: the value of a single reference that is all of it, else NULL.
+// Appends the node's text to `text`, with references replaced.  *whole gets the value if the text
+// is a single reference, else NULL.
 static SrStatus expand(Walk *w, SrYaml *node, SrText *text, SrYaml **whole) {
     const char *rest = node->text, *open;
     SrYaml *value = NULL;
@@ -87,7 +89,7 @@ static SrStatus expand(Walk *w, SrYaml *node, SrText *text, SrYaml **whole) {
     return SR_OK;
 }
 
-// A string that is one reference takes the value with its type; others are put together as text.
+// A string that is one reference takes the value with its type; any other becomes text.
 static SrStatus replace(Walk *w, SrYaml *node) {
     SrText text = SR_TEXT_INIT;
     SrYaml *whole = NULL;

@@ -1,8 +1,8 @@
-// Finds which plugins a configuration names and which of them are missing.  One line names all of them, so that nobody
-// finds out about the loss after having built the trunk.  VISSL asserts one at a time.
+// Finds the plugins that a configuration names and this program lacks.  One message lists all of
+// them; VISSL reports one at a time.
 //
-// A name VISSL has and we have not is "not built yet"; a name nobody has is a misspelling, and gets
-// the nearest one. Only names are looked at: what stands beside them is read by their owners.
+// A name that only VISSL has is "not built yet".  Any other unknown name is a misspelling, and its
+// message names the closest one.  Only names are checked here: each plugin reads its own arguments.
 #include <stdio.h>
 #include <string.h>
 
@@ -12,16 +12,17 @@
 #include "trainer/config/vissl_names.h"
 #include "trunks/presets.h"
 
-// The walk under way.  Missing pieces are gathered into one line, a misspelt name has a line of its own.
+// State of the walk.  Missing plugins go into one message, each misspelt name has its own.
 typedef struct {
     const SrYaml *tree;
     SrArena *arena;
-    SrProblems *problems; // misspelt names; NULL: the first is the error
+    SrProblems *problems; // collects misspelt names; NULL: the first one is returned
     SrText missing;       // "trunk 'regnet', loss 'moco_loss'"
     int n;
 } Needs;
 
-// The nearest of the names that are built, and all of them in brackets.  In a trunk's place stands a model of one too.
+// Words the error for a misspelt name: the closest name that this program has, and all of them in
+// brackets.  For a trunk, names of models count too.
 static SrStatus unknown(SrNameKind kind, const char *name, const char *key, const SrYaml *at) {
     enum { MAX_NAMES = 512 };
     const char *names[MAX_NAMES];
@@ -42,7 +43,7 @@ static SrStatus unknown(SrNameKind kind, const char *name, const char *key, cons
     return status;
 }
 
-// Each missing piece once, however often it is used.
+// Adds a missing plugin, once however often it is used.
 static void add(Needs *needs, const char *noun, const char *name) {
     char piece[512];
     snprintf(piece, sizeof piece, "%s '%s'", noun, name);
@@ -51,7 +52,7 @@ static void add(Needs *needs, const char *noun, const char *name) {
     sr_text_printf(&needs->missing, "%s%s", needs->n++ ? ", " : "", piece);
 }
 
-// `at`: the node with the name, or NULL: nothing is asked for.
+// Looks up the plugin named at node `at`.  NULL: none is asked for.
 static SrStatus want(Needs *needs, SrNameKind kind, const char *key, const SrYaml *at) {
     if (!at || at->type != SR_YAML_STRING)
         return SR_OK;
@@ -66,12 +67,12 @@ static SrStatus want(Needs *needs, SrNameKind kind, const char *key, const SrYam
     return SR_OK;
 }
 
-// A key that holds one name.
+// Looks up the plugin of a key that holds one name.
 static SrStatus want_at(Needs *needs, SrNameKind kind, const char *path) {
     return want(needs, kind, path, sr_yaml_find_path(needs->tree, path));
 }
 
-// Without gradients there is nothing to lose: extraction runs with whatever LOSS.name says.
+// Without gradients the loss does not matter: extraction runs with any LOSS.name.
 bool sr__learns(const SrYaml *tree) {
     const SrYaml *s = sr_yaml_find_path(tree, "MODEL.FEATURE_EVAL_SETTINGS");
     return !sr_tree_bool(s, "FREEZE_TRUNK_AND_HEAD", false) &&
@@ -80,7 +81,7 @@ bool sr__learns(const SrYaml *tree) {
 
 static bool is_list(const SrYaml *node) { return node && node->type == SR_YAML_LIST; }
 
-// [name, {...}] or a list of such pairs; other forms are the parser's to complain about.
+// Heads are [name, {...}] or lists of such pairs; the parser refuses other forms.
 static SrStatus want_heads(Needs *needs) {
     const SrYaml *list = sr_yaml_find_path(needs->tree, "MODEL.HEAD.PARAMS");
     for (int i = 0; is_list(list) && i < list->n; i++) {
@@ -95,7 +96,7 @@ static SrStatus want_heads(Needs *needs) {
     return SR_OK;
 }
 
-// A transform may hold a list of others; augly's are a library of their own.
+// A transform may hold a list of others.  Those of augly belong to another library.
 static SrStatus want_transforms(Needs *needs, const char *path, const SrYaml *list, int depth) {
     for (int i = 0; is_list(list) && i < list->n && depth < 4; i++) {
         const SrYaml *t = list->items[i], *name = sr_yaml_find(t, "name");
@@ -108,7 +109,7 @@ static SrStatus want_transforms(Needs *needs, const char *path, const SrYaml *li
     return SR_OK;
 }
 
-// A key that holds several names, or one without its brackets.
+// Looks up the plugins of a key that holds a list of names, or one name without brackets.
 static SrStatus want_list(Needs *needs, SrNameKind kind, const char *path) {
     const SrYaml *list = sr_yaml_find_path(needs->tree, path);
     if (list && !is_list(list))
@@ -118,8 +119,8 @@ static SrStatus want_list(Needs *needs, SrNameKind kind, const char *path) {
     return SR_OK;
 }
 
-// Transforms are said before sources, so that the line reads model, method, transforms, data.
-// Both splits count: what evaluates a run is named in the same file.
+// Looks up transforms before sources, so that the message reads model, method, transforms, data.
+// Both splits count: the same file evaluates the run.
 static SrStatus want_data(Needs *needs, const char *split, bool sources) {
     char path[64];
     snprintf(path, sizeof path, "DATA.%s.TRANSFORMS", split);
@@ -131,7 +132,7 @@ static SrStatus want_data(Needs *needs, const char *split, bool sources) {
     return want_list(needs, SR_NAME_SOURCE, path);
 }
 
-// VISSL's names for storage that nobody outside its authors' company can read.
+// Refuses VISSL's names for storage that only its authors' company can read.
 static SrStatus refuse_storage(const Needs *needs, const char *path) {
     const SrYaml *list = sr_yaml_find_path(needs->tree, path);
     for (int i = 0; is_list(list) && i < list->n; i++) {
@@ -145,7 +146,7 @@ static SrStatus refuse_storage(const Needs *needs, const char *path) {
     return SR_OK;
 }
 
-// The order of the line: model, method, data.
+// Looks up everything in the order of the message: model, method, data.
 static SrStatus want_all(Needs *needs) {
     bool learns = sr__learns(needs->tree);
     SR_TRY(refuse_storage(needs, "DATA.TRAIN.DATA_SOURCES"));
@@ -170,7 +171,7 @@ static SrStatus want_all(Needs *needs) {
     return learns ? want_at(needs, SR_NAME_OPTIMIZER, "OPTIMIZER.name") : SR_OK;
 }
 
-// The message names no line: the pieces stand on many.
+// The message names no line: the missing names stand on many.
 SrStatus sr__missing_plugins_check(const SrYaml *tree, SrArena *arena, SrProblems *problems) {
     Needs needs = {.tree = tree, .arena = arena, .problems = problems};
     SrStatus status = want_all(&needs);

@@ -1,7 +1,6 @@
-// Command-line overrides in Hydra's grammar: A.B=v, +A.B=v, ++A.B=v, ~A.B, ~A.B=v, with or
-// without "config.". Values are YAML in flow style; {k:v} without a blank after the colon, as Hydra
-// has it, is understood.  Not here: files (+config/dir=file), which compose.c merges; sweeps (a=1,2),
-// which are refused.
+// Applies command-line overrides in Hydra's grammar: A.B=v, +A.B=v, ++A.B=v, ~A.B, ~A.B=v, with or
+// without "config.".  Values are YAML in flow style; {k:v} needs no blank after the colon, as in
+// Hydra.  compose.c merges files (+config/dir=file); sweeps (a=1,2) are refused.
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,10 +10,10 @@
 
 enum { MAX_PATH_LEN = 512, MAX_NESTING = 64, MAX_SECTIONS = 6 };
 
-// YAML wants a blank after the colon of a flow map's key; Hydra does not.  Puts one where a key
-// ends.
+// Puts a blank after the colon of a flow map's key: YAML needs it, Hydra does not.
 static void space_keys(const char *value, SrText *out) {
-    char open[MAX_NESTING + 1]; // brackets we are in; only the innermost decides what a colon means
+    // Open brackets; the innermost one decides what a colon means.
+    char open[MAX_NESTING + 1];
     int depth = 0;
     bool key = false; // the next colon ends a key of a map
     char quote = 0;
@@ -40,8 +39,8 @@ static void space_keys(const char *value, SrText *out) {
     }
 }
 
-// Hydra runs once for each part of a value with a comma outside brackets and quotes; one run of this
-// program is one configuration, and a list that lost its brackets is the likelier reason.
+// Refuses a comma outside brackets and quotes.  Hydra starts one run for each part; here one run
+// has one configuration, and most likely a list lost its brackets.
 static SrStatus refuse_sweep(const char *value, const char *text) {
     int depth = 0;
     char quote = 0;
@@ -69,11 +68,11 @@ static SrStatus parse_value(const char *value, const char *text, SrArena *arena,
     while (len > 0 && value[len - 1] == ' ')
         len--;
     value = sr_arena_printf(arena, "%.*s", (int)len,
-                            value); // blanks around it, as in YAML, are no part of it
+                            value); // without blanks around it, as in YAML
     if (!value)
         SR_FAIL(SR_ERR_MEMORY, "out of memory");
     SR_TRY(refuse_sweep(value, text));
-    // A bare scalar, whatever it holds ("a: b", "# c"); A.B= is the empty string, as in Hydra.
+    // Everything else is a bare scalar ("a: b", "# c").  A.B= is the empty string, as in Hydra.
     if (!*value || !strchr("[{\"'", *value)) {
         *out = *value ? sr_yaml_scalar(arena, value, SR_YAML_COMMAND_LINE, 0)
                       : sr_yaml_new(arena, SR_YAML_STRING, SR_YAML_COMMAND_LINE, 0);
@@ -90,7 +89,7 @@ static SrStatus parse_value(const char *value, const char *text, SrArena *arena,
     return status == SR_ERR_CONFIG ? sr_fail_prefix(status, "override '%s'", text) : status;
 }
 
-// The path of the map that should hold `path`, and its last component.
+// Splits a path: `parent` gets the path of the map, the return value is the last part.
 static const char *split(const char *path, char parent[MAX_PATH_LEN]) {
     const char *dot = strrchr(path, '.');
     size_t len = dot ? (size_t)(dot - path) : 0;
@@ -99,7 +98,8 @@ static const char *split(const char *path, char parent[MAX_PATH_LEN]) {
     return dot ? dot + 1 : path;
 }
 
-// Whether a key is `word`, or, with whole false, has it among the words between its underscores, in any case.
+// True if a key is `word` or, with `whole` false, has it among its words between underscores.
+// Upper and lower case are the same.
 static bool is_named(const char *key, const char *word, bool whole) {
     size_t n = strlen(word);
     if (whole)
@@ -110,8 +110,9 @@ static bool is_named(const char *key, const char *word, bool whole) {
     return false;
 }
 
-// "num_epochs" for "OPTIMIZER.num_epochs": the first key of that name so many maps below.  `path`: "", then the key's.
-// Not of losses: most of them have a temperature, and it would be another loss's.
+// Finds the first key of a name exactly `depth` maps below: OPTIMIZER.num_epochs for "num_epochs".
+// `path` is "" at first and gets the key's path.  Losses are left out: most of them have a
+// temperature, and the wrong loss would be found.
 static bool find_below(const SrYaml *map, const char *key, int depth, bool whole,
                        char path[MAX_PATH_LEN]) {
     size_t len = strlen(path);
@@ -127,7 +128,7 @@ static bool find_below(const SrYaml *map, const char *key, int depth, bool whole
     return false;
 }
 
-// Finds the key that the last part of `path` names, or is a word of: the one in the fewest maps.
+// Finds the key that the last part of `path` names or is a word of; the least nested key wins.
 static bool find_named(const SrYaml *tree, const char *path, char near[MAX_PATH_LEN]) {
     char parent[MAX_PATH_LEN];
     const char *last = split(path, parent);
@@ -138,7 +139,7 @@ static bool find_named(const SrYaml *tree, const char *path, char near[MAX_PATH_
     return false;
 }
 
-// Where not even the first part is a key.
+// Words the error for a path whose first part is no key.
 static SrStatus no_section(const SrYaml *tree, const char *path, const char *text) {
     char near[MAX_PATH_LEN];
     if (find_named(tree, path, near))
@@ -148,7 +149,8 @@ static SrStatus no_section(const SrYaml *tree, const char *path, const char *tex
             text, path);
 }
 
-// "no key 'LOSS.nmae'; did you mean 'LOSS.name'?": follows the path as far as it exists.
+// Words the error "no key 'LOSS.nmae'; did you mean 'LOSS.name'?": follows the path as far as it
+// exists.
 static SrStatus unknown(const SrYaml *tree, const char *path, const char *text) {
     char known[MAX_PATH_LEN] = "";
     const SrYaml *map = tree;
@@ -192,7 +194,8 @@ static SrStatus check_value(const SrYaml *old, const SrYaml *value, const char *
     return status;
 }
 
-// What is removed falls back to its table's default when the tree is read.  value: NULL, or what it should be.
+// Removes a key, which gets its table's default when the tree is read.  value: the value that it
+// must have; NULL: any.
 static SrStatus remove_key(SrYaml *tree, const char *path, const char *value, const char *text,
                            SrArena *arena) {
     char parent[MAX_PATH_LEN];
@@ -207,8 +210,8 @@ static SrStatus remove_key(SrYaml *tree, const char *path, const char *value, co
     return SR_OK;
 }
 
-// A map is merged into a map, as a file would be; anything else is replaced.  New parents are made
-// on the way (only +A.B=v comes here without them).
+// Sets a key.  A map is merged into a map, as from a file; any other value is replaced.  Missing
+// parents are made: only +A.B=v gets here without them.
 static SrStatus set_key(SrYaml *tree, const char *path, SrYaml *value, const char *text,
                         SrArena *arena) {
     char parent[MAX_PATH_LEN];
@@ -224,7 +227,7 @@ static SrStatus set_key(SrYaml *tree, const char *path, SrYaml *value, const cha
     return map ? sr_yaml_put(arena, map, key, value) : sr_yaml_put_path(arena, tree, path, value);
 }
 
-// "A.B" without sign and "config."; SR_ERR_CONFIG if it cannot be a path.
+// Reads the path "A.B" without sign and "config.".  SR_ERR_CONFIG: the text cannot be a path.
 static SrStatus read_path(const char *text, const char *start, size_t len,
                           char path[MAX_PATH_LEN]) {
     if (len > 7 && strncmp(start, "config.", 7) == 0) {
@@ -245,7 +248,7 @@ static SrStatus read_path(const char *text, const char *start, size_t len,
     return SR_OK;
 }
 
-// As YAML files are: what a run saves could not say other bytes again.
+// Demands UTF-8, as for YAML files: a saved configuration could not hold other bytes.
 static SrStatus check_utf8(const char *text) {
     uint32_t code;
     for (const char *c = text; *c;) {

@@ -1,16 +1,17 @@
-// Whether the files and folders that a configuration names are there.
+// Checks that the files and folders that a configuration names exist.
 #include <string.h>
 
 #include "base/file.h"
 #include "base/log.h"
 #include "trainer/config/schema.h"
 
-// VISSL's files have a sentence ("specify the model weights") where a user's file belongs: words, and no path.
+// VISSL's files have a sentence ("specify the model weights") where the user's file belongs: it has
+// blanks, and is no path.
 bool sr_weights_are_placeholder(const char *path) {
     return strchr(path, ' ') && !strpbrk(path, "/.\\") && !sr_file_exists(path);
 }
 
-// A URL is fetched by nobody, and whoever reads the file says so.
+// Passes over URLs: the reader of the file says that nothing fetches them.
 static SrStatus check_path(const SrConfig *config, const char *key, const char *path) {
     if (!*path || strstr(path, "://") || sr_file_exists(path))
         return SR_OK;
@@ -27,7 +28,7 @@ static SrStatus check_weights(const SrConfig *config, const char *key, const cha
     return SR_OK;
 }
 
-// The teacher's map becomes a configuration of its own when its model is built, so that the path is still as it was written.
+// Expands "~/" itself: the teacher's map becomes a configuration later, when its model is built.
 static SrStatus check_teacher(const SrConfig *config) {
     static const char key[] = "DISTILLATION.TEACHER_MODEL.WEIGHTS_INIT.PARAMS_FILE";
     const SrYaml *file = sr_yaml_find_path(config->tree, key);

@@ -1,5 +1,5 @@
-// The schema as a whole: the trainer's sections, the maps of trunks, losses and meters, VISSL's keys that change nothing,
-// the tree of all defaults.
+// Puts the schema together: the trainer's sections, the maps of trunks, losses and meters, and
+// VISSL's keys that have no effect.  Makes the tree of all defaults from it.
 #include "trainer/config/schema.h"
 
 #include <string.h>
@@ -32,7 +32,7 @@ static const SrSection sections[] = {
     {"CLUSTERFIT", sr__schema_cluster, 0, NULL, false},
 };
 
-// The k-th map that a plugin owns: trunks first, then losses, then meters.  False past the end.
+// Gives the k-th map that a plugin owns: trunks, then losses, then meters.  False past the end.
 static bool owned_map(int k, SrSchemaEntry *out) {
     int trunks = 0, losses = 0;
     while (sr_trunk_at(trunks))
@@ -53,12 +53,12 @@ static bool owned_map(int k, SrSchemaEntry *out) {
     return l || m;
 }
 
-// Name of `subtree` (NULL: of none) inside `section`, NULL if it lies elsewhere.
+// Returns the name of `subtree` inside `section`.  NULL: it lies elsewhere, or `subtree` is NULL.
 static const char *name_inside(const char *section, const char *subtree) {
     return subtree ? sr_text_below(subtree, section) : NULL;
 }
 
-// Two trunks may share a map (vision transformers do): one row is enough.
+// True if there is a row of this name: trunks that share a map need it once.
 static bool has_row(const SrOption *rows, int n, const char *name) {
     for (int i = 0; i < n; i++)
         if (strcmp(rows[i].name, name) == 0)
@@ -66,7 +66,7 @@ static bool has_row(const SrOption *rows, int n, const char *name) {
     return false;
 }
 
-// A plugin has taken over a map that the table lists as "not built".
+// True if a plugin owns a map that the table lists as "not built".
 static bool is_owned(const char *section, const char *name) {
     SrSchemaEntry e;
     for (int k = 0; owned_map(k, &e); k++) {
@@ -84,7 +84,7 @@ static int count_rows(const SrOption *table) {
     return n;
 }
 
-// Appends the rows of a table but those that a plugin has taken over.
+// Appends the rows of a table, except those whose map a plugin owns.
 static void add_rows(const SrSection *section, const SrOption *table, SrOption *rows, int *m) {
     for (int i = 0; i < count_rows(table); i++)
         if (table[i].type != SR_OPT_IGNORED || !is_owned(section->path, table[i].name))
@@ -98,9 +98,10 @@ static bool is_section(const char *path) {
     return false;
 }
 
-// Maps that plugins own in this section: read by the owner's table, so that the row only keeps a place for the map.
+// Appends a row for each map that a plugin owns in this section.  The owner's table reads the
+// map; the row only makes the key known.
 static void add_owned(const SrSection *section, SrOption *rows, int *m) {
-    // Rows fill the section's own struct: MODEL.TRUNK's is SrModelConfig, LOSS's is SrConfig.
+    // Offsets are from the section's struct: MODEL.TRUNK fills SrModelConfig, LOSS fills SrConfig.
     size_t place = section->offset == offsetof(SrConfig, model)
                        ? offsetof(SrModelConfig, owned)
                        : offsetof(SrConfig, sections.owned);
@@ -112,7 +113,8 @@ static void add_owned(const SrSection *section, SrOption *rows, int *m) {
     }
 }
 
-// The section's own rows, VISSL's keys that change nothing, and maps that plugins own.
+// Makes a section's table: its own rows, VISSL's keys that have no effect, and maps that plugins
+// own.
 static SrStatus build_table(const SrSection *section, int owned, SrArena *arena,
                             const SrOption **out) {
     const SrOption *own = section->table;
@@ -155,7 +157,7 @@ SrStatus sr__schema_entries(SrArena *arena, SrSchemaEntry **out, int *n) {
     return SR_OK;
 }
 
-// Parents first: a child's defaults are merged into the placeholder its parent has for it.
+// Goes from parents to children: a child's defaults are merged into its parent's empty map.
 SrStatus sr__schema_defaults(SrArena *arena, SrYaml **out) {
     SrSchemaEntry *entries = NULL;
     int n = 0;

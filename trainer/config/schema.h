@@ -1,5 +1,6 @@
-// The configuration's schema: every map of the tree has one option table, from which come its defaults, its checks
-// and its manual.  The sections here are the trainer's own; trunks and losses bring theirs (schema.c adds them).
+// The schema of the configuration, and what the files of this folder offer each other.  Every map
+// of the tree has one option table; defaults, checks and manual come from it.  The sections
+// listed here are the trainer's own; schema.c adds those of trunks, losses and meters.
 #ifndef SR_TRAINER_CONFIG_SCHEMA_H
 #define SR_TRAINER_CONFIG_SCHEMA_H
 
@@ -8,10 +9,11 @@
 #include "trainer/config/config.h"
 
 typedef struct {
-    const char *path;      // dotted; "" is the root
-    const SrOption *table; // NULL: OPTIMIZER, whose keys the optimisers bring
-    size_t offset;         // of the struct its rows fill, in SrConfig
-    // VISSL's maps of plugins that are not built, NULL if there are none: rows that go once a plugin owns the map.
+    const char *path;      // dotted; "": the root
+    const SrOption *table; // NULL: OPTIMIZER, whose keys come from the optimisers
+    size_t offset;         // bytes in SrConfig to the struct that the rows fill
+    // Rows for VISSL's maps of plugins that this program lacks.  A row is dropped once a plugin
+    // owns the map.  NULL: none
     const SrOption *unbuilt;
     bool has_plugins; // maps below it belong to trunks, losses or meters
 } SrSection;
@@ -24,56 +26,63 @@ extern const SrOption sr__schema_svm[], sr__schema_low_shot[],
 extern const SrOption sr__schema_data[], sr__schema_split[];  // schema_data.c
 extern const SrOption sr__schema_model[], sr__schema_trunk[]; // schema_model.c
 
-// All sections, parents before children, including the maps that trunks and losses own (their offset is 0 and
-// `owned` true: checked against the table, not read into SrConfig).  Tables live in the arena.
 typedef struct {
     SrSection section;
-    bool owned;
-    size_t params_bytes; // of an owned section
+    bool owned;          // by a plugin: checked against its table, not read into SrConfig
+    size_t params_bytes; // size of the plugin's struct, if owned
 } SrSchemaEntry;
+// Lists all sections, parents before children, with the maps that plugins own.  Lives in the arena.
 SrStatus sr__schema_entries(SrArena *arena, SrSchemaEntry **out, int *n);
 
-// The tree of all defaults.
+// Makes the tree of all defaults, in the arena.
 SrStatus sr__schema_defaults(SrArena *arena, SrYaml **out);
-// ignored.c: one log line for each key that the tree sets and that changes nothing: IGNORED rows of all tables, those of
-// transforms and heads too, and keys that another key leaves without effect.  SR_ERR_CONFIG where a row is refused.
-// Reads tree, path and layers.
+// ignored.c: logs a line for each key that is set and has no effect: IGNORED rows of all tables,
+// also of transforms and heads, and keys that another key switches off.  SR_ERR_CONFIG: a row
+// refuses its value.  Reads only tree, path and layers of the configuration.
 SrStatus sr__report_ignored(const SrConfig *config, SrArena *arena);
 
-// arguments.c: every wrong key of transforms and heads into `problems`.
+// arguments.c: adds every wrong argument of transforms and heads to `problems`.
 SrStatus sr__arguments_check(const SrYaml *tree, SrArena *arena, SrProblems *problems);
-// Arguments of each known head of MODEL.HEAD.PARAMS, in chains too; where: "MODEL.HEAD.PARAMS[0].mlp".
+// Calls `each` for every known head of MODEL.HEAD.PARAMS, also inside chains, with its arguments.
+// where: its place for messages, "MODEL.HEAD.PARAMS[0].mlp".
 SrStatus sr__each_head(const SrYaml *tree, SrArena *arena,
                        SrStatus (*each)(void *arg, const SrHead *head, const SrYaml *arguments,
                                         const char *where),
                        void *arg);
-// config.c: every section of config->tree into its struct; names of trunk and loss are not looked up.  problems: mistakes
-// are kept there; NULL: the first one is the error.
+// config.c: reads every section of config->tree into its struct.  Unknown names of trunk and loss
+// are no error here.  problems collects the mistakes; NULL: the first one is returned.
 SrStatus sr__config_read(SrConfig *config, SrProblems *problems);
-// home_paths.c: "~/" at the front of paths of images, labels, weights and the run folder.
+// home_paths.c: expands "~/" at the front of the paths of images, labels, weights and run folder.
 SrStatus sr__expand_homes(SrConfig *config);
-SrStatus sr__expand_home(SrArena *arena, const char **path); // one of them
-// overrides.c: one command-line override applied to the tree.
+SrStatus sr__expand_home(SrArena *arena, const char **path); // a single path
+// overrides.c: applies one command-line override to the tree.
 SrStatus sr__override_apply(SrYaml *tree, const char *text, SrArena *arena);
-// feature_eval_settings.c: flags of MODEL.FEATURE_EVAL_SETTINGS that contradict each other, and what was probably meant.
+// feature_eval_settings.c: SR_ERR_CONFIG if flags of MODEL.FEATURE_EVAL_SETTINGS contradict each
+// other; the message says which recipe was probably meant.
 SrStatus sr__eval_settings_check(const SrYaml *tree);
-// sharding.c: sharded modules and several machines, read by one process; one line each.
+// sharding.c: replaces names of sharded modules, and sets replicas, sync_bn_group and
+// sync_bn_ranks. Logs a line for each change.
 SrStatus sr__sharding_resolve(SrConfig *config);
-// "regnet_fsdp", "regnet_v2" -> "regnet"; other names as they are.  NULL without memory.
+// Returns "regnet" for "regnet_fsdp" and "regnet_v2"; other names come back as they are.  NULL: out
+// of memory.
 const char *sr__unsharded_name(const char *name, SrArena *arena);
-// "module." and the infixes of sharding taken out of a parameter's name.  NULL without memory.
+// Removes "module." and the infixes of sharding from a parameter's name.  NULL: out of memory.
 const char *sr__plain_param_name(const char *name, SrArena *arena);
-// shared_maps.c: MODEL.TRUNK.NAME in the registry, NULL if it is not there.
+// shared_maps.c: finds MODEL.TRUNK.NAME in the registry.  NULL: it is not there.
 const SrTrunk *sr__chosen_trunk(const SrYaml *tree, SrArena *arena);
-// Of trunks that share a map the chosen one's table is held against it, else the first's.
+// True if entry i is the one that its map is checked against.  Where trunks share a map, that is
+// the chosen trunk's entry, or the first one if none of them was chosen.
 bool sr__table_counts(const SrSchemaEntry *entries, int i, const SrTrunk *chosen);
-// What somebody wrote in the map a trunk is based on (SrTrunk.base) goes to its own where that has its default.
+// Copies values that were set in the map that a trunk is based on (SrTrunk.base) into the trunk's
+// own map, where that one has its default.
 SrStatus sr__trunk_base(SrYaml *tree, SrArena *arena);
-// missing_plugins.c: every plugin named anywhere; all that are missing in one line, a misspelt one with the nearest name.
+// missing_plugins.c: looks up every plugin that the tree names.  Those that only VISSL has make one
+// SR_ERR_CONFIG; each misspelt name goes to `problems` with the closest name.
 SrStatus sr__missing_plugins_check(const SrYaml *tree, SrArena *arena, SrProblems *problems);
-bool sr__learns(
-    const SrYaml *tree); // false: everything is frozen, so that no loss and no optimiser is needed
-// inference.c: VISSL's inference rules over the composed tree.  world: processes of the run.
+// False: everything is frozen, so that neither loss nor optimiser is needed.
+bool sr__learns(const SrYaml *tree);
+// inference.c: applies VISSL's inference rules to the composed tree.  world: VISSL's replicas times
+// gradient_accumulation_steps.
 SrStatus sr__infer(SrYaml *tree, int world, SrArena *arena);
 
 #endif

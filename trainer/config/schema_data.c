@@ -1,4 +1,4 @@
-// Option tables of DATA and of its halves TRAIN and TEST.
+// Holds the option tables of DATA and of its splits TRAIN and TEST.
 #include "trainer/config/schema.h"
 
 #define OFF(field) offsetof(SrSplitConfig, field)

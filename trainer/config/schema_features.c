@@ -1,4 +1,4 @@
-// Option tables of what is computed on extracted features: SVM, LOW_SHOT_BENCHMARK, CLUSTERFIT.
+// Holds the option tables of work on extracted features: SVM, LOW_SHOT_BENCHMARK, CLUSTERFIT.
 // Names and defaults are VISSL's; keys marked "ours" are not.
 #include "trainer/config/schema.h"
 

@@ -1,4 +1,4 @@
-// Option tables of MODEL and MODEL.TRUNK.  Each trunk's own map comes from its file.
+// Holds the option tables of MODEL and MODEL.TRUNK.  Each trunk's own map comes from its file.
 #include <math.h>
 
 #include "trainer/config/schema.h"

@@ -1,4 +1,5 @@
-// Option tables of the run itself: root, MACHINE, HOOKS, METERS, LOSS, CHECKPOINT, DISTRIBUTED, NEAREST_NEIGHBOR.
+// Holds the option tables of the run: root, MACHINE, HOOKS, METERS, LOSS, CHECKPOINT, DISTRIBUTED,
+// NEAREST_NEIGHBOR.
 // Names and defaults are VISSL's; keys marked "ours" are not.
 #include "trainer/config/schema.h"
 
@@ -76,7 +77,7 @@ const SrOption sr__schema_hooks[] = {
     SR_OPTION_END,
 };
 
-// The maps of the meters are their own (measure/meters/).
+// The options of each meter come from its file in measure/meters/.
 const SrOption sr__schema_meters[] = {
     {"name", SR_OPT_STRING, OFF(meters.single), "\"\"", 0, 0, NULL, "One meter more, behind METERS.names (deprecated)."},
     {"names", SR_OPT_STRINGS, OFF(meters.names), "[]", 0, 0, NULL, "Meters of train and test phases."},

@@ -1,6 +1,5 @@
-// What VISSL's files say to a cluster, read by one process: names of sharded modules, numbers of
-// machines. Not the keys that mean nothing here at all: their tables list them as ignored
-// (trainer/schema_*.c).
+// Translates what VISSL's files say to a cluster: names of sharded modules, numbers of machines and
+// processes, and batch norms over several replicas.
 #include <string.h>
 
 #include "base/comm.h"
@@ -10,12 +9,12 @@
 #include "base/yaml_edit.h"
 #include "trainer/config/schema.h"
 
-// Fully sharded modules compute what the plain ones do; VISSL marks them by the name's ending.
+// Ending of VISSL's fully sharded modules, which compute the same as the plain ones.
 static const char sharded[] = "_fsdp";
-// And this one, which groups a stage's blocks for sharding, by a name of its own.
+// VISSL's RegNet whose blocks are grouped for sharding has its own name.
 static const char grouped[] = "regnet_v2";
 
-// Also where only the name matters (trainer/config/missing_plugins.c), before anything is replaced.
+// trainer/config/missing_plugins.c also calls it, before any name in the tree is replaced.
 const char *sr__unsharded_name(const char *name, SrArena *arena) {
     if (strcmp(name, grouped) == 0)
         return "regnet";
@@ -24,7 +23,7 @@ const char *sr__unsharded_name(const char *name, SrArena *arena) {
     return sr_arena_printf(arena, "%.*s", (int)(strlen(name) - strlen(sharded)), name);
 }
 
-// Replaces the name in place, so that it keeps its line; one line says so.
+// Replaces the name in place, so that it keeps its line number, and logs a line.
 static SrStatus unshard(SrYaml *node, const char *key, SrArena *arena) {
     if (!node || node->type != SR_YAML_STRING)
         return SR_OK;
@@ -39,7 +38,7 @@ static SrStatus unshard(SrYaml *node, const char *key, SrArena *arena) {
     return SR_OK;
 }
 
-// Single heads and chains; entries of another form are the parser's to refuse.
+// Replaces the names of single heads and chains; the parser refuses other forms.
 static SrStatus unshard_heads(SrYaml *list, SrArena *arena) {
     static const char key[] = "MODEL.HEAD.PARAMS";
     for (int i = 0; list && list->type == SR_YAML_LIST && i < list->n; i++) {
@@ -54,7 +53,7 @@ static SrStatus unshard_heads(SrYaml *list, SrArena *arena) {
     return SR_OK;
 }
 
-// DISTRIBUTED.REPLICAS as a number.
+// Turns DISTRIBUTED.REPLICAS into a number.  recipe: the number that the file's machines make.
 static SrStatus read_replicas(const SrConfig *config, int64_t recipe, int64_t *out) {
     const SrYaml *given = config->replicas_given;
     if (!given || (given->type == SR_YAML_STRING && strcmp(given->text, "auto") == 0))
@@ -72,8 +71,8 @@ static SrStatus read_replicas(const SrConfig *config, int64_t recipe, int64_t *o
     return SR_OK;
 }
 
-// One process runs any number of replicas, one after the other.  Say so once if the file says something
-// else, and write down what is true, so that the saved configuration does not ask for it again.
+// One process runs any number of replicas, one after the other.  Logs a line if the file asks for
+// something else, and writes the true number into the tree for the saved configuration.
 static SrStatus resolve_world(SrConfig *config) {
     SrYaml *map = sr_yaml_find(config->tree, "DISTRIBUTED");
     int64_t asked = (int64_t)config->num_nodes * config->num_proc_per_node, replicas = 1;
@@ -91,7 +90,8 @@ static SrStatus resolve_world(SrConfig *config) {
     return sr_tree_put_int(&config->arena, map, "NUM_PROC_PER_NODE", replicas);
 }
 
-// How many replicas' batch norms are one, of the `world` of them; `node` are one machine's.
+// Returns the number of replicas per batch-norm group.  world: all replicas; node: those of one
+// machine.
 static int sync_bn_group(const SrConfig *config, int world, int node) {
     int asked = config->model.sync_bn_group;
     if (!config->model.sync_bn || asked == 0)
@@ -99,16 +99,17 @@ static int sync_bn_group(const SrConfig *config, int world, int node) {
     return SR_MIN(asked > 0 ? asked : node, world);
 }
 
-// A group of more replicas than a rank has is shared by neighbouring ranks, whose batch norms add their sums.  Not with
-// rounds before an update, which would put neighbours of a group in other rounds.
+// Returns the number of neighbouring ranks that share a group with more replicas than one rank has;
+// their batch norms add their sums.  1 with gradient accumulation: the replicas of a group would be
+// in different rounds.
 static int sync_bn_ranks(const SrConfig *config, int world, int group) {
     int mine = world / sr_comm_size();
     bool shared = world % sr_comm_size() == 0 && group > mine && group % mine == 0;
     return shared && config->optimizer.accumulation == 1 ? group / mine : 1;
 }
 
-// Replicas whose batch norms are one are computed as one batch: a group of them stands for a replica from here on.  The
-// tree keeps what was asked for, with the group's size in place of a rule that needs the file's number of machines.
+// Turns each group of replicas that share batch norms into one replica with a larger batch.  The
+// tree gets the group's size as a number: the rules 0 and -1 need the file's number of machines.
 static SrStatus resolve_sync_bn(SrConfig *config, int node) {
     static const char key[] = "MODEL.SYNC_BN_CONFIG.GROUP_SIZE";
     int world = config->replicas, group = sync_bn_group(config, world, node);
@@ -123,7 +124,8 @@ static SrStatus resolve_sync_bn(SrConfig *config, int node) {
                 "its batch norms see all of its batch (DISTRIBUTED.REPLICAS)");
     config->sync_bn_ranks = sync_bn_ranks(config, world, group);
     config->sync_bn_group = group / config->sync_bn_ranks;
-    // Rounds before an update are further replicas: what they give is summed in the same way.
+    // Rounds of gradient accumulation are further replicas: their gradients are summed the same
+    // way.
     config->replicas = world / config->sync_bn_group * config->optimizer.accumulation;
     SrYaml *map = sr_yaml_find_path(config->tree, "MODEL.SYNC_BN_CONFIG");
     if (group > 1 && map)
@@ -131,7 +133,7 @@ static SrStatus resolve_sync_bn(SrConfig *config, int node) {
     return SR_OK;
 }
 
-// After the names were found to be known: a wrong file gives its error and no other line.
+// Runs after all names were checked: a wrong file gives its error and no other line.
 SrStatus sr__sharding_resolve(SrConfig *config) {
     SrYaml *tree = config->tree;
     SrArena *arena = &config->arena;
@@ -143,7 +145,7 @@ SrStatus sr__sharding_resolve(SrConfig *config) {
     return resolve_sync_bn(config, node);
 }
 
-// "module." is the data-parallel wrapper's, the others are the sharding's, at any depth.
+// "module." comes from the data-parallel wrapper; infixes of sharding stand at any depth.
 const char *sr__plain_param_name(const char *name, SrArena *arena) {
     static const char *const wrappers[] = {"_fsdp_wrapped_module.", "_fpw_module."};
     name += sr_text_starts(name, "module.") ? strlen("module.") : 0;

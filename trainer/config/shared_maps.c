@@ -1,4 +1,5 @@
-// Maps of MODEL.TRUNK that several trunks read: whose table counts, and what a trunk takes from another's map.
+// Handles maps of MODEL.TRUNK that several trunks read: whose table counts, and which values a
+// trunk takes from another trunk's map.
 #include <string.h>
 
 #include "base/yaml_edit.h"
@@ -13,7 +14,7 @@ const SrTrunk *sr__chosen_trunk(const SrYaml *tree, SrArena *arena) {
     return NULL;
 }
 
-// The tables of one map have the same keys, so that one of them tells what is wrong with it, once.
+// Tables of one map have the same keys, so a mistake is reported by one of them alone.
 bool sr__table_counts(const SrSchemaEntry *entries, int i, const SrTrunk *chosen) {
     const SrSection *s = &entries[i].section;
     if (!entries[i].owned)

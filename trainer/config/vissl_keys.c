@@ -1,4 +1,5 @@
-// The tables of vissl_keys.h.  Keys of a plugin's own map that it has no use for stand in the plugin's file.
+// Holds the tables of VISSL's keys that have no effect or have moved.  Keys without effect in a
+// plugin's own map stand in the plugin's file.
 #include "trainer/config/vissl_keys.h"
 
 #include <stdio.h>
@@ -145,7 +146,7 @@ const SrVisslKey sr__vissl_keys[] = {
     {NULL, NULL, NULL, false},
 };
 
-// Maps of VISSL's first years that stand elsewhere today.  VISSL's present reader ignores the old places in silence.
+// Maps that moved when VISSL was young.  VISSL itself ignores the old places without a word.
 static const struct {
     const char *map, *nested; // the map itself, and the path at which old files have it
 } moved[] = {
@@ -156,7 +157,8 @@ static const struct {
 
 int sr__vissl_keys_count(void) { return SR_COUNT(sr__vissl_keys) - 1; }
 
-// What of `key` lies below `section`, NULL if it does not; "*" in a key is any one part of a path.
+// Returns the part of `key` below `section`; "*" in a key matches one part of a path.  NULL: the
+// key lies elsewhere.
 static const char *name_inside(const char *key, const char *section) {
     if (!*section)
         return key;
@@ -169,7 +171,8 @@ static const char *name_inside(const char *key, const char *section) {
     return !*section && *key == '.' ? key + 1 : NULL;
 }
 
-// "HOOKS" of "HOOKS.PERF_STATS" is a section, so that the key is not the root's; so is whatever "*" stands for.
+// True if a deeper section holds the key: "HOOKS.PERF_STATS" belongs to HOOKS, not to the root.
+// Whatever "*" stands for is a section too.
 static bool lies_deeper(const char *name, const char *section, bool (*deeper)(const char *path)) {
     char path[128];
     if (*name == '*')

@@ -1,5 +1,6 @@
-// VISSL's keys that this program has no use for, and keys that have moved: one table each, so that a configuration written
-// for VISSL loads as it is and says what of it changes nothing.
+// Tables of VISSL's keys that have no effect in this program, and of keys that have moved.  With
+// them a configuration written for VISSL loads unchanged, and the log says which keys have no
+// effect.
 #ifndef SR_TRAINER_CONFIG_VISSL_KEYS_H
 #define SR_TRAINER_CONFIG_VISSL_KEYS_H
 
@@ -7,22 +8,25 @@
 #include "base/option.h"
 
 typedef struct {
-    const char *path; // of the key from the root; "DATA.*." stands for DATA.TRAIN. and DATA.TEST.
+    // Dotted, from the root; "DATA.*." stands for DATA.TRAIN. and DATA.TEST.  NULL ends the table
+    const char *path;
     const char *initial; // VISSL's default, as YAML text
-    const char *why;     // it changes nothing here, for the line that a run tells
-    bool
-        refused; // another value than the default would change results, so that it is an error instead of a line
+    const char *why;     // reason why the key has no effect, for the log
+    // A value other than the default would change results, so that it is an error
+    bool refused;
 } SrVisslKey;
 
-extern const SrVisslKey sr__vissl_keys[]; // ends with a path of NULL
+extern const SrVisslKey sr__vissl_keys[];
 
-// Appends a row for each of those keys whose path lies in `section` ("" is the root) and in none of the `deeper` sections.
-// rows: (*n) so far, with room for all.
+// Appends a row to `rows` for each of those keys that lies in `section` ("": the root) and in none
+// of the `deeper` sections.  *n is the number of rows; the caller has room for
+// sr__vissl_keys_count() more.
 void sr__vissl_keys_rows(const char *section, bool (*deeper)(const char *path), SrOption *rows,
                          int *n);
 int sr__vissl_keys_count(void);
 
-// Maps that stood elsewhere in older files: read as if they stood where they belong now, one log line each.
+// Moves maps that older files have in another place to where VISSL reads them now, and logs a line
+// for each.
 SrStatus sr__vissl_keys_move(SrYaml *tree, SrArena *arena);
 
 #endif

@@ -1,6 +1,5 @@
-// VISSL's registries as lists of names, and ours behind the same door (vissl_names.h).
-// Names that end in _fsdp are not here: one process reads them without the ending
-// (trainer/config/sharding.c).
+// Holds the names in VISSL's registries, and reads this program's registries by the same kinds.
+// Names that end in _fsdp are left out: trainer/config/sharding.c removes the ending.
 #include "trainer/config/vissl_names.h"
 
 #include <string.h>
@@ -24,7 +23,7 @@ static const char *const heads[] = {
     "dino_head", "eval_mlp", "eval_mlp_pooled", "ibot_distillation_head", "ibot_head", "identity", "mlp", "mlp_res",
     "mobilenet_v3_head", "mobilenet_v3_head_timm", "msn_head", "siamese_concat_view", "swav_head",
     "vision_transformer_head", NULL};
-// VISSL's own, then torchvision's, which it offers under their own names.
+// VISSL's own names come first, then torchvision's.
 static const char *const transforms[] = {
     "ImgPatchesFromTensor", "ImgPil2LabTensor", "ImgPilColorDistortion", "ImgPilGaussianBlur",
     "ImgPilMultiCropRandomApply", "ImgPilRandomColorJitter", "ImgPilRandomPhotometric", "ImgPilRandomSolarize",
@@ -49,8 +48,7 @@ static const char *const optimizers[] = {"adam", "adamw", "lars", "rmsprop", "rm
 
 // ---- ours
 
-// The build makes the registries, so nothing here has to be kept in step with them.  One function a
-// registry, because their elements differ in type.
+// The build makes the registries.  Their elements differ in type, so each needs its own function.
 #define BUILT(noun, Type)                   \
     static const char *noun##_name(int i) { \
         const Type *p = sr_##noun##_at(i);  \
@@ -64,7 +62,7 @@ BUILT(collator, SrCollator)
 BUILT(dataset, SrDataset)
 BUILT(optimizer, SrOptimizer)
 
-// The noun is the one of messages and of tests/vissl/files.txt.
+// `noun` is the word in messages and in tests/vissl/files.txt.
 static const struct {
     const char *noun;
     const char *const *vissl; // ends with NULL
@@ -85,7 +83,7 @@ const char *sr__vissl_name_at(SrNameKind kind, int i) { return kinds[kind].vissl
 
 const char *sr__built_name_at(SrNameKind kind, int i) { return kinds[kind].built(i); }
 
-// Linear: the longest list has seventy names, and each is looked up once a run.
+// A linear search is enough: the longest list has seventy names, each looked up once per run.
 bool sr__is_vissl_name(SrNameKind kind, const char *name) {
     for (int i = 0; kinds[kind].vissl[i]; i++)
         if (strcmp(kinds[kind].vissl[i], name) == 0)

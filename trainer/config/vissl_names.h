@@ -1,6 +1,5 @@
-// Every name VISSL knows, by kind: a configuration that uses one of them has not misspelt it,
-// whether it is built here or not.  Facts from VISSL's registries; not a list
-// of what is built, that is each registry's.
+// Names of all plugins in VISSL's registries, by kind.  They tell a plugin that this program lacks
+// from a misspelt name.  The names that this program has come from its own registries.
 #ifndef SR_TRAINER_CONFIG_VISSL_NAMES_H
 #define SR_TRAINER_CONFIG_VISSL_NAMES_H
 
@@ -17,10 +16,10 @@ typedef enum {
     SR_NAME_KINDS,
 } SrNameKind;
 
-const char *sr__name_kind(SrNameKind kind);            // "trunk", "data source", ...
-const char *sr__vissl_name_at(SrNameKind kind, int i); // NULL past the end
-const char *sr__built_name_at(SrNameKind kind,
-                              int i); // of the registry of this kind; NULL past the end
+const char *sr__name_kind(SrNameKind kind); // "trunk", "data source", ...
+// Return name i of VISSL's list, and of this program's registry.  NULL past the end.
+const char *sr__vissl_name_at(SrNameKind kind, int i);
+const char *sr__built_name_at(SrNameKind kind, int i);
 bool sr__is_vissl_name(SrNameKind kind, const char *name);
 bool sr__is_built_name(SrNameKind kind, const char *name);
 
