@@ -1,4 +1,4 @@
-// Bump allocation in blocks that double up to 256 KiB; a larger request gets a block of its own
+// Bump allocation in blocks that double up to 256 KiB; a larger request gets a block of exactly its
 // size.
 #include "base/arena.h"
 
@@ -16,12 +16,12 @@ enum { FIRST_BLOCK = 1024, LARGEST_BLOCK = 256 * 1024, UNIT = alignof(max_align_
 // Blocks form a list from the newest to the oldest; only the newest has room.
 struct SrArenaBlock {
     SrArenaBlock *older;
-    size_t used, bytes;                        // of data
+    size_t used, bytes;                        // used and total bytes of `data`
     alignas(max_align_t) unsigned char data[]; // zeroed at birth and handed out once
 };
 
-// The rest of the block before is given up: requests are small beside a block, and a list of
-// half-empty blocks would have to be searched each time.
+// Adds a block and gives up the rest of the previous one.  Requests are small compared with a
+// block, and a list of half-empty blocks would have to be searched each time.
 static SrArenaBlock *add_block(SrArena *arena, size_t at_least) {
     size_t bytes =
         arena->head ? SR_MIN(2 * arena->head->bytes, (size_t)LARGEST_BLOCK) : FIRST_BLOCK;
@@ -42,8 +42,8 @@ static SrArenaBlock *add_block(SrArena *arena, size_t at_least) {
     return block;
 }
 
-// A single bound keeps every sum below from overflowing: rounding up and the header add less than
-// the half of the address space that is left.
+// One bound keeps every sum below from overflowing: rounding up and the header add less than the
+// other half of the address space.
 void *sr_arena_alloc(SrArena *arena, size_t bytes) {
     if (bytes > SIZE_MAX / 2)
         return NULL;
@@ -69,7 +69,8 @@ char *sr_arena_strdup(SrArena *arena, const char *s) {
     return sr_arena_copy(arena, s, strlen(s) + 1);
 }
 
-// Measured first, written second: the arena cannot give back what a guess took too much.
+// Measures the text before it allocates: the arena cannot take back an allocation that was too
+// large.
 char *sr_arena_printf(SrArena *arena, const char *fmt, ...) {
     va_list args, again;
     va_start(args, fmt);

@@ -1,5 +1,5 @@
-// A bump allocator for what lives and dies together: a graph's names, a config's strings.
-// Not for tensors (sr_map) and not thread-safe.
+// A bump allocator for data with one lifetime, such as the names of a graph or the strings of a
+// configuration.  Tensors use sr_map instead.  An arena belongs to one thread.
 #ifndef SR_BASE_ARENA_H
 #define SR_BASE_ARENA_H
 
@@ -12,22 +12,23 @@
 typedef struct SrArenaBlock SrArenaBlock;
 typedef struct {
     SrArenaBlock *head; // newest block; all are freed together
-    size_t bytes;       // in all blocks
-    size_t bound; // what they may take, for arenas that hold what strangers wrote; 0: anything
-    bool refused; // a request failed because of the bound, not of the system
+    size_t bytes;       // bytes in all blocks
+    size_t bound;       // most bytes of all blocks, for arenas with untrusted input; 0: no bound
+    bool refused;       // a request failed at the bound, not for lack of memory
 } SrArena;
 
 #define SR_ARENA_INIT \
     { 0 } // an empty arena owns nothing
 
-void *sr_arena_alloc(SrArena *arena,
-                     size_t bytes); // zeroed, aligned for any type; NULL if memory is out
+// Returns zeroed memory, aligned for any type; NULL: memory is out or the bound is reached.
+void *sr_arena_alloc(SrArena *arena, size_t bytes);
+// The three below return a copy or a text in the arena, and NULL as sr_arena_alloc does.
 void *sr_arena_copy(SrArena *arena, const void *src, size_t bytes);
 char *sr_arena_strdup(SrArena *arena, const char *s);
 char *sr_arena_printf(SrArena *arena, const char *fmt, ...) SR_PRINTF(2, 3);
-// Why a request gave nothing: SR_ERR_CONFIG when it was the bound, else SR_ERR_MEMORY.  `path` names
-// the file whose contents the arena holds.
+// Records why a request returned NULL: SR_ERR_CONFIG at the bound, else SR_ERR_MEMORY.  `path`
+// names the file whose contents the arena holds.
 SrStatus sr_arena_failure(const SrArena *arena, const char *path);
-void sr_arena_deinit(SrArena *arena); // empty again; the bound stays
+void sr_arena_deinit(SrArena *arena); // frees all blocks; the bound stays
 
 #endif

@@ -1,4 +1,4 @@
-// See the header.
+// The progress bar: when it is drawn, and its text.
 #include "base/bar.h"
 
 #include <stdio.h>
@@ -11,7 +11,7 @@
 
 enum { WIDEST = 30, NARROWEST = 5 };
 
-// SR_BAR_AFTER: for tests, and for those who want to see every bar, or none.
+// Reads SR_BAR_AFTER, which lets tests and users see every bar or none.
 static double after_s(void) {
     const char *text = getenv("SR_BAR_AFTER");
     char *end;
@@ -23,7 +23,7 @@ void sr_bar_begin(SrBar *bar, const char *what, int64_t total) {
     *bar = (SrBar){.what = what, .total = total, .began = sr_clock(), .after = after_s()};
 }
 
-// The share so far is taken to go on: for passes over images, whose parts cost alike.
+// Estimates the time left at the average speed so far: passes over images have parts of equal cost.
 static void left_text(int64_t done, int64_t total, double seconds, char *out, size_t bytes) {
     char time[48];
     out[0] = '\0';

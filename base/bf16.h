@@ -1,6 +1,6 @@
-// bfloat16: the upper half of a float.  Range of a float, 8 bits of precision: what activations and their gradients
-// are stored in under MODEL.AMP_PARAMS.  Arithmetic is done in float, and in pairs by vdpbf16ps
-// (kernels/conv/conv_tile_simd.c); no number is ever added up in this type.
+// bfloat16, the upper half of a float: its range with 8 bits of precision.  Activations and their
+// gradients are stored in it under MODEL.AMP_PARAMS.  Arithmetic uses float, or vdpbf16ps on pairs
+// (kernels/conv/conv_tile_simd.c).  No sum is kept in bfloat16.
 #ifndef SR_BASE_BF16_H
 #define SR_BASE_BF16_H
 
@@ -16,7 +16,8 @@ static inline float sr_bf16_float(SrBf16 h) {
     return f;
 }
 
-// To the nearest, ties to even.  A NaN stays one: rounding its bits could carry it over into an infinity or a zero.
+// Rounds to the nearest, ties to even.  A NaN is handled apart, because rounding its bits could
+// carry into an infinity or a zero.
 static inline SrBf16 sr_bf16_round(float f) {
     uint32_t bits;
     memcpy(&bits, &f, sizeof bits);

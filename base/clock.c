@@ -1,4 +1,4 @@
-// Time as the program measures it, and its figures as people read them.
+// The monotonic clock, and durations and sizes as text.
 #include "base/clock.h"
 
 #include <stdio.h>
@@ -7,14 +7,14 @@
 #include "base/compiler.h"
 #include "base/number.h"
 
-// Not the wall clock, which may be set while a run is on.
+// Reads the monotonic clock: the wall clock may be set during a run.
 double sr_clock(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-// Rounded to the second; nonsense (NaN, negative) reads as 0.
+// Rounds to whole seconds; NaN and negative values print as 0.
 const char *sr_duration_text(double seconds, char *out, size_t bytes) {
     long long s = seconds > 0 && seconds < 1e15 ? (long long)(seconds + 0.5) : 0;
     long long days = s / 86400;
@@ -27,7 +27,7 @@ const char *sr_duration_text(double seconds, char *out, size_t bytes) {
     return out;
 }
 
-// One decimal is what a person compares.
+// Prints one decimal, which is enough to compare two sizes.
 const char *sr_bytes_text(double bytes_value, char *out, size_t bytes) {
     static const char *const units[] = {"B", "kB", "MB", "GB", "TB"};
     int u = 0;

@@ -1,5 +1,5 @@
-// Ranks over a message-passing library, or one rank without.  Every order in which numbers are added is
-// decided here; the library only moves bytes.
+// Ranks over a message-passing library, or one rank without it.  This file decides the order in
+// which numbers are added; the library only moves bytes, except in sums that ask it to add.
 #include "base/comm.h"
 
 #include <stdio.h>
@@ -13,17 +13,17 @@
 #include "base/parallel.h"
 
 enum { HOST_BYTES = 64, MESSAGE_BYTES = 1024, LINES_BYTES = 512, SHORT_SUM = 4096 };
-enum { PIECE_FLOATS = 1 << 13 }; // of a long sum; those of several ranks stay in a cache
+enum { PIECE_FLOATS = 1 << 13 }; // piece of a long sum; pieces of several ranks fit a cache
 
 static const SrCommLibrary *lib; // NULL: one rank
 static int my_rank, ranks = 1;
 static char (*hosts)[HOST_BYTES]; // (ranks)
-static char *scratch;             // of short sums; grows in the first step
+static char *scratch;             // parts of all ranks in a short sum; grows in the first step
 static size_t scratch_bytes;
 
 // ---- this process
 
-// What launchers leave in the environment of each of several processes; 0: not launched.
+// Returns the number of processes that a launcher put into the environment; 0: not launched.
 static int launched_as(void) {
     static const char *const names[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"};
     int n = 0;
@@ -101,11 +101,11 @@ int sr_comm_node_rank(void) {
     return n;
 }
 
-// ---- plain movements
+// ---- moving bytes
 
 static bool alone(void) { return ranks == 1; }
 
-// A caller may gather in place, as message-passing libraries allow for the own part.
+// `mine` may be this rank's part of `all`.
 void sr_comm_all_gather(const void *mine, size_t bytes, void *all) {
     char *place = (char *)all + (size_t)my_rank * bytes;
     if (!alone())
@@ -138,12 +138,12 @@ static void *room(size_t bytes) {
         scratch = sr_alloc(bytes);
         scratch_bytes = scratch ? bytes : 0;
     }
-    if (!scratch) // other ranks are waiting in the same call: there is no way back
+    if (!scratch) // other ranks wait in this call, so that no error can be returned
         sr_comm_abort(1);
     return scratch;
 }
 
-// parts: (count, n); the result stands in the first.
+// Reduces parts (count, n) by the fixed tree; the result stands in the first row.
 static void reduce(double *parts, int count, int64_t n, SrCommOp op) {
     for (int step = 1; step < count; step *= 2)
         for (int r = 0; r + step < count; r += 2 * step) {
@@ -153,7 +153,8 @@ static void reduce(double *parts, int count, int64_t n, SrCommOp op) {
         }
 }
 
-// Over groups of so many neighbours: each adds up its own group's part of what all gathered.
+// Reduces within groups of consecutive ranks: each rank gathers all parts and reduces those of
+// its group.
 static void among(double *values, int64_t n, SrCommOp op, int group) {
     int first = my_rank / group * group;
     for (int64_t at = 0; !alone() && at < n; at += SHORT_SUM) {
@@ -178,7 +179,7 @@ int sr_comm_max(int number) {
     return (int)value;
 }
 
-// ---- agreeing
+// ---- agreement between ranks
 
 SrStatus sr_comm_agree(SrStatus status) {
     char message[MESSAGE_BYTES];
@@ -196,7 +197,7 @@ SrStatus sr_comm_agree(SrStatus status) {
     SR_FAIL((SrStatus)code, "%s", message);
 }
 
-// The first rank whose text is not rank 0's; 0: there is none.
+// Returns the first rank whose text differs from rank 0's; 0: none.
 static int first_other(const char *text) {
     uint64_t mine = sr_hash_text(text);
     uint64_t *all = room((size_t)ranks * sizeof *all);
@@ -219,7 +220,7 @@ SrStatus sr_comm_check_same(const char *what, const char *text) {
 
 static bool is_break(char c) { return c == '\n' || c == '\0'; }
 
-// The two lines at the first byte that differs, without the blanks before them.
+// Quotes both lines at the first byte that differs, without leading blanks.
 static void differing_lines(const char *a, const char *b, char out[LINES_BYTES]) {
     size_t at = 0, n[2] = {0, 0};
     for (size_t i = 0; a[i] && a[i] == b[i]; i++)
@@ -256,14 +257,14 @@ SrStatus sr_comm_check_same_lines(const char *what, const char *text) {
 
 // ---- long sums
 //
-// Rank r becomes responsible for slice r: it receives that slice of every rank, adds them by the tree,
-// and gives the sum to all.  Each rank sends and receives what a ring would, 2 (P - 1) / P of the vector,
-// and any number of ranks has one order of adding.
+// Rank r sums slice r: it receives that slice from every rank, adds the slices by the tree, and
+// sends the sum to all.  Each rank sends and receives 2 (P - 1) / P of the vector, as in a ring,
+// but the order of the sum is always the tree's.
 
 int64_t sr_comm_padded(int64_t n) { return (n + ranks - 1) / ranks * ranks; }
 
 typedef struct {
-    float *slices; // (ranks, n), in the order of ranks or from the last down
+    float *slices; // (ranks, n), in rank order or descending
     int64_t n;
     bool descending;
     float *out; // (n)
@@ -273,7 +274,7 @@ static float *slice_of(const Slices *s, int r) {
     return s->slices + (s->descending ? ranks - 1 - r : r) * s->n;
 }
 
-// Numbers from .. to - 1, while they are in the cache; the tree's root is written to its place.
+// Sums one piece by the tree while it is in the cache, and writes the root to `out`.
 static void add_piece(void *arg, int64_t piece, int thread) {
     const Slices *s = arg;
     int64_t from = piece * PIECE_FLOATS, to = SR_MIN(s->n, from + PIECE_FLOATS);

@@ -1,4 +1,4 @@
-// The message-passing library: the only file that knows MPI.  Built where pkg-config finds Open MPI.
+// SrCommLibrary on MPI, and the only file that knows MPI.  Built where pkg-config finds Open MPI.
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,10 +7,11 @@
 #include "base/comm_mpi.h"
 #include "base/compiler.h"
 
-// Counts of MPI are ints.
+// Most bytes of one MPI call: MPI counts in ints.
 enum { MOST_BYTES = 1 << 30 };
 
-// A process started by itself must not wait for the libraries of a launcher that is not there.
+// Tells whether a launcher started this process.  A process without one must not start MPI, which
+// would wait for the launcher.
 static bool launched(void) {
     static const char *const names[] = {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK",
                                         "SLURM_STEP_NUM_TASKS"};
@@ -20,7 +21,7 @@ static bool launched(void) {
     return false;
 }
 
-// Only the main thread calls; the loader's threads never do.
+// Starts MPI for calls from the main thread alone: the loader's threads make none.
 static SrStatus start(int *rank, int *size) {
     int provided;
     if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided) != MPI_SUCCESS)
@@ -57,12 +58,13 @@ static void all_gather(const void *mine, size_t bytes, void *all) {
         broadcast((char *)all + (size_t)r * bytes, bytes, r);
 }
 
-// A request fits the caller's pointer: Open MPI's are pointers, MPICH's are ints.
+// Requests are stored in the caller's void pointer: Open MPI's are pointers, MPICH's are ints.
 _Static_assert(sizeof(MPI_Request) <= sizeof(void *), "requests are kept as pointers");
 
 static void keep(MPI_Request request, void **out) { memcpy(out, &request, sizeof request); }
 
-// Made by the first thing that is begun on it, which all ranks begin in one order.
+// Communicators of the channels.  The first operation on a channel creates its communicator, and
+// all ranks begin these first operations in the same order.
 static MPI_Comm channels[SR_COMM_CHANNELS];
 static bool is_open[SR_COMM_CHANNELS];
 

@@ -1,5 +1,5 @@
-// Open MPI behind base/comm.h, in builds that found it (SR_MPI in gen/build.h).  Programs hand it to
-// sr_comm_start; a program that never does is not linked with MPI.
+// Open MPI as the library of base/comm.h, in builds that found it (SR_MPI in gen/build.h).
+// Programs pass it to sr_comm_start; a program that never does so is not linked with MPI.
 #ifndef SR_BASE_COMM_MPI_H
 #define SR_BASE_COMM_MPI_H
 

@@ -1,4 +1,4 @@
-// The few compiler extensions the project uses outside kernels/, each behind a name that says why.
+// Compiler extensions that the project uses outside kernels/, as macros named after their purpose.
 #ifndef SR_BASE_COMPILER_H
 #define SR_BASE_COMPILER_H
 
@@ -14,8 +14,8 @@
 #define SR_PUBLIC
 #endif
 
-// Makes this thread's floating-point unit read and write denormals as zero: gradients that fade out
-// would otherwise take a trap of a hundred cycles each.  A no-op where the machine is unknown.
+// Makes this thread's floating-point unit read and write denormals as zero: each denormal gradient
+// would otherwise cost about a hundred cycles.  Does nothing on unknown processors.
 #if defined(__GNUC__) && defined(__SSE2__)
 #define SR_MXCSR_FTZ_DAZ 0x8040u
 #define SR_FLUSH_DENORMALS() __builtin_ia32_ldmxcsr(__builtin_ia32_stmxcsr() | SR_MXCSR_FTZ_DAZ)
@@ -30,10 +30,11 @@
 #define SR_FLUSH_DENORMALS() ((void)0)
 #endif
 
-// A function of plain loops, compiled once for each vector width and chosen at load time.  Only for arithmetic
-// whose result does not depend on the width: integers, or floats without reassociation.  (kernels/*_simd.c are
-// compiled file by file instead: they use intrinsics, and FMA where results may differ.)  ThreadSanitizer has none: it
-// cannot trace the resolvers that choose, because they run before its own library.
+// Marks a function of plain loops that is compiled once per vector width; the loader chooses one.
+// The result must not depend on the width: integers, or floats without reassociation. Files
+// kernels/*_simd.c are compiled once per level instead: they use intrinsics, and FMA. Builds with
+// ThreadSanitizer have one version only, because the functions that choose run before the
+// sanitizer's library has started.
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__gnu_linux__) && \
     !defined(__SANITIZE_THREAD__)
 #if __GNUC__ >= 12
@@ -45,7 +46,7 @@
 #define SR_VECTOR_CLONES
 #endif
 
-// For the helpers of such functions: compiled into each clone, never called in the narrowest form.
+// Marks helpers of such functions: the compiler inlines them into every version.
 #if defined(__GNUC__)
 #define SR_INLINE static inline __attribute__((always_inline))
 #else
@@ -56,10 +57,12 @@
 #define SR_MIN(a, b) ((a) < (b) ? (a) : (b))
 #define SR_MAX(a, b) ((a) > (b) ? (a) : (b))
 
-// Every buffer a kernel may see starts at such an address: one cache line, one AVX-512 register.
+// Alignment of every buffer that a kernel reads or writes, bytes: a cache line, an AVX-512
+// register.
 #define SR_ALIGN 64
 
-// Before a loop whose turns are independent: -O2 alone would leave it scalar.  Never changes what is computed.
+// Vectorises a loop with independent iterations, which -O2 alone would leave scalar.  Results stay
+// the same.
 #define SR_SIMD _Pragma("omp simd")
 
 #endif

@@ -1,4 +1,4 @@
-// Escapes of C for text that must stay on its line (escape.h).
+// Escapes of C for text that must stay on one line.
 #include "base/escape.h"
 
 #include <string.h>

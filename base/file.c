@@ -1,4 +1,4 @@
-// Files: whole reads within a bound, mappings, and writes that replace only when complete.
+// Files: bounded reads, mappings, atomic writes, locks, and lists of folders.
 #include "base/file.h"
 
 #include <dirent.h>
@@ -19,7 +19,7 @@
 
 #define PATH_BYTES 4096
 
-// errno stays for callers that ask whose fault it was.
+// Keeps errno for callers of sr_file_is_own_fault.
 static SrStatus fail_errno(const char *what, const char *path) {
     int error = errno;
     sr_fail(SR_ERR_IO, "%s '%s': %s", what, path, strerror(error));
@@ -27,7 +27,7 @@ static SrStatus fail_errno(const char *what, const char *path) {
     return SR_ERR_IO;
 }
 
-// Does not block: opening a pipe must not wait for its writer.
+// Opens with O_NONBLOCK: opening a pipe must not wait for its writer.
 int sr_file_open_fd(const char *path) {
     int fd;
     do
@@ -36,7 +36,7 @@ int sr_file_open_fd(const char *path) {
     return fd;
 }
 
-// Everything else (EIO, EMFILE, ENFILE, ENOMEM, ESTALE, ...) would meet the next file too.
+// All other errors (EIO, EMFILE, ENFILE, ENOMEM, ESTALE, ...) would hit the next file too.
 bool sr_file_is_own_fault(int error) {
     static const int own[] = {ENOENT, ENOTDIR, ELOOP, ENAMETOOLONG, EACCES,
                               EPERM,  EISDIR,  ENXIO, ENODEV,       EOVERFLOW};
@@ -46,8 +46,8 @@ bool sr_file_is_own_fault(int error) {
     return false;
 }
 
-// Opens a regular file for reading and gives its size; the descriptor is the caller's.
-// Folders, devices and pipes have no size to bound the reading by.
+// Opens a regular file for reading and returns its size; the caller closes the descriptor.
+// Folders, devices and pipes are refused: they have no size that could bound the reading.
 static SrStatus open_regular(const char *path, int *fd, size_t *bytes) {
     *fd = sr_file_open_fd(path);
     if (*fd < 0)
@@ -66,7 +66,7 @@ static SrStatus open_regular(const char *path, int *fd, size_t *bytes) {
     return status;
 }
 
-// The whole file, or where it is larger than max_bytes and `end` is set, its end.
+// Reads the whole file; if it is larger than max_bytes and `end` is set, its last max_bytes.
 static SrStatus read_file(const char *path, size_t max_bytes, bool end, char **data,
                           size_t *bytes) {
     int fd;
@@ -115,8 +115,8 @@ SrStatus sr_file_read_end(const char *path, size_t max_bytes, char **data, size_
     return read_file(path, max_bytes, true, data, bytes);
 }
 
-// The mapping outlives the descriptor and the name: replacing the file while it is mapped is safe,
-// because writers here never change a file in place.
+// The mapping outlives the descriptor and the name.  Replacing the file during it is safe, because
+// this program's writers never change a file in place.
 SrStatus sr_file_map(const char *path, const void **data, size_t *bytes) {
     int fd;
     *data = NULL;
@@ -136,13 +136,13 @@ SrStatus sr_file_map(const char *path, const void **data, size_t *bytes) {
     return SR_OK;
 }
 
-// munmap wants a pointer to non-const; the pages themselves were never writable.
+// The cast drops const for munmap alone; the pages were never writable.
 void sr_file_unmap(const void *data, size_t bytes) {
     if (data)
         munmap((void *)(uintptr_t)data, bytes);
 }
 
-// The folder a path lies in, "." when it names none.
+// Writes the folder of a path; "." if the path names none.
 static void parent_of(const char *path, char out[PATH_BYTES]) {
     const char *slash = strrchr(path, '/');
     if (!slash)
@@ -153,7 +153,7 @@ static void parent_of(const char *path, char out[PATH_BYTES]) {
         snprintf(out, PATH_BYTES, "%.*s", (int)(slash - path), path);
 }
 
-// A rename is only durable once the folder that holds the name is.
+// Syncs the folder of a name: a rename is durable only after that.
 static void sync_parent(const char *path) {
     char dir[PATH_BYTES];
     parent_of(path, dir);
@@ -164,8 +164,8 @@ static void sync_parent(const char *path) {
     close(fd);
 }
 
-// Eight hex digits of the host's name (FNV-1a).  A number of a process says nothing on another host that writes
-// to the same file system.
+// Writes eight hex digits of the host name's hash (FNV-1a).  A process number means nothing on
+// another host that writes to the same file system.
 static void host_mark(char out[9]) {
     char host[256] = "";
     uint32_t h = 2166136261u;
@@ -176,8 +176,8 @@ static void host_mark(char out[9]) {
     snprintf(out, 9, "%08" PRIx32, h);
 }
 
-// The process of this host that wrote a temporary "<base>.tmp<pid>-<host>"; 0 if the name has another form.
-// base NULL: any.
+// Returns the process of this host that wrote the temporary file "<base>.tmp<pid>-<host>"; 0: the
+// name has another form or host.  base NULL: any base.
 static long writer_of(const char *name, const char *base, const char *host) {
     const char *mark = NULL;
     for (const char *at = strstr(name, ".tmp"); at; at = strstr(at + 1, ".tmp"))
@@ -192,7 +192,7 @@ static long writer_of(const char *name, const char *base, const char *host) {
     return ours && pid > 0 ? pid : 0;
 }
 
-// Best effort: nothing depends on it.
+// Ignores errors: nothing depends on the removal.
 static void remove_orphans(const char *dir, const char *base) {
     char host[9];
     host_mark(host);
@@ -209,8 +209,8 @@ static void remove_orphans(const char *dir, const char *base) {
 
 void sr_file_remove_orphans(const char *dir) { remove_orphans(dir, NULL); }
 
-// A process that was killed left its temporary behind.  Checkpoints are large, so the next writer of the same
-// file clears it away.
+// Removes temporary files of killed processes.  Checkpoints are large, so the next writer of the
+// same file cleans up.
 static void remove_orphans_of(const char *path) {
     char dir[PATH_BYTES];
     parent_of(path, dir);
@@ -218,7 +218,7 @@ static void remove_orphans_of(const char *path) {
     remove_orphans(dir, slash ? slash + 1 : path);
 }
 
-// Frees the names; what they name stays.
+// Frees the names and leaves the files.
 static void forget(SrFileWriter *writer) {
     sr_free(writer->temporary);
     sr_free(writer->path);
@@ -235,8 +235,8 @@ static char *temporary_name(const char *path) {
     return name;
 }
 
-// Never through a file or link that stands there.  What does was left by an earlier process of this number, which
-// is common where a container's first process always has the same one, and goes.
+// Creates a file and never writes through an existing file or link.  An existing one was left by an
+// earlier process with the same number, which is common in containers, and is removed.
 static FILE *create_new(const char *path) {
     int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, fd;
     do
@@ -252,8 +252,8 @@ static FILE *create_new(const char *path) {
     return f;
 }
 
-// The temporary stands in the folder of the final name: a rename is atomic only within a file
-// system.
+// Puts the temporary file into the folder of the final name: a rename is atomic only within one
+// file system.
 SrStatus sr_file_begin(SrFileWriter *writer, const char *path) {
     *writer = (SrFileWriter){.path = sr_strdup(path), .temporary = temporary_name(path)};
     if (!writer->path || !writer->temporary) {
@@ -269,14 +269,14 @@ SrStatus sr_file_begin(SrFileWriter *writer, const char *path) {
     return status;
 }
 
-// Everything that can fail before the new file may take the old one's place.
+// Does everything that can fail before the new file replaces the old one.
 static bool flush_and_close(FILE *f) {
     bool ok = !ferror(f) && fflush(f) == 0;
     int synced = -1;
     while (ok && (synced = fsync(fileno(f))) != 0 && errno == EINTR)
         continue;
     ok = ok && synced == 0;
-    int cause = errno; // closing may set another
+    int cause = errno; // fclose may change errno
     bool closed = fclose(f) == 0;
     if (!ok)
         errno = cause;
@@ -315,7 +315,7 @@ SrStatus sr_file_write(const char *path, const void *data, size_t bytes) {
     return sr_file_commit(&writer);
 }
 
-// A sick disk is no "no such file": opening the file then gives the cause.
+// A failing disk does not count as a missing file: opening the file then reports the cause.
 bool sr_file_exists(const char *path) {
     struct stat st;
     return stat(path, &st) == 0 || !sr_file_is_own_fault(errno);
@@ -347,8 +347,8 @@ bool sr_file_is_dir(const char *path) {
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-// Each prefix that ends at a slash is made in turn.  What stands there already may be unwritable,
-// of someone else, or a link: only whether it is a folder matters.
+// Creates each prefix that ends at a slash in turn.  An existing one may be unwritable, somebody
+// else's, or a link: it only has to be a folder.
 SrStatus sr_file_mkdirs(const char *path) {
     char buffer[PATH_BYTES];
     if (!*path)
@@ -362,7 +362,7 @@ SrStatus sr_file_mkdirs(const char *path) {
         *p = '\0';
         int reason = mkdir(buffer, 0777) == 0 ? 0 : errno;
         if (reason != 0 && reason != EEXIST && !sr_file_is_dir(buffer)) {
-            errno = reason; // not that of looking for it
+            errno = reason; // errno of mkdir, not of the check after it
             return fail_errno("cannot make folder", buffer);
         }
         if (end == '\0')
@@ -374,7 +374,7 @@ SrStatus sr_file_mkdirs(const char *path) {
     return SR_OK;
 }
 
-// symlink() refuses to replace, so a link of another name takes the old one's place.
+// Creates a link under a temporary name and renames it, because symlink() never replaces a name.
 SrStatus sr_file_symlink(const char *target, const char *path) {
     SrStatus status = SR_OK;
     char *temporary = temporary_name(path);
@@ -417,12 +417,12 @@ SrStatus sr_file_join(char *out, size_t out_bytes, const char *dir, const char *
     return SR_OK;
 }
 
-// Not strcoll: the order of files must not depend on the user's language.
+// Compares by bytes, not by strcoll: the order of files must not depend on the user's language.
 static int by_bytes(const void *a, const void *b) {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-// Adds one name to a growing list; NULL list elements never occur.
+// Adds a name to a growing list, which never holds NULL.
 static bool list_add(char ***names, int *n, int *cap, const char *name) {
     if (*n == *cap) {
         int grown = *cap ? 2 * *cap : 64;
@@ -473,7 +473,8 @@ void sr_file_list_free(char **names, int n) {
     sr_free(names);
 }
 
-// The number is for the message alone; the claim is the kernel's lock, which no crash leaves behind.
+// Reads the holder's number for the message alone: the kernel's lock decides, and it ends with a
+// crash.
 static SrStatus refuse_lock(int fd, const char *path) {
     char pid[32] = "";
     ssize_t n = read(fd, pid, sizeof pid - 1);
@@ -486,8 +487,8 @@ static SrStatus refuse_lock(int fd, const char *path) {
         path, *pid ? ", number " : "", pid);
 }
 
-// What stands under the name is looked at before anything is written to it: a link's target and a pipe are somebody
-// else's.
+// Opens a regular file and refuses links and pipes before anything is written: they lead to files
+// of somebody else.
 static SrStatus open_own(const char *path, int flags, int *out) {
     struct stat st;
     int fd = open(path, flags | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644);
@@ -530,8 +531,8 @@ SrStatus sr_file_append(const char *path, FILE **out) {
     SR_FAIL(SR_ERR_MEMORY, "out of memory opening '%s'", path);
 }
 
-// A page about the run looks at the lock for a moment by a shared claim (sr_run_is_live). A process that only looks
-// leaves room for another shared claim, a holder does not.
+// Takes the exclusive lock.  A page of the run tests the lock with a brief shared lock
+// (sr_run_is_live).  A shared lock admits another shared lock, and a holder does not.
 static bool lock_alone(int fd) {
     const struct timespec pause = {0, 2000000};
     for (int i = 0; i < 500; i++) {
@@ -569,7 +570,7 @@ void sr_file_unlock(int lock) {
         close(lock);
 }
 
-// The name is removed at once, so that a killed process leaves nothing behind.
+// Removes the name at once, so that a killed process leaves no file.
 SrStatus sr_file_map_temporary(const char *dir, size_t bytes, void **data) {
     char path[4096];
     *data = NULL;
@@ -579,7 +580,8 @@ SrStatus sr_file_map_temporary(const char *dir, size_t bytes, void **data) {
     if (fd < 0)
         SR_FAIL(SR_ERR_IO, "%s: %s", path, strerror(errno));
     unlink(path);
-    // Room is claimed now: a full disk found by a write to the mapping would be a signal.
+    // Allocates the disk space now: a full disk would raise a signal at a later write to the
+    // mapping.
     int failed = posix_fallocate(fd, 0, (off_t)SR_MAX(bytes, (size_t)1));
     void *p = failed
                   ? MAP_FAILED

@@ -1,4 +1,5 @@
-// Files: read whole within a bound, written so that nothing half-written ever replaces something whole.
+// Files: bounded reading, and atomic writing, in which an incomplete file never replaces a
+// complete one.
 #ifndef SR_BASE_FILE_H
 #define SR_BASE_FILE_H
 
@@ -9,32 +10,35 @@
 
 #include "base/status.h"
 
-// A descriptor for reading, as open(2) gives it: -1 with errno.  Tries again after EINTR, and never waits for a pipe.
+// Returns a descriptor for reading, or -1 with errno, as open(2) does.  Repeats the call on EINTR
+// and never waits for a pipe.
 int sr_file_open_fd(const char *path);
-// True where an errno of open, stat or read blames the named file alone: missing, forbidden, a loop of links.
-// False where the system failed (EIO, EMFILE, ENFILE, ENOMEM, ESTALE): the file may be whole.
+// True: the errno of an open, stat or read is about this file alone, such as missing or forbidden.
+// False: the system failed (EIO, EMFILE, ENFILE, ENOMEM, ESTALE), and the file may be intact.
 bool sr_file_is_own_fault(int error);
 
-// Whole file; *data is NUL-terminated beyond *bytes and the caller frees it (sr_free).  Larger than
-// max_bytes, a directory, unreadable: SR_ERR_IO with the path.
+// Reads a whole file.  *data has a NUL after *bytes bytes, and the caller frees it with sr_free.
+// SR_ERR_IO: larger than max_bytes, no regular file, or unreadable.
 SrStatus sr_file_read(const char *path, size_t max_bytes, char **data, size_t *bytes);
-// The last max_bytes of a larger file, else the whole; everything else as sr_file_read.
+// Reads a file as sr_file_read does, but of a larger file the last max_bytes.
 SrStatus sr_file_read_end(const char *path, size_t max_bytes, char **data, size_t *bytes);
-// Opens a regular file for reading, and follows no link under that name. The caller closes *fd.
+// Opens a regular file for reading and refuses a link under that name.  The caller closes *fd.
 SrStatus sr_file_open_own(const char *path, int *fd, size_t *bytes);
-// Opens for appending, and makes the file if need be. A link or anything but a regular file under the name is SR_ERR_IO
-// and stays as it is: lines of a run never go elsewhere.
+// Opens a file for appending and creates it if it is missing.  SR_ERR_IO: the name is a link or no
+// regular file, and stays untouched, so that a run's lines never go elsewhere.
 SrStatus sr_file_append(const char *path, FILE **out);
-// The file mapped read-only; unmap with sr_file_unmap.  An empty file gives data NULL, bytes 0.
+// Maps a file read-only; sr_file_unmap ends the mapping.  An empty file gives data NULL, bytes 0.
 SrStatus sr_file_map(const char *path, const void **data, size_t *bytes);
 void sr_file_unmap(const void *data, size_t bytes);
 
-// A writable mapping of a new file in `dir` that has no name and is gone with it; zeroes at first.
+// Maps a new file in `dir`, writable and filled with zeros.  The file has no name and disappears
+// with the mapping.
 SrStatus sr_file_map_temporary(const char *dir, size_t bytes, void **data);
 void sr_file_unmap_temporary(void *data, size_t bytes);
 
-// Atomic replacement: open a temporary name in the same folder, write, then commit = flush, fsync,
-// rename, fsync of the folder.  abort removes the temporary.  Exactly one of them ends the writing.
+// Replaces a file atomically.  begin opens a temporary file in the same folder, and the caller
+// writes to f.  commit flushes, syncs, renames, and syncs the folder; abort removes the temporary
+// file. Exactly one of commit and abort ends the writing.
 typedef struct {
     FILE *f;
     char *path;      // final name
@@ -43,33 +47,36 @@ typedef struct {
 SrStatus sr_file_begin(SrFileWriter *writer, const char *path);
 SrStatus sr_file_commit(SrFileWriter *writer);
 void sr_file_abort(SrFileWriter *writer);
-SrStatus sr_file_write(const char *path, const void *data, size_t bytes); // the three in one
+SrStatus sr_file_write(const char *path, const void *data, size_t bytes); // all at once
 
-// Removes the temporaries in `dir` whose writers, processes of this host, no longer run.
+// Removes temporary files in `dir` whose writers were processes of this host that no longer run.
 void sr_file_remove_orphans(const char *dir);
 
-// True also where the system cannot answer (EIO, ENOMEM): opening the file then gives the cause.
+// True also if the system cannot answer (EIO, ENOMEM): opening the file then reports the cause.
 bool sr_file_exists(const char *path);
 bool sr_file_is_link(const char *path);
-// Can it be opened as a regular file?  SR_ERR_IO with the reason; what it holds is not looked at.
+// Checks that a regular file can be opened; its contents are not read.  SR_ERR_IO gives the reason.
 SrStatus sr_file_check_readable(const char *path);
-// May a new file be written here?  SR_ERR_CONFIG for a folder, and for something that exists unless `force`.
+// Checks that a new file may be written.  SR_ERR_CONFIG: a folder, or an existing file without
+// `force`.
 SrStatus sr_file_check_new(const char *path, bool force);
 bool sr_file_is_dir(const char *path);
 SrStatus sr_file_mkdirs(const char *path);                      // like mkdir -p
 SrStatus sr_file_symlink(const char *target, const char *path); // atomic; replaces an older link
-SrStatus sr_file_remove(const char *path);                      // missing is fine
-SrStatus sr_file_move(const char *from,
-                      const char *to); // within a file system; what stands at `to` goes
-// Claims a file for this process until sr_file_unlock or its end, however it ends; the file appears if
-// need be, stays, and names the holder.  *out: the claim.  SR_ERR_IO when another process holds it: the message names it.
-// Where the file system knows no locks, -1 and no protection.  A link or anything but a regular file under the
-// name is SR_ERR_IO and stays as it is.
+SrStatus sr_file_remove(const char *path);                      // SR_OK if it is missing
+// Renames within one file system and replaces `to`.
+SrStatus sr_file_move(const char *from, const char *to);
+// Locks a file for this process until sr_file_unlock or the end of the process.  The file is
+// created if it is missing, stays afterwards, and holds the number of the process.
+// *out: the lock; -1 on a file system without locks, which gives no protection.
+// SR_ERR_IO: another process holds it, and the message names that process.  Also SR_ERR_IO for a
+// link or anything but a regular file, which stays untouched.
 SrStatus sr_file_lock(const char *path, int *out);
 void sr_file_unlock(int lock); // -1 is legal
-// "dir/name" into a buffer of the caller's; SR_ERR_CONFIG if it does not fit.
+// Writes "dir/name" into the caller's buffer.  SR_ERR_CONFIG: it does not fit.
 SrStatus sr_file_join(char *out, size_t out_bytes, const char *dir, const char *name);
-// Names in a folder, sorted by bytes, without "." and ".."; free with sr_file_list_free.
+// Lists the names in a folder, sorted by bytes, without "." and "..".  sr_file_list_free frees
+// them.
 SrStatus sr_file_list(const char *dir, char ***names, int *n);
 void sr_file_list_free(char **names, int n);
 

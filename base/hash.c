@@ -1,4 +1,4 @@
-// See the header.
+// FNV-1a with 64 bits.
 #include "base/hash.h"
 
 #include <string.h>

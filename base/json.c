@@ -1,4 +1,4 @@
-// JSON on cJSON: documents into the YAML tree, one-line records out.
+// Converts cJSON's documents into YAML trees, and writes records of one line.
 #include "base/json.h"
 
 #include <cjson/cJSON.h>
@@ -13,14 +13,14 @@
 
 enum {
     MAX_DEPTH = 64,
-    MAX_VALUES = 2000000,   // up to 300 bytes each while cJSON's tree becomes ours
-    MEMBER_VALUES = 100000, // of a member read alone
+    MAX_VALUES = 2000000,   // each takes up to 300 bytes during the conversion
+    MEMBER_VALUES = 100000, // in sr_json_members
 };
 
-// cJSON reports a failed allocation and a syntax error alike; this tells them apart.
+// An allocation failed: cJSON reports that and a syntax error in the same way.
 static _Thread_local bool exhausted;
 
-// cJSON allocates through here from the first document on; sr_free is its counterpart.
+// Allocates for cJSON from the first document on; sr_free is the counterpart.
 static void *json_alloc(size_t bytes) {
     void *p = sr_alloc(bytes);
     exhausted = exhausted || !p;
@@ -36,15 +36,15 @@ static SrStatus out_of_memory(const char *file) {
     SR_FAIL(SR_ERR_MEMORY, "%s: out of memory", file);
 }
 
-// What is known of a text before cJSON sees it.
+// Facts about a text that are collected before cJSON parses it.
 typedef struct {
     int depth, deepest;
-    int64_t values; // an upper bound: one a bracket, one a comma, one
+    int64_t values; // upper bound: brackets + commas + 1
     int line;
 } Scan;
 
-// The closing quote of the string that opens at p; `end` if there is none, or if the string holds a
-// NUL, which would cut it short.
+// Returns the closing quote of the string that opens at p.  `end`: there is none, or the string
+// holds a NUL, which would cut it short.
 static const char *scan_string(const char *p, const char *end) {
     for (p++; p < end && *p != '"'; p++) {
         if (*p != '\\')
@@ -56,8 +56,9 @@ static const char *scan_string(const char *p, const char *end) {
     return p;
 }
 
-// Brackets must close, or cJSON before 1.7.18 reads on behind a text that ends in a comma; they
-// bound its recursion and its memory (64 bytes a value) before any is spent.
+// Checks brackets, depth and number of values before cJSON parses.  Unclosed brackets would let
+// cJSON before 1.7.18 read past a text that ends in a comma.  Depth bounds its recursion, and the
+// number of values bounds its memory at 64 bytes each.
 static SrStatus check_bounds(const char *text, size_t bytes, int64_t max_values, const char *file) {
     Scan scan = {.values = 1, .line = 1};
     const char *end = text + bytes;
@@ -82,7 +83,7 @@ static SrStatus check_bounds(const char *text, size_t bytes, int64_t max_values,
     return SR_OK;
 }
 
-// Whole numbers up to 2^53 keep their exactness through cJSON's double.
+// Makes an integer of a whole number up to 2^53: cJSON stores numbers as double.
 static SrYaml *number_node(SrArena *arena, double value, const char *file) {
     bool whole = value == floor(value) && fabs(value) <= 9007199254740992.0;
     SrYaml *node = sr_yaml_new(arena, whole ? SR_YAML_INT : SR_YAML_FLOAT, file, 0);
@@ -100,7 +101,7 @@ static SrYaml *number_node(SrArena *arena, double value, const char *file) {
     return node->text ? node : NULL;
 }
 
-// Literals share static text; strings and numbers are copied, because cJSON's tree is freed.
+// Copies strings and numbers, because cJSON's tree is freed; literals share static text.
 static SrYaml *scalar_node(SrArena *arena, const cJSON *j, const char *file) {
     if (cJSON_IsNumber(j))
         return number_node(arena, j->valuedouble, file);
@@ -119,7 +120,8 @@ static SrYaml *scalar_node(SrArena *arena, const cJSON *j, const char *file) {
     return node;
 }
 
-// RFC 8259 leaves repeated keys undefined; two readers that choose differently are a way to lie.
+// Refuses repeated keys: RFC 8259 leaves their meaning undefined, and two readers could see
+// different values in one document.
 static SrStatus check_repeated(const SrYaml *map, const char *file) {
     int first, second;
     SR_TRY(sr__yaml_repeated(map, &first, &second));
@@ -128,7 +130,7 @@ static SrStatus check_repeated(const SrYaml *map, const char *file) {
     SR_FAIL(SR_ERR_CONFIG, "%s: key '%s' stands in one object twice", file, map->keys[second]);
 }
 
-// The recursion is as deep as check_bounds allowed.  Lines are 0: cJSON does not keep them.
+// Converts recursively, as deep as check_bounds allowed.  Lines are 0: cJSON does not keep them.
 static SrStatus convert(SrArena *arena, const cJSON *j, const char *file, SrYaml **out) {
     bool object = cJSON_IsObject(j);
     if (!object && !cJSON_IsArray(j)) {
@@ -153,7 +155,7 @@ static const char *skip_blanks(const char *p, const char *end) {
     return p;
 }
 
-// `at` is where cJSON gave up; counting the lines before it costs nothing until it fails.
+// Reports a syntax error with its line.  at: position at which cJSON stopped.
 static SrStatus parse_failure(const char *text, size_t bytes, const char *at, const char *file) {
     if (exhausted)
         return out_of_memory(file);
@@ -184,8 +186,8 @@ SrStatus sr_json_parse(SrArena *arena, const char *text, size_t bytes, const cha
     return status;
 }
 
-// The comma or brace that ends the member at p.  check_bounds has been here: strings are closed
-// and brackets match.
+// Returns the comma or brace that ends the member at p.  check_bounds has made sure that strings
+// are closed and that brackets match.
 static const char *member_end(const char *p, const char *end) {
     for (int depth = 0; p < end; p++) {
         if (*p == '"')
@@ -198,7 +200,7 @@ static const char *member_end(const char *p, const char *end) {
     return end;
 }
 
-// One member, put between braces for cJSON.
+// Parses one member, put between braces for cJSON, and calls fn.
 static SrStatus read_member(const char *text, size_t bytes, const char *file, SrJsonMember fn,
                             void *arg) {
     SrArena arena = SR_ARENA_INIT;
@@ -251,7 +253,8 @@ SrStatus sr_json_load(SrArena *arena, const char *path, size_t max_bytes, SrYaml
     return status;
 }
 
-// Bytes that are no UTF-8 become U+FFFD: other readers would refuse the whole document for them.
+// Writes a quoted string.  Bytes that are not UTF-8 become U+FFFD, because other readers would
+// refuse the whole document.
 static void quote(SrText *out, const char *s) {
     sr_text_add(out, "\"");
     for (int len; *s; s += len ? len : 1) {
@@ -274,7 +277,7 @@ static void number(SrText *out, double value) {
     sr_text_add(out, isfinite(value) ? sr_text_number(value, text) : "null");
 }
 
-// A field is the first of its record when the text ends in the bracket that opened it.
+// Writes a key, after a comma unless the text ends in the brace that opened the record.
 static void key_of(SrText *out, const char *key) {
     if (out->len && out->s[out->len - 1] != '{')
         sr_text_add(out, ", ");
@@ -305,7 +308,7 @@ void sr_json_bool(SrText *out, const char *key, int value) {
     sr_text_add(out, value ? "true" : "false");
 }
 
-// Recursion without a bound of its own: trees come from readers that have one.
+// Recurses without a bound, because the readers bound the depth of every tree.
 void sr_json_print(const SrYaml *node, SrText *out) {
     switch (node->type) {
     case SR_YAML_NULL: sr_text_add(out, "null"); return;

@@ -1,5 +1,5 @@
-// Lines to stderr and the run's log file.  One mutex: loader threads report bad images while the
-// main thread reports progress, and lines must not mix.
+// Lines to stderr and the run's log file.  One mutex keeps lines whole: loader threads report bad
+// images while the main thread reports progress.
 #include "base/log.h"
 
 #include <pthread.h>
@@ -21,11 +21,11 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static SrLogLevel threshold = SR_LOG_INFO;
 static FILE *file;
-static bool keeping; // lines wait in `kept` for a file to be opened
+static bool keeping; // lines are kept in `kept` until the log file is open
 static SrText kept;
-static int live_shown; // a live line stands on the terminal and must be wiped before the next line
+static int live_shown; // a live line is on the terminal; wiped before the next line
 
-// Yellow and red, for a terminal alone.
+// Yellow and red, used on terminals only.
 static const char *const colors[] = {[SR_LOG_WARN] = "\033[33m", [SR_LOG_ERROR] = "\033[31m"};
 
 static const char *const marks[] = {[SR_LOG_DEBUG] = "debug: ",
@@ -33,13 +33,13 @@ static const char *const marks[] = {[SR_LOG_DEBUG] = "debug: ",
                                     [SR_LOG_WARN] = "warning: ",
                                     [SR_LOG_ERROR] = "error: "};
 
-// A dumb terminal can draw over nothing and shows escapes as they are.
+// Excludes dumb terminals, which cannot overwrite text and show escapes as they are.
 int sr_log_is_terminal(void) {
     const char *term = getenv("TERM");
     return isatty(STDERR_FILENO) && !(term && strcmp(term, "dumb") == 0);
 }
 
-// https://no-color.org: set and not empty means none, whatever it is.
+// Follows https://no-color.org: NO_COLOR set to any text but the empty one means no colours.
 int sr_log_has_colors(void) {
     const char *none = getenv("NO_COLOR");
     return sr_log_is_terminal() && !(none && *none);
@@ -60,7 +60,8 @@ SrLogLevel sr_log_set_level(SrLogLevel level) {
     return before;
 }
 
-// Names of files and keys come from strangers and must not steer the terminal.
+// Replaces control characters: names of files and keys are untrusted and must not control the
+// terminal.
 static void disarm(char *line) {
     for (; *line; line++) {
         bool control = (unsigned char)*line < 0x20 || *line == 0x7F;
@@ -84,8 +85,8 @@ static void stamp(SrText *out, const char *mark, const char *line) {
     sr_text_printf(out, "%s %s%s\n", text, mark, line);
 }
 
-// Flushed line by line: after a kill the log ends where the run did.  What cannot be written (a full disk) is lost and
-// no reason to stop.
+// Flushes each line, so that the log is complete after a kill.  A line that cannot be written (full
+// disk) is lost, and the run continues.
 static void to_file(const char *mark, const char *line) {
     SrText text = SR_TEXT_INIT;
     if (!file && (!keeping || kept.len > KEPT_BYTES))
@@ -150,7 +151,7 @@ void sr_log_keep(void) {
     pthread_mutex_unlock(&lock);
 }
 
-// Appending, because a resumed run goes on in the log it left.
+// Appends, because a resumed run continues its log.
 SrStatus sr_log_open(const char *path) {
     FILE *f;
     SR_TRY(sr_file_append(path, &f));
@@ -177,7 +178,8 @@ void sr_log_close(void) {
     pthread_mutex_unlock(&lock);
 }
 
-// A line that wraps would leave its remains behind.  The last column stays free: some terminals wrap there already.
+// Cuts the line, because a wrapped line could not be wiped.  The last column stays free: some
+// terminals wrap there.
 void sr_log_live(const char *fmt, ...) {
     if (!sr_log_is_terminal() || threshold > SR_LOG_INFO)
         return;
@@ -187,7 +189,7 @@ void sr_log_live(const char *fmt, ...) {
     sr_number_vprint(line, SR_MIN(sizeof line, (size_t)sr_log_columns()), fmt, args);
     va_end(args);
     pthread_mutex_lock(&lock);
-    fprintf(stderr, "\r%s\033[K", line); // erasing after the text, not before it, does not flicker
+    fprintf(stderr, "\r%s\033[K", line); // erases after the text: erasing before it would flicker
     fflush(stderr);
     live_shown = 1;
     pthread_mutex_unlock(&lock);

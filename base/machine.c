@@ -1,4 +1,4 @@
-// Memory that this machine and its control groups have left, from the files of /proc and /sys.
+// Memory that this machine and its control groups have left, read from files of /proc and /sys.
 #include "base/machine.h"
 
 #include <stdbool.h>
@@ -12,10 +12,10 @@
 #include "base/compiler.h"
 
 enum { PATH_BYTES = 4096 };
-// Less than anybody asks for, and not 0, which means that the room is unknown.
+// Result for a full group: smaller than any request, and not 0, which means unknown.
 #define NO_ROOM ((size_t)1)
 
-// How the two versions of control groups name what we ask them.
+// File names and keys of one version of control groups.
 typedef struct {
     const char *mount, *limit, *used, *inactive;
 } Names;
@@ -23,7 +23,8 @@ static const Names unified = {"/sys/fs/cgroup", "memory.max", "memory.current", 
 static const Names legacy = {"/sys/fs/cgroup/memory", "memory.limit_in_bytes",
                              "memory.usage_in_bytes", "total_inactive_file "};
 
-// The number behind `key` ("" the first line's) in a small file of the kernel; 0 when there is none, and for "max".
+// Reads the number after `key` in a small file of the kernel; "": the number of the first line.
+// Returns 0 for a missing number and for "max".
 static size_t read_number(const char *dir, const char *name, const char *key) {
     char path[PATH_BYTES + 64], line[256];
     size_t len = strlen(key), value = 0;
@@ -39,8 +40,8 @@ static size_t read_number(const char *dir, const char *name, const char *key) {
     return value;
 }
 
-// Room in the group whose files lie in `dir`.  Clean pages of files are the group's too, but the kernel drops them
-// before it refuses anything.
+// Returns the room in the group whose files lie in `dir`.  Clean pages of files belong to the
+// group, but count as free: the kernel drops them before it refuses memory.
 static size_t room_of_group(const Names *names, const char *dir) {
     size_t limit = read_number(dir, names->limit, "");
     if (limit == 0)
@@ -50,7 +51,8 @@ static size_t room_of_group(const Names *names, const char *dir) {
     return limit - SR_MIN(used, limit);
 }
 
-// The smallest room on the way from the group at `path` up to the root: a limit holds for all below it.
+// Returns the smallest room of the group at `path` and all its parents, whose limits hold for it
+// too.
 static size_t room_of_path(const char *root, const Names *names, const char *path) {
     char dir[PATH_BYTES];
     size_t room = SIZE_MAX;
@@ -72,7 +74,8 @@ static bool is_memory(const char *controllers) {
     return at && (at == controllers || at[-1] == ',') && (at[6] == 0 || at[6] == ',');
 }
 
-// /proc/self/cgroup: "0::/user.slice/x" is the unified hierarchy, "9:memory:/docker/x" the older one.
+// Reads /proc/self/cgroup: "0::/user.slice/x" is the unified hierarchy, "9:memory:/docker/x" the
+// older one.
 static size_t room_of_groups(const char *root) {
     char path[PATH_BYTES], line[PATH_BYTES];
     size_t room = SR_MIN(room_of_path(root, &unified, ""), room_of_path(root, &legacy, ""));
@@ -94,8 +97,8 @@ static size_t room_of_groups(const char *root) {
     return room;
 }
 
-// MemAvailable counts what the kernel would give up without swapping; inside a container the
-// control group's limit is the smaller truth.
+// MemAvailable counts memory that the kernel can free without swapping.  Inside a container the
+// control group's limit is usually smaller.
 size_t sr__memory_available_in(const char *root) {
     char proc[PATH_BYTES];
     snprintf(proc, sizeof proc, "%s/proc", root);

@@ -1,11 +1,11 @@
-// See the header.
+// Host name, processor and number of cores in one line.
 #include "base/machine_text.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-// As Linux names the processor on most architectures; "" elsewhere.
+// Reads the processor's name from /proc/cpuinfo; "" on systems that give none.
 static void processor(char *out, size_t bytes) {
     char line[256];
     FILE *f = fopen("/proc/cpuinfo", "re");

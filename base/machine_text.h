@@ -1,10 +1,11 @@
-// Which machine this is, in a line for a log.
+// One line for logs that describes this machine.
 #ifndef SR_BASE_MACHINE_TEXT_H
 #define SR_BASE_MACHINE_TEXT_H
 
 #include <stddef.h>
 
-// "host, AMD EPYC 7763 64-Core Processor, 64 cores"; what the system does not tell is left out.  Returns out.
+// Writes "host, AMD EPYC 7763 64-Core Processor, 64 cores" without the parts that the system does
+// not report.  Returns out.
 const char *sr_machine_text(char *out, size_t bytes);
 
 #endif

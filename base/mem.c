@@ -1,7 +1,7 @@
-// The counting allocator: malloc and mmap with counters and a fuse.
+// The counting allocator: malloc and mmap with counters, and a fuse that makes one call fail.
 //
-// The counters are atomic because loader threads allocate too.  The fuse counts down over all
-// threads; fault tests use one.
+// Counters are atomic because loader threads allocate too.  The fuse counts the calls of all
+// threads; fault tests use one thread.
 #include "base/mem.h"
 
 #include <malloc.h>
@@ -12,9 +12,9 @@
 #include <sys/mman.h>
 
 static _Atomic int64_t calls, live, bytes_now, bytes_peak;
-static _Atomic int64_t fuse; // 0 is off, else the call at which it reaches 0 fails
+static _Atomic int64_t fuse; // calls until the one that fails; 0: off
 
-// Counts one call; false if it is the one told to fail.
+// Counts one call; false: this call has to fail.
 static bool permit(void) {
     atomic_fetch_add_explicit(&calls, 1, memory_order_relaxed);
     if (atomic_load_explicit(&fuse, memory_order_relaxed) <= 0)
@@ -26,10 +26,10 @@ static void count_bytes(int64_t change) {
     int64_t now = atomic_fetch_add_explicit(&bytes_now, change, memory_order_relaxed) + change;
     int64_t peak = atomic_load_explicit(&bytes_peak, memory_order_relaxed);
     while (now > peak && !atomic_compare_exchange_weak(&bytes_peak, &peak, now))
-        ; // peak was read anew
+        ; // the failed exchange has read peak again
 }
 
-// malloc keeps the size of a block: nothing of ours stands before it.
+// Asks malloc for the size, so that blocks need no header.
 static int64_t size_of(void *p) { return (int64_t)malloc_usable_size(p); }
 
 static void *count_live(void *p, int64_t bytes) {
@@ -42,8 +42,8 @@ static void *count_live(void *p, int64_t bytes) {
 
 static void *count_block(void *p) { return count_live(p, size_of(p)); }
 
-// No object is larger than PTRDIFF_MAX; asking the system for one is an error of ours under
-// sanitizers.
+// Refuses more than PTRDIFF_MAX, the largest size of an object: sanitizers report such requests as
+// errors.
 static bool is_possible(size_t bytes) { return bytes <= PTRDIFF_MAX; }
 
 void *sr_alloc(size_t bytes) {
@@ -60,7 +60,7 @@ void *sr_calloc(size_t count, size_t bytes) {
 void *sr_realloc(void *p, size_t bytes) {
     if (!permit() || !is_possible(bytes))
         return NULL;
-    int64_t before = size_of(p); // 0 of NULL
+    int64_t before = size_of(p); // 0 for NULL
     void *grown = realloc(p, bytes ? bytes : 1);
     if (!p)
         return count_block(grown);
@@ -83,8 +83,8 @@ char *sr_strdup(const char *s) {
     return copy ? memcpy(copy, s, bytes) : NULL;
 }
 
-// Page alignment is more than the 64 bytes promised.  Huge pages are a wish: a kernel without them
-// refuses and nothing is lost but speed.
+// mmap aligns to pages, more than the 64 bytes promised.  The request for huge pages may fail,
+// which costs speed only.
 void *sr_map(size_t bytes) {
     if (!permit())
         return NULL;

@@ -1,34 +1,34 @@
-// All heap memory of the project: countable, and able to fail on demand.
+// All heap memory of the project.  Allocations are counted, and tests can make one fail.
 //
-// Nothing here is called inside a training step (tests/trainer checks the count does not move).
+// A training step allocates nothing: tests/trainer checks that the count stays the same.
 #ifndef SR_BASE_MEM_H
 #define SR_BASE_MEM_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-// NULL when memory is out (or told to fail); a request of 0 bytes gives a unique pointer.
+// Returns NULL when memory is out or a test asked for a failure; 0 bytes give a unique pointer.
 void *sr_alloc(size_t bytes);
 void *sr_calloc(size_t count, size_t bytes); // zeroed; checks the product for overflow
 void *sr_realloc(void *p, size_t bytes);     // p may be NULL; on failure p stays valid
 void sr_free(void *p);                       // p may be NULL
 char *sr_strdup(const char *s);              // NULL when memory is out
 
-// Large blocks for activations and parameters: 64-byte aligned, zeroed, huge pages asked for
-// (madvise), given back to the system by sr_unmap.  Counted like the rest.
+// Maps a large block for activations or parameters: zeroed, aligned to 64 bytes, with huge pages if
+// the system has them.  sr_unmap returns it to the system.  NULL: memory is out.
 void *sr_map(size_t bytes);
 void sr_unmap(void *p, size_t bytes);
 
-// How many allocation calls (alloc, calloc, realloc, strdup, map) this process has made.
+// Returns the number of allocation calls (alloc, calloc, realloc, strdup, map) of this process.
 int64_t sr_mem_calls(void);
-// Blocks not yet freed, for leak tests.
+// Returns the number of blocks that are not freed yet, for leak tests.
 int64_t sr_mem_live(void);
-// Bytes in those blocks, as the system counts them, and the most there were since sr_mem_peak_reset,
-// for tests of what a file can make us allocate.
+// Return the bytes in these blocks, as the system counts them, and their maximum since
+// sr_mem_peak_reset.  Tests measure with them how much memory a file makes the program allocate.
 int64_t sr_mem_bytes(void);
 int64_t sr_mem_peak(void);
 void sr_mem_peak_reset(void);
-// The n-th allocation call from now on fails (1 = the next); 0 switches that off.  For fault tests.
+// Makes the n-th allocation call from now on fail, for fault tests; 1: the next, 0: none.
 void sr_mem_fail_at(int64_t n);
 
 #endif

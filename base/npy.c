@@ -1,4 +1,4 @@
-// NumPy's array files; see the header.
+// NumPy's array files: reading and writing headers, mapped lists and matrices, writing arrays.
 #include "base/npy.h"
 
 #include <ctype.h>
@@ -10,7 +10,7 @@
 #include "base/compiler.h"
 #include "base/file.h"
 
-// ---- the header -----------------------------------------------------------------------------------------------------
+// ---- the header
 
 size_t sr_npy_header_end(const uint8_t prelude[SR_NPY_PRELUDE]) {
     const uint8_t *p = prelude;
@@ -25,7 +25,7 @@ size_t sr_npy_header_end(const uint8_t prelude[SR_NPY_PRELUDE]) {
 
 typedef struct {
     const char *where;
-    const char *at; // the next character of the dict's text, which ends with NUL
+    const char *at; // next character of the dict's text, which ends with NUL
 } Cursor;
 
 static SrStatus bad(const Cursor *c, const char *what) {
@@ -45,7 +45,7 @@ static bool take(Cursor *c, char what) {
     return true;
 }
 
-// A quoted word of at most 31 characters.
+// Reads a quoted word of at most 31 characters.
 static bool take_word(Cursor *c, char out[32]) {
     skip_blanks(c);
     char quote = *c->at;
@@ -59,7 +59,8 @@ static bool take_word(Cursor *c, char out[32]) {
     return true;
 }
 
-// Byte order, kind and size: "<U12", "|S20", "<i8", "|O".  Unicode counts characters, of four bytes each.
+// Reads byte order, kind and size: "<U12", "|S20", "<i8", "|O".  The size of 'U' counts
+// characters of four bytes each.
 static SrStatus take_descr(Cursor *c, SrNpyHeader *h) {
     char word[32], *end;
     if (!take_word(c, word) || !*word || !strchr("<>|=", word[0]) || !word[1] ||
@@ -75,7 +76,7 @@ static SrStatus take_descr(Cursor *c, SrNpyHeader *h) {
     return SR_OK;
 }
 
-// "(1281167,)" or "(1281167, 1)"; Python 2 wrote 1281167L.
+// Reads a shape such as "(1281167,)" or "(1281167, 1)"; Python 2 wrote 1281167L.
 static SrStatus take_shape(Cursor *c, SrNpyHeader *h) {
     if (!take(c, '('))
         return bad(c, "its shape is not a tuple");
@@ -102,7 +103,7 @@ static SrStatus take_order(Cursor *c, SrNpyHeader *h) {
     return SR_OK;
 }
 
-// {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }, each key once in any order.
+// Reads {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }: each key once, in any order.
 static SrStatus read_dict(Cursor *c, SrNpyHeader *h) {
     static const struct {
         const char *key;
@@ -136,7 +137,7 @@ SrStatus sr_npy_header_read(const uint8_t *file, size_t end, const char *where, 
     return read_dict(&(Cursor){where, text}, out);
 }
 
-// Format 1.0.  Six dimensions of ten digits and a descr of a dozen characters stay below the room.
+// Writes format 1.0.  Six dimensions of ten digits and a descr of twelve characters fit the room.
 size_t sr_npy_header_write(const char *descr, SrShape shape, char out[SR_NPY_HEADER_ROOM]) {
     size_t room = SR_NPY_HEADER_ROOM, len = 10;
     len += (size_t)snprintf(out + len, room - len,
@@ -145,7 +146,7 @@ size_t sr_npy_header_write(const char *descr, SrShape shape, char out[SR_NPY_HEA
         len += (size_t)snprintf(out + len, room - len, "%d,%s", shape.d[i],
                                 i + 1 < shape.rank ? " " : "");
     len += (size_t)snprintf(out + len, room - len, "), }");
-    size_t bytes = (len + 1 + 63) / 64 * 64; // a newline ends it
+    size_t bytes = (len + 1 + 63) / 64 * 64; // the header ends with a newline
     memset(out + len, ' ', bytes - len);
     out[bytes - 1] = '\n';
     memcpy(out, "\x93NUMPY\1\0", 8);
@@ -154,7 +155,7 @@ size_t sr_npy_header_write(const char *descr, SrShape shape, char out[SR_NPY_HEA
     return bytes;
 }
 
-// ---- a list or a matrix, mapped -------------------------------------------------------------------------------------
+// ---- a mapped list or matrix
 
 static SrStatus check_type(const char *path, const SrNpyHeader *h) {
     bool number = h->kind != 'U' && h->kind != 'S';
@@ -186,7 +187,7 @@ static SrStatus check_shape(const char *path, const SrNpyHeader *h) {
     return SR_OK;
 }
 
-// What the header promises must be exactly what the file holds.
+// Checks that the size of the elements in the header matches the file's size.
 static SrStatus open_mapped(const char *path, SrNpy *npy) {
     SrNpyHeader h;
     size_t end = npy->map_bytes > SR_NPY_PRELUDE ? sr_npy_header_end(npy->map) : 0;
@@ -226,7 +227,7 @@ void sr_npy_close(SrNpy *npy) {
 
 bool sr_npy_has_strings(const SrNpy *npy) { return npy->kind == 'U' || npy->kind == 'S'; }
 
-// The four lengths of UTF-8; returns the bytes written.
+// Writes one character as UTF-8 and returns its 1 to 4 bytes.
 static size_t put_utf8(uint32_t c, char out[4]) {
     if (c < 0x80) {
         out[0] = (char)c;
@@ -252,7 +253,7 @@ size_t sr_npy_string(const SrNpy *npy, int64_t i, char *out, size_t room) {
     for (int k = 0; npy->kind == 'U' && k < npy->width; k += 4) {
         uint32_t c;
         char utf8[4];
-        memcpy(&c, p + k, 4); // the header may leave the data unaligned
+        memcpy(&c, p + k, 4); // the elements may be unaligned
         if (!c || c > 0x10FFFF)
             break;
         size_t n = put_utf8(c, utf8);
@@ -277,7 +278,7 @@ bool sr_npy_is_whole(const SrNpy *npy, int64_t i) {
     return npy->kind != 'f' || floor(real_at(npy, i)) == real_at(npy, i);
 }
 
-// Little-endian by the byte, whatever the machine and the alignment.
+// Reads byte by byte, because the elements may be unaligned.
 int64_t sr_npy_integer(const SrNpy *npy, int64_t i) {
     const uint8_t *p = npy->items + (size_t)i * (size_t)npy->width;
     if (npy->kind == 'f') {
@@ -291,7 +292,7 @@ int64_t sr_npy_integer(const SrNpy *npy, int64_t i) {
     return npy->kind == 'i' ? (int64_t)(v << unused) >> unused : (int64_t)v;
 }
 
-// ---- writing --------------------------------------------------------------------------------------------------------
+// ---- writing
 
 SrStatus sr_npy_save(const char *path, const char *descr, SrShape shape, const void *data,
                      size_t bytes) {

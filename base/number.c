@@ -1,4 +1,4 @@
-// Parsing and printing of numbers in the C locale (number.h).
+// Parsing and printing of numbers in the C locale.
 #include "base/number.h"
 
 #include <locale.h>
@@ -11,10 +11,10 @@
 
 static locale_t with_point;
 
-// Lives as long as the process.
+// Makes the C locale once; it lives until the process ends.
 static void make_locale(void) { with_point = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0); }
 
-// Without memory for the locale the thread keeps its own: newlocale's (locale_t)0 asks uselocale and sets nothing.
+// Without memory for the C locale the thread keeps its own: uselocale((locale_t)0) changes nothing.
 void *sr_number_begin(void) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, make_locale);

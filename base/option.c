@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "base/number.h"
 
-// What every step of one parse needs, so that messages can name the place.
+// Context of one parse, from which messages name the place.
 typedef struct {
     const SrOption *table;
     const char *where; // path of the whole map, for messages
@@ -20,7 +20,7 @@ typedef struct {
 
 static SrStatus out_of_memory(void) { SR_FAIL(SR_ERR_MEMORY, "out of memory"); }
 
-// "file:line: " of a value, "" where it came from no file.
+// Returns "file:line: " of a value; "": the value came from no file.
 static const char *place(const SrYaml *v, char *buf, size_t bytes) {
     if (!v->file || !*v->file)
         snprintf(buf, bytes, "%s", "");
@@ -31,10 +31,10 @@ static const char *place(const SrYaml *v, char *buf, size_t bytes) {
     return buf;
 }
 
-// At the root of a configuration a key stands alone, elsewhere behind its path.
+// Returns the dot between path and key; "" at the root of a configuration, where the path is empty.
 static const char *dot(const char *where) { return *where ? "." : ""; }
 
-// "a.yaml:3: LOSS.swav_loss.epsilon is a string ("x"), expected a number".
+// Fails with "a.yaml:3: LOSS.swav_loss.epsilon is a string ("x"), expected a number".
 static SrStatus wrong(const Parser *p, const SrOption *o, const SrYaml *v, const char *expected) {
     char at[512];
     SrText text = SR_TEXT_INIT;
@@ -46,8 +46,7 @@ static SrStatus wrong(const Parser *p, const SrOption *o, const SrYaml *v, const
     return status;
 }
 
-// NaN passes no comparison and would pass a range check written the other way round.  A range of 0
-// to 0 is the table's way to say none.
+// Refuses NaN even without a range.  A range of 0 to 0 means none.
 static SrStatus check_range(const Parser *p, const SrOption *o, const SrYaml *v) {
     bool bounded = o->min != 0 || o->max != 0;
     if (!isnan(v->f) && (!bounded || (v->f >= o->min && v->f <= o->max)))
@@ -61,8 +60,8 @@ static bool is_number(const SrYaml *v) {
     return v->type == SR_YAML_INT || v->type == SR_YAML_FLOAT;
 }
 
-// 2.0 is taken for a whole number: schedules and overrides write epochs so.  9.2e18 is the largest
-// round double that int64_t holds.
+// Checks for a number.  2.0 counts as whole, because schedules and overrides write epochs like
+// that. 9.2e18 is a round bound just below the maximum of int64_t.
 static SrStatus number(const Parser *p, const SrOption *o, const SrYaml *v, bool whole) {
     bool ok = is_number(v) && (!whole || (v->f == floor(v->f) && fabs(v->f) < 9.2e18));
     if (!ok)
@@ -72,7 +71,7 @@ static SrStatus number(const Parser *p, const SrOption *o, const SrYaml *v, bool
 
 static int64_t whole_of(const SrYaml *v) { return v->type == SR_YAML_INT ? v->i : (int64_t)v->f; }
 
-// The range check comes first: a table's range is a better message than 32 bits.
+// Checks the row's range before the 32 bits of an int, because its message is clearer.
 static SrStatus int_of(const Parser *p, const SrOption *o, const SrYaml *v, int *out) {
     SR_TRY(number(p, o, v, true));
     int64_t i = whole_of(v);
@@ -82,7 +81,7 @@ static SrStatus int_of(const Parser *p, const SrOption *o, const SrYaml *v, int 
     return SR_OK;
 }
 
-// Position of `word` among "a|b|c", without case; -1 if absent.
+// Returns the position of `word` among "a|b|c", ignoring case; -1: absent.
 static int choice_index(const char *choices, const char *word) {
     size_t len = strlen(word);
     for (int i = 0; *choices; i++) {
@@ -94,7 +93,7 @@ static int choice_index(const char *choices, const char *word) {
     return -1;
 }
 
-// The index is what the params struct keeps; the table's `choices` stays the only list of names.
+// Stores the index of the choice; `choices` is the only list of names.
 static SrStatus parse_enum(const Parser *p, const SrOption *o, const SrYaml *v, int *out) {
     char expected[256];
     snprintf(expected, sizeof expected, "one of %s", o->choices);
@@ -105,7 +104,7 @@ static SrStatus parse_enum(const Parser *p, const SrOption *o, const SrYaml *v, 
     return SR_OK;
 }
 
-// Numbers and words like true are taken as they were written: names may look like either.
+// Accepts numbers and words like true as they were written, because names may look like them.
 static SrStatus parse_string(const Parser *p, const SrOption *o, const SrYaml *v,
                              const char **out) {
     if (v->type == SR_YAML_LIST || v->type == SR_YAML_MAP)
@@ -114,7 +113,7 @@ static SrStatus parse_string(const Parser *p, const SrOption *o, const SrYaml *v
     return *out ? SR_OK : out_of_memory();
 }
 
-// A list, or one value standing for a list of one.  Null is the empty list.
+// Returns element i of a list.  A single value is a list of one, and null is the empty list.
 static const SrYaml *element(const SrYaml *v, int i) {
     return v->type == SR_YAML_LIST ? v->items[i] : v;
 }
@@ -122,7 +121,7 @@ static int elements(const SrYaml *v) {
     return v->type == SR_YAML_LIST ? v->n : v->type == SR_YAML_NULL ? 0 : 1;
 }
 
-// One allocation whatever the element: 8 bytes hold an int, a double or a pointer.
+// Allocates 8 bytes per element, which hold an int, a double or a pointer.
 static SrStatus parse_list(const Parser *p, const SrOption *o, const SrYaml *v, void *slot) {
     if (v->type == SR_YAML_MAP)
         return wrong(p, o, v, "a list");
@@ -150,7 +149,7 @@ static SrStatus parse_list(const Parser *p, const SrOption *o, const SrYaml *v, 
     return SR_OK;
 }
 
-// Writes one field of the params struct through its offset; the table vouches for the type.
+// Writes one field of the params struct at its offset, with the type that the row declares.
 static SrStatus parse_value(const Parser *p, const SrOption *o, const SrYaml *v) {
     void *slot = p->params + o->offset;
     switch (o->type) {
@@ -193,8 +192,8 @@ const SrOption *sr_options_find(const SrOption *table, const char *name) {
     return NULL;
 }
 
-// `v` gives the line; the key itself has none.  Names are compared whole, dots and all, so that a
-// slip in the second part of "queue.length" is found as well.
+// Fails for an unknown key at the line of its value v, because keys have no line.  Whole dotted
+// names are compared, so that a slip in the second part of "queue.length" gets a suggestion too.
 static SrStatus unknown_key(const Parser *p, const SrYaml *v, const char *key) {
     int n = table_count(p->table);
     const char **names = sr_alloc((size_t)(n + 1) * sizeof *names);
@@ -203,7 +202,7 @@ static SrStatus unknown_key(const Parser *p, const SrYaml *v, const char *key) {
     for (int i = 0; i < n; i++)
         names[i] = p->table[i].name;
     int near = sr_text_nearest(key, names, n);
-    // Of an entry of a list ("TRANSFORMS[1].Resize") the manual has the plugin alone.
+    // For an entry of a list ("TRANSFORMS[1].Resize") the manual describes the plugin only.
     const char *entry = strrchr(p->where, ']');
     const char *manual = entry && entry[1] == '.' ? entry + 2 : p->where;
     char at[512];
@@ -219,7 +218,7 @@ static SrStatus unknown_key(const Parser *p, const SrYaml *v, const char *key) {
     return status;
 }
 
-// True when some option is named below "prefix.".
+// True: the name of some option begins with "prefix.".
 static bool is_section(const SrOption *table, const char *prefix) {
     for (const SrOption *o = table; o && o->name; o++)
         if (sr_text_below(o->name, prefix))
@@ -227,7 +226,7 @@ static bool is_section(const SrOption *table, const char *prefix) {
     return false;
 }
 
-// Walks a map; dotted options are found by joining the keys on the way.
+// Parses a map; joins nested keys with dots to find dotted options.
 static SrStatus parse_map(const Parser *p, const SrYaml *map, const char *prefix) {
     for (int i = 0; i < map->n; i++) {
         const char *key =
@@ -245,14 +244,14 @@ static SrStatus parse_map(const Parser *p, const SrYaml *map, const char *prefix
     return SR_OK;
 }
 
-// Defaults are YAML text so that the manual, the default tree and the parser cannot disagree.
+// Parses a row's default from YAML text, so that the manual, the default tree and the parser agree.
 static SrStatus default_value(const SrOption *o, SrArena *arena, SrYaml **out) {
     const char *text = o->initial ? o->initial : "null";
     return sr_yaml_parse(arena, text, strlen(text), "", out);
 }
 
-// Defaults go through the same checks as what a person writes: a default outside its own range
-// fails the first test that touches the table.
+// Checks defaults like values from a file: a default outside its range fails the first test of the
+// table.
 SrStatus sr_options_parse(const SrOption *table, const SrYaml *map, const char *where,
                           SrArena *arena, void *params) {
     return sr_options_parse_all(table, map, where, arena, params, NULL);
@@ -292,7 +291,8 @@ SrStatus sr_options_defaults(const SrOption *table, SrArena *arena, SrYaml **out
     return SR_OK;
 }
 
-// A string keeps its type whatever it looks like ("5"); other texts are typed by their looks.
+// Makes a scalar.  A string stays a string even if it looks like a number ("5"); the text of other
+// scalars determines their type.
 static SrYaml *scalar_node(SrArena *arena, SrYamlType type, const char *text) {
     if (type != SR_YAML_STRING)
         return sr_yaml_scalar(arena, text, "", 0);
@@ -302,7 +302,7 @@ static SrYaml *scalar_node(SrArena *arena, SrYamlType type, const char *text) {
     return node;
 }
 
-// A float so that it reads back as the same number and as a float.
+// Makes a float whose text reads back as the same float.
 static SrYaml *float_node(SrArena *arena, double f) {
     char text[SR_TEXT_NUMBER_BYTES];
     if (isnan(f) || isinf(f))
@@ -319,7 +319,8 @@ static SrYaml *int_node(SrArena *arena, int64_t i) {
     return scalar_node(arena, SR_YAML_INT, text);
 }
 
-// The word of an index; past the last one the empty word, which parses as null and is refused.
+// Makes the word of choice i.  Past the last one it makes the empty word, which parses as null
+// and is refused.
 static SrYaml *choice_node(SrArena *arena, const char *choices, int i) {
     while (i-- > 0) {
         choices += strcspn(choices, "|");
@@ -333,7 +334,7 @@ static SrStatus print_list(const SrOption *o, const void *slot, SrArena *arena, 
     *out = sr_yaml_new(arena, SR_YAML_LIST, "", 0);
     if (!*out)
         return out_of_memory();
-    int n = ((const SrInts *)slot)->n; // n comes first in all three list types
+    int n = ((const SrInts *)slot)->n; // n is the first field of all three list types
     for (int i = 0; i < n; i++) {
         SrYaml *item = o->type == SR_OPT_INTS ? int_node(arena, ((const SrInts *)slot)->v[i])
                        : o->type == SR_OPT_STRINGS
@@ -344,7 +345,7 @@ static SrStatus print_list(const SrOption *o, const void *slot, SrArena *arena, 
     return SR_OK;
 }
 
-// The inverse of parse_value.
+// Makes a node of a field: the inverse of parse_value.
 static SrStatus print_value(const SrOption *o, const char *params, SrArena *arena, SrYaml **out) {
     const void *slot = params + o->offset;
     *out = NULL;
@@ -410,13 +411,13 @@ void sr_option_summary(const SrOption *option, SrText *out) {
         sr_text_printf(out, ", %g .. %g", option->min, option->max);
 }
 
-// The only text about an option there is: the manual and `sslrun describe` print it.
+// Writes the only description of an option; the manual and `sslrun describe` print it.
 void sr_option_describe(const SrOption *option, SrText *out) {
     sr_option_summary(option, out);
     sr_text_printf(out, "\n    %s\n", option->help ? option->help : "");
 }
 
-// A row's first component: "larc_config" of "larc_config.eps".
+// True: `key` is the first component of some dotted row, as "larc_config" is of "larc_config.eps".
 static bool has_section(const SrOption *table, const char *key) {
     size_t n = strlen(key);
     for (const SrOption *o = table; o && o->name; o++)

@@ -1,5 +1,5 @@
-// Option tables: one row a key, and from it come parsing, range checks, defaults, unknown-key errors with
-// the nearest name, `sslrun describe` and the reference manual.  There is no second list of keys.
+// Option tables, which describe one configuration key per row.  Parsing, range checks, defaults,
+// errors for unknown keys, `sslrun describe` and the manual all come from the row.
 #ifndef SR_BASE_OPTION_H
 #define SR_BASE_OPTION_H
 
@@ -34,45 +34,48 @@ typedef enum {
     SR_OPT_FLOATS,  // SrDoubles
     SR_OPT_STRINGS, // SrStrings
     SR_OPT_TREE,    // const SrYaml *: kept as it stands, for its owner to read
-    SR_OPT_IGNORED, // accepted for VISSL's sake, means nothing here; `help` says why
+    SR_OPT_IGNORED, // exists for VISSL, has no effect here; `help` says why
 } SrOptionType;
 
 typedef struct {
     const char *name; // may be dotted: "queue.queue_length" is a key of a nested map
     SrOptionType type;
-    size_t offset;       // into the params struct; unused for IGNORED
+    size_t offset;       // of the field in the params struct; IGNORED: unused
     const char *initial; // the default, as YAML text: "0.05", "[0, 1]", "\"\""
     double min, max;     // range of numbers and of list elements; both 0: no range
     const char *choices; // ENUM: "linear|sqrt"
     const char *help;    // one sentence, with the unit
 } SrOption;
-// An IGNORED row with this in `choices`: setting it to anything else than its default would change results and is an
-// error.  Without it the key is accepted with one log line.
+// `choices` of an IGNORED row whose other values would change results: they are an error.  Other
+// IGNORED rows accept every value and write one log line.
 #define SR_REFUSED "refused"
 #define SR_OPTION_END \
     { 0 } // ends every table
 
-// Fills a zeroed params struct from a map (NULL: all defaults).  `where` is the map's path for messages
-// ("LOSS.swav_loss").  Unknown key, wrong type, out of range: SR_ERR_CONFIG in one line with file:line.
-// Strings and lists live in `arena`.
+// Fills a zeroed params struct from a map; NULL: all defaults.  Strings and lists live in `arena`.
+// where: path of the map for messages, such as "LOSS.swav_loss".
+// SR_ERR_CONFIG, with file and line: unknown key, wrong type, or out of range.
 SrStatus sr_options_parse(const SrOption *table, const SrYaml *map, const char *where,
                           SrArena *arena, void *params);
-// The same, but every mistake is kept in `problems` and what is wrong has its default.
+// Parses like sr_options_parse, but collects all mistakes in `problems`; wrong values get the
+// default.
 SrStatus sr_options_parse_all(const SrOption *table, const SrYaml *map, const char *where,
                               SrArena *arena, void *params, SrProblems *problems);
-// The table's defaults as a map, nested where names are dotted (the piece of the default tree it owns).
+// Returns the table's defaults as a map, nested where names are dotted.
 SrStatus sr_options_defaults(const SrOption *table, SrArena *arena, SrYaml **out);
-// params back to a map, in the table's order (for printing graphs and resolved configurations).
+// Turns params back into a map, in the table's order, to print graphs and resolved configurations.
 SrStatus sr_options_print(const SrOption *table, const void *params, SrArena *arena, SrYaml **out);
-// One log line for each IGNORED row that `map` (may be NULL) gives another value than its default: shipped files set many
-// that do not.  SR_ERR_CONFIG where the row is refused.
+// Writes one log line per IGNORED row for which `map` has another value than the default; map may
+// be NULL.  SR_ERR_CONFIG: the row has SR_REFUSED.
 SrStatus sr_options_report(const SrOption *table, const SrYaml *map, const char *where,
                            SrArena *arena);
 const SrOption *sr_options_find(const SrOption *table, const char *name);
-// The entries of `map` (NULL: none) that the table has rows for, as a map of their own: for tables that share one.
+// Copies the entries of `map` that the table has rows for into a new map; map NULL: none.  Used
+// where several tables share one map.
 SrStatus sr_options_pick(const SrOption *table, const SrYaml *map, SrArena *arena, SrYaml **out);
-// Human text for one row: "epsilon  number, default 0.05, 0 .. inf  Sharpness of ...".
+// Describes one row: "epsilon  number, default 0.05, 0 .. inf  Sharpness of ...".
 void sr_option_describe(const SrOption *option, SrText *out);
-void sr_option_summary(const SrOption *option, SrText *out); // its first line alone, without an end
+void sr_option_summary(const SrOption *option,
+                       SrText *out); // the first line of that text, without a newline
 
 #endif

@@ -1,4 +1,4 @@
-// Keys that are accepted and mean nothing here: one line where such a key is given another value than its default.
+// Reports keys that are accepted without effect, if they have another value than their default.
 #include <string.h>
 
 #include "base/log.h"

@@ -1,4 +1,4 @@
-// OpenMP behind three functions.
+// Threads by OpenMP: set-up, and a parallel loop in which threads take over work from each other.
 #include "base/parallel.h"
 
 #include <pthread.h>
@@ -6,8 +6,8 @@
 
 #include "base/compiler.h"
 
-// Without OpenMP (fuzzers, a clang without its library) there is one thread and the pragmas say
-// nothing.
+// Builds without OpenMP (fuzzers, a clang without its library) have one thread and ignore the
+// pragmas.
 #if defined(_OPENMP)
 #include <omp.h>
 #else
@@ -17,18 +17,19 @@ static void omp_set_num_threads(int n) { (void)n; }
 static void omp_set_dynamic(int on) { (void)on; }
 #endif
 
-// OpenBLAS's own control, declared here because cblas.h moves between distributions' folders.
+// Sets OpenBLAS's number of threads.  Declared here because distributions keep OpenBLAS's header in
+// different folders.
 void openblas_set_num_threads(int n);
 
-// The flag is per thread and teams are pooled, so one region of the full size reaches all who will
-// work.
+// Sets the flag of every thread.  OpenMP reuses its threads, so one region of full size reaches
+// them all.
 static void flush_denormals_everywhere(void) {
     SR_FLUSH_DENORMALS();
 #pragma omp parallel
     SR_FLUSH_DENORMALS();
 }
 
-// The threads of a team do not survive fork, and libgomp would wait for them: the child computes alone.
+// Runs in a child after fork: the threads do not survive fork, and libgomp would wait for them.
 static void work_alone(void) { omp_set_num_threads(1); }
 
 static void watch_forks(void) { pthread_atfork(NULL, NULL, work_alone); }
@@ -37,7 +38,7 @@ void sr_parallel_init(void) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, watch_forks);
     openblas_set_num_threads(1);
-    omp_set_dynamic(0); // a team smaller than announced would leave some scratch buffers unused
+    omp_set_dynamic(0); // scratch buffers count on a team of the announced size
     flush_denormals_everywhere();
 }
 
@@ -48,7 +49,8 @@ void sr_parallel_set_threads(int n) {
     flush_denormals_everywhere();
 }
 
-// What is left of a run of neighbouring indices; a cache line each, as threads count in their own most of the time.
+// Remaining range of consecutive indices.  Each range fills a cache line, because threads mostly
+// count in their own.
 typedef struct {
     _Alignas(SR_ALIGN) atomic_llong next;
     int64_t end;
@@ -61,10 +63,10 @@ static void run_share(Share *share, SrParallelBody body, void *arg, int thread) 
         body(arg, i, thread);
 }
 
-// A thread takes its own share in order, then helps the others: chunks are large and uneven.  Neighbours on one
-// thread find in its caches what they have in common and what was fetched ahead, and pieces of a tensor come to the
-// thread that the static loops of other kernels give them to, which matters where cores do not share a cache.
-// Which thread computes an index does not show in the result.
+// A thread takes its own share in order and then helps the others, because chunks are large and
+// uneven. Consecutive indices on one thread find shared data in its cache.  A piece of a tensor
+// also reaches the thread that other kernels' static loops give it to, which helps where cores
+// share no cache. Results do not depend on the thread that computes an index.
 void sr_parallel_for(int64_t n, SrParallelBody body, void *arg) {
     Share shares[MOST_SHARES];
     int count = (int)SR_MIN(n, SR_MIN(omp_get_max_threads(), MOST_SHARES));

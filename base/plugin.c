@@ -1,4 +1,4 @@
-// Looking a name up in a registry, and the one message for a name it does not know.
+// Looks up a name in a registry, and makes the message for an unknown name.
 #include "base/plugin.h"
 
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 
-// Longer lists than this are not printed behind a good suggestion: `sslrun list` has them.
+// Longest list of names that is printed together with a suggestion; `sslrun list` prints all.
 enum { SHORT_LIST = 24 };
 
 SrStatus sr_plugin_unknown(const char *kind, const char *name, const char *const *known, int n) {

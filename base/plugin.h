@@ -1,13 +1,14 @@
-// Plugin lists without a list: the build finds every descriptor `const Sr<Kind> sr_<kind>_<stem>` that starts a
-// line in the sources and writes gen/<kind>.def with the macro SR_PLUGINS_<kind>(X, Type), one X(Type, kind, stem) a
-// descriptor, by stem.
+// Plugin registries without a list that somebody maintains.  The build finds every descriptor
+// `const Sr<Kind> sr_<kind>_<stem>` that starts a line in the sources, and writes gen/<kind>.def.
+// That file defines SR_PLUGINS_<kind>(X, Type): one X(Type, kind, stem) per descriptor, sorted by
+// stem.
 //
 // A registry is one file:
 //     #include "gen/trunk.def"
 //     SR_REGISTRY(SrTrunk, trunk, trunk, "trunk")
 // defines sr_trunk_at and sr_trunk_find, which the contract's header declares:
-//     const SrTrunk *sr_trunk_at(int i);                              // by stem; NULL outside
-//     SrStatus sr_trunk_find(const char *name, const SrTrunk **out);  // SR_ERR_CONFIG with the nearest
+//     const SrTrunk *sr_trunk_at(int i);                              // NULL: no such i
+//     SrStatus sr_trunk_find(const char *name, const SrTrunk **out);  // or SR_ERR_CONFIG
 #ifndef SR_BASE_PLUGIN_H
 #define SR_BASE_PLUGIN_H
 
@@ -16,11 +17,12 @@
 #include "base/compiler.h"
 #include "base/status.h"
 
-// SR_ERR_CONFIG "unknown trunk 'resnett'; did you mean 'resnet'? (known: ...)".  Of a long list only the
-// nearest name is told, if there is one.
+// Fails with SR_ERR_CONFIG "unknown trunk 'resnett'; did you mean 'resnet'? (known: ...)".  With a
+// suggestion, a long list of known names is left out.
 SrStatus sr_plugin_unknown(const char *kind, const char *name, const char *const *known, int n);
 
-// The place of `name` among name_at(0), name_at(1) .. NULL; sr_plugin_unknown if it is not there.
+// Finds the index of `name` among name_at(0), name_at(1) and so on, up to NULL.  An absent name
+// fails as sr_plugin_unknown does.
 SrStatus sr_plugin_find(const char *kind, const char *name, const char *(*name_at)(int i),
                         int *out);
 

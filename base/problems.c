@@ -1,4 +1,4 @@
-// See the header.
+// The list of a configuration's mistakes, and the failure that reports them.
 #include "base/problems.h"
 
 #include <string.h>

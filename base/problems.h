@@ -1,4 +1,4 @@
-// Several mistakes of one configuration: gathered while it is read, so that all are told at once.
+// Collects the mistakes of one configuration while it is read, so that all are reported at once.
 #ifndef SR_BASE_PROBLEMS_H
 #define SR_BASE_PROBLEMS_H
 
@@ -8,16 +8,16 @@
 enum { SR_PROBLEMS_MAX = 50 };
 
 typedef struct {
-    SrArena *arena; // of the lines; the caller's
-    int n;
-    const char *line[SR_PROBLEMS_MAX];
+    SrArena *arena;                    // owns the lines; the caller's
+    int n;                             // number of problems
+    const char *line[SR_PROBLEMS_MAX]; // (n) messages
 } SrProblems;
 
-// SR_ERR_CONFIG with its message becomes SR_OK and one more line (a line already there is not repeated); every other
-// status comes back as it is, and so does this one where `problems` is NULL or full.
+// Keeps the message of an SR_ERR_CONFIG and returns SR_OK; a message already kept is not repeated.
+// Returns every other status unchanged, and SR_ERR_CONFIG too if `problems` is NULL or full.
 SrStatus sr_problems_keep(SrProblems *problems, SrStatus status);
-// No problem: SR_OK.  One: SR_ERR_CONFIG with its line.  Several: each as an error in the log, then SR_ERR_CONFIG with
-// their number behind `what`, the file they are in.
+// Fails if there are problems.  One: SR_ERR_CONFIG with its line.  Several: logs each as an
+// error, then fails with SR_ERR_CONFIG and their number.  what: file that the message names.
 SrStatus sr_problems_fail(const SrProblems *problems, const char *what);
 
 #endif

@@ -1,4 +1,4 @@
-// Cores of ranks; see the header.
+// Cores of this machine for each of its ranks, by sched_setaffinity.
 #include "base/rank_cores.h"
 
 #include <sched.h>
@@ -9,14 +9,14 @@
 #include "base/comm.h"
 #include "base/compiler.h"
 
-// The kernel takes off what the control group does not allow.
+// Allows all cores; the kernel removes those that the control group forbids.
 static void allow_all(void) {
     cpu_set_t all;
     memset(&all, 0xff, sizeof all);
     sched_setaffinity(0, sizeof all, &all);
 }
 
-// The i-th of n equal parts, in the order of numbers.
+// Keeps the i-th of n equal parts of the set, in the order of core numbers.
 static void keep_part(cpu_set_t *set, int i, int n) {
     int cores = CPU_COUNT(set), at = 0;
     for (int c = 0; c < CPU_SETSIZE; c++) {

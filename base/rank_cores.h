@@ -1,11 +1,12 @@
-// The cores of this machine, shared out among the ranks on it.
+// Divides the cores of this machine among its ranks.
 #ifndef SR_BASE_RANK_CORES_H
 #define SR_BASE_RANK_CORES_H
 
-// Threads this rank should compute with: the cores of the node over its ranks, at least 1, or what
-// OMP_NUM_THREADS says.  Open MPI binds a rank to one core or one socket where nobody asked for it; such
-// a binding is widened to the rank's share first.  A binding that was asked for (mpirun --bind-to, srun
-// --cpu-bind) stays.  0 with one rank: nothing to share.  Before the first thread is started.
+// Returns the number of threads for this rank, at least 1; 0: there is one rank only.  The number
+// is OMP_NUM_THREADS if set, else the machine's cores divided by its ranks. Open MPI binds ranks
+// to one core or socket by default: such a binding is first widened to the rank's share.  A
+// binding on request (mpirun --bind-to, srun --cpu-bind) stays. Call it before the first thread
+// starts.
 int sr_rank_cores(void);
 
 #endif

@@ -10,7 +10,7 @@
 
 enum {
     ROUNDS = 10,
-    BLOCKS = 64, // made together by sr_rng_fill_range: two numbers each
+    BLOCKS = 64, // blocks per turn of sr_rng_fill_range, two numbers each
 };
 static const uint32_t mul0 = 0xD2511F53u, mul1 = 0xCD9E8D57u;   // the paper's multipliers
 static const uint32_t weyl0 = 0x9E3779B9u, weyl1 = 0xBB67AE85u; // golden ratio, sqrt(3) - 1
@@ -45,8 +45,8 @@ static uint64_t mix(uint64_t x) {
     return x ^ (x >> 31);
 }
 
-// What the number is for does not fit beside the seed in Philox's 192 bits of input, so purpose,
-// view and stage are mixed into the key; sample and epoch are the counter as they stand.
+// Mixes purpose, view and stage into the key, because they do not fit Philox's 192 bits of input
+// next to the seed.  Sample and epoch become the counter unchanged.
 SrRng sr_rng(uint64_t seed, SrRngPurpose purpose, uint64_t epoch, uint64_t sample, uint32_t view,
              uint32_t stage) {
     uint64_t use = (uint64_t)purpose << 32 | (uint64_t)(view & 0xFFFF) << 16 | (stage & 0xFFFF);
@@ -67,7 +67,7 @@ uint32_t sr_rng_u32(SrRng *rng) {
     return rng->block[rng->used++];
 }
 
-// 27 + 26 bits of two draws.
+// Makes a number in [0, 1) of 27 + 26 bits from two draws.
 SR_INLINE double uniform(uint32_t first, uint32_t second) {
     return (double)(int64_t)((uint64_t)(first >> 5) << 26 | second >> 6) * 0x1p-53;
 }
@@ -77,7 +77,7 @@ double sr_rng_uniform(SrRng *rng) {
     return uniform(first, second);
 }
 
-// Rounding in low + (high - low) * u can land on `high`, which the range excludes.
+// Maps u to [low, high).  Rounding can give `high`, which becomes `below`.
 SR_INLINE double in_range(double u, double low, double high, double below) {
     double x = low + (high - low) * u;
     return x < high || low == high ? x : below;
@@ -87,7 +87,7 @@ double sr_rng_range(SrRng *rng, double low, double high) {
     return in_range(sr_rng_uniform(rng), low, high, nextafter(high, low));
 }
 
-// BLOCKS blocks from `counter` on, two numbers each.
+// Computes BLOCKS blocks from `counter` on, two numbers each.
 SR_VECTOR_CLONES
 static void fill_blocks(const SrRng *rng, double low, double high, double below,
                         float out[2 * BLOCKS]) {
@@ -113,8 +113,8 @@ void sr_rng_fill_range(SrRng *rng, double low, double high, float *out, int64_t 
         out[i] = (float)in_range(sr_rng_uniform(rng), low, high, below);
 }
 
-// Lemire: "Fast random integer generation in an interval", TOMACS 2019: the high word of a product,
-// redrawn in the few cases where the low word shows that a value would come up too often.
+// Takes the high word of a product, and draws again in the few cases whose low word would favour a
+// value.  Lemire: "Fast random integer generation in an interval", TOMACS 2019.
 uint32_t sr_rng_below(SrRng *rng, uint32_t n) {
     uint64_t product = (uint64_t)sr_rng_u32(rng) * n;
     if ((uint32_t)product < n) {
@@ -125,15 +125,15 @@ uint32_t sr_rng_below(SrRng *rng, uint32_t n) {
     return (uint32_t)(product >> 32);
 }
 
-// Box-Muller's cosine branch only: the sine would be a draw to remember, and a stream has no memory
-// beyond its counter.
+// Uses Box-Muller's cosine only: a stream cannot store the second number, the sine, for the next
+// call.
 double sr_rng_normal(SrRng *rng) {
     double radius = sqrt(-2.0 * log(1.0 - sr_rng_uniform(rng))); // 1 - [0, 1) is never 0
     return radius * cos(6.283185307179586476925 * sr_rng_uniform(rng));
 }
 
-// The logarithm of a Gamma(a, 1): below 1 it is that of Gamma(a + 1) times u^(1/a), which for a small a is
-// less than any double.
+// Returns the logarithm of a draw from Gamma(a, 1).  For a < 1 the draw is one from Gamma(a + 1,
+// 1) times u^(1/a).  That factor can underflow for a small a, hence the logarithm.
 static double log_gamma_draw(SrRng *rng, double a) {
     double below = a < 1 ? log(1.0 - sr_rng_uniform(rng)) / a : 0;
     double d = (a < 1 ? a + 1 : a) - 1.0 / 3, c = 1 / sqrt(9 * d);

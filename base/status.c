@@ -1,4 +1,4 @@
-// The thread-local slot for the last failure's message.
+// The thread-local message of the last failure, and exit codes.
 #include "base/status.h"
 
 #include <stdarg.h>
@@ -11,8 +11,8 @@ enum { MESSAGE_BYTES = 4096 };
 
 static _Thread_local char message[MESSAGE_BYTES];
 
-// One line, whatever a file's name or key holds: line breaks and terminal escapes become '?'.  The
-// tail of an over-long message is what goes.
+// Stores a message as one line: control characters from names of files and keys become '?'.  A
+// message that is too long loses its end.
 static void keep(const char *fresh) {
     size_t len = 0;
     for (; fresh[len] && len + 1 < MESSAGE_BYTES; len++) {
@@ -22,8 +22,8 @@ static void keep(const char *fresh) {
     message[len] = '\0';
 }
 
-// The arguments may well point into `message` (a caller who quotes the last failure), so the text
-// is made in a second buffer and copied.
+// Formats into a second buffer, because the arguments may point into `message` when a caller
+// quotes the last failure.
 SrStatus sr_fail(SrStatus status, const char *fmt, ...) {
     char fresh[MESSAGE_BYTES];
     va_list args;

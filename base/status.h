@@ -1,7 +1,8 @@
-// Errors: a status to branch on and one line of text for the person at the terminal.
+// Errors: a status for the program and one line of text for the user.
 //
-// Set-up code returns SrStatus and leaves a message in a thread-local slot; kernels are void and cannot fail.
-// A message says what, where (file:line or key), what was expected, what to do.
+// Set-up code returns SrStatus and leaves a message in a thread-local slot; kernels return
+// nothing and cannot fail.  A message says what happened, where (file:line or key), what was
+// expected, what to do.
 #ifndef SR_BASE_STATUS_H
 #define SR_BASE_STATUS_H
 
@@ -9,30 +10,33 @@
 
 typedef enum {
     SR_OK = 0,
-    SR_ERR_CONFIG,    // the user's configuration, arguments or input file is wrong: exit code 2
+    SR_ERR_CONFIG,    // configuration, arguments or input file is wrong: exit code 2
     SR_ERR_IO,        // the operating system refused: exit code 1
     SR_ERR_MEMORY,    // allocation failed: exit code 1
     SR_ERR_RUN,       // the run itself failed (NaN loss, too many bad images): exit code 1
     SR_ERR_INTERRUPT, // a signal arrived and the state was saved: exit code 128 + its number
 } SrStatus;
 
-// Records the message (printf style, at most 4095 bytes kept, control characters become '?') and returns `status`, so that it can be
-// the expression of a return statement.  The last message of a thread wins.
+// Records a message and returns `status`, so that `return sr_fail(...)` works.  The message
+// replaces the thread's previous one.  At most 4095 bytes are kept, and control characters become
+// '?'.
 SrStatus sr_fail(SrStatus status, const char *fmt, ...) SR_PRINTF(2, 3);
 
-// Puts "prefix: " before the message already recorded; for callers who know more about the place.
+// Puts "prefix: " before the recorded message, for callers that know more about the place.
 SrStatus sr_fail_prefix(SrStatus status, const char *fmt, ...) SR_PRINTF(2, 3);
 
-// The message of this thread's last failure, "" if there was none or it is done with.  Valid until the next sr_fail.
+// Returns the message of this thread's last failure; "": none, or cleared.  Valid until the next
+// sr_fail.
 SR_PUBLIC const char *sr_status_message(void);
 
-// Empties that message: for who has told a failure and goes on, so that nobody takes it for a later one's.
+// Clears the message after a failure that was reported and does not end the program.
 void sr_status_clear(void);
 
-// The exit code the command line gives for a status (SR_ERR_INTERRUPT: 130; main knows the signal).
+// Returns the program's exit code for a status.  SR_ERR_INTERRUPT: 130; cli/main.c knows the
+// signal.
 int sr_status_exit_code(SrStatus status);
 
-// Leaves the function at once with the callee's status.  Functions that own things use SR_TRY_GOTO.
+// Returns from the function if the call fails.  Functions that have to clean up use SR_TRY_GOTO.
 #define SR_TRY(call)               \
     do {                           \
         SrStatus sr_try_ = (call); \
@@ -40,7 +44,7 @@ int sr_status_exit_code(SrStatus status);
             return sr_try_;        \
     } while (0)
 
-// Needs a local `SrStatus status` and the one clean-up label `done:`.
+// Jumps to the label `done:` if the call fails; needs a local `SrStatus status`.
 #define SR_TRY_GOTO(call)    \
     do {                     \
         status = (call);     \

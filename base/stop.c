@@ -1,4 +1,4 @@
-// See the header.
+// Requests to stop, on which all ranks agree.
 #include "base/stop.h"
 
 #include <stddef.h>

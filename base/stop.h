@@ -1,14 +1,16 @@
-// Being asked to stop, for passes over images that may take minutes: whoever runs them for a run that has state to
-// save says how to ask, and the pass asks after every batch.
+// Requests to stop during passes over images, which may take minutes.  A run that has state to save
+// sets a function that tells whether to stop, and the pass calls it after every batch.
 #ifndef SR_BASE_STOP_H
 #define SR_BASE_STOP_H
 
 #include "base/status.h"
 
-// asked: non-zero when the process should stop; NULL: nobody asks any more (the start).  Of the whole process, set and
-// asked by one thread.
+// Sets the function for the whole process; NULL, as at first: never stop.
+// asked: returns non-zero if the process should stop.
+// One thread sets the function and calls sr_stop_check.
 void sr_stop_set(int (*asked)(void *arg), void *arg);
-// SR_ERR_INTERRUPT when any rank is asked to stop; the pass gives up what it has.  Collective.
+// Returns SR_ERR_INTERRUPT if any rank should stop; the pass then discards its result.  All ranks
+// call it together.
 SrStatus sr_stop_check(void);
 
 #endif

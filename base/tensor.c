@@ -4,7 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-// Files of weights are little-endian, and tensors of them are mapped as they are; sizes of files go into size_t.
+// Files of weights are little-endian and mapped without conversion, and size_t must hold a file's
+// size.
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "sslrun reads little-endian files in place and does not run on a big-endian processor"
 #endif
@@ -12,7 +13,7 @@ _Static_assert(sizeof(size_t) == 8,
                "sslrun needs a 64-bit processor: files and tensors exceed 4 GB");
 
 static const struct {
-    const char *name; // as safetensors writes it
+    const char *name; // name in safetensors files
     size_t bytes;
 } dtypes[] = {
     [SR_F32] = {"F32", 4}, [SR_F64] = {"F64", 8},   [SR_F16] = {"F16", 2}, [SR_BF16] = {"BF16", 2},
@@ -34,7 +35,7 @@ bool sr_dtype_parse(const char *name, SrDtype *out) {
     return false;
 }
 
-// 64 bits: a batch of activations passes 2^31 elements early.
+// Counts in 64 bits: a batch of activations easily has more than 2^31 elements.
 int64_t sr_shape_count(SrShape shape) {
     int64_t count = 1;
     for (int i = 0; i < shape.rank; i++)
@@ -60,7 +61,7 @@ int64_t sr_shape_rows(SrShape shape) {
 
 int sr_shape_last(SrShape shape) { return shape.rank ? shape.d[shape.rank - 1] : 1; }
 
-// Cut, never overrun: snprintf tells how long it would have been, and the loop stops there.
+// Cuts a text that is too long: snprintf returns the length that it needs, which ends the loop.
 const char *sr_shape_text(SrShape shape, char *buf, size_t buf_bytes) {
     if (buf_bytes == 0)
         return buf;

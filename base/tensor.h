@@ -1,10 +1,10 @@
-// Shapes, element types and views of memory.  A tensor here never owns its data.
+// Shapes, element types and tensors.  A tensor never owns its data.
 //
 // One legend for dimension letters, used in every comment of the project:
 //   N images  V views  C channels  H W space  K output channels  R S kernel rows, columns
 //   D embedding  P prototypes  L tokens  E heads
-// Layout is NHWC: an activation is (N, H, W, C), a feature vector (N, D).  Convolution weights stay in
-// the framework's order (K, C/groups, R, S), linear weights (out, in).
+// Layout is NHWC: an activation is (N, H, W, C), a feature vector (N, D).  Convolution weights
+// stay in the framework's order (K, C/groups, R, S), linear weights (out, in).
 #ifndef SR_BASE_TENSOR_H
 #define SR_BASE_TENSOR_H
 
@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #define SR_MAX_RANK 6
-#define SR_MAX_VIEWS 64 // of an image
+#define SR_MAX_VIEWS 64 // most views of an image
 
 typedef enum {
     SR_F32,
@@ -52,7 +52,7 @@ int sr_shape_last(SrShape shape); // the last dimension, 1 for a scalar
 const char *sr_shape_text(SrShape shape, char *buf, size_t buf_bytes);
 #define SR_SHAPE_TEXT_BYTES 96
 
-// A view: shape, element type, address.  data may be NULL while only shapes are known.
+// Shape, element type and address.  data is NULL while only shapes are known.
 typedef struct {
     SrShape shape;
     SrDtype dtype;

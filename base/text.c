@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "base/number.h"
 
-// Room for `more` characters and the NUL.
+// Makes room for `more` characters and the NUL.
 static bool reserve(SrText *text, size_t more) {
     if (text->failed || more > SIZE_MAX / 4 - text->len)
         return !(text->failed = true);
@@ -38,7 +38,7 @@ void sr_text_addn(SrText *text, const char *s, size_t len) {
 
 void sr_text_add(SrText *text, const char *s) { sr_text_addn(text, s, strlen(s)); }
 
-// Measured first, so that one growth is enough for any length.
+// Measures the text first, so that one growth is enough.
 void sr_text_printf(SrText *text, const char *fmt, ...) {
     va_list args, again;
     va_start(args, fmt);
@@ -74,7 +74,8 @@ void sr_text_deinit(SrText *text) {
     *text = (SrText)SR_TEXT_INIT;
 }
 
-// Fifteen digits hold every number a person writes ("%g" drops the zeros), seventeen every double.
+// Fifteen digits are enough for numbers that people write (%g drops zeros), seventeen for every
+// double.
 const char *sr_text_number(double value, char buf[SR_TEXT_NUMBER_BYTES]) {
     for (int digits = 15; digits <= 17; digits++) {
         sr_number_print(buf, SR_TEXT_NUMBER_BYTES, "%.*g", digits, value);
@@ -84,7 +85,7 @@ const char *sr_text_number(double value, char buf[SR_TEXT_NUMBER_BYTES]) {
     return buf;
 }
 
-// RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF.
+// Follows RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF.
 int sr_text_utf8(const char *s, uint32_t *code) {
     static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
     const unsigned char *p = (const unsigned char *)s;
@@ -99,9 +100,9 @@ int sr_text_utf8(const char *s, uint32_t *code) {
     return *code < smallest[len] || *code > 0x10FFFF || surrogate ? 0 : len;
 }
 
-enum { DISTANCE_CHARS = 127 }; // longer names are compared by their beginnings
+enum { DISTANCE_CHARS = 127 }; // only this much of longer names is compared
 
-// Half for a change of case: "RESNET" should find "resnet" before it finds "regnet".
+// Returns 0.5 for a change of case, so that "RESNET" finds "resnet" rather than "regnet".
 static double swap_cost(char a, char b) {
     if (a == b)
         return 0;
@@ -128,7 +129,7 @@ double sr_text_distance(const char *a, const char *b) {
     return rows[len_a % 3][len_b];
 }
 
-// Of equally near names the first wins, so that messages do not depend on anything but the table.
+// The first of equally near names wins, so that messages depend on the table alone.
 int sr_text_nearest(const char *name, const char *const *names, int n) {
     double len = (double)strlen(name), best = SR_MIN(0.4 * len + 1, len - 0.5);
     int found = -1;
@@ -142,8 +143,8 @@ int sr_text_nearest(const char *name, const char *const *names, int n) {
     return found;
 }
 
-// A star remembers where it stood; on a mismatch it swallows one character more.  Only the last
-// star needs remembering, so the time is at most the product of the lengths.
+// After a mismatch, the last star takes one more character.  Earlier stars need no second try, so
+// the time is at most the product of the lengths.
 bool sr_text_glob(const char *pattern, const char *s) {
     const char *star = NULL, *resume = NULL;
     while (*s) {

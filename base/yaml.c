@@ -1,5 +1,5 @@
-// The YAML tree: making, finding, changing, merging and comparing nodes.  Reading text is
-// yaml_load.c, writing it yaml_print.c, telling a number from a word yaml_scalar.c.
+// The YAML tree: making, finding, changing, merging and comparing nodes.  yaml_load.c reads text,
+// yaml_print.c writes it, and yaml_scalar.c tells numbers from words.
 #include "base/yaml.h"
 
 #include <math.h>
@@ -21,8 +21,7 @@ SrYaml *sr_yaml_new(SrArena *arena, SrYamlType type, const char *file, int line)
     return node;
 }
 
-// Room for one more child.
-// Doubling in an arena leaves the old arrays behind: twice the memory, still linear.
+// Makes room for one more child.  The arena keeps the old arrays, which doubles the memory at most.
 static SrStatus grow(SrArena *arena, SrYaml *node) {
     if (node->n < node->cap)
         return SR_OK;
@@ -50,7 +49,7 @@ SrStatus sr_yaml_append(SrArena *arena, SrYaml *list, SrYaml *item) {
     return SR_OK;
 }
 
-// `key` need not end at `len`: paths are searched without being cut up.
+// Returns the index of a key; -1: absent.  `key` may be longer than `len`, as a part of a path is.
 static int index_of(const SrYaml *map, const char *key, size_t len) {
     if (!map || map->type != SR_YAML_MAP)
         return -1;
@@ -86,7 +85,7 @@ typedef struct {
     int at;
 } Place;
 
-// By place within equal keys, so that neighbours are a key and the one it repeats.
+// Orders equal keys by their place, so that a key and its repetition are neighbours.
 static int by_key_and_place(const void *a, const void *b) {
     const Place *x = a, *y = b;
     int order = strcmp(x->key, y->key);
@@ -130,7 +129,7 @@ SrYaml *sr_yaml_find(const SrYaml *map, const char *key) {
     return at < 0 ? NULL : map->items[at];
 }
 
-// One step of a dotted path: a key of a map or a number into a list.
+// Takes one step of a dotted path: a key of a map or an index of a list.
 static SrYaml *step(const SrYaml *node, const char *part, size_t len) {
     if (node->type == SR_YAML_LIST) {
         char *end;
@@ -151,7 +150,7 @@ SrYaml *sr_yaml_find_path(const SrYaml *map, const char *path) {
     return (SrYaml *)(uintptr_t)node;
 }
 
-// A scalar in the way gives place to a map: the later word counts, as in merging.
+// Replaces a scalar on the way by a map: the later value counts, as in a merge.
 SrStatus sr_yaml_put_path(SrArena *arena, SrYaml *map, const char *path, SrYaml *value) {
     for (;;) {
         size_t len = strcspn(path, ".");
@@ -170,7 +169,7 @@ SrStatus sr_yaml_put_path(SrArena *arena, SrYaml *map, const char *path, SrYaml 
     }
 }
 
-// The name of the file a node came from, copied once for all nodes that share it.
+// The file name of a copied tree, copied once for all nodes that share it.
 typedef struct {
     const char *from, *to;
 } FileName;
@@ -196,7 +195,7 @@ static SrYaml *copy_node(SrArena *arena, const SrYaml *node, FileName *file) {
     return ok ? copy : NULL;
 }
 
-// Nothing is shared: the copy may outlive the arena it came from, the original may change.
+// Shares nothing with the original: the copy may outlive the original's arena.
 SrYaml *sr_yaml_copy(SrArena *arena, const SrYaml *node) {
     return copy_node(arena, node, &(FileName){NULL, NULL});
 }
@@ -219,7 +218,7 @@ SrStatus sr_yaml_merge(SrArena *arena, SrYaml *base, const SrYaml *over) {
     return SR_OK;
 }
 
-// Keys in any order: both have as many, and none repeats.
+// Compares keys in any order: both maps have as many, and none repeats.
 static bool equal_maps(const SrYaml *a, const SrYaml *b) {
     for (int i = 0; i < a->n; i++) {
         const SrYaml *other = sr_yaml_find(b, a->keys[i]);
@@ -229,7 +228,7 @@ static bool equal_maps(const SrYaml *a, const SrYaml *b) {
     return true;
 }
 
-// By meaning, not by writing: 1 and 1.0 are equal, "1" is another thing, NaN equals itself here.
+// Compares values, not their text: 1 equals 1.0 but not "1", and NaN equals NaN.
 bool sr_yaml_equal(const SrYaml *a, const SrYaml *b) {
     if (!a || !b)
         return a == b;

@@ -1,4 +1,4 @@
-// Small reads and writes of a configuration tree (yaml_edit.h).  Not a parser: base/yaml.c is.
+// Small reads and writes of a configuration tree.
 #include "base/yaml_edit.h"
 
 #include <inttypes.h>
@@ -8,7 +8,7 @@
 
 #include "base/number.h"
 
-// A number must come back as the same double from a saved configuration, and stay readable in it.
+// A saved configuration must give the same double again and stay readable.
 const char *sr_tree_float_text(double value, char *buf, size_t buf_bytes) {
     for (int digits = 1; digits <= 17; digits++) {
         sr_number_print(buf, buf_bytes, "%.*g", digits, value);
@@ -21,7 +21,7 @@ const char *sr_tree_float_text(double value, char *buf, size_t buf_bytes) {
     return buf;
 }
 
-// A scalar at the place of the one it replaces (or of its map).
+// Puts a scalar with the file and line of the one that it replaces, or of the map.
 static SrStatus put(SrArena *arena, SrYaml *map, const char *key, const char *text) {
     const SrYaml *old = sr_yaml_find(map, key);
     const SrYaml *at = old ? old : map;
@@ -46,7 +46,7 @@ bool sr_tree_is_default(const SrYaml *node) {
     return !node || !node->file || strcmp(node->file, "defaults") == 0;
 }
 
-// For trees that no option table describes (schedules before they are built).
+// Serves trees that no option table describes, such as schedules before they are built.
 SrStatus sr_tree_number(const SrYaml *map, const char *key, const char *where, double *out) {
     const SrYaml *node = sr_yaml_find(map, key);
     if (node && (node->type == SR_YAML_INT || node->type == SR_YAML_FLOAT)) {

@@ -1,5 +1,5 @@
-// YAML text to tree, on libyaml's event parser.  Everything is bounded here: text, nodes (an alias
-// counts as all the nodes it stands for), depth; duplicate keys are errors.
+// Reads YAML text into a tree by libyaml's event parser, within the bounds of text, nodes and
+// depth. An alias counts as all nodes that it stands for; duplicate keys are errors.
 #include <errno.h>
 #include <string.h>
 #include <yaml.h>
@@ -10,11 +10,9 @@
 
 enum { MAX_TEXT = 1 << 20, MAX_NODES = 100000, MAX_DEPTH = 64, MAX_ANCHORS = 1000 };
 enum { MAX_MERGED = 1000 };
-enum {
-    MAX_KEY = 200
-}; // libyaml reads a key back only if it takes at most 1024 characters, escapes and all
+enum { MAX_KEY = 200 }; // libyaml reads keys of at most 1024 characters with escapes
 
-// An alias may name any anchor before it; documents have few, so a list is enough.
+// An anchor that later aliases may name.  Documents have few, so a list is enough.
 typedef struct Anchor {
     const char *name;
     const SrYaml *node;
@@ -26,12 +24,13 @@ typedef struct {
     yaml_parser_t parser;
     const char *file, *text;
     int nodes, n_anchors;
-    Anchor *anchors; // newest first: a later anchor of the same name hides the earlier one
+    Anchor *anchors; // newest first: a later anchor hides an earlier one of the same name
 } Loader;
 
 static SrStatus parse_node(Loader *l, const yaml_event_t *event, int depth, SrYaml **out);
 
-// libyaml says where it stumbled, from line 0; of bytes that are no text it knows the offset alone.
+// Returns the line of libyaml's error.  libyaml counts from 0, and gives only the offset of bytes
+// that are no text.
 static size_t problem_line(const Loader *l) {
     size_t line = l->parser.problem_mark.line + 1;
     if (l->parser.error == YAML_READER_ERROR)
@@ -40,21 +39,22 @@ static size_t problem_line(const Loader *l) {
     return line;
 }
 
-// The caller deletes the event.
+// Reads the next event; the caller deletes it.
 static SrStatus next_event(Loader *l, yaml_event_t *event) {
     if (yaml_parser_parse(&l->parser, event))
         return SR_OK;
     if (l->parser.error == YAML_MEMORY_ERROR)
         SR_FAIL(SR_ERR_MEMORY, "%s: out of memory", l->file);
     const char *problem = l->parser.problem ? l->parser.problem : "syntax error";
-    bool tab = strstr(problem, "cannot start any token") != NULL; // a quote or % would do it too
+    bool tab =
+        strstr(problem, "cannot start any token") != NULL; // other characters cause this error too
     SR_FAIL(SR_ERR_CONFIG, "%s:%zu: not valid YAML: %s%s", l->file, problem_line(l), problem,
             tab ? "; is it a tab? Indent with blanks" : "");
 }
 
 static int line_of(const yaml_event_t *event) { return (int)event->start_mark.line + 1; }
 
-// Counted before memory is spent on them: a bomb costs no more than an honest file of the limit.
+// Counts nodes before they take memory, so that no file costs more than the limit.
 static SrStatus count_nodes(Loader *l, int line, int n) {
     l->nodes += n;
     if (l->nodes <= MAX_NODES)
@@ -64,7 +64,7 @@ static SrStatus count_nodes(Loader *l, int line, int n) {
             line, MAX_NODES);
 }
 
-// No overflow: a tree that exists was counted, and is within the limit.
+// Returns the number of nodes; no overflow, because every existing tree is within the limit.
 static int tree_size(const SrYaml *node) {
     int n = 1;
     for (int i = 0; i < node->n; i++)
@@ -72,7 +72,7 @@ static int tree_size(const SrYaml *node) {
     return n;
 }
 
-// Levels of lists and maps: 0 for a scalar, 1 for a list of scalars.
+// Returns the levels of lists and maps: 0 for a scalar, 1 for a list of scalars.
 static int tree_depth(const SrYaml *node) {
     int deepest = 0;
     for (int i = 0; i < node->n; i++) {
@@ -101,7 +101,7 @@ static SrStatus resolve_alias(Loader *l, const yaml_event_t *event, int depth, S
             name);
 }
 
-// Only complete nodes get an anchor, so that no tree can hold itself.
+// Records the anchor of a complete node, so that no tree can contain itself.
 static SrStatus remember_anchor(Loader *l, const yaml_char_t *name, const SrYaml *node) {
     if (!name)
         return SR_OK;
@@ -121,7 +121,7 @@ static SrStatus unknown_tag(const Loader *l, const yaml_event_t *event, const ch
             l->file, line_of(event), tag);
 }
 
-// A tag can only say !!str here: all other types are told from the text.
+// Parses a scalar.  Only the tag !!str is known; the text determines all other types.
 static SrStatus parse_scalar(Loader *l, const yaml_event_t *event, SrYaml **out) {
     const char *text = (const char *)event->data.scalar.value;
     const char *tag = (const char *)event->data.scalar.tag;
@@ -142,7 +142,8 @@ static SrStatus parse_scalar(Loader *l, const yaml_event_t *event, SrYaml **out)
     return remember_anchor(l, event->data.scalar.anchor, *out);
 }
 
-// One key of a map and, from the following event, its value.  *merges: set where the key is <<, not quoted.
+// Parses one key of a map and, from the next event, its value.  *merges: set if the key is an
+// unquoted <<.
 static SrStatus parse_pair(Loader *l, const yaml_event_t *key, SrYaml *map, int depth,
                            bool *merges) {
     if (key->type != YAML_SCALAR_EVENT)
@@ -158,7 +159,7 @@ static SrStatus parse_pair(Loader *l, const yaml_event_t *key, SrYaml *map, int 
     SrStatus status = parse_node(l, &event, depth + 1, &value);
     yaml_event_delete(&event);
     SR_TRY(status);
-    value->line = line_of(key); // where a person looks, also when the value starts further down
+    value->line = line_of(key); // errors point to the key, even if the value starts below it
     return sr__yaml_push(l->arena, map, name, value);
 }
 
@@ -171,8 +172,8 @@ static SrStatus check_repeated(const Loader *l, const SrYaml *map) {
             map->items[second]->line, map->keys[second], map->items[first]->line);
 }
 
-// "<<: *usual" (YAML 1.1): the entries of another map, or of several, of which this one has none of its own; the first
-// wins.  Looking each of them up is quadratic, hence the bound.
+// Adds the entries of "<<: *usual" (YAML 1.1): those of one map or several whose keys this map
+// lacks; the first map wins.  Looking up each key is quadratic, hence the bound.
 static SrStatus merge_key(Loader *l, SrYaml *map) {
     SrYaml *given = sr_yaml_find(map, "<<");
     sr_yaml_remove(map, "<<");
@@ -194,7 +195,8 @@ static SrStatus end_map(Loader *l, SrYaml *map, bool merges) {
     return merges ? merge_key(l, map) : SR_OK;
 }
 
-// The events of a list or a map up to its end, which libyaml guarantees to come or to be an error.
+// Parses the events of a list or a map up to its end; libyaml reports an error if the end is
+// missing.
 static SrStatus parse_children(Loader *l, SrYaml *node, int depth) {
     yaml_event_type_t end =
         node->type == SR_YAML_MAP ? YAML_MAPPING_END_EVENT : YAML_SEQUENCE_END_EVENT;
@@ -219,8 +221,8 @@ static SrStatus parse_children(Loader *l, SrYaml *node, int depth) {
     }
 }
 
-// One value from its first event on; events of children are read by parse_children.  The recursion
-// is MAX_DEPTH deep at most.
+// Parses one value from its first event on; parse_children reads the events of its children.  The
+// recursion is at most MAX_DEPTH deep.
 static SrStatus parse_node(Loader *l, const yaml_event_t *event, int depth, SrYaml **out) {
     if (event->type == YAML_ALIAS_EVENT)
         return resolve_alias(l, event, depth, out);
@@ -245,7 +247,7 @@ static SrStatus parse_node(Loader *l, const yaml_event_t *event, int depth, SrYa
     return remember_anchor(l, anchor, *out);
 }
 
-// The one document of a stream; an empty stream is a null.
+// Parses a stream of one document; an empty stream is a null.
 static SrStatus parse_stream(Loader *l, SrYaml **out) {
     bool seen = false;
     for (;;) {
@@ -269,7 +271,7 @@ static SrStatus parse_stream(Loader *l, SrYaml **out) {
     }
 }
 
-// libyaml's own memory is not ours to count: it is bounded by the text.
+// libyaml allocates memory that is not counted; the bound on the text bounds it.
 SrStatus sr_yaml_parse(SrArena *arena, const char *text, size_t bytes, const char *file,
                        SrYaml **out) {
     if (bytes > MAX_TEXT)
@@ -290,7 +292,7 @@ SrStatus sr_yaml_load(SrArena *arena, const char *path, SrYaml **out) {
     errno = 0;
     SrStatus status = sr_file_read(path, MAX_TEXT, &text, &bytes);
     if (status == SR_ERR_IO && (errno == 0 || sr_file_is_own_fault(errno)))
-        return SR_ERR_CONFIG; // a missing or forbidden configuration is the user's to mend, a sick disk is not
+        return SR_ERR_CONFIG; // the user can mend a missing file, but not a failing disk
     SR_TRY(status);
     status = sr_yaml_parse(arena, text, bytes, path, out);
     sr_free(text);

@@ -1,12 +1,12 @@
-// YAML tree to text: block style for files, flow style for one line.  What is printed parses back
-// equal.
+// Prints a YAML tree, in block style for files and in flow style for one line.  The text parses
+// back to an equal tree.
 #include <math.h>
 #include <string.h>
 
 #include "base/yaml.h"
 
-// The characters libyaml's reader takes and does not fold: no controls, no line breaks of any
-// alphabet, no byte order mark.
+// True: libyaml reads this character unchanged.  Control characters, line breaks of any alphabet
+// and the byte order mark are excluded.
 static bool is_printable(uint32_t code) {
     if (code < 0xA0)
         return code >= 0x20 && code < 0x7F;
@@ -23,7 +23,7 @@ static bool all_printable(const char *s) {
     return true;
 }
 
-// Words that other YAML readers take for something else than a string.
+// True: other YAML readers do not take this word for a string.
 static bool is_reserved(const char *s) {
     static const char *const words[] = {"yes", "no", "on", "off", "=", "<<"};
     for (int i = 0; i < SR_COUNT(words); i++)
@@ -32,7 +32,7 @@ static bool is_reserved(const char *s) {
     return false;
 }
 
-// Plain when a parser would give the same string back; otherwise in double quotes.
+// True: the string needs no quotes, because a parser returns it unchanged.
 static bool is_plain(const char *s) {
     SrArena arena = SR_ARENA_INIT;
     const SrYaml *typed = sr_yaml_scalar(&arena, s, "", 0);
@@ -40,13 +40,13 @@ static bool is_plain(const char *s) {
     sr_arena_deinit(&arena);
     if (!string || is_reserved(s) || !all_printable(s))
         return false;
-    bool ends_document = sr_text_starts(s, "..."); // at the start of a line
+    bool ends_document = sr_text_starts(s, "..."); // if it starts a line
     return !ends_document && !strchr("-?!|>'%@`& *", s[0]) && !strpbrk(s, ",[]{}\"#:") &&
            s[strlen(s) - 1] != ' ';
 }
 
-// A byte that is no UTF-8 (a file name of another age) has no form in YAML: it is written as the
-// character of that number, so that the file stays readable.
+// Prints one character with escapes.  A byte that is not UTF-8, as in old file names, has no form
+// in YAML; it is written as the character with that number, so that the file stays valid.
 static void print_escaped(const char **s, SrText *out) {
     uint32_t code;
     int len = sr_text_utf8(*s, &code);
@@ -79,7 +79,7 @@ static void print_string(const char *s, SrText *out) {
     sr_text_add(out, "\"");
 }
 
-// A float made by a program has no text of its own.
+// Prints a float that has no text, because the program computed it.
 static void print_float(double value, SrText *out) {
     char text[SR_TEXT_NUMBER_BYTES];
     if (isnan(value))
@@ -90,7 +90,7 @@ static void print_float(double value, SrText *out) {
         sr_text_add(out, sr_text_number(value, text));
 }
 
-// Numbers are printed as they were written: 1e-4 stays 1e-4, 0x1F stays 0x1F.
+// Prints numbers as they were written: 1e-4 stays 1e-4, 0x1F stays 0x1F.
 static void print_scalar(const SrYaml *node, SrText *out) {
     if (node->type == SR_YAML_STRING)
         print_string(node->text, out);
@@ -110,7 +110,7 @@ static bool is_collection(const SrYaml *node) {
     return node->type == SR_YAML_LIST || node->type == SR_YAML_MAP;
 }
 
-// Only print_string decides about quotes, and it quotes whatever means something in flow style.
+// print_string alone decides about quotes, and quotes every character with a meaning in flow style.
 void sr_yaml_print_flow(const SrYaml *node, SrText *out) {
     if (!is_collection(node)) {
         print_scalar(node, out);
@@ -129,7 +129,7 @@ void sr_yaml_print_flow(const SrYaml *node, SrText *out) {
     sr_text_add(out, map ? "}" : "]");
 }
 
-// Lists of scalars stay on one line, as people write them.
+// True: a scalar, an empty collection or a list of scalars, which stay on one line.
 static bool fits_flow(const SrYaml *node) {
     if (!is_collection(node) || node->n == 0)
         return true;
@@ -141,7 +141,7 @@ static bool fits_flow(const SrYaml *node) {
     return true;
 }
 
-// Lists of collections hold theirs in flow style: rare, and always unambiguous.
+// Prints in block style.  Collections inside lists are printed in flow style: rare and unambiguous.
 static void print_block(const SrYaml *node, int indent, SrText *out) {
     for (int i = 0; i < node->n; i++) {
         const SrYaml *child = node->items[i];

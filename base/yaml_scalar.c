@@ -1,5 +1,5 @@
-// Which type a plain YAML scalar has: YAML 1.1 as PyYAML resolves it (octal 010, binary, 1_000),
-// with OmegaConf's floats (1e-4), and with yes/no/on/off left as words.  Dates and base-60 stay
+// Determines the type of a plain YAML scalar: YAML 1.1 as in PyYAML (octal 010, binary, 1_000),
+// with OmegaConf's floats (1e-4).  The words yes, no, on and off, dates and base-60 numbers are
 // strings.
 #include <ctype.h>
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include "base/number.h"
 #include "base/yaml.h"
 
-enum { NUMBER_BYTES = 80 }; // longer scalars are words: no number needs as many digits
+enum { NUMBER_BYTES = 80 }; // longer scalars are strings: no number needs as many digits
 
 static bool is_one_of(const char *s, const char *const *words) {
     for (; *words; words++)
@@ -19,7 +19,7 @@ static bool is_one_of(const char *s, const char *const *words) {
     return false;
 }
 
-// Without the underscores that may group digits; false for what cannot be a number.
+// Copies s without the underscores that group digits; false: s cannot be a number.
 static bool ungrouped(const char *s, char out[NUMBER_BYTES]) {
     size_t len = 0;
     const char *first = s + (*s == '-' || *s == '+');
@@ -35,7 +35,7 @@ static bool ungrouped(const char *s, char out[NUMBER_BYTES]) {
     return true;
 }
 
-// strtoll knows 0x and 0 but not 0b, so the prefix is cut out and the base told.
+// Cuts off the prefix and passes the base, because strtoll does not know 0b.
 static bool parse_int(const char *s, int64_t *out) {
     char digits[NUMBER_BYTES];
     size_t sign = *s == '-' || *s == '+';
@@ -58,8 +58,8 @@ static bool parse_int(const char *s, int64_t *out) {
     return true;
 }
 
-// Takes "1.5", "1e-4", ".5", "1." and whole numbers beyond 64 bits, but not the words and hexadecimal floats that
-// strtod knows.
+// Accepts "1.5", "1e-4", ".5", "1." and whole numbers beyond 64 bits, but not strtod's words and
+// hexadecimal floats.
 static bool parse_float(const char *s, double *out) {
     const char *p = s + (*s == '-' || *s == '+');
     if (strcasecmp(p, ".inf") == 0) {
