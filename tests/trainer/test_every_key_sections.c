@@ -484,7 +484,7 @@ static SrStatus see_evaluation(const void *owner, int base, const char *map, SrT
 }
 
 static const EveryKeyGiven evaluation_given[] = {
-    {"NEAREST_NEIGHBOR.SIGMA", "1000000", "{NEAREST_NEIGHBOR: {TOPK: [20]}}"},
+    {"NEAREST_NEIGHBOR.SIGMA", "1000000", "{NEAREST_NEIGHBOR: {TOPK: [20], L2_NORM_FEATS: False}}"},
     {"NEAREST_NEIGHBOR.LAYER", "nosuch", NULL},
     {"NEAREST_NEIGHBOR.BANK_LIMIT", "5", NULL},
     {"NEAREST_NEIGHBOR.FEATURES.PATH", "/nosuch", NULL},
