@@ -1,4 +1,5 @@
-// Command lines of the verbs.
+// Command lines of the verbs: flags, overrides, configurations, and the command that repeats a
+// call.
 #include "cli/args.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -7,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Half the verbs take weights in another way, by which spelling finds nothing near.
+// Explains how to pass weights to a verb without --weights, because no flag has a similar spelling.
 static SrStatus no_weights_flag(const SrFlag *flags) {
     for (const SrFlag *f = flags; f->name; f++)
         if (strcmp(f->name, "--model") == 0)
@@ -38,7 +39,7 @@ static SrStatus unknown_flag(const char *arg, const SrFlag *flags) {
     return status;
 }
 
-// Bounded to what an int holds, and never negative.
+// Reads a number from 0 to the largest int.
 static SrStatus parse_number(const SrFlag *flag, const char *text) {
     char *end;
     long value = strtol(text ? text : "", &end, 10);
@@ -56,7 +57,7 @@ static SrStatus parse_text(const SrFlag *flag, const char *text) {
     return SR_OK;
 }
 
-// One flag at argv[*i]; its value may follow in the next argument.
+// Reads the flag at argv[*i]; its value may be the next argument.
 static SrStatus parse_flag(int argc, char **argv, int *i, const SrFlag *flags) {
     const char *arg = argv[*i], *equals = strchr(arg, '=');
     size_t len = equals ? (size_t)(equals - arg) : strlen(arg);
@@ -75,7 +76,7 @@ static SrStatus parse_flag(int argc, char **argv, int *i, const SrFlag *flags) {
     return unknown_flag(arg, flags);
 }
 
-// VISSL's grammar: KEY=VALUE, +KEY=VALUE for a new key, ~KEY to remove one.
+// True: an override in VISSL's grammar: KEY=VALUE, +KEY=VALUE (new key) or ~KEY (remove a key).
 static bool is_override(const char *arg) {
     return strchr(arg, '=') || arg[0] == '~' || arg[0] == '+';
 }
@@ -87,7 +88,7 @@ bool sr_args_ask_help(int argc, char **argv) {
     return false;
 }
 
-// The verb's usage is printed already (main.c); only the verb itself knows its flags.
+// Prints the flags; cli/main.c has printed the verb's usage but does not know its flags.
 static void print_flags(const SrFlag *flags) {
     for (const SrFlag *f = flags; f->name; f++) {
         char name[64];
@@ -96,7 +97,7 @@ static void print_flags(const SrFlag *flags) {
     }
 }
 
-static SrFlag *collected; // where sr_args_flags_of wants them
+static SrFlag *collected; // table that sr_args_flags_of fills; NULL: parse as usual
 static int n_collected;
 
 int sr_args_flags_of(SrStatus (*run)(int argc, char **argv), SrFlag out[SR_FLAGS_MAX]) {
@@ -107,13 +108,13 @@ int sr_args_flags_of(SrStatus (*run)(int argc, char **argv), SrFlag out[SR_FLAGS
     return n_collected;
 }
 
-// Order does not matter: flags and overrides may stand before or after the configuration.
+// Flags and overrides may stand before or after the configuration.
 SrStatus sr_args_parse(int argc, char **argv, const SrFlag *flags, SrArgs *out) {
     *out = (SrArgs){.n_names = 0};
     if (collected) {
         for (; n_collected < SR_FLAGS_MAX && flags[n_collected].name; n_collected++)
             collected[n_collected] = flags[n_collected];
-        return SR_ERR_CONFIG; // so that the verb does nothing
+        return SR_ERR_CONFIG; // makes the verb return at once
     }
     if (sr_args_ask_help(argc, argv)) {
         print_flags(flags);
@@ -159,8 +160,8 @@ void sr_args_take_config(SrArgs *args) {
     args->n_overrides = kept;
 }
 
-// VISSL chooses the program by this key; training where features were asked for would be a bad
-// surprise.
+// Refuses another engine than the verb's: VISSL chooses its program by this key, and training
+// instead of extracting features would surprise.
 static SrStatus check_engine(const SrArgs *args, const char *verb) {
     for (int i = 0; i < args->n_overrides; i++) {
         const char *text = args->overrides[i];
@@ -175,7 +176,7 @@ static SrStatus check_engine(const SrArgs *args, const char *verb) {
     return SR_OK;
 }
 
-// One configuration; what is merged over it comes as +config/DIR=FILE among the overrides.
+// Loads one configuration; further files are overrides of the form +config/DIR=FILE.
 SrStatus sr_args_load_config(const SrArgs *given, const char *verb, SrConfig **out) {
     SrArgs args = *given;
     sr_args_take_config(&args);
@@ -192,7 +193,7 @@ SrStatus sr_args_load_config(const SrArgs *given, const char *verb, SrConfig **o
     return sr_config_load(args.names[0], args.overrides, args.n_overrides, out);
 }
 
-static const char *command_argv[SR_ARGS_MAX + 2]; // with the program and the verb
+static const char *command_argv[SR_ARGS_MAX + 2]; // from the program's name on
 static int command_argc;
 
 void sr_args_remember(int argc, char **argv) {
@@ -220,7 +221,7 @@ void sr_args_command(const char *leave_out, SrText *out) {
 
 const char *sr_args_program(void) { return command_argc ? command_argv[0] : "sslrun"; }
 
-// A full disk or a closed pipe behind stdout is a failure of the command.
+// Fails if stdout is a full disk or a closed pipe.
 SrStatus sr_args_print(SrText *text) {
     SrStatus status = SR_OK;
     sr_log_end_live();
@@ -236,7 +237,7 @@ SrStatus sr_args_print_done(SrText *text, const char *path) {
     SrStatus status = sr_args_print(text);
     if (status != SR_ERR_IO)
         return status;
-    if (!freopen("/dev/null", "w", stdout)) // drops what the buffer still holds
+    if (!freopen("/dev/null", "w", stdout)) // drops the rest of the buffer
         return status;
     sr_warn("%s, but %s is written and whole", sr_status_message(), path);
     sr_status_clear();

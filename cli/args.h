@@ -1,4 +1,4 @@
-// What verbs share: CONFIG, KEY=VALUE overrides and --flags from a command line.
+// Command lines of the verbs: CONFIG, KEY=VALUE overrides and --flags.
 #ifndef SR_CLI_ARGS_H
 #define SR_CLI_ARGS_H
 
@@ -13,47 +13,50 @@
 // A flag of one verb; a table ends with {0}.
 typedef struct {
     const char *name; // "--json"
-    bool *on;         // set by its presence, or
-    int *number;      // by the number that follows ("--steps 10", "--steps=10")
+    bool *on;         // set to true by the flag's presence, or
+    int *number;      // set to the number that follows ("--steps 10", "--steps=10")
     const char *help;
-    const char **text; // or by the word that follows ("--mode eval", "--mode=eval")
+    const char **text; // or set to the word that follows ("--mode eval", "--mode=eval")
 } SrFlag;
 
 typedef struct {
-    const char *names[SR_ARGS_MAX]; // what is neither flag nor override, in order
+    const char *names[SR_ARGS_MAX]; // words that are neither flags nor overrides, in order
     int n_names;
     const char *overrides[SR_ARGS_MAX]; // KEY=VALUE, +KEY=VALUE, ~KEY
     int n_overrides;
 } SrArgs;
 
-// argv: the arguments after the verb.  Unknown flag: SR_ERR_CONFIG with the nearest.  --help among them prints the flags
-// and ends the program.
+// Parses the arguments after the verb.  SR_ERR_CONFIG: unknown flag; the message names the nearest.
+// --help prints the flags and ends the program.
 SrStatus sr_args_parse(int argc, char **argv, const SrFlag *flags, SrArgs *out);
-// The flags that a verb would take, without its running: its first act is sr_args_parse, which then only copies the table.
-// Their pointers are not to be followed.  Returns how many.
+// Copies the flags that a verb takes and returns their number.  It calls the verb, whose first
+// action is sr_args_parse; that call copies the table and makes the verb return.  The pointers in
+// `out` are dangling: never follow them.
 #define SR_FLAGS_MAX 24
 int sr_args_flags_of(SrStatus (*run)(int argc, char **argv), SrFlag out[SR_FLAGS_MAX]);
 bool sr_args_ask_help(int argc, char **argv); // --help or -h anywhere
-// Images that the command line names itself, as `what` ("--data"), are told of in its words.
+// Checks a path to images from the command line.  what: the argument that named it, such as
+// "--data", for messages.
 SrStatus sr_args_check_images(const char *what, const char *path);
-// For verbs that read no configuration: KEY=VALUE among the arguments is SR_ERR_CONFIG.
+// Refuses KEY=VALUE with SR_ERR_CONFIG, for verbs that read no configuration.
 SrStatus sr_args_no_overrides(const SrArgs *args, const char *verb);
-// VISSL's "config=pretrain/swav/x" names the configuration: such an override becomes a name.
+// Turns VISSL's override "config=pretrain/swav/x" into the name of the configuration.
 void sr_args_take_config(SrArgs *args);
-// The configuration a verb was given; exactly one name is expected.
+// Loads the configuration that the verb was given; exactly one name is expected.
 SrStatus sr_args_load_config(const SrArgs *args, const char *verb, SrConfig **out);
-// The command line of this process, for sr_args_command, before anything is taken from it; the words stay the caller's.
+// Stores the command line of this process for sr_args_command; call it before arguments are
+// removed. The words stay the caller's.
 void sr_args_remember(int argc, char **argv);
-// It again, as a line for a shell, without the argument `leave_out` (NULL: none) and what else there is of it.
+// Writes that command line as a line for a shell, without the argument `leave_out`; NULL: whole.
 void sr_args_command(const char *leave_out, SrText *out);
-// The same as words, at most SR_ARGS_MAX, borrowed from argv; returns how many.
+// Returns the words of that command line, at most SR_ARGS_MAX, and their number.  argv owns them.
 int sr_args_words(const char *leave_out, const char *words[SR_ARGS_MAX]);
-// How this program was called, for the commands it proposes.
+// Returns the name by which this program was called, for the commands that it suggests.
 const char *sr_args_program(void);
 // Prints text to stdout and empties it.
 SrStatus sr_args_print(SrText *text);
-// The same for a line about `path`, which the verb has written: where standard output fails, a warning says that the
-// file is whole, and the verb has done what it was asked for.
+// Prints a line about the file `path` that the verb has written.  If stdout fails, a warning says
+// that the file is complete, and the status is still SR_OK.
 SrStatus sr_args_print_done(SrText *text, const char *path);
 
 #endif

@@ -9,7 +9,7 @@
 
 typedef struct {
     SrBenchOptions bench;
-    SrExtractorOptions forward; // of --forward-only
+    SrExtractorOptions forward; // options of --forward-only
     int size;
     bool json, forward_only, data_only;
 } Options;

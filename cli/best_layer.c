@@ -1,4 +1,4 @@
-// The best layer is read from metrics.json of the run; nothing is evaluated here.
+// Reads the best layer from the run's metrics.json, without an evaluation.
 #include "cli/best_layer.h"
 
 #include <stdio.h>

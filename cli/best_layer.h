@@ -1,4 +1,4 @@
-// Which layer of a run's trunk the verbs that compare images use.
+// Choice of the layer with which verbs compare images.
 #ifndef SR_CLI_BEST_LAYER_H
 #define SR_CLI_BEST_LAYER_H
 
@@ -8,8 +8,9 @@ typedef struct {
     char name[64];
 } SrBestLayer;
 
-// Sets *layer, unless it is given, to the best layer of the last evaluation in the checkpoint's folder.  Without one,
-// *layer becomes the trunk's vector.  Prints which it is.  out: storage of the name, as long as *layer is used.
+// Sets *layer to the best layer of the last evaluation in the checkpoint's folder, and prints its
+// name. A *layer that is not NULL stays.  Without an evaluation, *layer becomes the trunk's
+// vector. out: storage of the name; it must live as long as *layer.
 SrStatus sr_best_layer(const SrCheckpointModel *m, const char **layer, SrBestLayer *out);
 
 #endif

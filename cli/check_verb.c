@@ -1,5 +1,5 @@
-// sslrun check CONFIG [KEY=VALUE ...]: composes, validates, builds and plans, without data and
-// without memory, and looks whether the files it names are there.
+// sslrun check CONFIG [KEY=VALUE ...]: composes, validates, builds and plans a configuration,
+// without its data and without memory for training, and checks that the files it names exist.
 #include <string.h>
 
 #include "base/clock.h"
@@ -10,7 +10,7 @@
 #include "trainer/bench/estimate.h"
 #include "trainer/bench/forecast.h"
 
-// Says too large without failing: the configuration may be meant for another machine.
+// Reports a step that is too large for this machine without failing: another machine may run it.
 static void print_text(const SrRun *run, double seconds, SrText *out) {
     char need[32], free_now[32];
     const SrRunCost *c = &run->cost;
@@ -31,12 +31,13 @@ static void print_text(const SrRun *run, double seconds, SrText *out) {
                    seconds, sr_parallel_threads());
 }
 
-// The machines to forecast for; ranks -1: none.
+// Cluster to forecast for; ranks -1: none.
 typedef struct {
     int ranks, gbit, cores;
 } Cluster;
 
-// Replicas are the recipe's, or one a rank.  A rank with more cores than this process has threads is as much faster.
+// Forecasts a run on a cluster.  Replicas: those of the recipe, or one per rank.  A rank is
+// assumed to be faster than this process by its cores divided by this process's threads.
 static SrStatus forecast(const SrRun *run, double seconds, const Cluster *c, SrText *out) {
     int planned = run->config->replicas, replicas = planned > 1 ? planned : c->ranks;
     const SrPlanCost *cost = &run->cost.plan;
@@ -90,7 +91,7 @@ static SrStatus check_plan(const SrConfig *config, const Cluster *cluster, bool 
     return status;
 }
 
-// The plan of a training does not look at what evaluates it.
+// Checks the images of the evaluation, which the plan of the training ignores.
 static SrStatus check_test_images(const SrConfig *config) {
     const SrYaml *list = config->test.transforms;
     int n, h[SR_MAX_VIEWS], w[SR_MAX_VIEWS];
@@ -99,8 +100,8 @@ static SrStatus check_test_images(const SrConfig *config) {
     return sr_split_eval_shape(config, &n, h, w);
 }
 
-// What is wrong with the step, with the images of evaluation and with paths, together.  The plan is shown although files
-// are missing: it may be for another machine.
+// Reports mistakes in the step, in the images of the evaluation and in paths together.  Shows the
+// plan even if files are missing, because they may be on another machine.
 static SrStatus check(const SrConfig *config, const Cluster *cluster, bool json) {
     SrArena arena = SR_ARENA_INIT;
     SrProblems problems = {.arena = &arena};

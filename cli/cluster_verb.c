@@ -1,4 +1,4 @@
-// sslrun cluster TRAIN [TEST]: k-means of features into label files.
+// sslrun cluster TRAIN [TEST]: clusters features by k-means and writes files of labels.
 #include "cli/eval_sets_args.h"
 #include "cli/verb.h"
 #include "trainer/eval/clusterfit.h"

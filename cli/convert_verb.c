@@ -35,7 +35,7 @@ static SrStatus run_verb(int argc, char **argv) {
     if (args.n_names != 2)
         SR_FAIL(SR_ERR_CONFIG, "sslrun convert: two files are expected, IN and OUT");
     SR_TRY(parse_options(to, only, &options));
-    char in[4096]; // of a run's folder its newest checkpoint
+    char in[4096]; // for a run folder its newest checkpoint
     const char *out = args.names[1];
     SR_TRY(sr_folder_weights(args.names[0], in, sizeof in));
     SR_TRY(sr_file_check_new(out, force));

@@ -1,4 +1,4 @@
-// sslrun describe NAME ...: what a plugin, a key or a section of the configuration means.
+// sslrun describe NAME ...: explains a plugin, a key or a section of the configuration.
 #include "cli/args.h"
 #include "cli/verb.h"
 #include "trainer/config/describe.h"

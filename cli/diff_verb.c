@@ -80,7 +80,7 @@ static SrStatus run_verb(int argc, char **argv) {
     SR_TRY(sr_args_no_overrides(&args, "diff"));
     if (args.n_names != 2)
         SR_FAIL(SR_ERR_CONFIG, "sslrun diff: two files are expected");
-    char path[2][4096]; // of a run's folder its newest checkpoint
+    char path[2][4096]; // for a run folder its newest checkpoint
     for (int i = 0; i < 2; i++)
         SR_TRY(sr_folder_weights(args.names[i], path[i], sizeof path[i]));
     SR_TRY(sr_weights_open(&d.a, path[0]));

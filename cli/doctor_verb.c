@@ -1,5 +1,5 @@
-// sslrun doctor RUN: what the run's own checks and its evaluation found, from its metrics.json;
-// exit code 1 where there is anything.
+// sslrun doctor RUN: lists the findings of the run's own checks and of its evaluation, from its
+// metrics.json.  Exit code 1: there are findings.
 #include <stdio.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@
 
 enum { MAX_KINDS = 32, MAX_BYTES = 1 << 28 };
 
-// One kind of finding: the epochs it was said in, and how it was said last.
+// One kind of finding: the epochs that report it, and its latest text.
 typedef struct {
     char name[48], text[640];
     int64_t first, last, times;
@@ -21,7 +21,7 @@ typedef struct {
 
 typedef struct {
     int n;
-    int64_t epochs; // that the run has finished
+    int64_t epochs; // finished epochs of the run
     Kind kind[MAX_KINDS];
 } Findings;
 
@@ -50,7 +50,7 @@ static void take(Findings *f, const SrYaml *line) {
     k->times++;
 }
 
-// Line by line; what a killed run left half written is passed over.
+// Reads metrics.json line by line; skips a line that a killed run left incomplete.
 static void read_lines(Findings *f, char *text, const char *file) {
     for (char *line = text, *end; line && *line; line = end) {
         SrArena arena = SR_ARENA_INIT;
@@ -77,7 +77,7 @@ static void print(const Findings *f, int trouble, const char *run) {
                f->epochs == 1 ? "" : "s");
 }
 
-// The evaluation's verdict is a kind of finding too, unless training helped.  *trouble counts it.
+// Prints the evaluation's verdict, which counts as a finding in *trouble unless training helped.
 static SrStatus judge(const char *run, int *trouble) {
     SrHistory history;
     SrText text = SR_TEXT_INIT;

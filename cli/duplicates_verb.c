@@ -1,4 +1,4 @@
-// sslrun duplicates DIR --model CHECKPOINT: groups of files that look alike.
+// sslrun duplicates DIR --model CHECKPOINT: lists groups of images that look alike.
 #include <stdlib.h>
 
 #include "base/number.h"

@@ -1,4 +1,4 @@
-// See the header.
+// Checks SR_CPU and OMP_NUM_THREADS.
 #include "cli/environment.h"
 
 #include <stdbool.h>
@@ -11,9 +11,10 @@
 #include "base/parallel.h"
 #include "kernels/cpu.h"
 
-// A number that is none is passed over by OpenMP without a word; one far too large starts as many threads, or crashes.
+// OpenMP silently ignores a value that is no number.  A huge number starts that many threads, or
+// crashes.
 static void check_threads(void) {
-    enum { TOO_MANY = 4 }; // times the processors: nobody means that
+    enum { TOO_MANY = 4 }; // threads per processor; more is taken for a slip
     const char *text = getenv("OMP_NUM_THREADS");
     if (!text || !*text)
         return;

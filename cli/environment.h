@@ -1,11 +1,11 @@
-// What the environment says to the program, before anything is done.
+// Checks of environment variables at the start of the program.
 #ifndef SR_CLI_ENVIRONMENT_H
 #define SR_CLI_ENVIRONMENT_H
 
 #include "base/status.h"
 
-// SR_ERR_CONFIG for an SR_CPU nobody knows; a warning for an OMP_NUM_THREADS that cannot be meant,
-// of which at most four threads a processor are used.  Before the first parallel loop.
+// SR_ERR_CONFIG: unknown level in SR_CPU.  An invalid or huge OMP_NUM_THREADS gives a warning; at
+// most four threads per processor are used.  Call it before the first parallel loop.
 SrStatus sr_environment_check(void);
 
 #endif

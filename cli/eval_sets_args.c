@@ -1,4 +1,5 @@
-// CONFIG or TRAIN TEST.
+// Reads the arguments of the verbs on features: a configuration, a run folder, or files of
+// features.
 #include "cli/eval_sets_args.h"
 
 #include "base/file.h"
@@ -16,15 +17,15 @@ bool sr_args_is_features(const char *name) {
     return sr_file_is_dir(name);
 }
 
-// The configuration a name stands for; of files: the defaults with the overrides.
+// Loads the named configuration; for files of features, the defaults with the overrides.
 static SrStatus load_options(const SrArgs *args, const char *verb, SrConfig **out) {
     if (args->n_names > 0 && sr_args_is_features(args->names[0]))
         return sr_config_options(args->overrides, args->n_overrides, out);
     return sr_args_load_config(args, verb, out);
 }
 
-// A run's folder is its configuration and its newest checkpoint, unless features were extracted into it.  VISSL leaves
-// features beside a train_config.yaml too, but no checkpoint of ours.
+// True: the only name is a run folder, with a configuration and a checkpoint but no extracted
+// features. VISSL also puts features next to a train_config.yaml, but no checkpoint of ours.
 static bool is_run(const SrArgs *args, char config[PATH_BYTES]) {
     char features[PATH_BYTES];
     SrFolderEntry *entries = NULL;
@@ -38,7 +39,7 @@ static bool is_run(const SrArgs *args, char config[PATH_BYTES]) {
     return run;
 }
 
-// What it says of itself was said when it was trained.
+// Loads a run's configuration without its remarks, which training has printed already.
 static SrStatus eval_run(const SrArgs *args, const char *verb, const char *path, SrConfig **config,
                          SrEvalSets *sets) {
     SrArgs of_run = *args;
@@ -54,7 +55,7 @@ static SrStatus eval_run(const SrArgs *args, const char *verb, const char *path,
     return SR_OK;
 }
 
-// The first name is at fault, whatever stands behind it.
+// Fails at the first name, whatever follows it.
 static SrStatus nothing_named(const SrArgs *args, const char *verb, SrConfig **config) {
     SrArgs first = *args;
     first.n_names = 1;

@@ -1,11 +1,13 @@
-// What the verbs on features take: CONFIG [KEY=VALUE ...], or files of features, with KEY=VALUE over the defaults.
+// Arguments of the verbs on features: CONFIG [KEY=VALUE ...], or files of features with KEY=VALUE
+// over the defaults.
 #ifndef SR_CLI_EVAL_SETS_ARGS_H
 #define SR_CLI_EVAL_SETS_ARGS_H
 
 #include "cli/args.h"
 #include "trainer/eval/eval_sets.h"
 
-// Which weights a configuration's trunk gets, among the flags of these verbs; a random trunk has to be asked for.
+// Flags of these verbs that choose the weights of a configuration's trunk; an untrained trunk needs
+// --random.
 // clang-format off
 #define SR_WEIGHTS_FLAGS(sets) \
     {.name = "--weights", .text = &(sets).weights, \
@@ -14,11 +16,12 @@
      .help = "the untrained trunk: no weights are needed"}
 // clang-format on
 
-// Is this name a folder or file of features rather than a configuration?
+// True: this name is a folder or file of features, not a configuration.
 bool sr_args_is_features(const char *name);
-// CONFIG, a run's folder (its configuration and newest checkpoint), or TRAIN [TEST] of features.
-// Fills config (to be freed with sr_config_free(*config)), train and test.  One folder may hold both sets, as VISSL's
-// extractions do.  sets->baselines, random and weights are set before.
+// Reads CONFIG, a run folder (its configuration and newest checkpoint), or features TRAIN [TEST].
+// Fills *config, which the caller frees with sr_config_free, and the sets.  One folder may hold
+// both sets, as VISSL's extractions do.  The caller sets sets->baselines, random and weights
+// before.
 SrStatus sr_args_eval_sets(const SrArgs *args, const char *verb, SrConfig **config,
                            SrEvalSets *sets);
 

@@ -1,5 +1,5 @@
-// sslrun export TRUNK|CONFIG: a frozen trunk as ONNX, for programs that are not this one.  A verb of its own beside
-// convert, which renames tensors and never sees a graph, and extract, which runs one.
+// sslrun export TRUNK|CONFIG: writes a frozen trunk as ONNX for other programs.  The verb `convert`
+// only renames tensors and has no graph; `extract` runs a graph.
 #include "base/file.h"
 #include "base/log.h"
 #include "cli/args.h"
@@ -21,14 +21,15 @@ static SrStatus check(const SrArgs *args, const SrExtractorOptions *o, const cha
     return sr_file_check_new(out, force);
 }
 
-// A configuration's images have a size, which is that of its first training crop, as for extract; torchvision's 224.
+// Sets the default size of images: the first training crop of a configuration, as for `extract`,
+// or 224 for a trunk of torchvision.
 static SrStatus default_size(const char *trunk, const SrArgs *args, int *size) {
     SrConfig *config;
     int n = 1, h[SR_MAX_VIEWS] = {224}, w[SR_MAX_VIEWS] = {224};
     *size = 224;
     if (!sr_trunk_is_config(trunk))
         return SR_OK;
-    SrLogLevel level = sr_log_set_level(SR_LOG_WARN); // it is loaded again to be exported
+    SrLogLevel level = sr_log_set_level(SR_LOG_WARN); // the export loads it again, with its remarks
     SrStatus status = sr_config_load(trunk, args->overrides, args->n_overrides, &config);
     sr_log_set_level(level);
     SR_TRY(status);

@@ -1,4 +1,4 @@
-// sslrun extract TRUNK|CONFIG|RUN: features of named layers into files.
+// sslrun extract TRUNK|CONFIG|RUN: writes features of named layers into files.
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -66,7 +66,8 @@ static SrStatus check(Options *p) {
     return SR_OK;
 }
 
-// The folder of a run stands for its configuration, and for its newest checkpoint unless other weights are asked for.
+// Replaces a run folder by its configuration, and by its newest checkpoint unless --weights is
+// given.
 static SrStatus take_run(Options *p, char *config, size_t bytes) {
     SrExtractorOptions *e = &p->o.extractor;
     if (!sr_file_is_dir(e->trunk))

@@ -1,5 +1,5 @@
-// sslrun graph TRUNK|CONFIG: the nodes of a trunk, in torchvision's names or with all that is known
-// of them; and what an extraction would leave of it.
+// sslrun graph TRUNK|CONFIG: prints the nodes of a trunk, by torchvision's names or with all
+// details, or the part of the graph that an extraction keeps.
 #include <stdio.h>
 #include <string.h>
 
@@ -40,7 +40,7 @@ static SrStatus parse_mode(const char *word, unsigned *out) {
     static const char *const names[] = {"train", "eval", "both"};
     int i;
     SR_TRY(choose("--mode", word, names, SR_COUNT(names), &i));
-    *out = (unsigned)i + 1; // SrMode's bits
+    *out = (unsigned)i + 1; // bits of SrMode
     return SR_OK;
 }
 
@@ -54,7 +54,7 @@ static SrStatus parse_format(const char *word, SrGraphFormat *out) {
     return SR_OK;
 }
 
-// Taps of one mode: its own list, else the one for both.
+// Parses the taps of one mode: its own list, else the list for both modes.
 static SrStatus parse_taps(const char *own, const char *both, bool wanted, const SrGraph *graph,
                            const SrStrings *leaf, SrArena *arena, SrTaps *out, SrTaps **taps) {
     const char *text = own ? own : both;
@@ -67,14 +67,14 @@ static SrStatus parse_taps(const char *own, const char *both, bool wanted, const
     return SR_OK;
 }
 
-// The graph of the taps instead of the whole; *graph unchanged when none were asked for.
+// Replaces *graph by the part that the taps need; without taps it stays.
 static SrStatus extract(const Options *o, unsigned mode, const SrStrings *leaf, SrArena *arena,
                         const SrGraph **graph, SrExtraction *e) {
     SrTaps lists[2], *train, *eval;
     const SrTapArgs *nodes = &o->nodes;
     SrText report = SR_TEXT_INIT;
     SR_TRY(sr_tap_args_check(nodes));
-    if (nodes->train) // two lists make both graphs, of which the list shows the mode asked for
+    if (nodes->train) // two lists: both graphs are built, and one is shown
         mode = SR_MODE_BOTH;
     SR_TRY(parse_taps(nodes->train, nodes->both, mode & SR_MODE_TRAIN, *graph, leaf, arena,
                       &lists[0], &train));
@@ -90,19 +90,20 @@ static SrStatus extract(const Options *o, unsigned mode, const SrStrings *leaf, 
     return SR_OK;
 }
 
-// An option of the node that is a whole number; 0 where its op has no such option.
+// Returns a whole-number option of the node; 0: its operation has no such option.
 static int node_option(const SrNode *node, const char *name) {
     const SrOption *o = node->op ? sr_options_find(node->op->options, name) : NULL;
     return o && o->type == SR_OPT_INT ? *(const int *)((const char *)node->params + o->offset) : 0;
 }
 
-// The factor by which a node divides the height of its input; below 1 where windows become a map again.
+// Returns the factor by which a node divides the height of its input.  It is below 1 where
+// windows are joined to a map again.
 static double step_of(const SrNode *node, SrShape in) {
     int stride = node_option(node, "stride_h");
     if (stride > 0)
         return stride;
     if (sr_text_ends(node->op->name, "pool2d") && node_option(node, "kernel_h") > 0)
-        return node_option(node, "kernel_h"); // PyTorch's default: the window
+        return node_option(node, "kernel_h"); // PyTorch's default stride is the window
     if (strcmp(node->op->name, "conv2d") == 0 || in.rank != 4 || node->shape.rank != 4)
         return 1;
     if (strcmp(node->op->name, "merge_patches") == 0)
@@ -111,7 +112,8 @@ static double step_of(const SrNode *node, SrShape in) {
     return from >= to ? (from + to / 2) / to : 1.0 / ((to + from / 2) / from);
 }
 
-// Products of the strides from the input to each node, on the path where they are largest.
+// Computes the product of strides from the input to each node, on the path with the largest
+// product.
 static SrStatus reductions(const SrGraph *graph, SrArena *arena, double **out) {
     int n = sr_graph_count(graph);
     double *step = sr_arena_alloc(arena, ((size_t)n + 1) * sizeof *step);
@@ -129,7 +131,8 @@ static SrStatus reductions(const SrGraph *graph, SrArena *arena, double **out) {
     return SR_OK;
 }
 
-// "INDEX NODE CHANNELS REDUCTION": timm's feature_info, with VISSL's names of stages among the indices.
+// Prints "INDEX NODE CHANNELS REDUCTION" per stage, as timm's feature_info; VISSL's names of stages
+// also count as indices.
 static SrStatus print_stages(const SrTrunkGraph *trunk, SrText *out) {
     SrArena arena = SR_ARENA_INIT;
     double *reduction = NULL;
@@ -150,7 +153,7 @@ done:
     return status;
 }
 
-// The list is torchvision's, so what it holds beyond layers that can be tapped is said next to it.
+// Reports how many names of torchvision's list cannot be tapped.
 static void say_untappable(const SrGraph *graph) {
     int n = sr_graph_remark_count(graph), tensors = 0;
     for (int i = 0; i < n; i++)
@@ -162,7 +165,7 @@ static void say_untappable(const SrGraph *graph) {
                 n, tensors, n - tensors);
 }
 
-// How the two modes differ: a remark, not part of the list.
+// Reports how the two modes differ, as a remark outside the list.
 static SrStatus say_modes(const SrGraph *graph) {
     SrText text = SR_TEXT_INIT;
     SrStatus status = sr_graph_print_modes(graph, &text);
@@ -185,7 +188,7 @@ static SrStatus print_graph(const Options *o, const SrTrunkGraph *trunk, SrText 
     SR_TRY_GOTO(parse_format(o->format, &format));
     SR_TRY_GOTO(sr_leaf_parse(graph, o->leaf, &arena, &leaf));
     SR_TRY_GOTO(extract(o, mode, &leaf, &arena, &graph, &extraction));
-    if (format != SR_GRAPH_JSON || strcmp(o->leaf, "default") != 0) { // JSON holds whole graphs
+    if (format != SR_GRAPH_JSON || strcmp(o->leaf, "default") != 0) { // JSON holds the whole graph
         SR_TRY_GOTO(sr_graph_close(graph, &leaf, &closed));
         graph = closed;
     }
@@ -201,7 +204,7 @@ done:
     return status;
 }
 
-// Shapes and costs are of a batch and a size, so those that nobody chose are said next to a list.
+// Names the batch and the size that shapes and costs assume, if the user did not choose them.
 static void say_size(const Options *o) {
     if (strcmp(o->format, "tabular") == 0 || strcmp(o->format, "names") == 0)
         sr_info("for %d image%s of %d x %d pixels (--batch, --size)", o->batch,

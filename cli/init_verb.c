@@ -1,4 +1,5 @@
-// sslrun init PHOTOS: looks at a folder of photos and writes a configuration for it and for this machine.
+// sslrun init PHOTOS: looks at a folder of photos and writes a configuration for it and for this
+// machine.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,16 +9,16 @@
 #include "cli/verb.h"
 #include "pages/starter_config.h"
 
-// Long enough for a first result, short enough to wait for.
+// MINUTES: length of the run, enough for a first result and short enough to wait for.
 enum { MINUTES = 15, PATH_BYTES = 4096 };
 
 typedef struct {
-    char data[PATH_BYTES]; // where the photos lie, from the root
-    char name[256];        // of the file without its ending, else of the folder
+    char data[PATH_BYTES]; // absolute path of the photos
+    char name[256];        // name of the file without its ending, else of the folder
     char out[PATH_BYTES], run[PATH_BYTES];
 } Names;
 
-// Two configurations of one folder must not share a run.
+// Names the run after the file: two configurations for one folder must not share a run.
 static void name_after(const char *out, Names *n) {
     const char *slash = strrchr(out, '/'), *stem = slash ? slash + 1 : out;
     snprintf(n->name, sizeof n->name, "%.200s", stem);
@@ -26,7 +27,8 @@ static void name_after(const char *out, Names *n) {
         *dot = '\0';
 }
 
-// photos/ makes photos.yaml and runs/photos; train/ and test/ are no names for a set of photos.
+// Derives names: photos/ gives photos.yaml and runs/photos.  A folder called train gives the name of
+// its parent.
 static SrStatus choose_names(const char *photos, const char *out, Names *n) {
     if (!realpath(photos, n->data))
         SR_FAIL(SR_ERR_CONFIG, "%s: no such folder", photos);
@@ -42,7 +44,7 @@ static SrStatus choose_names(const char *photos, const char *out, Names *n) {
     }
     snprintf(n->name, sizeof n->name, "%.200s", slash && slash[1] ? slash + 1 : "photos");
     if (sr_file_exists(n->data) && !sr_file_is_dir(n->data) && strrchr(n->name, '.'))
-        *strrchr(n->name, '.') = '\0'; // a list of files
+        *strrchr(n->name, '.') = '\0'; // the photos are a list of files
     if (out)
         name_after(out, n);
     snprintf(n->run, sizeof n->run, "runs/%s", n->name);

@@ -1,6 +1,6 @@
 // sslrun inspect FILE: what a file of weights is - format, writer, trunk, metadata, tensors - and,
-// if asked, what their numbers look like.  Without --stats no number is read, so that a file of any
-// size opens at once.
+// with --stats, statistics of their numbers.  Without --stats no number is read, so that a file of
+// any size opens at once.
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,7 +22,7 @@ typedef struct {
     SrText out;
     char checksums[256]; // "97 agree", "none", or what is wrong
     bool damaged;
-    int listed; // entries of the JSON list begun last
+    int listed; // entries so far of the current JSON list
 } Inspect;
 
 static bool is_wanted(const Inspect *in, int i) {
@@ -33,7 +33,7 @@ static int64_t count_of(const SrWeightsTensor *t) { return sr_shape_count(t->sha
 
 // ---- checksums ----------------------------------------------------------------------------------
 
-// Ours hold a CRC-32 a tensor, zip archives one an entry; they are verified, not believed.
+// Verifies checksums: our checkpoints hold a CRC-32 per tensor, zip archives one per entry.
 static void verify(Inspect *in) {
     int checked = 0;
     SrStatus status = SR_OK;
@@ -55,13 +55,13 @@ static void verify(Inspect *in) {
 
 // ---- text ---------------------------------------------------------------------------------------
 
-// The configuration and the checksums are long; their length is what a person wants here.
+// Prints metadata, but of the configuration and the checksums, which are long, only the length.
 static void print_meta(Inspect *in) {
     for (int i = 0; i < in->w.n_meta; i++) {
         size_t len = strlen(in->w.meta_values[i]);
         if (in->filter && !sr_text_glob(in->filter, in->w.meta_keys[i]))
             continue;
-        if (in->w.meta_values[i] == in->naming.writer) // said already
+        if (in->w.meta_values[i] == in->naming.writer) // printed already
             continue;
         if (len <= 120)
             sr_text_printf(&in->out, "  %s: %s\n", in->w.meta_keys[i], in->w.meta_values[i]);
@@ -119,11 +119,13 @@ static bool in_module(const char *name, const char *module, size_t len) {
     return strncmp(name, module, len) == 0 && name[len] == '.';
 }
 
-// name (len bytes, the last part from `start` on) at `depth`, with the numbers below it; or, numbers -1, tensor i.
+// Called for a module or a tensor.  Its name has len bytes, and the last part begins at `start`.
+// numbers: how many numbers the module holds; -1: this is tensor i.
 typedef void (*EachModule)(Inspect *in, int i, size_t len, size_t start, int depth,
                            int64_t numbers);
 
-// Each module where it first appears, with the numbers of all that follow in it, and the tensors.
+// Calls `each` for every module at its first tensor, with the count of all its numbers, and for
+// every tensor.
 static void each_module(Inspect *in, EachModule each) {
     const char *before = "";
     for (int i = 0; i < in->w.n; i++) {
@@ -216,7 +218,7 @@ static SrStatus print_tensor_json(Inspect *in, int i) {
     return SR_OK;
 }
 
-// The tensors have a list of their own.
+// Writes modules only: tensors have a list of their own.
 static void module_json(Inspect *in, int i, size_t len, size_t start, int depth, int64_t numbers) {
     char name[1024];
     (void)start, (void)depth;
@@ -229,7 +231,7 @@ static void module_json(Inspect *in, int i, size_t len, size_t start, int depth,
     sr_text_add(&in->out, "}");
 }
 
-// What was found before a damaged place is closed like the rest.
+// Prints the JSON object.  A damaged file ends the list early, but the brackets are closed.
 static SrStatus print_json(Inspect *in) {
     SrStatus status = SR_OK;
     print_head_json(in);
@@ -248,7 +250,7 @@ static SrStatus print_json(Inspect *in) {
 
 // ---- the verb -----------------------------------------------------------------------------------
 
-// As YAML that loads again.
+// Prints the configuration as YAML that loads again.
 static SrStatus print_config(Inspect *in) {
     const char *text = sr_weights_meta(&in->w, "config");
     SrArena arena = SR_ARENA_INIT;
@@ -267,7 +269,7 @@ static SrStatus print_file(Inspect *in) {
         return print_config(in);
     sr_naming_detect(&in->w, &in->naming);
     const char *writer = sr_weights_meta(&in->w, "written_by");
-    if (writer && strcmp(in->naming.writer, "unknown") == 0) // no names of weights, but features
+    if (writer && strcmp(in->naming.writer, "unknown") == 0) // features, not weights
         in->naming.writer = writer;
     if (in->stats)
         verify(in);
@@ -302,12 +304,12 @@ static SrStatus run_verb(int argc, char **argv) {
     if (args.n_names != 1)
         SR_FAIL(SR_ERR_CONFIG, "sslrun inspect: which file? Give one of weights: .safetensors, "
                                ".pth, .npz, .npy");
-    char path[4096]; // of a run's folder its newest checkpoint
+    char path[4096]; // for a run folder its newest checkpoint
     SR_TRY(sr_folder_weights(args.names[0], path, sizeof path));
     SR_TRY(sr_weights_open(&in.w, path));
     SrStatus status = print_file(&in);
     sr_weights_close(&in.w);
-    // What was found before a damaged place is worth reading; the message goes to stderr.
+    // Facts found before a damaged place are printed; the error goes to stderr.
     char message[512];
     snprintf(message, sizeof message, "%.500s", sr_status_message());
     SR_TRY(sr_args_print(&in.out));

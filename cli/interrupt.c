@@ -1,4 +1,4 @@
-// Signal handling.
+// Handlers of the signals that ask the program to end.
 #include "cli/interrupt.h"
 
 #include <signal.h>
@@ -13,18 +13,19 @@ static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
 static volatile sig_atomic_t received, listening;
 static const char *volatile last_words = "";
 
-// Of several ranks that are stopped together one speaks.
+// Writes the note; of several ranks that are stopped together, one writes it.
 static void write_note(const char *note) {
     if (sr_comm_rank() > 0)
         return;
-    // Where nobody reads, the run saves all the same.
+    // The run saves its state even if stderr is closed.
     if (write(STDERR_FILENO, "\n", 1) < 0 || write(STDERR_FILENO, note, strlen(note)) < 0 ||
         write(STDERR_FILENO, "\n", 1) < 0)
         return;
 }
 
-// Only what a handler may do: set the flag, write, _exit.  A closed terminal sends SIGHUP twice, once by the kernel and
-// once by the shell, and a batch system repeats its warning: neither is impatience.
+// Only uses calls that are legal in a handler: write and _exit.  Repeated SIGHUP and SIGUSR1 are
+// ignored: a closed terminal sends SIGHUP twice, from kernel and shell, and batch systems repeat
+// warnings.
 static void on_signal(int number) {
     if (received && listening && (number == SIGHUP || number == SIGUSR1))
         return;
@@ -39,12 +40,12 @@ static void on_signal(int number) {
     _exit(128 + number);
 }
 
-// A signal that was ignored before us was ignored on purpose (nohup, a shell's background job).
+// Leaves a signal alone that was ignored on purpose (nohup, a background job of a shell).
 static void handle(int number) {
     struct sigaction action, before;
     memset(&action, 0, sizeof action);
     action.sa_handler = on_signal;
-    action.sa_flags = SA_RESTART; // a read in a loader thread must not fail for it
+    action.sa_flags = SA_RESTART; // reads of loader threads must not fail
     sigemptyset(&action.sa_mask);
     if (sigaction(number, NULL, &before) == 0 && before.sa_handler != SIG_IGN)
         sigaction(number, &action, NULL);
@@ -63,7 +64,7 @@ void sr_interrupt_uninstall(void) {
     for (int i = 0; i < SR_COUNT(numbers); i++)
         if (sigaction(numbers[i], NULL, &now) == 0 && now.sa_handler == on_signal)
             signal(numbers[i], SIG_DFL);
-    if (!received) // else the reader may have gone of the same signal, whose exit code is to come
+    if (!received) // the signal may have ended the log's reader too
         signal(SIGPIPE, SIG_DFL);
 }
 

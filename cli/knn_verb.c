@@ -1,5 +1,5 @@
-// sslrun knn CONFIG | RUN | TRAIN TEST: weighted kNN of a checkpoint's trunk next to three
-// baselines, or of files of features.
+// sslrun knn CONFIG | RUN | TRAIN TEST: evaluates a checkpoint's trunk by weighted kNN, next to
+// three baselines, or evaluates files of features.
 #include <string.h>
 
 #include "base/compiler.h"
@@ -12,7 +12,7 @@
 #include "trainer/eval/layer_report.h"
 #include "trainer/eval/report.h"
 
-// Keys of a trunk's images, while features come from files.
+// Warns of keys about images, which have no effect on files of features.
 static void tell_unread(const SrConfig *config, const SrEvalSets *sets) {
     const struct {
         const char *key;
@@ -29,7 +29,7 @@ static void tell_unread(const SrConfig *config, const SrEvalSets *sets) {
                 rows[i].key, i == 0 ? " (--layer names one of theirs)" : "");
 }
 
-// Prints `out`.  run: the folder whose page receives the figures of `line`; NULL: none does.
+// Prints `out`.  run: folder whose page gets the figures of `line`; NULL: none.
 static SrStatus print(SrText *out, const char *run, SrText *line) {
     SrStatus status = sr_args_print(out);
     if (run && status == SR_OK)
@@ -56,7 +56,7 @@ static SrStatus evaluate(const SrConfig *config, const SrEvalSets *sets, const c
     return print(&out, run, &line);
 }
 
-// The folder of the run that is evaluated as it was configured; NULL: other weights, keys or images.
+// Returns the folder of a run that is evaluated as configured; NULL: other weights, keys or images.
 static const char *run_of(const SrArgs *args, const SrConfig *config, const SrEvalSets *sets) {
     if (args->n_names != 1 || args->n_overrides > 0 || sets->train || sets->weights ||
         sets->random || sets->layer || !sets->baselines || *config->knn.features_path)
@@ -67,7 +67,7 @@ static const char *run_of(const SrArgs *args, const SrConfig *config, const SrEv
     return own ? config->checkpoint.dir : NULL;
 }
 
-// The last stages beside one another, by kNN and a linear probe.
+// Compares the last stages of the trunk by kNN and a linear probe.
 static SrStatus compare_layers(const SrConfig *config, const char *run, bool json) {
     SrLayerReport report;
     SrModel *model;

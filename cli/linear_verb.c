@@ -1,4 +1,5 @@
-// sslrun linear CHECKPOINT --data DIR: a linear classifier on a trained trunk, judged class by class.
+// sslrun linear CHECKPOINT --data DIR: trains a linear classifier on a trained trunk and
+// evaluates it per class.
 #include "cli/args.h"
 #include "cli/verb.h"
 #include "trainer/eval/image_classifier.h"

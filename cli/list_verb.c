@@ -1,4 +1,5 @@
-// sslrun list [KIND ...]: every trunk, model, head, loss, data source, transform, collator, optimizer, schedule, meter, op and verb; `list keys`: every key.
+// sslrun list [KIND ...]: prints every trunk, model, head, loss, data source, transform, collator,
+// optimizer, schedule, meter, op and verb; `list keys` prints every key.
 #include "cli/args.h"
 #include "cli/verb.h"
 #include "trainer/config/describe.h"

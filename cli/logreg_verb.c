@@ -1,4 +1,4 @@
-// sslrun logreg CONFIG | TRAIN TEST: logistic regression on frozen features.
+// sslrun logreg CONFIG | TRAIN TEST: evaluates frozen features by logistic regression.
 #include <stdio.h>
 
 #include "base/json.h"
@@ -10,9 +10,9 @@ typedef struct {
     const SrConfig *config;
     SrArena arena;
     bool has[SR_ROW_COUNT];
-    double majority; // -1 with several labels an image
+    double majority; // -1: images have several labels
     SrLogregResult *row[SR_ROW_COUNT];
-    int n; // lambdas
+    int n; // number of lambdas
 } Report;
 
 static SrStatus evaluate(void *arg, SrReportRow row, SrMatrix *train, SrMatrix *test) {
@@ -23,7 +23,7 @@ static SrStatus evaluate(void *arg, SrReportRow row, SrMatrix *train, SrMatrix *
                      &r->n);
 }
 
-// Of several lambdas the best counts.
+// Returns the figure of the best lambda.
 static double best_of(const Report *r, SrReportRow row) {
     double best = 0;
     for (int i = 0; r->has[row] && i < r->n; i++)
@@ -50,7 +50,7 @@ static void print_table(const Report *r, const SrEvalSets *sets, SrText *out) {
         }
 }
 
-// Flat keys such as trained_top1_lambda0.025.
+// Writes flat keys such as trained_top1_lambda0.025.
 static void print_json(const Report *r, const SrEvalSets *sets, SrText *out) {
     char key[96], lambda[SR_TEXT_NUMBER_BYTES];
     const char *measure = r->majority >= 0 ? "top1" : "mean_ap";

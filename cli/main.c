@@ -22,8 +22,9 @@
 #include "kernels/machine.h"
 #include "pages/web_server.h"
 
-// The first file opened where stderr is closed would take its number, and every line meant for it: a lock, or a
-// checkpoint.  Read-only, so that writing there fails as it would have.
+// Opens /dev/null for closed standard streams.  Otherwise the first file that is opened, such as
+// a lock or a checkpoint, would get the number of stderr and all its lines.  Read-only, so that
+// writes fail as they would on a closed stream.
 static void hold_closed_streams(void) {
     int fd;
     do
@@ -33,12 +34,12 @@ static void hold_closed_streams(void) {
         close(fd);
 }
 
-// Waiting OpenMP threads must not burn the cores the loader's threads decode on, and OpenBLAS must start no threads of
-// its own: ours call it, and each of its would map 128 MiB, where the system refuses (ulimit -v) in a loop without end.
-// Both libraries read their settings before main runs, so the only way to give them any is to start again with the
-// environment changed.
-// Not over the user's own choice of waiting, and not where threads are bound: libgomp has bound this one already, and
-// the program started again would find a machine of one core.
+// Starts the program again with environment variables for two libraries, which read them before
+// main. Waiting OpenMP threads must not occupy the cores on which loader threads decode.
+// OpenBLAS must not start threads: our threads call it, and each of its own maps 128 MiB, in an
+// endless loop if the system refuses (ulimit -v). A user's own choice of waiting stays.  Nothing
+// is restarted if threads are bound: libgomp has bound this thread already, and the new program
+// would see a machine with one core.
 static void restart_with_settings(char **argv) {
     static const char *const bound[] = {"OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY"};
     const char *blas = getenv("OPENBLAS_NUM_THREADS");
@@ -48,15 +49,15 @@ static void restart_with_settings(char **argv) {
             return;
     if (waiting && blas && strcmp(blas, "1") == 0)
         return;
-    char self[4096]; // the real path, so that the process keeps its name for ps and pkill
+    char self[4096]; // the real path keeps the process's name for ps and pkill
     ssize_t len = readlink("/proc/self/exe", self, sizeof self - 1);
     if (len <= 0)
         return;
     self[len] = '\0';
     setenv("OPENBLAS_NUM_THREADS", "1", 1);
-    if (!waiting) // some ten microseconds: longer than the gaps inside a step
+    if (!waiting) // tens of microseconds, longer than gaps inside a step
         setenv("GOMP_SPINCOUNT", "20000", 1);
-    execv(self, argv); // where that fails we go on, only slower
+    execv(self, argv); // if this fails, the program continues, only slower
 }
 
 static void print_help(void) {
@@ -67,14 +68,15 @@ static void print_help(void) {
            "-q, --quiet: warnings and results alone; -v, --verbose: what is inferred, too.\n");
 }
 
-// `sslrun configs/swav.yaml` and VISSL's `config=pretrain/x/y` train: whatever looks like a file or
-// an override belongs to a configuration.
+// True: the first argument looks like a file or an override, so that the verb is `train`.
+// Examples are `sslrun configs/swav.yaml` and VISSL's `config=pretrain/x/y`.
 static bool is_config(const char *arg) {
     return strchr(arg, '/') || strchr(arg, '=') || sr_text_ends(arg, ".yaml") ||
            sr_text_ends(arg, ".yml");
 }
 
-// -q and -v go with every verb, wherever they stand; returns how many arguments are left.
+// Removes -q and -v, which every verb accepts in any place; returns the number of remaining
+// arguments.
 static int take_log_level(int argc, char **argv) {
     static const struct {
         const char *name;
@@ -122,7 +124,7 @@ static const SrCommLibrary *const library = &sr_comm_mpi;
 static const SrCommLibrary *const library = NULL;
 #endif
 
-// Rank 0 speaks for all; others only when they fail.
+// Joins the ranks and silences all but rank 0; the others write errors only.
 static SrStatus join_ranks(void) {
     SR_TRY(sr_comm_start(library));
     int threads = sr_rank_cores();
@@ -145,8 +147,9 @@ static void print_failure(void) {
     fprintf(stderr, "%s\n", sr_status_message());
 }
 
-// What all ranks did and agreed on ends in order.  Anything else ends all of them at once, with one line:
-// what is wrong on every rank is told by rank 0, for which the others wait a moment.
+// Ends this rank.  A result that all ranks agree on ends in order.  Any other failure ends all
+// ranks at once with one line.  Rank 0 reports what fails on every rank, so the others wait a
+// moment for it.
 static int leave_ranks(SrStatus status) {
     int code = sr_status_exit_code(status);
     if (status == SR_ERR_INTERRUPT)
@@ -161,7 +164,7 @@ static int leave_ranks(SrStatus status) {
     return code;
 }
 
-// What is printed may still wait in stdout's buffer: the disk behind it can be full.
+// Flushes stdout and fails if its buffer cannot be written, as on a full disk.
 static SrStatus flush_output(void) {
     if (fflush(stdout) != 0 || ferror(stdout))
         SR_FAIL(SR_ERR_IO, "cannot write to standard output");
@@ -186,7 +189,7 @@ int main(int argc, char **argv) {
                library ? library->name : "nothing: one process");
         return leave_ranks(flush_output());
     }
-    // A file beyond `ulimit -f` is an error of its writing, told and cleaned up.
+    // A file beyond `ulimit -f` becomes a write error, which is reported and cleaned up.
     signal(SIGXFSZ, SIG_IGN);
     SrStatus status = join_ranks();
     if (status == SR_OK)

@@ -1,4 +1,5 @@
-// sslrun manual man|keys|bash|zsh|fish: manual page and completions, written from the tables of verbs, flags and keys.
+// sslrun manual man|keys|bash|zsh|fish: writes the manual page, the list of keys and completions
+// for shells, from the tables of verbs, flags and keys.
 #include <stdio.h>
 #include <string.h>
 
@@ -25,7 +26,8 @@ static const char *value_of(const SrFlag *flag) {
 
 // ---- the page -----------------------------------------------------------------------------------
 
-// A backslash, and a dot or a quote at the start of a line, mean something to troff; a hyphen would become a dash.
+// Escapes text for troff: backslashes, a dot or a quote at the start of a line, and hyphens,
+// which would become dashes.
 static void add_roff(const char *s, SrText *out) {
     for (const char *c = s; *c; c++) {
         bool starts = c == s || c[-1] == '\n';
@@ -124,7 +126,8 @@ static SrStatus write_keys(SrText *out) {
 
 static void word(const SrFlag *flag, SrText *out) { sr_text_printf(out, " %s", flag->name); }
 
-// Words are asked for as they are needed; files are the shell's own.
+// Writes a completion that asks `sslrun manual words` for candidates; the shell completes files
+// itself.
 static SrStatus write_bash(SrText *out) {
     sr_text_add(
         out, "# bash completion of sslrun, written by `sslrun manual bash`\n"
@@ -152,7 +155,7 @@ static SrStatus write_bash(SrText *out) {
     return SR_OK;
 }
 
-// In single quotes; of what they end only another one.
+// Appends text in single quotes, in which only a single quote needs an escape.
 static void add_quoted(const char *s, SrText *out) {
     sr_text_add(out, "'");
     for (; *s; s++)
@@ -241,7 +244,8 @@ static SrStatus run_verb(int argc, char **argv) {
     const SrFlag flags[] = {{0}};
     SrArgs args;
     SrText out = SR_TEXT_INIT;
-    if (argc > 1 && strcmp(argv[0], "words") == 0) { // of another verb, its flags among them
+    if (argc > 1 &&
+        strcmp(argv[0], "words") == 0) { // words of another verb, which may include flags
         SR_TRY(sr_words((const char *const *)argv + 1, argc - 1, &out));
         return sr_args_print(&out);
     }

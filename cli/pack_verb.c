@@ -11,7 +11,7 @@
 #include "data/sets/shard_pack.h"
 #include "trainer/run/data_split.h"
 
-// "256M", "1G", "500000".
+// Reads a size such as "256M", "1G" or "500000".
 static SrStatus parse_bytes(const char *text, int64_t *out) {
     static const char units[] = "KMGT";
     char *end;
@@ -26,7 +26,7 @@ static SrStatus parse_bytes(const char *text, int64_t *out) {
     return SR_OK;
 }
 
-// A set in parts packed as one would have them for its classes.
+// Refuses a data set in parts: packed as one, its parts would become its classes.
 static SrStatus check_parts(const char *data, const char *out) {
     char train[SR_SPLIT_PATH_BYTES], test[SR_SPLIT_PATH_BYTES];
     if (!sr_split_part(data, false, train) || !sr_split_part(data, true, test))
@@ -38,7 +38,8 @@ static SrStatus check_parts(const char *data, const char *out) {
             data, name, out, out, name, out);
 }
 
-// The shards are whole when this is said: a full disk after stdout must not make a script pack again.
+// Reports the shards, which are complete by now.  A failure of stdout is no failure, so that no
+// script packs again.
 static SrStatus say_packed(const SrShardPackOptions *options, const SrShardPackResult *done,
                            int classes) {
     SrText out = SR_TEXT_INIT;
@@ -76,7 +77,7 @@ static SrStatus pack(const SrShardPackOptions *options, const char *labels) {
     return say_packed(options, &done, classes);
 }
 
-// A folder of images is the likeliest mistake: shards are checked, not what they were packed from.
+// Refuses a folder of images, the likeliest mistake: this flag checks shards, not their source.
 static SrStatus check_is_shards(const char *path) {
     const SrDataset *source;
     SR_TRY(sr_dataset_find("webdataset", &source));

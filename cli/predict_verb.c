@@ -1,4 +1,5 @@
-// sslrun predict CHECKPOINT DIR: the classes of a folder's images, by the classifier of `sslrun linear`.
+// sslrun predict CHECKPOINT DIR: predicts the classes of a folder's images by the classifier of
+// `sslrun linear`.
 #include "cli/args.h"
 #include "cli/verb.h"
 #include "trainer/eval/image_classifier.h"

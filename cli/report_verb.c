@@ -1,4 +1,5 @@
-// sslrun report RUN [RUN ...]: makes a run's page again, or one page that compares several.
+// sslrun report RUN [RUN ...]: writes a run's page once more, or one page that compares several
+// runs.
 #include <stdio.h>
 
 #include "base/file.h"
@@ -8,7 +9,7 @@
 #include "pages/image_gallery.h"
 #include "pages/run_report.h"
 
-// Without its photos or checkpoints a run still has curves.
+// Writes a run's page once more; a run without photos or checkpoints still has curves.
 static SrStatus again(const char *run, bool quick) {
     SrGalleryReport images;
     if (!quick && sr_image_gallery_again(run, &SR_GALLERY_DEFAULT, &images) != SR_OK)

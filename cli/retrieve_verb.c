@@ -1,4 +1,5 @@
-// sslrun retrieve CONFIG | DATABASE [QUERIES]: nearest-neighbour retrieval with frozen features.
+// sslrun retrieve CONFIG | DATABASE [QUERIES]: evaluates retrieval by nearest neighbours of frozen
+// features.
 #include <stdio.h>
 
 #include "base/json.h"
@@ -12,7 +13,7 @@ typedef struct {
     SrRetrieval row[SR_ROW_COUNT];
 } Report;
 
-// Test images ask, training images answer; one set of files asks itself.
+// Test images are the queries and training images the database; a single set is both.
 static SrStatus evaluate(void *arg, SrReportRow row, SrMatrix *bank, SrMatrix *test) {
     Report *r = arg;
     r->has[row] = true;
@@ -31,7 +32,7 @@ static void print_table(const Report *r, const SrEvalSets *sets, SrText *out) {
     }
 }
 
-// Flat keys such as trained_map and trained_p10.
+// Writes flat keys such as trained_map and trained_p10.
 static void print_json(const Report *r, const SrEvalSets *sets, SrText *out) {
     char key[64];
     sr_json_begin(out);

@@ -1,4 +1,4 @@
-// See the header.
+// Decides when pages of a training run are written; failures become warnings.
 #include "cli/run_pages.h"
 
 #include <stdio.h>
@@ -16,7 +16,7 @@
 
 #include "gen/build.h"
 
-// Of the time of a run that pages may take.
+// Largest share of a run's time for pages.
 #define SHARE 0.01
 
 static bool write_report(SrRunPages *p) {
@@ -28,7 +28,8 @@ static bool write_report(SrRunPages *p) {
     return written;
 }
 
-// The first epoch always has its page; later ones when what pages took so far is a small part of the run.
+// Writes the page after the first epoch, and after later ones while pages take less than SHARE of
+// the run.
 void sr_run_pages_told(void *arg, SrTold what) {
     SrRunPages *p = arg;
     if (what == SR_TOLD_BEGIN) {
@@ -42,7 +43,7 @@ void sr_run_pages_told(void *arg, SrTold what) {
         write_report(p);
 }
 
-// Features are an evaluation's, not the page's.
+// Writes the gallery, whose features belong to the evaluation.
 static void write_gallery(SrRunPages *p, SrRun *run) {
     SrGalleryReport report;
     if (sr_image_gallery(p->config, run->model, &SR_GALLERY_DEFAULT, &report) != SR_OK)
@@ -50,7 +51,8 @@ static void write_gallery(SrRunPages *p, SrRun *run) {
     p->spent += report.seconds - report.features_s;
 }
 
-// Names the page, and the command that shows it next to the runs of the same folder where this build has that verb.
+// Prints the name of the page.  In builds with the verb `web` it also prints the command that
+// shows all runs of the folder.
 static void say_where(const char *run) {
     SrText folder = SR_TEXT_INIT, name = SR_TEXT_INIT;
     const char *slash = strrchr(run, '/');
@@ -88,11 +90,11 @@ void sr_run_pages_add(const char *run, const SrText *line) {
         say_where(run);
 }
 
-// Whatever pages run into, the message stays that of what ended the run.
+// Keeps the message of the failure that ended the run, even if pages fail too.
 void sr_run_pages_end(SrRunPages *p, SrRun *run, SrStatus ended_with) {
-    char message[4096]; // as long as one gets
+    char message[4096]; // size of the longest message
     if (p->began == 0)
-        return; // it never began
+        return; // the run did not start
     double ended = sr_clock(), share = p->spent / (ended - p->began);
     snprintf(message, sizeof message, "%s", sr_status_message());
     if (ended_with == SR_OK && p->config->test_model)

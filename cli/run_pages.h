@@ -1,5 +1,5 @@
-// What a training run leaves for the eye: run.json at its start, report.html at each epoch and at the end.  Never the
-// reason that a run fails, and never more than a hundredth of its time.
+// Pages of a training run: run.json at its start, report.html after epochs and at the end.  Pages
+// never make a run fail.  During training they take at most a hundredth of its time.
 #ifndef SR_CLI_RUN_PAGES_H
 #define SR_CLI_RUN_PAGES_H
 
@@ -7,22 +7,22 @@
 
 typedef struct {
     const SrConfig *config;
-    const char *const *words; // the command to go on
+    const char *const *words; // (n_words) command that continues the run
     int n_words;
-    const char *command; // the same as a line
-    double
-        began; // seconds on a clock; 0: nothing was trained or evaluated, so pages stay as they are
-    double spent; // seconds that pages have taken
+    const char *command; // that command as one line
+    // sr_clock() at the start; 0: nothing was trained or evaluated, so that pages stay as they are.
+    double began;
+    double spent; // seconds that pages have taken so far
 } SrRunPages;
 
-void sr_run_pages_told(void *pages, SrTold what); // SrTrainOptions.told
-// Adds a report to metrics.json of a run's folder.
+void sr_run_pages_told(void *pages, SrTold what); // for SrTrainOptions.told
+// Appends a report, one line of JSON, to metrics.json of a run folder.
 SrStatus sr_run_pages_keep(const char *run, const SrText *line);
-// Takes a report that was made after the run's end into its metrics.json and its page, and names the page.  Does nothing
-// while a process trains there.  Failures are warnings.
+// Adds a report that was made after the run's end to its metrics.json and its page, and prints
+// the name of the page.  Does nothing while a process trains there.  Failures are warnings.
 void sr_run_pages_add(const char *run, const SrText *line);
-// After training and its evaluation, or what ended them early: the images too, where the configuration evaluates and
-// the run was not cut short.
+// Writes the last pages, after training and evaluation or after the failure `ended_with`.  The
+// gallery of images is written only after success, if the configuration evaluates.
 void sr_run_pages_end(SrRunPages *pages, SrRun *run, SrStatus ended_with);
 
 #endif

@@ -1,4 +1,5 @@
-// sslrun similar IMAGE --in DIR --model CHECKPOINT: the files of a folder most like one image.
+// sslrun similar IMAGE --in DIR --model CHECKPOINT: lists the files of a folder that are most
+// similar to one image.
 #include "cli/args.h"
 #include "cli/best_layer.h"
 #include "cli/verb.h"

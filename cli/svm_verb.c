@@ -1,4 +1,4 @@
-// sslrun svm CONFIG | TRAIN TEST: linear support vector machines on frozen features.
+// sslrun svm CONFIG | TRAIN TEST: evaluates frozen features by linear support vector machines.
 #include <stdio.h>
 
 #include "base/file.h"
@@ -11,9 +11,9 @@
 typedef struct {
     const SrConfig *config;
     SrArena arena;
-    const char *out; // folder for the results of the trained trunk, or NULL
+    const char *out; // folder for results of the trained trunk; NULL: none
     bool has[SR_ROW_COUNT], low_shot, force;
-    double majority; // -1 with several labels an image
+    double majority; // -1: images have several labels
     SrSvmResult svm[SR_ROW_COUNT];
     SrLowShotResult *few[SR_ROW_COUNT];
     int n_few;
@@ -25,7 +25,7 @@ static SrStatus save_array(const char *dir, const char *name, SrShape shape, con
     return sr_npy_save(path, "<f8", shape, data, (size_t)sr_shape_count(shape) * sizeof *data);
 }
 
-// VISSL's names, and the machines themselves.
+// Saves results under VISSL's file names, and the trained machines.
 static SrStatus save_result(const char *dir, const SrSvmResult *r, int d) {
     SR_TRY(sr_file_mkdirs(dir));
     SR_TRY(save_array(dir, "crossval_ap.npy", SR_SHAPE(r->classes, r->n_costs), r->crossval_ap));
@@ -34,7 +34,7 @@ static SrStatus save_result(const char *dir, const SrSvmResult *r, int d) {
     return save_array(dir, "weights.npy", SR_SHAPE(r->classes, d + 1), r->w);
 }
 
-// Before anything is trained.
+// Checks the folder for results before training.
 static SrStatus check_out(const char *dir, bool force) {
     char path[4096];
     if (!dir)
@@ -55,7 +55,7 @@ static SrStatus evaluate(void *arg, SrReportRow row, SrMatrix *train, SrMatrix *
     return r->out && row == SR_ROW_TRAINED ? save_result(r->out, &r->svm[row], train->d) : SR_OK;
 }
 
-// What decides between two rows: the mean AP, or the mean of the last, largest draws.
+// Returns the figure that compares rows: the mean AP, or the mean over the largest low-shot draws.
 static double score_of(const Report *r, SrReportRow row) {
     if (!r->has[row])
         return 0;
@@ -64,7 +64,7 @@ static double score_of(const Report *r, SrReportRow row) {
 
 // ---- in words -----------------------------------------------------------------------------------
 
-// "0.1", or "0.01 to 0.1" where classes differ.
+// Writes the costs as "0.1", or as "0.01 to 0.1" if classes differ.
 static void print_costs(const SrSvmResult *s, SrText *out) {
     double low = 0, high = 0;
     char a[SR_TEXT_NUMBER_BYTES], b[SR_TEXT_NUMBER_BYTES];
@@ -109,7 +109,7 @@ static void print_low_shot(const Report *r, const SrEvalSets *sets, SrText *out)
         }
 }
 
-// Flat keys such as trained_mean_ap and trained_k16_c0.1_mean, so that a line can be read by grep.
+// Writes flat keys such as trained_mean_ap and trained_k16_c0.1_mean, which grep can find.
 static void print_json_row(const Report *r, SrReportRow row, SrText *out) {
     char key[96], cost[SR_TEXT_NUMBER_BYTES];
     const char *name = sr_report_row_key(row);

@@ -1,4 +1,4 @@
-// Checks which lists of layers the flags of a verb give; see the header.
+// Checks which lists of layers the flags of a verb give.
 #include "cli/tap_args.h"
 
 SrStatus sr_tap_args_check(const SrTapArgs *args) {

@@ -4,11 +4,12 @@
 
 #include "base/status.h"
 
-typedef struct { // each a list "layer1,layer4:deep"; NULL: not given
+// Lists such as "layer1,layer4:deep"; NULL: not given.
+typedef struct {
     const char *both, *train, *eval;
 } SrTapArgs;
 
-// torchvision's rule: one list for both modes, or one list for each.  Anything else: SR_ERR_CONFIG.
+// Checks torchvision's rule: one list for both modes, or one list for each.  SR_ERR_CONFIG: broken.
 SrStatus sr_tap_args_check(const SrTapArgs *args);
 
 #endif

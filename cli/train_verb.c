@@ -1,4 +1,4 @@
-// sslrun train CONFIG [KEY=VALUE ...]: trains, and at the end says how good the trunk is.
+// sslrun train CONFIG [KEY=VALUE ...]: trains a model and evaluates its trunk at the end.
 #include <stdio.h>
 #include <string.h>
 
@@ -24,14 +24,15 @@
 
 #define RESUME "CHECKPOINT.AUTO_RESUME=True"
 
-// The command that continues this run: this one, without what would begin anew.
+// Writes the command that continues this run: the present one without flags that start from
+// scratch.
 static void continuation(const SrConfig *config, SrText *out) {
     sr_args_command("--restart", out);
     if (!config->checkpoint.auto_resume)
         sr_text_add(out, " " RESUME);
 }
 
-// The same as words; returns how many.
+// Returns the words of that command, and their number.
 static int continuation_words(const SrConfig *config, const char *words[SR_ARGS_MAX + 1]) {
     int n = sr_args_words("--restart", words);
     if (!config->checkpoint.auto_resume)
@@ -39,7 +40,7 @@ static int continuation_words(const SrConfig *config, const char *words[SR_ARGS_
     return n;
 }
 
-// Above all other lines of this start in log.txt, which holds those of every start.
+// Writes a heading for this start into log.txt, which holds the lines of all starts.
 static void say_heading(void) {
     SrText command = SR_TEXT_INIT;
     char machine[256];
@@ -52,7 +53,7 @@ static void say_heading(void) {
     sr_text_deinit(&command);
 }
 
-// Mean losses of the first and last epoch say at a glance whether anything was learned.
+// Prints the mean losses of the first and last epoch, which show whether the model learned.
 static void print_losses(const SrTrainResult *r, SrText *out) {
     if (r->epochs > 1)
         sr_text_printf(out, "mean loss of the first epoch here %.4f, of the last %.4f\n",
@@ -86,8 +87,8 @@ static void print_result(const SrTrainResult *r, bool json, SrText *out) {
     }
 }
 
-// evaluated.json says which state of which run the last report of metrics.json is of, so that an evaluation that was
-// cut short is known.
+// Writes evaluated.json, which names the run and the state of the last report in metrics.json.  An
+// evaluation that was interrupted is detected by it.
 static SrStatus mark_evaluated(const SrConfig *config, const SrTrainResult *r) {
     char path[4096];
     SrText text = SR_TEXT_INIT;
@@ -104,7 +105,8 @@ static SrStatus mark_evaluated(const SrConfig *config, const SrTrainResult *r) {
     return status;
 }
 
-// Whatever is wrong with the file, evaluating once more is the safe answer.
+// True: evaluated.json names this state.  Every problem with the file gives false, because
+// evaluating twice is harmless.
 static bool is_evaluated(const SrConfig *config, const SrTrainResult *r) {
     char path[4096];
     SrArena arena = SR_ARENA_INIT;
@@ -118,8 +120,8 @@ static bool is_evaluated(const SrConfig *config, const SrTrainResult *r) {
     return same;
 }
 
-// A trunk by kNN; linear probes over a frozen one by their layers; any other model with labels has
-// had its test phases.
+// Evaluates a trunk by kNN, and linear probes on a frozen trunk by their layers.  Test phases have
+// evaluated other models with labels already.
 static SrStatus evaluate(const SrConfig *config, SrRun *run, bool json, SrText *out) {
     SrText line = SR_TEXT_INIT;
     SrStatus status = SR_OK;
@@ -136,7 +138,7 @@ static SrStatus evaluate(const SrConfig *config, SrRun *run, bool json, SrText *
         SrLayerReport layers;
         SR_TRY_GOTO(sr_knn_report(config, run->model, true, &report));
         sr_knn_report_print(&report, json, out);
-        if (sr_layer_report(config, run->model, &layers) != SR_OK) // too few images of a class
+        if (sr_layer_report(config, run->model, &layers) != SR_OK) // a class has too few images
             sr_warn("no figures of the layers: %s", sr_status_message());
         (json ? sr_layer_report_json : sr_layer_report_text)(&layers, out);
         sr_knn_report_json(&report, &line);
@@ -149,7 +151,7 @@ done:
     return status;
 }
 
-// TEST_ONLY: what `sslrun knn` does.
+// Evaluates as `sslrun knn` does, for TEST_ONLY.
 static SrStatus only_evaluate(const SrConfig *config, bool random, bool json) {
     SrKnnReport report;
     SrText out = SR_TEXT_INIT;
@@ -167,7 +169,7 @@ static bool wants_evaluation(const SrConfig *config, const SrTrainResult *r) {
 static SrStatus evaluate_and_print(const SrConfig *config, SrRun *run, const SrTrainResult *r,
                                    bool json) {
     SrText out = SR_TEXT_INIT;
-    if (r->already_finished) // what training would have begun with: the features of a frozen trunk
+    if (r->already_finished) // no training has computed the features of a frozen trunk
         SR_TRY(sr_run_begin(run, r->iterations, true));
     SrStatus status = evaluate(config, run, json, &out);
     if (status == SR_OK)
@@ -184,7 +186,8 @@ static SrStatus train_and_print(const SrConfig *config, const SrTrainOptions *op
     return sr_args_print(options->test);
 }
 
-// options: what the flags say.  The run stays open until after the evaluation, which looks at the parameters in memory.
+// Trains and evaluates.  options: from the flags.  The run stays open until the evaluation has
+// ended, because that reads the parameters in memory.
 static SrStatus train(const SrConfig *config, SrTrainOptions options, bool json) {
     SrText command = SR_TEXT_INIT, out = SR_TEXT_INIT;
     SrRun *run = NULL;
@@ -217,7 +220,7 @@ static SrStatus train(const SrConfig *config, SrTrainOptions options, bool json)
     sr_interrupt_uninstall();
     sr_run_close(run);
     if (status != SR_OK)
-        sr_log_file("%s", sr_status_message()); // the terminal has it from main
+        sr_log_file("%s", sr_status_message()); // main prints it on the terminal
     sr_log_close();
     sr_text_deinit(&command);
     sr_text_deinit(&out);

@@ -1,4 +1,4 @@
-// The table of verbs, found by the build.
+// The table of verbs, which the build collects.
 #include "cli/verb.h"
 
 #include "base/plugin.h"

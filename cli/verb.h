@@ -1,5 +1,5 @@
-// The verb contract: `sslrun <name> ...` is one file cli/<name>_verb.c with a descriptor
-// `const SrVerb sr_verb_<name>`.  Verbs parse arguments and print; what they do lives in trainer/.
+// Contract of verbs: `sslrun <name> ...` is one file cli/<name>_verb.c with a descriptor
+// `const SrVerb sr_verb_<name>`.  Verbs parse arguments and print; other rooms do the work.
 #ifndef SR_CLI_VERB_H
 #define SR_CLI_VERB_H
 
@@ -14,8 +14,8 @@ typedef struct SrVerb {
     SrStatus (*run)(int argc, char **argv);
 } SrVerb;
 
-const SrVerb *sr_verb_at(int i); // NULL past the end
-// Unknown name: SR_ERR_CONFIG with the nearest.
+const SrVerb *sr_verb_at(int i); // NULL: no such i
+// Finds a verb.  SR_ERR_CONFIG: unknown name; the message suggests the nearest.
 SrStatus sr_verb_find(const char *name, const SrVerb **out);
 extern const SrManualKind sr_manual_verbs; // for `list` and `describe`
 

@@ -1,4 +1,4 @@
-// sslrun web [DIR]: the runs below a folder as a live page.
+// sslrun web [DIR]: serves a live page of the runs below a folder.
 #include <signal.h>
 #include <stdio.h>
 
@@ -8,7 +8,8 @@
 
 enum { PORT = 8321 };
 
-// Blocked before the server starts its threads, which inherit that, and then waited for here alone.
+// Blocks the signals before the server starts its threads, which inherit this.  Only this thread
+// waits for them.
 static void block(sigset_t *set) {
     sigemptyset(set);
     sigaddset(set, SIGINT);
@@ -17,7 +18,7 @@ static void block(sigset_t *set) {
     pthread_sigmask(SIG_BLOCK, set, NULL);
     signal(SIGPIPE, SIG_IGN);
     struct sigaction forget = {.sa_handler = SIG_DFL, .sa_flags = SA_NOCLDWAIT};
-    sigaction(SIGCHLD, &forget, NULL); // runs that are continued end without being waited for
+    sigaction(SIGCHLD, &forget, NULL); // continued runs leave no zombies
 }
 
 static SrStatus serve(const SrWebOptions *o) {

@@ -1,4 +1,4 @@
-// The words that may come next on a command line, for the shells' completions.
+// Candidates for the last word of a command line, for the completions of shells.
 #include "cli/words.h"
 
 #include <stdio.h>
@@ -13,11 +13,14 @@
 #include "trainer/model/trunk_graph.h"
 #include "trunks/presets.h"
 
-enum { SIDE = 64, PATH_BYTES = 4096 }; // any image a trunk takes will do to learn its layers' names
+enum {
+    SIDE = 64,
+    PATH_BYTES = 4096
+}; // SIDE: any size that a trunk accepts gives its layers' names
 
 typedef struct {
-    const char *begun; // what the candidates begin with
-    const char *kept;  // stands before each, as in "layer1," before "layer2"
+    const char *begun; // beginning of every candidate
+    const char *kept;  // text before each candidate, as "layer1," before "layer2"
     int kept_len;
     SrText *out;
 } Words;
@@ -44,7 +47,7 @@ static SrStatus offer_configurations(const Words *w) {
     return status;
 }
 
-// Below runs/ alone: what lies here may be large.
+// Offers runs below runs/ only: the current folder may be large.
 static void offer_runs(const Words *w) {
     SrRegistry runs;
     if (!sr_file_is_dir("runs") || sr_registry_scan("runs", &runs) != SR_OK)
@@ -57,7 +60,7 @@ static void offer_runs(const Words *w) {
     sr_registry_deinit(&runs);
 }
 
-// Torchvision's names, for the verbs that build a trunk by one.
+// True: the verb accepts torchvision's name of a trunk.
 static bool takes_models(const char *verb) {
     static const char *const verbs[] = {"describe", "export", "extract", "graph"};
     for (int i = 0; i < SR_COUNT(verbs); i++)
@@ -74,7 +77,7 @@ static void offer_models(const Words *w) {
 
 // ---- keys ---------------------------------------------------------------------------------------
 
-// behind: "=" where a value follows, "" where the key itself is meant.
+// Offers keys, each followed by `behind`: "=" before a value, "" for the key alone.
 static SrStatus offer_keys_below(const Words *w, const SrYaml *map, const char *prefix,
                                  const char *behind, SrArena *arena) {
     for (int i = 0; map->type == SR_YAML_MAP && i < map->n; i++) {
@@ -101,7 +104,7 @@ static SrStatus offer_keys(const Words *w, const char *behind) {
 
 // ---- layers -------------------------------------------------------------------------------------
 
-// The trunk is the word behind the verb, or that of --model; a run is known by its configuration.
+// Returns the trunk: the word after the verb or after --model, or the configuration of a run.
 static const char *trunk_of(const char *const *words, int n, char path[PATH_BYTES]) {
     const char *trunk = n > 1 ? words[1] : "";
     for (int i = 2; i + 1 < n; i++)
@@ -113,7 +116,7 @@ static const char *trunk_of(const char *const *words, int n, char path[PATH_BYTE
     return trunk;
 }
 
-// After the last comma, before a colon.
+// Offers layers for the part after the last comma and before a colon.
 static void offer_layers(const Words *at, const char *trunk) {
     SrTrunkGraph t;
     Words w = *at;
