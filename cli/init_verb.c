@@ -27,8 +27,8 @@ static void name_after(const char *out, Names *n) {
         *dot = '\0';
 }
 
-// Derives names: photos/ gives photos.yaml and runs/photos.  A folder called train gives the name of
-// its parent.
+// Derives names: photos/ gives photos.yaml and runs/photos.  A folder called train gives its
+// parent's name.
 static SrStatus choose_names(const char *photos, const char *out, Names *n) {
     if (!realpath(photos, n->data))
         SR_FAIL(SR_ERR_CONFIG, "%s: no such folder", photos);
