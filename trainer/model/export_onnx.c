@@ -1,4 +1,5 @@
-// A trunk's evaluation in ONNX's words: walks the graph and has each op write its own node (kernels/op_onnx.h).
+// Writes a trunk's evaluation graph as ONNX: walks over the nodes, and each op writes its own
+// (kernels/op_onnx.h).
 #include "trainer/model/export_onnx.h"
 
 #include <string.h>
@@ -11,7 +12,7 @@ typedef struct {
     const SrGraph *graph;
     SrParams *params;
     SrOnnx onnx;
-    const char **values; // of each node: the name of its value
+    const char **values; // (nodes) name of each node's value
     SrNodeId at;         // the node being written
 } Export;
 
@@ -24,7 +25,8 @@ static bool is_tap_name(const Export *e, const char *name) {
     return false;
 }
 
-// A node's own name, unless an output has it: taps may be called like nodes they are not (VISSL's conv1).
+// Gives each value its node's name, unless an output has it: a tap may have the name of another
+// node (VISSL's conv1).
 static SrStatus name_values(Export *e) {
     int n = sr_graph_count(e->graph);
     e->values = sr_arena_alloc(&e->onnx.arena, (size_t)(n + 1) * sizeof *e->values);
@@ -42,7 +44,7 @@ static SrStatus name_values(Export *e) {
 
 // ---- nodes --------------------------------------------------------------------------------------
 
-// An earlier node is bound to this entry of the table and wrote it.
+// True if an earlier node is bound to entry w of the table and so wrote it.
 static bool is_written(const Export *e, int w) {
     for (int i = 0; i < e->at; i++) {
         const SrNode *other = sr_graph_at(e->graph, i);
@@ -53,7 +55,7 @@ static bool is_written(const Export *e, int w) {
     return false;
 }
 
-// One node in ONNX's words, by the hook of its op.
+// Writes one node, through the hook of its op.
 static SrStatus export_op(Export *e, const SrNode *node) {
     SrShape x[SR_OP_MAX_IN];
     SrTensor w[SR_OP_MAX_SLOTS];
@@ -94,7 +96,7 @@ static SrStatus export_node(Export *e, const SrNode *node) {
     return export_op(e, node);
 }
 
-// Outputs are copies by name: a node may have several taps, or one called like another node.
+// Writes each output as a named copy: a node may have several taps, or a tap another node's name.
 static SrStatus export_taps(Export *e) {
     for (int i = 0; i < e->ex->taps.n; i++) {
         const SrTap *tap = &e->ex->taps.v[i];
@@ -104,7 +106,7 @@ static SrStatus export_taps(Export *e) {
                     "layer '%s' is the input itself; give it another name, as in x:image",
                     tap->name);
         const SrNode *node = sr_graph_at(e->graph, tap->node);
-        bool tokens = node->channels_last && node->shape.rank == 4; // torch has our order
+        bool tokens = node->channels_last && node->shape.rank == 4; // torch has the same order
         sr_onnx_node(&e->onnx, tokens ? "Transpose" : "Identity", &e->values[tap->node], 1,
                      tap->name);
         if (tokens)

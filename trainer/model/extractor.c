@@ -1,4 +1,5 @@
-// Features of named layers: everything between a command line and a plan.
+// Opens an extractor: builds the trunk, finds the taps, loads weights, folds norms and compiles.
+// Copies outputs in torch's layout.
 #include "trainer/model/extractor.h"
 
 #include <string.h>
@@ -7,7 +8,7 @@
 #include "kernels/conv/conv.h"
 #include "trainer/model/trunk_weights.h"
 
-// The list of the mode that does not run: a name that is wrong must not wait for the day when it does.
+// Checks the names of the other mode's list: a wrong name must not wait until that mode runs.
 static SrStatus check_other(const SrExtractorOptions *o, const SrGraph *graph, SrArena *arena) {
     SrTaps taps;
     if (!o->other_nodes)
@@ -36,7 +37,8 @@ static const SrNode *tapped(const SrExtractor *e, int tap) {
     return sr_graph_at(e->extraction.graph, e->taps.v[tap].node);
 }
 
-// The patches' grid is that of the last map, which every transformer has: VISSL's stage, or timm's first index.
+// Finds the grid of patches.  Every transformer has a map in front of its tokens; the last map
+// counts.
 static SrStatus find_grid(const SrExtractorOptions *o, SrExtractor *e) {
     SrNodeId map = sr_graph_find(e->trunk.graph, "lastMAP");
     if (map == SR_NO_NODE)
@@ -53,7 +55,7 @@ static SrStatus find_grid(const SrExtractorOptions *o, SrExtractor *e) {
 
 static bool is_tokens(const SrNode *node) { return node->shape.rank == 3 && node->channels_last; }
 
-// Tokens in front of the patches: class token, registers.
+// Returns the number of tokens in front of the patches: class token, registers.
 static int prefix_of(const SrExtractor *e, const SrNode *node) {
     return node->shape.d[1] - e->grid_h * e->grid_w;
 }
@@ -69,7 +71,7 @@ static SrStatus check_grid(const SrExtractor *e) {
 
 static SrStatus load(const SrExtractorOptions *o, SrExtractor *e) {
     SrParams *params = e->extraction.params;
-    sr_params_set_trainable(params, "*", false); // no memory for gradients
+    sr_params_set_trainable(params, "*", false); // so that gradients take no memory
     SR_TRY(sr_params_allocate(params));
     sr_params_init(params, o->seed);
     if (!o->weights)
@@ -152,7 +154,7 @@ SrTensor sr_extractor_output(const SrExtractor *e, int tap) {
     return sr_plan_output(e->plan, e->taps.v[tap].node);
 }
 
-// One image at a time: to (C, pixels) from (pixels, C) or back.
+// Transposes one image from (rows, columns) to (columns, rows).
 static void transpose(const float *from, int64_t rows, int64_t columns, float *to) {
     for (int64_t r = 0; r < rows; r++)
         for (int64_t c = 0; c < columns; c++)
@@ -190,7 +192,7 @@ SrShape sr_extractor_shape(const SrExtractor *e, int tap, bool nhwc) {
     return nhwc ? tapped(e, tap)->shape : sr_node_torch_shape(tapped(e, tap));
 }
 
-// The patches of `rows` images, without the tokens in front of them.
+// Copies the patches of `rows` images, without the tokens in front of them.
 static void copy_map(const SrExtractor *e, int tap, int rows, bool nhwc, float *to) {
     SrTensor t = sr_extractor_output(e, tap);
     int64_t L = t.shape.d[1], D = t.shape.d[2], prefix = prefix_of(e, tapped(e, tap));

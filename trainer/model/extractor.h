@@ -1,4 +1,5 @@
-// A trunk ready to give features: built, cut down to its taps, weights loaded, norms folded, compiled.
+// Computes features of a trunk: builds it, cuts it down to the tapped nodes, loads weights, folds
+// batch norms into convolutions and compiles the plan.
 #ifndef SR_TRAINER_MODEL_EXTRACTOR_H
 #define SR_TRAINER_MODEL_EXTRACTOR_H
 
@@ -7,50 +8,54 @@
 #include "trainer/model/trunk_graph.h"
 
 typedef struct {
-    const char *trunk;            // model or configuration, with
-    const char *config_text;      // a configuration that is no file; `trunk` names it in messages
-    const char *const *overrides; // KEY=VALUE of the configuration
+    const char *trunk; // model's name, or a configuration file
+    // Text of a configuration; `trunk` is then its name in messages.  NULL: there is none
+    const char *config_text;
+    const char *const *overrides; // KEY=VALUE, for a configuration
     int n_overrides;
-    int batch, height, width;
-    const char *nodes;       // "layer1,layer4:deep"
-    const char *other_nodes; // list of the other mode, looked up and not computed; NULL: none
-    SrMode mode;             // TRAIN: statistics of the batch, and running statistics move
-    const char *weights;     // safetensors; NULL: drawn from `seed`
-    bool lax;                // SrTrunkWeights
+    int batch, height, width; // images, pixels
+    const char *nodes;        // tapped nodes, with or without own names: "layer1,layer4:deep"
+    // Nodes tapped in the other mode: names are checked, values are not computed.  NULL: none
+    const char *other_nodes;
+    SrMode mode;         // TRAIN: norms use the batch's statistics, and running statistics move
+    const char *weights; // file, in any format of formats/weights.h.  NULL: drawn from `seed`
+    bool lax;            // SrTrunkWeights.lax
     uint64_t seed;
-    bool
-        token_maps; // tokens (N, L, D) of a transformer come as maps of their patches, (N, h, w, D)
-    unsigned conv_designs; // SR_CONV_ bits of the designs to choose from; 0: all
+    // Gives tokens (N, L, D) of a transformer as maps of their patches, (N, h, w, D)
+    bool token_maps;
+    unsigned conv_designs; // SR_CONV_ bits of the designs to choose from.  0: all
     bool keep_norms;       // do not fold batch norms into convolutions (evaluation only)
-    bool
-        bf16; // maps and their products in bfloat16; a configuration with USE_AMP has it without being asked
+    // Stores and multiplies maps as bfloat16.  A configuration with USE_AMP does so anyway
+    bool bf16;
 } SrExtractorOptions;
 
 typedef struct {
-    SrTrunkGraph trunk; // whole, not allocated
-    SrExtraction
-        extraction; // the part of it that the taps need, norms folded: what the plan is compiled of
+    SrTrunkGraph trunk; // the whole trunk; its parameters are not allocated
+    // The part that the taps need, with norms folded; the plan is compiled from it
+    SrExtraction extraction;
     SrPlan *plan;
-    SrNodeId input;
-    SrTaps taps; // of the mode; nodes of extraction.graph
-    int n_folded;
-    bool bf16;          // asked for, here or by the configuration
-    int grid_h, grid_w; // of the patches, with token_maps; else 0
+    SrNodeId input;     // in extraction.graph
+    SrTaps taps;        // nodes of extraction.graph
+    int n_folded;       // batch norms that were folded
+    bool bf16;          // asked for by the options or by the configuration
+    int grid_h, grid_w; // patches per column and row, with token_maps.  0: without
 } SrExtractor;
 
 SrStatus sr_extractor_open(const SrExtractorOptions *options, SrExtractor *out);
-void sr_extractor_close(SrExtractor *extractor); // a zeroed one is fine
+void sr_extractor_close(SrExtractor *extractor); // legal for a zeroed struct
 
-// Fill the input, (batch, height, width, 3); run; read the outputs, NHWC or as the node has it.
+// Fill the input (batch, height, width, 3), run, and read the outputs.  Tensors belong to the plan;
+// maps are NHWC, other values have the shape of their node.
 SrTensor sr_extractor_input(const SrExtractor *extractor);
 void sr_extractor_run(SrExtractor *extractor);
 SrTensor sr_extractor_output(const SrExtractor *extractor, int tap);
-// The output as torch would give it, or as it stands in memory (nhwc): its shape, and a copy of the first `rows` of the
-// batch (of everything where dimension 0 is not the batch).
+// Give an output as torch does (maps NCHW), or with nhwc as it lies in memory: its shape, and a
+// copy of the first `rows` images.  An output whose dimension 0 is not the batch is copied whole.
 SrShape sr_extractor_shape(const SrExtractor *extractor, int tap, bool nhwc);
 void sr_extractor_copy(const SrExtractor *extractor, int tap, int rows, bool nhwc, float *to);
 
-// (N, C, H, W) <-> (N, H, W, C) of n images; shape is the NHWC one.  Tokens (N, L, D) likewise; other shapes are copied.
+// Convert between (N, C, H, W) and (N, H, W, C); `shape` is the NHWC one.  Tokens (N, L, D) are
+// transposed likewise; other shapes are copied.
 void sr_layout_to_nhwc(const float *nchw, SrShape shape, float *nhwc);
 void sr_layout_to_nchw(const float *nhwc, SrShape shape, float *nchw);
 

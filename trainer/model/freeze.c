@@ -1,4 +1,5 @@
-// Temporary freezing by name and iteration.  Not freezing for good (graph/params.h: trainable).
+// Finds the parameters to freeze by name, and tells which are frozen at a step.  Parameters that
+// are frozen for the whole run are not trainable in graph/params.h.
 #include "trainer/model/freeze.h"
 
 #include <stdio.h>
@@ -8,8 +9,7 @@
 #include "base/text.h"
 #include "base/yaml_edit.h"
 
-// VISSL wants a leading "module." in each entry; the configuration has removed it, so the
-// suggestion is a plain parameter name.
+// The suggestion is a plain parameter name: the configuration has removed VISSL's "module.".
 SrStatus sr_freeze_unknown(SrParams *params, const char *key, const char *name) {
     int n = sr_params_count(params), kept = 0;
     const char **names = sr_calloc((size_t)n + 1, sizeof *names);
@@ -26,7 +26,8 @@ SrStatus sr_freeze_unknown(SrParams *params, const char *key, const char *name) 
     return status;
 }
 
-// iBOT with shared_head names both sets of prototypes, which are one tensor here (heads/ibot_head.c).
+// Finds a parameter.  iBOT's files with shared_head name two sets of prototypes, which are one
+// tensor here (heads/ibot_head.c).
 static int find(SrParams *params, const char *name, const SrModelConfig *config) {
     static const char second[] = ".prototypes1.";
     char first[256];
@@ -40,8 +41,7 @@ static int find(SrParams *params, const char *name, const SrModelConfig *config)
     return sr_params_find(params, first);
 }
 
-// A parameter that is frozen for good may be named too, as DINO's files do with weight_g: it has no
-// gradient to skip.
+// The map may name parameters that never learn, as DINO's files do with weight_g.
 SrStatus sr_freeze_new(SrParams *params, const SrModelConfig *config, SrArena *arena,
                        SrFreeze *out) {
     int n = config->n_frozen_until;
@@ -63,11 +63,11 @@ SrStatus sr_freeze_new(SrParams *params, const SrModelConfig *config, SrArena *a
     return SR_OK;
 }
 
-// The iteration is the number of updates done, from 0: exactly n updates are skipped.
+// The iteration counts completed updates from 0, so exactly iterations[i] updates are skipped.
 const bool *sr_freeze_at(SrFreeze *freeze, int64_t iteration) {
     if (iteration >= freeze->last)
         return NULL;
-    // Two entries may name one parameter: frozen as long as any of them says so.
+    // Two entries may name one parameter: the longer freeze counts.
     for (int i = 0; i < freeze->n; i++)
         freeze->skip[freeze->param[i]] = false;
     for (int i = 0; i < freeze->n; i++)

@@ -1,5 +1,5 @@
-// MODEL.TEMP_FROZEN_PARAMS_ITER_MAP: parameters that the optimiser leaves alone for the first n
-// iterations.
+// Freezes parameters for the first steps: MODEL.TEMP_FROZEN_PARAMS_ITER_MAP.  The optimiser leaves
+// each of them alone for its number of steps.
 #ifndef SR_TRAINER_MODEL_FREEZE_H
 #define SR_TRAINER_MODEL_FREEZE_H
 
@@ -7,20 +7,20 @@
 #include "trainer/config/config.h"
 
 typedef struct {
-    int n;
-    int *param;          // table indices
-    int64_t *iterations; // frozen while iteration < iterations[i]
-    bool *skip;          // one a parameter of the table, for sr_optim_step
-    int64_t last;        // no entry is frozen from this iteration on
+    int n;               // entries of the map
+    int *param;          // (n) indices in the parameter table
+    int64_t *iterations; // (n) frozen while the step is less than this
+    bool *skip;          // (parameters of the table) for sr_optim_step
+    int64_t last;        // first step at which nothing is frozen
 } SrFreeze;
 
-// A name that is no parameter: SR_ERR_CONFIG with the nearest (VISSL finds out when the
-// map expires, or never).  Memory comes from the arena.
+// Reads the map into *out, whose memory is the arena's.  SR_ERR_CONFIG: a name is no parameter; the
+// message names the closest one.  (VISSL notices when the map expires, or never.)
 SrStatus sr_freeze_new(SrParams *params, const SrModelConfig *config, SrArena *arena,
                        SrFreeze *out);
-// The error for a name under `key` that is none of the parameters that learn.
+// Returns the error for a name under `key` that is no parameter that learns.
 SrStatus sr_freeze_unknown(SrParams *params, const char *key, const char *name);
-// skip for this iteration, NULL when nothing is frozen.
+// Returns `skip` for this step.  NULL: nothing is frozen.
 const bool *sr_freeze_at(SrFreeze *freeze, int64_t iteration);
 
 #endif

@@ -1,4 +1,4 @@
-// See the header.
+// Cuts a frozen trunk down to its features, compiles it, and runs it batch by batch.
 #include "trainer/model/frozen_trunk.h"
 
 #include <string.h>
@@ -13,7 +13,7 @@ SrStatus sr_frozen_trunk_build(SrModel *model, int batch, int h, int w, SrFrozen
     return SR_OK;
 }
 
-// Two features may be one node, which then is one tap for each.
+// Extracts the features.  Two features may be one node, which then has a tap for each.
 static SrStatus cut(const SrFrozenTrunk *t, SrExtraction *out) {
     SrTap taps[SR_HEAD_MAX_OUT];
     for (int i = 0; i < t->n; i++) {

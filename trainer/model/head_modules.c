@@ -1,8 +1,9 @@
-// MODEL.HEAD.PARAMS: a list whose entries are [name, {arguments}] or lists of such pairs.
+// Reads and builds MODEL.HEAD.PARAMS: a list whose entries are [name, {arguments}] or lists of such
+// pairs.
 //
-// With one feature VISSL runs two or more entries as a chain, although they look like alternatives.
-// Its own configurations are written that way (SimCLR's two mlp entries), so that is kept;
-// MODEL.HEAD.PARALLEL puts them side by side.
+// With one feature VISSL runs the entries as a chain, although they look like alternatives.
+// VISSL's configurations rely on it (SimCLR's two mlp entries), so entries are a chain here too.
+// MODEL.HEAD.PARALLEL gives each entry the feature itself.
 #include "trainer/model/head_modules.h"
 
 #include <stdio.h>
@@ -17,12 +18,12 @@ static SrStatus bad_form(const SrYaml *node, const char *where) {
             sr_yaml_place(node).text, where, sr_yaml_type_name(node->type));
 }
 
-// [name], or [name, {arguments}]
+// True for [name] and [name, {arguments}].
 static bool is_module(const SrYaml *node) {
     return node->type == SR_YAML_LIST && node->n > 0 && node->items[0]->type == SR_YAML_STRING;
 }
 
-// [name, {arguments}, {more}]: two of PIRL's files close the first map too early.
+// True for [name, {arguments}, {more}]: two of PIRL's files close the first map too early.
 static bool is_map_too_many(const SrYaml *node) {
     return node->n == 3 && node->items[2]->type == SR_YAML_MAP;
 }
@@ -36,7 +37,7 @@ SrStatus sr_head_module_parse(const char *kind, const SrYaml *arguments, const c
     return sr_head_parse(out->kind, arguments, path, arena, NULL, &out->params);
 }
 
-// One [name, {arguments}] into its head's params struct.  `where` is its path for messages.
+// Reads [name, {arguments}] into the head's params struct.  `where` is its path for messages.
 static SrStatus parse_module(const SrYaml *node, const char *where, SrArena *arena,
                              SrHeadModule *out) {
     if (!is_module(node) || (node->n > 2 && !is_map_too_many(node)))
@@ -53,7 +54,7 @@ static SrStatus parse_module(const SrYaml *node, const char *where, SrArena *are
     return sr_head_module_parse(out->kind->name, arguments, where, arena, out);
 }
 
-// Entry `index` of the list: a module, or a list of modules.
+// Reads entry `index` of the list: a module, or a list of modules.
 static SrStatus parse_entry(const SrYaml *node, int index, SrArena *arena, SrHeadEntry *out) {
     char where[64];
     snprintf(where, sizeof where, KEY "[%d]", index);
@@ -91,7 +92,7 @@ SrStatus sr_head_modules_parse(const SrModelConfig *config, SrArena *arena, SrHe
     return SR_OK;
 }
 
-// io: the module's inputs, replaced by its outputs.
+// Builds a module.  io: the module's inputs, replaced by its outputs.
 static SrStatus build_module(SrBuilder *b, const SrHeadModule *module, const char *scope,
                              const SrHeadSettings *settings, SrHeadOutputs *io) {
     const SrHeadOutputs in = *io;
@@ -112,7 +113,7 @@ SrStatus sr_head_module_build(SrBuilder *b, const SrHeadModule *module, const ch
     return build_module(b, module, scope, settings, out);
 }
 
-// What went wrong in a module, behind its place in the configuration.
+// Puts a module's place in the configuration before its error.
 static SrStatus fail_at(SrBuilder *b, const SrHeadEntry *entry, int index, int j) {
     if (entry->nested)
         return sr_fail_prefix(sr_builder_status(b), KEY "[%d][%d]", index, j);

@@ -1,4 +1,4 @@
-// Reads and builds MODEL.HEAD.PARAMS: which head modules there are and how they are chained.
+// Reads MODEL.HEAD.PARAMS and builds its heads: which modules there are and how they are chained.
 #ifndef SR_TRAINER_MODEL_HEAD_MODULES_H
 #define SR_TRAINER_MODEL_HEAD_MODULES_H
 
@@ -7,12 +7,12 @@
 
 typedef struct {
     const SrHead *kind;
-    const void *params; // kind->params_bytes
+    const void *params; // the kind's struct, of kind->params_bytes
 } SrHeadModule;
 
-typedef struct { // one entry: a single module, or several in a row
-    bool
-        nested; // written as a list of modules: state keys "heads.<i>.<j>." instead of "heads.<i>."
+typedef struct { // an entry of the list: one module, or a chain of modules
+    // Written as a list: parameters are named "heads.<i>.<j>." instead of "heads.<i>."
+    bool nested;
     int n;
     SrHeadModule *modules;
 } SrHeadEntry;
@@ -23,24 +23,25 @@ typedef struct {
     SrHeadSettings settings;
 } SrHeadModules;
 
-// Everything lives in the arena.  Unknown heads, unknown arguments, another form: SR_ERR_CONFIG
-// with file:line.
+// Reads MODEL.HEAD.PARAMS into the arena.  SR_ERR_CONFIG with file:line: unknown head, unknown
+// argument, or another form.
 SrStatus sr_head_modules_parse(const SrModelConfig *config, SrArena *arena, SrHeadModules *out);
 
 typedef struct {
     int n;
     SrNodeId node[SR_HEAD_MAX_OUT];
-    const char *name[SR_HEAD_MAX_OUT]; // SrHead.output; NULL: the only one
+    const char *name[SR_HEAD_MAX_OUT]; // SrHead.output.  NULL: the only output
 } SrHeadOutputs;
 
-// One feature through the entries of `which` in a row; NULL: all of them.  No entries:
-// SR_ERR_CONFIG that names the key.  x: (rows, C)
+// Builds the chain of the entries `which` (NULL: all) on the feature x, (rows, C).
+// SR_ERR_CONFIG: there are no entries; the message names the key.
 SrStatus sr_head_modules_build(SrBuilder *b, const SrHeadModules *heads, const SrInts *which,
                                SrNodeId x, SrHeadOutputs *out);
-// Entry `index` alone on one feature.
+// Builds entry `index` alone on one feature.
 SrStatus sr_head_modules_build_one(SrBuilder *b, const SrHeadModules *heads, int index, SrNodeId x,
                                    SrHeadOutputs *out);
-// A head that stands in no list: its arguments, and its nodes under the scope.
+// Read and build a head that is in no list, such as a loss's own; its nodes are named under
+// `scope`.
 SrStatus sr_head_module_parse(const char *kind, const SrYaml *arguments, const char *where,
                               SrArena *arena, SrHeadModule *out);
 SrStatus sr_head_module_build(SrBuilder *b, const SrHeadModule *module, const char *scope,

@@ -1,6 +1,7 @@
-// MODEL.MULTI_INPUT_HEAD_MAPPING: entries [key, [features]] or [key, {feat_names, head_index}].
+// Reads MODEL.MULTI_INPUT_HEAD_MAPPING, whose entries are [key, [features]] or
+// [key, {feat_names, head_index}].
 //
-// VISSL finds a wrong length and repeated keys when it trains; heads that no input uses, never.
+// VISSL finds a wrong length and repeated keys only while it trains, and unused heads never.
 #include "trainer/model/input_mapping.h"
 
 #include <string.h>
@@ -13,7 +14,8 @@
     sr_fail_prefix(sr_fail(SR_ERR_CONFIG, __VA_ARGS__), "%s: " KEY "[%d]", \
                    sr_yaml_place(node).text, index)
 
-// What the trunk gets beside the image: a mask of hidden patches is all there is.
+// Reads the keys of what the trunk gets in addition to the image: only a mask of hidden patches
+// exists.
 static SrStatus parse_additional(const SrYaml *list, int index, bool *masked) {
     for (int i = 0; i < list->n; i++) {
         const SrYaml *key = list->items[i];
@@ -25,7 +27,7 @@ static SrStatus parse_additional(const SrYaml *list, int index, bool *masked) {
     return SR_OK;
 }
 
-// {feat_names: [...], head_index: 1, additional_keys: [mask]}
+// Reads {feat_names: [...], head_index: 1, additional_keys: [mask]}.
 static SrStatus parse_dict(const SrYaml *spec, int index, const SrYaml **names, int *head,
                            bool *masked) {
     for (int i = 0; i < spec->n; i++) {
@@ -55,7 +57,7 @@ static SrStatus parse_entry(const SrYaml *e, int index, int n_heads, SrArena *ar
                       "expected [input, [features]] or [input, {feat_names: [...], "
                       "head_index: 0}]");
     const SrYaml *spec = e->items[1], *names = NULL;
-    // VISSL's rule: by position, and the last head for all inputs beyond it.
+    // VISSL's rule: input i has head i, and further inputs have the last head.
     int head = index < n_heads ? index : n_heads - 1;
     bool masked = false;
     if (spec->type == SR_YAML_MAP)

@@ -1,12 +1,11 @@
-// What a loss asks of the model while it is built: the model again, heads of its own, on the graph of
-// the images; and the crossing of their outputs to the loss's graph.  Not the wiring of one forward
-// (model_forward.c).
+// Serves a loss while it is built: runs the model once more or adds the loss's own heads, in the
+// graph of the images, and hands the outputs to the loss's graph.
 #include <stdio.h>
 
 #include "kernels/copy_state.h"
 #include "trainer/model/model_internal.h"
 
-// ---- crossing
+// ---- from the graph of the images to the loss's graph
 
 static const SrRowsLink *find_link(const SrTrainGraph *train, SrNodeId replica, SrNodeId world) {
     for (int i = 0; i < train->n_rows; i++)
@@ -42,7 +41,7 @@ void sr__model_cross_all(SrModel *model, SrBuilder *loss, SrOutputs *outputs, bo
         outputs->v[i].node = sr__model_cross(model, loss, outputs->v[i].node, learns);
 }
 
-// The node of the images' graph behind one the loss holds.
+// Finds the node of the images' graph for a node that the loss has.
 static SrStatus back(SrLossContext *ctx, SrNodeId x, SrNodeId *out) {
     SrModel *model = ctx->model;
     const SrRowsLink *link = find_link(model->train, SR_NO_NODE, x);
@@ -60,7 +59,7 @@ static SrStatus back(SrLossContext *ctx, SrNodeId x, SrNodeId *out) {
 
 // ---- services
 
-// The view's twin for images in the order of the step's permutation.
+// Returns an input like the view's, for images in the order of the step's permutation.
 static SrNodeId shuffled_view(SrModel *model, int view) {
     SrTrainGraph *train = model->train;
     char name[32];
@@ -74,7 +73,7 @@ static SrNodeId shuffled_view(SrModel *model, int view) {
     return input;
 }
 
-// The same wiring under the loss's own prefix.
+// Runs the model, or the teacher's, on views, under the prefix that the loss gives.
 static SrStatus run(SrLossContext *ctx, const SrModelRun *asked, SrOutputs *out) {
     SrModel *model = ctx->model, *of = model;
     SrModelRun teacher = *asked;
@@ -90,7 +89,7 @@ static SrStatus run(SrLossContext *ctx, const SrModelRun *asked, SrOutputs *out)
         return sr_builder_fail(ctx->builder, SR_ERR_RUN,
                                "%s chooses visible patches, but its rows are not independent",
                                ctx->name);
-    // Where norms are over several replicas VISSL leaves the shuffle out.
+    // VISSL does not shuffle where batch norms span several replicas.
     bool shuffle = run->shuffle && model->train->graph != model->train->loss_graph &&
                    !model->config->model.sync_bn;
     int first = model->train->n_rows;
@@ -120,7 +119,7 @@ static SrStatus head(SrLossContext *ctx, const SrLossHead *head, SrNodeId x, SrO
     return sr_builder_status(ctx->builder);
 }
 
-// The node's input only puts it behind the student's forward.
+// The copy has the student's output as input only to run after the student's forward pass.
 static SrStatus copy_statistics(SrLossContext *ctx, int to, int from) {
     SrModel *model = ctx->model;
     SrCopyStateParams p = {.count = (int)sr_shape_count(sr_params_at(model->params, from)->shape)};

@@ -1,5 +1,5 @@
-// The model: trunk passes, heads and loss wired into graphs over one parameter table.
-// Not one forward of it (trainer/model/model_forward.c), not the running of them (trainer/run/step.c), and no plugin by name.
+// Makes a model from the configuration, and builds its graphs without a loss.  model_forward.c
+// wires one forward pass, train_graph.c adds the loss, and trainer/run/step.c runs the result.
 #include "trainer/model/model.h"
 
 #include <stdio.h>
@@ -11,7 +11,7 @@
 
 // ---- reading the configuration
 
-// The options of a plugin from its part of a section: subtree "MODEL.TRUNK.RESNETS" in the map
+// Reads a plugin's options from its part of a section: subtree "MODEL.TRUNK.RESNETS" in the map
 // MODEL.TRUNK.
 static SrStatus parse_options(SrModel *model, const SrOption *table, size_t bytes,
                               const char *subtree, const char *section, const SrYaml *map,
@@ -41,7 +41,7 @@ SrStatus sr__model_read_loss(SrModel *model) {
                          model->config->loss_tree, &model->loss_params);
 }
 
-// Which features are wanted, and by which input.
+// Reads which features are wanted, and by which input.
 static SrStatus read_features(SrModel *model) {
     const SrModelConfig *config = &model->config->model;
     SR_TRY(sr_features_parse(config->feat_pool_ops,
@@ -151,7 +151,8 @@ done:
 
 // ---- evaluation
 
-// Graphs live as long as the model, and probes between epochs ask for the same one again and again.
+// True if the last evaluation graph fits: probes ask for the same one at every epoch, and graphs
+// live as long as the model.
 static bool eval_is_built(const SrModel *m, int batch, int h, int w, const char *layer) {
     return m->eval.graph && m->eval.batch == batch && m->eval.h == h && m->eval.w == w &&
            strcmp(m->eval.layer, layer) == 0;
@@ -169,7 +170,7 @@ SrStatus sr_model_build_eval(SrModel *model, int batch, int h, int w, const char
     }
     SR_TRY(sr__model_new_graph(model, graph));
     SR_TRY(sr_builder_new(*graph, &b));
-    // torch.fx calls a module's first argument by its name in forward, which is x in torchvision.
+    // torch.fx names the input after the argument of forward(), which is x in torchvision.
     *input = sr_build_input(b, "x", SR_SHAPE(batch, h, w, 3), SR_F32);
     SrTrunkPass pass = {.b = b,
                         .prefix = "",
@@ -177,7 +178,7 @@ SrStatus sr_model_build_eval(SrModel *model, int batch, int h, int w, const char
                         .features = &(SrFeatures){.n = 0},
                         .in = {.image = *input, .mask = SR_NO_NODE}};
     SrTrunkPassed passed;
-    // In a train plan statistics are to be collected, also for a trunk that will be frozen.
+    // A plan in train mode collects statistics with this graph, also for a frozen trunk.
     model->learn_statistics = true;
     status = sr__model_trunk_pass(model, &pass, &passed);
     model->learn_statistics = false;

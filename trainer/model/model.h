@@ -1,7 +1,7 @@
-// The model: trunk, head modules and their wiring, built into one graph from the configuration.
+// Builds graphs of a model from the configuration: trunk, heads and loss over one parameter table.
 //
-// Parameter names are VISSL's: "trunk._feature_blocks...", "heads.<i>...." (chains
-// "heads.<i>.<j>....").
+// Parameters have VISSL's names: "trunk._feature_blocks.", "heads.<i>.", and in chains of heads
+// "heads.<i>.<j>.".
 #ifndef SR_TRAINER_MODEL_MODEL_H
 #define SR_TRAINER_MODEL_MODEL_H
 
@@ -14,34 +14,36 @@
 
 typedef struct SrModel SrModel;
 
-// Owns the parameter table.  Reads the options of trunk and heads; builds nothing yet.
+// Makes a model, which owns the parameter table and all its graphs.  Reads the options of trunk and
+// heads; builds nothing yet.  Borrows the configuration.
 SrStatus sr_model_new(const SrConfig *config, SrModel **out);
 void sr_model_free(SrModel *model);
 SrParams *sr_model_params(SrModel *model);
-// AMP_PARAMS.USE_AMP: every plan of the model, of evaluation too, stores maps as bfloat16.
+// AMP_PARAMS.USE_AMP: every plan of the model, also for evaluation, stores maps as bfloat16.
 bool sr_model_bf16(const SrModel *model);
-// What all plans of the model compute with: MACHINE.WINOGRAD and MACHINE.FP32, and pairs of bfloat16 where they are
-// faster.  Lives as long as the model.
+// Returns the machine of all plans of the model: MACHINE.WINOGRAD, MACHINE.FP32, and pairs of
+// bfloat16 where they are faster.  Belongs to the model.
 const SrMachine *sr_model_machine(const SrModel *model);
 SrMachine sr_machine_of_config(const SrConfig *config);
 
 #define SR_MAX_ROWS (2 * SR_MAX_OUTPUTS)
 
-// Rows of one replica's node that are part of an input of the loss's graph.
+// Links a node of one replica to the input of the loss's graph that gathers its rows from all
+// replicas.  V views, n images per replica, R replicas.
 typedef struct {
     SrNodeId replica; // (V n, ...) in the graph of the images
     SrNodeId world;   // (V R n, ...) in the loss's graph
-    bool learns;      // and gradients go back
-    bool shuffled;    // of images of all replicas, in the step's permutation
+    bool learns;      // gradients go back
+    bool shuffled;    // rows are images of all replicas, in the step's permutation
 } SrRowsLink;
 
-// An input of the images' graph that holds a view of other replicas' images.
+// Input of the images' graph that holds a view of other replicas' images.
 typedef struct {
     SrNodeId input;
     int view;
 } SrShuffledView;
 
-// An input of the images' graph that is an extra of the batch.
+// Input of the images' graph that is an extra tensor of the batch.
 typedef struct {
     SrNodeId input; // (N, ...)
     int extra;      // index in SrBatchPlan.extras and SrBatch.extra
@@ -49,65 +51,69 @@ typedef struct {
 
 // ---- the training graph: views -> trunk passes -> concatenated features -> heads -> loss
 typedef struct {
-    int batch, replicas; // images a replica
-    bool library_sums;   // DISTRIBUTED.REDUCE: mpi
-    SrGraph *graph;      // of a replica's images; owned by the model
-    // The loss over the rows of all replicas; the same as `graph` with one replica and where rows are
-    // independent.  outputs and loss are its nodes.
+    int batch, replicas; // images per replica, replicas of a step
+    bool library_sums;   // DISTRIBUTED.REDUCE is mpi
+    SrGraph *graph;      // graph of a replica's images; owned by the model
+    // Graph of the loss over the rows of all replicas.  It is `graph` itself with one replica, and
+    // where rows are independent.  `outputs` and `loss` are nodes of it.
     SrGraph *loss_graph;
     SrRowsLink rows[SR_MAX_ROWS];
     int n_rows;
     SrShuffledView shuffled[SR_MAX_VIEWS];
     int n_shuffled;
-    SrNodeId views[SR_MAX_VIEWS]; // inputs, one a crop: (N, H_v, W_v, 3)
+    SrNodeId views[SR_MAX_VIEWS]; // inputs, one per view: (N, H_v, W_v, 3)
     int n_views;
     SrNodeId sample_index;
-    // Input (N) of I64, or (N, classes) (sr_model_set_targets); SR_NO_NODE unless the loss needs them, and
-    // where they are soft: then they are among the extras.
+    // Input (N) of I64, or (N, classes) after sr_model_set_targets.  SR_NO_NODE: the loss needs no
+    // labels, or they are soft and so one of the extras.
     SrNodeId labels;
-    SrExtraInput extras[SR_MAX_EXTRAS]; // those that anything asked for
+    SrExtraInput extras[SR_MAX_EXTRAS]; // those that a part of the model asked for
     int n_extras;
-    // What a plan must keep readable after a step: the model's outputs, then what the loss's hooks
-    // read.
+    // Nodes that a plan must keep readable after a step: the model's outputs, then those that the
+    // loss's hooks read.
     SrNodeId outputs[SR_MAX_OUTPUTS + SR_LOSS_MAX_KEPT];
     int n_outputs, n_model_outputs;
-    const char *output_names[SR_MAX_OUTPUTS]; // of the model's (SrOutput.name); NULL: none
+    const char *output_names[SR_MAX_OUTPUTS]; // SrOutput.name of the model's outputs.  NULL: none
     SrNodeId loss;                            // scalar
     const SrLoss *loss_kind;
     void *loss_state;
 } SrTrainGraph;
-// h, w: size of each view; `batch` images; n_samples: size of the training set, 0 if unknown.
+// Builds the training graph.  batch: images per replica.  h, w: (n_views) pixels of each view.
+// n_samples: images of the training set, 0 if unknown.
 SrStatus sr_model_build_train(SrModel *model, int batch, int n_views, const int *h, const int *w,
                               int64_t n_samples, SrTrainGraph *out);
 
-// ---- a trunk that never moves: its features are computed apart, and only the heads are a training graph
-// FEATURE_EVAL_SETTINGS freezes the trunk in evaluation mode, below heads that learn.
+// ---- a trunk that never learns: it has its own graph, and the training graph holds only heads
+// True if FEATURE_EVAL_SETTINGS freezes the trunk in evaluation mode, below heads that learn.
 bool sr_model_has_frozen_trunk(const SrModel *model);
-// The pooled features of (batch, h, w, 3), inputs and outputs as in SrOutputGraph below.
+// Builds the trunk's pooled features for images (batch, h, w, 3).
 typedef struct SrOutputGraph SrOutputGraph;
 SrStatus sr_model_build_features(SrModel *model, int batch, int h, int w, SrOutputGraph *out);
-// Heads and loss over features of these shapes; `views` are the inputs, one a feature.
+// Builds heads and loss over n features of these shapes; out->views are the inputs, one per
+// feature.
 SrStatus sr_model_build_train_heads(SrModel *model, int batch, const SrShape *features, int n,
                                     int64_t n_samples, SrTrainGraph *out);
-// The heads alone.
+// Builds the heads without a loss.
 SrStatus sr_model_build_head_outputs(SrModel *model, int batch, const SrShape *features, int n,
                                      SrOutputGraph *out);
 
-// Forward of views through the model into an existing builder (rules for several resolutions:
-// consecutive crops of equal width in one trunk pass, vectors of all crops concatenated in order and
-// through the heads at once; maps and tokens of unlike lengths apart).  Rows are view-major.
-// run->views is not looked at: `views` are the nodes.
+// Builds a forward pass of the model on `views` into an existing builder; run->views is ignored.
+// Consecutive views of equal size share a trunk pass.  Vectors of all views are concatenated in
+// order and go through the heads at once; maps and tokens of different lengths stay separate.
+// Rows are view-major: all images of view 0 come first.
 SrStatus sr_model_forward(SrModel *model, SrBuilder *b, const SrModelRun *run,
                           const SrNodeId *views, int n_views, SrOutputs *out);
 
-// ---- evaluation: one image size, trunk only, tapped at a layer (sr_feature_tap: VISSL's or
-// torchvision's name).  The graph belongs to the model; compile it in SR_MODE_EVAL.  The same call again gives the
-// same graph.
+// ---- evaluation
+
+// Builds the trunk for images (batch, h, w, 3), tapped at a layer by VISSL's or torchvision's
+// name (sr_feature_tap).  The graph belongs to the model; compile it in SR_MODE_EVAL.  A second
+// call with the same arguments gives the same graph.
 SrStatus sr_model_build_eval(SrModel *model, int batch, int h, int w, const char *layer,
                              SrGraph **graph, SrNodeId *input, SrNodeId *tap);
 
-// The model without a loss: its outputs for views, features where EXTRACT_TRUNK_FEATURES_ONLY says
-// so, else what the heads give.  For evaluation and extraction, or to seed gradients by hand.
+// The model without a loss, for evaluation and extraction.  Outputs are those of the heads, or the
+// trunk's features with EXTRACT_TRUNK_FEATURES_ONLY.
 struct SrOutputGraph {
     SrGraph *graph; // owned by the model
     SrNodeId views[SR_MAX_VIEWS];
@@ -118,16 +124,17 @@ struct SrOutputGraph {
 SrStatus sr_model_build_outputs(SrModel *model, int batch, int n_views, const int *h, const int *w,
                                 SrOutputGraph *out);
 
-// Several labels an image: the labels of training graphs are (N, classes) of 1, 0, -1.  0, as at first: (N) classes.
+// Sets the form of labels in training graphs.  classes > 0: several labels per image, (N,
+// classes) of 1, 0 and -1 (ignored).  0, the default: one class per image, (N).
 void sr_model_set_targets(SrModel *model, int classes);
-// Where a loss runs the model of DISTILLATION.TEACHER_MODEL: the PARAMS_FILE of its WEIGHTS_INIT, "" if none is named;
-// NULL where there is no such model.
+// Returns WEIGHTS_INIT.PARAMS_FILE of DISTILLATION.TEACHER_MODEL, "" if it is not set.  NULL: no
+// loss runs such a model.
 const char *sr_model_teacher_file(const SrModel *model);
-// Its WEIGHTS_INIT, before the first step of a run that is not resumed, from the file that is named or stands for it.
-// path "": SR_ERR_CONFIG unless `random`.
+// Loads the teacher's weights from `path`, before the first step of a run that is not resumed.  An
+// empty path is SR_ERR_CONFIG unless `random`: then the teacher stays as drawn.
 SrStatus sr_model_load_teacher(SrModel *model, const char *path, bool random);
-// What batches of training graphs hold: names and rows of each view's input, (N rows, H, W, 3)
-// (SrBatchInput), and extras.  Borrowed; NULL, as at first: a row an image and no extras.
+// Sets the form of batches in training graphs: name of each view's input, its rows per image,
+// (N rows, H, W, 3), and extras.  Borrowed.  NULL, the default: one row per image and no extras.
 void sr_model_set_batch(SrModel *model, const SrBatchPlan *plan);
 
 #endif

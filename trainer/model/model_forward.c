@@ -1,5 +1,4 @@
-// One forward of the model: views -> trunk passes -> features -> heads.  Not the
-// graphs it stands in (model.c).
+// Wires one forward pass of the model: views -> trunk passes -> features -> heads.
 #include <stdio.h>
 #include <string.h>
 
@@ -22,19 +21,19 @@ static SrModelPasses *passes_of(SrModel *model, SrBuilder *b, const char *prefix
     return p;
 }
 
-// What fx calls torch.cat: rows of all, one below the other.
+// Concatenates rows; the node has the name that torch.fx gives to torch.cat.
 static SrNodeId concat(SrBuilder *b, const SrNodeId *x, int n) {
     return n == 1 ? x[0] : sr_build_n(b, "concat", "cat", NULL, x, n);
 }
 
-// VISSL's FeatureExtractorModel: only its parameters stand under "trunk.base_model.".
+// True for VISSL's FeatureExtractorModel, whose parameters alone are under "trunk.base_model.".
 static bool is_extractor(const SrModel *model) {
     const SrModelConfig *c = &model->config->model;
     return c->eval_mode_on && (c->freeze_trunk_only || c->freeze_trunk_and_head) &&
            model->features.n > 0;
 }
 
-// What stands behind the last feature is not run: its statistics must not move either.
+// Nodes after the last feature are not run, so that their statistics do not move either.
 static void mark_optional(SrGraph *graph, SrNodeId first) {
     for (SrNodeId id = first; id < sr_graph_count(graph); id++)
         sr_graph_set_optional(graph, id, true);
@@ -44,7 +43,7 @@ static SrNodeId channel(SrBuilder *b, const char *leaf, SrNodeId image, int c) {
     return sr_build(b, "slice", leaf, &(SrSliceParams){.begin = c, .count = 1, .dim = 3}, image);
 }
 
-// MODEL.INPUT_TYPE.  VISSL turns the channels for ResNets, RegNets and AlexNets alone and takes the rest as they come.
+// Orders the channels by MODEL.INPUT_TYPE.  VISSL does so for ResNets, RegNets and AlexNets only.
 static SrNodeId channels_of(SrBuilder *b, int type, SrNodeId image) {
     if (type == SR_INPUT_RGB)
         return image;
@@ -63,7 +62,7 @@ static SrNodeId channels_of(SrBuilder *b, int type, SrNodeId image) {
     return turned[0];
 }
 
-// A trunk of the lightness would otherwise look at red.
+// Checks the channels: a trunk for lightness would otherwise see red.
 static SrStatus check_channels(const SrModel *model, SrBuilder *b) {
     if ((model->trunk->flags & SR_TRUNK_TAKES_LAB) &&
         model->config->model.input_type != SR_INPUT_LAB)
@@ -88,9 +87,9 @@ SrStatus sr__model_trunk_pass(SrModel *model, const SrTrunkPass *p, SrTrunkPasse
     int64_t eval_from = sr_builder_eval_from(b);
     sr_builder_set_frozen(b, !p->trainable || frozen);
     if (frozen && config->eval_mode_on && !model->learn_statistics)
-        sr_builder_set_eval_from(b, 0); // running statistics are used and stay
+        sr_builder_set_eval_from(b, 0); // running statistics are used and do not move
     sr_builder_set_pass(b, p->pass);
-    // Errors stick to the builder.
+    // The builder keeps the error.
     check_channels(model, b);
     SrTrunkInput in = p->in;
     in.image = channels_of(b, config->input_type, in.image);
@@ -110,12 +109,13 @@ SrStatus sr__model_trunk_pass(SrModel *model, const SrTrunkPass *p, SrTrunkPasse
     return status;
 }
 
-// VISSL compares widths alone and would fail on heights that differ.
+// True if two views can share a trunk pass.  VISSL compares widths alone, and fails if heights
+// differ.
 static bool same_group(const SrModel *model, SrShape a, SrShape b) {
     return !model->config->model.single_pass_every_crop && a.d[1] == b.d[1] && a.d[2] == b.d[2];
 }
 
-typedef struct { // one forward under way
+typedef struct { // state of one forward pass
     SrModel *model;
     SrBuilder *b;
     const SrModelRun *run;
@@ -131,7 +131,7 @@ typedef struct {
     SrTrunkOutput given;
 } Span;
 
-// The masks of views that share a pass: of all of them or of none.
+// Gets the masks of views that share a pass: all of them have masks, or none has.
 static SrStatus masks_of(const Forward *f, const SrNodeId *views, int n, SrNodeId *out) {
     SrNodeId mask[SR_OP_MAX_IN];
     int found = 0;
@@ -153,7 +153,7 @@ static SrStatus masks_of(const Forward *f, const SrNodeId *views, int n, SrNodeI
     return sr_builder_status(f->b);
 }
 
-// Rows of the indices are rows of all views, so all must share the pass.
+// The indices of visible patches have rows for all views, so all views must share the pass.
 static SrStatus check_visible(const Forward *f, int together, int n) {
     if (!f->run->visible || together == n)
         return SR_OK;
@@ -162,7 +162,7 @@ static SrStatus check_visible(const Forward *f, int together, int n) {
                            n);
 }
 
-// Consecutive crops of one size share a pass and so their batch statistics.
+// Builds the trunk passes.  Consecutive views of one size share a pass, and so batch statistics.
 static SrStatus trunk_passes(const Forward *f, const SrFeatures *want, bool masked,
                              const SrNodeId *views, int n, Span spans[SR_OP_MAX_IN], int *n_spans) {
     *n_spans = 0;
@@ -196,7 +196,7 @@ static SrStatus trunk_passes(const Forward *f, const SrFeatures *want, bool mask
     return sr_builder_status(f->b);
 }
 
-// But for the number of rows.
+// True if the shapes are equal except for the number of rows.
 static bool same_form(SrShape a, SrShape b) {
     bool same = a.rank == b.rank;
     for (int i = 1; same && i < a.rank; i++)
@@ -204,7 +204,8 @@ static bool same_form(SrShape a, SrShape b) {
     return same;
 }
 
-// Vectors of all sizes become one node a feature.  Maps and tokens of unlike lengths stay apart.
+// Joins vectors of all sizes into one node per feature.  Maps and tokens of different lengths stay
+// separate.
 static void join(const Forward *f, Span *spans, int *n_spans) {
     for (int s = 1; s < *n_spans; s++)
         for (int i = 0; i < spans[0].n; i++)
@@ -237,7 +238,7 @@ static SrStatus append(const Forward *f, const Span *span, const SrHeadOutputs *
     return SR_OK;
 }
 
-// Head `i`; a head that runs again (another input) has nodes of another pass and the same
+// Builds head i.  A head that runs again, for another input, has nodes of another pass and the same
 // parameters.
 static SrStatus one_head(const Forward *f, int i, SrNodeId x, const Span *span) {
     SrHeadOutputs got;
@@ -259,7 +260,8 @@ static SrStatus chain(const Forward *f, const Span *span) {
     return append(f, span, &got);
 }
 
-// Spec 4.6, and side by side on one feature where MODEL.HEAD.PARALLEL asks for it.
+// Builds all heads.  One feature goes through their chain, or with MODEL.HEAD.PARALLEL into each;
+// several features have one head each.
 static SrStatus all_heads(const Forward *f, const Span *span) {
     int n_heads = f->run->heads ? f->run->n_heads : f->model->heads.n;
     bool parallel = f->model->config->model.parallel_heads;
@@ -280,13 +282,14 @@ static SrStatus all_heads(const Forward *f, const Span *span) {
 
 // ---- the whole
 
-// Batch norms use running statistics where the run says so.
+// Makes batch norms use running statistics where the run asks for it.
 static void set_statistics(const Forward *f) {
     if (f->run->use_running)
         sr_builder_set_eval_from(f->b, f->run->running_from);
 }
 
-// Features through `head` (-1: all of them), frozen and in evaluation where the settings say so.
+// Sends features through `head` (-1: all heads), frozen and in evaluation mode if the settings
+// say so.
 static SrStatus heads_over(const Forward *f, int head, const Span *span) {
     const SrModelConfig *config = &f->model->config->model;
     const char *old = sr_builder_set_param_prefix(f->b, f->prefix);
@@ -334,7 +337,7 @@ static SrStatus trunk_blocks(const Forward *f, const Span *span) {
     return SR_OK;
 }
 
-// Before features are joined: the trunk's own stay apart by size.
+// Adds the trunk's own outputs.  It runs before features are joined: here each size has its own.
 static SrStatus trunk_outputs(const Forward *f, const Span *spans, int n) {
     for (int s = 0; s < n && f->run->trunk_outputs; s++) {
         SR_TRY(trunk_output(f, "pooled", &spans[s], spans[s].given.pooled));
@@ -345,7 +348,8 @@ static SrStatus trunk_outputs(const Forward *f, const Span *spans, int n) {
     return SR_OK;
 }
 
-// One input through the trunk and `head` (-1: all of them; none where only features are wanted).
+// Sends one input through the trunk and `head`.  -1: all heads, or none if only features are
+// wanted.
 static SrStatus one_input(const Forward *f, const SrFeatures *want, int head, bool masked,
                           const SrNodeId *views, int n_views) {
     Span spans[SR_OP_MAX_IN];
@@ -362,7 +366,7 @@ static SrStatus one_input(const Forward *f, const SrFeatures *want, int head, bo
     return SR_OK;
 }
 
-// The views of one entry of the mapping, in their order.
+// Collects the views of one entry of the mapping, in order; returns their number.
 static int views_of(const SrModel *model, int entry, const SrNodeId *views, int n, SrNodeId *out) {
     int found = 0;
     for (int v = 0; v < n; v++)
@@ -372,8 +376,8 @@ static int views_of(const SrModel *model, int entry, const SrNodeId *views, int 
     return found;
 }
 
-// Spec 4.3: outputs in the mapping's order; an input without views in this call gives none (a
-// teacher may see the images alone).
+// Runs the entries of the mapping in their order.  An input without views in this call gives no
+// output: a teacher may see the images alone.
 static SrStatus mapped(const Forward *f, const SrNodeId *views, int n_views) {
     const SrInputMapping *mapping = &f->model->mapping;
     for (int i = 0; i < mapping->n; i++) {
@@ -420,7 +424,7 @@ SrStatus sr__model_heads(SrModel *model, SrBuilder *b, const SrNodeId *features,
     return sr_builder_status(b);
 }
 
-// ---- a head of the loss's own
+// ---- a head that belongs to the loss
 
 SrStatus sr__model_loss_head(SrModel *model, SrBuilder *b, const SrLossHead *head, SrNodeId x,
                              SrOutputs *out) {

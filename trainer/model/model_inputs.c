@@ -1,5 +1,5 @@
-// What a graph of the model begins with, images of each view or features of a trunk that stands apart, and one forward from
-// there.  Which head sees which input is input_mapping.h's.
+// Builds a graph's inputs (images of each view, or features of a separate trunk) and the forward
+// pass on them.  Finds the entry of the mapping (input_mapping.h) for each input.
 #include <stdio.h>
 #include <string.h>
 
@@ -19,7 +19,7 @@ static bool has_name(SrStrings names, const char *name) {
     return false;
 }
 
-// Whether INPUT_KEY_NAMES speaks the collator's names; multicrop_collator calls all its inputs `data`.
+// True if INPUT_KEY_NAMES has the collator's names; multicrop_collator calls all its inputs `data`.
 static bool is_named_by_collator(const SrBatchPlan *batch, SrStrings names) {
     for (int v = 0; batch && v < batch->n_inputs; v++)
         if (has_name(names, batch->input[v].name))
@@ -27,7 +27,8 @@ static bool is_named_by_collator(const SrBatchPlan *batch, SrStrings names) {
     return false;
 }
 
-// Each of INPUT_KEY_NAMES is an input of the collator's, or a further tensor of the batch (iBOT's `mask`).
+// Checks that each of INPUT_KEY_NAMES is an input of the collator, or an extra of the batch (iBOT's
+// `mask`).
 static SrStatus check_made(const SrBatchPlan *batch, SrStrings names) {
     const char *made[SR_MAX_VIEWS + SR_MAX_EXTRAS];
     int n = 0;
@@ -44,10 +45,12 @@ static SrStatus check_made(const SrBatchPlan *batch, SrStrings names) {
     return SR_OK;
 }
 
-// Finds the entry of MULTI_INPUT_HEAD_MAPPING that input `v` goes through, -1 if none.  A collator that names its inputs
-// (PIRL: `images` and `patches`; iBOT: `global_views` and `local_views`, several of each) is matched by name, whatever
-// the order of INPUT_KEY_NAMES, as in VISSL.  Otherwise several names are those of the views in their order, and with
-// one name the order of the mapping counts.
+// Finds the entry of MULTI_INPUT_HEAD_MAPPING for input v.  -1: there is none.
+//
+// Some collators name their inputs (PIRL: `images` and `patches`; iBOT: several `global_views`
+// and `local_views`).  Those are matched by name, in any order of INPUT_KEY_NAMES, as in VISSL.
+// Otherwise several names belong to the views in their order; with one name the mapping's order
+// counts.
 static SrStatus entry_of(const SrModel *model, int v, int n_views, int *entry) {
     const SrInputMapping *mapping = &model->mapping;
     SrStrings names = model->config->train.input_keys;
@@ -101,7 +104,7 @@ SrStatus sr__model_inputs(SrModel *model, SrBuilder *b, const SrModelInputs *in,
     return sr_builder_status(b);
 }
 
-// The first `n_run` views go through the model; 0: all; SR_NO_STUDENT: none.
+// The first n_run views go through the model.  0: all.  SR_NO_STUDENT: none.
 SrStatus sr__model_outputs(SrModel *model, SrBuilder *b, const SrModelInputs *in, int n_run,
                            SrNodeId *nodes, SrOutputs *out) {
     SrModelRun run = {.trainable = true,

@@ -1,5 +1,5 @@
-// The model's insides, shared by model.c (the model itself, graphs without a loss), model_inputs.c, train_graph.c and
-// model_forward.c (one forward).
+// Declares the model's struct and what the files of this folder share: model.c (graphs without a
+// loss), model_inputs.c, model_forward.c, train_graph.c, loss_services.c and teacher_model.c.
 #ifndef SR_TRAINER_MODEL_MODEL_INTERNAL_H
 #define SR_TRAINER_MODEL_MODEL_INTERNAL_H
 
@@ -10,38 +10,39 @@
 
 enum { SR__MAX_PREFIXES = 16, SR__PREFIX_BYTES = 256 };
 
-// How often the model was built under a parameter prefix in the present graph; numbers the passes
-// of names.
+// Counts how often trunk and heads were built under a parameter prefix in the current graph.  The
+// counts number the passes in nodes' names.
 typedef struct {
     char prefix[SR__PREFIX_BYTES];
     int trunk, heads[SR_HEAD_MAX_OUT];
 } SrModelPasses;
 
-// SyncBN (norm_group.c): refuses a loss that replicas cannot be joined for; batch norms over ranks add their sums.
+// norm_group.c: refuses a loss whose replicas cannot be one batch, and tells the batch norms of a
+// graph how many ranks add their sums.
 SrStatus sr__norm_group_check_loss(const SrConfig *config, const SrLoss *loss);
 void sr__norm_group_set(const SrConfig *config, SrGraph *graph);
 
 struct SrModel {
     SrArena arena; // options of the plugins
     const SrConfig *config;
-    SrMachine machine; // of all plans; see sr_model_machine
+    SrMachine machine; // for all plans
     SrParams *params;
-    bool borrows_params; // of another model
-    SrModel *teacher;    // of DISTILLATION.TEACHER_MODEL, once a loss runs it
+    bool borrows_params; // the table belongs to another model
+    SrModel *teacher;    // model of DISTILLATION.TEACHER_MODEL.  NULL: no loss runs it
     SrConfig *teacher_config;
     const char *teacher_prefix;
     const SrTrunk *trunk;
     const void *trunk_params;
     SrHeadModules heads;
-    SrFeatures features;      // LINEAR_EVAL_FEAT_POOL_OPS_MAP; n 0: the last block
-    SrInputMapping mapping;   // n 0: the batch has one input, which goes through all heads
-    int n_targets;            // several labels an image: how many classes
-    const SrBatchPlan *batch; // NULL: a row an image, no extras
-    SrBuilder *images;        // of the training graph being built
+    SrFeatures features;      // LINEAR_EVAL_FEAT_POOL_OPS_MAP.  n is 0: the last block
+    SrInputMapping mapping;   // n is 0: the batch has one input, which goes through all heads
+    int n_targets;            // classes, with several labels per image.  0: one label
+    const SrBatchPlan *batch; // borrowed.  NULL: one row per image, no extras
+    SrBuilder *images;        // builder of the images' part of the current training graph
     SrTrainGraph *train;
     const SrLoss *loss;
     const void *loss_params;
-    SrGraph **graphs; // every graph handed out
+    SrGraph **graphs; // all graphs that were built
     int n_graphs;
     struct { // the last graph of sr_model_build_eval
         SrGraph *graph;
@@ -49,15 +50,15 @@ struct SrModel {
         char layer[128];
         SrNodeId input, tap;
     } eval;
-    SrModelPasses passes[SR__MAX_PREFIXES]; // of the graph being built
+    SrModelPasses passes[SR__MAX_PREFIXES]; // in the current graph
     int n_passes;
-    bool learn_statistics; // batch norms of a frozen trunk follow the plan's mode after all
-    SrNodeId view_node[SR_MAX_VIEWS]; // of the graph being built, and the mapping's entry of each
+    bool learn_statistics; // batch norms of a frozen trunk follow the plan's mode all the same
+    // View nodes of the current graph, and the entry of `mapping` of each
+    SrNodeId view_node[SR_MAX_VIEWS];
     int view_entry[SR_MAX_VIEWS], n_view_nodes;
 };
 
-// One trunk pass with all its nodes and parameters; what it gives for `features` (n 0: the last
-// block) goes to out.
+// One trunk pass.  features: those wanted; n is 0: the last block.
 typedef struct {
     SrBuilder *b;
     const char *prefix;
@@ -69,50 +70,53 @@ typedef struct {
 typedef struct {
     SrNodeId feature[SR_MAX_FEATURES];
     int n;
-    SrTrunkOutput given; // the trunk's own
+    SrTrunkOutput given; // all that the trunk returned
 } SrTrunkPassed;
 SrStatus sr__model_trunk_pass(SrModel *model, const SrTrunkPass *pass, SrTrunkPassed *out);
 
-// What the graph begins with: images of each view, or features of a trunk that stands apart.
+// Inputs of a graph: images of each view, or features of a trunk that has its own graph.
 typedef struct {
     int batch, n;
-    const int *h, *w;        // of each view; its rows an image are sr__model_rows
-    const SrShape *features; // NULL: images
-    bool masked;             // by the batch's masks, where it has any
+    const int *h, *w;        // (n) pixels of each view
+    const SrShape *features; // (n).  NULL: the inputs are images
+    bool masked;             // the batch's masks, if it has any, hide patches
 } SrModelInputs;
-// A graph of the model's over its parameters; passes are counted anew.
+// Makes an empty graph over the model's parameters, and resets the counts of passes.
 SrStatus sr__model_new_graph(SrModel *model, SrGraph **out);
-int sr__model_rows(const SrModel *model, int view); // an image has in that input
-// Input nodes, one a view or feature.
+int sr__model_rows(const SrModel *model, int view); // rows per image in that input
+// Builds input nodes, one per view or feature.
 SrStatus sr__model_inputs(SrModel *model, SrBuilder *b, const SrModelInputs *in, SrNodeId *nodes);
-// These, and the first `n_run` views through the model; 0: all; SR_NO_STUDENT: none.
+// Builds the inputs, and the model on the first n_run views.  0: all.  SR_NO_STUDENT: none.
 SrStatus sr__model_outputs(SrModel *model, SrBuilder *b, const SrModelInputs *in, int n_run,
                            SrNodeId *nodes, SrOutputs *out);
 void sr__model_copy_nodes(const SrOutputs *outputs, SrNodeId *nodes, int *n);
-// LOSS.name and its options, once a graph needs them.
+// Reads LOSS.name and its options; the first graph with a loss calls it.
 SrStatus sr__model_read_loss(SrModel *model);
-// What NON_TRAINABLE_PARAMS names learns nothing.
+// Freezes the parameters that NON_TRAINABLE_PARAMS names.
 SrStatus sr__model_freeze_named(SrModel *model);
 
-// The services of a loss that is being built (loss_services.c), and the crossing of a node of the
-// images' graph to the loss's: itself where both are one.
+// loss_services.c: what a loss may ask of the model while it is built.
 extern const SrLossServices sr__loss_services;
-// The batch's extra of that name and view on the images' graph; SR_NO_NODE where there is none.
+// Returns the input for the batch's extra of that name and view, in the images' graph.  SR_NO_NODE:
+// the batch has none.
 SrNodeId sr__model_extra(SrModel *model, const char *name, int view);
+// Return the input of the loss's graph for a node of the images' graph, or the node itself where
+// both are one graph.  `learns`: gradients go back.
 SrNodeId sr__model_cross(SrModel *model, SrBuilder *loss, SrNodeId node, bool learns);
 void sr__model_cross_all(SrModel *model, SrBuilder *loss, SrOutputs *outputs, bool learns);
 
-// The model of DISTILLATION.TEACHER_MODEL over the same table and views; built once (teacher_model.c).
+// teacher_model.c: gives the model of DISTILLATION.TEACHER_MODEL over the same table and views;
+// makes it in the first call.
 SrStatus sr__model_teacher(SrModel *model, const char *prefix, SrModel **out);
-// Over another model's parameters.
+// Makes a model over another model's parameter table.
 SrStatus sr__model_new_over(const SrConfig *config, SrParams *params, SrModel **out);
-// Which entry of the mapping input `v` of a batch of n belongs to.
+// Records `node` as input `v` of a batch of n, with its entry of the mapping.
 SrStatus sr__model_map_view(SrModel *model, int v, int n, SrNodeId node);
 
-// All heads over given features, as sr_model_forward has them after the trunk.
+// Builds all heads over given features, as sr_model_forward does after the trunk.
 SrStatus sr__model_heads(SrModel *model, SrBuilder *b, const SrNodeId *features, int n,
                          SrOutputs *out);
-// A head of the loss's own, under "heads.<name>" behind the builder's prefixes.
+// Builds a head that belongs to the loss, under the builder's prefixes and "heads.<name>".
 SrStatus sr__model_loss_head(SrModel *model, SrBuilder *b, const SrLossHead *head, SrNodeId x,
                              SrOutputs *out);
 

@@ -1,6 +1,9 @@
-// SyncBN (MODEL.SYNC_BN_CONFIG) in the training graph.  Replicas of a rank whose batch norms are one are a larger batch
-// already (trainer/config/sharding.c); here, norms of a group that ranks share learn of how many.  Which norms: those of
-// the images' graph, as VISSL converts trunk, heads and their momentum copies.
+// Applies SyncBN (MODEL.SYNC_BN_CONFIG) to the training graph: tells batch norms how many ranks
+// add their sums.  All norms of the images' graph are concerned, as VISSL converts trunk, heads
+// and their momentum copies.
+//
+// Replicas of one rank that share batch norms need nothing here: they are one larger batch
+// (trainer/config/sharding.c).
 #include <string.h>
 
 #include "kernels/batch_norm.h"

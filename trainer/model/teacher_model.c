@@ -1,5 +1,6 @@
-// A second architecture with weights of its own: the model of DISTILLATION.TEACHER_MODEL over the student's table
-// of parameters and views.  Not a momentum encoder, which is the student once more (losses/momentum_encoder.h).
+// Makes the model of DISTILLATION.TEACHER_MODEL: its own architecture and weights, in the student's
+// parameter table and on the student's views.  A momentum encoder is something else: it has the
+// student's architecture (losses/momentum_encoder.h).
 #include "trainer/model/model_internal.h"
 #include "trainer/model/weights_init.h"
 

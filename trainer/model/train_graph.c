@@ -1,5 +1,5 @@
-// The training graph: the model on a step's views, targets and the loss, in one graph or in two (run/replicas.h), and which
-// parameters learn in it.
+// Builds the training graph: the model on a step's views, targets and the loss, in one graph or
+// in two (trainer/run/replicas.h).  Freezes parameters that do not learn in it.
 #include <stdio.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 #include "trainer/model/freeze.h"
 #include "trainer/model/model_internal.h"
 
-// The loss's own entries and nodes stand under "loss.".
+// Builds the loss; its own parameters and nodes are named under "loss.".
 static SrStatus build_loss(SrModel *model, SrLossContext *ctx, SrTrainGraph *out) {
     SrBuilder *b = ctx->builder;
     SrBuilder *builders[] = {b, model->images};
@@ -51,7 +51,8 @@ SrNodeId sr__model_extra(SrModel *model, const char *name, int view) {
     return input;
 }
 
-// Distributions over the classes, of every view on its own: (views * N, classes), view-major.
+// Builds the soft labels: a distribution over the classes per view and image, (views * N, classes),
+// view-major.
 static SrNodeId soft_labels(SrModel *model, SrBuilder *b) {
     SrNodeId view[SR_OP_MAX_IN], x;
     int n = 0;
@@ -60,7 +61,8 @@ static SrNodeId soft_labels(SrModel *model, SrBuilder *b) {
     return n < 2 ? n ? view[0] : SR_NO_NODE : sr_build_n(b, "concat", "labels", NULL, view, n);
 }
 
-// Indices and labels of a replica's images, filled by the feed; *labels: whichever they are.
+// Builds the inputs for indices and labels of a replica's images, which the feed fills.  *labels
+// gets the hard or the soft labels.
 static void build_targets(SrModel *model, SrBuilder *b, const SrModelInputs *in, SrTrainGraph *out,
                           SrNodeId *labels) {
     int n = in->batch, classes = model->n_targets;
@@ -113,7 +115,7 @@ static SrStatus build_into(SrModel *model, SrBuilder *images, SrBuilder *loss,
     return sr_builder_status(images);
 }
 
-// Backwards from the needed nodes; index order is execution order.
+// Marks all nodes that needed nodes depend on.  Goes backwards: index order is execution order.
 static void mark_needed(const SrGraph *graph, bool *needed, bool *used) {
     for (SrNodeId id = sr_graph_count(graph) - 1; id >= 0; id--) {
         const SrNode *node = sr_graph_at(graph, id);
@@ -124,7 +126,7 @@ static void mark_needed(const SrGraph *graph, bool *needed, bool *used) {
     }
 }
 
-// What the loss reads of a replica's nodes; the others need no gradient.
+// Marks the nodes of a replica that the loss reads; the others need no gradient.
 static void cross_needed(SrTrainGraph *train, bool *needed) {
     bool read[SR_MAX_ROWS];
     for (int i = 0; i < train->n_rows; i++)
@@ -138,8 +140,8 @@ static void cross_needed(SrTrainGraph *train, bool *needed) {
     }
 }
 
-// Parameters that the loss does not depend on have no gradient in torch, so its optimisers leave
-// them alone; a gradient of zero would let weight decay shrink them.
+// Freezes parameters that the loss does not depend on.  In torch they have no gradient and no
+// update; with a gradient of zero, weight decay would shrink them.
 static SrStatus freeze_unused(SrModel *model, SrTrainGraph *train) {
     int n = sr_params_count(model->params), frozen = 0;
     int nodes = SR_MAX(sr_graph_count(train->graph), sr_graph_count(train->loss_graph));
@@ -168,14 +170,14 @@ static SrStatus freeze_unused(SrModel *model, SrTrainGraph *train) {
     return SR_OK;
 }
 
-// MODEL.NON_TRAINABLE_PARAMS: names or patterns, each of which must fit something.
+// Each entry of MODEL.NON_TRAINABLE_PARAMS is a name or a pattern, and must match a parameter.
 SrStatus sr__model_freeze_named(SrModel *model) {
     SrStrings names = model->config->model.non_trainable_params;
     for (int i = 0; i < names.n; i++) {
         const char *name = sr__plain_param_name(names.v[i], &model->arena);
         if (!name)
             SR_FAIL(SR_ERR_MEMORY, "out of memory for MODEL.NON_TRAINABLE_PARAMS");
-        // A pattern is ours: "heads.*" freezes all heads.
+        // VISSL has no patterns: "heads.*" freezes all heads.
         if (strchr(name, '*') && sr_params_set_trainable(model->params, name, false) > 0)
             continue;
         int index = sr_params_find(model->params, name);
@@ -186,7 +188,7 @@ SrStatus sr__model_freeze_named(SrModel *model) {
     return SR_OK;
 }
 
-// One graph, or one of a replica's images and one of the loss over the rows of all.
+// Makes one graph, or two: a replica's images, and the loss over the rows of all replicas.
 static SrStatus new_graphs(SrModel *model, SrTrainGraph *out) {
     bool two = out->replicas > 1 && !model->loss->rows_are_independent;
     if (two)

@@ -1,4 +1,4 @@
-// Two maps MODEL.TRUNK compared: by name, then by the options of the trunk of that name.
+// Compares two maps MODEL.TRUNK: by the trunk's name, then by the options of that trunk.
 #include "trainer/model/trunk_difference.h"
 
 #include <string.h>
@@ -9,10 +9,10 @@
 
 typedef struct {
     const char *name;
-    const SrYaml *options; // NULL: none are set
+    const SrYaml *options; // NULL: none is set
 } Trunk;
 
-// map: MODEL.TRUNK; NULL: a trunk without name.
+// Reads a map MODEL.TRUNK.  NULL gives a trunk without name.
 static Trunk trunk_of(const SrYaml *map) {
     const SrTrunk *kind;
     Trunk t = {sr_tree_text(map, "NAME", ""), NULL};
@@ -21,7 +21,8 @@ static Trunk trunk_of(const SrYaml *map) {
     return t;
 }
 
-// " (DEPTH: 8, ...)" of the options that differ from other's; of another trunk's those that every family has.
+// Adds the options that differ from the other trunk's: " (DEPTH: 8, ...)".  Trunks of different
+// names are compared by the options that every family has.
 static void add_trunk(const Trunk *t, const Trunk *other, SrText *out) {
     static const char *const size[] = {"DEPTH", "WIDTH_MULTIPLIER"};
     bool same = strcmp(t->name, other->name) == 0;
@@ -42,7 +43,7 @@ static void add_trunk(const Trunk *t, const Trunk *other, SrText *out) {
     sr_text_add(out, *before == ',' ? ")" : "");
 }
 
-// Options that only one side sets may have their default on the other.
+// True if the trunks differ.  An option that only one side sets may be the other side's default.
 static bool differ(const Trunk *a, const Trunk *b) {
     if (strcmp(a->name, b->name) != 0)
         return true;

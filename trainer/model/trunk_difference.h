@@ -1,4 +1,4 @@
-// How the trunk that one of our checkpoints was trained with differs from the one that a configuration asks for.
+// Says how the trunk of an sslrun checkpoint differs from the trunk that a configuration asks for.
 #ifndef SR_TRAINER_MODEL_TRUNK_DIFFERENCE_H
 #define SR_TRAINER_MODEL_TRUNK_DIFFERENCE_H
 
@@ -6,8 +6,8 @@
 #include "formats/weights.h"
 #include "trainer/config/config.h"
 
-// Adds "the checkpoint holds ..., the configuration asks for ..." to `out`, with the options that differ.  Adds nothing
-// where the trunks are the same or the file holds no configuration.
+// Adds "the checkpoint holds ..., the configuration asks for ..." to `out`, with the options that
+// differ.  Adds nothing if the trunks are equal or the file holds no configuration.
 void sr_trunk_difference(const SrWeights *file, const SrModelConfig *config, SrText *out);
 
 #endif

@@ -1,4 +1,5 @@
-// Trunks by name.  Not their weights (trunk_weights.c), not running them (extractor.c).
+// Builds a trunk's graph from a model's name or a configuration.  trunk_weights.c loads its
+// weights, extractor.c runs it.
 #include "trainer/model/trunk_graph.h"
 
 #include <string.h>
@@ -35,7 +36,7 @@ static SrStatus open_model(SrTrunkGraph *t, SrShape s) {
     SrNodeId tap;
     SR_TRY(sr_model_new(t->config, &t->model));
     t->params = sr_model_params(t->model);
-    // Tapped at the input, which every graph has: taps are the caller's business.
+    // The tap must exist: the input does in every graph.  The caller chooses real taps later.
     return sr_model_build_eval(t->model, s.d[0], s.d[1], s.d[2], "x", &t->graph, &t->input, &tap);
 }
 
@@ -88,7 +89,7 @@ SrStatus sr_trunk_graph_parse(const char *config_text, const char *name, int bat
 }
 
 void sr_trunk_graph_close(SrTrunkGraph *t) {
-    if (!t->model) { // else the model owns both
+    if (!t->model) { // otherwise the model owns both
         sr_graph_free(t->graph);
         sr_params_free(t->params);
     }

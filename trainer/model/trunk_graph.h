@@ -1,4 +1,4 @@
-// A trunk by the name a person gives it, built as one graph: torchvision's model names, or a configuration.
+// Builds a trunk as one graph, from a model's name (torchvision's "resnet50") or a configuration.
 #ifndef SR_TRAINER_MODEL_TRUNK_GRAPH_H
 #define SR_TRAINER_MODEL_TRUNK_GRAPH_H
 
@@ -7,24 +7,26 @@
 #include "trainer/model/model.h"
 #include "trunks/presets.h"
 
-bool sr_trunk_is_config(const char *what); // no model's name, and looks like a file
+// True if `what` is no model's name and looks like a file.
+bool sr_trunk_is_config(const char *what);
 
 typedef struct {
-    const SrPreset *preset; // NULL: of a configuration
-    SrConfig *config;       // NULL: of a preset
-    SrModel *model;         // of a configuration: owns graph and table
+    const SrPreset *preset; // NULL: made from a configuration
+    SrConfig *config;       // NULL: made from a model's name
+    SrModel *model;         // owns graph and table.  NULL: made from a model's name
     SrParams *params;
     SrGraph *graph;
     SrNodeId input; // "x", (batch, height, width, 3)
 } SrTrunkGraph;
 
-// what: "resnet50" (parameters have torchvision's names, classifier included) or a YAML file (VISSL's names, no
-// heads).  Nothing is allocated yet.  Unknown: SR_ERR_CONFIG with the nearest model.
+// Builds the trunk of a model's name ("resnet50": parameters have torchvision's names, with the
+// classifier) or of a YAML file (VISSL's names, without heads).  Parameters are not allocated.
+// SR_ERR_CONFIG for an unknown name: the message names the closest model.
 SrStatus sr_trunk_graph_open(const char *what, const char *const *overrides, int n_overrides,
                              int batch, int height, int width, SrTrunkGraph *out);
-// The same of a configuration that is no file; name: for messages.
+// Builds the trunk of a configuration's text; `name` stands for the file in messages.
 SrStatus sr_trunk_graph_parse(const char *config_text, const char *name, int batch, int height,
                               int width, SrTrunkGraph *out);
-void sr_trunk_graph_close(SrTrunkGraph *trunk); // a zeroed one is fine
+void sr_trunk_graph_close(SrTrunkGraph *trunk); // legal for a zeroed struct
 
 #endif

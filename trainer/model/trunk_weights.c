@@ -1,4 +1,5 @@
-// Strict loading of a trunk.
+// Loads a trunk strictly: finds out how the file names its tensors, matches every entry, and
+// reports all mistakes in one message.
 #include "trainer/model/trunk_weights.h"
 
 #include <stdarg.h>
@@ -12,9 +13,9 @@
 #include "formats/weights.h"
 #include "trainer/model/weights_fit.h"
 
-enum { MAX_LISTED = 8 }; // the rest is counted: a trunk of another width differs in hundreds
+enum { MAX_LISTED = 8 }; // further tensors are counted: another width differs in hundreds
 
-// What precedes torchvision's name in the keys of plain files and in our tables.
+// Prefixes before torchvision's names, in plain files and in parameter tables.
 static const char *const prefixes[] = {
     "",
     "trunk._feature_blocks.",
@@ -32,13 +33,13 @@ typedef struct {
     SrParams *whole, *params;
     SrWeights w;
     SrNaming naming;
-    const char **bare; // (w.n) each key in torchvision's words; NULL: no part of the trunk
-    bool *used;        // (w.n)
+    const char **bare; // (w.n) torchvision's name of each key.  NULL: not part of the trunk
+    bool *used;        // (w.n) an entry took the tensor
     SrText missing, unexpected, misshapen;
     int n_missing, n_unexpected, n_misshapen;
 } Load;
 
-// A table entry's torchvision name.
+// Returns torchvision's name of a table entry.
 static const char *bare_name(const char *name) {
     const char *vissl = "trunk._feature_blocks.";
     if (sr_text_starts(name, vissl))
@@ -51,8 +52,9 @@ static bool is_classifier(const Load *l, const char *bare) {
     return c && sr_text_starts(bare, c) && bare[strlen(c)] == '.';
 }
 
-// One way to read the file's keys: a prefix off, or, last, what the naming of SwAV, MoCo, timm and
-// others makes of them in torchvision's, VISSL's and timm's words.  NULL: under this reading the key is somebody else's.
+// Reads a key in one of several ways: without one of the prefixes, or, in the last readings, with
+// the names of SwAV, MoCo, timm and others turned into torchvision's, VISSL's or timm's.  NULL:
+// in this reading the key is not part of the trunk.
 static const char *read_key(const Load *l, int reading, const char *key, char buffer[KEY_BYTES]) {
     if (reading >= N_PREFIXES) {
         SrNames to = (SrNames)(reading - N_PREFIXES);
@@ -70,7 +72,7 @@ static bool in_table(const Load *l, const char *bare) {
     return false;
 }
 
-// The reading under which most keys are the trunk's.
+// Chooses the reading in which most keys are part of the trunk.
 static SrStatus choose_reading(Load *l) {
     char buffer[KEY_BYTES];
     int best = 0, most = 0;
@@ -117,7 +119,7 @@ SR_PRINTF(3, 4) static void note(SrText *list, int *n, const char *fmt, ...) {
         sr_text_printf(list, "%s%s", *n > 1 ? ", " : "", line);
 }
 
-// One entry of the whole trunk against the file; its value goes to the entry of that name that is wanted, if any.
+// Looks up one entry of the whole trunk in the file.  If that entry is wanted, copies its value.
 static SrStatus load_entry(Load *l, const SrParam *p) {
     const char *bare = bare_name(p->name);
     int key = find_key(l, bare), to = sr_params_find(l->params, p->name);
@@ -148,7 +150,8 @@ static SrStatus load_entry(Load *l, const SrParam *p) {
     return SR_OK;
 }
 
-// Keys that are no part of the trunk are somebody else's: heads, losses, optimisers of a whole checkpoint.
+// Notes unused keys of the trunk.  Other keys are legal: whole checkpoints have heads, losses,
+// optimisers.
 static void note_unexpected(Load *l) {
     bool classifier_known = false;
     for (int i = 0; i < sr_params_count(l->whole); i++)
@@ -166,7 +169,7 @@ static void add_list(SrText *out, const char *what, int n, const SrText *list) {
         sr_text_printf(out, " and %d more", n - MAX_LISTED);
 }
 
-// In one line; what is left out on purpose is said too.
+// Reports everything in one line, also tensors that were left out on purpose.
 static SrStatus report(Load *l) {
     bool bad = l->n_misshapen > 0 || (!l->source->lax && l->n_missing + l->n_unexpected > 0);
     SrText lists = SR_TEXT_INIT;

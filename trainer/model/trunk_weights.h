@@ -1,7 +1,8 @@
-// A frozen trunk's weights from a file of any of formats/'s kinds, under torchvision's, VISSL's or another known
-// writer's key names, strictly: what load_state_dict(strict=True) checks, with everything that is wrong listed at once.
+// Loads a frozen trunk's weights strictly, as load_state_dict(strict=True) does in torch, and
+// lists all mistakes at once.  Reads every format of formats/weights.h, with the tensor names of
+// torchvision, VISSL or any other writer that formats/naming.h knows.
 //
-// Not MODEL.WEIGHTS_INIT (weights.c), which starts a training from whatever fits.
+// weights_init.h is for MODEL.WEIGHTS_INIT, which starts a training from the tensors that fit.
 #ifndef SR_TRAINER_MODEL_TRUNK_WEIGHTS_H
 #define SR_TRAINER_MODEL_TRUNK_WEIGHTS_H
 
@@ -9,15 +10,20 @@
 
 typedef struct {
     const char *path;
-    const char *
-        classifier; // "fc": may be missing where no node needs it, and may be left over where there is none
-    bool
-        lax; // what is missing keeps its value, what is left over is ignored; misshapen is an error all the same
+    // Name of the classifier ("fc").  It may be missing in the file if no node needs it, and left
+    // over if the trunk has none.
+    const char *classifier;
+    // Missing tensors keep their values, and left-over ones are ignored.  A wrong shape stays an
+    // error
+    bool lax;
 } SrTrunkWeights;
 
-// whole: the table of the whole trunk, which the file must match; params: what is wanted of it, allocated here.
-// How the keys are read (a prefix off: "", "trunk._feature_blocks.", "module.", ..., or formats/naming.h's mapping) is
-// found by what matches most.  Counters (num_batches_tracked) may be missing, as in files older than them.
+// Loads weights.
+//   whole   table of the whole trunk, which the file must match
+//   params  table of the wanted part, which is allocated here
+// Tensor names lose a prefix ("trunk._feature_blocks.", "module.", or none) or are mapped by
+// formats/naming.h; the reading that matches most names is taken.  Counters (num_batches_tracked)
+// may be missing, as in files of old torch versions.
 SrStatus sr_trunk_weights_load(const SrTrunkWeights *source, SrParams *whole, SrParams *params);
 
 #endif

@@ -1,4 +1,4 @@
-// Dropped dimensions, and grids of places.
+// Fits tensors by dropping dimensions of 1, or by resampling grids of position embeddings.
 #include "trainer/model/weights_fit.h"
 
 #include <string.h>
@@ -23,10 +23,11 @@ static int side_of(int places) {
 }
 
 typedef struct {
-    int prefix, from, to; // tokens without a place; sides of the grids
+    int prefix, from, to; // tokens before the patches; side of each grid in patches
 } Grids;
 
-// Tokens are a class token and a square, as nearly everywhere, or a square alone.
+// Splits numbers of tokens into a prefix and a square of patches: one token in front (the usual
+// class token), none, or two.
 static bool find_grids(int from, int to, Grids *out) {
     static const int prefixes[] = {1, 0, 2};
     for (int i = 0; i < 3; i++) {

@@ -1,5 +1,5 @@
-// Tensors of a file whose shapes are not quite the model's: dimensions of 1 (ConvNeXt's scales of channels), and position
-// embeddings of another number of patches.
+// Fits tensors of a file whose shapes differ a little from the model's: by dimensions of 1
+// (ConvNeXt's channel scales), or as position embeddings of another number of patches.
 #ifndef SR_TRAINER_MODEL_WEIGHTS_FIT_H
 #define SR_TRAINER_MODEL_WEIGHTS_FIT_H
 
@@ -7,10 +7,11 @@
 
 #include "base/tensor.h"
 
-// Whether sr_weights_fit_copy can make one of the other.  name: the model's, in any writer's words.
+// True if sr_weights_fit_copy can turn one shape into the other.  name: the tensor's, in any
+// writer's words.
 bool sr_weights_fits(const char *name, SrShape from, SrShape to);
-// to->value = from, resampled where the grids differ (bicubic; with the corners on each other under torchvision's name,
-// as its interpolate_embeddings does), which is told in a line.
+// Copies `from` into `to`.  Position embeddings of another grid are resampled (bicubic), with a log
+// line; under torchvision's name corners are aligned, as in its interpolate_embeddings.
 void sr_weights_fit_copy(const char *name, const float *from, SrShape from_shape, float *to,
                          SrShape to_shape);
 

@@ -1,4 +1,5 @@
-// Initial weights.  Not resuming (run/run_folder.h): optimiser state and position in the file are ignored.
+// Loads initial weights.  Optimiser state and position in the file are ignored: resuming a run is
+// trainer/run/run_folder.h's work.
 #include "trainer/model/weights_init.h"
 
 #include <stdarg.h>
@@ -20,18 +21,18 @@ typedef struct {
     const SrWeightsSource *source;
     SrParams *params;
     SrWeights w;
-    const char **names; // (w.n) after the prefixes were changed
-    bool *used;         // (w.n)
-    int width;          // of the longest parameter name
-    bool extractor;     // the model's trunk stands under trunk.base_model.
+    const char **names; // (w.n) names after the prefixes were changed
+    bool *used;         // (w.n) an entry took the tensor
+    int width;          // characters of the longest parameter name
+    bool extractor;     // the model's trunk is under trunk.base_model.
     int trunk, trunk_loaded, heads, heads_loaded, missing, skipped, misshapen, refused;
-    SrText
-        difference; // between the trunks of the file and the model, in words; empty: none is known
-    char first_refused[512]; // what is said of the first tensor whose shape is wrong
+    SrText difference; // sentence about the trunks of file and model; empty: no difference known
+    char first_refused[512]; // message about the first tensor whose shape is wrong
 } Load;
 
-// The table of what was loaded is the way to find a misnamed layer.  Evaluation, which insists on all of the trunk, does
-// without; where the trunk is known to be another one, the table is a detail.
+// Logs a line of the table of tensors, with which users find a misnamed layer.  Evaluation needs
+// no table, because it insists on the whole trunk.  The table is a detail if the trunks are known
+// to differ.
 SR_PRINTF(2, 3) static void say(const Load *l, const char *fmt, ...) {
     char line[512];
     va_list args;
@@ -45,8 +46,8 @@ SR_PRINTF(2, 3) static void say(const Load *l, const char *fmt, ...) {
 
 #define BASE "trunk.base_model."
 
-// A trunk for linear evaluation has its names under trunk.base_model., others under trunk.; a file
-// of one kind fits the other.
+// Turns names under trunk.base_model. (linear evaluation) into names under trunk. or back, so
+// that a file of one kind fits a model of the other.
 static const char *in_model(Load *l, const char *name) {
     bool has = sr_text_starts(name, BASE);
     if (has && !l->extractor)
@@ -56,8 +57,8 @@ static const char *in_model(Load *l, const char *name) {
     return name;
 }
 
-// The dicts of STATE_DICT_KEY_NAME one in the other; its default and "" ask for nothing that is not
-// recognised below.
+// Enters the nested dicts of STATE_DICT_KEY_NAME.  The default and "" need no work:
+// without_containers recognises those dicts.
 static SrStatus descend(Load *l) {
     SrStrings keys = l->source->keys;
     bool usual = keys.n == 1 && (!*keys.v[0] || strcmp(keys.v[0], "classy_state_dict") == 0);
@@ -67,7 +68,7 @@ static SrStatus descend(Load *l) {
     return SR_OK;
 }
 
-// The dicts that nearly every file of VISSL's and others' has are recognised instead of asked for.
+// Removes the names of dicts that nearly every file has, so that users need not name them.
 static const char *without_containers(const char *name) {
     static const char *const containers[] = {"classy_state_dict.base_model.model.", "state_dict.",
                                              "model_state_dict."};
@@ -84,7 +85,8 @@ static bool model_has(Load *l, const char *name) {
     return sr_params_find(l->params, whole) >= 0;
 }
 
-// A trunk's tensor in the words in which the model has it; failing that, in VISSL's.
+// Translates the name of a trunk's tensor into the model's names; if the model has none, into
+// VISSL's.
 static bool foreign_name(Load *l, const SrNaming *naming, const char *name, char *out,
                          size_t bytes) {
     static const char *const trunks[] = {"trunk._feature_blocks.", "trunk."};
@@ -106,8 +108,8 @@ static bool foreign_name(Load *l, const SrNaming *naming, const char *name, char
     return true;
 }
 
-// The name in the model: REMOVE_PREFIX off, then APPEND_PREFIX in front (VISSL's order).  Where
-// neither is given, a trunk in somebody else's naming is mapped to ours.
+// Returns a tensor's name in the model: removes REMOVE_PREFIX, then adds APPEND_PREFIX (VISSL's
+// order).  If neither is set, another writer's names of a trunk are translated.
 static const char *model_name(Load *l, const SrNaming *naming, const char *name) {
     const char *cut = l->source->remove_prefix, *add = l->source->append_prefix;
     char bare[1200];
@@ -122,8 +124,8 @@ static const char *model_name(Load *l, const SrNaming *naming, const char *name)
                            sr_naming_without_groups(name, bare, sizeof bare));
 }
 
-// VISSL refuses a file in which no key starts with trunk. or heads. after renaming; the message
-// names the commonest prefix because torchvision's files are the commonest case.
+// Renames all tensors.  Like VISSL, refuses a file in which no name then starts with trunk. or
+// heads.; the message suggests the prefix for torchvision's files, the most common case.
 static SrStatus rename_keys(Load *l) {
     SrNaming naming;
     sr_naming_detect(&l->w, &naming);
@@ -150,7 +152,7 @@ static SrStatus rename_keys(Load *l) {
             l->source->path, l->w.n ? l->names[0] : "(none)");
 }
 
-// A part of the name suffices (SKIP_LAYERS: [num_batches_tracked] by default).
+// True if the name contains one of SKIP_LAYERS ([num_batches_tracked] by default).
 static bool is_skipped(const SrWeightsSource *c, const char *name) {
     for (int i = 0; i < c->skip_layers.n; i++)
         if (strstr(name, c->skip_layers.v[i]))
@@ -158,7 +160,8 @@ static bool is_skipped(const SrWeightsSource *c, const char *name) {
     return false;
 }
 
-// Linear: a few hundred names, once a run.  Of two tensors with the name the one that lost a prefix.
+// Finds a tensor by its new name; of two with this name, the one that lost a prefix.  A linear
+// search is enough: a few hundred names, once per run.
 static int find_key(const Load *l, const char *name) {
     int found = -1;
     for (int i = 0; i < l->w.n; i++) {
@@ -170,7 +173,7 @@ static int find_key(const Load *l, const char *name) {
     return found;
 }
 
-// A file without an averaged model would otherwise give the model itself.
+// Fails if the averaged model is asked for and missing: the model itself must not take its place.
 static SrStatus check_averaged(const Load *l) {
     if (strcmp(l->source->remove_prefix, SR_EMA_PREFIX) != 0)
         return SR_OK;
@@ -183,7 +186,7 @@ static SrStatus check_averaged(const Load *l) {
             l->source->path);
 }
 
-// VISSL's words, here and above, so that logs of the two programs can be compared line by line.
+// Log lines are VISSL's, here and above, so that logs of the two programs can be compared.
 static SrStatus copy_tensor(Load *l, int key, const SrParam *to) {
     char shape[SR_SHAPE_TEXT_BYTES];
     const SrWeightsTensor *from = &l->w.tensors[key];
@@ -201,7 +204,7 @@ static SrStatus copy_tensor(Load *l, int key, const SrParam *to) {
     return SR_OK;
 }
 
-// All of them are listed before the load fails: one tells little, the list which part differs.
+// Notes a wrong shape.  Loading fails after all are listed: the list shows which part differs.
 static void note_shape(Load *l, const SrWeightsTensor *from, const SrParam *to, bool allowed) {
     char line[sizeof l->first_refused], a[SR_SHAPE_TEXT_BYTES], b[SR_SHAPE_TEXT_BYTES];
     snprintf(line, sizeof line, "%s have different shapes: checkpoint: %s, model: %s", to->name,
@@ -212,19 +215,19 @@ static void note_shape(Load *l, const SrWeightsTensor *from, const SrParam *to, 
         memcpy(l->first_refused, line, sizeof line);
 }
 
-// What the entry is called in a file of its model alone; "" where it belongs to another.
+// Returns an entry's name without the source's prefix; "" if the entry belongs to another model.
 static const char *own_name(const Load *l, const SrParam *p) {
     const char *prefix = l->source->prefix ? l->source->prefix : "";
     return sr_text_starts(p->name, prefix) ? p->name + strlen(prefix) : "";
 }
 
-// Counts what the trunk and the heads wanted and what they got; entries of the loss's own state
-// have no counterpart in foreign files.
+// Loads an entry and counts it for trunk or heads.  The loss's own state is in no other writer's
+// file.
 static SrStatus load_param(Load *l, const SrParam *p) {
     const char *name = own_name(l, p);
     bool trunk = sr_text_starts(name, "trunk."), heads = sr_text_starts(name, "heads.");
     if (!trunk && !heads)
-        return SR_OK; // the loss's own state, or another model's
+        return SR_OK; // state of the loss, or another model's entry
     int key = find_key(l, name);
     if (key >= 0)
         l->used[key] = true;
@@ -250,8 +253,8 @@ static SrStatus load_param(Load *l, const SrParam *p) {
     return SR_OK;
 }
 
-// Names that look like the model's and fit nothing in it: nearly always another depth, or a prefix
-// too many.
+// Logs names that look like the model's and fit nothing: nearly always another depth, or one
+// prefix too many.
 static void say_extra(const Load *l) {
     SrText text = SR_TEXT_INIT;
     for (int i = 0; i < l->w.n; i++)
@@ -264,7 +267,7 @@ static void say_extra(const Load *l) {
     sr_text_deinit(&text);
 }
 
-// ", which are a resnet50's": most often another trunk was asked for than the file's.
+// Returns ", which are a resnet50's": most often the configuration asks for another trunk.
 static const char *whose_names(const Load *l, char text[128]) {
     SrNaming naming;
     sr_naming_detect(&l->w, &naming);
@@ -275,7 +278,7 @@ static const char *whose_names(const Load *l, char text[128]) {
     return text;
 }
 
-// VISSL goes on with random weights when nothing fits, which its users found out after the
+// Fails if too little was loaded.  VISSL goes on with random weights, which shows only after
 // training.
 static SrStatus check_counts(const Load *l) {
     char whose[128];
@@ -307,7 +310,7 @@ static SrStatus check_counts(const Load *l) {
     return SR_OK;
 }
 
-// Borrows the configuration's strings.
+// The source borrows the configuration's strings.
 SrWeightsSource sr_weights_source(const SrModelConfig *config) {
     return (SrWeightsSource){.path = config->params_file,
                              .model = config,
@@ -320,8 +323,7 @@ SrWeightsSource sr_weights_source(const SrModelConfig *config) {
                              .skip_layers = config->skip_layers};
 }
 
-// Tensors are copied one by one, so an error may leave a model half loaded; it is only ever called
-// on a model that is dropped on failure.
+// Tensors are copied one by one, so an error may leave a model half loaded; callers drop it then.
 SrStatus sr_weights_load(const SrWeightsSource *source, SrParams *params) {
     Load l = {.source = source, .params = params};
     if (strstr(source->path, "://"))

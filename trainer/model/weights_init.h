@@ -1,36 +1,42 @@
-// MODEL.WEIGHTS_INIT: starting from somebody's weights.  Reads every format of
-// formats/weights.h.  Names are VISSL's, changed by REMOVE_PREFIX and APPEND_PREFIX; where neither
-// is set, other people's naming of a trunk is recognised (formats/naming.h).  Says what became of
-// each tensor in VISSL's words, and unlike VISSL refuses to go on when nothing of the trunk was
-// found.
+// Loads initial weights: MODEL.WEIGHTS_INIT.  Reads every format of formats/weights.h.
+//
+// Tensor names are VISSL's, changed by REMOVE_PREFIX and APPEND_PREFIX.  If neither is set, other
+// writers' names of a trunk are recognised (formats/naming.h).  The log says what became of each
+// tensor, in VISSL's words.  Unlike VISSL, loading fails if nothing of the trunk was found.
 #ifndef SR_TRAINER_MODEL_WEIGHTS_INIT_H
 #define SR_TRAINER_MODEL_WEIGHTS_INIT_H
 
 #include "graph/params.h"
 #include "trainer/config/config.h"
 
-// REMOVE_PREFIX of the averaged model (trainer/run/ema_model.h) in a checkpoint that holds both: its tensors are taken
-// instead of the model's own.
+// REMOVE_PREFIX that takes the averaged model (trainer/run/ema_model.h) of a checkpoint instead of
+// the model itself.
 #define SR_EMA_PREFIX "ema_model."
 
 typedef struct {
     const char *path;
-    const SrModelConfig *model; // whose trunk a checkpoint's is compared with; NULL: it is not
-    const char *remove_prefix, *append_prefix; // "" for none
-    SrStrings keys; // STATE_DICT_KEY_NAME: dicts to enter; n 0: the usual ones are recognised
-    SrStrings skip_layers; // parts of names left as they are
-    const char
-        *prefix;     // of the table's entries that are meant, before trunk. and heads.; NULL: none
-    bool quiet;      // no line a tensor
-    bool skip_heads; // what the file holds for the heads is not wanted
-    bool lax_head_shapes;   // heads of another shape are skipped instead of refused
-    double min_trunk_share; // fewer of the trunk's tensors loaded: SR_ERR_CONFIG
-    bool whole_trunk;       // every tensor of the trunk must be there (evaluation)
+    // The trunk is compared with the one in an sslrun checkpoint, for messages.  NULL: no
+    // comparison
+    const SrModelConfig *model;
+    const char *remove_prefix, *append_prefix; // "": none
+    // STATE_DICT_KEY_NAME: nested dicts that hold the weights.  n is 0: the usual ones are
+    // recognised
+    SrStrings keys;
+    SrStrings skip_layers; // tensors whose names contain one of these are not loaded
+    // Loads entries of the table whose names start with it, before "trunk." and "heads.".  NULL:
+    // none
+    const char *prefix;
+    bool quiet;             // do not log each tensor
+    bool skip_heads;        // do not load heads
+    bool lax_head_shapes;   // skip heads of another shape; false: they are an error
+    double min_trunk_share; // 0 to 1; SR_ERR_CONFIG if a smaller share of the trunk is loaded
+    bool whole_trunk;       // every tensor of the trunk must be in the file (evaluation)
 } SrWeightsSource;
 
-SrWeightsSource sr_weights_source(const SrModelConfig *config); // WEIGHTS_INIT as configured
-// A checkpoint of ours is verified first, damaged: SR_ERR_IO.  Shapes that differ: SR_ERR_CONFIG
-// with both.
+// Returns the source that WEIGHTS_INIT describes; it borrows the configuration's strings.
+SrWeightsSource sr_weights_source(const SrModelConfig *config);
+// Loads the weights.  On an error the table may be half loaded.  SR_ERR_IO: an sslrun checkpoint is
+// damaged.  SR_ERR_CONFIG: shapes differ (the message has both), or too little of the trunk fits.
 SrStatus sr_weights_load(const SrWeightsSource *source, SrParams *params);
 
 #endif
