@@ -145,7 +145,7 @@ static void test_recompute(void **state) {
     CHECK_INT(lines_under(overrides, 2, words), 1);
 }
 
-// Labels of zero are one class to a loss that learns classes, with and without a source of labels.
+// Labels of zero are one class to a loss that learns classes.  A source of labels overrides the type.
 static void test_labels_of_zero(void **state) {
     (void)state;
     static const char words[] = "LABEL_TYPE is zero, so that LOSS.name CrossEntropyLoss sees every "
@@ -154,7 +154,7 @@ static void test_labels_of_zero(void **state) {
                           "DATA.TRAIN.LABEL_SOURCES=[synthetic]"};
     CHECK_INT(lines_under(keys, 1, words), 0); // swav_loss asks no labels
     CHECK_INT(lines_under(keys, 2, words), 1);
-    CHECK_INT(lines_under(keys, 3, words), 1);
+    CHECK_INT(lines_under(keys, 3, words), 0);
     CHECK_INT(lines_under(keys + 1, 1, words), 0);
 }
 
