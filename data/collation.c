@@ -1,5 +1,5 @@
-// A collator's plan: from views to the tensors of a batch, pixels and extras.  Not the collators
-// (data/collators/), not the writing (loader.c).
+// Makes a collator's plan: places the views and extras of images in the tensors of a batch.  The
+// collators are in data/collators/; loader.c writes the batches.
 #include <string.h>
 
 #include "base/compiler.h"

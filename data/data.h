@@ -1,8 +1,8 @@
-// The data contracts: data set -> decoded image -> transforms -> views -> collated batch.
+// Contracts of the data path: data set -> decoded image -> transforms -> views -> collated batch.
 //
 // Images are uint8 RGB, (H, W, 3), until ToTensor; after it a view is float (H, W, 3), NHWC like
-// everything else.  Each random choice comes from Philox keyed by (seed, epoch, sample, view,
-// stage): what an image becomes does not depend on threads, batches or on what was drawn before.
+// all tensors here.  Each random choice comes from Philox keyed by (seed, epoch, sample, view,
+// stage).  The views of an image therefore do not depend on threads, batches or earlier draws.
 #ifndef SR_DATA_DATA_H
 #define SR_DATA_DATA_H
 
@@ -18,137 +18,149 @@
 #include "base/text.h"
 
 // ---- images ----
-// One of rgb, f and encoded is set.
+// A picture in one of three forms: exactly one of rgb, f and encoded is set.
 typedef struct {
     int H, W;
-    uint8_t *rgb;        // (H, W, 3), memory of the SrImagePool it came from
-    float *f;            // (H, W, 3) after ToTensor
-    const void *encoded; // a JPEG, PNG or WebP of H x W that nobody has needed the pixels of yet
+    uint8_t *rgb;        // (H, W, 3); owned by the SrImagePool it was taken from
+    float *f;            // (H, W, 3), after ToTensor; owned by the pool or by the batch
+    const void *encoded; // bytes of a JPEG, PNG or WebP of H x W, not decoded yet; borrowed
     size_t encoded_bytes;
 } SrImage;
 
-// Scratch memory of one loader thread: grows while the first images pass, then is reused.
+// Scratch memory of one loader thread.  It grows with the first images and is reused afterwards.
 typedef struct SrImagePool SrImagePool;
 SrStatus sr_image_pool_new(SrImagePool **out);
 void sr_image_pool_free(SrImagePool *pool);
-void sr_image_pool_reset(SrImagePool *pool); // everything handed out is free again
-// 64-byte aligned, NULL when memory is out; valid until the next reset.
+void sr_image_pool_reset(SrImagePool *pool); // takes back all memory that was handed out
+// Returns memory aligned to 64 bytes, valid until the next reset.  NULL: out of memory.
 void *sr_image_pool_take(SrImagePool *pool, size_t bytes);
-// Scratch: what was taken after the mark may be given back at once, newest first.
+// A mark names a position of the pool; rewinding to it gives back all that was taken after it.
+// Several marks are rewound in the reverse of the order in which they were made.
 size_t sr_image_pool_mark(const SrImagePool *pool);
 void sr_image_pool_rewind(SrImagePool *pool, size_t mark);
-// PIL's decompression-bomb bound, of files and of what transforms make of them: 2 * 1024^3 / 4 / 3.
+// Most pixels of an image, in a file or after a transform.  PIL calls twice its warning limit of
+// 1024^3 / 4 / 3 pixels a decompression bomb, and this is the same bound.
 #define SR_IMAGE_MAX_PIXELS 178956970
-// An image of h x w with its rgb in the pool; the pixels are not set.  SR_ERR_IO, a bad image, above that bound.
+// Makes an image of h x w with rgb in the pool and pixels not set.  SR_ERR_IO (a bad image): the
+// size is above SR_IMAGE_MAX_PIXELS.
 SrStatus sr_image_new(SrImagePool *pool, int h, int w, SrImage *out);
 
 // ---- data sets ----
-// One file each, descriptor `const SrDataset sr_dataset_<stem>` in data/sets/<stem>.c.
+// Each data set is a file data/sets/<stem>.c with the descriptor `const SrDataset
+// sr_dataset_<stem>`.
 typedef struct {
-    const void *encoded; // bytes of a JPEG, PNG or WebP, or NULL
+    const void *encoded; // bytes of a JPEG, PNG or WebP, owned by the pool; NULL: see image
     size_t encoded_bytes;
-    SrImage image;    // when not encoded: pixels from the pool
-    const char *path; // for messages; "" if it has none
+    SrImage image;    // pixels, owned by the pool; unset if `encoded` is set
+    const char *path; // file name for messages; "": the source has no files
 } SrSample;
 
-// DATA.TRAIN or DATA.TEST as far as a data set needs it.
+// The keys of DATA.TRAIN or DATA.TEST that a data set reads.  Strings are borrowed.
 typedef struct {
     const char *split;      // "TRAIN" or "TEST"
     const char *data_path;  // DATA_PATHS[i]
     const char *label_path; // LABEL_PATHS[i], "" if none
     const char *remove_prefix, *new_prefix;
-    int64_t data_limit; // for synthetic's length
+    int64_t data_limit; // DATA_LIMIT; only `synthetic` reads it, as its length
     int gray_size;      // DEFAULT_GRAY_IMG_SIZE
     bool random_images; // RANDOM_SYNTHETIC_IMAGES
     int random_labels;  // RANDOM_SYNTHETIC_LABELS
     uint64_t seed;
 } SrDatasetConfig;
 
-// For the contract tests: a small set of the source, written into a folder of its own and opened as DATA.TRAIN.
+// One file of a small example set.  The contract tests write the files into an empty folder and
+// open them as DATA.TRAIN.
 typedef struct {
-    const char *path;   // below that folder; NULL ends the list
-    const char *bytes;  // what the file begins with; NULL: it is a picture of h x w
-    int n_bytes, zeros; // how many bytes those are, and how many zeros follow them
-    int h, w;
+    const char *path;   // path below that folder; NULL ends the list
+    const char *bytes;  // first bytes of the file; NULL: the file is a picture of h x w
+    int n_bytes, zeros; // length of `bytes`, and number of zero bytes after them
+    int h, w;           // size in pixels of the picture
 } SrExampleFile;
 #define SR_EXAMPLE_TEXT(text) .bytes = text, .n_bytes = (int)sizeof(text) - 1
 
 typedef struct {
     SrExampleFile files[6];
-    SrDatasetConfig
-        config; // data_path and label_path lie below the folder, "." is the folder itself
+    // Paths in `config` are relative to the folder; "." is the folder itself.
+    SrDatasetConfig config;
     int64_t images;
     int classes;
 } SrDatasetExample;
 
 typedef struct SrDataset {
-    const char *name; // an entry of DATA_SOURCES: "disk_folder"
-    const char *help;
-    bool reads_label_path; // LABEL_PATHS names its labels; false: images bring their own
-    const char *keys; // of DATA.TRAIN that this source alone reads, blanks between them; NULL: none
-    size_t set_bytes; // of an opened set
-    // Fills a zeroed set.  What it took before a failure, close gives back: it gets every set that open was given.
+    const char *name; // entry of DATA_SOURCES, such as "disk_folder"
+    const char *help; // description for lists of data sets
+    // True: the source reads its labels from LABEL_PATHS.  False: the images bring their labels.
+    bool reads_label_path;
+    // Keys of DATA.TRAIN that only this source reads, separated by blanks.  NULL: none.
+    const char *keys;
+    size_t set_bytes; // size in bytes of an opened set, which the caller allocates
+    // Fills a zeroed set.  `close` is called also after a failure and frees what `open` took.
     SrStatus (*open)(const SrDatasetConfig *config, void *set);
-    void (*close)(void *set); // what the set holds, not the set itself; NULL: it holds nothing
-    int64_t (*length)(const void *set);
-    // Thread-safe.  Reads item i into memory of the pool.  SR_ERR_IO: the image is bad, and another may take its place.
-    // SR_ERR_RUN: the system failed (disk, descriptors), which ends the run.  SR_ERR_MEMORY.
+    // Frees what the set holds, not the set itself.  NULL: the set holds nothing.
+    void (*close)(void *set);
+    int64_t (*length)(const void *set); // number of items
+    // Reads item i into memory of the pool.  Thread-safe.
+    // SR_ERR_IO: the image is bad, and a replacement may take its place.  SR_ERR_RUN: the system
+    // failed (disk, descriptors), which ends the run.  SR_ERR_MEMORY: out of memory.
     SrStatus (*read)(const void *set, int64_t i, SrImagePool *pool, SrSample *out);
-    // The file item i lies in, in memory of the pool, without opening it; NULL: items have no files.
-    // In an archive ARCHIVE.tar/MEMBER.
+    // Gives the path of item i's file without opening it, in memory of the pool.  An item of an
+    // archive has the path ARCHIVE.tar/MEMBER.  NULL: items have no files.
     SrStatus (*path)(const void *set, int64_t i, SrImagePool *pool, const char **out);
-    int64_t (*label)(const void *set, int64_t i); // -1 if it has none
-    // Several labels an image (VOC): 1, 0, -1 (not known) of each of the `classes` for item i.  NULL, or
-    // NULL for item 0: one class an image.
+    int64_t (*label)(const void *set, int64_t i); // class of item i; -1: none
+    // For several labels per image (VOC): returns (classes) values 1, 0 or -1 (not known) of item
+    // i. The set owns them.  A NULL function, or NULL for item 0: every image has one class.
     const int8_t *(*targets)(const void *set, int64_t i);
-    int (*classes)(const void *set);                   // 0 if it has no labels
-    const char *(*class_name)(const void *set, int c); // NULL allowed
-    // Where runs of items begin that lie one behind the other on disk, (*n + 1) with the end: an
-    // epoch's order goes run by run (sampler.h).  NULL: reading anywhere costs the same.
+    int (*classes)(const void *set);                   // number of classes; 0: no labels
+    const char *(*class_name)(const void *set, int c); // name of class c; may be NULL
+    // Returns the first item of each run, (*n + 1) with the end; the set owns the array.  Items of
+    // a run are neighbours on disk, and an epoch reads run by run (sampler.h).  NULL: all items
+    // cost the same in any order.
     const int64_t *(*runs)(const void *set, int64_t *n);
-    // Files that were passed over, by type ("3 .gif, 1 other"), "" if none.  NULL: there are none.
+    // Describes the files that were passed over, by type ("3 .gif, 1 other").  "": none were.
+    // NULL: the source passes nothing over.
     const char *(*skipped)(const void *set);
-    // Does this path look like one of ours, and hold images of that split ("TRAIN", "TEST")?  TEST
-    // only where the source itself tells its test images apart.  For an empty DATA_SOURCES; looks at
-    // names only, opens nothing large.  NULL: never inferred.
+    // Tells whether the path looks like this source's and holds images of the split ("TRAIN",
+    // "TEST").  TEST is accepted only if the source itself tells its test images apart.  Used when
+    // DATA_SOURCES is empty; looks at names only.  NULL: the source is never inferred.
     bool (*accepts)(const char *path, const char *split);
-    const SrDatasetExample *examples; // at least one
+    const SrDatasetExample *examples; // (n_examples), at least one
     int n_examples;
 } SrDataset;
 
 SrStatus sr_dataset_open(const SrDataset *source, const SrDatasetConfig *config, void **set);
-void sr_dataset_close(const SrDataset *source, void *set); // NULL is fine
+void sr_dataset_close(const SrDataset *source, void *set); // set NULL: does nothing
 const SrDataset *sr_dataset_at(int i);
 SrStatus sr_dataset_find(const char *name, const SrDataset **out);
-// The source whose `accepts` says yes, in the registry's order but disk_folder last, because it
-// takes any folder. None: SR_ERR_CONFIG that says what was looked for.
+// Finds the first source whose `accepts` returns true, in the order of the registry.  disk_folder
+// is asked last because it takes any folder.  SR_ERR_CONFIG: no source accepts the path.
 SrStatus sr_dataset_infer(const char *path, const char *split, const SrDataset **out);
 
-// Decodes JPEG, PNG (stb_image) or WebP (where libwebp was there) to RGB as PIL's convert("RGB") does.  Dimensions are read and
-// bounded (1 .. 65500 a side, 178 Mpixel: PIL's own bound) before anything is decoded.  SR_ERR_IO
-// with the reason. One difference from PIL: 16-bit grey keeps its high byte, where PIL clips
-// everything above 255.
-const char *sr_image_decoder_name(void); // reads JPEG here: "libjpeg-turbo" or "stb_image"
-const char *sr_image_webp_name(void);    // reads WebP here: "libwebp" or "nothing"
+const char *sr_image_decoder_name(void); // decoder of JPEG: "libjpeg-turbo" or "stb_image"
+const char *sr_image_webp_name(void);    // decoder of WebP: "libwebp" or "nothing"
+// Decodes a JPEG, PNG or WebP to RGB as PIL's convert("RGB") does.  The size is read first and
+// bounded: 1 to 65500 pixels per side and SR_IMAGE_MAX_PIXELS in all.  16-bit grey differs from
+// PIL: the high byte is kept, where PIL clips all levels above 255.  SR_ERR_IO: a bad image.
 SrStatus sr_image_decode(const void *bytes, size_t n, SrImagePool *pool, SrImage *out);
-// The same in two steps: the size first (`encoded` is borrowed), the pixels when it is known what for.
+// The first half of sr_image_decode: reads the size and leaves the image encoded.  `bytes` stay the
+// caller's and must live as long as the image is encoded.
 SrStatus sr_image_open(const void *bytes, size_t n, SrImage *out);
-// No-op on an image that has its pixels.  reduce 1, 2, 4, 8: H and W become that part, rounded up, where
-// the decoder can do it (JPEG with libjpeg-turbo), or stay.
+// The second half: decodes an encoded image.  Does nothing if the image has its pixels.  reduce 1,
+// 2, 4 or 8: H and W are divided by it and rounded up if the decoder can do that (JPEG with
+// libjpeg-turbo); other decoders keep the size.
 SrStatus sr_image_finish(SrImage *image, int reduce, SrImagePool *pool);
 
 // ---- further tensors of a batch ----
-// What a batch holds besides pixels, labels and indices: masks of hidden patches, soft targets.
-// Transforms and collators announce them with the plan and fill them; a loss reaches one by its name
-// (sr_loss_extra).
+// Extras are tensors of a batch other than pixels, labels and indices: masks of hidden patches,
+// soft targets.  Transforms and collators announce them with the plan and fill them.  A loss
+// finds one by its name (sr_loss_extra).
 #define SR_MAX_EXTRAS 64
-#define SR_EXTRA_LABEL "label" // in the place of the labels: (classes) of F32, a distribution
+#define SR_EXTRA_LABEL "label" // extra that replaces the label: (classes) F32, a distribution
 typedef struct {
-    const char *name; // "mask"
-    int view;         // which view of the transforms, or input of the plan, it belongs to
-    SrShape shape;    // of one image; a batch has (N, ...)
+    const char *name; // such as "mask"
+    int view;         // number of its view (transforms) or of its input (plan)
+    SrShape shape;    // shape for one image; a batch has (N, ...)
     SrDtype dtype;
-    int from; // in a plan: the transforms' extra it is, -1: the collator fills it
+    int from; // in a plan: index of the transforms' extra; -1: the collator fills it
 } SrBatchExtra;
 
 typedef struct {
@@ -156,140 +168,149 @@ typedef struct {
     SrBatchExtra v[SR_MAX_EXTRAS];
 } SrExtras;
 SrStatus sr_extras_add(SrExtras *extras, const SrBatchExtra *extra);    // SR_ERR_CONFIG when full
-int sr_extras_find(const SrExtras *extras, const char *name, int view); // -1 if absent
-size_t sr_batch_extra_bytes(const SrBatchExtra *extra);                 // of one image
+int sr_extras_find(const SrExtras *extras, const char *name, int view); // index; -1: absent
+size_t sr_batch_extra_bytes(const SrBatchExtra *extra);                 // bytes per image
 
 // ---- transforms ----
-// One file each, descriptor `const SrTransform sr_transform_<stem>` in data/augment/<stem>.c.
+// Each transform is a file data/augment/<stem>.c with the descriptor `const SrTransform
+// sr_transform_<stem>`.
 typedef struct {
-    int n; // images so far: 1, then one a view after a multi-crop
+    int n; // number of views: 1 at first, more after a multi-crop
     SrImage view[SR_MAX_VIEWS];
-    float *out[SR_MAX_VIEWS]; // where ToTensor shall put each view, (h, w, 3); NULL: into the pool
-    int h[SR_MAX_VIEWS], w[SR_MAX_VIEWS]; // the size that out[v] has room for
+    float *out[SR_MAX_VIEWS];             // target of ToTensor, (h, w, 3); NULL: the pool
+    int h[SR_MAX_VIEWS], w[SR_MAX_VIEWS]; // size in pixels that out[v] has room for
 } SrViews;
 
 typedef struct {
     uint64_t seed;
     int64_t epoch, sample;
     uint32_t stage; // index in TRANSFORMS
-    bool fast;      // false: PIL's arithmetic to one grey level
-    bool last;      // no transform follows: floats may go to their place in the batch at once
+    bool fast;      // allows approximations; false: PIL's arithmetic to one grey level
+    bool last;      // no transform follows: floats may be written into the batch directly
     SrImagePool *pool;
-    int64_t *label; // transforms that make their own labels write here (SrTransform.classes)
-    SrText *told; // (64) gets what is drawn for each view, in words, by sr__tell; NULL: nobody asks
-    // What the transforms announced, and where each goes for this image; NULL: nowhere.
+    int64_t *label; // target of transforms that make their own labels (SrTransform.classes)
+    // (SR_MAX_VIEWS) Receives the draws for each view in words, by sr__tell.  NULL: not wanted.
+    SrText *told;
+    // Extras that the transforms announced.  NULL: none.
     const SrExtras *extras;
-    void *const *extra;
+    void *const *extra; // (extras->n) target of each extra for this image; NULL: not wanted
 } SrTransformContext;
 
 typedef struct SrTransform {
     const char *name; // "ImgPilToMultiCrop", "RandomHorizontalFlip", ...
     const char *help;
     const SrOption *options;
-    size_t params_bytes;
-    // For the contract tests: its keys as they stand behind its name ("size: 32"), and the transforms before it in
-    // flow YAML.  NULL: no keys; one image as two views, or as a tensor where it takes_floats.
+    size_t params_bytes; // size in bytes of the parsed options
+    // For the contract tests, in flow YAML.  example: the transform's keys ("size: 32"); NULL:
+    // none. stands_on: the transforms before it; NULL: the tests give one image as two views, or
+    // a tensor if takes_floats is set.
     const char *example, *stands_on;
-    bool fixed; // draws nothing and looks at nothing but the image: the same in every epoch
-    bool takes_floats, gives_floats; // ToTensor gives them, Normalize takes and gives them
-    bool
-        normalizes; // subtracts a mean and divides: its params begin with SrNormalize (augment/normalize.h)
-    bool takes_encoded; // finishes images itself; for all others the pipeline does before
-    SrStatus (*check)(const void *params); // beyond ranges; NULL: nothing to check
-    // Builds what the parsed options imply (an inner pipeline) in `arena`; `stage` is its own
-    // index; NULL: nothing.
+    bool fixed; // depends on the image alone and draws nothing: the same in every epoch
+    bool takes_floats, gives_floats; // ToTensor gives floats, Normalize takes and gives them
+    // Subtracts a mean and divides; its params begin with SrNormalize (data/augment/normalize.h).
+    bool normalizes;
+    bool takes_encoded; // decodes images itself; false: the pipeline decodes them first
+    // Checks what option ranges cannot express.  NULL: nothing to check.
+    SrStatus (*check)(const void *params);
+    // Builds what the parsed options imply (an inner pipeline) in `arena`; `stage` is the
+    // transform's own index.  NULL: nothing to build.
     SrStatus (*prepare)(void *params, const char *where, uint32_t stage, SrArena *arena);
-    // Can it do what the transform after it does on the way?  Then that one is not run; its draws are
-    // still keyed by its own stage.  NULL: no.
+    // Returns true if this transform will do the work of the next one too.  The next one is then
+    // not run; its draws are still keyed by its own stage.  NULL: never.
     bool (*absorb)(void *params, const struct SrTransform *next, const void *next_params,
                    uint32_t next_stage);
-    // Views and sizes it leaves, from the views and sizes it gets (0 x 0: as large as the file).
-    // NULL: the same.
+    // Turns number and sizes of the incoming views into those of the outgoing views.  0 x 0 is an
+    // open size, that of the file.  NULL: nothing changes.
     SrStatus (*shape)(const void *params, int *n, int h[SR_MAX_VIEWS], int w[SR_MAX_VIEWS]);
-    // Announces the extras that `apply` fills, from the views it gets.  NULL: it makes none.
+    // Announces the extras that `apply` fills for n views of these sizes.  NULL: it makes none.
     SrStatus (*extras)(const void *params, int n, const int h[SR_MAX_VIEWS],
                        const int w[SR_MAX_VIEWS], SrExtras *out);
-    // How many classes the labels have that `apply` makes in place of the source's; NULL: it makes none.
+    // Number of classes of the labels that `apply` makes instead of the source's.  NULL: it makes
+    // no labels.
     int (*classes)(const void *params);
-    // Labels become so many columns, 1 at the image's class and else 0, which the loader writes; NULL: they stay.
+    // Number of columns that labels become: 1 at the image's class, else 0; the loader writes them.
+    // NULL: labels stay as they are.
     int (*targets)(const void *params);
-    // Draws for view v with sr_rng(ctx->seed, SR_RNG_TRANSFORM, epoch, sample, v, stage).
-    // SR_ERR_MEMORY, or SR_ERR_IO from finishing a damaged image.
+    // Transforms all views.  Draws of view v come from sr_rng(ctx->seed, SR_RNG_TRANSFORM, epoch,
+    // sample, v, stage).  SR_ERR_IO: the image that it decodes is damaged.  SR_ERR_MEMORY.
     SrStatus (*apply)(const void *params, const SrTransformContext *ctx, SrViews *views);
 } SrTransform;
 
 const SrTransform *sr_transform_at(int i);
 SrStatus sr_transform_find(const char *name, const SrTransform **out);
 
-// A list of transforms as TRANSFORMS has it: [{name: ..., keys...}, ...].
+// The transforms of one split, read from TRANSFORMS: [{name: ..., keys...}, ...].
 typedef struct SrPipeline SrPipeline;
 SrStatus sr_pipeline_new(const SrYaml *transforms, const char *where, SrPipeline **out);
 void sr_pipeline_free(SrPipeline *pipeline);
-// One log line for each option of the list's transforms that is set and changes nothing; SR_ERR_CONFIG where the option
-// is refused.  A list that cannot be read is sr_pipeline_new's to complain about.
+// Logs a line for each option of the transforms that is set and changes nothing.  SR_ERR_CONFIG:
+// such an option is refused.  An unreadable list gives SR_OK here; sr_pipeline_new reports it.
 SrStatus sr_pipeline_report_ignored(const SrYaml *transforms, const char *where, SrArena *arena);
-// Every wrong key of the list's transforms into `problems`.  What is no list or has no known name is left to others.
+// Adds every wrong key of the transforms to `problems`.  Entries that are no transform or have an
+// unknown name are passed over; sr_pipeline_new reports them.
 SrStatus sr_pipeline_check(const SrYaml *transforms, const char *where, SrArena *arena,
                            SrProblems *problems);
-// Number and size of the views that come out; SR_ERR_CONFIG when a size stays open or there is no
-// ToTensor.  Where only square files give one size, they are taken to be square.
+// Gives number and sizes of the outgoing views.  If only square files give one size, the files are
+// assumed to be square.  SR_ERR_CONFIG: a size stays open, or ToTensor is missing.
 SrStatus sr_pipeline_shape(const SrPipeline *pipeline, int *n, int h[SR_MAX_VIEWS],
                            int w[SR_MAX_VIEWS]);
-// The extras that the transforms make of an image, by view.
+// Gives the extras that the transforms make for an image, by view.
 SrStatus sr_pipeline_extras(const SrPipeline *pipeline, SrExtras *out);
-// Where a transform puts its extra of that name and view; NULL: nobody wants it.
+// Returns the target of a transform's extra of that name and view.  NULL: not wanted.
 void *sr_transform_extra(const SrTransformContext *ctx, const char *name, int view);
-// Classes of the labels that the transforms make in place of the source's, 0 if they make none.
+// Number of classes of the labels that the transforms make.  0: the source's labels stay.
 int sr_pipeline_classes(const SrPipeline *pipeline);
-// Columns that the transforms make of a class, 0 if they leave it.
+// Number of columns that the transforms make of a label.  0: labels stay as they are.
 int sr_pipeline_targets(const SrPipeline *pipeline);
-// Every transform is fixed: what comes out depends on the image alone and may be kept.
+// True if every transform is fixed: views depend on the image alone, and a caller may keep them.
 bool sr_pipeline_is_fixed(const SrPipeline *pipeline);
 SrStatus sr_pipeline_apply(const SrPipeline *pipeline, const SrTransformContext *ctx,
                            SrViews *views);
 
 // ---- collators ----
-// What becomes of the views of a batch's images: VISSL's `data`, `label` and further keys.  One file
-// each, descriptor `const SrCollator sr_collator_<stem>` in data/collators/<stem>.c.
+// A collator arranges the views of a batch into the tensors that a model reads: VISSL's `data`,
+// `label` and further keys.  Each is a file data/collators/<stem>.c with the descriptor `const
+// SrCollator sr_collator_<stem>`.
 //
-// A collator first plans: which tensors the model begins with and where in them each view goes, so
-// that the loader writes pixels straight to their place, and which further tensors there are.  Then,
-// where images act on each other, it fills: in place, batch by batch.  Labels, indices and validity are
-// one an image; VISSL repeats them for every view, a loss here takes those of row r from image r mod N.
+// A collator first plans the inputs of the model, the place of each view in them, and the extras.
+// The loader then writes pixels directly to their place.  If images act on each other (mixup), the
+// collator fills afterwards: it changes whole batches in place.  Labels, indices and validity exist
+// once per image.  VISSL repeats them for every view; a loss here reads those of row r from image
+// r mod N.
 typedef struct {
-    const char *name; // VISSL's key: "data", "images", "patches"; a list has one name for all
-    int h, w;
-    int rows; // an image: rows image * rows + k of one tensor (N * rows, h, w, 3)
+    const char *name; // VISSL's key: "data", "images", "patches"; inputs of a list share it
+    int h, w;         // size in pixels of its views
+    int rows;         // views per image: image i has rows i * rows + k of (N * rows, h, w, 3)
 } SrBatchInput;
 
 typedef struct {
-    // In: what the transforms make of an image.
+    // Given: the views and extras that the transforms make of an image.
     int n_views, h[SR_MAX_VIEWS], w[SR_MAX_VIEWS];
     SrExtras made;
-    // Out.
+    // Planned by the collator.
     int n_inputs;
     SrBatchInput input[SR_MAX_VIEWS];
     struct {
         int input, k;      // the view is row image * rows + k of that input
-    } place[SR_MAX_VIEWS]; // of each view
-    SrExtras extras;       // of the batch, by input
-    int merged;            // images of the data set that become one of the batch; 0: 1
-    int n_targets; // labels are columns of so many classes, 1 or 0; 0: as the data set has them
+    } place[SR_MAX_VIEWS]; // place of each view
+    SrExtras extras;       // extras of the batch, by input
+    int merged;            // images of the data set per image of the batch; 0 means 1
+    int n_targets;         // columns of the labels, of 1 and 0; 0: labels as in the data set
 } SrBatchPlan;
 
 typedef struct SrBatch SrBatch;
 
-// Which batch it is: draws are those of sr_rng(seed, SR_RNG_COLLATE, epoch, number, view, image).
+// Identity of a batch.  Draws come from sr_rng(seed, SR_RNG_COLLATE, epoch, number, view, image).
 typedef struct {
     uint64_t seed;
     int64_t epoch, number;
 } SrCollateContext;
 
-// For the contract tests: options in flow YAML, and views of these sizes.
+// Example for the contract tests.
 typedef struct {
-    const char *options;
-    int sizes[8]; // 0 ends
-    bool masks;   // of the transforms, an extra "mask" of 4 patches for every view
+    const char *options; // options in flow YAML
+    int sizes[8];        // sides in pixels of the views; 0 ends the list
+    bool masks;          // every view has an extra "mask" of 4 patches from the transforms
 } SrCollatorExample;
 
 typedef struct SrCollator {
@@ -297,127 +318,133 @@ typedef struct SrCollator {
     const char *help;
     const SrOption *options; // COLLATE_FUNCTION_PARAMS
     size_t params_bytes;
-    // Fills the plan's second half.  SR_ERR_CONFIG when the views do not fit.
+    // Fills the second half of the plan.  SR_ERR_CONFIG: the collator cannot use such views.
     SrStatus (*plan)(const void *params, SrBatchPlan *plan);
-    bool plans_extras; // `plan` says which extras of the transforms are taken; false: all are
-    // Once all images of a batch are there: changes them in place, fills the extras it announced, and
-    // lowers batch->batch where the plan merges images.  Any thread; allocates nothing.  NULL: nothing
-    // to do.
+    bool plans_extras; // `plan` chooses among the transforms' extras; false: all are taken
+    // Runs when all images of a batch are there.  Changes them in place, fills the extras it
+    // announced, and lowers batch->batch if the plan merges images.  Runs on any thread and
+    // allocates nothing.  NULL: nothing to do.
     void (*fill)(const void *params, const SrBatchPlan *plan, const SrCollateContext *ctx,
                  SrBatch *batch);
-    const SrCollatorExample *examples; // at least one
+    const SrCollatorExample *examples; // (n_examples), at least one
     int n_examples;
 } SrCollator;
 const SrCollator *sr_collator_at(int i);
 SrStatus sr_collator_find(const char *name, const SrCollator **out);
 
-// A collator with its options, and what it made of the views of a pipeline.
+// A collator with its options and its plan for the views of a pipeline.
 typedef struct {
     const SrCollator *collator;
     void *params;
     SrBatchPlan plan;
 } SrCollation;
-// What the transforms give an image.
+// Views and extras that the transforms make of an image.
 typedef struct {
-    int n, h[SR_MAX_VIEWS], w[SR_MAX_VIEWS]; // views
+    int n, h[SR_MAX_VIEWS], w[SR_MAX_VIEWS]; // number of views, and their sizes in pixels
     SrExtras extras;
 } SrCollateViews;
-// options: a map, NULL: all defaults; `where` is the split for messages ("DATA.TRAIN").  Lives in `arena`.
+// Finds the collator, parses its options and makes its plan; all memory is the arena's.  options:
+// a map; NULL: all defaults.  where: the split for messages ("DATA.TRAIN").
 SrStatus sr_collation_new(const char *name, const SrYaml *options, const char *where,
                           const SrCollateViews *views, SrArena *arena, SrCollation *out);
-// Floats from the beginning of its input to view v of an image.
+// Offset in floats of view v of an image within its input.
 int64_t sr_batch_offset(const SrBatchPlan *plan, int v, int image);
-// Images of the batch that come of so many of the data set.
+// Number of images of a batch that is made of `images` images of the data set.
 int sr_batch_plan_images(const SrBatchPlan *plan, int images);
 
-// For collators: the next input, of views first .. first + n - 1 with their rows side by side.
-// SR_ERR_CONFIG when they are not of one size.
+// For collators: adds an input of the views first .. first + n - 1; the rows of an image are
+// neighbours.  SR_ERR_CONFIG: the views differ in size.
 SrStatus sr_batch_plan_input(SrBatchPlan *plan, const char *name, int first, int n);
-// An input a view, all under that name.
+// Adds one input per view, all of that name.
 SrStatus sr_batch_plan_list(SrBatchPlan *plan, const char *name);
-// Takes over an extra of the transforms, for the input of its view.  SR_ERR_CONFIG where that input
-// holds several views.
+// Adds extra number `made` of the transforms to the plan, for the input of its view.
+// SR_ERR_CONFIG: that input holds several views.
 SrStatus sr_batch_plan_take(SrBatchPlan *plan, int made);
 
 // ---- loader ----
-// What a step gets.  view[i] is input i of the collator's plan: (N * rows, H_i, W_i, 3) floats; without a
-// collator crop i of all images.
+// One batch as the loader gives it.  view[i] is input i of the collator's plan, floats of
+// (N * rows, h, w, 3).  Without a collator view[i] is view i of all images.
 struct SrBatch {
-    int n_views, batch;
+    int n_views, batch; // number of inputs; number of images N
     float *view[SR_MAX_VIEWS];
     int h[SR_MAX_VIEWS], w[SR_MAX_VIEWS], rows[SR_MAX_VIEWS];
-    int n_targets;  // several labels an image: the number of classes; else 0
-    int64_t *label; // (N), or (N, n_targets) of 1, 0, -1
-    int64_t *index; // (N) position in the (sub)set
+    int n_targets;  // columns of the labels; 0: one class per image
+    int64_t *label; // (N) classes, or (N, n_targets) of 1, 0, -1
+    int64_t *index; // (N) position in the subset (DATA_LIMIT)
     int8_t *valid;  // (N) 1, or -1 for a replaced bad image
-    // Extras of the plan, in its order: (N, ...).  Where one is SR_EXTRA_LABEL, `label` holds the
-    // heaviest class of the first.
+    // (N, ...) each, in the order of the plan's extras.  If one is SR_EXTRA_LABEL, `label` holds
+    // the class with the largest share in the first of them.
     void *extra[SR_MAX_EXTRAS];
 };
 
-// Of every `of` batches in a row those from `first` on, `count` of them: a rank's replicas.  of 0: all.
+// Part of the batches, for the replicas of one rank: out of every `of` consecutive batches the
+// `count` batches from number `first` on.  of 0: all batches.
 typedef struct {
     int of, first, count;
 } SrShare;
 
 typedef struct {
-    // where images come from
-    const SrDataset *dataset; // the one source of the images: lists of several are refused
-    void *set;                // what dataset->open gave; the caller closes it after the loader
-    int64_t limit;            // DATA_LIMIT, -1: all
-    bool limit_balanced;
+    const SrDataset *dataset; // source of all images
+    void *set;                // set of that source, open; the caller closes it after the loader
+    int64_t limit;            // DATA_LIMIT: number of images; -1: all
+    bool limit_balanced;      // take equally many images of every class
     uint64_t limit_seed;
-    int64_t limit_skip;
-    const SrPipeline *pipeline;
-    const SrCollation *collation; // borrowed, of the pipeline's views; NULL: an input a view
-    int batch;
-    SrShare share; // the batches this loader gives, in the order of all
-    int replicas;  // of which batch k is the (k mod replicas)-th's; 0: 1
+    int64_t limit_skip;         // images to leave out before the first one that is taken
+    const SrPipeline *pipeline; // borrowed
+    // Plan for the pipeline's views, borrowed.  NULL: one input per view.
+    const SrCollation *collation;
+    int batch;     // images of the data set per batch
+    SrShare share; // batches that this loader gives
+    int replicas;  // batch k is for replica k mod replicas; 0 means 1
     bool drop_last, shuffle;
-    const char *label_type; // "standard", "sample_index", "zero"
-    const int64_t
-        *class_map; // what to give for each of the set's classes, borrowed; NULL: themselves
-    int threads;    // NUM_DATALOADER_WORKERS; 0: decode in the caller
-    int prefetch;   // batches ahead; at least 1
-    int gray_size;
-    bool
-        unlabel_bad; // a replaced image has the label -1, or -1 in all its targets: it judges nothing
-    double max_bad_share; // fail when more than this share of an epoch's images cannot be decoded
-    bool fast;
+    const char *label_type; // "standard", "sample_index" or "zero"
+    // Label for each class of the set, borrowed.  NULL: every class is its own label.
+    const int64_t *class_map;
+    int threads;   // NUM_DATALOADER_WORKERS; 0: the caller decodes
+    int prefetch;  // number of batches to prepare ahead; at least 1
+    int gray_size; // side in pixels of the grey image that replaces a bad one
+    // A replaced image gets the label -1, or -1 in all targets, so that it counts in no measure.
+    bool unlabel_bad;
+    double max_bad_share; // largest share of bad images per epoch; above it the run fails
+    bool fast;            // allows approximations (SrTransformContext.fast)
     uint64_t seed;
 } SrLoaderConfig;
 
 typedef struct SrLoader SrLoader;
 
-// out (n_targets): 1 at each of the classes, else 0; a class outside of them is nowhere.
+// Sets out (n_targets) to 1 at each of the n classes and to 0 elsewhere.  Classes outside
+// 0 .. n_targets - 1 set nothing.
 void sr_one_hot(const int64_t *classes, int n, int n_targets, int64_t *out);
 
 SrStatus sr_loader_new(const SrLoaderConfig *config, SrLoader **out);
 void sr_loader_free(SrLoader *loader);             // joins all threads
-int64_t sr_loader_length(const SrLoader *loader);  // images an epoch, of all shares
-int64_t sr_loader_samples(const SrLoader *loader); // images SrBatch.index counts, dropped ones too
-int64_t sr_loader_batches(const SrLoader *loader); // batches an epoch, of the share
+int64_t sr_loader_length(const SrLoader *loader);  // images per epoch, over all shares
+int64_t sr_loader_samples(const SrLoader *loader); // images in the subset, dropped ones too
+int64_t sr_loader_batches(const SrLoader *loader); // batches per epoch in this share
 int sr_loader_targets(const SrLoader *loader);     // n_targets of its batches
-int sr_loader_batch(const SrLoader *loader);       // images of a whole batch
-// Other batches from the next start on; it is begun anew by that.
+int sr_loader_batch(const SrLoader *loader);       // images in a full batch
+// Changes the share from the next sr_loader_start on.  Ends the present epoch: its batches are
+// lost.
 void sr_loader_set_share(SrLoader *loader, SrShare share);
-// order (sr_loader_samples): the images of an epoch in the order that its batches show them, as SrBatch.index has them.
-// A function of (seed, epoch) alone.
+// Writes the images of an epoch into order (sr_loader_samples), in the order of its batches and
+// numbered as SrBatch.index.  The order depends on (seed, epoch); for a source with runs also on
+// config.replicas and config.batch.
 SrStatus sr_loader_order(const SrLoader *loader, int64_t epoch, uint32_t *order);
-// The item of the data set that an SrBatch.index stands for.
+// Returns the item of the data set that an SrBatch.index stands for.
 int64_t sr_loader_in_set(const SrLoader *loader, int64_t index);
-// Starts an epoch at batch `first` (resume).  The order is a function of (seed, epoch) alone.
+// Starts an epoch at batch `first` (resume).  SR_ERR_CONFIG: there is no such batch.
 SrStatus sr_loader_start(SrLoader *loader, int64_t epoch, int64_t first);
-// The next batch in order, *batch NULL at the end; memory is valid until the next call.  Allocates
-// nothing once the first epoch's pools have grown.  wait_s: seconds the caller waited.
+// Gives the next batch in order, NULL at the end of the epoch.  Its memory is valid until the next
+// call.  Allocates nothing after the pools have grown in the first epoch.  wait_s: seconds that the
+// caller waited.
 SrStatus sr_loader_next(SrLoader *loader, const SrBatch **batch, double *wait_s);
 
-// Bad images so far.
+// Counts of the images seen so far and of the bad ones among them.
 typedef struct {
-    int64_t seen, bad;             // in all epochs
-    int64_t epoch_seen, epoch_bad; // in the last one
-    int n_listed;                  // the first 20 paths with their reasons
-    const char *listed[20];
+    int64_t seen, bad;             // counts over all epochs
+    int64_t epoch_seen, epoch_bad; // counts of the last epoch
+    int n_listed;
+    const char *listed[20]; // (n_listed) first bad paths with reasons; owned by the loader
 } SrBadReport;
 void sr_loader_bad(const SrLoader *loader, SrBadReport *out);
 

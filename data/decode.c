@@ -1,10 +1,10 @@
-// JPEG and PNG to RGB: stb_image behind a probe that bounds it and an allocator that takes from the
-// image pool.  A build with libjpeg-turbo reads JPEG through jpeg_turbo.c instead, one with libwebp reads
-// WebP through webp.c.
+// Decodes JPEG and PNG to RGB by stb_image.  image_header.c bounds each file first, and
+// stb_image's memory comes from the image pool.  A build with libjpeg-turbo reads JPEG through
+// jpeg_turbo.c, and one with libwebp reads WebP through webp.c.
 //
-// stb_image is no faithful copy of libjpeg: chroma upsampling and the inverse DCT round differently, 0.01 -
-// 0.13 grey levels in the mean and 10 at most.  PNG is exact.  What PIL's convert("RGB") drops
-// (alpha, colour keys, gamma, orientation) is dropped here.
+// stb_image rounds chroma upsampling and the inverse DCT differently from libjpeg: by 0.01 to 0.13
+// grey levels in the mean and 10 at most.  PNG is exact.  Alpha, colour keys, gamma and orientation
+// are dropped, as PIL's convert("RGB") drops them.
 #include <limits.h>
 #include <string.h>
 
@@ -15,15 +15,15 @@
 #include "data/webp.h"
 #include "gen/build.h"
 
-// stb_image's heap while one image is decoded.  It frees nothing singly: the pool is rewound
+// Heap of stb_image while one image is decoded.  Nothing is freed singly: the pool is rewound
 // afterwards.
 static _Thread_local struct {
     SrImagePool *pool;
-    size_t left; // bytes it may still take: what no honest file of this size needs is refused
-    bool short_of_memory; // the pool had no room for what it was allowed to take
+    size_t left;          // bytes that it may still take, by the size in the file's header
+    bool short_of_memory; // the pool had no room for an allowed request
 } heap;
 
-// Zeroed, so that a damaged scan that skips blocks gives the same pixels whatever was there before.
+// Memory is zeroed: blocks that a damaged scan skips must not hold old pixels.
 static void *heap_take(size_t bytes) {
     if (bytes > heap.left)
         return NULL;
@@ -52,19 +52,19 @@ static void *heap_grow(void *old, size_t old_bytes, size_t bytes) {
 #define STBI_MAX_DIMENSIONS 65500
 #define STB_IMAGE_STATIC
 #define STB_IMAGE_IMPLEMENTATION
-#pragma GCC diagnostic ignored "-Wunused-function" // it declares more than JPEG and PNG need
+#pragma GCC diagnostic ignored "-Wunused-function" // the library has more than JPEG and PNG need
 #include <stb/stb_image.h>
 
-// JPEG: planes and coefficients padded to 32 x 32 MCUs, four components, and the result.  PNG:
-// 16-bit RGBA twice (filtered and not), its 8-bit copy, the result, and the compressed bytes
-// gathered by doubling.
+// Most bytes that stb_image needs for an image.  JPEG: planes and coefficients padded to 32 x 32
+// MCUs, four components, and the result.  PNG: 16-bit RGBA twice (filtered and not), the 8-bit
+// copy, the result, and the compressed bytes, gathered by doubling.
 static size_t heap_bound(const SrImageHeader *probe, size_t n) {
     size_t h = (size_t)(probe->H + 31) / 32 * 32, w = (size_t)(probe->W + 31) / 32 * 32;
     return 32 * h * w + 4 * n + ((size_t)1 << 20);
 }
 
-// A palette shorter than its indices would leave the decoder's table unset: the missing entries
-// become black.
+// A palette that is shorter than the indices would leave the decoder's table unset.  The missing
+// entries become black.
 static SrStatus extend_palette(const SrImageHeader *probe, const uint8_t **bytes, size_t *n,
                                SrImagePool *pool) {
     size_t before = probe->plte + 8, add = 768 - (size_t)probe->plte_bytes;
@@ -82,7 +82,7 @@ static SrStatus extend_palette(const SrImageHeader *probe, const uint8_t **bytes
     return SR_OK;
 }
 
-// The pixels are the last thing the decoder took: they move down over its working memory.
+// The decoder took the memory of the pixels last: they move down over its working memory.
 static SrStatus keep_result(SrImagePool *pool, size_t mark, int h, int w, const uint8_t *rgb,
                             SrImage *out) {
     sr_image_pool_rewind(pool, mark);
@@ -125,7 +125,7 @@ SrStatus sr_image_open(const void *bytes, size_t n, SrImage *out) {
     return SR_OK;
 }
 
-// Probed again: the walk over the markers takes a hundredth of the decoding, and an image stays small.
+// The header is read again rather than kept: the walk takes a hundredth of the decoding time.
 SrStatus sr_image_finish(SrImage *image, int reduce, SrImagePool *pool) {
     const void *bytes = image->encoded;
     size_t n = image->encoded_bytes;

@@ -1,4 +1,4 @@
-// See the header.
+// Encoding of PNG and JPEG through stb_image_write, into growing text buffers.
 #include "data/encode.h"
 
 #include "base/mem.h"
@@ -9,7 +9,7 @@
 #define STBI_WRITE_NO_STDIO
 #define STB_IMAGE_WRITE_STATIC
 #define STB_IMAGE_WRITE_IMPLEMENTATION
-#pragma GCC diagnostic ignored "-Wunused-function" // it writes other formats too
+#pragma GCC diagnostic ignored "-Wunused-function" // the library writes other formats too
 #pragma GCC diagnostic ignored "-Wconversion"
 #pragma GCC diagnostic ignored "-Wshadow"
 #include <stb/stb_image_write.h>

@@ -1,8 +1,8 @@
-// The walk over a file's markers (JPEG, ITU T.81 annex B) or chunks (PNG, RFC 2083; WebP, RFC 9649)
-// before it is decoded.
+// Walks over the markers of a JPEG (ITU T.81 annex B) or the chunks of a PNG (RFC 2083) or WebP
+// (RFC 9649) before it is decoded.
 //
-// Not a validator: it checks what bounds time and memory, and the few things stb_image takes on
-// trust.
+// This file validates no format in full.  It checks what bounds time and memory, and the few things
+// that stb_image takes on trust.
 #include "data/image_header.h"
 
 #include <string.h>
@@ -56,8 +56,8 @@ static SrStatus jpeg_frame(Jpeg *j, const uint8_t *body, size_t len, SrImageHead
     return check_size(out, be16(body + 1), be16(body + 3), j->n, 8 * 1024);
 }
 
-// The counts of codes of length 1 .. 16, then as many symbols; a table of more than 256 overruns
-// the decoder.
+// Checks Huffman tables: counts of codes of length 1 .. 16, then as many symbols.  A table of more
+// than 256 codes would overrun the decoder.
 static SrStatus jpeg_huffman(const uint8_t *body, size_t len) {
     while (len >= 17) {
         size_t codes = 0;
@@ -73,7 +73,7 @@ static SrStatus jpeg_huffman(const uint8_t *body, size_t len) {
     return SR_OK;
 }
 
-// The markers that matter before decoding; all others are the decoder's business.
+// Reads the markers that matter before decoding and leaves all others to the decoder.
 static SrStatus jpeg_segment(Jpeg *j, int marker, const uint8_t *body, size_t len,
                              SrImageHeader *out) {
     if (marker == 0xC4)
@@ -111,8 +111,7 @@ static int jpeg_next_marker(Jpeg *j) {
     return -1;
 }
 
-// Walks to the end of image, also past the entropy-coded data: scans are counted wherever they
-// hide.
+// Walks to the end of the image, past entropy-coded data too, so that every scan is counted.
 static SrStatus probe_jpeg(const uint8_t *bytes, size_t n, SrImageHeader *out) {
     Jpeg j = {.p = bytes + 2, .end = bytes + n, .n = n};
     int marker;
@@ -175,8 +174,8 @@ static SrStatus probe_png(const uint8_t *bytes, size_t n, SrImageHeader *out) {
 
 static uint32_t le24(const uint8_t *p) { return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16; }
 
-// A canvas (VP8X), or the one frame itself.  A single-coloured image takes no bits a pixel, so no number
-// of bytes is too few.
+// Reads the size of the canvas (VP8X) or of the only frame.  A WebP of a single colour needs no
+// bits per pixel, so no file is too short for its size.
 static SrStatus probe_webp(const uint8_t *bytes, size_t n, SrImageHeader *out) {
     const uint8_t *body = bytes + 20;
     const int64_t any = INT64_MAX;
@@ -203,7 +202,7 @@ static bool at(const uint8_t *bytes, size_t n, size_t offset, const char *magic,
     return n >= offset + len && memcmp(bytes + offset, magic, len) == 0;
 }
 
-// What else people keep among their photos.
+// Formats that people keep among their photos, for a message that names them.
 static SrStatus refuse(const uint8_t *bytes, size_t n) {
     static const struct {
         size_t offset, len;
@@ -218,7 +217,7 @@ static SrStatus refuse(const uint8_t *bytes, size_t n) {
     SR_FAIL(SR_ERR_IO, n ? "neither JPEG, PNG nor WebP" : "empty file");
 }
 
-// By content, never by the name's ending: many .jpg are PNG.
+// The content decides, never the name's ending: many .jpg files are PNG.
 SrStatus sr__image_header_read(const uint8_t *bytes, size_t n, SrImageHeader *out) {
     *out = (SrImageHeader){.format = SR_IMAGE_PNG};
     if (n >= 4 && bytes[0] == 0xFF && bytes[1] == 0xD8)

@@ -1,4 +1,4 @@
-// What a JPEG, PNG or WebP says about itself, read and bounded before any decoder runs.
+// Reads and bounds the headers of JPEG, PNG and WebP files before any decoder runs.
 #ifndef SR_DATA_IMAGE_HEADER_H
 #define SR_DATA_IMAGE_HEADER_H
 
@@ -13,15 +13,17 @@ typedef enum { SR_IMAGE_PNG, SR_IMAGE_JPEG, SR_IMAGE_WEBP, SR_IMAGE_FORMATS } Sr
 typedef struct {
     SrImageFormat format;
     int H, W;
-    int components; // JPEG: 1, 3 or 4 planes
-    size_t plte;    // PNG: offset of the palette's chunk, 0 if none
-    int plte_bytes; // its length, a multiple of 3
+    int components; // number of planes of a JPEG: 1, 3 or 4
+    size_t plte;    // offset of a PNG's palette chunk; 0: no palette
+    int plte_bytes; // length of the palette, a multiple of 3
 } SrImageHeader;
 
-// SR_ERR_IO with the reason: another format (named where it is known), an animation, a side beyond 65500, more than PIL's 178,956,970
-// pixels, more pixels than that many bytes can encode, and everything the decoder would not survive
-// or render wrongly (Huffman tables of more than 256 codes, four components without Adobe's marker,
-// hundreds of scans).
+// Reads the header of a file of n bytes.  SR_ERR_IO with the reason:
+//  * The file has another format, or it is an animation.
+//  * A side exceeds 65500 pixels, or the image SR_IMAGE_MAX_PIXELS.
+//  * So many pixels cannot be encoded in n bytes.
+//  * The decoder would fail or give wrong pixels: Huffman tables of more than 256 codes, four
+//    components without Adobe's marker, hundreds of scans.
 SrStatus sr__image_header_read(const uint8_t *bytes, size_t n, SrImageHeader *out);
 
 #endif

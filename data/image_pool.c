@@ -1,8 +1,7 @@
-// Scratch memory of one loader thread: a bump allocator whose blocks melt into one at the next
-// reset, so that after the first large images nothing is asked from the system any more (up to
-// KEEP_BYTES).
+// Scratch memory of one loader thread: a bump allocator.  A reset merges its blocks into one of up
+// to KEEP_BYTES, so that after the first large images nothing is asked from the system.
 //
-// Not thread-safe, and never told to give single pieces back except by rewinding to a mark.
+// The pool is not thread-safe.  Memory goes back by a reset or by rewinding to a mark.
 #include <string.h>
 
 #include "base/compiler.h"
@@ -10,23 +9,23 @@
 #include "data/data.h"
 
 #define FIRST_BYTES ((size_t)1 << 20)
-// A pool that one huge image has filled gives that back: no run's images are that large again and
-// again, and of those that are, decoding takes ten times as long as asking for the memory.
+// A pool that one huge image has filled gives that memory back.  Such images are rare, and decoding
+// one takes ten times as long as asking for its memory.
 #define KEEP_BYTES ((size_t)128 << 20)
 #define HEADER_BYTES ((size_t)SR_ALIGN) // keeps the first piece aligned
 
 typedef struct Block {
     struct Block *older;
-    size_t cap, used; // bytes after the header
-    size_t before;    // bytes used in all older blocks: makes a mark one number
+    size_t cap, used; // bytes after the header: capacity, and number in use
+    size_t before;    // bytes used in all older blocks, so that a mark is one number
 } Block;
 
 struct SrImagePool {
-    Block *head; // newest, the only one pieces are taken from
+    Block *head; // newest block; memory is taken from this one only
     size_t peak; // most bytes in use since the last reset
 };
 
-// Large and rarely asked for: straight from the system, huge pages where it has them.
+// Blocks are large and rare: they come from the system directly, in huge pages if it has them.
 static Block *block_new(size_t cap) {
     Block *block = sr_map(HEADER_BYTES + cap);
     if (block)
@@ -66,7 +65,7 @@ void sr_image_pool_reset(SrImagePool *pool) {
         total += b->cap;
     if (head->older || total > KEEP_BYTES) {
         blocks_free(head);
-        // NULL is fine: the next take tries a smaller one.
+        // NULL does no harm: the next take tries a smaller block.
         pool->head = head = peak > KEEP_BYTES ? NULL : block_new(SR_MIN(total, KEEP_BYTES));
     }
     if (head)
@@ -99,13 +98,13 @@ size_t sr_image_pool_mark(const SrImagePool *pool) {
 }
 
 void sr_image_pool_rewind(SrImagePool *pool, size_t mark) {
-    // A block begun after the mark stays until the reset; only the first images of a run meet that.
+    // A block begun after the mark stays until the reset; that happens at the first images only.
     if (pool->head && mark >= pool->head->before)
         pool->head->used = mark - pool->head->before;
 }
 
 SrStatus sr_image_new(SrImagePool *pool, int h, int w, SrImage *out) {
-    // One pixel by 65,500 with its shorter side resized to 224 would be 10 GB.
+    // An image of 1 x 65,500 pixels with its shorter side resized to 224 would take 10 GB.
     if ((int64_t)h * w > SR_IMAGE_MAX_PIXELS)
         SR_FAIL(SR_ERR_IO, "it would become %d x %d pixels, more than %d: too long for its width",
                 w, h, SR_IMAGE_MAX_PIXELS);

@@ -1,8 +1,8 @@
-// JPEG to RGB by libjpeg-turbo, PIL's own decoder: the same pixels, and about twice as fast as stb_image.
+// Decodes JPEG to RGB by libjpeg-turbo, which PIL uses too: equal pixels, faster than stb_image.
 //
-// Only built where turbojpeg.h is found; `make TURBOJPEG=no` leaves it out.  What may be decoded at all is the probe's
-// decision, as for stb_image.  Like PIL, damage inside the entropy-coded data is taken as it comes (grey blocks), a file
-// without its end is refused.
+// The build includes this file if it finds TurboJPEG's header; `make TURBOJPEG=no` leaves it out.
+// image_header.c decides which files are decoded at all.  As in PIL, damage inside entropy-coded
+// data gives grey blocks, and a file without its end is refused.
 #include "data/jpeg_turbo.h"
 
 #include <string.h>
@@ -10,7 +10,8 @@
 
 #include "base/compiler.h"
 
-// Adobe stores the inverse of CMYK; a channel of RGB is what ink and black leave of white, rounded as PIL rounds it.
+// Adobe stores inverse CMYK.  A channel of RGB is the white that its ink and black leave, rounded
+// as PIL rounds it.
 static void cmyk_to_rgb(const uint8_t *restrict cmyk, size_t n, uint8_t *restrict rgb) {
     for (size_t i = 0; i < n; i++, cmyk += 4, rgb += 3)
         for (int c = 0; c < 3; c++) {
@@ -19,8 +20,8 @@ static void cmyk_to_rgb(const uint8_t *restrict cmyk, size_t n, uint8_t *restric
         }
 }
 
-// After a warning the library calls a fatal error a warning too: only the message, which is the last one's, tells.
-// These are what libjpeg warns of once an image is being read.
+// After a warning the library reports fatal errors as warnings too, so that only the last message
+// tells them apart.  These are the warnings that libjpeg gives while it reads an image.
 static bool only_warned(tjhandle tj) {
     static const char *const warnings[] = {"Corrupt JPEG data",
                                            "Premature end",
@@ -36,7 +37,7 @@ static bool only_warned(tjhandle tj) {
     return false;
 }
 
-// Zeroed first: rows that a damaged file never reaches are the same whatever was there before.
+// The rows are zeroed first: those that a damaged file never reaches must not hold old pixels.
 static SrStatus decode_into(tjhandle tj, const uint8_t *bytes, size_t n, bool cmyk,
                             SrImagePool *pool, SrImage *out) {
     size_t pixels = (size_t)out->H * (size_t)out->W, channels = cmyk ? 4 : 3,
@@ -45,7 +46,7 @@ static SrStatus decode_into(tjhandle tj, const uint8_t *bytes, size_t n, bool cm
     if (!target)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for an image of %d x %d", out->W, out->H);
     memset(target, 0, pixels * channels);
-    // The quick DCT and unsmoothed chroma would save 0.05 of 0.75 ms on 500 x 375: not worth a level.
+    // The quick DCT and unsmoothed chroma would save little time and change grey levels.
     int failed = tjDecompress2(tj, bytes, n, target, out->W, 0, out->H, cmyk ? TJPF_CMYK : TJPF_RGB,
                                TJFLAG_ACCURATEDCT);
     if (failed && strstr(tjGetErrorStr2(tj), "Insufficient memory"))
@@ -58,7 +59,8 @@ static SrStatus decode_into(tjhandle tj, const uint8_t *bytes, size_t n, bool cm
     return SR_OK;
 }
 
-// The library must see the frame that the probe bounded: it fills in the size before it judges the rest of the header.
+// The library must see the size that image_header.c bounded.  It fills in the size before it judges
+// the rest of the header.
 static SrStatus decode(tjhandle tj, const SrImageHeader *probe, const uint8_t *bytes, size_t n,
                        SrImagePool *pool, SrImage *out) {
     int w = 0, h = 0, sampling = 0, space = 0;

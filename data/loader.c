@@ -1,9 +1,9 @@
-// Batches in a fixed order out of any number of threads.
+// The loader: makes batches in a fixed order with any number of threads.
 //
-// An epoch is a list of positions; workers take them one by one and write each image's views
-// straight into its place in a ring of batches.  A worker may be at most `prefetch` batches ahead
-// of the caller.  What a place holds depends on (seed, epoch, position) alone, so threads only
-// decide when, never what.
+// An epoch is a list of positions.  Workers take them one by one and write each image's views
+// directly into its place in a ring of batches, at most `prefetch` batches ahead of the caller.
+// The content of a place depends on (seed, epoch, position) alone: threads decide when, never
+// what.
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #include "data/loader_internal.h"
 #include "data/sampler.h"
 
-#define EARLY_SEEN 64 // images after which a share of bad ones is believed
+#define EARLY_SEEN 64 // images to see before the share of bad ones may end the run
 
 // ---- taking items; all with the lock held ----
 
@@ -26,14 +26,14 @@ static int batch_size(const SrLoader *l, int64_t batch) {
     return (int)SR_MIN(l->config.batch, l->items - batch * l->config.batch);
 }
 
-// Never into a batch whose slot the caller may still be reading.
+// A slot that the caller may still be reading takes no items.
 static bool may_take(const SrLoader *l) {
     return l->failed == SR_OK && l->next_item < l->end_item &&
            l->next_item / l->config.batch < l->free_below;
 }
 
-// Takes an item, loads it without the lock, and counts it in; the last of a batch takes the batch to
-// the collator.
+// Takes an item, loads it without the lock, and counts it.  The thread that loads the last item
+// of a batch runs the collator.
 static void do_item(SrLoader *l, SrImagePool *pool) {
     int64_t item = l->next_item++, batch = item / l->config.batch, epoch = l->epoch;
     SrLoaderSlot *slot = slot_of(l, batch);
@@ -140,7 +140,7 @@ static SrStatus make_slots(SrLoader *l) {
         l->block_bytes += input_bytes(l, i);
     for (int i = 0; i < l->collation.plan.extras.n; i++)
         l->block_bytes += extra_bytes(l, i);
-    // One in the caller's hands, the others ahead of it.
+    // The caller holds one slot; the others are ahead of it.
     l->n_slots = l->n_threads ? SR_MAX(1, l->config.prefetch) + 1 : 1;
     l->slot = sr_calloc((size_t)l->n_slots, sizeof *l->slot);
     if (!l->slot)
@@ -185,7 +185,7 @@ static SrStatus make_threads(SrLoader *l, int wanted) {
     return SR_OK;
 }
 
-// These come from the configuration without a range of their own there.
+// Checks the values that the configuration does not bound by itself.
 static SrStatus check_config(const SrLoaderConfig *c) {
     static const char *const label_types[] = {"standard", "sample_index", "zero"};
     if (c->batch < 1)
@@ -201,7 +201,7 @@ static SrStatus check_config(const SrLoaderConfig *c) {
             c->label_type);
 }
 
-// The source's columns, or those that a transform or the collator makes of its classes.
+// Decides the columns of labels: the source's, or those that a transform or the collator makes.
 static SrStatus make_targets(SrLoader *l) {
     const SrLoaderConfig *c = &l->config;
     bool standard = strcmp(c->label_type, "standard") == 0;
@@ -223,7 +223,7 @@ static SrStatus make_targets(SrLoader *l) {
         asked, classes);
 }
 
-// Of all shares.
+// Number of batches over all shares.
 static int64_t all_batches(const SrLoader *l) {
     int64_t batch = l->config.batch;
     return l->config.drop_last ? l->n / batch : (l->n + batch - 1) / batch;
@@ -234,8 +234,8 @@ static void count_batches(SrLoader *l) {
     l->batches = sr_share_count(c->share, all_batches(l));
     l->items = l->batches * c->batch;
     if (l->batches > 0 && sr_share_batch(c->share, l->batches - 1) == l->n / c->batch)
-        l->items -= c->batch - l->n % c->batch; // the last batch of all is smaller, and ours
-    l->next_batch = l->batches;                 // no epoch yet: nothing to give
+        l->items -= c->batch - l->n % c->batch; // the smaller last batch is in this share
+    l->next_batch = l->batches;                 // no epoch has started: nothing to give
 }
 
 // Everything about an epoch that does not change from one to the next.
@@ -273,7 +273,7 @@ SrStatus sr_loader_new(const SrLoaderConfig *config, SrLoader **out) {
     pthread_cond_init(&l->work, NULL);
     pthread_cond_init(&l->ready, NULL);
     SrStatus status = make_epoch(l);
-    l->n_threads = config->threads; // the ring's size depends on it; make_threads counts anew
+    l->n_threads = config->threads; // sets the ring's size; make_threads counts again
     if (status == SR_OK)
         status = make_slots(l);
     l->n_threads = 0;
@@ -331,7 +331,7 @@ int64_t sr_loader_in_set(const SrLoader *l, int64_t index) {
 
 // ---- an epoch ----
 
-// Through a subset (DATA_LIMIT) items no longer follow each other: its order is that of any set.
+// In a subset (DATA_LIMIT) items are no longer neighbours on disk, so runs are not used.
 SrStatus sr_loader_order(const SrLoader *l, int64_t epoch, uint32_t *order) {
     const SrLoaderConfig *c = &l->config;
     SrRuns runs = {.n = 0};
@@ -344,7 +344,7 @@ SrStatus sr_loader_order(const SrLoader *l, int64_t epoch, uint32_t *order) {
     return SR_OK;
 }
 
-// With the lock held: nothing more is taken, and what is in flight still writes into its slot.
+// Needs the lock.  Stops taking items and waits for those in flight, which still write into slots.
 static void stand_still(SrLoader *l) {
     l->end_item = l->next_item;
     while (l->in_flight)
@@ -384,7 +384,7 @@ SrStatus sr_loader_start(SrLoader *l, int64_t epoch, int64_t first) {
     return SR_OK;
 }
 
-// Counts the batch in; fails when too many of the epoch's images so far were bad.
+// Counts the batch.  Fails if too many of the epoch's images were bad so far.
 static SrStatus count_batch(SrLoader *l, const SrLoaderSlot *slot) {
     l->seen += slot->items;
     l->bad += slot->bad;
@@ -406,7 +406,7 @@ static bool complete(const SrLoader *l, const SrLoaderSlot *slot) {
     return slot->number == l->next_batch && slot->ready;
 }
 
-// With the lock held: until the batch is complete, by waiting or, without workers, by doing.
+// Needs the lock.  Returns when the batch is complete; without workers the caller does the work.
 static SrStatus wait_batch(SrLoader *l, const SrLoaderSlot *slot) {
     while (l->failed == SR_OK && !complete(l, slot)) {
         if (!l->n_threads)
@@ -425,7 +425,7 @@ SrStatus sr_loader_next(SrLoader *l, const SrBatch **batch, double *wait_s) {
     *batch = NULL;
     pthread_mutex_lock(&l->lock);
     if (l->next_batch < l->batches) {
-        // The batch given out last goes back: its slot becomes the one furthest ahead.
+        // The caller gives the previous batch back: its slot becomes the one furthest ahead.
         SrLoaderSlot *slot = slot_of(l, l->next_batch);
         l->free_below = l->next_batch + l->n_slots;
         pthread_cond_broadcast(&l->work);

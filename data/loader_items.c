@@ -1,5 +1,5 @@
-// An image of the loader's into its place in a batch, and a batch that is complete: decoding, transforms,
-// labels, the collator.  Not the order and not the threads (loader.c).
+// Loads one image into its place in a batch (decoding, transforms, labels) and finishes a complete
+// batch (the collator).  loader.c has the order and the threads.
 #include <stdio.h>
 #include <string.h>
 
@@ -10,15 +10,15 @@
 
 // ---- one image ----
 
-// What VISSL puts in the place of an image it cannot read; marked valid = -1.
+// Makes the grey image that VISSL puts in the place of an unreadable one; its `valid` is -1.
 static SrStatus gray_image(int size, SrImagePool *pool, SrImage *out) {
     SR_TRY(sr_image_new(pool, size, size, out));
     memset(out->rgb, 128, (size_t)size * (size_t)size * 3);
     return SR_OK;
 }
 
-// SR_ERR_IO: this image is bad and may be replaced.  Anything else ends the run: memory, descriptors or a disk
-// that fail say nothing about the image.
+// SR_ERR_IO: this image is bad and may be replaced.  Any other error ends the run: failing memory,
+// descriptors or disks say nothing about the image.
 static SrStatus open_image(const SrLoader *l, int64_t i, SrImagePool *pool, SrImage *out,
                            const char **path) {
     SrSample sample = {.path = ""};
@@ -31,7 +31,7 @@ static SrStatus open_image(const SrLoader *l, int64_t i, SrImagePool *pool, SrIm
     return sr_image_open(sample.encoded, sample.encoded_bytes, out);
 }
 
-// With the lock held.  The same file fails in every epoch: it is listed once.
+// Needs the lock.  A bad file fails in every epoch and is listed once.
 static void list_bad(SrLoader *l, const char *path, const char *reason) {
     char line[SR__LISTED_BYTES];
     // Messages about files already begin with what failed on which path.
@@ -69,7 +69,7 @@ static int64_t label_of(const SrLoader *l, int64_t in_set, int64_t in_subset) {
     return l->config.class_map && label >= 0 ? l->config.class_map[label] : label;
 }
 
-// One number, or the targets of every class: the source's, or 1 for its class.
+// Writes an image's label: one number, or a column per class from the source or from its class.
 static void write_label(const SrLoader *l, int64_t in_set, int64_t label, int row, SrBatch *batch) {
     int n = batch->n_targets;
     int64_t *to = batch->label + (int64_t)row * SR_MAX(n, 1);
@@ -85,7 +85,7 @@ static void write_label(const SrLoader *l, int64_t in_set, int64_t label, int ro
         to[c] = unlabelled ? -1 : targets[c];
 }
 
-// Where this image's rows of the batch are.
+// Finds the places of this image's views and extras in the batch.
 static void place_views(const SrLoader *l, const SrLoaderSlot *slot, int row, SrViews *views,
                         void *extra[SR_MAX_EXTRAS]) {
     const SrBatchPlan *plan = &l->collation.plan;
@@ -102,7 +102,7 @@ static void place_views(const SrLoader *l, const SrLoaderSlot *slot, int row, Sr
                                             (size_t)row * sr_batch_extra_bytes(&plan->extras.v[i]);
 }
 
-// Of this share's image number `item` in the order of all.
+// Position of this share's item number `item` in the order of all images.
 static int64_t position_of(const SrLoader *l, int64_t item) {
     int64_t batch = sr_share_batch(l->config.share, item / l->config.batch);
     return batch * l->config.batch + item % l->config.batch;
@@ -137,7 +137,7 @@ SrStatus sr__loader_item(SrLoader *l, int64_t item, int64_t epoch, SrImagePool *
         list_bad(l, path, sr_status_message());
         pthread_mutex_unlock(&l->lock);
         views.n = 1;
-        sr_image_pool_reset(pool); // the path lay there too
+        sr_image_pool_reset(pool); // the path was in the pool too
         path = "";
         SR_TRY(gray_image(l->config.gray_size, pool, &views.view[0]));
         status = sr_pipeline_apply(l->config.pipeline, &ctx, &views);
@@ -155,7 +155,8 @@ SrStatus sr__loader_item(SrLoader *l, int64_t item, int64_t epoch, SrImagePool *
 
 // ---- a whole batch ----
 
-// Labels are the heaviest classes of soft ones, for those who count.
+// A label becomes the class with the largest share of a soft label, for measures that count
+// classes.
 static void label_by_targets(const SrBatchPlan *plan, SrBatch *batch) {
     int e = 0;
     while (e < plan->extras.n && strcmp(plan->extras.v[e].name, SR_EXTRA_LABEL) != 0)

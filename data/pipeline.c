@@ -1,9 +1,9 @@
-// TRANSFORMS: a list of maps, each a transform's name and its options, applied in order to all
-// views of an image.
+// The pipeline reads TRANSFORMS, a list of maps with a transform's name and options, and applies
+// the transforms in order to all views of an image.
 //
-// Draws are keyed by the transform's place in the list, so a transform's randomness does not depend
-// on what the others draw.  The place of transform i inside transform s
-// (ImgPilMultiCropRandomApply) is 32 * (s + 1) + i.
+// Draws are keyed by the transform's place in the list, so they do not depend on the draws of other
+// transforms.  The place of transform i inside transform s (ImgPilMultiCropRandomApply) is
+// 32 * (s + 1) + i.
 #include "data/pipeline.h"
 
 #include <stdarg.h>
@@ -21,7 +21,7 @@ typedef struct {
     const SrTransform *transform;
     void *params;
     uint32_t stage;
-    bool absorbed; // the transform before does its work
+    bool absorbed; // the transform before does the work of this one
 } Stage;
 
 struct SrPipeline {
@@ -31,7 +31,7 @@ struct SrPipeline {
     SrArena arena;  // of the outermost pipeline only
 };
 
-// Keys that steer VISSL's wrapper and mean nothing with one source of images.
+// Keys of VISSL's wrapper, which mean nothing with one source of images.
 static const SrOption wrapper_keys[] = {
     {"indices", SR_OPT_IGNORED, 0, NULL, 0, 0, NULL,
      "there is one source of images, and a transform sees all of it"},
@@ -40,8 +40,8 @@ static const SrOption wrapper_keys[] = {
     SR_OPTION_END,
 };
 
-// Everything wrong with an entry is said here, with its line and its place in the list.
-// problems: wrong keys are kept there, all of them; NULL: the first is the error.
+// Parses an entry; errors name its line and its place in the list.  problems: collects all wrong
+// keys; NULL: the first wrong key is the error.
 static SrStatus stage_parse(SrArena *arena, const SrYaml *entry, const char *where, Stage *stage,
                             SrProblems *problems) {
     const SrYaml *name = sr_yaml_find(entry, "name");
@@ -64,7 +64,7 @@ static SrStatus stage_parse(SrArena *arena, const SrYaml *entry, const char *whe
     SR_TRY(sr_options_parse_all(t->options ? t->options : none, options, where, arena,
                                 stage->params, problems));
     if (problems && problems->n > known)
-        return SR_OK; // what wrong keys imply is not worth a line
+        return SR_OK; // errors that follow from wrong keys are not reported
     if (t->prepare)
         SR_TRY(t->prepare(stage->params, where, stage->stage, arena));
     status = t->check ? t->check(stage->params) : SR_OK;
@@ -73,7 +73,7 @@ static SrStatus stage_parse(SrArena *arena, const SrYaml *entry, const char *whe
     return SR_OK;
 }
 
-// Neighbours that are cheaper in one walk over the pixels than in two.
+// Joins neighbours that are cheaper in one walk over the pixels than in two.
 static void stages_join(SrPipeline *p) {
     for (int i = 0; i + 1 < p->n; i++) {
         const Stage *stage = &p->stage[i];
@@ -140,14 +140,14 @@ SrStatus sr_pipeline_new(const SrYaml *transforms, const char *where, SrPipeline
     return status;
 }
 
-// Lists of lists end where nesting does; what is no list or has no known name is the parser's to refuse.
+// Number of entries to look at.  Nesting ends at depth 4, and the parser refuses what is no list.
 static int entries(const SrYaml *list, int depth) {
     return list && list->type == SR_YAML_LIST && depth < 4 ? list->n : 0;
 }
 
 typedef struct {
-    const SrTransform *kind; // NULL: no known name
-    const char *at, *inside; // "DATA.TRAIN.TRANSFORMS[2].RandomApply", and its own list's place
+    const SrTransform *kind; // NULL: unknown name
+    const char *at, *inside; // place of the entry, "DATA.TRAIN.TRANSFORMS[2].X", and of its list
 } Place;
 
 static SrStatus place_of(const SrYaml *list, int i, const char *where, SrArena *arena, Place *out) {
@@ -180,7 +180,8 @@ SrStatus sr_pipeline_report_ignored(const SrYaml *transforms, const char *where,
     return report(transforms, where, 0, arena);
 }
 
-// An inner list first: what is wrong in it is its transform's error too, and the same line is kept once.
+// The inner list is checked first: its errors are also errors of the outer transform, and a line is
+// kept only once.
 static SrStatus check(const SrYaml *list, const char *where, int depth, SrArena *arena,
                       SrProblems *problems) {
     for (int i = 0; i < entries(list, depth); i++) {
@@ -236,7 +237,7 @@ static SrStatus check_kinds(const SrPipeline *p) {
     return SR_OK;
 }
 
-// Sizes that come out when every file is side x side; 0: files of any size.
+// Sizes of the views if every file is side x side.  side 0: files of any size.
 static SrStatus shape_from(const SrPipeline *pipeline, int side, int *n, int h[SR_MAX_VIEWS],
                            int w[SR_MAX_VIEWS]) {
     *n = 1;
@@ -244,8 +245,8 @@ static SrStatus shape_from(const SrPipeline *pipeline, int side, int *n, int h[S
     return sr__pipeline_walk_shape(pipeline, n, h, w);
 }
 
-// VISSL's files for data sets of square images end in Resize with one number.  When two squares
-// come out alike all do, and the loader refuses an image that is none.
+// VISSL's configurations for data sets of square images end in Resize with one number.  If two
+// squares give one size, all squares do; the loader refuses images that are not square.
 static SrStatus shape_of_squares(const SrPipeline *pipeline, int *n, int h[SR_MAX_VIEWS],
                                  int w[SR_MAX_VIEWS]) {
     int other_n, other_h[SR_MAX_VIEWS], other_w[SR_MAX_VIEWS];
@@ -270,7 +271,8 @@ SrStatus sr_pipeline_shape(const SrPipeline *pipeline, int *n, int h[SR_MAX_VIEW
     return SR_OK;
 }
 
-// Sizes are the last ones: nothing behind a transform that announces may change its views.
+// Extras are announced for the final sizes: after a transform with extras no other may change
+// views.
 SrStatus sr_pipeline_extras(const SrPipeline *pipeline, SrExtras *out) {
     int n, h[SR_MAX_VIEWS], w[SR_MAX_VIEWS];
     out->n = 0;
@@ -318,7 +320,7 @@ bool sr_pipeline_is_fixed(const SrPipeline *pipeline) {
     return true;
 }
 
-// Sizes that were taken from squares are a promise of the configuration, not of the files.
+// Sizes that assume square files are checked here: the configuration cannot know the files.
 SrStatus sr__view_fits(const SrViews *views, int v) {
     const SrImage *image = &views->view[v];
     if (image->H == views->h[v] && image->W == views->w[v])
@@ -347,7 +349,7 @@ static bool is_last(const SrPipeline *pipeline, int i) {
     return i == pipeline->n;
 }
 
-// Reads the pipeline only: any number of threads may share it, each with its own context and pool.
+// The pipeline is only read: threads may share it, each with its own context and pool.
 SrStatus sr_pipeline_apply(const SrPipeline *pipeline, const SrTransformContext *ctx,
                            SrViews *views) {
     SrTransformContext context = *ctx;

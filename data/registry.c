@@ -1,4 +1,4 @@
-// The lists of data sets, transforms and collators, made by the build from their descriptors.
+// Lists of data sets, transforms and collators, made by the build from their descriptors.
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/plugin.h"
@@ -29,7 +29,7 @@ void sr_dataset_close(const SrDataset *source, void *set) {
     sr_free(set);
 }
 
-// By name, not by its place: disk_folder accepts every folder and must come last.
+// disk_folder is found by its name, not by its place: it accepts every folder and must come last.
 SrStatus sr_dataset_infer(const char *path, const char *split, const SrDataset **out) {
     const SrDataset *last = &sr_dataset_disk_folder;
     for (int i = 0; dataset_registry[i]; i++)

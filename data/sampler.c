@@ -1,5 +1,5 @@
-// DATA_LIMIT and the order of an epoch, both drawn from the counter generator: nothing to save,
-// nothing to replay.
+// Draws the subset (DATA_LIMIT) and the order of an epoch from the counter generator
+// (base/rng.h), so that a resumed run has nothing to restore.
 #include "data/sampler.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "base/compiler.h"
 #include "base/mem.h"
 
-// The first `skip + take` of a random order of pool[0 .. n), without the first `skip`.
+// Writes `take` items of a random order of pool[0 .. n), after leaving out the first `skip`.
 static void choose(SrRng *rng, uint32_t *pool, int64_t n, int64_t skip, int64_t take,
                    uint32_t *out) {
     for (int64_t i = 0; i < skip + take; i++) {
@@ -21,7 +21,7 @@ static void choose(SrRng *rng, uint32_t *pool, int64_t n, int64_t skip, int64_t 
     }
 }
 
-// One group of `pool` a label; where each begins.
+// Images grouped by label.
 typedef struct {
     uint32_t *pool; // (n) positions, label by label
     int64_t *first; // (classes + 1)
@@ -48,13 +48,13 @@ static void groups_fill(const SrLoaderConfig *config, int64_t n, Groups *g) {
     g->first[0] = 0;
 }
 
-// Class c's share of a total: an equal part, and one more for the first total % C classes that have
-// images.
+// Share of one class in a total: an equal part, and one more for the first total % C of the C
+// classes that have images.
 static int64_t share(int64_t total, int present, int rank) {
     return total / present + (rank < total % present);
 }
 
-// A stream for each class: adding a class does not move the draws of the others.
+// Each class has a stream of its own: adding a class does not change the draws of the others.
 static SrStatus choose_balanced(const SrLoaderConfig *config, Groups *g, uint32_t *out) {
     int present = 0, rank = 0;
     for (int c = 0; c < g->classes; c++)
@@ -110,8 +110,7 @@ static SrStatus subset_plain(const SrLoaderConfig *config, int64_t n, uint32_t *
     return SR_OK;
 }
 
-// Positions are kept in 32 bits: four bytes an image, and more than two billion images do not fit
-// anyway.
+// Positions have 32 bits to save memory: four bytes per image.
 SrStatus sr__sampler_subset(const SrLoaderConfig *config, uint32_t **subset, int64_t *n) {
     *subset = NULL;
     *n = config->dataset->length(config->set);
@@ -151,7 +150,7 @@ void sr__sampler_order(uint64_t seed, int64_t epoch, bool shuffle, uint32_t *ord
 
 // ---- runs
 
-// All items in the order of the epoch's runs.
+// Writes all items into line, in the order of the epoch's runs.
 static void line_up(SrRuns runs, const uint32_t *of, uint32_t *line) {
     int64_t at = 0;
     for (int64_t k = 0; k < runs.n; k++)
@@ -159,8 +158,8 @@ static void line_up(SrRuns runs, const uint32_t *of, uint32_t *line) {
             line[at++] = (uint32_t)i;
 }
 
-// Item k of the line after passing through the buffer: a random one of those next SR_SAMPLER_BUFFER that are left.  In
-// place: what is not drawn takes the place of what is.
+// Passes the line through the shuffle buffer, in place: each position gets a random one of the next
+// SR_SAMPLER_BUFFER items, whose place takes the item that was there.
 static void shuffle_part(SrRng *rng, uint32_t *line, int64_t n) {
     for (int64_t i = 0; i < n; i++) {
         int64_t j = i + sr_rng_below(rng, (uint32_t)SR_MIN(n - i, SR_SAMPLER_BUFFER));
@@ -170,7 +169,8 @@ static void shuffle_part(SrRng *rng, uint32_t *line, int64_t n) {
     }
 }
 
-// Replica r's k-th batch becomes batch k * replicas + r of all; what fills no round of batches stays at the end.
+// Makes the k-th batch of replica r batch k * replicas + r of all.  Items that fill no round of
+// batches stay at the end.
 static void deal(const uint32_t *line, int replicas, int batch, int64_t rounds, int64_t n,
                  uint32_t *order) {
     int64_t part = rounds * batch, all = part * replicas;
@@ -190,7 +190,7 @@ SrStatus sr__sampler_runs(uint64_t seed, int64_t epoch, SrRuns runs, int replica
         SrRng rng = sr_rng(seed, SR_RNG_ORDER, (uint64_t)epoch, 0, 1, 0);
         sr_rng_permutation(&rng, of, (uint32_t)runs.n);
         line_up(runs, of, line);
-        for (int r = 0; r <= replicas; r++) { // the last part is what fills no round
+        for (int r = 0; r <= replicas; r++) { // the last part fills no round
             rng = sr_rng(seed, SR_RNG_ORDER, (uint64_t)epoch, (uint64_t)r, 2, 0);
             shuffle_part(&rng, line + r * part, r < replicas ? part : n - r * part);
         }

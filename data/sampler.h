@@ -1,29 +1,31 @@
-// Which images take part (DATA_LIMIT) and in which order an epoch shows them.
+// Chooses the images that take part (DATA_LIMIT) and the order in which an epoch shows them.
 #ifndef SR_DATA_SAMPLER_H
 #define SR_DATA_SAMPLER_H
 
 #include "data/data.h"
 
-// The subset as positions in the data set: *subset (n), or NULL when all take part.  The caller
-// frees it.
+// Gives the subset as positions in the data set: *subset (n), which the caller frees.  NULL: all
+// images take part.
 SrStatus sr__sampler_subset(const SrLoaderConfig *config, uint32_t **subset, int64_t *n);
-// The order of one epoch, a function of (seed, epoch) alone: order (n).
+// Writes the order of one epoch into order (n).  It depends on (seed, epoch) alone.
 void sr__sampler_order(uint64_t seed, int64_t epoch, bool shuffle, uint32_t *order, int64_t n);
 
-// The same for a set whose items lie in runs (SrDataset.runs), which are read from their beginning to their end: runs in
-// a random order; each replica has its part of that long line, known before the epoch begins; and within it a buffer of
-// SR_SAMPLER_BUFFER images, out of which one is drawn at a time.  A function of seed, epoch, replicas and batch.
-// first (n_runs + 1).
+// Images in the shuffle buffer of sr__sampler_runs.
 #define SR_SAMPLER_BUFFER 8192
 typedef struct {
-    const int64_t *first;
-    int64_t n;
+    const int64_t *first; // (n + 1) first item of each run, and the end; borrowed
+    int64_t n;            // number of runs
 } SrRuns;
+// Writes the order of one epoch into order (n) for a set whose items lie in runs (SrDataset.runs),
+// so that files are read from beginning to end.  Runs are put into a random order, and each replica
+// gets one part of that line.  Within a part each image is drawn out of the next SR_SAMPLER_BUFFER.
+// The order depends on (seed, epoch, replicas, batch).  SR_ERR_MEMORY.
 SrStatus sr__sampler_runs(uint64_t seed, int64_t epoch, SrRuns runs, int replicas, int batch,
                           uint32_t *order, int64_t n);
 
-// Number, among all batches, of a share's own k-th; and how many of `batches` are its own.
+// Number among all batches of the share's k-th batch.
 int64_t sr_share_batch(SrShare share, int64_t k);
+// Number of batches that belong to the share, out of `batches`.
 int64_t sr_share_count(SrShare share, int64_t batches);
 
 #endif

@@ -1,9 +1,10 @@
-// See the header.
+// Reads one image twice and runs the pipeline on it, with the loader's random keys, for display.
 #include "data/view_preview.h"
 
 #include <string.h>
 
-// Read twice from the same bytes: the views want the file as it lies there, the eye wants all its pixels.
+// Opens the same bytes twice: the views start from the encoded file, the original is decoded
+// at full size.
 static SrStatus read_image(const SrLoaderConfig *config, int64_t in_set, SrImagePool *pool,
                            SrViewPreview *out) {
     SrSample sample = {.path = ""};
@@ -14,7 +15,7 @@ static SrStatus read_image(const SrLoaderConfig *config, int64_t in_set, SrImage
         SR_TRY(sr_image_open(sample.encoded, sample.encoded_bytes, &out->views.view[0]));
         return sr_image_decode(sample.encoded, sample.encoded_bytes, pool, &out->original);
     }
-    // Transforms work in place, so that the original must be a copy.
+    // Transforms work in place, so the original must be a copy.
     SR_TRY(sr_image_new(pool, sample.image.H, sample.image.W, &out->original));
     memcpy(out->original.rgb, sample.image.rgb, (size_t)sample.image.H * sample.image.W * 3);
     out->views.view[0] = sample.image;

@@ -1,21 +1,22 @@
-// One training image once more, for people who look: as it was read, its views bit for bit as the loader makes them, and
-// what was drawn for each.
+// Repeats the augmentation of one training image for display: the image as it was read, its views
+// bit for bit as the loader makes them, and the draws for each view in words.
 #ifndef SR_DATA_VIEW_PREVIEW_H
 #define SR_DATA_VIEW_PREVIEW_H
 
 #include "data/data.h"
 
 typedef struct {
-    SrImage original;          // rgb
+    SrImage original;          // image before the transforms, as rgb
     SrViews views;             // floats, as the network gets them
-    SrText told[SR_MAX_VIEWS]; // of each view; sr_view_preview_deinit
-    const char *path;          // "" if it has none
-    int64_t label;             // -1: none
+    SrText told[SR_MAX_VIEWS]; // draws of each view in words; sr_view_preview_deinit frees them
+    const char *path;          // file of the image; "": none
+    int64_t label;             // class; -1: none
 } SrViewPreview;
 
-// index: the image's number in the loader's subset (SrBatch.index); in_set: in the data set.  Of config the data set,
-// pipeline, seed and `fast` are looked at.  Pictures are in memory of the pool.  A file that cannot be read: SR_ERR_IO.
-// Also to be freed after a failure.
+// Makes the preview.  index: number of the image in the loader's subset (SrBatch.index); in_set:
+// its number in the data set.  Only data set, pipeline, seed and `fast` of config are used.
+// Pictures are in memory of the pool.  SR_ERR_IO: the file cannot be read.  The caller calls
+// sr_view_preview_deinit also after a failure.
 SrStatus sr_view_preview_make(const SrLoaderConfig *config, int64_t epoch, int64_t index,
                               int64_t in_set, SrImagePool *pool, SrViewPreview *out);
 void sr_view_preview_deinit(SrViewPreview *shown);

@@ -1,12 +1,13 @@
-// WebP to RGB by libwebp.
+// Decodes WebP to RGB by libwebp.
 //
-// Only built where webp/decode.h is found; `make WEBP=no` leaves it out.  What may be decoded at all is the probe's
-// decision.  The library's own working memory, up to 4 bytes a pixel, is its own.
+// The build includes this file if it finds the library's header; `make WEBP=no` leaves it out.
+// image_header.c decides which files are decoded at all.  The library allocates its working memory
+// itself, up to 4 bytes per pixel.
 #include "data/webp.h"
 
 #include <webp/decode.h>
 
-// The library must see the size that the probe bounded: the room is made for that one.
+// The library must see the size that image_header.c bounded: the buffer is made for that size.
 SrStatus sr__webp_decode(const SrImageHeader *probe, const uint8_t *bytes, size_t n,
                          SrImagePool *pool, SrImage *out) {
     int w = 0, h = 0;

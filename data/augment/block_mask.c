@@ -1,4 +1,4 @@
-// Masks of random rectangles; see the header.
+// Masks of random rectangles: rectangles are drawn until enough patches are hidden.
 #include "data/augment/block_mask.h"
 
 #include <math.h>
@@ -21,7 +21,8 @@ typedef struct {
     uint8_t *mask; // (h, w)
 } Grid;
 
-// Hides the rectangle unless it would hide nothing new, or more than `room` patches; what is new.
+// Hides a rectangle and returns the number of newly hidden patches.  0: it would hide nothing
+// new, or more than `room` patches, and is left out.
 static int hide(Grid g, int top, int left, int h, int w, int room) {
     int fresh = h * w;
     for (int y = top; y < top + h; y++)
@@ -34,7 +35,7 @@ static int hide(Grid g, int top, int left, int h, int w, int room) {
     return fresh;
 }
 
-// Up to ten rectangles are tried; the first that fits is taken.  0: none did.
+// Tries up to ten rectangles and takes the first that fits.  0: none fits.
 static int add_block(const SrBlockMask *p, SrDraws d, Grid g, int room) {
     int low = SR_MIN(g.h, g.w) / 3;
     for (int try = 0; try < 10; try++) {

@@ -1,5 +1,5 @@
-// Masks of patches made of random rectangles (BEiT, arXiv:2106.08254, algorithm 1), as VISSL draws them
-// for iBOT.
+// Draws masks of patches from random rectangles (BEiT, arXiv:2106.08254, algorithm 1), as VISSL
+// does for iBOT.
 #ifndef SR_DATA_AUGMENT_BLOCK_MASK_H
 #define SR_DATA_AUGMENT_BLOCK_MASK_H
 
@@ -8,7 +8,7 @@
 
 #include "base/rng.h"
 
-// Where the numbers come from, so that recorded ones can be replayed.
+// Source of random numbers; a test can replay recorded ones.
 typedef struct {
     double (*uniform)(void *arg, double low, double high);
     int (*whole)(void *arg, int low, int high); // both ends are possible
@@ -18,12 +18,13 @@ SrDraws sr__draws_of(SrRng *rng);
 
 typedef struct {
     int n_ratios;
-    const double *mean,
-        *var; // (n_ratios) one is chosen; the share of patches is uniform in mean -+ var
-    double log_aspect[2]; // exponents of height / width
+    // (n_ratios) One pair is chosen; the share of hidden patches is uniform in mean -+ var.
+    const double *mean, *var;
+    double log_aspect[2]; // range of the logarithm of height / width
 } SrBlockMask;
 
-// mask (h, w): 1 where a patch is hidden; returns their number, at most h * w * ratio.
+// Draws mask (h, w): 1 for a hidden patch, else 0.  Returns the number of hidden patches, at most
+// h * w times the drawn share.
 int sr__block_mask_draw(const SrBlockMask *p, SrDraws draws, int h, int w, uint8_t *mask);
 
 #endif

@@ -19,7 +19,7 @@ static SrStatus check(const void *params) {
     return sr__crop_size_check(&((const Params *)params)->size);
 }
 
-// Whatever comes in, the size going out is fixed: this closes a size that Resize left open.
+// The outgoing size is fixed, so this settles a size that Resize left open.
 static SrStatus shape(const void *params, int *n, int h[SR_MAX_VIEWS], int w[SR_MAX_VIEWS]) {
     sr__crop_size_shape(&((const Params *)params)->size, *n, h, w);
     return SR_OK;

@@ -6,8 +6,8 @@
 #include "data/pipeline.h"
 
 typedef struct {
-    SrDoubles strength[4]; // by SrColorKind: one number, or [low, high]
-    SrJitterRanges ranges; // made from them
+    SrDoubles strength[4]; // one number or [low, high], by SrColorKind
+    SrJitterRanges ranges; // ranges made from `strength`
 } Params;
 
 // clang-format off
@@ -41,7 +41,7 @@ static SrStatus prepare(void *params, const char *where, uint32_t stage, SrArena
     return SR_OK;
 }
 
-// Five draws a view, always the same number: what one operation draws never moves another.
+// Each view makes five draws, used or not, so that one operation never changes another's draws.
 static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews *views) {
     const Params *p = params;
     for (int v = 0; v < views->n; v++) {

@@ -1,4 +1,4 @@
-// Cutting several views out of one image that may not be decoded yet.
+// Cuts several views out of one image, which may not be decoded yet.
 #include "data/augment/crop.h"
 
 #include <string.h>
@@ -32,8 +32,8 @@ bool sr__crop_absorb(SrCropStyle *style, const SrTransform *next, const void *pa
     return true;
 }
 
-// The largest of 1, 2, 4, 8 at which no crop's box has fewer pixels than the crop: what is lost then is
-// what the resizing would have averaged away.
+// Largest reduction out of 1, 2, 4, 8 at which no crop's box has fewer pixels than the crop.
+// Resizing would have averaged the lost detail away.
 static int reduction(const SrCrop *crops, int n) {
     int reduce = 8;
     for (int i = 0; i < n; i++)

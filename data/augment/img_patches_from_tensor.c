@@ -1,5 +1,5 @@
-// ImgPatchesFromTensor: the patches of a grid as views, each from a random place of its cell (VISSL's
-// jigsaw, arXiv:1603.09246); stands after ToTensor.
+// ImgPatchesFromTensor: makes the patches of a grid into views, each from a random place of its
+// cell (VISSL's jigsaw, arXiv:1603.09246).  It stands after ToTensor.
 #include <math.h>
 #include <stddef.h>
 
@@ -39,7 +39,8 @@ static SrStatus shape(const void *params, int *n, int h[SR_MAX_VIEWS], int w[SR_
     return SR_OK;
 }
 
-// As Noroozi and Favaro do (section 3.3); VISSL does not.  A channel of one value becomes zeros.
+// Normalises a patch as Noroozi and Favaro do (section 3.3); VISSL does not.  A channel of one
+// value becomes zeros.
 static void normalize(SrImage *patch) {
     double mean[3] = {0}, deviation[3] = {0};
     int n = patch->H * patch->W;

@@ -1,5 +1,5 @@
-// ImgPil2LabTensor: RGB levels to floats in CIE LAB, in the place of ToTensor (VISSL; the AlexNets of
-// "Colorful Image Colorization", arXiv:1603.08511, take L alone).
+// ImgPil2LabTensor: converts RGB levels to floats in CIE LAB, in the place of ToTensor (VISSL).
+// The AlexNets of "Colorful Image Colorization", arXiv:1603.08511, take L alone.
 #include "data/pixels/pixel.h"
 
 static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews *views) {

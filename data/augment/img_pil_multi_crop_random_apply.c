@@ -6,7 +6,7 @@
 
 typedef struct {
     const SrYaml *transforms;
-    SrDoubles prob; // one a crop
+    SrDoubles prob; // one per crop
     SrPipeline *inner;
 } Params;
 
@@ -45,8 +45,8 @@ static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews
         SrRng rng = sr__transform_rng(ctx, v);
         if (sr_rng_uniform(&rng) >= p->prob.v[v])
             continue;
-        // Inside it is view 0, so its draws are keyed by a sample of their own: (sample, view) in
-        // one number.
+        // The inner pipeline sees the crop as view 0, so its draws are keyed by a number made of
+        // sample and view.
         SrTransformContext inside = *ctx;
         inside.sample = ctx->sample * 64 + v;
         inside.told = ctx->told ? ctx->told + v : NULL;

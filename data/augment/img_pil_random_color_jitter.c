@@ -16,7 +16,7 @@ static const SrOption options[] = {
     SR_OPTION_END};
 // clang-format on
 
-// The same ranges as ImgPilColorDistortion, with a probability of its own and no grey.
+// Ranges are those of ImgPilColorDistortion; the probability is an option, and there is no grey.
 static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews *views) {
     const Params *p = params;
     double s = p->strength;

@@ -6,8 +6,8 @@
 
 typedef struct {
     int total;
-    SrInts counts, sizes; // one entry a group
-    const SrYaml *scales; // list of [low, high], one a group
+    SrInts counts, sizes; // one entry per group
+    const SrYaml *scales; // list of [low, high], one per group
     int interpolation;
     double scale[SR_MAX_VIEWS][2]; // read from `scales`
     SrCropStyle style;
@@ -27,7 +27,7 @@ static bool is_number(const SrYaml *node) {
     return node->type == SR_YAML_INT || node->type == SR_YAML_FLOAT;
 }
 
-// [low, high] of group g.
+// Reads [low, high] of group g.
 static SrStatus read_scale(const SrYaml *pair, const char *where, int g, double scale[2]) {
     bool numbers = pair->type == SR_YAML_LIST && pair->n == 2 && is_number(pair->items[0]) &&
                    is_number(pair->items[1]);

@@ -1,5 +1,6 @@
-// ImgPilToPatchesAndImage: a crop of the image, then the patches of another crop in random order (PIRL,
-// arXiv:1912.01991, section 3.3; VISSL).  A patch is three quarters of its cell wide: 64 of 85 pixels.
+// ImgPilToPatchesAndImage: makes a crop of the image, then the patches of another crop in random
+// order (PIRL, arXiv:1912.01991, section 3.3; VISSL).  A patch has three quarters of its cell's
+// side: 64 of 85 pixels.
 #include <stddef.h>
 
 #include "base/compiler.h"

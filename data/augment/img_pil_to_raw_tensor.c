@@ -1,4 +1,5 @@
-// ImgPilToRawTensor: levels as floats 0 .. 255, in the place of ToTensor (VISSL, for trunks from Caffe).
+// ImgPilToRawTensor: converts levels to floats 0 .. 255, in the place of ToTensor (VISSL, for
+// trunks from Caffe).
 #include "data/pixels/pixel.h"
 
 static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews *views) {

@@ -1,4 +1,4 @@
-// Drawing and doing a colour jitter: factors uniform in their ranges, the operations in a random
+// Draws and applies a colour jitter: factors are uniform in their ranges, operations in random
 // order.
 #include "data/augment/jitter.h"
 
@@ -14,7 +14,7 @@ SrJitterRanges sr__jitter_ranges(double brightness, double contrast, double satu
                              {-hue, hue}}};
 }
 
-// Order first, then four factors, used or not: the stream's layout does not depend on the ranges.
+// Draws the order first, then four factors, used or not: the stream does not depend on the ranges.
 SrJitter sr__jitter_draw(SrRng *rng, const SrJitterRanges *ranges) {
     SrJitter jitter;
     uint32_t order[4];

@@ -1,28 +1,28 @@
-// Colour jitter, shared by torchvision's ColorJitter and VISSL's two transforms that contain it.
+// Colour jitter for torchvision's ColorJitter and the two transforms of VISSL that contain it.
 #ifndef SR_DATA_AUGMENT_JITTER_H
 #define SR_DATA_AUGMENT_JITTER_H
 
 #include "data/pixels/pixel.h"
 
-// One draw: the four operations in the order they are done, and their factors (by kind).
+// One draw: the four operations in their order, and their factors.
 typedef struct {
     int order[4];     // SrColorKind, brightness .. hue
-    bool used[4];     // by kind; an operation whose range is a point without effect is left out
+    bool used[4];     // by kind; false: the range allows no effect, and the operation is left out
     double factor[4]; // by kind
 } SrJitter;
 
-// Ranges [low, high] of the factors, by kind; low == high == 1 (hue: 0) means the operation is not
-// done.
+// Ranges [low, high] of the factors, by SrColorKind.  low == high == 1 (hue: 0): the operation is
+// left out.
 typedef struct {
     double range[4][2];
 } SrJitterRanges;
 
-// brightness, contrast, saturation and hue strengths as torchvision reads single numbers.
+// Makes ranges from strengths as torchvision reads single numbers.
 SrJitterRanges sr__jitter_ranges(double brightness, double contrast, double saturation, double hue);
 SrJitter sr__jitter_draw(SrRng *rng, const SrJitterRanges *ranges);
-// jitter NULL: none; gray: the luma of the result in all channels.
-// In words, to what view v of ctx is told to have drawn; jitter NULL: grey alone.
+// Adds the draw in words to the report of view v (sr__tell).  jitter NULL: grey alone.
 void sr__jitter_tell(const SrTransformContext *ctx, int v, const SrJitter *jitter, bool gray);
+// Applies the draw, then grey (the luma in all channels) if asked for.  jitter NULL: grey alone.
 void sr__jitter_apply(const SrJitter *jitter, bool gray, SrImage *image);
 
 #endif

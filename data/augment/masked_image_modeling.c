@@ -1,9 +1,9 @@
-// MaskedImageModeling: which patches of each view are hidden from the model, as random rectangles
-// (iBOT, arXiv:2111.07832; BEiT, arXiv:2106.08254).  An extra "mask" of every view, (patches) of 1 and 0
-// in rows of the grid; pixels stay.
+// MaskedImageModeling: chooses the patches of each view that are hidden from the model, as random
+// rectangles (iBOT, arXiv:2111.07832; BEiT, arXiv:2106.08254).  Every view gets an extra "mask",
+// (patches) of 1 and 0, row by row; pixels stay.
 //
-// VISSL's log_aspect_ratio is no logarithm by default: its values are the exponents themselves, and the
-// first is the larger one (block_mask.h).
+// VISSL's log_aspect_ratio is not a ratio: its values are the exponents themselves, and by default
+// the first is the larger one (block_mask.h).
 #include <stddef.h>
 
 #include "base/compiler.h"
@@ -69,7 +69,7 @@ static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews
         SrRng rng = sr__transform_rng(ctx, v);
         if (!to)
             continue;
-        SR_TRY(sr__view_fits(views, v)); // a larger one has more patches than were announced
+        SR_TRY(sr__view_fits(views, v)); // a larger view has more patches than were announced
         sr__block_mask_draw(&mask, sr__draws_of(&rng), h, w, hidden);
         for (int i = 0; i < h * w; i++)
             to[i] = hidden[i];

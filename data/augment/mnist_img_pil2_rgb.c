@@ -1,5 +1,5 @@
-// MNISTImgPil2RGB: puts the image on a black one of another size (VISSL; its digits have one channel,
-// ours are RGB from the decoder on).
+// MNISTImgPil2RGB: puts the image on a black one of another size (VISSL).  VISSL also makes RGB
+// of one channel; here the data set does that.
 #include <stddef.h>
 
 #include "data/pixels/pixel.h"

@@ -1,11 +1,11 @@
-// Normalize's parameters, for ToTensor, which does both at once.
+// Parameters of Normalize, for ToTensor too, which does both at once.
 #ifndef SR_DATA_AUGMENT_NORMALIZE_H
 #define SR_DATA_AUGMENT_NORMALIZE_H
 
 #include "base/option.h"
 
 typedef struct {
-    SrDoubles mean, std; // 3 each
+    SrDoubles mean, std; // (3) each, one value per channel
 } SrNormalize;
 
 #endif

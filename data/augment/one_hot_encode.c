@@ -1,5 +1,5 @@
-// OneHotEncode: labels become a column a class, for losses of several labels an image (VISSL).  Pixels
-// stay; the loader writes the columns.
+// OneHotEncode: turns labels into a column per class, for losses with several labels per image
+// (VISSL).  Pixels stay; the loader writes the columns.
 #include <stddef.h>
 
 #include "data/data.h"

@@ -1,4 +1,4 @@
-// Patches of a grid; see the header.
+// Patches of a grid: the size of cells and the copy of one patch.
 #include "data/augment/patches.h"
 
 #include <string.h>

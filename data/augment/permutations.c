@@ -1,4 +1,4 @@
-// Tables of permutations; see the header.
+// Tables of permutations: the greedy choice of distant ones, and reading of .npy tables.
 #include "data/augment/permutations.h"
 
 #include <string.h>
@@ -10,8 +10,8 @@
 
 enum { MOST_NUMBERS = 64, CANDIDATES = 256, SEED = 1603 };
 
-// How often place i held number v so far: the sum over places is how much a candidate agrees with all
-// rows together, without comparing it with each.
+// Counts how often place i held number v so far.  Summed over places, the counts tell how much a
+// candidate agrees with all rows together, without comparing it with each.
 typedef struct {
     int held[MOST_NUMBERS][MOST_NUMBERS];
 } Tally;
@@ -34,7 +34,7 @@ static bool taken(const SrPermutations *p, int count, const uint32_t *row) {
     return false;
 }
 
-// The best of the candidates that is not in the table yet.
+// Returns the best candidate that is not in the table yet.
 static void add_row(SrPermutations *p, int r, Tally *tally) {
     uint32_t best[MOST_NUMBERS] = {0}, row[MOST_NUMBERS];
     int64_t least = -1;
@@ -77,7 +77,7 @@ SrStatus sr__permutations_make(int count, int n, SrArena *arena, SrPermutations 
     return status;
 }
 
-// What stands in a row must be each number once.
+// Checks that a row holds each number once.
 static SrStatus check_row(const char *path, const SrNpy *npy, int r, int first, uint8_t *row) {
     bool seen[MOST_NUMBERS] = {false};
     for (int i = 0; i < npy->columns; i++) {

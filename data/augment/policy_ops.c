@@ -1,4 +1,4 @@
-// Operations of augmentation policies; see the header.
+// Operations of augmentation policies: their arguments by magnitude, and their work on pixels.
 #include "data/augment/policy_ops.h"
 
 #include <math.h>
@@ -126,8 +126,7 @@ SrStatus sr__policy_apply(const SrPolicyStep *step, SrImage *image, SrImagePool 
     return step->op->apply(step, sr__policy_argument(step), image, pool);
 }
 
-// All draws are made whatever the operation needs, so that a policy's later steps do not depend on
-// its earlier ones.
+// All draws are made, needed or not, so that later steps of a policy do not depend on earlier ones.
 bool sr__policy_draw(SrRng *rng, const SrPolicyOp *op, double p, double magnitude, double std,
                      SrPolicyStep *out) {
     bool done = sr_rng_uniform(rng) < p;

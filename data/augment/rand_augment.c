@@ -1,8 +1,8 @@
-// RandAugment: a few operations drawn from a list, all at one magnitude (Cubuk et al.,
-// arXiv:1909.13719; VISSL's).  Each is done with probability 1/2.
+// RandAugment: draws a few operations from a list, all at one magnitude (Cubuk et al.,
+// arXiv:1909.13719; VISSL).  Each is done with probability 1/2.
 //
-// VISSL's plain Posterize at a magnitude below 2.5 keeps no bit and gives a black image; that is kept,
-// increasing_severity has the operations that grow with the magnitude.
+// VISSL's plain Posterize at a magnitude below 2.5 keeps no bit and gives a black image, and so
+// does this one.  increasing_severity chooses operations that grow with the magnitude.
 #include <stddef.h>
 
 #include "base/compiler.h"
@@ -36,7 +36,7 @@ static const char *const names[2][OPS] = {
 static const double weights[OPS] = {0.025, 0.005, 0, 0.3, 0, 0.005, 0.005, 0.025, 0.005, 0.005, 0.025, 0.2, 0.2, 0.1, 0.1};
 // clang-format on
 
-// One of those not yet taken, by weight.
+// Draws one of the operations that are not yet taken, by weight.
 static int draw_weighted(SrRng *rng, bool taken[OPS]) {
     double sum = 0, at;
     int last = 0;

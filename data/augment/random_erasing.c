@@ -1,5 +1,5 @@
-// RandomErasing: a random box of a view is overwritten (Zhong et al., arXiv:1708.04896; torchvision's);
-// stands after ToTensor.
+// RandomErasing: overwrites a random box of a view (Zhong et al., arXiv:1708.04896;
+// torchvision).  It stands after ToTensor.
 #include <math.h>
 #include <stddef.h>
 #include <stdlib.h>

@@ -14,7 +14,7 @@ static const SrOption options[] = {
     SR_OPTION_END};
 // clang-format on
 
-// One coin a view.
+// Each view has a draw of its own.
 static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews *views) {
     const Params *p = params;
     for (int v = 0; v < views->n; v++) {

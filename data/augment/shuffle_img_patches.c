@@ -1,8 +1,8 @@
-// ShuffleImgPatches: puts an image's patches into the order of a permutation drawn from a table; its
-// number in the table becomes the label (jigsaw, arXiv:1603.09246; VISSL).
+// ShuffleImgPatches: puts an image's patches into the order of a permutation drawn from a table.
+// The permutation's number becomes the label (jigsaw, arXiv:1603.09246; VISSL).
 //
-// VISSL fetches its tables from the network.  Here an address of that form is answered by a table of as
-// many permutations made in the same way, which a log line says.
+// VISSL fetches its tables from the network.  Here such an address gives a table of equally many
+// permutations, made by the same algorithm, and a log line says so.
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>

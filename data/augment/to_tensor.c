@@ -1,5 +1,5 @@
-// ToTensor: levels 0 .. 255 to floats 0 .. 1 (torchvision), kept (H, W, 3).  A Normalize after it is
-// done in the same walk, straight into the batch where there is one.
+// ToTensor: converts levels 0 .. 255 to floats 0 .. 1 (torchvision); the layout stays (H, W, 3).
+// It does a Normalize that follows in the same walk, directly into the batch if there is one.
 #include <string.h>
 
 #include "data/augment/normalize.h"
@@ -7,7 +7,7 @@
 #include "data/pixels/pixel.h"
 
 typedef struct {
-    const SrNormalize *normalize; // NULL: only to 0 .. 1
+    const SrNormalize *normalize; // absorbed Normalize; NULL: none
 } Params;
 
 static bool absorb(void *params, const SrTransform *next, const void *next_params,
@@ -20,7 +20,7 @@ static bool absorb(void *params, const SrTransform *next, const void *next_param
     return true;
 }
 
-// Nothing is written to a place of another size: the row after it is another image's.
+// A view of another size than its place is refused: the next row belongs to another image.
 static SrStatus normalized(const SrNormalize *normalize, const SrTransformContext *ctx,
                            SrViews *views, int v) {
     SrImage *image = &views->view[v];

@@ -1,6 +1,6 @@
-// VisslAutoAugment: one of 25 learned pairs of operations an image (Cubuk et al., arXiv:1805.09501), with the
-// policies VISSL has: `original`, the paper's for ImageNet; `v0`, TensorFlow's TPU models'; and both with
-// posterising that grows with the magnitude (`originalr`, `v0r`).
+// VisslAutoAugment: applies one of 25 learned pairs of operations per image (Cubuk et al.,
+// arXiv:1805.09501), with VISSL's policies.  `original` is the paper's policy for ImageNet, `v0`
+// that of TensorFlow's TPU models.  `originalr` and `v0r` posterise more as the magnitude grows.
 #include <stddef.h>
 #include <string.h>
 

@@ -1,9 +1,10 @@
-// cutmixup_collator: image i of a batch of n mixed with image n - 1 - i, by mixup or CutMix, each view on
-// its own; the target of an image is the same mixture of smoothed labels (VISSL, after timm's Mixup).
+// cutmixup_collator: mixes image i of a batch of n with image n - 1 - i, by mixup or CutMix, each
+// view separately.  The target of an image is the same mixture of smoothed labels (VISSL, after
+// timm's Mixup).
 //
-// For losses without labels ssl_method says how the views are named.  VISSL gives data_idx and data_valid
-// of the mixed batch in an order of its own there; here both stay those of image i.  timm refuses batches
-// of an odd size; here the image in the middle is mixed with itself.
+// For losses without labels ssl_method names the views.  VISSL then gives data_idx and data_valid
+// in another order; here both stay those of image i.  timm refuses batches of an odd size; here
+// the image in the middle is mixed with itself.
 #include <stddef.h>
 #include <string.h>
 
@@ -71,7 +72,7 @@ static SrStatus plan(const void *params, SrBatchPlan *plan) {
     return SR_OK;
 }
 
-// CutMix is meant where its shares are given, whatever its alpha.
+// CutMix is on if its shares are given, even with alpha 0.
 static SrMix mix_of(const Params *p) {
     SrMix mix = p->mix;
     if (mix.cutmix_minmax.n > 0)

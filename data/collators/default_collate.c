@@ -1,4 +1,4 @@
-// default_collate: torch.utils.data.default_collate, for one view an image.
+// default_collate: torch.utils.data.default_collate, for one view per image.
 #include "data/data.h"
 
 static SrStatus plan(const void *params, SrBatchPlan *p) {

@@ -1,4 +1,4 @@
-// Mixup and CutMix; see the header.
+// Mixup and CutMix: draws, boxes, and the mixture of pairs of images.
 #include "data/collators/mix.h"
 
 #include <math.h>
@@ -7,7 +7,7 @@
 
 // ---- draws
 
-// A stream for every number, so that what is asked for and how often changes nothing else.
+// Every number has a stream of its own, so that asking for one changes no other.
 static SrRng rng_of(const SrCollateContext *ctx, SrMixNumber what, int v, int i) {
     return sr_rng(ctx->seed, SR_RNG_COLLATE, (uint64_t)ctx->epoch, (uint64_t)ctx->number,
                   (uint32_t)(v * 16 + (int)what), (uint32_t)i);
@@ -46,7 +46,7 @@ static double draw_number(const Draw *d, SrMixNumber what, double alpha) {
 
 static int clip(int x, int high) { return SR_MIN(SR_MAX(x, 0), high); }
 
-// Around a random centre, cut off at the image's border.
+// Draws a box around a random centre, cut off at the image's border.
 static void box_by_lambda(const Draw *d, SrMixed *m) {
     double ratio = sqrt(1 - m->lambda);
     int h = (int)(d->h * ratio), w = (int)(d->w * ratio);
@@ -95,14 +95,14 @@ SrMixed sr__mix_of(const SrMix *mix, SrMixDraws draws, int v, int i, int n, int 
     return m;
 }
 
-// Of this image at row y, pixel x.
+// Share of the image itself at row y, column x.
 static float share_at(const SrMixed *m, int y, int x) {
     if (!m->cut)
         return (float)m->lambda;
     return y >= m->top && y < m->bottom && x >= m->left && x < m->right ? 0.0F : 1.0F;
 }
 
-// Both images of a pair at once, because each wants the other as it was.
+// Mixes both images of a pair at once, because each needs the unmixed other.
 static void mix_pair(float *a, float *b, const SrMixed *ma, const SrMixed *mb, int h, int w) {
     for (int y = 0; y < h; y++)
         for (int x = 0; x < w; x++) {
@@ -117,7 +117,7 @@ static void mix_pair(float *a, float *b, const SrMixed *ma, const SrMixed *mb, i
 
 void sr__mix_view(const SrMix *mix, SrMixDraws draws, int v, float *view, int n, int h, int w) {
     int64_t pixels = (int64_t)h * w * 3;
-    for (int i = 0; i < n / 2; i++) { // the middle one of an odd number has itself for a partner
+    for (int i = 0; i < n / 2; i++) { // the middle image of an odd number is its own partner
         int j = n - 1 - i;
         SrMixed a = sr__mix_of(mix, draws, v, i, n, h, w),
                 b = sr__mix_of(mix, draws, v, j, n, h, w);

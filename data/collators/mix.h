@@ -1,5 +1,5 @@
-// Images of a batch mixed with each other: mixup (Zhang et al., arXiv:1710.09412) and CutMix (Yun et al.,
-// arXiv:1905.04899), as timm and VISSL draw them.
+// Mixes images of a batch with each other: mixup (Zhang et al., arXiv:1710.09412) and CutMix (Yun
+// et al., arXiv:1905.04899), drawn as in timm and VISSL.
 #ifndef SR_DATA_COLLATORS_MIX_H
 #define SR_DATA_COLLATORS_MIX_H
 
@@ -8,10 +8,10 @@
 enum { SR_MIX_BATCH, SR_MIX_PAIR, SR_MIX_ELEM };
 
 typedef struct {
-    double mixup_alpha, cutmix_alpha; // of Beta(alpha, alpha); 0: never
-    SrDoubles cutmix_minmax;          // shares of a side that the box has; n 0: lambda decides
-    double prob, switch_prob;         // of mixing at all; of CutMix where both are possible
-    int mode;                         // one draw a batch, a pair of images, an image
+    double mixup_alpha, cutmix_alpha; // lambda is Beta(alpha, alpha); 0: never
+    SrDoubles cutmix_minmax;          // range of the box's share of a side; n 0: lambda decides
+    double prob, switch_prob;         // probability of mixing; of CutMix if both are possible
+    int mode;                         // one draw per batch, pair of images or image (SR_MIX_*)
     bool correct_lam;                 // lambda becomes the share of pixels that stayed
 } SrMix;
 
@@ -26,29 +26,30 @@ typedef enum {
     SR_MIX_X,
 } SrMixNumber;
 
-// Where the numbers come from, so that recorded ones can be replayed: the same for the same number of
-// image i (0 for a whole batch) of view v, however often it is asked for.
+// Source of random numbers; a test can replay recorded ones.  A number is identified by `what`,
+// view v and image i (0 for a whole batch), and stays the same however often it is asked for.
 typedef struct {
-    double (*number)(void *arg, SrMixNumber what, int v, int i,
-                     double alpha); // of Beta(alpha, alpha)
+    // Returns a uniform number or one of Beta(alpha, alpha), as `what` says.
+    double (*number)(void *arg, SrMixNumber what, int v, int i, double alpha);
     int (*whole)(void *arg, SrMixNumber what, int v, int i, int low, int high); // low .. high - 1
     void *arg;
 } SrMixDraws;
 SrMixDraws sr__mix_draws(const SrCollateContext *ctx);
 
-// What image i becomes: lambda x_i + (1 - lambda) x_j, or x_i with the box of x_j; j = n - 1 - i.
+// Mixture that replaces image i, with j = n - 1 - i.  Mixup gives lambda x_i + (1 - lambda) x_j,
+// and CutMix gives x_i with a box of x_j.
 typedef struct {
-    double lambda; // share of x_i, in its label too
-    bool cut;
-    int top, bottom, left, right; // of the box
+    double lambda;                // share of x_i, in the label too
+    bool cut;                     // CutMix; false: mixup
+    int top, bottom, left, right; // bounds of the box in pixels, without bottom and right
 } SrMixed;
 SrMixed sr__mix_of(const SrMix *mix, SrMixDraws draws, int v, int i, int n, int h, int w);
-// All images of view v, (n, h, w, 3), in place.
+// Mixes all images of view v, (n, h, w, 3), in place.
 void sr__mix_view(const SrMix *mix, SrMixDraws draws, int v, float *view, int n, int h, int w);
-// Images 2 m and 2 m + 1 of every view blended to image m, lambda and 1 - lambda; label, index and validity
-// of 2 m.
+// Blends images 2 m and 2 m + 1 of every view to image m, with shares lambda and 1 - lambda.
+// Label, index and validity are those of image 2 m.
 void sr__mixup_neighbours(SrBatch *batch, double lambda);
-// What cutmixup_collator does to a batch, with `draws`; params: its options.
+// Fills a batch as cutmixup_collator does, with the given draws.  params: the collator's options.
 void sr__cutmixup_fill(const void *params, SrMixDraws draws, SrBatch *batch);
 
 #endif

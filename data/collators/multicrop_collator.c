@@ -1,4 +1,5 @@
-// multicrop_collator: a list of tensors, one a view, of any sizes (VISSL; SwAV, arXiv:2006.09882).
+// multicrop_collator: a list of tensors, one per view, of any sizes (VISSL; SwAV,
+// arXiv:2006.09882).
 #include "data/data.h"
 
 static const SrOption options[] = {

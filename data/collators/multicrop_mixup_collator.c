@@ -1,7 +1,8 @@
 // multicrop_mixup_collator: multicrop_collator over blends of neighbours (VISSL; mixup,
 // arXiv:1710.09412).  Images 2 m and 2 m + 1 become one, l x_2m + (1 - l) x_2m+1, with one l ~
-// Beta(0.2, 0.2) for the batch; label, index and validity are those of 2 m.  So a batch has half as many
-// images as were loaded.  VISSL fails on an odd number; here the last image is left as it is.
+// Beta(0.2, 0.2) for the batch.  Label, index and validity are those of 2 m, and a batch has half
+// as many images as were loaded.  VISSL fails on an odd number; here the last image stays as it
+// is.
 #include <string.h>
 
 #include "base/compiler.h"

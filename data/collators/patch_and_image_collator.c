@@ -1,5 +1,5 @@
-// patch_and_image_collator: the first view as `images`, the others as `patches`, those of an image one
-// behind the other (VISSL; PIRL, arXiv:1912.01991).
+// patch_and_image_collator: gives the first view as `images` and the others as `patches`, where the
+// patches of an image are consecutive (VISSL; PIRL, arXiv:1912.01991).
 #include "data/data.h"
 
 static SrStatus plan(const void *params, SrBatchPlan *p) {

@@ -1,5 +1,5 @@
-// siamese_collator: all views of an image one behind the other, then those of the next image (VISSL;
-// jigsaw, arXiv:1603.09246).  siamese_concat_view puts their features side by side again.
+// siamese_collator: gives one tensor in which the views of an image are consecutive (VISSL; jigsaw,
+// arXiv:1603.09246).  The head siamese_concat_view joins their features again.
 #include "data/data.h"
 
 static SrStatus plan(const void *params, SrBatchPlan *p) {

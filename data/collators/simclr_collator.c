@@ -1,5 +1,6 @@
-// simclr_collator: all images of the first view, then all of the second (VISSL).  Each view stays an
-// input of its own: the model passes views of one size through the trunk together anyway.
+// simclr_collator: gives all images of the first view, then all of the second (VISSL).  Each view
+// is an input of its own, because the model passes views of one size through the trunk together
+// anyway.
 #include "data/data.h"
 
 static SrStatus plan(const void *params, SrBatchPlan *p) {

@@ -1,7 +1,8 @@
-// targets_one_hot_default_collator: default_collate with a column a class for the labels (VISSL).
+// targets_one_hot_default_collator: default_collate with a column per class for the labels (VISSL).
 //
-// VISSL reads lists of the classes that are in an image and of those that are not; here LABEL_PATHS has
-// such labels as columns of 1, 0 and -1 already, and an image with one class gets 1 there and 0 elsewhere.
+// VISSL reads lists of the classes that an image has and of those that it has not.  Here
+// LABEL_PATHS holds such labels as columns of 1, 0 and -1 already.  An image with one class gets
+// 1 at the class and 0 elsewhere.
 #include <stddef.h>
 
 #include "data/data.h"

@@ -1,5 +1,6 @@
-// PIL's Image.transform(AFFINE) and rotate with a bilinear or bicubic filter and a fill colour
-// (libImaging/Geometry.c), in double precision as there: no antialiasing, pixels are centred at .5.
+// PIL's Image.transform(AFFINE) and rotate, with a bilinear or bicubic filter and a fill colour
+// (Geometry of PIL's libImaging).  Positions are in double precision as there; pixels are centred
+// at .5, and there is no antialiasing.
 #include <math.h>
 #include <string.h>
 
@@ -61,7 +62,7 @@ SrStatus sr_pixel_affine(SrImage *image, const double m[6], SrFilter filter, int
     return SR_OK;
 }
 
-// As PIL does, so that multiples of a right angle are exact.
+// Rounds as PIL does, so that multiples of a right angle are exact.
 static double round15(double x) { return nearbyint(x * 1e15) / 1e15; }
 
 SrStatus sr_pixel_rotate_filtered(SrImage *image, double degrees, SrFilter filter, int fill,

@@ -1,10 +1,11 @@
-// PIL's ImageEnhance blends, its grey conversion and its 8-bit hue, as torchvision's ColorJitter
-// uses them: a list of them in one walk over the image, or two where a contrast needs the mean first.
+// PIL's ImageEnhance blends, grey conversion and 8-bit hue, as torchvision's ColorJitter uses
+// them.  A list of steps takes one walk over the image, or two if a contrast needs the mean
+// first.
 //
-// Each tile of pixels is taken apart into three planes in the first-level cache, goes through all
-// steps in plain loops that become vectors, and is put together again.  Blends keep PIL's single
-// precision.  Hue goes another way to
-// PIL's levels: see even_hue and from_hsv_tile.
+// Each tile of pixels is split into three planes in the first-level cache, goes through all steps
+// in plain loops that the compiler vectorises, and is joined again.  Blends keep PIL's single
+// precision. Hue reaches PIL's levels by another computation: even_hue and from_hsv_tile explain
+// it.
 #include <pthread.h>
 
 #include "base/compiler.h"
@@ -85,8 +86,8 @@ static void gray_tile(Planes *t, int n) {
 
 // ---- hue ----
 
-// PIL's 8-bit hue of a colour that is not grey, in PIL's arithmetic: single precision where r is the
-// largest, double and rounded otherwise.  Of the three differences to the maximum one is 0 and one is
+// PIL's 8-bit hue of a colour that is not grey, in PIL's arithmetic: single precision if r is the
+// largest, else double and rounded.  One of the three differences to the maximum is 0, and one is
 // the whole range.
 static int pil_hue(int r, int g, int b) {
     int high = SR_MAX(r, SR_MAX(g, b)), low = SR_MIN(r, SR_MIN(g, b));
@@ -104,9 +105,10 @@ static int pil_hue(int r, int g, int b) {
     return (int)(h * 255.0);
 }
 
-// That is trunc(255 n / (6 range)) with n an integer in 0 .. 6 range, but where the division leaves
-// nothing and rounding took PIL one below.  Only the quotient decides which (the tests go through all
-// ranges), so PIL's answer to the even quotients comes from the colours of range 255: n = 6 q.
+// The hue is trunc(255 n / (6 range)) with an integer n in 0 .. 6 range.  If the division leaves
+// no remainder, rounding may take PIL one below.  The quotient alone decides that (the tests go
+// through all ranges), so PIL's results for these quotients come from the colours of range 255: n
+// = 6 q.
 static uint8_t even_hue[256];
 static pthread_once_t even_hue_once = PTHREAD_ONCE_INIT;
 
@@ -155,9 +157,10 @@ static void to_hsv_tile(const Planes *restrict t, int n, Hsv *restrict out) {
     }
 }
 
-// A channel is v (1 - s w) with w going 0, 1, 1, 1, 0, 0 round the six corners of the hue, each
-// channel two corners behind the one before; rounded, in units of 255 for hue, s and w.  PIL computes
-// it in double for each case of a switch: every one of the 2^24 HSV colours comes out the same.
+// A channel is v (1 - s w), where w is 0, 1, 1, 1, 0, 0 at the six corners of the hue.  Each
+// channel lags two corners after the previous one.  Hue, s and w have units of 1/255, and the
+// result is rounded.  PIL computes in double for each case of a switch; all 2^24 HSV colours
+// agree.
 SR_VECTOR_CLONES
 static void from_hsv_tile(const Hsv *restrict t, int n, Planes *restrict out) {
     for (int c = 0; c < 3; c++)
@@ -184,8 +187,8 @@ static void hue_tile(Planes *t, int n, const HueTable *table) {
 typedef struct {
     SrColorKind kind;
     float factor;
-    int gray;      // that a contrast blends with
-    HueTable *hue; // of a hue step
+    int gray;      // level that a contrast blends with
+    HueTable *hue; // table of a hue step
 } Step;
 
 static void step_tile(const Step *step, Planes *t, int n) {
@@ -215,8 +218,8 @@ static void walk(SrImage *image, const Step *steps, int n_steps, int64_t *sum) {
     }
 }
 
-// A contrast needs the mean of what the steps before it leave: they are walked first.  The mean is
-// rounded to a level: PIL blends with an image, not with a number.
+// A contrast needs the mean after the steps before it, so these are walked first.  The mean is
+// rounded to a level, because PIL blends with an image, not with a number.
 void sr_pixel_color(SrImage *image, const SrColorStep *steps, int n) {
     Step list[SR_COLOR_STEPS_MAX];
     HueTable hue;

@@ -1,4 +1,4 @@
-// Cutting, mirroring and turning, and torchvision's rules for where boxes lie.
+// Crops, mirrors and rotates images, and places boxes by torchvision's rules.
 #include <limits.h>
 #include <math.h>
 #include <string.h>
@@ -67,7 +67,7 @@ static void rotate_into(const SrImage *src, double degrees, SrImage *out) {
     }
 }
 
-// Size stays: what turns out of the frame is lost, what turns in is black.
+// The size stays: pixels that leave the frame are lost, and pixels from outside are black.
 SrStatus sr_pixel_rotate(SrImage *image, double degrees, SrImagePool *pool) {
     degrees = fmod(fmod(degrees, 360) + 360, 360);
     if (degrees == 0)
@@ -79,7 +79,7 @@ SrStatus sr_pixel_rotate(SrImage *image, double degrees, SrImagePool *pool) {
     return SR_OK;
 }
 
-// What ten tries could not place: the centred largest box with an allowed aspect.
+// After ten failed tries: returns the largest centred box with an allowed aspect.
 static SrBox fallback_box(int H, int W, const double ratio[2]) {
     double aspect = (double)W / H;
     int h = H, w = W;

@@ -1,4 +1,4 @@
-// RGB to CIE LAB as OpenCV computes it for 8-bit images (modules/imgproc/src/color_lab.cpp, RGB2Lab_b):
+// Converts RGB to CIE LAB as OpenCV does for 8-bit images (class RGB2Lab_b of OpenCV's imgproc): by
 // tables and products in fixed point, so that every level agrees.
 #include <math.h>
 #include <pthread.h>

@@ -161,8 +161,8 @@ SR_INLINE void sum_rows(const uint8_t *src, size_t stride, const int32_t *weight
 }
 
 // ---- the same in 16 bits: fast mode ----
-// Levels times 2^8 and weights of 16 bits; a product keeps 8 fractional bits (the upper half of a 16-bit
-// multiplication, one instruction).  Twice as many fit a register.
+// Levels are multiplied by 2^8, and weights have 16 bits.  A product keeps 8 fractional bits, the
+// upper half of a 16-bit multiplication, which is one instruction.  A register holds twice as many.
 
 // The upper half of a level times a weight.
 SR_INLINE uint16_t product(uint8_t p, uint16_t k) {
@@ -192,7 +192,8 @@ SR_INLINE void next_four_fast(const uint8_t *src, size_t stride, const uint16_t 
     }
 }
 
-// Like sum_rows.  Weights add up to 2^16 and a few: 255 * 2^8 + 128 and what those add stay below 2^16.
+// Like sum_rows, in 16 bits.  Weights add up to little more than 2^16, so that sums of 255 * 2^8
+// + 128 and the excess stay below 2^16.
 SR_INLINE void sum_rows_fast(const uint8_t *src, size_t stride, const uint16_t *weights, int count,
                              int n, uint8_t *restrict dst) {
     const uint8_t *s[4];
@@ -266,8 +267,8 @@ static void unriffle(const uint8_t *restrict in, size_t n, uint8_t *restrict a,
     }
 }
 
-// rows [0, count) of n bytes, `stride` apart, to out (n, ROWS); the last row stands for missing ones.
-// `other` (n, ROWS) is scratch.
+// Interleaves rows [0, count) of n bytes, `stride` apart, into out (n, ROWS).  The last row
+// replaces missing ones.  `other` (n, ROWS) is scratch.
 static void lay_across(const uint8_t *src, size_t stride, int count, size_t n, uint8_t *other,
                        uint8_t *out) {
     for (int r = 0; r < 8; r++)
@@ -282,7 +283,7 @@ static void lay_across(const uint8_t *src, size_t stride, int count, size_t n, u
     riffle(other, other + 8 * n, 8 * n, out);
 }
 
-// in (n, ROWS), which is lost, to the rows [0, count) of n bytes, `stride` apart.
+// Splits in (n, ROWS), which is overwritten, into rows [0, count) of n bytes, `stride` apart.
 static void lay_back(uint8_t *in, size_t n, uint8_t *other, int count, size_t stride,
                      uint8_t *dst) {
     unriffle(in, 8 * n, other, other + 8 * n); // even rows, odd rows

@@ -56,7 +56,7 @@ static int label_bytes_of(const char *path) {
     return sr_text_ends(path, "train.bin") || sr_text_ends(path, "/test.bin") ? 2 : 1;
 }
 
-// Is this a file of that split?  *hundred: CIFAR-100's.
+// Tells whether this is a file of the split.  *hundred: it is a file of CIFAR-100.
 static bool is_batch(const char *name, bool test, bool *hundred) {
     *hundred = strcmp(name, test ? "test.bin" : "train.bin") == 0;
     return *hundred ||
@@ -93,7 +93,7 @@ static void set_close(void *opened) {
         sr_free(set->batch[i].bytes);
 }
 
-// All bytes are read at once: 180 MB at most, and no image is ever waited for again.
+// All bytes are read at once: 180 MB at most, and no later read waits for the disk.
 static SrStatus set_open(const SrDatasetConfig *config, void *opened) {
     Set *set = opened;
     SR_TRY(sr__source_check_path(config));
@@ -139,7 +139,7 @@ static int set_classes(const void *opened) {
     return ((const Set *)opened)->label_bytes == 1 ? 10 : 100;
 }
 
-// CIFAR-100's hundred names are not kept: numbers will do in a table of that length.
+// CIFAR-100 has no names here: numbers suffice in a table of a hundred rows.
 static const char *set_class_name(const void *opened, int c) {
     static const char *const ten[] = {"airplane", "automobile", "bird",  "cat",  "deer",
                                       "dog",      "frog",       "horse", "ship", "truck"};

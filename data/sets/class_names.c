@@ -1,4 +1,4 @@
-// Strings in one buffer: a million paths cost two allocations that double, not a million.
+// Lists of strings in one buffer: a million paths need two growing allocations, not a million.
 #include "data/sets/class_names.h"
 
 #include <stdlib.h>
@@ -20,7 +20,7 @@ static SrStatus grow(void **p, size_t item_bytes, size_t need, size_t cap, size_
     return SR_OK;
 }
 
-// Positions, not pointers, are kept: the text moves when it grows.
+// The list keeps positions, not pointers, because the text moves when it grows.
 SrStatus sr__string_list_add(SrStringList *names, const char *s, size_t len) {
     size_t at_cap = 0;
     void *text = names->text, *at = names->at;
@@ -41,7 +41,7 @@ static int by_bytes(const void *a, const void *b, void *text) {
     return strcmp(base + *(const size_t *)a, base + *(const size_t *)b);
 }
 
-// Only the positions move.
+// Sorting moves only the positions.
 void sr__string_list_sort(SrStringList *names, int64_t first) {
     if (names->n > first)
         qsort_r(names->at + first, (size_t)(names->n - first), sizeof *names->at, by_bytes,

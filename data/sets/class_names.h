@@ -1,4 +1,4 @@
-// A long list of strings in one growing buffer: the paths of a data set, the names of its classes.
+// A long list of strings in one growing buffer, for the paths of a data set and its class names.
 #ifndef SR_DATA_SETS_CLASS_NAMES_H
 #define SR_DATA_SETS_CLASS_NAMES_H
 
@@ -8,9 +8,9 @@
 #include "base/status.h"
 
 typedef struct {
-    char *text; // the strings one after the other, each with its NUL
+    char *text; // consecutive strings, each with its NUL; owned
     size_t len, cap;
-    size_t *at; // (n) where each starts
+    size_t *at; // (n) offset of each string in `text`; owned
     int64_t n, at_cap;
 } SrStringList;
 
@@ -24,8 +24,8 @@ static inline void sr__string_list_clear(SrStringList *names) { // keeps the mem
 }
 void sr__string_list_sort(SrStringList *names, int64_t first); // [first, n) by bytes
 void sr__string_list_unique(SrStringList *names);              // drops repetitions of a sorted list
-int64_t sr__string_list_find(const SrStringList *names,
-                             const char *s); // in a sorted list; -1 if absent
+// Returns the index of s in a sorted list.  -1: absent.
+int64_t sr__string_list_find(const SrStringList *names, const char *s);
 void sr__string_list_deinit(SrStringList *names);
 
 #endif

@@ -1,9 +1,10 @@
-// disk_filelist: images named by a list (.npy of strings, or text with one path a line), labels by
-// another list of the same length (.npy or text; whole numbers, or names that are numbered in the
-// order of their bytes).  Several labels an image: a .npy with a column a class (1, 0, -1: not known), or lines of
-// several numbers, the classes there are.
+// disk_filelist: images and labels named by two lists of equal length.  The list of images is a
+// .npy of strings, or text with one path per line.  The list of labels is a .npy or text of whole
+// numbers or of names, which are numbered in the order of their bytes.  Several labels per image
+// are a .npy with a column per class (1, 0, -1: not known), or lines of several numbers, the
+// classes present.
 //
-// A relative path is looked for beside the list and then in the current folder.
+// A relative path is looked for next to the list and then in the current folder.
 // REMOVE_IMG_PATH_PREFIX and NEW_IMG_PATH_PREFIX rewrite each path first.
 #include <errno.h>
 #include <stdlib.h>
@@ -20,7 +21,7 @@
 #define MAX_LIST_BYTES ((size_t)2 << 30)
 #define MAX_CLASSES (1 << 20)
 
-// Lines of text or elements of a .npy.
+// A list of strings: lines of text or elements of a .npy.
 typedef struct {
     SrNpy npy; // map is NULL for text
     SrStringList lines;
@@ -29,17 +30,17 @@ typedef struct {
 
 typedef struct {
     List paths;
-    char *folder; // of the list, "" for the current one
+    char *folder; // folder of the list; "": the current one
     char *remove_prefix, *new_prefix;
-    int64_t *labels;      // (n), NULL if none
-    int8_t *targets;      // (n, n_classes), NULL unless there are several labels an image
-    SrStringList classes; // names, when labels are names
+    int64_t *labels;      // (n) classes; NULL: none
+    int8_t *targets;      // (n, n_classes) of 1, 0, -1; NULL: one class per image
+    SrStringList classes; // names of the classes if labels are names
     int n_classes;
 } Set;
 
 // ---- lists ----
 
-// One entry a line, trailing blanks and carriage returns dropped, empty lines passed over.
+// Reads one entry per line.  Trailing blanks, carriage returns and empty lines are dropped.
 static SrStatus split_lines(const char *text, size_t bytes, SrStringList *lines) {
     for (const char *p = text, *end = text + bytes; p < end;) {
         const char *stop = memchr(p, '\n', (size_t)(end - p));
@@ -75,13 +76,13 @@ static void list_close(List *list) {
     sr__string_list_deinit(&list->lines);
 }
 
-// Bytes that entry i needs, with its NUL.
+// Number of bytes that entry i needs, with its NUL.
 static size_t list_room(const List *list, int64_t i) {
     return list->npy.map ? sr_npy_string_room(&list->npy)
                          : strlen(sr__string_list_get(&list->lines, i)) + 1;
 }
 
-// Entry i as UTF-8 with its NUL; returns its length.
+// Writes entry i as UTF-8 with its NUL and returns its length.
 static size_t list_string(const List *list, int64_t i, char *out, size_t room) {
     if (list->npy.map)
         return sr_npy_string(&list->npy, i, out, room);
@@ -111,7 +112,7 @@ static bool labels_from_integers(Set *set, const List *list) {
     return true;
 }
 
-// Floats are fine as long as they are whole: 0.4 and NaN are no classes.
+// Floats are accepted if they are whole numbers: 0.4 and NaN are no classes.
 static SrStatus labels_from_npy(Set *set, const SrDatasetConfig *config, const SrNpy *npy) {
     for (int64_t i = 0; i < npy->n; i++) {
         if (!sr_npy_is_whole(npy, i))
@@ -124,7 +125,7 @@ static SrStatus labels_from_npy(Set *set, const SrDatasetConfig *config, const S
     return SR_OK;
 }
 
-// First pass: the sorted set of names; second: each image's place in it.
+// Numbers names: the first pass makes the sorted set of names, the second looks each image's up.
 static SrStatus labels_from_names(Set *set, const List *list) {
     SrStatus status = SR_OK;
     for (int pass = 0; pass < 2 && status == SR_OK; pass++) {
@@ -144,7 +145,7 @@ static SrStatus labels_from_names(Set *set, const List *list) {
     return status;
 }
 
-// A matrix of 1, 0, -1: VISSL's multi-label files.
+// Reads a matrix of 1, 0, -1, the form of VISSL's multi-label files.
 static SrStatus targets_fill(Set *set, const SrDatasetConfig *config, const SrNpy *npy) {
     bool numbers = !sr_npy_has_strings(npy);
     if (npy->columns < 1 || npy->columns > MAX_CLASSES)
@@ -169,7 +170,8 @@ static SrStatus targets_fill(Set *set, const SrDatasetConfig *config, const SrNp
     return SR_OK;
 }
 
-// The numbers of a line, separated by blanks or commas; row, if not NULL, gets a 1 at each.  False: other text.
+// Parses the numbers of a line, separated by blanks or commas.  row: gets a 1 at each; NULL: only
+// parse.  False: the line holds other text.
 static bool line_classes(const char *s, int8_t *row, int64_t *largest) {
     for (;;) {
         char *end;
@@ -186,7 +188,8 @@ static bool line_classes(const char *s, int8_t *row, int64_t *largest) {
     }
 }
 
-// Lines of whole numbers, at least one of them of several: targets of 1 and 0.  *found false: it is another kind of list.
+// Makes targets of 1 and 0 if all lines are whole numbers and at least one line has several.
+// *found false: the list is of another kind.
 static SrStatus targets_from_lines(Set *set, const SrDatasetConfig *config, const List *list,
                                    bool *found) {
     int64_t largest = -1;
@@ -211,7 +214,7 @@ static SrStatus targets_from_lines(Set *set, const SrDatasetConfig *config, cons
     return SR_OK;
 }
 
-// Fills labels and the number of classes: the largest label + 1, or the number of distinct names.
+// Fills labels and the number of classes, which is the largest label + 1 or the number of names.
 static SrStatus labels_fill(Set *set, const SrDatasetConfig *config, const List *list) {
     if (list->n != set->paths.n)
         SR_FAIL(SR_ERR_CONFIG, "DATA.%s.LABEL_PATHS: %s has %lld labels for %lld images",
@@ -242,7 +245,7 @@ static SrStatus labels_fill(Set *set, const SrDatasetConfig *config, const List 
     return SR_OK;
 }
 
-// No LABEL_PATHS: the images have no labels, which is fine for pretraining.
+// Without LABEL_PATHS the images have no labels; pretraining needs none.
 static SrStatus labels_open(Set *set, const SrDatasetConfig *config) {
     if (!config->label_path || !*config->label_path)
         return SR_OK;
@@ -298,7 +301,7 @@ static SrStatus set_open(const SrDatasetConfig *config, void *opened) {
 
 static int64_t set_length(const void *opened) { return ((const Set *)opened)->paths.n; }
 
-// The file system is asked for each image anew: a list may name files that come and go.
+// The file system is asked at every read: files of a list may come and go.
 static SrStatus set_path(const void *opened, int64_t i, SrImagePool *pool, const char **out) {
     const Set *set = opened;
     size_t room = list_room(&set->paths, i), folder = strlen(set->folder),
@@ -310,7 +313,7 @@ static SrStatus set_path(const void *opened, int64_t i, SrImagePool *pool, const
     list_string(&set->paths, i, listed, room);
     bool rewritten = sr_text_starts(listed, set->remove_prefix);
     const char *rest = rewritten ? listed + strlen(set->remove_prefix) : listed;
-    // folder, prefix, rest; an absolute path starts behind the folder.
+    // `path` is folder, prefix and rest; an absolute path begins after the folder.
     memcpy(path, set->folder, folder);
     memcpy(path + folder, set->new_prefix, rewritten ? prefix : 0);
     strcpy(path + folder + (rewritten ? prefix : 0), rest);
@@ -342,7 +345,8 @@ static const char *set_class_name(const void *opened, int c) {
     return c < set->classes.n ? sr__string_list_get(&set->classes, c) : NULL;
 }
 
-// By the endings that people give such lists.  A list is one set of images: another is the test set.
+// Lists are recognised by their usual endings.  A list is one set of images; the test set is
+// another.
 static bool accepts(const char *path, const char *split) {
     if (strcmp(split, "TRAIN") != 0)
         return false;

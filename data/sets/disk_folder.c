@@ -1,13 +1,13 @@
-// disk_folder: root/CLASS/**.{jpg,jpeg,png,webp}, classes in the order of their names' bytes; or, when
-// images lie in the root itself, everything below it without labels.
+// disk_folder: root/CLASS/**.{jpg,jpeg,png,webp}, with classes in the order of their names'
+// bytes.  If images lie in the root itself, the set is all images below it, without labels.
 //
-// A subfolder without an image is no class: it is passed over and named.  Fewer images next to the class folders than
-// the smallest class has are strays: they are left out, and the classes stay.  Hidden files and folders are passed
-// over.  Files are opened only when they are read.
+// A subfolder without images is no class: it is passed over, and a message names it.  Images next
+// to the class folders are strays if they are fewer than the smallest class: they are left out,
+// and the classes stay.  Hidden files and folders are passed over.  Opening a set opens no image.
 //
-// Symbolic links are followed wherever they lead, as torchvision's ImageFolder does: data sets are often trees of links.
-// A link back to a folder above is passed over and counted, a link to nowhere is an image that cannot be read, and
-// devices and pipes are never opened.
+// Symbolic links are followed, as torchvision's ImageFolder does, because data sets are often trees
+// of links.  A link back to a folder above is passed over and counted.  A link to nowhere counts as
+// an image that cannot be read.  Devices and pipes are never opened.
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -27,7 +27,7 @@
 #define MAX_PATH_BYTES 4096
 #define NAMED_AT_MOST 3 // empty folders in a message
 
-// What files are by their endings, these being images; what is passed over is counted by kind.
+// Kinds of files by their endings.  The first ones are images; other files are counted by kind.
 static const struct {
     const char *ending;
     bool read;
@@ -38,19 +38,19 @@ enum { KINDS = SR_COUNT(kinds) };
 
 typedef struct {
     char *root;
-    SrStringList paths;   // relative to root, class by class
-    SrStringList classes; // empty: no labels
-    int64_t *first;       // (classes + 1) where each class's paths begin
-    SrText skipped;       // what was passed over, for people
+    SrStringList paths;   // paths relative to the root, class by class
+    SrStringList classes; // names of classes; empty: no labels
+    int64_t *first;       // (classes + 1) first path of each class
+    SrText skipped;       // description of what was passed over
 } Set;
 
-// A walk down the tree; the folders above guard against links that lead back up.
+// State of the walk down the tree.  The folders above are kept to find links that lead back up.
 typedef struct {
     Set *set;
-    int64_t skipped[KINDS + 1]; // files that are not read, the last: neither of the kinds
-    int64_t strays, loops;      // images next to class folders; links back up
-    int64_t empty;              // subfolders of the root without an image
-    SrText empty_names;         // the first of them, as a list
+    int64_t skipped[KINDS + 1]; // number of files passed over, by kind; the last: other kinds
+    int64_t strays, loops;      // number of images next to class folders, and of links back up
+    int64_t empty;              // number of subfolders of the root without an image
+    SrText empty_names;         // names of the first of these
     int depth;
     struct {
         dev_t device;
@@ -58,7 +58,7 @@ typedef struct {
     } above[MAX_DEPTH];
 } Walk;
 
-// By the ending alone: opening a million files to look at their first bytes would take minutes.
+// The ending alone decides: opening a million files to look at their content would take minutes.
 static int kind_of(const char *name) {
     size_t len = strlen(name);
     for (int i = 0; i < KINDS; i++) {
@@ -69,7 +69,7 @@ static int kind_of(const char *name) {
     return KINDS;
 }
 
-// False where the folder is one of those above it, or too deep.
+// False: the folder is one of those above it, or lies too deep.
 static bool enter(Walk *walk, const struct stat *st) {
     if (walk->depth == MAX_DEPTH)
         return false;
@@ -93,8 +93,8 @@ static SrStatus collect_folder(Walk *walk, const char *path, const struct stat *
     return status;
 }
 
-// A failing disk must not look like a missing folder: its images would be lost, and all classes after it renumbered.
-// *st: a regular file where the path leads nowhere.
+// A failing disk must not look like a missing folder: that would lose its images and renumber all
+// later classes.  *st: a regular file if the path leads nowhere.
 static SrStatus stat_below(const Walk *walk, const char *path, struct stat *st) {
     char full[MAX_PATH_BYTES];
     SR_TRY(sr_file_join(full, sizeof full, walk->set->root, path));
@@ -106,14 +106,15 @@ static SrStatus stat_below(const Walk *walk, const char *path, struct stat *st) 
     return SR_OK;
 }
 
-// The type that the folder gives for an entry is believed; only links and file systems without types cost a look.
-// A link to nowhere counts as a file: reading it will say what is wrong.
+// Finds the type of an entry.  The type in the folder is trusted, so that only links and file
+// systems without types cost a call.  A link to nowhere counts as a file: reading it gives the
+// error.
 static SrStatus look(const Walk *walk, const char *path, unsigned char type, struct stat *st) {
     *st = (struct stat){.st_mode = S_IFREG};
     return type == DT_REG ? SR_OK : stat_below(walk, path, st);
 }
 
-// One entry of a folder; `relative` is the folder's path below the root, "" for the root.
+// Handles one entry of a folder.  relative: the folder's path below the root; "": the root.
 static SrStatus collect_entry(Walk *walk, const char *relative, const struct dirent *entry,
                               bool descend) {
     char path[MAX_PATH_BYTES];
@@ -128,14 +129,14 @@ static SrStatus collect_entry(Walk *walk, const char *relative, const struct dir
     SR_TRY(look(walk, path, entry->d_type, &st));
     if (S_ISDIR(st.st_mode))
         return descend ? collect_folder(walk, path, &st) : SR_OK;
-    int kind = S_ISREG(st.st_mode) ? kind_of(name) : KINDS; // a pipe has no pixels to wait for
+    int kind = S_ISREG(st.st_mode) ? kind_of(name) : KINDS; // pipes are never opened
     if (kind < KINDS && kinds[kind].read)
         return sr__string_list_add(&walk->set->paths, path, strlen(path));
     walk->skipped[kind]++;
     return SR_OK;
 }
 
-// Adds the images below root/relative to the set; without `descend` those of this folder only.
+// Adds the images below root/relative to the set.  descend false: those of this folder only.
 static SrStatus collect(Walk *walk, const char *relative, bool descend) {
     char dir[MAX_PATH_BYTES];
     SR_TRY(sr_file_join(dir, sizeof dir, walk->set->root, relative));
@@ -152,7 +153,7 @@ static SrStatus collect(Walk *walk, const char *relative, bool descend) {
     return status;
 }
 
-// *found: `name` is a folder below the root, and not the root itself.
+// *found: `name` is a folder below the root, not the root itself.
 static SrStatus find_class(const Walk *walk, const char *name, struct stat *st, bool *found) {
     *found = false;
     if (name[0] == '.')
@@ -185,7 +186,7 @@ static void note_empty(Walk *walk, const char *name) {
         sr_text_printf(&walk->empty_names, "%s%s", walk->empty > 1 ? ", " : "", name);
 }
 
-// `first` is what maps an image to its class: labels cost no memory per file.
+// `first` maps an image to its class, so that labels cost no memory per file.
 static SrStatus collect_classes(Walk *walk) {
     Set *set = walk->set;
     struct stat st;
@@ -211,7 +212,7 @@ static SrStatus collect_classes(Walk *walk) {
     return SR_OK;
 }
 
-// Images of the smallest class that has any; 0 where fewer than two have.
+// Number of images of the smallest class that has any; 0: fewer than two classes have images.
 static int64_t smallest_class(const Set *set) {
     int64_t smallest = INT64_MAX, present = 0;
     for (int64_t c = 0; c < set->classes.n; c++) {
@@ -222,7 +223,7 @@ static int64_t smallest_class(const Set *set) {
     return present > 1 ? smallest : 0;
 }
 
-// Images in the root and more of them than strays: no classes, and what lies deeper belongs to them.
+// Handles a root with more images than strays: there are no classes, and deeper images belong too.
 static SrStatus collect_flat(Walk *walk) {
     Set *set = walk->set;
     sr__string_list_deinit(&set->paths);
@@ -300,7 +301,7 @@ static void set_close(void *opened) {
     sr_free(set->root);
 }
 
-// Only names are read here; 1.3 million files take seconds and 80 MB.
+// Opening reads only names; 1.3 million files take seconds and 80 MB.
 static SrStatus set_open(const SrDatasetConfig *config, void *opened) {
     Set *set = opened;
     SR_TRY(sr__source_check_path(config));
@@ -316,7 +317,7 @@ static SrStatus set_open(const SrDatasetConfig *config, void *opened) {
 
 static int64_t set_length(const void *opened) { return ((const Set *)opened)->paths.n; }
 
-// The path lives in the pool, as long as the sample does.
+// The path is in the pool and lives as long as the sample.
 static SrStatus set_path(const void *opened, int64_t i, SrImagePool *pool, const char **out) {
     const Set *set = opened;
     const char *relative = sr__string_list_get(&set->paths, i);
@@ -359,7 +360,7 @@ static const char *set_skipped(const void *opened) {
     return set->skipped.len ? set->skipped.s : "";
 }
 
-// A folder is one set of images; where its test set lies is for the configuration to say.
+// A folder is one set of images; the configuration names the folder of the test set.
 static bool accepts(const char *path, const char *split) {
     return strcmp(split, "TRAIN") == 0 && sr_file_is_dir(path);
 }

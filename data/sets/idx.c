@@ -21,18 +21,18 @@ typedef struct {
     int64_t n;
     int H, W, C;     // C is 1 or 3
     uint8_t *pixels; // (n, H, W, C)
-    uint8_t *labels; // (n), NULL if none
+    uint8_t *labels; // (n) classes; NULL: none
     int n_classes;
 } Set;
 
-// An IDX file of unsigned bytes: rank, dimensions, elements.
+// Content of an IDX file of unsigned bytes: rank, dimensions, elements.
 typedef struct {
     int rank;
     int64_t d[4], count;
     uint8_t *items;
 } Idx;
 
-// gzread takes an unsigned count: large files come in pieces.
+// Large files are read in pieces, because gzread takes an unsigned count.
 static SrStatus read_exactly(gzFile f, const char *path, void *out, int64_t bytes) {
     uint8_t *p = out;
     while (bytes > 0) {
@@ -46,8 +46,8 @@ static SrStatus read_exactly(gzFile f, const char *path, void *out, int64_t byte
     return SR_OK;
 }
 
-// Magic (two zeros, type 8 = bytes, rank), then big-endian dimensions; their product is bounded
-// before it is used.
+// Reads the magic (two zeros, type 8 = bytes, rank) and the big-endian dimensions, whose product is
+// bounded before its use.
 static SrStatus read_header(gzFile f, const char *path, Idx *idx) {
     uint8_t magic[4], d[4];
     SR_TRY(read_exactly(f, path, magic, 4));
@@ -125,7 +125,7 @@ static SrStatus find_images(const SrDatasetConfig *config, char *out) {
     return SR_OK;
 }
 
-// The file, or the one that lies compressed or unpacked in its place: images and labels need not be alike.
+// Finds a file, or its compressed or unpacked counterpart.  Images and labels may differ in this.
 static bool exists_plain_or_gz(char *path) {
     size_t len = strlen(path);
     if (sr_file_exists(path))
@@ -137,7 +137,7 @@ static bool exists_plain_or_gz(char *path) {
     return sr_file_exists(path);
 }
 
-// LABEL_PATHS, or the file next to the images whose name says labels; "" if there is none.
+// Finds the labels: LABEL_PATHS, or the file of labels next to the images.  "": there are none.
 static void find_labels(const SrDatasetConfig *config, const char *images, char *out) {
     snprintf(out, MAX_PATH_BYTES, "%s", config->label_path ? config->label_path : "");
     if (*out && sr_file_is_dir(out)) {
@@ -185,7 +185,7 @@ static SrStatus open_images(Set *set, const SrDatasetConfig *config) {
     return SR_OK;
 }
 
-// Labels are optional: without a file beside the images they have none.
+// Labels are optional: without a file next to the images there are none.
 static SrStatus open_labels(Set *set, const SrDatasetConfig *config) {
     char path[MAX_PATH_BYTES];
     Idx idx;
@@ -235,7 +235,7 @@ static int64_t set_label(const void *opened, int64_t i) {
 
 static int set_classes(const void *opened) { return ((const Set *)opened)->n_classes; }
 
-// A folder must hold the images of that very split: the test set may live elsewhere.
+// A folder must hold the images of this split: the test set may be elsewhere.
 static bool accepts(const char *path, const char *split) {
     char found[MAX_PATH_BYTES];
     const char *base = strrchr(path, '/');

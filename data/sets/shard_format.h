@@ -1,5 +1,6 @@
-// The bytes of an index of shards: head, rows of shards, entries of images, labels, names of classes, names of images.
-// In this machine's byte order: an index is cheap to make anew where another wrote it.
+// Layout of an index file of shards.  Sections in order: head, rows of shards, entries of images,
+// labels, names of classes, names of images.  Numbers have this machine's byte order: a machine of
+// the other order makes the index again, which is cheap.
 #ifndef SR_DATA_SETS_SHARD_FORMAT_H
 #define SR_DATA_SETS_SHARD_FORMAT_H
 
@@ -10,26 +11,26 @@
 enum { SR__SHARD_VERSION = 1 };
 
 typedef struct {
-    char name[240];   // of the file, in the folder
-    uint64_t bytes;   // the file had when it was indexed
-    int64_t changed;  // when, in nanoseconds; 0 where checksums guard the content
-    int64_t first, n; // its images
-    // Of the first row: what classnames.txt was when the index was made (sr__shard_names_mark); 0: not noted.  Of the
-    // others: 0.
+    char name[240];   // file name within the folder
+    uint64_t bytes;   // size of the file when it was indexed
+    int64_t changed;  // time of its last change in nanoseconds; 0: checksums guard the content
+    int64_t first, n; // first image, and number of images
+    // First row: mark of classnames.txt when the index was made (sr__shard_names_mark); 0: not
+    // noted.  Other rows: 0.
     uint64_t names_mark;
 } SrShardRow;
 
 typedef struct {
-    uint64_t offset, name; // bytes in the shard; the name's place in `names`
-    uint32_t bytes, crc;   // CRC-32 of the bytes, where the index has checksums
-    int32_t label;         // -1: none, or several
-    uint32_t shard;
+    uint64_t offset, name; // offset in bytes in the shard; offset of its name in `names`
+    uint32_t bytes, crc;   // size; CRC-32 of the bytes if the index has checksums
+    int32_t label;         // class; -1: none, or several
+    uint32_t shard;        // number of its row
 } SrShardEntry;
 
 typedef struct {
     char magic[8];
     uint32_t version;
-    uint32_t crc; // of the head with this 0, the rows and the names of classes
+    uint32_t crc; // CRC-32 of the head with crc 0, the rows and the names of classes
     int64_t images, shards, classes, class_names;
     uint64_t class_bytes, names_bytes;
     uint32_t summed, several;
@@ -37,14 +38,16 @@ typedef struct {
 _Static_assert(sizeof(SrShardHead) == 72 && sizeof(SrShardRow) == 280 && sizeof(SrShardEntry) == 32,
                "sections follow each other without gaps, aligned to 8 bytes");
 
-// Size and CRC-32 of the bytes of classnames.txt as one number that is never 0; text NULL: there is no such file.
+// Returns a mark of the content of classnames.txt, made of its size and CRC-32 and never 0.
+// text NULL: there is no such file.
 static inline uint64_t sr__shard_names_mark(const char *text, size_t bytes) {
     if (!text)
         return 1;
     return (uint64_t)(bytes + 1) << 32 | (uint32_t)crc32(0, (const Bytef *)text, (uInt)bytes);
 }
 
-// Entries are checked where they are used: a checksum over all would read what is only to be mapped.
+// Returns the checksum of head, rows and class names.  Entries are left out and checked at their
+// use: a checksum over them would read the whole mapped file.
 static inline uint32_t sr__shard_head_crc(const SrShardHead *head, const void *rows,
                                           size_t rows_bytes, const char *classes) {
     SrShardHead h = *head;

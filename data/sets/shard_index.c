@@ -1,4 +1,4 @@
-// Opening an index: mapped where it stands and fits the shards, else made by walking them.
+// Opens an index: maps the file if it fits the shards, or makes it by walking over them.
 #include "data/sets/shard_index.h"
 
 #include <errno.h>
@@ -14,13 +14,13 @@
 
 enum { MAX_PATH_BYTES = 4096, MAX_CLASS_NAMES_BYTES = 64 << 20 };
 
-// What there is on disk: the folder, its archives, where the index of them lies.
+// Shards on disk: the folder, its archives, and the place of their index.
 typedef struct {
     char folder[MAX_PATH_BYTES], index[MAX_PATH_BYTES];
     SrShardRow *rows; // (n) by name
     int64_t n;
-    SrStringList names; // of classnames.txt
-    uint64_t mark;      // of that file
+    SrStringList names; // lines of classnames.txt
+    uint64_t mark;      // mark of that file (sr__shard_names_mark)
 } Shards;
 
 static SrStatus look_at(const char *folder, const char *name, SrShardRow *row) {
@@ -77,7 +77,7 @@ static SrStatus find_one(const char *path, Shards *s) {
 
 // ---- the file
 
-// The sections that the head announces fill the file exactly.
+// Checks that the sections that the head announces fill the file exactly.
 static bool sections(SrShardIndex *x, const SrShardHead *h) {
     uint64_t limit = x->map_bytes, row = sizeof(SrShardRow), entry = sizeof(SrShardEntry);
     if (h->images < 1 || h->shards < 1 || h->classes < 0 || h->class_names < 0 ||
@@ -133,7 +133,8 @@ void sr__shard_index_close(SrShardIndex *x) {
     *x = (SrShardIndex){0};
 }
 
-// The row that is not the shard on disk; -1 where all are.  Copies of packed shards have other times.
+// Returns the first row that differs from the shard on disk; -1: none.  Packed shards have no
+// time in their row, so that copies of them count as equal.
 static int64_t differs(const SrShardIndex *x, const Shards *s) {
     for (int64_t k = 0; k < SR_MIN(x->shards, s->n); k++)
         if (memchr(x->row[k].name, 0, sizeof x->row[k].name) == NULL ||
@@ -158,8 +159,9 @@ static SrStatus refuse_others(const SrShardIndex *x, const Shards *s, int64_t k)
             s->folder, missing ? x->row[k].name : s->rows[k].name, s->index);
 }
 
-// The file of names has changed, or come, since the index was made.  Numbers stay what they are where the index is
-// sslrun's own; labels that are words are numbered by the file.  An index with checksums outlives the file.
+// Handles a file of class names that has changed or appeared since the index was made.  An index
+// with checksums keeps its numbers and takes the new names.  Another index is stale, because the
+// file numbers its labels.
 static SrStatus take_changed_names(const Shards *s, SrShardIndex *x, bool *stale) {
     if (x->row[0].names_mark == s->mark || (x->summed && (!x->row[0].names_mark || !s->names.n)))
         return SR_OK;
@@ -172,7 +174,8 @@ static SrStatus take_changed_names(const Shards *s, SrShardIndex *x, bool *stale
     return SR_OK;
 }
 
-// *stale: it stands for shards or names that have changed, and knew the shards by their headers alone.
+// Opens the file.  *stale: shards or names have changed, and the index has no checksums, so it
+// can be made again.
 static SrStatus open_file(const Shards *s, SrShardIndex *x, bool *stale) {
     SR_TRY(sr_file_map(s->index, &x->map, &x->map_bytes));
     x->mapped = true;
@@ -184,9 +187,9 @@ static SrStatus open_file(const Shards *s, SrShardIndex *x, bool *stale) {
     return take_changed_names(s, x, stale);
 }
 
-// ---- made anew
+// ---- making the index
 
-// A class per line, without blanks at its end.
+// Reads one class per line and drops blanks at its end.
 static SrStatus read_class_names(Shards *s) {
     char path[MAX_PATH_BYTES], *text;
     size_t bytes;
@@ -214,7 +217,7 @@ static SrStatus list_all(const Shards *s, SrShardList *list, int64_t *passed_ove
     return sr__shard_list_print(list, &s->names, s->mark, false, out);
 }
 
-// Kept in memory where the folder is somebody else's.
+// The index stays in memory if the folder cannot be written to.
 static SrStatus make(const Shards *s, SrShardIndex *x) {
     SrShardList *list;
     SrText text = SR_TEXT_INIT;

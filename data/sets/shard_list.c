@@ -1,4 +1,4 @@
-// An index in the making: images as they come, then the file's sections one behind the other.
+// Makes an index of shards: collects the images, then writes the sections of the file.
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,10 +8,10 @@
 #include "data/sets/shard_index.h"
 
 enum { MAX_CLASSES = 1 << 20 };
-// Beyond this a matrix of labels is no longer what somebody wants in memory.
+// Largest matrix of labels; a larger one points to a mistake in the labels.
 #define MAX_TARGET_BYTES ((int64_t)4 << 30)
 
-// Class c of image i is `value`: what a row of labels has besides zeros.
+// An entry of the matrix of labels that is not zero: class c of image `image` is `value`.
 typedef struct {
     int64_t image;
     int32_t c;
@@ -19,8 +19,8 @@ typedef struct {
 } Mark;
 
 struct SrShardList {
-    SrText rows, entries, names; // SrShardRow, SrShardEntry, strings
-    SrText marks;                // Mark
+    SrText rows, entries, names; // arrays of SrShardRow and SrShardEntry; strings
+    SrText marks;                // array of Mark
     SrStringList words;          // labels that are names
     int64_t n, largest;
     bool several, numbers;
@@ -98,7 +98,7 @@ static SrStatus mark(SrShardList *l, int64_t i, int64_t c, int8_t value) {
     return added(&l->marks);
 }
 
-// A whole number, with "?" behind it where allowed; *s moves behind it and the blanks that follow.
+// Reads a whole number and an optional "?", and moves *s past them and the blanks that follow.
 static bool take_class(const char **s, int64_t *c, int8_t *value) {
     char *end;
     if (!isdigit((unsigned char)**s))
@@ -112,7 +112,7 @@ static bool take_class(const char **s, int64_t *c, int8_t *value) {
     return true;
 }
 
-// *n classes, or -1: it is a name.
+// Counts the classes in a label; -1: the label is a name.
 static int64_t count_classes(const char *s) {
     int64_t c, n = 0;
     int8_t value;
@@ -165,7 +165,7 @@ void sr__shard_list_cut(SrShardList *l, int64_t first) {
 
 // ---- the file
 
-// Names among the labels become numbers: their place in `known`, or in the sorted list of themselves.
+// Turns labels that are names into numbers: their place in `known`, or in their own sorted list.
 static SrStatus resolve_words(SrShardList *l, const SrStringList *known, SrStringList *sorted) {
     for (int64_t k = 0; known->n == 0 && k < l->words.n; k++) {
         const char *word = sr__string_list_get(&l->words, k);
@@ -182,7 +182,7 @@ static SrStatus resolve_words(SrShardList *l, const SrStringList *known, SrStrin
     return SR_OK;
 }
 
-// Sorting a list moves where its strings begin, not the strings.
+// Sorting a list moves positions of strings, not the strings.
 static SrStatus print_names(const SrStringList *names, SrText *out) {
     for (int64_t c = 0; c < names->n; c++) {
         const char *name = sr__string_list_get(names, c);
@@ -191,7 +191,7 @@ static SrStatus print_names(const SrStringList *names, SrText *out) {
     return added(out);
 }
 
-// In the order of the classes, which need not be that of bytes.
+// Names are written in the order of the classes, which need not be that of their bytes.
 static int64_t find_word(const SrStringList *classes, bool in_order, const char *word) {
     if (in_order)
         return sr__string_list_find(classes, word);
@@ -216,7 +216,7 @@ static SrStatus label_words(SrShardList *l, const SrStringList *classes, bool in
     return SR_OK;
 }
 
-// (n, classes) of zeros and marks, at the end of the file.
+// Appends the matrix of labels, (n, classes) of zeros and marks, at the end of the file.
 static SrStatus print_targets(const SrShardList *l, int64_t classes, SrText *out) {
     static const char zeros[4096];
     int64_t bytes = classes * l->n;

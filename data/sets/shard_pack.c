@@ -1,4 +1,5 @@
-// Packing a data set into tar shards with an index, and reading shards against their index.
+// Packs a data set into tar shards with an index, and reads shards to compare them with their
+// index.
 #include "data/sets/shard_pack.h"
 
 #include <ctype.h>
@@ -29,16 +30,16 @@ typedef struct {
     SrImagePool *pool;
     SrShardList *list;
     SrFileWriter writer; // f NULL: between shards
-    uint64_t at;         // bytes of the present shard
-    uint64_t *hashes;    // (n) of all keys, sorted: which are not the only one of their name
+    uint64_t at;         // bytes written into the present shard
+    uint64_t *hashes;    // (n) hashes of all keys, sorted: equal neighbours share a name
     int64_t n;
-    SrText blocks; // of one image: headers, bytes, class
+    SrText blocks; // tar blocks of one image: headers, bytes, class
     SrShardPackResult result;
 } Pack;
 
 // ---- names
 
-// Below the folder packed, without what WebDataset would read as the end of a name: dots, and what escapes them.
+// Escapes the characters that WebDataset would read as the end of a name, and the escape itself.
 static void escape(const char *name, size_t n, char out[KEY_BYTES]) {
     size_t at = 0;
     for (size_t i = 0; i < n && at + 4 < KEY_BYTES; i++) {
@@ -51,7 +52,7 @@ static void escape(const char *name, size_t n, char out[KEY_BYTES]) {
     out[at] = 0;
 }
 
-// The key, and the ending that says what the image is.
+// Splits a path into the key of the sample and the ending, which tells the image's format.
 static void split_name(const Pack *p, const char *path, int64_t i, char key[KEY_BYTES],
                        const char **ending) {
     size_t root = strlen(p->options->data);
@@ -77,7 +78,7 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-// One number an image, so that cat.jpg beside cat.png is known before either is written.
+// Hashes every key first, so that cat.jpg next to cat.png is known before either is written.
 static SrStatus hash_names(Pack *p) {
     char key[KEY_BYTES];
     const char *path, *ending;
@@ -102,7 +103,8 @@ static bool is_only(const Pack *p, const char *key) {
            ((at == p->hashes || at[-1] != hash) && (at + 1 == p->hashes + p->n || at[1] != hash));
 }
 
-// Names of one key get their ending, and their number where even that is the same (a list may name a file twice).
+// Images that share a key get their ending appended, and their number if the ending is equal too (a
+// list may name a file twice).
 static void make_unique(const Pack *p, int64_t i, const char *ending, char key[KEY_BYTES]) {
     if (is_only(p, key))
         return;
@@ -123,7 +125,7 @@ static SrStatus read_image(const Pack *p, int64_t i, SrText *png, SrSample *samp
     return png->failed ? sr_fail(SR_ERR_MEMORY, "out of memory for an image") : SR_OK;
 }
 
-// SR_ERR_IO where the loader would put grey in the image's place: what cannot be read, and what is no image.
+// SR_ERR_IO: the loader would put a grey image in this one's place, as it cannot read or decode it.
 static SrStatus read_sound(const Pack *p, int64_t i, SrText *png, SrSample *sample) {
     SrImage image;
     SR_TRY(read_image(p, i, png, sample));
@@ -131,7 +133,7 @@ static SrStatus read_sound(const Pack *p, int64_t i, SrText *png, SrSample *samp
     return status == SR_OK ? SR_OK : sr_fail_prefix(status, "%s", sample->path);
 }
 
-// As an ending of the convention: what the bytes are, where the name does not say it.
+// Returns an ending of WebDataset's convention; the bytes decide if the name does not tell.
 static const char *ending_of(const SrSample *sample, const char *path, const char *ending,
                              char out[8]) {
     const unsigned char *b = sample->encoded;
@@ -143,7 +145,8 @@ static const char *ending_of(const SrSample *sample, const char *path, const cha
     return b[0] == 0xFF ? ".jpg" : b[0] == 'R' ? ".webp" : ".png";
 }
 
-// "3", or "0 4 7?" where an image has several, 7 not known; "" where it has none.  *labelled: the set has labels for it.
+// Writes the classes of an image: "3"; "0 4 7?" for several of which 7 is not known; "" for none.
+// *labelled: the set has labels for the image.
 static SrStatus class_text(const Pack *p, int64_t i, SrText *out, bool *labelled) {
     const int8_t *targets = p->source->targets ? p->source->targets(p->set, i) : NULL;
     int64_t label = p->source->label(p->set, i);
@@ -157,7 +160,7 @@ static SrStatus class_text(const Pack *p, int64_t i, SrText *out, bool *labelled
     return out->failed ? sr_fail(SR_ERR_MEMORY, "out of memory for a label") : SR_OK;
 }
 
-// Returns how far behind the beginning of the blocks its bytes lie.
+// Appends a member to the blocks and returns the offset of its bytes in them.
 static uint64_t add_member(Pack *p, const char *name, const void *bytes, size_t n) {
     static const char zeros[SR_TAR_BLOCK];
     sr__tar_header(name, n, &p->blocks);
@@ -193,7 +196,7 @@ static SrStatus begin_shard(Pack *p) {
     return sr__shard_list_begin(p->list, name);
 }
 
-// The image's bytes lie `image_at` behind the beginning of its blocks.
+// Writes the blocks of one image.  image_at: offset of the image's bytes in them.
 static SrStatus write_blocks(Pack *p, const char *name, uint64_t image_at, size_t bytes,
                              uint32_t crc, const char *label) {
     if (p->blocks.failed)
@@ -233,7 +236,7 @@ static SrStatus write_image(Pack *p, int64_t i, const char *path, const SrSample
     return SR_OK;
 }
 
-// An image that is damaged is left out with a warning, as training goes round it.
+// A damaged image is left out with a warning, because training replaces it too.
 static SrStatus pack_image(Pack *p, int64_t i, SrText *png, SrText *label) {
     SrSample sample = {.path = ""};
     const char *path;
@@ -250,7 +253,8 @@ static SrStatus pack_image(Pack *p, int64_t i, SrText *png, SrText *label) {
     return SR_OK;
 }
 
-// Class by class an epoch would show class by class: a shuffle reaches only as far as its buffer.
+// Images are shuffled before packing: an epoch shuffles only within a buffer, and would show shards
+// that are sorted by class nearly class by class.
 static SrStatus order_of(const Pack *p, uint32_t **out) {
     *out = sr_alloc(sizeof **out * (size_t)SR_MAX(p->n, 1));
     if (!*out)
@@ -294,7 +298,7 @@ static SrStatus collect_names(const Pack *p, SrStringList *names, SrText *text) 
     int n = p->source->class_name ? p->source->classes(p->set) : 0;
     for (int c = 0; c < n; c++) {
         const char *name = p->source->class_name(p->set, c);
-        if (!name || strchr(name, '\n')) // a hole would shift the others
+        if (!name || strchr(name, '\n')) // a missing line would shift the others
             break;
         SR_TRY(sr__string_list_add(names, name, strlen(name)));
         sr_text_printf(text, "%s\n", name);
@@ -303,7 +307,7 @@ static SrStatus collect_names(const Pack *p, SrStringList *names, SrText *text) 
                         : SR_OK;
 }
 
-// *mark: what the index notes of the file.
+// *mark: mark of the file for the index (sr__shard_names_mark).
 static SrStatus write_names(const Pack *p, SrStringList *names, uint64_t *mark) {
     char path[MAX_PATH_BYTES];
     SrText text = SR_TEXT_INIT;
@@ -335,7 +339,7 @@ static SrStatus write_index(const Pack *p) {
     return status;
 }
 
-// Shards of a packing that was killed; nothing else is touched.
+// Removes the shards of a packing that was killed, and nothing else.
 static SrStatus clear_partial(const char *folder) {
     char **names, path[MAX_PATH_BYTES];
     int n;
@@ -403,7 +407,7 @@ static void list_damaged(SrShardCheckResult *out) {
         snprintf(out->listed[out->n_listed++], sizeof out->listed[0], "%s", sr_status_message());
 }
 
-// Without checksums the image's own header is all there is to look at.
+// Without checksums only the image's own header can be checked.
 static SrStatus check_image(const SrDataset *source, const void *set, int64_t i, bool summed,
                             SrImagePool *pool, int64_t *bytes) {
     SrSample sample;

@@ -1,4 +1,4 @@
-// Shards made by others: an index of their headers, samples by WebDataset's rule.
+// Indexes shards without an index: walks over tar headers and forms samples by WebDataset's rule.
 #include <string.h>
 #include <strings.h>
 
@@ -10,7 +10,7 @@
 
 enum { MAX_LABEL_BYTES = 64 << 10, MAX_PATH_BYTES = 4096 };
 
-// The ending of an image's name from its last dot; NULL: no image.
+// Returns the ending of an image's name from the last dot; NULL: no image.
 static const char *image_ending(const char *name) {
     static const char *const endings[] = {".jpg", ".jpeg", ".png", ".webp"};
     const char *dot = strrchr(name, '.');
@@ -22,17 +22,17 @@ static const char *image_ending(const char *name) {
 
 bool sr__shard_is_image(const char *name) { return image_ending(name) != NULL; }
 
-// A sample of files that follow each other: images from `first` on, and their class as text.
+// A sample, made of consecutive files: images from `first` on, and their class as text.
 typedef struct {
     char key[SR_TAR_NAME_BYTES];
     int64_t first;
     char label[MAX_LABEL_BYTES + 1];
     bool labelled;
-    bool plain;          // the sample's own image has been seen: others are masks and the like
-    int64_t passed_over; // of all samples
+    bool plain;          // the image of the sample has been seen; others are masks and the like
+    int64_t passed_over; // images left out so far, over all samples
 } Sample;
 
-// Up to the first dot of the last part.
+// Length of the name up to the first dot after the last slash.
 static size_t key_length(const char *name) {
     const char *slash = strrchr(name, '/'), *base = slash ? slash + 1 : name;
     return (size_t)(base - name) + strcspn(base, ".");
@@ -59,7 +59,7 @@ static SrStatus read_label(const SrTar *tar, const SrTarMember *m, Sample *s) {
 static SrStatus take_member(const SrTar *tar, const SrTarMember *m, Sample *s, SrShardList *list) {
     const char *slash = strrchr(m->name, '/'), *base = slash ? slash + 1 : m->name;
     size_t key = key_length(m->name);
-    if (*base == '.' || !*base) // hidden, as macOS leaves them beside every file
+    if (*base == '.' || !*base) // hidden files, such as macOS leaves next to every file
         return SR_OK;
     if (strncmp(s->key, m->name, key) != 0 || s->key[key]) {
         SR_TRY(finish_sample(s, list));

@@ -1,4 +1,4 @@
-// Reading image files, and the errors about paths that every data set gives alike.
+// Reads image files and makes the errors about paths that all data sets share.
 #include "data/sets/source.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 
 #include "base/file.h"
 
-// Above this it is a disk image or a film, not a photo.
+// Largest image file; larger ones are disk images or films, not photos.
 #define MAX_FILE_BYTES ((off_t)512 << 20)
 
 SrStatus sr__source_fail(const char *what, const char *path) {
@@ -48,7 +48,7 @@ static SrStatus read_all(int fd, const char *path, SrImagePool *pool, const void
     return SR_OK;
 }
 
-// Into the pool, not mapped: a mapping of a file that shrinks kills the process.
+// Files are read into the pool, not mapped: a mapped file that shrinks kills the process.
 SrStatus sr__source_read_file(const char *path, SrImagePool *pool, const void **bytes, size_t *n) {
     int fd = sr_file_open_fd(path);
     if (fd < 0)
@@ -58,7 +58,7 @@ SrStatus sr__source_read_file(const char *path, SrImagePool *pool, const void **
     return status;
 }
 
-// The first thing a newcomer gets wrong: the message must name the key to set.
+// Newcomers meet this error first, so the message names the key to set.
 SrStatus sr__source_check_path(const SrDatasetConfig *config) {
     if (!config->data_path || !*config->data_path)
         SR_FAIL(SR_ERR_CONFIG,

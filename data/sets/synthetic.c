@@ -1,7 +1,7 @@
-// synthetic: images out of nothing, to try a configuration or measure speed without data (VISSL).
+// synthetic: generated images, to try a configuration or measure speed without data (VISSL).
 //
-// Grey squares, or with RANDOM_SYNTHETIC_IMAGES blurred noise that is a function of (seed, index)
-// alone.
+// Images are grey squares, or with RANDOM_SYNTHETIC_IMAGES blurred noise that depends on (seed,
+// index) alone.
 #include <string.h>
 
 #include "base/compiler.h"
@@ -54,7 +54,7 @@ static SrStatus set_read(const void *opened, int64_t i, SrImagePool *pool, SrSam
     return sr_pixel_blur(&out->image, NOISE_BLUR, pool);
 }
 
-// Evenly spread, and known to whoever knows the index.
+// Labels are evenly spread and follow from the index.
 static int64_t set_label(const void *opened, int64_t i) {
     const Set *set = opened;
     return set->n_labels ? i % set->n_labels : 0;

@@ -1,4 +1,4 @@
-// Walking and writing tar archives: ustar, pax and GNU names, by the offsets of their headers.
+// Walks over tar archives and writes their headers: ustar, pax and GNU long names.
 #include "data/sets/tar_walk.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include "base/file.h"
 #include "data/sets/source.h"
 
-// Of a pax header; what other programs write there are names, times and owners.
+// Largest pax header; programs write names, times and owners there.
 #define MAX_PAX_BYTES (64 << 10)
 
 typedef struct {
@@ -20,9 +20,9 @@ typedef struct {
 } Header;
 _Static_assert(sizeof(Header) == SR_TAR_BLOCK, "a tar header is one block");
 
-// What extended headers say about the member that follows them.
+// Content of the extended headers, which describe the member that follows them.
 typedef struct {
-    char name[SR_TAR_NAME_BYTES]; // "" if they say nothing
+    char name[SR_TAR_NAME_BYTES]; // "": not given
     uint64_t size;
     bool sized;
 } Extended;
@@ -64,7 +64,8 @@ SrStatus sr__tar_read(int fd, const char *path, uint64_t at, void *out, size_t n
     return SR_OK;
 }
 
-// Octal digits between blanks, or GNU's base 256 where the first bit is set.  False: neither, or beyond 63 bits.
+// Parses octal digits between blanks, or GNU's base 256 if the first bit is set.  False: neither,
+// or the number exceeds 63 bits.
 static bool number(const char *field, int n, uint64_t *out) {
     uint64_t value = 0;
     int i = 0;
@@ -85,7 +86,7 @@ static bool number(const char *field, int n, uint64_t *out) {
     return i == n || field[i] == ' ' || field[i] == 0;
 }
 
-// Of all bytes, the sum's own field taken as blanks.
+// Sum of all bytes of the header, with the checksum field taken as blanks.
 static unsigned checksum(const Header *h) {
     const unsigned char *p = (const unsigned char *)h;
     unsigned sum = 0;
@@ -119,7 +120,7 @@ static SrStatus read_header(SrTar *tar, Header *h, uint64_t *size) {
     return SR_OK;
 }
 
-// Moves behind the member's bytes.
+// Moves past the member's bytes and their padding.
 static SrStatus skip(SrTar *tar, uint64_t size) {
     uint64_t left = tar->size - tar->at;
     if (size > left)
@@ -132,7 +133,7 @@ static SrStatus skip(SrTar *tar, uint64_t size) {
     return SR_OK;
 }
 
-// "length key=value\n" records; those of other keys say nothing about where bytes are.
+// Reads "length key=value\n" records; other keys do not change where the bytes are.
 static bool pax_record(char *record, Extended *x) {
     char *value = strchr(record, '=');
     if (!value)
@@ -147,7 +148,8 @@ static bool pax_record(char *record, Extended *x) {
         x->sized = true;
         return *value >= '0' && *value <= '9' && !*end && !errno;
     }
-    return strcmp(record, "GNU.sparse.major") != 0; // its bytes are not the file's
+    return strcmp(record, "GNU.sparse.major") !=
+           0; // the bytes of a sparse file are not its content
 }
 
 static bool pax_records(char *p, size_t n, Extended *x) {
@@ -166,7 +168,7 @@ static bool pax_records(char *p, size_t n, Extended *x) {
     return true;
 }
 
-// An 'x' or 'L' header: its bytes describe the next member.
+// Reads an 'x' or 'L' header, whose bytes describe the next member.
 static SrStatus read_extended(SrTar *tar, char type, uint64_t size, Extended *x) {
     static _Thread_local char text[MAX_PAX_BYTES + 1];
     uint64_t at = tar->at, most = type == 'L' ? SR_TAR_NAME_BYTES - 1 : MAX_PAX_BYTES;
@@ -210,7 +212,7 @@ SrStatus sr__tar_next(SrTar *tar, SrTarMember *out, bool *end) {
         uint64_t at = tar->at;
         // Links, devices and folders have no bytes, whatever their size says.
         SR_TRY(skip(tar, h.type >= '1' && h.type <= '6' ? 0 : size));
-        if (h.type == 'g' || h.type == 'K') // they say nothing about this member alone
+        if (h.type == 'g' || h.type == 'K') // not about this member alone
             continue;
         if (h.type == '0' || h.type == 0 || h.type == '7') {
             plain_name(&h, out->name);
@@ -241,7 +243,7 @@ static void put(Header *h, uint64_t size, char type) {
     h->checksum[7] = ' ';
 }
 
-// Where a name is cut into prefix and name at a slash; -1 where neither whole nor parts fit.
+// Position of the slash that splits a name into prefix and name; -1: no such split fits.
 static int cut_at(const char *name, size_t len) {
     if (len <= sizeof((Header *)0)->name)
         return 0;
@@ -251,7 +253,7 @@ static int cut_at(const char *name, size_t len) {
     return -1;
 }
 
-// A pax record counts itself: its length's digits too.
+// A pax record's length counts the whole record, its own digits too.
 static void put_pax(const char *name, SrText *out) {
     static const char zeros[SR_TAR_BLOCK];
     size_t len = strlen(name) + strlen(" path=\n");

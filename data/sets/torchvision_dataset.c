@@ -1,6 +1,6 @@
-// VISSL's source `torchvision_dataset`: the data sets torchvision knows by name, as far as a source
-// here reads their files: CIFAR-10, CIFAR-100 (binary version), MNIST and its kin (IDX).  Which one
-// it is, the files themselves tell; DATASET_NAMES is for messages.  Nothing is downloaded, and
+// torchvision_dataset: VISSL's source for torchvision's data sets.  It reads those that another
+// source here can read: CIFAR-10, CIFAR-100 (binary version), MNIST and its relatives (IDX).  The
+// files tell which one it is; DATASET_NAMES appears in messages only.  Nothing is downloaded, and
 // torchvision's pickled CIFAR batches are not read.
 #include <stdio.h>
 #include <string.h>
@@ -17,12 +17,12 @@ typedef struct {
     void *set;
 } Set;
 
-// Where torchvision and the archives put the files below the root they are given.
+// Places below the root where torchvision and the archives put the files.
 static const char *const folders[] = {"", "cifar-10-batches-bin", "cifar-100-binary", "MNIST/raw",
                                       "FashionMNIST/raw"};
 static const char *const kinds[] = {"cifar", "idx"};
 
-// The first place that holds images of the split; false where none does.
+// Finds the first place that holds images of the split.  False: none does.
 static bool look(const char *root, const char *split, char path[MAX_PATH_BYTES],
                  const SrDataset **kind) {
     for (int f = 0; f < SR_COUNT(folders); f++) {
@@ -63,7 +63,7 @@ static SrStatus set_open(const SrDatasetConfig *config, void *opened) {
     return sr_dataset_open(set->kind, &inner, &set->set);
 }
 
-// The rest is the reader's own.
+// The functions below pass each call on to the source that reads the files.
 static int64_t set_length(const void *opened) {
     const Set *set = opened;
     return set->kind->length(set->set);
@@ -89,7 +89,7 @@ static const char *set_class_name(const void *opened, int c) {
     return set->kind->class_name ? set->kind->class_name(set->set, c) : NULL;
 }
 
-// Its archives hold the test images beside the others.
+// The archives hold the test images next to the training images, so TEST can be accepted.
 static bool accepts(const char *path, const char *split) {
     char found[MAX_PATH_BYTES];
     const SrDataset *kind;

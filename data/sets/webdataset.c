@@ -1,10 +1,11 @@
-// webdataset: tar shards in WebDataset's convention (github.com/webdataset/webdataset), by an index of offsets
-// (shard_index.h).  Files of one sample share their name up to the first dot: an image (.jpg, .jpeg, .png, .webp) and
-// .cls, its class as a number or a name, or several numbers.  .json and .txt beside them are not read.
+// webdataset: tar shards in WebDataset's convention (https://github.com/webdataset/webdataset),
+// read by an index of offsets (shard_index.h).  Files of one sample share their name up to the
+// first dot: an image (.jpg, .jpeg, .png, .webp) and .cls, which holds a number, a name or
+// several numbers. Files .json and .txt are not read.
 //
-// Bytes are read by offset from any thread.  The order of an epoch (sampler.h) goes shard by shard, so what comes next is
-// asked for ahead of its reading; where the shards are larger than half the memory, a shard whose images have all been
-// read is dropped from the page cache, which keeps it for those that come.
+// Any thread reads bytes by their offset.  An epoch goes shard by shard (sampler.h), so the next
+// bytes are requested from the system ahead of their use.  If the shards are larger than half the
+// memory, a shard is dropped from the page cache when all its images have been read.
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -27,16 +28,16 @@ enum { MAX_PATH_BYTES = 4096, KEPT_OPEN = 512 };
 #define MAX_IMAGE_BYTES ((uint32_t)512 << 20)
 
 typedef struct {
-    atomic_int fd;         // -1: not kept open
-    _Atomic int64_t read;  // images since it was last dropped
-    _Atomic int64_t ahead; // bytes of it that were asked for
+    atomic_int fd;         // descriptor; -1: not kept open
+    _Atomic int64_t read;  // images read since the shard was last dropped
+    _Atomic int64_t ahead; // bytes requested ahead so far
 } Shard;
 
 typedef struct {
     SrShardIndex index;
     Shard *shard;
-    int64_t *first; // (shards + 1) images, for the order
-    bool drops;     // larger than half the memory
+    int64_t *first; // (shards + 1) first image of each shard, for the order
+    bool drops;     // shards are larger than half the memory, and read ones are dropped
     atomic_int kept;
 } Set;
 
@@ -60,7 +61,8 @@ static SrStatus set_open(const SrDatasetConfig *config, void *opened) {
     uint64_t bytes = 0;
     set->shard = sr_calloc((size_t)x->shards, sizeof *set->shard);
     for (int64_t k = 0; set->shard && k < x->shards; k++)
-        atomic_init(&set->shard[k].fd, -1); // whatever fails below, 0 is somebody else's
+        atomic_init(&set->shard[k].fd,
+                    -1); // descriptor 0 belongs to somebody else, should a call below fail
     set->first = sr_calloc((size_t)x->shards + 1, sizeof *set->first);
     if (!set->shard || !set->first)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", config->data_path);
@@ -103,7 +105,9 @@ static SrStatus set_path(const void *opened, int64_t i, SrImagePool *pool, const
 
 // ---- reading
 
-// A kept descriptor serves all threads; beyond KEPT_OPEN shards each image opens its own.  *close_it says which.
+// A kept descriptor serves all threads.  Beyond KEPT_OPEN shards each image opens the file
+// itself, and
+// *close_it is set.
 static SrStatus shard_fd(Set *set, uint32_t k, int *fd, bool *close_it) {
     char path[MAX_PATH_BYTES];
     *close_it = false;
@@ -122,7 +126,7 @@ static SrStatus shard_fd(Set *set, uint32_t k, int *fd, bool *close_it) {
     return SR_OK;
 }
 
-// The first to come near the end of what was asked for asks for more.
+// The first thread that comes near the end of the requested bytes requests more.
 static void read_ahead(Shard *shard, int fd, const SrShardEntry *e) {
     int64_t asked = atomic_load(&shard->ahead), end = (int64_t)(e->offset + e->bytes);
     if (end + AHEAD / 2 < asked)
@@ -158,7 +162,7 @@ static SrStatus read_entry(Set *set, const SrShardEntry *e, const char *path, vo
 }
 
 static SrStatus set_read(const void *opened, int64_t i, SrImagePool *pool, SrSample *out) {
-    Set *set = (Set *)opened; // descriptors and advice are no part of what the set says
+    Set *set = (Set *)opened; // descriptors and advice are not part of the set's content
     const SrShardEntry *e;
     *out = (SrSample){.path = ""};
     SR_TRY(sr__shard_index_entry(&set->index, i, &e));
@@ -198,7 +202,8 @@ static const int64_t *set_runs(const void *opened, int64_t *n) {
     return set->first;
 }
 
-// A folder of nothing but archives and what belongs to them: one archive beside other files is a download.
+// Accepts a folder of archives and their companions only: an archive among other files is a
+// download.
 static bool accepts(const char *path, const char *split) {
     char **names;
     int n;
@@ -220,7 +225,8 @@ static bool accepts(const char *path, const char *split) {
     return shards > 0 && others == 0;
 }
 
-// A shard of two images and their classes: headers by field (tar_walk.c), data in blocks of 512 bytes.
+// A shard of two images and their classes, with headers by field (tar_walk.c) and data in blocks of
+// 512 bytes.
 #define EXAMPLE_HEADER(file, bytes, sum)                                                    \
     {                                                                                       \
         .name = file, .mode = "0000644", .uid = "0000000", .gid = "0000000", .size = bytes, \
