@@ -4,7 +4,7 @@
 
 typedef struct {
     double alpha;  // power of the distance between the two views of an image
-    double t;      // of exp(-t |x_i - x_j|^2)
+    double t;      // factor t of exp(-t |x_i - x_j|^2)
     double lambda; // weight of uniformity
 } SrAlignUniformParams;
 

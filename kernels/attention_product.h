@@ -1,6 +1,6 @@
-// Products of heads small enough for the first- and second-level caches, and their operands: only for
-// attention_whole_simd.c, where vectors are long.  Up to 12 rows and 2 vectors of columns, or 6 and 4, stay in registers,
-// the rows in tiles of nearly equal heights.
+// Products of heads small enough for the first- and second-level caches, and their operands.  Only
+// for attention_whole_simd.c, where vectors are long.  Up to 12 rows and 2 vectors of columns, or 6
+// and 4, stay in registers; rows are cut into tiles of nearly equal heights.
 #ifndef SR_KERNELS_ATTENTION_PRODUCT_H
 #define SR_KERNELS_ATTENTION_PRODUCT_H
 
@@ -9,7 +9,8 @@
 
 enum { ROWS = 12, MOST = 4, BLOCK = 2 * V_LANES, CHAIN = 80 };
 
-// c (m, whole vectors) = a b: number (i, l) of a at i * a_row + l * a_step, of b (l, j) at l * b_row + j.
+// c (m, whole vectors) = a b: number (i, l) of a at i * a_row + l * a_step, of b (l, j) at l *
+// b_row + j.
 typedef struct {
     int m, vectors, k;
     const float *a;
@@ -20,8 +21,9 @@ typedef struct {
     int64_t c_row;
 } Product;
 
-// M rows from i and NV vectors from column j.  M, NV, pairs and across (a_row is 1, else a_step is) are constants
-// wherever this is inlined; rows of a are reached three from a pointer, for there are too few registers for twelve.
+// Computes M rows from i and NV vectors from column j.  M, NV, pairs and across (a_row is 1, else
+// a_step is) are constants wherever this is inlined.  Three rows of a share one pointer, because
+// there are too few registers for twelve.
 V_INLINE void tile(int M, int NV, bool pairs, bool across, bool join, const Product *p, int i,
                    int j) {
     V acc[ROWS][MOST];
@@ -79,7 +81,7 @@ V_INLINE void tile_of(int M, int most, int NV, bool pairs, bool across, bool joi
     }
 }
 
-// NV vectors from column j, rows in tiles of nearly equal heights, at most `rows`.
+// Computes NV vectors from column j, with rows in tiles of nearly equal heights, at most `rows`.
 V_INLINE void columns(int NV, int rows, bool pairs, bool across, bool join, const Product *p,
                       int j) {
     int tiles = (p->m + rows - 1) / rows;
@@ -105,7 +107,8 @@ static void multiply_floats_across(const Product *p) { multiply(false, true, fal
 static void multiply_pairs_across(const Product *p) { multiply(true, true, false, p); }
 static void join_floats(const Product *p) { multiply(false, false, true, p); }
 
-// Left operands whose rows lie side by side; floats in sums of at most CHAIN products each.
+// Multiplies left operands whose rows are contiguous; floats are added in sums of at most CHAIN
+// products each.
 V_INLINE void multiply_rows(SrDtype type, const Product *p) {
     if (type == SR_BF16) {
         multiply_pairs(p);
@@ -125,8 +128,8 @@ V_INLINE void multiply_across(SrDtype type, const Product *p) {
     type == SR_BF16 ? multiply_pairs_across(p) : multiply_floats_across(p);
 }
 
-// Four columns from column j of up to 16 rows, behind which stand zeros: lanes of 128 bits are put together by loads, then
-// turned four by four.
+// Four columns from column j of up to 16 rows, followed by zeros: loads put lanes of 128 bits
+// together, then groups of four are transposed.
 V_INLINE void turn_four(const float *x, int64_t x_row, int rows, V to[4]) {
     static const float zeros[4];
     __m512 r[4], t[4];
@@ -150,7 +153,8 @@ V_INLINE void turn_four(const float *x, int64_t x_row, int rows, V to[4]) {
     }
 }
 
-// to (words, to_row) is the transpose of x (rows, words), rows x_row floats apart; zeros up to a whole vector.
+// Writes to (words, to_row), the transpose of x (rows, words), whose rows lie x_row floats apart;
+// zeros up to a whole vector.
 V_INLINE void turn(const float *x, int64_t x_row, int rows, int words, float *to, int to_row) {
     for (int i = 0; i < rows; i += V_LANES, x += V_LANES * x_row) {
         int m = SR_MIN(V_LANES, rows - i), j = 0;

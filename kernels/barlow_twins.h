@@ -5,9 +5,10 @@
 #include <stdbool.h>
 
 typedef struct {
-    double lambda; // weight of what lies off the diagonal
-    double scale;  // of the whole loss
-    bool per_view; // each view has a mean and a variance of its own (the paper); else both together
+    double lambda; // weight of the elements off the diagonal
+    double scale;  // factor on the whole loss
+    // each view has its own mean and variance (the paper); false: both views share them
+    bool per_view;
 } SrBarlowTwinsParams;
 
 #endif

@@ -8,7 +8,7 @@ typedef struct {          // batch_norm, on (rows, C): 1d and 2d are one op
     double eps, momentum; // PyTorch: 1e-5, 0.1
     bool relu;            // y = max(y, 0) in the same pass
     bool residual;        // a second input of x's shape is added before the relu
-    int sync;             // so many neighbouring ranks have one statistic; 0, 1: each its own
+    int sync;             // ranks that share one statistic; 0, 1: each rank has its own
 } SrBatchNormParams;
 
 #endif

@@ -1,4 +1,4 @@
-// The vector loops of batch_norm, compiled once an instruction set from batch_norm_simd.c.
+// Vector loops of batch_norm, compiled once per instruction set from batch_norm_simd.c.
 #ifndef SR_KERNELS_BATCH_NORM_ROWS_H
 #define SR_KERNELS_BATCH_NORM_ROWS_H
 
@@ -9,36 +9,39 @@
 #include "kernels/channel_sums.h"
 #include "kernels/machine.h"
 
-// Per-channel numbers of a call, each (C).  The normalised value is v = (x - mean) * a + b.
+// Numbers of a call per channel, each (C).  The normalised value is v = (x - mean) * a + b.
 typedef struct {
     const float *mean, *a, *b; // a = weight * invstd, b = bias
     const float *k1, *k0;      // backward: dx = a g - k1 (x - mean) - k0
 } SrBatchNormCoefs;
 
-enum { SR_BN_STRIP = 512 }; // most channels of a strip
+enum { SR_BN_STRIP = 512 }; // channels of a strip at most
 
 // Where the backward of the fused relu finds its mask.
 typedef enum { SR_BN_NO_MASK, SR_BN_MASK_BY_X, SR_BN_MASK_BY_Y } SrBatchNormMask;
 
-// x, y, residual, gradients: floats or bfloat16, all of a call the same.
+// x, y, residual and gradients are floats or bfloat16, all of a call the same.
 typedef struct {
-    // sum[i] += x - shift[i] and square[i] += (x - shift[i])^2 over the rows of a strip (rows,
-    // width), rows `stride` apart; shift (width) of x's type.
+    // Adds over the rows of a strip (rows, width): sum[i] += x - shift[i] and square[i] += (x -
+    // shift[i])^2.  Rows lie `stride` apart; shift (width) has x's type.
     void (*stats)(const void *x, int64_t rows, int64_t stride, int width, const void *shift,
                   double *sum, double *square);
-    // The same about `shift` (C floats) for channels [from, from + width) of the sums an op left, units in order.
+    // Adds the same about `shift` (C floats) for channels [from, from + width) of sums that an op
+    // left, units in order.
     void (*join)(const SrChannelSums *sums, int C, int from, int width, const float *shift,
                  double *sum, double *square);
-    // y = v (+ residual unless NULL) (, relu); all (rows, C) dense.  stream: y goes past the caches.
+    // y = relu(v + residual); residual NULL and relu false leave a part out.  All are (rows, C),
+    // dense.  stream: y bypasses the caches.
     void (*apply)(void *y, const void *x, const void *residual, int64_t rows, int C,
                   SrBatchNormCoefs k, bool relu, bool stream);
-    // With g = dy masked: sum_g[i] += g, sum_gx[i] += g (x - mean); g_out (rows, width) = g unless
-    // NULL. Strips as in stats; y is read for SR_BN_MASK_BY_Y only.  stream: g_out goes past the caches.
+    // With g = dy masked: sum_g[i] += g, sum_gx[i] += g (x - mean), and g_out (rows, width) = g.
+    // g_out NULL: not wanted.  Strips as in stats; y is read for SR_BN_MASK_BY_Y only.  stream:
+    // g_out bypasses the caches.
     void (*reduce)(const void *x, const void *y, const void *dy, void *g_out, int64_t rows,
                    int64_t stride, int width, SrBatchNormCoefs k, SrBatchNormMask mask, bool stream,
                    double *sum_g, double *sum_gx);
-    // dx = a g - k1 (x - mean) - k0; dx may be dy.  All (rows, C) dense.  stream: dx, which is not dy,
-    // goes past the caches.
+    // dx = a g - k1 (x - mean) - k0; dx may be dy.  All are (rows, C), dense.  stream: dx, which is
+    // then not dy, bypasses the caches.
     void (*input_grad)(void *dx, const void *x, const void *y, const void *dy, int64_t rows, int C,
                        SrBatchNormCoefs k, SrBatchNormMask mask, bool stream);
 } SrBatchNormKernels;

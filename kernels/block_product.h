@@ -1,6 +1,7 @@
-// Products of matrices small enough for the second-level cache, on the calling thread: what attention multiplies, a head
-// at a time (block_product_simd.c, compiled once an instruction set; pairs on tile registers: block_product_amx.c).  Large
-// ones are kernels/gemm.h's.
+// Products of matrices small enough for the second-level cache, on the calling thread: what
+// attention multiplies, a head at a time.  block_product_simd.c is compiled once per instruction
+// set; block_product_amx.c multiplies pairs on tile registers.  Large products are
+// kernels/gemm.h's.
 #ifndef SR_KERNELS_BLOCK_PRODUCT_H
 #define SR_KERNELS_BLOCK_PRODUCT_H
 
@@ -9,10 +10,11 @@
 
 #include "kernels/machine.h"
 
-// C (m, n) = or, with `add`, += alpha A B.  The numbers of A may lie anyhow, those of pairs with rows or columns side by
-// side (a_step or a_row 1); rows of B and C side by side.  In a product of pairs, what stands for a number of A is two
-// bfloat16 numbers of a row of A, (i, 2 l) and (i, 2 l + 1), and for one of B two of a column, (2 l, j) and (2 l + 1, j);
-// k counts pairs, and a row that ends alone is paired with zeros in both.
+// Computes C (m, n) = or, with `add`, += alpha A B.  Numbers of A may lie in any layout, pairs only
+// with contiguous rows or columns (a_step or a_row 1); rows of B and C are contiguous.  In a
+// product of pairs, a number of A stands for two bfloat16 numbers of a row of A, (i, 2 l) and (i, 2
+// l + 1).  A number of B stands for two of a column, (2 l, j) and (2 l + 1, j).  k counts pairs; a
+// row of odd length is paired with zeros in both.
 typedef struct {
     int m, n, k;
     float alpha;
@@ -26,10 +28,11 @@ typedef struct {
 } SrBlockProduct;
 
 typedef struct {
-    int rows; // of C in a tile: m had better be a multiple
+    int rows; // rows of C in a tile: m is best a multiple
     void (*product)(const SrBlockProduct *p);
     void (*pair_product)(const SrBlockProduct *p);
-    // to (columns, rows), rows to_row floats apart, is the transpose of from (rows, columns), rows from_row apart.
+    // Writes to (columns, rows), rows to_row floats apart, the transpose of from (rows, columns),
+    // rows from_row apart.
     void (*transpose)(const float *from, int64_t from_row, int rows, int columns, float *to,
                       int64_t to_row);
 } SrBlockProductKernels;
@@ -42,7 +45,7 @@ typedef struct {
 } SrBlockTiles;
 SR_CPU_TABLES_TILES(SrBlockTiles, sr__block_tiles);
 
-// Rows of C that are made together, of pairs or of floats.
+// Returns the rows of C that are computed together, of pairs or of floats.
 static inline int sr__block_rows(const SrMachine *machine, bool pairs) {
     const SrBlockTiles *tiles = SR_CPU_PICK_TILES(machine, sr__block_tiles);
     return pairs && tiles ? tiles->rows

@@ -12,7 +12,8 @@ typedef struct { // conv2d
     int dilation_h, dilation_w; // 0: as for stride
     int groups;                 // 0: 1
     bool bias;
-    // Without gradients only: one activation of y, after a second input of y's shape was added.
+    // For passes without gradients: activation of y, applied after a second input of y's shape was
+    // added.
     bool relu, silu, hardswish, relu6;
     bool residual;
 } SrConv2dParams;

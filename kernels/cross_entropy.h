@@ -9,8 +9,8 @@
 typedef struct {        // cross_entropy
     double temperature; // divides the scores; 0: 1
     double label_smoothing;
-    int64_t ignore_index; // rows of this label count for nothing
-    SrDoubles weight;     // of each class; n 0: all 1.  Points to memory that outlives the graph
+    int64_t ignore_index; // rows with this label do not count
+    SrDoubles weight;     // (C): weight of each class; n 0: all 1.  Must outlive the graph
 } SrCrossEntropyParams;
 
 #endif

@@ -1,4 +1,4 @@
-// Denormals for a stretch of code that must underflow as slowly as IEEE 754 says, in a program that
+// Keeps denormals during a stretch of code that must underflow as IEEE 754 says, in a program that
 // otherwise flushes them to zero (base/compiler.h).
 #ifndef SR_KERNELS_DENORMALS_H
 #define SR_KERNELS_DENORMALS_H

@@ -5,8 +5,8 @@
 #include "base/option.h"
 
 typedef struct {
-    int num_crops;  // of the student
-    SrInts teacher; // which of them the teacher saw
+    int num_crops;  // crops of the student
+    SrInts teacher; // indices of the crops that the teacher saw
     double student_temp;
 } SrDinoCrossEntropyParams;
 

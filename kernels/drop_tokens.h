@@ -6,10 +6,11 @@
 
 typedef struct { // drop_tokens
     int prefix;  // tokens that always stay
-    int kept;    // of the others
+    int kept;    // other tokens that stay
 } SrDropTokensParams;
 
-// A permutation of 0 .. tokens - 1, the same for all images; a call keeps its first ones.
+// Writes a permutation of 0 to tokens - 1, the same for all images; a call keeps its first
+// elements.
 void sr_drop_tokens_draw(uint32_t *order, int tokens, uint64_t seed, int64_t iteration,
                          uint64_t node_key);
 

@@ -3,9 +3,9 @@
 #define SR_KERNELS_FOURIER_POSITIONS_H
 
 typedef struct {       // fourier_positions: (images, height, width, 2 features)
-    int images;        // the same for each
-    int height, width; // of the map
-    int features;      // of a row's place, and as many of a column's; even
+    int images;        // number of equal copies
+    int height, width; // size of the map
+    int features;      // numbers for a row's place, and as many for a column's; even
 } SrFourierPositionsParams;
 
 #endif

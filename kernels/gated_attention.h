@@ -6,7 +6,7 @@ typedef struct { // gated_attention
     int num_heads;
     double scale;      // 0: 1 / sqrt(numbers of a head)
     int locality_dim;  // columns of the positions' weights for each of dx, dy and dx^2 + dy^2
-    int height, width; // of the map whose pixels the tokens are
+    int height, width; // size of the map whose pixels are the tokens
 } SrGatedAttentionParams;
 
 #endif

@@ -3,12 +3,12 @@
 #define SR_KERNELS_GATHER_TOKENS_H
 
 typedef struct { // gather_tokens
-    int prefix;  // tokens that always stay, in front
+    int prefix;  // first tokens, which always stay
 } SrGatherTokensParams;
 
 typedef struct { // scatter_tokens
-    int prefix;  // tokens that keep their place, in front
-    int length;  // of the sequence behind them
+    int prefix;  // first tokens, which keep their place
+    int length;  // tokens of the sequence after them
 } SrScatterTokensParams;
 
 #endif

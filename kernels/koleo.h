@@ -3,7 +3,8 @@
 #define SR_KERNELS_KOLEO_H
 
 typedef struct { // koleo
-    int groups; // rows are so many batches, one behind the other; neighbours are sought inside each
+    // number of batches that follow each other in the rows; neighbours are of the same batch
+    int groups;
 } SrKoleoParams;
 
 #endif

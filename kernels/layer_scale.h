@@ -5,8 +5,8 @@
 #include <stdbool.h>
 
 typedef struct {      // layer_scale
-    double init;      // what the factors start at: 1e-6, 0.1
-    bool over_planes; // stored (C, 1, 1), as torchvision's ConvNeXt has it, not (C)
+    double init;      // initial value of the factors: 1e-6, 0.1
+    bool over_planes; // stored as (C, 1, 1), like torchvision's ConvNeXt; false: (C)
 } SrLayerScaleParams;
 
 #endif

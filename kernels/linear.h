@@ -1,5 +1,5 @@
-// Params of linear: y = x W^T + b over the last dimension, weight (K, C); without gradients also GELU of it, or the sum of
-// it and a second input.
+// Params of linear: y = x W^T + b over the last dimension, weight (K, C).  Without gradients, GELU
+// or the sum with a second input may follow.
 #ifndef SR_KERNELS_LINEAR_H
 #define SR_KERNELS_LINEAR_H
 
@@ -8,7 +8,7 @@
 typedef struct { // linear
     int out_features;
     bool bias;
-    bool gelu, residual; // plans turn them on (graph/pass_fuse.c); residual before gelu
+    bool gelu, residual; // set by plans (graph/pass_fuse.c); residual comes before gelu
 } SrLinearParams;
 
 #endif

@@ -3,7 +3,7 @@
 #define SR_KERNELS_LOCAL_RESPONSE_NORM_H
 
 typedef struct {
-    int size; // channels that a channel is compared with, itself among them
+    int size; // channels of a window, the channel itself included
     double alpha, beta, k;
 } SrLocalResponseNormParams;
 

@@ -1,16 +1,18 @@
 // SrMachine: the instruction set and the choices by which a plan computes.
 //
-// A machine belongs to a plan (graph/plan.h), not to the process: two plans of different machines run side by side, each
-// with its own bits.  Kernels find theirs in SrOpCall, convolutions in SrConvShape.  A machine is a value that nobody
-// changes while a plan or a shape points to it.
+// A machine belongs to a plan (graph/plan.h), not to the process: two plans with different machines
+// run side by side, each with its own bits.  Kernels find their machine in SrOpCall, convolutions
+// in SrConvShape.  A machine is a value that must not change while a plan or a shape points to it.
 //
-// Files named *_simd.c are compiled once per level (see kernels/simd.h).  Each exports one const table of functions
-// under SR_ISA_SYMBOL(name); the callers declare the tables with SR_CPU_TABLES and take the right one with SR_CPU_PICK:
+// Files named *_simd.c are compiled once per level (kernels/simd.h).  Each exports one const table
+// of functions under SR_ISA_SYMBOL(name).  Callers declare the tables with SR_CPU_TABLES and take
+// the right one with SR_CPU_PICK:
 //     SR_CPU_TABLES(SrPoolKernels, sr__pool_kernels); // ..._plain, ..._avx2, ..._avx512
 //     SR_CPU_PICK(call->machine, sr__pool_kernels)->max_forward(...);
-// Tables that round to bfloat16 or multiply its pairs are compiled for avx512bf16 too (BF16 in the Makefile), declared
-// with SR_CPU_TABLES_BF16 and taken with SR_CPU_PICK_BF16.  Tables of *_amx.c are declared with SR_CPU_TABLES_TILES;
-// SR_CPU_PICK_TILES is NULL on a machine that neither has tile registers nor emulates them.
+// Tables that round to bfloat16 or multiply pairs of bfloat16 are compiled for avx512bf16 too (BF16
+// in the Makefile).  They are declared with SR_CPU_TABLES_BF16 and taken with SR_CPU_PICK_BF16.
+// Tables of *_amx.c are declared with SR_CPU_TABLES_TILES; SR_CPU_PICK_TILES is NULL on a machine
+// that neither has tile registers nor emulates them.
 #ifndef SR_KERNELS_MACHINE_H
 #define SR_KERNELS_MACHINE_H
 
@@ -19,17 +21,18 @@
 
 #include "kernels/cpu.h"
 
-// Products of floats on tile registers, where floats are split into bfloat16 parts.  Six products of three parts are
-// more exact than fused multiply-adds (32 terms are summed apart before they meet the sum); three of two parts have the
-// errors of F(4x4), 5e-6 of the largest value.  An infinity comes out as a NaN.  Without tile registers all mean IEEE.
+// How tile registers multiply floats, which are split into bfloat16 parts.  Six products of three
+// parts are more exact than fused multiply-adds, because 32 terms are summed before they meet the
+// sum.  Three products of two parts have the errors of F(4x4), 5e-6 of the largest value.  An
+// infinity comes out as a NaN.  Without tile registers all members mean IEEE.
 typedef enum {
     SR_CONV_FP32_IEEE, // fused multiply-adds, and Winograd if the machine allows it
-    SR_CONV_FP32_X6,   // six products too, where that is faster
-    SR_CONV_FP32_X3,   // three
-    SR_CONV_FP32_AUTO, // X6, which is at least as exact as IEEE
+    SR_CONV_FP32_X6,   // also six products, where that is faster
+    SR_CONV_FP32_X3,   // three products
+    SR_CONV_FP32_AUTO, // same as X6, which is at least as exact as IEEE
 } SrConvFp32;
 
-// Designs of a convolution that a machine may choose from.  The plain design always remains.
+// Designs of a convolution that a machine may choose from.  The plain design is always allowed.
 enum {
     SR_CONV_DIRECT = 1,
     SR_CONV_WINOGRAD4 = 2,
@@ -40,24 +43,28 @@ enum {
 };
 
 typedef struct SrMachine {
-    SrCpuLevel level; // instruction set of the kernels; never above the processor's
-    bool
-        emulates_tiles; // vectors in place of the tile instructions (kernels/tiles.h), at any level
+    SrCpuLevel level; // instruction set of the kernels; at most the processor's
+    // Vectors take the place of tile instructions (kernels/tiles.h), at any level.
+    bool emulates_tiles;
     unsigned conv_designs; // SR_CONV_ bits
     SrConvFp32 fp32;
-    // Convolutions multiply bfloat16 as pairs (vdpbf16ps) where the level has that.  Zen 4 doubles its rate by it; Intel's
-    // cores take longer than for the same numbers as floats.  Tile registers are not concerned.
+    // Convolutions multiply bfloat16 as pairs (vdpbf16ps) where the level has the instruction.  Zen
+    // 4 doubles its rate with it; Intel's cores take longer than for the same numbers as floats.
+    // Has no effect on tile registers.
     bool pairs;
-    // Bytes of the second-level cache of a core.  Kernels choose by it how much they take at a time, never the result.
+    // Bytes of the second-level cache of a core.  Kernels derive block sizes from it, never
+    // results.
     size_t second_cache;
 } SrMachine;
 
-// This process's machine, made at the first call and constant afterwards: the processor, or what SR_CPU and SR_L2 in the
-// environment say, with every design, SR_CONV_FP32_AUTO and pairs.
+// Returns the process's machine, which the first call makes and nothing changes later.  Level and
+// cache are the processor's, or those that SR_CPU and SR_L2 in the environment say.  The machine
+// has all designs, SR_CONV_FP32_AUTO and pairs.
 const SrMachine *sr_machine_default(void);
-// The default machine with another instruction set: `level`, or the processor's highest if that is lower; no emulation.
+// Returns the default machine at instruction set `level`, or at the processor's highest if that is
+// lower; without emulation.
 SrMachine sr_machine_at(SrCpuLevel level);
-// Name of the level, or SR_CPU_EMULATED while tiles are emulated.
+// Returns the name of the level, or SR_CPU_EMULATED while tiles are emulated.
 const char *sr_machine_name(const SrMachine *machine);
 
 static inline bool sr_machine_has_bf16(const SrMachine *m) { return m->level >= SR_CPU_AVX512BF16; }

@@ -4,7 +4,8 @@
 
 enum { SR_MASK_IMAGE, SR_MASK_BATCH };
 typedef struct { // mask_weights
-    int over;    // whose sum of weights is 1 / M: each image's; or the batch's is 1
+    // SR_MASK_IMAGE: the weights of each image sum to 1 / M; SR_MASK_BATCH: those of the batch to 1
+    int over;
 } SrMaskWeightsParams;
 
 #endif

@@ -1,4 +1,4 @@
-// Params of memory_scores and memory_move, and what both take for a row of the memory.
+// Params of memory_scores and memory_move, and how both find a row of the memory.
 #ifndef SR_KERNELS_MEMORY_SCORES_H
 #define SR_KERNELS_MEMORY_SCORES_H
 
@@ -7,7 +7,7 @@
 #include "kernels/op_util.h"
 
 typedef struct { // memory_scores
-    int size;    // N rows of the memory
+    int size;    // rows N of the memory
 } SrMemoryScoresParams;
 
 typedef struct { // memory_move
@@ -15,7 +15,8 @@ typedef struct { // memory_move
     double momentum;
 } SrMemoryMoveParams;
 
-// Row `index` of a memory (size, D) with further rows behind it: (n, D), or NULL.  NULL outside of both.
+// Returns row `index` of a memory (size, D) that is followed by the rows of further (n, D), or
+// NULL.  Returns NULL for an index outside both.
 static inline const float *sr__memory_row(const float *memory, int size, const SrTensor *further,
                                           int D, int64_t index) {
     if (index < 0)

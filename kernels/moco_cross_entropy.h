@@ -1,4 +1,4 @@
-// Params of moco_cross_entropy: a query's key against a queue of other keys.
+// Params of moco_cross_entropy, which compares a query's key with a queue of other keys.
 #ifndef SR_KERNELS_MOCO_CROSS_ENTROPY_H
 #define SR_KERNELS_MOCO_CROSS_ENTROPY_H
 

@@ -10,7 +10,7 @@ typedef struct { // log_partition
 } SrLogPartitionParams;
 
 typedef struct {     // nce
-    int64_t samples; // N, of which noise is drawn evenly
+    int64_t samples; // size N of the set that noise is drawn from, uniformly
     double temperature;
 } SrNceParams;
 

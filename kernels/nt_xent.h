@@ -5,9 +5,9 @@
 #include <stdbool.h>
 
 typedef struct {
-    int num_crops; // C views of every image, rows view-major
+    int num_crops; // views C of every image; rows are view-major
     double temperature;
-    bool decoupled; // the positive is not in the denominator
+    bool decoupled; // the positive is left out of the denominator
 } SrNtXentParams;
 
 #endif

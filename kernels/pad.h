@@ -4,7 +4,7 @@
 
 typedef struct { // pad: zeros before and after the entries of a dimension
     int before, after;
-    int dim; // 0: the channels, which are the last
+    int dim; // 0: the last dimension, which holds the channels
 } SrPadParams;
 
 #endif

@@ -1,5 +1,6 @@
-// Activations y = f(x), dx = dy f'(x): what gelu.c, silu.c and their kin share.  A file states f in double
-// precision and its node in ONNX; the vector loops, floats and bfloat16 alike, stand in pointwise_simd.c.
+// Activations y = f(x), dx = dy f'(x): code shared by gelu.c, silu.c and the like.  Each file
+// defines f in double precision and its ONNX node.  The vector loops, for floats and bfloat16, are
+// in pointwise_simd.c.
 #ifndef SR_KERNELS_POINTWISE_H
 #define SR_KERNELS_POINTWISE_H
 
@@ -11,7 +12,7 @@ typedef struct { // x, y, dx, dy (n), floats or bfloat16
     void (*grad)(SrDtype type, void *dx, const void *x, const void *dy, int64_t n); // dx may be dy
 } SrPointwise;
 
-// pointwise_simd.c.
+// Tables of all activations (pointwise_simd.c).
 typedef struct {
     SrPointwise gelu, sigmoid, silu, hardsigmoid, hardswish, relu6;
 } SrPointwiseTable;
@@ -22,12 +23,12 @@ static inline const SrPointwiseTable *sr__pointwise(const SrMachine *machine) {
 
 void sr__pointwise_forward(const SrOpCall *call, const SrPointwise *k);
 void sr__pointwise_backward(const SrOpCall *call, const SrPointwise *k);
-unsigned sr__pointwise_reads(const void *params); // x
-int sr__pointwise_inplace(const void *params);    // dx may lie on dy
+unsigned sr__pointwise_reads(const void *params); // SR_READS_X(0)
+int sr__pointwise_inplace(const void *params);    // 0: dx may lie on dy
 void sr__pointwise_reference(const SrRefCall *call, double (*f)(double x));
 
-// The hooks of the op `stem`, whose file has defined `static double value(double x)` and `onnx`, and which is a member of
-// the table.
+// Defines the hooks of op `stem`.  The file has defined `static double value(double x)` and `onnx`;
+// `stem` is a member of the table.
 #define SR_POINTWISE_HOOKS(stem)                                                           \
     static void reference(const SrRefCall *call) { sr__pointwise_reference(call, value); } \
     static void forward(const SrOpCall *call) {                                            \
@@ -38,7 +39,7 @@ void sr__pointwise_reference(const SrRefCall *call, double (*f)(double x));
     }                                                                                      \
     static const SrOpCase cases[] = {{"{}", 1, {SR_SHAPE(3, 5, 7, 4)}, false},             \
                                      {"{}", 1, {SR_SHAPE(2, 9)}, false}};
-// What all their descriptors say.
+// Fields that the descriptors of all activations share.
 #define SR_POINTWISE_OP                                                                     \
     .min_in = 1, .max_in = 1, .flags = SR_OP_CHEAP | SR_OP_BF16, .infer = sr__infer_same,   \
     .reads = sr__pointwise_reads, .inplace = sr__pointwise_inplace, .reference = reference, \

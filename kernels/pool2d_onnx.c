@@ -1,4 +1,4 @@
-// The poolings in ONNX's words.
+// Poolings written as ONNX nodes.
 #include "kernels/onnx_rows.h"
 #include "kernels/pool2d_windows.h"
 
@@ -9,12 +9,12 @@ static void windows(SrOnnxCall *call, const SrPool *pool) {
     sr_onnx_ints(call->file, "pads", (int64_t[]){h->pad, w->pad, h->pad, w->pad}, 4);
 }
 
-// Adaptive windows that tile the map are fixed ones.
+// Returns whether adaptive windows tile the map: they are then windows of fixed size.
 static bool tiles(const SrPoolAxis *axis) { return axis->in % axis->out == 0; }
 
 static void tile(SrPoolAxis *axis) { axis->kernel = axis->stride = axis->in / axis->out; }
 
-// (out, in), or turned round: the share of each place in the mean of each window.
+// Fills (out, in), or its transpose: the share of each place in the mean of each window.
 static const char *shares(SrOnnxCall *call, const char *what, const SrPoolAxis *a, bool turned) {
     SrShape shape = turned ? SR_SHAPE(a->in, a->out) : SR_SHAPE(a->out, a->in);
     size_t n = (size_t)a->in * (size_t)a->out;
@@ -33,7 +33,7 @@ static const char *shares(SrOnnxCall *call, const char *what, const SrPoolAxis *
     return name;
 }
 
-// Means over windows that overlap: rows (out, in) times the map times columns.
+// Writes means over overlapping windows: rows (out, in) times the map times columns.
 static SrStatus overlapping(SrOnnxCall *call, const SrPool *pool) {
     const char *columns = sr__onnx_two(call, "over_columns", "MatMul", call->in[0],
                                        shares(call, "columns", &pool->w, true));

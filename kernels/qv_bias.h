@@ -5,7 +5,7 @@
 #include <stdbool.h>
 
 typedef struct {   // qv_bias
-    bool separate; // two parameters q_bias and v_bias (D) instead of one of 3 D numbers
+    bool separate; // two parameters q_bias and v_bias (D); false: one of 3 D numbers
 } SrQvBiasParams;
 
 #endif

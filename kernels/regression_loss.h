@@ -3,7 +3,7 @@
 #define SR_KERNELS_REGRESSION_LOSS_H
 
 typedef struct { // regression_loss
-    double beta; // smooth L1: squares below it, absolute values above; 0: squares
+    double beta; // width of smooth L1: squares below it, absolute values above; 0: squares
 } SrRegressionLossParams;
 
 #endif

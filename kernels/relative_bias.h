@@ -4,11 +4,11 @@
 
 #include <stdbool.h>
 
-typedef struct { // relative_bias: a table over offsets -> (1, heads, L, L)
+typedef struct { // a table over offsets -> (1, heads, L, L)
     int num_heads;
     int window_h, window_w; // places of the grid
-    bool class_token;       // a token before the grid, with three rows of the table of its own
-    int tokens;             // only the first so many rows and columns; 0: all
+    bool class_token;       // a token before the grid, with three more rows of the table
+    int tokens;             // only the first that many rows and columns; 0: all
 } SrRelativeBiasParams;
 
 typedef struct {            // relative_coords: (1, 2 h - 1, 2 w - 1, 2)

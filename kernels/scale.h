@@ -4,7 +4,7 @@
 
 typedef struct { // scale
     double factor;
-    double offset; // added after it
+    double offset; // added after the multiplication
 } SrScaleParams;
 
 #endif

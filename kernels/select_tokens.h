@@ -6,7 +6,7 @@
 
 typedef struct { // select_tokens: x[:, begin : begin + count]
     int begin, count;
-    bool squeeze; // a single token comes out as (N, D) instead of (N, 1, D)
+    bool squeeze; // a single token comes out as (N, D); false: (N, 1, D)
 } SrSelectTokensParams;
 
 #endif

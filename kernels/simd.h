@@ -1,14 +1,17 @@
-// One vector of floats, in three widths: the files *_simd.c are written once against this header and
-// compiled for every instruction set.  Include it in no other file.
+// One vector of floats, in three widths.  The vector files are written once against this header and
+// compiled for every instruction set.  Include it in files named *_simd.c only.
 //
 // Usage:  V a = v_load(x), b = a * v_set1(2.0f) + v_load_n(y, n);  v_store_n(z, b, n);
-//         const SrFooKernels SR_ISA_SYMBOL(sr__foo_kernels) = {...};   then SR_CPU_PICK (kernels/machine.h).
+//         const SrFooKernels SR_ISA_SYMBOL(sr__foo_kernels) = {...};
+//         SR_CPU_PICK(machine, sr__foo_kernels)->...  in the callers (kernels/machine.h)
 //
-// + - * / and unary minus work on V lane by lane (but not inside ?:, where gcc sees two types).  The _n forms touch only the first n lanes in memory,
-// 0 <= n <= V_LANES; lanes past n read as zero.  Addresses need no alignment.
+// + - * / and unary minus work on V lane by lane (but not inside ?:, where gcc sees two types).
+// The _n forms touch only the first n lanes in memory, 0 <= n <= V_LANES; lanes past n read as
+// zero.  Addresses need no alignment.
 //
-// The _bf16 forms read and write bfloat16 in memory and floats in the register.  A loop that serves both element
-// types is written once with v_get and v_put, `type` a constant wherever it is inlined.
+// The _bf16 forms read and write bfloat16 in memory and floats in the register.  A loop that serves
+// both element types is written once with v_get and v_put, where `type` is a constant wherever it
+// is inlined.
 #ifndef SR_KERNELS_SIMD_H
 #define SR_KERNELS_SIMD_H
 
@@ -23,7 +26,7 @@
 #define SR_ISA_PASTE(name, isa) SR_ISA_PASTE2(name, isa)
 #define SR_ISA_SYMBOL(name) SR_ISA_PASTE(name, SR_ISA)
 
-// Before a loop whose count the compiler knows and whose arrays must become registers.
+// Unrolls a loop whose count the compiler knows and whose arrays must become registers.
 #if defined(__clang__)
 #define V_UNROLL _Pragma("clang loop unroll(full)")
 #else
@@ -190,17 +193,18 @@ V_INLINE void v_stream_bf16(SrBf16 *p, V a) { v_store_bf16(p, a); }
 
 // clang-format on
 
-// What the three share:
+// Operations of all three widths:
 //   v_fma(a, b, c)         a * b + c, one rounding where the hardware has it
-//   v_max(a, b), v_min     a > b ? a : b, so b where either is NaN: v_max(v_zero(), x) is a ReLU that
-//                          passes NaN on
+//   v_max(a, b), v_min     a > b ? a : b, so b where either is NaN: v_max(v_zero(), x) is a ReLU
+//                          that passes NaN on
 //   v_where_positive(x, a) a where x > 0, else 0
 //   v_pick(a, from, plus)  lane j: lane from[j] + plus of a, modulo V_LANES
-//   v_stream(p, a), _bf16  a whole vector to an aligned p, past the caches: a line that is not in them need
-//                          not be read before it is overwritten.  v_stream_end() before others read it.
+//   v_stream(p, a), _bf16  stores a whole vector to an aligned p, bypassing the caches: a line that
+//                          is not cached need not be read before it is overwritten.
+//                          v_stream_end() must follow before others read it
 V_INLINE V v_zero(void) { return v_set1(0.0f); }
 
-// Element i and the n - 1 after it, in memory of either type.
+// Read and write element i and the n - 1 after it, in memory of either type.
 V_INLINE V v_get(SrDtype type, const void *p, int64_t i, int n) {
     if (type == SR_BF16)
         return n == V_LANES ? v_load_bf16((const SrBf16 *)p + i)
@@ -218,7 +222,7 @@ V_INLINE void v_put(SrDtype type, void *p, int64_t i, V a, int n) {
         v_store_n((float *)p + i, a, n);
 }
 
-// What v_put leaves in memory, as floats.
+// Rounds floats as v_put leaves them in memory.
 V_INLINE V v_rounded(SrDtype type, V a) {
     if (type != SR_BF16)
         return a;
@@ -245,7 +249,7 @@ V_INLINE float v_sum(V a) {
 #endif
 }
 
-// The same with every lane widened first.
+// Adds the lanes after widening each to double, in the same order.
 V_INLINE double v_sum_double(V a) {
 #if V_LANES == 16
     __m512d low = _mm512_cvtps_pd(_mm512_castps512_ps256(a));

@@ -1,5 +1,5 @@
-// Products of pairs of bfloat16 numbers, each pair in a lane of a vector of floats, the first in its lower half.  Only for
-// *_simd.c files, as kernels/simd.h.
+// Products of pairs of bfloat16 numbers.  Each pair lies in a lane of a vector of floats, its first
+// number in the lower half.  For the vector files alone, like kernels/simd.h.
 #ifndef SR_KERNELS_SIMD_PAIRS_H
 #define SR_KERNELS_SIMD_PAIRS_H
 
@@ -9,7 +9,7 @@
 
 typedef uint32_t VBits __attribute__((vector_size(sizeof(V))));
 
-// sum + a0 b0 + a1 b1
+// Returns sum + a0 b0 + a1 b1 per lane.
 #if defined(__AVX512BF16__)
 V_INLINE V v_dot(V a, V b, V sum) { return _mm512_dpbf16_ps(sum, (__m512bh)a, (__m512bh)b); }
 #else
@@ -20,12 +20,13 @@ V_INLINE V v_dot(V a, V b, V sum) {
 }
 #endif
 
-// The same where `pairs`, sum + a b of floats where not; a constant wherever it is inlined.
+// Returns v_fma_pairs where `pairs`, else sum + a b of floats; `pairs` is a constant wherever this
+// is inlined.
 V_INLINE V v_step(bool pairs, V a, V b, V sum) {
     return pairs ? v_dot(a, b, sum) : v_fma(a, b, sum);
 }
 
-// Lanes whose halves are a and b, rounded.
+// Returns lanes whose halves are a and b, rounded.
 V_INLINE V v_pair(V a, V b) {
 #if defined(__AVX512BF16__)
     static const uint16_t zip[32] = {0, 16, 1, 17, 2,  18, 3,  19, 4,  20, 5,  21, 6,  22, 7,  23,

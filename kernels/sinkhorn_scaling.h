@@ -1,9 +1,9 @@
-// VISSL's Sinkhorn in one precision: sinkhorn_simd.c includes this twice, with REAL, NAME(f) and
-// EXP(x) set.
+// VISSL's Sinkhorn in one precision.  sinkhorn_simd.c includes this file twice, with REAL, NAME(f)
+// and EXP(x) defined.
 //
-// The order of roundings is VISSL's (losses/distibuted_sinkhornknopp.py): Q / sum, Q * (r / u),
-// Q * (c / column sum), each stored in REAL; only the sums themselves are taken in double.  Q here
-// is (samples, P), its transpose.
+// The order of roundings is VISSL's (losses/distibuted_sinkhornknopp.py): Q / sum, Q * (r / u), Q *
+// (c / column sum), each stored in REAL.  Only the sums are made in double.  Q is (samples, P)
+// here, the transpose of VISSL's.
 
 typedef struct {
     const SrSinkhorn *s;
@@ -41,7 +41,7 @@ static double NAME(sum)(const REAL *q, int P) {
     return add_lanes(lane);
 }
 
-// q = exp(scores / epsilon - shift); returns the sum.
+// Writes q = exp(scores / epsilon - shift) for a chunk; returns the sum.
 static double NAME(exponentials)(const NAME(Work) * w, int row, REAL epsilon, REAL shift) {
     int P = w->s->P;
     const float *x = row_scores(w->s, row);
@@ -56,7 +56,7 @@ static void NAME(collect)(double *restrict sums, const REAL *restrict q, int P) 
         sums[k] += (double)q[k];
 }
 
-// q / total + plus, and the column sums of the chunk.
+// Computes q / total + plus, and the column sums of the chunk.
 static void NAME(shift_rows)(const NAME(Work) * w, int chunk, REAL total, REAL plus) {
     int P = w->s->P;
     double *sums = w->partial + (int64_t)chunk * P;
@@ -70,8 +70,9 @@ static void NAME(shift_rows)(const NAME(Work) * w, int chunk, REAL total, REAL p
     }
 }
 
-// One iteration on the rows of a chunk: prototypes scaled by `factor`, samples brought to the mass
-// c, and the new column sums.  False when a sample's row has no mass that REAL can scale.
+// Makes one iteration on the rows of a chunk: scales prototypes by `factor`, brings samples to the
+// mass c, and sums the new columns.  Returns false when a sample's row has no mass that REAL can
+// scale.
 static bool NAME(balance_rows)(const NAME(Work) * w, int chunk, REAL c) {
     int P = w->s->P;
     double *sums = w->partial + (int64_t)chunk * P;
@@ -91,7 +92,8 @@ static bool NAME(balance_rows)(const NAME(Work) * w, int chunk, REAL c) {
     return true;
 }
 
-// sums (P) = the chunks' in order, over all ranks; false if a prototype has none.
+// Adds the chunks' sums to sums (P), in order, over all ranks.  Returns false if a prototype has
+// none.
 static bool NAME(add_up)(const NAME(Work) * w) {
     int P = w->s->P;
     memset(w->sums, 0, (size_t)P * sizeof(double));
@@ -104,7 +106,7 @@ static bool NAME(add_up)(const NAME(Work) * w) {
     return all;
 }
 
-// factor = r / u; VISSL puts the largest finite factor where the division overflows.
+// Computes factor = r / u, with VISSL's largest finite factor where the division overflows.
 static void NAME(factors)(const NAME(Work) * w, const double *r) {
     REAL largest = 0;
     for (int k = 0; k < w->s->P; k++) {
@@ -117,7 +119,7 @@ static void NAME(factors)(const NAME(Work) * w, const double *r) {
             w->factor[k] = largest;
 }
 
-// Exponentials of all rows and the sum of everything.
+// Computes the exponentials of all rows and their sum.
 static double NAME(start)(const NAME(Work) * w, REAL epsilon, REAL shift) {
 #pragma omp parallel for schedule(static)
     for (int chunk = 0; chunk < w->chunks; chunk++) {
@@ -154,7 +156,7 @@ static bool NAME(balance_all)(const NAME(Work) * w, REAL c) {
     return bad == 0;
 }
 
-// Rows of the batch divided by their sums.
+// Divides the rows of the batch by their sums.
 static bool NAME(finish)(const NAME(Work) * w, float *codes) {
     int P = w->s->P;
     double bad = 0;
@@ -176,7 +178,8 @@ static bool NAME(iterate)(const NAME(Work) * w, const double *r, double total, f
     NAME(shift_all)(w, (REAL)total, 0);
     REAL c = (REAL)1 / (REAL)((double)w->rows);
     for (int i = 0; i < w->s->num_iters; i++) {
-        if (!NAME(add_up)(w)) { // a prototype nobody is near: VISSL lends everyone a little mass
+        // a prototype without near samples: VISSL adds a little mass everywhere
+        if (!NAME(add_up)(w)) {
             NAME(shift_all)(w, 1, (REAL)1e-12);
             NAME(add_up)(w);
         }

@@ -5,8 +5,8 @@
 #include <stdbool.h>
 
 typedef struct {        // softmax
-    double temperature; // divides; 0: the second input does
-    bool centered;      // a centre is subtracted first
+    double temperature; // divisor; 0: the second input holds it
+    bool centered;      // a centre is subtracted before
 } SrSoftmaxParams;
 
 #endif

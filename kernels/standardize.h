@@ -6,7 +6,7 @@
 
 typedef struct { // standardize
     double eps;
-    bool unbiased; // the variance over D - 1 numbers
+    bool unbiased; // divides the variance by D - 1; false: by D
 } SrStandardizeParams;
 
 #endif

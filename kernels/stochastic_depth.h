@@ -5,8 +5,9 @@
 #include <stdbool.h>
 
 typedef struct {
-    double p;   // probability that a branch is left out
-    bool batch; // for all images at once, torchvision's mode "batch"; else for each ("row")
+    double p; // probability that a branch is dropped
+    // one draw for all images (torchvision's mode "batch"); false: one per image ("row")
+    bool batch;
 } SrStochasticDepthParams;
 
 #endif

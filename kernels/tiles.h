@@ -1,16 +1,17 @@
-// The tile instructions of AMX and the few vector steps around them, for files named *_amx.c, which are compiled
-// twice: for processors that have them (SR_ISA_amx), and with plain C in their place (SR_ISA_emulated), which
-// every processor can run.  Both give the same bits (tests/kernels/test_conv_tiles.c); the second is a test of the
-// first's kernels, many times slower.  Include it in no other file (but test_tiles.c).
+// Tile instructions of AMX and the few vector steps around them.  Files whose names end in "amx.c"
+// include this header and are compiled twice: for processors with the instructions (SR_ISA_amx),
+// and with plain C in their place (SR_ISA_emulated), which every processor can run.  Both give the
+// same bits (tests/kernels/test_conv_tiles.c).  Plain C tests the kernels of the other, many times
+// slower.  Apart from tests/kernels/test_tiles.c, no other file may include this header.
 //
 // A tile is 16 rows of 64 bytes; there are eight, numbered 0 to 7 by literals.
 //
 //   T_ZERO(t), T_LOAD(t, p, distance), T_STORE(t, p, distance)   rows `distance` bytes apart
-//   T_PRODUCT(sum, a, b)   sum (16, 16 floats) += a (16, 32 numbers) * b, whose row i holds the numbers 2 i and
-//                          2 i + 1 of each of 16 columns side by side; numbers are bfloat16
+//   T_PRODUCT(sum, a, b)   sum (16, 16 floats) += a (16, 32 numbers) * b; numbers are bfloat16.
+//                          Row i of b holds the numbers 2 i and 2 i + 1 of each of 16 columns
 //
-// A W is 32 floats, an H 32 bfloat16 numbers.  Nothing here depends on MXCSR but for subnormal numbers, which
-// products and conversions to bfloat16 always take for zero.
+// A W is 32 floats, an H 32 bfloat16 numbers.  Results depend on MXCSR for subnormal numbers alone,
+// which products and conversions to bfloat16 always take for zero.
 #ifndef SR_KERNELS_TILES_H
 #define SR_KERNELS_TILES_H
 
@@ -30,7 +31,7 @@
 #if defined(SR_ISA_amx)
 #include <immintrin.h>
 
-// The compilers' own intrinsics do not say that they touch memory.
+// The compilers' own intrinsics do not tell that they touch memory.
 #define T_ZERO(t) __asm__ volatile("tilezero %%tmm" #t ::)
 #define T_LOAD(t, p, distance) \
     __asm__ volatile("tileloadd (%0,%1,1), %%tmm" #t ::"r"(p), "r"((int64_t)(distance)) : "memory")
@@ -38,8 +39,8 @@
     __asm__ volatile("tilestored %%tmm" #t ", (%0,%1,1)" ::"r"(p), "r"((int64_t)(distance)) : "memory")
 #define T_PRODUCT(sum, a, b) __asm__ volatile("tdpbf16ps %%tmm" #b ", %%tmm" #a ", %%tmm" #sum ::)
 
-// All eight tiles whole; before a piece of work on any thread, and tiles_release after it: 56 ns, and the
-// system has less to save in between.
+// Configures all eight tiles at full size, before a piece of work on any thread; tiles_release must
+// follow it.  It takes 56 ns, and the system then has less to save in between.
 T_INLINE void tiles_configure(void) {
     struct { uint8_t palette, start, zero[14]; uint16_t row_bytes[16]; uint8_t rows[16]; } c = {.palette = 1};
     for (int i = 0; i < 8; i++) {
@@ -72,7 +73,7 @@ T_INLINE void w_stream(float *p, W a) { _mm512_stream_ps(p, a.low); _mm512_strea
 T_INLINE W w_add(W a, W b) { return (W){_mm512_add_ps(a.low, b.low), _mm512_add_ps(a.high, b.high)}; }
 T_INLINE W w_sub(W a, W b) { return (W){_mm512_sub_ps(a.low, b.low), _mm512_sub_ps(a.high, b.high)}; }
 T_INLINE W w_fma(W a, W b, W c) { return (W){_mm512_fmadd_ps(a.low, b.low, c.low), _mm512_fmadd_ps(a.high, b.high, c.high)}; }
-T_INLINE W w_relu(W a) { // a NaN stays one
+T_INLINE W w_relu(W a) { // a NaN stays a NaN
     return (W){_mm512_max_ps(_mm512_setzero_ps(), a.low), _mm512_max_ps(_mm512_setzero_ps(), a.high)};
 }
 T_INLINE H w_round(W a) { return (H){(__m512i)_mm512_cvtne2ps_pbh(a.high, a.low)}; }
@@ -88,7 +89,7 @@ T_INLINE void h_store_n(void *p, H h, int n) { _mm512_mask_storeu_epi16(p, mask_
 T_INLINE void h_stream(void *p, H h) { _mm512_stream_si512((__m512i *)p, h.v); }
 T_INLINE void stream_end(void) { _mm_sfence(); }
 
-// n <= 32 floats `step` apart, zeros behind them.
+// Reads n <= 32 floats `step` apart, followed by zeros.
 T_INLINE W w_gather(const float *p, int n, int step) {
     if (step == 1)
         return w_load_n(p, n);
@@ -121,7 +122,7 @@ T_INLINE void h_transpose(H r[16]) {
         r[i + 8].v = _mm512_shuffle_i32x4(t[i], t[i + 8], 0xdd);
     }
 }
-// *low, *high: a and b element by element side by side, elements 0 .. 15 and 16 .. 31.
+// Interleaves a and b: *low gets elements 0 to 15, *high elements 16 to 31.
 T_INLINE void h_zip(H a, H b, H *low, H *high) {
     static const uint16_t at[2][32] = {
         {0, 32, 1, 33, 2, 34, 3, 35, 4, 36, 5, 37, 6, 38, 7, 39, 8, 40, 9, 41, 10, 42, 11, 43, 12, 44, 13, 45, 14, 46, 15, 47},
@@ -129,19 +130,20 @@ T_INLINE void h_zip(H a, H b, H *low, H *high) {
     low->v = _mm512_permutex2var_epi16(a.v, _mm512_loadu_si512(at[0]), b.v);
     high->v = _mm512_permutex2var_epi16(a.v, _mm512_loadu_si512(at[1]), b.v);
 }
-// The same where any order of the columns will do: column j of half h is element pair_column(h, j).
+// Interleaves in whatever order of columns is fastest: column j of half h is element pair_column(h,
+// j).
 T_INLINE void h_pair(H a, H b, H *first, H *second) {
     first->v = _mm512_unpacklo_epi16(a.v, b.v);
     second->v = _mm512_unpackhi_epi16(a.v, b.v);
 }
-// 32 columns that h_pair left, in their own order.
+// Reads 32 columns that h_pair left, back in their own order.
 T_INLINE W w_unpair(W a) {
     const __m512i low = _mm512_setr_epi32(0, 1, 2, 3, 16, 17, 18, 19, 4, 5, 6, 7, 20, 21, 22, 23);
     return (W){_mm512_permutex2var_ps(a.low, low, a.high),
                _mm512_permutex2var_ps(a.low, _mm512_add_epi32(low, _mm512_set1_epi32(8)), a.high)};
 }
-// 32 rows of 32 numbers transposed; rows of `to` are 64 bytes.  Lanes of 128 bits are put together by loads, which
-// leaves one of the shuffle ports free, then 8 x 8 in each lane.
+// Transposes 32 rows of 32 numbers; rows of `to` are 64 bytes.  Loads put lanes of 128 bits
+// together, which leaves one shuffle port free; then 8 x 8 numbers are transposed in each lane.
 T_INLINE void h_turn(const char *const *rows, char *to) {
     for (int l = 0; l < 4; l++) {
         __m512i r[8], t[8];

@@ -1,9 +1,10 @@
-// kernels/tiles.h in plain C, products in vectors where there are any, bit for bit what the processor does:
-//  * T_PRODUCT starts from zero: for each of the 16 pairs one fused multiply-add into a sum of the even and one into a
-//    sum of the odd numbers; even + odd; the old sum + that.  Rounded to the nearest whatever MXCSR says.
-//  * Subnormal inputs count as zero and subnormal results become zero; those of sums as well.
-//  * NaNs stay NaNs, of perhaps another payload.
-// Compared with the processor over 36 million sums.
+// kernels/tiles.h in plain C, with products in vectors where there are any.  It computes the
+// processor's bits, which was checked over 36 million sums:
+//  * T_PRODUCT starts from zero.  For each of the 16 pairs, one fused multiply-add goes into a sum
+//    of the even numbers and one into a sum of the odd ones; then even + odd, then the old sum +
+//    that.  Everything is rounded to the nearest, whatever MXCSR says.
+//  * Subnormal inputs count as zero and subnormal results become zero, those of sums as well.
+//  * NaNs stay NaNs, perhaps with another payload.
 #ifndef SR_KERNELS_TILES_EMULATED_H
 #define SR_KERNELS_TILES_EMULATED_H
 
@@ -33,7 +34,7 @@ static inline void emulated_store(int t, void *p, int64_t distance) {
         memcpy((char *)p + i * distance, emulated_tile[t][i], 64);
 }
 
-T_INLINE float flush(float v) { // a zero of its sign in a subnormal's place
+T_INLINE float flush(float v) { // a subnormal number becomes a zero of its sign
     uint32_t bits;
     memcpy(&bits, &v, sizeof bits);
     if ((bits & 0x7f800000) == 0)
@@ -49,8 +50,9 @@ static inline void emulated_widen(const uint8_t *from, float to[32]) {
         to[i] = flush(sr_bf16_float(h[i]));
 }
 
-// Fused: the product of two bfloat16 numbers is a float but for its exponent, and the sum of two floats in double
-// rounds to a float as if it had been exact (Figueroa, "When is double rounding innocuous?", 1995).
+// Fused multiply-add: the product of two bfloat16 numbers is a float except for its exponent, and
+// the sum of two floats in double rounds to a float as if it were exact (Figueroa, "When is double
+// rounding innocuous?", 1995).
 T_INLINE float add_product(float a, float b, float sum) {
     return flush((float)((double)a * (double)b + (double)sum));
 }
@@ -75,8 +77,8 @@ static inline void product_plain(int to, int a, int b) {
 #if defined(__x86_64__)
 #include <immintrin.h>
 
-// The same in vectors, where a fused multiply-add is an instruction: fifty times faster, so that whole runs can be
-// emulated.  On its own because MXCSR is set around it.
+// T_PRODUCT in vectors, where a fused multiply-add is an instruction.  It is fifty times faster, so
+// that whole runs can be emulated.  It is a separate function because MXCSR is set around it.
 __attribute__((noinline, target("avx512f"))) static void product_vectors(int to, int a, int b) {
     _Alignas(64) float left[16][32];
     const __m512i high = _mm512_set1_epi32((int)0xffff0000);
@@ -112,7 +114,7 @@ static inline void emulated_product(int to, int a, int b) {
         return;
     }
     unsigned before = _mm_getcsr();
-    _mm_setcsr(0x9fc0); // nearest, subnormals are zero, nothing traps
+    _mm_setcsr(0x9fc0); // round to nearest, subnormals are zero, no traps
     product_vectors(to, a, b);
     _mm_setcsr(before);
 }

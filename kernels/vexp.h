@@ -1,12 +1,13 @@
 // exp and the normal distribution's functions as branch-free float code that compilers turn into
-// vectors. Only for *_simd.c files; those that include kernels/simd.h before have v_exp too where vectors are long.
+// vectors.  Only for *_simd.c files.  After kernels/simd.h there is also v_exp where vectors are
+// long.
 #ifndef SR_KERNELS_VEXP_H
 #define SR_KERNELS_VEXP_H
 
 #include <stdint.h>
 #include <string.h>
 
-// 2^n for -126 <= n <= 127, from the exponent's bits.
+// Returns 2^n for -126 <= n <= 127, made from the exponent's bits.
 static inline float sr__exp2i(int32_t n) {
     uint32_t bits = ((uint32_t)n + 127) << 23; // unsigned: a NaN upstream gives any n
     float f;
@@ -14,9 +15,9 @@ static inline float sr__exp2i(int32_t n) {
     return f;
 }
 
-// exp(x) to 2 units in the last place; 0 below -104, infinity above 88.73, denormals in between
-// when the processor keeps them.  Cody-Waite reduction x = n ln 2 + r, then the Taylor polynomial
-// of degree 7 (its remainder on |r| <= ln 2 / 2 is below 6e-9), then 2^n in two factors so that
+// Returns exp(x) to 2 units in the last place; 0 below -104, infinity above 88.73, denormals in
+// between if the processor keeps them.  Cody-Waite reduction x = n ln 2 + r, then the Taylor
+// polynomial of degree 7 (remainder below 6e-9 on |r| <= ln 2 / 2), then 2^n in two factors so that
 // denormals come out right.
 static inline float sr__expf(float x) {
     float t = x > -104.0f ? x : -104.0f; // so that a NaN makes no absurd integer below
@@ -44,8 +45,9 @@ static inline float sr__expf(float x) {
 }
 
 #if defined(V_LANES) && V_LANES == 16
-// sr__expf in fewer instructions: AVX-512 rounds and multiplies by powers of two in one each, and its maximum and minimum
-// give their second operand where one is a NaN.
+// sr__expf in fewer instructions: AVX-512 rounds, and multiplies by a power of two, in one
+// instruction each.  The maximum and minimum of AVX-512 give their second operand where one is a
+// NaN.
 V_INLINE V v_exp(V x) {
     x = v_min(v_set1(89), v_max(v_set1(-104), x));
     V n = _mm512_roundscale_ps(x * v_set1(1.44269504088896f), _MM_FROUND_TO_NEAREST_INT);
@@ -62,8 +64,8 @@ V_INLINE V v_exp(V x) {
     return _mm512_scalef_ps(p, n);
 }
 
-// 2^x to 2e-7 of it for x that was rounded before: the polynomial of degree 5 whose largest relative error on |r| <= 1/2
-// is least.
+// Returns 2^x with relative error 2e-7, for x that was rounded before: the polynomial of degree 5
+// whose largest relative error on |r| <= 1/2 is least.
 V_INLINE V v_exp2(V x) {
     x = v_max(v_set1(-160), x);
     V n = _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT), r = x - n;

@@ -6,8 +6,8 @@
 
 typedef struct {
     double sim_coeff, std_coeff, cov_coeff;
-    double gamma, eps; // the deviation each feature is kept above, and what is added to variances
-    bool paper;        // the paper's sums; else the means of its published program
+    double gamma, eps; // lower bound of each feature's deviation, and what is added to variances
+    bool paper;        // true: the paper's sums; false: the means of its published program
 } SrVicregParams;
 
 #endif

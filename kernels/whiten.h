@@ -3,7 +3,7 @@
 #define SR_KERNELS_WHITEN_H
 
 typedef struct {
-    int rows;   // of one group, which is whitened by its own covariance
+    int rows;   // rows of one group, which is whitened by its own covariance
     double eps; // share of the identity in the covariance
 } SrWhitenParams;
 

@@ -6,8 +6,8 @@
 
 typedef struct { // windows: (N, H, W, C) <-> (N, windows, window_h window_w, C)
     int window_h, window_w;
-    int shift_h, shift_w; // the map is rolled up and left by this before it is cut
-    bool merge;           // the way back, to a map of
+    int shift_h, shift_w; // the map is rolled up and left by this before the cut
+    bool merge;           // the inverse, to a map of height x width
     int height, width;
 } SrWindowsParams;
 
