@@ -1,4 +1,4 @@
-// See the header.
+// Computes shares of attention from the trunk's last attention, and draws them as pictures.
 #include "pages/attention_maps.h"
 
 #include <math.h>
@@ -13,7 +13,7 @@
 #include "pages/html.h"
 
 enum { IMAGES = 8, HEADS_SHOWN = 6, MOST_PREFIX = 16, GAP = 4, QUALITY = 82 };
-#define NODE "lastATT" // the alias under which trunks announce it
+#define NODE "lastATT" // trunks give the last attention this alias
 
 static SrStatus out_of_memory(void) {
     SR_FAIL(SR_ERR_MEMORY, "out of memory for the maps of attention");
@@ -21,7 +21,8 @@ static SrStatus out_of_memory(void) {
 
 // ---- numbers ------------------------------------------------------------------------------------
 
-// L tokens are a few that are no patches, and a grid in the image's proportions.
+// Finds the grid of patches among L tokens: a few tokens are no patches, and the grid has the
+// image's proportions.
 static bool find_grid(int L, int h, int w, int *rows, int *cols) {
     for (int prefix = 0; prefix <= MOST_PREFIX && prefix < L; prefix++) {
         int patches = L - prefix, side = (int)lround(sqrt((double)patches * h / w));
@@ -34,7 +35,7 @@ static bool find_grid(int L, int h, int w, int *rows, int *cols) {
     return false;
 }
 
-// What one head's queries take of each patch, which sums to 1.
+// Computes one head's share of attention per patch, which sums to 1.
 static void shares_of_head(const float *att, int L, int prefix, float *share) {
     int patches = L - prefix;
     double sum = 0;
@@ -165,7 +166,7 @@ void sr_attention_maps_deinit(SrAttentionMaps *m) {
 
 // ---- pictures -----------------------------------------------------------------------------------
 
-// From black over red and yellow to white.
+// Maps v in [0, 1] to black, red, yellow and white; returns one channel.
 static double heat(double v, int channel) { return fmin(fmax(3 * v - channel, 0), 1) * 255; }
 
 typedef struct {
@@ -179,7 +180,7 @@ static uint8_t *place(const Sheet *s, int image, int column, int y) {
     return s->sheet + (row * s->width + column * (SR_ATTENTION_SIDE + GAP)) * 3;
 }
 
-// share: (rows, cols), brightest where it is largest.
+// Draws share (rows, cols), brightest at its maximum.
 static void draw_map(const Sheet *s, int image, int column, const float *share) {
     const SrAttentionMaps *m = s->maps;
     double most = 1e-12;
@@ -207,7 +208,7 @@ static void mean_of_heads(const SrAttentionMaps *m, const float *share, float *m
     }
 }
 
-// The image, all heads together, then head by head.
+// Draws the image, the mean over heads, and then each head.
 static void draw_row(const Sheet *s, int image, float *mean) {
     const SrAttentionMaps *m = s->maps;
     int patches = m->rows * m->cols;

@@ -1,4 +1,4 @@
-// Pictures, boxes and text on a page of pixels, with the letters of stb_easy_font.
+// Pictures, boxes and text on a canvas, with the letters of stb_easy_font.
 #include "pages/canvas.h"
 
 #include <stdbool.h>
@@ -47,19 +47,19 @@ void sr_canvas_image(SrCanvas *c, int x, int y, const uint8_t *rgb, int h, int w
             put(c, x + k, y + i, rgb + ((int64_t)(i / zoom) * w + k / zoom) * 3);
 }
 
-// Letters of Latin-1 from U+00C0 on, as German and French write them without accents.  At most two letters each, so
-// that no line grows: UTF-8 takes two bytes.
+// Replacements for letters of Latin-1 from U+00C0 on, as German and French write them without
+// accents. Each has at most two letters, so that no line grows: UTF-8 takes two bytes.
 static const char *const latin[64] = {
     "A", "A", "A", "A", "Ae", "A", "AE", "C", "E", "E", "E", "E", "I",  "I", "I",  "I",
     "D", "N", "O", "O", "O",  "O", "Oe", "x", "O", "U", "U", "U", "Ue", "Y", "Th", "ss",
     "a", "a", "a", "a", "ae", "a", "ae", "c", "e", "e", "e", "e", "i",  "i", "i",  "i",
     "d", "n", "o", "o", "o",  "o", "oe", "/", "o", "u", "u", "u", "ue", "y", "th", "y"};
 
-// What stands for a character that the font, which has ASCII alone, may not have.
+// Returns the text drawn for a character: the font has ASCII only.
 static const char *drawn_as(uint32_t code, char ascii[2]) {
     if (code >= 0xC0 && code < 0x100)
         return latin[code - 0xC0];
-    if (code >= 0x300 && code < 0x370) // an accent of its own, after its letter
+    if (code >= 0x300 && code < 0x370) // a combining accent, after its letter
         return "";
     ascii[0] = code < 32 || code > 126 ? '?' : (char)code;
     return ascii;
@@ -80,7 +80,7 @@ static void take_line(const char *text, size_t n, char line[LINE_BYTES]) {
     line[len] = '\0';
 }
 
-// The font comes as rectangles of four corners, each (x, y, z, color).
+// Draws one line; the font gives rectangles of four corners, each (x, y, z, color).
 static void draw_line(SrCanvas *c, int x, int y, uint32_t color, char *line) {
     struct {
         float x, y, z;
@@ -102,7 +102,7 @@ static bool fits(const char *text, size_t n, int width) {
     return stb_easy_font_width(line) <= width;
 }
 
-// Where the character at text[i] ends.
+// Returns the end of the character at text[i].
 static size_t after(const char *text, size_t i) {
     do
         i++;
@@ -110,7 +110,8 @@ static size_t after(const char *text, size_t i) {
     return i;
 }
 
-// The longest beginning that fits: whole words, or as many letters of a word that is too long.
+// Returns the length of the next line: the whole words that fit, or the first letters of a word
+// that is too long.
 static size_t next_line(const char *text, int width) {
     size_t n = strlen(text), best = 0;
     if (fits(text, n, width))

@@ -1,4 +1,5 @@
-// Line charts as SVG: ticks at round numbers, at most some hundred points a curve, a <title> for those without script.
+// Line charts as SVG, with ticks at round numbers and at most a few hundred points per curve.
+// Each has a <title> for readers without script.
 #include <math.h>
 #include <stdio.h>
 
@@ -9,7 +10,7 @@
 enum { W = 480, H = 230, LEFT = 52, RIGHT = 470, TOP = 10, BOTTOM = 196, POINTS = 300 };
 
 typedef struct {
-    double x0, x1, y0, y1; // y0, y1: exponents of ten where log
+    double x0, x1, y0, y1; // ranges; y0, y1: exponents of ten if log
     bool log;
 } Frame;
 
@@ -55,7 +56,7 @@ static bool measure(const SrChart *chart, const SrCurve *curves, int n, Frame *f
     return f->x0 <= f->x1;
 }
 
-// The distance of ticks: 1, 2 or 5 times a power of ten, so that there are about `count`.
+// Returns the distance of ticks: 1, 2 or 5 times a power of ten, for about `count` ticks.
 static double tick_step(double range, int count) {
     double raw = fmax(range, 1e-12) / count, power = pow(10, floor(log10(raw)));
     double part = raw / power;
@@ -99,7 +100,7 @@ static void add_ticks(const SrChart *chart, const Frame *f, SrText *out) {
 
 // ---- curves -------------------------------------------------------------------------------------
 
-// Neighbours are averaged so that no more than POINTS are left.
+// Adds a curve; averages consecutive points so that at most POINTS are left.
 static void add_path(const Frame *f, const SrCurve *c, const char *color, SrText *out) {
     int every = (c->n + POINTS - 1) / POINTS;
     bool pen = false;

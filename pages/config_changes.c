@@ -1,4 +1,4 @@
-// See the header.
+// Compares configurations key by key.
 #include "pages/config_changes.h"
 
 static SrStatus descend(const SrYaml *a, const SrYaml *b, const char *prefix, SrArena *arena,

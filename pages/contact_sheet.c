@@ -1,4 +1,4 @@
-// See the header.
+// Contact sheets: makes the views of some images, and draws them with their texts.
 #include "pages/contact_sheet.h"
 
 #include <math.h>
@@ -19,7 +19,7 @@ enum { PAPER = 0xFFFFFF, INK = 0x222222, PALE = 0x777777, FRAME = 0xDDDDDD };
 
 // ---- back to bytes ------------------------------------------------------------------------------
 
-// The last transform, or nothing to undo.
+// Reads the last transform if it is Normalize; otherwise there is nothing to undo.
 void sr_unnormalize_of(const SrYaml *transforms, SrUnnormalize *out) {
     *out = (SrUnnormalize){.std = {1, 1, 1}};
     if (!transforms || transforms->type != SR_YAML_LIST || transforms->n < 1)
@@ -48,7 +48,7 @@ void sr_unnormalize(const SrUnnormalize *u, const float *x, int h, int w, uint8_
 
 // ---- cells --------------------------------------------------------------------------------------
 
-// One picture with the words below it.
+// One picture with its text below.
 typedef struct {
     int h, w, zoom;
     uint8_t *rgb;
@@ -61,9 +61,10 @@ typedef struct {
     SrUnnormalize un;
     SrImagePool *pool;
     SrArena arena;
-    int rows, columns, cell; // columns: with the original; cell: pixels of the widest picture
-    Cell *at;                // (rows, columns)
-    int *height;             // of each row
+    int rows, columns,
+        cell;    // columns include the original; cell: width of the widest picture, pixels
+    Cell *at;    // (rows, columns)
+    int *height; // (rows) height of each row, pixels
     SrSheetReport *report;
 } Sheet;
 
@@ -79,7 +80,7 @@ static SrStatus keep(Sheet *s, Cell *cell, int h, int w, const char *words) {
     return cell->rgb && cell->words ? SR_OK : out_of_memory();
 }
 
-// Large pictures are made smaller, small ones stay.
+// Keeps the original; a large one is made smaller.
 static SrStatus keep_original(Sheet *s, Cell *cell, const SrViewPreview *shown) {
     SrImage small = shown->original;
     char words[512];
@@ -125,7 +126,7 @@ static SrStatus fill_row(Sheet *s, int row, int64_t epoch, int64_t index, int64_
     SrStatus status = sr_view_preview_make(&s->source, epoch, index, in_set, s->pool, &shown);
     if (status == SR_OK) {
         status = keep_views(s, cells, &shown);
-    } else if (status == SR_ERR_IO) { // the loader puts grey in its place
+    } else if (status == SR_ERR_IO) { // the loader replaces it by grey
         s->report->unreadable++;
         status = keep(s, &cells[0], 1, 1, sr_status_message());
     }
@@ -193,7 +194,7 @@ static SrStatus draw(Sheet *s, const SrSheetOptions *o, SrText *out) {
 
 // ---- all ----------------------------------------------------------------------------------------
 
-// Of the open training side, as its loader has it.
+// Returns the configuration of the loader of the open training part.
 static SrLoaderConfig source_of(const SrConfig *config, const SrSplit *split) {
     const SrSplitConfig *c = &config->train;
     return (SrLoaderConfig){.dataset = split->source,
@@ -238,7 +239,7 @@ SrStatus sr_contact_sheet(const SrConfig *config, const SrSheetOptions *options,
     SrConfig *alone;
     SrSplit split = {.note = ""};
     SR_TRY(sr_config_copy(config, &alone));
-    alone->num_dataloader_workers = 0; // a few images are looked at
+    alone->num_dataloader_workers = 0; // few images need no loader threads
     alone->train.batchsize_per_replica = 1;
     SrStatus status = sr_split_open_train(alone, &split);
     if (status == SR_OK) {

@@ -1,5 +1,6 @@
-// A contact sheet: the first images of an epoch, each with all its views as the network sees them and what was drawn
-// for them.  The same configuration and seed give the same bytes.
+// A contact sheet: the first images of an epoch, each with all its views as the network sees
+// them, and with the random choices that made each view.  Equal configurations and seeds give equal
+// bytes.
 #ifndef SR_PAGES_CONTACT_SHEET_H
 #define SR_PAGES_CONTACT_SHEET_H
 
@@ -9,20 +10,21 @@
 enum { SR_SHEET_MAX_IMAGES = 64 };
 
 typedef struct {
-    int images;    // rows
-    int64_t epoch; // whose order and draws are shown
+    int images;    // number of rows, one per image
+    int64_t epoch; // epoch whose order and random choices are shown
 } SrSheetOptions;
 
 typedef struct {
-    int images, views, unreadable; // rows, pictures beside each, files that could not be read
-    int h, w;                      // of the sheet
+    int images, views, unreadable; // rows, views per row, files that could not be read
+    int h, w;                      // size of the sheet, pixels
 } SrSheetReport;
 
 // Appends a PNG to out.
 SrStatus sr_contact_sheet(const SrConfig *config, const SrSheetOptions *options, SrText *out,
                           SrSheetReport *report);
 
-// A view as the network gets it, floats (h, w, 3), as bytes for the eye: Normalize, where TRANSFORMS end in it, is undone.
+// Inverse of the transform Normalize, to show a view of the network, floats (h, w, 3), as bytes.
+// If the transforms do not end in Normalize, mean is 0 and std is 1.
 typedef struct {
     double mean[3], std[3];
 } SrUnnormalize;

@@ -1,4 +1,4 @@
-// See the header.
+// Computes the data of the gallery: features, thumbnails, groups, predicted classes, maps.
 #include "pages/gallery_data.h"
 
 #include <stdio.h>
@@ -52,7 +52,7 @@ static SrStatus keep_thumb(Thumbs *t, const SrBatch *batch, int row) {
     return SR_OK;
 }
 
-// In the order of the rows of features; images that cannot be read have neither.
+// Fills thumbnails in the order of the rows of features; unreadable images have neither.
 static SrStatus fill_thumbs(const SrConfig *config, SrSplit *split, SrGalleryData *d) {
     Thumbs t = {.data = d, .split = split};
     const SrYaml *transforms = NULL;
@@ -97,7 +97,7 @@ typedef struct {
     SrTensor input, scores; // (N, H, W, 3), (N, P)
 } Scores;
 
-// The best prototype of each image, into a matrix of two columns: its number and its score.
+// Writes the best prototype of each image into a matrix of two columns: number and score.
 static void best_of_batch(void *arg, const SrBatch *batch, float *rows) {
     Scores *s = arg;
     int P = s->scores.shape.d[1];
@@ -114,7 +114,7 @@ static void best_of_batch(void *arg, const SrBatch *batch, float *rows) {
     }
 }
 
-// The model's outputs for one view; SR_NO_NODE where none is a row of scores against P prototypes.
+// Returns the output that holds scores for P prototypes; SR_NO_NODE: none.
 static SrNodeId scores_of(const SrOutputGraph *g, int P) {
     for (int i = 0; i < g->n_outputs; i++) {
         SrShape shape = sr_graph_at(g->graph, g->outputs[i])->shape;
@@ -282,7 +282,7 @@ const char *sr_gallery_class(const SrGalleryData *d, int64_t c, char buffer[24])
     return c >= 0 && c < d->class_names.n ? sr__string_list_get(&d->class_names, c) : buffer;
 }
 
-// One image after the other by selection: there are few.
+// Selects one row after the other, because `count` is small.
 int sr_gallery_nearest(const SrMatrix *f, int i, int count, int *out) {
     int n = 0;
     double last = 2;

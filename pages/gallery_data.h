@@ -1,4 +1,5 @@
-// What the gallery shows, before it becomes a page: features before and after training, thumbnails, classes, groups.
+// Data of the gallery: features before and after training, thumbnails, predicted classes, groups,
+// maps.
 #ifndef SR_PAGES_GALLERY_DATA_H
 #define SR_PAGES_GALLERY_DATA_H
 
@@ -8,38 +9,38 @@
 #include "trainer/model/model.h"
 
 typedef struct {
-    int images;   // of the test, at most
-    int64_t bank; // training images that vote on their classes
+    int images;   // most test images
+    int64_t bank; // most training images in the kNN vote
 } SrGalleryOptions;
 #define SR_GALLERY_DEFAULT ((SrGalleryOptions){.images = 600, .bank = 2000})
 
-enum { SR_THUMB = 48 }; // pixels a side
+enum { SR_THUMB = 48 }; // side of a thumbnail, pixels
 
 typedef struct {
-    int n; // test images shown
-    int classes;
-    SrStringList class_names; // (classes), empty: numbers
-    SrStringList files;       // (n) names without folders, "" where images have no files
-    SrMatrix after, before;   // features of the trained and of the drawn trunk, rows of length 1
-    uint8_t *thumbs;          // (n, SR_THUMB, SR_THUMB, 3)
-    int *said;                // (n) class by kNN; NULL: no labels
-    double knn;               // per cent that are right
-    int k;                    // neighbours that voted
-    int groups;               // prototypes, or clusters of features
-    bool prototypes;
-    int *group;        // (n)
-    float *strength;   // (n) how much the image belongs there
-    float *pca, *tsne; // (n, 2)
+    int n;                    // number of test images
+    int classes;              // number of classes; 0: no labels, or several per image
+    SrStringList class_names; // (classes) names; empty: numbers are shown
+    SrStringList files;       // (n) names without folders; "": the image has no file
+    SrMatrix after, before; // (n, D) features of the trained and the drawn trunk, rows of length 1
+    uint8_t *thumbs;        // (n, SR_THUMB, SR_THUMB, 3)
+    int *said;              // (n) class predicted by kNN; NULL: no labels
+    double knn;             // accuracy of these classes, per cent
+    int k;                  // neighbours that vote
+    int groups;             // number of groups
+    bool prototypes;        // groups are prototypes; false: clusters of features
+    int *group;             // (n) group of the image
+    float *strength;        // (n) score of the image in its group
+    float *pca, *tsne;      // (n, 2) positions on maps
     SrAttentionMaps attention;
-    double features_s;
+    double features_s; // seconds that computing features took
 } SrGalleryData;
 
 SrStatus sr_gallery_data_fill(const SrConfig *config, SrModel *trained,
                               const SrGalleryOptions *options, SrGalleryData *out);
 void sr_gallery_data_deinit(SrGalleryData *data); // also after a failure
-// A class's name, or its number in the buffer.
+// Returns a class's name, or its number, written into the buffer.
 const char *sr_gallery_class(const SrGalleryData *data, int64_t c, char buffer[24]);
-// The `count` rows nearest to row i by the product of rows, i left out; returns how many there are.
+// Finds the `count` rows with the largest product with row i, without i; returns their number.
 int sr_gallery_nearest(const SrMatrix *f, int i, int count, int *out);
 
 #endif

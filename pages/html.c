@@ -1,4 +1,4 @@
-// See the header.
+// Style, script and building blocks of HTML pages.
 #include "pages/html.h"
 
 #include <math.h>
@@ -46,7 +46,7 @@ static const char style[] =
     "height:8px;width:120px;"
     "display:inline-block}.bar b{display:block;height:8px;background:#1f77b4}\n";
 
-// Hover only: whatever it shows is in the page without it, as <title> or as a table.
+// Script for hovering only: everything it shows is also in the page, as <title> or in a table.
 static const char script[] =
     "(function(){var "
     "tip=document.createElement('div');tip.id='tip';document.body.appendChild(tip);\n"
@@ -133,7 +133,8 @@ void sr_html_base64(const void *bytes, size_t n, SrText *out) {
     }
 }
 
-// The first ten are well known and told apart by most eyes; more go round the circle of hues by the golden angle.
+// The first ten colours are a well-known set that most people can tell apart.  Further ones walk
+// around the circle of hues by the golden angle.
 const char *sr_html_color(int i, int n, char out[8]) {
     static const char *const ten[] = {"#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd",
                                       "#8c564b", "#e377c2", "#7f7f7f", "#bcbd22", "#17becf"};
@@ -148,7 +149,7 @@ const char *sr_html_color(int i, int n, char out[8]) {
         double h = fmod(hue + (c == 0   ? 0
                                : c == 1 ? 4
                                         : 2),
-                        6); // red, green, blue lie a third apart
+                        6); // the channels lie a third of the circle apart
         double share = h < 1 || h >= 5 ? 1 : h < 2 ? 2 - h : h >= 4 ? h - 4 : 0;
         rgb[c] = (int)(255 * (low + chroma * share) + 0.5);
     }

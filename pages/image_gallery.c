@@ -1,4 +1,4 @@
-// See the header.
+// Turns the data of the gallery into HTML.
 #include "pages/image_gallery.h"
 
 #include <math.h>
@@ -31,7 +31,8 @@ enum {
 
 // ---- thumbnails ---------------------------------------------------------------------------------
 
-// All in one picture, each shown through a window: one compressed file instead of hundreds.
+// Adds all thumbnails as one picture, of which each place of the page shows a part: one
+// compressed file is smaller than hundreds.
 static SrStatus add_sprite(const SrGalleryData *d, SrText *out) {
     int rows = (d->n + SPRITE_COLUMNS - 1) / SPRITE_COLUMNS, w = SPRITE_COLUMNS * SR_THUMB;
     SrText jpeg = SR_TEXT_INIT;
@@ -148,7 +149,7 @@ static void add_maps(const SrGalleryData *d, SrText *out) {
 
 // ---- neighbours ---------------------------------------------------------------------------------
 
-// One of each class first, then whatever comes.
+// Chooses one image of each class first, then further images in order.
 static int choose_queries(const SrGalleryData *d, int *out) {
     int n = 0;
     for (int round = 0; n < QUERIES && round < d->n; round++) {
@@ -209,7 +210,7 @@ static int larger_first(const void *a, const void *b) {
     return x->size != y->size ? y->size - x->size : x->group - y->group;
 }
 
-// The images that belong there most.
+// Adds the images with the highest scores in a group.
 static void add_members(const SrGalleryData *d, int group, SrText *out) {
     float last = INFINITY;
     int last_row = -1;
@@ -297,7 +298,7 @@ static void add_confusion(const SrGalleryData *d, const int *count, SrText *out)
     sr_text_add(out, "</table></div>\n");
 }
 
-// The pairs of classes that are mixed up most, where a matrix would be too wide.
+// Adds the pairs of classes with the most confusions, if a matrix would be too wide.
 static void add_worst_pairs(const SrGalleryData *d, int *count, SrText *out) {
     char a[24], b[24];
     sr_text_add(out, "<ul>\n");
@@ -398,7 +399,7 @@ SrStatus sr_image_gallery(const SrConfig *config, SrModel *trained, const SrGall
     return status;
 }
 
-// Trunk and heads, as the page of the run itself was made with.
+// Loads trunk and heads, as at the end of the run.
 static SrStatus load_model(const SrConfig *config, const char *checkpoint, SrModel **out) {
     int n, h[SR_MAX_VIEWS], w[SR_MAX_VIEWS];
     SrOutputGraph outputs;

@@ -1,8 +1,9 @@
-// The images of a run through its trunk's eyes: a map of test images, neighbours before and after training, what
-// prototypes or clusters hold, which classes are taken for which, and the images taken for another class.
+// Gallery of a run: how its trunk sees test images.  Shows a map of images, neighbours before and
+// after training, members of prototypes or clusters, confusions of classes, and misclassified
+// images.
 //
-// It is one piece of HTML, kept in the run folder beside the page that shows it, so that the page can be written again
-// without the photos.
+// The gallery is a piece of HTML in the run folder, next to the page that shows it.  The page can
+// thus be written once more without the photos.
 #ifndef SR_PAGES_IMAGE_GALLERY_H
 #define SR_PAGES_IMAGE_GALLERY_H
 
@@ -11,17 +12,18 @@
 #define SR_GALLERY_FILE ".report_images"
 
 typedef struct {
-    int images;
-    double features_s, seconds; // for features alone; all
-    size_t bytes;
+    int images;                 // number of images shown
+    double features_s, seconds; // seconds for features alone, and for everything
+    size_t bytes;               // size of the HTML
 } SrGalleryReport;
 
-// trained: parameters have their values, which stay; with heads where they are to be shown.  Writes
-// <CHECKPOINT.DIR>/.report_images.
+// Writes <CHECKPOINT.DIR>/.report_images.  trained: a model with its trained parameters, which do
+// not change.  Prototypes are shown only if it has heads.
 SrStatus sr_image_gallery(const SrConfig *config, SrModel *trained, const SrGalleryOptions *options,
                           SrGalleryReport *out);
 
-// The same of a finished or stopped run: with the weights of its newest checkpoint and its own configuration.
+// Writes the gallery of a finished or stopped run, from its newest checkpoint and its
+// configuration.
 SrStatus sr_image_gallery_again(const char *run, const SrGalleryOptions *options,
                                 SrGalleryReport *out);
 

@@ -1,4 +1,4 @@
-// See the header.
+// Surveys a folder of photos: opens and decodes files in parallel, and counts.
 #include "pages/photo_survey.h"
 
 #include <math.h>
@@ -12,16 +12,16 @@
 #include "base/mem.h"
 #include "base/parallel.h"
 
-enum { BLOCK = 64 }; // files between two looks at the bar
+enum { BLOCK = 64 }; // files between two updates of the bar
 
-// What is known of one file.
+// Facts about one file.
 typedef struct {
-    int64_t at; // in the set
+    int64_t at; // index in the data set
     uint64_t sum;
     int H, W;
     size_t bytes;
     SrImageFormat format;
-    bool read;       // its header at least
+    bool read;       // at least the header is readable
     SrStatus failed; // SR_ERR_IO: a bad file; SR_ERR_RUN, SR_ERR_MEMORY: the system
     bool decode;
     char reason[512];
@@ -29,21 +29,22 @@ typedef struct {
 
 typedef struct {
     const SrSplit *split;
-    File *file; // (n) in the order of the set
+    File *file; // (n) in the order of the data set
     int64_t n, first;
-    SrImagePool **pool; // one a thread
+    SrImagePool **pool; // one per thread
 } Look;
 
 // ---- looking ------------------------------------------------------------------------------------
 
-// Messages about opening name the file already.
+// Keeps the message of a failure; messages about opening name the file already.
 static void keep_reason(File *f, const char *path) {
     const char *message = sr_status_message();
     bool named = !path || strstr(message, path);
     snprintf(f->reason, sizeof f->reason, "%s%s%s", named ? "" : path, named ? "" : ": ", message);
 }
 
-// A checksum and the length together name the bytes: two files of 5,000 share both once in 10^9 folders.
+// Returns a checksum that, with the length, identifies a file's bytes.  Among 5,000 different
+// files, two share both in one of 10^9 folders.
 static uint64_t sum_of(const void *bytes, size_t n) {
     return (uint64_t)crc32_z(0, bytes, n) << 32 | (uint32_t)n;
 }
@@ -100,7 +101,7 @@ static void each(Look *l, const char *what, SrParallelBody body) {
     sr_bar_end(&bar);
 }
 
-// A survey of half the files would be taken for one of the folder.
+// Fails if the system failed on some file: a survey without that file would mislead.
 static SrStatus check_system(const Look *l) {
     for (int64_t i = 0; i < l->n; i++)
         if (l->file[i].failed == SR_ERR_RUN || l->file[i].failed == SR_ERR_MEMORY)
@@ -108,7 +109,8 @@ static SrStatus check_system(const Look *l) {
     return SR_OK;
 }
 
-// In the order they were drawn in, so that no part of the folder is favoured.
+// Chooses files in steps of 7919, modulo their number, so that they come from all parts of the
+// folder.
 static void choose_decoded(Look *l, SrPhotoSurvey *s) {
     int64_t pixels = 0;
     for (int64_t k = 0; k < l->n; k++) {
@@ -145,7 +147,7 @@ static int by_place(const void *a, const void *b) {
     return (x->at > y->at) - (x->at < y->at);
 }
 
-// All files, or as many as are opened, drawn without repetition.
+// Chooses all files or, of too many, SR_SURVEY_FILES drawn without repetition.
 static SrStatus choose_files(Look *l, int64_t images) {
     uint32_t *order = sr_alloc((size_t)images * sizeof *order);
     SrRng rng = sr_rng(0, SR_RNG_SUBSET, 0, 0, 0, 0);
@@ -170,7 +172,7 @@ static int by_number(const void *a, const void *b) {
     return (*x > *y) - (*x < *y);
 }
 
-// (n) values, which are sorted.
+// Sorts value (n) and returns the 10th, 50th and 90th percentile.
 static void spread(double *value, int64_t n, double out[3]) {
     static const double at[] = {0.1, 0.5, 0.9};
     qsort(value, (size_t)n, sizeof *value, by_number);
@@ -198,7 +200,7 @@ static SrStatus count_sizes(const Look *l, SrPhotoSurvey *s) {
         other[n] = SR_MAX(f->H, f->W);
         aspect[n++] = (double)f->W / f->H;
         s->format[f->format]++;
-        // Two sides that differ by less than a twentieth make a square to the eye.
+        // A difference of less than a twentieth is hardly visible, so the photo counts as square.
         bool square = 20 * abs(f->W - f->H) < SR_MAX(f->W, f->H);
         s->square += square;
         s->portrait += !square && f->H > f->W;

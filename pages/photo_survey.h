@@ -1,6 +1,7 @@
-// What lies in a folder of photos: how many, of which classes, formats and sizes, what cannot be read, what is there
-// twice.  Names are all read; of more than SR_SURVEY_FILES files so many, drawn at random, are opened, and of those as
-// many are decoded as SR_SURVEY_PIXELS allow.  Which ones does not depend on time or threads.
+// Survey of a folder of photos: numbers, classes, formats, sizes, unreadable files and
+// duplicates.  All names are read.  At most SR_SURVEY_FILES files are opened, drawn at random if
+// there are more.  Of these, files are decoded until SR_SURVEY_PIXELS pixels are reached.  The
+// choice does not depend on time or threads.
 #ifndef SR_PAGES_PHOTO_SURVEY_H
 #define SR_PAGES_PHOTO_SURVEY_H
 
@@ -12,31 +13,32 @@
 #define SR_SURVEY_PIXELS ((int64_t)1 << 30)
 
 typedef struct {
-    int64_t low, middle, high; // a tenth lies below low, a tenth above high
+    int64_t low, middle, high; // the 10th, 50th and 90th percentile
 } SrSpread;
 
 typedef struct {
-    char root[4096];           // the folder, or its part train/
-    char skipped[512];         // "3 .gif": passed over by their names
-    int64_t images;            // files that have an image's name
-    int64_t opened, decoded;   // of them
-    int classes;               // 0: no folders that could be classes
-    int64_t smallest, largest; // images of a class
+    char root[4096];           // the folder, or its subfolder train/
+    char skipped[512];         // files whose names are skipped: "3 .gif"
+    int64_t images;            // files with an image's name
+    int64_t opened, decoded;   // how many of these were opened, and decoded
+    int classes;               // number of classes; 0: no folders that could be classes
+    int64_t smallest, largest; // images in the smallest and the largest class
     char smallest_name[128], largest_name[128];
-    int64_t format[SR_IMAGE_FORMATS]; // of those opened, by SrImageFormat
-    double bytes;                     // of all, from those opened
-    SrSpread side, other;             // of the shorter and of the longer side, pixels
+    int64_t format[SR_IMAGE_FORMATS]; // opened files by SrImageFormat
+    double bytes;                     // size of all files, estimated from opened ones
+    SrSpread side, other;             // shorter and longer side, pixels
     int64_t portrait, square, landscape;
     double narrowest, widest; // width / height
-    int64_t twins;            // files with the very bytes of another one opened
+    int64_t twins;            // opened files with the same bytes as another one
     char twin[2][256];        // the first such pair
-    int64_t unreadable;
-    char reason[512]; // of the first
+    int64_t unreadable;       // opened files that cannot be read
+    char reason[512];         // reason of the first unreadable file
 } SrPhotoSurvey;
 
-// photos: a folder, a list of files, whatever a data set of files takes.  No image at all: SR_ERR_CONFIG.
+// Surveys photos: a folder, a list of files, or any other path of a data set of files.
+// SR_ERR_CONFIG: there is no image.
 SrStatus sr_photo_survey(const char *photos, SrPhotoSurvey *out);
-// Some lines for people.
+// Writes the survey as a few lines of text.
 void sr_photo_survey_text(const SrPhotoSurvey *survey, SrText *out);
 
 #endif

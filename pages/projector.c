@@ -1,4 +1,4 @@
-// See the header.
+// Writes the contact sheet and the files of the embedding projector for TensorBoard.
 #include "pages/projector.h"
 
 #include <stdio.h>
@@ -17,7 +17,7 @@ static SrStatus path_of(const SrConfig *config, const char *name, char out[4096]
     return sr_file_join(out, 4096, dir, name);
 }
 
-// A run of its own in TensorBoard's list, because a process writes one file a folder.
+// Writes a separate run in TensorBoard's list, because a process writes one file per folder.
 SrStatus sr_projector_augmentations(const SrConfig *config) {
     char dir[4096];
     SrText png = SR_TEXT_INIT;
@@ -47,7 +47,7 @@ static SrStatus write(const SrConfig *config, const char *name, SrText *text) {
     return status;
 }
 
-// Tabs and line ends would end a field.
+// Appends a field without tabs and line ends, which would end it.
 static void add_field(const char *s, SrText *out) {
     for (; *s; s++)
         sr_text_addn(out, *s == '\t' || *s == '\n' || *s == '\r' ? " " : s, 1);
@@ -56,7 +56,7 @@ static void add_field(const char *s, SrText *out) {
 static SrStatus write_tables(const SrConfig *config, const SrGalleryData *d) {
     SrText tensors = SR_TEXT_INIT, names = SR_TEXT_INIT;
     char buffer[24];
-    sr_text_add(&names, "class\tfile\n"); // a head, because there are two columns
+    sr_text_add(&names, "class\tfile\n"); // files with two columns need a header
     for (int i = 0; i < d->n; i++) {
         for (int c = 0; c < d->after.d; c++)
             sr_text_printf(&tensors, "%s%.6g", c ? "\t" : "",
@@ -72,7 +72,7 @@ static SrStatus write_tables(const SrConfig *config, const SrGalleryData *d) {
     return status == SR_OK ? second : status;
 }
 
-// A square of thumbnails, row by row, as wide as it takes.
+// Writes the thumbnails row by row as one picture, the smallest square that holds them.
 static SrStatus write_sprite(const SrConfig *config, const SrGalleryData *d) {
     int columns = 1;
     SrText png = SR_TEXT_INIT;

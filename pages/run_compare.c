@@ -1,4 +1,4 @@
-// Several runs on one page; see run_report.h.
+// The page that compares several runs: curves, a table of results, differences of configurations.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +15,7 @@ enum { MOST = 16 };
 
 typedef struct {
     SrRunPage page[MOST];
-    const char *name[MOST]; // the folders' own names, or their paths where two have the same
+    const char *name[MOST]; // names of the folders, or paths if two names are equal
     int n;
 } Runs;
 
@@ -51,7 +51,7 @@ static void chart_of(const Runs *r, const char *key, const char *title, Way way,
     for (int i = 0; i < r->n; i++) {
         const SrSeries *s = sr_history_find(&r->page[i].history, key);
         x[i] = s ? positions(&r->page[i], way) : NULL;
-        // A run without this curve keeps its place, so that colours mean the same run everywhere.
+        // A run without this curve keeps its place, so that each run has one colour in all charts.
         curve[n++] = (SrCurve){.name = r->name[i],
                                .x = x[i],
                                .y = s ? s->y : NULL,
@@ -88,7 +88,7 @@ static void probe_chart(const Runs *r, SrText *out) {
 
 // ---- tables -------------------------------------------------------------------------------------
 
-// An empty one for what is not known.
+// Adds a table cell; NaN gives an empty one.
 static void cell(SrText *out, double value, int decimals) {
     if (isnan(value))
         sr_text_add(out, "<td></td>");
@@ -131,12 +131,12 @@ static void results(const Runs *r, SrText *out) {
 
 typedef struct {
     const Runs *runs;
-    SrYaml *seen; // keys that have a row already
+    SrYaml *seen; // keys with a row
     SrArena *arena;
     SrText *out;
 } Differences;
 
-// A row for each key at which any run differs from the first.
+// Adds a row for a key at which some run differs from the first.
 static SrStatus difference(void *arg, const char *key, const SrYaml *a, const SrYaml *b) {
     Differences *d = arg;
     (void)a, (void)b;

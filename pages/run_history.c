@@ -1,4 +1,4 @@
-// Reads the files that a run has written about itself; damaged lines are passed over.
+// Reads the files that a run has written about itself; skips damaged lines.
 #include "pages/run_history.h"
 
 #include <math.h>
@@ -11,14 +11,14 @@
 #include "base/mem.h"
 #include "base/yaml_edit.h"
 
-// MAX_BYTES: of a longer file the end is read. Its first line may lack its beginning, and is passed
-// over as no JSON.
+// MAX_BYTES: only this much of the end of a longer file is read.  The first line may then be
+// incomplete, and is skipped because it is no JSON.
 enum { MAX_BYTES = 1 << 28, MAX_LINE = 1 << 16, MAX_STEPS = 20000, MAX_EPOCHS = 100000 };
 
 typedef struct {
     SrHistory *h;
     int step_cap, epoch_cap;
-    int64_t lines, every; // of stdout.json one line in so many is kept
+    int64_t lines, every; // lines of stdout.json so far; one of `every` lines is kept
 } Reader;
 
 static SrStatus out_of_memory(void) {
@@ -29,7 +29,7 @@ static SrStatus out_of_memory(void) {
 
 typedef SrStatus (*LineFn)(Reader *r, const SrYaml *line);
 
-// A line that is no JSON object is passed over.
+// Parses a line; skips it if it is no JSON object.
 static SrStatus parse_line(Reader *r, const char *text, size_t n, SrArena *arena, LineFn fn) {
     SrYaml *line = NULL;
     if (n == 0 || n > MAX_LINE || sr_json_parse(arena, text, n, "line", &line) != SR_OK ||
@@ -55,7 +55,7 @@ static SrStatus read_lines(Reader *r, const char *run, const char *name, bool ke
         char *end = memchr(at, '\n', (size_t)(text + n - at));
         SrArena own = SR_ARENA_INIT;
         if (!end)
-            break; // not yet whole
+            break; // incomplete
         if (keep || r->lines % r->every == 0)
             status = parse_line(r, at, (size_t)(end - at), keep ? &r->h->arena : &own, fn);
         sr_arena_deinit(&own);
@@ -67,7 +67,7 @@ static SrStatus read_lines(Reader *r, const char *run, const char *name, bool ke
 
 // ---- steps --------------------------------------------------------------------------------------
 
-// Room for `cap` elements.
+// Makes room for `cap` elements.
 static SrStatus resize(void *at, int cap, size_t bytes) {
     void **p = at, *more = sr_realloc(*p, (size_t)cap * bytes);
     if (!more)
@@ -76,7 +76,7 @@ static SrStatus resize(void *at, int cap, size_t bytes) {
     return SR_OK;
 }
 
-// All arrays have one size, that of the iterations.
+// Grows all arrays together: they have one size.
 static SrStatus grow_steps(Reader *r) {
     SrHistory *h = r->h;
     int cap = 2 * r->step_cap + 64;
@@ -110,7 +110,8 @@ static SrSeries *series_of(Reader *r, const char *key) {
     return new;
 }
 
-// A run that was resumed or restarted writes later lines for the same iterations: they count.
+// Drops steps from `iteration` on: after a resume or restart, the later lines of an iteration
+// count.
 static void forget_from(SrHistory *h, double iteration) {
     while (h->n_steps > 0 && h->iteration[h->n_steps - 1] >= iteration)
         h->n_steps--;
@@ -147,8 +148,8 @@ static double number(const SrYaml *line, const char *key) {
     return v && (v->type == SR_YAML_INT || v->type == SR_YAML_FLOAT) ? v->f : NAN;
 }
 
-// "test_accuracy_list_meter": {"top_1": {"0": 45.1}} is VISSL's; the first number below a top_1 is
-// meant.
+// Returns the first number below a "top_1", as in VISSL's
+// "test_accuracy_list_meter": {"top_1": {"0": 45.1}}.
 static double first_top1(const SrYaml *node, bool below) {
     if (!node)
         return NAN;
@@ -189,7 +190,7 @@ static SrStatus add_epoch(Reader *r, const SrYaml *line) {
         h->knn = line;
     if (isnan(e.epoch) || h->n_epochs == MAX_EPOCHS)
         return SR_OK;
-    if (!isnan(e.loss)) // the line an epoch begins with
+    if (!isnan(e.loss)) // first line of an epoch
         while (h->n_epochs > 0 && h->epoch[h->n_epochs - 1].epoch >= e.epoch)
             h->n_epochs--;
     if (h->n_epochs == r->epoch_cap) {
@@ -202,7 +203,7 @@ static SrStatus add_epoch(Reader *r, const SrYaml *line) {
 
 // ---- warnings -----------------------------------------------------------------------------------
 
-// An epoch may say what the one before it said.
+// Adds a warning, or counts it if an earlier epoch gave the same one.
 static void add_warning(SrHistory *h, const char *said) {
     for (int i = 0; i < h->n_warnings; i++)
         if (h->warning[i] && strcmp(h->warning[i], said) == 0) {
@@ -215,7 +216,7 @@ static void add_warning(SrHistory *h, const char *said) {
     h->warning[h->n_warnings++] = sr_arena_strdup(&h->arena, said);
 }
 
-// "2026-11-22 11:12:13 warning: ..." since the last "====".
+// Reads lines "YYYY-MM-DD HH:MM:SS warning: ..." after the last "====", which begins a start.
 static SrStatus read_warnings(SrHistory *h, const char *run) {
     char path[4096], *text;
     size_t n;
@@ -226,7 +227,7 @@ static SrStatus read_warnings(SrHistory *h, const char *run) {
     for (char *line = text, *end; (end = memchr(line, '\n', n - (size_t)(line - text)));
          line = end + 1) {
         *end = '\0';
-        if (strlen(line) < 21) // also a line that begins with the zeros of a power cut
+        if (strlen(line) < 21) // too short, or begins with zero bytes after a power cut
             continue;
         char *said = line + 20;
         if (strncmp(said, "====", 4) == 0)
@@ -238,14 +239,14 @@ static SrStatus read_warnings(SrHistory *h, const char *run) {
     return SR_OK;
 }
 
-// Some thousand lines of a long run are enough for every curve; the file's length gives their
-// distance.
+// Returns the distance of lines that are kept, from the file's length: about MAX_STEPS lines are
+// enough for every curve.
 static int64_t lines_apart(const char *run) {
     char path[4096];
     struct stat st;
     if (sr_file_join(path, sizeof path, run, "stdout.json") != SR_OK || stat(path, &st) != 0)
         return 1;
-    return 1 + SR_MIN(st.st_size, MAX_BYTES) / 150 / MAX_STEPS; // a line has some 150 bytes
+    return 1 + SR_MIN(st.st_size, MAX_BYTES) / 150 / MAX_STEPS; // a line has about 150 bytes
 }
 
 SrStatus sr_history_read(const char *run, SrHistory *out) {

@@ -1,6 +1,6 @@
-// The record of a run, read back from its own files: stdout.json (a line every LOG_FREQUENCY
-// updates), metrics.json (epochs, probes, evaluations), log.txt (warnings). Half a last line, as a
-// killed run leaves it, is passed over.
+// History of a run, read from its files: stdout.json (a line every LOG_FREQUENCY updates),
+// metrics.json (epochs, probes, evaluations) and log.txt (warnings).  An incomplete last line, as
+// a killed run leaves it, is skipped.
 #ifndef SR_PAGES_RUN_HISTORY_H
 #define SR_PAGES_RUN_HISTORY_H
 
@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "base/yaml.h"
 
-// A named curve; values that a line lacks are NaN.
+// A named curve; a value that a line lacks is NaN.
 typedef struct {
     const char *key;
     double *y; // (n_steps)
@@ -18,25 +18,25 @@ enum { SR_HISTORY_SERIES = 24 };
 
 typedef struct {
     double epoch;
-    double loss, seconds;   // of training; NaN: this line is of a probe
-    double knn, linear;     // of HOOKS.PROBE, per cent; NaN: none
-    double test, train_top; // top-1 of test and train phases with labels; NaN: none
+    double loss, seconds;   // loss and time of training; NaN: the line is from a probe
+    double knn, linear;     // accuracy by HOOKS.PROBE, per cent; NaN: none
+    double test, train_top; // top-1 of test and train phases with labels, per cent; NaN: none
 } SrHistoryEpoch;
 
 typedef struct {
     SrArena arena;
     int n_steps, n_series, n_epochs;
-    double *iteration, *time_s; // (n_steps) time_s: training until there, from the times of steps
+    double *iteration, *time_s; // (n_steps) time_s: training time so far, the sum of step times
     SrSeries series[SR_HISTORY_SERIES];
     SrHistoryEpoch *epoch;      // (n_epochs)
-    const SrYaml *knn, *layers; // the last reports of metrics.json; NULL: none
+    const SrYaml *knn, *layers; // last reports in metrics.json; NULL: none
     int n_warnings;
-    const char *warning[24]; // of the last start, each once
-    int times[24];           // that it was said
-    int64_t mtime;           // of the newest of the files, seconds since 1970
+    const char *warning[24]; // (n_warnings) different warnings of the last start
+    int times[24];           // (n_warnings) how often each appears
+    int64_t mtime;           // modification of the newest file, seconds since 1970
 } SrHistory;
 
-// A folder without files gives an empty history.
+// Reads a history; a folder without these files gives an empty one.
 SrStatus sr_history_read(const char *run, SrHistory *out);
 void sr_history_deinit(SrHistory *history);
 const SrSeries *sr_history_find(const SrHistory *history, const char *key); // NULL: no line has it

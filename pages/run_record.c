@@ -1,4 +1,4 @@
-// Writes and reads run.json, and asks whether a run is alive.
+// Writes and reads run.json, and tells whether a process trains in a run folder.
 #include "pages/run_record.h"
 
 #include <fcntl.h>
@@ -107,7 +107,7 @@ SrStatus sr_run_record_read(const char *run, SrRunRecord *out) {
     if (status == SR_ERR_IO || status == SR_ERR_MEMORY)
         return status;
     if (status != SR_OK)
-        map = NULL; // a damaged file says nothing
+        map = NULL; // a damaged file counts as empty
     out->command = sr_tree_text(map, "command", "");
     out->words = strings_of(&out->arena, sr_yaml_find(map, "words"));
     out->folder = sr_tree_text(map, "folder", "");
@@ -125,7 +125,7 @@ SrStatus sr_run_record_read(const char *run, SrRunRecord *out) {
 
 void sr_run_record_deinit(SrRunRecord *record) { sr_arena_deinit(&record->arena); }
 
-// The lock is only tried, and given back at once.
+// Tries the lock and releases it at once.
 bool sr_run_is_live(const char *run) {
     char path[4096];
     if (sr_file_join(path, sizeof path, run, ".lock") != SR_OK)

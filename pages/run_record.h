@@ -1,5 +1,5 @@
-// run.json in a run folder: who trains there, from what, and with which command to go on. For pages
-// about the run; the run itself reads nothing of it.
+// run.json in a run folder: the process that trains there, its configuration and machine, and the
+// command that continues the run.  Pages about the run read it; training does not.
 #ifndef SR_PAGES_RUN_RECORD_H
 #define SR_PAGES_RUN_RECORD_H
 
@@ -10,25 +10,26 @@
 
 typedef struct {
     SrArena arena;
-    const char *command; // to go on, as a line for a shell
-    SrStrings words;     // the same as words
-    const char *folder;  // it is given in
+    const char *command; // command that continues the run, as a line for a shell
+    SrStrings words;     // words of that command
+    const char *folder;  // folder in which the command has to run
     const char *config, *version, *machine, *kernels;
-    int threads;
-    int ranks;            // processes of one training; 1 where the record does not say
-    int64_t pid, started; // process that trains, or trained; seconds since 1970
-    SrStrings changed;    // "KEY: was -> is" of what the command line changed in the file
+    int threads;          // 0: not recorded
+    int ranks;            // number of ranks; 1 also if it is not recorded
+    int64_t pid, started; // process that trains or trained; its start, seconds since 1970
+    SrStrings changed;    // "KEY: was -> is" for keys that differ from the file
 } SrRunRecord;
 
-// words: the command without what would restart the run. A write that fails is a warning: no reason
-// to end a run.
+// Writes run.json; a failure is only a warning, because it should not end a run.
+// words, command: the command without flags that start from scratch.
 void sr_run_record_write(const SrConfig *config, const char *const *words, int n_words,
                          const char *command);
-// A folder without one: all "" and 0.  Free with sr_run_record_deinit.
+// Reads run.json.  A missing or damaged file gives "" and 0, but ranks 1.  Call
+// sr_run_record_deinit after it.
 SrStatus sr_run_record_read(const char *run, SrRunRecord *out);
 void sr_run_record_deinit(SrRunRecord *record);
 
-// Does a process train in this folder now?  By the lock that a run holds on it (sr_file_lock).
+// True: a process trains in this folder now, as the lock that a run holds shows (sr_file_lock).
 bool sr_run_is_live(const char *run);
 
 #endif

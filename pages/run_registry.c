@@ -1,4 +1,4 @@
-// Finds the runs below a folder, asks them to stop, and starts them again.
+// Finds the runs below a folder, stops them, and continues them.
 #include "pages/run_registry.h"
 
 #include <dirent.h>
@@ -22,7 +22,7 @@ enum { PATH_BYTES = 4096 };
 
 // ---- looking ------------------------------------------------------------------------------------
 
-// Pages read regular files of a run or nothing, never links.
+// True: the run's files are regular files; pages never read links.
 static bool is_plain(const char *run) {
     static const char *const files[] = {"stdout.json",   "metrics.json", "train_config.yaml",
                                         "log.txt",       SR_RUN_RECORD,  SR_REPORT_FILE,
@@ -62,7 +62,7 @@ static SrStatus look(SrRegistry *r, const char *relative, int depth) {
     int n;
     SR_TRY(sr_file_join(path, sizeof path, r->root, relative));
     if (sr_file_list(*relative ? path : r->root, &names, &n) != SR_OK)
-        return SR_OK; // not ours to read
+        return SR_OK; // a folder that we may not read
     SrStatus status = SR_OK;
     for (int i = 0; i < n && status == SR_OK; i++)
         status = look_at(r, relative, names[i], depth);
@@ -91,8 +91,8 @@ SrStatus sr_registry_find(const SrRegistry *r, const char *name, char *out) {
 
 // ---- stopping and starting ----------------------------------------------------------------------
 
-// Everybody who may write into the folder may write any number there: only a process that has the
-// very lock file open is asked.
+// True: the process has the lock file open.  Everybody who can write to the folder can write any
+// process number there, so that no other process may be signalled.
 static bool holds(pid_t pid, const char *lock) {
     char fds[64], link[PATH_BYTES], path[PATH_BYTES];
     snprintf(fds, sizeof fds, "/proc/%ld/fd", (long)pid);
@@ -126,8 +126,9 @@ SrStatus sr_run_ask_stop(const char *run) {
     return SR_OK;
 }
 
-// The override that names the run's folder: YAML in double quotes, where all that could end them is
-// a number. `out` has room for four bytes a byte of the path and 32 more.
+// Writes the override that names the run's folder, as YAML in double quotes.  Characters that
+// could end the quotes are written as numbers.  `out` has room for 4 bytes per byte of the path,
+// plus 32.
 static void quote_dir(const char *run, char *out) {
     out = stpcpy(out, "CHECKPOINT.DIR=\"");
     for (; *run; run++)
@@ -138,8 +139,8 @@ static void quote_dir(const char *run, char *out) {
     memcpy(out, "\"", 2);
 }
 
-// Starts this program's own `train`, never the program that run.json names, and into this folder,
-// whatever the words say.
+// Starts `train` of this program, never the program that run.json names.  The folder is this one,
+// even if the words name another.
 static SrStatus start(const char *run, const SrRunRecord *record) {
     extern char **environ;
     char self[PATH_BYTES], dir[4 * PATH_BYTES + 32];
@@ -192,7 +193,7 @@ SrStatus sr_run_start_again(const char *run) {
         status = sr_fail(SR_ERR_CONFIG,
                          "%d processes trained it; start as many again: mpirun -np %d sslrun ...",
                          record.ranks, record.ranks);
-    if (status == SR_OK && strstr(run, "${")) // which a configuration would replace
+    if (status == SR_OK && strstr(run, "${")) // configurations replace ${...}
         status = sr_fail(SR_ERR_CONFIG, "its folder's name holds ${: continue it by hand");
     if (status == SR_OK)
         status = start(run, &record);

@@ -24,7 +24,7 @@
 
 enum { MAX_FILE = 64 << 20 };
 
-// ---- a run as pages see it ----------------------------------------------------------------------
+// ---- opening a run folder -----------------------------------------------------------------------
 
 bool sr_run_is_folder(const char *path) {
     static const char *const files[] = {"stdout.json", "metrics.json", "train_config.yaml"};
@@ -89,7 +89,7 @@ static const StepChart step_charts[] = {
     {"images_per_s", "Images a second", "", true, false, 1},
     {"data_wait", "Time spent waiting for images", " %", true, false, 100},
 };
-// Of every line: no curves of their own.
+// Keys of every line that get no curve.
 static const char *const not_curves[] = {"ep", "iter", "btime(ms)", "eta_s"};
 
 static void one_curve(const SrHistory *h, const StepChart *c, const SrSeries *s, SrText *out) {
@@ -116,7 +116,7 @@ static bool is_extra(const char *key) {
 
 enum { PROBE_CURVES = 8 };
 
-// The last report's first figure under a row's name, "pixels_top1_k20": NaN without one.
+// Finds, for example, "pixels_top1_k20" in the last report by the beginning of its key.
 double sr_run_report_figure(const SrYaml *report, const char *prefix) {
     for (int i = 0; report && i < report->n; i++) {
         const SrYaml *v = report->items[i];
@@ -127,7 +127,7 @@ double sr_run_report_figure(const SrYaml *report, const char *prefix) {
     return NAN;
 }
 
-// kNN and the linear probe over epochs, beside what costs nothing.
+// Draws kNN and the linear probe over epochs, next to the baselines.
 static void probe_chart(const SrHistory *h, SrText *out) {
     int n = 0, curves = 0;
     double *x = sr_alloc((size_t)(5 * h->n_epochs + 1) * sizeof *x), level[3];
@@ -242,7 +242,7 @@ static void summary(const SrRunPage *p, SrText *out) {
     sr_text_add(out, "</table></div>\n");
 }
 
-// The evaluation's verdict; returns whether it found trouble.
+// Writes the evaluation's verdict; true: training did not help enough.
 static bool verdict(const SrHistory *h, SrText *out) {
     SrText text = SR_TEXT_INIT;
     SrVerdict found = sr_run_verdict(h, &text);
@@ -255,7 +255,7 @@ static bool verdict(const SrHistory *h, SrText *out) {
     return found > SR_VERDICT_HELPED;
 }
 
-// Lists what the evaluation and the curves say, and what the log warned of.
+// Lists findings of the evaluation and the curves, and warnings of the log.
 static void findings(const SrRunPage *p, SrText *out) {
     const SrHistory *h = &p->history;
     const SrSeries *wait = sr_history_find(h, "data_wait"), *loss = sr_history_find(h, "loss");
@@ -294,7 +294,7 @@ static void findings(const SrRunPage *p, SrText *out) {
     sr_text_add(out, "</ul>\n");
 }
 
-// A report's flat keys as a table of two columns.
+// Writes a report's flat keys as a table of two columns.
 static void figures(const char *title, const SrYaml *report, SrText *out) {
     if (!report)
         return;
@@ -429,7 +429,8 @@ static SrStatus whole_page(const char *run, SrText *out) {
     return out->failed ? sr_fail(SR_ERR_MEMORY, "out of memory for the page of %s", run) : SR_OK;
 }
 
-// A source that exists and cannot be read fails the page: the one that stands there is better than one without it.
+// Fails if an existing source cannot be read: the earlier page is better than one without that
+// source.
 SrStatus sr_run_report_write(const char *run) {
     char path[4096];
     SrText page = SR_TEXT_INIT;

@@ -9,14 +9,14 @@
 #include "base/yaml_edit.h"
 #include "pages/run_page.h"
 
-// Per cent of the test images; NaN: not measured.
+// Accuracies on test images, per cent; NaN: not measured.
 typedef struct {
     double trained, untrained, pixels;
 } Scores;
 
 typedef struct {
-    const char *layer; // the one judged
-    bool by_probe;     // probe decides, else knn
+    const char *layer; // layer that is judged
+    bool by_probe;     // the probe decides; false: kNN
     Scores probe, knn;
     double majority;
     int64_t images;
@@ -29,14 +29,14 @@ static double figure(const SrYaml *report, const char *row, const char *layer, c
     return v && (v->type == SR_YAML_INT || v->type == SR_YAML_FLOAT) ? v->f : NAN;
 }
 
-// The untrained trunk's best layer, whichever it is.
+// Returns the accuracy of the untrained trunk's best layer.
 static double best_untrained(const SrYaml *report, const char *end) {
     double best = NAN;
     for (int i = 0; i < report->n; i++) {
         const SrYaml *v = report->items[i];
         if (sr_text_starts(report->keys[i], "untrained_") && sr_text_ends(report->keys[i], end) &&
             (v->type == SR_YAML_INT || v->type == SR_YAML_FLOAT))
-            best = fmax(best, v->f); // fmax leaves out a NaN
+            best = fmax(best, v->f); // fmax ignores NaN
     }
     return best;
 }
@@ -62,13 +62,14 @@ static Evaluation of_knn(const SrYaml *r) {
                         .images = sr_tree_int(r, "test_images", 0)};
 }
 
-// Two figures of so many images may differ by two standard errors without meaning anything.
+// Returns two standard errors of an accuracy on so many images, per cent: smaller differences mean
+// nothing.
 static double chance(double percent, int64_t images) {
     double p = percent / 100;
     return 200 * sqrt(fmax(p * (1 - p), 0) / (double)SR_MAX(images, 1));
 }
 
-// A figure that was not measured is no rival.
+// True: score is higher by more than `by`, or the rival was not measured (NaN).
 static bool beats(double score, double rival, double by) {
     return isnan(rival) || score - rival > by;
 }

@@ -1,7 +1,6 @@
-// See the header.
-//
-// The choice: the largest trunk of a short ladder that ends in the time given.  Forecasts are plans of the very
-// configuration (trainer/bench/estimate.h) and a few batches of its images (bench_data.h), not tables.
+// Chooses a configuration for a folder of photos: the largest trunk of a short ladder that trains
+// in the given time.  Forecasts come from a plan of the configuration (trainer/bench/estimate.h)
+// and from loading some of its images (trainer/bench/bench_data.h), not from tables.
 #include "pages/starter_config.h"
 
 #include <math.h>
@@ -16,11 +15,11 @@
 #include "trainer/bench/bench_data.h"
 #include "trainer/bench/estimate.h"
 
-// Rows that train together stand together: a trunk with the crops it makes sense for.
+// A rung of the ladder: a trunk with a size of crops that suits it.
 typedef struct {
     const char *name, *trunk, *map,
-        *options;    // for people; MODEL.TRUNK.NAME, its map, what stands there
-    int width, crop; // width: of its features
+        *options;    // name in texts, MODEL.TRUNK.NAME, the trunk's map, its contents
+    int width, crop; // width: number of features
     const char *why;
 } Rung;
 
@@ -41,7 +40,7 @@ static const Rung rungs[] = {
      "is what papers report, with their crops"},
 };
 
-// What the folder alone decides.
+// The part of the configuration that depends on the folder alone.
 typedef struct {
     const SrPhotoSurvey *survey;
     const char *data, *run, *name;
@@ -57,7 +56,8 @@ static int power_of_two(int64_t at_most, int low, int high) {
     return n;
 }
 
-// Few photos are seen more often, because a net needs a number of updates however many photos there are.
+// Gives few photos more epochs, because a network needs a number of updates that hardly depends
+// on the number of photos.
 static Recipe recipe_for(const SrPhotoSurvey *s, const char *data, const char *run,
                          const char *name) {
     int64_t n = s->images - s->images * s->unreadable / SR_MAX(s->opened, 1);
@@ -168,7 +168,7 @@ static void add_model(const Rung *rung, SrText *out) {
 
 static void add_optimizer(const Recipe *r, SrText *out) {
     char rate[SR_TEXT_NUMBER_BYTES], low[SR_TEXT_NUMBER_BYTES];
-    double peak = round(1e4 * 0.1 * r->batch / 128) / 1e4; // in proportion to the batch
+    double peak = round(1e4 * 0.1 * r->batch / 128) / 1e4; // proportional to the batch
     sr_text_number(peak, rate);
     sr_text_number(peak / 100, low);
     sr_text_printf(out,
@@ -219,7 +219,7 @@ static void write_file(const Recipe *r, const Rung *rung, SrText *out) {
 
 // ---- forecasts ----------------------------------------------------------------------------------
 
-// Processor seconds that a photo takes the loader, on one core.
+// Measures the seconds that the loader needs per photo on one core.
 static SrStatus image_seconds(const SrConfig *config, double *out) {
     SrBenchOptions options = {.steps = SR_MAX(256 / config->train.batchsize_per_replica, 1)};
     SrBenchResult result;
@@ -228,7 +228,7 @@ static SrStatus image_seconds(const SrConfig *config, double *out) {
     return SR_OK;
 }
 
-// The loader's threads and the step share the cores.
+// Forecasts the training time; the loader's threads and the step share the cores.
 static SrStatus forecast(const SrConfig *config, int64_t images, SrStarter *s) {
     SrRun *run;
     double step_s, image_s;
@@ -260,8 +260,8 @@ static SrStatus try_rung(const Recipe *r, const Rung *rung, SrText *text, SrStar
     return status;
 }
 
-// Photos are not enlarged to fill a crop, and the machine keeps a half of its memory for others.
-// NULL: it fits.
+// Returns the reason why a rung does not fit; NULL: it fits.  Photos are hardly enlarged to fill
+// a crop, and half of the free memory stays free.
 static const char *misfit(const SrPhotoSurvey *s, const Rung *rung, const SrStarter *of,
                           int minutes) {
     double free_bytes = (double)sr_memory_available();
@@ -272,7 +272,8 @@ static const char *misfit(const SrPhotoSurvey *s, const Rung *rung, const SrStar
     return of->seconds > 60.0 * minutes ? "--minutes" : NULL;
 }
 
-// A small machine or a large folder: as many epochs of the smallest trunk as there is time for, but ten.
+// Reduces the epochs of the smallest trunk to those that fit the time, but not below ten, on a slow
+// machine or for a large folder.
 static SrStatus fewer_epochs(Recipe *r, int minutes, SrText *text, SrStarter *s) {
     double epoch_s = s->seconds / r->epochs;
     if (s->seconds <= 60.0 * minutes)
@@ -304,8 +305,7 @@ static SrStatus climb(Recipe *r, int minutes, SrText *text, SrStarter *out) {
         }
         sr_text_deinit(&next);
         if (!taken)
-            return status == SR_ERR_MEMORY ? SR_OK
-                                           : status; // too large for the machine: the one before
+            return status == SR_ERR_MEMORY ? SR_OK : status; // out of memory: the previous rung
     }
     return SR_OK;
 }
@@ -319,8 +319,7 @@ SrStatus sr_starter_config(const SrPhotoSurvey *survey, const char *data, const 
                 survey->root, (long long)(survey->images - survey->unreadable),
                 SR_STARTER_LEAST_IMAGES);
     Recipe recipe = recipe_for(survey, data, run, name);
-    SrLogLevel before =
-        sr_log_set_level(SR_LOG_WARN); // what is inferred is said when it is trained
+    SrLogLevel before = sr_log_set_level(SR_LOG_WARN); // training reports inferred values
     SrStatus status = climb(&recipe, minutes, text, out);
     sr_log_set_level(before);
     return status;

@@ -1,4 +1,4 @@
-// Places of connections, and the choice of those that have to leave.
+// Places of connections, and the choice of the connection that has to leave.
 #include "pages/web_connections.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@
 
 static bool stays(const SrWebPlace *p) { return p->taken && !atomic_load(&p->leaves); }
 
-// Connections that stay, or streams alone; `address` NULL: from anywhere.
+// Counts connections that stay, or only streams; address NULL: from any address.
 static int count(const SrWebConnections *all, bool streams, const uint32_t *address) {
     int n = 0;
     for (int i = 0; i < SR_WEB_PLACES; i++) {
@@ -21,7 +21,7 @@ static int count(const SrWebConnections *all, bool streams, const uint32_t *addr
     return n;
 }
 
-// The address that holds most.
+// Returns the address with the most connections.
 static uint32_t busiest(const SrWebConnections *all, bool streams) {
     uint32_t found = 0;
     for (int i = 0, most = 0; i < SR_WEB_PLACES; i++) {
@@ -35,7 +35,7 @@ static uint32_t busiest(const SrWebConnections *all, bool streams) {
     return found;
 }
 
-// A thread that waits on the socket wakes up, and closes the connection itself.
+// Shuts the socket down: the thread that waits on it wakes up and closes the connection.
 static void shut(SrWebPlace *p) {
     atomic_store(&p->leaves, true);
     shutdown(p->fd, SHUT_RDWR);
@@ -45,7 +45,7 @@ static bool goes_before(const SrWebPlace *a, const SrWebPlace *b) {
     return a->phase != b->phase ? a->phase < b->phase : a->since < b->since;
 }
 
-// One connection of the address leaves, but never the one that everything is done for.
+// Makes one connection of the address leave, but never `newest`.
 static void make_room(SrWebConnections *all, bool streams, uint32_t address,
                       const SrWebPlace *newest) {
     SrWebPlace *first = NULL;

@@ -1,4 +1,4 @@
-// Takes the place of web_server.c in builds without libmicrohttpd: every call fails with a line
+// Replaces web_server.c in builds without libmicrohttpd: starting the server fails with a message
 // that says so.
 #include "pages/web_server.h"
 

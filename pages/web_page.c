@@ -1,4 +1,4 @@
-// The live page as HTML: the table of runs, one run, and their forms.
+// HTML of the live page: the table of runs, the page of one run, and their forms.
 #include "pages/web_page.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@
 #include "pages/run_page.h"
 #include "pages/run_report.h"
 
-// Letters, digits and a few marks stay, for addresses.
+// Appends s for an address: escapes all but letters, digits and a few marks.
 static void add_address(const char *s, SrText *out) {
     for (; *s; s++) {
         unsigned char c = (unsigned char)*s;
@@ -93,7 +93,7 @@ static SrStatus add_table(const SrRegistry *r, const char *token, SrText *out) {
         char path[4096];
         SrRunPage p;
         SR_TRY(sr_file_join(path, sizeof path, r->root, name));
-        if (sr_run_page_open(path, &p) == SR_OK) // it may have gone since it was found
+        if (sr_run_page_open(path, &p) == SR_OK) // the run may be gone by now
             add_run(&p, name, token, out);
         sr_run_page_close(&p);
     }
@@ -116,7 +116,7 @@ SrStatus sr_web_live(const SrRegistry *r, const char *run, const char *name, con
     return SR_OK;
 }
 
-// Without script the page is as it was when it was asked for, and asks again by itself.
+// Begins the page; without script it reloads itself at intervals.
 static void begin(const char *title, SrText *out) {
     sr_html_begin(title, out);
     sr_text_add(out, "<noscript><meta http-equiv=\"refresh\" content=\"5\"></noscript>\n");

@@ -1,9 +1,9 @@
-// The live page by libmicrohttpd: who may ask for what, and the answers. Each connection has a
-// thread, because an event stream waits; a thread has a stack of STACK_BYTES, of which the touched
-// pages alone cost memory.
+// Server of the live page by libmicrohttpd: which requests are allowed, and their answers.  Each
+// connection has a thread, because an event stream waits.  A thread has a stack of STACK_BYTES,
+// of which only used pages take memory.
 //
-// A request is judged by its head alone: host, method, address, content type, origin and token. No
-// body is ever parsed: the run and the token stand in the address, and a body is an error.
+// A request is judged by its head alone: host, method, address, content type, origin and token.
+// No body is parsed: run and token stand in the address, and a body is an error.
 #include "pages/web_server.h"
 
 #include <arpa/inet.h>
@@ -24,28 +24,29 @@
 #include "pages/web_page.h"
 
 enum { STACK_BYTES = 1 << 19, ID_BYTES = 4096, TOKEN_BYTES = 256 };
-#define LOOK_S 1.0   // between two looks at the runs
-#define ALIVE_S 10.0 // between two signs of life of a stream
+#define LOOK_S 1.0   // seconds between two checks of the runs
+#define ALIVE_S 10.0 // seconds between two signs of life of a stream
 
 struct SrWebServer {
     struct MHD_Daemon *daemon;
     char dir[4096];
-    char token[TOKEN_BYTES];          // zeroes after its end
-    char reports[SR_WEB_TOKEN_BYTES]; // what REPORTS_COOKIE has to be
-    bool local;                       // 127.0.0.1: everybody who can ask may read
+    char token[TOKEN_BYTES];          // filled up with zeros
+    char reports[SR_WEB_TOKEN_BYTES]; // required value of REPORTS_COOKIE
+    bool local;                       // address is 127.0.0.1: reading needs no token
     int port;
     atomic_bool ends;
     SrWebConnections connections;
 };
 
-// Opens reports to a reader from another machine who has shown the token: a report may be a
-// stranger's, and nothing in its address or reach may hold the token.
+// Cookie that opens reports to a reader from another machine who has shown the token.  A report
+// may come from a stranger, so that neither its address nor anything it can read may hold the
+// token.
 #define REPORTS_COOKIE "sslrun_reports"
 
-// ---- who asks -----------------------------------------------------------------------------------
+// ---- who may ask --------------------------------------------------------------------------------
 
-// All bytes are compared, whatever is wrong and wherever: the time says nothing. `given` NULL is
-// wrong.
+// Compares a secret in constant time: all bytes are compared, even after a difference.  given NULL:
+// false.
 static bool same_secret(const char *own, size_t bytes, const char *given) {
     unsigned char differ = !given || strlen(given) >= bytes;
     char padded[TOKEN_BYTES] = "";
@@ -56,7 +57,8 @@ static bool same_secret(const char *own, size_t bytes, const char *given) {
     return !differ;
 }
 
-// NULL too for a value with a zero byte in it, whose rest would be overlooked.
+// Returns an argument of the address; NULL: missing, or it contains a zero byte, which would hide
+// the rest.
 static const char *argument(struct MHD_Connection *c, const char *key) {
     const char *value = NULL;
     size_t n = 0;
@@ -79,7 +81,7 @@ static enum MHD_Result count_hosts(void *arg, enum MHD_ValueKind kind, const cha
     return MHD_YES;
 }
 
-// A name of this machine, with or without a port: "localhost:8321", but no
+// True: a name of this machine, with or without a port, such as "localhost:8321", but not
 // "localhost:x@evil.example".
 static bool is_own_name(const char *host) {
     static const char *const names[] = {"127.0.0.1", "localhost", "[::1]"};
@@ -94,7 +96,8 @@ static bool is_own_name(const char *host) {
     return false;
 }
 
-// A stranger's page whose name was made to lead here must not read ours.
+// True: the Host header names this machine.  A stranger's page whose name resolves to this
+// machine (DNS rebinding) must not read ours.
 static bool host_is_ours(const SrWebServer *s, struct MHD_Connection *c) {
     const char *host = NULL;
     size_t n = 0;
@@ -104,9 +107,9 @@ static bool host_is_ours(const SrWebServer *s, struct MHD_Connection *c) {
            host && strlen(host) == n && is_own_name(host);
 }
 
-// Was the request made by a page of ours, or by no page? Browsers say "null" for pages without
-// referrer, such as ours, so that Sec-Fetch-Site decides there; where a browser sends neither, the
-// token is the guard.
+// True: our page, or no page, made the request.  Browsers send the origin "null" for pages
+// without referrer, such as ours; then Sec-Fetch-Site decides.  If a browser sends neither, the
+// token protects.
 static bool origin_is_ours(struct MHD_Connection *c) {
     const char *origin = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Origin");
     const char *site = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Sec-Fetch-Site");
@@ -120,7 +123,7 @@ static bool origin_is_ours(struct MHD_Connection *c) {
 }
 
 typedef struct {
-    unsigned code; // 0: nothing is wrong
+    unsigned code; // HTTP status; 0: allowed
     const char *words;
 } Refusal;
 
@@ -140,7 +143,7 @@ static Refusal judge_post(const SrWebServer *s, struct MHD_Connection *c, const 
     return (Refusal){0, NULL};
 }
 
-// By the head of a request alone.
+// Judges a request by its head alone.
 static Refusal judge(const SrWebServer *s, struct MHD_Connection *c, const char *method,
                      const char *url) {
     int hosts = 0;
@@ -158,7 +161,7 @@ static Refusal judge(const SrWebServer *s, struct MHD_Connection *c, const char 
 
 // ---- answers ------------------------------------------------------------------------------------
 
-// The connection's place among all; NULL where none was free.
+// Returns the connection's place; NULL: none was free.
 static SrWebPlace *place_of(struct MHD_Connection *c) {
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
@@ -168,7 +171,8 @@ static SrWebPlace *place_of(struct MHD_Connection *c) {
 #define PAGE_POLICY                                                               \
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; " \
     "img-src data:; base-uri 'none'; frame-ancestors 'none'"
-// A report may have come with a stranger's run: it gets an origin of its own, and reaches nothing.
+// Policy of reports, which may come with a stranger's run: a report gets its own origin and
+// cannot reach our pages.
 #define REPORT_POLICY "sandbox allow-scripts; " PAGE_POLICY "; form-action 'none'"
 #define OWN_POLICY PAGE_POLICY "; connect-src 'self'; form-action 'self'"
 
@@ -198,7 +202,7 @@ static enum MHD_Result answer_words(struct MHD_Connection *c, unsigned code, con
         MHD_create_response_from_buffer(strlen(words), (void *)words, MHD_RESPMEM_MUST_COPY));
 }
 
-// An answer that brings the reader somewhere else. NULL: out of memory.
+// Makes a redirection; NULL: out of memory.
 static struct MHD_Response *lead_to(const char *where) {
     struct MHD_Response *r = MHD_create_response_from_buffer(0, (void *)"", MHD_RESPMEM_PERSISTENT);
     if (r)
@@ -210,7 +214,7 @@ static struct MHD_Response *lead_to(const char *where) {
 
 typedef struct {
     SrRegistry registry;
-    char run[4096]; // of the id that was asked for
+    char run[4096]; // path of the run with the requested id
 } Found;
 
 static SrStatus find(const SrWebServer *s, const char *id, Found *out) {
@@ -219,7 +223,7 @@ static SrStatus find(const SrWebServer *s, const char *id, Found *out) {
     return id ? sr_registry_find(&out->registry, id, out->run) : SR_OK;
 }
 
-// A page of ours, taken over.
+// Makes an answer of a page, and takes over its text.
 static struct MHD_Response *page_of(const SrWebServer *s, bool token, SrText *page) {
     char cookie[128];
     struct MHD_Response *r = MHD_create_response_from_buffer(
@@ -251,7 +255,7 @@ static enum MHD_Result give_page(const SrWebServer *s, struct MHD_Connection *c,
     return result;
 }
 
-// The token would be the report's to read: it is taken out of the address.
+// Redirects to a report's address without the token, which the report could read otherwise.
 static enum MHD_Result lead_to_report(struct MHD_Connection *c, const char *id) {
     SrText where = SR_TEXT_INIT;
     sr_web_report_address(id, &where);
@@ -260,7 +264,7 @@ static enum MHD_Result lead_to_report(struct MHD_Connection *c, const char *id) 
     return result;
 }
 
-// The file itself, opened without following a link.
+// Sends the report's file, opened without following a link.
 static enum MHD_Result give_report(const SrWebServer *s, struct MHD_Connection *c, const char *id) {
     Found f;
     char path[4200];
@@ -283,11 +287,11 @@ static enum MHD_Result give_report(const SrWebServer *s, struct MHD_Connection *
 typedef struct {
     const SrWebServer *server;
     const SrWebPlace *place;
-    char id[ID_BYTES]; // "": the table of all
+    char id[ID_BYTES]; // "": the table of all runs
     bool token;
-    SrText event;      // what is being sent
-    size_t sent;       // of it
-    uint64_t last_sum; // of what was sent last
+    SrText event;      // event that is being sent
+    size_t sent;       // bytes of it that were sent
+    uint64_t last_sum; // hash of the last event
     double looked, said;
 } Stream;
 
@@ -309,8 +313,8 @@ static SrStatus look(Stream *st, SrText *out) {
     return status;
 }
 
-// Writes "data: " before each line and an empty line after them; nothing where nothing has changed.
-// A carriage return ends a line too, as it does for readers of event streams.
+// Writes the next event if something has changed: "data: " before each line, and an empty line at
+// the end.  A carriage return ends a line too, as it does for readers of event streams.
 static void next_event(Stream *st) {
     SrText page = SR_TEXT_INIT;
     st->event.len = st->sent = 0;
@@ -374,7 +378,7 @@ static enum MHD_Result give_events(SrWebServer *s, struct MHD_Connection *c, con
 
 // ---- stop and continue --------------------------------------------------------------------------
 
-// Back to the page it came from, as a form expects.
+// Stops or continues a run and redirects to the page of the form.
 static enum MHD_Result act(const SrWebServer *s, struct MHD_Connection *c, const char *url) {
     Found f;
     char where[TOKEN_BYTES + 16];
@@ -415,8 +419,9 @@ static enum MHD_Result give(SrWebServer *s, struct MHD_Connection *c, const char
     return answer_words(c, 404, "nothing lies here");
 }
 
-// Called with the head, with each part of a body, and when both are there. `state` says which:
-// NULL, then one of ours.
+// Handles a request.  libmicrohttpd calls it with the head, with each part of a body, and at the
+// end.
+// *state tells which: NULL with the head, then one of our values.
 static enum MHD_Result handle(void *arg, struct MHD_Connection *c, const char *url,
                               const char *method, const char *version, const char *data,
                               size_t *data_bytes, void **state) {
@@ -431,7 +436,7 @@ static enum MHD_Result handle(void *arg, struct MHD_Connection *c, const char *u
         *data_bytes = 0;
         return MHD_YES;
     }
-    // A POST that is refused is answered before its body is read.
+    // A refused POST is answered before its body is read.
     Refusal refusal = first == post ? judge(s, c, method, url) : (Refusal){0, NULL};
     if (first)
         *state = &head;
@@ -445,7 +450,7 @@ static enum MHD_Result handle(void *arg, struct MHD_Connection *c, const char *u
     return post ? act(s, c, url) : give(s, c, url);
 }
 
-// The connection may be kept for another request, whose time begins now.
+// Ends a request.  The connection may carry another one, whose time begins now.
 static void ended(void *arg, struct MHD_Connection *c, void **state,
                   enum MHD_RequestTerminationCode why) {
     SrWebServer *s = arg;
@@ -455,8 +460,8 @@ static void ended(void *arg, struct MHD_Connection *c, void **state,
     *state = NULL;
 }
 
-// A connection begins or ends. Both calls come from the thread that listens; the socket is closed
-// after the second.
+// Handles the beginning or the end of a connection.  The listening thread makes both calls and
+// closes the socket after the second.
 static void notified(void *arg, struct MHD_Connection *c, void **place,
                      enum MHD_ConnectionNotificationCode what) {
     SrWebServer *s = arg;
@@ -472,7 +477,7 @@ static void notified(void *arg, struct MHD_Connection *c, void **place,
     *place = sr_web_place_take(&s->connections, fd, address, sr_clock());
 }
 
-// Drops the library's log: malformed requests of strangers are no news.
+// Drops the library's log, which reports malformed requests of strangers.
 static void hush(void *arg, const char *fmt, va_list args) { (void)arg, (void)fmt, (void)args; }
 
 static SrStatus check(const SrWebOptions *o, struct sockaddr_in *address) {
@@ -496,7 +501,7 @@ static SrStatus check(const SrWebOptions *o, struct sockaddr_in *address) {
     return SR_OK;
 }
 
-// A port that is taken: SR_ERR_IO.
+// Listens on the port.  SR_ERR_IO: the port is in use.
 static SrStatus listen_on(SrWebServer *s, const SrWebOptions *o,
                           const struct sockaddr_in *address) {
     s->daemon = MHD_start_daemon(
