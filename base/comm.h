@@ -1,5 +1,5 @@
 // Communication between ranks, the processes of one run.  Other rooms know no message-passing
-// library. Without such a library, or without mpirun or srun, there is one rank and every call
+// library.  Without such a library, or without mpirun or srun, there is one rank and every call
 // still works.
 //
 // The calls from "collective calls" on are collective: every rank makes them in the same order,

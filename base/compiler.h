@@ -31,7 +31,7 @@
 #endif
 
 // Marks a function of plain loops that is compiled once per vector width; the loader chooses one.
-// The result must not depend on the width: integers, or floats without reassociation. Files
+// The result must not depend on the width: integers, or floats without reassociation.  Files
 // kernels/*_simd.c are compiled once per level instead: they use intrinsics, and FMA. Builds with
 // ThreadSanitizer have one version only, because the functions that choose run before the
 // sanitizer's library has started.

@@ -38,7 +38,7 @@ void sr_file_unmap_temporary(void *data, size_t bytes);
 
 // Replaces a file atomically.  begin opens a temporary file in the same folder, and the caller
 // writes to f.  commit flushes, syncs, renames, and syncs the folder; abort removes the temporary
-// file. Exactly one of commit and abort ends the writing.
+// file.  Exactly one of commit and abort ends the writing.
 typedef struct {
     FILE *f;
     char *path;      // final name

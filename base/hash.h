@@ -1,5 +1,5 @@
 // The hash FNV-1a with 64 bits, for comparison and for keys (Fowler, Noll and Vo;
-// draft-eastlake-fnv). Somebody who tries can construct collisions, so that it protects nothing.
+// draft-eastlake-fnv).  Somebody who tries can construct collisions, so that it protects nothing.
 #ifndef SR_BASE_HASH_H
 #define SR_BASE_HASH_H
 

@@ -1,5 +1,5 @@
 // NumPy's array files, .npy
-// (https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html). A file holds a magic
+// (https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html).  A file holds a magic
 // word, a version, the length and text of a Python dict with 'descr', 'fortran_order' and
 // 'shape', then the elements.  An .npz is a zip of such files (formats/).
 #ifndef SR_BASE_NPY_H

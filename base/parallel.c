@@ -64,9 +64,9 @@ static void run_share(Share *share, SrParallelBody body, void *arg, int thread) 
 }
 
 // A thread takes its own share in order and then helps the others, because chunks are large and
-// uneven. Consecutive indices on one thread find shared data in its cache.  A piece of a tensor
+// uneven.  Consecutive indices on one thread find shared data in its cache.  A piece of a tensor
 // also reaches the thread that other kernels' static loops give it to, which helps where cores
-// share no cache. Results do not depend on the thread that computes an index.
+// share no cache.  Results do not depend on the thread that computes an index.
 void sr_parallel_for(int64_t n, SrParallelBody body, void *arg) {
     Share shares[MOST_SHARES];
     int count = (int)SR_MIN(n, SR_MIN(omp_get_max_threads(), MOST_SHARES));

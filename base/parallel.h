@@ -16,7 +16,7 @@ int sr_parallel_threads(void);       // number of threads of a parallel region
 void sr_parallel_set_threads(int n); // for tests; 1 <= n
 
 // Calls body(arg, i, thread) exactly once for each i in [0, n), with 0 <= thread <
-// sr_parallel_threads(). Consecutive i mostly run on one thread, one after the other.
+// sr_parallel_threads().  Consecutive i mostly run on one thread, one after the other.
 typedef void (*SrParallelBody)(void *arg, int64_t i, int thread);
 void sr_parallel_for(int64_t n, SrParallelBody body, void *arg);
 

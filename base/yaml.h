@@ -44,7 +44,7 @@ struct SrYaml {
 
 // Parses a document.  Plain scalars follow YAML 1.1 as PyYAML and Hydra do, but 1e-4 is a float,
 // and yes, no, on and off are strings.  A first line "# @package _global_" is an ordinary
-// comment. file: name for messages.
+// comment.  file: name for messages.
 SrStatus sr_yaml_parse(SrArena *arena, const char *text, size_t bytes, const char *file,
                        SrYaml **out);
 SrStatus sr_yaml_load(SrArena *arena, const char *path, SrYaml **out);

@@ -1,5 +1,5 @@
 // Reads YAML text into a tree by libyaml's event parser, within the bounds of text, nodes and
-// depth. An alias counts as all nodes that it stands for; duplicate keys are errors.
+// depth.  An alias counts as all nodes that it stands for; duplicate keys are errors.
 #include <errno.h>
 #include <string.h>
 #include <yaml.h>

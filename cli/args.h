@@ -45,7 +45,7 @@ void sr_args_take_config(SrArgs *args);
 // Loads the configuration that the verb was given; exactly one name is expected.
 SrStatus sr_args_load_config(const SrArgs *args, const char *verb, SrConfig **out);
 // Stores the command line of this process for sr_args_command; call it before arguments are
-// removed. The words stay the caller's.
+// removed.  The words stay the caller's.
 void sr_args_remember(int argc, char **argv);
 // Writes that command line as a line for a shell, without the argument `leave_out`; NULL: whole.
 void sr_args_command(const char *leave_out, SrText *out);

@@ -9,8 +9,8 @@ typedef struct {
 } SrBestLayer;
 
 // Sets *layer to the best layer of the last evaluation in the checkpoint's folder, and prints its
-// name. A *layer that is not NULL stays.  Without an evaluation, *layer becomes the trunk's
-// vector. out: storage of the name; it must live as long as *layer.
+// name.  A *layer that is not NULL stays.  Without an evaluation, *layer becomes the trunk's
+// vector.  out: storage of the name; it must live as long as *layer.
 SrStatus sr_best_layer(const SrCheckpointModel *m, const char **layer, SrBestLayer *out);
 
 #endif

@@ -25,7 +25,7 @@ static SrStatus load_options(const SrArgs *args, const char *verb, SrConfig **ou
 }
 
 // True: the only name is a run folder, with a configuration and a checkpoint but no extracted
-// features. VISSL also puts features next to a train_config.yaml, but no checkpoint of ours.
+// features.  VISSL also puts features next to a train_config.yaml, but no checkpoint of ours.
 static bool is_run(const SrArgs *args, char config[PATH_BYTES]) {
     char features[PATH_BYTES];
     SrFolderEntry *entries = NULL;

@@ -1,7 +1,7 @@
 // Signals that ask the program to end: SIGINT, SIGTERM, SIGHUP (the terminal was closed) and
 // SIGUSR1 (warning of a batch system, as Slurm's --signal=USR1).  While a run has state to save,
 // the first signal asks its loop to save and stop, and a second SIGINT or SIGTERM ends the
-// process at once. Otherwise the first signal ends the process.  Signals that were ignored at the
+// process at once.  Otherwise the first signal ends the process.  Signals that were ignored at the
 // start (nohup) stay ignored.  The exit code is 128 + the signal's number.
 #ifndef SR_CLI_INTERRUPT_H
 #define SR_CLI_INTERRUPT_H

@@ -35,9 +35,9 @@ static void hold_closed_streams(void) {
 }
 
 // Starts the program again with environment variables for two libraries, which read them before
-// main. Waiting OpenMP threads must not occupy the cores on which loader threads decode.
+// main.  Waiting OpenMP threads must not occupy the cores on which loader threads decode.
 // OpenBLAS must not start threads: our threads call it, and each of its own maps 128 MiB, in an
-// endless loop if the system refuses (ulimit -v). A user's own choice of waiting stays.  Nothing
+// endless loop if the system refuses (ulimit -v).  A user's own choice of waiting stays.  Nothing
 // is restarted if threads are bound: libgomp has bound this thread already, and the new program
 // would see a machine with one core.
 static void restart_with_settings(char **argv) {

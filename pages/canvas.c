@@ -48,7 +48,7 @@ void sr_canvas_image(SrCanvas *c, int x, int y, const uint8_t *rgb, int h, int w
 }
 
 // Replacements for letters of Latin-1 from U+00C0 on, as German and French write them without
-// accents. Each has at most two letters, so that no line grows: UTF-8 takes two bytes.
+// accents.  Each has at most two letters, so that no line grows: UTF-8 takes two bytes.
 static const char *const latin[64] = {
     "A", "A", "A", "A", "Ae", "A", "AE", "C", "E", "E", "E", "E", "I",  "I", "I",  "I",
     "D", "N", "O", "O", "O",  "O", "Oe", "x", "O", "U", "U", "U", "Ue", "Y", "Th", "ss",
