@@ -1,9 +1,10 @@
-// Checkpoint files: gather tensors, checksum, write; read, verify, compare, copy.  Not the choice
-// of a file.
+// Writes and reads checkpoint files: gathers tensors, checksums and writes them; reads, verifies,
+// compares and copies them.
 //
-// Metadata keys: format, format_version, sslrun_version, run, started, epoch, batch, iteration, batch_size, images,
-// stopped, after_epoch, kernels, loss_sum, loss_min, loss_max, best, finished, config (JSON), checksums (JSON:
-// name -> CRC-32), metadata_checksum (CRC-32 over all the others).
+// Metadata keys: format, format_version, sslrun_version, run, started, epoch, batch, iteration,
+// batch_size, images, stopped, after_epoch, kernels, loss_sum, loss_min, loss_max, best,
+// finished, config (JSON), checksums (JSON: name -> CRC-32), metadata_checksum (CRC-32 over all
+// the others).
 #include "trainer/run/checkpoint.h"
 
 #include <math.h>
@@ -18,9 +19,9 @@
 #include "base/number.h"
 #include "base/version.h"
 
-#define MAX_LISTED 3 // differing tensors an error message names
+#define MAX_LISTED 3 // tensors that an error message names
 
-// Bytes of the data alone; 0-d tensors hold one number.
+// Returns the bytes of the data; 0-d tensors hold one number.
 static size_t tensor_bytes(const SrTensor *t) {
     return (size_t)sr_shape_count(t->shape) * sr_dtype_bytes(t->dtype);
 }
@@ -36,7 +37,7 @@ typedef struct {
 // Names are the arena's; the tensors themselves belong to the tables and stay.
 static void list_deinit(TensorList *list) { sr_arena_deinit(&list->arena); }
 
-// name NULL: the arena ran out of memory while making it, so callers need no check of their own.
+// A NULL name means that the arena had no memory for it, so callers need no check.
 static SrStatus list_add(TensorList *list, const char *name, SrTensor tensor) {
     if (!name)
         SR_FAIL(SR_ERR_MEMORY, "checkpoint: out of memory for tensor names");
@@ -44,9 +45,9 @@ static SrStatus list_add(TensorList *list, const char *name, SrTensor tensor) {
     return SR_OK;
 }
 
-// Momentum and its kind, and how many updates the parameter has had: Adam's bias correction and the
-// first step of SGD's momentum depend on that number, and a parameter that was frozen for a while
-// has had fewer than the run.
+// Adds the optimiser's state of a parameter, and its number of updates.  Adam's bias correction
+// and the first step of SGD's momentum depend on that number, which is smaller than the run's for
+// a parameter that was frozen for a while.
 static SrStatus list_add_optimizer(TensorList *list, SrOptim *optim, int index,
                                    const SrParam *param) {
     int64_t *steps = NULL;
@@ -64,9 +65,8 @@ static SrStatus list_add_optimizer(TensorList *list, SrOptim *optim, int index,
                     (SrTensor){SR_SCALAR, SR_I64, steps});
 }
 
-// Views of every tensor that belongs in the file, in the table's order: parameters, then optimiser
-// state.  The same list serves saving, comparing and loading, so the three cannot disagree about
-// what belongs in a file.
+// Lists views of every tensor that belongs in the file, in the table's order: parameters, then
+// optimiser state.  Saving, comparing and loading use one list, so they cannot disagree.
 static SrStatus list_init(TensorList *list, const SrCheckpointParts *parts) {
     const int per_param = 6; // value, up to four states, step count
     int n = sr_params_count(parts->params);
@@ -111,8 +111,7 @@ static void meta_float(Meta *m, const char *key, double value) {
     meta_add(m, key, sr_arena_printf(m->arena, "%.17g", value)); // 17 digits read back equal
 }
 
-// Together with the configuration's seed this is all that sample order, augmentation and schedules
-// depend on.
+// Writes the position.  Sample order, augmentation and schedules depend on it and the seed alone.
 static void meta_position(Meta *m, const SrPosition *at) {
     meta_add(m, "run", at->run.id);
     meta_int(m, "started", at->run.started);
@@ -131,7 +130,7 @@ static void meta_position(Meta *m, const SrPosition *at) {
     meta_int(m, "finished", at->finished);
 }
 
-// One entry a tensor, so that damage can be told from disagreement and named.
+// Writes a checksum per tensor, so that an error can name the damaged one.
 static void meta_checksums(Meta *m, const TensorList *list) {
     SrText text = SR_TEXT_INIT;
     for (int i = 0; i < list->n; i++) {
@@ -144,7 +143,8 @@ static void meta_checksums(Meta *m, const TensorList *list) {
     sr_text_deinit(&text);
 }
 
-// As JSON on one line: it is compared on resume and printed by `sslrun inspect --config`.
+// Writes the configuration as JSON on one line: resuming compares it, `sslrun inspect --config`
+// prints it.
 static void meta_config(Meta *m, const SrYaml *config) {
     SrText text = SR_TEXT_INIT;
     sr_json_print(config, &text);
@@ -191,7 +191,7 @@ static double meta_number(const SrSafetensors *st, const char *key) {
     return text ? sr_number_parse(text, NULL) : 0;
 }
 
-// Likewise as "".
+// A key that an older program did not write reads as "".
 static void meta_text(const SrSafetensors *st, const char *key, char *out, size_t bytes) {
     const char *text = sr_safetensors_meta(st, key);
     snprintf(out, bytes, "%s", text ? text : "");
@@ -223,7 +223,7 @@ static int list_differences(const SrSafetensors *st, const TensorList *list, SrT
     int n = 0;
     char a[SR_SHAPE_TEXT_BYTES], b[SR_SHAPE_TEXT_BYTES];
     for (int i = 0; i < list->n; i++) {
-        // What the model wants and the file lacks or holds in another shape ...
+        // Tensors of the model that the file lacks or holds in another shape.
         const SrNamedTensor *want = &list->tensors[i];
         const SrTensor *have = sr_safetensors_find(st, want->name);
         if (have && sr_shape_equal(have->shape, want->tensor.shape) &&
@@ -237,7 +237,7 @@ static int list_differences(const SrSafetensors *st, const TensorList *list, SrT
                        have ? sr_shape_text(have->shape, a, sizeof a) : "", b);
     }
     for (int i = 0; i < st->n; i++) {
-        // ... and what the file holds beyond it.
+        // Tensors of the file that the model lacks.
         bool known = false;
         for (int j = 0; j < list->n && !known; j++)
             known = strcmp(st->tensors[i].name, list->tensors[j].name) == 0;
@@ -286,7 +286,7 @@ done:
     return status;
 }
 
-// Looks at the header alone: a folder of large checkpoints is listed in milliseconds.
+// Reads the header alone: a folder of large checkpoints is listed in milliseconds.
 SrStatus sr_checkpoint_position(const char *path, SrPosition *at) {
     SrSafetensors st;
     SR_TRY(open_file(&st, path));
@@ -317,7 +317,7 @@ static bool is_bookkeeping(const char *path) {
     for (int i = 0; i < SR_COUNT(prefixes); i++)
         if (sr_text_starts(path, prefixes[i]))
             return true;
-    return sr_text_ends(path, ".output_dir"); // of a loss, which writes nothing
+    return sr_text_ends(path, ".output_dir"); // folder of a loss, which writes nothing
 }
 
 // Values in flow style keep a changed list of transforms on the one line.
@@ -359,8 +359,8 @@ static SrStatus compare_trees(SrArena *arena, const char *path, const SrYaml *ol
     return SR_OK;
 }
 
-// Compares what the two runs resolved to, not what their files say: a value that is now inferred
-// and was written before is no change.
+// Compares resolved configurations, not files: a value that was written before and is inferred
+// now is no change.
 SrStatus sr_checkpoint_changes(const char *path, const SrYaml *config, SrText *out) {
     SrSafetensors st;
     SrArena arena = SR_ARENA_INIT;
@@ -371,7 +371,7 @@ SrStatus sr_checkpoint_changes(const char *path, const SrYaml *config, SrText *o
     if (!text || !config)
         goto done;
     SR_TRY_GOTO(sr_json_parse(&arena, text, strlen(text), path, &old));
-    // The present tree through the same printer, so that only values can differ, not their
+    // The current tree goes through the same printer, so that only values differ, not their
     // spelling.
     SrText here = SR_TEXT_INIT;
     sr_json_print(config, &here);

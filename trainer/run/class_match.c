@@ -1,4 +1,4 @@
-// Matching the classes of a test set to those of the training images, by name.
+// Matches the classes of a test set with those of the training images, by name.
 #include "trainer/run/class_match.h"
 
 #include <string.h>
@@ -12,7 +12,7 @@ static const char *name_of(const SrSplit *s, int c) {
     return s->source->class_name ? s->source->class_name(s->set, c) : NULL;
 }
 
-// Two sorted lists are walked together: the next name is looked for after the last one found.
+// Both lists are sorted, so the search for a name starts after the last one found.
 static int64_t find(const SrSplit *train, const char *name, int from) {
     for (int k = 0; k < train->classes; k++) {
         const char *known = name_of(train, (from + k) % train->classes);
@@ -22,8 +22,9 @@ static int64_t find(const SrSplit *train, const char *name, int from) {
     return -1;
 }
 
-// Named folders on one side and numbers on the other: numbers count the sorted names, as VISSL's lists do.  Where both
-// sides have names but not of every class (a short classnames.txt), a number matches only a class without a name.
+// Makes the map.  If only one split has names, numbers count the sorted names, as in VISSL's
+// lists.  If both have names but not for all classes (a short classnames.txt), a number matches
+// only a class without a name.
 static void match(const SrSplit *train, const SrSplit *test, int64_t *map) {
     bool names = name_of(train, 0) && name_of(test, 0);
     int64_t last = -1;
@@ -38,7 +39,7 @@ static void match(const SrSplit *train, const SrSplit *test, int64_t *map) {
     }
 }
 
-// An empty folder is no class that anything would be judged by.
+// Marks classes with images: an empty folder needs no training class.
 static void mark_used(const SrSplit *test, bool *used) {
     int64_t n = test->source->length(test->set);
     for (int64_t i = 0; i < n; i++) {
@@ -73,7 +74,8 @@ static SrStatus refuse(const SrSplit *train, const SrSplit *test, const int64_t 
     return status;
 }
 
-// Labels that transforms make have no names; run.c asks whether both sides have them.
+// True if transforms make the labels, which then have no names; run.c checks that both splits
+// have them.
 static bool makes_labels(const SrSplit *split) {
     return split->pipeline && sr_pipeline_classes(split->pipeline) > 0;
 }
@@ -84,7 +86,7 @@ SrStatus sr_class_match(const SrSplit *train, const SrSplit *test, SrArena *aren
     if (!train || !train->source || train->classes < 1 || test->classes < 1)
         return SR_OK;
     if (train->pipeline && sr_pipeline_classes(train->pipeline) > 0)
-        return SR_OK; // labels come from the transforms, whatever the folders are called
+        return SR_OK; // names of folders have no meaning for labels that transforms make
     if (test->source->targets && test->source->targets(test->set, 0))
         return SR_OK;
     if (makes_labels(train) || makes_labels(test))

@@ -1,13 +1,13 @@
-// The classes of a test set beside those of the training images: matched by their names where both have names, so that
-// a folder which lacks one class does not shift all behind it.
+// Matches the classes of a test set with those of the training images, by name if both have names.
+// Without it, a test folder that lacks one class would shift the numbers of all later classes.
 #ifndef SR_TRAINER_RUN_CLASS_MATCH_H
 #define SR_TRAINER_RUN_CLASS_MATCH_H
 
 #include "trainer/run/data_split.h"
 
-// *map: the training class of each of the test's classes, in memory of `arena`; NULL where they need none (one side has
-// no labels, or several an image; neither has names).  A class with test images that the training does not have:
-// SR_ERR_CONFIG with its name.
+// *map gets the training class of each test class, in the arena.  NULL: no map is needed, because a
+// split has no labels or several per image, or neither split has names.
+// SR_ERR_CONFIG: a class with test images is no training class; the message names it.
 SrStatus sr_class_match(const SrSplit *train, const SrSplit *test, SrArena *arena,
                         const int64_t **map);
 

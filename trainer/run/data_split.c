@@ -1,4 +1,4 @@
-// Opening data: which source, which images of it, which transforms.  The loader itself is
+// Opens data: chooses the source, its images and the transforms.  The loader itself is
 // data/loader.c.
 #include "trainer/run/data_split.h"
 
@@ -15,11 +15,11 @@
 
 // ---- source -------------------------------------------------------------------------------------
 
-// Lists of the configuration hold one entry a source; there is one source.
+// Lists of the configuration have an entry per source, and there is one source.
 static const char *first_of(const SrStrings *list) { return list->n > 0 ? list->v[0] : ""; }
 
-// VISSL joins several sources image by image, which its own issue tracker calls broken (471); here
-// it is an error that says what to do instead.
+// Several sources are an error that says what to do instead.  VISSL joins them image by image,
+// which is broken (https://github.com/facebookresearch/vissl/issues/471).
 static SrStatus check_single(const SrSplitConfig *c, const char *which) {
     if (c->data_sources.n > 1 || c->data_paths.n > 1)
         SR_FAIL(
@@ -30,8 +30,8 @@ static SrStatus check_single(const SrSplitConfig *c, const char *which) {
     return SR_OK;
 }
 
-// DATA_SOURCES names the plugin; empty, the path itself tells (an IDX folder, CIFAR's files, a
-// list, a folder).  A path given for the test need not look like a test set.
+// DATA_SOURCES names the plugin.  If it is empty, the path decides: an IDX folder, CIFAR's files,
+// a list, a folder.  A path of test images need not look like a test set.
 static SrStatus find_source(const SrSplitConfig *c, const char *which, const char *path,
                             const SrDataset **out) {
     SR_TRY(check_single(c, which));
@@ -51,8 +51,8 @@ static bool subfolder(const char *dir, const char *name, char out[PATH_BYTES]) {
     return sr_file_join(out, PATH_BYTES, dir, name) == SR_OK && sr_file_is_dir(out);
 }
 
-// The layout of ImageNet's and most public sets' archives.  Without this rule `train` and `test` would become the two
-// classes of one set.
+// ImageNet and most public sets have this layout.  Without the rule `train` and `test` would
+// become the two classes of one set.
 bool sr_split_part(const char *path, bool test, char out[SR_SPLIT_PATH_BYTES]) {
     char other[PATH_BYTES];
     const char *slash = strrchr(path, '/');
@@ -70,7 +70,8 @@ bool sr_split_part(const char *path, bool test, char out[SR_SPLIT_PATH_BYTES]) {
     return subfolder(other, "test", out) || subfolder(other, "val", out);
 }
 
-// VISSL pairs any source of images with any of labels; here a list of labels goes with a list of images.
+// VISSL pairs any source of images with any of labels; here a list of labels goes with a list of
+// images.
 static SrStatus check_labels(const SrSplitConfig *c, const SrDataset *source, const char *which) {
     const SrDataset *labels = NULL;
     if (c->label_sources.n == 0 || c->label_paths.n == 0 || source->reads_label_path)
@@ -84,7 +85,7 @@ static SrStatus check_labels(const SrSplitConfig *c, const SrDataset *source, co
             which, labels->name, source->name, labels->name);
 }
 
-// `path` through out->source.
+// Opens `path` with out->source.
 static SrStatus open_path(const SrSplitConfig *c, const char *which, const char *path,
                           uint64_t seed, SrSplit *out) {
     SrDatasetConfig set = {
@@ -120,8 +121,8 @@ SrStatus sr_split_open_set(const SrSplitConfig *c, const char *which, uint64_t s
     return open_path(c, which, path, seed, out);
 }
 
-// What all loaders share.  Training and evaluation read the same images in the same way but for
-// order, batch and transforms.
+// Makes the settings that all loaders share.  Training and evaluation differ in order, batch and
+// transforms.
 static SrLoaderConfig loader_config(const SrConfig *config, const SrSplitConfig *c,
                                     const SrSplit *split) {
     return (SrLoaderConfig){
@@ -155,7 +156,7 @@ SrStatus sr_split_train_shape(const SrConfig *config, int *n_views, int h[SR_MAX
     return status;
 }
 
-// The same with the tensors that the transforms make beside their views.
+// Gets the training views, and the tensors that transforms make in addition to them.
 static SrStatus train_views(const SrConfig *config, SrCollateViews *out) {
     SrPipeline *pipeline;
     SR_TRY(sr_pipeline_new(config->train.transforms, "DATA.TRAIN.TRANSFORMS", &pipeline));
@@ -198,8 +199,8 @@ SrStatus sr_split_train_length(const SrConfig *config, int64_t *n) {
     return status;
 }
 
-// Without LABEL_SOURCES VISSL numbers the samples, which is no class: a loss that needs labels takes
-// the source's own.
+// Without LABEL_SOURCES VISSL numbers the samples, which is no class: a loss that needs labels
+// takes the source's own.
 static const char *label_type(const SrConfig *config) {
     const SrSplitConfig *c = &config->train;
     bool numbered = c->label_sources.n == 0 && strcmp(c->label_type, "sample_index") == 0;
@@ -235,7 +236,7 @@ static SrStatus open_train(const SrConfig *config, SrSplit *out) {
     loader.shuffle = true;
     loader.share = sr_split_share(config);
     loader.replicas = config->replicas;
-    // Otherwise the last batch has what is left (run.h: SrRunTail).
+    // Otherwise the last batch has the remaining images (run.h: SrRunTail).
     loader.drop_last = c->drop_last || config->whole_batches;
     loader.label_type = label_type(config);
     if (loader.drop_last && images_of(c, out) < config->batch)
@@ -307,7 +308,7 @@ SrStatus sr_split_eval_transforms(const SrConfig *config, int crop, SrArena *are
     return default_transforms(config, crop, arena, out);
 }
 
-// Evaluation compares one vector an image.
+// Evaluation compares one vector per image, so transforms must give one view.
 static SrStatus open_eval_pipeline(const SrConfig *config, int crop, SrSplit *out) {
     const SrYaml *transforms;
     const char *where;
@@ -333,7 +334,7 @@ SrStatus sr_split_eval_shape(const SrConfig *config, int *n_views, int h[SR_MAX_
     return status;
 }
 
-// From the most to the least explicit; the last resort is said in the report.
+// Chooses the origin from the most to the least explicit one.  The report mentions held-out images.
 static SrTestOrigin test_origin(const SrConfig *config) {
     char part[PATH_BYTES];
     const SrDataset *source = NULL;
@@ -351,10 +352,10 @@ static SrTestOrigin test_origin(const SrConfig *config) {
 
 bool sr_split_has_test(const SrConfig *config) { return test_origin(config) != SR_TEST_HELD_OUT; }
 
-// A tenth of the chosen training images for the test, the rest for the bank: two stretches of one
-// shuffled order.  The draw is keyed by DATA_LIMIT_SAMPLING.SEED, so every evaluation of a run
-// holds out the same images.  A balanced draw has no such stretches: shares of classes are rounded,
-// and two sides could overlap.
+// Gives a tenth of the chosen training images to the test, and the rest to the bank: two parts of
+// one shuffled order.  The seed is DATA_LIMIT_SAMPLING.SEED, so every evaluation of a run holds
+// out the same images.  Balanced sampling is switched off: it rounds shares of classes, and the
+// parts could overlap.
 static void hold_out(SrLoaderConfig *loader, SrEvalSide side, int64_t length) {
     int64_t all = loader->limit > 0 ? SR_MIN(loader->limit, length) : length;
     int64_t test = SR_MAX(all / 10, 1);
@@ -365,8 +366,8 @@ static void hold_out(SrLoaderConfig *loader, SrEvalSide side, int64_t length) {
     loader->limit_skip += side == SR_SIDE_TEST ? 0 : test;
 }
 
-// NEAREST_NEIGHBOR.BANK_LIMIT: a bank of a few ten thousand images ranks trunks as the whole set
-// does, in a fraction of the time.  Probes limit the test images too.
+// Applies NEAREST_NEIGHBOR.BANK_LIMIT: a bank of a few ten thousand images ranks trunks like the
+// whole set, in a fraction of the time.  Probes limit the test images too.
 static void cap_side(SrLoaderConfig *loader, int64_t cap, int64_t length) {
     int64_t all = loader->limit > 0 ? loader->limit : length;
     if (cap <= 0 || all <= cap)
@@ -376,8 +377,7 @@ static void cap_side(SrLoaderConfig *loader, int64_t cap, int64_t length) {
     loader->limit = cap;
 }
 
-// Sources and paths are the training side's unless the test has its own; limits are always the
-// side's own.
+// Sources and paths come from training unless the test has its own; limits are each split's own.
 static SrSplitConfig side_config(const SrConfig *config, SrEvalSide side, SrTestOrigin origin) {
     if (side == SR_SIDE_BANK || origin == SR_TEST_HELD_OUT)
         return config->train;
@@ -394,7 +394,7 @@ static SrSplitConfig side_config(const SrConfig *config, SrEvalSide side, SrTest
     return c;
 }
 
-// The bank is always of the training side; only its counterpart moves.
+// The bank always has training images; the origin concerns the test images alone.
 static SrStatus open_side(const SrConfig *config, SrEvalSide side, const SrSplitConfig *c,
                           SrSplit *out) {
     const char *which = side == SR_SIDE_TEST && out->origin != SR_TEST_HELD_OUT ? "TEST" : "TRAIN";

@@ -1,19 +1,19 @@
-// One side of the data, opened: source, transforms, loader.  TRAIN as the training loop needs it;
-// and the two sides of a kNN evaluation: the bank of training images and the test images, both
-// through the transforms of evaluation.
+// Opens a split of the data: source, transforms, loader.  There is the training split of the
+// training loop, and the two splits of an evaluation: the bank of training images and the test
+// images, both with the transforms of evaluation.
 #ifndef SR_TRAINER_RUN_DATA_SPLIT_H
 #define SR_TRAINER_RUN_DATA_SPLIT_H
 
 #include "data/data.h"
 #include "trainer/config/config.h"
 
-#define SR_SPLIT_BATCHES_AHEAD 4 // that a loader holds, the one in use included
+#define SR_SPLIT_BATCHES_AHEAD 4 // batches that a loader holds, with the one in use
 
-// Where test images come from.
+// Origin of the test images.
 typedef enum {
     SR_TEST_CONFIGURED, // DATA.TEST names them
-    SR_TEST_OF_SOURCE,  // the training source sets them apart
-    SR_TEST_HELD_OUT    // a tenth of the training images
+    SR_TEST_OF_SOURCE,  // the training source has its own test images
+    SR_TEST_HELD_OUT    // a tenth of the training images is held out
 } SrTestOrigin;
 
 typedef struct {
@@ -22,75 +22,83 @@ typedef struct {
     SrPipeline *pipeline;
     SrLoader *loader;
     SrArena arena;
-    const char *path;    // where the images lie, "" if nowhere
-    SrTestOrigin origin; // of a test side
-    // Of a training side the inputs its collator plans, else one a view.
-    const SrCollation *collation; // of the training side; NULL: an input a view
+    const char *path;    // path of the images.  "": none
+    SrTestOrigin origin; // for a test split
+    // Collator of a training split, which plans the inputs below.  NULL: one input per view
+    const SrCollation *collation;
     int n_views;
-    int h[SR_MAX_VIEWS], w[SR_MAX_VIEWS]; // of each
-    int rows[SR_MAX_VIEWS];               // an image, 0: 1 (SrBatchInput)
-    int classes;      // of the labels, the source's or those its transforms make; 0: no labels
-    int n_targets;    // several labels an image: classes; else 0
-    bool shared;      // ranks share out what a pass over all images computes; all of them make it
-    const char *note; // how the images were chosen, when that is worth saying; "" otherwise
+    int h[SR_MAX_VIEWS], w[SR_MAX_VIEWS]; // pixels of each input
+    int rows[SR_MAX_VIEWS];               // rows per image in each input.  0: one
+    int classes;      // classes of the source's labels or of its transforms'.  0: no labels
+    int n_targets;    // classes, with several labels per image.  0: one label
+    bool shared;      // all ranks make a pass over the images, and share out its work
+    const char *note; // sentence on how the images were chosen.  "": nothing to say
 } SrSplit;
 
-// Number and sizes of the training views alone, without touching any data (check, bench).
+// Gets number and sizes of the training views from the transforms, without opening any data.
 SrStatus sr_split_train_shape(const SrConfig *config, int *n_views, int h[SR_MAX_VIEWS],
                               int w[SR_MAX_VIEWS]);
-// The same as the collator lays them out, into a zeroed split: collation, n_views, h, w, rows.
+// Fills collation, n_views, h, w and rows of a zeroed split with the inputs that the collator
+// makes.
 SrStatus sr_split_plan_train(const SrConfig *config, SrSplit *out);
-// Images a training epoch draws from; opens the set to count them.
+// Counts the images of a training epoch; opens the data set to do so.
 SrStatus sr_split_train_length(const SrConfig *config, int64_t *n);
-// The same of the transforms of evaluation; SR_SPLIT_EVAL_CROP where the configuration has none.
+// Gets number and sizes of the views of evaluation; SR_SPLIT_EVAL_CROP without
+// DATA.TEST.TRANSFORMS.
 #define SR_SPLIT_EVAL_CROP 224
 SrStatus sr_split_eval_shape(const SrConfig *config, int *n_views, int h[SR_MAX_VIEWS],
                              int w[SR_MAX_VIEWS]);
 
-// Opens the training split.  Order and augmentation follow from config->seed; batches have BATCHSIZE_PER_REPLICA images.
+// Opens the training split.  Order and augmentation follow from config->seed; batches have
+// BATCHSIZE_PER_REPLICA images.
 SrStatus sr_split_open_train(const SrConfig *config, SrSplit *out);
 
 // This rank's share of an evaluation: every P-th batch, where P is the number of ranks.
 SrShare sr_split_turns(void);
-// The batches of this rank's replicas.
+// This rank's share of the training batches: those of its replicas.
 SrShare sr_split_share(const SrConfig *config);
 
-// SR_SIDE_PHASE: the test images as a test phase takes them, where DATA.TEST.DROP_LAST counts.
+// SR_SIDE_PHASE: the test images for a test phase, which obeys DATA.TEST.DROP_LAST.
 typedef enum { SR_SIDE_BANK, SR_SIDE_TEST, SR_SIDE_PHASE } SrEvalSide;
-// In order, nothing dropped, one view of crop x crop: DATA.TEST.TRANSFORMS, or resize, centre crop,
-// to tensor, and the training side's Normalize.  Test images are DATA.TEST's; without
-// DATA.TEST.DATA_PATHS those the training source itself sets apart (IDX, CIFAR, a folder train/
-// beside test/ or val/); without such a tenth of the training images, which the bank then leaves
-// out (they were trained on, but never with their labels). sample: shuffled and in whole batches
-// only, for statistics over a few of them.  train: labels are its class numbers, matched by name
-// (class_match.h); NULL: the set's own.
+// Opens a split for evaluation: in order, nothing dropped, one view per image.  Transforms are
+// DATA.TEST.TRANSFORMS, or else resize, centre crop of crop x crop, to tensor, and the Normalize of
+// training.
+//
+// Test images are those of DATA.TEST.DATA_PATHS.  Without them, they are the test images that the
+// training source has (IDX, CIFAR, a folder train/ next to test/ or val/).  Without those, a
+// tenth of the training images is held out of the bank: the model has seen them, but not their
+// labels.
+//   sample  shuffle, and give whole batches only, for statistics over a few of them
+//   train   labels are the class numbers of this split, matched by name; NULL: the set's own
 SrStatus sr_split_open_eval(const SrConfig *config, SrEvalSide side, bool sample, int batch,
                             int crop, const SrSplit *train, SrSplit *out);
-// Every image at `path`, all below a folder (train/ and test/ are no parts of it) or those of a list that ends in .txt,
-// for what names files: the label of an image is its number in the set, and any of them may be unreadable.
+// Opens every image at `path`: all below a folder (train/ and test/ included), or those of a list
+// that ends in .txt.  An image's label is its number in the set; any image may be unreadable.
 SrStatus sr_split_open_all(const SrConfig *config, const char *path, int batch, int crop,
                            SrSplit *out);
-// Source and images of the test side alone, without transforms and loader.
+// Opens source and images of the test split, without transforms and loader.
 SrStatus sr_split_open_test_set(const SrConfig *config, SrSplit *out);
 
-// The transforms of evaluation as sr_split_open_eval takes them, and what to call them in messages.
+// Gets the transforms that sr_split_open_eval uses, and their name for messages.
 SrStatus sr_split_eval_transforms(const SrConfig *config, int crop, SrArena *arena,
                                   const SrYaml **out, const char **where);
 
 enum { SR_SPLIT_PATH_BYTES = 4096 };
-// The folder of one split where train/ lies beside test/ or val/: below `path`, or, for the test, beside a path that is
-// itself such a train/.  False: `path` has no such parts.
+// Gets the folder of one split where train/ is next to test/ or val/.  The folders are below
+// `path`; for the test, `path` may also be such a train/ itself.  False: there are no such
+// folders.
 bool sr_split_part(const char *path, bool test, char out[SR_SPLIT_PATH_BYTES]);
 
-// Source and images alone, the path's train/ or test/ part where it has them; which: "TRAIN" or "TEST".  Messages speak
-// of DATA.TRAIN or DATA.TEST.  Close with sr_split_close, also on failure.
+// Opens source and images, from the path's train/ or test/ folder if it has them.  which: "TRAIN"
+// or "TEST", also for messages.  Close with sr_split_close, also on failure.
 SrStatus sr_split_open_set(const SrSplitConfig *c, const char *which, uint64_t seed, SrSplit *out);
 
-// Whether there are test images that training never sees (sr_split_open_eval would hold some out).
+// True if there are test images that training never sees.  False: sr_split_open_eval holds some
+// out.
 bool sr_split_has_test(const SrConfig *config);
-// A second loader over an open training split: every image once, in the set's order.
+// Opens a second loader over an open training split: every image once, in the set's order.
 SrStatus sr_split_in_order(const SrConfig *config, const SrSplit *train, SrLoader **out);
 
-void sr_split_close(SrSplit *split); // joins the loader's threads; a zeroed split is fine
+void sr_split_close(SrSplit *split); // joins the loader's threads; legal for a zeroed split
 
 #endif

@@ -1,4 +1,4 @@
-// See the header.
+// Writes the lines about the images of a run, and gathers the unreadable ones of all ranks.
 #include "trainer/run/data_summary.h"
 
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "trainer/run/class_match.h"
 
-// Of those that `limit` chooses; -1: all.
+// Describes the images that `limit` chooses.  -1: all.
 static void describe(const SrSplit *split, int64_t limit, SrText *out) {
     const SrDataset *source = split->source;
     int64_t all = source->length(split->set);
@@ -36,7 +36,8 @@ static bool same_file(const char *a, const char *b) {
     return same;
 }
 
-// A source that tells its test images apart gives others for the same path; limits may choose others.
+// True if both splits have the same images.  A source with its own test images gives others for
+// the same path, and limits may choose others.
 static bool same_images(const SrConfig *config, const SrSplit *train, const SrSplit *test) {
     const SrSplitConfig *a = &config->train, *b = &config->test;
     bool limited =

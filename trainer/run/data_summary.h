@@ -1,27 +1,29 @@
-// What is said about the images of a run: how many, of how many classes, where they were found, what was passed over,
-// what could not be read.
+// Reports the images of a run: how many, in how many classes, their folder, and images that were
+// passed over or could not be read.
 #ifndef SR_TRAINER_RUN_DATA_SUMMARY_H
 #define SR_TRAINER_RUN_DATA_SUMMARY_H
 
 #include "trainer/run/data_split.h"
 
-// "what: 3409 images in 5 classes from photos/train (passed over: 3 .gif)" in the log.
+// Logs "what: 3409 images in 5 classes from photos/train (passed over: 3 .gif)".
 void sr_data_summary_say_set(const SrSplit *split, const char *what);
-// One line for each side of an evaluation in the log.  DATA.TEST that names the training images is a warning.
+// Logs a line for each split of an evaluation.  Warns if DATA.TEST names the training images.
 void sr_data_summary_say(const SrConfig *config, const SrSplit *train, const SrSplit *test);
 
-// What the loaders of all ranks (NULL: none) could not read, with reasons: nothing if there was none.  Collective, as long
-// as `status`, of the work they did, says that ranks still act together; behind an error only a run without others speaks.
 typedef struct {
-    const SrLoader *loader;
-    bool last_pass;      // of this one, or all passes
-    const char *what;    // "test images"
-    const char *outcome; // what became of them: "are left out"
+    const SrLoader *loader; // NULL: none
+    bool last_pass;         // counts the last pass alone; false: all passes
+    const char *what;       // "test images"
+    const char *outcome;    // fate of unreadable images: "are left out"
 } SrBadImages;
+// Logs the images that the loaders of all ranks could not read, with reasons; nothing if there
+// are none. `status` is that of the loaders' work.  SR_OK: the call is collective.  After an
+// error ranks no longer act together, and only a run of one rank reports.
 void sr_data_summary_say_bad(const SrBadImages *images, SrStatus status);
 
-// Before hours are spent on training: opens the test images that will be evaluated, matches their classes with the
-// training's (sr_class_match) and says both lines.  Nothing without test images or labels but the training's line.
+// Checks the test images before hours are spent on training: opens them, matches their classes
+// with those of training (sr_class_match), and logs a line for each split.  Without test images
+// or labels it logs the training split's line only.
 SrStatus sr_data_summary_check(const SrConfig *config, const SrSplit *train);
 
 #endif

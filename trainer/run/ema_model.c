@@ -1,4 +1,4 @@
-// The averaged model; see the header.
+// Adds the averaged model's entries to the table and updates them.
 #include "trainer/run/ema_model.h"
 
 #include <stdio.h>
@@ -25,7 +25,7 @@ static SrStatus add_twin(SrParams *params, int from, int *to) {
 
 SrStatus sr_ema_model_add(SrEmaModel *ema, SrParams *params, const SrEmaConfig *config,
                           SrArena *arena) {
-    int count = sr_params_count(params); // before twins are added behind
+    int count = sr_params_count(params); // before the copies are appended
     *ema = (SrEmaModel){.config = *config};
     if (!config->save)
         return SR_OK;
@@ -46,10 +46,10 @@ SrStatus sr_ema_model_add(SrEmaModel *ema, SrParams *params, const SrEmaConfig *
 typedef struct {
     const SrEmaModel *ema;
     SrParams *params;
-    float keep; // 0: a copy
+    float keep; // DECAY.  0: copy the model
 } Update;
 
-// Counters are copied.  One task an entry, element by element: the same bits for any number of threads.
+// Updates an entry; counters are copied.  Each entry is one task, so bits do not depend on threads.
 static void update_entry(void *arg, int64_t i, int thread) {
     const Update *u = arg;
     const SrParam *m = sr_params_at(u->params, u->ema->from[i]);

@@ -1,5 +1,5 @@
-// The pass that a loss's before_epoch may ask for: a forward of every training image on the plan of the step.  Not
-// the step (step.c) and not an epoch of training (train.c).
+// Makes the pass that a loss's before_epoch may ask for: a forward of every training image on the
+// plan of the step, without training.
 #include <string.h>
 
 #include "base/mem.h"
@@ -12,11 +12,12 @@ typedef struct {
     SrStatus (*rows)(void *arg, const SrEpochRows *rows);
     void *arg;
     SrGraphState state;
-    char *before;                    // (state.bytes) as a forward finds them
-    SrLossValue values[SR_MAX_ROWS]; // nodes of the loss's graph, as they are of one replica
+    char *before;                    // (state.bytes) state before each forward
+    SrLossValue values[SR_MAX_ROWS]; // nodes of the loss's graph, for one replica
 } Pass;
 
-// A batch of fewer images repeats them: batch norms in training mode must not see rows of the batch before.
+// Fills a smaller batch by repeating its images: batch norms in training mode must not see rows
+// of the batch before.
 static void repeat_images(const SrFeedTarget *to, const SrBatch *batch, int whole) {
     for (int i = 0; i < to->n_inputs + to->n_extras; i++) {
         SrTensor x = sr_plan_input(to->plan, i < to->n_inputs ? to->inputs[i]
@@ -28,7 +29,8 @@ static void repeat_images(const SrFeedTarget *to, const SrBatch *batch, int whol
     }
 }
 
-// Running statistics move with every forward in training mode; what `rows` writes stays.
+// Running statistics move with every forward in training mode and are restored; values that
+// `rows` writes stay.
 static SrStatus one_batch(Pass *p, const SrBatch *batch) {
     SrRun *run = p->run;
     SrFeedTarget to = sr_run_target_at(run, 0);

@@ -1,4 +1,4 @@
-// The feed: batches of a loader into a plan's inputs, and features of a frozen trunk that are kept.
+// Copies batches of a loader to a plan's inputs, and keeps the features of a frozen trunk.
 #include "trainer/run/feed.h"
 #include "base/bar.h"
 #include "base/clock.h"
@@ -34,11 +34,11 @@ void sr_feed_close(SrFeed *f) {
     *f = (SrFeed){0};
 }
 
-// Numbers of an image's label.
+// Returns the number of labels per image.
 static size_t label_length(const SrFeed *f) { return (size_t)SR_MAX(f->n_targets, 1); }
 
-// In memory when that leaves half of it; a file is read through the page cache, which takes what is
-// left.
+// Allocates the features in memory if that leaves half of it free, else in a file, which is read
+// through the page cache.
 static SrStatus make_room(SrFeed *f, SrCacheKind kind, const char *dir) {
     size_t available = sr_memory_available();
     char text[32];
@@ -60,7 +60,7 @@ static SrStatus make_room(SrFeed *f, SrCacheKind kind, const char *dir) {
             sr_bytes_text((double)f->bytes, text, sizeof text));
 }
 
-// Features of the trunk's present output to the rows from `at` on.
+// Copies the trunk's output to the rows from `at` on.
 static void keep_batch(SrFeed *f, const SrBatch *batch, int64_t at) {
     int64_t offset = 0;
     for (int i = 0; i < f->trunk->n; i++) {
@@ -87,7 +87,7 @@ static SrStatus fill_batch(SrFeed *f, SrLoader *loader, int64_t at) {
     return SR_OK;
 }
 
-// Ranks take batches in turn, and all get all rows.
+// Computes all features.  Ranks take batches in turn, and then exchange all rows.
 static SrStatus fill(SrFeed *f, SrLoader *loader) {
     SrShare turns = sr_split_turns();
     int64_t each = sr_loader_batch(loader), round = each * turns.of;
@@ -168,7 +168,7 @@ void sr_feed_copy(SrFeed *f, const SrFeedTarget *to, const SrBatch *batch) {
         sr_frozen_trunk_run(f->trunk, batch->view[0], batch->batch);
     for (int i = 0; i < to->n_inputs; i++) {
         SrTensor x = sr_plan_input(to->plan, to->inputs[i]);
-        // An image's rows of an input lie together, so a batch of fewer images is its first rows.
+        // Rows of one image lie together, so that a smaller batch fills the first rows.
         size_t row = (size_t)(sr_shape_count(x.shape) / x.shape.d[0]) * sizeof(float);
         if (f->trunk)
             copy_in(to, to->inputs[i], sr_frozen_trunk_output(f->trunk, i), n * row);

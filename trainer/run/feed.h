@@ -1,7 +1,8 @@
-// Where a plan's inputs come from, batch by batch: images of a loader; or the features of a frozen
-// trunk, computed from them each time, or once and kept when the transforms always give the same.
+// Fills a plan's inputs batch by batch, from one of three sources: images of a loader, features
+// that a frozen trunk computes from them each time, or features that were computed once and
+// kept.  Keeping is possible if the transforms draw nothing.
 //
-// All three show the same images in the same order, and the features are the same bits.
+// All three give the same images in the same order, and features with the same bits.
 #ifndef SR_TRAINER_RUN_FEED_H
 #define SR_TRAINER_RUN_FEED_H
 
@@ -12,43 +13,47 @@ typedef enum { SR_CACHE_AUTO, SR_CACHE_MEMORY, SR_CACHE_DISK, SR_CACHE_OFF } SrC
 
 typedef struct {
     SrLoader *loader;     // borrowed
-    SrFrozenTrunk *trunk; // borrowed; NULL: images
-    int batch;
-    SrShare share;  // the loader's
-    bool drop_last; // what the loader was opened with
-    // The kept features; rows NULL: there are none.
-    int64_t n, row;        // images; floats an image
-    float *rows;           // (n, row), the features of an image one after the other
-    int n_targets;         // several labels an image: how many; else 0, and a label is one number
+    SrFrozenTrunk *trunk; // borrowed.  NULL: the plan's inputs are images
+    int batch;            // images
+    SrShare share;        // the loader's
+    bool drop_last;       // the loader's
+    // Kept features follow.
+    int64_t n, row;        // images, floats per image
+    float *rows;           // (n, row) all features of an image.  NULL: nothing is kept
+    int n_targets;         // labels per image, if several.  0: one label
     int64_t *labels;       // (n), or (n, n_targets)
-    int64_t *batch_labels; // (batch), or (batch, n_targets): of the batch that was given last
-    size_t bytes;          // mapped
-    bool on_disk;
-    uint32_t *order; // (sr_loader_samples of the loader) of the epoch
-    int64_t next;    // batch of the share
-    int64_t at;      // next place in the order
+    int64_t *batch_labels; // (batch), or (batch, n_targets): labels of the last batch
+    size_t bytes;          // size of the mapped memory
+    bool on_disk;          // the memory is a mapped file
+    uint32_t *order;       // (sr_loader_samples) images in the order of the epoch
+    int64_t next;          // next batch of the share
+    int64_t at;            // next place in `order`
 } SrFeed;
 
-// Runs the trunk over all images of `in_order` (nothing shuffled, nothing dropped) and keeps what it
-// gives, in memory or in a file of `dir` without a name; from then on the loader gives orders alone.
+// Runs the trunk over all images of `in_order` (not shuffled, nothing dropped) and keeps the
+// features, in memory or in a nameless file in `dir`.  From then on the loader gives only the
+// order of images.
 SrStatus sr_feed_keep(SrFeed *feed, SrLoader *in_order, SrCacheKind kind, const char *dir);
-void sr_feed_close(SrFeed *feed); // a zeroed one is fine
+void sr_feed_close(SrFeed *feed); // legal for a zeroed struct
 
-// Where the batch goes: a plan of at least as many images.
+// Target of a batch: a plan with at least as many images.
 typedef struct {
     SrPlan *plan;
-    const SrNodeId *inputs; // one a view or feature
+    const SrNodeId *inputs; // one per view or feature
     int n_inputs;
     SrNodeId labels, sample_index; // may be SR_NO_NODE
     const SrExtraInput *extras;
     int n_extras;
 } SrFeedTarget;
 
-// A batch of a loader, as sr_feed_next would put it there; nothing of `feed` but trunk and batch is
-// used.
+// Copies a loader's batch into the target, as sr_feed_next does.  Uses only trunk and batch of
+// the feed.
 void sr_feed_copy(SrFeed *feed, const SrFeedTarget *to, const SrBatch *batch);
 SrStatus sr_feed_start(SrFeed *feed, int64_t epoch, int64_t first);
-// *rows: images in the batch, 0 at the end; labels: (rows) or (rows, n_targets), until the next call.
+// Fills the target with the next batch.
+//   rows    gets the images in the batch; 0 at the end of the epoch
+//   labels  gets (rows) or (rows, n_targets), valid until the next call
+//   wait_s  gets the seconds spent waiting for the loader
 SrStatus sr_feed_next(SrFeed *feed, const SrFeedTarget *to, int *rows, const int64_t **labels,
                       double *wait_s);
 

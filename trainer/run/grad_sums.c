@@ -1,4 +1,5 @@
-// Sums of gradients; see the header.
+// Sums gradients up the tree within a rank, and sends buckets of them to other ranks while the last
+// backward pass is still running.
 #include "trainer/run/grad_sums.h"
 
 #include <string.h>
@@ -9,18 +10,18 @@
 #include "base/mem.h"
 #include "base/parallel.h"
 
-enum { MAX_LEVELS = 21 };                // 2^20 replicas a rank
-#define FIRST_FLOATS ((int64_t)1 << 18)  // 1 MiB crosses behind the end of the backward
+enum { MAX_LEVELS = 21 };                // 2^20 replicas per rank
+#define FIRST_FLOATS ((int64_t)1 << 18)  // 1 MiB crosses after the end of the backward pass
 #define BUCKET_FLOATS ((int64_t)6 << 20) // 24 MiB cross at once
 #define MOST_FLOATS ((int64_t)1 << 28)   // of one parameter that crosses whole
-#define PIECE_FLOATS ((int64_t)1 << 15)  // a thread moves at a time
+#define PIECE_FLOATS ((int64_t)1 << 15)  // that a thread moves at a time
 
-// Neighbours in the table that cross between ranks together.
+// Consecutive parameters of the table that cross between ranks together.
 typedef struct {
-    int first, end; // parameters
-    int64_t at;     // of the first among all trainable numbers
-    int ready;      // call of the backward after which all its gradients are complete
-    bool left;      // under way in this step
+    int first, end; // parameters first .. end - 1
+    int64_t at;     // offset of the first one among all trainable numbers
+    int ready;      // call of the backward pass after which all its gradients are complete
+    bool left;      // sent in this step
     SrCommSum sum;
 } Bucket;
 
@@ -29,18 +30,19 @@ struct SrGradSums {
     SrGradSumsOptions options;
     int64_t n; // trainable numbers
     int levels;
-    float *level[MAX_LEVELS]; // (n) of 2^level replicas
-    float *own;               // (n), or NULL
+    float *level[MAX_LEVELS]; // (n) sums over 2^level replicas
+    float *own;               // (n) gradients of the loss's own parameters.  NULL: none
     Bucket *buckets;
     int n_buckets;
-    float *values, *scratch;     // of all buckets, padded; NULL with one rank
-    int64_t crossing;            // their length
-    const SrPlan *watched;       // whose calls `ready` counts
-    int64_t steps;               // ended
-    double exchange_s, waited_s; // of step PLAIN_STEP; of all steps behind it
+    float *values, *scratch;     // (crossing) all buckets, padded.  NULL: one rank
+    int64_t crossing;            // floats
+    const SrPlan *watched;       // plan whose calls `ready` counts
+    int64_t steps;               // completed steps
+    double exchange_s, waited_s; // seconds in step PLAIN_STEP, and in all later steps
 };
 
-// It exchanges behind its backward, as a measure of what the others hide; the first step opens connections.
+// Step that exchanges after its backward pass, to measure how long an exchange takes.  Not the
+// first one, which opens connections.
 enum { PLAIN_STEP = 1 };
 
 // ---- sizes
@@ -54,7 +56,7 @@ static int64_t count(SrParams *params) {
     return n;
 }
 
-// Bits of n: subtrees that wait at once.
+// Returns the number of bits of n: the number of subtrees that wait at the same time.
 static int levels_of(int n) {
     int levels = 0;
     while (levels < MAX_LEVELS && n >> levels)
@@ -77,8 +79,9 @@ bool sr_grad_sums_exact(int replicas, int ranks) {
 
 // ---- buckets
 
-// Where bucket b, which begins with parameter `first`, ends.  The first parameters' gradients are complete last, when
-// there is no backward left to hide behind: their buckets are small, each twice the one before until they are full.
+// Returns the end of bucket b, which begins with parameter `first`.  Gradients of the first
+// parameters are complete last, when no backward pass is left to overlap with.  So the first
+// buckets are small, each twice as large as the one before.
 static int bucket_end(const SrGradSums *s, int b, int first, int64_t *n) {
     int end = first;
     int64_t most =
@@ -197,7 +200,7 @@ static float *move_param(const SrParam *p, float *block, Move how) {
     return block + m.n;
 }
 
-// Parameters first .. end - 1, the first of which has its place at `at` of the block.
+// Moves parameters first .. end - 1, the first of them at offset `at` of the block.
 static void move_range(SrGradSums *s, int first, int end, float *at, Move how) {
     for (int i = first; i < end; i++)
         at = move_param(sr_params_at(s->params, i), at, how);
@@ -212,14 +215,15 @@ void sr_grad_sums_keep_own(SrGradSums *s) {
         move_grads(s, s->own, STORE);
 }
 
-// Of these parameters, as number `done` arrives: up the tree as far as neighbours are there.
+// Adds gradients of these parameters, of replica number `done`, up the tree as far as it is
+// complete.
 static void climb(SrGradSums *s, int done, int first, int end, int64_t at) {
     int level = 0, last = s->options.mine - 1;
     for (; done >> level & 1; level++)
         move_range(s, first, end, s->level[level] + at, ADD);
     if (done < last)
         move_range(s, first, end, s->level[level] + at, STORE);
-    // What is left of an uneven number joins from the smallest subtree up.
+    // With a number that is no power of two, remaining subtrees are joined from the smallest up.
     for (int rest = level + 1; done == last && rest < s->levels; rest++)
         if (done >> rest & 1)
             move_range(s, first, end, s->level[rest] + at, ADD);
@@ -228,7 +232,7 @@ static void climb(SrGradSums *s, int done, int first, int end, int64_t at) {
 void sr_grad_sums_add(SrGradSums *s, int done) {
     if (!s->buckets)
         climb(s, done, 0, sr_params_count(s->params), 0);
-    for (int b = 0; b < s->n_buckets; b++) // what has left has climbed before
+    for (int b = 0; b < s->n_buckets; b++) // buckets that were sent are summed already
         if (!s->buckets[b].left)
             climb(s, done, s->buckets[b].first, s->buckets[b].end, s->buckets[b].at);
 }
@@ -247,7 +251,7 @@ static void leave(SrGradSums *s, Bucket *b) {
     b->left = true;
 }
 
-// Ranks have the same plan, so buckets leave in the same order on all.
+// All ranks have the same plan, so they send buckets in the same order.
 static void after_call(void *arg, int call) {
     SrGradSums *s = arg;
     for (int i = 0; i < s->n_buckets; i++) {

@@ -1,4 +1,4 @@
-// State entries that a forward moves; see the header.
+// Finds the state entries that a forward pass changes, and copies their values.
 #include "trainer/run/graph_state.h"
 
 #include <string.h>

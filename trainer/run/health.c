@@ -1,4 +1,4 @@
-// Figures of a run's health and their judgement; see the header.
+// Measures a run's figures at the end of an epoch, and words the findings about them.
 #include "trainer/run/health.h"
 
 #include <math.h>
@@ -13,7 +13,7 @@
 
 // ---- figures
 
-// Over the entries of the loss whose name holds `part`; 0: there is none.
+// Hashes the entries of the loss whose names contain `part`.  0: there is none.
 static uint64_t hash_entries(SrParams *params, const char *part, bool learned) {
     uint64_t h = SR_HASH_START;
     bool any = false;
@@ -29,7 +29,7 @@ static uint64_t hash_entries(SrParams *params, const char *part, bool learned) {
     return any ? h | 1 : 0;
 }
 
-// SwAV fills its queue from a certain step on.
+// True while a queue is still empty by design: SwAV fills its queue from a certain step on.
 static bool queue_waits(SrParams *params) {
     int index = sr_params_find(params, "loss.use_queue");
     if (index < 0)
@@ -64,7 +64,8 @@ static SrStatus count_prototypes(SrTensor x, SrHealthFigures *out) {
     return SR_OK;
 }
 
-// The model's first output of rank 2 that is not scores is taken for embeddings, one row an image and view.
+// Takes the model's first output of rank 2 that is not scores for embeddings: one row per image
+// and view.
 static SrStatus look_at_outputs(const SrStep *step, const SrLossStep *view, SrHealthFigures *out) {
     const SrTrainGraph *g = step->graph;
     int images = g->batch * SR_MAX(g->replicas, 1);
@@ -74,7 +75,8 @@ static SrStatus look_at_outputs(const SrStep *step, const SrLossStep *view, SrHe
         SrTensor x = sr_loss_value(view, g->outputs[i]);
         const char *name = g->output_names[i];
         bool scores = name && sr_text_starts(name, "scores");
-        // A transformer's own feature lies in one place for long; what the method compares does not.
+        // Features of a transformer stay close together for long; the embeddings of the method do
+        // not.
         if (name && strcmp(name, "pooled") == 0)
             continue;
         if (!x.data || x.dtype != SR_F32 || x.shape.rank != 2 || x.shape.d[0] % images != 0)
@@ -90,7 +92,7 @@ static SrStatus look_at_outputs(const SrStep *step, const SrLossStep *view, SrHe
     return SR_OK;
 }
 
-// Rows that are even to four digits, or a mean row that is one prototype.
+// Finds targets that are uniform to four digits, or whose mean row is a single prototype.
 static void look_at_targets(SrHealth *health, const SrStep *step, const SrLossStep *view,
                             SrHealthFigures *out) {
     const SrTrainGraph *g = step->graph;
@@ -147,7 +149,7 @@ void sr_health_json(const SrHealthFigures *f, SrText *out) {
 
 // ---- judgement
 
-// A rate of its own for any configuration, from the one in force.
+// Writes an override with another learning rate, relative to the current one.
 static const char *rate(char text[160], double lr) {
     sr_number_print(text, 160,
                     "OPTIMIZER.param_schedulers.lr.name=cosine "
@@ -219,7 +221,7 @@ int sr_health_judge(const SrHealthFigures *f, SrHealthFinding out[SR_HEALTH_MAX]
             "try "
             "%s, fewer prototypes, or freeze them for longer",
             f->chance, rate(lr, f->lr * 3));
-    // Moving targets may cost more than chance for a while: three epochs are no while.
+    // With moving targets the loss may be above chance for a while, but not for three epochs.
     if (f->above_chance > 2)
         SAY("worse_than_chance",
             "the loss stayed above %.4f, what outputs that say nothing cost, three epochs in a "

@@ -1,5 +1,6 @@
-// Is a run learning anything?  Figures of the last step of an epoch, taken without labels, and what they are judged to
-// mean: each finding names the likely cause and overrides to try.  Nothing here changes what is trained.
+// Judges whether a run learns anything, from figures of an epoch's last step that need no
+// labels.  Each finding names the likely cause and overrides to try.  Nothing here changes the
+// training.
 #ifndef SR_TRAINER_RUN_HEALTH_H
 #define SR_TRAINER_RUN_HEALTH_H
 
@@ -8,20 +9,21 @@
 #include "trainer/run/step.h"
 
 typedef struct {
-    double loss_min, loss_max; // of the epoch
-    double chance;             // SrLossFacts; 0: none
-    int above_chance;          // epochs in a row whose least loss was a tenth above it
-    const char *loss;          // its map: "LOSS.byol_loss"
-    double grad_norm, lr;      // of the last step
+    double loss_min, loss_max; // over the epoch
+    double chance;             // SrLossFacts.  0: unknown
+    int above_chance;          // consecutive epochs whose least loss was a tenth above chance
+    const char *loss;          // map of the loss: "LOSS.byol_loss"
+    double grad_norm, lr;      // at the last step
     bool has_embeddings;
     SrRepresentation embeddings;
-    int prototypes, prototypes_used; // 0: the model has no scores; used: largest score of some row
+    // prototypes_used: those with the largest score of some row.  0: the model has no scores
+    int prototypes, prototypes_used;
     int score_rows;
-    int one_prototype;    // epochs in a row that ended with all rows at one
-    SrLossHealth targets; // what the method tells of its own
-    int teacher_even,
-        teacher_single; // epochs in a row that ended with targets that say nothing, or all the same
-    // Over the epoch, the first one excepted; of entries that exist.
+    int one_prototype;    // consecutive epochs that ended with all rows at one prototype
+    SrLossHealth targets; // figures that the method itself gives
+    // Consecutive epochs that ended with uniform targets, or with the same target for all rows
+    int teacher_even, teacher_single;
+    // Did not change over the epoch; false in the first epoch, and if there is no such entry
     bool teacher_still, queue_still;
 } SrHealthFigures;
 
@@ -32,20 +34,20 @@ typedef struct {
 
 enum { SR_HEALTH_MAX = 12 };
 
-// What a run remembers from epoch to epoch.
+// Memory of a run from epoch to epoch.
 typedef struct {
-    uint64_t teacher, queue; // hashes of the entries; 0: not seen yet
+    uint64_t teacher, queue; // hashes of the entries.  0: not seen yet
     int above_chance, one_prototype, teacher_even, teacher_single; // SrHealthFigures
 } SrHealth;
 
-// After an epoch's last step, whose gradients and outputs still stand.  Allocates.  Losses of labels have no embeddings.
-// SR_ERR_MEMORY.
+// Measures after an epoch's last step, while its gradients and outputs are still there.  Losses
+// with labels have no embeddings.  Allocates; SR_ERR_MEMORY.
 SrStatus sr_health_measure(SrHealth *health, const SrStep *step, const SrLossStep *view,
                            SrHealthFigures *out);
-// -> how many findings; every one fits.
+// Judges the figures; returns the number of findings.
 int sr_health_judge(const SrHealthFigures *figures, SrHealthFinding out[SR_HEALTH_MAX]);
-// Fields of an epoch's line in metrics.json: grad_norm, embedding_deviation, effective_rank, alignment, uniformity,
-// prototypes_used, teacher_entropy, teacher_mean_entropy, clusters_used.
+// Writes fields of an epoch's line in metrics.json: grad_norm, embedding_deviation, effective_rank,
+// alignment, uniformity, prototypes_used, teacher_entropy, teacher_mean_entropy, clusters_used.
 void sr_health_json(const SrHealthFigures *figures, SrText *out);
 
 #endif

@@ -1,4 +1,5 @@
-// See the header.
+// Makes the meters of METERS.names, hands them rows, and writes their values as VISSL's lines and
+// JSON.
 #include "trainer/run/meter_list.h"
 
 #include <stdio.h>
@@ -106,7 +107,7 @@ bool sr_meter_list_best(SrMeterList *list, double *value) {
 
 // ---- words
 
-// Has an output before `k` the same name?  Then it stands in that one's list.
+// True if an output before k has the same name: its value then is in that output's list.
 static bool repeats(const SrMeterList *list, int k) {
     char a[16], b[16];
     for (int j = 0; j < k; j++)
@@ -115,7 +116,7 @@ static bool repeats(const SrMeterList *list, int k) {
     return false;
 }
 
-// The outputs of one name: a number, or a list where several have it.
+// Writes the outputs of one name: a number, or a list if several have it.
 static void add_output(SrMeterList *list, int i, int v, int first, SrText *out) {
     SrMeterValue values[SR_METER_MAX_VALUES];
     char a[16], b[16], number[SR_TEXT_NUMBER_BYTES];
@@ -136,7 +137,7 @@ static void add_output(SrMeterList *list, int i, int v, int first, SrText *out) 
     sr_text_add(out, n > 1 ? "]" : "");
 }
 
-// {<q>top_1<q>: {<q>res5<q>: 71.4}}: the same text but for the quotes is Python's and JSON's.
+// Writes {<q>top_1<q>: {<q>res5<q>: 71.4}}.  Python and JSON differ only in the quote <q>.
 static void add_values(SrMeterList *list, int i, char quote, SrText *out) {
     SrMeterValue values[SR_METER_MAX_VALUES];
     char buf[16];

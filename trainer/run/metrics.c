@@ -1,4 +1,4 @@
-// JSON lines in the run folder.
+// Writes JSON lines to a file in the run folder.
 #include "trainer/run/metrics.h"
 
 #include <errno.h>
@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "base/log.h"
 
-// Appends: a resumed run adds to the lines of the one before it.
+// Opens the file to append: a resumed run adds to the lines that are there.
 SrStatus sr_metrics_open(SrMetrics *m, const char *dir, const char *name) {
     char path[4096];
     *m = (SrMetrics){0};
@@ -39,7 +39,7 @@ void sr_metrics_end(SrMetrics *m) {
     sr_metrics_write(m);
 }
 
-// Also of one that was never opened.
+// Legal for a struct that was never opened.
 void sr_metrics_close(SrMetrics *m) {
     if (m->f)
         fclose(m->f);

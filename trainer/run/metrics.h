@@ -1,6 +1,6 @@
-// Numbers of a run as JSON lines, under VISSL's names: stdout.json (each progress line) and
-// metrics.json (each epoch and evaluation).  Appended line by line, so that a killed run leaves
-// whole lines.
+// Writes the numbers of a run as JSON lines, under VISSL's names: stdout.json (progress lines)
+// and metrics.json (epochs and evaluations).  Lines are appended one by one, so that a killed run
+// leaves whole lines.
 #ifndef SR_TRAINER_RUN_METRICS_H
 #define SR_TRAINER_RUN_METRICS_H
 
@@ -18,7 +18,7 @@ SrStatus sr_metrics_open(SrMetrics *m, const char *dir, const char *name);
 // Starts an object; fields follow through sr_json_*(text, ...); sr_metrics_end writes it.
 SrText *sr_metrics_begin(SrMetrics *m);
 void sr_metrics_end(SrMetrics *m);
-void sr_metrics_write(SrMetrics *m); // m->line as it stands, a whole line
+void sr_metrics_write(SrMetrics *m); // appends m->line, which must be a whole line
 void sr_metrics_close(SrMetrics *m);
 
 #endif

@@ -1,4 +1,5 @@
-// See the header.
+// Opens the meters and the test split, counts training batches, and makes the pass over test
+// images.
 #include "trainer/run/phases.h"
 
 #include <string.h>
@@ -11,7 +12,7 @@
 
 // ---- the test's own plan
 
-// The model as it is after training: running statistics, no gradients.
+// Builds the model for testing: running statistics, no gradients.
 static SrStatus build_graph(SrRun *run, SrPhases *p) {
     const SrSplit *s = &p->split;
     if (!run->frozen_trunk)
@@ -42,7 +43,8 @@ static SrStatus open_feed(SrRun *run, SrPhases *p) {
                         run->config->checkpoint.dir);
 }
 
-// Without training only the names of the training's classes are looked at, where its images are there.
+// Opens the test split.  Without training, the training images (if they exist) only give class
+// names.
 static SrStatus open_split(SrRun *run, SrPhases *p) {
     const SrConfig *c = run->config;
     SrSplit names = {.note = "", .path = ""};
@@ -64,7 +66,7 @@ static SrStatus open_split(SrRun *run, SrPhases *p) {
     return status;
 }
 
-// ---- what crosses between ranks in a test
+// ---- between ranks in a test
 
 static size_t test_label_bytes(const SrPhases *p) {
     return (size_t)p->batch * (size_t)SR_MAX(p->split.n_targets, 1) * sizeof(int64_t);
@@ -75,7 +77,7 @@ static size_t test_output_bytes(const SrPhases *p, int i) {
            sizeof(float);
 }
 
-// A rank's batch: how many images, their labels, their scores.
+// Allocates room for a batch per rank: number of images, labels, scores.
 static SrStatus open_turns(SrPhases *p) {
     if (sr_comm_size() == 1)
         return SR_OK;
@@ -107,7 +109,7 @@ static SrStatus open_test(SrRun *run, SrPhases *p, const int *classes, int n) {
 
 // ---- counting
 
-// An output has `batch` rows, or several times as many (crops, an ensemble) in rounds.
+// Counts an output of `batch` rows, or of several rounds of as many rows (crops, an ensemble).
 static void count_output(SrMeterList *meters, SrTensor y, int output, int batch, int rows,
                          const int64_t *labels, int n_targets) {
     int classes = sr_shape_last(y.shape);
@@ -127,7 +129,7 @@ static void count(SrMeterList *meters, SrPlan *plan, const SrNodeId *outputs, in
         count_output(meters, sr_plan_output(plan, outputs[i]), i, batch, rows, labels, n_targets);
 }
 
-// Scores and labels of a replica of any rank, one behind the other; `at` moves on by `bytes`.
+// Appends scores or labels of a replica to its part of `crossing`, and moves `at` on by `bytes`.
 static void pack(SrPhases *p, int replica, const void *data, size_t bytes, size_t *at) {
     memcpy(p->crossing + (size_t)replica * p->crossing_bytes + *at, data, bytes);
     *at += bytes;
@@ -161,7 +163,7 @@ static SrStatus open_crossing(SrRun *run, SrPhases *p) {
     return p->crossing ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for the scores of a step");
 }
 
-// Meters see replicas in their order, whoever computed them.
+// Meters see replicas in their order, whichever rank computed them.
 void sr_phases_count_ranks(SrPhases *p, SrRun *run) {
     const SrTrainGraph *g = &run->graph;
     if (!p->crossing)
@@ -210,7 +212,7 @@ static void pack_turn(SrPhases *p, int64_t rows, const int64_t *labels) {
         memcpy(at, sr_plan_output(p->plan, p->graph.outputs[i]).data, test_output_bytes(p, i));
 }
 
-// Meters see batches in their order, whoever computed them.  Returns images counted.
+// Meters see batches in their order, whichever rank computed them.  Returns the images counted.
 static int64_t count_turn(SrPhases *p, int rank) {
     char *at = p->turns + (size_t)rank * p->turn_bytes;
     int64_t rows = *(const int64_t *)(void *)at;
@@ -232,7 +234,7 @@ static int64_t count_round(SrPhases *p, int rows, const int64_t *labels) {
     return counted;
 }
 
-// One batch of every rank; *images: in all of them.
+// Tests one batch per rank.  *images gets the images in all of them.
 static SrStatus test_round(SrPhases *p, int64_t *images) {
     SrFeedTarget to = {.plan = p->plan,
                        .inputs = p->graph.views,

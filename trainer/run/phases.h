@@ -1,5 +1,5 @@
-// Train and test phases of a run whose outputs are class scores: meters over both,
-// and the pass over the test images between epochs.
+// Runs the train and test phases of a run whose outputs are class scores: meters for both, and
+// the pass over the test images between epochs.
 #ifndef SR_TRAINER_RUN_PHASES_H
 #define SR_TRAINER_RUN_PHASES_H
 
@@ -10,29 +10,34 @@
 typedef struct {
     SrMeterList *train;  // NULL: METERS.enable_training_meter is off
     SrMeterList *test;   // NULL: there are no test images, or TEST_MODEL is off
-    SrSplit split;       // of the test
-    SrFrozenTrunk trunk; // of the run's frozen trunk, for images of the test's size
+    SrSplit split;       // test images
+    SrFrozenTrunk trunk; // the run's frozen trunk, for images of the test's size
     SrFeed feed;
     SrOutputGraph graph;
     SrPlan *plan;
     int batch;
-    char *crossing; // (replicas, crossing_bytes) labels and scores of a step; NULL with one rank
-    size_t crossing_bytes; // of a replica
-    char *turns;           // (ranks, turn_bytes) the same of a test's batches
-    size_t turn_bytes;     // of a rank's batch
+    // (replicas, crossing_bytes) labels and scores of a step, for all ranks.  NULL: one rank
+    char *crossing;
+    size_t crossing_bytes; // bytes per replica
+    char *turns;           // (ranks, turn_bytes) labels and scores of one test batch per rank
+    size_t turn_bytes;     // bytes per rank
 } SrPhases;
 
-// A run without labels: everything stays empty, and nothing below does anything.
+// Opens meters and test split.  In a run without labels *out stays empty, and the calls below do
+// nothing.
 SrStatus sr_phases_open(SrRun *run, SrPhases *out);
-void sr_phases_close(SrPhases *phases); // a zeroed one is fine
+void sr_phases_close(SrPhases *phases); // legal for a zeroed struct
 
-// The outputs of this rank's replica `replica`, whose forward was the last, of batch number `at` of its epoch.
+// Counts the outputs of this rank's replica `replica`, whose forward pass was the last one.  at:
+// number of the batch in its epoch.
 void sr_phases_count(SrPhases *phases, SrRun *run, int64_t at, int replica, const int64_t *labels);
-// After the step: with several ranks only now the meters see all replicas.  Collective.
+// Counts the replicas of all ranks after a step; with one rank sr_phases_count has done so.
+// Collective.
 void sr_phases_count_ranks(SrPhases *phases, SrRun *run);
-// VISSL's rule: after epochs 0, n, 2n, ... and after the last.
+// True after epochs 0, n, 2n, ... and after the last one: VISSL's rule.
 bool sr_phases_test_due(const SrPhases *phases, const SrConfig *config, int64_t epoch);
-// One pass over the test images; the test meters then hold its values.  SR_ERR_INTERRUPT as sr_stop_check has it.
+// Makes a pass over the test images; the test meters then hold the values.  SR_ERR_INTERRUPT: the
+// run was asked to stop (sr_stop_check).
 SrStatus sr_phases_run_test(SrPhases *phases);
 
 #endif

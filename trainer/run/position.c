@@ -1,7 +1,7 @@
-// See the header.
+// Moves a checkpoint's position to the batches of a run with another batch size or other images.
 #include "trainer/run/position.h"
 
-// The mean of the epoch's losses stays what it is over another number of updates.
+// Moves the position; the mean of the epoch's losses stays the same over another number of updates.
 static void move_to(SrPosition *at, int64_t batch, int64_t steps) {
     if (at->batch > 0)
         at->loss_sum *= (double)batch / (double)at->batch;
@@ -9,7 +9,8 @@ static void move_to(SrPosition *at, int64_t batch, int64_t steps) {
     at->iteration = at->epoch * steps + batch;
 }
 
-// Files of before batch sizes were written are judged by their updates alone.
+// True if both runs count batches alike.  Old files without a batch size are compared by updates
+// alone.
 static bool counts_alike(const SrPosition *at, int batch_size, int64_t images, int64_t steps) {
     bool known = at->batch_size > 0 && at->images > 0;
     return at->iteration == at->epoch * steps + at->batch && at->batch <= steps &&

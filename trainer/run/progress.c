@@ -1,4 +1,4 @@
-// Rates and the time that is left.
+// Computes rates and the time left, and writes progress lines.
 #include "trainer/run/progress.h"
 #include "base/clock.h"
 #include "base/number.h"
@@ -25,12 +25,12 @@ void sr_progress_step(SrProgress *p, double seconds, double wait_s) {
     p->window_wait_s += wait_s;
 }
 
-// Only steps are foreseen; what evaluation takes at the end is not.
+// The time left counts steps only, not the evaluation at the end.
 double sr_progress_eta(const SrProgress *p, int64_t updates_done) {
     return p->step_s * (double)SR_MAX(p->total - updates_done, 0);
 }
 
-// Since the last line, so that a change of load shows in the next one.
+// The rate is that since the last line, so that a change of load shows in the next one.
 double sr_progress_rate(const SrProgress *p) {
     return p->window_s > 0 ? (double)p->window_steps * p->images / p->window_s : 0;
 }

@@ -1,4 +1,4 @@
-// What ranks compare; see the header.
+// Compares program, configuration and data between ranks, by checksums.
 #include "trainer/run/ranks_same.h"
 
 #include <inttypes.h>
@@ -14,7 +14,7 @@
 
 // ---- program and processor
 
-// The bytes of the program that runs, not its version: two builds of one version differ too.
+// Compares the bytes of the running program: two builds of one version differ too.
 static SrStatus same_program(void) {
     const void *bytes = NULL;
     char text[24] = "";
@@ -50,12 +50,12 @@ done:
 
 enum { LOOKED_AT = 4096, READ = 16 };
 
-// Image k of n that are spread over the set.
+// Returns image k of n images that are spread over the set.
 static int64_t spread(int64_t k, int64_t n, int64_t images) {
     return n < 2 ? 0 : k * (images - 1) / (n - 1);
 }
 
-// Label and name; what has no name is known by its label alone.
+// Adds label and name of an image; without a name, the label alone.
 static void add_name(const SrSplit *s, int64_t i, SrImagePool *pool, SrText *out) {
     const char *path = "";
     if (!s->source->path || s->source->path(s->set, i, pool, &path) != SR_OK)
@@ -64,7 +64,7 @@ static void add_name(const SrSplit *s, int64_t i, SrImagePool *pool, SrText *out
     sr_image_pool_reset(pool);
 }
 
-// A file that cannot be read is the loader's to tell of.
+// Adds the bytes of an image's file.  The loader reports files that cannot be read.
 static void add_bytes(const SrSplit *s, int64_t i, SrImagePool *pool, SrText *out) {
     SrSample sample = {.path = ""};
     if (s->source->read(s->set, i, pool, &sample) == SR_OK) {

@@ -1,5 +1,5 @@
-// What a step of several replicas moves: images to the replica that runs, its rows to the loss over all of them and
-// their gradients back, between ranks too.  When it is moved is replicas.c's.
+// Moves data in a step of several replicas, also between ranks: images to the current replica,
+// its rows to the loss over all replicas, and their gradients back.  replicas.c decides when.
 #include <string.h>
 
 #include "base/comm.h"
@@ -11,14 +11,14 @@ size_t sr__replicas_bytes_of(const SrGraph *graph, SrNodeId id) {
     return (size_t)sr_shape_count(node->shape) * sr_dtype_bytes(node->dtype);
 }
 
-// Numbers of a replica's labels: soft ones are counted by their heaviest classes.
+// Soft labels have one number per image too: meters count their heaviest class.
 size_t sr__replicas_label_length(const SrTrainGraph *g) {
     if (g->labels == SR_NO_NODE)
         return (size_t)g->batch;
     return (size_t)sr_shape_count(sr_graph_at(g->graph, g->labels)->shape);
 }
 
-// Images of a replica of any rank, where they are kept here.
+// Returns the kept images of a replica of any rank.
 static char *images_of(const SrReplicas *r, int replica) {
     int place = r->kept == r->n ? replica : replica - r->first;
     return r->images + (size_t)place * r->input_bytes;
@@ -45,7 +45,7 @@ const int64_t *sr_replicas_labels(const SrReplicas *r, int i) {
     return r->labels + (size_t)i * sr__replicas_label_length(r->graph);
 }
 
-// Input i of this rank's replicas to the node of all of them.
+// Copies input i of this rank's replicas to the node that holds all replicas.
 static void begin_rows(SrReplicas *r, int i, size_t at, SrNodeId world) {
     char *all = sr_plan_input(r->loss_plan, world).data;
     size_t bytes = sr__replicas_bytes_of(r->graph->graph, r->inputs[i]);
@@ -65,7 +65,7 @@ void sr_replicas_begin(SrReplicas *r) {
     }
 }
 
-// Where the image of that view starts among the kept ones.
+// Returns the place of an image of a view among the kept ones.
 static char *kept_image(const SrReplicas *r, int view, int image) {
     const SrGraph *graph = r->graph->graph;
     char *at = images_of(r, image / r->graph->batch);
@@ -75,7 +75,7 @@ static char *kept_image(const SrReplicas *r, int view, int image) {
     return at + (size_t)(image % r->graph->batch) * bytes;
 }
 
-// Of the shuffled views every rank gets the images of all.
+// Every rank gets the images of all ranks, for the shuffled views.
 void sr__replicas_gather_images(SrReplicas *r) {
     const SrTrainGraph *g = r->graph;
     for (int k = 0; k < g->n_shuffled && r->mine < r->n; k++)
@@ -97,14 +97,14 @@ void sr__replicas_fill_shuffled(SrReplicas *r, int replica) {
     }
 }
 
-// The same for every run of the step, whoever runs it.
+// The draw depends on seed and iteration alone, so it is the same on all ranks.
 void sr__replicas_draw_order(SrReplicas *r, int64_t iteration) {
     SrRng rng = sr_rng(r->seed, SR_RNG_SHUFFLE, (uint64_t)iteration, 0, 0, 0);
     if (r->graph->n_shuffled > 0)
         sr_rng_permutation(&rng, r->order, (uint32_t)(r->n * r->graph->batch));
 }
 
-// The rows of a shuffled node back to their images' places.
+// Puts the rows of a shuffled node back at their images' places.
 static void unshuffle_rows(const SrReplicas *r, int replica, SrTensor own, SrTensor world) {
     int n = r->graph->batch;
     size_t row = (size_t)(sr_shape_count(own.shape) / own.shape.d[0]) * sr_dtype_bytes(own.dtype);
@@ -114,7 +114,8 @@ static void unshuffle_rows(const SrReplicas *r, int replica, SrTensor own, SrTen
     }
 }
 
-// The rows of a replica between its node and the world's: both view-major, row = view * batch + image.
+// Copies the rows of a replica between its node and the node of all replicas.  Both are view-major:
+// row = view * batch + image.
 static void move_rows(const SrReplicas *r, int replica, SrTensor own, SrTensor world, bool out) {
     int n = r->graph->batch, views = own.shape.d[0] / n;
     size_t row = (size_t)(sr_shape_count(own.shape) / own.shape.d[0]) * sr_dtype_bytes(own.dtype);
@@ -134,7 +135,7 @@ static void rows_to_world(SrReplicas *r, int link, int replica, SrTensor own) {
         move_rows(r, replica, own, world, true);
 }
 
-// To the loss's graph, or, with other ranks, to where they cross.
+// The rows go to the loss's graph, or with several ranks to `crossing`.
 void sr__replicas_take_rows(SrReplicas *r, int replica) {
     char *at = r->crossing + (size_t)replica * r->row_bytes;
     for (int i = 0; i < r->graph->n_rows; i++) {
@@ -148,7 +149,7 @@ void sr__replicas_take_rows(SrReplicas *r, int replica) {
     }
 }
 
-// Rows of all replicas of all ranks, in the order of replicas.
+// Gathers rows of all replicas of all ranks, in the order of replicas.
 void sr__replicas_gather_rows(SrReplicas *r) {
     char *at = r->crossing;
     if (!r->crossing)

@@ -1,5 +1,5 @@
-// Several replicas a step: plans, memory, and the step itself; see the header.  What is moved between images, replicas
-// and the loss is replica_rows.c's.
+// Holds plans and memory of a step of several replicas, and runs it.  replica_rows.c moves data
+// between images, replicas and the loss.
 #include <string.h>
 
 #include "base/comm.h"
@@ -75,7 +75,7 @@ static void list_inputs(SrReplicas *r) {
         r->input_bytes += sr__replicas_bytes_of(g->graph, r->inputs[i]);
 }
 
-// Which replicas are this rank's, and whose images it needs.
+// Finds which replicas are this rank's, and whose images it needs.
 static void share_out(SrReplicas *r) {
     r->n = r->graph->replicas;
     r->mine = r->n / sr_comm_size();
@@ -86,7 +86,7 @@ static void share_out(SrReplicas *r) {
         r->row_bytes += sr__replicas_bytes_of(r->graph->graph, r->graph->rows[i].replica);
 }
 
-// Do nodes of the loss's own graph learn anything?
+// True if parameters in the loss's own graph learn.
 static bool loss_learns(const SrTrainGraph *g) {
     SrParams *params = sr_graph_params(g->loss_graph);
     for (SrNodeId id = 0; two(g) && id < sr_graph_count(g->loss_graph); id++) {
@@ -98,7 +98,7 @@ static bool loss_learns(const SrTrainGraph *g) {
     return false;
 }
 
-// A kept node of a loss that runs replica by replica: its values of all replicas, one behind the other.
+// Returns the bytes of the kept nodes of a loss that runs replica by replica, for all replicas.
 static size_t value_bytes(const SrTrainGraph *g) {
     size_t bytes = 0;
     for (int i = g->n_model_outputs; i < g->n_outputs && !two(g); i++)
@@ -187,7 +187,7 @@ SrStatus sr_replicas_keep(SrReplicas *r, const SrPlanOptions *options) {
     return SR_OK;
 }
 
-// Replica i of this rank has a plan of its own, or all share one.
+// Selects the plan of this rank's replica i: its own, or the one that all share.
 static void use_plan(SrReplicas *r, int i) {
     r->plan = r->kept_plans && i < r->mine - 1 ? r->kept_plans[i] : r->last;
 }
@@ -227,7 +227,7 @@ const SrLossValue *sr_replicas_values(const SrReplicas *r, int *n) {
 
 // ---- the step
 
-// Every replica starts from the statistics that replica 0 left, and leaves none of its own.
+// Each replica starts from the state before the step; only the state after replica 0 is kept.
 static void run_forward(SrReplicas *r, int replica, int64_t iteration) {
     const SrLoss *kind = r->graph->loss_kind;
     SrLossStep step = {.params = r->params, .plan = r->plan, .iteration = iteration};
@@ -249,7 +249,7 @@ static void first_forward(SrReplicas *r, int replica, int64_t iteration,
         hook->after_forward(hook->arg, replica - r->first);
 }
 
-// Kept values and losses of all ranks.
+// Gathers kept values and losses of all ranks.
 static void gather_values(SrReplicas *r) {
     for (int i = 0; i < r->n_values; i++) {
         const SrTensor *v = &r->values[i].value;
@@ -260,7 +260,7 @@ static void gather_values(SrReplicas *r) {
     sr_comm_all_gather(r->losses + r->first, (size_t)r->mine * sizeof *r->losses, r->losses);
 }
 
-// Replica by replica, backward behind forward.
+// Runs forward and backward replica by replica, for a loss whose rows are independent.
 static double independent(SrReplicas *r, int64_t iteration, const SrReplicaHook *hook) {
     double loss = 0;
     for (int i = 0; i < r->mine; i++) {
@@ -301,9 +301,10 @@ double sr_replicas_forward(SrReplicas *r, int64_t iteration, const SrReplicaHook
     return loss;
 }
 
-// From the last replica down, whose values still stand in the plan: one forward less.
+// Goes from the last replica to the first: the last one's values are still in the plan, which
+// saves a forward pass.
 void sr_replicas_backward(SrReplicas *r, int64_t iteration) {
-    if (!r->loss_plan) // done behind each forward
+    if (!r->loss_plan) // done after each forward
         return;
     sr_plan_backward(r->loss_plan);
     sr_grad_sums_keep_own(r->sums);

@@ -1,4 +1,5 @@
-// How a run begins: where the folder's newest run stands, or anew.
+// Begins a run: resumes from the folder's newest checkpoint, or draws a new run and moves old
+// checkpoints aside.
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
@@ -20,10 +21,10 @@ typedef struct {
     int n;
 } Folder;
 
-// ---- anew ---------------------------------------------------------------------------------------
+// ---- a new run ----------------------------------------------------------------------------------
 
-// Names the run and nothing else: no number of the run depends on it.  A clock that was set back does not make it
-// older than what the folder holds.
+// Draws the run's identity; no number of the run depends on it.  Even if the clock was set back,
+// the new run is younger than all runs of the folder.
 static void draw_identity(const Folder *f, SrRunIdentity *out) {
     struct timespec now;
     uint64_t drawn = 0;
@@ -37,7 +38,7 @@ static void draw_identity(const Folder *f, SrRunIdentity *out) {
             out->started = SR_MAX(out->started, f->entries[i].at.run.started + 1);
 }
 
-// The first earlier-<N> that is not there yet.
+// Makes the first earlier-<N> that does not exist.
 static SrStatus make_aside(const char *dir, char out[PATH_BYTES]) {
     for (int i = 1; i <= MOST_ASIDE; i++) {
         char name[32];
@@ -57,7 +58,7 @@ static SrStatus move(const char *dir, const char *aside, const char *name) {
     return sr_file_exists(from) || sr_file_is_link(from) ? sr_file_move(from, to) : SR_OK;
 }
 
-// The newest goes last: killed in between, the folder still goes on from it.
+// Moves the newest checkpoint last: after a kill in between, the folder still resumes from it.
 static SrStatus move_all(const char *dir, const SrFolderEntry *entries, int n) {
     static const char *const besides[] = {"model_best.safetensors", "metrics.json",   "stdout.json",
                                           "train_config.yaml",      "evaluated.json", "tb_logs"};
@@ -90,10 +91,10 @@ static SrStatus begin(const Folder *f, SrPosition *at) {
     return SR_OK;
 }
 
-// ---- going on -----------------------------------------------------------------------------------
+// ---- resuming -----------------------------------------------------------------------------------
 
-// A file that cannot be opened says nothing about its age and may be whole: going on from another one could write over
-// it.
+// A file that cannot be opened may be the newest and whole: resuming from another one could
+// overwrite it.
 static SrStatus check_openable(const Folder *f) {
     int bad = 0;
     for (int i = 0; i < f->n; i++) {
@@ -113,7 +114,7 @@ static SrStatus check_openable(const Folder *f) {
         f->dir, bad, bad == 1 ? "" : "s");
 }
 
-// One line, not an error: raising num_epochs or the learning rate of a resumed run is legitimate.
+// Logs one line and no error: a resumed run may have more epochs or another learning rate.
 static SrStatus say_changes(const char *path, const SrCheckpointParts *parts) {
     SrText changes = SR_TEXT_INIT;
     SrStatus status = sr_checkpoint_changes(path, parts->config, &changes);
@@ -123,7 +124,7 @@ static SrStatus say_changes(const char *path, const SrCheckpointParts *parts) {
     return status;
 }
 
-// OVERWRITE_EXISTING: a finished run, or one of another configuration, is in the way.
+// True if OVERWRITE_EXISTING replaces this run: it has finished, or has another configuration.
 static bool in_the_way(const Folder *f, const SrFolderEntry *entry, const char *path,
                        const SrCheckpointParts *parts) {
     const SrResumeOptions *o = f->options;
@@ -136,7 +137,8 @@ static bool in_the_way(const Folder *f, const SrFolderEntry *entry, const char *
     return other;
 }
 
-// The newest whole one.  *found stays false when there is none, or when what there is is in the way.
+// Loads the newest whole checkpoint.  *found stays false if there is none, or if the run is to be
+// replaced.
 static SrStatus try_entries(const Folder *f, const SrCheckpointParts *parts, SrPosition *at,
                             bool *found, char *path, size_t path_bytes) {
     bool overwrite = f->options->checkpoint->overwrite_existing && !f->options->look_only;
@@ -148,7 +150,7 @@ static SrStatus try_entries(const Folder *f, const SrCheckpointParts *parts, SrP
         *found = status == SR_OK;
         if (*found)
             return say_changes(path, parts);
-        if (status == SR_ERR_CONFIG && overwrite) // of another model
+        if (status == SR_ERR_CONFIG && overwrite) // it belongs to another model
             return SR_OK;
         if (status != SR_ERR_IO)
             return status;
@@ -163,8 +165,8 @@ static SrStatus try_entries(const Folder *f, const SrCheckpointParts *parts, SrP
             f->dir, f->n);
 }
 
-// Whether a run has finished is judged by the epochs it has seen, not by the name of its file, so raising num_epochs
-// continues a finished run; and not by its updates, which another batch size counts otherwise.
+// Resumes a run.  It has finished if it has seen num_epochs epochs, so a larger num_epochs
+// continues it. Updates do not count: another batch size makes another number of them.
 static SrStatus go_on(const Folder *f, const SrCheckpointParts *parts, SrPosition *at,
                       SrResume *out, char *path, size_t path_bytes) {
     bool found = false;

@@ -1,5 +1,5 @@
-// Building a run.  The order matters: shapes, model, graph, memory check on a dry plan, and only
-// then real memory.
+// Builds a run in a fixed order: shapes, model, graph, memory check on a dry plan, and only then
+// real memory.
 #include "trainer/run/run.h"
 
 #include <string.h>
@@ -11,14 +11,14 @@
 #include "kernels/machine.h"
 #include "trainer/run/data_summary.h"
 
-// Without learning a run is one forward on the images of evaluation.
+// True if nothing learns: the run then is one forward on the images of evaluation.
 static bool forward_only(const SrRun *run) {
     return !run->config->learns || (run->mode == SR_RUN_CHECK && run->config->test_only);
 }
 
 // ---- pieces -------------------------------------------------------------------------------------
 
-// Nothing is learned: the sizes are those of the test images, whose split is opened by its phase (phases.c).
+// Gets the sizes of the test images for a run that learns nothing; phases.c opens their split.
 static SrStatus only_shape(SrRun *run) {
     SrSplit *s = &run->train;
     const SrYaml *test = run->config->test.transforms;
@@ -26,7 +26,7 @@ static SrStatus only_shape(SrRun *run) {
                                : sr_split_plan_train(run->config, s);
 }
 
-// Without data there is no epoch, and the schedules run over one notional update.
+// Opens the data.  Without data there is no epoch, and schedules run over one imaginary update.
 static SrStatus open_data(SrRun *run) {
     if (forward_only(run))
         return sr_split_eval_shape(run->config, &run->train.n_views, run->train.h, run->train.w);
@@ -49,7 +49,7 @@ static SrStatus open_data(SrRun *run) {
     return SR_OK;
 }
 
-// Everything is frozen: the outputs are all there is, with no loss behind them.
+// Builds a model that is all frozen: outputs without a loss.
 static SrStatus build_frozen(SrRun *run) {
     const SrSplit *d = &run->train;
     SrOutputGraph outputs;
@@ -63,7 +63,7 @@ static SrStatus build_frozen(SrRun *run) {
     return SR_OK;
 }
 
-// The trunk's features are computed apart: the training graph begins with them.
+// Builds heads over a frozen trunk: the training graph's inputs are the trunk's features.
 static SrStatus build_over_frozen_trunk(SrRun *run, int64_t samples) {
     const SrSplit *d = &run->train;
     if (d->n_views != 1 || d->rows[0] > 1)
@@ -75,13 +75,14 @@ static SrStatus build_over_frozen_trunk(SrRun *run, int64_t samples) {
                                       samples, &run->graph);
 }
 
-// Unknown losses are told of when the model is built.
+// True if the loss needs the number of samples.  Building the model reports an unknown loss.
 static bool needs_samples(const SrConfig *config) {
     const SrLoss *loss;
     return config->learns && sr_loss_find(config->loss_name, &loss) == SR_OK && loss->needs_samples;
 }
 
-// `check` of a file that names no images yet, as VISSL's, whose data sets stand in a catalogue: as many as ImageNet.
+// Counts the training images.  `check` of a file that names none assumes ImageNet's number:
+// VISSL's files name data sets of a catalogue.
 static SrStatus count_samples(const SrRun *run, int64_t *samples) {
     enum { IMAGENET = 1281167 };
     SrStatus status = sr_split_train_length(run->config, samples);
@@ -110,13 +111,14 @@ static SrStatus build_model(SrRun *run) {
                                 &run->graph);
 }
 
-// Of the batch that the collator makes of so many images.
+// Returns the images in the batch that the collator makes of `loaded` images.
 static int images_of(const SrRun *run, int loaded) {
     const SrCollation *collation = run->train.collation;
     return collation ? sr_batch_plan_images(&collation->plan, loaded) : loaded;
 }
 
-// The epoch's last batch, over the same parameters: a plan has one batch size.
+// Builds the step for an epoch's smaller last batch, over the same parameters: a plan has one
+// batch size.
 static SrStatus build_tail(SrRun *run) {
     const SrSplit *d = &run->train;
     SrRunTail *tail = &run->tail;
@@ -139,7 +141,7 @@ static SrStatus build_tail(SrRun *run) {
                                       &tail->graph);
 }
 
-// VISSL's segments are those of one trunk pass, and there is a pass a run of crops of one size.
+// VISSL counts segments per trunk pass, and consecutive views of one size make a pass.
 static int plan_splits(const SrRun *run) {
     const SrSplit *d = &run->train;
     int passes = 1;
@@ -149,7 +151,8 @@ static int plan_splits(const SrRun *run) {
     return run->config->model.checkpointing ? passes * run->config->model.checkpointing_splits : 0;
 }
 
-// Below this many bytes of maps a step's memory is nobody's concern, all replicas of a process together.
+// Returns the bytes of maps, over all replicas of a process, below which a step need not save
+// memory.
 static int64_t keep_bytes(const SrRun *run) {
     static const int64_t keep[] = {[SR_RECOMPUTE_AUTO] = 384 << 20,
                                    [SR_RECOMPUTE_NEVER] = INT64_MAX,
@@ -195,7 +198,7 @@ SrStatus sr_run_compile(SrRun *run, bool dry, SrPlan **out, SrPlan **loss) {
     return sr__run_compile(run, &run->graph, dry, out, loss);
 }
 
-// Its images are the step's; norms are not folded yet, which changes little of what it costs.
+// The plan has the step's images.  Norms are not folded yet, which changes its cost little.
 SrStatus sr_run_compile_trunk(SrRun *run, SrPlan **out) {
     const SrOutputGraph *g = &run->trunk.whole;
     SrPlanOptions options = {.mode = SR_MODE_EVAL,
@@ -207,7 +210,7 @@ SrStatus sr_run_compile_trunk(SrRun *run, SrPlan **out) {
     return sr_plan_compile(g->graph, &options, out);
 }
 
-// What a step needs every time, gathered so that it looks up nothing.
+// Gathers everything that a step needs, so that it looks up nothing.
 static SrStatus build_step(SrRun *run) {
     const SrModelConfig *m = &run->config->model;
     SrParams *params = sr_model_params(run->model);
@@ -270,12 +273,12 @@ static SrStatus open_all(SrRun *run) {
                          .share = sr_split_share(run->config),
                          .drop_last = run->tail.batch == 0};
     SR_TRY(build_step(run));
-    if (run->mode == SR_RUN_BENCH) // nobody loads anything into it
+    if (run->mode == SR_RUN_BENCH) // no weights will be loaded
         sr_step_start(&run->step, 0, false);
     return SR_OK;
 }
 
-// A collator that mixes images does so anew in every batch: there are no features of an image to keep.
+// Refuses to keep features with a collator that mixes images: the mix differs in every batch.
 static SrStatus no_cache(const SrRun *run) {
     const char *collator = run->train.collation->collator->name;
     if (run->config->model.cache_features != SR_CACHE_AUTO)
@@ -328,7 +331,7 @@ SrStatus sr_run_load(SrRun *run, int64_t at, bool *end, const int64_t **labels, 
     SrFeedTarget to = sr_run_target_at(run, at);
     int mine = run->replicas ? sr_replicas_mine(run->replicas) : 1;
     *wait_s = 0;
-    // What is left over fills no step of several replicas.
+    // Remaining images do not fill a step of several replicas.
     *end = run->replicas && at >= run->steps_per_epoch;
     for (int r = 0; r < mine && !*end; r++) {
         double wait;
@@ -354,8 +357,8 @@ SrFeedTarget sr_run_target_at(SrRun *run, int64_t at) {
                           .n_extras = g->n_extras};
 }
 
-// A dry run first: what the configuration gets wrong, and a step too large for this machine, are
-// told before a file is read or memory taken.
+// Builds a dry run first: mistakes of the configuration, and a step too large for this machine,
+// show before a file is read or memory is allocated.
 static SrStatus rehearse(const SrConfig *config) {
     SrRun *dry;
     SR_TRY(sr_run_open(config, SR_RUN_CHECK, &dry));
@@ -402,7 +405,7 @@ SrStatus sr_run_open(const SrConfig *config, SrRunMode mode, SrRun **out) {
     return SR_OK;
 }
 
-// In the reverse order of building; each part tolerates never having been built.
+// Frees parts in the reverse order of building; each may never have been built.
 void sr_run_close(SrRun *run) {
     if (!run)
         return;
@@ -419,7 +422,7 @@ void sr_run_close(SrRun *run) {
     sr_free(run);
 }
 
-// What a checkpoint of this run consists of.
+// Returns the parts that a checkpoint of this run holds.
 SrCheckpointParts sr_run_parts(SrRun *run) {
     return (SrCheckpointParts){sr_model_params(run->model), run->optim, run->config->tree};
 }

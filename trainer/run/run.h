@@ -1,5 +1,5 @@
-// Everything a training run stands on, built once from the configuration: data, model, graph, plan,
-// optimiser, schedules. Also the dry version without data or memory, for `sslrun check`.
+// Builds all parts of a training run from the configuration: data, model, graph, plan, optimiser,
+// schedules.  `sslrun check` builds them without data and memory.
 #ifndef SR_TRAINER_RUN_RUN_H
 #define SR_TRAINER_RUN_RUN_H
 
@@ -15,23 +15,23 @@ typedef enum {
     SR_RUN_CHECK, // no data, no activation memory: builds, plans and counts
 } SrRunMode;
 
-// What a run costs, before the first step.
+// Cost of a run, known before the first step.  Memory is in bytes.
 typedef struct {
-    int64_t parameters, trainable; // of trunk and heads, and whatever else learns
+    int64_t parameters, trainable; // numbers in trunk, heads and all other parts that learn
     size_t parameter_bytes;        // their values and gradients
-    size_t optimizer_bytes,
-        statistics_bytes; // momentum and the like; running statistics of trunk and heads
-    size_t update_bytes;  // what the optimiser reads and writes in a step
+    // States of the optimiser (momentum); running statistics of trunk and heads
+    size_t optimizer_bytes, statistics_bytes;
+    size_t update_bytes;  // memory that the optimiser reads and writes in a step
     size_t loss_bytes;    // queues, a momentum encoder
     size_t loader_bytes;  // batches ahead of the step
     size_t replica_bytes; // images, rows and sums of gradients of several replicas
-    size_t kept_bytes;    // activations of further replicas (DISTRIBUTED.MEMORY); 0: computed again
-    size_t blas_bytes;    // what products of matrices touch of OpenBLAS's work space
+    size_t kept_bytes;    // kept activations of further replicas.  0: they are recomputed
+    size_t blas_bytes;    // part of OpenBLAS's work space that matrix products touch
     SrPlanCost plan;
-    size_t available_bytes; // free memory of this machine (or of its control group); 0: unknown
+    size_t available_bytes; // free memory of this machine or its control group.  0: unknown
 } SrRunCost;
 
-// A step over a number of images: its graph, the plan of it, what a step needs.
+// Step over a smaller last batch: its graph and plan.
 typedef struct {
     int batch;
     SrTrainGraph graph;
@@ -43,75 +43,82 @@ typedef struct {
     const SrConfig *config; // borrowed
     SrRunMode mode;
     SrArena arena;
-    SrSplit train; // empty but for n_views, h, w outside of SR_RUN_TRAIN, and with TEST_ONLY
+    // Only n_views, h and w are set with TEST_ONLY and in modes other than SR_RUN_TRAIN.
+    SrSplit train;
     SrModel *model;
-    bool frozen_trunk; // the graph begins with the trunk's features
+    bool frozen_trunk; // inputs of the graph are features of `trunk`
     SrFrozenTrunk trunk;
     SrFeed feed; // fills the plan
     SrTrainGraph graph;
-    SrPlan *plan, *loss_plan; // loss_plan: NULL unless the loss has a graph of its own
-    SrReplicas *replicas;     // NULL: one
+    SrPlan *plan, *loss_plan; // loss_plan is NULL: the loss has no graph of its own
+    SrReplicas *replicas;     // NULL: one replica
     SrOptim *optim;
     SrEmaModel ema; // HOOKS.EMA_MODEL
-    SrSchedule *lr, *lr_head, *decay,
-        *decay_head; // lr_head: lr unless configured; decay: NULL unless configured
+    // Without a configured schedule lr_head is lr, and decays are NULL.
+    SrSchedule *lr, *lr_head, *decay, *decay_head;
     SrStep step;
-    SrRunTail
-        tail; // of an epoch's last batch where DROP_LAST=False leaves it smaller; else batch 0
+    // Step of an epoch's last batch, if DROP_LAST=False makes it smaller.  batch is 0: there is
+    // none
+    SrRunTail tail;
     SrRunCost cost;
-    int batch;       // images of a replica
-    int step_images; // of all replicas
-    int step_loaded; // images of the data set a step takes; more where the collator merges some
+    int batch;       // images per replica
+    int step_images; // images of all replicas
+    int step_loaded; // images read from the data set per step; more if the collator merges some
     int64_t steps_per_epoch; // 0 without data
     int64_t max_iterations;
 } SrRun;
 
-// A configuration whose parameters are all frozen can only be checked: its cost is one forward.
+// Builds a run.  A configuration whose parameters are all frozen can only be checked: its cost is
+// that of one forward pass.
 SrStatus sr_run_open(const SrConfig *config, SrRunMode mode, SrRun **out);
 void sr_run_close(SrRun *run);
-// Once parameters have the values a run begins with, after `iteration` steps of a checkpoint
-// (resumed) or none: the loss looks at them, a frozen trunk is compiled and its features are kept
-// where that is possible.  Before the first step.
+// Prepares for the first step, once parameters have the values that the run begins with, after
+// `iteration` steps.  The loss sees the parameters, a frozen trunk is compiled, and its features
+// are kept if possible.
 SrStatus sr_run_begin(SrRun *run, int64_t iteration, bool resumed);
-// What a loss's before_epoch gets.
+// Returns the view of the run that a loss's before_epoch gets.
 SrEpoch sr_run_epoch(SrRun *run, int64_t iteration, int epoch);
-// The tail if it is what runs batch number `at` of an epoch, else NULL.
+// Returns the tail if it runs batch number `at` of an epoch, else NULL.
 SrRunTail *sr_run_tail_at(SrRun *run, int64_t at);
-// The step of that batch, and its plan's inputs, for sr_feed_next.
+// Return the step of batch number `at`, and its plan's inputs for sr_feed_next.
 SrStep *sr_run_step_at(SrRun *run, int64_t at);
 SrFeedTarget sr_run_target_at(SrRun *run, int64_t at);
-// Labels of the split against the scores of each output; which: "TRAIN" or "TEST".  A run without labels: fine.
+// Checks that each output has a score for every class of the split.  which: "TRAIN" or "TEST".
+// Returns SR_OK in a run without labels.
 SrStatus sr_run_check_classes(const SrRun *run, const SrSplit *split, const char *which);
-// The plan of a step; dry: without memory.  The run does not own it.
+// Compiles the plan of a step; the caller owns it.  dry: without memory.
 SrStatus sr_run_compile(SrRun *run, bool dry, SrPlan **out, SrPlan **loss);
-// The images of step number `at` of its epoch, of all replicas, to where the step takes them.  *end: there are none left;
-// labels: of the last replica, until the next call.
+// Loads the images of step number `at` of its epoch, for all replicas of this rank.  *end: there
+// are no images left.  *labels gets those of the last replica, valid until the next call.
 SrStatus sr_run_load(SrRun *run, int64_t at, bool *end, const int64_t **labels, double *wait_s);
-SrStatus sr_run_compile_trunk(SrRun *run,
-                              SrPlan **out); // of a frozen trunk alone, always without memory
+// Compiles the plan of a frozen trunk, always without memory.
+SrStatus sr_run_compile_trunk(SrRun *run, SrPlan **out);
 SrCheckpointParts sr_run_parts(SrRun *run);
 
-// Learning rates (and decay, set in the optimiser) for the update after `iteration` others; per
-// step or per epoch.
+// Gets the learning rates for the update after `iteration` others, and sets the decays in the
+// optimiser.
 void sr_run_rates(SrRun *run, int64_t iteration, double *lr, double *lr_head);
 
-// "24.6 M parameters: 24.5 M trained, ... a step", then "  memory: activations 1.2 GB, ...": two lines, no end.
+// Writes two lines: "24.6 M parameters: 24.5 M trained, ..." and "  memory: activations 1.2 GB,
+// ...". The second has no line end.
 void sr_run_cost_text(const SrRun *run, SrText *out);
-// The same as JSON fields of an object already begun.
+// Writes the cost as fields of an open JSON object.
 void sr_run_cost_json(const SrRun *run, SrText *out);
 
 size_t sr_run_state_bytes(const SrRunCost *cost); // optimiser, statistics, loss
 size_t sr_run_bytes(const SrRunCost *cost);       // all of it together
 
-// For run.c (run_check.c): batch norms over a single row, and a layer of the evaluation that the trunk has not.
+// run_check.c: SR_ERR_CONFIG for batch norms over a single row, and for an evaluated layer that
+// the trunk lacks.
 SrStatus sr__run_check_norms(const SrRun *run);
 SrStatus sr__run_check_layer(SrRun *run);
-// For run.c (run_rates.c): run->lr and the others.  VISSL uses lr_head only where
-// head_optimizer_params.use_different_lr says so.
+// run_rates.c: builds run->lr and the other schedules.  lr_head has its own schedule only with
+// head_optimizer_params.use_different_lr, as in VISSL.
 SrStatus sr__run_build_schedules(SrRun *run);
 SrStatus sr__run_compile(const SrRun *run, const SrTrainGraph *graph, bool dry, SrPlan **out,
                          SrPlan **loss);
-// For run.c (run_cost.c): fills run->cost from the table and from dry plans; SR_ERR_MEMORY where it does not fit.
+// run_cost.c: fill run->cost from the table and from dry plans, and check it.  SR_ERR_MEMORY: the
+// run needs more memory than is free.
 SrStatus sr__run_count_cost(SrRun *run);
 SrStatus sr__run_check_memory(const SrRun *run);
 

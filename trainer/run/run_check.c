@@ -1,10 +1,11 @@
-// What a training run refuses before it begins, because it would train on something else than was asked for.
+// Refuses training runs that would train or evaluate something else than was asked for.
 #include <string.h>
 
 #include "trainer/run/run.h"
 
-// The variance of one row is 0 and its mean the row itself, so that everything behind is the same for all images.
-// torch.nn.BatchNorm refuses it with "Expected more than 1 value per channel when training".
+// Returns the name of a batch norm over a single row, or NULL.  The row is its own mean, with
+// variance 0, so that the output is the same for all images.  torch.nn.BatchNorm refuses it with
+// "Expected more than 1 value per channel when training".
 static const char *single_row(const SrGraph *graph) {
     for (int i = 0; graph && i < sr_graph_count(graph); i++) {
         const SrNode *node = sr_graph_at(graph, i);
@@ -34,7 +35,7 @@ SrStatus sr__run_check_norms(const SrRun *run) {
     return SR_OK;
 }
 
-// The layer of the evaluation at the end is read when the last epoch is done, hours after it was written.
+// Checks the layer of the final evaluation now: it is used only after the last epoch, hours later.
 SrStatus sr__run_check_layer(SrRun *run) {
     const SrConfig *c = run->config;
     SrGraph *graph;

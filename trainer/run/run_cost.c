@@ -1,6 +1,6 @@
-// What a run costs before its first step: numbers that are learned, bytes, floating-point operations, and whether this
-// machine has the memory.  Everything comes from the parameter table and from plans without memory.
-// Not the time of a step (estimate.c).
+// Counts a run's cost before its first step (parameters, bytes, floating-point operations), and
+// checks that the machine has the memory.  Everything comes from the parameter table and from
+// plans without memory. estimate.c estimates the time of a step.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,8 +26,8 @@ size_t sr_run_bytes(const SrRunCost *c) {
            c->replica_bytes + c->kept_bytes + c->blas_bytes;
 }
 
-// Being killed by the kernel an hour in, when the loader's buffers have grown, is worse than being
-// told now.
+// An error now is better than a kill by the kernel an hour later, when the loader's buffers have
+// grown.
 SrStatus sr__run_check_memory(const SrRun *run) {
     SR_TRY(sr_gemm_reserve());
     size_t need = sr_run_bytes(&run->cost), available = sr_memory_available();
@@ -44,8 +44,8 @@ SrStatus sr__run_check_memory(const SrRun *run) {
 
 // ---- counting -----------------------------------------------------------------------------------
 
-// Every entry of the table is one of three: the model's parameters, what the model keeps beside them (running
-// statistics), and the loss's own (queues, a momentum encoder with its statistics).  A loss may learn too.
+// Counts the table's entries by kind: the model's parameters, the model's state (running
+// statistics), and entries of the loss (queues, a momentum encoder).  A loss may learn too.
 static void count_entries(SrParams *params, SrRunCost *c) {
     for (int i = 0; i < sr_params_count(params); i++) {
         const SrParam *p = sr_params_at(params, i);
@@ -64,7 +64,7 @@ static void count_entries(SrParams *params, SrRunCost *c) {
     }
 }
 
-// A frozen trunk has a plan of its own.
+// Adds the cost of a frozen trunk, which has its own plan.
 static SrStatus add_trunk_cost(SrRun *run) {
     SrPlan *dry = NULL;
     SR_TRY(sr_run_compile_trunk(run, &dry));
@@ -74,8 +74,8 @@ static SrStatus add_trunk_cost(SrRun *run) {
     return SR_OK;
 }
 
-// Momentum and second moments, as many as the optimiser keeps.  Its options and the groups of parameters are checked
-// on the way, so that a run without memory fails where a real one would.
+// Counts the states that the optimiser keeps (momentum, second moments).  Checks its options and
+// parameter groups too, so that a dry run fails where a real one would.
 static SrStatus count_optimizer(SrRun *run, SrRunCost *c) {
     const SrOptimizerConfig *config = &run->config->optimizer;
     const SrOptimizer *kind;
@@ -86,7 +86,8 @@ static SrStatus count_optimizer(SrRun *run, SrRunCost *c) {
     SR_TRY(sr_optim_check(config, &run->arena, &kind, &params));
     SR_TRY(sr_param_groups(sr_model_params(run->model), config, &run->arena, &groups));
     c->optimizer_bytes = (size_t)c->trainable * sizeof(float) * (size_t)kind->n_states(params);
-    // Gradients are cleared and read, values and state read and written; norms take another look at both.
+    // Gradients are cleared and read, values and states read and written; norms read both once
+    // more.
     int streams = 4 + 2 * kind->n_states(params);
     if (kind->norms && kind->norms(params) != SR_NORMS_NONE)
         streams += 2;
@@ -94,8 +95,8 @@ static SrStatus count_optimizer(SrRun *run, SrRunCost *c) {
     return SR_OK;
 }
 
-// Whether the activations of a rank's replicas are kept.  Half of what is free, because the loader's and the page cache's
-// share grows later, and ranks of a machine share it.
+// Decides whether activations of all replicas of a rank are kept.  They may take half of the free
+// memory: loader and page cache grow later, and the ranks of a machine share the rest.
 static void choose_memory(const SrRun *run, size_t once, SrRunCost *c) {
     size_t more = (size_t)sr_replicas_again(&run->graph) * once;
     size_t room = c->available_bytes / 2 / (size_t)sr_comm_node_ranks();
@@ -137,7 +138,7 @@ SrStatus sr__run_count_cost(SrRun *run) {
 
 // ---- in words -----------------------------------------------------------------------------------
 
-// What MODEL.AMP_PARAMS.USE_AMP comes to on this processor.
+// Says what MODEL.AMP_PARAMS.USE_AMP does on this processor.
 static const char *precision_text(const SrRun *run) {
     const SrMachine *machine = sr_model_machine(run->model);
     if (!run->config->model.use_amp)
@@ -151,7 +152,7 @@ static const char *precision_text(const SrRun *run) {
                : "maps stored in bfloat16, products in float32 (this processor has no avx512_bf16)";
 }
 
-// "28.35 M", "44.4 k"
+// Writes a count as "28.35 M" or "44.4 k".
 static const char *count_text(int64_t n, char out[32]) {
     if (n >= 1000000)
         sr_number_print(out, 32, "%.2f M", (double)n / 1e6);
@@ -162,7 +163,7 @@ static const char *count_text(int64_t n, char out[32]) {
     return out;
 }
 
-// Two lines for the log and for `sslrun check`.
+// The log and `sslrun check` show these two lines.
 void sr_run_cost_text(const SrRun *run, SrText *out) {
     const SrRunCost *c = &run->cost;
     char n[3][32], b[6][32];
@@ -192,7 +193,7 @@ void sr_run_cost_text(const SrRun *run, SrText *out) {
         sr_text_printf(out, ", forwards run again (DISTRIBUTED.MEMORY)");
 }
 
-// Raw numbers: bytes, floating-point operations.
+// The fields are raw numbers: bytes, floating-point operations.
 void sr_run_cost_json(const SrRun *run, SrText *out) {
     const SrRunCost *c = &run->cost;
     sr_json_int(out, "parameters", c->parameters);

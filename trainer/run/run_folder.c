@@ -1,4 +1,5 @@
-// The run folder: names, order, link, pruning.  Which checkpoint a run goes on from is resume.c's.
+// Names, lists, links and prunes the checkpoints of a run folder.  resume.c chooses the one to
+// resume from.
 #include "trainer/run/run_folder.h"
 
 #include <stdio.h>
@@ -17,12 +18,12 @@ static const char *const stems[] = {
     [SR_CHECKPOINT_ITERATION] = "model_iteration",
     [SR_CHECKPOINT_PHASE] = "model_phase",
     [SR_CHECKPOINT_FINAL] = "model_final_checkpoint_phase",
-    [SR_CHECKPOINT_BEST] = "model_best", // without a number, so no entry of a listing
+    [SR_CHECKPOINT_BEST] = "model_best", // has no number, so that it is never listed
 };
 
 // ---- names --------------------------------------------------------------------------------------
 
-// VISSL counts phases from 0, and iterations by the updates done.
+// Writes a file's name.  VISSL counts phases from 0, and iterations by the updates done.
 static void entry_name(SrCheckpointKind kind, int64_t number, char *out, size_t bytes) {
     if (kind == SR_CHECKPOINT_BEST)
         snprintf(out, bytes, "%s.safetensors", stems[kind]);
@@ -30,8 +31,8 @@ static void entry_name(SrCheckpointKind kind, int64_t number, char *out, size_t 
         snprintf(out, bytes, "%s%lld.safetensors", stems[kind], (long long)number);
 }
 
-// "model_phase12.safetensors" -> PHASE, 12.  False for any other file.  The link, other people's
-// files and temporaries of a killed run fall through.
+// Reads "model_phase12.safetensors" as PHASE, 12.  False for any other file: the link, files of
+// others, and temporary files of a killed run.
 static bool parse_name(const char *name, SrFolderEntry *out) {
     for (int k = 0; k < SR_COUNT(stems); k++) {
         size_t len = strlen(stems[k]);
@@ -50,12 +51,12 @@ static bool parse_name(const char *name, SrFolderEntry *out) {
 
 // ---- listing ------------------------------------------------------------------------------------
 
-// Negative: a comes first.
+// Compares for sorting.  Negative: a comes first.
 static int larger_first(int64_t a, int64_t b) { return (a < b) - (a > b); }
 
-// The run that began last first, and its furthest checkpoint: by epochs, then by images within the epoch, because
-// updates of two batch sizes do not compare.  Of two at the same place the one that says more (final, phase,
-// iteration).
+// Sorts the run that began last first, and within a run the furthest checkpoint: by epochs, then
+// by images of the epoch, because updates of different batch sizes do not compare.  At the same
+// position the order is final, phase, iteration.
 static int newer_first(const void *a, const void *b) {
     const SrFolderEntry *x = a, *y = b;
     const SrPosition *p = &x->at, *q = &y->at;
@@ -82,8 +83,8 @@ static SrStatus read_entry(const char *dir, SrFolderEntry *entry) {
     return SR_OK;
 }
 
-// Order by the metadata, not by names: phase 10 sorts before phase 2 by name, and iteration files
-// stand between phases.
+// The order follows the metadata, not names: by name, phase 10 comes before phase 2, and
+// iterations are not between phases.
 SrStatus sr_folder_list(const char *dir, SrFolderEntry **out, int *n) {
     char **names = NULL;
     int n_names = 0;
@@ -112,7 +113,7 @@ done:
     return SR_OK;
 }
 
-// Once more through the metadata, for the reason.
+// The metadata is read once more, to get the reason.
 void sr__folder_warn_unreadable(const char *dir, const SrFolderEntry *entries, int n) {
     for (int i = 0; i < n; i++) {
         char path[PATH_BYTES];
@@ -124,8 +125,8 @@ void sr__folder_warn_unreadable(const char *dir, const SrFolderEntry *entries, i
     }
 }
 
-// For evaluation; the loader of weights verifies the file again before it uses a number of it.  path: "" where there is
-// no checkpoint; with nothing but damaged ones it fails.
+// Finds the newest checkpoint for evaluation; loading weights verifies the file again.  path is
+// "" without any checkpoint.  Fails if all are damaged.
 static SrStatus find_newest(const char *dir, char *path, size_t path_bytes) {
     SrFolderEntry *entries;
     int n;
@@ -172,9 +173,9 @@ SrStatus sr_folder_weights(const char *given, char *path, size_t path_bytes) {
 
 // ---- saving -------------------------------------------------------------------------------------
 
-// What goes once `just` is there: of its run what was written for a stop, and of the rest what is beyond the newest
-// `keep` (0: nothing); the newest final checkpoint is never counted.  Other runs' files, and unreadable ones, are
-// somebody's evidence and not ours to delete.
+// Removes old checkpoints of the run of `just`, which is safely written: those for a stop, and
+// those beyond the newest `keep` (0: none).  The newest final checkpoint never counts.  Files of
+// other runs, and unreadable files, stay: the user may need them.
 static SrStatus prune(const char *dir, int keep, const SrFolderEntry *just) {
     SrFolderEntry *entries;
     int n, kept = just->kind != SR_CHECKPOINT_FINAL;
@@ -199,7 +200,7 @@ static SrStatus prune(const char *dir, int keep, const SrFolderEntry *just) {
     return status;
 }
 
-// The run is not worth less for lacking a link.  Said once: a run saves often.
+// Warns that there is no link, once: a run saves often, and does not need the link.
 static void no_link(const char *link, const char *why) {
     static bool said;
     if (!said)
@@ -207,7 +208,8 @@ static void no_link(const char *link, const char *why) {
     said = true;
 }
 
-// A link that could not be moved would point to a file that pruning may remove.
+// Moves the link.  If that fails the link is removed: pruning may remove the file that it points
+// to.
 static void move_link(const char *link, const char *file) {
     if (sr_file_exists(link) && !sr_file_is_link(link)) {
         no_link(link, "a file stands in the place of the link");

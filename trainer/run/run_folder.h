@@ -1,10 +1,11 @@
-// The run folder (CHECKPOINT.DIR): which checkpoint is written under which name, which one a run
-// goes on from, and how many stay.  VISSL's names with another ending:
+// Manages the checkpoints of a run folder (CHECKPOINT.DIR): their names, which one a run resumes
+// from, and how many stay.  Names are VISSL's with another ending:
 //   model_phase<N>.safetensors, model_iteration<N>.safetensors,
 //   model_final_checkpoint_phase<N>.safetensors, and the link checkpoint.safetensors to the newest.
 //
-// Checkpoints belong to runs (SrRunIdentity).  A run only ever removes its own, and never the one just written.  One
-// that begins anew where another run's checkpoints stand first moves them to earlier-<N>/ below the folder.
+// Checkpoints belong to runs (SrRunIdentity).  A run removes only its own, and never the one that
+// was just written.  A new run first moves another run's checkpoints to earlier-<N>/ below the
+// folder.
 #ifndef SR_TRAINER_RUN_RUN_FOLDER_H
 #define SR_TRAINER_RUN_RUN_FOLDER_H
 
@@ -18,59 +19,60 @@ typedef enum {
     SR_CHECKPOINT_BEST
 } SrCheckpointKind;
 
-// model_best.safetensors (SR_CHECKPOINT_BEST) stands beside these: a run never goes on from it, nothing
-// removes it, and the link does not point to it.
-// Saves under the kind's name (the phase is at->epoch - 1, the epoch just done; the iteration is
-// at->iteration), then moves the link, then removes what KEEP_LAST does not keep and what at->stopped
-// marked.  A file system without links, or a file in the link's place, is a warning.  name: receives
-// the file's name, NULL allowed.
+// Saves a checkpoint, then moves the link, then removes checkpoints beyond KEEP_LAST and those
+// that were written for a stop.  The phase in the name is at->epoch - 1, the iteration is
+// at->iteration.  name gets the file's name; NULL: not wanted.  If the link cannot be made, a
+// warning is logged.
+//
+// model_best.safetensors (SR_CHECKPOINT_BEST) is separate: no run resumes from it, nothing
+// removes it, and the link never points to it.
 SrStatus sr_folder_save(const SrCheckpointConfig *config, SrCheckpointKind kind,
                         const SrCheckpointParts *parts, const SrPosition *at, char *name,
                         size_t name_bytes);
 
-// One checkpoint of the folder.
+// Checkpoint of a folder.
 typedef struct {
     SrCheckpointKind kind;
-    int64_t number; // of the phase or iteration, as the file's name has it
-    bool readable;  // its metadata is whole and in `at`
+    int64_t number; // phase or iteration in the file's name
+    bool readable;  // the metadata is whole, and `at` holds its position
     SrPosition at;
     char name[96];
 } SrFolderEntry;
-// All checkpoints: the run that began last first, of one run the furthest first, unreadable ones last;
-// free with sr_free.
+// Lists all checkpoints; free with sr_free.  The run that began last comes first, within a run the
+// furthest checkpoint; unreadable ones come last.
 SrStatus sr_folder_list(const char *dir, SrFolderEntry **out, int *n);
-// Path of the newest readable checkpoint, with a warning for each that is not; SR_ERR_CONFIG when
-// there is none.
+// Gets the path of the newest readable checkpoint; logs a warning for each unreadable one.
+// SR_ERR_CONFIG: there is none.
 SrStatus sr_folder_newest(const char *dir, char *path, size_t path_bytes);
 
-// The file of weights that a person names: a run folder stands for its newest checkpoint, as above, any
-// other path for itself.  A folder without one: SR_ERR_CONFIG.
+// Gets the file of weights that a user means: a run folder stands for its newest checkpoint, any
+// other path for itself.  SR_ERR_CONFIG: a folder without a checkpoint.
 SrStatus sr_folder_weights(const char *given, char *path, size_t path_bytes);
 
 typedef enum {
-    SR_RESUME_FRESH,    // nothing to go on from: *at is the start of a run that has just been drawn
+    SR_RESUME_FRESH,    // no checkpoint to resume from: *at is the start of a new run
     SR_RESUME_CONTINUE, // parts and *at are the checkpoint's
-    SR_RESUME_FINISHED, // likewise, and the run has done all its epochs
+    SR_RESUME_FINISHED, // they are the checkpoint's, and the run has done all its epochs
 } SrResume;
 
 typedef struct {
     const SrCheckpointConfig *checkpoint;
-    int num_epochs; // of the whole run, to tell a finished run from one that was given more
-    bool restart;   // begin anew whatever is there, as AUTO_RESUME=False does
-    bool look_only; // TEST_ONLY: OVERWRITE_EXISTING has no meaning
+    int num_epochs; // epochs of the whole run, to tell whether it has finished
+    bool restart;   // begin a new run in any case, as with AUTO_RESUME=False
+    bool look_only; // TEST_ONLY: OVERWRITE_EXISTING has no effect
 } SrResumeOptions;
 
-// Loads the newest checkpoint that is whole, with a warning for each damaged one, and says in one line
-// what of the configuration differs.  SR_ERR_CONFIG, with every file as it was: none of them is whole,
-// one cannot even be opened (it may be the newest), or the checkpoint is of another model.  path:
-// receives the file used.
-// Nothing of the folder is changed: a run that begins anew calls sr_folder_move_aside once it can.
+// Loads the newest whole checkpoint; `path` gets its file.  Logs a warning for each damaged file
+// and one line with the keys that differ in the configuration.  Does not change the folder: a new
+// run calls sr_folder_move_aside later. SR_ERR_CONFIG: no checkpoint is whole, one cannot be
+// opened (it may be the newest), or the checkpoint belongs to another model.
 SrStatus sr_folder_resume(const SrResumeOptions *options, const SrCheckpointParts *parts,
                           SrPosition *at, SrResume *out, char *path, size_t path_bytes);
-// Points the link at `path`, the folder's newest whole checkpoint, where a save that was cut off has left it elsewhere
-// or nowhere.  A failure is a warning.
+// Points the link at `path`, the folder's newest whole checkpoint: a save that was cut off may
+// have left it elsewhere.  A failure is a warning.
 void sr_folder_mend_link(const char *dir, const char *path);
-// All checkpoints with what stands beside them to the first earlier-<N>/ that is not there yet; without any, nothing.
+// Moves all checkpoints, and the files next to them, to the first earlier-<N>/ that does not
+// exist.  Does nothing without checkpoints.
 SrStatus sr_folder_move_aside(const char *dir);
 
 #endif

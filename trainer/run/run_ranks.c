@@ -1,4 +1,4 @@
-// Ranks of a run; see the header.
+// Logs how ranks share a run's work, and how long they wait for each other.
 #include "trainer/run/run_ranks.h"
 
 #include "base/comm.h"

@@ -1,12 +1,13 @@
-// What several ranks of a run say and compare around the loop; nothing with one rank.
+// Reports how the ranks of a run share its work.  With one rank the calls do nothing.
 #ifndef SR_TRAINER_RUN_RUN_RANKS_H
 #define SR_TRAINER_RUN_RUN_RANKS_H
 
 #include "trainer/run/run.h"
 
-// Who computes a step: ranks, replicas and threads of each, and whether bits depend on their number.
+// Logs the number of ranks, the replicas and threads of each, and whether bits depend on the
+// number.
 void sr_run_ranks_say(const SrRun *run);
-// How much of the exchange of gradients the backward hid.
+// Logs how much of the gradients' exchange ran at the same time as the backward pass.
 void sr_run_ranks_say_sums(const SrRun *run);
 
 #endif

@@ -1,8 +1,9 @@
-// Rates and weight decays of a run: its schedules, and their values at an update.
+// Builds a run's schedules of learning rates and weight decays, and computes their values at an
+// update.
 #include "trainer/run/run.h"
 
 SrStatus sr__run_build_schedules(SrRun *run) {
-    // A table, because the four differ in nothing but where they come from and go to.
+    // The four schedules differ only in their source and target.
     const SrOptimizerConfig *o = &run->config->optimizer;
     const struct {
         const SrYaml *tree;
@@ -42,7 +43,7 @@ void sr_run_rates(SrRun *run, int64_t iteration, double *lr, double *lr_head) {
     *lr_head = run->lr_head == run->lr ? *lr : value_at(run, run->lr_head, iteration);
     if (!run->decay && !run->decay_head)
         return;
-    // Heads follow their own schedule, else their own constant, else the trunk's decay.
+    // Heads have their own schedule, or else their own constant, or else the trunk's decay.
     const SrOptimizerConfig *o = &run->config->optimizer;
     double decay = run->decay ? value_at(run, run->decay, iteration) : o->weight_decay;
     double head = o->head_use_different_wd ? o->head_weight_decay : decay;

@@ -1,4 +1,4 @@
-// One training step.  Not the loop around it (train.c), not what is logged.
+// Runs one training step.  train.c has the loop around it.
 #include "trainer/run/step.h"
 
 #include <math.h>
@@ -51,14 +51,14 @@ SrStatus sr_step_run(SrStep *step, const SrStepArgs *args, double *loss) {
     SrLossStep hook = sr_step_view(step, args->iteration, args->epoch);
     if (step->replicas)
         sr_replicas_begin(step->replicas);
-    // The queue's scores with the present prototypes, drawn negatives, a momentum encoder's moves.
+    // Hooks compute a queue's scores, draw negatives or move a momentum encoder.
     if (kind->before_step)
         kind->before_step(state, &hook);
     if (kind->before_rows && !step->replicas)
         kind->before_rows(state, &hook, 0);
     // Several passes of the trunk add into the same gradients, so they start from zero.
     sr_params_zero_grad(step->params);
-    // Looked at before the backward: a NaN must not reach the parameters.
+    // Checked before the backward pass: a NaN must not reach the parameters.
     *loss = forward(step, args->iteration);
     if (step->check_nan && !isfinite(*loss))
         return not_finite(step, args->iteration, *loss);
@@ -68,12 +68,12 @@ SrStatus sr_step_run(SrStep *step, const SrStepArgs *args, double *loss) {
         sr_plan_backward(step->plan);
     if (kind->after_backward)
         kind->after_backward(state, &hook);
-    // A frozen parameter has no gradient, so it does not count in the norm: what stands still must not slow the rest.
+    // A frozen parameter does not count in the gradients' norm: it must not slow the others down.
     const bool *frozen = sr_freeze_at(&step->freeze, args->iteration);
     if (step->clip)
         sr_grad_clip(step->params, frozen, step->clip_norm_type, step->clip_max_norm);
     sr_optim_step(step->optim, args->lr, args->lr_head, frozen);
-    // Prototypes back to unit length, teachers towards the student, this batch into the queue.
+    // Hooks normalise prototypes, move teachers towards the student, or put the batch into a queue.
     if (kind->after_update)
         kind->after_update(state, &hook);
     if (step->ema.n > 0)

@@ -1,6 +1,6 @@
-// One training step on a compiled plan, in VISSL's order: inputs, hooks of the loss,
-// forward, check of the loss, backward, temporary freezing, clipping, optimiser, hooks of the loss.
-// Allocates nothing.
+// Runs one training step on a compiled plan, in VISSL's order: inputs, hooks of the loss,
+// forward, check of the loss, backward, temporary freezing, clipping, optimiser, hooks of the
+// loss.  Allocates nothing.
 #ifndef SR_TRAINER_RUN_STEP_H
 #define SR_TRAINER_RUN_STEP_H
 
@@ -14,12 +14,12 @@
 typedef struct {
     SrParams *params;
     const SrTrainGraph *graph;
-    SrPlan *plan;         // of graph->graph, in train mode (sr_replicas_compile)
-    SrPlan *loss_plan;    // of graph->loss_graph where that is another, else NULL
-    SrReplicas *replicas; // NULL: one
-    SrReplicaHook hook;   // after each replica's forward
+    SrPlan *plan;         // plan of graph->graph, in train mode (sr_replicas_compile)
+    SrPlan *loss_plan;    // plan of graph->loss_graph.  NULL: both are one graph
+    SrReplicas *replicas; // NULL: one replica
+    SrReplicaHook hook;   // called after each replica's forward pass
     SrOptim *optim;
-    SrEmaModel ema; // n 0: none
+    SrEmaModel ema; // n is 0: none
     SrFreeze freeze;
     bool clip; // MODEL.GRAD_CLIP
     double clip_norm_type, clip_max_norm;
@@ -33,14 +33,14 @@ typedef struct {
     int epoch;
 } SrStepArgs;
 
-// What the loss's hooks see.
+// Returns the view of a step that the loss's hooks get.
 SrLossStep sr_step_view(const SrStep *step, int64_t iteration, int epoch);
-// Once parameters have the values the run begins with, drawn and loaded, or (resumed) those of a
-// checkpoint: lets the loss look at them.  Before the first sr_step_run.
+// Shows the loss the parameters before the first sr_step_run: drawn and loaded, or (resumed)
+// those of a checkpoint.
 void sr_step_start(const SrStep *step, int64_t iteration, bool resumed);
-// *loss is set even on failure.  Not finite: SR_ERR_RUN with the iteration and the layer where it
-// first appeared; parameters, state and optimiser are then as before the step, but for what the
-// forward updates.
+// Runs a step.  *loss is set even on failure.  SR_ERR_RUN: the loss is not finite; the message
+// names the iteration and the first layer that is not.  Parameters and optimiser are then as
+// before the step, and so is the state, except for what the forward pass changes.
 SrStatus sr_step_run(SrStep *step, const SrStepArgs *args, double *loss);
 
 #endif

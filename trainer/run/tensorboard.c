@@ -1,4 +1,4 @@
-// See the header.
+// Writes steps, epochs and histograms of parameters to TensorBoard's event file.
 #include "trainer/run/tensorboard.h"
 
 #include <stdio.h>

@@ -1,4 +1,5 @@
-// HOOKS.TENSORBOARD_SETUP: what a run tells TensorBoard while it trains, under VISSL's tags, in <CHECKPOINT.DIR>/tb_logs.
+// Writes a run's numbers for TensorBoard (HOOKS.TENSORBOARD_SETUP), under VISSL's tags, to
+// <CHECKPOINT.DIR>/tb_logs.
 #ifndef SR_TRAINER_RUN_TENSORBOARD_H
 #define SR_TRAINER_RUN_TENSORBOARD_H
 
@@ -11,7 +12,7 @@
 typedef struct {
     const SrTensorboardConfig *config;
     SrEventFile events; // closed: USE_TENSORBOARD is off
-    double flushed;     // clock
+    double flushed;     // seconds on the clock at the last flush
 } SrTensorboard;
 
 typedef struct {
@@ -22,9 +23,9 @@ typedef struct {
 SrStatus sr_tensorboard_open(SrTensorboard *t, const SrConfig *config);
 void sr_tensorboard_close(SrTensorboard *t);
 void sr_tensorboard_step(SrTensorboard *t, const SrTensorboardStep *s);
-// A figure of an epoch's end: "Testing/probe_knn_top1".
+// Writes a number of an epoch's end: "Testing/probe_knn_top1".
 void sr_tensorboard_figure(SrTensorboard *t, int64_t iteration, const char *tag, double value);
-// After each update; looks at the parameters every LOG_PARAMS_EVERY_N_ITERS of them.
+// Call it after each update.  Writes the parameters every LOG_PARAMS_EVERY_N_ITERS updates.
 void sr_tensorboard_params(SrTensorboard *t, int64_t iteration, SrParams *params);
 
 #endif
