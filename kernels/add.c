@@ -1,4 +1,4 @@
-// add: the sum of inputs of one shape, scalars (losses) included.  No broadcasting.
+// add: the sum of inputs of one shape, including scalars (losses).  There is no broadcasting.
 #include "kernels/cast.h"
 #include "kernels/op_onnx.h"
 #include "kernels/op_util.h"
@@ -26,7 +26,7 @@ static void reference(const SrRefCall *call) {
     }
 }
 
-// Numbers i and the n - 1 after it; y may be x[0].
+// Sums numbers i to i + n - 1; y may be x[0].
 static void add_chunk(const SrOpCall *call, int64_t i, int64_t n) {
     SrTensor so_far = call->x[0];
     for (int j = 1; j < call->n_in; j++, so_far = call->y) {
@@ -38,7 +38,8 @@ static void add_chunk(const SrOpCall *call, int64_t i, int64_t n) {
     }
 }
 
-// Chunk by chunk through all inputs, so that y stays in the nearest cache between two additions.
+// Goes chunk by chunk through all inputs, so that y stays in the nearest cache between two
+// additions.
 static void forward(const SrOpCall *call) {
     int64_t n = sr_shape_count(call->y.shape);
 #pragma omp parallel for schedule(static) if (n > SR_CHUNK)
@@ -46,7 +47,7 @@ static void forward(const SrOpCall *call) {
         add_chunk(call, i, SR_MIN(SR_CHUNK, n - i));
 }
 
-// The gradient goes to everyone as it is.  The first dx may be dy itself, the others are copies.
+// Every input gets the gradient unchanged.  The first dx may be dy itself; the others are copies.
 static void backward(const SrOpCall *call) {
     for (int j = 0; j < call->n_in; j++)
         if (call->dx[j])

@@ -1,9 +1,11 @@
-// add_positions: learned position embeddings added to the tokens of every image (Dosovitskiy et al., arXiv:2010.11929,
-// equation 1).  Where the image's grid of patches is not the one they were learned for, the grid's part is resampled
-// as torch.nn.functional.interpolate(mode="bicubic", align_corners=False) does it (Keys' kernel with a = -0.75, edges
-// repeated); the embeddings of tokens before the grid stay.  Two sources resample in ways of their own: torchvision's
-// interpolate_embeddings puts the corners of both grids on each other (align_corners), and DINO and DINOv2 ask for a
-// scale of (h + 0.1) / h0, which shifts every place by a little (offset); DINOv2 with registers filters (antialias).
+// add_positions: learned position embeddings added to the tokens of every image (Dosovitskiy et
+// al., arXiv:2010.11929, equation 1).  Where the image's grid of patches differs from the learned
+// one, the grid's part is resampled.  The rule is that of
+// torch.nn.functional.interpolate(mode="bicubic", align_corners=False): Keys' kernel with a =
+// -0.75, edges repeated.  Embeddings of tokens before the grid stay.  Two sources resample
+// differently.  torchvision's interpolate_embeddings makes the corners of both grids coincide
+// (align_corners).  DINO and DINOv2 use a scale of (h + 0.1) / h0, which shifts every place a
+// little (offset); DINOv2 with registers filters (antialias).
 //
 //   x (N, prefix + h w, D) + positions (1, prefix + h0 w0, D) -> y as x
 #include "kernels/add_positions.h"
@@ -15,7 +17,7 @@
 #include "kernels/onnx_rows.h"
 #include "kernels/op_util.h"
 
-enum { MOST_TAPS = 64 }; // of a place along a dimension
+enum { MOST_TAPS = 64 }; // taps of a place along a dimension
 
 #define FIELD(f) offsetof(SrAddPositionsParams, f)
 static const SrOption options[] = {
@@ -63,7 +65,7 @@ static bool resampled(const SrAddPositionsParams *p) {
     return p->from_h != p->to_h || p->from_w != p->to_w;
 }
 
-// Embeddings, or their gradient, on the tokens' grid: (L, D).
+// Resamples embeddings to the tokens' grid, (L, D), or their gradient back.
 static size_t scratch_bytes(const SrOpSite *site) {
     return sizeof(float) * (size_t)site->x[0].d[1] * (size_t)site->x[0].d[2];
 }
@@ -73,13 +75,14 @@ static int inplace(const void *params) {
     return 0;
 }
 
-typedef struct { // of one place along one dimension
+typedef struct { // taps of one place along one dimension
     int n;
-    int at[MOST_TAPS]; // places it is made of
+    int at[MOST_TAPS]; // places that it is made of
     double weight[MOST_TAPS];
 } Taps;
 
-// Keys, "Cubic convolution interpolation for digital image processing", 1981, equation 4.
+// Weights of Keys, "Cubic convolution interpolation for digital image processing", 1981, equation
+// 4.
 static double cubic(double t, double a) {
     t = fabs(t);
     return t <= 1  ? ((a + 2) * t - (a + 3)) * t * t + 1
@@ -100,7 +103,8 @@ static Taps four_taps(const SrAddPositionsParams *p, int place, int to, int from
     return taps;
 }
 
-// As Pillow does it: the kernel, with a = -0.5, is as wide as the places of the smaller grid, and cut at the edges.
+// Taps as in Pillow: the kernel, with a = -0.5, is as wide as the places of the smaller grid, and
+// cut at the edges.
 static Taps wide_taps(int place, int to, int from) {
     double step = (double)from / to, wide = SR_MAX(step, 1), at = (place + 0.5) * step, sum = 0;
     int first = SR_MAX((int)(at - 2 * wide + 0.5), 0);
@@ -119,7 +123,8 @@ static Taps taps_of(const SrAddPositionsParams *p, int place, int to, int from) 
     return p->antialias ? wide_taps(place, to, from) : four_taps(p, place, to, from);
 }
 
-// Calls fn for each pair of places: token l of the tokens' grid has `weight` of embedding e of the learned one.
+// Calls fn for each pair of places: token l of the tokens' grid has `weight` of embedding e of the
+// learned grid.
 typedef void (*Pair)(void *arg, int64_t l, int64_t e, double weight);
 static void each_pair(const SrAddPositionsParams *p, Pair fn, void *arg) {
     for (int i = 0; i < p->prefix; i++)
@@ -195,7 +200,7 @@ static void forward(const SrOpCall *call) {
             y[n * image + i] = x[n * image + i] + add[i];
 }
 
-// The images' gradients are summed in their order, each number by one thread.
+// Adds the images' gradients in their order, each number by one thread.
 static void backward(const SrOpCall *call) {
     const SrAddPositionsParams *p = call->params;
     int N = call->y.shape.d[0];
@@ -216,7 +221,7 @@ static void backward(const SrOpCall *call) {
         sr__copy(call->dx[0], call->dy, N * image);
 }
 
-// On the tokens' grid already.
+// The gradient is on the tokens' grid already.
 static SrStatus onnx(SrOnnxCall *call) {
     const SrAddPositionsParams *p = call->params;
     int L = call->y.d[1], D = call->y.d[2];

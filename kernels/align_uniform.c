@@ -1,10 +1,12 @@
-// align_uniform: how near the two views of an image are, and how evenly the images of a view are spread (Wang and Isola,
-// "Understanding contrastive representation learning through alignment and uniformity on the hypersphere", ICML 2020,
-// arXiv:2005.10242, section 4.1).  x (2 N, D), the rows of view 0 before those of view 1:
+// align_uniform: how near the two views of an image are, and how evenly the images of a view are
+// spread (Wang and Isola, "Understanding contrastive representation learning through alignment and
+// uniformity on the hypersphere", ICML 2020, arXiv:2005.10242, section 4.1).  x (2 N, D) holds the
+// rows of view 0 before those of view 1:
 //
-//   mean_i |x_i - x'_i|^alpha + lambda / 2 sum over views of log mean_{i != j} exp(-t |x_i - x_j|^2)
+//   mean_i |x_i - x'_i|^alpha
+//   + lambda / 2 sum over views of log mean_{i != j} exp(-t |x_i - x_j|^2)
 //
-// Nothing here asks that rows have length 1; the loss normalises them.
+// The op does not require rows of length 1; the loss normalises them before.
 #include "kernels/align_uniform.h"
 
 #include <math.h>
@@ -59,18 +61,18 @@ static void reference(const SrRefCall *call) {
 
 // ---- one view
 
-// |x_i - x_j|^2 = q_i - 2 s_ij with q_i = |x_i|^2 and s_ij = x_i x_j - q_j / 2: a row of s is enough for all that
-// depends on j.
+// |x_i - x_j|^2 = q_i - 2 s_ij with q_i = |x_i|^2 and s_ij = x_i x_j - q_j / 2, so a row of s holds
+// everything that depends on j.
 typedef struct {
     const SrMachine *machine;
     int N, D;
     double t;
-    double *rows; // (N): of each row, log of its share of the sum over pairs
+    double *rows; // (N): logarithm of each row's share of the sum over pairs
     float *q;     // (N)
     float *s;     // (N, N)
 } View;
 
-// Logarithms of both views' sums over pairs i != j: double (2).
+// Saved: logarithms of both views' sums over pairs i != j, double (2).
 static size_t saved_bytes(const void *params, const SrShape *x, int n_in) {
     (void)params, (void)x, (void)n_in;
     return 2 * sizeof(double);
@@ -101,7 +103,7 @@ static void fill(const View *v, const float *x) {
     sr_gemm(false, true, v->N, v->N, v->D, 1, x, v->D, x, v->D, 0, v->s, v->N);
 }
 
-// log sum_{j != i} exp(-t |x_i - x_j|^2)
+// Returns log sum_{j != i} exp(-t |x_i - x_j|^2).
 static double row_log(const View *v, int i) {
     float *s = v->s + (int64_t)i * v->N, factor = (float)(2 * v->t);
     sr__rows(v->machine)->axpy(s, v->q, -0.5f, v->N);
@@ -123,7 +125,8 @@ static double view_log(const View *v, const float *x) {
     return most + log(sum);
 }
 
-// With P the pairs' shares of the sum, symmetric: d log sum / dx = 4 t (P - diag(P 1)) x.
+// Adds d log sum / dx = 4 t (P - diag(P 1)) x, where P (symmetric) holds the pairs' shares of the
+// sum.
 static void row_shares(const View *v, int i, double log_sum, double factor) {
     float *s = v->s + (int64_t)i * v->N;
     float shift = (float)((log_sum / v->t + (double)v->q[i]) / 2);
@@ -143,7 +146,7 @@ static void add_view_gradient(const View *v, const float *x, double log_sum, dou
 
 // ---- both
 
-// |a - b|^2 of float rows (D).
+// Returns |a - b|^2 of float rows (D).
 static double apart(const float *a, const float *b, int D) {
     double sum = 0;
     for (int d = 0; d < D; d++)
@@ -164,7 +167,7 @@ static void forward(const SrOpCall *call) {
         (float)(align / v.N + p->lambda / 2 * (log_sum[0] + log_sum[1] - 2 * log(pairs)));
 }
 
-// Views that coincide have no direction to leave in: 0, as PyTorch has it, also where alpha is below 2.
+// Views that coincide have gradient 0, as in PyTorch, also where alpha is below 2.
 static void align_gradient(const View *v, double alpha, const float *x, double dy, float *dx) {
     int64_t half = (int64_t)v->N * v->D;
     for (int64_t i = 0; i < v->N; i++) {
@@ -203,7 +206,7 @@ static const SrOpCase cases[] = {
     {"{}", 1, {SR_SHAPE(12, 5)}, false},
     {"{alpha: 1, t: 0.5}", 1, {SR_SHAPE(10, 3)}, false},
     {"{alpha: 3.5, lambda: 0.3, t: 4}", 1, {SR_SHAPE(8, 4)}, false},
-    {"{t: 16}", 1, {SR_SHAPE(6, 16)}, false}, // every term of the sum is below what a float holds
+    {"{t: 16}", 1, {SR_SHAPE(6, 16)}, false}, // every term of the sum is below a float's range
     {"{t: 0.1}", 1, {SR_SHAPE(130, 16)}, false},
     {"{}", 1, {SR_SHAPE(4, 2)}, false},
 };

@@ -1,15 +1,19 @@
-// attention: torch.nn.functional.scaled_dot_product_attention of several heads on packed queries, keys and values,
-// as one linear layer makes them in vision transformers:
+// attention: torch.nn.functional.scaled_dot_product_attention of several heads, on packed queries,
+// keys and values as one linear layer makes them in vision transformers:
 //
 //   qkv (N, L, 3 D) [, bias (B, E, L, L)] -> y (N, Q, D),  D = E d,  head e of image n:
-//   y = dropout(softmax(scale q k^T + bias[n mod B] + mask)) v  for the first Q tokens' queries, usually all L.
+//   y = dropout(softmax(scale q k^T + bias[n mod B] + mask)) v
 //
-// Number (part, e, i) of a token lies at part * D + e * d + i, part 0 q, 1 k, 2 v (timm's and VISSL's reshape to
-// (N, L, 3, E, d); torchvision's in_proj).  Between N and L there may be windows, (N, G, L, 3 D): each attends to itself.
-// The mask is that of shifted windows (Liu et al., "Swin Transformer", arXiv:2103.14030, section 3.2): -100 between tokens
+// The queries are those of the first Q tokens, usually all L.
+//
+// Number (part, e, i) of a token lies at part * D + e * d + i; part 0 is q, 1 is k, 2 is v (timm's
+// and VISSL's reshape to (N, L, 3, E, d); torchvision's in_proj).  Windows may lie between N and L,
+// (N, G, L, 3 D); attention then stays within each window.  The mask is that of shifted windows
+// (Liu et al., "Swin Transformer", arXiv:2103.14030, section 3.2).  It adds -100 between tokens
 // that were not neighbours before the map was shifted.
 //
-// Forward and backward are attention_tiles.c's; here is what the op is, and its reference.
+// This file holds the op's contract and its reference; attention_tiles.c and attention_whole.c
+// compute forward and backward.
 #include <math.h>
 #include <stddef.h>
 
@@ -69,20 +73,22 @@ static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y
     return SR_OK;
 }
 
-// Probabilities are made again from the queries and keys; y . dy is the sum each row of their gradient loses.
+// The backward recomputes the probabilities from queries and keys; y . dy is what each row of their
+// gradient loses.
 static unsigned reads(const void *params) {
     (void)params;
     return SR_READS_X(0) | SR_READS_X(1) | SR_READS_Y;
 }
 
-// For each query the logarithm of its softmax's denominator, in the units of the scores as they are made: (N, E, L).
+// Saved: for each query the logarithm of its softmax's denominator, in the units of the scores: (N,
+// E, L).
 static size_t saved_bytes(const void *params, const SrShape *x, int n_in) {
     (void)n_in;
     SrAttentionSizes s = sr__attention_sizes(params, x[0]);
     return sizeof(float) * (size_t)s.images * (size_t)s.E * (size_t)s.Q;
 }
 
-// What each thread has of its own, and shares of the bias' gradient.
+// Scratch: a part per thread, and shares of the bias' gradient.
 static size_t scratch_bytes(const SrOpSite *site) {
     SrAttentionSizes s = sr__attention_sizes(site->params, site->x[0]);
     size_t threads = (size_t)sr_parallel_threads();
@@ -93,7 +99,7 @@ static size_t scratch_bytes(const SrOpSite *site) {
     return sizeof(float) * (sr__attention_thread_floats(&s, site->type) * threads + shares);
 }
 
-// Two products of L * L * d multiply-adds a head.
+// Two products of L * L * d multiply-adds per head.
 static int64_t flops(const void *params, const SrShape *x, int n_in, SrShape y) {
     (void)n_in;
     return 4 * sr_shape_count(y) * sr__attention_sizes(params, x[0]).L;
@@ -103,12 +109,12 @@ double sr__attention_scale(const SrAttentionParams *p, int d) {
     return p->scale > 0 ? p->scale : 1 / sqrt(d);
 }
 
-// Which side of the seam a place of a shifted map lies on; 0 where nothing was shifted.
+// Returns the side of the seam on which a place of a shifted map lies; 0 where nothing was shifted.
 static int side_of(int place, int places, int window, int shift) {
     return shift == 0 || place < places - window ? 0 : place < places - shift ? 1 : 2;
 }
 
-// side (L) of window `i` of its image: tokens of different numbers do not see each other.
+// Writes side (L) of window `i` of its image: tokens with different numbers do not see each other.
 void sr__attention_sides(const SrAttentionParams *p, int i, float *side) {
     int H = p->windows_h * p->window_h, W = p->windows_w * p->window_w;
     int y0 = i / p->windows_w * p->window_h, x0 = i % p->windows_w * p->window_w;
@@ -118,7 +124,8 @@ void sr__attention_sides(const SrAttentionParams *p, int i, float *side) {
                                                 side_of(x0 + x, W, p->window_w, p->shift_w));
 }
 
-// keep (n): which of the n probabilities from key k0 stay, for one query; a stream a query and tile.
+// Draws keep (n): which of the n probabilities from key k0 stay, for one query.  Each query and
+// tile has its own random stream.
 void sr__attention_draw(uint8_t *keep, int n, double p, uint64_t seed, int64_t iteration,
                         uint64_t key, int64_t query, int tile) {
     SrRng rng = sr_rng(seed, SR_RNG_DROPOUT, (uint64_t)iteration,
@@ -128,7 +135,7 @@ void sr__attention_draw(uint8_t *keep, int n, double p, uint64_t seed, int64_t i
         keep[i] = (double)sr_rng_u32(&rng) >= threshold;
 }
 
-// The probabilities of query l of head e of image n, (L).
+// Computes the probabilities of query l of head e of image n, (L).
 static void reference_row(const SrRefCall *call, const SrAttentionSizes *s, int64_t n, int e, int l,
                           double *p) {
     const SrAttentionParams *a = call->params;

@@ -1,5 +1,6 @@
-// attention_map: the probabilities that attention (kernels/attention.c) never stores, for looking at them: what each token
-// takes of each other, of packed queries, keys and values.  Gradients stop here.
+// attention_map: the probabilities that attention (kernels/attention.c) never stores, for
+// inspection: how much each token attends to each other token, from packed queries, keys and
+// values.  Gradients stop here.
 //
 //   qkv (N, L, 3 D) -> (N, E, L, L),  y[n, e] = softmax(scale q k^T)
 #include "kernels/attention_map.h"
@@ -33,7 +34,7 @@ static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y
     return SR_OK;
 }
 
-// torch has (N, E, L, L) in this order.
+// torch has (N, E, L, L) in the same order.
 static bool channels_last(const void *params, bool of_input) {
     (void)params, (void)of_input;
     return true;
@@ -70,7 +71,7 @@ static void reference(const SrRefCall *call) {
     }
 }
 
-// One head of one image.
+// Computes one head of one image.
 static void forward_unit(void *arg, int64_t i, int thread) {
     const SrOpCall *call = arg;
     const SrAttentionMapParams *p = call->params;
@@ -90,7 +91,7 @@ static void forward(const SrOpCall *call) {
     sr_parallel_for((int64_t)call->y.shape.d[0] * call->y.shape.d[1], forward_unit, (void *)call);
 }
 
-// Queries (part 0) as (N, E, L, d), keys (part 1) as (N, E, d, L), of packed (N, L, 3 D).
+// Writes queries (part 0) as (N, E, L, d), keys (part 1) as (N, E, d, L), from packed (N, L, 3 D).
 static const char *heads_of(SrOnnxCall *call, const char *what, int part) {
     const SrAttentionMapParams *p = call->params;
     static const int64_t orders[][4] = {{0, 2, 1, 3}, {0, 2, 3, 1}};

@@ -1,10 +1,12 @@
-// Attention in ONNX: two products and a softmax on (.., E, L, d), which is how torch writes it too.
+// Attention as ONNX nodes: two products and a softmax on (.., E, L, d), the nodes that torch
+// exports too.
 #include <stdio.h>
 
 #include "kernels/attention_internal.h"
 #include "kernels/onnx_rows.h"
 
-// Part 0 .. 2 of packed queries, keys and values (.., L, 3 D) as (.., E, rows, d), keys as (.., E, d, L).
+// Writes part 0 to 2 of packed queries, keys and values (.., L, 3 D) as (.., E, rows, d); keys as
+// (.., E, d, L).
 static const char *heads_of(SrOnnxCall *call, const char *what, const char *x, int part, int rows,
                             const SrAttentionSizes *s) {
     char name[32];
@@ -26,7 +28,7 @@ static const char *heads_of(SrOnnxCall *call, const char *what, const char *x, i
     return sr__onnx_transpose(call, name, y, order, rank + 1);
 }
 
-// (windows, 1, L, L): -100 between tokens on different sides of the seam.
+// Writes the mask (windows, 1, L, L): -100 between tokens on different sides of the seam.
 static const char *mask_of(SrOnnxCall *call, const SrAttentionParams *p, int L) {
     int windows = p->windows_h * p->windows_w;
     size_t n = (size_t)windows * (size_t)L * (size_t)L;

@@ -1,5 +1,5 @@
-// See the header.  A pair is the lower numbered of two bfloat16 numbers in the lower half of a lane; one that would
-// have no second is paired with zero.
+// Makes operands of attention's products from blocks of bfloat16 numbers.  In a pair, the number of
+// lower index is in the lower half of a lane; a last number without a partner is paired with zero.
 #include "kernels/attention_operands.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@
 
 static int pairs(int n) { return (n + 1) / 2; }
 
-// to (rows, pairs of columns): neighbours of a row.
+// Fills to (rows, pairs of columns): pairs of neighbours in a row.
 static void pair_rows(const SrOperandBlock *b, float *to) {
     int width = pairs(b->columns);
     for (int r = 0; r < b->rows; r++) {
@@ -20,7 +20,7 @@ static void pair_rows(const SrOperandBlock *b, float *to) {
     }
 }
 
-// to (n): low and high side by side; high NULL: zeros.
+// Fills to (n): pairs of low and high numbers; high NULL: zeros.
 SR_VECTOR_CLONES
 static void pair_two(const SrBf16 *low, const SrBf16 *high, int n, uint32_t *to) {
     if (high)
@@ -31,7 +31,7 @@ static void pair_two(const SrBf16 *low, const SrBf16 *high, int n, uint32_t *to)
             to[i] = low[i];
 }
 
-// to (pairs of rows, columns): neighbours of a column.
+// Fills to (pairs of rows, columns): pairs of neighbours in a column.
 static SrAttentionOperand pair_columns(const SrOperandBlock *b, float *to) {
     for (int r = 0; r < b->rows; r += 2) {
         const SrBf16 *low = (const SrBf16 *)b->at + r * b->row;

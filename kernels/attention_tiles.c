@@ -1,13 +1,15 @@
-// attention, forward and backward.
+// Forward and backward of attention by tiles of scores, for any length, bias, mask and dropout.
 //
-// The (L, L) scores never exist: they are made a tile at a time, forward with a running maximum and sum for each query
-// (Milakov and Gimelshein 2018), backward once more from one number kept for each query (Dao et al. 2022, algorithm 4).
-// A tile is two products (attention_operands.h) on the calling thread; images and heads (forward: and tiles of queries) are
-// the units of work, each computed by one thread in one order.  The bias' gradient is summed over a fixed number of
-// shares of the images, and then over the shares, in order.
+// The (L, L) scores are never stored: tiles of them are computed one after the other.  The forward
+// keeps a running maximum and sum for each query (Milakov and Gimelshein 2018).  The backward
+// recomputes the tiles from one saved number per query (Dao et al. 2022, algorithm 4).  A tile is
+// two products (attention_operands.h) on the calling thread.  Images and heads (forward: also tiles
+// of queries) are the units of work, each computed by one thread in one order.  The bias' gradient
+// is summed over a fixed number of shares of the images, and then over the shares, in order.
 //
-// Scores, sums and softmax are floats for either element type; of bfloat16, probabilities and their gradients are rounded
-// where they become operands, and what is summed over tiles leaves a thread's own floats when it is complete.
+// Scores, sums and softmax are floats for either element type.  With bfloat16, probabilities and
+// their gradients are rounded when they become operands.  Sums over tiles are made in a thread's
+// own floats and rounded when complete.
 #include <math.h>
 #include <string.h>
 
@@ -19,23 +21,25 @@
 #include "kernels/block_product.h"
 #include "kernels/rows.h"
 
-// What the units of a call share.
+// Values that the units of a call share.
 typedef struct {
     const SrOpCall *call;
     const SrAttentionParams *p;
     SrAttentionSizes s;
     SrDtype type;
     int L, D, E, d, Q; // tokens, channels, heads, channels of a head, queries
-    int B;             // biases
-    int step, tiles;   // queries of a tile, and how many tiles
+    int B;             // number of biases
+    int step, tiles;   // queries of a tile; number of tiles
     float alpha;       // scores are made as alpha q k^T + bias + mask
-    float
-        scale; // and multiplied by this in the exponent: without bias and mask the two are one product
+    // Factor on scores in the exponent.  Without bias and mask, alpha is 1 and scale holds the
+    // whole factor.
+    float scale;
     float *shares; // gradients of the bias
     bool drops;
 } Job;
 
-// Tiles of nearly as many queries each, whole rows of the product's tiles: 197 are 66, 66 and 65.
+// Returns the queries of a tile: nearly as many in each, in whole rows of the product's tiles.  197
+// become 66, 66 and 65.
 static int tile_step(const SrMachine *machine, int queries, SrDtype type) {
     enum { WANTED = 72 };
     int unit = sr__block_rows(machine, type == SR_BF16), tiles = (queries + WANTED - 1) / WANTED;
@@ -68,15 +72,15 @@ static Job job_of(const SrOpCall *call) {
                  .drops = call->train && p->dropout > 0};
 }
 
-// What a thread has of its own.
+// Parts of a thread's scratch.
 enum {
     SCORES,  // (SR_ATTENTION_QUERIES, STRIDE)
     DSCORES, // their gradient
     ALONG,   // (L): y . dy of each query
-    SIDE,    // (L): of a window
-    KT,      // the present keys, turned, and values
+    SIDE,    // (L): side of each token of a window
+    KT,      // the present keys, transposed, and values
     VT,
-    OF_FLOATS, // what follows only bfloat16 needs
+    OF_FLOATS, // the parts from here on are used with bfloat16 only
     NARROW = OF_FLOATS,
     TURNED, // scores as operands
     K_ROWS, // keys, or values, as rows of an operand
@@ -89,7 +93,8 @@ enum {
     V_SUM,
     PLACES
 };
-// Floats from one row of scores to the next: a power of two would let a few sets of the first-level cache hold them all.
+// Floats from one row of scores to the next.  With a power of two, all rows would share a few sets
+// of the first-level cache.
 enum { STRIDE = SR_ATTENTION_KEYS + 16 };
 
 static size_t place_floats(const SrAttentionSizes *s, int place) {
@@ -122,23 +127,25 @@ size_t sr__attention_thread_floats(const SrAttentionSizes *s, SrDtype type) {
     return sum;
 }
 
-// Rows of floats that are summed over tiles: where the result stands, or of bfloat16 a thread's own.
+// Rows of floats that are summed over tiles: the result itself or, with bfloat16, a thread's own
+// floats.
 typedef struct {
     float *at;
-    int64_t row; // floats apart
+    int64_t row; // floats from row to row
 } Sum;
 
-// One head of one image: rows are tokens, those of q, k and v (and their gradients) 3 D numbers apart, of y D.
+// One head of one image: rows are tokens.  Rows of q, k, v and their gradients lie 3 D numbers
+// apart, those of y lie D apart.
 typedef struct {
     const void *q, *k, *v; // (L, d)
     void *dq, *dk, *dv;    // (L, d)
     void *y;               // (L, d)
     const void *dy;        // (L, d)
     float *lse;            // (L)
-    const void *bias;      // (L, L), NULL: none
-    float *dbias;          // (L, L), NULL: not wanted
-    const float *side;     // (L), NULL: nothing is masked
-    int64_t first;         // number of query 0 among all of the call, for draws
+    const void *bias;      // (L, L); NULL: none
+    float *dbias;          // (L, L); NULL: not wanted
+    const float *side;     // (L); NULL: nothing is masked
+    int64_t first;         // index of query 0 among all queries of the call, for draws
     float *own[PLACES];
 } Head;
 
@@ -180,19 +187,20 @@ static Head head_at(const Job *job, int64_t i, int thread) {
     return h;
 }
 
-// Rows `first` and up of a head's (L, d) as an operand; they lie `row` numbers apart.
+// Makes rows `first` and up of a head's (L, d) an operand; they lie `row` numbers apart.
 static SrOperandBlock rows_of(const Job *job, const void *x, int64_t row, int first, int rows) {
     return (SrOperandBlock){job->type, sr__at(job->type, x, first * row), row, rows, job->d};
 }
 
-// Where rows of `to`, `row` numbers apart, are summed: there or, of bfloat16, in `own`.
+// Returns where rows of `to`, `row` numbers apart, are summed: in place or, with bfloat16, in
+// `own`.
 static Sum sum_of(const Job *job, void *to, int64_t row, int64_t first, float *own) {
     if (job->type == SR_F32)
         return (Sum){sr__at(SR_F32, to, first * row), row};
     return (Sum){own, job->d};
 }
 
-// Brings a complete sum to rows `first` and up of `to`.
+// Writes a complete sum to rows `first` and up of `to`.
 static void store(const Job *job, Sum sum, void *to, int64_t row, int64_t first, int rows) {
     for (int r = 0; job->type != SR_F32 && r < rows; r++)
         sr__rows(job->call->machine)
@@ -200,7 +208,8 @@ static void store(const Job *job, Sum sum, void *to, int64_t row, int64_t first,
                    sum.at + r * sum.row, job->d, false);
 }
 
-// Scores, or what is made of them, as an operand; an odd number of bfloat16 keys is followed by a zero.
+// Makes scores, or values derived from them, an operand; zero follows an odd number of bfloat16
+// keys.
 static SrOperandBlock scores_block(const Job *job, const Head *h, const float *scores, int rows,
                                    int keys) {
     if (job->type == SR_F32)
@@ -214,14 +223,14 @@ static SrOperandBlock scores_block(const Job *job, const Head *h, const float *s
     return (SrOperandBlock){SR_BF16, narrow, STRIDE, rows, keys + keys % 2};
 }
 
-// row (keys) += the mask of a query on side `own`.
+// Adds the mask of a query on side `own` to row (keys).
 SR_VECTOR_CLONES
 static void add_mask(float *row, const float *side, float own, int keys) {
     for (int k = 0; k < keys; k++)
         row[k] -= side[k] != own ? 100.0f : 0.0f;
 }
 
-// scores (rows, keys) of queries q0 and up, which q holds, and keys k0 and up, which kt holds.
+// Computes scores (rows, keys) of queries q0 and up, in q, and keys k0 and up, in kt.
 static void make_scores(const Job *job, const Head *h, SrAttentionOperand q, int q0, int rows,
                         SrAttentionOperand kt, int k0, int keys) {
     float *scores = h->own[SCORES];
@@ -237,7 +246,7 @@ static void make_scores(const Job *job, const Head *h, SrAttentionOperand q, int
     }
 }
 
-// Multiplies rows (rows, keys) by dropout's mask, the same in every pass.
+// Multiplies rows (rows, keys) by dropout's mask, which is the same in every pass.
 static void drop(const Job *job, const Head *h, float *x, int q0, int rows, int k0, int keys) {
     const SrOpCall *c = job->call;
     uint8_t keep[SR_ATTENTION_KEYS];
@@ -249,7 +258,8 @@ static void drop(const Job *job, const Head *h, float *x, int q0, int rows, int 
     }
 }
 
-// The tile's scores become exp(scale (score - maximum)); maxima, sums and y of earlier keys are brought to the new maxima.
+// Turns the tile's scores into exp(scale (score - maximum)), and rescales maxima, sums and y of
+// earlier keys to the new maxima.
 static void renormalise(const Job *job, const Head *h, Sum y, int rows, int keys, bool first,
                         float *maximum, double *sum) {
     const SrRows *k = sr__rows(job->call->machine);
@@ -268,7 +278,7 @@ static void renormalise(const Job *job, const Head *h, Sum y, int rows, int keys
     }
 }
 
-// A tile of queries of one head against all keys.
+// Computes a tile of queries of one head against all keys.
 static void forward_unit(void *arg, int64_t i, int thread) {
     const Job *job = arg;
     Head h = head_at(job, i / job->tiles, thread);
@@ -313,7 +323,7 @@ void sr__attention_forward(const SrOpCall *call) {
     sr_parallel_for(job.s.images * job.E * job.tiles, forward_unit, &job);
 }
 
-// dscores = p (dp - along) scale, where p stands in scores and dp in dscores.
+// Computes dscores = p (dp - along) scale, where scores holds p and dscores holds dp.
 SR_VECTOR_CLONES
 static void softmax_gradient(float *dscores, const float *p, float along, float scale, int n) {
     SR_SIMD
@@ -321,7 +331,7 @@ static void softmax_gradient(float *dscores, const float *p, float along, float 
         dscores[i] = p[i] * (dscores[i] - along) * scale;
 }
 
-// dbias (rows, keys) += the gradient of the scores.
+// Adds the gradient of the scores to dbias (rows, keys).
 static void add_dbias(const Job *job, const Head *h, int q0, int rows, int k0, int keys) {
     for (int r = 0; h->dbias && r < rows; r++) {
         float *to = h->dbias + (int64_t)(q0 + r) * job->L + k0;
@@ -336,7 +346,8 @@ typedef struct {
     Sum dk, dv;
 } Keys;
 
-// dq, dk += products of the scores' gradient; the first keys and the first queries overwrite.
+// Adds products of the scores' gradient to dq and dk; the first keys and the first queries
+// overwrite.
 static void add_dqk(const Job *job, const Head *h, const SrOperandBlock *queries, int q0,
                     const Keys *keys) {
     SrOperandBlock ds = scores_block(job, h, h->own[DSCORES], queries->rows, keys->n);
@@ -350,7 +361,7 @@ static void add_dqk(const Job *job, const Head *h, const SrOperandBlock *queries
                           keys->dk.row);
 }
 
-// dv += the product of the probabilities and dy.
+// Adds the product of the probabilities and dy to dv.
 static void add_dv(const Job *job, const Head *h, const SrOperandBlock *dy, int q0,
                    const Keys *keys) {
     SrOperandBlock p = scores_block(job, h, h->own[SCORES], dy->rows, keys->n);
@@ -359,7 +370,8 @@ static void add_dv(const Job *job, const Head *h, const SrOperandBlock *dy, int 
                           sr__right_rows(dy, h->own[DY_RIGHT]), q0 > 0, keys->dv.at, keys->dv.row);
 }
 
-// One tile of queries against one of keys: probabilities again, then all gradients.
+// Processes one tile of queries against one of keys: recomputes the probabilities, then all
+// gradients.
 static void backward_tile(const Job *job, const Head *h, int q0, const Keys *keys) {
     int rows = SR_MIN(job->step, job->Q - q0), k0 = keys->first, n = keys->n;
     float *scores = h->own[SCORES], *dscores = h->own[DSCORES];
@@ -383,7 +395,7 @@ static void backward_tile(const Job *job, const Head *h, int q0, const Keys *key
     add_dv(job, h, &dy, q0, keys);
 }
 
-// One tile of keys against all queries.
+// Processes one tile of keys against all queries.
 static void backward_keys(const Job *job, const Head *h, int k0) {
     int n = SR_MIN(SR_ATTENTION_KEYS, job->L - k0), far = 3 * job->D;
     SrOperandBlock k = rows_of(job, h->k, far, k0, n), v = rows_of(job, h->v, far, k0, n);
@@ -402,7 +414,7 @@ static void backward_keys(const Job *job, const Head *h, int k0) {
     }
 }
 
-// y . dy of query l.
+// Returns y . dy of query l.
 static float along(const Job *job, const Head *h, int64_t l) {
     return sr__rows(job->call->machine)
         ->float_dot(job->type, sr__at(job->type, h->y, l * job->D),
@@ -411,7 +423,7 @@ static float along(const Job *job, const Head *h, int64_t l) {
 
 static void backward_head(const Job *job, const Head *h) {
     int far = 3 * job->D;
-    for (int64_t l = job->Q; h->dq && l < job->L; l++) // nobody asked for them
+    for (int64_t l = job->Q; h->dq && l < job->L; l++) // queries that are not used
         memset(sr__at(job->type, h->dq, l * far), 0, (size_t)job->d * sr_dtype_bytes(job->type));
     for (int l = 0; l < job->Q; l++)
         h->own[ALONG][l] = along(job, h, l);
@@ -421,13 +433,14 @@ static void backward_head(const Job *job, const Head *h) {
         store(job, sum_of(job, h->dq, far, 0, h->own[Q_SUM]), h->dq, far, 0, job->Q);
 }
 
-// One head of one image.
+// Computes one head of one image.
 static void backward_unit(void *arg, int64_t i, int thread) {
     Head h = head_at(arg, i, thread);
     backward_head(arg, &h);
 }
 
-// One head of a share of the images of one bias, which gives a share of its gradient, (SR_ATTENTION_SHARES, B, E, L, L).
+// Computes one head over a share of the images of one bias, and so a share of its gradient,
+// (SR_ATTENTION_SHARES, B, E, L, L).
 static void backward_share(void *arg, int64_t i, int thread) {
     const Job *job = arg;
     int64_t share = i / job->E / job->B, b = i / job->E % job->B, e = i % job->E;

@@ -1,9 +1,11 @@
-// See the header: which calls are taken, and their heads as units of work.
+// Decides which calls of attention are computed with whole heads (attention_whole.h), and runs
+// their heads as units of work.
 #include "kernels/attention_whole.h"
 
 #include "base/parallel.h"
 
-enum { MOST_KEYS = 272 }; // of probabilities and their gradient, 0.6 MB in floats
+// Limit on keys: probabilities and their gradient then take 0.6 MB in floats.
+enum { MOST_KEYS = 272 };
 
 static int vectors(int n) { return (n + 15) / 16 * 16; }
 
@@ -39,8 +41,8 @@ static const SrWholeKernels *kernels(const SrMachine *machine) {
     return SR_CPU_PICK_BF16(machine, sr__attention_whole);
 }
 
-// Rows of bfloat16 numbers are read as pairs.  What tile registers would make of them is not measured yet: there
-// attention_tiles.c goes on.
+// Rows of bfloat16 numbers are read as pairs, so d must be even.  Machines with tile registers keep
+// to attention_tiles.c; whole heads are not measured there.
 bool sr__attention_is_whole(const SrMachine *machine, const SrAttentionParams *p,
                             const SrAttentionSizes *s, SrDtype type, bool bias) {
     if (!kernels(machine)->forward || bias || sr__attention_is_masked(p) || p->dropout > 0 ||
@@ -58,7 +60,7 @@ typedef struct {
     const SrOpCall *call;
     SrAttentionSizes s;
     SrDtype type;
-    int64_t size; // of a number
+    int64_t size; // bytes of a number
     float scale;
     SrWholeLayout at;
 } Job;
@@ -102,7 +104,8 @@ static SrWholeHead head_at(const Job *job, int64_t i, int thread) {
                          .space = (float *)call->scratch + (size_t)thread * job->at.floats};
 }
 
-// Calls `kernel` for head i of a call and tells it of the one after, which the same thread mostly computes next.
+// Calls `kernel` for head i of a call and tells it the next head, which the same thread mostly
+// computes next.
 static void run(const Job *job, int64_t i, int thread,
                 void (*kernel)(SrDtype, const SrWholeHead *, const SrWholeHead *)) {
     bool last = i + 1 == job->s.images * job->s.E;

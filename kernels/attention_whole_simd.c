@@ -1,9 +1,10 @@
-// See kernels/attention_whole.h.  Scores stand turned, (keys, queries), 32 queries at a time: what the softmax does to a
-// query is done to a lane.  Right operands of products are packed once a head, left operands are read as they lie in
-// memory, or as the softmax leaves them.
+// Attention of whole heads, compiled once per instruction set (attention_whole.h).  Scores are
+// transposed, (keys, queries), 32 queries at a time, so that the softmax of a query stays within a
+// lane.  Right operands of products are packed once per head.  Left operands are read as they lie
+// in memory, or as the softmax leaves them.
 //
-// Of bfloat16 scores, sums and softmax are floats; probabilities and their gradient are rounded where they become
-// operands.
+// With bfloat16, scores, sums and softmax are floats; probabilities and their gradient are rounded
+// when they become operands.
 #include "kernels/attention_whole.h"
 
 #include "kernels/simd.h"
@@ -14,7 +15,7 @@
 #include "kernels/attention_product.h"
 #include "kernels/vexp.h"
 
-// to: x (rows, d) as a right operand, rows of whole vectors with zeros behind the d numbers.
+// Packs x (rows, d) as a right operand: rows of whole vectors, with zeros after the d numbers.
 V_INLINE void pack(SrDtype type, const void *x, int64_t x_row, int rows, int d, float *to) {
     int step = type == SR_BF16 ? 2 : 1;
     for (int r = 0; r < rows; r += step)
@@ -31,13 +32,14 @@ V_INLINE void pack(SrDtype type, const void *x, int64_t x_row, int rows, int d, 
         }
 }
 
-// Rows of a right operand, `row` floats apart.
+// A right operand: rows `row` floats apart.
 typedef struct {
     const float *at;
     int64_t row;
 } Right;
 
-// x (rows, d) as a right operand: floats that fill vectors as they lie, others packed to `space`.
+// Returns x (rows, d) as a right operand: floats that fill vectors stay in place; others are packed
+// to `space`.
 V_INLINE Right right_of(SrDtype type, const void *x, int64_t x_row, int rows, int d, float *space) {
     if (type == SR_F32 && d % V_LANES == 0)
         return (Right){x, x_row};
@@ -45,7 +47,7 @@ V_INLINE Right right_of(SrDtype type, const void *x, int64_t x_row, int rows, in
     return (Right){space, (d + V_LANES - 1) / V_LANES * V_LANES};
 }
 
-// A product's rows, each times a factor if there are any, become rows of numbers.
+// Writes a product's rows, each times its factor if there are factors, as rows of numbers.
 V_INLINE void put_rows(SrDtype type, void *to, int64_t to_row, int rows, int d, const float *sum,
                        int sum_row, const float *factor) {
     for (int r = 0; r < rows; r++) {
@@ -69,7 +71,7 @@ static V column_max(const float *s, int rows) {
     return v_max(v_max(most[0], most[1]), v_max(most[2], most[3]));
 }
 
-// Sums of lanes in double.
+// Adds the lanes in double.
 typedef struct {
     __m512d low, high;
 } Doubles;
@@ -78,7 +80,8 @@ V_INLINE void add_to(Doubles *sum, V a) {
     sum->high += _mm512_cvtps_pd(_mm512_extractf32x8_ps(a, 1));
 }
 
-// exp(scale x), where `factor` is what factor_of makes of the scale: of what will be rounded to bfloat16 a shorter one.
+// Computes exp(scale x), where `factor` is factor_of(scale).  A shorter polynomial serves values
+// that are rounded to bfloat16.
 V_INLINE V factor_of(SrDtype type, float scale) {
     return v_set1(type == SR_BF16 ? scale * 1.44269504088896f : scale);
 }
@@ -86,7 +89,8 @@ V_INLINE V exp_of(SrDtype type, V x, V factor) {
     return type == SR_BF16 ? v_exp2(x * factor) : v_exp(x * factor);
 }
 
-// Scores s (keys, 16 of BLOCK) become exp(scale (score - most)), of bfloat16 rounded pairs of keys; their sums.
+// Turns scores s (keys, 16 of BLOCK) into exp(scale (score - most)); with bfloat16, into rounded
+// pairs of keys.  Also sums them.
 V_INLINE Doubles column_exp(SrDtype type, float *s, int keys, V most, V factor) {
     int step = type == SR_BF16 ? 16 : 8; // keys summed in floats
     Doubles total = {_mm512_setzero_pd(), _mm512_setzero_pd()};
@@ -116,7 +120,8 @@ V_INLINE Doubles column_exp(SrDtype type, float *s, int keys, V most, V factor) 
 static int words_of(SrDtype type, int n) { return type == SR_BF16 ? (n + 1) / 2 : n; }
 static int64_t words_apart(SrDtype type, int64_t n) { return type == SR_BF16 ? n / 2 : n; }
 
-// s (keys, BLOCK) = x (keys, d) times queries q0 and up of turned (words, q_row).
+// Computes s (keys, BLOCK) = x (keys, d) times queries q0 and up of transposed queries (words,
+// q_row).
 V_INLINE void against_queries(SrDtype type, const SrWholeHead *h, const SrWholeLayout *l,
                               const void *x, const float *turned, int q0, float *s) {
     Product p = {.m = h->L,
@@ -132,8 +137,8 @@ V_INLINE void against_queries(SrDtype type, const SrWholeHead *h, const SrWholeL
     multiply_rows(type, &p);
 }
 
-// Brings rows of d numbers into the second-level cache: they lie too far apart for the processor to foresee.
-// (Rows that are to be written gain nothing by it.)
+// Fetches rows of d numbers into the second-level cache: they lie too far apart for the processor's
+// prefetcher.  Rows that are only written gain nothing from it.
 V_INLINE void fetch(SrDtype type, const void *x, int64_t row, int rows, int d) {
     enum { LINE = 64 };
     int size = type == SR_BF16 ? 2 : 4;
@@ -141,7 +146,8 @@ V_INLINE void fetch(SrDtype type, const void *x, int64_t row, int rows, int d) {
         for (int c = 0; c < d; c += LINE / size)
             __builtin_prefetch((const char *)x + (r * row + c) * size, 0, 2);
 }
-// The softmax of up to BLOCK queries from q0: s becomes exponentials, factor (BLOCK) one over their sums.
+// Computes the softmax of up to BLOCK queries from q0: s becomes exponentials, factor (BLOCK) one
+// over their sums.
 V_INLINE void softmax_block(SrDtype type, const SrWholeHead *h, int q0, float *s, float *factor) {
     int rows = SR_MIN(BLOCK, h->Q - q0);
     V by = factor_of(type, h->scale);
@@ -189,7 +195,8 @@ V_INLINE void forward_any(SrDtype type, const SrWholeHead *h, const SrWholeHead 
     }
 }
 
-// along (q_row): y . dy of each query, rows of `words` lanes: partial sums of 16 rows, turned, are added.
+// Computes along (q_row): y . dy of each query, from rows of `words` lanes.  Partial sums of 16
+// rows are transposed and added.
 V_INLINE void make_along(SrDtype type, const SrWholeHead *h, int words, float *along) {
     int64_t row = words_apart(type, h->near);
     for (int q0 = 0; q0 < h->Q; q0 += V_LANES) {
@@ -210,15 +217,16 @@ V_INLINE void make_along(SrDtype type, const SrWholeHead *h, int words, float *a
     }
 }
 
-// What a column of 16 queries needs, and where its probabilities and gradients go.
+// Operands of a column of 16 queries, and where their probabilities and gradients go.
 typedef struct {
     const float *s, *ds;
     V lse, along, factor, scale;
     float *p, *dst, *dsp;
-    int at, q_row; // of the column in rows of the last three
+    int at, q_row; // offset of the column in rows of p, dst and dsp; length of such a row
 } Column;
 
-// The gradient of the scores of key k, whose probabilities and which itself become left operands.
+// Returns the gradient of the scores of key k; the gradient and the probabilities are stored as
+// left operands.
 V_INLINE V gradient(SrDtype type, const Column *c, int k) {
     V p = exp_of(type, v_load(c->s + k * BLOCK) - c->lse, c->factor);
     V ds = p * (v_load(c->ds + k * BLOCK) - c->along) * c->scale;
@@ -237,7 +245,7 @@ V_INLINE void column_gradient(SrDtype type, const Column *c, int keys) {
     }
 }
 
-// Probabilities and the scores' gradient of all queries.
+// Computes probabilities and the scores' gradient of all queries.
 V_INLINE void make_gradients(SrDtype type, const SrWholeHead *h, const SrWholeLayout *l) {
     float *at = h->space, *s = at + l->s, *ds = at + l->ds;
     for (int q0 = 0; q0 < h->Q; q0 += BLOCK) {
@@ -260,7 +268,8 @@ V_INLINE void make_gradients(SrDtype type, const SrWholeHead *h, const SrWholeLa
     }
 }
 
-// Runs p, whose result are rows `far` numbers apart from `to` on: floats that fill vectors at once.
+// Runs p and writes the result to rows `far` numbers apart from `to` on, without a copy where
+// floats fill vectors.
 V_INLINE void multiply_to(SrDtype type, const SrWholeHead *h, Product p, bool across, void *to) {
     bool direct = type == SR_F32 && h->d % V_LANES == 0;
     p.vectors = h->at->d_row / V_LANES;
@@ -271,7 +280,7 @@ V_INLINE void multiply_to(SrDtype type, const SrWholeHead *h, Product p, bool ac
         put_rows(type, to, h->far, p.m, h->d, p.c, h->at->d_row, NULL);
 }
 
-// to (keys, d) = x (keys, queries) times `right`.
+// Computes to (keys, d) = x (keys, queries) times `right`.
 V_INLINE void sum_queries(SrDtype type, const SrWholeHead *h, const float *x, Right right,
                           void *to) {
     Product p = {.m = h->L,
@@ -284,7 +293,7 @@ V_INLINE void sum_queries(SrDtype type, const SrWholeHead *h, const float *x, Ri
     multiply_to(type, h, p, false, to);
 }
 
-// dq (queries, d) = the scores' gradient times the keys.
+// Computes dq (queries, d) = the scores' gradient times the keys.
 V_INLINE void sum_keys(SrDtype type, const SrWholeHead *h, Right keys) {
     Product p = {.m = h->Q,
                  .k = words_of(type, h->L),
@@ -296,7 +305,7 @@ V_INLINE void sum_keys(SrDtype type, const SrWholeHead *h, Right keys) {
     multiply_to(type, h, p, true, h->dq);
 }
 
-// Nobody asked for them.
+// Rows that are not used as queries get zeros.
 V_INLINE void clear_rows(SrDtype type, const SrWholeHead *h) {
     for (int r = h->Q; r < h->L; r++)
         for (int c = 0; c < h->d; c += V_LANES)

@@ -1,10 +1,10 @@
-// barlow_twins: the loss of "Barlow Twins" (Zbontar et al., ICML 2021, arXiv:2103.03230, eq. 1 and 2) of
-// embeddings x (2 N, D), the rows of view 0 before those of view 1:
+// barlow_twins: the loss of "Barlow Twins" (Zbontar et al., ICML 2021, arXiv:2103.03230, eq. 1 and
+// 2), of embeddings x (2 N, D), the rows of view 0 before those of view 1:
 //
 //   C = za^T zb / N,   loss = scale (sum_i (1 - C_ii)^2 + lambda sum_{i != j} C_ij^2)
 //
-// za, zb are the views' rows with mean 0 and variance 1 a feature (biased, 1e-5 added).  The paper takes
-// statistics of each view, VISSL of both together.
+// za and zb are the views' rows with mean 0 and variance 1 per feature (biased, 1e-5 added).  The
+// paper takes statistics of each view, VISSL takes them of both views together.
 #include "kernels/barlow_twins.h"
 
 #include <math.h>
@@ -32,7 +32,7 @@ static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y
 }
 
 typedef struct {
-    int N, D, parts;          // images; features; 2 where each view has statistics of its own
+    int N, D, parts;          // images; features; 2 where each view has its own statistics, else 1
     float *mean, *invstd, *C; // saved: (parts, D), (parts, D), (D, D)
     float *z, *dC;            // scratch: (2 N, D), (D, D)
 } Call;
@@ -118,7 +118,7 @@ static void backward(const SrOpCall *call) {
     }
 }
 
-// z of one column of rows [first, first + rows).
+// Computes z of one column of rows [first, first + rows).
 static void reference_column(const double *x, double *z, int64_t first, int64_t rows, int D,
                              int d) {
     double mean = 0, var = 0;

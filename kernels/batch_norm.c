@@ -6,11 +6,11 @@
 //   eval   running statistics; also differentiable, because frozen trunks are trained through
 //   y      = relu?((x - mean) * weight * invstd + bias + residual?)
 //
-// Forward and backward read memory twice each: sums per channel (unless the op below took those of the forward
-// on its way, x_sums), then the rows.  Sums are taken
+// Forward and backward read memory twice each: for the sums per channel, then for the rows.  The
+// forward skips the first reading where the op below has left the sums (x_sums).  Sums are taken
 // about the first row, so that a mean far from zero costs no digits.  dx[0] may be dy: the masked
-// dy that the residual receives (dx[1]) is written before dx[0] is.  In bfloat16 only x, y, dy and dx
-// are: statistics, coefficients and sums are what they are for floats.
+// dy that the residual receives (dx[1]) is written before dx[0] is.  With bfloat16, only x, y, dy
+// and dx have that type; statistics, coefficients and sums stay as for floats.
 #include "kernels/batch_norm_rows.h"
 
 #include <math.h>
@@ -39,8 +39,8 @@ static const SrOption options[] = {
 
 enum { WEIGHT, BIAS, RUNNING_MEAN, RUNNING_VAR, COUNT, N_SLOTS };
 
-// Any rank from 2: what is not the last dimension is rows.  (N, C) and (N, H, W, C) are the same to
-// it.
+// Takes any rank from 2: all dimensions but the last are rows, so (N, C) and (N, H, W, C) are
+// treated alike.
 static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y) {
     const SrBatchNormParams *p = params;
     SR_TRY(sr__expect_rank("batch_norm", x, n_in, 2, SR_MAX_RANK));
@@ -64,24 +64,26 @@ static int slots(const void *params, const SrShape *x, int n_in, SrSlot out[SR_O
     return N_SLOTS;
 }
 
-// The mask of the relu follows from x again, except that a residual can move a number across zero.
+// The mask of the relu is recomputed from x, except after a residual, which can move a number
+// across zero.
 static unsigned reads(const void *params) {
     const SrBatchNormParams *p = params;
     return SR_READS_X(0) | (p->relu && p->residual ? SR_READS_Y : 0);
 }
 
-// dx[0] may lie on dy: number i of dx depends on number i of dy and on sums taken before.
+// dx[0] may lie on dy, because number i of dx depends only on number i of dy and on sums taken
+// before.
 static int inplace(const void *params) {
     (void)params;
     return 0;
 }
 
 enum {
-    NARROWEST = 64, // channels of a strip
+    NARROWEST = 64, // channels of a strip at least
     JOINED = 16,    // channels of a piece of work that joins sums: a cache line of each unit
-    PIECES = 16,    // pieces of work wanted of a sum
-    // Numbers of a tensor that hardly stay in a cache until they are read again, beside all that comes between:
-    // written past the caches.
+    PIECES = 16,    // pieces of work wanted for a sum
+    // Numbers of a tensor from which stores bypass the caches: it would hardly stay there until it
+    // is read again.
     STREAMED = 1 << 20,
 };
 
@@ -96,8 +98,8 @@ static size_t saved_bytes(const void *params, const SrShape *x, int n_in) {
     return 2 * (size_t)sr_shape_last(x[0]) * sizeof(float); // mean, invstd: each (C)
 }
 
-// Scratch: totals and one partial a chunk, each double (2, C); then three coefficient rows, float
-// (3, C).
+// Scratch: totals and a partial sum per chunk, each double (2, C); then three rows of coefficients,
+// float (3, C).
 static size_t scratch_bytes(const SrOpSite *site) {
     size_t C = (size_t)sr_shape_last(site->x[0]),
            chunks = (size_t)chunk_count(sr_shape_rows(site->x[0]));
@@ -106,17 +108,17 @@ static size_t scratch_bytes(const SrOpSite *site) {
 
 typedef struct {
     int64_t rows;
-    int C, chunks, strip;     // channels, runs of rows, channels of a piece of work
+    int C, chunks, strip;     // channels; runs of rows; channels of a piece of work
     float *mean, *invstd;     // saved, each (C)
     double *totals, *partial; // (2, C), (chunks, 2, C)
     float *a, *k1, *k0;       // each (C)
     SrBatchNormCoefs k;
-    SrDtype type; // of x, y and their gradients
+    SrDtype type; // type of x, y and their gradients
     const SrBatchNormKernels *kernels;
 } Work;
 
-// Wide strips read memory in long runs; narrow ones keep all threads busy where chunks are few.  No
-// sum crosses channels, so the width does not touch bits.
+// Returns the channels of a strip.  Wide strips read memory in long runs; narrow ones keep all
+// threads busy where chunks are few.  No sum crosses channels, so the width does not change bits.
 static int strip_width(const Work *w) {
     int width = SR_BN_STRIP;
     while (width > NARROWEST && w->chunks * ((w->C + width - 1) / width) < PIECES)
@@ -141,13 +143,14 @@ static Work work_of(const SrOpCall *call) {
     return w;
 }
 
-// a = weight * invstd.  Made anew in each call because weight lives in the table, not in `saved`.
+// Computes a = weight * invstd.  Every call does so, because weight lives in the table, not in
+// `saved`.
 static void scale_of(const Work *w, const float *weight) {
     for (int c = 0; c < w->C; c++)
         w->a[c] = weight[c] * w->invstd[c];
 }
 
-// totals (2, C) = the partials in chunk order.
+// Adds the partial sums to totals (2, C) in the order of the chunks.
 static void add_partials(const Work *w) {
     for (int i = 0; i < 2 * w->C; i++)
         w->totals[i] = 0;
@@ -156,7 +159,8 @@ static void add_partials(const Work *w) {
             w->totals[i] += w->partial[2 * (int64_t)chunk * w->C + i];
 }
 
-// The piece of a loop over chunks x strips: first row, rows, first channel, its partial sums.
+// A piece of a loop over chunks x strips: first row, rows, first channel, and the piece's partial
+// sums.
 typedef struct {
     int64_t at, rows; // offset of the strip's first number; rows of the chunk
     int c, width;
@@ -184,7 +188,7 @@ static double first_row(const Work *w, const void *x, int c) {
                               : (double)((const float *)x)[c];
 }
 
-// totals = sum and sum of squares about the first row of x, from x itself.
+// Sums x - shift and its square into totals, where shift is the first row of x.
 static void sums_of_rows(const Work *w, const void *x) {
     int tasks = w->chunks * strip_count(w);
 #pragma omp parallel for schedule(static) if (parallel_pays(w))
@@ -196,9 +200,9 @@ static void sums_of_rows(const Work *w, const void *x) {
     add_partials(w);
 }
 
-// The same from what the op below left.
+// Fills totals from the channel sums that the op below has left.
 static void sums_of_units(const Work *w, const void *x, const SrChannelSums *sums) {
-    float *shift = w->k0; // free in the forward
+    float *shift = w->k0; // not used otherwise in the forward
     for (int c = 0; c < w->C; c++) {
         shift[c] = (float)first_row(w, x, c);
         w->totals[c] = w->totals[w->C + c] = 0;
@@ -211,7 +215,7 @@ static void sums_of_units(const Work *w, const void *x, const SrChannelSums *sum
 
 static bool across_ranks(int sync) { return sync > 1 && sr_comm_size() > 1; }
 
-// totals as above; returns the number of rows they are over: every rank has as many.
+// Fills totals and returns the number of rows that they cover; every rank has the same number.
 static double batch_sums(const Work *w, const void *x, const SrChannelSums *sums, int sync) {
     if (sums->unit)
         sums_of_units(w, x, sums);
@@ -236,7 +240,7 @@ static double batch_sums(const Work *w, const void *x, const SrChannelSums *sums
     return all;
 }
 
-// One step of a running statistic towards the batch's.
+// Moves a running statistic one step towards the batch's.
 static float moved(float running, double batch, double momentum) {
     return (float)((1 - momentum) * (double)running + momentum * batch);
 }
@@ -259,8 +263,8 @@ static void batch_statistics(const SrOpCall *call, const Work *w) {
     *(int64_t *)call->w[COUNT].data += 1;
 }
 
-// Evaluation normalises by what training gathered; kept in `saved` so that backward need not ask
-// which mode it was.
+// Evaluation normalises by the running statistics.  They are copied to `saved`, so that the
+// backward need not know which mode it was.
 static void running_statistics(const SrOpCall *call, const Work *w) {
     const SrBatchNormParams *p = call->params;
     const float *running_mean = call->w[RUNNING_MEAN].data,
@@ -271,7 +275,7 @@ static void running_statistics(const SrOpCall *call, const Work *w) {
     }
 }
 
-// Recomputing (again) starts at the second pass: mean and invstd are still in `saved`.
+// A recomputation (again) starts at the second pass: mean and invstd are still in `saved`.
 static void forward(const SrOpCall *call) {
     const SrBatchNormParams *p = call->params;
     Work w = work_of(call);
@@ -291,7 +295,7 @@ static void forward(const SrOpCall *call) {
                          p->relu, stream);
 }
 
-// totals = sum g and sum g (x - mean), where g is dy behind the relu; dx[1] = g.
+// Fills totals with sum g and sum g (x - mean), where g is dy masked by the relu; dx[1] = g.
 static void gradient_sums(const SrOpCall *call, const Work *w, SrBatchNormMask mask) {
     const SrBatchNormParams *p = call->params;
     const void *x = call->x[0].data, *y = mask == SR_BN_MASK_BY_Y ? call->y.data : call->x[0].data;
@@ -308,8 +312,8 @@ static void gradient_sums(const SrOpCall *call, const Work *w, SrBatchNormMask m
     add_partials(w);
 }
 
-// The gradients of weight and bias from the sums over this rank (other ranks' arrive with all
-// gradients).
+// Adds the gradients of weight and bias from the sums over this rank; other ranks' parts arrive
+// with all gradients.
 static void parameter_gradients(const SrOpCall *call, const Work *w) {
     for (int c = 0; c < w->C; c++) {
         if (call->dw[WEIGHT])
@@ -319,7 +323,7 @@ static void parameter_gradients(const SrOpCall *call, const Work *w) {
     }
 }
 
-// In training the batch's own mean and variance depend on x: k0 and k1 take that part off again.
+// In training the batch's mean and variance depend on x: k0 and k1 account for that.
 static void sum_coefficients(const SrOpCall *call, const Work *w) {
     const SrBatchNormParams *p = call->params;
     double rows = (double)w->rows;
@@ -334,8 +338,8 @@ static void sum_coefficients(const SrOpCall *call, const Work *w) {
     }
 }
 
-// Two passes over memory: sums (and the masked dy for the residual), then dx.  Ioffe and Szegedy
-// 2015, section 3, with the terms gathered per channel: dx = a g - k1 (x - mean) - k0.
+// Makes two passes over memory: sums (and the masked dy for the residual), then dx.  Ioffe and
+// Szegedy 2015, section 3, with the terms gathered per channel: dx = a g - k1 (x - mean) - k0.
 static void backward(const SrOpCall *call) {
     const SrBatchNormParams *p = call->params;
     Work w = work_of(call);
@@ -379,7 +383,7 @@ static void reference_statistics(const SrRefCall *call, int c, int64_t rows, int
     call->w[RUNNING_VAR][c] = (1 - m) * call->w[RUNNING_VAR][c] + m * unbiased;
 }
 
-// The definition, one channel after the other; no clever sums to get wrong.
+// Computes the definition, one channel after the other, without merging passes.
 static void reference(const SrRefCall *call) {
     const SrBatchNormParams *p = call->params;
     int64_t rows = sr_shape_rows(call->x_shape[0]);
@@ -403,7 +407,7 @@ static SrStatus onnx(SrOnnxCall *call) {
     const SrBatchNormParams *p = call->params;
     if (p->relu || p->residual)
         return sr__onnx_unsupported(call, "fused");
-    const char *in[5] = {call->in[0]}; // and weight, bias, running_mean, running_var
+    const char *in[5] = {call->in[0]}; // then weight, bias, running_mean, running_var
     for (int i = 0; i < 4; i++)
         in[i + 1] = sr__onnx_weight(call, i);
     sr__onnx_begin(call, "BatchNormalization", in, 5);
@@ -412,7 +416,7 @@ static SrStatus onnx(SrOnnxCall *call) {
     return SR_OK;
 }
 
-// With the running statistics: y = a x + b.  Who only asks whether it is so has no w.
+// Returns y = a x + b with the running statistics.  w is NULL where only the answer is wanted.
 static bool affine(const void *params, const float *const *w, int C, double *a, double *b) {
     const SrBatchNormParams *p = params;
     if (p->relu || p->residual)

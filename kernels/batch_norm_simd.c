@@ -1,8 +1,8 @@
-// The vector loops of batch_norm; what each does is said in batch_norm.h.
+// Vector loops of batch_norm, compiled once per instruction set (batch_norm_rows.h).
 //
 // Sums over rows add 128 rows in single precision and then join a sum in double.  Forward and
-// backward compute v by the same expression, so the relu's mask is found again exactly.  Every loop
-// is inlined once for floats and once for bfloat16 (`type`); `at` counts elements.
+// backward compute v by the same expression, so that the relu's mask is the same.  Every loop is
+// inlined once for floats and once for bfloat16 (`type`); `at` counts elements.
 #include "kernels/batch_norm_rows.h"
 
 #include <string.h>
@@ -12,7 +12,7 @@
 
 enum { BLOCK = 128 }; // rows added in single precision
 
-// With m a constant the branch is gone and full vectors are read without a mask.
+// With a constant m the branch disappears, and full vectors are read without a mask.
 V_INLINE V load(const float *p, int m) { return m == V_LANES ? v_load(p) : v_load_n(p, m); }
 V_INLINE void store(float *p, V a, int m) {
     if (m == V_LANES)
@@ -21,13 +21,14 @@ V_INLINE void store(float *p, V a, int m) {
         v_store_n(p, a, m);
 }
 
-// May rows of `width` elements from `to` on be streamed?  Only as whole vectors from an aligned start.
+// Returns whether rows of `width` elements from `to` on can be streamed: whole vectors from an
+// aligned start.
 V_INLINE bool streams(SrDtype type, const void *to, int width) {
     size_t vector = V_LANES * (type == SR_BF16 ? sizeof(SrBf16) : sizeof(float));
     return width % V_LANES == 0 && (uintptr_t)to % vector == 0;
 }
 
-// Element `i` and the m - 1 after it, past the caches if `stream`.
+// Stores element `i` and the m - 1 after it; with `stream`, bypassing the caches.
 V_INLINE void give(SrDtype type, void *p, int64_t i, V a, int m, bool stream) {
     if (!stream)
         v_put(type, p, i, a, m);
@@ -37,9 +38,9 @@ V_INLINE void give(SrDtype type, void *p, int64_t i, V a, int m, bool stream) {
         v_stream((float *)p + i, a);
 }
 
-// Sums of a strip: `width` floats join doubles every BLOCK rows, so that single precision only meets
-// numbers of like size.  They live in the first-level cache, not in registers: rows are read whole,
-// which is what memory is fast at.
+// Sums of a strip: `width` floats join doubles every BLOCK rows, so that single precision only
+// meets numbers of like size.  The sums live in the first-level cache, not in registers, because
+// memory is fastest when rows are read whole.
 V_INLINE void flush(double *sum, float *part, int width) {
     for (int i = 0; i < width; i++)
         sum[i] += (double)part[i];
@@ -53,7 +54,7 @@ V_INLINE void stats_lanes(SrDtype type, const void *x, int64_t at, const void *s
     store(q + c, v_fma(d, d, load(q + c, m)), m);
 }
 
-// Channels [from, from + width).
+// Sums channels [from, from + width).
 V_INLINE void stats_strip(SrDtype type, const void *x, int64_t rows, int64_t stride, int from,
                           int width, const void *shift, double *sum, double *square) {
     float s[SR_BN_STRIP] = {0}, q[SR_BN_STRIP] = {0};
@@ -77,7 +78,7 @@ V_INLINE void stats_any(SrDtype type, const void *x, int64_t rows, int64_t strid
         stats_strip(type, x, rows, stride, c, SR_MIN(width - c, SR_BN_STRIP), shift, sum, square);
 }
 
-// sum of (x - shift) = sum of (x - own) + n (own - shift), and so for squares.
+// Joins units by: sum of (x - shift) = sum of (x - own) + n (own - shift), and so for squares.
 static void join(const SrChannelSums *sums, int C, int from, int width, const float *shift,
                  double *sum, double *square) {
     for (int64_t u = 0; u < sums->units; u++) {
@@ -91,13 +92,13 @@ static void join(const SrChannelSums *sums, int C, int from, int width, const fl
     }
 }
 
-// v of the header, at channels c .. of row x.  x - mean comes first: folding the mean into the bias
-// would cancel when it is large beside the deviation.
+// Returns v (batch_norm_rows.h) at channels c .. of row x.  x - mean comes first: folding the mean
+// into the bias would cancel when the mean is large compared with the deviation.
 V_INLINE V normalised(V x, SrBatchNormCoefs k, int c, int m) {
     return v_fma(x - load(k.mean + c, m), load(k.a + c, m), load(k.b + c, m));
 }
 
-// Channels c .. of the row that begins at element `at`.
+// Normalises channels c .. of the row that begins at element `at`.
 V_INLINE void apply_lanes(SrDtype type, void *y, const void *x, const void *residual, int64_t at,
                           int c, int m, SrBatchNormCoefs k, bool relu, bool stream) {
     V v = normalised(v_get(type, x, at + c, m), k, c, m);
@@ -138,7 +139,8 @@ V_INLINE void apply_any(SrDtype type, void *y, const void *x, const void *residu
         apply_kind(type, y, x, residual, rows, C, k, relu, false);
 }
 
-// dy where the relu let its input pass: element `at` of y, channel c of the coefficients.
+// Returns dy where the relu let its input pass, else 0: element `at` of y, channel c of the
+// coefficients.
 V_INLINE V masked(SrDtype type, V dy, V x, const void *y, int64_t at, SrBatchNormCoefs k,
                   SrBatchNormMask mask, int c, int m) {
     if (mask == SR_BN_MASK_BY_X)
@@ -148,7 +150,7 @@ V_INLINE V masked(SrDtype type, V dy, V x, const void *y, int64_t at, SrBatchNor
     return dy;
 }
 
-// What the gradients read and write; y and g_out as in the header.
+// Operands and result of the gradients' sums; y and g_out as in batch_norm_rows.h.
 typedef struct {
     const void *x, *y, *dy;
     void *g_out;
@@ -164,7 +166,7 @@ V_INLINE void reduce_lanes(SrDtype type, Tensors t, int64_t at, SrBatchNormCoefs
     store(q + c, v_fma(g, v - load(k.mean + c, m), load(q + c, m)), m);
 }
 
-// Channels [from, from + width); k begins with them.
+// Sums channels [from, from + width); the coefficients k begin at channel `from`.
 V_INLINE void reduce_strip(SrDtype type, Tensors t, int64_t rows, int64_t stride, int from,
                            int width, SrBatchNormCoefs k, SrBatchNormMask mask, bool stream,
                            double *sum_g, double *sum_gx) {
@@ -185,12 +187,12 @@ V_INLINE void reduce_strip(SrDtype type, Tensors t, int64_t rows, int64_t stride
         v_stream_end();
 }
 
-// One strip, with what the caller's constants make of it.
+// Sums one strip, with a loop for each set of the caller's constants.
 V_INLINE void reduce_kind(SrDtype type, Tensors t, int64_t rows, int64_t stride, int from,
                           int width, SrBatchNormCoefs k, SrBatchNormMask mask, bool stream,
                           double *sum_g, double *sum_gx) {
     Tensors no_out = {t.x, t.x, t.dy,
-                      NULL}; // masked by x: never with a residual, so never with g_out
+                      NULL}; // masked by x: there is no residual, so there is no g_out
     if (mask == SR_BN_MASK_BY_X)
         reduce_strip(type, no_out, rows, stride, from, width, k, SR_BN_MASK_BY_X, false, sum_g,
                      sum_gx);
@@ -249,7 +251,7 @@ V_INLINE void input_grad_any(SrDtype type, void *dx, const void *x, const void *
         input_grad_rows(type, dx, t, rows, C, k, SR_BN_NO_MASK, false);
 }
 
-// The two types as functions.
+// Both types, as functions.
 #define INSTANCE(name, type)                                                                      \
     static void stats_##name(const void *x, int64_t rows, int64_t stride, int width,              \
                              const void *shift, double *sum, double *square) {                    \

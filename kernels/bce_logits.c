@@ -1,11 +1,11 @@
-// bce_logits: binary cross entropy of logits, each class for itself, as VISSL's multi-label loss
-// has it (bce_logits_multiple_output_single_target).
+// bce_logits: binary cross entropy of logits, separately for each class, as in VISSL's multi-label
+// loss (bce_logits_multiple_output_single_target).
 //
 //   L = sum over classes of (sum over valid rows of max(x, 0) - x y + log(1 + e^-|x|)) / valid rows
 //
-// x (rows, C); targets (N, C) of 1, 0 and -1 (not known: the entry is left out), or (N) class labels
-// that stand for one-hot rows (a row whose label is no class is left out).  Row r has target r mod N.
-// A class without a valid row adds nothing.
+// x (rows, C).  targets are (N, C) of 1, 0 and -1 (unknown: the entry is left out), or (N) class
+// labels that stand for one-hot rows (a row whose label is no class is left out).  Row r has target
+// r mod N.  A class without a valid row adds nothing.
 #include <math.h>
 #include <string.h>
 
@@ -31,18 +31,18 @@ static unsigned reads(const void *params) {
     return SR_READS_X(0) | SR_READS_X(1);
 }
 
-// Of each class its valid rows: float (C).
+// Saved: number of valid rows of each class, float (C).
 static size_t saved_bytes(const void *params, const SrShape *x, int n_in) {
     (void)params, (void)n_in;
     return (size_t)sr_shape_last(x[0]) * sizeof(float);
 }
 
-// Of each class its loss: double (C).
+// Scratch: loss of each class, double (C).
 static size_t scratch_bytes(const SrOpSite *site) {
     return (size_t)sr_shape_last(site->x[0]) * sizeof(double);
 }
 
-// 1, 0, or -1 for an entry that is left out.
+// Returns 1, 0, or -1 for an entry that is left out.
 static int target_at(const SrTensor *t, int64_t row, int c, int C) {
     int64_t n = row % t->shape.d[0];
     if (t->shape.rank == 2)
@@ -51,7 +51,7 @@ static int target_at(const SrTensor *t, int64_t row, int c, int C) {
     return label < 0 || label >= C ? -1 : label == c;
 }
 
-// One class is one thread's, in row order.
+// Each class belongs to one thread, which takes rows in order.
 static void forward(const SrOpCall *call) {
     int C = sr_shape_last(call->x[0].shape);
     int64_t rows = sr_shape_count(call->x[0].shape) / C;

@@ -1,16 +1,18 @@
-// block_product.h's products of bfloat16 pairs on tile registers.  A row of pairs side by side is what a row of a tile
-// holds, on either side of the product, so that whole tiles are read where they lie; only what ends inside a tile is
-// copied, with zeros behind it, and a left operand whose rows do not lie side by side is turned, 16 x 16 pairs at a time.
+// Products of bfloat16 pairs (block_product.h) on tile registers.  A row of a tile is a contiguous
+// row of pairs, on either side of the product, so whole tiles are read in place.  Blocks that end
+// inside a tile are copied and padded with zeros.  A left operand whose rows are not contiguous is
+// transposed, 16 x 16 pairs at a time.
 #include "kernels/block_product.h"
 
 #include "kernels/tiles.h"
 
 enum {
     SIDE = 16, // rows of a tile, pairs of a row
-    BLOCK =
-        2 *
-        SIDE, // rows and columns computed together: tiles 0 to 3 are sums, 4 and 5 left, 6 and 7 right
-    CHUNKS = 8, // of pairs at a time: two rows of left tiles, 16 KB, stay in the first-level cache
+    // Rows and columns computed together: tiles 0 to 3 are sums, 4 and 5 left, 6 and 7 right
+    // operands.
+    BLOCK = 2 * SIDE,
+    // chunks of pairs at a time: two rows of left tiles, 16 KB, stay in the first-level cache
+    CHUNKS = 8,
     TILE = SIDE * SIDE
 };
 
@@ -19,7 +21,8 @@ typedef struct {
     int64_t row; // lanes from row to row
 } Tile;
 
-// The left tile of rows i and up, pairs l and up; what has to be made goes to space (TILE).
+// Returns the left tile of rows i and up, pairs l and up; a tile that must be made goes to space
+// (TILE).
 T_INLINE Tile left_tile(const SrBlockProduct *p, int i, int l, float *space) {
     const float *a = p->a + i * p->a_row + l * p->a_step;
     int rows = SR_MIN(SIDE, p->m - i), pairs = SR_MIN(SIDE, p->k - l);
@@ -39,7 +42,7 @@ T_INLINE Tile left_tile(const SrBlockProduct *p, int i, int l, float *space) {
     return (Tile){space, SIDE};
 }
 
-// The right tile of pairs l and up, columns j and up.
+// Returns the right tile of pairs l and up, columns j and up.
 T_INLINE Tile right_tile(const SrBlockProduct *p, int l, int j, float *space) {
     const float *b = p->b + l * p->b_row + j;
     int pairs = SR_MIN(SIDE, p->k - l), columns = SR_MIN(SIDE, p->n - j);
@@ -50,7 +53,7 @@ T_INLINE Tile right_tile(const SrBlockProduct *p, int l, int j, float *space) {
     return (Tile){space, SIDE};
 }
 
-// Two rows of left tiles.
+// A panel: two rows of left tiles.
 typedef struct {
     _Alignas(SR_ALIGN) float space[2][CHUNKS][TILE];
     Tile tile[2][CHUNKS];
@@ -87,7 +90,7 @@ T_INLINE void store_sums(float *to, int64_t row) {
     T_STORE(3, to + SIDE * row + SIDE, 4 * row);
 }
 
-// The sums += the panel times columns j and up.
+// Adds the panel times columns j and up to the sums.
 T_INLINE void add_products(const SrBlockProduct *p, const Panel *panel, int j) {
     _Alignas(SR_ALIGN) float space[2][TILE];
     bool down = panel->rows > SIDE, across = p->n - j > SIDE;
@@ -111,7 +114,7 @@ T_INLINE void add_products(const SrBlockProduct *p, const Panel *panel, int j) {
     }
 }
 
-// c (rows, columns) = or += alpha sum.
+// Writes c (rows, columns) = or += alpha sum.
 T_INLINE void leave(const SrBlockProduct *p, const float *sum, float *c, int rows, int columns) {
     W alpha = w_set1(p->alpha);
     for (int r = 0; r < rows; r++, c += p->c_row)
@@ -120,7 +123,7 @@ T_INLINE void leave(const SrBlockProduct *p, const float *sum, float *c, int row
                   columns);
 }
 
-// A whole block that is not multiplied is summed where it stands.
+// A whole block that is not multiplied by alpha is summed in place.
 T_INLINE void block(const SrBlockProduct *p, const Panel *panel, int j) {
     _Alignas(SR_ALIGN) float sum[BLOCK * BLOCK];
     int columns = SR_MIN(BLOCK, p->n - j);

@@ -1,6 +1,7 @@
-// See kernels/block_product.h.  A tile of 6 rows and 4 vectors of columns stays in registers, as in the convolutions'
-// micro-kernel: each step loads a row of B once and broadcasts 6 numbers of A.  OpenBLAS, made for large matrices, packs
-// both operands of every call, which takes as long as a head's product.
+// Products of small matrices in vectors, compiled once per instruction set (block_product.h).  A
+// tile of 6 rows and 4 vectors of columns stays in registers, as in the convolutions' micro-kernel:
+// each step loads a row of B once and broadcasts 6 numbers of A.  OpenBLAS, made for large
+// matrices, packs both operands in every call, which takes as long as a head's product.
 #include "kernels/block_product.h"
 
 #include "base/compiler.h"
@@ -8,8 +9,8 @@
 
 enum { ROWS = 6, VECTORS = 4, BLOCK = VECTORS * V_LANES };
 
-// M rows and NV vectors of columns, of which the last has `tail` columns.  M, NV and pairs are constants wherever this is
-// inlined.
+// Computes M rows and NV vectors of columns, the last of which has `tail` columns.  M, NV and pairs
+// are constants wherever this is inlined.
 V_INLINE void tile(int M, int NV, bool pairs, const SrBlockProduct *p, int i, int j, int tail) {
     V acc[ROWS][VECTORS];
     const float *a = p->a + i * p->a_row, *b = p->b + j;

@@ -1,5 +1,5 @@
-// Conversions and sums over whole tensors, element by element, so threads cannot change a bit.  The
-// vector loop is rows.h's.
+// Conversions between element types and sums over whole tensors.  They go element by element, so
+// the number of threads cannot change a bit.  The vector loop is in rows.h.
 #include "kernels/cast.h"
 
 #include <string.h>

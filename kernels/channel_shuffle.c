@@ -1,5 +1,6 @@
-// channel_shuffle: torch.nn.ChannelShuffle, channel g (C / groups) + i becomes channel i groups + g, so that what
-// follows in groups reads from all of them (Zhang et al., "ShuffleNet", arXiv:1707.01083, section 3.1).
+// channel_shuffle: torch.nn.ChannelShuffle.  Channel g (C / groups) + i becomes channel i groups +
+// g, so that the following grouped layer reads from all groups (Zhang et al., "ShuffleNet",
+// arXiv:1707.01083, section 3.1).
 #include "kernels/channel_shuffle.h"
 
 #include <stddef.h>
@@ -31,7 +32,7 @@ static void reference(const SrRefCall *call) {
                 call->y[r * C + i * p->groups + g] = call->x[0][r * C + g * each + i];
 }
 
-// Every pixel's numbers as a matrix (rows, columns) into (columns, rows).
+// Transposes every pixel's numbers as a matrix (rows, columns) into (columns, rows).
 static void transpose_floats(float *to, const float *from, int rows, int columns) {
     for (int r = 0; r < rows; r++)
         for (int c = 0; c < columns; c++)
@@ -72,7 +73,7 @@ static void backward(const SrOpCall *call) {
         transpose(call->y.dtype, call->dx[0], call->dy, sr_shape_rows(s), s.d[3] / groups, groups);
 }
 
-// As torch does it: view, transpose, view.
+// Writes the nodes that torch exports: view, transpose, view.
 static SrStatus onnx(SrOnnxCall *call) {
     int groups = ((const SrChannelShuffleParams *)call->params)->groups;
     SrShape s = call->y; // (N, H, W, C)

@@ -1,5 +1,5 @@
-// Statistics of columns; see the header.  A strip of columns is one task, so each sum is made by one thread in
-// one order.
+// Statistics of columns, and hooks of the losses that use them (columns.h).  A strip of columns is
+// one task, so each sum is made by one thread in one order.
 #include "kernels/columns.h"
 
 #include "base/compiler.h"

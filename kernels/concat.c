@@ -1,5 +1,5 @@
-// concat: inputs one after the other along one dimension (torch.cat): rows of a batch, tokens of a
-// sequence, numbers of a vector.
+// concat: joins inputs along one dimension (torch.cat): rows of a batch, tokens of a sequence,
+// numbers of a vector.
 #include "kernels/concat.h"
 
 #include <stddef.h>
@@ -32,7 +32,7 @@ static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y
     return SR_OK;
 }
 
-// Numbers that lie together in an input: those of its dimensions from `dim` on.
+// Returns the contiguous numbers of an input: the product of dimensions from `dim` on.
 static int64_t run_of(const void *params, SrShape s) {
     const SrConcatParams *p = params;
     int64_t n = 1;
@@ -51,7 +51,7 @@ static void reference(const SrRefCall *call) {
     }
 }
 
-// `rows` runs of `run` numbers, `from_far` and `to_far` apart; added where `add`.
+// Copies, or with `add` adds, `rows` runs of `run` numbers, `from_far` and `to_far` apart.
 static void copy_runs(const SrMachine *machine, SrDtype type, void *to, int64_t to_far,
                       const void *from, int64_t from_far, int64_t run, int64_t rows, bool add) {
 #pragma omp parallel for schedule(static) if (rows * run > SR_CHUNK)
@@ -65,7 +65,7 @@ static void copy_runs(const SrMachine *machine, SrDtype type, void *to, int64_t 
     }
 }
 
-// One run is worth several threads.
+// A single long run is shared by several threads.
 static void copy_whole(const SrMachine *machine, SrDtype type, void *to, const void *from,
                        int64_t n, bool add) {
     for (int64_t chunk = n / SR_CHUNK; chunk > 1; chunk = 0) {
@@ -96,7 +96,7 @@ static void forward(const SrOpCall *call) {
     }
 }
 
-// Each input takes its stretches of dy back.
+// Each input gets its stretches of dy.
 static void backward(const SrOpCall *call) {
     int64_t whole = run_of(call->params, call->y.shape), at = 0;
     SrDtype type = call->y.dtype;
@@ -109,7 +109,7 @@ static void backward(const SrOpCall *call) {
     }
 }
 
-// Maps are (N, C, H, W) there.
+// Maps are (N, C, H, W) in ONNX.
 static SrStatus onnx(SrOnnxCall *call) {
     static const int64_t map_axes[] = {0, 2, 3, 1};
     const SrConcatParams *p = call->params;

@@ -1,4 +1,4 @@
-// conv2d: torch.nn.Conv2d as an op; a thin shell over the door in conv.h, which does the work.
+// conv2d: torch.nn.Conv2d as an op.  The op wraps the convolutions of kernels/conv/conv.h.
 #include <math.h>
 #include <stddef.h>
 
@@ -44,7 +44,7 @@ static const SrOption options[] = {
     SR_OPTION_END,
 };
 
-// The op that it does the work of; NULL: none.
+// Returns the name of the op that this conv2d also does; NULL: none.
 static const char *activation(const SrConv2dParams *p) {
     return p->relu        ? "relu"
            : p->silu      ? "silu"
@@ -55,7 +55,7 @@ static const char *activation(const SrConv2dParams *p) {
 
 static bool is_fused(const SrConv2dParams *p) { return p->residual || activation(p); }
 
-// The full shape with the zeros of the params resolved.  x (N, H, W, C).
+// Returns the full shape, with zeros of the params resolved.  x (N, H, W, C).
 static SrConvShape conv_shape(const SrConv2dParams *p, SrShape x, SrDtype type) {
     SrConvShape s = {.N = x.d[0], .H = x.d[1], .W = x.d[2], .C = x.d[3], .K = p->out_channels};
     s.type = type;
@@ -72,8 +72,7 @@ static SrConvShape conv_shape(const SrConv2dParams *p, SrShape x, SrDtype type) 
     return s;
 }
 
-// y (N, P, Q, K).  Checked before slots or scratch are asked for, which divide by what is checked
-// here.
+// Computes y (N, P, Q, K).  All divisors are checked here, before slots or scratch divide by them.
 static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y) {
     const SrConv2dParams *p = params;
     if (n_in != 1 + p->residual)
@@ -104,12 +103,12 @@ static int slots(const void *params, const SrShape *x, int n_in, SrSlot out[SR_O
     int fan_in = s.C / s.groups * s.R * s.S;
     out[0] = sr__param_slot("weight", SR_SHAPE(s.K, s.C / s.groups, s.R, s.S), SR_ROLE_WEIGHT,
                             SR_INIT_UNIFORM_FAN_IN, 1);
-    // PyTorch draws the bias with the weight's fan-in, which its own shape does not tell.
+    // PyTorch scales the bias by the weight's fan-in, which the bias' shape does not tell.
     out[1] = sr__param_slot("bias", SR_SHAPE(s.K), SR_ROLE_BIAS, SR_INIT_UNIFORM, 1 / sqrt(fan_in));
     return p->bias ? 2 : 1;
 }
 
-// The weight gradient is a product of x and dy; dx needs only dy and the weight.
+// The weight gradient multiplies x and dy; dx needs only dy and the weight.
 static unsigned reads(const void *params) {
     (void)params;
     return SR_READS_X(0);
@@ -150,19 +149,19 @@ static void prepare_backward(const SrOpCall *call) {
     sr_conv_prepare(call->design, SR_CONV_BACKWARD_DATA, call->w[0].data, call->prepared);
 }
 
-// As the pass wants it.
+// Returns the weights in the form that the pass reads.
 static const float *weights(const SrOpCall *call) {
     return call->prepared ? call->prepared : call->w[0].data;
 }
 
-// Taps that fall on padding are counted, as everyone does who quotes GFLOP/s of convolutions.
+// Taps that fall on padding are counted, as is usual when GFLOP/s of convolutions are reported.
 static int64_t flops(const void *params, const SrShape *x, int n_in, SrShape y) {
     (void)n_in;
     SrConvShape s = conv_shape(params, x[0], SR_F32);
     return 2 * sr_shape_count(y) * s.R * s.S * (s.C / s.groups);
 }
 
-// One output of the plainest loops.  x (N, H, W, C), w (K, C/groups, R, S).
+// Computes one output by plain loops.  x (N, H, W, C), w (K, C/groups, R, S).
 static double tap_sum(const SrConvShape *s, const double *x, const double *w, int n, int p, int q,
                       int k) {
     int C_group = s->C / s->groups, first = k / (s->K / s->groups) * C_group;

@@ -1,5 +1,5 @@
-// copy_state: one state entry takes the values of another when the node runs in training; the input
-// is passed on.
+// copy_state: copies the values of one state entry to another when the node runs in training, and
+// passes the input on.
 //
 // A teacher that normalises with the student's running statistics needs them as they are after the
 // student's forward of the same step, which no code outside the plan can see.  Node order is

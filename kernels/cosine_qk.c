@@ -1,6 +1,7 @@
-// cosine_qk: packed queries, keys and values (.., 3 D) whose queries and keys are brought to length 1 in every head, the
-// queries times exp(min(logit_scale, log 100)): attention of them with a scale of 1 is scaled cosine attention (Liu et
-// al., "Swin Transformer V2", arXiv:2111.09883, equation 2).  Values stay.
+// cosine_qk: brings queries and keys of packed (.., 3 D) to length 1 in every head, and multiplies
+// the queries by exp(min(logit_scale, log 100)).  Attention of the result with a scale of 1 is
+// scaled cosine attention (Liu et al., "Swin Transformer V2", arXiv:2111.09883, equation 2).
+// Values stay.
 #include "kernels/cosine_qk.h"
 
 #include <math.h>
@@ -11,7 +12,7 @@
 #include "kernels/op_util.h"
 #include "kernels/rows.h"
 
-enum { PIECES = 32 }; // of the rows, whose gradients of logit_scale are summed apart
+enum { PIECES = 32 }; // pieces of the rows, each with its own sum of the gradient of logit_scale
 #define LOG_100 4.605170185988092
 #define SMALLEST 1e-12 // torch.nn.functional.normalize's eps
 
@@ -44,7 +45,7 @@ static unsigned reads(const void *params) {
     return SR_READS_X(0);
 }
 
-// Sums of each piece for each head.
+// Scratch: sums of each piece for each head.
 static size_t scratch_bytes(const SrOpSite *site) {
     const SrCosineQkParams *p = site->params;
     return PIECES * (size_t)p->num_heads * sizeof(double);
@@ -98,7 +99,7 @@ static void forward(const SrOpCall *call) {
     }
 }
 
-// dx = f / |x| (dy - u (u . dy)) with u = x / |x|; the factor's gradient is u . dy.
+// Computes dx = f / |x| (dy - u (u . dy)) with u = x / |x|; returns the factor's gradient, u . dy.
 static float backward_head(const SrMachine *machine, const float *x, const float *dy, float *dx,
                            float factor, int64_t d) {
     float inverse = inverse_length(machine, x, d), along = dot(machine, x, dy, d) * inverse;
@@ -127,7 +128,7 @@ static void backward_piece(const SrOpCall *call, int64_t first, int64_t end, dou
     }
 }
 
-// Pieces of the rows do not depend on the threads, and their sums are added in order.
+// Pieces of the rows do not depend on the number of threads, and their sums are added in order.
 static void backward(const SrOpCall *call) {
     const SrCosineQkParams *p = call->params;
     int64_t rows = sr_shape_rows(call->y.shape);
@@ -139,12 +140,13 @@ static void backward(const SrOpCall *call) {
         double all = 0;
         for (int i = 0; i < PIECES; i++)
             all += sum[i * p->num_heads + e];
-        if (((const float *)call->w[0].data)[e] <= (float)LOG_100) // beyond, the clamp holds it
+        // above log 100 the clamp stops the gradient
+        if (((const float *)call->w[0].data)[e] <= (float)LOG_100)
             call->dw[0][e] += (float)all;
     }
 }
 
-// Heads of queries and keys (.., 2 E, d) at length 1, then times a factor each.
+// Writes heads of queries and keys (.., 2 E, d) at length 1, each times a factor.
 static SrStatus onnx(SrOnnxCall *call) {
     const SrCosineQkParams *p = call->params;
     int rank = call->y.rank, D = sr_shape_last(call->y) / 3, E = p->num_heads;

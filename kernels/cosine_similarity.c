@@ -1,11 +1,11 @@
-// cosine_similarity: the mean over rows of torch.nn.functional.cosine_similarity(a, b), a and b (rows, D) ->
-// scalar.  What BYOL and SimSiam maximise.
+// cosine_similarity: the mean over rows of torch.nn.functional.cosine_similarity(a, b), with a and
+// b (rows, D), as a scalar.  BYOL and SimSiam maximise it.
 #include <math.h>
 
 #include "kernels/op_util.h"
 #include "kernels/rows.h"
 
-#define EPS 1e-8 // PyTorch's: each length is at least this
+#define EPS 1e-8 // PyTorch's eps: each length is at least this
 
 static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y) {
     (void)params;
@@ -20,7 +20,7 @@ static unsigned reads(const void *params) {
     return SR_READS_X(0) | SR_READS_X(1);
 }
 
-// cos, 1/|a|, 1/|b| of each row: double (3, rows).
+// Saved: cos, 1/|a| and 1/|b| of each row, double (3, rows).
 static size_t saved_bytes(const void *params, const SrShape *x, int n_in) {
     (void)params, (void)n_in;
     return 3 * sizeof(double) * (size_t)x[0].d[0];
@@ -43,7 +43,7 @@ static void forward(const SrOpCall *call) {
     *(float *)call->y.data = (float)(sum / rows);
 }
 
-// d cos / d a = (b / |b| - cos a / |a|) / |a|
+// Uses d cos / d a = (b / |b| - cos a / |a|) / |a|.
 static void side(float *da, const float *a, const float *b, double inv_a, double inv_b,
                  double cosine, double scale, int D) {
     float with_b = (float)(scale * inv_a * inv_b), with_a = (float)(scale * cosine * inv_a * inv_a);

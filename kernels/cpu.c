@@ -1,5 +1,5 @@
-// What this processor has: CPUID through the compiler's own table, which also asks whether the
-// operating system saves the wide registers (XGETBV).
+// Instruction sets and cache size of this processor.  The compiler's table reads CPUID and also
+// asks whether the operating system saves the wide registers (XGETBV).
 #include "kernels/cpu.h"
 
 #include <errno.h>
@@ -23,7 +23,8 @@ _Static_assert(SR_COUNT(names) == SR_CPU_LEVELS, "a name for each level");
 const char *sr_cpu_name(SrCpuLevel level) { return names[level]; }
 
 #if defined(__x86_64__) && defined(__linux__)
-// The processor has tiles of bfloat16 (CPUID leaf 7: EDX 22, 24) and the system saves them (XCR0 17, 18).
+// Returns whether the processor has tiles of bfloat16 (CPUID leaf 7: EDX 22, 24) and the system
+// saves them (XCR0 17, 18).
 static bool tiles_exist(void) {
     unsigned a, b, c, d, low, high;
     if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(d >> 22 & 1) || !(d >> 24 & 1))
@@ -34,7 +35,7 @@ static bool tiles_exist(void) {
     return (low >> 17 & 3) == 3;
 }
 
-// Linux 5.16 and later; asked for once, holds for all threads.
+// Asks the kernel for tile registers (Linux 5.16 and later); one request holds for all threads.
 static bool tiles_granted(void) {
     enum { ARCH_REQ_XCOMP_PERM = 0x1023, XFEATURE_XTILEDATA = 18 };
     if (syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) == 0)
@@ -54,14 +55,14 @@ static bool has_tiles(void) {
 static bool has_tiles(void) { return false; }
 #endif
 
-// The processor's highest, tile registers aside from those that `most` asks for.
+// Returns the processor's highest level; tile registers count only if `most` includes them.
 static SrCpuLevel highest(SrCpuLevel most) {
     (void)most;
 #if defined(__x86_64__)
     __builtin_cpu_init();
     if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma"))
         return SR_CPU_PLAIN;
-    // What Skylake-SP and everything after it has; Knights Landing (no BW, VL, DQ) takes AVX2.
+    // Features of Skylake-SP and later processors; Knights Landing (no BW, VL, DQ) takes AVX2.
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq")) {
         if (!__builtin_cpu_supports("avx512bf16"))

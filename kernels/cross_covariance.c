@@ -1,9 +1,11 @@
-// cross_covariance: attention between the channels of a head instead of between tokens (El-Nouby et al., "XCiT",
-// arXiv:2106.09681, equation 3), on queries, keys and values packed as attention has them:
+// cross_covariance: attention between the channels of a head instead of between tokens (El-Nouby et
+// al., "XCiT", arXiv:2106.09681, equation 3), on queries, keys and values packed as for attention:
 //
-//   qkv (N, L, 3 D) -> y (N, L, D),  y_i = sum over j of softmax_j(temperature <q_i, k_j> / (|q_i| |k_j|)) v_j
+//   qkv (N, L, 3 D) -> y (N, L, D)
+//   y_i = sum over j of softmax_j(temperature <q_i, k_j> / (|q_i| |k_j|)) v_j
 //
-// where q_i is channel i of a head over all tokens.  Images and heads are the units of work, each by one thread.
+// q_i is channel i of a head over all tokens.  Images and heads are the units of work, each
+// computed by one thread.
 #include "kernels/cross_covariance.h"
 
 #include <math.h>
@@ -49,10 +51,11 @@ static unsigned reads(const void *params) {
     return SR_READS_X(0);
 }
 
-// A thread's: cosines, probabilities and their gradient, each (d, d); 1 / |q_i|, 1 / |k_j| and two sums, 4 d.
+// Floats of a thread: cosines, probabilities and their gradient, each (d, d); 1 / |q_i|, 1 / |k_j|
+// and two sums, 4 d.
 static size_t thread_floats(int d) { return 3 * (size_t)d * (size_t)d + 4 * (size_t)d; }
 
-// And the gradient of every unit's temperature.
+// Scratch: the threads' floats, and the gradient of every unit's temperature.
 static size_t scratch_bytes(const SrOpSite *site) {
     const SrCrossCovarianceParams *p = site->params;
     return sizeof(float) *
@@ -103,7 +106,7 @@ static void reference(const SrRefCall *call) {
     sr_free(p);
 }
 
-// What the units of a call share.
+// Values that the units of a call share.
 typedef struct {
     const SrOpCall *call;
     int L, D, E, d;
@@ -115,7 +118,7 @@ static Job job_of(const SrOpCall *call) {
     return (Job){call, y.d[1], y.d[2], p->num_heads, y.d[2] / p->num_heads};
 }
 
-// One head of one image; rows of q, k, v are 3 D apart, of y D.
+// One head of one image; rows of q, k and v lie 3 D apart, those of y D apart.
 typedef struct {
     const float *q, *k, *v;       // (L, d)
     float *cosine, *p, *dp;       // (d, d)
@@ -153,7 +156,7 @@ static void inverse_lengths(const float *x, int L, int far, int d, float *out) {
         out[i] = 1 / fmaxf(sqrtf(out[i]), (float)SMALLEST);
 }
 
-// Cosines of all pairs of channels and the probabilities.
+// Computes the cosines of all pairs of channels, and the probabilities.
 static void make_probabilities(const Job *job, const Head *h) {
     int d = job->d, far = 3 * job->D;
     inverse_lengths(h->q, job->L, far, d, h->q_inverse);
@@ -186,8 +189,8 @@ static void forward(const SrOpCall *call) {
     sr_parallel_for((int64_t)call->y.shape.d[0] * job.E, forward_unit, &job);
 }
 
-// dp becomes the gradient of <q_i, k_j>; returns the temperature's.  row and column get the sums of gradient times cosine
-// over j and i, which the lengths give back.
+// Turns dp into the gradient of <q_i, k_j> and returns the temperature's.  row and column get the
+// sums of gradient times cosine over j and i, which the lengths' gradients need.
 static float score_gradients(const Job *job, const Head *h) {
     float *row = h->row, *column = h->column;
     int d = job->d;
@@ -208,7 +211,7 @@ static float score_gradients(const Job *job, const Head *h) {
     return (float)temperature;
 }
 
-// dx (L, d) -= x along inverse^2 a channel.
+// Subtracts x along inverse^2 from dx (L, d), per channel.
 static void take_lengths(float *dx, const float *x, const float *along, const float *inverse, int L,
                          int far, int d) {
     for (int64_t l = 0; l < L; l++)
@@ -238,7 +241,7 @@ static void backward_unit(void *arg, int64_t i, int thread) {
     take_lengths(dq + D, h.k, h.column, h.k_inverse, L, far, d);
 }
 
-// Temperatures take the images' gradients in their order.
+// Adds the images' gradients to each temperature in their order.
 static void backward(const SrOpCall *call) {
     Job job = job_of(call);
     int64_t units = (int64_t)call->y.shape.d[0] * job.E;
@@ -249,7 +252,7 @@ static void backward(const SrOpCall *call) {
         call->dw[0][i % job.E] += each[i];
 }
 
-// Part `part` as (N, E, d, L), its rows at length 1 where asked.
+// Writes part `part` as (N, E, d, L), with rows of length 1 if asked.
 static const char *onnx_part(SrOnnxCall *call, const char *what, int part, bool unit) {
     const SrCrossCovarianceParams *p = call->params;
     char name[32];

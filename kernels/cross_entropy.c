@@ -1,10 +1,11 @@
 // cross_entropy: torch.nn.functional.cross_entropy with class labels, and a temperature.
 //
-//   q_y = (1 - s) one-hot(y) + s / C,   L = sum over rows of -w . q_y . log softmax(x / t)  /  sum of w[y]
+//   q_y = (1 - s) one-hot(y) + s / C
+//   L = sum over rows of -w . q_y . log softmax(x / t)  /  sum of w[y]
 //
-// x (rows, C) or an ensemble (E, N, C); labels (N), repeated over the rows: row r has label r mod N.
-// Rows whose label is ignore_index, or no class at all, count for nothing; if no row counts, L is 0
-// where torch has NaN.  The largest label is checked where labels are read, not here.
+// x (rows, C) or an ensemble (E, N, C); labels (N), repeated over the rows: row r has label r mod
+// N.  Rows whose label is ignore_index, or no class at all, do not count; if no row counts, L is 0
+// where torch has NaN.  Labels are checked where they are read, not here.
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
@@ -40,20 +41,20 @@ static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y
     return SR_OK;
 }
 
-// softmax(x / t) is made again from the scores: that costs less than keeping it.
+// The backward recomputes softmax(x / t) from the scores, which costs less than storing it.
 static unsigned reads(const void *params) {
     (void)params;
     return SR_READS_X(0) | SR_READS_X(1);
 }
 
-// Per row the largest score and the sum of exp((x - largest) / t), then the sum of weights:
+// Saved: per row the largest score and the sum of exp((x - largest) / t), then the sum of weights:
 // float (2 rows + 1).
 static size_t saved_bytes(const void *params, const SrShape *x, int n_in) {
     (void)params, (void)n_in;
     return (2 * (size_t)(sr_shape_count(x[0]) / sr_shape_last(x[0])) + 1) * sizeof(float);
 }
 
-// The loss of each row, double (rows).
+// Scratch: the loss of each row, double (rows).
 static size_t scratch_bytes(const SrOpSite *site) {
     return (size_t)(sr_shape_count(site->x[0]) / sr_shape_last(site->x[0])) * sizeof(double);
 }
@@ -98,7 +99,7 @@ static bool counts(const SrCrossEntropyParams *p, int64_t label, int C) {
     return label != p->ignore_index && label >= 0 && label < C;
 }
 
-// sum of q_c w_c ((most - x_c) / t + log sum): no two large numbers are subtracted.
+// Returns the sum of q_c w_c ((most - x_c) / t + log sum), which subtracts no two large numbers.
 static double row_loss(const Work *w, int64_t row) {
     const SrRows *k = sr__rows(w->machine);
     const float *x = w->x + row * w->C;
@@ -115,7 +116,8 @@ static double row_loss(const Work *w, int64_t row) {
     return loss;
 }
 
-// Rows in parallel, then their losses in order in double: the same bits for any number of threads.
+// Takes rows in parallel, then adds their losses in order in double: the same bits for any number
+// of threads.
 static void forward(const SrOpCall *call) {
     Work w = work_of(call);
     double *losses = call->scratch, sum = 0, total = 0;
@@ -131,7 +133,7 @@ static void forward(const SrOpCall *call) {
     *(float *)call->y.data = (float)(total > 0 ? sum / total : 0);
 }
 
-// dx_c = (softmax_c sum of q w - q_c w_c) / (t total), times the gradient of L.
+// Computes dx_c = (softmax_c sum of q w - q_c w_c) / (t total), times the gradient of L.
 static void row_gradient(const Work *w, int64_t row, double dy, float *dx) {
     const SrRows *k = sr__rows(w->machine);
     int64_t y = sr__label_at(w->labels, row % w->N);

@@ -1,4 +1,4 @@
-// detach: the input itself, through which no gradient flows.
+// detach: passes its input on and stops the gradient.
 #include "kernels/op_util.h"
 
 static const SrOpCase cases[] = {

@@ -3,8 +3,9 @@
 //   mean over pairs (teacher crop t, student crop v != t), mean over images, of
 //   -sum_k q_k log softmax(s_v / student_temp)_k,   q = softmax((t - centre) / temp)
 //
-// in[0] student scores (V N, K), in[1] teacher scores (T N, K), both crop-major, in[2] the teacher's temperature
-// (1); slot: the centre (1, K), which the loss moves.  Gradients flow to the student alone.
+// in[0] student scores (V N, K), in[1] teacher scores (T N, K), both crop-major, in[2] the
+// teacher's temperature (1).  Slot: the centre (1, K), which the loss moves.  Gradients flow to the
+// student alone.
 #include "kernels/dino_cross_entropy.h"
 
 #include <math.h>
@@ -49,13 +50,13 @@ static unsigned reads(const void *params) {
     return SR_READS_X(0);
 }
 
-// q (T N, K), then the logarithm of each student row's denominator (V N).
+// Saved: q (T N, K), then the logarithm of each student row's denominator (V N).
 static size_t saved_bytes(const void *params, const SrShape *x, int n_in) {
     (void)params, (void)n_in;
     return sizeof(float) * ((size_t)x[1].d[0] * (size_t)x[1].d[1] + (size_t)x[0].d[0]);
 }
 
-// A term a student row: double (V N).
+// Scratch: a term per student row, double (V N).
 static size_t scratch_bytes(const SrOpSite *site) {
     return sizeof(double) * (size_t)site->x[0].d[0];
 }
@@ -121,7 +122,8 @@ static void forward(const SrOpCall *call) {
     *(float *)call->y.data = (float)(loss / s.N / s.pairs);
 }
 
-// (number of teacher crops that are not v) softmax(s_v) - their q, over N, pairs and the temperature.
+// Computes (number of teacher crops other than v) softmax(s_v) - their q, over N, pairs and the
+// temperature.
 static void gradient_row(const SrDinoCrossEntropyParams *p, const Sizes *s, const float *x, int v,
                          int n, float lse, float scale, float *dx) {
     const SrRows *k = sr__rows(s->machine);
@@ -177,8 +179,8 @@ static void reference(const SrRefCall *call) {
     call->y[0] = loss / N / pairs_of(p);
 }
 
-// Not checked by differences: the teacher's side has a derivative and, by design, no gradient.  The student's
-// is checked in DINO itself (tests/losses/test_loss_gradient.c).
+// Not checked by differences: the teacher's side has a derivative but, by design, no gradient.  The
+// student's side is checked in DINO itself (tests/losses/test_loss_gradient.c).
 static const SrOpCase cases[] = {
     {"{student_temp: 0.7}", 3, {SR_SHAPE(6, 9), SR_SHAPE(6, 9), SR_SHAPE(1)}, true},
     {"{num_crops: 4, teacher: [0, 2]}", 3, {SR_SHAPE(8, 40), SR_SHAPE(4, 40), SR_SHAPE(1)}, true},

@@ -1,6 +1,7 @@
-// drop_tokens: keeps the first `prefix` tokens and a random choice of the others, one for the whole batch, in training
-// and in evaluation (VISSL's PatchDrop for masked siamese networks, Assran et al., arXiv:2204.07141):
-// x (N, L, D) -> (N, prefix + kept, D).  Draws are keyed by seed, iteration and node.
+// drop_tokens: keeps the first `prefix` tokens and a random choice of the others, in training and
+// in evaluation: x (N, L, D) -> (N, prefix + kept, D).  The choice is the same for the whole
+// batch.  This is VISSL's PatchDrop for masked siamese networks (Assran et al., arXiv:2204.07141).
+// Draws are keyed by seed, iteration and node.
 #include "kernels/drop_tokens.h"
 
 #include <stddef.h>
@@ -28,7 +29,7 @@ static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y
     return SR_OK;
 }
 
-// Made again in the backward, from the same draw.
+// The backward makes the same draw again.
 static size_t scratch_bytes(const SrOpSite *site) {
     return sizeof(uint32_t) * (size_t)site->x[0].d[1];
 }

@@ -22,7 +22,7 @@ static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y
     return sr__infer_same(params, x, n_in, y);
 }
 
-// Of what is never dropped nothing need be copied.
+// With p = 0 nothing needs to be copied.
 static bool is_view(const void *params, const SrShape *x, int n_in) {
     const SrDropoutParams *p = params;
     (void)x, (void)n_in;
@@ -39,13 +39,13 @@ static size_t saved_bytes(const void *params, const SrShape *x, int n_in) {
     return (size_t)sr_shape_count(x[0]); // 1 where a number was kept
 }
 
-// What a kept number is multiplied by.
+// Returns the factor on a kept number.
 static double factor_of(const void *params) {
     const SrDropoutParams *p = params;
     return p->p < 1 ? 1 / (1 - p->p) : 0;
 }
 
-// One stream a chunk, so that chunks may be drawn in any order.
+// Each chunk has its own random stream, so that chunks may be drawn in any order.
 static void draw(uint8_t *mask, int64_t chunk, int64_t n, double p, uint64_t seed,
                  int64_t iteration, uint64_t key) {
     SrRng rng = sr_rng(seed, SR_RNG_DROPOUT, (uint64_t)iteration, key, (uint32_t)chunk & 0xffff,
@@ -55,7 +55,7 @@ static void draw(uint8_t *mask, int64_t chunk, int64_t n, double p, uint64_t see
         mask[i] = (double)sr_rng_u32(&rng) >= threshold;
 }
 
-// The same draws as the fast path, so that both can be compared number by number.
+// Uses the draws of the fast path, so that both can be compared number by number.
 static void reference(const SrRefCall *call) {
     const SrDropoutParams *p = call->params;
     int64_t n = sr_shape_count(call->y_shape);
@@ -68,7 +68,7 @@ static void reference(const SrRefCall *call) {
     sr_free(mask);
 }
 
-// Recomputing (again) uses the mask that is there.
+// A recomputation (again) uses the saved mask.
 static void forward(const SrOpCall *call) {
     const SrRows *k = sr__rows(call->machine);
     const SrDropoutParams *p = call->params;

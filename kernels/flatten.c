@@ -1,5 +1,6 @@
-// flatten: torch.flatten(x, 1).  The numbers of one image come in PyTorch's order C, H, W, so that
-// linear weights of checkpoints fit: a transpose of (H W, C), and a mere view where H W or C is 1.
+// flatten: torch.flatten(x, 1).  The numbers of one image are put in PyTorch's order C, H, W, so
+// that linear weights of checkpoints fit: a transpose of (H W, C).  Where H W or C is 1 it is a
+// view.
 #include <string.h>
 
 #include "kernels/op_onnx.h"
@@ -18,7 +19,8 @@ static bool is_view(const void *params, const SrShape *x, int n_in) {
     return x[0].rank != 4 || x[0].d[3] == 1 || x[0].d[1] * x[0].d[2] == 1;
 }
 
-// out (n, cols, rows) = in (n, rows, cols), each image by one thread, in tiles that fit the cache.
+// Computes out (n, cols, rows) = in (n, rows, cols), each image by one thread, in tiles that fit
+// the cache.
 static void transpose(float *out, const float *in, int n, int rows, int cols) {
     enum { TILE = 32 };
 #pragma omp parallel for schedule(static) if ((int64_t)n * rows * cols > SR_CHUNK)
@@ -55,7 +57,7 @@ static void forward(const SrOpCall *call) {
         transpose(call->y.data, call->x[0].data, s.d[0], s.d[1] * s.d[2], s.d[3]);
 }
 
-// The way back is the same transpose with the sides exchanged.
+// The gradient is the same transpose with the sides exchanged.
 static void backward(const SrOpCall *call) {
     SrShape s = call->x[0].shape;
     if (!call->dx[0])
@@ -66,7 +68,7 @@ static void backward(const SrOpCall *call) {
         transpose(call->dx[0], call->dy, s.d[0], s.d[3], s.d[1] * s.d[2]);
 }
 
-// Axis 1 by default; the order is PyTorch's in both.
+// ONNX flattens from axis 1 by default; the order is PyTorch's in both.
 static SrStatus onnx(SrOnnxCall *call) { return sr__onnx_plain(call, "Flatten"); }
 
 static const SrOpCase cases[] = {

@@ -1,6 +1,7 @@
-// fourier_positions: sines and cosines of a place's row, then of its column, (N, h, w, 2 F): number i of row y is the sine
-// (i even) or cosine of 2 pi (y + 1) / (h + 1e-6) / 10000^(2 floor(i / 2) / F) (Vaswani et al., arXiv:1706.03762, section
-// 3.5, over two dimensions as XCiT has it, arXiv:2106.09681).  A constant.
+// fourier_positions: sines and cosines of a place's row, then of its column, (N, h, w, 2 F), a
+// constant.  Number i of row y is the sine (i even) or cosine (i odd) of 2 pi (y + 1) / (h + 1e-6)
+// / 10000^(2 floor(i / 2) / F).  Vaswani et al., arXiv:1706.03762, section 3.5, over two dimensions
+// as in XCiT, arXiv:2106.09681.
 #include "kernels/fourier_positions.h"
 
 #include <math.h>
@@ -32,7 +33,7 @@ static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y
     return SR_OK;
 }
 
-// A map for a convolution.
+// The result is a map, ready for a convolution.
 static bool channels_last(const void *params, bool of_input) {
     (void)params, (void)of_input;
     return false;
@@ -62,7 +63,7 @@ static void forward(const SrOpCall *call) {
         y[i] = (float)value_at(call->params, i);
 }
 
-// One map: additions repeat it for every image.
+// Writes one map; additions repeat it for every image.
 static SrStatus onnx(SrOnnxCall *call) {
     SrShape map = call->y;
     map.d[0] = 1;

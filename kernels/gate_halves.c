@@ -1,5 +1,5 @@
-// gate_halves: y = silu(a) b of the two halves a, b of the last dimension (Shazeer, "GLU variants improve transformer",
-// arXiv:2002.05202, equation 5: SwiGLU).
+// gate_halves: y = silu(a) b of the two halves a, b of the last dimension (Shazeer, "GLU variants
+// improve transformer", arXiv:2002.05202, equation 5: SwiGLU).
 //
 //   (.., 2 C) -> (.., C)
 #include <math.h>
@@ -42,7 +42,7 @@ static void forward(const SrOpCall *call) {
         }
 }
 
-// silu'(a) = s (1 + a (1 - s)) with s = sigmoid(a).
+// Uses silu'(a) = s (1 + a (1 - s)) with s = sigmoid(a).
 static void backward(const SrOpCall *call) {
     int64_t C = sr_shape_last(call->y.shape), rows = sr_shape_rows(call->y.shape);
     const float *x = call->x[0].data, *dy = call->dy;

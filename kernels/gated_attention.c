@@ -1,13 +1,14 @@
-// gated_attention: gated positional self-attention (d'Ascoli et al., "ConViT", arXiv:2103.10697, equations 7 and 8) of the
-// tokens of a map on packed queries and keys, and values:
+// gated_attention: gated positional self-attention (d'Ascoli et al., "ConViT", arXiv:2103.10697,
+// equations 7 and 8) of the tokens of a map, on packed queries and keys, and values:
 //
 //   qk (N, L, 2 D), v (N, L, D) -> y (N, L, D),  D = E d;  head e of image n, g = sigmoid(gate_e):
 //   y = ((1 - g) softmax(scale q k^T) + g softmax(s)) v,   s_ij = (w_e . r_ij + b_e) / R
 //
-// r_ij (3 R) holds R times the columns, R times the rows from token i to token j, and R times their sum of squares, so that
-// only three sums of w_e matter.  The second softmax is the same for all images: it is made once a call.
+// r_ij (3 R) holds R times the columns, R times the rows from token i to token j, and R times the
+// sum of their squares, so only three sums of w_e matter.  The second softmax is the same for all
+// images and computed once per call.
 //
-// VISSL divides each row of the mixture by its sum, which is 1, and so does its gradient.
+// VISSL also divides each row of the mixture by its sum, which is 1; its gradient is 1 as well.
 #include "kernels/gated_attention.h"
 
 #include <math.h>
@@ -68,8 +69,8 @@ static unsigned reads(const void *params) {
     return SR_READS_X(0) | SR_READS_X(1);
 }
 
-// All heads' positional attention and, in the backward, its gradient: (2, E, L, L); a thread's probabilities, mixture and
-// gradient: (3, L, L).
+// Scratch: the positional attention of all heads and, in the backward, its gradient: (2, E, L, L).
+// A thread has probabilities, mixture and gradient: (3, L, L).
 static size_t scratch_bytes(const SrOpSite *site) {
     const SrGatedAttentionParams *p = site->params;
     size_t square = (size_t)site->x[0].d[1] * (size_t)site->x[0].d[1];
@@ -112,7 +113,7 @@ static void reference_softmax(double *x, int n) {
         x[j] /= sum;
 }
 
-// Query i of image n and head e; a and b: room for two rows.
+// Computes query i of image n and head e; a and b give room for two rows.
 static void reference_row(const SrRefCall *call, int n, int e, int i, double *a, double *b) {
     const SrGatedAttentionParams *p = call->params;
     int L = call->y_shape.d[1], D = call->y_shape.d[2], d = D / p->num_heads;
@@ -203,10 +204,10 @@ static void make_positions(void *arg, int64_t e, int thread) {
     softmax_rows(job, out);
 }
 
-// One head of one image: rows of q and k are 2 D apart, of v and y D.
+// One head of one image: rows of q and k lie 2 D apart, those of v and y D apart.
 typedef struct {
     const float *q, *k, *v;
-    int64_t at, packed; // of its first number in v and y, in q
+    int64_t at, packed; // offset of its first number in v and y; in q
 } Head;
 
 static Head head_of(const Job *job, int64_t n, int64_t e) {
@@ -244,7 +245,7 @@ static void forward(const SrOpCall *call) {
     sr_parallel_for((int64_t)job.N * job.E, forward_unit, &job);
 }
 
-// x becomes p (x - sum over the row of x p): the softmax's gradient.
+// Turns x into p (x - sum over the row of x p), the softmax's gradient.
 static void softmax_gradient(const Job *job, const float *p, float *x) {
     for (int i = 0; i < job->L; i++, x += job->L, p += job->L) {
         float along = (float)sr__rows(job->call->machine)->dot(p, x, job->L);
@@ -253,7 +254,8 @@ static void softmax_gradient(const Job *job, const float *p, float *x) {
     }
 }
 
-// Gradients of one image's head; returns the sum of gradient times (positions - content), the gate's part of it.
+// Computes the gradients of one image's head.  Returns the sum of gradient times (positions -
+// content), the gate's part.
 static double backward_head(const Job *job, int64_t n, int64_t e, float *own) {
     const SrOpCall *call = job->call;
     Head h = head_of(job, n, e);
@@ -279,7 +281,7 @@ static double backward_head(const Job *job, int64_t n, int64_t e, float *own) {
     return apart;
 }
 
-// From the gradient of a head's positional scores to those of its weights.
+// Computes the gradient of a head's position weights from that of its positional scores.
 static void weight_gradient(const Job *job, int64_t e, const float *ds) {
     int R = job->p->locality_dim, W = job->p->width;
     double column = 0, row = 0, distance = 0, bias = 0;
@@ -299,7 +301,7 @@ static void weight_gradient(const Job *job, int64_t e, const float *ds) {
         job->call->dw[BIAS][e] += (float)bias;
 }
 
-// A head takes the images' gradients in their order.
+// Each head adds the images' gradients in their order.
 static void backward_unit(void *arg, int64_t e, int thread) {
     const Job *job = arg;
     float *ds = positions_gradient(job, e), g = gate_of(job, e);
@@ -319,7 +321,7 @@ static void backward(const SrOpCall *call) {
     sr_parallel_for(job.E, backward_unit, &job);
 }
 
-// (N, L, E d) from column `begin` on as (N, E, L, d).
+// Writes (N, L, E d) from column `begin` on as (N, E, L, d).
 static const char *onnx_heads(SrOnnxCall *call, const char *what, int input, int64_t begin) {
     const SrGatedAttentionParams *p = call->params;
     int D = call->y.d[2];
@@ -331,7 +333,7 @@ static const char *onnx_heads(SrOnnxCall *call, const char *what, int input, int
     return sr__onnx_transpose(call, name, y, (const int64_t[]){0, 2, 1, 3}, 4);
 }
 
-// What the places alone give, g softmax(s): a constant (1, E, L, L).
+// Writes the positional part, g softmax(s): a constant (1, E, L, L).
 static const char *onnx_places(SrOnnxCall *call) {
     const SrGatedAttentionParams *p = call->params;
     int L = call->y.d[1], E = p->num_heads, W = 3 * p->locality_dim;

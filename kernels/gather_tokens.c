@@ -1,7 +1,8 @@
-// gather_tokens: of each row of indices (M, K) the tokens it names, behind the first `prefix` ones, which always stay:
-// x (N, L, D) -> (M, prefix + K, D).  Row m reads image m % N, so M may be several times N.  Indices count from behind
-// the prefix; one that names no token gives zeros.  What a masked autoencoder's encoder sees (He et al.,
-// arXiv:2111.06377, section 3), and the places a predictor is asked for (Assran et al., arXiv:2301.08243).
+// gather_tokens: takes the tokens that a row of indices (M, K) names, after the first `prefix`
+// ones, which always stay: x (N, L, D) -> (M, prefix + K, D).  Row m reads image m % N, so M may be
+// several times N.  Indices count from the end of the prefix; an index that names no token gives
+// zeros.  Masked autoencoders select the encoder's tokens with it (He et al., arXiv:2111.06377,
+// section 3), I-JEPA the predictor's places (Assran et al., arXiv:2301.08243).
 #include "kernels/gather_tokens.h"
 
 #include <math.h>
@@ -48,7 +49,7 @@ static void reference(const SrRefCall *call) {
     }
 }
 
-// The token that place t of row m holds, or -1.
+// Returns the token that place t of row m holds, or -1.
 static int64_t token_at(const SrOpCall *call, int64_t m, int t) {
     const SrGatherTokensParams *p = call->params;
     if (t < p->prefix)

@@ -6,7 +6,7 @@
 
 static double value(double x) { return x * 0.5 * erfc(-x * sqrt(0.5)); }
 
-// torch writes the same five nodes, which programs know as one.
+// Writes the five nodes that torch exports, which programs recognise as one.
 static SrStatus onnx(SrOnnxCall *call) {
     const char *root = sr__onnx_number(call, "root", sqrt(2));
     const char *part = sr__onnx_two(call, "part", "Div", call->in[0], root);

@@ -1,7 +1,7 @@
-// Blocks of C handed to OpenBLAS in parallel; see gemm.h.
+// Matrix products by OpenBLAS, in blocks of C that run in parallel (gemm.h).
 //
-// The block sizes follow from (m, n, k) alone and k is never cut, so each number of C is one dot
-// product computed in one order whatever the number of threads.
+// Block sizes follow from (m, n, k) alone and k is never cut.  Each number of C is thus one dot
+// product, computed in one order whatever the number of threads.
 #include "kernels/gemm.h"
 
 #include <cblas.h>
@@ -14,15 +14,16 @@
 #include "base/machine.h"
 #include "base/parallel.h"
 
-// OpenBLAS's own pool, which no header declares; a library without these names maps what it wants when it wants.
+// OpenBLAS's memory pool, which no header declares.  A library without these names maps its space
+// during products.
 SR_WEAK void *blas_memory_alloc(int position);
 SR_WEAK void blas_memory_free(void *buffer);
 
-// Halves the longer side until there are enough blocks to feed many cores or they become too small
-// to be worth a call (OpenBLAS packs both operands anew in each).
+// Halves the longer side until there are enough blocks for many cores, or until blocks become too
+// small to be worth a call (OpenBLAS packs both operands in each call).
 static void choose_blocks(int m, int n, int k, int *mb, int *nb) {
     enum { BLOCKS = 32, SMALLEST_M = 64, SMALLEST_N = 128 };
-    const int64_t least_work = 1 << 20; // multiplications in a block
+    const int64_t least_work = 1 << 20; // multiplications of a block
     *mb = SR_MIN(m, 512);
     *nb = SR_MIN(n, 1024);
     for (;;) {
@@ -56,7 +57,8 @@ void sr_gemm(bool ta, bool tb, int m, int n, int k, float alpha, const float *a,
     }
 }
 
-// OpenBLAS's BUFFER_SIZE is 128 MiB on x86-64 (32 << 22) and at most that elsewhere; a page of alignment more.
+// OpenBLAS's BUFFER_SIZE is 128 MiB on x86-64 (32 << 22) and at most that elsewhere; a page for
+// alignment comes on top.
 enum { WORK_SPACE = (128 << 20) + (1 << 16), TOUCHED = 5 << 20, MOST_THREADS = 1024 };
 
 static SrStatus no_room(int threads) {
@@ -71,7 +73,8 @@ static SrStatus no_room(int threads) {
         room == SIZE_MAX ? "" : sr_bytes_text((double)room, left, sizeof left), "");
 }
 
-// Tried with a mapping of the same size first: a refusal here is an answer, inside OpenBLAS it is not.
+// A mapping of the same size is tried first: a refusal is an error here, while OpenBLAS would try
+// for ever.
 SrStatus sr_gemm_reserve(void) {
     static int reserved; // threads whose work space is mapped
     void *buffers[MOST_THREADS];

@@ -1,5 +1,5 @@
-// group_norm: torch.nn.GroupNorm on (N, ..., C): each image's channels are normalised in groups
-// over all its pixels (Wu and He 2018).  One group is the LayerNorm of VISSL's ResNets.
+// group_norm: torch.nn.GroupNorm on (N, ..., C): normalises each image's channels in groups over
+// all its pixels (Wu and He 2018).  One group is the LayerNorm of VISSL's ResNets.
 //
 // The loops are batch_norm's, run on one image at a time with per-channel coefficients made from
 // its groups.
@@ -53,14 +53,14 @@ static int inplace(const void *params) {
     return 0;
 }
 
-// mean, invstd of each image and group: float (2, N, G).
+// Saved: mean and invstd of each image and group, float (2, N, G).
 static size_t saved_bytes(const void *params, const SrShape *x, int n_in) {
     (void)n_in;
     const SrGroupNormParams *p = params;
     return 2 * (size_t)x[0].d[0] * (size_t)p->num_groups * sizeof(float);
 }
 
-// Per image: sums, double (2, C); coefficients mean, a, k1, k0, float (4, C).
+// Scratch per image: sums, double (2, C); coefficients mean, a, k1, k0, float (4, C).
 static size_t scratch_bytes(const SrOpSite *site) {
     size_t C = (size_t)sr_shape_last(site->x[0]);
     return (size_t)site->x[0].d[0] * C * (2 * sizeof(double) + 4 * sizeof(float));
@@ -101,7 +101,7 @@ static double number(SrDtype type, const void *x, int c) {
                            : (double)((const float *)x)[c];
 }
 
-// Mean and invstd of each group from its channels' sums about their first pixel (Chan's
+// Computes mean and invstd of each group from its channels' sums about their first pixel (Chan's
 // combination).
 static void group_statistics(const Image *i, SrDtype type, const void *x, double eps) {
     for (int g = 0; g < i->groups; g++) {
@@ -118,7 +118,7 @@ static void group_statistics(const Image *i, SrDtype type, const void *x, double
     }
 }
 
-// What batch_norm has per channel, filled from the channel's group.
+// Fills batch_norm's per-channel coefficients from the channel's group.
 static void coefficients(const Image *i, const float *weight) {
     for (int c = 0; c < i->C; c++) {
         i->channel_mean[c] = i->mean[c / i->width];
@@ -126,7 +126,7 @@ static void coefficients(const Image *i, const float *weight) {
     }
 }
 
-// One image is one task: its statistics need no other image.
+// Each image is one task, because its statistics need no other image.
 static void forward(const SrOpCall *call) {
     const SrGroupNormParams *p = call->params;
     SrDtype type = call->y.dtype;
@@ -144,8 +144,8 @@ static void forward(const SrOpCall *call) {
     }
 }
 
-// dx = a dy - k1 (x - mean) - k0 with, over the group, k0 = invstd mean(w dy), k1 = invstd^2 mean(w
-// dy xhat).
+// Computes dx = a dy - k1 (x - mean) - k0 with, over the group, k0 = invstd mean(w dy) and k1 =
+// invstd^2 mean(w dy xhat).
 static void sum_coefficients(const Image *i, const float *weight) {
     for (int g = 0; g < i->groups; g++) {
         int begin = g * i->width, end = begin + i->width;
@@ -161,7 +161,7 @@ static void sum_coefficients(const Image *i, const float *weight) {
     }
 }
 
-// Weight and bias, over the images in order.
+// Adds the gradients of weight and bias over the images in order.
 static void parameter_gradients(const SrOpCall *call) {
     const SrGroupNormParams *p = call->params;
     int N = call->x[0].shape.d[0], C = sr_shape_last(call->x[0].shape), width = C / p->num_groups;
@@ -180,7 +180,8 @@ static void parameter_gradients(const SrOpCall *call) {
     }
 }
 
-// Sums per channel, then per group, then dx; parameter sums wait until all images are done.
+// Computes sums per channel, then per group, then dx; parameter sums follow when all images are
+// done.
 static void backward(const SrOpCall *call) {
     SrDtype type = call->y.dtype;
     const SrBatchNormKernels *kernels = sr__batch_norm(call->machine, type);
@@ -200,7 +201,7 @@ static void backward(const SrOpCall *call) {
     parameter_gradients(call);
 }
 
-// One group of one image, x and y at its first channel.
+// Computes one group of one image, x and y at its first channel.
 static void reference_group(const SrRefCall *call, const double *x, double *y, int64_t rows, int C,
                             int width, int first) {
     const SrGroupNormParams *p = call->params;
@@ -228,11 +229,12 @@ static void reference(const SrRefCall *call) {
                             width, c);
 }
 
-// The constants of the hook below: instance norm's neutral weight and bias a group, ours a channel.
+// Constants of sr_onnx below: neutral weight and bias of the instance norm per group, ours per
+// channel.
 static SrStatus onnx_constants(SrOnnxCall *call, const char *const name[4]) {
     const SrGroupNormParams *p = call->params;
     int G = p->num_groups, C = sr_shape_last(call->y);
-    float *ones = sr_arena_alloc(&call->file->arena, 2 * (size_t)G * sizeof *ones); // and zeros
+    float *ones = sr_arena_alloc(&call->file->arena, 2 * (size_t)G * sizeof *ones); // zeros follow
     if (!ones)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for an ONNX graph");
     for (int i = 0; i < G; i++)
@@ -245,7 +247,7 @@ static SrStatus onnx_constants(SrOnnxCall *call, const char *const name[4]) {
     return SR_OK;
 }
 
-// Instances of (N, G, everything else), then weight and bias a channel.
+// Writes an instance norm of (N, G, everything else), then weight and bias per channel.
 static SrStatus onnx(SrOnnxCall *call) {
     const SrGroupNormParams *p = call->params;
     SrShape s = sr__onnx_shape(call->y);
@@ -256,7 +258,7 @@ static SrStatus onnx(SrOnnxCall *call) {
                                       sr__onnx_inner(call, "weight"), sr__onnx_inner(call, "bias")};
     SR_TRY(onnx_constants(call, constants));
     const char *groups = sr__onnx_inner(call, "groups"), *back = sr__onnx_inner(call, "shape");
-    sr_onnx_numbers(file, groups, (int64_t[]){0, p->num_groups, -1}, 3); // 0: as it is
+    sr_onnx_numbers(file, groups, (int64_t[]){0, p->num_groups, -1}, 3); // 0: the size stays
     sr_onnx_numbers(file, back, (int64_t[]){0, s.d[1], s.d[2], s.d[3]}, 4);
     const char *split = sr__onnx_inner(call, "split"), *normal = sr__onnx_inner(call, "normal"),
                *joined = sr__onnx_inner(call, "joined"), *scaled = sr__onnx_inner(call, "scaled");

@@ -1,4 +1,4 @@
-// identity: the input itself; gives a node a second name, as torch.nn.Identity does.
+// identity: passes its input on and gives the node a second name, as torch.nn.Identity does.
 #include "kernels/op_onnx.h"
 #include "kernels/op_util.h"
 

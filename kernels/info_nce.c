@@ -1,9 +1,10 @@
-// info_nce: queries a (n, D) and keys b (n, D), row i of the one belonging to row i of the other:
+// info_nce: queries a (n, D) and keys b (n, D); row i of a belongs to row i of b:
 //
 //   L = mean over i of -log( exp(a_i.b_i / t) / sum_j exp(a_i.b_j / t) )
 //
-// van den Oord et al., "Representation learning with contrastive predictive coding" (arXiv:1807.03748), eq. 4, with
-// the other rows' keys as negatives.  Not SimCLR's loss (nt_xent.c), where rows of one set are both.
+// van den Oord et al., "Representation learning with contrastive predictive coding"
+// (arXiv:1807.03748), eq. 4, with the keys of other rows as negatives.  SimCLR's loss, where rows
+// of one set are both, is nt_xent.c.
 #include "kernels/info_nce.h"
 
 #include <math.h>
@@ -54,13 +55,13 @@ static void reference(const SrRefCall *call) {
     call->y[0] = total / n;
 }
 
-// Per row the largest score, and the sum of exp((s - largest) / t): float (2, n).
+// Saved: per row the largest score and the sum of exp((s - largest) / t), float (2, n).
 static size_t saved_bytes(const void *params, const SrShape *x, int n_in) {
     (void)params, (void)n_in;
     return 2 * (size_t)x[0].d[0] * sizeof(float);
 }
 
-// Scores (n, n), and the loss of each row in double.
+// Scratch: scores (n, n), and the loss of each row in double.
 static size_t scratch_bytes(const SrOpSite *site) {
     size_t n = (size_t)site->x[0].d[0];
     return n * sizeof(double) + n * n * sizeof(float);
@@ -104,7 +105,7 @@ static void forward(const SrOpCall *call) {
     *(float *)call->y.data = (float)(total / w.n);
 }
 
-// (softmax - identity) / (t n) in place of the scores, then its products with the other side.
+// Replaces the scores by (softmax - identity) / (t n), then multiplies them by the other side.
 static void backward(const SrOpCall *call) {
     Work w = work_of(call);
     float factor = call->dy[0] * w.per_t / (float)w.n;

@@ -1,5 +1,6 @@
-// insert_tokens: learned tokens put into the sequence of every image behind its first `at` ones, the registers of vision
-// transformers (Darcet et al., "Vision transformers need registers", arXiv:2309.16588).
+// insert_tokens: puts learned tokens into the sequence of every image after its first `at` tokens,
+// such as the registers of vision transformers (Darcet et al., "Vision transformers need
+// registers", arXiv:2309.16588).
 //
 //   x (N, L, D), tokens (1, count, D) -> (N, L + count, D)
 #include "kernels/insert_tokens.h"
@@ -62,7 +63,7 @@ static void forward(const SrOpCall *call) {
     }
 }
 
-// The tokens take the images' gradients in their order, on one thread.
+// The tokens add the images' gradients in their order, on one thread.
 static void backward(const SrOpCall *call) {
     const SrInsertTokensParams *p = call->params;
     int N = call->y.shape.d[0], L = call->x[0].shape.d[1];

@@ -1,9 +1,11 @@
-// koleo: the Kozachenko-Leonenko estimate of how evenly rows lie on the sphere (Sablayrolles et al., "Spreading vectors
-// for similarity search", arXiv:1806.03198, eq. 2; DINOv2, arXiv:2304.07193, section 4):
+// koleo: the Kozachenko-Leonenko estimate of how evenly rows lie on the sphere (Sablayrolles et
+// al., "Spreading vectors for similarity search", arXiv:1806.03198, eq. 2; DINOv2,
+// arXiv:2304.07193, section 4):
 //
-//   sum over groups of  - mean over rows i of ln(|x_i - x_j| + eps),  j the row most like i, not i itself
+//   sum over groups of  - mean over rows i of ln(|x_i - x_j| + eps)
+//   where j is the row most like i, not i itself
 //
-// x (groups n, D), rows of length 1.  Gradients go into both ends.
+// x (groups n, D) has rows of length 1.  Both rows of a pair get a gradient.
 #include "kernels/koleo.h"
 
 #include <math.h>
@@ -34,13 +36,13 @@ static unsigned reads(const void *params) {
     return SR_READS_X(0);
 }
 
-// The row most like each: int (rows).
+// Saved: the row most like each row, int (rows).
 static size_t saved_bytes(const void *params, const SrShape *x, int n_in) {
     (void)params, (void)n_in;
     return sizeof(int) * (size_t)x[0].d[0];
 }
 
-// Products of a group's rows: (n, n).
+// Scratch: products of a group's rows, (n, n).
 static size_t scratch_bytes(const SrOpSite *site) {
     const SrKoleoParams *p = site->params;
     size_t n = (size_t)(site->x[0].d[0] / p->groups);

@@ -1,5 +1,5 @@
 // l2_normalize: torch.nn.functional.normalize on the last dimension, y = x / max(|x|, eps).  A row
-// shorter than eps is divided by the constant, and so is its gradient.
+// shorter than eps is divided by the constant eps, and so is its gradient.
 #include <math.h>
 #include <stddef.h>
 
@@ -25,7 +25,8 @@ static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y
     return SR_OK;
 }
 
-// y is the unit vector the gradient must be orthogonal to; x is not needed again.
+// The backward reads y, the unit vector to which the gradient must be orthogonal, and no longer
+// needs x.
 static unsigned reads(const void *params) {
     (void)params;
     return SR_READS_Y;
@@ -36,7 +37,7 @@ static int inplace(const void *params) {
     return 0;
 }
 
-// One number a row: 1 / |x|, or -1 / eps where eps was the divisor.
+// Saved: per row 1 / |x|, or -1 / eps where eps was the divisor.
 static size_t saved_bytes(const void *params, const SrShape *x, int n_in) {
     (void)params, (void)n_in;
     return (size_t)sr_shape_rows(x[0]) * sizeof(float);
@@ -54,8 +55,8 @@ static void reference(const SrRefCall *call) {
     }
 }
 
-// Sums of squares in single precision over 64 lanes, added up in double: enough for any width in
-// use.
+// Sums squares in single precision over 64 lanes, added up in double: precise enough for every
+// width in use.
 static void forward(const SrOpCall *call) {
     const SrRows *k = sr__rows(call->machine);
     const float *x = call->x[0].data;                // (rows, D)
@@ -74,7 +75,7 @@ static void forward(const SrOpCall *call) {
     }
 }
 
-// dx = (dy - y (y . dy)) / |x|.
+// Computes dx = (dy - y (y . dy)) / |x|.
 static void backward(const SrOpCall *call) {
     const SrRows *k = sr__rows(call->machine);
     const float *y = call->y.data, *inverse = call->saved; // (rows, D), (rows)
@@ -95,7 +96,7 @@ static void backward(const SrOpCall *call) {
 
 static const SrOpCase cases[] = {
     {"{}", 1, {SR_SHAPE(5, 19)}, false},
-    {"{eps: 1}", 1, {SR_SHAPE(6, 2)}, false}, // some rows shorter, some longer
+    {"{eps: 1}", 1, {SR_SHAPE(6, 2)}, false}, // some rows are shorter than eps, some longer
     {"{eps: 1e-5}", 1, {SR_SHAPE(2, 3, 33)}, false},
 };
 

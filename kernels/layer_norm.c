@@ -16,7 +16,7 @@ static const SrOption options[] = {
 };
 
 enum { WEIGHT, BIAS, N_SLOTS };
-enum { UNITS = 64 }; // most pieces that rows are cut into: parameter gradients are summed in each
+enum { UNITS = 64 }; // pieces that rows are cut into at most; each sums the parameter gradients
 
 static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y) {
     SR_TRY(sr__expect_rank("layer_norm", x, n_in, 2, SR_MAX_RANK));
@@ -43,16 +43,16 @@ static int inplace(const void *params) {
 
 static int64_t rows_of(SrShape s) { return sr_shape_count(s) / sr_shape_last(s); }
 
-// Rows of a piece, from the shape alone.
+// Returns the rows of a piece, from the shape alone.
 static int64_t unit_rows(SrShape s) { return (rows_of(s) + UNITS - 1) / UNITS; }
 
-// mean and invstd of each row: float (2, rows).
+// Saved: mean and invstd of each row, float (2, rows).
 static size_t saved_bytes(const void *params, const SrShape *x, int n_in) {
     (void)params, (void)n_in;
     return 2 * sizeof(float) * (size_t)rows_of(x[0]);
 }
 
-// dweight and dbias of each piece: float (UNITS, 2, C).
+// Scratch: dweight and dbias of each piece, float (UNITS, 2, C).
 static size_t scratch_bytes(const SrOpSite *site) {
     return UNITS * 2 * sizeof(float) * (size_t)sr_shape_last(site->x[0]);
 }
@@ -114,7 +114,7 @@ static void backward(const SrOpCall *call) {
                     ->axpy(call->dw[slot], parts + (r / unit * 2 + slot) * C, 1, C);
 }
 
-// ONNX has a node for it only from opset 17 on; these are what it is made of.
+// ONNX has a node for it only from opset 17 on, so its parts are written.
 static const char *mean_over(SrOnnxCall *call, const char *in, int64_t axis, const char *name) {
     const char *out = sr__onnx_inner(call, name);
     sr_onnx_node(call->file, "ReduceMean", &in, 1, out);
@@ -140,7 +140,7 @@ static const char *constant(SrOnnxCall *call, SrTensor value, const char *name) 
 
 static SrStatus onnx(SrOnnxCall *call) {
     const SrLayerNormParams *p = call->params;
-    bool map = call->y.rank == 4; // (N, C, H, W) there
+    bool map = call->y.rank == 4; // (N, C, H, W) in ONNX
     int64_t axis = map ? 1 : call->y.rank - 1;
     int C = sr_shape_last(call->y);
     SrShape shape = map ? SR_SHAPE(C, 1, 1) : SR_SHAPE(C);

@@ -1,5 +1,6 @@
-// Rows of layer_norm; see the header.  A row is read twice or three times while it lies in the nearest
-// cache; sums run in two chains of vectors, whose lanes are added in double.
+// Vector loops over rows of layer_norm, compiled once per instruction set (layer_norm.h).  A row is
+// read two or three times while it lies in the nearest cache.  Sums run in two chains of vectors,
+// whose lanes are added in double.
 #include <math.h>
 #include <stddef.h>
 
@@ -7,7 +8,7 @@
 #include "kernels/layer_norm.h"
 #include "kernels/simd.h"
 
-// Sum of x - shift, or of its square; lanes past the end add nothing.
+// Sums x - shift, or its square; lanes past the end add nothing.
 V_INLINE double row_sum(SrDtype type, const void *x, int64_t at, int C, float shift, bool square) {
     V s[2] = {v_zero(), v_zero()}, from = v_set1(shift);
     int c = 0;
@@ -64,14 +65,14 @@ static void forward(SrDtype to, void *y, SrDtype type, const void *x, int64_t ro
         type == SR_BF16 ? FORWARD(SR_F32, SR_BF16) : FORWARD(SR_F32, SR_F32);
 }
 
-// One row's sums of w dy and of w dy xhat, while dweight and dbias take their parts.
+// Returns a row's sums of w dy and of w dy xhat, and adds the row's part to dweight and dbias.
 V_INLINE void reduce_row(SrDtype type, const void *x, SrDtype above, const void *dy, int64_t at,
                          int C, V mu, V inv, const float *weight, float *dweight, float *dbias,
                          double sums[2]) {
     V s0 = v_zero(), s1 = v_zero();
     for (int c = 0; c < C; c += V_LANES) {
         int m = SR_MIN(V_LANES, C - c);
-        V g = v_get(above, dy, at + c, m); // 0 past the end, and so is all that follows
+        V g = v_get(above, dy, at + c, m); // 0 past the end, and so are the products
         V hat = (v_get(type, x, at + c, m) - mu) * inv;
         V wg = g * v_load_n(weight + c, m);
         s0 = s0 + wg;
@@ -85,7 +86,7 @@ V_INLINE void reduce_row(SrDtype type, const void *x, SrDtype above, const void 
     sums[1] = v_sum_double(s1);
 }
 
-// dx = invstd (w dy - mean(w dy) - xhat mean(w dy xhat)).
+// Computes dx = invstd (w dy - mean(w dy) - xhat mean(w dy xhat)).
 V_INLINE void input_row(SrDtype type, void *dx, const void *x, SrDtype above, const void *dy,
                         int64_t at, int C, V mu, V inv, const float *weight, const double sums[2]) {
     V k0 = v_set1((float)(sums[0] / C)), k1 = v_set1((float)(sums[1] / C));

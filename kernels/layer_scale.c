@@ -1,5 +1,5 @@
-// layer_scale: y = x times a learned factor a channel, over (..., C) (Touvron et al., "Going deeper with image
-// transformers", arXiv:2103.17239, section 2).
+// layer_scale: y = x times a learned factor per channel, over (..., C) (Touvron et al., "Going
+// deeper with image transformers", arXiv:2103.17239, section 2).
 #include "kernels/layer_scale.h"
 
 #include <stddef.h>
@@ -46,7 +46,7 @@ static int inplace(const void *params) {
 
 static int64_t unit_rows(SrShape s) { return (sr_shape_rows(s) + UNITS - 1) / UNITS; }
 
-// dweight of each piece: float (UNITS, C).
+// Scratch: dweight of each piece, float (UNITS, C).
 static size_t scratch_bytes(const SrOpSite *site) {
     return UNITS * sizeof(float) * (size_t)sr_shape_last(site->x[0]);
 }
@@ -70,7 +70,7 @@ static void forward(const SrOpCall *call) {
                        SR_MIN(unit, rows - r), C);
 }
 
-// The weight's gradient first: dx may take dy's place.
+// The weight's gradient comes first, because dx may overwrite dy.
 static void backward(const SrOpCall *call) {
     SrShape s = call->y.shape;
     SrDtype type = call->y.dtype;
@@ -94,7 +94,7 @@ static void backward(const SrOpCall *call) {
 }
 
 static SrStatus onnx(SrOnnxCall *call) {
-    bool map = call->y.rank == 4; // (N, C, H, W) there
+    bool map = call->y.rank == 4; // (N, C, H, W) in ONNX
     int C = sr_shape_last(call->y);
     const char *weight = sr__onnx_inner(call, "weight");
     sr_onnx_weight(call->file, weight,

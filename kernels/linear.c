@@ -1,4 +1,5 @@
-// linear: torch.nn.Linear on the last dimension, y = x W^T + b, by the products of kernels/row_product.h.
+// linear: torch.nn.Linear on the last dimension, y = x W^T + b, by the products of
+// kernels/row_product.h.
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
@@ -22,7 +23,7 @@ static const SrOption options[] = {
     SR_OPTION_END,
 };
 
-// y has the shape of x with the last dimension replaced.
+// Computes y's shape: x's, with the last dimension replaced.
 static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y) {
     const SrLinearParams *p = params;
     if (n_in != 1 + p->residual)
@@ -44,7 +45,7 @@ static int slots(const void *params, const SrShape *x, int n_in, SrSlot out[SR_O
     int C = sr_shape_last(x[0]);
     out[0] = sr__param_slot("weight", SR_SHAPE(p->out_features, C), SR_ROLE_WEIGHT,
                             SR_INIT_UNIFORM_FAN_IN, 1);
-    // PyTorch draws the bias with the weight's fan-in, which its own shape does not tell.
+    // PyTorch scales the bias by the weight's fan-in, which the bias' shape does not tell.
     out[1] = sr__param_slot("bias", SR_SHAPE(p->out_features), SR_ROLE_BIAS, SR_INIT_UNIFORM,
                             1 / sqrt(C));
     return p->bias ? 2 : 1;
@@ -56,8 +57,10 @@ static void design(const SrOpSite *site, void *out) {
                                   sr_shape_last(site->x[0]), p->out_features, site->type);
 }
 
-// Packed once a step the weights of a transformer would be held three times.  Where rows are so many that packing is a
-// hundredth of the product, each call packs into its scratch; products of tile registers are too fast for that.
+// Returns the bytes of weights that each call packs into its scratch; 0: weights are packed once
+// per step.  Packing once would hold a transformer's weights three times.  With many rows, packing
+// takes a hundredth of the product, so each call does it.  Products on tile registers are too fast
+// for that.
 static size_t packed_at_call(const SrConv *c, SrConvPass pass) {
     enum { VERY_MANY_ROWS = 512 };
     const SrConvShape *s = &c->shape;
@@ -94,7 +97,7 @@ static void prepare_backward(const SrOpCall *call) {
     sr_conv_prepare(call->design, SR_CONV_BACKWARD_DATA, call->w[0].data, call->prepared);
 }
 
-// As the pass wants it; what is left of the scratch stands in `scratch`.
+// Returns the weights in the form that the pass reads; *scratch is the rest of the scratch.
 static const float *weights(const SrOpCall *call, SrConvPass pass, void **scratch) {
     size_t bytes = packed_at_call(call->design, pass);
     *scratch = (char *)call->scratch + bytes;
@@ -147,7 +150,8 @@ static void by_convolution(const SrOpCall *call) {
     sr_conv_forward_end(call->design, call->x[0].data, w, &end, call->y.data, scratch);
 }
 
-// The bias is laid into y first and the product added to it: one pass less than adding afterwards.
+// The bias is written to y first and the product added to it: one pass less than adding it
+// afterwards.
 static void forward(const SrOpCall *call) {
     if (sr__rows_by_conv(call->design, SR_CONV_FORWARD)) {
         by_convolution(call);
@@ -167,7 +171,7 @@ static void forward(const SrOpCall *call) {
         sr__pointwise(call->machine)->gelu.f(SR_F32, y, y, (int64_t)rows * K);
 }
 
-// dW (K, C) += dy^T x,  db (K) += column sums of dy.
+// Adds dW (K, C) += dy^T x and db (K) += column sums of dy.
 static void weight_gradient(const SrOpCall *call) {
     const SrConv *c = call->design;
     const SrConvShape *s = &c->shape;
@@ -186,7 +190,7 @@ static void weight_gradient(const SrOpCall *call) {
         sr__add_column_sums(call->machine, call->dy, s->W, s->K, db);
 }
 
-// dx (rows, C) = or += dy W.
+// Computes dx (rows, C) = or += dy W.
 static void backward(const SrOpCall *call) {
     const SrConv *c = call->design;
     const SrConvShape *s = &c->shape;
@@ -202,7 +206,7 @@ static void backward(const SrOpCall *call) {
                 (float)(call->dx_add & 1), call->dx[0], s->C);
 }
 
-// Gemm knows matrices alone.
+// ONNX's Gemm takes matrices only.
 static SrStatus onnx_tokens(SrOnnxCall *call) {
     const SrLinearParams *p = call->params;
     const char *turned =
@@ -231,8 +235,8 @@ static const SrOpCase cases[] = {
     {"{out_features: 5}", 1, {SR_SHAPE(4, 7)}, false},
     {"{out_features: 3, bias: false}", 1, {SR_SHAPE(2, 3, 6)}, false},
     {"{out_features: 70}", 1, {SR_SHAPE(33, 2)}, false},
-    {"{out_features: 20}", 1, {SR_SHAPE(2, 70, 9)}, false},  // weights packed once a step
-    {"{out_features: 20}", 1, {SR_SHAPE(4, 130, 9)}, false}, // and at each call
+    {"{out_features: 20}", 1, {SR_SHAPE(2, 70, 9)}, false},  // weights packed once per step
+    {"{out_features: 20}", 1, {SR_SHAPE(4, 130, 9)}, false}, // weights packed in each call
 };
 
 const SrOp sr_op_linear = {

@@ -1,6 +1,7 @@
-// local_response_norm: torch.nn.LocalResponseNorm on (..., C) (Krizhevsky et al., "ImageNet classification with deep
-// convolutional neural networks", 2012, section 3.3): y = x / (k + alpha mean(x^2))^beta, the mean over the `size`
-// channels about each, of which those outside are 0.
+// local_response_norm: torch.nn.LocalResponseNorm on (..., C) (Krizhevsky et al., "ImageNet
+// classification with deep convolutional neural networks", 2012, section 3.3): y = x / (k + alpha
+// mean(x^2))^beta.  The mean is over the `size` channels around each channel; those outside count
+// as 0.
 #include "kernels/local_response_norm.h"
 
 #include <math.h>
@@ -33,12 +34,12 @@ static unsigned reads(const void *params) {
     return SR_READS_X(0);
 }
 
-// Rows of a pixel each that a thread works on: x, dy or y, sums, and gradients of sums, float (4, C).
+// A thread's rows of one pixel each: x, dy or y, sums, and gradients of sums, float (4, C).
 static size_t scratch_bytes(const SrOpSite *site) {
     return 4 * sizeof(float) * (size_t)sr_shape_last(site->x[0]) * (size_t)sr_parallel_threads();
 }
 
-// Channels before and behind a channel; PyTorch puts the greater part of an even window in front.
+// Channels before and after a channel; PyTorch puts the greater part of an even window before it.
 static int before(const SrLocalResponseNormParams *p) { return p->size / 2; }
 static int behind(const SrLocalResponseNormParams *p) { return (p->size - 1) / 2; }
 
@@ -56,7 +57,7 @@ static void reference(const SrRefCall *call) {
     }
 }
 
-// sum[c] = start + the sum over the window about c of factor a b.
+// Computes sum[c] = start + the sum over the window around c of factor a b.
 static void window_sums(const float *a, const float *b, int C, int before, int behind, float start,
                         float factor, float *sum) {
     for (int c = 0; c < C; c++)
@@ -66,7 +67,7 @@ static void window_sums(const float *a, const float *b, int C, int before, int b
             sum[c] += factor * a[c + at] * b[c + at];
 }
 
-// s^-beta; the exponent everybody uses is two square roots.
+// Computes s^-beta; for the usual exponent 0.75 by two square roots.
 static void powers(const float *s, int C, double beta, float *out) {
     if (beta == 0.75) {
         for (int c = 0; c < C; c++)
@@ -81,7 +82,7 @@ typedef struct {
     const SrOpCall *call;
     const SrLocalResponseNormParams *p;
     int C;
-    int64_t rows, unit; // rows in all, of a unit
+    int64_t rows, unit; // all rows; rows of a unit
 } Job;
 
 static Job job_of(const SrOpCall *call) {
@@ -117,7 +118,8 @@ static void forward(const SrOpCall *call) {
     sr_parallel_for((job.rows + job.unit - 1) / job.unit, forward_unit, &job);
 }
 
-// dx = dy s^-beta - 2 alpha beta / size x (sum of dy x s^(-beta - 1) over the channels whose windows hold x).
+// Computes dx = dy s^-beta - 2 alpha beta / size x (sum of dy x s^(-beta - 1) over the channels
+// whose windows hold x).
 static void backward_row(const Job *job, const float *x, float *dy, float *s, float *g) {
     const SrLocalResponseNormParams *p = job->p;
     int C = job->C;
@@ -155,7 +157,7 @@ static void backward(const SrOpCall *call) {
         sr_parallel_for((job.rows + job.unit - 1) / job.unit, backward_unit, &job);
 }
 
-// ONNX puts the greater part of an even window behind, and has it for maps alone.
+// ONNX puts the greater part of an even window after the channel, and takes maps only.
 static SrStatus onnx(SrOnnxCall *call) {
     const SrLocalResponseNormParams *p = call->params;
     if (p->size % 2 == 0 || call->y.rank != 4)

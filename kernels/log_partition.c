@@ -1,9 +1,11 @@
-// log_partition: ln Z of noise-contrastive estimation, estimated once and then kept (Wu et al., CVPR 2018,
-// equation 8): scores (n, M) and a target of each row (below 0: the row counts for nothing);
+// log_partition: ln Z of noise-contrastive estimation, estimated once and then kept (Wu et al.,
+// CVPR 2018, equation 8).  Inputs are scores (n, M) and a target per row (below 0: the row does not
+// count).
 //
 //   Z = N mean over rows that count and columns of exp(score / t)
 //
-// The state slot norm_constant holds Z; below 0 it is not known yet, and the first call sets it.  Gradients stop.
+// The state slot norm_constant holds Z; below 0 Z is unknown, and the first call sets it.
+// Gradients stop here.
 #include <math.h>
 #include <stddef.h>
 
@@ -46,7 +48,7 @@ static void reference(const SrRefCall *call) {
     call->y[0] = call->w[0][0] > 0 ? log(call->w[0][0]) : 0;
 }
 
-// In one order on one thread: it runs once in a training.
+// Runs in one order on one thread, because it runs once in a training.
 static double estimate(const SrOpCall *call) {
     const SrLogPartitionParams *p = call->params;
     int n = call->x[0].shape.d[0], M = call->x[0].shape.d[1];

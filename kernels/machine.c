@@ -1,4 +1,4 @@
-// The process's own machine, from the processor and the environment; and machines of lower levels.
+// Makes the process's machine from the processor and the environment, and machines of lower levels.
 #include "kernels/machine.h"
 
 #include <pthread.h>

@@ -1,5 +1,5 @@
-// mask_tokens: tokens x (N, L, D) whose number of the mask (N, L) is above 0 are replaced by one learned token: the mask
-// token of BEiT (Bao et al., arXiv:2106.08254, section 2.3) and iBOT.
+// mask_tokens: replaces tokens of x (N, L, D) whose mask (N, L) is above 0 by one learned token,
+// the mask token of BEiT (Bao et al., arXiv:2106.08254, section 2.3) and iBOT.
 #include <string.h>
 
 #include "kernels/op_util.h"
@@ -41,7 +41,7 @@ static void forward(const SrOpCall *call) {
                (size_t)D * sizeof(float));
 }
 
-// The mask token takes what the hidden tokens would have had, rows in order on one thread.
+// The mask token gets the hidden tokens' gradients, rows in order on one thread.
 static void backward(const SrOpCall *call) {
     int64_t D = call->y.shape.d[2], rows = sr_shape_count(call->x[1].shape);
     const float *mask = call->x[1].data;

@@ -1,6 +1,7 @@
-// mask_weights: a mask (M, L) of 1 and 0 as the weights of a mean, (M, L): over the marked patches of each image,
-// then over images, w = m / (M max(sum of the image's m, 1)), as iBOT has it (arXiv:2111.07832, eq. 2); or over the
-// marked patches of the batch, w = m / max(sum of all m, 1), as MAE has it (arXiv:2111.06377).
+// mask_weights: turns a mask (M, L) of 1 and 0 into the weights of a mean, (M, L).  Either the mean
+// is over the marked patches of each image and then over images, w = m / (M max(sum of the image's
+// m, 1)), as in iBOT (arXiv:2111.07832, eq. 2).  Or it is over the marked patches of the batch, w =
+// m / max(sum of all m, 1), as in MAE (arXiv:2111.06377).
 #include "kernels/mask_weights.h"
 
 #include <stddef.h>

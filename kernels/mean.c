@@ -10,7 +10,7 @@ static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y
     return SR_OK;
 }
 
-// A pooling of one window, whose result is read as a vector.
+// Pools over one window, whose result is read as a vector.
 static SrPool pool_of(SrShape x) {
     return (SrPool){.N = x.d[0],
                     .C = x.d[3],

@@ -1,5 +1,6 @@
-// mean_entropy: how far the mean of distributions is from even, ln K - H(mean over rows of softmax(x)), x (n, K) -> scalar:
-// what masked siamese networks minimise so that all prototypes are used (Assran et al., arXiv:2204.07141, eq. 2, "me-max").
+// mean_entropy: how far the mean of distributions is from uniform, ln K - H(mean over rows of
+// softmax(x)), x (n, K) -> scalar.  Masked siamese networks minimise it so that all prototypes are
+// used (Assran et al., arXiv:2204.07141, eq. 2, "me-max").
 #include <math.h>
 #include <stddef.h>
 
@@ -13,7 +14,7 @@ static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y
     return SR_OK;
 }
 
-// Probabilities, float (n, K), and their mean, double (K) behind them.
+// Saved: probabilities, float (n, K), after their mean, double (K).
 static size_t saved_bytes(const void *params, const SrShape *x, int n_in) {
     (void)params, (void)n_in;
     return sizeof(double) * ((size_t)x[0].d[1] + ((size_t)sr_shape_count(x[0]) + 1) / 2);
@@ -69,7 +70,8 @@ static void forward(const SrOpCall *call) {
     *(float *)call->y.data = (float)loss;
 }
 
-// Of p_k the gradient is (ln mean_k + 1) / n; the 1 is the same for all k and cancels in the softmax.
+// The gradient by p_k is (ln mean_k + 1) / n; the 1 is the same for all k and cancels in the
+// softmax.
 static void backward(const SrOpCall *call) {
     int n = call->x[0].shape.d[0], K = call->x[0].shape.d[1];
     const double *mean = call->saved;

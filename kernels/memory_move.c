@@ -1,9 +1,11 @@
-// memory_move: where rows of a memory, a state slot (N, D), move towards x (n, D), without moving them yet:
+// memory_move: computes where rows of a memory, a state slot (N, D), move towards x (n, D), and
+// does not move them:
 //
 //   y_i = normalize(momentum memory[index_i] + (1 - momentum) x_i)
 //
-// A third input (m, D) stands for rows N, N + 1, ... of the memory, as in memory_scores.  An index of no row gives
-// zeros.  Gradients stop here (Wu et al., CVPR 2018, section 3.3; VISSL's moving average).
+// A third input (m, D) gives rows N, N + 1, ... of the memory, as in memory_scores.  An index
+// outside both gives zeros.  Gradients stop here (Wu et al., CVPR 2018, section 3.3; VISSL's moving
+// average).
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
@@ -19,7 +21,7 @@ static const SrOption options[] = {
 };
 #undef FIELD
 
-static const double shortest = 1e-12; // PyTorch's floor on a length
+static const double shortest = 1e-12; // PyTorch's lower bound on a length
 
 static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y) {
     (void)params;

@@ -1,10 +1,11 @@
-// memory_scores: x (n, D) and indices (n, M) into a memory, a state slot (N, D):
+// memory_scores: scores of x (n, D) against rows of a memory, a state slot (N, D), that indices (n,
+// M) name:
 //
 //   y_ij = x_i . memory[index_ij]
 //
-// A third input (m, D) stands for rows N, N + 1, ... of the memory: rows that have moved in this step already.  An
-// index of no row gives 0.  No gradient goes into the memory or those rows (Wu et al., "Unsupervised feature learning
-// via non-parametric instance discrimination", CVPR 2018).
+// A third input (m, D) gives rows N, N + 1, ... of the memory: rows that have moved in this step
+// already.  An index outside both gives 0.  No gradient goes into the memory or those rows (Wu et
+// al., "Unsupervised feature learning via non-parametric instance discrimination", CVPR 2018).
 #include "kernels/memory_scores.h"
 
 #include <math.h>
@@ -61,7 +62,7 @@ static void reference(const SrRefCall *call) {
     }
 }
 
-// The row of the memory that number r of the indices means.
+// Returns the row of the memory that number r of the indices names.
 static const float *row_of(const SrOpCall *call, int64_t r) {
     const SrMemoryScoresParams *p = call->params;
     return sr__memory_row(call->w[0].data, p->size, call->n_in > 2 ? &call->x[2] : NULL,

@@ -1,5 +1,6 @@
-// merge_patches: every 2 x 2 pixels become one of four times the channels, in the order (row 0, column 0), (1, 0), (0, 1),
-// (1, 1); an odd row or column is filled up with zeros (Liu et al., "Swin Transformer", arXiv:2103.14030, section 3.1).
+// merge_patches: merges every 2 x 2 pixels into one of four times the channels, in the order (row
+// 0, column 0), (1, 0), (0, 1), (1, 1).  An odd row or column is padded with zeros (Liu et al.,
+// "Swin Transformer", arXiv:2103.14030, section 3.1).
 //
 //   (N, H, W, C) -> (N, ceil(H / 2), ceil(W / 2), 4 C)
 #include <string.h>
@@ -14,7 +15,8 @@ static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y
     return SR_OK;
 }
 
-// The pixel of the map (H, W) that is part `part` of merged pixel `i` of its image; -1: a zero.
+// Returns the pixel of the map (H, W) that is part `part` of merged pixel `i` of its image; -1: a
+// zero.
 static int64_t pixel_of(SrShape map, int64_t i, int part) {
     int w = (map.d[2] + 1) / 2, y = (int)(i / w) * 2 + part % 2, x = (int)(i % w) * 2 + part / 2;
     return y < map.d[1] && x < map.d[2] ? (int64_t)y * map.d[2] + x : -1;
@@ -31,7 +33,7 @@ static void reference(const SrRefCall *call) {
     }
 }
 
-// Pixels of the map to merged ones, or back.
+// Copies pixels of the map to merged ones, or back.
 static void move(SrShape s, SrDtype type, void *map, void *merged, bool back) {
     int64_t n = (int64_t)((s.d[1] + 1) / 2) * ((s.d[2] + 1) / 2), C = s.d[3];
 #pragma omp parallel for schedule(static) if (s.d[0] * n * C > SR_CHUNK)
@@ -64,7 +66,7 @@ static SrStatus onnx(SrOnnxCall *call) {
         SR_FAIL(SR_ERR_MEMORY, "out of memory for an ONNX graph");
     for (int i = 0; i < n; i++) {
         int64_t pixel = pixel_of(s, i / 4, i % 4);
-        at[i] = pixel < 0 ? pixels : pixel; // a row of zeros
+        at[i] = pixel < 0 ? pixels : pixel; // index of a row of zeros
     }
     const char *rows =
         sr__onnx_reshape(call, "flat", sr__onnx_rows(call, 0), (const int64_t[]){0, -1, s.d[3]}, 3);

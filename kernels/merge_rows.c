@@ -1,4 +1,4 @@
-// merge_rows: every `count` consecutive rows become one, (N count, C) -> (N, count C): VISSL's
+// merge_rows: merges every `count` consecutive rows into one, (N count, C) -> (N, count C): VISSL's
 // siamese view, tensor.view(N, -1) of sample-major rows.  Memory does not move.
 #include <stddef.h>
 

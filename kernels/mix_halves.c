@@ -1,7 +1,8 @@
-// mix_halves: the two halves a, b of the channels, weighed by the softmax over each pair of an image's scores (selective
-// kernels: Li et al., arXiv:1903.06586, equation 5).
+// mix_halves: the two halves a, b of the channels, weighted by the softmax over each pair of an
+// image's scores (selective kernels: Li et al., arXiv:1903.06586, equation 5).
 //
-//   x (N, H, W, 2 C), scores (N, 1, 1, 2 C) -> y = p a + (1 - p) b (N, H, W, C), p = sigmoid(score_a - score_b) (N, C)
+//   x (N, H, W, 2 C), scores (N, 1, 1, 2 C) -> y = p a + (1 - p) b (N, H, W, C)
+//   p = sigmoid(score_a - score_b) (N, C)
 #include <math.h>
 #include <stdio.h>
 
@@ -40,7 +41,7 @@ static void reference(const SrRefCall *call) {
     }
 }
 
-// p and, in the backward, the sums of dy (a - b): float (2, N, C).
+// Saved: p and, in the backward, the sums of dy (a - b), float (2, N, C).
 static size_t scratch_bytes(const SrOpSite *site) {
     return sizeof(float) * (size_t)site->x[0].d[0] * (size_t)site->x[0].d[3];
 }
@@ -53,7 +54,7 @@ static float number(SrDtype type, const void *x, int64_t i) {
     return type == SR_BF16 ? sr_bf16_float(((const SrBf16 *)x)[i]) : ((const float *)x)[i];
 }
 
-// p (C) of image n.
+// Computes p (C) of image n.
 static void shares(const SrOpCall *call, int64_t n, float *p) {
     int C = sr_shape_last(call->y.shape);
     const void *score = sr__at(call->y.dtype, call->x[1].data, n * 2 * C);
@@ -83,7 +84,7 @@ static void forward(const SrOpCall *call) {
     sr_parallel_for(call->y.shape.d[0], forward_image, (void *)call);
 }
 
-// dscore_a = p (1 - p) times the sum over pixels of dy (a - b) = -dscore_b.
+// Computes dscore_a = p (1 - p) times the sum over pixels of dy (a - b) = -dscore_b.
 static void score_gradient(const SrOpCall *call, const float *p, float *sum, int C, void *dscore) {
     SrDtype type = call->y.dtype;
     for (int c = 0; c < C; c++)
@@ -124,7 +125,7 @@ static const char *numbered(SrOnnxCall *call, const char *what, int n) {
     return sr__onnx_inner(call, name);
 }
 
-// Half `which` of the channels of input i.
+// Writes half `which` of the channels of input i.
 static const char *half(SrOnnxCall *call, int i, int which) {
     const int64_t bounds[] = {which * call->y.d[3], (which + 1) * call->y.d[3], 1};
     const char *in[4] = {call->in[i]}, *out = numbered(call, "half", 2 * i + which);

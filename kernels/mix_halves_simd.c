@@ -1,4 +1,4 @@
-// The loops of mix_halves.
+// Vector loops of mix_halves over pixels, compiled once per instruction set.
 #include "kernels/mix_halves_rows.h"
 
 #include "kernels/simd.h"

@@ -1,10 +1,10 @@
-// moco_cross_entropy: queries (n, D), their keys (n, D), all of length 1, and a queue of K keys as a state
-// slot (D, K):
+// moco_cross_entropy: MoCo's loss of queries (n, D) and their keys (n, D), all of length 1, with a
+// queue of K keys in a state slot (D, K):
 //
 //   L = mean over i of -log( exp(q_i.k_i / t) / (exp(q_i.k_i / t) + sum_j exp(q_i.queue_j / t)) )
 //
-// He et al., "Momentum contrast for unsupervised visual representation learning" (CVPR 2020), eq. 1.  No
-// gradient goes into the queue.
+// He et al., "Momentum contrast for unsupervised visual representation learning" (CVPR 2020), eq.
+// 1.  No gradient goes into the queue.
 #include "kernels/moco_cross_entropy.h"
 
 #include <math.h>
@@ -59,13 +59,14 @@ static void reference(const SrRefCall *call) {
     call->y[0] = total / n;
 }
 
-// Per row its key's score, the largest score of the queue, and the sum of exp((s - largest) / t): float (3, n).
+// Saved: per row its key's score, the largest score of the queue, and the sum of exp((s - largest)
+// / t), float (3, n).
 static size_t saved_bytes(const void *params, const SrShape *x, int n_in) {
     (void)params, (void)n_in;
     return 3 * (size_t)x[0].d[0] * sizeof(float);
 }
 
-// Scores against the queue (n, K), and the loss of each row in double.
+// Scratch: scores against the queue (n, K), and the loss of each row in double.
 static size_t scratch_bytes(const SrOpSite *site) {
     const SrMocoCrossEntropyParams *p = site->params;
     size_t n = (size_t)site->x[0].d[0];
@@ -104,7 +105,7 @@ static void scores(const Work *w) {
     sr_gemm(false, false, w->n, w->K, w->D, 1, w->q, w->D, w->queue, w->K, 0, w->scores, w->K);
 }
 
-// log(sum over the queue / exp(own)).
+// Returns log(sum over the queue / exp(own)).
 static double excess(const Work *w, int i) {
     return ((double)w->most[i] - (double)w->own[i]) * (double)w->per_t + log((double)w->sum[i]);
 }
@@ -128,7 +129,7 @@ static void forward(const SrOpCall *call) {
     *(float *)call->y.data = (float)(total / w.n);
 }
 
-// dL/ds of the queue in place of its scores; returns the queue's whole share.
+// Replaces the queue's scores by dL/ds; returns the queue's whole share.
 static float queue_gradient(const Work *w, int i, float factor) {
     float *s = w->scores + (int64_t)i * w->K;
     float share = (float)(1 / (1 + exp(-excess(w, i))));

@@ -1,5 +1,5 @@
-// mul: the product of x and s, of one shape, or with s (N, 1, 1, C) or (N, C): a number for each image and
-// channel, as squeeze-excitation has it (Hu et al., arXiv:1709.01507).
+// mul: the product of x and s.  Both have one shape, or s is (N, 1, 1, C) or (N, C): a number for
+// each image and channel, as in squeeze-excitation (Hu et al., arXiv:1709.01507).
 #include "kernels/op_onnx.h"
 #include "kernels/op_util.h"
 #include "kernels/rows.h"
@@ -23,7 +23,8 @@ static unsigned reads(const void *params) {
     return SR_READS_X(0) | SR_READS_X(1);
 }
 
-// A call as images of `rows` pixels of C channels; with equal shapes a row is what s has for it.
+// A call as images of `rows` pixels of C channels.  With equal shapes an image is a chunk of
+// SR_CHUNK numbers in one row.
 typedef struct {
     int64_t images, rows, C;
 } Sizes;
@@ -44,7 +45,7 @@ static void reference(const SrRefCall *call) {
     }
 }
 
-// In bfloat16: s and its gradient as floats, (2, s).
+// Scratch with bfloat16: s and its gradient as floats, (2, s).
 static size_t scratch_bytes(const SrOpSite *site) {
     return site->type == SR_F32 ? 0 : 2 * sizeof(float) * (size_t)sr_shape_count(site->x[1]);
 }
@@ -58,7 +59,8 @@ static const float *factors(const SrOpCall *call) {
     return call->scratch;
 }
 
-// y or dx: every row of `a` times the row of s.  A chunk of equal shapes is an image of one row.
+// Multiplies every row of `a` by the row of s, into y or dx.  With equal shapes, a chunk is an
+// image of one row.
 static void rows_times(const SrOpCall *call, void *y, const void *a, const float *s, Sizes z,
                        int64_t n) {
     SrDtype type = call->y.dtype;
@@ -77,7 +79,7 @@ static void forward(const SrOpCall *call) {
                sr_shape_count(call->y.shape));
 }
 
-// ds (N, C): the sum over the pixels of dy x, each channel in one order.
+// Computes ds (N, C), the sum over the pixels of dy x; each channel is added in one order.
 static void scale_gradient(const SrOpCall *call, float *ds, Sizes z, int64_t n) {
     SrDtype type = call->y.dtype;
     const void *dy = call->dy, *x = call->x[0].data;

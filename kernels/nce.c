@@ -1,10 +1,12 @@
-// nce: noise-contrastive estimation (Gutmann and Hyvarinen, AISTATS 2010; Wu et al., CVPR 2018, equation 10).
-// Scores (n, 1 + K), the row's own in column 0, noise behind it; a target of each row (below 0: it counts for
-// nothing); ln Z, a scalar.  With p = exp(score / t) / Z and noise of probability 1 / N:
+// nce: noise-contrastive estimation (Gutmann and Hyvarinen, AISTATS 2010; Wu et al., CVPR 2018,
+// equation 10).  Inputs are scores (n, 1 + K), the row's own in column 0 and noise after it; a
+// target per row (below 0: the row does not count); and ln Z, a scalar.  With p = exp(score / t) /
+// Z and noise of probability 1 / N:
 //
-//   L = -1 / n  sum over rows of  ln( p_0 / (p_0 + K / N + eps) ) + sum_k ln( (K / N) / (p_k + K / N + eps) )
+//   L = -1 / n  sum over rows of  ln( p_0 / (p_0 + K / N + eps) )
+//                                 + sum_k ln( (K / N) / (p_k + K / N + eps) )
 //
-// eps is float's, as VISSL has it.  n counts rows with a target; without one L is 0.
+// eps is that of float, as in VISSL.  n counts rows with a target; without any, L is 0.
 #include "kernels/nce.h"
 
 #include <float.h>
@@ -38,10 +40,10 @@ static unsigned reads(const void *params) {
     return SR_READS_X(0) | SR_READS_X(1) | SR_READS_X(2);
 }
 
-// K / N, the expected number of noise images that are this one.
+// Returns K / N, the expected number of noise images that are this image.
 static double noise_of(const SrNceParams *p, int M) { return (M - 1) / (double)p->samples; }
 
-// Of one score: the loss, and its derivative by score / t - ln Z.
+// Return the loss of one score, and its derivative by score / t - ln Z.
 static double term(double a, double noise, bool own, double *slope) {
     double p = exp(a), both = p + noise + (double)FLT_EPSILON;
     *slope = own ? p / both - 1 : p / both;
@@ -68,7 +70,7 @@ typedef struct {
     const float *x;  // (n, M)
     double noise, per_t, log_z;
     const SrTensor *targets;
-    double *sums; // (n): of losses, or of slopes
+    double *sums; // (n): losses, or slopes
 } Work;
 
 static Work work_of(const SrOpCall *call) {
@@ -88,7 +90,8 @@ static size_t scratch_bytes(const SrOpSite *site) {
     return (size_t)site->x[0].d[0] * sizeof(double);
 }
 
-// The loss of a row; or the sum of its slopes, with their multiples by factor in dx (may be NULL).
+// Returns the loss of a row, or the sum of its slopes.  Slopes times factor go to dx; NULL: not
+// wanted.
 static double one_row(const Work *w, int i, bool gradient, double factor, float *dx) {
     double sum = 0, slopes = 0;
     bool counts = sr__label_at(w->targets, i) >= 0;
@@ -104,7 +107,7 @@ static double one_row(const Work *w, int i, bool gradient, double factor, float 
     return gradient ? slopes : sum;
 }
 
-// Rows in parallel, then their sums in order: the same bits for any number of threads.
+// Takes rows in parallel, then adds their sums in order: the same bits for any number of threads.
 static double all_rows(const Work *w, bool gradient, double factor, float *dx) {
     double sum = 0;
 #pragma omp parallel for schedule(static) if ((int64_t)w->n * w->M > SR_CHUNK)

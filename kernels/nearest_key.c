@@ -1,6 +1,6 @@
-// nearest_key: the key of a queue, a state slot (D, K), that lies nearest to each row of x (n, D) by their product
-// (Dwibedi et al., "With a little help from my friends", ICCV 2021, arXiv:2104.14548, eq. 3).  Of equal keys the
-// first.  Gradients stop here.
+// nearest_key: the key of a queue, a state slot (D, K), whose product with each row of x (n, D) is
+// largest (Dwibedi et al., "With a little help from my friends", ICCV 2021, arXiv:2104.14548, eq.
+// 3).  Among equals the first key wins.  Gradients stop here.
 #include <stddef.h>
 
 #include "kernels/gemm.h"
@@ -27,7 +27,7 @@ static int slots(const void *params, const SrShape *x, int n_in, SrSlot out[SR_O
     return 1;
 }
 
-// Scores (n, K).
+// Scratch: scores (n, K).
 static size_t scratch_bytes(const SrOpSite *site) {
     const SrNearestKeyParams *p = site->params;
     return (size_t)site->x[0].d[0] * (size_t)p->queue_size * sizeof(float);

@@ -1,14 +1,16 @@
-// nt_xent: the normalised-temperature cross entropy of SimCLR.  Embeddings (C n, D), view-major and of
-// length 1, become one number.
+// nt_xent: the normalised-temperature cross entropy of SimCLR, a scalar, of embeddings (C n, D),
+// view-major and of length 1.
 //
 //   L = mean over rows i and the other views p of i's image of
 //       -log( exp(s_ip / t) / (exp(s_ip / t) + sum over rows j of other images exp(s_ij / t)) )
 //
-// with s = x x^T: Chen et al., "A simple framework for contrastive learning" (ICML 2020), eq. 1 for C = 2;
-// for more views each positive stands alone against the negatives, as VISSL's multi-crop loss has it.  decoupled leaves
-// exp(s_ip / t) out of the denominator: Yeh et al., "Decoupled contrastive learning" (ECCV 2022, arXiv:2110.06848), eq. 6.
+// with s = x x^T: Chen et al., "A simple framework for contrastive learning" (ICML 2020), eq. 1 for
+// C = 2.  With more views each positive stands alone against the negatives, as in VISSL's
+// multi-crop loss.  decoupled leaves exp(s_ip / t) out of the denominator: Yeh et al., "Decoupled
+// contrastive learning" (ECCV 2022, arXiv:2110.06848), eq. 6.
 //
-// One image alone has no negatives: the loss and its gradient are 0.  Decoupled it would be -infinity, and is refused.
+// A single image has no negatives: the loss and its gradient are 0.  Decoupled, the loss would be
+// -infinity, so the op refuses it.
 #include "kernels/nt_xent.h"
 
 #include <math.h>
@@ -44,13 +46,13 @@ static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y
     return SR_OK;
 }
 
-// Of row i = crop * n + image: the rows of the same image are k n + image.
+// Row i = crop * n + image; the rows of the same image are k n + image.
 typedef struct {
     const SrMachine *machine; // NULL in the reference, which needs none
     int rows, n, C, D;
     bool decoupled;
     float per_t;   // 1 / temperature
-    double weight; // of one positive: 1 / (rows (C - 1))
+    double weight; // weight of one positive: 1 / (rows (C - 1))
 } Problem;
 
 static Problem problem(const SrMachine *machine, const SrNtXentParams *p, SrShape x) {
@@ -95,13 +97,14 @@ static void reference(const SrRefCall *call) {
 
 // ---- forward
 
-// Per row its largest score of a negative and the sum of exp((s - largest) / t) over them: float (2, rows).
+// Saved: per row its largest score of a negative and the sum of exp((s - largest) / t) over
+// negatives, float (2, rows).
 static size_t saved_bytes(const void *params, const SrShape *x, int n_in) {
     (void)params, (void)n_in;
     return 2 * (size_t)x[0].d[0] * sizeof(float);
 }
 
-// Scores (rows, rows), and the loss of each row in double.
+// Scratch: scores (rows, rows), and the loss of each row in double.
 static size_t scratch_bytes(const SrOpSite *site) {
     size_t rows = (size_t)site->x[0].d[0];
     return rows * sizeof(double) + rows * rows * sizeof(float);
@@ -111,7 +114,8 @@ static void scores(const Problem *w, const float *x, float *s) {
     sr_gemm(false, true, w->rows, w->rows, w->D, 1, x, w->D, x, w->D, 0, s, w->rows);
 }
 
-// log(1 + negatives / exp(positive)), decoupled without the 1, where the negatives' sum has `most` taken out.
+// Returns log(1 + negatives / exp(positive)), decoupled without the 1; the negatives' sum has
+// `most` taken out.
 static double term(const Problem *w, float positive, float most, double sum) {
     double a = ((double)most - (double)positive) * (double)w->per_t + log(sum);
     if (w->decoupled)
@@ -145,15 +149,16 @@ static void forward(const SrOpCall *call) {
 
 // ---- backward
 
-// ds of a row in place of its scores: -(1 - p) at each positive, and their sum spread over the negatives by
-// their shares.
+// Replaces a row's scores by ds: -(1 - p) at each positive, and the sum of these spread over the
+// negatives by their shares.
 static void row_gradient(const Problem *w, float *s, int row, float most, double sum,
                          double factor) {
     int image = row % w->n;
     double missed = 0;
     for (int j = image; j < w->rows; j += w->n) {
         double a = ((double)most - (double)s[j]) * (double)w->per_t + log(sum);
-        double share = w->decoupled ? 1 : 1 / (1 + exp(-a)); // of the negatives in the denominator
+        // share of the negatives in the denominator
+        double share = w->decoupled ? 1 : 1 / (1 + exp(-a));
         s[j] = j == row ? 0 : (float)(-factor * share);
         missed += j == row ? 0 : share;
     }
@@ -161,7 +166,8 @@ static void row_gradient(const Problem *w, float *s, int row, float most, double
     sr__others_scale(w->machine, s, (float)(factor * missed / sum), w->n, w->C, image);
 }
 
-// Scores are made once more: (rows, rows) would otherwise lie there from forward to backward.
+// The backward recomputes the scores, so that (rows, rows) need not be kept from forward to
+// backward.
 static void backward(const SrOpCall *call) {
     Problem w = problem(call->machine, call->params, call->x[0].shape);
     const float *x = call->x[0].data, *most = call->saved, *sum = most + w.rows;
@@ -173,7 +179,7 @@ static void backward(const SrOpCall *call) {
 #pragma omp parallel for schedule(static) if ((int64_t)w.rows * w.rows > SR_CHUNK)
     for (int i = 0; i < w.rows; i++)
         row_gradient(&w, s + (int64_t)i * w.rows, i, most[i], (double)sum[i], factor);
-    // Row i is the query of its own terms and a key of the others': ds x + ds^T x.
+    // Row i is the query of its own terms and a key of the others' terms: ds x + ds^T x.
     sr_gemm(false, false, w.rows, w.D, w.rows, 1, s, w.rows, x, w.D, 0, dx, w.D);
     sr_gemm(true, false, w.rows, w.D, w.rows, 1, s, w.rows, x, w.D, 1, dx, w.D);
 }

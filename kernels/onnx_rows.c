@@ -1,4 +1,4 @@
-// Small nodes, one function each.
+// Writes the small ONNX nodes that ops on tokens are made of, one function each (onnx_rows.h).
 #include "kernels/onnx_rows.h"
 
 #include <stdio.h>
@@ -50,7 +50,7 @@ SrStatus sr__onnx_finish(SrOnnxCall *call, const char *value) {
     return SR_OK;
 }
 
-// The name of a constant of whole numbers.
+// Writes a constant of whole numbers; returns its name.
 static const char *numbers(SrOnnxCall *call, const char *what, const char *part,
                            const int64_t *values, int n) {
     char name[64];

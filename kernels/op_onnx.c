@@ -1,4 +1,4 @@
-// Pieces of ONNX that several ops' hooks write.
+// Writes ONNX names, constants and gates for the hooks of several ops (op_onnx.h).
 #include "kernels/op_onnx.h"
 
 #include <string.h>
@@ -36,7 +36,7 @@ SrStatus sr__onnx_plain(SrOnnxCall *call, const char *op) {
 
 static void gate_node(SrOnnxCall *call, const char *gate, const char *out) {
     sr_onnx_node(call->file, gate, call->in, 1, out);
-    if (strcmp(gate, "HardSigmoid") == 0) { // ONNX's own slope is 1/5
+    if (strcmp(gate, "HardSigmoid") == 0) { // ONNX's default slope is 1/5
         sr_onnx_float(call->file, "alpha", 1.0f / 6);
         sr_onnx_float(call->file, "beta", 0.5f);
     }

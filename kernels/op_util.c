@@ -1,4 +1,4 @@
-// What several ops share; see op_util.h.
+// Shape checks, slots and loops over whole tensors that several ops share (op_util.h).
 #include "kernels/op_util.h"
 
 #include <math.h>
@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "kernels/rows.h"
 
-// All shapes of the call go into the message: which input is at fault is often a matter of view.
+// The message holds all shapes of the call, because the input at fault is often not certain.
 SrStatus sr__shape_fail(const char *op, const SrShape *x, int n_in, const char *expected, ...) {
     char shapes[1024] = "", one[SR_SHAPE_TEXT_BYTES], what[256];
     size_t used = 0;
@@ -57,7 +57,7 @@ SrSlot sr__state_slot(const char *name, SrShape shape, SrDtype dtype, SrInitKind
                     .init = {init, value}};
 }
 
-// Plain memory traffic, cut into chunks so that several cores share the bandwidth.
+// Copies memory in chunks, so that several cores share the bandwidth.
 void sr__copy(float *dst, const float *src, int64_t n) {
     if (dst == src)
         return;
@@ -90,7 +90,8 @@ void sr__zero(float *dst, int64_t n) {
         memset(dst + i, 0, (size_t)SR_MIN(SR_CHUNK, n - i) * sizeof(float));
 }
 
-// A strip of channels belongs to one thread, which walks all rows: no partial sums, one order.
+// A strip of channels belongs to one thread, which walks all rows: there are no partial sums and
+// one order.
 void sr__add_column_sums(const SrMachine *machine, const float *x, int64_t rows, int C,
                          float *out) {
     const SrRows *k = sr__rows(machine);

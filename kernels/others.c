@@ -1,11 +1,12 @@
-// Rows of scores without their own image; see the header.
+// Reductions over rows of scores without their own image's columns (others.h).
 #include "kernels/others.h"
 
 #include <math.h>
 
 #include "kernels/rows.h"
 
-// The stretches of a row between the columns of an image: 0 .. C, each n - 1 long but for the ends.
+// Returns the stretches of a row between the columns of an image: 0 to C, each n - 1 long except at
+// the ends.
 static int stretch(int n, int C, int image, int k, int *first) {
     *first = k == 0 ? 0 : (k - 1) * n + image + 1;
     return (k == C ? C * n : k * n + image) - *first;

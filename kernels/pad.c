@@ -1,5 +1,6 @@
-// pad: zeros before and after the entries of a dimension (torch.nn.functional.pad): channels of every pixel, the
-// parameter-free shortcut of small ResNets; rows or columns.  Not the padding of a convolution.
+// pad: zeros before and after the entries of a dimension (torch.nn.functional.pad): channels of
+// every pixel, as in the parameter-free shortcut of small ResNets, or rows, or columns.
+// Convolutions pad by themselves.
 #include <stddef.h>
 #include <string.h>
 
@@ -28,7 +29,8 @@ static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y
     return SR_OK;
 }
 
-// The tensor as rows that begin at the dimension: of x, of y, and the numbers of y before x's.
+// The tensor as rows that begin at the dimension: numbers in a row of x, in a row of y, and before
+// x's in a row of y.
 typedef struct {
     int64_t rows, C, K, before;
 } Rows;
@@ -51,7 +53,7 @@ static void reference(const SrRefCall *call) {
     }
 }
 
-// Rows a thread takes at a time.
+// Returns the rows that a thread takes at a time.
 static int64_t rows_of_chunk(const Rows *r) { return SR_MAX(SR_CHUNK / r->K, 1); }
 
 static void forward(const SrOpCall *call) {
@@ -87,7 +89,7 @@ static SrStatus onnx(SrOnnxCall *call) {
     const SrPadParams *p = call->params;
     const char *pads = sr__onnx_inner(call, "pads");
     int rank = call->y.rank;
-    // All beginnings, then all ends; maps are (N, C, H, W) there.
+    // ONNX wants all beginnings, then all ends; maps are (N, C, H, W) there.
     int64_t amounts[2 * SR_MAX_RANK] = {0};
     static const int map_axes[] = {0, 2, 3, 1};
     int dim = dim_of(p, call->y), axis = rank == 4 ? map_axes[dim] : dim;

@@ -1,5 +1,6 @@
-// patch_pixels: an image's patches as rows of numbers (row, column, channel), x (N, H, W, C) -> (N, H W / patch^2, patch^2
-// C): what a masked autoencoder predicts (He et al., arXiv:2111.06377, section 3).  No gradient: images are given.
+// patch_pixels: an image's patches as rows of numbers (row, column, channel), x (N, H, W, C) -> (N,
+// H W / patch^2, patch^2 C).  A masked autoencoder predicts them (He et al., arXiv:2111.06377,
+// section 3).  There is no gradient, because images are given.
 #include "kernels/patch_pixels.h"
 
 #include <stddef.h>

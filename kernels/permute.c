@@ -1,6 +1,7 @@
-// permute: torch.permute and torch.swapaxes as transformers use them.  Between channels first and channels last it only
-// says how torch sees the value, for channels are last in memory anyway; two other dimensions are exchanged by moving
-// rows of channels, which cuts maps into windows and puts them together again:
+// permute: torch.permute and torch.swapaxes as transformers use them.  Between channels first and
+// channels last it only changes how torch sees the value, because channels are last in memory
+// anyway.  Two other dimensions are exchanged by moving rows of channels, which cuts maps into
+// windows and joins them again:
 //
 //   (N, H/P, P, W/P, P, C) -> (N, H/P, W/P, P, P, C)   with a = 2, b = 3
 #include "kernels/permute.h"
@@ -37,7 +38,7 @@ static bool is_view(const void *params, const SrShape *x, int n_in) {
     const SrPermuteParams *p = params;
     (void)n_in;
     for (int i = SR_MIN(p->a, p->b) + 1; i < SR_MAX(p->a, p->b); i++)
-        if (x[0].d[i] > 1) // only dimensions of one place may be passed
+        if (x[0].d[i] > 1) // only dimensions of size 1 may be passed
             return false;
     return x[0].d[p->a] == 1 || x[0].d[p->b] == 1 || p->a == p->b;
 }
@@ -47,7 +48,7 @@ static bool channels_last(const void *params, bool of_input) {
     return p->channels == SR_CHANNELS_SAME ? of_input : p->channels == SR_CHANNELS_LAST;
 }
 
-// Memory as (outer, A, between, B, rows of `row` numbers), of the side that is read.
+// Memory of the side that is read, as (outer, A, between, B, rows of `row` numbers).
 typedef struct {
     int64_t outer, A, between, B, row;
 } Cut;
@@ -64,7 +65,7 @@ static Cut cut_of(const SrPermuteParams *p, SrShape s) {
     return c;
 }
 
-// Row r of the result (outer, B, between, A) is this row of what is read.
+// Returns which row of the input is row r of the result (outer, B, between, A).
 static int64_t row_of(const Cut *c, int64_t r) {
     int64_t a = r % c->A, between = r / c->A % c->between, b = r / c->A / c->between % c->B;
     int64_t outer = r / c->A / c->between / c->B;

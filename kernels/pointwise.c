@@ -1,4 +1,4 @@
-// The loops of activations; see the header.
+// Runs an activation's vector loops over whole tensors, in chunks (pointwise.h).
 #include "kernels/pointwise.h"
 
 unsigned sr__pointwise_reads(const void *params) {

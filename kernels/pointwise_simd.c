@@ -1,5 +1,5 @@
-// Activations over contiguous numbers: plain loops that compilers vectorise; pointwise.h says who uses
-// them.  Slopes at the corners are PyTorch's.
+// Vector loops of activations over contiguous numbers: plain loops that compilers vectorise
+// (pointwise.h).  Slopes at the corners are PyTorch's.
 #include "base/compiler.h"
 #include "kernels/pointwise.h"
 #include "kernels/simd.h"
@@ -18,7 +18,7 @@ V_INLINE float silu_slope(float x) {
     return s * (1.0f + x * (1.0f - s));
 }
 
-// x kept to [low, high]; a NaN stays one.
+// Clamps x to [low, high]; a NaN stays a NaN.
 V_INLINE float clamp(float x, float low, float high) {
     x = x < low ? low : x;
     return x > high ? high : x;
@@ -37,9 +37,9 @@ V_INLINE float hardswish_slope(float x) {
 V_INLINE float relu6_value(float x) { return clamp(x, 0, 6); }
 V_INLINE float relu6_slope(float x) { return x > 0 && x < 6.0f ? 1.0f : 0; }
 
-// Phi(x), the distribution function of the normal law: erfc(z) / 2 at z = |x| / sqrt(2), mirrored
-// for x > 0. erfc(z) exp(z^2) / t is smooth in t = 1 / (1 + z / 2); the coefficients are our
-// Chebyshev fit of it over 0 <= z <= 10 in powers of 2t - 1, relative error 2e-7 in single
+// Returns Phi(x), the distribution function of the normal law: erfc(z) / 2 at z = |x| / sqrt(2),
+// mirrored for x > 0.  erfc(z) exp(z^2) / t is smooth in t = 1 / (1 + z / 2).  The coefficients are
+// our Chebyshev fit of it over 0 <= z <= 10 in powers of 2t - 1, relative error 2e-7 in single
 // precision.  *gauss gets exp(-x^2 / 2).
 V_INLINE float normal_cdf(float x, float *gauss) {
     float z = (x < 0 ? -x : x) * 0.70710678118654752f;
@@ -67,9 +67,10 @@ V_INLINE float gelu_slope(float x) {
     return cdf + x * 0.3989422804014327f * gauss; // 1 / sqrt(2 pi)
 }
 
-// The same for numbers that are stored as bfloat16, whose last place is 4e-3 of them, in half the time: Mills' ratio
-// times the density, a polynomial of degree 7 in |x| (our least largest relative error over 0 .. 5.5, 7e-4), and
-// exp(-x^2 / 2) as a power of two with a polynomial of degree 3 (8e-5).
+// Phi(x) for numbers that are stored as bfloat16, whose last place is 4e-3 of them, in half the
+// time: Mills' ratio times the density.  The ratio is a polynomial of degree 7 in |x| with our
+// least largest relative error over 0 .. 5.5, 7e-4.  exp(-x^2 / 2) is a power of two with a
+// polynomial of degree 3 (8e-5).
 V_INLINE float coarse_normal_cdf(float x, float *gauss) {
     float z = x < 0 ? -x : x;
     z = z > 5.5f ? 5.5f : z;
@@ -95,7 +96,7 @@ V_INLINE float coarse_normal_cdf(float x, float *gauss) {
     return x < 0 ? tail : 1.0f - tail;
 }
 
-// Behind 5.5 the tail is 2e-8, which is no number beside 1 and next to none by itself.
+// Beyond 5.5 the tail is 2e-8, negligible compared with 1 and nearly zero by itself.
 V_INLINE float coarse_gelu_value(float x) {
     float gauss, cdf = coarse_normal_cdf(x, &gauss);
     return x < -5.5f ? -0.0f : x * cdf;
@@ -107,15 +108,15 @@ V_INLINE float coarse_gelu_slope(float x) {
     return x > 5.5f ? 1.0f : slope;
 }
 
-// Of n numbers, those of vector v.
+// Returns how many of n numbers lie in vector v.
 V_INLINE int lanes_left(int n, int v) {
     n -= v * V_LANES;
     return n < 0 ? 0 : n > V_LANES ? V_LANES : n;
 }
 
-enum { STRIP = 4 * V_LANES }; // numbers of bfloat16 that become floats at a time
+enum { STRIP = 4 * V_LANES }; // bfloat16 numbers that become floats at a time
 
-// floats (n) of bfloat16 numbers, and back; what lies behind them in the strip is zero.
+// Converts bfloat16 numbers to floats (n), and back; the rest of the strip is zero.
 V_INLINE void widen(float *to, const SrBf16 *from, int n) {
     V_FOR (v, STRIP / V_LANES)
         v_store(to + v * V_LANES, v_get(SR_BF16, from, v * V_LANES, lanes_left(n, v)));
@@ -125,7 +126,8 @@ V_INLINE void narrow(SrBf16 *to, const float *from, int n) {
         v_put(SR_BF16, to, v * V_LANES, v_load(from + v * V_LANES), lanes_left(n, v));
 }
 
-// The loops of one activation over floats and over bfloat16 numbers, for which the functions of `coarse` will do.
+// Defines the loops of one activation over floats and over bfloat16 numbers; the latter use the
+// functions of `coarse`.
 #define LOOPS(name, coarse)                                                                     \
     V_INLINE void name##_floats(float *y, const float *x, int64_t n) {                          \
         SR_SIMD                                                                                 \

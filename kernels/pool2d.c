@@ -1,8 +1,8 @@
-// max_pool2d and avg_pool2d, the largest number or the mean of each window of a map, and their adaptive forms, whose
-// windows cover the map in a fixed number: torch.nn.MaxPool2d, AvgPool2d (padding counts as zeros), AdaptiveMaxPool2d,
-// AdaptiveAvgPool2d.
+// max_pool2d and avg_pool2d, the largest number or the mean of each window of a map, and their
+// adaptive forms, whose fixed number of windows covers the map: torch.nn.MaxPool2d, AvgPool2d
+// (padding counts as zeros), AdaptiveMaxPool2d, AdaptiveAvgPool2d.
 //
-// Where the windows lie and what is taken of them are two questions (pool2d_windows.h); an op is an answer to each.
+// Each op combines a rule for the windows with what is computed of a window (pool2d_windows.h).
 #include <stddef.h>
 
 #include "kernels/op_util.h"
@@ -48,7 +48,7 @@ static const SrOpCase adaptive_cases[] = {
 // clang-format on
 #undef FIELD
 
-// The zeros of the params resolved as pool2d.h says.
+// Resolves zeros of the params as pool2d.h says.
 static SrPool fixed(const void *params, SrShape x) {
     const SrPool2dParams *p = params;
     int kernel_w = p->kernel_w ? p->kernel_w : p->kernel_h;
@@ -105,7 +105,7 @@ static SrStatus adaptive_infer(const char *op, const void *params, const SrShape
     return SR_OK;
 }
 
-// What all four say, from the stem of their hooks and the rule of their windows.
+// Fields of all four ops, from the stem of their hooks and the rule of their windows.
 #define POOL_HOOKS(stem, op, rule, is_max)                                                     \
     static SrStatus stem##_infer(const void *params, const SrShape *x, int n_in, SrShape *y) { \
         return rule##_infer(op, params, x, n_in, y);                                           \
@@ -121,7 +121,7 @@ static SrStatus adaptive_infer(const char *op, const void *params, const SrShape
     .min_in = 1, .max_in = 1, .infer = stem##_infer, .reference = stem##_reference, \
     .forward = stem##_forward, .backward = stem##_backward, .onnx = stem##_onnx
 
-// saved: the place of each maximum in its window, (N, P, Q, C).
+// Saved: the place of each maximum in its window, (N, P, Q, C).
 #define MAX_HOOKS(stem, op, rule)                                                          \
     POOL_HOOKS(stem, op, rule, true)                                                       \
     static size_t stem##_saved_bytes(const void *params, const SrShape *x, int n_in) {     \

@@ -1,16 +1,17 @@
-// The vector loops of pooling, see pool2d_windows.h: a few vectors of channels at a time, whose running maxima, places and
-// sums stay in registers.
+// Vector loops of pooling, compiled once per instruction set (pool2d_windows.h).  They take a few
+// vectors of channels at a time, whose running maxima, places and sums stay in registers.
 #include <string.h>
 
 #include "kernels/pool2d_windows.h"
 #include "kernels/simd.h"
 
-enum { STRIP = 4 }; // vectors of channels together
+enum { STRIP = 4 }; // vectors of channels taken together
 
 typedef int32_t Lanes __attribute__((vector_size(sizeof(V))));
 typedef uint16_t Places __attribute__((vector_size(sizeof(V) / 2)));
 
-// strip(..., from, n, m) over all C channels: STRIP vectors of them at a time where `wide`, single ones, then the rest.
+// Calls strip(..., from, n, m) over all C channels: STRIP vectors at a time where `wide`, then
+// single ones, then the rest.
 #define EACH_STRIP(wide, C, strip, ...)                                    \
     do {                                                                   \
         int c = 0;                                                         \
@@ -24,7 +25,8 @@ typedef uint16_t Places __attribute__((vector_size(sizeof(V) / 2)));
 
 V_INLINE Lanes choose(Lanes which, Lanes a, Lanes b) { return (which & a) | (~which & b); }
 
-// `n` vectors of channels from `from` on, the last m numbers wide, of one window.  NaN wins and then stays.
+// Finds the maxima of one window in `n` vectors of channels from `from` on, the last m numbers
+// wide.  NaN wins and then stays.
 V_INLINE void window_strip(SrDtype type, void *y, uint16_t *where, const void *x, int rows,
                            int cols, int64_t stride, int C, int first, int step, int from, int n,
                            int m) {
@@ -65,7 +67,8 @@ static void max_window(SrDtype type, void *y, uint16_t *where, const void *x, in
         window_any(SR_F32, y, where, x, rows, cols, stride, C, first, step);
 }
 
-// value where the maximum was at `place`, else 0; of the first m lanes, the others of value being 0.
+// Returns value where the maximum was at `place`, else 0, in the first m lanes; value is 0 in the
+// others.
 V_INLINE V given(const uint16_t *where, int place, V value, int m) {
     Places places = {0};
     memcpy(&places, where, (size_t)m * sizeof *where);
@@ -88,7 +91,8 @@ V_INLINE void take_strip(SrDtype type, void *dx, const SrPoolWindow *windows, in
 
 V_INLINE void take_any(SrDtype type, void *dx, const SrPoolWindow *windows, int n, bool add,
                        int C) {
-    // Of floats a strip fills the lines of four windows at once and is slower (6.7 for 5.4 ms of a ResNet's map).
+    // With floats a strip fills the lines of four windows at once and is slower: 6.7 instead of 5.4
+    // ms for a ResNet's map.
     EACH_STRIP(type == SR_BF16, C, take_strip, type, dx, windows, n, add);
 }
 
@@ -97,7 +101,8 @@ static void max_take(SrDtype type, void *dx, const SrPoolWindow *windows, int n,
                     : take_any(SR_F32, dx, windows, n, add, C);
 }
 
-// `n` vectors of channels from `from` on, the last m numbers wide: rows are summed and weighed one after the other.
+// Sums and weights the rows one after the other, for `n` vectors of channels from `from` on, the
+// last m numbers wide.
 V_INLINE void mean_strip(SrDtype to, void *y, SrDtype type, const void *x, int rows, int cols,
                          int64_t stride, int C, float factor, int from, int n, int m) {
     V total[STRIP], sum[STRIP];

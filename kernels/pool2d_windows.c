@@ -1,5 +1,5 @@
-// Pooling over windows of a map, see pool2d_windows.h.  Forward runs over rows of the output, backward over
-// rows of the input, so that each number is written by one thread in one order.
+// Pooling over windows of a map (pool2d_windows.h).  Forward runs over rows of the output, backward
+// over rows of the input, so that each number is written by one thread in one order.
 #include "kernels/pool2d_windows.h"
 
 #include <string.h>
@@ -22,7 +22,7 @@ static Span span(SrPoolAxis a, int i) {
     return (Span){SR_MAX(start, 0), SR_MIN(start + a.kernel, a.in), start};
 }
 
-// Cells in a row of the uncut window, to number its places.
+// Returns the cells in a row of the uncut window, which number the places.
 static int place_step(SrPoolAxis w, Span s) { return w.kernel ? w.kernel : s.high - s.low; }
 
 SrPoolAxis sr__pool_axis(int in, int kernel, int stride, int pad, bool ceil_mode) {
@@ -38,12 +38,12 @@ static bool parallel_pays(const SrPool *p) {
     return (int64_t)p->N * p->h.in * p->w.in * p->C > SR_CHUNK;
 }
 
-// A row of outputs is one task; each window is walked with its channels side by side.
+// A row of outputs is one task; each window is walked with its channels contiguous.
 void sr__pool_max(const SrMachine *machine, const SrPool *pool, SrDtype type, const void *x,
                   void *y, uint16_t *where) {
     const SrPoolKernels *k = SR_CPU_PICK_BF16(machine, sr__pool_kernels);
     SrPool p = *pool;
-    int64_t stride = (int64_t)p.w.in * p.C; // between rows of x
+    int64_t stride = (int64_t)p.w.in * p.C; // from row to row of x
 #pragma omp parallel for schedule(static) if (parallel_pays(pool))
     for (int row = 0; row < p.N * p.h.out; row++) {
         Span h = span(p.h, row % p.h.out);
@@ -69,16 +69,17 @@ static void move_owners(SrPoolAxis a, int at, Span *s) {
         s->high++;
 }
 
-// Outputs whose window holds input `at`, as [low, high); the windows' ends grow with their number.
+// Returns the outputs whose window holds input `at`, as [low, high); the windows' ends grow with
+// their index.
 static Span owners(SrPoolAxis a, int at) {
     Span s = {0, 0, 0};
     move_owners(a, at, &s);
     return s;
 }
 
-enum { WINDOWS = 16 }; // taken at a time
+enum { WINDOWS = 16 }; // windows taken at a time
 
-// dx (C) of the input (at_h, at_w) of image n, from the outputs up x across.
+// Computes dx (C) of the input (at_h, at_w) of image n, from the outputs up x across.
 static void take_pixel(const SrPool *p, const SrPoolKernels *k, SrDtype type, const void *dy,
                        const uint16_t *where, int n, int at_h, Span up, int at_w, Span across,
                        void *dx) {
@@ -99,8 +100,8 @@ static void take_pixel(const SrPool *p, const SrPoolKernels *k, SrDtype type, co
     k->max_take(type, dx, windows, count, add, p->C);
 }
 
-// A row of inputs is one task and each of them asks the windows that hold it, so that overlapping windows add up in
-// one order without atomics, and dx is written once.
+// A row of inputs is one task, and each input asks the windows that hold it.  Overlapping windows
+// then add up in one order without atomics, and dx is written once.
 void sr__pool_max_grad(const SrMachine *machine, const SrPool *pool, SrDtype type, const void *dy,
                        const uint16_t *where, void *dx) {
     const SrPoolKernels *k = SR_CPU_PICK_BF16(machine, sr__pool_kernels);
@@ -117,7 +118,7 @@ void sr__pool_max_grad(const SrMachine *machine, const SrPool *pool, SrDtype typ
     }
 }
 
-// What one pixel counts in a window's mean.
+// Returns the weight of a pixel in a window's mean.
 static float weight(const SrPool *p, Span h, Span w) {
     int cells = p->exclude_pad ? (h.high - h.low) * (w.high - w.low) : p->h.kernel * p->w.kernel;
     return 1.0f / (float)cells;
@@ -141,7 +142,7 @@ void sr__pool_mean(const SrMachine *machine, const SrPool *pool, SrDtype map, co
     }
 }
 
-// dx (C) of one pixel of image n, from the outputs up x across.
+// Computes dx (C) of one pixel of image n, from the outputs up x across.
 static void share_pixel(const SrPool *p, const SrPoolKernels *k, SrDtype means, const void *dy,
                         int n, Span up, Span across, SrDtype map, void *dx) {
     SrPoolShare windows[WINDOWS];
@@ -175,7 +176,7 @@ void sr__pool_mean_grad(const SrMachine *machine, const SrPool *pool, SrDtype me
     }
 }
 
-// One output by the plainest loop.  image (H, W, C).
+// Computes one output by the plainest loop.  image (H, W, C).
 static double window_reference(const SrPool *p, bool max, const double *image, Span h, Span w,
                                int c) {
     double best = -1.0 / 0.0, sum = 0;

@@ -1,5 +1,5 @@
-// prepend_token: a learned token before the sequence of every image, (N, L, D) -> (N, 1 + L, D): the class token of
-// vision transformers (Dosovitskiy et al., arXiv:2010.11929, equation 1).
+// prepend_token: puts a learned token before the sequence of every image, (N, L, D) -> (N, 1 + L,
+// D): the class token of vision transformers (Dosovitskiy et al., arXiv:2010.11929, equation 1).
 #include <string.h>
 
 #include "kernels/onnx_rows.h"
@@ -40,7 +40,7 @@ static void forward(const SrOpCall *call) {
     }
 }
 
-// The token takes the images' gradients in their order, on one thread.
+// The token adds the images' gradients in their order, on one thread.
 static void backward(const SrOpCall *call) {
     int N = call->y.shape.d[0];
     int64_t D = call->y.shape.d[2], image = call->x[0].shape.d[1] * D;

@@ -1,5 +1,6 @@
-// qv_bias: a bias for queries and values but not for keys, where it would fall out of the softmax (Bao et al., "BEiT",
-// arXiv:2106.08254: q_bias and v_bias; torchvision's Swin V2: one bias of 3 D numbers whose middle is left out).
+// qv_bias: a bias for queries and values; a bias of keys would cancel in the softmax.  BEiT has
+// q_bias and v_bias (Bao et al., arXiv:2106.08254), torchvision's Swin V2 one bias of 3 D numbers
+// whose middle is left out.
 //
 //   packed (.., 3 D) -> the same shape
 #include "kernels/qv_bias.h"
@@ -64,7 +65,7 @@ static void forward(const SrOpCall *call) {
     }
 }
 
-// The columns of a third of dy, (rows, D) with rows 3 D apart, in the order of the rows.
+// Adds the columns of a third of dy, (rows, D) with rows 3 D apart, in the order of the rows.
 static void add_columns(const float *dy, int64_t rows, int64_t D, float *to) {
     for (int64_t r = 0; to && r < rows; r++)
         for (int64_t c = 0; c < D; c++)

@@ -1,8 +1,9 @@
-// regression_loss: the mean of f(x - t) over all numbers, torch.nn.functional.mse_loss with f(d) = d^2, or with beta
-// smooth_l1_loss: d^2 / (2 beta) where |d| < beta, else |d| - beta / 2.
+// regression_loss: the mean of f(x - t) over all numbers.  f(d) = d^2 is
+// torch.nn.functional.mse_loss.  With beta it is smooth_l1_loss: d^2 / (2 beta) where |d| < beta,
+// else |d| - beta / 2.
 //
-// in[0] x (..., D), in[1] t of the same shape, in[2] where given w, a weight a row: the sum over rows of w times the
-// row's mean.
+// in[0] x (..., D), in[1] t of the same shape, in[2] (optional) w, a weight per row.  With w the
+// result is the sum over rows of w times the row's mean.
 #include "kernels/regression_loss.h"
 
 #include <math.h>
@@ -33,7 +34,7 @@ static unsigned reads(const void *params) {
     return SR_READS_X(0) | SR_READS_X(1) | SR_READS_X(2);
 }
 
-// The mean of each row: double (rows).
+// Scratch: the mean of each row, double (rows).
 static size_t scratch_bytes(const SrOpSite *site) {
     return (size_t)sr_shape_rows(site->x[0]) * sizeof(double);
 }
@@ -79,7 +80,7 @@ static double row_mean(const Work *k, int64_t r) {
     return sum / k->D;
 }
 
-// Rows in parallel, then their means in order: the same bits for any number of threads.
+// Takes rows in parallel, then adds their means in order: the same bits for any number of threads.
 static void forward(const SrOpCall *call) {
     Work k = work_of(call);
     double *mean = call->scratch, sum = 0;

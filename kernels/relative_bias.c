@@ -1,8 +1,9 @@
-// relative_bias: what attention adds to its scores by the offset between two places of a grid, (1, E, L, L), taken from a
-// table with a row for each offset, (T, E) with T = (2 h - 1) (2 w - 1): a parameter, or an input that ends in (T, E).
-// Row (dy + h - 1) (2 w - 1) + dx + w - 1 belongs to a query dy below and dx right of its key (Liu et al., "Swin
-// Transformer", arXiv:2103.14030, equation 4).  With a class token three rows follow: class to token, token to class,
-// class to class (Bao et al., "BEiT", arXiv:2106.08254).
+// relative_bias: the term that attention adds to its scores by the offset between two places of a
+// grid, (1, E, L, L).  It comes from a table with a row per offset, (T, E) with T = (2 h - 1) (2 w
+// - 1): a parameter, or an input that ends in (T, E).  Row (dy + h - 1) (2 w - 1) + dx + w - 1
+// belongs to a query dy below and dx right of its key (Liu et al., "Swin Transformer",
+// arXiv:2103.14030, equation 4).  With a class token three rows follow: class to token, token to
+// class, class to class (Bao et al., "BEiT", arXiv:2106.08254).
 #include "kernels/relative_bias.h"
 
 #include <stddef.h>
@@ -59,7 +60,7 @@ static int slots(const void *params, const SrShape *x, int n_in, SrSlot out[SR_O
     return n_in == 0;
 }
 
-// The table's row for query l and key m.
+// Returns the table's row for query l and key m.
 static int row_of(const SrRelativeBiasParams *p, int l, int m) {
     if (p->class_token && (l == 0 || m == 0))
         return rows_of(p) - (l == 0 && m == 0 ? 1 : l == 0 ? 3 : 2);
@@ -91,7 +92,7 @@ static void forward(const SrOpCall *call) {
     }
 }
 
-// A head's column of the table is summed by one thread, query by query.
+// One thread adds a head's column of the table, query by query.
 static void backward(const SrOpCall *call) {
     const SrRelativeBiasParams *p = call->params;
     int64_t L = tokens_of(p), E = p->num_heads, planes = call->y.shape.d[0] * E;
@@ -108,7 +109,7 @@ static void backward(const SrOpCall *call) {
     }
 }
 
-// Tables (B, T, E), of which the rows are gathered.
+// Writes a gather from the rows of tables (B, T, E).
 static SrStatus onnx(SrOnnxCall *call) {
     const SrRelativeBiasParams *p = call->params;
     int L = tokens_of(p), B = call->y.d[0], E = p->num_heads;

@@ -1,6 +1,7 @@
-// relative_coords: the offsets between two places of a window on a logarithmic scale, sign(o) log2(1 + 8 |o| / (n - 1)) / 3,
-// row and column, (1, 2 h - 1, 2 w - 1, 2): what the network of continuous position biases sees (Liu et al., "Swin
-// Transformer V2", arXiv:2111.09883, equation 4; torchvision's buffer relative_coords_table).  A constant.
+// relative_coords: the offsets between two places of a window on a logarithmic scale, sign(o)
+// log2(1 + 8 |o| / (n - 1)) / 3, row and column, (1, 2 h - 1, 2 w - 1, 2), a constant.  The network
+// of continuous position biases reads it (Liu et al., "Swin Transformer V2", arXiv:2111.09883,
+// equation 4; torchvision's buffer relative_coords_table).
 #include <math.h>
 #include <stddef.h>
 

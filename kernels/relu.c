@@ -1,9 +1,11 @@
-// relu: y = max(x, 0).  Backward reads y, so that x may be gone; NaN passes through and is found.
+// relu: y = max(x, 0).  Backward reads y, so that x need not be kept.  NaN passes through, so that
+// it is noticed.
 #include "kernels/op_onnx.h"
 #include "kernels/op_util.h"
 #include "kernels/rows.h"
 
-// x may be overwritten or dropped by then: where y is 0, so is the gradient.
+// The backward reads y: x may be overwritten or dropped by then, and where y is 0, so is the
+// gradient.
 static unsigned reads(const void *params) {
     (void)params;
     return SR_READS_Y;
@@ -19,7 +21,7 @@ static void reference(const SrRefCall *call) {
         call->y[i] = call->x[0][i] < 0 ? 0 : call->x[0][i];
 }
 
-// Rows do not matter here: the tensor is one run of numbers, in chunks.
+// The tensor is one run of numbers, cut into chunks.
 static void forward(const SrOpCall *call) {
     const SrRows *k = sr__rows(call->machine);
     SrDtype type = call->y.dtype;

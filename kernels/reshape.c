@@ -1,5 +1,5 @@
-// reshape: the numbers of an image under other dimensions, torch's tensor.view(N, ...): a map (N, h, w, D) is a
-// sequence of tokens (N, h w, D) and the other way round.  Memory does not move.
+// reshape: the numbers of an image under other dimensions, torch's tensor.view(N, ...).  A map (N,
+// h, w, D) becomes a sequence of tokens (N, h w, D), or back.  Memory does not move.
 #include "kernels/reshape.h"
 
 #include <stddef.h>

@@ -1,4 +1,5 @@
-// Rows as a map of one row of pixels; products that the convolutions would not speed up go to OpenBLAS.
+// Products of rows with a weight, by the convolutions or by OpenBLAS (row_product.h).  The rows are
+// a map of one row of pixels.
 #include "kernels/row_product.h"
 
 #include <string.h>
@@ -15,7 +16,7 @@ SrConv sr__row_conv(const SrMachine *machine, int64_t rows, int C, int K, SrDtyp
     return sr_conv_choose(&s);
 }
 
-// Few rows are not worth packing the weights for.
+// With few rows packing the weights does not pay.
 bool sr__rows_by_conv(const SrConv *c, SrConvPass pass) {
     enum { MANY_ROWS = 128 };
     return c->shape.type == SR_BF16 ||
@@ -36,7 +37,7 @@ size_t sr__row_product_bytes(const SrConv *c) {
     return most;
 }
 
-// w as the pass reads it, and what is left of the scratch.
+// Returns w in the form that the pass reads, and the rest of the scratch.
 static const float *pack(const SrConv *c, SrConvPass pass, const float *w, void **scratch) {
     size_t bytes = packed_bytes(c, pass);
     float *packed = *scratch;

@@ -1,7 +1,7 @@
-// Vector loops over contiguous floats; what each does is said in rows.h.
+// Vector loops over contiguous floats, compiled once per instruction set (rows.h).
 //
-// Elementwise loops are plain C that compilers vectorise; sums are written with V because the order
-// of their additions must be fixed.
+// Elementwise loops are plain C that compilers vectorise.  Sums are written with V, because the
+// order of their additions must be fixed.
 #include "kernels/rows.h"
 
 #include <stddef.h>
@@ -21,7 +21,8 @@ static void add(SrDtype type, void *y, const void *a, const void *b, int64_t n) 
     type == SR_BF16 ? add_any(SR_BF16, y, a, b, n) : add_any(SR_F32, y, a, b, n);
 }
 
-// Of mixed types: one test a vector, which the processor foresees, beside four times as many loops.
+// Sums of mixed types: one branch per vector, which the processor predicts, saves four times as
+// many loops.
 static void sum_of(SrDtype to, void *y, SrDtype a_type, const void *a, SrDtype b_type,
                    const void *b, int64_t n) {
     if (to == a_type && to == b_type) {
@@ -37,7 +38,7 @@ static void sum_of(SrDtype to, void *y, SrDtype a_type, const void *a, SrDtype b
 V_INLINE void relu_any(SrDtype type, void *y, const void *x, int64_t n) {
     for (int64_t i = 0; i < n; i += V_LANES) {
         int m = (int)SR_MIN(V_LANES, n - i);
-        v_put(type, y, i, v_max(v_zero(), v_get(type, x, i, m)), m); // a NaN stays one
+        v_put(type, y, i, v_max(v_zero(), v_get(type, x, i, m)), m); // a NaN stays a NaN
     }
 }
 
@@ -64,7 +65,7 @@ V_INLINE void cast_lanes(SrDtype to, void *y, SrDtype from, const void *x, int64
     v_put(to, y, i, v, m);
 }
 
-// Rows of attention are short: whole vectors have a loop without masks.
+// Rows of attention are short, so whole vectors have a loop without masks.
 V_INLINE void cast_any(SrDtype to, void *y, SrDtype from, const void *x, int64_t n, bool join) {
     int64_t i = 0;
     for (; i + V_LANES <= n; i += V_LANES)
@@ -118,7 +119,7 @@ V_INLINE void finish_any(SrDtype type, void *y, const float *a, const void *b, b
     }
 }
 
-// Each case by itself, so that its loop has no branch.
+// Each case has its own loop, without a branch inside.
 V_INLINE void finish_kind(SrDtype type, void *y, const float *a, const void *b, bool with_relu,
                           int64_t n) {
     if (a && b && with_relu)
@@ -142,7 +143,7 @@ static void keep(float *y, const float *x, const uint8_t *mask, float factor, in
         y[i] = mask[i] ? factor * x[i] : 0;
 }
 
-// The lanes of up to four accumulators, added in double.
+// Adds the lanes of up to four accumulators in double.
 #if V_LANES == 16
 static double sum_lanes(const V *v, int n) {
     __m512d total = _mm512_setzero_pd();
@@ -179,7 +180,7 @@ static double sum(const float *x, int64_t n) {
     return sum_lanes(s, 2);
 }
 
-// Both: y may be x, and NULL for exp_sum.
+// Both loops: y may be x, and NULL for exp_sum.
 #if V_LANES == 16
 V_INLINE V exp_lanes(float *y, const float *x, float shift, float factor, int m) {
     V e = v_exp((v_load_n(x, m) - v_set1(shift)) * v_set1(factor));
@@ -197,7 +198,7 @@ static void exp_rows(float *y, const float *x, float shift, float factor, int64_
 }
 
 static double exp_sum(float *y, const float *x, float shift, float factor, int64_t n) {
-    enum { BLOCK = 512 }; // summed in floats
+    enum { BLOCK = 512 }; // numbers summed in floats
     double total = 0;
     for (int64_t b = 0; b < n; b += BLOCK) {
         int64_t i = b, end = SR_MIN(b + BLOCK, n);
@@ -223,7 +224,7 @@ static void exp_rows(float *y, const float *x, float shift, float factor, int64_
 }
 
 static double exp_sum(float *y, const float *x, float shift, float factor, int64_t n) {
-    enum { BLOCK = 512 }; // stays in the first-level cache between the two loops
+    enum { BLOCK = 512 }; // numbers that stay in the first-level cache between the two loops
     float block[BLOCK];
     double total = 0;
     for (int64_t b = 0; b < n; b += BLOCK) {
@@ -326,7 +327,7 @@ static void mul_rows(SrDtype type, void *y, const void *a, const float *w, int64
                     : mul_rows_any(SR_F32, y, a, w, rows, C);
 }
 
-// Columns c .. c + width - 1, at most SR_STRIP of them.
+// Sums columns c to c + width - 1, at most SR_STRIP of them.
 V_INLINE void sum_products_strip(SrDtype type, float *sum, const void *a, const void *b,
                                  int64_t rows, int C, int c, int width, bool join) {
     enum { N = SR_STRIP / V_LANES };

@@ -23,7 +23,7 @@ static void reference(const SrRefCall *call) {
         call->y[i] = p->factor * call->x[0][i] + p->offset;
 }
 
-// to = factor * from; both have the shape of y.
+// Computes to = factor * from; both have the shape of y.
 static void multiply(const SrOpCall *call, float *to, const float *from) {
     const SrRows *k = sr__rows(call->machine);
     const SrScaleParams *p = call->params;

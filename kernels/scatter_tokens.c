@@ -1,6 +1,7 @@
-// scatter_tokens: tokens back to their places, one learned token everywhere else: x (N, prefix + K, D) and indices (N, K)
-// -> (N, prefix + length, D).  The first `prefix` tokens keep their place.  An index of no place drops its token; of two
-// tokens with one place the later one stays.  How a masked autoencoder's decoder begins (He et al., arXiv:2111.06377,
+// scatter_tokens: puts tokens back to their places, and one learned token everywhere else: x (N,
+// prefix + K, D) and indices (N, K) -> (N, prefix + length, D).  The first `prefix` tokens keep
+// their place.  An index that names no place drops its token; of two tokens with one place the
+// later one stays.  A masked autoencoder's decoder begins with it (He et al., arXiv:2111.06377,
 // section 3).
 #include <math.h>
 #include <stddef.h>
@@ -39,7 +40,7 @@ static unsigned reads(const void *params) {
     return SR_READS_X(1);
 }
 
-// Which token each place holds: int64_t (N, prefix + length).
+// Scratch: the token that each place holds, int64_t (N, prefix + length).
 static size_t scratch_bytes(const SrOpSite *site) {
     const SrScatterTokensParams *p = site->params;
     return sizeof(int64_t) * (size_t)site->x[0].d[0] * (size_t)(p->prefix + p->length);
@@ -62,7 +63,7 @@ static void reference(const SrRefCall *call) {
         }
 }
 
-// The token at each place of an image, or -1: the learned one.
+// Lists the token at each place of an image; -1: the learned one.
 static int64_t *owners(const SrOpCall *call, int64_t n) {
     const SrScatterTokensParams *p = call->params;
     int64_t L = call->y.shape.d[1], K = call->x[1].shape.d[1];
@@ -102,7 +103,7 @@ static void backward_image(const SrOpCall *call, int64_t n, const int64_t *owner
                    (size_t)D * sizeof(float));
 }
 
-// The learned token takes what its places get, in order on one thread.
+// The learned token adds the gradients of its places, in order on one thread.
 static void backward(const SrOpCall *call) {
     int64_t N = call->y.shape.d[0], L = call->y.shape.d[1], D = call->y.shape.d[2];
     if (call->dx[1])

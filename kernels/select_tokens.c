@@ -1,5 +1,5 @@
-// select_tokens: x[:, begin : begin + count] of a token sequence (N, L, D), or x[:, begin] as
-// (N, D): the class token, or the patches behind it.
+// select_tokens: x[:, begin : begin + count] of a token sequence (N, L, D), or x[:, begin] as (N,
+// D): the class token, or the patches after it.
 #include <stddef.h>
 #include <string.h>
 
@@ -49,7 +49,7 @@ static void forward(const SrOpCall *call) {
         memcpy(y + n * part, x + n * whole, (size_t)part * sizeof(float));
 }
 
-// The other tokens of an image get zero, or with dx_add keep what they have.
+// The other tokens of an image get zero, or with dx_add keep their gradient.
 static void backward_image(float *dx, const float *dy, int64_t before, int64_t part, int64_t whole,
                            bool add) {
     if (!add) {

@@ -1,11 +1,12 @@
-// sigreg: how far embeddings are from an isotropic Gaussian (Balestriero and LeCun, "LeJEPA", arXiv:2511.08544,
-// section 4: the Epps-Pulley statistic of projections).  x (V N, D), view-major; directions (D, S), columns of length
-// 1.  With u = x a for each view and direction a:
+// sigreg: how far embeddings are from an isotropic Gaussian (Balestriero and LeCun, "LeJEPA",
+// arXiv:2511.08544, section 4: the Epps-Pulley statistic of projections).  x (V N, D), view-major;
+// directions (D, S), columns of length 1.  With u = x a for each view and direction a:
 //
-//   T = N integral over t of |phi(t) - e(t)|^2 e(t),  phi(t) = mean over rows of exp(i t u),  e(t) = exp(-t^2 / 2)
+//   T = N integral over t of |phi(t) - e(t)|^2 e(t)
+//   phi(t) = mean over rows of exp(i t u),  e(t) = exp(-t^2 / 2)
 //
-// by the trapezoid rule over `knots` points of [-t_max, t_max]; y is the mean of T over views and directions.  Where x[1]
-// repeats the directions below each other, the first (D, S) count.
+// by the trapezoid rule over `knots` points of [-t_max, t_max]; y is the mean of T over views and
+// directions.  Where x[1] repeats the directions below each other, the first (D, S) is used.
 #include "kernels/sigreg.h"
 
 #include <math.h>
@@ -41,7 +42,7 @@ static unsigned reads(const void *params) {
 typedef struct {
     int V, N, D, S, knots;
     double step, t0;
-    float *u;          // (V N, S): projections, in the backward their gradients
+    float *u;          // (V N, S): projections; in the backward their gradients
     double *statistic; // (V, S)
 } Work;
 
@@ -65,7 +66,7 @@ static Work work_of(const SrOpCall *call) {
     return w;
 }
 
-// Weight of knot k in the integral, e(t) in it.
+// Returns the weight of knot k in the integral, which includes e(t).
 static double weight(const Work *w, int k, double *e) {
     double t = w->t0 + k * w->step;
     *e = exp(-t * t / 2);
@@ -74,7 +75,7 @@ static double weight(const Work *w, int k, double *e) {
 
 enum { MAX_KNOTS = 256 };
 
-// phi at all knots of one view and direction: angles grow by step u from knot to knot.
+// Computes phi at all knots of one view and direction: angles grow by step u from knot to knot.
 static void characteristic(const Work *w, const float *u, double *re, double *im) {
     for (int k = 0; k < w->knots; k++)
         re[k] = im[k] = 0;
@@ -117,7 +118,7 @@ static void forward(const SrOpCall *call) {
     *(float *)call->y.data = (float)(total / n);
 }
 
-// dT/du_n = sum_k 2 f_k t_k ( im cos(t u) - (re - e) sin(t u) ), in place of u.
+// Replaces u by dT/du_n = sum_k 2 f_k t_k ( im cos(t u) - (re - e) sin(t u) ).
 static void one_gradient(const Work *w, float *u, double factor) {
     double re[MAX_KNOTS], im[MAX_KNOTS], e;
     characteristic(w, u, re, im);

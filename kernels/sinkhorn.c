@@ -1,9 +1,9 @@
-// sinkhorn: the op around Sinkhorn-Knopp.  Scores of one assign crop (n, P) become codes (n, P); no
-// gradient.
+// sinkhorn: the op around Sinkhorn-Knopp.  Scores of one assign crop (n, P) become codes (n, P);
+// there is no gradient.
 //
-// A queue of earlier samples' scores may take part in the balancing (SwAV, section 3.2), bound as
-// state slots so that the loss can refill it: num_iteration (if hard_iters > 0), then queue and
-// use_queue (if queue_length > 0).
+// A queue of earlier samples' scores may take part in the balancing (SwAV, section 3.2).  It is
+// bound as state slots so that the loss can refill it: num_iteration (if hard_iters > 0), then
+// queue and use_queue (if queue_length > 0).
 #include "kernels/sinkhorn.h"
 
 #include <math.h>
@@ -40,16 +40,16 @@ size_t sr_sinkhorn_scratch_bytes(const SrMachine *machine, const SrSinkhorn *s) 
            SR_CPU_PICK(machine, sr__sinkhorn_kernels)->scratch_bytes(s);
 }
 
-// r (P): the mass each prototype is to hold, sum 1.
+// Writes r (P): the mass that each prototype is to hold; the sum is 1.
 static void prototype_mass(int P, double powerlaw, double *r) {
     double sum = 0;
     for (int k = 0; k < P; k++)
         sum += r[k] = powerlaw > 0 ? pow(k + 1, -powerlaw) : 1;
     for (int k = 0; k < P; k++)
-        r[k] = fmax(r[k] / sum, 1e-300); // keeps its logarithm finite
+        r[k] = fmax(r[k] / sum, 1e-300); // keeps the logarithm finite
 }
 
-// Each row (P) becomes 1 at its first largest number and 0 elsewhere.
+// Turns each row (P) into 1 at its first largest number and 0 elsewhere.
 static void make_hard(float *codes, int rows, int P) {
     for (int r = 0; r < rows; r++, codes += P) {
         int best = 0;
@@ -98,14 +98,14 @@ static int slots(const void *params, const SrShape *x, int n_in, SrSlot out[SR_O
     return n;
 }
 
-// Rows of the queue that take part, by the slot use_queue.
+// Returns the rows of the queue that take part, by the slot use_queue.
 static int queue_rows(const SrSinkhornParams *p, int64_t use_queue) {
     if (p->counted)
         return (int)SR_MIN(use_queue, p->queue_length);
     return use_queue ? p->queue_length : 0;
 }
 
-// The call's problem, with every row of the queue.
+// Returns the call's problem, with every row of the queue.
 static SrSinkhorn problem(const SrSinkhornParams *p, SrShape x) {
     return (SrSinkhorn){.n = x.d[0],
                         .n_queue = p->queue_length,
@@ -118,7 +118,7 @@ static SrSinkhorn problem(const SrSinkhornParams *p, SrShape x) {
                         .no_shift = p->no_shift};
 }
 
-// Sized for a full queue, whether or not it takes part yet.
+// Scratch for a full queue, whether or not it takes part yet.
 static size_t scratch_bytes(const SrOpSite *site) {
     SrSinkhorn s = problem(site->params, site->x[0]);
     return sr_sinkhorn_scratch_bytes(site->machine, &s);
@@ -140,7 +140,7 @@ static void forward(const SrOpCall *call) {
     sr_sinkhorn(call->machine, &s, call->y.data, call->scratch);
 }
 
-// One round on q (rows, P): prototypes to the masses r, samples to 1 / rows.
+// Makes one round on q (rows, P): prototypes to the masses r, samples to 1 / rows.
 static void reference_round(double *q, const double *r, int rows, int P) {
     for (int k = 0; k < P; k++) {
         double sum = 0;

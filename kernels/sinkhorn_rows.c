@@ -1,13 +1,15 @@
-// sinkhorn_rows: turns a teacher's scores into targets that use all prototypes equally, by Sinkhorn-Knopp.
+// sinkhorn_rows: turns a teacher's scores into targets that use all prototypes equally, by
+// Sinkhorn-Knopp.
 //
-// Q = exp(x / temperature) is the start of DINOv2's code (Oquab et al., arXiv:2304.07193, section 4; Ruan et al.,
-// arXiv:2210.16870).  With `probabilities` Q = softmax(x / temperature), the start of MSN's code
-// (github.com/facebookresearch/msn, src/losses.py).  Each of num_iters iterations scales columns to sum 1 / K, then rows
-// to sum 1 / n.  Three iterations depend on the start.  The result's rows sum to 1.
+// Q = exp(x / temperature) is the start of DINOv2's code (Oquab et al., arXiv:2304.07193, section
+// 4; Ruan et al., arXiv:2210.16870).  With `probabilities` Q = softmax(x / temperature), the
+// start of MSN's code (github.com/facebookresearch/msn, src/losses.py).  Each of num_iters
+// iterations scales columns to sum 1 / K, then rows to sum 1 / n.  Three iterations depend on the
+// start.  The result's rows sum to 1.
 //
-// in[0] x (..., K), in[1] the temperature (1), in[2] (optional) a mask with a number per row: rows at 0 take no part and
-// become zeros.  The op `sinkhorn` is VISSL's: it has a fixed epsilon, queues and another order of the divisions.
-// Computes in double.  Gradients stop here.
+// in[0] x (..., K), in[1] the temperature (1), in[2] (optional) a mask with a number per row:
+// rows at 0 take no part and become zeros.  The op `sinkhorn` is VISSL's: it has a fixed epsilon,
+// queues and another order of the divisions. Computes in double.  Gradients stop here.
 #include "kernels/sinkhorn_rows.h"
 
 #include <float.h>
@@ -35,7 +37,7 @@ static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y
     return SR_OK;
 }
 
-// Q (rows, K), and a factor a column (K).
+// Scratch: Q (rows, K), and a factor per column (K).
 static size_t scratch_bytes(const SrOpSite *site) {
     return sizeof(double) *
            ((size_t)sr_shape_count(site->x[0]) + (size_t)sr_shape_last(site->x[0]));
@@ -47,7 +49,7 @@ typedef struct {
     double *q, *column; // (rows, K), (K)
 } Plan;
 
-// Columns to equal sums: a column nobody wants stays empty.
+// Scales columns to equal sums; an empty column stays empty.
 static void columns(const Plan *p) {
 #pragma omp parallel for schedule(static) if (p->rows * p->K > SR_CHUNK)
     for (int k = 0; k < p->K; k++) {
@@ -120,7 +122,8 @@ static double largest(const float *x, int64_t count, double per) {
     return most;
 }
 
-// Writes Q before the iterations.  The row's own maximum keeps a row of low scores from becoming zeros.
+// Writes Q before the iterations.  The row's own maximum keeps a row of low scores from becoming
+// zeros.
 static void start(const Plan *p, const float *x, const float *mask, double per, bool softmax) {
     double most = softmax ? 0 : largest(x, p->rows * p->K, per);
 #pragma omp parallel for schedule(static) if (p->rows * p->K > SR_CHUNK)

@@ -1,5 +1,5 @@
-// The forms of Sinkhorn-Knopp, see sinkhorn.h: scaling in single and in double precision, and in
-// the log domain.
+// The forms of Sinkhorn-Knopp, compiled once per instruction set (sinkhorn.h): scaling in single
+// and in double precision, and in the log domain.
 #include "kernels/sinkhorn.h"
 
 #include <float.h>
@@ -10,7 +10,7 @@
 #include "kernels/simd.h"
 #include "kernels/vexp.h"
 
-enum { LANES = 16 }; // partial sums side by side, so that compilers may use vectors of any width
+enum { LANES = 16 }; // independent partial sums, so that compilers may use vectors of any width
 
 static double add_lanes(const double *lane) {
     double sum = 0;
@@ -19,7 +19,7 @@ static double add_lanes(const double *lane) {
     return sum;
 }
 
-// Rows are worked on in chunks whose number depends on the shape alone.
+// Cuts rows into chunks whose number depends on the shape alone.
 static int chunk_count(const SrSinkhorn *s) {
     int n = (s->n + s->n_queue) / 16;
     return n < 1 ? 1 : n > 32 ? 32 : n;
@@ -33,7 +33,7 @@ static const float *row_scores(const SrSinkhorn *s, int row) {
     return row < s->n ? s->scores + (int64_t)row * s->P : s->queue + (int64_t)(row - s->n) * s->P;
 }
 
-// The largest finite score of a row, -FLT_MAX if there is none.
+// Returns the largest finite score of a row; -FLT_MAX if there is none.
 static float largest_in_row(const float *x, int P) {
     float lane[LANES], largest = -FLT_MAX;
     for (int i = 0; i < LANES; i++)
@@ -49,7 +49,7 @@ static float largest_in_row(const float *x, int P) {
     return largest;
 }
 
-// The same over all samples.
+// Returns the largest finite score of all samples.
 static double largest_score(const SrSinkhorn *s) {
     float largest = -FLT_MAX;
 #pragma omp parallel for schedule(static) reduction(max : largest)
@@ -72,17 +72,16 @@ static double largest_score(const SrSinkhorn *s) {
 #define EXP(x) exp(x)
 #include "kernels/sinkhorn_scaling.h"
 
-// Log domain: Q_jk = exp(z_jk + a_k + b_j), z = (score - largest) / epsilon; a and b are solved for
-// in turn by log-sum-exp, so nothing underflows but what is negligible beside its row's or column's
-// largest.
+// Log domain: Q_jk = exp(z_jk + a_k + b_j), z = (score - largest) / epsilon.  a and b are solved
+// for in turn by log-sum-exp, so that only numbers negligible in their row or column underflow.
 typedef struct {
     const SrSinkhorn *s;
     int rows, chunks;
     double largest, per_epsilon;
     double *a, *b;      // (P), (rows)
-    double *most, *sum; // per chunk and prototype: (chunks, P) each
+    double *most, *sum; // (chunks, P): per chunk and prototype
     double *total_most; // (P)
-    double *row;        // one row of exponents a chunk: (chunks, P)
+    double *row;        // (chunks, P): one row of exponents per chunk
 } LogWork;
 
 static LogWork log_work(const SrSinkhorn *s, void *scratch) {
@@ -98,7 +97,8 @@ static LogWork log_work(const SrSinkhorn *s, void *scratch) {
     return w;
 }
 
-// out (P) = z + offsets (+ constant); offsets may be NULL.  NaN counts as the lowest score.
+// Computes out (P) = z + offsets (+ constant); offsets may be NULL.  NaN counts as the lowest
+// score.
 static void exponents(const LogWork *w, int row, const double *offsets, double constant,
                       double *restrict out) {
     const float *x = row_scores(w->s, row);
@@ -129,7 +129,7 @@ static double largest_of(const double *v, int n) {
 
 static double exp_distance(double below) { return (double)sr__expf((float)below); }
 
-// Sum of exp(v - largest), v (P).
+// Returns the sum of exp(v - largest), v (P).
 static double exp_sum(const double *v, int P, double largest) {
     double lane[LANES] = {0};
     int k = 0;
@@ -141,7 +141,8 @@ static double exp_sum(const double *v, int P, double largest) {
     return add_lanes(lane);
 }
 
-// most (P), sum (P) of a chunk: the columns' largest exponents and the sums of exp beside them.
+// Computes most (P) and sum (P) of a chunk: the columns' largest exponents, and the sums of exp
+// relative to them.
 static void column_chunk(const LogWork *w, int chunk) {
     int P = w->s->P, begin = first_row(w->rows, chunk, w->chunks),
         end = first_row(w->rows, chunk + 1, w->chunks);
@@ -163,7 +164,7 @@ static void column_chunk(const LogWork *w, int chunk) {
     }
 }
 
-// a = log r - log-sum-exp over samples of z + b.
+// Computes a = log r - log-sum-exp over samples of z + b.
 static void solve_prototypes(const LogWork *w, const double *r) {
     int P = w->s->P;
 #pragma omp parallel for schedule(static)
@@ -184,7 +185,7 @@ static void solve_prototypes(const LogWork *w, const double *r) {
         w->a[k] = log(r[k]) - w->total_most[k] - log(w->a[k]);
 }
 
-// b = log c - log-sum-exp over prototypes of z + a.
+// Computes b = log c - log-sum-exp over prototypes of z + a.
 static void solve_samples(const LogWork *w) {
     int P = w->s->P;
     double log_c = -log((double)w->rows);
@@ -208,7 +209,7 @@ static void log_codes(const LogWork *w, float *codes) {
             double *row = w->row + (int64_t)chunk * P;
             float *out = codes + (int64_t)j * P;
             exponents(w, j, w->a, 0, row);
-            // Beside exponents of 1e30 a logarithm of the sum would be lost: divide by it instead.
+            // Next to exponents of 1e30 a logarithm of the sum would be lost, so the sum divides.
             double largest = largest_of(row, P), sum = exp_sum(row, P, largest);
             for (int k = 0; k < P; k++)
                 out[k] = (float)(exp_distance(row[k] - largest) / sum);
@@ -230,7 +231,7 @@ static size_t scratch_bytes(const SrSinkhorn *s) {
     size_t rows = (size_t)(s->n + s->n_queue), P = (size_t)s->P, chunks = (size_t)chunk_count(s);
     size_t logs = (2 * P + 3 * chunks * P + rows) * sizeof(double), scaling;
     scaling = s->form == SR_SINKHORN_LOG ? 0 : s->double_precision ? bytes_f64(s) : bytes_f32(s);
-    return logs > scaling ? logs : scaling; // the log domain is also where scaling falls back to
+    return logs > scaling ? logs : scaling; // scaling also falls back to the log domain
 }
 
 const SrSinkhornKernels SR_ISA_SYMBOL(sr__sinkhorn_kernels) = {scratch_bytes, scale_f32, scale_f64,

@@ -1,5 +1,5 @@
-// slice: entries begin .. begin + count - 1 of a dimension, torch.narrow: one crop of a crop-major batch, half of the
-// channels.
+// slice: entries begin to begin + count - 1 of a dimension, torch.narrow: one crop of a crop-major
+// batch, half of the channels.
 #include <stddef.h>
 #include <string.h>
 
@@ -28,7 +28,7 @@ static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y
     return SR_OK;
 }
 
-// x as runs of `whole` numbers, of which y has `run` from `begin` on.
+// x as runs of `whole` numbers; y has `run` of each, from `begin` on.
 typedef struct {
     int64_t runs, whole, begin, run;
 } Cut;
@@ -49,7 +49,7 @@ static void reference(const SrRefCall *call) {
                (size_t)c.run * sizeof(double));
 }
 
-// n numbers; of floats a large stretch by several threads.
+// Copies n numbers; several threads share a large stretch of floats.
 static void copy(SrDtype type, void *to, const void *from, int64_t n) {
     if (type == SR_F32)
         sr__copy(to, from, n);
@@ -88,7 +88,8 @@ static void add_back(const SrMachine *machine, SrDtype type, void *dx, const voi
     }
 }
 
-// Adding touches only the slice's entries, so that several slices of one input cost no more than its size.
+// Adding touches only the slice's entries, so that several slices of one input cost no more than
+// the input's size.
 static void backward(const SrOpCall *call) {
     Cut c = cut_of(call->params, call->x[0].shape);
     SrDtype type = call->y.dtype;
@@ -108,7 +109,7 @@ static void backward(const SrOpCall *call) {
     }
 }
 
-// Maps are (N, C, H, W) there.
+// Maps are (N, C, H, W) in ONNX.
 static SrStatus onnx(SrOnnxCall *call) {
     static const int64_t map_axes[] = {0, 2, 3, 1};
     const SrSliceParams *p = call->params;

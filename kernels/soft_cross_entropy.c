@@ -1,10 +1,11 @@
 // soft_cross_entropy: torch.nn.functional.cross_entropy with a distribution over classes as target
-// (mixup, cutmix).  Not class labels (cross_entropy.c).
+// (mixup, cutmix).  cross_entropy.c takes class labels.
 //
 //   L = - 1 / rows  sum over rows r and classes c of q_(r mod M)c log softmax(x_r / t)_c
 //
-// x (rows, C) or of rank 3; q (M, C) of floats, or of rank 3, repeated over the rows.  With w, a weight a row, the
-// sum over rows of w_r times the row's loss stands in the place of the mean (patches that a mask marks).
+// x (rows, C) or of rank 3; q (M, C) of floats, or of rank 3, repeated over the rows.  With w, a
+// weight per row, the sum over rows of w_r times the row's loss takes the place of the mean
+// (patches that a mask marks).
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
@@ -38,13 +39,13 @@ static unsigned reads(const void *params) {
     return SR_READS_X(0) | SR_READS_X(1) | SR_READS_X(2);
 }
 
-// Per row the largest score and the sum of exp((x - largest) / t): float (2 rows).
+// Saved: per row the largest score and the sum of exp((x - largest) / t), float (2 rows).
 static size_t saved_bytes(const void *params, const SrShape *x, int n_in) {
     (void)params, (void)n_in;
     return 2 * (size_t)rows_of(x[0]) * sizeof(float);
 }
 
-// The loss of each row, double (rows).
+// Scratch: the loss of each row, double (rows).
 static size_t scratch_bytes(const SrOpSite *site) {
     return (size_t)rows_of(site->x[0]) * sizeof(double);
 }
@@ -76,12 +77,12 @@ static Work work_of(const SrOpCall *call) {
     return w;
 }
 
-// Of a row in the loss.
+// Returns the weight of a row in the loss.
 static double weight(const Work *w, int64_t row) {
     return w->w ? (double)w->w[row] : 1 / (double)w->rows;
 }
 
-// - log softmax of one score, without subtracting two large numbers.
+// Returns - log softmax of one score, without subtracting two large numbers.
 static double surprise(const Work *w, int64_t row, int c) {
     return ((double)w->most[row] - (double)w->x[row * w->C + c]) * w->per_t +
            log((double)w->sum[row]);
@@ -103,7 +104,7 @@ static double row_loss(const Work *w, int64_t row) {
     return row_value(w, row);
 }
 
-// Rows in parallel, then their losses in order: the same bits for any number of threads.
+// Takes rows in parallel, then adds their losses in order: the same bits for any number of threads.
 static void forward(const SrOpCall *call) {
     Work w = work_of(call);
     double *losses = call->scratch, sum = 0;
@@ -115,7 +116,7 @@ static void forward(const SrOpCall *call) {
     *(float *)call->y.data = (float)(w.w ? sum : sum / (double)w.rows);
 }
 
-// dx_c = (softmax_c sum of q - q_c) / t, times the row's weight and the gradient of L.
+// Computes dx_c = (softmax_c sum of q - q_c) / t, times the row's weight and the gradient of L.
 static void row_gradient(const Work *w, int64_t row, double dy, float *dx) {
     const SrRows *k = sr__rows(w->machine);
     const float *q = w->q + row % w->M * w->C;
@@ -125,7 +126,7 @@ static void row_gradient(const Work *w, int64_t row, double dy, float *dx) {
     k->axpy(dx, q, (float)-factor, w->C);
 }
 
-// A teacher that learns would want it; targets that come from the data do not.
+// The gradient of q serves a teacher that learns; targets that come from the data need none.
 static void target_gradient(const Work *w, double dy, float *dq) {
     memset(dq, 0, (size_t)(w->M * w->C) * sizeof *dq);
     for (int64_t row = 0; row < w->rows; row++)

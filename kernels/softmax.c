@@ -1,8 +1,9 @@
-// softmax: y = softmax((x - centre) / temperature) of every row, torch.nn.functional.softmax over the last
-// dimension: a teacher's targets, centred and sharpened (DINO, arXiv:2104.14294, eq. 1 and section 3.1).
+// softmax: y = softmax((x - centre) / temperature) of every row, torch.nn.functional.softmax over
+// the last dimension: a teacher's targets, centred and sharpened (DINO, arXiv:2104.14294, eq. 1 and
+// section 3.1).
 //
-// in[0] x (..., K); in[1], with temperature 0, the temperature (1); slot with `centered`: the centre (1, K),
-// which a loss moves.
+// in[0] x (..., K); in[1], if the param temperature is 0, the temperature (1).  Slot with
+// `centered`: the centre (1, K), which a loss moves.
 #include "kernels/softmax.h"
 
 #include <math.h>
@@ -69,7 +70,7 @@ static void forward(const SrOpCall *call) {
     }
 }
 
-// dx = y (dy - sum of y dy) / t; the temperature is set, not learned.
+// Computes dx = y (dy - sum of y dy) / t; the temperature has no gradient.
 static void backward(const SrOpCall *call) {
     int K = sr_shape_last(call->y.shape);
     int64_t rows = sr_shape_rows(call->y.shape);
@@ -101,7 +102,7 @@ static void reference(const SrRefCall *call) {
     }
 }
 
-// The temperature of the second input is the training's.
+// A temperature in the second input belongs to the training, so it is not exported.
 static SrStatus onnx(SrOnnxCall *call) {
     const SrSoftmaxParams *p = call->params;
     if (call->n_in > 1)

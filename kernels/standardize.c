@@ -1,6 +1,7 @@
-// standardize: each row to mean 0 and variance 1, (x - mean) / sqrt(var + eps), x (..., D): torch.nn.functional.layer_norm
-// without weights, for what a loss takes as its target.  MAE's norm_pix_loss (arXiv:2111.06377, section 3) has the
-// unbiased variance, I-JEPA and data2vec the other.  No gradient: targets are given.
+// standardize: each row to mean 0 and variance 1, (x - mean) / sqrt(var + eps), x (..., D):
+// torch.nn.functional.layer_norm without weights, for the target of a loss.  MAE's norm_pix_loss
+// (arXiv:2111.06377, section 3) has the unbiased variance, I-JEPA and data2vec the biased one.
+// There is no gradient, because targets are given.
 #include "kernels/standardize.h"
 
 #include <math.h>

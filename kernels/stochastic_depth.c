@@ -1,6 +1,7 @@
-// stochastic_depth: in training an image's whole branch becomes 0 with probability p and is otherwise
-// divided by 1 - p (Huang et al., arXiv:1603.09382; torchvision.ops.stochastic_depth, timm's DropPath);
-// in evaluation a copy.  Draws are keyed by seed, iteration, node and image.
+// stochastic_depth: in training an image's whole branch becomes 0 with probability p and is
+// otherwise divided by 1 - p; in evaluation it is copied (Huang et al., arXiv:1603.09382;
+// torchvision.ops.stochastic_depth, timm's DropPath).  Draws are keyed by seed, iteration, node and
+// image.
 #include "kernels/stochastic_depth.h"
 
 #include <stddef.h>
@@ -24,7 +25,7 @@ static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y
     return sr__infer_same(params, x, n_in, y);
 }
 
-// Of what is never dropped nothing need be copied.
+// With p = 0 nothing needs to be copied.
 static bool is_view(const void *params, const SrShape *x, int n_in) {
     const SrStochasticDepthParams *p = params;
     (void)x, (void)n_in;
@@ -36,7 +37,8 @@ static int inplace(const void *params) {
     return 0;
 }
 
-// What image n is multiplied by; made again wherever it is wanted, for nothing else need be kept.
+// Returns the factor of image n.  It is drawn again wherever it is needed, so nothing has to be
+// saved.
 static double factor(const SrStochasticDepthParams *p, int n, uint64_t seed, int64_t iteration,
                      uint64_t key) {
     uint32_t image = p->batch ? 0 : (uint32_t)n;
@@ -55,7 +57,7 @@ static void reference(const SrRefCall *call) {
     }
 }
 
-// One image, of which y may be x.  Left out it is zeros, not 0 * x: x may be infinite.
+// Computes one image; y may be x.  A dropped image is zeros, not 0 * x, because x may be infinite.
 static void scale_image(const SrOpCall *call, void *y, const void *x, float by, int64_t n) {
     SrDtype type = call->y.dtype;
     size_t bytes = (size_t)n * sr_dtype_bytes(type);
@@ -86,7 +88,7 @@ static void backward(const SrOpCall *call) {
         scale_images(call, call->dx[0], call->dy);
 }
 
-// In evaluation nothing is left out.
+// In evaluation nothing is dropped.
 static SrStatus onnx(SrOnnxCall *call) { return sr__onnx_plain(call, "Identity"); }
 
 static const SrOpCase cases[] = {

@@ -1,5 +1,5 @@
-// swap_tokens: (N, L, D) -> (L, N, D), torch.transpose(x, 0, 1): sequence-major, as per-token
-// classifiers return their scores.
+// swap_tokens: (N, L, D) -> (L, N, D), torch.transpose(x, 0, 1): sequence-major, the order in which
+// per-token classifiers return their scores.
 #include <string.h>
 
 #include "kernels/op_util.h"
@@ -20,7 +20,7 @@ static void reference(const SrRefCall *call) {
                    (size_t)s.d[2] * sizeof(double));
 }
 
-// out (cols, rows, D) = in (rows, cols, D)
+// Computes out (cols, rows, D) = in (rows, cols, D).
 static void swap(float *out, const float *in, int rows, int cols, int D) {
 #pragma omp parallel for schedule(static) if ((int64_t)rows * cols * D > SR_CHUNK)
     for (int r = 0; r < rows; r++)
@@ -34,7 +34,7 @@ static void forward(const SrOpCall *call) {
     swap(call->y.data, call->x[0].data, s.d[0], s.d[1], s.d[2]);
 }
 
-// The way back is the same with the sides exchanged.
+// The gradient is the same transpose with the sides exchanged.
 static void backward(const SrOpCall *call) {
     SrShape s = call->x[0].shape;
     if (call->dx[0])

@@ -4,8 +4,8 @@
 //   L = mean over assign crops i and over the C - 1 crops p != c_i of
 //       mean over images of  -q_i . log softmax(s_p / t)
 //
-// scores (C n, P) crop-major, codes (A n, P) in the order of crops_for_assign.  Each row of scores
-// is read once with the sum of the codes that are its targets.
+// scores (C n, P) are crop-major, codes (A n, P) in the order of crops_for_assign.  Each row of
+// scores is read once with the sum of the codes that are its targets.
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
@@ -46,20 +46,20 @@ static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y
     return SR_OK;
 }
 
-// softmax(s / t) is made again from the scores: that costs less than keeping it.
+// The backward recomputes softmax(s / t) from the scores, which costs less than storing it.
 static unsigned reads(const void *params) {
     (void)params;
     return SR_READS_X(0) | SR_READS_X(1);
 }
 
-// Per row of scores its maximum, the sum of exp((s - maximum) / t) and the mass of its targets:
-// float (3, C n).
+// Saved: per row of scores its maximum, the sum of exp((s - maximum) / t) and the mass of its
+// targets, float (3, C n).
 static size_t saved_bytes(const void *params, const SrShape *x, int n_in) {
     (void)params, (void)n_in;
     return 3 * (size_t)x[0].d[0] * sizeof(float);
 }
 
-// The loss of each row, double (C n).
+// Scratch: the loss of each row, double (C n).
 static size_t scratch_bytes(const SrOpSite *site) {
     return (size_t)site->x[0].d[0] * sizeof(double);
 }
@@ -70,7 +70,7 @@ typedef struct {
     int rows, n, P;              // rows = C n
     const float *scores, *codes; // (rows, P), (A n, P)
     float *most, *sum, *mass;    // each (rows)
-    double weight;               // of one row and one target: 1 / (A (C - 1) n)
+    double weight;               // weight of one row and one target: 1 / (A (C - 1) n)
 } Work;
 
 static Work work_of(const SrOpCall *call) {
@@ -89,14 +89,15 @@ static Work work_of(const SrOpCall *call) {
     return w;
 }
 
-// The a-th target of a row of scores, NULL where it is the row's own crop.
+// Returns the a-th target of a row of scores; NULL where the target is the row's own crop.
 static const float *target(const Work *w, int row, int a) {
     if (row / w->n == w->p->crops_for_assign.v[a])
         return NULL;
     return w->codes + ((int64_t)a * w->n + row % w->n) * w->P;
 }
 
-// sum over targets of q . (most - s) / t + |q| log(sum): no two large numbers are subtracted.
+// Returns the sum over targets of q . (most - s) / t + |q| log(sum), which subtracts no two large
+// numbers.
 static double row_loss(const Work *w, int row) {
     const SrRows *k = sr__rows(w->machine);
     const float *s = w->scores + (int64_t)row * w->P;
@@ -115,7 +116,8 @@ static double row_loss(const Work *w, int row) {
     return distance / w->p->temperature + mass * log(sum);
 }
 
-// Rows in parallel, then their losses in order in double: the same bits for any number of threads.
+// Takes rows in parallel, then adds their losses in order in double: the same bits for any number
+// of threads.
 static void forward(const SrOpCall *call) {
     Work w = work_of(call);
     double *losses = call->scratch, total = 0;
@@ -127,7 +129,7 @@ static void forward(const SrOpCall *call) {
     *(float *)call->y.data = (float)(total * w.weight);
 }
 
-// ds = weight / t (mass softmax(s / t) - sum of targets), times the gradient of L.
+// Computes ds = weight / t (mass softmax(s / t) - sum of targets), times the gradient of L.
 static void scores_gradient(const Work *w, double dy, float *dx) {
     const SrRows *k = sr__rows(w->machine);
     double factor = dy * w->weight / w->p->temperature;
@@ -143,7 +145,8 @@ static void scores_gradient(const Work *w, double dy, float *dx) {
     }
 }
 
-// dq = weight sum over the crops the code is a target of, of -log softmax(s / t).
+// Computes dq = weight times the sum, over the crops that have the code as a target, of -log
+// softmax(s / t).
 static void codes_gradient(const Work *w, double dy, float *dq) {
     double factor = dy * w->weight;
     memset(dq, 0, (size_t)w->p->crops_for_assign.n * (size_t)w->n * (size_t)w->P * sizeof(float));
@@ -168,7 +171,7 @@ static void backward(const SrOpCall *call) {
         codes_gradient(&w, (double)call->dy[0], call->dx[1]);
 }
 
-// -q . log softmax(s / t), rows of P.
+// Returns -q . log softmax(s / t) for rows of P.
 static double reference_pair(const double *q, const double *s, int P, double temperature) {
     double most = s[0], sum = 0, loss = 0;
     for (int k = 1; k < P; k++)

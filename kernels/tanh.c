@@ -1,11 +1,11 @@
-// tanh: torch.tanh, between the two layers of a vision transformer's classifier.  One call of
-// libm a number: it runs on (N, D) features, never on maps.
+// tanh: torch.tanh, between the two layers of a vision transformer's classifier.  Each number is
+// one call of libm, because the op runs on (N, D) features, never on maps.
 #include <math.h>
 
 #include "kernels/onnx_rows.h"
 #include "kernels/pointwise.h"
 
-// dy/dx = 1 - y^2, so x may be gone.
+// The backward reads y: dy/dx = 1 - y^2, so x need not be kept.
 static unsigned reads(const void *params) {
     (void)params;
     return SR_READS_Y;

@@ -1,10 +1,12 @@
-// vicreg: variance, invariance and covariance of embeddings x (2 N, D), the rows of view 0 before those of view
-// 1 (Bardes, Ponce and LeCun, "VICReg", ICLR 2022, arXiv:2105.04906, eq. 1 to 6):
+// vicreg: variance, invariance and covariance of embeddings x (2 N, D), the rows of view 0 before
+// those of view 1 (Bardes, Ponce and LeCun, "VICReg", ICLR 2022, arXiv:2105.04906, eq. 1 to 6):
 //
 //   sim_coeff s(Z, Z') + std_coeff (v(Z) + v(Z')) + cov_coeff (c(Z) + c(Z'))
-//   v = mean_j max(0, gamma - sqrt(Var(z_j) + eps)),  c = sum_{i != j} C_ij^2 / D,  variances over N - 1
+//   v = mean_j max(0, gamma - sqrt(Var(z_j) + eps)),  c = sum_{i != j} C_ij^2 / D
+//   variances over N - 1
 //
-// s is the mean over images of |z - z'|^2; the authors' program means over features too and halves v.
+// s is the mean over images of |z - z'|^2.  The authors' program also takes the mean over features,
+// and halves v.
 #include "kernels/vicreg.h"
 
 #include <math.h>
@@ -32,25 +34,25 @@ static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y
     return sr__two_views_infer("vicreg", x, n_in, y);
 }
 
-// Means and variances: float (2, 2, D).
+// Saved: means and variances, float (2, 2, D).
 static size_t saved_bytes(const void *params, const SrShape *x, int n_in) {
     (void)params, (void)n_in;
     return 4 * sizeof(float) * (size_t)x[0].d[1];
 }
 
-// One view's centred rows (N, D) and covariance (D, D).
+// Scratch: one view's centred rows (N, D) and covariance (D, D).
 static size_t scratch_bytes(const SrOpSite *site) {
     size_t N = (size_t)site->x[0].d[0] / 2, D = (size_t)site->x[0].d[1];
     return sizeof(float) * (N * D + D * D);
 }
 
-// Factors of |z - z'|^2 summed over everything, and of one view's v.
+// Return the factor on |z - z'|^2 summed over everything, and on one view's v.
 static double sim_factor(const SrVicregParams *p, int N, int D) {
     return p->sim_coeff / N / (p->paper ? 1 : D);
 }
 static double std_factor(const SrVicregParams *p) { return p->std_coeff * (p->paper ? 1 : 0.5); }
 
-// Covariance of one view into C, its centred rows into z.
+// Computes the covariance of one view into C, and the view's centred rows into z.
 static void covariance(const float *x, int N, int D, const float *mean, float *z, float *C) {
     sr__columns_center(z, x, N, D, mean, NULL);
     sr_gemm(true, false, D, D, N, 1.0f / (float)(N - 1), z, D, z, D, 0, C, D);
@@ -86,8 +88,9 @@ static void forward(const SrOpCall *call) {
     *(float *)call->y.data = (float)(loss + sim_factor(p, N, D) * sim);
 }
 
-// 2 z dC / (N - 1) with dC = 2 cov_coeff / D C off the diagonal; -std_factor / D z / ((N - 1) sqrt(var + eps)) for
-// features below deviation gamma.  Both have mean 0 over the rows, so centring adds nothing.
+// Adds 2 z dC / (N - 1), with dC = 2 cov_coeff / D C off the diagonal, and -std_factor / D z / ((N
+// - 1) sqrt(var + eps)) for features below deviation gamma.  Both have mean 0 over the rows, so
+// centring adds nothing.
 static void view_gradient(const SrVicregParams *p, float *dx, float *z, float *C, const float *var,
                           int N, int D, double dy) {
     double cov = 4 * p->cov_coeff / D / (N - 1) * dy;

@@ -1,6 +1,7 @@
-// view_spread: mean squared distance of the views of an image from the mean of its first G views.  x (V N, D),
-// view-major: y = mean over views v, images and features of (x_v - m)^2, m = mean of views 0 .. G - 1, through which
-// the gradient flows too (LeJEPA, arXiv:2511.08544, eq. 8).
+// view_spread: mean squared distance of an image's views from the mean of its first G views.  x (V
+// N, D) is view-major.  y is the mean over views v, images and features of (x_v - m)^2, where m is
+// the mean of views 0 to G - 1; the gradient also flows through m (LeJEPA, arXiv:2511.08544, eq.
+// 8).
 #include <stddef.h>
 
 #include "kernels/op_util.h"
@@ -64,7 +65,7 @@ static void forward(const SrOpCall *call) {
     *(float *)call->y.data = (float)(sum / (double)(n * p->num_views));
 }
 
-// 2 (x_v - m) / count, and of the global views their share of what moves m.
+// Computes 2 (x_v - m) / count and, for the global views, their share of the gradient through m.
 static void backward(const SrOpCall *call) {
     const SrViewSpreadParams *p = call->params;
     const float *x = call->x[0].data;

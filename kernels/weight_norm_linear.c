@@ -54,14 +54,14 @@ static size_t weight_bytes(const void *params, const SrShape *x) {
     return (size_t)p->out_features * (size_t)sr_shape_last(x[0]) * sizeof(float);
 }
 
-// W (K, D), then 1 / |v| (K).
+// Saved: W (K, D), then 1 / |v| (K).
 static size_t saved_bytes(const void *params, const SrShape *x, int n_in) {
     (void)n_in;
     const SrWeightNormLinearParams *p = params;
     return weight_bytes(params, x) + (size_t)p->out_features * sizeof(float);
 }
 
-// The gradient of W (K, D) in whole cache lines, then what the products need.
+// Scratch: the gradient of W (K, D) in whole cache lines, then what the products need.
 static size_t gradient_bytes(const void *params, const SrShape *x) {
     return (weight_bytes(params, x) + SR_ALIGN - 1) / SR_ALIGN * SR_ALIGN;
 }
@@ -95,7 +95,7 @@ static void reference(const SrRefCall *call) {
     }
 }
 
-// W is made once a step.
+// Makes W once per step.
 static void forward(const SrOpCall *call) {
     const SrRows *rows = sr__rows(call->machine);
     const SrConv *product = call->design;
@@ -111,7 +111,7 @@ static void forward(const SrOpCall *call) {
     sr__row_forward(product, call->x[0].data, weight, call->y.data, call->scratch);
 }
 
-// dg = dW . v / |v|,  dv = g / |v| (dW - (dW . v) v / |v|^2).
+// Computes dg = dW . v / |v| and dv = g / |v| (dW - (dW . v) v / |v|^2).
 static void split_gradient(const SrOpCall *call, const float *dweight, const float *inverse, int K,
                            int D) {
     const SrRows *rows = sr__rows(call->machine);
@@ -130,7 +130,7 @@ static void split_gradient(const SrOpCall *call, const float *dweight, const flo
     }
 }
 
-// dW (K, D) is gathered for this call alone, because dg and dv are functions of it, and then split.
+// dW (K, D) is computed for this call alone, because dg and dv are functions of it, and then split.
 static void backward(const SrOpCall *call) {
     const SrConv *product = call->design;
     const float *weight = call->saved; // (K, D)
@@ -149,7 +149,7 @@ static void backward(const SrOpCall *call) {
 static const SrOpCase cases[] = {
     {"{out_features: 5}", 1, {SR_SHAPE(4, 7)}, false},
     {"{out_features: 20}", 1, {SR_SHAPE(3, 17)}, false},
-    {"{out_features: 20}", 1, {SR_SHAPE(2, 70, 9)}, false}, // rows enough for packed weights
+    {"{out_features: 20}", 1, {SR_SHAPE(2, 70, 9)}, false}, // enough rows for packed weights
 };
 
 const SrOp sr_op_weight_norm_linear = {

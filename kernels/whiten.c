@@ -1,9 +1,10 @@
-// whiten: rows of x (G n, D) in groups of n, each centred and whitened by its own covariance (Ermolov et al.,
-// "Whitening for self-supervised representation learning", ICML 2021, arXiv:2007.06346, eq. 6 and 7):
+// whiten: rows of x (G n, D) in groups of n, each centred and whitened by its own covariance
+// (Ermolov et al., "Whitening for self-supervised representation learning", ICML 2021,
+// arXiv:2007.06346, eq. 6 and 7):
 //
 //   y = W (x - mean),  W = L^-1,  L L^T = (1 - eps) Cov + eps I,  Cov over n - 1
 //
-// Everything in double: L is close to singular where features go together, and D is small.
+// Everything is in double: L is close to singular where features go together, and D is small.
 #include "kernels/whiten.h"
 
 #include <math.h>
@@ -21,7 +22,7 @@ static const SrOption options[] = {
 };
 #undef FIELD
 
-static const double smallest = 1e-30; // a pivot of features that are one and the same
+static const double smallest = 1e-30; // pivot of features that are equal
 
 static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y) {
     const SrWhitenParams *p = params;
@@ -42,7 +43,7 @@ static unsigned reads(const void *params) {
     return SR_READS_X(0);
 }
 
-// Of a group: centred rows and their gradient (n, D), then four matrices (D, D).
+// Scratch of a group: centred rows and their gradient (n, D), then four matrices (D, D).
 static size_t group_doubles(const SrWhitenParams *p, int D) {
     return 2 * (size_t)p->rows * (size_t)D + 4 * (size_t)D * (size_t)D;
 }
@@ -80,7 +81,7 @@ static void center(double *z, int n, int D) {
     }
 }
 
-// L of (1 - eps) Cov + eps I; what lies above the diagonal is 0.
+// Computes L of (1 - eps) Cov + eps I; above the diagonal it is 0.
 static void cholesky(const Group *w) {
     int D = w->D;
     for (int64_t k = 0; k < (int64_t)D * D; k++)
@@ -141,7 +142,7 @@ static void forward(const SrOpCall *call) {
     }
 }
 
-// out = op(A) B of square matrices.
+// Computes out = op(A) B of square matrices.
 static void multiply(double *out, const double *A, bool ta, const double *B, int D) {
     for (int r = 0; r < D; r++)
         for (int c = 0; c < D; c++) {
@@ -152,9 +153,9 @@ static void multiply(double *out, const double *A, bool ta, const double *B, int
         }
 }
 
-// dC of W = L^-1: dL = -tril(W^T dW W^T), dC = W^T Phi(L^T dL) W made symmetric, where Phi keeps the lower triangle
-// and half of the diagonal (Murray, "Differentiation of the Cholesky decomposition", arXiv:1602.07527, eq. 10).
-// a: dW in, dC out.
+// Computes dC of W = L^-1: dL = -tril(W^T dW W^T), dC = W^T Phi(L^T dL) W made symmetric.  Phi
+// keeps the lower triangle and half of the diagonal (Murray, "Differentiation of the Cholesky
+// decomposition", arXiv:1602.07527, eq. 10).  a: dW in, dC out.
 static void covariance_gradient(const Group *w) {
     int D = w->D;
     multiply(w->b, w->W, true, w->a, D);
@@ -213,7 +214,7 @@ static void backward(const SrOpCall *call) {
     }
 }
 
-// By forward substitution, row by row.
+// Solves by forward substitution, row by row.
 static void reference_group(const SrWhitenParams *p, const double *x, double *y, int D) {
     Group w;
     double *scratch = sr_alloc(group_doubles(p, D) * sizeof(double));

@@ -1,8 +1,8 @@
-// windows: a map cut into windows that do not overlap, row by row of windows, after it was filled with zeros to whole
-// windows at the right and below and rolled by a shift; and the way back (Liu et al., "Swin Transformer",
-// arXiv:2103.14030, section 3.2).
+// windows: cuts a map into windows that do not overlap, row by row of windows, and the inverse (Liu
+// et al., "Swin Transformer", arXiv:2103.14030, section 3.2).  The map is first padded with zeros
+// to whole windows at the right and below, and rolled by a shift.
 //
-//   (N, H, W, C) -> (N, ceil(H / h) ceil(W / w), h w, C),   merge: the other way round, what was filled in left out
+//   (N, H, W, C) -> (N, ceil(H / h) ceil(W / w), h w, C); merge: the inverse, without the padding
 #include "kernels/windows.h"
 
 #include <stddef.h>
@@ -57,7 +57,7 @@ static bool channels_last(const void *params, bool of_input) {
     return true;
 }
 
-// The pixel of the map that stands at token t of window g; -1: a zero that was filled in.
+// Returns the pixel of the map at token t of window g; -1: a padded zero.
 static int64_t pixel_of(const SrWindowsParams *p, const Sides *s, int g, int t) {
     int H = s->rows * p->window_h, W = s->columns * p->window_w;
     int y = (g / s->columns * p->window_h + t / p->window_w + p->shift_h) % H;
@@ -80,7 +80,8 @@ static void reference(const SrRefCall *call) {
     }
 }
 
-// Each window by one thread; pixels belong to one window, so that either side may be the one that is written.
+// One thread moves each window; pixels belong to one window, so either side may be the one that is
+// written.
 static void move(const SrWindowsParams *p, const Sides *s, SrDtype type, void *windows, void *map,
                  bool merge) {
     int T = p->window_h * p->window_w, G = s->rows * s->columns;
@@ -105,7 +106,7 @@ static void forward(const SrOpCall *call) {
          p->merge ? call->y.data : call->x[0].data, p->merge);
 }
 
-// The same move the other way round.
+// The gradient is the opposite move.
 static void backward(const SrOpCall *call) {
     const SrWindowsParams *p = call->params;
     Sides s = sides_of(p, call->x[0].shape);
@@ -114,7 +115,8 @@ static void backward(const SrOpCall *call) {
              p->merge ? (float *)call->dy : call->dx[0], !p->merge);
 }
 
-// Rows of one side gathered by their places on the other; a row of zeros stands behind the map's last.
+// Writes a gather of one side's rows by their places on the other; a row of zeros follows the map's
+// last.
 static SrStatus onnx(SrOnnxCall *call) {
     const SrWindowsParams *p = call->params;
     Sides s = sides_of(p, call->x[0]);
