@@ -1,7 +1,7 @@
-// Closing blocks, opening them again, and the op that stands for a closed one.
+// Closes and opens blocks, and holds the op that stands for a closed block.
 //
-// torch.fx decides while it traces which modules are leaves; here the trace is always the whole one, and closing is a
-// view that can be taken, and taken back, at any time.
+// torch.fx decides during the trace which modules are leaves.  Here the trace is always complete,
+// and blocks can be closed and opened at any time.
 #include "graph/blocks.h"
 
 #include <stdio.h>
@@ -48,7 +48,8 @@ const SrOp sr__op_block = {
 
 // ---- lists of classes
 
-// What torchvision's feature extraction takes as leaves beside torch.nn: every module class of torchvision.ops.
+// Module classes of torchvision.ops, which torchvision's feature extraction keeps closed next to
+// those of torch.nn.
 static const char *const composites[] = {
     "Conv2dNormActivation",
     "Conv3dNormActivation",
@@ -103,7 +104,7 @@ static bool has_class(const SrGraph *graph, const char *name) {
     return false;
 }
 
-// One word of the list; `v` has room for it and for all composites.
+// Adds one word of the list to `v`, which has room for it and for all composites.
 static SrStatus add_class(const SrGraph *graph, const char *word, const char **v, int *n) {
     if (strcmp(word, "through") == 0)
         return SR_OK;
@@ -173,7 +174,7 @@ static void find_owners(const SrGraph *graph, const SrStrings *classes, int *own
     }
 }
 
-// The value of the block that is read outside; its last node if none is.
+// Finds the value of the block that is read outside; if none is, the last node.
 static SrStatus find_output(const SrGraph *graph, const SrBlock *b, SrNodeId *out) {
     SrNodeId read = SR_NO_NODE;
     for (SrNodeId id = b->end; id < sr_graph_count(graph); id++) {
@@ -198,7 +199,7 @@ typedef struct {
     SrNodeId in[SR_OP_MAX_IN]; // of the outer graph
 } Body;
 
-// The body's input for an outer value, added when it is new.
+// Returns the body's input for an outer value, and adds it if it is new.
 static SrStatus body_input(SrRewrite *rw, Body *body, SrNodeId outer) {
     for (int i = 0; i < body->n_in; i++)
         if (body->in[i] == outer)
@@ -212,7 +213,7 @@ static SrStatus body_input(SrRewrite *rw, Body *body, SrNodeId outer) {
     return sr_graph_add_input(body->body, name, node->shape, node->dtype, &rw->map[outer]);
 }
 
-// Nodes [first, end) into the body, inputs before them.
+// Copies nodes [first, end) into the body, after its inputs.
 static SrStatus fill_body(SrRewrite *rw, const SrBlock *b, Body *body) {
     for (SrNodeId id = b->first; id < b->end; id++) {
         const SrNode *node = sr_graph_at(rw->from, id);
@@ -253,7 +254,7 @@ static SrStatus make_body(const SrRewrite *outer, const SrBlock *b, SrNodeId out
     return status;
 }
 
-// The path, with "_1" where the module ran before in this pass, and the pass.
+// Makes the name of a block: the path, "_1" if the module ran before in this pass, and the pass.
 static void closed_name(const SrRewrite *rw, const SrBlock *b, char *out, size_t bytes) {
     const char *pass = strrchr(sr_graph_at(rw->from, b->first)->name, '@');
     snprintf(out, bytes, "%s%s", b->path, pass ? pass : "");
@@ -261,7 +262,7 @@ static void closed_name(const SrRewrite *rw, const SrBlock *b, char *out, size_t
         snprintf(out, bytes, "%s_%d%s", b->path, k, pass ? pass : "");
 }
 
-// "layer1" of "layer1.0", "" at the top.
+// Module of a path: "layer1" for "layer1.0"; "": the top.
 static SrStatus parent_of(SrGraph *graph, const char *path, const char **out) {
     const char *dot = strrchr(path, '.');
     *out = sr_arena_printf(sr_graph_arena(graph), "%.*s", dot ? (int)(dot - path) : 0, path);
@@ -323,7 +324,8 @@ SrStatus sr_graph_close(const SrGraph *graph, const SrStrings *classes, SrGraph 
 
 // ---- opening
 
-// body's nodes into rw->to with its inputs bound to the node's; *output is where its value is.
+// Copies the body's nodes into rw->to, with its inputs bound to the node's.  *output: the node
+// that holds the block's value.
 static SrStatus open_body(SrRewrite *outer, const SrNodeSpec *spec, SrNodeId *output) {
     const SrBlockParams *p = spec->params;
     int n = sr_graph_count(p->body);

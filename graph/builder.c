@@ -1,9 +1,10 @@
-// The builder: scopes and prefixes into names, ops' slots into table entries, the first error kept.
+// The builder: makes names of scopes and prefixes, makes table entries for the slots of ops, and
+// keeps the first error.
 //
 // Node names follow torchvision's feature extraction (_get_node_qualname): a name used before in
 // the same parent gets _1, _2, ...  Parameter names follow torch.nn.Module and carry neither that
-// suffix nor the pass, so a module called twice, or a trunk built at a second resolution, finds its
-// parameters again.
+// suffix nor the pass, so a module called twice, or a trunk built at a second resolution, finds the
+// parameters that exist.
 #include "graph/builder.h"
 
 #include <stdarg.h>
@@ -19,7 +20,7 @@ enum { MAX_SCOPES = 32, PATH_BYTES = 512, SUFFIX_BYTES = 64, MAX_INITS = SR_OP_M
 struct SrBuilder {
     SrGraph *graph; // borrowed
     SrStatus status;
-    char message[1024]; // of the first error
+    char message[1024]; // message of the first error
 
     char path[PATH_BYTES];           // open scopes, joined by dots
     size_t ends[MAX_SCOPES];         // length of `path` before each scope was opened
@@ -182,14 +183,13 @@ void sr_builder_set_entry(SrBuilder *b, const char *slot, const char *entry) {
     b->entries[b->n_entries++].entry = entry;
 }
 
-// By value: names are short-lived, and the graph and the table copy what they keep.
+// Names are passed by value: they are short-lived, and the graph and the table copy what they keep.
 typedef struct {
     char s[2 * PATH_BYTES];
 } Name;
 
-// prefix + scopes + leaf, the one form of all names.  Leaves room for "_12", "@1" or
-// ".num_batches_tracked" even when a name is absurdly long, so that suffixes always tell names
-// apart.
+// Makes a name of prefix, scopes and leaf.  There is room for "_12", "@1" or
+// ".num_batches_tracked" even after a very long name, so that suffixes always tell names apart.
 static Name qualify(const SrBuilder *b, const char *prefix, const char *leaf) {
     Name name;
     snprintf(name.s, sizeof name.s - SUFFIX_BYTES, "%s%s%s%s", prefix, b->path,
@@ -197,14 +197,14 @@ static Name qualify(const SrBuilder *b, const char *prefix, const char *leaf) {
     return name;
 }
 
-// "@1" behind the name; the first pass carries nothing.
+// Appends the pass, such as "@1"; the first pass has no suffix.
 static void add_pass(const SrBuilder *b, Name *name) {
     size_t len = strlen(name->s);
     if (b->pass > 0)
         snprintf(name->s + len, sizeof name->s - len, "@%d", b->pass);
 }
 
-// The first of x, x_1, x_2, ... that is free in this pass.
+// Returns the first of x, x_1, x_2, ... that is free in this pass.
 static Name node_name(const SrBuilder *b, const char *leaf) {
     Name base = qualify(b, b->node_prefix, leaf), name = base;
     add_pass(b, &name);
@@ -217,7 +217,7 @@ static Name node_name(const SrBuilder *b, const char *leaf) {
     return name;
 }
 
-// A table entry; one that is new follows the builder's frozen flag.
+// Finds or adds a table entry; a new one follows the builder's frozen flag.
 static SrStatus add_entry(SrBuilder *b, const char *name, const SrSlot *slot, int *index) {
     SrParams *params = sr_graph_params(b->graph);
     int before = sr_params_count(params);
@@ -227,7 +227,7 @@ static SrStatus add_entry(SrBuilder *b, const char *name, const SrSlot *slot, in
     return SR_OK;
 }
 
-// What set_init asked for.  A slot the op does not have is the caller's mistake, not to be ignored.
+// Applies sr_builder_set_init.  A slot that the op does not have is an error of the caller.
 static void apply_inits(SrBuilder *b, const SrOp *op, SrSlot *slots, int n) {
     for (int k = 0; k < b->n_inits; k++) { // later calls for the same slot win
         int i = 0;
@@ -241,7 +241,7 @@ static void apply_inits(SrBuilder *b, const SrOp *op, SrSlot *slots, int n) {
     }
 }
 
-// <param prefix><scopes>.<leaf>.<slot>, or the entry that was set for the slot.
+// Makes the entry's name: <param prefix><scopes>.<leaf>.<slot>, or that of sr_builder_set_entry.
 static Name entry_name(const SrBuilder *b, const char *leaf, const char *slot) {
     for (int i = 0; i < b->n_entries; i++)
         if (!strcmp(b->entries[i].slot, slot))
@@ -272,8 +272,8 @@ static SrStatus bind_slots(SrBuilder *b, const SrNodeSpec *spec, const char *lea
     return b->status;
 }
 
-// An op's params, with the option table's defaults when the caller has none.  Needed before the
-// graph makes its own copy, because the slots depend on them.
+// Fills in the default params of an op if the caller gives none.  The slots depend on them, so
+// they are needed before the graph makes its copy.
 static SrStatus default_params(SrBuilder *b, const SrOp *op, const char *name,
                                const void **params) {
     if (*params || op->params_bytes == 0)

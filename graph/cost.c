@@ -1,4 +1,5 @@
-// What nodes cost, from what their ops declare; not what a plan makes of them (fusing, views, recomputing).
+// Costs of nodes as their ops declare them.  A plan changes these costs by fusing, views and
+// recomputing.
 #include "graph/blocks.h"
 #include "graph/graph.h"
 
@@ -19,7 +20,7 @@ static int64_t body_numbers(const SrGraph *body) {
     return n;
 }
 
-// Counted where they are used: shared parameters appear at each of their nodes.
+// Shared parameters count at each node that uses them.
 int64_t sr_graph_numbers(const SrGraph *graph, SrNodeId id) {
     const SrNode *node = sr_graph_at(graph, id);
     if (node->op == &sr__op_block)

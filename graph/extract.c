@@ -1,4 +1,4 @@
-// Cutting a graph down to its taps.
+// Extraction: cuts a graph down to what its taps need, and copies the table entries that stay.
 #include "graph/extract.h"
 
 #include <string.h>
@@ -14,7 +14,7 @@ SrGraphCost sr_graph_cost(const SrGraph *graph) {
     return cost;
 }
 
-// Marks, from the end, what the taps of one mode need.
+// Marks the nodes that the taps of one mode need, from the end to the beginning.
 static void mark(const SrGraph *graph, unsigned mode, const SrTaps *taps, unsigned *modes) {
     for (int i = 0; i < taps->n; i++)
         modes[taps->v[i].node] |= mode;

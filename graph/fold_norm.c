@@ -1,8 +1,9 @@
-// Batch norms folded into the convolutions below them, for evaluation with frozen weights: one pass over memory and one
-// kernel less for each.
+// Folds batch norms into the convolutions before them, for evaluation with frozen weights.  Each
+// fold saves a kernel call and a pass over memory.
 //
-// Jacob et al., "Quantization and training of neural networks for efficient integer-arithmetic-only inference"
-// (CVPR 2018), section 3.2, equation 14; the formula is in extract.h.
+// Source: Jacob et al., "Quantization and training of neural networks for efficient
+// integer-arithmetic-only inference" (CVPR 2018), section 3.2, equation 14.  extract.h has the
+// formula.
 #include <math.h>
 #include <string.h>
 
@@ -15,7 +16,7 @@ typedef struct {
     const bool *tapped;
 } Fold;
 
-// How many nodes are bound to a table entry.
+// Number of nodes that are bound to a table entry.
 static int users_of(const SrGraph *graph, int w) {
     int n = 0;
     for (SrNodeId id = 0; id < sr_graph_count(graph); id++)
@@ -50,7 +51,7 @@ static bool can_fold(const SrGraph *graph, SrNodeId id, const Fold *f) {
            !f->tapped[norm->in[0]] && users_of(graph, conv->w[0]) == 1;
 }
 
-// The norm that node `id`, a convolution, will be folded into; SR_NO_NODE if it stays.
+// Returns the norm that will be folded into node `id`, a convolution.  SR_NO_NODE: none.
 static SrNodeId norm_above(const SrGraph *graph, SrNodeId id, const Fold *f) {
     for (SrNodeId k = id + 1; k < sr_graph_count(graph); k++)
         if (sr_graph_at(graph, k)->n_in > 0 && sr_graph_at(graph, k)->in[0] == id &&
@@ -59,7 +60,7 @@ static SrNodeId norm_above(const SrGraph *graph, SrNodeId id, const Fold *f) {
     return SR_NO_NODE;
 }
 
-// Declares an entry of the new table; values come once all are there.
+// Declares an entry of the new table; values are set when all entries exist.
 static SrStatus new_entry(SrParams *params, const char *name, SrShape shape, SrRole role,
                           int *out) {
     SrSlot slot = {
@@ -73,8 +74,8 @@ static const float *value_of(const SrGraph *graph, int w) {
     return sr_params_at(sr_graph_params(graph), w)->value;
 }
 
-// weight (K, n), bias (K) or NULL -> folded_weight (K, n), folded_bias (K).  In double: a fold must not cost digits.
-// scratch: 2 K numbers.
+// Computes folded_weight (K, n) and folded_bias (K) from weight (K, n) and bias (K); bias NULL:
+// zeros. Sums are in double, so that folding costs no digits.  scratch: 2 K numbers.
 static void fold_values(const SrGraph *graph, const SrNode *conv, const SrNode *norm,
                         float *folded_weight, float *folded_bias, double *scratch) {
     const float *weight = value_of(graph, conv->w[0]), *w[SR_OP_MAX_SLOTS];
@@ -93,7 +94,7 @@ static void fold_values(const SrGraph *graph, const SrNode *conv, const SrNode *
     }
 }
 
-// "conv1.bias" for the weight "conv1.weight".
+// Name of the bias: "conv1.bias" for the weight "conv1.weight".
 static char *bias_name(SrArena *arena, const char *weight) {
     size_t len = strlen(weight);
     size_t stem = sr_text_ends(weight, ".weight") ? len - strlen(".weight") : len;
@@ -140,7 +141,7 @@ static SrStatus fold_each(SrRewrite *rw, SrNodeId id) {
     return sr__rewrite_add(rw, id, &copy.spec);
 }
 
-// Values of what stayed by name, then the folded ones over them.
+// Copies the values of remaining entries by name, then writes the folded ones over them.
 static SrStatus fill(const SrExtraction *from, const Fold *f, const SrNodeId *map,
                      SrExtraction *out, int *n) {
     SR_TRY(sr_params_copy(out->params, from->params));

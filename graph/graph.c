@@ -1,8 +1,7 @@
-// The graph itself: appending nodes with every check, and the invariants.  Names are looked up in
-// query.c.
+// The graph: appends nodes with all checks, and verifies the invariants.  query.c looks names up.
 //
-// Everything is checked on the way in, so that passes, plans and kernels need not: a kernel cannot
-// fail.
+// Nodes are checked when they are added, so that passes, plans and kernels need no checks: a kernel
+// cannot fail.
 #include "graph/graph.h"
 
 #include <string.h>
@@ -70,7 +69,7 @@ static SrStatus out_of_memory(const char *name) {
     SR_FAIL(SR_ERR_MEMORY, "out of memory for node %s", name);
 }
 
-// Names are how people, configurations and checkpoints speak of nodes: there, and only once.
+// Users, configurations and checkpoints refer to nodes by name, so a name must exist and be unique.
 static SrStatus check_name(const SrGraph *graph, const char *name) {
     if (!name || !*name)
         SR_FAIL(SR_ERR_CONFIG, "node %d has no name", graph->count);
@@ -79,7 +78,7 @@ static SrStatus check_name(const SrGraph *graph, const char *name) {
     return SR_OK;
 }
 
-// Arity, order and modes: a node cannot live where one of its inputs does not.
+// Checks arity, order and modes: a node cannot exist in a mode in which one of its inputs does not.
 static SrStatus check_inputs(const SrGraph *graph, const SrNodeSpec *spec, unsigned mode) {
     if (spec->n_in < spec->op->min_in || spec->n_in > SR_MIN(spec->op->max_in, SR_OP_MAX_IN))
         SR_FAIL(SR_ERR_CONFIG, "%s: %s takes %d to %d inputs, not %d", spec->name, spec->op->name,
@@ -96,7 +95,7 @@ static SrStatus check_inputs(const SrGraph *graph, const SrNodeSpec *spec, unsig
     return SR_OK;
 }
 
-// The bound table entries are what the op would have created for these shapes.
+// Checks that the bound table entries are those that the op would create for these shapes.
 static SrStatus check_slots(const SrGraph *graph, const SrNode *node, const SrShape *x) {
     SrSlot slots[SR_OP_MAX_SLOTS];
     int n = node->op->slots ? node->op->slots(node->params, x, node->n_in, slots) : 0;
@@ -118,7 +117,7 @@ static SrStatus check_slots(const SrGraph *graph, const SrNode *node, const SrSh
     return SR_OK;
 }
 
-// *v (n items) becomes a copy in the arena; false if memory is out.
+// Replaces *v (n items) by a copy in the arena.  False: out of memory.
 static bool copy_list(SrArena *arena, int n, size_t item_bytes, const void **v) {
     if (n == 0)
         return true;
@@ -126,7 +125,7 @@ static bool copy_list(SrArena *arena, int n, size_t item_bytes, const void **v) 
     return *v != NULL;
 }
 
-// As copy_list, but the strings behind the list are copied too.
+// Like copy_list, but copies the strings too.
 static bool copy_strings(SrArena *arena, SrStrings *list) {
     if (list->n == 0)
         return true;
@@ -138,7 +137,8 @@ static bool copy_strings(SrArena *arena, SrStrings *list) {
     return copy != NULL;
 }
 
-// Brings what an option points to into the arena, so that a caller's lists may be on its stack.
+// Copies the target of an option's pointer into the arena, so that a caller's lists may be on its
+// stack.
 static bool own_option(SrArena *arena, const SrOption *option, void *params) {
     void *field = (char *)params + option->offset;
     SrInts *ints = field;
@@ -150,7 +150,7 @@ static bool own_option(SrArena *arena, const SrOption *option, void *params) {
         return copy_list(arena, doubles->n, sizeof *doubles->v, (const void **)&doubles->v);
     case SR_OPT_STRINGS: return copy_strings(arena, field);
     case SR_OPT_STRING: return !*string || (*string = sr_arena_strdup(arena, *string)) != NULL;
-    default: // numbers lie in the struct; trees are the configuration's, which outlives graphs
+    default: // numbers are in the struct; trees belong to the configuration, which outlives graphs
         return true;
     }
 }
@@ -164,7 +164,7 @@ SrStatus sr__params_copy(SrArena *arena, const SrOp *op, const char *name, const
     if (!params)
         return out_of_memory(name);
     *out = params;
-    if (!from) // as a configuration that says nothing would give
+    if (!from) // the values of an empty configuration
         return op->options ? sr_options_parse(op->options, NULL, name, arena, params) : SR_OK;
     memcpy(params, from, op->params_bytes);
     for (const SrOption *o = op->options; o && o->name; o++)
@@ -173,7 +173,7 @@ SrStatus sr__params_copy(SrArena *arena, const SrOp *op, const char *name, const
     return SR_OK;
 }
 
-// The one place where `nodes` moves; pointers from sr_graph_at end here.
+// Only this function moves `nodes`: it makes pointers from sr_graph_at invalid.
 static SrStatus append(SrGraph *graph, const SrNode *node, SrNodeId *out) {
     if (graph->count == graph->capacity) {
         int capacity = graph->capacity ? 2 * graph->capacity : 64;
@@ -326,7 +326,7 @@ SrStatus sr__graph_own(SrGraph *graph, SrGraph *body) {
     return SR_OK;
 }
 
-// One node against the invariants in graph.h, as if it were added now.
+// Checks one node against the invariants in graph.h, as if it were added now.
 static SrStatus check_node(const SrGraph *graph, SrNodeId id) {
     const SrNode *node = &graph->nodes[id];
     if (sr_name_map_find(&graph->by_name, node->name) != id)

@@ -1,11 +1,14 @@
-// SrGraph: what torch.fx would have traced.  Append-only, then frozen; nodes are indices, never pointers.
+// SrGraph: the nodes of a model in the order in which torch.fx would trace them.  A graph only
+// grows, and callers name nodes by index, not by pointer.
 //
-// Invariants (sr_graph_check verifies all of them when a plan is compiled, a graph is rewritten or read from JSON)
+// Invariants, which sr_graph_check verifies when a plan is compiled and a graph is rewritten or
+// parsed:
 //  * A node's inputs have smaller indices: index order is execution order.
-//  * Names are unique; qualified as torchvision does ("layer1.0.conv1", "layer1.0.relu_1", "flatten").
-//    Further passes of the same trunk in one graph carry a suffix "@1", "@2" and share all parameters.
+//  * Names are unique and qualified as in torchvision ("layer1.0.conv1", "layer1.0.relu_1",
+//    "flatten").  Further passes of the same trunk in one graph have a suffix "@1", "@2" and share
+//    all parameters.
 //  * Shapes are static and known when a node is added.
-//  * A node lives in the modes of its mask; a consumer's mask is a subset of its producers'.
+//  * A node exists in the modes of its mask, which is a subset of the masks of its inputs.
 #ifndef SR_GRAPH_GRAPH_H
 #define SR_GRAPH_GRAPH_H
 
@@ -23,9 +26,9 @@ typedef int SrNodeId;
 typedef enum { SR_MODE_TRAIN = 1, SR_MODE_EVAL = 2, SR_MODE_BOTH = 3 } SrMode;
 
 typedef struct {
-    const SrOp *op;     // NULL: an input, filled by the host before each run
+    const SrOp *op;     // NULL: an input, which the caller fills before each run
     const char *name;   // unique
-    const char *module; // path of the module it belongs to ("layer1.0"), "" at the top
+    const char *module; // path of the module it belongs to ("layer1.0"); "": the top
     const void *params; // op->params_bytes, owned by the graph
     int n_in;
     SrNodeId in[SR_OP_MAX_IN];
@@ -34,14 +37,15 @@ typedef struct {
     SrShape shape;
     SrDtype dtype; // F32, or what an input carries
     unsigned mode; // SrMode bits
-    int64_t
-        eval_from; // from this iteration on a train plan runs it as in evaluation; INT64_MAX: never
-    // Where torch has the channels of this value, which are always last here: in dimension 1 (false: of images and
-    // what convolutions make of them) or last (tokens, and maps inside transformers).  Lists and files follow it.
+    // Iteration from which a train plan runs the node as in evaluation.  INT64_MAX: never.
+    int64_t eval_from;
+    // Axis of the channels in torch; here they are always last.  True: last (tokens, and maps
+    // inside transformers).  False: dimension 1 (images, outputs of convolutions).  Lists and
+    // files use torch's order.
     bool channels_last;
-    bool aside; // not in torchvision's list: arithmetic inside one of its calls, or a stage of ours
-    bool optional; // dropped when nothing needs it, though it has side effects
-    unsigned tags; // free for passes; 0 at the start
+    bool aside;    // not in torchvision's list, which has one call for several nodes here
+    bool optional; // may be dropped if nothing needs it, in spite of its side effects
+    unsigned tags; // bits for passes; 0 at the start
 } SrNode;
 
 typedef struct SrGraph SrGraph;
@@ -49,13 +53,13 @@ typedef struct SrGraph SrGraph;
 SrStatus sr_graph_new(SrParams *params, SrGraph **out); // borrows the table
 void sr_graph_free(SrGraph *graph);
 SrParams *sr_graph_params(const SrGraph *graph);
-SrArena *sr_graph_arena(SrGraph *graph); // for whatever should live as long as the graph
+SrArena *sr_graph_arena(SrGraph *graph); // memory that lives as long as the graph
 
 int sr_graph_count(const SrGraph *graph);
 const SrNode *sr_graph_at(const SrGraph *graph, SrNodeId id); // valid until the next append
 
-// Appends; checks arity, shapes (op->infer), modes, name.  `params` is copied; w are table indices in slot
-// order (n_w must equal what op->slots says).
+// Description of a node to add.  sr_graph_add checks arity, shapes (op->infer), modes and name.  It
+// copies `params`.  w: table indices in the order of slots; n_w must equal the number of op->slots.
 typedef struct {
     const SrOp *op;
     const char *name, *module;
@@ -73,40 +77,42 @@ SrStatus sr_graph_add(SrGraph *graph, const SrNodeSpec *spec, SrNodeId *out);
 SrStatus sr_graph_add_input(SrGraph *graph, const char *name, SrShape shape, SrDtype dtype,
                             SrNodeId *out);
 
-// The shape torch gives the value: channels moved to dimension 1 where it has them there.
+// Returns the value's shape in torch's axis order (SrNode.channels_last).
 SrShape sr_node_torch_shape(const SrNode *node);
 
-// Remarks: what torchvision's trace lists between nodes although nothing is computed here for it: sizes, assertions and
-// tuples of its Python, and tensors that exist only inside the next node or are parameters.  Lists show them where they
-// stand, before the node that is appended next; they cannot be tapped.
+// A remark is a line of torchvision's trace for which nothing is computed here.  Remarks are
+// sizes, assertions and tuples of its Python code, parameters, and tensors inside the next node.
+// Lists show them before the node that is appended next, and nobody can tap them.
 typedef struct {
     const char *name; // unique among nodes and remarks
-    SrNodeId before;  // the node it stands before; the count of nodes at the end
+    SrNodeId before;  // node that follows it; the number of nodes: at the end
     bool is_tensor;
-    SrShape shape; // torch's, of a tensor
+    SrShape shape; // shape of a tensor, in torch's axis order
 } SrRemark;
-SrStatus sr_graph_add_remark(SrGraph *graph, const char *name,
-                             const SrShape *shape); // NULL: no tensor
+// Adds a remark.  shape NULL: no tensor.
+SrStatus sr_graph_add_remark(SrGraph *graph, const char *name, const SrShape *shape);
 int sr_graph_remark_count(const SrGraph *graph);
 const SrRemark *sr_graph_remark_at(const SrGraph *graph, int i);
 
-// Stage names beside node names: VISSL's "res2" or timm's index for the node `id`.  Both vocabularies work
-// wherever a layer is named.  Where an alias equals a node's name (VISSL's "conv1" is torchvision's "relu"), the
-// functions below give the node of that name; who speaks VISSL looks through the aliases first.
+// Adds a second name of node `id`: VISSL's stage "res2" or timm's index.  Both vocabularies work
+// wherever a layer is named.  An alias may equal the name of another node: VISSL's "conv1" is
+// torchvision's "relu".  The functions below then return the node of that name; a caller that uses
+// VISSL's names searches the aliases first.
 SrStatus sr_graph_alias(SrGraph *graph, const char *alias, SrNodeId id);
 int sr_graph_alias_count(const SrGraph *graph);
 const char *sr_graph_alias_at(const SrGraph *graph, int i, SrNodeId *id);
 
-// What a person calls this graph ("resnet18"): messages then name the command that lists its nodes.
+// Sets the name by which a user calls this graph ("resnet18"), for messages with a command that
+// lists its nodes.
 SrStatus sr_graph_set_title(SrGraph *graph, const char *title);
 const char *sr_graph_title(const SrGraph *graph); // "TRUNK|CONFIG" unless set
 
-// Blocks: the module calls behind the nodes, by class ("Bottleneck"), so that listings and passes can keep them closed
-// (graph/blocks.h).  One call's nodes lie side by side: first .. end - 1.
+// A block is one call of a module of some class ("Bottleneck"), whose nodes are consecutive.
+// Lists and passes can keep it closed (graph/blocks.h).
 typedef struct {
-    const char *path;       // "layer1.0"
-    const char *class_name; // torchvision's
-    SrNodeId first, end;
+    const char *path;       // such as "layer1.0"
+    const char *class_name; // name of torchvision's class
+    SrNodeId first, end;    // nodes first .. end - 1
 } SrBlock;
 SrStatus sr_graph_add_block(SrGraph *graph, const char *path, const char *class_name,
                             SrNodeId first, SrNodeId end);
@@ -114,19 +120,22 @@ int sr_graph_block_count(const SrGraph *graph);
 const SrBlock *sr_graph_block_at(const SrGraph *graph, int i);
 
 void sr_graph_set_optional(SrGraph *graph, SrNodeId id, bool optional);
-// The op's params anew, of the same shape rule; before the graph is compiled.
+// Replaces the op's params before the graph is compiled; the node's shape must stay the same.
 void sr_graph_set_params(SrGraph *graph, SrNodeId id, const void *params);
 void sr_graph_set_tags(SrGraph *graph, SrNodeId id, unsigned tags);
 
-// Exact name, alias, or dotted prefix (the last node below it).  Unknown: SR_ERR_CONFIG with the nearest names.
+// Finds a node by exact name, alias or dotted prefix; a prefix means the last node below it.
+// SR_ERR_CONFIG: unknown; the message gives the nearest names.
 SrStatus sr_graph_query(const SrGraph *graph, const char *query, SrNodeId *out);
-// The same, but a prefix means the last node below it that lives in one of these modes, if any does.
+// Like sr_graph_query, but a prefix means the last node below it that exists in one of these
+// modes, if there is one.
 SrStatus sr_graph_query_mode(const SrGraph *graph, const char *query, unsigned mode, SrNodeId *out);
 SrNodeId sr_graph_find(const SrGraph *graph, const char *name); // exact or alias; SR_NO_NODE
 
 SrStatus sr_graph_check(const SrGraph *graph); // the invariants above
 
-// What a node costs: floating-point operations of its forward, learned numbers it uses, bytes of its value.
+// Cost of a node: floating-point operations of its forward pass, learned numbers that it uses, and
+// bytes of its value.
 int64_t sr_graph_flops(const SrGraph *graph, SrNodeId id);
 int64_t sr_graph_numbers(const SrGraph *graph, SrNodeId id);
 int64_t sr_graph_bytes(const SrGraph *graph, SrNodeId id);

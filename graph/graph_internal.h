@@ -1,4 +1,4 @@
-// What graph.c, query.c and builder.c share; nobody else looks inside.
+// Inside of SrGraph, for the files of graph/ that make, search and rewrite graphs.
 #ifndef SR_GRAPH_GRAPH_INTERNAL_H
 #define SR_GRAPH_GRAPH_INTERNAL_H
 
@@ -29,17 +29,17 @@ struct SrGraph {
     int n_bodies;
 };
 
-// An op's params struct with all its strings and lists, copied; `from` NULL: the defaults.
+// Copies an op's params with all their strings and lists into the arena.  from NULL: the defaults.
 SrStatus sr__params_copy(SrArena *arena, const SrOp *op, const char *name, const void *from,
                          const void **out);
 
 // Makes `body` live as long as `graph`.
 SrStatus sr__graph_own(SrGraph *graph, SrGraph *body);
 
-// The node of exactly this name, not an alias; SR_NO_NODE.
+// Returns the node of exactly this name, not an alias.  SR_NO_NODE: none.
 SrNodeId sr__graph_named(const SrGraph *graph, const char *name);
 
-// Whether a node or a remark has exactly this name.
+// Tells whether a node or a remark has exactly this name.
 bool sr__graph_has_name(const SrGraph *graph, const char *name);
 
 #endif

@@ -1,8 +1,8 @@
-// A graph as JSON and back: every node with its op, options that are not the default, inputs, table entries, modes and
-// tags; stages and blocks.  Values of parameters are not in it (safetensors holds them), and printing what was parsed
-// gives the same text.
+// Prints a graph as JSON and parses it.  A node has its op, options that are not the default,
+// inputs, table entries, modes and tags; stages and blocks follow.  Values of parameters are in
+// safetensors files instead.  Printing a parsed graph gives the same text.
 //
-// The parser takes text from anywhere, so sizes are bounded before anything multiplies them.
+// The text may come from anywhere, so sizes are bounded before they are multiplied.
 #include <stdio.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@
 #include "graph/print.h"
 
 enum { MAX_BYTES = 64 << 20, MAX_NODES = 100000, MAX_DIM = 1 << 24 };
-#define MAX_COUNT ((int64_t)1 << 40) // numbers of one value
+#define MAX_COUNT ((int64_t)1 << 40) // most numbers in one value
 
 // ---- printing
 
@@ -51,7 +51,7 @@ static SrStatus put(SrArena *arena, SrYaml *map, const char *key, SrYaml *value)
                                      : sr_yaml_put(arena, map, key, value);
 }
 
-// A new list or map under `key` of `parent`.
+// Adds a list or map under `key` of `parent`.
 static SrStatus put_new(SrArena *arena, SrYaml *parent, const char *key, SrYamlType type,
                         SrYaml **out) {
     *out = sr_yaml_new(arena, type, "graph", 0);
@@ -131,7 +131,7 @@ static SrStatus put_node(const SrGraph *graph, SrNodeId id, SrArena *arena, SrYa
     return node->tags ? put(arena, map, "tags", integer(arena, (int64_t)node->tags)) : SR_OK;
 }
 
-// Nodes one a line, so that two graphs can be compared by diff.
+// Nodes stand one per line, so that diff can compare two graphs.
 static SrStatus print_nodes(const SrGraph *graph, SrText *out) {
     for (SrNodeId id = 0; id < sr_graph_count(graph); id++) {
         SrArena arena = SR_ARENA_INIT;
@@ -148,7 +148,7 @@ static SrStatus print_nodes(const SrGraph *graph, SrText *out) {
     return SR_OK;
 }
 
-// A line of JSON from a node built for this line alone.
+// Prints a line of JSON from a tree that was built for this line.
 static SrStatus print_line(SrText *out, const char *before, const char *const *strings, int n,
                            const int *numbers, int n_numbers) {
     SrArena arena = SR_ARENA_INIT;
@@ -195,7 +195,7 @@ typedef struct {
     const char *file;
 } Parse;
 
-// The member of that type, or NULL; a member of another type is an error.
+// Finds a member of that type; NULL: absent.  A member of another type is an error.
 static SrStatus member(const Parse *p, const SrYaml *map, const char *key, SrYamlType type,
                        const SrYaml **out) {
     *out = sr_yaml_find(map, key);
@@ -296,7 +296,7 @@ static SrStatus parse_init(const Parse *p, const SrYaml *inits, SrSlot *slot) {
     return SR_OK;
 }
 
-// Entries by name; shapes follow from the op, and entries that exist must agree.
+// Reads a node's entries by name.  The op gives their shapes, and entries that exist must agree.
 static SrStatus parse_entries(Parse *p, const SrYaml *map, SrNodeSpec *spec, int *w) {
     const SrYaml *names, *frozen, *inits;
     SrSlot slots[SR_OP_MAX_SLOTS];

@@ -1,8 +1,8 @@
-// How fresh parameters are drawn: PyTorch's distributions (torch.nn.init), our own counter-based
-// numbers.
+// Draws initial parameters from PyTorch's distributions (torch.nn.init) with the counter-based
+// generator (base/rng.h).
 //
-// A tensor is drawn in pieces of fixed size, each a stream of its own, so the bits depend on
-// neither the number of threads nor the order in which entries were added.
+// A tensor is drawn in pieces of fixed size, each from a stream of its own.  Bits therefore depend
+// neither on the number of threads nor on the order in which entries were added.
 #include "graph/init.h"
 
 #include <math.h>
@@ -18,11 +18,11 @@ typedef struct {
     float *value; // (count)
     int64_t count;
     SrInitKind kind;
-    double scale; // the bound or the deviation
+    double scale; // bound or deviation of the distribution
     uint64_t seed, key;
 } Draw;
 
-// By rejection: 95 % of the draws are taken.
+// Draws a truncated normal number by rejection, which accepts 95 % of the draws.
 static double truncated_normal(SrRng *rng) {
     double z;
     do
@@ -31,7 +31,7 @@ static double truncated_normal(SrRng *rng) {
     return z;
 }
 
-// Numbers piece * PIECE .. of the tensor, from the stream (seed, name, piece).
+// Draws the numbers from piece * PIECE on, out of the stream (seed, name, piece).
 static void draw_piece(void *arg, int64_t piece, int thread) {
     (void)thread;
     const Draw *d = arg;
@@ -54,7 +54,7 @@ static int64_t fan_in(SrShape shape) { // weight (out, in, ...)
     return n;
 }
 
-// Counters (I64) and constants; other types of state start as the zeros they were mapped as.
+// Sets counters (I64) and constants.  Other types of state keep the zeros of fresh memory.
 static void fill(SrParam *p, double value) {
     int64_t count = sr_shape_count(p->shape);
     for (int64_t i = 0; i < count; i++) {
@@ -76,8 +76,9 @@ static void identity(float *value, SrShape s) {
         value[i] = i / sr_shape_last(s) == i % sr_shape_last(s);
 }
 
-// ConViT's position weights (d'Ascoli et al., arXiv:2103.10697, section 3): head e looks at the patch (e / side, e % side)
-// - centre away, for E = side^2 heads; weights of D channels of column offsets, D of row offsets, D of squared distances.
+// Sets ConViT's position weights (d'Ascoli et al., arXiv:2103.10697, section 3) for E = side^2
+// heads. Head e attends to the patch at the offset (e / side, e % side) - centre.  Weights belong
+// to column offsets, row offsets and squared distances.
 static void locality(float *value, SrShape s, double strength) {
     int E = s.d[0], D = s.d[1] / 3, side = (int)sqrt(E);
     double centre = (side - 1) / 2.0;
@@ -88,8 +89,9 @@ static void locality(float *value, SrShape s, double strength) {
     }
 }
 
-// Half of the numbers tell the column and half the row, each a fourth of D sines and as many cosines of the place times
-// 10000^(-i / (D / 4)) (He et al., "Masked autoencoders", the published code's order).
+// Sets fixed positions: half of the D numbers encode the column, half the row.  Each half has D /
+// 4 sines and D / 4 cosines of the place times 10000^(-i / (D / 4)), in the order of the
+// published code of He et al., "Masked autoencoders" (2021).
 static void sine_positions(SrParam *p) {
     int D = sr_shape_last(p->shape), prefix = (int)p->init.value, n = D / 4;
     int64_t L = sr_shape_rows(p->shape) - prefix;
@@ -104,7 +106,7 @@ static void sine_positions(SrParam *p) {
         }
 }
 
-// What is laid out, not drawn; false: it is drawn.
+// Sets entries whose values are computed, not drawn.  False: the entry is drawn.
 static bool lay_out(SrParam *p) {
     switch (p->init.kind) {
     case SR_INIT_SOBEL: sobel(p->value, sr_shape_count(p->shape)); return true;

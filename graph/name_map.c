@@ -1,4 +1,5 @@
-// Name -> index: linear probing from the FNV-1a hash, doubled at three quarters full.
+// Hash map from names to indices: linear probing from the FNV-1a hash; the table doubles when it
+// is three quarters full.
 #include "graph/name_map.h"
 
 #include <string.h>
@@ -6,7 +7,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 
-// The place of `name`: where it is, or the free place where it belongs.
+// Returns the place of `name`, or the free place where it belongs.
 static int probe(const SrNameMap *map, const char *name) {
     int mask = map->capacity - 1;
     int i = (int)(sr_hash_text(name) & (uint64_t)mask);
@@ -15,7 +16,7 @@ static int probe(const SrNameMap *map, const char *name) {
     return i;
 }
 
-// Doubles the table.  The old one stays as it was if memory is out.
+// Doubles the table.  Out of memory: the old table stays unchanged.
 static SrStatus grow(SrNameMap *map) {
     // 64 is enough for a head; a ResNet-50 with its state grows four times.
     SrNameMap bigger = {.capacity = map->capacity ? 2 * map->capacity : 64, .count = map->count};

@@ -1,5 +1,5 @@
-// Name -> index by open addressing, for the parameter table and the graph.  Keys are borrowed and
-// never removed.
+// Hash map from names to indices by open addressing, for the parameter table and the graph.  Keys
+// are borrowed and never removed.
 #ifndef SR_GRAPH_NAME_MAP_H
 #define SR_GRAPH_NAME_MAP_H
 

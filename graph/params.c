@@ -1,7 +1,7 @@
-// The parameter table: names to memory.
+// The parameter table: maps names to memory.
 //
-// Values and gradients live in mapped blocks, one pair for each call of allocate that found new
-// entries; so nothing moves when a head or a teacher is added later, and plans may hold plain
+// Values and gradients are in mapped blocks, one pair for each call of allocate that finds new
+// entries. Nothing moves when a head or a teacher is added later, so plans may hold plain
 // pointers.
 #include "graph/params.h"
 
@@ -12,7 +12,7 @@
 #include "graph/init.h"
 #include "graph/name_map.h"
 
-// Blocks: two an allocate, and allocate runs once a graph, so a few dozen is already unusual.
+// Most blocks.  Each allocate makes two and runs once per graph, so a few dozen are unusual.
 enum { ALIGN_FLOATS = SR_ALIGN / sizeof(float), MAX_BLOCKS = 64 };
 
 typedef struct {
@@ -24,7 +24,7 @@ struct SrParams {
     SrArena arena; // names
     SrNameMap by_name;
     SrParam *entries;
-    bool *drawn; // initialised, in step with entries
+    bool *drawn; // (entries) true: initialised
     int count, capacity;
     int allocated; // entries below have memory
     Block blocks[MAX_BLOCKS];
@@ -49,8 +49,8 @@ void sr_params_free(SrParams *params) {
     sr_free(params);
 }
 
-// Room for one more entry in both arrays; either may have grown alone when memory ran out, which is
-// harmless.
+// Makes room for one more entry in both arrays.  If memory runs out, one may have grown alone,
+// which is harmless.
 static SrStatus reserve(SrParams *params) {
     if (params->count < params->capacity)
         return SR_OK;
@@ -67,8 +67,7 @@ static SrStatus reserve(SrParams *params) {
     return SR_OK;
 }
 
-// A name means one tensor: a second use must agree, or two modules were given the same name by
-// mistake.
+// A name means one tensor: a second use must agree, or two modules have the same name by mistake.
 static SrStatus check_same(const SrParam *p, const SrSlot *slot) {
     if (sr_shape_equal(p->shape, slot->shape) && p->dtype == slot->dtype && p->kind == slot->kind)
         return SR_OK;
@@ -127,12 +126,13 @@ static size_t value_bytes(const SrParam *p) {
     return (bytes + SR_ALIGN - 1) / SR_ALIGN * SR_ALIGN;
 }
 
-// Padded alike, so that optimisers may run over the whole block with aligned vectors.
+// Gradients have the padding of values, so that optimisers can run over a block with aligned
+// vectors.
 static int64_t grad_floats(const SrParam *p) {
     return (sr_shape_count(p->shape) + ALIGN_FLOATS - 1) / ALIGN_FLOATS * ALIGN_FLOATS;
 }
 
-// A zeroed block that the table owns, NULL when there is nothing to store.
+// Allocates a zeroed block that the table owns; NULL: there is nothing to store.
 static SrStatus map_block(SrParams *params, size_t bytes, void **out) {
     *out = NULL;
     if (bytes == 0)

@@ -1,9 +1,10 @@
-// The parameter table: every learned tensor and every state entry, by name, owned here and shared by any
-// number of nodes (a trunk built at two resolutions, a train and an eval plan).
+// The parameter table: owns every learned tensor and every state tensor, by name.  Any number of
+// nodes share an entry: a trunk built at two resolutions, a train and an eval plan.
 //
 // Names are VISSL's state-dict keys: "trunk._feature_blocks.layer1.0.conv1.weight",
-// "heads.0.prototypes0.weight", "loss.local_emb_queue".  Tensors are in PyTorch's layout and never move
-// once allocated; values, gradients and optimiser state are each one block.
+// "heads.0.prototypes0.weight", "loss.local_emb_queue".  Tensors have PyTorch's layout and never
+// move once allocated.  Each call of sr_params_allocate makes one block of values and one of
+// gradients.
 #ifndef SR_GRAPH_PARAMS_H
 #define SR_GRAPH_PARAMS_H
 
@@ -21,10 +22,10 @@ typedef struct {
     SrSlotKind kind;
     SrRole role;
     SrInit init;
-    bool trainable;      // PARAM and not frozen: has a gradient
-    void *value;         // of `shape` and `dtype`; NULL before sr_params_allocate
-    float *grad;         // of `shape`; NULL unless trainable
-    int64_t grad_offset; // in floats, into the gradient block; -1 unless trainable
+    bool trainable;      // the entry is learned and not frozen: it has a gradient
+    void *value;         // tensor of `shape` and `dtype`; NULL: before sr_params_allocate
+    float *grad;         // gradient of `shape`; NULL: not trainable
+    int64_t grad_offset; // offset in floats among all gradients; -1: not trainable
 } SrParam;
 
 typedef struct SrParams SrParams;
@@ -32,20 +33,23 @@ typedef struct SrParams SrParams;
 SrStatus sr_params_new(SrParams **out);
 void sr_params_free(SrParams *params);
 
-// The index of an entry, added if the name is new.  An entry of another shape or dtype: SR_ERR_CONFIG.
+// Gives the index of an entry and adds the entry if the name is new.  SR_ERR_CONFIG: the entry
+// exists with another shape or dtype.
 SrStatus sr_params_add(SrParams *params, const char *name, const SrSlot *slot, int *index);
 int sr_params_count(const SrParams *params);
 SrParam *sr_params_at(SrParams *params, int index);           // pointer valid until the next add
 int sr_params_find(const SrParams *params, const char *name); // -1 if absent
-// trainable = value for entries whose name matches the glob; returns how many matched.  Before allocate.
+// Sets `trainable` of all entries whose name matches the glob, before they are allocated.
+// Returns the number of matches.
 int sr_params_set_trainable(SrParams *params, const char *glob, bool trainable);
 
-// Gives memory to entries that have none yet (may be called again after more were added; nothing moves).
+// Allocates entries that have no memory yet.  Callers may add entries and call it again; nothing
+// moves.
 SrStatus sr_params_allocate(SrParams *params);
-// Draws every entry that was allocated and never initialised, keyed by (seed, name).
+// Draws every allocated entry that was not initialised before, keyed by (seed, name).
 void sr_params_init(SrParams *params, uint64_t seed);
-// Allocates `to` and gives each of its entries the value of from's entry of that name, where there is one with memory;
-// such entries are not drawn again.  Shapes and dtypes must agree.
+// Allocates `to` and copies the values of from's allocated entries of equal names.  Copied entries
+// count as initialised.  Shapes and dtypes must agree.
 SrStatus sr_params_copy(SrParams *to, SrParams *from);
 void sr_params_zero_grad(SrParams *params);
 size_t sr_params_bytes(const SrParams *params); // values and gradients together

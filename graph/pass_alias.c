@@ -1,8 +1,8 @@
-// Views: a node that only shows its input under another shape shares its memory, and its
-// gradient's.
+// The alias pass marks views: a node that only shows its input in another shape shares the input's
+// memory and the memory of its gradient.
 //
-// The gradient of a view that the host wants to read is the one thing that may not be shared: the
-// memory behind it may collect contributions from other readers.
+// Only a view's gradient that the caller wants to read is not shared, because the shared buffer may
+// collect contributions from other readers.
 #include "graph/plan_internal.h"
 
 SrStatus sr__pass_alias(SrPlan *plan) {
@@ -20,7 +20,7 @@ SrStatus sr__pass_alias(SrPlan *plan) {
         node->root = plan->nodes[node->in[0]].root; // views of views lead to one root
         if (!node->is_grad_out)
             node->grad_root = plan->nodes[node->in[0]].grad_root;
-        // Who looks at the view looks at the memory behind it.
+        // A caller that reads the view reads the memory of its root.
         plan->nodes[node->root].is_output |= node->is_output;
     }
     return SR_OK;

@@ -1,9 +1,9 @@
-// Numbers to addresses: fills the SrOpCall of every scheduled call, so that a run only walks the
-// list.
+// The bind pass turns buffer numbers into addresses: it fills the SrOpCall of every scheduled
+// call, so that a run only walks the list.
 //
-// This is where memory is taken: first the parameters that have none yet, then one block for the
-// activations. A dry run binds too, with NULL for data, so that shapes, flops and printing work
-// without memory.
+// The pass allocates memory: first parameters that have none yet, then one block for the
+// activations.  A dry run binds NULL for data, so that shapes, flops and printing work without
+// memory.
 #include <string.h>
 
 #include "base/hash.h"
@@ -12,7 +12,7 @@
 #include "kernels/cast.h"
 #include "kernels/gemm.h"
 
-// Sums of gradients wear the same SrOpCall as kernels do: y and one input.
+// Sums of gradients use the SrOpCall of kernels, with y and one input.
 static void run_add(const SrOpCall *call) {
     sr_accumulate(call->machine, call->y.dtype, call->y.data, call->x[0].dtype, call->x[0].data,
                   sr_shape_count(call->y.shape));
@@ -65,7 +65,7 @@ static SrStatus bind_slots(SrPlan *plan, const SrPlanNode *node, SrOpCall *args)
     return SR_OK;
 }
 
-// Inputs carry the shapes their nodes have, even where the memory is a view's or not needed at all.
+// Inputs have the shapes of their nodes, even if the memory belongs to a view or is not needed.
 static SrStatus bind_activations(SrPlan *plan, const SrPlanCall *call, SrOpCall *args) {
     const SrPlanNode *node = &plan->nodes[call->node];
     size_t n = (size_t)node->n_in;
@@ -96,8 +96,9 @@ static SrStatus bind_activations(SrPlan *plan, const SrPlanCall *call, SrOpCall 
     return SR_OK;
 }
 
-// A forward, once for itself; a backward, once for each gradient it makes (all weights count as one), an input's as often
-// as its op says.
+// Counts the operations of a call.  A forward call counts once.  A backward call counts once for
+// each gradient that it makes, where all weights are one, and an input's gradient as often as the
+// op says.
 static int64_t count_flops(const SrPlan *plan, const SrPlanCall *call) {
     const SrPlanNode *node = &plan->nodes[call->node];
     SrShape x[SR_OP_MAX_IN];

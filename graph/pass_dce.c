@@ -1,6 +1,6 @@
-// Dead code: only what the outputs, the losses and the gradients asked for need is computed, in
-// this plan's mode. In train mode nodes with side effects (running statistics, queues) stay, as
-// they do in PyTorch.
+// The dead-code pass keeps the nodes of this plan's mode that outputs, losses and requested
+// gradients need.  In train mode nodes with side effects (running statistics, queues) stay, as in
+// PyTorch.
 #include "graph/plan_internal.h"
 
 SrStatus sr__pass_dce(SrPlan *plan) {

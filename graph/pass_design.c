@@ -1,7 +1,8 @@
-// Each node's op decides how it computes, once: a convolution takes the design of each pass.  Sizes of scratch, prepared
-// parameters and every call read the decision from the node, so they cannot disagree.
+// The design pass lets each node's op decide once how it computes: a convolution chooses a design
+// for forward and backward.  Scratch, prepared parameters and calls read the decision from the
+// node, so they cannot disagree.
 //
-// Runs after precision, because designs depend on the element type.
+// The pass runs after precision, because designs depend on the element type.
 #include "graph/plan_internal.h"
 
 SrStatus sr__pass_design(SrPlan *plan) {

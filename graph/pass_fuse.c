@@ -1,16 +1,17 @@
-// Fusing: norm -> relu and norm -> add -> relu become one node, which reads and writes memory once.
-// In plans without gradients convolutions and linear layers (SR_OP_FUSED_NO_GRAD) take what follows them: an activation,
-// a sum and an activation, or a sum alone.
+// The fuse pass makes one node of norm -> relu and of norm -> add -> relu, which reads and writes
+// memory once.  In plans without gradients, convolutions and linear layers (SR_OP_FUSED_NO_GRAD)
+// also take an activation, a sum and an activation, or a sum that follows.
 //
-// An activation and a sum say by `fuses_as` which switch of an op below them does their work; an op offers
-// it by having an option of that name ("relu"; "residual": its second input is added before the
-// activation).  The fused node takes the place and the name of the activation; whatever lay between must
-// have had no other reader.  Of bfloat16 the sums of tokens stay apart, which are floats (pass_precision.c).
+// The field `fuses_as` of an activation or a sum names the switch of an earlier op that does its
+// work. An op offers the switch by an option of that name: "relu", or "residual", by which its
+// second input is added before the activation.  The fused node takes place and name of the
+// activation, and the values that disappear must have no other reader.  In bfloat16 plans sums of
+// tokens are not fused, because they are floats (pass_precision.c).
 #include <string.h>
 
 #include "graph/plan_internal.h"
 
-// There is such a switch, and it is off.
+// Tells whether the op has such a switch and it is off.
 static bool is_off(const SrPlanNode *node, const char *name) {
     const bool *on = sr_op_switch(node->op, node->params, name);
     return on && !*on;
@@ -23,7 +24,8 @@ static bool wants_grads(const SrPlan *plan) {
     return any;
 }
 
-// Nobody would miss the value: one reader, and the host does not look at it or its gradient.
+// Tells whether the value may disappear: it has one reader, and the caller reads neither it nor its
+// gradient.
 static bool has_one_reader(const SrPlan *plan, SrNodeId id, const int *readers) {
     return readers[id] == 1 && !plan->nodes[id].is_output && !plan->nodes[id].is_grad_out;
 }
@@ -58,7 +60,7 @@ static bool is_on(const SrPlanNode *node, const char *name) {
     return on && *on;
 }
 
-// An activation inside it is on already.
+// Tells whether a fused activation is already on.
 static bool is_activated(const SrPlanNode *node) {
     for (int i = 0; sr_op_at(i); i++)
         if (is_activation(sr_op_at(i)) && is_on(node, sr_op_at(i)->fuses_as))
@@ -66,7 +68,8 @@ static bool is_activated(const SrPlanNode *node) {
     return false;
 }
 
-// Node `norm` offers what node `end` does, has no activation yet, and disappearing into `end` changes nothing else.
+// Tells whether `norm` has a switch for the work of `end`, has no activation yet, and may move to
+// the place of `end`.
 static bool can_take(const SrPlan *plan, SrNodeId norm, SrNodeId end, const int *readers) {
     const SrPlanNode *node = &plan->nodes[norm];
     return node->op && (!(node->op->flags & SR_OP_FUSED_NO_GRAD) || !wants_grads(plan)) &&
@@ -74,11 +77,12 @@ static bool can_take(const SrPlan *plan, SrNodeId norm, SrNodeId end, const int 
            !is_activated(node) && may_move(plan, norm, end);
 }
 
-// Which input of `sum` is a norm that can take both the sum and what `end` does, the activation behind it or the sum
-// itself; -1 if none.
+// Returns the input of `sum` that is a norm able to do the sum and the work of `end`, which is the
+// activation after the sum or the sum itself.  -1: none.
 static int norm_below_sum(const SrPlan *plan, SrNodeId sum, SrNodeId end, const int *readers) {
     const SrPlanNode *node = &plan->nodes[sum];
-    // Of two norms the first, as the main branch is written first (out += identity).
+    // If both inputs are norms, the first is taken: the main branch is written first (out +=
+    // identity).
     for (int i = 0; i < 2; i++) {
         const SrPlanNode *norm = &plan->nodes[node->in[i]];
         if (can_take(plan, node->in[i], end, readers) && is_off(norm, node->op->fuses_as) &&
@@ -89,8 +93,8 @@ static int norm_below_sum(const SrPlan *plan, SrNodeId sum, SrNodeId end, const 
     return -1;
 }
 
-// Turns node `end` into `norm` with what `end` did inside, and the sum before it unless that is NULL: of the norm's value
-// and `residual`.
+// Turns node `end` into `norm` with the work of `end` inside.  `sum`: the sum of the norm's value
+// and `residual` that is fused too; NULL: none.
 static SrStatus merge(SrPlan *plan, SrNodeId end, SrNodeId norm, const SrOp *sum,
                       SrNodeId residual) {
     SrPlanNode *to = &plan->nodes[end], *from = &plan->nodes[norm];
@@ -121,7 +125,7 @@ static SrStatus fuse(SrPlan *plan, SrNodeId act, const int *readers) {
     SrNodeId below = plan->nodes[act].in[0];
     if (can_take(plan, below, act, readers))
         return merge(plan, act, below, NULL, SR_NO_NODE);
-    // No norm right below: perhaps a sum with a norm below that.
+    // No norm directly before: perhaps a sum with a norm before it.
     int i = -1;
     if (is_sum(&plan->nodes[below]) && has_one_reader(plan, below, readers))
         i = norm_below_sum(plan, below, act, readers);
@@ -132,7 +136,7 @@ static SrStatus fuse(SrPlan *plan, SrNodeId act, const int *readers) {
     return merge(plan, act, sum->in[i], sum->op, sum->in[1 - i]);
 }
 
-// A sum that no activation has taken with it.
+// Fuses a sum that no activation follows.
 static SrStatus fuse_sum(SrPlan *plan, SrNodeId sum, const int *readers) {
     const SrPlanNode *node = &plan->nodes[sum];
     bool floats = plan->bf16 && (node->shape.rank != 4 || node->is_output);
@@ -140,7 +144,7 @@ static SrStatus fuse_sum(SrPlan *plan, SrNodeId sum, const int *readers) {
     return i < 0 ? SR_OK : merge(plan, sum, node->in[i], node->op, node->in[1 - i]);
 }
 
-// The switch of its own that is on and has no backward; NULL if none.
+// Returns the name of a switch that is on and has no backward; NULL: none.
 static const char *fused_without_gradient(const SrPlanNode *node) {
     for (int i = 0; sr_op_at(i) && node->op && (node->op->flags & SR_OP_FUSED_NO_GRAD); i++)
         if (sr_op_at(i)->fuses_as && is_on(node, sr_op_at(i)->fuses_as))

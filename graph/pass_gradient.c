@@ -1,5 +1,6 @@
-// Which gradients exist: wanted from above (trainable parameters, input_grads), reaching from below
-// (losses). Also what each backward call will read, which decides what is kept.
+// The gradient pass marks the gradients that exist: a loss must reach them, and a trainable
+// parameter or input_grads must want them.  It also marks the values that backward calls read,
+// which must be kept.
 #include "graph/plan_internal.h"
 
 bool sr__plan_learns(const SrPlan *plan, const SrPlanNode *node) {
@@ -9,7 +10,7 @@ bool sr__plan_learns(const SrPlan *plan, const SrPlanNode *node) {
     return false;
 }
 
-// Does gradient have somewhere to go through this node: its parameters or an input?
+// Tells whether a gradient passes through this node, to its parameters or to an input.
 static bool passes_on(const SrPlan *plan, const SrPlanNode *node) {
     if (!node->op || (node->op->flags & SR_OP_NO_GRAD))
         return false;
@@ -21,7 +22,7 @@ static bool passes_on(const SrPlan *plan, const SrPlanNode *node) {
     return false;
 }
 
-// `kept` is a mark of the memory, so it goes to the roots of views.
+// `kept` marks memory, so views pass the mark to their root.
 static void mark_reads(SrPlan *plan, SrPlanNode *node) {
     unsigned reads = node->op->reads ? node->op->reads(node->params) : 0;
     for (int i = 0; i < node->n_in; i++)
@@ -31,7 +32,7 @@ static void mark_reads(SrPlan *plan, SrPlanNode *node) {
         plan->nodes[node->root].kept = true;
 }
 
-// One more term in the gradient of node `to`, if anybody wants that.
+// Counts one more term in the gradient of node `to`, if that gradient is wanted.
 static void contribute(SrPlan *plan, SrNodeId to) {
     SrPlanNode *node = &plan->nodes[to];
     if (node->needs_grad)
@@ -41,13 +42,13 @@ static void contribute(SrPlan *plan, SrNodeId to) {
 SrStatus sr__pass_gradient(SrPlan *plan) {
     if (plan->n_losses == 0) // forward only: nothing is kept
         return SR_OK;
-    // Down the graph: who wants a gradient.
+    // In the order of the graph: mark the nodes that want a gradient.
     for (SrNodeId id = 0; id < plan->n_nodes; id++) {
         SrPlanNode *node = &plan->nodes[id];
         node->needs_grad = node->live && (node->is_grad_out || passes_on(plan, node));
     }
-    // Up again: whom one reaches.  Readers come later in the graph, so a node's terms are all
-    // counted when its turn comes.
+    // In reverse order: mark the nodes that a gradient reaches.  Readers come later in the graph,
+    // so all terms of a node are counted when its turn comes.
     for (int k = 0; k < plan->n_losses; k++)
         contribute(plan, plan->losses[k]);
     for (SrNodeId id = plan->n_nodes - 1; id >= 0; id--) {

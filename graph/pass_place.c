@@ -1,9 +1,9 @@
-// Memory placement: each buffer lives from the first to the last call that touches it; buffers
-// whose spans do not meet may share bytes.
+// The place pass gives buffers their addresses.  A buffer lives from the first to the last call
+// that touches it, and buffers whose spans do not meet may share bytes.
 //
-// Largest first, each into the smallest gap that fits among those it meets (the "greedy by size" of
-// Pisarchyk and Lee, "Efficient memory management for deep neural net inference", 2020).  Quadratic
-// in the number of buffers, which is a few thousand at most.
+// Buffers are placed by decreasing size, each in the smallest gap that fits between those that it
+// meets ("greedy by size" of Pisarchyk and Lee, "Efficient memory management for deep neural net
+// inference", 2020).  Time is quadratic in the number of buffers, a few thousand at most.
 #include <stdlib.h>
 
 #include "base/compiler.h"
@@ -49,7 +49,7 @@ static bool spans_meet(const SrBuffer *a, const SrBuffer *b) {
     return a->first <= b->last && b->first <= a->last;
 }
 
-// `placed` is in order of offset; returns where `b` goes.
+// Returns the offset of `b`.  `placed` is in order of offset.
 static size_t best_gap(const SrBuffer *b, SrBuffer *const *placed, int n) {
     size_t end = 0, best = SIZE_MAX, best_gap_bytes = SIZE_MAX; // end: of what meets b so far
     for (int i = 0; i < n; i++) {
@@ -63,10 +63,10 @@ static size_t best_gap(const SrBuffer *b, SrBuffer *const *placed, int n) {
         }
         end = SR_MAX(end, p->offset + p->bytes);
     }
-    return best == SIZE_MAX ? end : best; // no gap: behind everything it meets
+    return best == SIZE_MAX ? end : best; // no gap: after all buffers that it meets
 }
 
-// By size, then by age, so that the order (and the addresses) never depend on the sort.
+// Compares by size, then by number, so that addresses do not depend on the sort algorithm.
 static int larger_first(const void *x, const void *y) {
     const SrBuffer *a = *(SrBuffer *const *)x, *b = *(SrBuffer *const *)y;
     if (a->bytes != b->bytes)

@@ -1,15 +1,17 @@
-// Which values are stored as bfloat16: maps, (N, H, W, C), whose op runs on them (SR_OP_BF16); of tokens, (N, L, C),
-// products with weights and what is made of these alone, so that sums of residuals and their norms keep their digits.
-// The rest of the graph, heads and losses above all, stays in floats, as do parameters, statistics and everything the
-// host reads.
+// The precision pass chooses the values that are stored as bfloat16.  These are maps (N, H, W, C)
+// whose op supports it (SR_OP_BF16).  Among tokens (N, L, C) they are products with weights and
+// values made of such products alone, so that residual sums and their norms keep their digits.
+// All else stays in floats: heads, losses, parameters, statistics and all values that the caller
+// reads.
 //
-// A call runs in the type of its output, and a gradient has the type of its value.  Where two types meet the
-// schedule converts: inputs on their way into a call, their gradients on the way out.  Ops that read and write either
-// type at once (SR_OP_MIXES) spare that pass over memory: the sum of a residual takes the product as it is, and a norm
-// that one product reads writes what it reads.
+// A call runs in the type of its output, and a gradient has the type of its value.  Where two
+// types meet, the schedule converts inputs before a call and their gradients after it.  Ops that
+// read and write both types at once (SR_OP_MIXES) save that pass over memory.  A residual sum
+// then reads a product directly, and a norm with one product as reader writes the product's type.
 //
-// The scheme is that of Micikevicius et al., "Mixed precision training" (2018), with Kalamkar et al., "A study of
-// BFLOAT16 for deep learning training" (2019): the range of a float needs no scaling of the loss.
+// The scheme follows Micikevicius et al., "Mixed precision training" (2018), and Kalamkar et al.,
+// "A study of BFLOAT16 for deep learning training" (2019): with the range of a float, losses need
+// no scaling.
 #include "graph/plan_internal.h"
 
 SrDtype sr__plan_grad_type(const SrPlanNode *node) {
@@ -36,7 +38,8 @@ static bool is_half(const SrPlan *plan, const SrPlanNode *node) {
     return node->shape.rank == 4 || (node->shape.rank == 3 && (node->op->prepared || follows));
 }
 
-// The one reader rounds the value first anyway, and no gradients of several are summed.
+// True if the only reader rounds the value anyway, so that no gradients of several readers are
+// summed.
 static bool one_half_reads(const SrPlan *plan, SrNodeId id) {
     int readers = 0;
     for (SrNodeId to = id + 1; to < plan->n_nodes; to++) {

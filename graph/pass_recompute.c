@@ -1,27 +1,28 @@
-// Which values to drop after the forward and compute again when the backward first reads them.
+// The recompute pass chooses values to drop after the forward pass; they are recomputed when the
+// backward pass first reads them.
 //
-// Unless there is room for all (keep_bytes): outputs of cheap ops (a batch norm with its relu, an activation)
-// that follow from what is kept anyway.  That is selective checkpointing (Chen et al., "Training
-// deep nets with sublinear memory cost", 2016): each costs one pass over memory.  Sums along a
-// residual chain follow from one another; all come back together when the last one is read.
+// Unless all values fit (keep_bytes), it drops outputs of cheap ops (a batch norm with its relu,
+// an activation) that follow from kept values.  This is selective checkpointing (Chen et al.,
+// "Training deep nets with sublinear memory cost", 2016), and each value costs one pass over
+// memory.  Sums along a residual chain follow from one another and are recomputed together.
 //
-// With `splits` the same paper's segments, VISSL's ACTIVATION_CHECKPOINTING: values stay only where
-// the graph narrows to one, at most splits - 1 times; all between is computed again, convolutions
-// too, which costs up to one more forward.
+// With `splits` it makes segments as in that paper (VISSL's ACTIVATION_CHECKPOINTING).  Values
+// are kept only where the graph narrows to one value, at most splits - 1 times.  All values
+// between are recomputed, by convolutions too, which costs up to one more forward pass.
 //
 // Recomputing repeats the kernel's arithmetic on the same inputs, so no bit changes.
 #include "graph/plan_internal.h"
 
 enum { SMALLEST_BYTES = 64 << 10 }; // below this the saving does not pay for a call
 
-// Of each node.
+// Marks of one node while the pass runs.
 typedef struct {
-    SrNodeId last; // the last node that reads the value in the forward
-    SrNodeId need; // the last whose backward reads it, itself or through what is recomputed from it
-    int64_t chain; // bytes that come back with it
-    bool reachable; // there in the backward: kept, or computed from what is
-    bool boundary;  // between segments
-    bool again;     // something dropped is recomputed from it
+    SrNodeId last;  // last node that reads the value in the forward pass
+    SrNodeId need;  // last node whose backward call reads it, directly or for a recomputation
+    int64_t chain;  // bytes that are recomputed together with it
+    bool reachable; // available in the backward pass: kept, or recomputed from kept values
+    bool boundary;  // lies between two segments
+    bool again;     // a dropped value is recomputed from it
 } Fate;
 
 static int64_t value_bytes(const SrPlanNode *node) {
@@ -30,8 +31,9 @@ static int64_t value_bytes(const SrPlanNode *node) {
 
 static SrNodeId root_of(const SrPlan *plan, SrNodeId id) { return plan->nodes[id].root; }
 
-// May the node's kernel run a second time?  What draws or counts is left alone unless it says that
-// it knows how (SR_OP_CHEAP); what leaves notes for its backward would have to keep those.
+// Tells whether the node's kernel may run a second time.  Ops that draw or count may not, unless
+// they support it (SR_OP_CHEAP); ops that save values for their backward would have to keep
+// those.
 static bool runs_again(const SrPlan *plan, SrNodeId id) {
     const SrPlanNode *node = &plan->nodes[id];
     if (!node->live || !node->op || node->root != id || node->is_output || node->is_view)
@@ -40,7 +42,7 @@ static bool runs_again(const SrPlan *plan, SrNodeId id) {
     return (node->op->flags & SR_OP_CHEAP) || (plan->splits > 1 && pure);
 }
 
-// Ascending, as inputs come before their readers.
+// Goes in ascending order, because inputs come before their readers.
 static void find_reachable(const SrPlan *plan, Fate *fate) {
     for (SrNodeId id = 0; id < plan->n_nodes; id++) {
         const SrPlanNode *node = &plan->nodes[id];
@@ -54,7 +56,7 @@ static void find_reachable(const SrPlan *plan, Fate *fate) {
     }
 }
 
-// Will be recomputable when its turn comes: every input is there or can be brought back.
+// Tells whether the value can be recomputed: every input is kept or can be recomputed.
 static bool may_drop(const SrPlan *plan, const Fate *fate, SrNodeId id) {
     const SrPlanNode *node = &plan->nodes[id];
     if (!runs_again(plan, id) || value_bytes(node) < SMALLEST_BYTES)
@@ -72,8 +74,8 @@ static int64_t kept_bytes(const SrPlan *plan) {
     return total;
 }
 
-// Nodes are boundaries where hardly anything but their value is read later on; of those, the ones
-// that cut the kept bytes into equal parts.
+// Chooses boundaries: nodes after which hardly any value but their own is read.  Among these it
+// takes the ones that cut the kept bytes into equal parts.
 static void find_boundaries(const SrPlan *plan, Fate *fate) {
     int64_t total = kept_bytes(plan), so_far = 0;
     int found = 1;
@@ -92,8 +94,8 @@ static void find_boundaries(const SrPlan *plan, Fate *fate) {
     }
 }
 
-// Node `id` is to be recomputed at the backward of `need`, with `chain` bytes: so are its inputs
-// that will not be there.
+// Marks node `id` as recomputed at the backward call of `need`, with `chain` bytes, together with
+// inputs that are not kept.
 static void pass_on(const SrPlan *plan, Fate *fate, SrNodeId id) {
     const SrPlanNode *node = &plan->nodes[id];
     for (int i = 0; i < node->n_in; i++) {
@@ -104,9 +106,10 @@ static void pass_on(const SrPlan *plan, Fate *fate, SrNodeId id) {
     }
 }
 
-// Memory peaks at the turn from forward to backward.  A value with less kept behind it than comes
-// back with it would be back before the peak is over, so dropping it would gain nothing.  Segments
-// have another peak, in their own backward; only the last one is needed at once.
+// Memory peaks at the turn from forward to backward pass.  If fewer bytes are kept after a value
+// than are recomputed with it, it returns before the peak is over, and dropping it gains
+// nothing.  Segments peak in their own backward pass instead; only the last segment is needed at
+// once.
 static bool pays(const SrPlan *plan, const Fate *fate, int64_t kept_behind, bool last_segment) {
     return plan->splits > 1 ? !fate->boundary && !last_segment : kept_behind >= fate->chain;
 }
@@ -133,7 +136,7 @@ SrStatus sr__pass_recompute(SrPlan *plan) {
         if (node->kept)
             node->recompute =
                 may_drop(plan, fate, id) && pays(plan, f, kept_from[f->need + 1], last_segment);
-        else // not there in the backward, but wanted for something that was dropped
+        else // dropped, but another dropped value is recomputed from it
             node->recompute = f->again && node->op && !node->is_output;
         if (node->recompute)
             pass_on(plan, fate, id);

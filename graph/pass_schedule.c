@@ -1,11 +1,13 @@
-// The list of kernel calls over numbered buffers: all forwards in node order, then the backwards in
-// reverse order with recomputations and gradient sums in between.
+// The schedule pass makes the list of kernel calls over numbered buffers: all forward calls in
+// node order, then the backward calls in reverse order, with recomputations and gradient sums in
+// between.
 //
-// A call runs in one element type (pass_precision.c): what it reads in another is converted before it into a buffer
-// of its own, and gradients it makes for another are joined like those of a kernel that cannot add.
+// A call runs in one element type (pass_precision.c).  Inputs of another type are converted
+// before it into buffers of their own.  Gradients for values of another type are joined like
+// those of a kernel that cannot add.
 //
-// What a call wants made of parameters alone (SrOp.prepare) is made before the first call that wants it and lives
-// until the last one, so that passes of several resolutions share packed weights.
+// Prepared parameters (SrOp.prepare, such as packed weights) are made before the first call that
+// wants them and live until the last one, so that passes of several resolutions share them.
 //
 // Gradients: the first contribution to a value's gradient writes its buffer, later ones add, inside
 // the kernel where it can (SR_OP_ADDS_DX) and through a temporary where it cannot.
@@ -39,7 +41,7 @@ static SrStatus new_gradient(SrPlan *plan, const SrPlanNode *node, int *out) {
     return SR_OK;
 }
 
-// A fresh call with no buffers; the pointer holds until the next one.
+// Adds a call without buffers; the pointer is valid until the next addition.
 static SrStatus new_call(SrPlan *plan, SrCallKind kind, SrNodeId node, SrPlanCall **out) {
     if (plan->n_calls == plan->calls_capacity) {
         int capacity = plan->calls_capacity ? 2 * plan->calls_capacity : 256;
@@ -64,7 +66,8 @@ static SrStatus new_call(SrPlan *plan, SrCallKind kind, SrNodeId node, SrPlanCal
     return SR_OK;
 }
 
-// Scratch is a buffer of one call's life, so it shares memory with everything not alive just then.
+// Scratch is a buffer that lives for one call, so it shares memory with all buffers that are not
+// alive.
 static SrStatus add_scratch(SrPlan *plan, const SrPlanNode *node, SrPlanCall *call) {
     SrShape x[SR_OP_MAX_IN];
     SrOpSite site = sr__plan_site(plan, node, x);
@@ -72,7 +75,7 @@ static SrStatus add_scratch(SrPlan *plan, const SrPlanNode *node, SrPlanCall *ca
     return bytes ? new_buffer(plan, bytes, &call->scratch) : SR_OK;
 }
 
-// Does a kernel of this plan write the parameter?
+// Tells whether a kernel of this plan writes the parameter.
 static bool changes(const SrPlan *plan, int parameter) {
     for (SrNodeId id = 0; id < plan->n_nodes; id++) {
         const SrPlanNode *node = &plan->nodes[id];
@@ -84,9 +87,9 @@ static bool changes(const SrPlan *plan, int parameter) {
     return false;
 }
 
-// An earlier preparation of the same parameters in the same form; SR_NO_BUFFER if there is none.  None is
-// shared where activations are few beside weights, or it would make the peak: without gradients and under
-// activation checkpointing.
+// Returns an earlier preparation of these parameters in this form.  SR_NO_BUFFER: none.  Plans
+// without gradients or with activation checkpointing share none: their activations are few
+// compared with weights, so shared preparations would raise the peak.
 static int find_prepared(const SrPlan *plan, const SrPlanNode *node, SrOpPrepared want,
                          SrOpPass pass) {
     if (!plan->n_losses || plan->splits > 1)
@@ -104,7 +107,8 @@ static int find_prepared(const SrPlan *plan, const SrPlanNode *node, SrOpPrepare
     return SR_NO_BUFFER;
 }
 
-// Where a call of `node` finds what its pass wants made of the parameters; schedules that at the first use.
+// Returns the buffer of prepared parameters for a call of `node`; schedules the preparation at
+// first use.
 static SrStatus prepare(SrPlan *plan, SrNodeId id, SrOpPass pass, int *out) {
     const SrPlanNode *node = &plan->nodes[id];
     SrShape x[SR_OP_MAX_IN];
@@ -124,7 +128,7 @@ static SrStatus prepare(SrPlan *plan, SrNodeId id, SrOpPass pass, int *out) {
     return SR_OK;
 }
 
-// y = x or y += x over the value or the gradient of `node`.
+// Schedules y = x or y += x over the value or the gradient of `node`.
 static SrStatus schedule_sum(SrPlan *plan, SrCallKind kind, SrNodeId node, int y, SrDtype to, int x,
                              SrDtype from) {
     SrPlanCall *call;
@@ -136,7 +140,7 @@ static SrStatus schedule_sum(SrPlan *plan, SrCallKind kind, SrNodeId node, int y
     return SR_OK;
 }
 
-// Input i of a call of `node`, which lies in *buffer, in the type the call wants.
+// Converts input i of a call of `node`, in *buffer, to the type that the call reads.
 static SrStatus convert_input(SrPlan *plan, const SrPlanNode *node, int i, int *buffer) {
     const SrPlanNode *from = &plan->nodes[node->in[i]];
     SrDtype type = sr__plan_input_type(node, from);
@@ -147,7 +151,7 @@ static SrStatus convert_input(SrPlan *plan, const SrPlanNode *node, int i, int *
     return schedule_sum(plan, SR_CALL_CAST, node->in[i], *buffer, type, as_it_is, from->dtype);
 }
 
-// The inputs of a forward call.
+// Sets the input buffers of a forward call.
 static SrStatus forward_inputs(SrPlan *plan, const SrPlanNode *node, int x[SR_OP_MAX_IN]) {
     for (int i = 0; i < node->n_in; i++) {
         x[i] = plan->nodes[plan->nodes[node->in[i]].root].value;
@@ -156,7 +160,7 @@ static SrStatus forward_inputs(SrPlan *plan, const SrPlanNode *node, int x[SR_OP
     return SR_OK;
 }
 
-// Does a node that will run in training, in the same type, want the channel sums of the value?
+// Tells whether a node that runs in training, in this type, reads the channel sums of the value.
 static bool sums_wanted(const SrPlan *plan, SrNodeId id) {
     for (SrNodeId to = id + 1; plan->mode == SR_MODE_TRAIN && to < plan->n_nodes; to++) {
         const SrPlanNode *node = &plan->nodes[to];
@@ -167,7 +171,8 @@ static bool sums_wanted(const SrPlan *plan, SrNodeId id) {
     return false;
 }
 
-// The buffer of the sums that forward leaves, if anyone wants them and the op can.
+// Makes the buffer of channel sums that the forward call writes, if a reader wants them and the
+// op can.
 static SrStatus leave_sums(SrPlan *plan, SrNodeId id) {
     SrPlanNode *node = &plan->nodes[id];
     if (!node->op->sum_units || !sums_wanted(plan, id))
@@ -192,7 +197,7 @@ static SrStatus schedule_forward(SrPlan *plan, SrNodeId id) {
     SR_TRY(new_buffer(plan, typed_bytes(node, node->dtype), &node->value));
     plan->buffers[node->value].to_end = node->is_output;
     SR_TRY(new_call(plan, SR_CALL_FORWARD, id, &call));
-    // Without a backward the span of `saved` is this one call, as of scratch.
+    // Without a backward call `saved` lives for this one call, like scratch.
     size_t saved = node->op->saved_bytes ? node->op->saved_bytes(node->params, x, node->n_in) : 0;
     if (saved)
         SR_TRY(new_buffer(plan, saved, &node->saved));
@@ -207,7 +212,8 @@ static SrStatus schedule_forward(SrPlan *plan, SrNodeId id) {
     return add_scratch(plan, node, call);
 }
 
-// The buffer in which a backward call finds a value; schedules its recomputation at the first use.
+// Returns the buffer in which a backward call reads a value; schedules its recomputation at first
+// use.
 static SrStatus value_in_backward(SrPlan *plan, SrNodeId root, int *out) {
     SrPlanNode *node = &plan->nodes[root];
     if (!node->recompute || node->again != SR_NO_BUFFER) {
@@ -216,7 +222,7 @@ static SrStatus value_in_backward(SrPlan *plan, SrNodeId root, int *out) {
     }
     SrPlanCall *call;
     int inputs[SR_OP_MAX_IN];
-    for (int i = 0; i < node->n_in; i++) { // what it follows from may have to come back first
+    for (int i = 0; i < node->n_in; i++) { // its inputs may have to be recomputed first
         SR_TRY(value_in_backward(plan, plan->nodes[node->in[i]].root, &inputs[i]));
         SR_TRY(convert_input(plan, node, i, &inputs[i]));
     }
@@ -232,7 +238,7 @@ static SrStatus value_in_backward(SrPlan *plan, SrNodeId root, int *out) {
     return add_scratch(plan, node, call);
 }
 
-// Brings a gradient that lies complete in `from` into the gradient of grad root `to`.
+// Adds or moves a complete gradient in `from` to the gradient of grad root `to`.
 static SrStatus merge_gradient(SrPlan *plan, SrNodeId to, int from, SrDtype type) {
     SrPlanNode *node = &plan->nodes[to];
     SrCallKind kind = node->grad == SR_NO_BUFFER ? SR_CALL_COPY : SR_CALL_ADD;
@@ -241,7 +247,7 @@ static SrStatus merge_gradient(SrPlan *plan, SrNodeId to, int from, SrDtype type
     return schedule_sum(plan, kind, to, node->grad, sr__plan_grad_type(node), from, type);
 }
 
-// Every loss gets its seed buffer, and its gradient starts there.
+// Makes the seed buffer of every loss, at which its gradient starts.
 static SrStatus schedule_seeds(SrPlan *plan) {
     for (int k = 0; k < plan->n_losses; k++) {
         const SrPlanNode *loss = &plan->nodes[plan->losses[k]];
@@ -251,7 +257,7 @@ static SrStatus schedule_seeds(SrPlan *plan) {
         plan->buffers[plan->seeds[k]].whole_run = true;
         if (!loss->needs_grad)
             continue;
-        // Nobody adds to it, so the host's copy stays intact.
+        // No call adds to it, so the caller's values stay intact.
         if (root->n_contributions == 1 && sr__plan_grad_type(root) == SR_F32)
             root->grad = plan->seeds[k];
         else
@@ -260,8 +266,8 @@ static SrStatus schedule_seeds(SrPlan *plan) {
     return SR_OK;
 }
 
-// May the gradient of input i take over the memory of dy?  This call is dy's last reader (it is the
-// backward of the node dy belongs to), unless the host wants to see it.
+// Tells whether the gradient of input i may take over the memory of dy.  This call is the last
+// reader of dy, because it is the backward call of dy's node, unless the caller reads dy.
 static bool takes_over(const SrPlan *plan, const SrPlanNode *node, int dy, int i) {
     const SrPlanNode *from = &plan->nodes[node->in[i]];
     return node->op->inplace && node->op->inplace(node->params) == i &&
@@ -270,8 +276,8 @@ static bool takes_over(const SrPlan *plan, const SrPlanNode *node, int dy, int i
            sr_shape_count(from->shape) == sr_shape_count(node->shape);
 }
 
-// Where backward call `at` puts the gradient of input i; *temporary is set if it must be joined to
-// the input's gradient afterwards.
+// Returns the buffer in which backward call `at` puts the gradient of input i.  *temporary: it
+// must be joined to the input's gradient afterwards.
 static SrStatus place_dx(SrPlan *plan, int at, int i, bool *temporary) {
     const SrPlanNode *node = &plan->nodes[plan->calls[at].node];
     SrPlanNode *to = &plan->nodes[plan->nodes[node->in[i]].grad_root];
@@ -281,14 +287,13 @@ static SrStatus place_dx(SrPlan *plan, int at, int i, bool *temporary) {
     if (*temporary) {
         // the other type
     } else if (to->grad == SR_NO_BUFFER && takes_over(plan, node, dy, i)) {
-        to->grad = dy; // its span just goes on, through the calls that read it under the new owner
+        to->grad = dy; // the buffer lives on, through the calls of its new owner
         plan->buffers[dy].to_end = to->is_grad_out;
         plan->shared_bytes += plan->buffers[dy].bytes;
     } else if (to->grad == SR_NO_BUFFER) {
         SR_TRY(new_gradient(plan, to, &to->grad));
     } else {
-        // The same value as an earlier input of this very call: kernels may not write one buffer as
-        // two.
+        // The value is also an earlier input of this call: a kernel may not write one buffer twice.
         bool twice = false;
         for (int j = 0; j < i; j++)
             twice |= plan->calls[at].dx[j] == to->grad;
@@ -360,7 +365,7 @@ static SrStatus schedule_backwards(SrPlan *plan) {
             SR_TRY(merge_gradient(plan, plan->nodes[node->in[0]].grad_root, node->grad,
                                   sr__plan_grad_type(node)));
     }
-    // A gradient asked for that no loss reaches reads as zero.
+    // A requested gradient that no loss reaches is zero.
     for (SrNodeId id = 0; id < plan->n_nodes; id++) {
         SrPlanNode *node = &plan->nodes[id];
         if (!node->is_grad_out || plan->nodes[node->grad_root].grad != SR_NO_BUFFER)
@@ -380,7 +385,7 @@ SrStatus sr__pass_schedule(SrPlan *plan) {
                 SR_TRY(schedule_forward(plan, id));
             continue;
         }
-        // Even inputs nobody reads get memory: the host fills them all alike.
+        // Unread inputs get memory too, because the caller fills all inputs.
         SR_TRY(new_buffer(plan, typed_bytes(node, node->dtype), &node->value));
         plan->buffers[node->value].whole_run = true;
     }

@@ -1,5 +1,5 @@
-// Plans from the outside: compile (the passes in order), free, the views a host reads and writes,
-// the cost. Running is in plan_run.c.
+// Compiles and frees plans, gives callers their inputs and outputs, and counts the cost.
+// plan_run.c runs plans.
 #include "graph/plan.h"
 
 #include <string.h>
@@ -28,7 +28,7 @@ void *sr__plan_address(const SrPlan *plan, int buffer) {
     return there ? plan->memory + plan->buffers[buffer].offset : NULL;
 }
 
-// The plan's own copy, which passes may change; names, params structs and shapes stay the graph's.
+// Copies the nodes, so that passes may change them; names and params structs stay the graph's.
 static void load_node(SrPlanNode *to, const SrNode *from, SrMode mode) {
     *to = (SrPlanNode){.op = from->op,
                        .name = from->name,
@@ -45,7 +45,7 @@ static void load_node(SrPlanNode *to, const SrNode *from, SrMode mode) {
     memcpy(to->w, from->w, sizeof to->w);
 }
 
-// Before dead code is marked, live means: exists in this mode.
+// Until the dead-code pass, live means that the node exists in this mode.
 static SrStatus check_id(const SrPlan *plan, SrNodeId id, const char *what) {
     if (id < 0 || id >= plan->n_nodes)
         SR_FAIL(SR_ERR_CONFIG, "plan: %s node %d does not exist", what, id);
@@ -128,7 +128,7 @@ SrStatus sr_plan_compile(const SrGraph *graph, const SrPlanOptions *options, SrP
     if (!plan)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for a plan");
     SrStatus status;
-    SR_TRY_GOTO(sr_graph_check(graph)); // cheap beside one step, and passes rely on it
+    SR_TRY_GOTO(sr_graph_check(graph)); // cheap compared with one step, and passes rely on it
     SR_TRY_GOTO(load(plan, graph, options));
     SR_TRY_GOTO(run_passes(plan));
     *out = plan;
@@ -154,7 +154,7 @@ SrTensor sr_plan_input(SrPlan *plan, SrNodeId input) { return sr_plan_output(pla
 
 SrTensor sr_plan_output(SrPlan *plan, SrNodeId output) {
     const SrPlanNode *node = &plan->nodes[output], *root = &plan->nodes[node->root];
-    bool stays = !root->op || root->is_output; // other buffers hold something else by now
+    bool stays = !root->op || root->is_output; // other buffers are reused
     return (SrTensor){node->shape, node->dtype, stays ? sr__plan_address(plan, root->value) : NULL};
 }
 
@@ -173,7 +173,7 @@ SrTensor sr_plan_input_grad(SrPlan *plan, SrNodeId id) {
 
 const SrMachine *sr_plan_machine(const SrPlan *plan) { return &plan->machine; }
 
-// Recomputed copies would not exist, and no gradient would sit in another's place.
+// The naive plan has no recomputed copies, and no gradient takes over another's buffer.
 static size_t naive_bytes(const SrPlan *plan) {
     size_t bytes = plan->shared_bytes;
     for (int i = 0; i < plan->n_buffers; i++)

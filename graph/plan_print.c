@@ -1,8 +1,8 @@
-// A plan as a table: one line a kernel call with what runs, on which shapes, and where its output
-// lies.
+// Prints a plan as a table: a line per kernel call with its name, op, shapes and the place of its
+// output.
 #include "graph/plan_internal.h"
 
-// The buffer a call is mainly there to fill: its output, or the first gradient.
+// Returns the main buffer that a call writes: its output, or the first gradient.
 static int main_buffer(const SrPlanCall *call) {
     if (call->kind == SR_CALL_PREPARE)
         return call->prepared;

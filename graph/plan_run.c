@@ -1,7 +1,7 @@
-// Running a plan: two walks over a list.  Also the same walks with a clock, and with an eye on
-// NaNs.
+// Runs a plan: walks over the forward or backward calls, with timing or a search for NaNs on
+// request.
 //
-// Nothing here decides anything: order, addresses and shapes were fixed by the passes.
+// The passes have fixed order, addresses and shapes; this file decides nothing.
 #include <math.h>
 #include <string.h>
 
@@ -102,21 +102,21 @@ static bool all_finite(SrDtype type, const void *v, int64_t n) {
     return true;
 }
 
-// Right after the node's call: later its buffer may hold something else.
+// Values are checked directly after the node's call, because later its buffer may be reused.
 static bool is_finite(const SrPlan *plan, const SrPlanNode *node) {
     const void *data = plan->memory + plan->buffers[plan->nodes[node->root].value].offset;
     bool is_float = node->dtype == SR_F32 || node->dtype == SR_BF16;
     return !is_float || all_finite(node->dtype, data, sr_shape_count(node->shape));
 }
 
-// Running statistics, queues, counters: what a forward changes beside activations.
+// State: running statistics, queues and counters, which a forward pass changes next to activations.
 static size_t state_bytes(const SrParam *p) {
     return p->kind == SR_SLOT_STATE && p->value
                ? (size_t)sr_shape_count(p->shape) * sr_dtype_bytes(p->dtype)
                : 0;
 }
 
-// Copies all state entries of the table to (out) or from the block.
+// Copies all state entries of the table into the block (out) or back.
 static void move_state(SrParams *params, char *block, bool out) {
     for (int i = 0; i < sr_params_count(params); i++) {
         SrParam *p = sr_params_at(params, i);
@@ -127,13 +127,13 @@ static void move_state(SrParams *params, char *block, bool out) {
     }
 }
 
-// Inputs first: a NaN from the loader is the loader's fault, not the first convolution's.
+// Inputs are checked first: a NaN from the loader must not be blamed on the first convolution.
 static const char *first_nonfinite(SrPlan *plan, int64_t iteration) {
     const char *found = NULL;
     for (SrNodeId id = 0; id < plan->n_nodes && !found; id++)
         if (!plan->nodes[id].op && !is_finite(plan, &plan->nodes[id]))
             found = plan->nodes[id].name;
-    // To the end, also where it was found early: batch norms may wait for other ranks'.
+    // The pass runs to the end even after a finding: batch norms may wait for those of other ranks.
     for (int c = 0; c < plan->n_forward; c++) {
         SrPlanCall *call = &plan->calls[c];
         call->args.iteration = iteration;

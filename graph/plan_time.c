@@ -1,8 +1,9 @@
-// How long a plan's step would take on a machine of known speed: the roofline model (Williams, Waterman and Patterson,
-// "Roofline: an insightful visual performance model for multicore architectures", CACM 2009) call by call.
+// Estimates the time of a plan's step on a machine of known speed, by the roofline model for each
+// call (Williams, Waterman and Patterson, "Roofline: an insightful visual performance model for
+// multicore architectures", CACM 2009).
 //
-// Not a measurement (bench does that): a call takes as long as its arithmetic or its memory traffic, whichever is
-// longer, and nothing is in a cache when it starts.
+// A call takes the longer of its arithmetic and its memory traffic, and caches are empty when it
+// starts. trainer/bench measures instead.
 #include <math.h>
 
 #include "graph/plan_internal.h"
@@ -12,7 +13,7 @@ static double bytes_of(const SrPlan *plan, int buffer) {
     return buffer == SR_NO_BUFFER ? 0 : (double)plan->buffers[buffer].bytes;
 }
 
-// Everything it reads or writes, once; scratch stays in the cache.
+// Counts all that a call reads or writes, once; scratch stays in the cache.
 double sr__call_traffic(const SrPlan *plan, const SrPlanCall *call) {
     double bytes = bytes_of(plan, call->y) + bytes_of(plan, call->dy) + bytes_of(plan, call->saved);
     for (int i = 0; i < SR_OP_MAX_IN; i++)
@@ -39,8 +40,9 @@ static bool is_window(const SrOp *op, const void *params) {
     return op && op->over_windows && op->over_windows(params);
 }
 
-// Of the rate that windows of WIDE channels reach: of 64, 32 and 16 it is 0.86, 0.62 and 0.37, of a stem's 3 less than 0.1
-// (bench/conv_bench.c r18-quarter).
+// Share of the rate of WIDE channels that a convolution reaches: 0.86, 0.62 and 0.37 for 64, 32
+// and 16 channels, and less than 0.1 for the 3 channels of a stem (bench/conv_bench.c
+// r18-quarter).
 static double narrow_share(const SrPlan *plan, const SrPlanNode *node) {
     enum { WIDE = 128 };
     SrShape x[SR_OP_MAX_IN];

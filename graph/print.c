@@ -1,10 +1,10 @@
-// Graphs as text: names, a table, graphviz.  Of the graph as built; what a plan makes of it is
-// plan_print.c.
+// Prints graphs as names, lists, tables, code or for graphviz, as they were built.  plan_print.c
+// prints plans.
 #include "graph/print.h"
 
 #include <string.h>
 
-// All stages that stand for the node, each between `before` and `after`.
+// Prints all stages of the node, each between `before` and `after`.
 static void add_aliases(const SrGraph *graph, SrNodeId id, const char *before, const char *after,
                         SrText *out) {
     for (int i = 0; i < sr_graph_alias_count(graph); i++) {
@@ -32,7 +32,7 @@ SrStatus sr__graph_options(const SrNode *node, SrArena *arena, SrYaml **changed)
     return SR_OK;
 }
 
-// {stride_h: 2}: only what differs from the option table's defaults.
+// Prints options that differ from the option table's defaults: {stride_h: 2}.
 static SrStatus add_options(const SrNode *node, SrText *out) {
     SrArena arena = SR_ARENA_INIT;
     SrYaml *changed;
@@ -69,7 +69,7 @@ static void print_table_line(const SrGraph *graph, SrNodeId id, int width, SrTex
         sr_text_printf(out, "%s%s", i ? ", " : "", sr_graph_at(graph, node->in[i])->name);
 }
 
-// Remarks that stand before node `id`: op and costs are '-', because nobody can tap them.
+// Prints the remarks before node `id`.  Op and costs are '-', because nobody can tap them.
 static void print_table_remarks(const SrGraph *graph, SrNodeId id, int *next, int width,
                                 SrText *out) {
     char shape[SR_SHAPE_TEXT_BYTES];
@@ -170,7 +170,7 @@ static void print_line(const char *name, const SrShape *torch_shape, bool shapes
     sr_text_add(out, "\n");
 }
 
-// Torchvision's list: with its remarks, without what it has not.
+// Prints torchvision's list: with its remarks, and without nodes that it does not have.
 static void print_list(const SrGraph *graph, unsigned mode, bool shapes, SrText *out) {
     int remark = 0, n = sr_graph_remark_count(graph);
     for (SrNodeId id = 0; id <= sr_graph_count(graph); id++) {
@@ -205,12 +205,12 @@ static SrStatus print_code(const SrGraph *graph, unsigned mode, SrText *out) {
     return SR_OK;
 }
 
-// Whether the list shows the node, and in this mode alone (or in both alike).
+// Tells whether the list shows the node, and whether the node exists in this mode alone or in both.
 static bool is_of_mode(const SrNode *node, unsigned mode) {
     return node->mode == mode && !node->aside;
 }
 
-// Lines of the list; remarks belong to both modes.
+// Counts the lines of the list; remarks belong to both modes.
 static int count_mode(const SrGraph *graph, unsigned mode) {
     int n = mode == SR_MODE_BOTH ? sr_graph_remark_count(graph) : 0;
     for (SrNodeId id = 0; id < sr_graph_count(graph); id++)
@@ -218,7 +218,7 @@ static int count_mode(const SrGraph *graph, unsigned mode) {
     return n;
 }
 
-// " (a, b)": nodes that live in this mode alone.
+// Prints the nodes that exist in this mode alone: " (a, b)".
 static void add_only(const SrGraph *graph, unsigned mode, SrText *out) {
     const char *before = " (";
     for (SrNodeId id = 0; id < sr_graph_count(graph); id++) {

@@ -1,4 +1,4 @@
-// Graphs as text, for `sslrun graph` and for eyes.
+// Prints graphs as text, for `sslrun graph`, and parses them from JSON.
 #ifndef SR_GRAPH_PRINT_H
 #define SR_GRAPH_PRINT_H
 
@@ -6,30 +6,35 @@
 #include "graph/graph.h"
 
 typedef enum {
-    SR_GRAPH_NAMES, // one node name a line, what torchvision's get_graph_node_names prints
-    SR_GRAPH_LIST,  // "NAME [N, C, H, W]" a line, the shape in torchvision's axis order
-    SR_GRAPH_TABLE, // name, op, shape, learned numbers, FLOPs, bytes, inputs, options that are not the default
-    SR_GRAPH_DOT,  // for graphviz, one cluster a module
-    SR_GRAPH_CODE, // one call a line: "bn1 = batch_norm(conv1)"
-    SR_GRAPH_JSON, // everything; sr_graph_parse reads it
+    SR_GRAPH_NAMES, // a node name per line, as torchvision's get_graph_node_names
+    SR_GRAPH_LIST,  // "NAME [N, C, H, W]" per line, in torchvision's axis order
+    // Columns: name, op, shape, learned numbers, FLOPs, bytes, inputs, options that are not
+    // default.
+    SR_GRAPH_TABLE,
+    SR_GRAPH_DOT,  // for graphviz, a cluster per module
+    SR_GRAPH_CODE, // a call per line: "bn1 = batch_norm(conv1)"
+    SR_GRAPH_JSON, // the whole graph, which sr_graph_parse reads
 } SrGraphFormat;
 
-// Stages ("res5") stand behind their node in TABLE and DOT.  `mode`: nodes of these modes only.  SR_ERR_MEMORY is the
-// only failure, but for JSON of a graph with closed blocks (SR_ERR_CONFIG).
+// Prints the nodes of these modes.  TABLE and DOT show stages ("res5") after their node.
+// SR_ERR_CONFIG: JSON of a graph with closed blocks.  SR_ERR_MEMORY.
 SrStatus sr_graph_print_mode(const SrGraph *graph, SrGraphFormat format, unsigned mode,
                              SrText *out);
-SrStatus sr_graph_print(const SrGraph *graph, SrGraphFormat format, SrText *out); // of both modes
+SrStatus sr_graph_print(const SrGraph *graph, SrGraphFormat format,
+                        SrText *out); // nodes of both modes
 
-// "train and eval: the same 70 nodes", "eval is train without 3 nodes: ...": how the two views differ.
+// Prints how the modes differ: "train and eval: the same 70 nodes", "eval is train without 3
+// nodes: ...".
 SrStatus sr_graph_print_modes(const SrGraph *graph, SrText *out);
 
-// The graph JSON describes, its entries added to `params`, which must not clash.  Text from anywhere: whatever is wrong
-// with it is SR_ERR_CONFIG with the node; sizes are bounded before they are trusted.
+// Makes the graph that JSON describes and adds its entries to `params`; existing entries must
+// agree. The text may come from anywhere: sizes are bounded before their use.  SR_ERR_CONFIG: the
+// text is wrong; the message names the node.
 SrStatus sr_graph_parse(const char *text, size_t bytes, const char *file, SrParams *params,
                         SrGraph **out);
 
-// For the print formats that have files of their own.  *changed: those of the node's options that are not at their
-// default, as a map.
+// For the print formats in files of their own.  *changed: a map of the node's options that differ
+// from their defaults.
 SrStatus sr__graph_options(const SrNode *node, SrArena *arena, SrYaml **changed);
 SrStatus sr__graph_print_json(const SrGraph *graph, SrText *out);
 

@@ -1,5 +1,5 @@
-// Names: aliases, and finding a node the way torchvision's feature extraction does (exact name, or
-// a module's path for the last node in it).
+// Aliases and lookup of nodes by name, as in torchvision's feature extraction: an exact name, or a
+// module's path for the last node in it.
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,15 +49,16 @@ SrNodeId sr_graph_find(const SrGraph *graph, const char *name) {
     return id >= 0 ? id : sr_name_map_find(&graph->by_alias, name);
 }
 
-// The length of a name without its pass ("layer1.0.add@1": 12) and where the pass starts ("@1", or
-// "").
+// Gives the length of a name without its pass ("layer1.0.add@1": 12) and the start of the pass
+// ("@1", or "").
 static size_t split_pass(const char *name, const char **pass) {
     const char *at = strrchr(name, '@');
     *pass = at ? at : name + strlen(name);
     return (size_t)(*pass - name);
 }
 
-// "layer1" is above "layer1.0.add", "layer1@1" above "layer1.0.add@1"; never across passes.
+// Tells whether a name is above another: "layer1" is above "layer1.0.add", and "layer1@1" above
+// "layer1.0.add@1", but never across passes.
 static bool is_below(const char *name, const char *query) {
     const char *query_pass, *name_pass;
     size_t query_len = split_pass(query, &query_pass), name_len = split_pass(name, &name_pass);
@@ -65,7 +66,7 @@ static bool is_below(const char *name, const char *query) {
            strcmp(name_pass, query_pass) == 0;
 }
 
-// What torchvision lists, but nobody can tap.
+// Finds a remark, which torchvision lists but nobody can tap.
 static SrStatus is_remark(const SrGraph *graph, const SrRemark *r) {
     const char *next = r->before < graph->count ? graph->nodes[r->before].name : "the end";
     if (r->is_tensor)
@@ -78,7 +79,7 @@ static SrStatus is_remark(const SrGraph *graph, const SrRemark *r) {
             r->name, next);
 }
 
-// The first name that continues the query ("layer1" for "l"); -1: none.
+// Returns the first name that continues the query ("layer1" for "l"); -1: none.
 static int first_below(const char *query, const char *const *names, int n) {
     for (int i = 0; *query && i < n; i++)
         if (sr_text_starts(names[i], query))
@@ -86,14 +87,14 @@ static int first_below(const char *query, const char *const *names, int n) {
     return -1;
 }
 
-// "did you mean 'layer3' or 'layer2'?": the nearest of everything a query may say.
+// Suggests the nearest valid queries: "did you mean 'layer3' or 'layer2'?".
 static SrStatus unknown(const SrGraph *graph, const char *query) {
     int n = graph->count + graph->n_aliases + graph->n_blocks;
     int remark = sr_name_map_find(&graph->by_remark, query);
     if (remark >= 0)
         return is_remark(graph, &graph->remarks[remark]);
-    // Stages first: of equally near names the first wins, and stages are what configurations mostly
-    // say.
+    // Stages come first: the first of equally near names wins, and configurations mostly use
+    // stages.
     const char **names = sr_calloc((size_t)n + 1, sizeof *names);
     if (!names)
         SR_FAIL(SR_ERR_CONFIG, "there is no layer '%s'", query);
@@ -123,7 +124,7 @@ static SrStatus unknown(const SrGraph *graph, const char *query) {
     return status;
 }
 
-// From the end: the output of a module is its last node.
+// Searches from the end: the output of a module is its last node.
 static SrNodeId last_below(const SrGraph *graph, const char *query, unsigned mode) {
     for (SrNodeId id = graph->count - 1; id >= 0; id--)
         if ((graph->nodes[id].mode & mode) && is_below(graph->nodes[id].name, query))
@@ -142,7 +143,7 @@ static int count_calls(const SrGraph *graph, const char *path, size_t len) {
     return n;
 }
 
-// The end of the number of "path_1"; NULL: there is none.
+// Returns the end of the number in "path_1"; NULL: there is none.
 static const char *call_number(const char *query, int *call) {
     const char *at = strrchr(query, '_');
     if (!at || !at[1] || strspn(at + 1, "0123456789") != strlen(at + 1) || strlen(at + 1) > 4)
@@ -151,7 +152,8 @@ static const char *call_number(const char *query, int *call) {
     return at;
 }
 
-// Of a module that is called several times: `path` is its first call, path_1 the second, as torch.fx names them.
+// Handles a module that is called several times: `path` is the first call and path_1 the second,
+// as in torch.fx.
 static SrNodeId last_of_call(const SrGraph *graph, const char *query, unsigned mode) {
     size_t len = strlen(query);
     int call = 0;

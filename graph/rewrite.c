@@ -1,13 +1,13 @@
-// Copying a graph with changes: the one engine under extraction, surgery, folding and closed blocks.
+// Copies graphs with changes: the engine under extraction, surgery, folding and closed blocks.
 //
-// A copy costs microseconds beside one forward, and in exchange no pass can leave a half-changed graph: what comes
-// out was built through sr_graph_add with all its checks, or not at all.
+// A copy is cheap compared with a forward pass.  In exchange no pass can leave a half-changed
+// graph: the new one is built by sr_graph_add with all checks, or not at all.
 #include "graph/rewrite.h"
 
 #include "base/mem.h"
 #include "graph/blocks.h"
 
-// The entry of the new table that stands for entry `w` of the old one.
+// Returns the entry of the new table for entry `w` of the old one.
 static SrStatus map_entry(SrRewrite *rw, int w, int *out) {
     SrParams *from = sr_graph_params(rw->from), *to = sr_graph_params(rw->to);
     *out = w;
@@ -71,7 +71,8 @@ SrStatus sr__rewrite_copy(SrRewrite *rw, SrNodeId id) {
     return sr__rewrite_add(rw, id, &copy.spec);
 }
 
-// Stages follow their nodes, blocks the stretch of nodes that came of them; what is empty goes.
+// Copies stages with their nodes, and blocks with the nodes that replace theirs; empty blocks are
+// dropped.
 static SrStatus carry_names(const SrRewrite *rw) {
     const SrGraph *from = rw->from;
     for (int i = 0; i < from->n_aliases; i++)
@@ -88,13 +89,14 @@ static SrStatus carry_names(const SrRewrite *rw) {
     return from->title ? sr_graph_set_title(rw->to, from->title) : SR_OK;
 }
 
-// Whether the name is below the path of the closed block around node `id`, if there is one.
+// Tells whether the name is below the path of the closed block around node `id`, if there is one.
 static bool is_closed(const SrRewrite *rw, SrNodeId id, const char *name) {
     int block = id >= 0 && id < rw->from->count ? rw->owner[id] : -1;
     return block >= 0 && sr_text_below(name, rw->from->blocks[block].path);
 }
 
-// Remarks are for lists, so they follow where blocks are closed and nothing is cut away; not into the blocks.
+// Remarks are for lists, so they are copied if blocks are closed and nothing is cut away, except
+// those inside a closed block.
 static SrStatus carry_remarks(const SrRewrite *rw, SrNodeId id, int *next) {
     const SrGraph *from = rw->from;
     for (; *next < from->n_remarks && from->remarks[*next].before <= id; ++*next) {

@@ -1,4 +1,5 @@
-// The passes declared in surgery.h, each a few lines over the rewriting engine.
+// Surgery: tags, search for chains, replacing, appending, erasing and inverting nodes, by the
+// rewriting engine (rewrite.h).
 #include "graph/surgery.h"
 
 #include <stdio.h>
@@ -47,7 +48,7 @@ static bool is_like(const SrNode *node, const char *op) {
     return node->op && (strcmp(op, "*") == 0 || strcmp(node->op->name, op) == 0);
 }
 
-// The only reader of node `id`; SR_NO_NODE if there are none or several.
+// Returns the only reader of node `id`; SR_NO_NODE: none or several.
 static SrNodeId only_reader(const SrGraph *graph, SrNodeId id) {
     SrNodeId found = SR_NO_NODE;
     for (SrNodeId k = id + 1; k < sr_graph_count(graph); k++)
@@ -92,7 +93,8 @@ typedef struct {
     bool append;
 } Edit;
 
-// Spec of the graft on inputs in[n] of `to`: ops's defaults, fresh parameters.  w must have SR_OP_MAX_SLOTS places.
+// Makes the spec of the graft on inputs in[n] of `to`, with the op's defaults and fresh
+// parameters.  w has room for SR_OP_MAX_SLOTS entries.
 static SrStatus graft_spec(SrGraph *to, const SrGraft *graft, SrNodeSpec *spec, int *w) {
     SrShape x[SR_OP_MAX_IN], y;
     SrSlot slots[SR_OP_MAX_SLOTS];
@@ -124,7 +126,7 @@ static SrStatus add_replacement(SrRewrite *rw, SrNodeId id, const SrGraft *graft
     return sr__rewrite_add(rw, id, &copy.spec);
 }
 
-// The copy of node `id`, then the graft in its module, standing for it from here on.
+// Copies node `id` and adds the graft in its module, which replaces it for all readers.
 static SrStatus add_after(SrRewrite *rw, SrNodeId id, const SrGraft *graft) {
     const SrNode *node = sr_graph_at(rw->from, id);
     int w[SR_OP_MAX_SLOTS];
@@ -182,7 +184,7 @@ SrStatus sr_graph_erase(const SrGraph *graph, SrNodeId id, SrGraph **out) {
 
 // ---- inverting
 
-// Adds the op that undoes node `id` to the chain that has come to *y.
+// Adds the op that undoes node `id` after *y, the present end of the chain.
 static SrStatus invert_node(const SrGraph *graph, SrNodeId id, SrGraph *to, SrNodeId *y) {
     const SrNode *node = sr_graph_at(graph, id);
     size_t bytes = node->op ? node->op->params_bytes : 0;

@@ -1,11 +1,11 @@
-// Lists of taps: reading and looking up.  What becomes of the graph is extract.c.
+// Parses lists of taps and looks them up.  extract.c cuts the graph down to them.
 #include "graph/taps.h"
 
 #include <string.h>
 
 static const char *const expected = "give layers as in layer1,layer4:deep";
 
-// "query" or "query:name"
+// Parses "query" or "query:name".
 static SrStatus parse_tap(char *word, SrTap *out) {
     word += strspn(word, " ");
     for (size_t len = strlen(word); len > 0 && word[len - 1] == ' '; len--)

@@ -1,12 +1,12 @@
-// Taps: which nodes of a graph a person wants the values of, and under which names.
+// Taps: the nodes of a graph whose values a user wants, and the names of the outputs.
 #ifndef SR_GRAPH_TAPS_H
 #define SR_GRAPH_TAPS_H
 
 #include "graph/graph.h"
 
 typedef struct {
-    const char *query; // "layer4", "layer1.0.relu_1", "res5"
-    const char *name;  // of the output; the query unless renamed
+    const char *query; // such as "layer4", "layer1.0.relu_1" or "res5"
+    const char *name;  // name of the output; the query unless renamed
     SrNodeId node;     // SR_NO_NODE before sr_taps_find
 } SrTap;
 typedef struct {
@@ -14,14 +14,17 @@ typedef struct {
     SrTap *v; // in the order asked for
 } SrTaps;
 
-// "layer1,layer4:deep" : queries joined by commas, each renamed by a colon.  Empty list, empty name, one name for two
-// outputs: SR_ERR_CONFIG.  Strings live in the arena.
+// Parses "layer1,layer4:deep": queries joined by commas, with an optional new name after a colon.
+// Strings are the arena's.  SR_ERR_CONFIG: an empty list, an empty name, or one name for two
+// outputs.
 SrStatus sr_taps_parse(const char *text, SrArena *arena, SrTaps *out);
-// Looks all queries up (sr_graph_query) among the nodes of this mode.  Two queries may meet one node: both outputs then
-// hold its value.  A node of the other mode only: SR_ERR_CONFIG that says so.
+// Looks all queries up (sr_graph_query) among the nodes of this mode.  Two queries may give one
+// node, and both outputs then hold its value.  SR_ERR_CONFIG: unknown, or a node of the other
+// mode only.
 SrStatus sr_taps_find(const SrGraph *graph, SrMode mode, SrTaps *taps);
 
-// Internal to graph/: a copy in the arena (`from` may be NULL), and the same taps after a rewrite.
+// Internal to graph/.  sr__taps_copy copies taps into the arena; from NULL: no taps.  sr__taps_move
+// replaces nodes by map[node] after a rewrite.
 SrStatus sr__taps_copy(const SrTaps *from, SrArena *arena, SrTaps *to);
 void sr__taps_move(SrTaps *taps, const SrNodeId *map);
 

@@ -1,4 +1,4 @@
-// Layers, MLPs and branches of VISSL's transformers; see the header.
+// Layers, MLPs and branches of VISSL's transformers, made of builder calls.
 #include "graph/token_blocks.h"
 
 #include <math.h>
