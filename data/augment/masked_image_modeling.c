@@ -2,8 +2,8 @@
 // rectangles (iBOT, arXiv:2111.07832; BEiT, arXiv:2106.08254).  Every view gets an extra "mask",
 // (patches) of 1 and 0, row by row; pixels stay.
 //
-// VISSL's log_aspect_ratio is not a ratio: its values are the exponents themselves, and by default
-// the first is the larger one (block_mask.h).
+// The two values of log_aspect_ratio are exponents, as in VISSL: height / width is exp of a number
+// between them.  VISSL's default, 0.3 and 1 / 0.3, looks like two ratios but is used as exponents.
 #include <stddef.h>
 
 #include "base/compiler.h"
