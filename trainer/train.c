@@ -1,5 +1,6 @@
-// The training loop: epochs of steps, and what comes between them in which order.  Not the step (run/step.c), not what a
-// run is made of (run/run.c).  Its parts: train_start.c, train_save.c, train_say.c, train_evaluate.c.
+// Runs the training loop: epochs of steps, and the work between them in its order.
+// trainer/run/run.c builds the run and trainer/run/step.c does a step; train_start.c,
+// train_save.c, train_say.c and train_evaluate.c hold the other parts.
 #include "trainer/train.h"
 
 #include <math.h>
@@ -19,7 +20,7 @@
 
 bool sr__train_leads(void) { return sr_comm_rank() == 0; }
 
-// Part of the position, so that a resumed epoch reports the mean of all its steps.
+// Counts a loss in the position, so that a resumed epoch reports the mean of all its steps.
 static void count_loss(SrPosition *at, double loss) {
     bool first = at->batch == 0;
     at->loss_sum = first ? loss : at->loss_sum + loss;
@@ -27,7 +28,7 @@ static void count_loss(SrPosition *at, double loss) {
     at->loss_max = first ? loss : fmax(at->loss_max, loss);
 }
 
-// Meters of training, while the outputs of this replica stand in the plan.
+// Updates the training meters, while the outputs of this replica are in the plan.
 static void count_outputs(void *arg, int replica) {
     SrTraining *t = arg;
     const SrReplicas *several = t->run->replicas;
@@ -35,8 +36,8 @@ static void count_outputs(void *arg, int replica) {
                     several ? sr_replicas_labels(several, replica) : t->labels);
 }
 
-// One update: batch in hand, position moved on, everything said and saved that is due.  Whatever
-// the step failed of, the message adds where to go on from.
+// Makes one update with the loaded batch, moves the position on, and writes all lines and
+// checkpoints that are due.  If the step fails, the message adds the checkpoint to resume from.
 static SrStatus one_step(SrTraining *t, double began, double wait_s) {
     SrRun *run = t->run;
     SrStepArgs args = {.iteration = t->at.iteration, .epoch = (int)t->at.epoch};
@@ -72,7 +73,7 @@ static void tell(const SrTraining *t, SrTold what) {
         t->options->told(t->options->told_arg, what);
 }
 
-// The lines of an epoch, unless the run resumed after they were written.
+// Writes the lines of an epoch, unless the run resumed after they were written.
 static void say_epoch(SrTraining *t, int64_t epoch, double mean, double seconds) {
     if (t->result->epochs++ == 0)
         t->result->first_loss = mean;
@@ -84,8 +85,9 @@ static void say_epoch(SrTraining *t, int64_t epoch, double mean, double seconds)
     t->at.after_epoch = 1;
 }
 
-// After the last batch: the position becomes the start of the next epoch.  A run that is interrupted or fails while it
-// is judged is saved as it stands after the epoch's last batch, and comes here again when it resumes.
+// Ends an epoch after its last batch: the position becomes the start of the next epoch.  A run
+// that stops or fails during its evaluation is saved at the epoch's last batch, and comes here
+// again when it resumes.
 static SrStatus end_epoch(SrTraining *t, double began) {
     SrPosition last = t->at;
     int64_t epoch = t->at.epoch;
@@ -107,13 +109,14 @@ static SrStatus end_epoch(SrTraining *t, double began) {
     return sr__train_save_by_epoch(t);
 }
 
-// Between steps only: a step is the unit that is either done and saved or not begun.
-// All ranks between the same two, whichever was asked.
+// Asks between steps only: a step is either complete and saved, or not begun.  All ranks stop
+// after the same step, whichever rank was asked.
 static bool stop_asked(const SrTraining *t) {
     return t->options->stop && sr_comm_max(t->options->stop(t->options->stop_arg)) > 0;
 }
 
-// What an epoch's start computes is part of the state that a checkpoint inside the epoch holds.
+// Starts an epoch.  A checkpoint within the epoch holds the results, so a resumed run does not
+// repeat it.
 static SrStatus start_epoch(SrTraining *t) {
     SrRun *run = t->run;
     const SrTrainGraph *g = &run->graph;
@@ -124,7 +127,8 @@ static SrStatus start_epoch(SrTraining *t) {
     return sr_feed_start(&run->feed, t->at.epoch, t->at.batch * mine);
 }
 
-// Collective: all ranks fail when one does, so that rank 0 can save.  The message names the rank it came from.
+// Loads a batch.  Collective: all ranks fail if one does, so that rank 0 can save; the message
+// names the rank.
 static SrStatus load(SrTraining *t, bool *end, double *wait_s) {
     SrStatus status = sr_run_load(t->run, t->at.batch, end, &t->labels, wait_s);
     if (status != SR_OK && sr_comm_size() > 1)
@@ -133,14 +137,13 @@ static SrStatus load(SrTraining *t, bool *end, double *wait_s) {
     return sr_comm_agree(status);
 }
 
-// The loader is told at which batch to begin, which is all there is to resuming within an epoch:
+// Trains an epoch from the position's batch on.  The loader needs only that number to resume:
 // order and draws follow from (seed, epoch, sample).
 static SrStatus train_epoch(SrTraining *t) {
     SrRun *run = t->run;
     double epoch_began = sr_clock();
     SrStatus status = start_epoch(t);
-    if (status !=
-        SR_OK) // may have failed on one rank alone, which cannot save together with the others
+    if (status != SR_OK) // one rank may have failed alone, and cannot save together with the others
         return sr_comm_size() == 1 ? sr__train_failed(t, status) : status;
     t->whole_epoch = t->at.batch == 0;
     if (t->phases.train)
@@ -154,7 +157,7 @@ static SrStatus train_epoch(SrTraining *t) {
         if (end)
             return end_epoch(t, epoch_began);
         SR_TRY(one_step(t, began, wait_s));
-        // The last step's checkpoints are end_epoch's.
+        // end_epoch saves after the last step.
         if (t->at.batch == run->steps_per_epoch)
             continue;
         SR_TRY(sr__train_save_by_iteration(t));
@@ -163,7 +166,7 @@ static SrStatus train_epoch(SrTraining *t) {
     }
 }
 
-// TEST_ONLY: one test phase with the weights of the newest checkpoint or of PARAMS_FILE.
+// Runs one test phase (TEST_ONLY) with the weights of the newest checkpoint or of PARAMS_FILE.
 static SrStatus test_alone(SrTraining *t) {
     SR_TRY(sr_phases_open(t->run, &t->phases));
     if (!t->phases.test)
@@ -172,21 +175,22 @@ static SrStatus test_alone(SrTraining *t) {
     return sr__train_test(t, t->at.epoch);
 }
 
-// Everything that can be said before the first step is said before it.
+// Trains all epochs.  Everything that can be checked or logged before the first step comes before
+// it.
 static SrStatus train_all(SrTraining *t) {
     SrResume how;
     SR_TRY(sr__train_resume(t, &how));
     if (t->config->test_only)
         return test_alone(t);
-    // VISSL exits without a word on the screen here; scripts that restart until success rely on the
-    // exit code 0.
+    // Scripts that restart until success rely on the exit code 0, which VISSL gives here too.
     if (how == SR_RESUME_FINISHED) {
         t->result->already_finished = true;
         t->result->iterations = t->at.iteration;
         sr_info("%s: training has finished (%lld updates, %lld epochs); --restart, or another "
                 "CHECKPOINT.DIR, trains again",
                 t->last_saved, (long long)t->at.iteration, (long long)t->at.epoch);
-        // An interrupted run that is asked for fewer epochs has finished: pages read that here.
+        // An interrupted run with fewer epochs now has finished: pages read that from the
+        // checkpoint.
         if (t->at.finished || !sr__train_leads())
             return SR_OK;
         return sr_config_save(t->config, t->config->checkpoint.dir);
@@ -215,7 +219,7 @@ static SrStatus train_all(SrTraining *t) {
     return sr__train_check_tested(t);
 }
 
-// Also of a run that was interrupted or failed: how far it got.
+// Fills the result, also for a run that was interrupted or failed.
 static void fill_result(SrTraining *t) {
     struct rusage usage;
     SrTrainResult *r = t->result;
@@ -232,7 +236,7 @@ SrStatus sr_train(const SrConfig *config, const SrTrainOptions *options, SrRun *
     SrStatus status;
     *result = (SrTrainResult){0};
     *run = NULL;
-    // The folder comes second: a wrong configuration leaves no trace on disk.
+    // The folder comes after this check: a wrong configuration leaves no trace on disk.
     SR_TRY_GOTO(sr_ranks_same_start(config));
     SR_TRY_GOTO(sr_run_open(config, SR_RUN_TRAIN, &t.run));
     *run = t.run;

@@ -1,5 +1,5 @@
-// The training loop: epochs of steps, with log lines, metrics, checkpoints, resume, and
-// a stop on request.
+// Trains a model: epochs of steps, with log lines, metrics, checkpoints, resume, and a stop on
+// request.
 //
 // Files in CHECKPOINT.DIR: log.txt, stdout.json (progress), metrics.json (epochs),
 // train_config.yaml, checkpoints.
@@ -8,42 +8,44 @@
 
 #include "trainer/run/run.h"
 
-// What may be told of a run while it trains, for pages about it.
+// Events of a run that a caller may hear of, for pages about it.
 typedef enum {
-    SR_TOLD_BEGIN, // its folder is there, nothing has been trained yet
+    SR_TOLD_BEGIN, // the run folder exists, nothing has been trained yet
     SR_TOLD_EPOCH, // an epoch's lines are written
 } SrTold;
 
 typedef struct {
-    // Asked after every step, and every batch of a test phase or probe: non-zero saves the state and ends with
-    // SR_ERR_INTERRUPT.  Never before the first step, when there is nothing to save.  NULL: never.
+    // Called after every step, and after every batch of a test phase or probe.  Non-zero: the run
+    // saves its state and ends with SR_ERR_INTERRUPT.  NULL: the run never stops early
     int (*stop)(void *arg);
     void *stop_arg;
-    bool random;       // a frozen trunk may be as drawn; else its weights must come from somewhere
-    SrText *test;      // TEST_ONLY: receives the meters as one JSON line; may be NULL
-    const char *again; // the command line that continues this run, for the message; may be NULL
-    // What fails in it is its own to tell; it must not change anything of the run.  NULL: nobody listens.
+    bool random;       // a frozen trunk may stay as drawn; false: it needs weights
+    SrText *test;      // TEST_ONLY: gets the meters as one JSON line.  NULL: not wanted
+    const char *again; // command line that resumes this run, for messages.  NULL: none
+    // Called at each event.  It must not change the run, and reports its own failures.  NULL: not
+    // called
     void (*told)(void *arg, SrTold what);
     void *told_arg;
-    bool restart; // begin anew whatever the folder holds (run_folder.h)
+    bool restart; // begin a new run in any case (SrResumeOptions)
 } SrTrainOptions;
 
 typedef struct {
     bool already_finished; // nothing was done: the folder holds a finished run
     SrRunIdentity run;
-    int64_t iterations; // updates in all
-    int64_t steps;      // of them by this process
+    int64_t iterations; // updates of the whole run
+    int64_t steps;      // updates by this process
     int epochs;
-    double first_loss; // mean of the first epoch this process completed
-    double last_loss;  // and of the last
-    double seconds;    // of training in this process
+    double first_loss; // mean of the first epoch that this process completed
+    double last_loss;  // mean of the last epoch
+    double seconds;    // training time of this process
     double images_per_s;
-    double wait_share; // of that time spent waiting for data
+    double wait_share; // share of that time spent waiting for data, 0 to 1
     size_t peak_bytes; // largest resident size of the process
 } SrTrainResult;
 
-// Trains from where the folder stands.  *run stays open for evaluation and is the caller's to close
-// (NULL on failure to set up; on SR_ERR_INTERRUPT and SR_ERR_RUN too the caller closes it).
+// Trains from the run folder's newest checkpoint, or from the start.  *run stays open for
+// evaluation; the caller closes it, also after SR_ERR_INTERRUPT and SR_ERR_RUN.  *run is NULL if
+// building it failed.
 SrStatus sr_train(const SrConfig *config, const SrTrainOptions *options, SrRun **run,
                   SrTrainResult *result);
 

@@ -1,4 +1,4 @@
-// What looks at the model between two epochs: the test phase and the online probe.
+// Evaluates the model between two epochs: test phase and online probe.
 #include <stdio.h>
 
 #include "base/clock.h"
@@ -6,7 +6,7 @@
 #include "trainer/run/run_folder.h"
 #include "trainer/train_internal.h"
 
-// What the test phase after `epoch` measured; the model is kept aside when it is the best so far.
+// Writes the figures of the test phase after `epoch`, and saves the model if it is the best so far.
 static SrStatus keep_figures(SrTraining *t, int64_t epoch, double began) {
     SrMeterList *meters = t->phases.test;
     double value = 0;
@@ -32,8 +32,9 @@ SrStatus sr__train_test(SrTraining *t, int64_t epoch) {
     return keep_figures(t, epoch, began);
 }
 
-// A test phase between epochs.  Its images can be judged later, the hours of training cannot be given back: training
-// continues without the figures, and the run fails at its end if the last test phase did (sr__train_check_tested).
+// Runs a test phase between epochs.  If it fails, training continues, because hours of training
+// are worth more than figures that can be computed later.  The run fails at its end if its last
+// test phase did.
 static SrStatus test(SrTraining *t, int64_t epoch) {
     double began = sr_clock();
     SrStatus status = sr_phases_run_test(&t->phases);
@@ -58,7 +59,7 @@ SrStatus sr__train_check_tested(const SrTraining *t) {
             t->last_saved, t->untested_reason);
 }
 
-// What a probe fails of is no reason to lose the epoch: training goes on without its figures.
+// Runs the probe.  If it fails, training continues without its figures.
 static SrStatus probe(SrTraining *t, int64_t epoch) {
     SrProbeResult r;
     SrStatus status = sr_online_probe_run(&t->probe, &r);
@@ -85,11 +86,12 @@ static SrStatus probe(SrTraining *t, int64_t epoch) {
     return SR_OK;
 }
 
-// What looks at the model between two epochs.
+// Runs the test phase first, then the probe, if they are due.
 SrStatus sr__train_evaluate(SrTraining *t, int64_t epoch) {
     if (t->at.after_epoch < 2 && sr_phases_test_due(&t->phases, t->config, epoch))
         SR_TRY(test(t, epoch));
     t->at.after_epoch = 2;
-    // Before the checkpoint: a run killed in between says it again rather than never.
+    // Comes before the checkpoint: a run that is killed in between writes it twice rather than
+    // never.
     return sr_online_probe_due(&t->probe, epoch) ? probe(t, epoch) : SR_OK;
 }

@@ -1,5 +1,5 @@
-// When a run is saved: at an interruption, by updates, by epochs, and the best model.  How a checkpoint is written and which
-// of them stay is run_folder.h's.
+// Decides when a run is saved: on an interruption, by updates, by epochs, and the best model.
+// trainer/run/run_folder.h writes the checkpoints and decides which stay.
 #include <stdio.h>
 
 #include "base/comm.h"
@@ -7,9 +7,8 @@
 #include "trainer/run/run_folder.h"
 #include "trainer/train_internal.h"
 
-// Refuses to write parameters that are not numbers: the check of the loss would only see them in
-// the next step, after the last good file may have been pruned.  With CHECK_NAN=False they are the
-// user's wish.
+// Refuses to save parameters that are not finite: the loss would show them only in the next step,
+// when the last good file may have been pruned.  CHECK_NAN=False allows them.
 SrStatus sr__train_save(SrTraining *t, SrCheckpointKind kind) {
     char name[96];
     SrCheckpointParts parts = sr_run_parts(t->run);
@@ -34,14 +33,14 @@ SrStatus sr__train_save(SrTraining *t, SrCheckpointKind kind) {
     return sr_file_join(t->last_saved, sizeof t->last_saved, t->config->checkpoint.dir, name);
 }
 
-// CHECKPOINT_ITER_FREQUENCY: after every n-th update of the whole run.
+// Saves after every n-th update of the whole run (CHECKPOINT_ITER_FREQUENCY).
 SrStatus sr__train_save_by_iteration(SrTraining *t) {
     int64_t every = t->config->checkpoint.checkpoint_iter_frequency;
     return every > 0 && t->at.iteration % every == 0 ? sr__train_save(t, SR_CHECKPOINT_ITERATION)
                                                      : SR_OK;
 }
 
-// VISSL's rule: the phases 0, n, 2n, ... and always the last one, under its own name.
+// Saves after phases 0, n, 2n, ... and after the last one, under its own name: VISSL's rule.
 SrStatus sr__train_save_by_epoch(SrTraining *t) {
     int64_t done = t->at.epoch - 1; // the epoch just completed
     int every = t->config->checkpoint.checkpoint_frequency;
@@ -55,7 +54,7 @@ static const char *resume_command(const SrTraining *t) {
     return t->options->again ? t->options->again : "give the same command again";
 }
 
-// An iteration checkpoint whatever the frequencies say; the message ends in the command to paste.
+// Writes an iteration checkpoint in any case; the message ends in the command to paste.
 SrStatus sr__train_interrupted(SrTraining *t) {
     int64_t every = t->config->checkpoint.checkpoint_iter_frequency;
     t->at.stopped = every <= 0 || t->at.iteration % every != 0;
@@ -65,7 +64,8 @@ SrStatus sr__train_interrupted(SrTraining *t) {
             resume_command(t));
 }
 
-// What `why` says, with the state's place: a run that fails between two checkpoints must not lose the updates since.
+// Saves first: a run that fails between two checkpoints must not lose the updates since the last
+// one.
 SrStatus sr__train_failed(SrTraining *t, SrStatus why) {
     char cause[1024];
     if (why == SR_ERR_INTERRUPT || (t->at.iteration == t->saved_at && !*t->last_saved))

@@ -1,5 +1,5 @@
-// What a run tells: lines for people in the log, lines of stdout.json (steps) and metrics.json (epochs) for programs, and
-// TensorBoard's events.
+// Writes a run's reports: log lines for people, lines of stdout.json (steps) and metrics.json
+// (epochs) for programs, and TensorBoard's events.
 #include <math.h>
 
 #include "base/clock.h"
@@ -15,7 +15,7 @@ static void say_resume(const SrTraining *t, SrResume how) {
     sr_log_file("run %s", t->at.run.id);
 }
 
-// Before the first step, when changing one's mind is still cheap.
+// Logs the cost before the first step, when a change of plan is still cheap.
 static void say_cost(const SrTraining *t) {
     SrText text = SR_TEXT_INIT;
     sr_run_cost_text(t->run, &text);
@@ -23,8 +23,8 @@ static void say_cost(const SrTraining *t) {
     sr_text_deinit(&text);
 }
 
-// SwAV's two silent failures, said before hours are spent: too few rows for the prototypes, and
-// what a loss that learns nothing looks like.
+// Logs two facts before hours are spent: too few rows for the prototypes, and the loss of a model
+// that learns nothing.  Both are silent failures of SwAV.
 static void say_facts(SrTraining *t) {
     const SrTrainGraph *g = &t->run->graph;
     if (g->loss_kind->facts)
@@ -44,7 +44,7 @@ void sr__train_say_start(SrTraining *t, SrResume how) {
     say_facts(t);
 }
 
-// What an epoch shows and what it leaves out.
+// Logs which images an epoch shows and which it leaves out.
 void sr__train_say_epochs(const SrTraining *t) {
     char left[192] = "";
     const SrSplit *s = &t->run->train;
@@ -65,7 +65,8 @@ void sr__train_say_epochs(const SrTraining *t) {
     sr_run_ranks_say(t->run);
 }
 
-// VISSL's keys where it has one; what the loss reports of itself goes in as it is.
+// Writes a line with VISSL's keys where it has them; figures of the loss itself are added as they
+// are.
 static void write_metrics(SrTraining *t, const SrProgressLine *line) {
     SrText *out = sr_metrics_begin(&t->lines);
     sr_json_int(out, "ep", line->epoch);
@@ -76,7 +77,8 @@ static void write_metrics(SrTraining *t, const SrProgressLine *line) {
     sr_json_float(out, "eta_s", sr_progress_eta(&t->progress, line->iteration + 1));
     sr_json_float(out, "images_per_s", sr_progress_rate(&t->progress));
     sr_json_float(out, "data_wait", sr_progress_wait(&t->progress));
-    // No maximum: nothing is clipped, only measured (after the clipping of the step, where there is one).
+    // Without a maximum nothing is clipped: the call measures the norm, after the step's own
+    // clipping.
     double norm = sr_grad_clip(sr_model_params(t->run->model), NULL, 2, INFINITY);
     sr_json_float(out, "grad_norm", norm);
     double exchange, waited;
@@ -99,8 +101,8 @@ static void write_metrics(SrTraining *t, const SrProgressLine *line) {
     sr_metrics_end(&t->lines);
 }
 
-// A plain line every LOG_FREQUENCY updates and at the end of an epoch; between them a live one on a
-// terminal.
+// Logs a line every LOG_FREQUENCY updates and at the end of an epoch; in between, a terminal
+// shows a live line.
 void sr__train_say_step(SrTraining *t, const SrProgressLine *line) {
     char fitted[512], whole[512];
     int every = SR_MAX(t->config->log_frequency, 1);
@@ -120,7 +122,7 @@ void sr__train_say_step(SrTraining *t, const SrProgressLine *line) {
     sr_progress_reset_window(&t->progress);
 }
 
-// To the log, and as a line of metrics.json that `sslrun doctor` reads.
+// `sslrun doctor` reads the line of metrics.json.
 void sr__train_say_finding(SrTraining *t, int64_t epoch, const char *name, const char *text) {
     SrText *out = sr_metrics_begin(&t->epochs);
     sr_json_int(out, "iteration", t->at.iteration);
@@ -131,7 +133,7 @@ void sr__train_say_finding(SrTraining *t, int64_t epoch, const char *name, const
     sr_warn("%s: %s", name, text);
 }
 
-// An epoch that was resumed within may have no outputs in the plan yet.
+// Measures the health.  False: the run resumed within the epoch, and the plan has no outputs yet.
 static bool measure_health(SrTraining *t, SrHealthFigures *figures) {
     SrLossStep view = sr_step_view(&t->run->step, t->at.iteration, (int)t->at.epoch);
     *figures = (SrHealthFigures){.loss_min = t->at.loss_min,
@@ -147,7 +149,7 @@ static bool measure_health(SrTraining *t, SrHealthFigures *figures) {
     return false;
 }
 
-// One line for the person, one for the file, and what is wrong (VISSL's users asked for it: swav issues 12 and 120).
+// Writes a log line, a line of metrics.json, and the findings about the run's health.
 void sr__train_say_epoch(SrTraining *t, int64_t epoch, double mean, double seconds) {
     char took[48];
     SrHealthFigures figures;
@@ -168,7 +170,8 @@ void sr__train_say_epoch(SrTraining *t, int64_t epoch, double mean, double secon
         sr__train_say_finding(t, epoch, findings[i].name, findings[i].text);
 }
 
-// Meters of the epoch's training; one that was resumed within has seen a part only and says nothing.
+// Logs the training meters of an epoch.  After a resume within the epoch they saw only a part: no
+// line then.
 void sr__train_say_meters(SrTraining *t, int64_t epoch) {
     SrMeterList *meters = t->phases.train;
     if (!meters || !t->whole_epoch || sr_meter_list_count(meters) == 0)

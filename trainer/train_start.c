@@ -1,5 +1,5 @@
-// Before the first step: the run's folder and its lock, whether it goes on or begins, with which weights, and where in
-// the data it stands.
+// Prepares a run for its first step: locks the folder, resumes or begins, loads weights, and fits
+// the position to the data.
 #include <stdio.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@
 #include "trainer/run/run_folder.h"
 #include "trainer/train_internal.h"
 
-// The log goes on whatever happens to the folder's checkpoints.
+// The log is appended to, whatever happens to the folder's checkpoints.
 SrStatus sr__train_open_folder(SrTraining *t) {
     const char *dir = t->config->checkpoint.dir;
     char path[SR_TRAIN_PATH_BYTES];
@@ -30,7 +30,8 @@ SrStatus sr__train_open_folder(SrTraining *t) {
     return sr_log_open(path);
 }
 
-// Names are VISSL's; both files are appended to, so a run that was resumed ten times is one story.
+// Names are VISSL's.  Both files are appended to, so that a resumed run has all its lines in one
+// file.
 static SrStatus open_metrics(SrTraining *t) {
     const char *dir = t->config->checkpoint.dir;
     if (!sr__train_leads())
@@ -41,7 +42,7 @@ static SrStatus open_metrics(SrTraining *t) {
     return sr_metrics_open(&t->epochs, dir, "metrics.json");
 }
 
-// Raw pixels have no weights to forget.
+// False for a trunk that passes on raw pixels, which needs no weights.
 static bool trunk_has_weights(const SrTraining *t) {
     SrParams *params = sr_model_params(t->run->model);
     for (int i = 0; i < sr_params_count(params); i++)
@@ -50,7 +51,8 @@ static bool trunk_has_weights(const SrTraining *t) {
     return false;
 }
 
-// Linear probes of a trunk that nobody trained look like a result, and forgetting the key is the likeliest mistake.
+// Refuses linear probes of an untrained trunk unless asked for: most likely the user forgot the
+// key.
 static SrStatus check_weights(const SrTraining *t, const char *path) {
     bool frozen = t->run->frozen_trunk && trunk_has_weights(t);
     if (*path || t->options->random || !(frozen || t->config->test_only))
@@ -62,7 +64,7 @@ static SrStatus check_weights(const SrTraining *t, const char *path) {
             frozen ? "frozen trunk" : "model of TEST_ONLY", t->config->checkpoint.dir);
 }
 
-// Where the run's numbers come from besides its configuration.
+// Writes the kernels that the run's numbers depend on, in addition to its configuration.
 static void kernels_text(const SrConfig *config, char out[24]) {
     SrMachine machine = sr_machine_of_config(config);
     bool pairs =
@@ -70,7 +72,7 @@ static void kernels_text(const SrConfig *config, char out[24]) {
     snprintf(out, 24, "%s%s", sr_machine_name(&machine), pairs ? "_bf16" : "");
 }
 
-// Nothing stands in the way of going on, but a reader of the figures should know.
+// The run may continue with other kernels, but readers of its figures should know.
 void sr__train_check_kernels(SrTraining *t) {
     char now[24];
     kernels_text(t->config, now);
@@ -81,7 +83,7 @@ void sr__train_check_kernels(SrTraining *t) {
     snprintf(t->at.kernels, sizeof t->at.kernels, "%s", now);
 }
 
-// Either may be a run's folder, which stands for its newest checkpoint.
+// Loads PARAMS_FILE and the teacher's weights; a run folder stands for its newest checkpoint.
 static SrStatus load_weights(SrTraining *t) {
     char path[SR_TRAIN_PATH_BYTES];
     SrWeightsSource source = sr_weights_source(&t->config->model);
@@ -99,8 +101,8 @@ static SrStatus load_weights(SrTraining *t) {
     return sr_model_load_teacher(t->run->model, path, t->options->random);
 }
 
-// A new run: with the weights that the configuration names, or as it was drawn.  Nothing is moved for one that cannot
-// begin.
+// Begins a new run, with the configured weights or as drawn.  Old checkpoints are moved only once
+// nothing can fail.
 static SrStatus start_fresh(SrTraining *t) {
     t->last_saved[0] = '\0';
     SR_TRY(check_weights(t, t->config->model.params_file));
@@ -123,7 +125,7 @@ static SrStatus look_into_folder(SrTraining *t, SrResume *how) {
     return SR_OK;
 }
 
-// Rank 0 reads, and all others get what it has found: they need not see its disk.
+// Rank 0 reads and sends the result to the other ranks: they need not see its disk.
 SrStatus sr__train_resume(SrTraining *t, SrResume *how) {
     SrCheckpointParts parts = sr_run_parts(t->run);
     SR_TRY(sr_comm_agree(sr__train_leads() ? look_into_folder(t, how) : SR_OK));
@@ -135,7 +137,7 @@ SrStatus sr__train_resume(SrTraining *t, SrResume *how) {
     return open_metrics(t);
 }
 
-// A checkpoint from another batch size or data set counts batches that are not ours.
+// A checkpoint of another batch size or data set counts batches differently.
 void sr__train_fit_position(SrTraining *t) {
     const SrRun *run = t->run;
     SrPosition was = t->at;
