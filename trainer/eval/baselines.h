@@ -1,9 +1,8 @@
-// What an evaluation compares: features of a frozen trunk over the bank (training) and the test images, beside what
-// nothing would have given: the same trunk before training, and raw pixels.  Not what is computed of them (report.c:
-// kNN, svm.c, logreg.c).
+// Extracts the features that an evaluation compares, for the bank and the test images: those of a
+// frozen trunk, and baselines that need no training (the untrained trunk, raw pixels).
 //
-// The trunk before training comes twice, because neither is always the stronger: with batch norms as they are drawn,
-// and with statistics of these images.  A report shows the better one and says which.
+// The untrained trunk comes twice, because neither is always the stronger: as drawn, and with
+// batch-norm statistics measured on these images.  A report shows the better one and says which.
 #ifndef SR_TRAINER_EVAL_BASELINES_H
 #define SR_TRAINER_EVAL_BASELINES_H
 
@@ -20,7 +19,7 @@ typedef enum {
 
 const char *sr_report_row_name(SrReportRow row); // "untrained, as drawn"
 const char *sr_report_row_key(SrReportRow row);  // "untrained", the start of a JSON key
-// Of the two untrained rows the one with the higher score stays in has[]; a tie keeps the trunk as drawn.
+// Keeps the untrained row with the higher score in has[]; a tie keeps the trunk as drawn.
 void sr_baselines_keep_better(bool has[SR_ROW_COUNT], double drawn, double calibrated);
 // "untrained_norms": "as drawn" or "calibrated", where one of the rows is there.
 void sr_baselines_json(const bool has[SR_ROW_COUNT], SrText *out);
@@ -35,24 +34,29 @@ typedef struct {
     bool labels;      // both sides have them
 } SrBaselines;
 
-// Images as large as the first, largest crop of training.  Also to be closed when it fails.
+// Opens both splits, with images as large as the first crop of training.  Close it also after a
+// failure.
 SrStatus sr_baselines_open(SrBaselines *rows, const SrConfig *config, const char *layer);
 void sr_baselines_close(SrBaselines *rows);
 
-// One row.  Features live for the length of the call, which bounds memory; the callee may change them.
+// One row.  Features live for the length of the call, which bounds memory; the callee may change
+// them.
 typedef SrStatus (*SrEachRow)(void *arg, SrReportRow row, SrMatrix *bank, SrMatrix *test);
-// Pixels and the untrained trunks first (baselines), then `trained`, whose parameters have their values and keep them;
-// NULL: no such row.  Collective: ranks share out the images, and all get all rows.
+// Pixels and the untrained trunks first (baselines), then `trained`, whose parameters have their
+// values and keep them; NULL: no such row.  Collective: ranks share out the images, and all get
+// all rows.
 SrStatus sr_baselines_each(SrBaselines *rows, SrModel *trained, bool baselines, SrEachRow each,
                            void *arg);
 
-// A model whose trunk alone is built, for batches of crop x crop pixels, its parameters as the run's seed draws them.
+// Makes a model with the trunk alone, for batches of crop x crop pixels, as the run's seed draws
+// it.
 SrStatus sr_baselines_drawn(const SrConfig *config, const char *layer, int batch, int crop,
                             SrModel **out);
 
-// The trunk alone, without heads, loss or optimiser, with the weights of a file: one of our checkpoints, or
-// MODEL.WEIGHTS_INIT.PARAMS_FILE with its prefixes.  path NULL: PARAMS_FILE, or else the newest checkpoint of the run
-// folder; neither: SR_ERR_CONFIG, because a random trunk is not to be taken for a trained one.
+// The trunk alone, without heads, loss or optimiser, with the weights of a file: one of our
+// checkpoints, or MODEL.WEIGHTS_INIT.PARAMS_FILE with its prefixes.  path NULL: PARAMS_FILE, or
+// else the newest checkpoint of the run folder; neither: SR_ERR_CONFIG, because a random trunk is
+// not to be taken for a trained one.
 SrStatus sr_baselines_model(const SrConfig *config, const char *layer, const char *path,
                             SrModel **out);
 

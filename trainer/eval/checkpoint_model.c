@@ -1,4 +1,5 @@
-// See the header.
+// Opens the trunk of a checkpoint with its configuration, and computes features of folders of
+// images.
 #include "trainer/eval/checkpoint_model.h"
 
 #include <stdio.h>

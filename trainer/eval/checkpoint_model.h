@@ -1,5 +1,6 @@
-// A trained trunk out of one of our checkpoints, which holds the configuration too, and its features of folders of
-// images.  For the verbs that need nothing but a checkpoint: linear, predict, similar, duplicates.
+// Opens a trained trunk from an sslrun checkpoint, which holds the configuration too, and
+// computes its features of folders of images.  The commands linear, predict, similar and
+// duplicates use it.
 #ifndef SR_TRAINER_EVAL_CHECKPOINT_MODEL_H
 #define SR_TRAINER_EVAL_CHECKPOINT_MODEL_H
 
@@ -13,21 +14,23 @@ typedef struct {
     int batch, crop;
 } SrCheckpointModel;
 
-// path: a checkpoint, or a run folder, of which the newest is taken.  No checkpoint of ours: SR_ERR_CONFIG.
+// path: a checkpoint, or a run folder, of which the newest is taken.  No checkpoint of ours:
+// SR_ERR_CONFIG.
 SrStatus sr_checkpoint_model_open(const char *path, SrCheckpointModel *out);
 void sr_checkpoint_model_close(SrCheckpointModel *m); // a zeroed one is fine
 
-// Both sides' images are those at `data` from now on, with the labels that come with them: train/ and test/ or a tenth
-// held out, as everywhere.  data is borrowed.
+// Both sides' images are those at `data` from now on, with the labels that come with them: train/
+// and test/ or a tenth held out, as everywhere.  data is borrowed.
 void sr_checkpoint_model_set_data(SrCheckpointModel *m, const char *const *data);
 
-// Features of every image at `data` (all below a folder, or a list of paths that ends in .txt), one row each, and the
-// files' names.  layers: as sr_layer_features_extract fills it; NULL: `layer` alone, as in "flatten".  Images that cannot
-// be read are counted in one line and left out.
+// Features of every image at `data` (all below a folder, or a list of paths that ends in .txt),
+// one row each, and the files' names.  layers: as sr_layer_features_extract fills it; NULL:
+// `layer` alone, as in "flatten".  Images that cannot be read are counted in one line and left
+// out.
 SrStatus sr_checkpoint_model_features(SrCheckpointModel *m, const char *data, const char *layer,
                                       SrLayers *layers, SrMatrix *out, SrStringList *files);
 
-// A sum over the trunk's numbers: what was made from these features belongs to this trunk alone.
+// Returns a checksum of the trunk's numbers: results made from its features fit this trunk alone.
 uint32_t sr_checkpoint_model_checksum(const SrCheckpointModel *m);
 
 // The configuration that a checkpoint of `sslrun train` carries; free with sr_config_free.

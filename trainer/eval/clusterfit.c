@@ -1,4 +1,4 @@
-// Features in, label files out.
+// Clusters features with k-means and writes the files of labels, names and centroids.
 #include "trainer/eval/clusterfit.h"
 #include "base/clock.h"
 
@@ -139,7 +139,8 @@ static SrStatus check_new(const Run *r, const char *split, const char *what, boo
     return sr_file_check_new(path, force);
 }
 
-// What would stop halfway stops here: a side that cannot be opened, unlike sides, files that are there.
+// What would stop halfway stops here: a side that cannot be opened, unlike sides, files that are
+// there.
 static SrStatus look(Run *r, const char *train, const char *test, bool force) {
     int64_t n;
     int d;

@@ -1,4 +1,4 @@
-// Label files from clusters of features: VISSL's cluster_features_and_label.
+// Makes label files from clusters of features, as VISSL's cluster_features_and_label does.
 //
 // In CLUSTERFIT.OUTPUT_DIR, for the training features and for the test's where they are given:
 //   NAME_train_LAYER_N10_D512_labels.npy   (n) int64, the cluster of each image
@@ -27,8 +27,9 @@ typedef struct {
     SrClusterSide side[2];
 } SrClusterReport;
 
-// train, test: files of features; test may be NULL.  layer NULL: CLUSTERFIT.FEATURES.LAYER_NAME, or the only one.  Both
-// are looked at, and files of these names that exist refused unless `force`, before anything is written.
+// train, test: files of features; test may be NULL.  layer NULL: CLUSTERFIT.FEATURES.LAYER_NAME,
+// or the only one.  Both are looked at, and files of these names that exist refused unless
+// `force`, before anything is written.
 SrStatus sr_cluster(const SrConfig *config, const char *train, const char *test, const char *layer,
                     bool force, SrClusterReport *out);
 void sr_cluster_text(const SrClusterReport *report, SrText *out);

@@ -1,5 +1,5 @@
-// The training and the test features of an evaluation, wherever they come from: the frozen trunk of a configuration, with its
-// baselines, or files of features.
+// Gets the training and test features of an evaluation: from the frozen trunk of a configuration,
+// with its baselines, or from files of features.
 #ifndef SR_TRAINER_EVAL_EVAL_SETS_H
 #define SR_TRAINER_EVAL_EVAL_SETS_H
 
@@ -20,7 +20,7 @@ typedef struct {
     const char *note; // of the split, "" if there is nothing to say
 } SrEvalSets;
 
-// Calls each() for every row there is: files give SR_ROW_TRAINED alone.  No labels on one side: SR_ERR_CONFIG.
+// Calls each() for every row; files give SR_ROW_TRAINED alone.  SR_ERR_CONFIG: a set has no labels.
 SrStatus sr_eval_sets_each(SrEvalSets *sets, SrEachRow each, void *arg);
 const char *sr_eval_sets_row_name(const SrEvalSets *sets,
                                   int row); // "trained trunk"; of files "features"

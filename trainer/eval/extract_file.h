@@ -1,4 +1,5 @@
-// Features into files: of one tensor of images, or of a folder or list of images in shards.
+// Extracts features into files: of one tensor of images, or of a folder or list of images, in
+// shards.
 #ifndef SR_TRAINER_EVAL_EXTRACT_FILE_H
 #define SR_TRAINER_EVAL_EXTRACT_FILE_H
 
@@ -20,13 +21,14 @@ typedef struct {
     int threads;     // that decode images
 } SrExtractOptions;
 
-// One tensor a tap, rows as in x.  In train mode all of x is one batch.  A file that is there already is replaced only
-// if it is one of these.
+// One tensor a tap, rows as in x.  In train mode all of x is one batch.  A file that is there
+// already is replaced only if it is one of these.
 SrStatus sr_extract_input(const SrExtractOptions *options, SrText *report);
-// <out>/features-00000.safetensors and so on: taps, "labels" (-1: none), "valid" (0: an unreadable file, another image
-// in its place), and the names "files" and "classes" (feature_names.h); or <tap>-00000.npy, labels-, valid-, files-,
-// and classes.npy.  extract.json says what is extracted (extract_identity.h): shards that are there already are kept,
-// and a folder of another extraction is refused.
+// <out>/features-00000.safetensors and so on: taps, "labels" (-1: none), "valid" (0: an
+// unreadable file, another image in its place), and the names "files" and "classes"
+// (feature_names.h); or <tap>-00000.npy, labels-, valid-, files-, and classes.npy.  extract.json
+// says what is extracted (extract_identity.h): shards that are there already are kept, and a
+// folder of another extraction is refused.
 SrStatus sr_extract_data(const SrExtractOptions *options, SrText *report);
 
 #endif

@@ -1,4 +1,5 @@
-// What an extraction into a folder is of: extract.json, so that another command never adds to it or takes it for its own.
+// Records in extract.json which features a folder holds, so that another extraction never adds to
+// it.
 #ifndef SR_TRAINER_EVAL_EXTRACT_IDENTITY_H
 #define SR_TRAINER_EVAL_EXTRACT_IDENTITY_H
 
@@ -15,8 +16,9 @@ typedef struct {
     int shard; // images
 } SrExtractIdentity;
 
-// Makes <out>/extract.json, or compares with the one there: names in it that only help a reader (the path of the
-// weights, of the configuration) may differ.  SR_ERR_CONFIG with what else differs.
+// Makes <out>/extract.json, or compares with the one there: names in it that only help a reader
+// (the path of the weights, of the configuration) may differ.  SR_ERR_CONFIG with what else
+// differs.
 SrStatus sr__extract_claim(const SrExtractIdentity *id);
 
 #endif

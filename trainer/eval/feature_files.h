@@ -1,4 +1,5 @@
-// Features that files hold, written by `sslrun extract --data`, by VISSL's extract_features, or by NumPy.
+// Reads features from files, written by `sslrun extract --data`, by VISSL's extract_features, or
+// by NumPy.
 //
 //   a folder with features-00000.safetensors ...              sslrun extract, one tensor a layer, `labels`, `valid`
 //   a folder with LAYER-00000.npy ..., labels-00000.npy ...   the same with --format npy
@@ -6,8 +7,8 @@
 //   one .safetensors, .npz, .pth                              tensors LAYER (or features, x) and labels (or targets, y)
 //   one .npy                                                  features without labels
 //
-// Labels of more than one column are VISSL's multi-label targets (1, 0, -1).  Features of any rank are taken as one
-// row an image.
+// Labels of more than one column are VISSL's multi-label targets (1, 0, -1).  Features of any
+// rank are taken as one row an image.
 #ifndef SR_TRAINER_EVAL_FEATURE_FILES_H
 #define SR_TRAINER_EVAL_FEATURE_FILES_H
 
@@ -18,8 +19,8 @@ typedef struct {
     const char *path;
     const char *layer; // whose features; NULL: of the only layer the files have
     const char *split; // "train" or "test", which of VISSL's files of a folder
-    // Rows of images that could not be read are left out.  False: they stay, with the label -1, so that rows and images
-    // line up.
+    // Rows of images that could not be read are left out.  False: they stay, with the label -1,
+    // so that rows and images line up.
     bool readable_only;
 } SrFeatureFiles;
 
@@ -30,9 +31,10 @@ SrStatus sr_features_by_split(const SrFeatureFiles *from, bool *out);
 // Rows and the numbers of each, from the headers alone; errors as below.
 SrStatus sr_features_measure(const SrFeatureFiles *from, int64_t *n, int *d);
 
-// names: receives those that the extraction left, the caller frees them also after a failure; may be NULL.  With
-// readable_only it receives no files' names.  Missing, damaged, ambiguous (the layers are listed), unlike rows, numbers
-// that are not finite, fewer or more images than extract.json says: SR_ERR_CONFIG.
+// names: receives those that the extraction left, the caller frees them also after a failure; may
+// be NULL.  With readable_only it receives no files' names.  Missing, damaged, ambiguous (the
+// layers are listed), unlike rows, numbers that are not finite, fewer or more images than
+// extract.json says: SR_ERR_CONFIG.
 SrStatus sr_features_load(const SrFeatureFiles *from, SrMatrix *out, SrFeatureNames *names);
 
 #endif

@@ -1,4 +1,4 @@
-// See the header.
+// Decodes single images and applies the transforms of evaluation.
 #include "trainer/eval/feature_images.h"
 
 #include <string.h>
@@ -9,7 +9,8 @@
 
 enum { MODEL_CROP = 224 };
 
-// torchvision's weights were measured so; the resize is that of the default transforms of evaluation.
+// torchvision's weights were measured so; the resize is that of the default transforms of
+// evaluation.
 static SrStatus model_transforms(int h, int w, SrArena *arena, const SrYaml **out) {
     SrYaml *tree;
     int crop = SR_MAX(h, w);

@@ -1,4 +1,4 @@
-// Names beside features, read from strangers' files; see the header.
+// Reads and writes the names of files and classes that are stored with features; trusts no file.
 #include "trainer/eval/feature_names.h"
 
 #include <stdio.h>

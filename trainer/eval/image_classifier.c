@@ -1,4 +1,6 @@
-// See the header.  Not linear evaluation by a recipe (linear_probes.h), which trains heads with SGD as the papers do.
+// Trains a linear classifier on a trunk's features, saves it, and applies it to folders of
+// images. linear_probes.h is the linear evaluation by a recipe, which trains heads with SGD as
+// the papers do.
 #include "trainer/eval/image_classifier.h"
 
 #include <math.h>

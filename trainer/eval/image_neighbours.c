@@ -1,4 +1,5 @@
-// See the header.
+// Finds the images most like one image, and groups of images that are alike, by the cosine of
+// features.
 #include "trainer/eval/image_neighbours.h"
 
 #include <stdio.h>
@@ -205,8 +206,8 @@ static int ascending(const void *a, const void *b) {
     return (*x > *y) - (*x < *y);
 }
 
-// A folder seldom holds many copies: more often every image is near another, and the threshold says nothing.  Sorts
-// l->nearest.
+// A folder seldom holds many copies: more often every image is near another, and the threshold
+// says nothing.  Sorts l->nearest.
 static void warn_of_many(Links *l, int64_t images, int64_t n) {
     if ((double)images <= MANY * (double)n)
         return;

@@ -1,4 +1,4 @@
-// sslrun.h's nearest neighbours over measure/knn.h: rows that are kept, queries that come.
+// Implements the nearest neighbours of sslrun.h with measure/knn.h: keeps rows and answers queries.
 #include <string.h>
 
 #include "base/mem.h"

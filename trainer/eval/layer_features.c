@@ -1,4 +1,4 @@
-// See the header.
+// Extracts features of several layers in one pass over the images, pooled over windows.
 #include "trainer/eval/layer_features.h"
 
 #include <ctype.h>
@@ -47,7 +47,8 @@ static void pool_size(SrLayer *l) {
     }
 }
 
-// The stages announced in a trunk's graph: without the stem, and without what differs from the last layer in shape alone.
+// The stages announced in a trunk's graph: without the stem, and without what differs from the
+// last layer in shape alone.
 static void find_layers(const SrGraph *graph, SrLayers *out) {
     *out = (SrLayers){.n = 0};
     for (int i = 0; i < sr_graph_alias_count(graph); i++) {

@@ -1,6 +1,5 @@
-// How good the layers of a frozen trunk are, beside what nothing would have given: the same linear
-// probes over the same trunk before training, one over raw pixels, and the share of the most
-// frequent class (the baselines are ours).
+// Reports how good the layers of a frozen trunk are, compared with baselines: the same probes on
+// the untrained trunk, a probe on raw pixels, and the share of the most frequent class.
 #ifndef SR_TRAINER_EVAL_LINEAR_PROBES_H
 #define SR_TRAINER_EVAL_LINEAR_PROBES_H
 

@@ -1,16 +1,18 @@
-// How good the trunk is while it is being trained: weighted kNN and a linear classifier on its features every few
-// epochs (HOOKS.PROBE).  Not the evaluation at the end (report.h) and not what linear evaluation trains (linear_probes.h).
+// Reports how good the trunk is during training: weighted kNN and a linear classifier on its
+// features every few epochs (HOOKS.PROBE).  report.h is the evaluation at the end,
+// linear_probes.h the linear evaluation.
 //
-// Each probe starts afresh from features of the trunk as it stands, in evaluation mode: the gradient is stopped by
-// construction, there is no state to save or resume, a run's bits are those without probes, and the figures of two
-// epochs can be compared, which those of a classifier that chases a moving trunk cannot.
+// Each probe starts afresh from features of the trunk as it stands, in evaluation mode: the
+// gradient is stopped by construction, there is no state to save or resume, a run's bits are
+// those without probes, and the figures of two epochs can be compared, which those of a
+// classifier that chases a moving trunk cannot.
 #ifndef SR_TRAINER_EVAL_ONLINE_PROBE_H
 #define SR_TRAINER_EVAL_ONLINE_PROBE_H
 
 #include "trainer/eval/baselines.h"
 
-// Penalty of the classifier, as LOW_SHOT_BENCHMARK.LOGISTIC_REGRESSION.LAMBDA has it: the cost is images / lambda, 1 with
-// 5000 images.  Large ones converge soonest.
+// Penalty of the classifier, as LOW_SHOT_BENCHMARK.LOGISTIC_REGRESSION.LAMBDA has it: the cost is
+// images / lambda, 1 with 5000 images.  Large ones converge soonest.
 #define SR_PROBE_LAMBDA 5000.0
 #define SR_PROBE_MAX_ITER 100
 
@@ -27,8 +29,8 @@ typedef struct {
     double seconds;
 } SrProbeResult;
 
-// Before the first step: what would keep a probe from working is SR_ERR_CONFIG now, not after an epoch.  The model's
-// parameters have their memory.
+// Before the first step: what would keep a probe from working is SR_ERR_CONFIG now, not after an
+// epoch.  The model's parameters have their memory.
 SrStatus sr_online_probe_open(const SrConfig *config, SrModel *model, SrOnlineProbe *out);
 bool sr_online_probe_due(const SrOnlineProbe *probe,
                          int64_t epoch); // after every EVERY_NUM_EPOCHS-th

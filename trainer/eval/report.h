@@ -1,5 +1,5 @@
-// How good a trunk is, compared with what costs nothing: kNN on its features, on those of the same
-// trunk before training, on raw pixels, and the score of the most frequent training class.
+// Reports how good a trunk is by kNN on its features, compared with baselines: the untrained
+// trunk, raw pixels, and the score of the most frequent training class.
 #ifndef SR_TRAINER_EVAL_REPORT_H
 #define SR_TRAINER_EVAL_REPORT_H
 
@@ -29,7 +29,8 @@ void sr_knn_warn_lengths(double ratio);
 // Trains nothing and changes nothing in `trained`, whose parameters have their values.  baselines:
 // all rows, else the trained one alone; trained NULL: the others alone.  Warns of lengths.
 SrStatus sr_knn_report(const SrConfig *config, SrModel *trained, bool baselines, SrKnnReport *out);
-// The same with the weights the configuration names: PARAMS_FILE, or else the newest checkpoint; random: without any.
+// The same with the weights the configuration names: PARAMS_FILE, or else the newest checkpoint;
+// random: without any.
 SrStatus sr_knn_report_configured(const SrConfig *config, bool baselines, bool random,
                                   SrKnnReport *out);
 
