@@ -284,6 +284,5 @@ static void test_out_of_memory(void **state) {
 }
 
 SR_TESTS(disk_folder, unit(test_classes), unit(test_one_class_is_flat), unit(test_flat),
-         unit(test_links), unit(test_links_out),
-         unit(test_what_is_no_image), unit(test_strays), unit(test_errors),
-         unit(test_file_vanishes), unit(test_out_of_memory))
+         unit(test_links), unit(test_links_out), unit(test_what_is_no_image), unit(test_strays),
+         unit(test_errors), unit(test_file_vanishes), unit(test_out_of_memory))
