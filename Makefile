@@ -220,7 +220,7 @@ $(SEEDS): $(BUILD)/seeds/%.unpacked: tests/fuzz/corpus/%.tar.gz
 
 ## make test       install what is missing, build, pass all tests
 test: deps
-	@$(LOOK_AGAIN) $(BUILD)/run-tests lacks
+	+@$(LOOK_AGAIN) $(BUILD)/run-tests lacks
 	$(BUILD)/run-tests $(ONLY)
 
 ## make ranks-long every method on 1, 2 and 4 ranks for 50 steps; 20 kills (minutes)
@@ -248,7 +248,7 @@ check-format:
 ## make run        install what is missing, build, pretrain the quick start and report how good the trunk got
 run:
 	@tests/deps.sh $(PACKAGES) dataset-fashion-mnist -- $(RECOMMENDED)
-	@$(LOOK_AGAIN) lacks
+	+@$(LOOK_AGAIN) lacks
 	./sslrun configs/swav.yaml $(ARGS)
 
 ## make golden     compare with the reference numbers in GOLDEN=DIR (tests/golden/cases)
