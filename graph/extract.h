@@ -1,6 +1,6 @@
 // Extraction: a graph cut down to what its taps need, with a parameter table of its own.
 //
-// It works as torchvision's create_feature_extractor: taps replace the outputs, and dead code goes.
+// Works like torchvision's create_feature_extractor: taps replace the outputs, and dead code goes.
 // Parameters of removed nodes leave the table, so that they are neither loaded nor kept in memory.
 #ifndef SR_GRAPH_EXTRACT_H
 #define SR_GRAPH_EXTRACT_H

@@ -2,7 +2,7 @@
 // what scikit-learn's LogisticRegression fits with lbfgs, and so VISSL's low_shot_test.  The
 // other form, one class against the rest, is in measure/liblinear.h.
 //
-// It minimises  C sum_i -log softmax(W x_i + b)[y_i] + |W|^2 / 2.  The bias is not penalised.
+// Minimises  C sum_i -log softmax(W x_i + b)[y_i] + |W|^2 / 2.  The bias is not penalised.
 // For two classes scikit-learn fits one vector.  Two opposite vectors under twice the penalty
 // have the same minimum, and are fitted here.
 #ifndef SR_MEASURE_SOFTMAX_REGRESSION_H

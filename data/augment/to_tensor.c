@@ -1,5 +1,5 @@
 // ToTensor: converts levels 0 .. 255 to floats 0 .. 1 (torchvision); the layout stays (H, W, 3).
-// It does a Normalize that follows in the same walk, directly into the batch if there is one.
+// A Normalize that follows is done in the same walk, directly into the batch if there is one.
 #include <string.h>
 
 #include "data/augment/normalize.h"

@@ -43,7 +43,7 @@ static void link_to(const char *target, const char *name) {
     CHECK(symlink(target, path) == 0);
 }
 
-// What the heads take for granted: the quick start's run, shortened, and data.
+// Makes what the commands in the heads need: a shortened run of the quick start, and data.
 static void open_place(void) {
     static const char *const teachers[] = {"runs/supervised_cifar10",
                                            "runs/masked_siamese_cifar10"};

@@ -1,4 +1,4 @@
-// What a build and an installation leave: configurations are found from any folder, a running program is replaced, and
+// Tests a build and an installation: configurations are found from any folder, a running program is replaced, and
 // the Python module finds its library.
 #include <stdio.h>
 #include <stdlib.h>

@@ -80,7 +80,7 @@ static void save_vissl(const char *dir, const char *split, uint64_t seed) {
     sr_matrix_deinit(&rows);
 }
 
-// What is judged on the rows that it was fitted to is always right: one set is enough for
+// A classifier is always right on the rows that it was fitted to: one set is enough for
 // `retrieve` alone.
 static void test_one_set(void **state) {
     (void)state;

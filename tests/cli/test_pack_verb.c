@@ -85,7 +85,7 @@ static void test_list(void **state) {
     fixture_remove(dir);
 }
 
-// What is written is written: the exit code speaks of the shards, not of the line about them.
+// The exit code reports on the shards, not on the line about them: whole shards give 0.
 static void test_full_stdout(void **state) {
     (void)state;
     char program[4096], command[8192];

@@ -144,7 +144,7 @@ static void test_a_run_has_a_page(void **state) {
     temp_dir_remove(dir);
 }
 
-// What the program wrote is read, and written again, in a process with a decimal comma.
+// A process with a decimal comma reads what the program wrote, and writes it once more.
 static void test_page_with_a_decimal_comma(void **state) {
     (void)state;
     char dir[64], key[128];

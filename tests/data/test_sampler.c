@@ -98,7 +98,7 @@ static void test_balanced_counts(void **state) {
     }
 }
 
-// What fills no round of batches is shuffled too: it would else come in the order of the shard.
+// The rest that fills no round of batches is shuffled too; else it would keep the shard's order.
 static void test_rest_of_runs_is_shuffled(void **state) {
     (void)state;
     static const int64_t first[2] = {0, 100};

@@ -85,7 +85,7 @@ static void test_planted_and_refused(void **state) {
     sr_matrix_deinit(&g);
 }
 
-// A row that is no number comes last, whoever asks, and a query that is none finds nothing.
+// A row of NaN comes last for every query, and a query of NaN finds nothing.
 static void test_not_numbers(void **state) {
     (void)state;
     enum { N = 13 };

@@ -44,7 +44,7 @@ done:
     return status;
 }
 
-// What is judged on the rows it was fitted to is always right.
+// A classifier is always right on the rows that it was fitted to.
 static SrStatus check_sides(const SrEvalSets *s, const SrFeatureFiles *train) {
     struct stat a, b;
     bool by_split;
