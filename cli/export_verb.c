@@ -4,8 +4,8 @@
 #include "base/log.h"
 #include "cli/args.h"
 #include "cli/verb.h"
+#include "trainer/data/data_split.h"
 #include "trainer/model/export_onnx.h"
-#include "trainer/run/data_split.h"
 #include "trainer/run/run_folder.h"
 
 static SrStatus check(const SrArgs *args, const SrExtractorOptions *o, const char *out,

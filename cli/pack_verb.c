@@ -9,7 +9,7 @@
 #include "cli/args.h"
 #include "cli/verb.h"
 #include "data/sets/shard_pack.h"
-#include "trainer/run/data_split.h"
+#include "trainer/data/data_split.h"
 
 // Reads a size such as "256M", "1G" or "500000".
 static SrStatus parse_bytes(const char *text, int64_t *out) {

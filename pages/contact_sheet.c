@@ -12,7 +12,7 @@
 #include "data/sampler.h"
 #include "data/view_preview.h"
 #include "pages/canvas.h"
-#include "trainer/run/data_split.h"
+#include "trainer/data/data_split.h"
 
 enum { GAP = 8, CELL = 144, LARGEST = 224, TITLE = 2 * SR_CANVAS_LINE_H };
 enum { PAPER = 0xFFFFFF, INK = 0x222222, PALE = 0x777777, FRAME = 0xDDDDDD };

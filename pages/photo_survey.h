@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 #include "data/image_header.h"
-#include "trainer/run/data_split.h"
+#include "trainer/data/data_split.h"
 
 #define SR_SURVEY_FILES 5000
 #define SR_SURVEY_PIXELS ((int64_t)1 << 30)

@@ -4,7 +4,7 @@
 BEGIN {
     module["graph/init"] = "graph/params"
     module["graph/rewrite"] = "graph/blocks"
-    module["trainer/run/class_match"] = "trainer/run/data_split"
+    module["trainer/data/class_match"] = "trainer/data/data_split"
 }
 function unit(file) {
     sub(/(_internal)?\.[ch]$/, "", file)

@@ -2,7 +2,7 @@
 # Fails on any include that points to the right in
 #     base formats kernels graph measure {trunks heads losses} trainer pages cli    data stands on base
 # or, inside trainer, in
-#     schedules optim config model run eval bench
+#     schedules optim config data model run eval bench
 # (trainer's own files, the training loop, stand above its rooms), on files that include each other in a circle and on a
 # type that is defined twice (layers.awk), on plugins known by name outside their room (plugin_names.awk), and on files and
 # rooms that grow too large.
@@ -31,7 +31,7 @@ allow trainer base kernels graph measure trunks heads losses data formats
 allow pages base kernels graph measure trunks heads losses data formats trainer
 allow cli base kernels graph measure trunks heads losses data formats trainer pages
 below=
-for room in schedules optim config model run eval bench; do
+for room in schedules optim config data model run eval bench; do
     allow trainer/$room base kernels graph measure trunks heads losses data formats $below
     below="$below trainer/$room"
 done

@@ -5,7 +5,7 @@ tree=$(mktemp -d) || exit 1
 trap 'rm -rf "$tree"' EXIT
 mkdir -p "$tree/tests" && cp "$here/layers.awk" "$here/plugin_names.awk" "$tree/tests"
 for d in base formats kernels/conv graph measure trunks heads losses data pages cli trainer/schedules trainer/optim \
-    trainer/config trainer/model trainer/run trainer/eval trainer/bench; do
+    trainer/config trainer/data trainer/model trainer/run trainer/eval trainer/bench; do
     mkdir -p "$tree/$d" && echo '// nothing' >"$tree/$d/empty.h"
 done
 fails=0

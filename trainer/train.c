@@ -12,7 +12,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/stop.h"
-#include "trainer/run/data_summary.h"
+#include "trainer/data/data_summary.h"
 #include "trainer/run/ranks_same.h"
 #include "trainer/run/run_folder.h"
 #include "trainer/run/run_ranks.h"

@@ -13,7 +13,7 @@
 #include "tests/data/fixture.h"
 #include "tests/program.h"
 #include "tests/temp_dir.h"
-#include "trainer/run/data_split.h"
+#include "trainer/data/data_split.h"
 
 static ProgramResult result; // two 64 kB texts: too large for the stack of a test
 

@@ -5,8 +5,8 @@
 
 #include "base/json.h"
 #include "base/log.h"
+#include "trainer/data/data_summary.h"
 #include "trainer/model/weights_init.h"
-#include "trainer/run/data_summary.h"
 #include "trainer/run/run_folder.h"
 
 // Passes for the untrained trunk's statistics: what is left of their initial values is 0.9^40, 1.5

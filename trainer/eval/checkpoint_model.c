@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "formats/weights.h"
-#include "trainer/run/data_summary.h"
+#include "trainer/data/data_summary.h"
 #include "trainer/run/run_folder.h"
 
 // ---- opening

@@ -5,9 +5,9 @@
 #include <sys/stat.h>
 
 #include "base/json.h"
+#include "trainer/data/data_summary.h"
 #include "trainer/eval/feature_classes.h"
 #include "trainer/eval/feature_files.h"
-#include "trainer/run/data_summary.h"
 
 typedef struct {
     SrEvalSets *sets;

@@ -3,8 +3,8 @@
 #ifndef SR_TRAINER_EVAL_EXTRACT_IDENTITY_H
 #define SR_TRAINER_EVAL_EXTRACT_IDENTITY_H
 
+#include "trainer/data/data_split.h"
 #include "trainer/eval/extract_file.h"
-#include "trainer/run/data_split.h"
 
 typedef struct {
     const SrExtractOptions *options;

@@ -1,5 +1,5 @@
 // Matches the classes of two sets of features in files by name: a folder that lacks a class, or has
-// them in another order, numbers them differently.  trainer/run/class_match.h does so for images.
+// them in another order, numbers them differently.  trainer/data/class_match.h does so for images.
 #ifndef SR_TRAINER_EVAL_FEATURE_CLASSES_H
 #define SR_TRAINER_EVAL_FEATURE_CLASSES_H
 

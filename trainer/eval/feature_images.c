@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/yaml.h"
+#include "trainer/data/data_split.h"
 #include "trainer/model/extractor.h"
-#include "trainer/run/data_split.h"
 
 enum { MODEL_CROP = 224 };
 

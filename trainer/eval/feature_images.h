@@ -1,5 +1,5 @@
 // Single images as an evaluation takes them: decoded, and through the transforms of evaluation.
-// Not batches of a data set (trainer/run/data_split.h), which come out of the same transforms.
+// Not batches of a data set (trainer/data/data_split.h), which come out of the same transforms.
 #ifndef SR_TRAINER_EVAL_FEATURE_IMAGES_H
 #define SR_TRAINER_EVAL_FEATURE_IMAGES_H
 

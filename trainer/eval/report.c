@@ -7,8 +7,8 @@
 
 #include "base/json.h"
 #include "base/log.h"
+#include "trainer/data/data_summary.h"
 #include "trainer/eval/eval_sets.h"
-#include "trainer/run/data_summary.h"
 
 // Lengths that differ by a quarter decide as much as angles do: the similarities of neighbours
 // seldom differ by more.

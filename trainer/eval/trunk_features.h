@@ -3,8 +3,8 @@
 #define SR_TRAINER_EVAL_TRUNK_FEATURES_H
 
 #include "measure/knn.h"
+#include "trainer/data/data_split.h"
 #include "trainer/model/model.h"
-#include "trainer/run/data_split.h"
 
 // The layer's output for each image, flattened to one row, with the split's labels.  Free with
 // sr_matrix_deinit.

@@ -12,7 +12,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "data/sampler.h"
-#include "trainer/run/data_split.h"
+#include "trainer/data/data_split.h"
 
 // ---- keeping
 

@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/stop.h"
-#include "trainer/run/data_summary.h"
+#include "trainer/data/data_summary.h"
 
 // ---- the test's own plan
 

@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "kernels/conv/conv.h"
 #include "kernels/machine.h"
-#include "trainer/run/data_summary.h"
+#include "trainer/data/data_summary.h"
 
 // True if nothing learns: the run then is one forward on the images of evaluation.
 static bool forward_only(const SrRun *run) {

@@ -3,8 +3,8 @@
 #ifndef SR_TRAINER_RUN_RUN_H
 #define SR_TRAINER_RUN_RUN_H
 
+#include "trainer/data/data_split.h"
 #include "trainer/run/checkpoint.h"
-#include "trainer/run/data_split.h"
 #include "trainer/run/feed.h"
 #include "trainer/run/step.h"
 #include "trainer/schedules/schedule.h"

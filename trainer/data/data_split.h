@@ -1,8 +1,8 @@
 // Opens a split of the data: source, transforms, loader.  There is the training split of the
 // training loop, and the two splits of an evaluation: the bank of training images and the test
 // images, both with the transforms of evaluation.
-#ifndef SR_TRAINER_RUN_DATA_SPLIT_H
-#define SR_TRAINER_RUN_DATA_SPLIT_H
+#ifndef SR_TRAINER_DATA_DATA_SPLIT_H
+#define SR_TRAINER_DATA_DATA_SPLIT_H
 
 #include "data/data.h"
 #include "trainer/config/config.h"

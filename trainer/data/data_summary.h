@@ -1,9 +1,9 @@
 // Reports the images of a run: how many, in how many classes, their folder, and images that were
 // passed over or could not be read.
-#ifndef SR_TRAINER_RUN_DATA_SUMMARY_H
-#define SR_TRAINER_RUN_DATA_SUMMARY_H
+#ifndef SR_TRAINER_DATA_DATA_SUMMARY_H
+#define SR_TRAINER_DATA_DATA_SUMMARY_H
 
-#include "trainer/run/data_split.h"
+#include "trainer/data/data_split.h"
 
 // Logs "what: 3409 images in 5 classes from photos/train (passed over: 3 .gif)".
 void sr_data_summary_say_set(const SrSplit *split, const char *what);

@@ -1,6 +1,6 @@
 // Opens data: chooses the source, its images and the transforms.  The loader itself is
 // data/loader.c.
-#include "trainer/run/data_split.h"
+#include "trainer/data/data_split.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "trainer/run/class_match.h"
+#include "trainer/data/class_match.h"
 
 #define PATH_BYTES 4096
 

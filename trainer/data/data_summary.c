@@ -1,5 +1,5 @@
 // Writes the lines about the images of a run, and gathers the unreadable ones of all ranks.
-#include "trainer/run/data_summary.h"
+#include "trainer/data/data_summary.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "base/comm.h"
 #include "base/compiler.h"
 #include "base/log.h"
-#include "trainer/run/class_match.h"
+#include "trainer/data/class_match.h"
 
 // Describes the images that `limit` chooses.  -1: all.
 static void describe(const SrSplit *split, int64_t limit, SrText *out) {

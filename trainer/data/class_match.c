@@ -1,5 +1,5 @@
 // Matches the classes of a test set with those of the training images, by name.
-#include "trainer/run/class_match.h"
+#include "trainer/data/class_match.h"
 
 #include <string.h>
 
