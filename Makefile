@@ -7,6 +7,8 @@ CC ?= gcc
 BUILD ?= build
 OPT ?= -O2
 WARN = -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion -Wstrict-prototypes -Wmissing-prototypes -Wvla
+# clang takes a long string in an array, broken into two literals, for a forgotten comma.
+WARN += $(if $(findstring clang,$(CC)),-Wno-string-concatenation)
 STRICT ?=
 # Hardening as far as the compiler knows it (tests/hardening.sh reads the built files). Sanitizers see what fortified
 # calls would hide, and go without.
@@ -114,8 +116,7 @@ GOLDOBJ := $(filter $(BUILD)/tests/golden/%,$(TESTS:%.c=$(BUILD)/%.o))
 KINDS = op trunk head loss dataset transform collator optimizer schedule meter verb
 DEFS  := $(KINDS:%=$(BUILD)/gen/%.def) $(BUILD)/gen/tests.def $(BUILD)/gen/golden.def $(BUILD)/gen/build.h
 
-.PHONY: FORCE toy vissl-run check-install fuzz fuzz-image fuzz-features fuzz-library fuzz-graph fuzz-config fuzz-yaml fuzz-tar example install parity all help deps test run golden asan \
-    layers clean format check-format bench-conv
+.PHONY: FORCE all help deps lacks test run example clean format check-format layers prose bench-conv scoreboard seeds
 all: sslrun libsslrun.a libsslrun.so
 	@tests/deps.sh --lacks $(LACKS)
 
@@ -212,7 +213,6 @@ $(BUILD)/run-golden: $(GOLDOBJ) $(BUILD)/libsslrun.a
 
 # What fuzzers found, one archive a target, unpacked into $(BUILD)/seeds for them and for the tests.
 SEEDS = $(patsubst tests/fuzz/corpus/%.tar.gz,$(BUILD)/seeds/%.unpacked,$(wildcard tests/fuzz/corpus/*.tar.gz))
-.PHONY: seeds
 seeds: $(SEEDS)
 $(SEEDS): $(BUILD)/seeds/%.unpacked: tests/fuzz/corpus/%.tar.gz
 	@rm -rf $(BUILD)/seeds/$* && mkdir -p $(BUILD)/seeds/$*
@@ -222,17 +222,6 @@ $(SEEDS): $(BUILD)/seeds/%.unpacked: tests/fuzz/corpus/%.tar.gz
 test: deps
 	+@$(LOOK_AGAIN) $(BUILD)/run-tests lacks
 	$(BUILD)/run-tests $(ONLY)
-
-## make ranks-long every method on 1, 2 and 4 ranks for 50 steps; 20 kills (minutes)
-.PHONY: ranks-long
-ranks-long: sslrun $(BUILD)/run-tests
-	SSLRUN_LONG=1 $(BUILD)/run-tests ranks
-
-## make web-long   WEB_MINUTES (10) of 50 runs and 10 readers on the live page; 10,000 malformed requests
-.PHONY: web-long
-WEB_MINUTES ?= 10
-web-long: sslrun $(BUILD)/run-tests
-	SSLRUN_LONG=1 SSLRUN_WEB_MINUTES=$(WEB_MINUTES) $(BUILD)/run-tests web_verb web_requests web_events web_browser
 
 # kernels/simd.h is one table of macros, aligned by hand.
 FORMATTED = git ls-files '*.c' '*.h' | grep -v '^kernels/simd\.h$$'
@@ -251,183 +240,11 @@ run:
 	+@$(LOOK_AGAIN) lacks
 	./sslrun configs/swav.yaml $(ARGS)
 
-## make golden     compare with the reference numbers in GOLDEN=DIR (tests/golden/cases)
-GOLDEN ?= tests/golden/cases
-golden: $(BUILD)/run-golden
-	$(BUILD)/run-golden $(GOLDEN) $(ONLY)
-
 ## make example    the C interface's examples
 $(EXAMPLES): $(BUILD)/%: examples/%.c sslrun.h $(BUILD)/libsslrun.so
 	$(CC) $(CFLAGS) -o $@ $< -L$(BUILD) -lsslrun -Wl,-rpath,'$$ORIGIN'
 example: $(EXAMPLES)
 	$(BUILD)/features
-
-## make install    into PREFIX (/usr/local): program, configurations, both libraries, sslrun.h, sslrun.pc, manual, completions
-PREFIX ?= /usr/local
-LIBDIR ?= $(PREFIX)/lib
-DESTDIR ?=
-SHARE = $(DESTDIR)$(PREFIX)/share
-MAN = $(SHARE)/man/man1
-ETC_BASH = $(SHARE)/bash-completion/completions
-LIB = $(DESTDIR)$(LIBDIR)
-# A folder below PREFIX from which Debian's Python imports; empty where there is none.
-PYTHON_SITE ?= $(shell /usr/bin/python3 -c "import sys; print(next((p for p in sys.path if p.startswith('$(PREFIX)/') \
-    and p.endswith('-packages')), ''))" 2>/dev/null)
-install: sslrun libsslrun.a libsslrun.so
-	@tests/deps.sh --lacks $(LACKS)
-	install -d $(MAN) $(ETC_BASH) $(SHARE)/zsh/vendor-completions $(SHARE)/fish/vendor_completions.d
-	./sslrun manual man | gzip -9n >$(MAN)/sslrun.1.gz
-	./sslrun manual bash >$(ETC_BASH)/sslrun
-	./sslrun manual zsh >$(SHARE)/zsh/vendor-completions/_sslrun
-	./sslrun manual fish >$(SHARE)/fish/vendor_completions.d/sslrun.fish
-	install -d $(DESTDIR)$(PREFIX)/bin $(LIB)/pkgconfig $(DESTDIR)$(PREFIX)/include $(SHARE)/doc/sslrun
-	install sslrun $(DESTDIR)$(PREFIX)/bin/
-	install -m 644 libsslrun.a $(LIB)/
-	install -m 644 $(SONAME) $(LIB)/$(SONAME).$(VERSION)
-	ln -sf $(SONAME).$(VERSION) $(LIB)/$(SONAME)
-	ln -sf $(SONAME) $(LIB)/libsslrun.so
-	install -m 644 sslrun.h $(DESTDIR)$(PREFIX)/include/
-	install -D -m 644 -t $(SHARE)/sslrun/python python/sslrun.py
-	install -m 644 README.md LICENSE $(SHARE)/doc/sslrun/
-	find docs \( -name '*.md' -o -name '*.png' -o -name '*.svg' \) -exec install -D -m 644 {} $(SHARE)/doc/sslrun/{} \;
-	$(if $(PYTHON_SITE),install -D -m 644 -t $(DESTDIR)$(PYTHON_SITE) python/sslrun.py,@echo "python: PYTHONPATH=$(PREFIX)/share/sslrun/python")
-	find configs -name '*.yaml' -exec install -D -m 644 {} $(SHARE)/sslrun/{} \;
-	printf '%s\n' 'prefix=$(PREFIX)' 'Name: sslrun' 'Description: features of vision trunks' 'Version: $(VERSION)' \
-	    'Cflags: -I$${prefix}/include' 'Libs: -L$(LIBDIR) -lsslrun' 'Libs.private: -fopenmp $(LDLIBS)' \
-	    >$(LIB)/pkgconfig/sslrun.pc
-## make docs       docs/reference/keys.md from the option tables; fails on a link of a document that leads nowhere
-.PHONY: docs
-docs: sslrun
-	./sslrun manual keys >docs/reference/keys.md
-	@tests/links.sh
-## make check-install  installs into a folder of its own; runs from elsewhere; builds the example by pkg-config alone
-check-install:
-	@tests/install.sh "$(MAKE)" "$(CC)"
-
-## make deb        Debian packages of this tree into package/, looked over by lintian
-## make check-deb  ... installed and tried in a root of its own, made by debootstrap (as root; minutes)
-.PHONY: deb check-deb
-deb:
-	@tests/deps.sh $(PACKAGES) debhelper dh-python fakeroot lintian libmicrohttpd-dev libturbojpeg0-dev libwebp-dev
-	@tests/package.sh package
-check-deb: deb
-	@tests/deps.sh debootstrap
-	@tests/package_root.sh package
-
-## make vissl-run  one reduced epoch of every VISSL file that runs; ONLY="rotnet swav/" those with a word (minutes; python3)
-vissl-run: sslrun
-	python3 tests/vissl/run.py ./sslrun $(ONLY)
-
-RESNET20 ?= ../shared/weights/resnet20-12fca82f.th
-CIFAR10 ?= ../shared/data/cifar10_jpeg.tar
-## make parity     features against torchvision's, where python3-torch is installed
-parity: sslrun build/run-golden
-	@test ! -x /usr/bin/python3 || /usr/bin/python3 tests/parity/zoo.py ./sslrun $(ONLY)
-	@/usr/bin/python3 tests/parity/parity.py ./sslrun $(ONLY) || { test -x /usr/bin/python3 && exit 1 || \
-	    echo "parity: skipped, there is no /usr/bin/python3"; }
-	@test ! -x /usr/bin/python3 || /usr/bin/python3 tests/parity/exchange.py ./sslrun
-	@test ! -x /usr/bin/python3 || /usr/bin/python3 tests/parity/layouts.py ./sslrun
-	@test ! -x /usr/bin/python3 || /usr/bin/python3 tests/parity/dinov2.py ./sslrun
-	@test ! -x /usr/bin/python3 || /usr/bin/python3 tests/parity/export.py ./sslrun
-	@test ! -x /usr/bin/python3 || test ! -f $(RESNET20) || \
-	    /usr/bin/python3 tests/parity/resnet20.py ./sslrun $(RESNET20) $(CIFAR10)
-	@test ! -x /usr/bin/python3 || /usr/bin/python3 tests/parity/linear.py ./sslrun
-	@test ! -x /usr/bin/python3 || /usr/bin/python3 tests/parity/losses.py build/run-golden
-	@test ! -x /usr/bin/python3 || /usr/bin/python3 tests/parity/peer.py check build/run-golden
-
-## make asan       all tests under the address and undefined-behaviour sanitizers
-ASAN = -fsanitize=address,undefined -fno-sanitize-recover=all
-asan:
-	@$(MAKE) --no-print-directory BUILD=build/asan OPT="-O1" EXTRA="$(ASAN)" \
-	    build/asan/run-tests
-	build/asan/run-tests $(ONLY)
-
-## make tsan       ONLY="web_requests loader ...": suites under the thread sanitizer; OpenMP has one thread, as it is not instrumented
-.PHONY: tsan
-tsan:
-	@$(MAKE) --no-print-directory BUILD=build/tsan OPT="-O1" EXTRA="-fsanitize=thread" SIMD_EXTRA=-fno-sanitize=all build/tsan/run-tests
-	OMP_NUM_THREADS=1 TSAN_OPTIONS="halt_on_error=1 exitcode=66" build/tsan/run-tests $(or $(ONLY),web_verb web_requests web_events loader)
-
-## make web-fuzz   WEB_FUZZ_SECONDS (60) of requests by grammar against a sanitized `sslrun web`; WEB_FUZZ_SEED=n repeats a run
-.PHONY: web-fuzz
-WEB_FUZZ_SECONDS ?= 60
-web-fuzz: $(BUILD)/run-tests
-	@$(MAKE) --no-print-directory BUILD=build/asan OPT="-O1" EXTRA="$(ASAN)" SIMD_EXTRA=-fno-sanitize=all build/asan/sslrun
-	cp $(BUILD)/run-tests build/asan/run-web-fuzz
-	SSLRUN_WEB_FUZZ_SECONDS=$(WEB_FUZZ_SECONDS) $(if $(WEB_FUZZ_SEED),SSLRUN_WEB_FUZZ_SEED=$(WEB_FUZZ_SEED)) build/asan/run-web-fuzz web_fuzz
-
-## make fuzz       FUZZ_SECONDS (60) of libFuzzer (clang) each on whatever strangers write: configurations, weights, graphs
-FUZZ_SECONDS ?= 60
-FUZZ_CC ?= clang
-FUZZ = -fsanitize=address,undefined -fno-sanitize-recover=all -Wno-unknown-pragmas
-FUZZ_FLAGS = -max_total_time=$(FUZZ_SECONDS) -timeout=20 -rss_limit_mb=1024 -artifact_prefix=$(BUILD)/
-FUZZED = $(filter-out base/parallel.c base/comm.c base/comm_mpi.c,$(wildcard base/*.c)) $(wildcard formats/*.c)
-FUZZ_FORMATS = safetensors pth npz npy
-.PHONY: $(FUZZ_FORMATS:%=fuzz-%)
-fuzz: fuzz-yaml fuzz-image fuzz-tar $(FUZZ_FORMATS:%=fuzz-%) fuzz-features fuzz-graph fuzz-config
-FUZZ_COMPILE = $(FUZZ_CC) -std=c17 -O1 -g -D_GNU_SOURCE -I. $(FUZZ)
-FUZZ_LINK = -lyaml -lcjson -lz -lm -lpthread
-FUZZ_OBJECTS = $(FUZZED:%.c=$(BUILD)/fuzzed/%.o)
-$(FUZZ_OBJECTS): $(BUILD)/fuzzed/%.o: %.c
-	@mkdir -p $(@D)
-	$(FUZZ_COMPILE) -fsanitize=fuzzer-no-link -MMD -MP -c -o $@ $<
-$(BUILD)/fuzz_yaml: tests/fuzz/fuzz_yaml.c $(FUZZ_OBJECTS)
-	@mkdir -p $(BUILD)/corpus/yaml
-	$(FUZZ_COMPILE) -fsanitize=fuzzer -o $@ $^ $(FUZZ_LINK)
-$(FUZZ_FORMATS:%=$(BUILD)/fuzz_%): $(BUILD)/fuzz_%: tests/fuzz/weights_fuzz.c tests/fuzz/weights_fuzz.h $(FUZZ_OBJECTS)
-	@mkdir -p $(BUILD)/corpus/$*
-	$(FUZZ_COMPILE) -fsanitize=fuzzer -DSR_FUZZ_ENTRY=fuzz_$* -o $@ $< $(FUZZ_OBJECTS) $(FUZZ_LINK)
-fuzz-yaml: $(BUILD)/fuzz_yaml
-	$< $(FUZZ_FLAGS) -max_len=4096 -dict=tests/fuzz/yaml.dict $(BUILD)/corpus/yaml configs
-# libjpeg-turbo itself is not instrumented, stb_image is (TURBOJPEG=no).
-FUZZ_IMAGE = $(patsubst %.c,$(BUILD)/fuzzed/%.o,$(filter data/%,$(SOURCES)))
-$(FUZZ_IMAGE): $(BUILD)/fuzzed/%.o: %.c | $(DEFS)
-	@mkdir -p $(@D)
-	$(FUZZ_COMPILE) -I$(BUILD) -fwrapv -fno-sanitize=shift -fsanitize=fuzzer-no-link -MMD -MP -c -o $@ $<
-$(BUILD)/fuzz_image: tests/fuzz/image_fuzz.c tests/fuzz/image_fuzz.h $(FUZZ_IMAGE) $(FUZZ_OBJECTS)
-	@mkdir -p $(BUILD)/corpus/image
-	$(FUZZ_COMPILE) -fsanitize=fuzzer -DSR_FUZZ_ENTRY -o $@ $(filter-out %.h,$^) $(FUZZ_LINK) \
-	    $(filter -lturbojpeg -lwebp,$(LDLIBS))
-fuzz-image: $(BUILD)/fuzz_image $(BUILD)/seeds/image.unpacked
-	$< $(FUZZ_FLAGS) -max_len=4096 -dict=tests/fuzz/image.dict $(BUILD)/corpus/image $(BUILD)/seeds/image
-$(BUILD)/fuzz_tar: tests/fuzz/fuzz_tar.c $(FUZZ_IMAGE) $(FUZZ_OBJECTS)
-	@mkdir -p $(BUILD)/corpus/tar
-	$(FUZZ_COMPILE) -fsanitize=fuzzer -o $@ $^ $(FUZZ_LINK) $(filter -lturbojpeg -lwebp,$(LDLIBS))
-# Seeded with an archive of each format that GNU tar writes.
-fuzz-tar: $(BUILD)/fuzz_tar
-	for f in gnu pax ustar v7; do tar --format=$$f -C tests/data -cf $(BUILD)/corpus/tar/$$f files/$$(ls tests/data/files | head -1); done
-	$< $(FUZZ_FLAGS) -max_len=8192 $(BUILD)/corpus/tar
-# An hour each: make fuzz-pth FUZZ_SECONDS=3600.  A finding is kept by tests/fuzz/keep.sh pth FILE.
-$(FUZZ_FORMATS:%=fuzz-%): fuzz-%: $(BUILD)/fuzz_% $(BUILD)/seeds/%.unpacked
-	$< $(FUZZ_FLAGS) -max_len=8192 -dict=tests/fuzz/$(patsubst npz,npy,$*).dict $(BUILD)/corpus/$* $(BUILD)/seeds/$*
-# Files of features, as the evaluations read them.
-FUZZ_FEATURES = tests/fuzz/features_fuzz.c trainer/eval/feature_files.c trainer/eval/feature_pieces.c \
-    trainer/eval/feature_names.c measure/matrix.c \
-    base/parallel.c kernels/gemm.c data/sets/class_names.c
-$(BUILD)/fuzz_features: $(FUZZ_FEATURES) tests/fuzz/features_fuzz.h $(FUZZ_OBJECTS)
-	@mkdir -p $(BUILD)/corpus/features
-	$(FUZZ_COMPILE) -fsanitize=fuzzer -fno-openmp -DSR_FUZZ_ENTRY -o $@ $(FUZZ_FEATURES) $(FUZZ_OBJECTS) \
-	    $(FUZZ_LINK) -lopenblas
-fuzz-features: $(BUILD)/fuzz_features $(BUILD)/seeds/features.unpacked
-	$< $(FUZZ_FLAGS) -max_len=8192 -dict=tests/fuzz/features.dict $(BUILD)/corpus/features $(BUILD)/seeds/features
-# Graphs and configurations need the whole library.  The vector templates in it are not fuzzed, and clang needs many
-# minutes to instrument them.
-FUZZ_WHOLE = $(FUZZ_CC) -std=c17 -O1 -g -D_GNU_SOURCE -I. -Ibuild/fuzz $(FUZZ) -fsanitize=fuzzer
-fuzz-library:
-	@$(MAKE) --no-print-directory CC="$(FUZZ_CC)" BUILD=build/fuzz OPT=-O1 SIMD_EXTRA=-fno-sanitize=all build/fuzz/libsslrun.a \
-	    EXTRA="$(FUZZ) -fsanitize=fuzzer-no-link -fno-openmp -Wno-unused-command-line-argument"
-fuzz-graph: fuzz-library $(BUILD)/seeds/graph.unpacked
-	@mkdir -p $(BUILD)/corpus/graph
-	$(FUZZ_WHOLE) -DSR_FUZZ_ENTRY -o $(BUILD)/fuzz_graph tests/fuzz/graph_fuzz.c build/fuzz/libsslrun.a $(LDLIBS)
-	$(BUILD)/fuzz_graph $(FUZZ_FLAGS) -max_len=4096 $(BUILD)/corpus/graph $(BUILD)/seeds/graph
-# Bounds of the loader: 5 seconds of the processor, 256 MiB (tests/fuzz/fuzz_config.c).  The words are the keys and names of the tables.
-fuzz-config: fuzz-library $(BUILD)/seeds/config.unpacked
-	@mkdir -p $(BUILD)/corpus/config
-	@{ grep -hoE '^ *\{"[A-Za-z_.0-9]+"' $(SOURCES) | tr -d ' {'; grep -hoE '^ *\.name = "[A-Za-z_.0-9]+"' $(SOURCES) | \
-	    sed 's/.*= //'; cat tests/fuzz/yaml.dict; } | sort -u >$(BUILD)/config.dict
-	$(FUZZ_WHOLE) -o $(BUILD)/fuzz_config tests/fuzz/fuzz_config.c tests/trainer/config_input.c build/fuzz/libsslrun.a $(LDLIBS)
-	ASAN_OPTIONS=quarantine_size_mb=16 $(BUILD)/fuzz_config $(FUZZ_FLAGS) -timeout=120 -max_len=8192 \
-	    -dict=$(BUILD)/config.dict $(BUILD)/corpus/config $(BUILD)/seeds/config configs/examples
 
 ## make bench-conv  GFLOP/s of every convolution, beside the processor's peak
 $(BUILD)/conv-bench: $(BUILD)/bench/conv_bench.o $(BUILD)/libsslrun.a
@@ -438,7 +255,6 @@ bench-conv: $(BUILD)/conv-bench
 	$(BUILD)/conv-bench
 
 ## make scoreboard  the README's benchmark table on this machine, as Markdown (python3-torch; some 15 minutes)
-.PHONY: scoreboard
 scoreboard: sslrun
 	@bench/scoreboard.sh
 
@@ -448,23 +264,19 @@ layers:
 	@tests/layers.sh
 
 ## make prose      fail on comments and documents that break docs/design/prose.md, in the rooms of tests/prose.rooms
-.PHONY: prose
 prose:
 	@tests/prose.sh
-
-## make toy        one plugin of each kind, one file each, added to a copy of the tree, built, tested, trained
-toy: sslrun $(BUILD)/run-tests
-	@BUILD=$(BUILD) tests/toy.sh
 
 ## make deps       install missing Debian packages, or print the line to paste; elsewhere say what is needed
 deps:
 	@tests/deps.sh $(PACKAGES) -- $(RECOMMENDED)
 # The last line of a build, where there is something to say.
-.PHONY: lacks
 lacks: sslrun
 	@tests/deps.sh --lacks $(LACKS)
 
+## make clean      remove what the build made
 clean:
 	rm -rf build package sslrun libsslrun.a libsslrun.so*
 
+include install.mk tests/checks.mk tests/fuzz/fuzz.mk
 -include $(shell test -d $(BUILD) && find $(BUILD) -type f -name '*.d')

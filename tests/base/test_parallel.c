@@ -132,7 +132,7 @@ static void test_denormals_are_flushed_in_every_thread(void **state) {
 static void test_after_fork(void **state) {
     (void)state;
     static Visits v;
-    int status;
+    int status = 0;
     sr_parallel_set_threads(2);
     v = (Visits){.threads = 2};
     sr_parallel_for(N, visit, &v);

@@ -38,7 +38,7 @@ static void run_recipe(const char *path) {
     char dir[64], folder[96], best[128], meter[96];
     const char *overrides[SR_COUNT(shared) + 1];
     SrConfig *config;
-    SrRun *run;
+    SrRun *run = NULL;
     SrTrainResult result;
     temp_dir_make(dir);
     snprintf(folder, sizeof folder, "CHECKPOINT.DIR=%s", dir);

@@ -1,0 +1,52 @@
+# Installation, documents that are generated, and packages.  Included by the Makefile.
+.PHONY: install docs check-install deb check-deb
+
+## make install    into PREFIX (/usr/local): program, configurations, both libraries, sslrun.h, sslrun.pc, manual, completions
+PREFIX ?= /usr/local
+LIBDIR ?= $(PREFIX)/lib
+DESTDIR ?=
+SHARE = $(DESTDIR)$(PREFIX)/share
+MAN = $(SHARE)/man/man1
+ETC_BASH = $(SHARE)/bash-completion/completions
+LIB = $(DESTDIR)$(LIBDIR)
+# A folder below PREFIX from which Debian's Python imports; empty where there is none.
+PYTHON_SITE ?= $(shell /usr/bin/python3 -c "import sys; print(next((p for p in sys.path if p.startswith('$(PREFIX)/') \
+    and p.endswith('-packages')), ''))" 2>/dev/null)
+install: sslrun libsslrun.a libsslrun.so
+	@tests/deps.sh --lacks $(LACKS)
+	install -d $(MAN) $(ETC_BASH) $(SHARE)/zsh/vendor-completions $(SHARE)/fish/vendor_completions.d
+	./sslrun manual man | gzip -9n >$(MAN)/sslrun.1.gz
+	./sslrun manual bash >$(ETC_BASH)/sslrun
+	./sslrun manual zsh >$(SHARE)/zsh/vendor-completions/_sslrun
+	./sslrun manual fish >$(SHARE)/fish/vendor_completions.d/sslrun.fish
+	install -d $(DESTDIR)$(PREFIX)/bin $(LIB)/pkgconfig $(DESTDIR)$(PREFIX)/include $(SHARE)/doc/sslrun
+	install sslrun $(DESTDIR)$(PREFIX)/bin/
+	install -m 644 libsslrun.a $(LIB)/
+	install -m 644 $(SONAME) $(LIB)/$(SONAME).$(VERSION)
+	ln -sf $(SONAME).$(VERSION) $(LIB)/$(SONAME)
+	ln -sf $(SONAME) $(LIB)/libsslrun.so
+	install -m 644 sslrun.h $(DESTDIR)$(PREFIX)/include/
+	install -D -m 644 -t $(SHARE)/sslrun/python python/sslrun.py
+	install -m 644 README.md LICENSE $(SHARE)/doc/sslrun/
+	find docs \( -name '*.md' -o -name '*.png' -o -name '*.svg' \) -exec install -D -m 644 {} $(SHARE)/doc/sslrun/{} \;
+	$(if $(PYTHON_SITE),install -D -m 644 -t $(DESTDIR)$(PYTHON_SITE) python/sslrun.py,@echo "python: PYTHONPATH=$(PREFIX)/share/sslrun/python")
+	find configs -name '*.yaml' -exec install -D -m 644 {} $(SHARE)/sslrun/{} \;
+	printf '%s\n' 'prefix=$(PREFIX)' 'Name: sslrun' 'Description: features of vision trunks' 'Version: $(VERSION)' \
+	    'Cflags: -I$${prefix}/include' 'Libs: -L$(LIBDIR) -lsslrun' 'Libs.private: -fopenmp $(LDLIBS)' \
+	    >$(LIB)/pkgconfig/sslrun.pc
+## make docs       docs/reference/keys.md from the option tables; fails on a link of a document that leads nowhere
+docs: sslrun
+	./sslrun manual keys >docs/reference/keys.md
+	@tests/links.sh
+## make check-install  installs into a folder of its own; runs from elsewhere; builds the example by pkg-config alone
+check-install:
+	@tests/install.sh "$(MAKE)" "$(CC)"
+
+## make deb        Debian packages of this tree into package/, looked over by lintian
+## make check-deb  ... installed and tried in a root of its own, made by debootstrap (as root; minutes)
+deb:
+	@tests/deps.sh $(PACKAGES) debhelper dh-python fakeroot lintian libmicrohttpd-dev libturbojpeg0-dev libwebp-dev
+	@tests/package.sh package
+check-deb: deb
+	@tests/deps.sh debootstrap
+	@tests/package_root.sh package

@@ -1,0 +1,73 @@
+# Fuzzers: libFuzzer targets for what strangers write.  Included by the Makefile.
+## make fuzz       FUZZ_SECONDS (60) of libFuzzer (clang) each on whatever strangers write: configurations, weights, graphs
+FUZZ_SECONDS ?= 60
+FUZZ_CC ?= clang
+FUZZ = -fsanitize=address,undefined -fno-sanitize-recover=all -Wno-unknown-pragmas
+FUZZ_FLAGS = -max_total_time=$(FUZZ_SECONDS) -timeout=20 -rss_limit_mb=1024 -artifact_prefix=$(BUILD)/
+FUZZED = $(filter-out base/parallel.c base/comm.c base/comm_mpi.c,$(wildcard base/*.c)) $(wildcard formats/*.c)
+FUZZ_FORMATS = safetensors pth npz npy
+.PHONY: fuzz fuzz-library fuzz-image fuzz-features fuzz-graph fuzz-config fuzz-yaml fuzz-tar $(FUZZ_FORMATS:%=fuzz-%)
+fuzz: fuzz-yaml fuzz-image fuzz-tar $(FUZZ_FORMATS:%=fuzz-%) fuzz-features fuzz-graph fuzz-config
+FUZZ_COMPILE = $(FUZZ_CC) -std=c17 -O1 -g -D_GNU_SOURCE -I. $(FUZZ)
+FUZZ_LINK = -lyaml -lcjson -lz -lm -lpthread
+FUZZ_OBJECTS = $(FUZZED:%.c=$(BUILD)/fuzzed/%.o)
+$(FUZZ_OBJECTS): $(BUILD)/fuzzed/%.o: %.c
+	@mkdir -p $(@D)
+	$(FUZZ_COMPILE) -fsanitize=fuzzer-no-link -MMD -MP -c -o $@ $<
+$(BUILD)/fuzz_yaml: tests/fuzz/fuzz_yaml.c $(FUZZ_OBJECTS)
+	@mkdir -p $(BUILD)/corpus/yaml
+	$(FUZZ_COMPILE) -fsanitize=fuzzer -o $@ $^ $(FUZZ_LINK)
+$(FUZZ_FORMATS:%=$(BUILD)/fuzz_%): $(BUILD)/fuzz_%: tests/fuzz/weights_fuzz.c tests/fuzz/weights_fuzz.h $(FUZZ_OBJECTS)
+	@mkdir -p $(BUILD)/corpus/$*
+	$(FUZZ_COMPILE) -fsanitize=fuzzer -DSR_FUZZ_ENTRY=fuzz_$* -o $@ $< $(FUZZ_OBJECTS) $(FUZZ_LINK)
+fuzz-yaml: $(BUILD)/fuzz_yaml
+	$< $(FUZZ_FLAGS) -max_len=4096 -dict=tests/fuzz/yaml.dict $(BUILD)/corpus/yaml configs
+# libjpeg-turbo itself is not instrumented, stb_image is (TURBOJPEG=no).
+FUZZ_IMAGE = $(patsubst %.c,$(BUILD)/fuzzed/%.o,$(filter data/%,$(SOURCES)))
+$(FUZZ_IMAGE): $(BUILD)/fuzzed/%.o: %.c | $(DEFS)
+	@mkdir -p $(@D)
+	$(FUZZ_COMPILE) -I$(BUILD) -fwrapv -fno-sanitize=shift -fsanitize=fuzzer-no-link -MMD -MP -c -o $@ $<
+$(BUILD)/fuzz_image: tests/fuzz/image_fuzz.c tests/fuzz/image_fuzz.h $(FUZZ_IMAGE) $(FUZZ_OBJECTS)
+	@mkdir -p $(BUILD)/corpus/image
+	$(FUZZ_COMPILE) -fsanitize=fuzzer -DSR_FUZZ_ENTRY -o $@ $(filter-out %.h,$^) $(FUZZ_LINK) \
+	    $(filter -lturbojpeg -lwebp,$(LDLIBS))
+fuzz-image: $(BUILD)/fuzz_image $(BUILD)/seeds/image.unpacked
+	$< $(FUZZ_FLAGS) -max_len=4096 -dict=tests/fuzz/image.dict $(BUILD)/corpus/image $(BUILD)/seeds/image
+$(BUILD)/fuzz_tar: tests/fuzz/fuzz_tar.c $(FUZZ_IMAGE) $(FUZZ_OBJECTS)
+	@mkdir -p $(BUILD)/corpus/tar
+	$(FUZZ_COMPILE) -fsanitize=fuzzer -o $@ $^ $(FUZZ_LINK) $(filter -lturbojpeg -lwebp,$(LDLIBS))
+# Seeded with an archive of each format that GNU tar writes.
+fuzz-tar: $(BUILD)/fuzz_tar
+	for f in gnu pax ustar v7; do tar --format=$$f -C tests/data -cf $(BUILD)/corpus/tar/$$f files/$$(ls tests/data/files | head -1); done
+	$< $(FUZZ_FLAGS) -max_len=8192 $(BUILD)/corpus/tar
+# An hour each: make fuzz-pth FUZZ_SECONDS=3600.  A finding is kept by tests/fuzz/keep.sh pth FILE.
+$(FUZZ_FORMATS:%=fuzz-%): fuzz-%: $(BUILD)/fuzz_% $(BUILD)/seeds/%.unpacked
+	$< $(FUZZ_FLAGS) -max_len=8192 -dict=tests/fuzz/$(patsubst npz,npy,$*).dict $(BUILD)/corpus/$* $(BUILD)/seeds/$*
+# Files of features, as the evaluations read them.
+FUZZ_FEATURES = tests/fuzz/features_fuzz.c trainer/eval/feature_files.c trainer/eval/feature_pieces.c \
+    trainer/eval/feature_names.c measure/matrix.c \
+    base/parallel.c kernels/gemm.c data/sets/class_names.c
+$(BUILD)/fuzz_features: $(FUZZ_FEATURES) tests/fuzz/features_fuzz.h $(FUZZ_OBJECTS)
+	@mkdir -p $(BUILD)/corpus/features
+	$(FUZZ_COMPILE) -fsanitize=fuzzer -fno-openmp -DSR_FUZZ_ENTRY -o $@ $(FUZZ_FEATURES) $(FUZZ_OBJECTS) \
+	    $(FUZZ_LINK) -lopenblas
+fuzz-features: $(BUILD)/fuzz_features $(BUILD)/seeds/features.unpacked
+	$< $(FUZZ_FLAGS) -max_len=8192 -dict=tests/fuzz/features.dict $(BUILD)/corpus/features $(BUILD)/seeds/features
+# Graphs and configurations need the whole library.  The vector templates in it are not fuzzed, and clang needs many
+# minutes to instrument them.
+FUZZ_WHOLE = $(FUZZ_CC) -std=c17 -O1 -g -D_GNU_SOURCE -I. -Ibuild/fuzz $(FUZZ) -fsanitize=fuzzer
+fuzz-library:
+	@$(MAKE) --no-print-directory CC="$(FUZZ_CC)" BUILD=build/fuzz OPT=-O1 SIMD_EXTRA=-fno-sanitize=all build/fuzz/libsslrun.a \
+	    EXTRA="$(FUZZ) -fsanitize=fuzzer-no-link -fno-openmp -Wno-unused-command-line-argument"
+fuzz-graph: fuzz-library $(BUILD)/seeds/graph.unpacked
+	@mkdir -p $(BUILD)/corpus/graph
+	$(FUZZ_WHOLE) -DSR_FUZZ_ENTRY -o $(BUILD)/fuzz_graph tests/fuzz/graph_fuzz.c build/fuzz/libsslrun.a $(LDLIBS)
+	$(BUILD)/fuzz_graph $(FUZZ_FLAGS) -max_len=4096 $(BUILD)/corpus/graph $(BUILD)/seeds/graph
+# Bounds of the loader: 5 seconds of the processor, 256 MiB (tests/fuzz/fuzz_config.c).  The words are the keys and names of the tables.
+fuzz-config: fuzz-library $(BUILD)/seeds/config.unpacked
+	@mkdir -p $(BUILD)/corpus/config
+	@{ grep -hoE '^ *\{"[A-Za-z_.0-9]+"' $(SOURCES) | tr -d ' {'; grep -hoE '^ *\.name = "[A-Za-z_.0-9]+"' $(SOURCES) | \
+	    sed 's/.*= //'; cat tests/fuzz/yaml.dict; } | sort -u >$(BUILD)/config.dict
+	$(FUZZ_WHOLE) -o $(BUILD)/fuzz_config tests/fuzz/fuzz_config.c tests/trainer/config_input.c build/fuzz/libsslrun.a $(LDLIBS)
+	ASAN_OPTIONS=quarantine_size_mb=16 $(BUILD)/fuzz_config $(FUZZ_FLAGS) -timeout=120 -max_len=8192 \
+	    -dict=$(BUILD)/config.dict $(BUILD)/corpus/config $(BUILD)/seeds/config configs/examples
