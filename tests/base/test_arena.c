@@ -1,4 +1,4 @@
-// Arenas: alignment, zeroes, no overlap, large blocks, running out.
+// Arenas: aligned and zeroed memory, no overlap, large blocks, failures of allocation.
 #include "base/arena.h"
 #include "base/mem.h"
 #include "tests/check.h"
@@ -20,7 +20,7 @@ static void test_blocks_do_not_overlap(void **state) {
     for (int i = 0; i < N; i++)
         for (int j = 0; j < i * 37 % 301; j++)
             CHECK_INT(blocks[i][j], i & 0xFF);
-    CHECK(sr_mem_live() - live < 12); // blocks grow: 300 kB in a handful
+    CHECK(sr_mem_live() - live < 12); // blocks grow, so 300 kB take a handful of them
     sr_arena_deinit(&arena);
     CHECK_INT(sr_mem_live(), live);
     CHECK(!arena.head);
@@ -48,7 +48,7 @@ static void test_bound(void **state) {
     CHECK_FAILS(sr_arena_failure(&arena, "f"), SR_ERR_CONFIG, "f: what it holds unfolds to more");
     sr_arena_deinit(&arena);
     sr_mem_fail_at(1);
-    CHECK(!sr_arena_alloc(&arena, 4000)); // empty again, so this is the system
+    CHECK(!sr_arena_alloc(&arena, 4000)); // the arena is empty again, so this asks the system
     sr_mem_fail_at(0);
     CHECK_FAILS(sr_arena_failure(&arena, "f"), SR_ERR_MEMORY, "f: out of memory");
     sr_arena_deinit(&arena);
@@ -62,7 +62,7 @@ static void test_strings(void **state) {
     CHECK_STR(empty, "");
     CHECK(sr_arena_copy(&arena, NULL, 0));
     sr_arena_deinit(&arena);
-    sr_arena_deinit(&arena); // twice is legal
+    sr_arena_deinit(&arena); // a second deinit is allowed
 }
 
 static void test_out_of_memory(void **state) {

@@ -1,4 +1,4 @@
-// What one process owes its callers: sums that are the values, gathers of one part.
+// Communication in a run of one process: sums return their input, and a gather has one part.
 #include "base/comm.h"
 #include "tests/check.h"
 
@@ -12,7 +12,7 @@ static void test_one_process(void **state) {
     int mine[] = {3, 4}, all[] = {0, 0};
     sr_comm_all_gather(mine, sizeof mine, all);
     CHECK(all[0] == 3 && all[1] == 4);
-    sr_comm_all_gather(all, sizeof all, all); // in place
+    sr_comm_all_gather(all, sizeof all, all); // gathers in place
     sr_comm_broadcast(all, sizeof all, 0);
     CHECK(all[0] == 3 && all[1] == 4);
 }

@@ -1,4 +1,5 @@
-// A file name with line breaks takes one line of a list.
+// Escaping of file names: a name with line breaks and control characters takes one line of a
+// list.
 #include "base/escape.h"
 
 #include "tests/check.h"

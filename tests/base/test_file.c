@@ -1,4 +1,5 @@
-// Files: bounds, mappings, and writes that leave either the old file or the new one, never a piece.
+// Files: bounded reads, mappings, locks, links, and writes that leave either the old file or the
+// new one at any moment.
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -28,7 +29,7 @@ static int tear_down(void **state) {
     return 0;
 }
 
-// "name" in the test's folder; a few may be held at once.
+// Returns the path of `name` in the test's folder, in one of a few static buffers.
 static const char *in(const char *name) {
     static char paths[4][256];
     static int next;
@@ -67,7 +68,7 @@ static void test_read_is_bounded(void **state) {
     CHECK_FAILS(sr_file_read(dir, 9, &data, &bytes), SR_ERR_IO, "not a regular file");
     CHECK_INT(mkfifo(in("pipe"), 0600), 0);
     CHECK_FAILS(sr_file_read(in("pipe"), 9, &data, &bytes), SR_ERR_IO,
-                "not a regular file"); // does not wait
+                "not a regular file"); // fails at once instead of waiting for a writer
     CHECK_OK(sr_file_write(in("empty"), NULL, 0));
     check_content(in("empty"), "");
 }
@@ -117,7 +118,7 @@ static void test_abort_leaves_nothing(void **state) {
     CHECK_INT(names_in_dir(), 1);
 }
 
-// The name that this process writes `name` under before it is whole.
+// Copies the temporary name under which this process writes `name` until it commits.
 static void temporary_of(const char *name, char out[128]) {
     SrFileWriter writer;
     CHECK_OK(sr_file_begin(&writer, in(name)));
@@ -125,7 +126,7 @@ static void temporary_of(const char *name, char out[128]) {
     sr_file_abort(&writer);
 }
 
-// What stands under the temporary's name is never written through, and goes.
+// A file or link under the temporary name is removed, and nothing is written through it.
 static void test_temporary_is_new(void **state) {
     (void)state;
     char temporary[128];
@@ -139,8 +140,9 @@ static void test_temporary_is_new(void **state) {
     CHECK_INT(names_in_dir(), 2);
 }
 
-// A process that was killed: its temporary file and its temporary link go with the next writer of the name, or when
-// the folder is cleared.  4194304 is beyond any number of a process.
+// The temporary file and the temporary link of a killed process are removed by the next writer of
+// the name, or when the folder is cleared. No process has the number 4194305, which is above
+// Linux's limit.
 static void test_orphans(void **state) {
     (void)state;
     char temporary[128], orphan[160];
@@ -161,7 +163,7 @@ static void test_orphans(void **state) {
     }
 }
 
-// Numbers of processes mean nothing where another host wrote.
+// A temporary file of another host is kept, since numbers of processes mean nothing across hosts.
 static void test_other_hosts_temporary(void **state) {
     (void)state;
     const char *const made[] = {"a.tmp4194304", "a.tmp4194304-00000000"};
@@ -172,8 +174,8 @@ static void test_other_hosts_temporary(void **state) {
         check_content(in(made[i]), "half");
 }
 
-// A writer killed in the middle: the old content stands, and the next writer clears its temporary
-// away but not that of a process that lives.
+// A writer is killed in the middle: the old content stays. The next writer removes the temporary
+// file of the killed process and keeps that of a living one.
 static void test_killed_writer(void **state) {
     (void)state;
     CHECK_OK(sr_file_write(in("a"), "old", 3));
@@ -202,8 +204,8 @@ static void test_killed_writer(void **state) {
     CHECK_INT(names_in_dir(), 3);
 }
 
-// Of a folder that may not be written to the reason is that, not that the new one is not there.  To root nothing is
-// forbidden, so root makes it as somebody else.
+// Making a folder below a read-only one reports the permission, and not that the new folder is
+// missing. Root may write anywhere, so as root the test makes the folder under another user.
 static void test_folder_forbidden(void **state) {
     (void)state;
     bool root = geteuid() == 0;
@@ -281,11 +283,11 @@ static void test_join(void **state) {
     CHECK_STR(out, "ab/cd");
     CHECK_OK(sr_file_join(out, sizeof out, "", "cd"));
     CHECK_STR(out, "cd");
-    CHECK_OK(sr_file_join(out, sizeof out, "abc", "def")); // seven characters and the NUL
+    CHECK_OK(sr_file_join(out, sizeof out, "abc", "def")); // seven characters and the NUL byte
     CHECK_FAILS(sr_file_join(out, sizeof out, "abcd", "def"), SR_ERR_CONFIG, "too long");
 }
 
-// Every allocation fails in turn: an error, no leak, no temporary left, the old file intact.
+// Each allocation fails once: an error, no leak, no temporary file, and the old file unchanged.
 static void test_without_memory(void **state) {
     (void)state;
     CHECK_OK(sr_file_write(in("a"), "old", 3));
@@ -314,7 +316,7 @@ static void test_without_memory(void **state) {
     CHECK_INT(sr_mem_live(), live);
 }
 
-// A full disk, as far as a machine without one can show it.
+// A full disk, simulated by /dev/full: commit returns an error and leaves no file.
 static void test_full_disk(void **state) {
     (void)state;
     SrFileWriter writer;
@@ -339,7 +341,7 @@ static void test_lock(void **state) {
     CHECK(mine >= 0);
     snprintf(expected, sizeof expected, "number %ld", (long)getpid());
     CHECK_FAILS(sr_file_lock(path, &other), SR_ERR_IO,
-                expected); // a lock belongs to an opening, not to a process
+                expected); // a lock belongs to the open file, not to the process
     CHECK_INT(other, -1);
     sr_file_unlock(mine);
     CHECK_OK(sr_file_lock(path, &mine));
@@ -348,7 +350,7 @@ static void test_lock(void **state) {
     CHECK_FAILS(sr_file_lock("no/such/folder/lock", &mine), SR_ERR_IO, "no/such/folder");
 }
 
-// A link's target is somebody else's file.
+// Locking refuses a link, whose target belongs to somebody else, and a pipe.
 static void test_lock_follows_no_link(void **state) {
     (void)state;
     int lock;
@@ -361,7 +363,8 @@ static void test_lock_follows_no_link(void **state) {
     CHECK_FAILS(sr_file_lock(in("lock"), &lock), SR_ERR_IO, "not a regular file");
 }
 
-// A page that looks whether a run is alive claims the lock for a moment; a run that starts then is not refused.
+// A page that checks whether a run is alive holds the lock for a moment; a run that starts
+// meanwhile is not refused.
 static void test_lock_while_looked_at(void **state) {
     (void)state;
     const char *path = in("lock");
@@ -386,7 +389,7 @@ static void test_lock_while_looked_at(void **state) {
     close(ready[1]);
 }
 
-// Lines are added to files of the run alone: a link's target is somebody else's, and a pipe would be waited for.
+// Appending refuses a link, whose target belongs to somebody else, and a pipe, which would block.
 static void test_append_follows_no_link(void **state) {
     (void)state;
     FILE *f;

@@ -1,9 +1,9 @@
-// The hash's published values, and its parts.
+// The FNV-1a hash: published values, and a hash computed in parts.
 #include "base/hash.h"
 
 #include "tests/check.h"
 
-// The values of Fowler, Noll and Vo's own test suite.
+// Values from the test suite of Fowler, Noll and Vo.
 static void test_known_values(void **state) {
     (void)state;
     CHECK(sr_hash_text("") == 0xcbf29ce484222325u);

@@ -1,4 +1,4 @@
-// JSON: types, exact integers, bounds, errors, writing that reads back.
+// Reading and writing JSON: types, exact integers, bounds, errors, output that reads back.
 #include "base/file.h"
 #include "base/json.h"
 #include "base/mem.h"
@@ -18,7 +18,7 @@ static int tear_down(void **state) {
     return 0;
 }
 
-// Parsed from memory of exactly that size, so that a sanitizer sees any reading beyond it.
+// Parses a copy of exactly that size, so that a sanitizer reports any read past its end.
 static SrStatus parse_bytes(SrArena *into, const char *text, size_t bytes, SrYaml **out) {
     char *exact = sr_alloc(bytes);
     CHECK(exact);
@@ -48,7 +48,8 @@ static void test_types(void **state) {
     CHECK(sr_yaml_find(root, "i")->type == SR_YAML_INT && sr_yaml_find(root, "i")->i == -3);
     CHECK(sr_yaml_find(root, "f")->type == SR_YAML_FLOAT && sr_yaml_find(root, "f")->f == 0.25);
     CHECK_STR(sr_yaml_find(root, "f")->text, "0.25");
-    CHECK_INT(sr_yaml_find(root, "s")->type, SR_YAML_STRING); // never typed by its text
+    // A string stays a string, even if its text is a number.
+    CHECK_INT(sr_yaml_find(root, "s")->type, SR_YAML_STRING);
     CHECK(sr_yaml_find(root, "t")->b && sr_yaml_find(root, "t")->type == SR_YAML_BOOL);
     CHECK_INT(sr_yaml_find(root, "n")->type, SR_YAML_NULL);
     CHECK_INT(sr_yaml_find_path(root, "l.2")->type, SR_YAML_MAP);
@@ -86,7 +87,7 @@ static void test_errors(void **state) {
     fails("\"abc\\", "a string is not closed");
     fails("\"a\\u0000b\"", "holds a NUL");
     fails("{\"k\\u0000\": 1}", "holds a NUL");
-    CHECK_STR(tree("\"\\\\u0000\"")->text, "\\u0000"); // an escaped backslash is no escape
+    CHECK_STR(tree("\"\\\\u0000\"")->text, "\\u0000"); // an escaped backslash starts no escape
     fails("{} {}", "something follows");
     fails("1,", "something follows");
     fails("{\"a\": 1, \"b\": 2, \"a\": 3}", "key 'a' stands in one object twice");
@@ -96,7 +97,7 @@ static void test_errors(void **state) {
                 "/nonexistent.json");
 }
 
-// A text cut anywhere is an error, and nothing is read behind the cut.
+// A text cut at any place is an error, and nothing is read past the cut.
 static void test_truncated(void **state) {
     (void)state;
     const char *text = "{\"name\": [1.5, true, null, \"x\\u00e9\\\\\"], \"b\": {\"c\": false}}";
@@ -124,7 +125,7 @@ static void test_bounds(void **state) {
     sr_text_add(&text, "1]");
     fails(text.s, "more than 2000000 JSON values");
     sr_text_deinit(&text);
-    sr_text_add(&text, "{\"x\": 1"); // a wide object takes no quadratic time
+    sr_text_add(&text, "{\"x\": 1"); // a wide object must not take quadratic time
     for (int i = 0; i < 100000; i++)
         sr_text_printf(&text, ", \"k%d\": %d", i, i);
     sr_text_add(&text, "}");
@@ -151,7 +152,7 @@ static void test_records(void **state) {
     sr_text_deinit(&text);
     sr_json_begin(&text);
     sr_json_end(&text);
-    sr_json_begin(&text); // a second record in the same text starts afresh
+    sr_json_begin(&text); // a second record in the same text starts its own object
     sr_json_int(&text, "a", 1);
     sr_json_end(&text);
     CHECK_STR(text.s, "{}\n{\"a\": 1}\n");
@@ -170,7 +171,7 @@ static void test_trees_print_and_read_back(void **state) {
     sr_text_deinit(&text);
 }
 
-// Every allocation fails in turn, cJSON's among them: a memory error, no leak.
+// Each allocation fails once, those inside cJSON too: a memory error and no leak.
 static void test_without_memory(void **state) {
     (void)state;
     SrText text = SR_TEXT_INIT;
@@ -197,7 +198,7 @@ static void test_without_memory(void **state) {
     sr_text_deinit(&text);
 }
 
-// Keys and values of an object's members, one after the other.
+// Appends key and value of each member of an object to the text `arg`.
 static SrStatus note_member(void *arg, const char *key, const SrYaml *value) {
     SrText *out = arg;
     sr_text_printf(out, "%s=", key);
@@ -209,11 +210,11 @@ static SrStatus note_member(void *arg, const char *key, const SrYaml *value) {
 static void test_members(void **state) {
     (void)state;
     static const struct {
-        const char *text, *out; // out: NULL where it is refused
+        const char *text, *out; // out: NULL where the text is refused
     } cases[] = {
         {"{}", ""},
         {" { \"a\" : 1 , \"b\":[1,{\"c\":2}]\n} ", "a=1;b=[1, {\"c\": 2}];"},
-        {"{\"a\":1,\"a\":2}", "a=1;a=2;"}, // the reader's to judge
+        {"{\"a\":1,\"a\":2}", "a=1;a=2;"}, // a duplicate key is left to the reader
         {"{\"x,}\\\"\":\"{[\"}", "x,}\"=\"{[\";"},
         {"{\"a\":1,}", NULL},
         {"{,\"a\":1}", NULL},
@@ -224,7 +225,7 @@ static void test_members(void **state) {
         {"[1]", NULL},
         {"", NULL},
         {"{", NULL},
-        {"{\"a\":\"123456789\"}", NULL}, // longer than 12 bytes
+        {"{\"a\":\"123456789\"}", NULL}, // over the limit of 12 bytes
     };
     for (int i = 0; i < SR_COUNT(cases); i++) {
         SrText out = SR_TEXT_INIT;

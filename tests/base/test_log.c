@@ -1,4 +1,5 @@
-// The log file: levels, marks, appending.  What goes to stderr is looked at by no test.
+// The log file: levels, marks, appending, lines kept until the file is known. No test reads what
+// goes to stderr.
 #include <unistd.h>
 
 #include "base/file.h"
@@ -21,7 +22,7 @@ static void test_file_gets_marked_lines(void **state) {
     sr_warn("slow %d", 5);
     sr_log_close();
     sr_warn("no file is open");
-    CHECK_OK(sr_log_open(path)); // again: appends
+    CHECK_OK(sr_log_open(path)); // a second open appends
     sr_log(SR_LOG_ERROR, "broken\033[2J");
     sr_log_live("a live line leaves no trace in the file");
     sr_log_close();
@@ -33,12 +34,14 @@ static void test_file_gets_marked_lines(void **state) {
     CHECK(strstr(text, " quiet on the terminal alone\n"));
     CHECK(strncmp(strstr(text, "warning: "), "warning: slow 5\n", 16) == 0);
     CHECK(!strstr(text, "wanted") && !strstr(text, "no file") && !strstr(text, "live"));
-    CHECK(text[4] == '-' && text[10] == ' ' && text[13] == ':'); // 2024-01-31 23:59:59
+    // Lines start with a date such as 2024-01-31 23:59:59.
+    CHECK(text[4] == '-' && text[10] == ' ' && text[13] == ':');
     sr_free(text);
     temp_dir_remove(dir);
 }
 
-// What is said before the file is known stands at its head; lines for the file alone too.
+// Lines logged before the file is known are kept and become its first lines; lines for the file
+// alone are kept too.
 static void test_kept_lines(void **state) {
     (void)state;
     char dir[64], path[128], *text;
@@ -73,7 +76,8 @@ static void test_unwritable(void **state) {
     sr_info("still works");
 }
 
-// A link in a shared folder must not lead the run's lines into another file.
+// The log file and the metrics refuse a link, which could lead the lines of a run into another
+// file of a shared folder.
 static void test_link_is_refused(void **state) {
     (void)state;
     char dir[64], path[128], target[128];

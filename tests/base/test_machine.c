@@ -1,4 +1,4 @@
-// Free memory as control groups have it, of systems made of files.
+// Available memory under the limits of control groups, read from made-up /proc and /sys folders.
 #include <stdio.h>
 
 #include "base/machine.h"
@@ -18,12 +18,13 @@ static void begin(char root[64], const char *groups) {
     put(root, "proc/self/cgroup", groups);
 }
 
-// After one pass over a large data set the group's pages are mostly those of files.
+// Page cache counts as available: after one pass over a large data set most pages of the group
+// are cached files.
 static void test_page_cache_is_free(void **state) {
     (void)state;
     char root[64];
     begin(root, "0::/\n");
-    CHECK_INT(sr__memory_available_in(root) / MIB, 8192); // no limit anywhere
+    CHECK_INT(sr__memory_available_in(root) / MIB, 8192); // no group has a limit
     put(root, "sys/fs/cgroup/memory.max", "max\n");
     CHECK_INT(sr__memory_available_in(root) / MIB, 8192);
     put(root, "sys/fs/cgroup/memory.max", "4294967296\n");
@@ -64,7 +65,7 @@ static void test_older_groups(void **state) {
     temp_dir_remove(root);
 }
 
-// A group that has used all it may have is known to be full: 0 would mean that nothing is known.
+// A full group has 1 byte available; 0 would mean that the amount is unknown.
 static void test_no_room(void **state) {
     (void)state;
     char root[64];

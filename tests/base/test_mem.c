@@ -1,4 +1,4 @@
-// The counters and the fuse of the allocator.
+// The allocator: its counters, and the switch that makes the n-th allocation fail.
 #include "base/compiler.h"
 #include "base/mem.h"
 #include "tests/check.h"
@@ -12,7 +12,7 @@ static void test_counts(void **state) {
     CHECK_INT(sr_mem_live() - live, 5);
     blocks[0] = sr_realloc(blocks[0], 1000);
     CHECK_INT(sr_mem_calls() - calls, 6);
-    CHECK_INT(sr_mem_live() - live, 5); // growing is not a new block
+    CHECK_INT(sr_mem_live() - live, 5); // growing adds no block
     sr_unmap(blocks[3], 5000);
     for (int i = 0; i < SR_COUNT(blocks); i++)
         if (i != 3)
@@ -48,7 +48,7 @@ static void test_empty_and_impossible(void **state) {
     sr_free(a);
     sr_free(b);
     sr_unmap(c, 0);
-    volatile size_t half = SIZE_MAX / 2 + 1; // volatile: the compiler would warn of what we ask
+    volatile size_t half = SIZE_MAX / 2 + 1; // volatile silences the compiler's warning
     CHECK(!sr_calloc(half, 2));              // the product is 0 in size_t
     CHECK(!sr_alloc(half));
     CHECK_INT(sr_mem_live(), live);
@@ -70,9 +70,9 @@ static void test_fuse(void **state) {
     int64_t live = sr_mem_live();
     sr_mem_fail_at(3);
     void *a = sr_alloc(1), *b = sr_alloc(1), *c = sr_alloc(1), *d = sr_alloc(1);
-    CHECK(a && b && !c && d); // one failure, then all is well again
+    CHECK(a && b && !c && d); // one allocation fails, later ones succeed
     sr_mem_fail_at(1);
-    CHECK(!sr_realloc(a, 100)); // a stays valid
+    CHECK(!sr_realloc(a, 100)); // the block stays valid
     sr_mem_fail_at(1);
     sr_mem_fail_at(0);
     char *s = sr_strdup("x");

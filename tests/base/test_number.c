@@ -1,4 +1,5 @@
-// Numbers keep their point where the process has a decimal comma: the module itself and the readers and writers on it.
+// Numbers keep their decimal point in a locale with a decimal comma: base/number.h and the
+// readers and writers on top of it.
 #include "base/number.h"
 
 #include <stdlib.h>
@@ -15,7 +16,7 @@ static void test_parse_and_print(void **state) {
     char text[64], *end;
     comma_locale_set();
     snprintf(text, sizeof text, "%.2f", 0.5);
-    CHECK_STR(text, "0,50"); // the locale is in force
+    CHECK_STR(text, "0,50"); // the locale is active
     CHECK(sr_number_parse("0.25 s", &end) == 0.25);
     CHECK_STR(end, " s");
     CHECK(sr_number_parse("0.25", NULL) == 0.25);
@@ -24,10 +25,10 @@ static void test_parse_and_print(void **state) {
     CHECK_INT(sr_number_print(text, 3, "%.3f", 0.125), 5);
     CHECK_STR(text, "0.");
     snprintf(text, sizeof text, "%.1f", 0.5);
-    CHECK_STR(text, "0,5"); // the caller's own locale is back
+    CHECK_STR(text, "0,5"); // the caller's locale is active again
 }
 
-// Each reader gets the number, each writer gives the point, and a message has it too.
+// Each reader parses a number with a point, and each writer and message prints one.
 static void test_readers_and_writers(void **state) {
     (void)state;
     char buf[SR_TEXT_NUMBER_BYTES];

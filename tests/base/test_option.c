@@ -1,4 +1,4 @@
-// Option tables: every type, defaults, checks, messages, printing back.
+// Option tables: every type, defaults, range checks, messages, and printing that parses back.
 #include "base/mem.h"
 #include "base/option.h"
 #include "tests/check.h"
@@ -167,7 +167,7 @@ static void test_defaults_as_a_map(void **state) {
     sr_text_deinit(&text);
 }
 
-// params -> map -> text -> params gives the same params.
+// Printing params to a map and text and parsing that text gives the same params.
 static void test_print_reads_back(void **state) {
     (void)state;
     Params a, b;
@@ -216,7 +216,7 @@ static SrStatus everything(SrArena *scratch, const SrYaml *map) {
     return sr_options_defaults(table, scratch, &out);
 }
 
-// Every allocation fails in turn: a memory error, no leak.
+// Each allocation fails once: a memory error and no leak.
 static void test_without_memory(void **state) {
     (void)state;
     SrYaml *map = tree(

@@ -1,5 +1,5 @@
-// sr_parallel_for visits each index once, tells threads apart, keeps neighbours together, leaves nobody idle, and
-// no thread computes with denormals.
+// sr_parallel_for visits each index once, numbers its threads, keeps neighbouring indices on a
+// thread, lets idle threads help, and flushes denormals on every thread.
 #include <sched.h>
 #include <stdatomic.h>
 #include <sys/wait.h>
@@ -38,7 +38,7 @@ static void test_each_index_once(void **state) {
         CHECK_INT(v.bad_threads, 0);
     }
     sr_parallel_for(0, visit, NULL);
-    sr_parallel_set_threads(0); // is taken as 1
+    sr_parallel_set_threads(0); // counts as 1
     CHECK_INT(sr_parallel_threads(), 1);
     sr_parallel_set_threads(before);
 }
@@ -46,12 +46,13 @@ static void test_each_index_once(void **state) {
 enum { THREADS = 4 };
 
 typedef struct {
-    int64_t first[THREADS], last[THREADS]; // index of each thread; -1: none yet
+    int64_t first[THREADS], last[THREADS]; // indices of each thread; -1: none yet
     _Atomic int started, expected,
-        jumps; // threads that began; moves to an index that is not the next one
+        jumps; // threads that started; steps to an index that is not the next one
 } Walk;
 
-// The first index ends when all threads are in theirs, so that none comes too late to find its share.
+// Waits at the first index of each thread until all threads have started, so that none comes too
+// late for its share.
 static void walk(void *arg, int64_t i, int thread) {
     Walk *w = arg;
     if (w->first[thread] < 0) {
@@ -82,7 +83,7 @@ static void test_neighbours_stay_on_a_thread(void **state) {
     sr_parallel_set_threads(before);
 }
 
-// Index 0 ends when all others have: what lies behind it in its share must be done by other threads.
+// Index 0 ends after all others: other threads must compute the rest of its share.
 static void stall(void *arg, int64_t i, int thread) {
     _Atomic int *done = arg;
     (void)thread;
@@ -94,7 +95,8 @@ static void stall(void *arg, int64_t i, int thread) {
 static void test_idle_threads_help(void **state) {
     (void)state;
     int before = sr_parallel_threads();
-    for (int threads = 2; threads <= 80; threads += 78) { // 80: more than there are shares
+    // 80 threads are more than there are shares.
+    for (int threads = 2; threads <= 80; threads += 78) {
         sr_parallel_set_threads(threads);
         if (sr_parallel_threads() < threads) // built without OpenMP
             break;
@@ -117,7 +119,7 @@ static void test_denormals_are_flushed_in_every_thread(void **state) {
     (void)state;
 #if defined(__SSE2__) || defined(__aarch64__)
     int before = sr_parallel_threads();
-    sr_parallel_set_threads(4); // more than there were: the new ones must be told too
+    sr_parallel_set_threads(4); // the new threads must also flush denormals
     _Atomic int kept[4] = {0};
     sr_parallel_for(200, halve_smallest, kept);
     for (int i = 0; i < 4; i++)
@@ -128,7 +130,8 @@ static void test_denormals_are_flushed_in_every_thread(void **state) {
 #endif
 }
 
-// libgomp's threads are gone in the child; a loop there ends, alone, instead of waiting for them.
+// After a fork the child has none of libgomp's threads: a loop there runs on one thread instead
+// of waiting for them.
 static void test_after_fork(void **state) {
     (void)state;
     static Visits v;
@@ -138,7 +141,7 @@ static void test_after_fork(void **state) {
     sr_parallel_for(N, visit, &v);
     pid_t child = fork();
     if (child == 0) {
-        alarm(20); // a child that hangs dies
+        alarm(20); // kills a child that hangs
         v = (Visits){.threads = 1};
         sr_parallel_for(N, visit, &v);
         int visits = 0;

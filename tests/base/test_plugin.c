@@ -1,4 +1,4 @@
-// The message for a name no plugin has.
+// The error for a name that no plugin has: the closest name, and the known names.
 #include "base/mem.h"
 #include "base/plugin.h"
 #include "tests/check.h"
@@ -15,7 +15,7 @@ static void test_names_the_nearest(void **state) {
                 "unknown verb 'x' (known: none)");
 }
 
-// Lists that fill a screen are told only where nothing is near.
+// A list that would fill a screen is printed only if no name is close.
 static void test_long_lists(void **state) {
     (void)state;
     static char names[30][8];

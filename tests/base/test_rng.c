@@ -1,5 +1,5 @@
-// Philox against the vectors published with Random123 (kat_vectors), and the distributions'
-// moments.
+// The Philox generator against the vectors published with Random123 (kat_vectors), and the
+// moments of its distributions.
 #include <math.h>
 
 #include "base/rng.h"
@@ -19,13 +19,13 @@ static void test_known_answers(void **state) {
                 (uint32_t[]){0x6627e8d5u, 0xe169c58du, 0xbc57ac4cu, 0x9b00dbd8u});
     check_block((uint32_t[]){~0u, ~0u, ~0u, ~0u}, (uint32_t[]){~0u, ~0u},
                 (uint32_t[]){0x408f276du, 0x41c83b0eu, 0xa20bc7c6u, 0x6d5451fdu});
-    // digits of pi
+    // The key and counter are digits of pi.
     check_block((uint32_t[]){0x243f6a88u, 0x85a308d3u, 0x13198a2eu, 0x03707344u},
                 (uint32_t[]){0xa4093822u, 0x299f31d0u},
                 (uint32_t[]){0xd16cfe09u, 0x94fdccebu, 0x5001e420u, 0x24126ea1u});
 }
 
-// Each field of the key matters, and the same key repeats.
+// Each field of the key changes the stream, and the same key repeats it.
 static void test_streams_differ(void **state) {
     (void)state;
     SrRng streams[] = {
@@ -45,7 +45,8 @@ static void test_streams_differ(void **state) {
     }
 }
 
-// Many at a time are the same numbers, whatever the rest; and the stream goes on behind them.
+// Filling an array gives the numbers of single calls, for any length, and the stream continues
+// after them.
 static void test_fill(void **state) {
     (void)state;
     static const struct {
@@ -88,7 +89,7 @@ static void test_moments(void **state) {
 static void test_range_excludes_its_end(void **state) {
     (void)state;
     SrRng rng = sr_rng(7, SR_RNG_TEST, 0, 0, 0, 0);
-    double high = 1.0 + 4e-16; // two steps of a double: rounding would reach the end
+    double high = 1.0 + 4e-16; // two steps of a double wide: a rounded result would reach the end
     for (int i = 0; i < 1000; i++) {
         double x = sr_rng_range(&rng, 1.0, high);
         CHECK(x >= 1.0 && x < high);
@@ -110,7 +111,8 @@ static void test_below_is_even(void **state) {
         CHECK(sr_rng_below(&rng, 0x80000001u) <= 0x80000000u);
 }
 
-// Mean a / (a + b), variance a b / ((a + b)^2 (a + b + 1)); shapes below, at and above 1.
+// Beta distribution: mean a / (a + b), variance a b / ((a + b)^2 (a + b + 1)), for shapes below,
+// at and above 1.
 static void test_beta(void **state) {
     (void)state;
     enum { N = 40000 };
@@ -144,7 +146,7 @@ static void test_permutation(void **state) {
     }
     for (int i = 0; i < N; i++)
         CHECK_INT(seen[i], 1);
-    CHECK(fixed < 10); // one is expected
+    CHECK(fixed < 10); // one is the expected number
     sr_rng_permutation(&rng, p, 0);
 }
 

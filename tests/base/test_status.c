@@ -1,4 +1,5 @@
-// Messages: the last wins, prefixes stack, long ones are cut, threads do not share.
+// Status messages: the last one wins, prefixes stack, long ones are cut, and threads have their
+// own.
 #include <pthread.h>
 
 #include "base/mem.h"

@@ -1,4 +1,4 @@
-// Shapes and element types.
+// Shapes and element types: counts, comparison, text.
 #include "base/compiler.h"
 #include "base/tensor.h"
 #include "tests/check.h"
@@ -35,7 +35,8 @@ static void test_text(void **state) {
     CHECK_STR(sr_shape_text(SR_SCALAR, buf, sizeof buf), "[]");
     SrShape large = SR_SHAPE(INT32_MIN, INT32_MIN, INT32_MIN, INT32_MIN, INT32_MIN, INT32_MIN);
     CHECK_INT(strlen(sr_shape_text(large, buf, sizeof buf)), 6 * 11 + 5 * 2 + 2);
-    CHECK_STR(sr_shape_text(SR_SHAPE(123, 456), tiny, sizeof tiny), "[123,"); // cut, never overrun
+    // The text is cut, without a write past the end of the buffer.
+    CHECK_STR(sr_shape_text(SR_SHAPE(123, 456), tiny, sizeof tiny), "[123,");
 }
 
 static void test_dtypes(void **state) {

@@ -1,4 +1,4 @@
-// Growing text, numbers, UTF-8, edit distance, shell patterns.
+// Growing text, numbers in text, UTF-8, edit distance, and patterns with * and ?.
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -98,14 +98,14 @@ static void test_distance(void **state) {
     (void)state;
     CHECK_NEAR(sr_text_distance("resnet", "resnet"), 0, 0);
     CHECK_NEAR(sr_text_distance("resnet", "resnett"), 1, 0);
-    CHECK_NEAR(sr_text_distance("resnet", "rsenet"), 1, 0);  // neighbours changed places
-    CHECK_NEAR(sr_text_distance("resnet", "RESNET"), 3, 0);  // six letters, half each
-    CHECK_NEAR(sr_text_distance("kitten", "sitting"), 3, 0); // the textbook's
+    CHECK_NEAR(sr_text_distance("resnet", "rsenet"), 1, 0);  // two neighbours swapped
+    CHECK_NEAR(sr_text_distance("resnet", "RESNET"), 3, 0);  // half a step per letter
+    CHECK_NEAR(sr_text_distance("kitten", "sitting"), 3, 0); // the textbook example
     CHECK_NEAR(sr_text_distance("", "abc"), 3, 0);
     char s[400];
     memset(s, 'x', sizeof s - 1);
     s[sizeof s - 1] = '\0';
-    CHECK_NEAR(sr_text_distance(s, "x"), 126, 0); // compared by its first 127 characters
+    CHECK_NEAR(sr_text_distance(s, "x"), 126, 0); // the first 127 characters count
 }
 
 static void test_nearest(void **state) {
@@ -117,7 +117,7 @@ static void test_nearest(void **state) {
     CHECK_INT(sr_text_nearest("batchsize", names, 4), -1);
     CHECK_INT(sr_text_nearest("x", names, 0), -1);
     CHECK_INT(sr_text_nearest("x", (const char *[]){"0", "x"}, 2), 1);
-    CHECK_INT(sr_text_nearest("x", (const char *[]){"0", "y"}, 2), -1); // nothing in common
+    CHECK_INT(sr_text_nearest("x", (const char *[]){"0", "y"}, 2), -1); // no letter in common
 }
 
 static void test_glob(void **state) {
@@ -134,7 +134,7 @@ static void test_glob(void **state) {
     memset(many, 'a', sizeof many - 1);
     many[sizeof many - 1] = '\0';
     CHECK(!sr_text_glob("*a*a*a*a*a*a*a*a*a*a*a*b",
-                        many)); // returns at once, not in exponential time
+                        many)); // returns at once instead of in exponential time
 }
 
 static void test_ends(void **state) {

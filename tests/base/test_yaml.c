@@ -1,4 +1,4 @@
-// Reading YAML: types, lines, bounds, errors.
+// Reading YAML: types, line numbers, bounds, errors, aliases and merge keys.
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/text.h"
@@ -88,7 +88,7 @@ static void test_tree_and_lines(void **state) {
     CHECK_INT(sr_yaml_find_path(root, "config.LOSS.name")->line, 4);
     CHECK_STR(sr_yaml_find_path(root, "config.LOSS.name")->file, "t.yaml");
     CHECK_INT(sr_yaml_find_path(root, "config.LOSS")->line,
-              3); // the key's line, not its first child's
+              3); // the line of the key, not of its first child
     CHECK_INT(sr_yaml_find_path(root, "config.LOSS.crops.1")->i, 1);
     CHECK_STR(sr_yaml_find_path(root, "config.text")->text, "two\nlines\n");
     CHECK_INT(sr_yaml_find_path(root, "config.quoted")->type, SR_YAML_STRING);
@@ -129,7 +129,7 @@ static void test_errors_name_the_place(void **state) {
     fails("a: 1\nb: 2\na: 3\n", "t.yaml:3: key 'a' stands here twice; the first is at line 1");
     fails("x:\n  k: 1\n  l: 2\n  k:\n    m: 1\n",
           "t.yaml:4: key 'k' stands here twice; the first is at line 2");
-    fails("{a: 1, b: 1, b: 2, a: 2}", "key 'b'"); // the first that repeats
+    fails("{a: 1, b: 1, b: 2, a: 2}", "key 'b'"); // the first key that repeats
     fails("a: [1, 2\nb: 3", "t.yaml:2");
     fails("a: \"x", "not valid YAML");
     fails("a: 1\n b: 2", "t.yaml:2");
@@ -137,7 +137,7 @@ static void test_errors_name_the_place(void **state) {
     fails("a:\n\tx: 1", "is it a tab? Indent with blanks");
     fails("a: 1\n---\nb: 2", "t.yaml:2: a second document");
     fails("a: *missing", "t.yaml:1: alias '*missing' has no anchor");
-    fails("&a [*a]", "alias '*a' has no anchor"); // no tree holds itself
+    fails("&a [*a]", "alias '*a' has no anchor"); // an anchor may not contain its own alias
     fails("[1, 2]: 3", "a key must be a plain word");
     fails("? {a: 1}\n: 3", "a key must be a plain word");
     fails("a: \"x\\0y\"", "holds a NUL");
@@ -158,10 +158,11 @@ static void test_aliases_are_copies(void **state) {
     CHECK_INT(sr_yaml_find_path(root, "more.2.y.1")->i, 3);
     CHECK_INT(sr_yaml_find(root, "key")->i, 7);
     CHECK_INT(sr_yaml_find(tree("[&a 1, &a 2, *a]"), "x") == NULL, 1);
-    CHECK_INT(tree("[&a 1, &a 2, *a]")->items[2]->i, 2); // the nearest anchor before it
+    // An alias refers to the last anchor before it.
+    CHECK_INT(tree("[&a 1, &a 2, *a]")->items[2]->i, 2);
 }
 
-// Each level stands for ten of the level before: 10^9 values from ten lines.
+// Each line holds ten aliases of the line before: ten lines stand for 10^9 values.
 static void test_billion_laughs(void **state) {
     (void)state;
     SrText bomb = SR_TEXT_INIT;
@@ -174,11 +175,12 @@ static void test_billion_laughs(void **state) {
     }
     int64_t calls = sr_mem_calls();
     fails(bomb.s, "t.yaml:5: more than 100000 values once aliases are expanded");
-    CHECK(sr_mem_calls() - calls < 500); // found before the memory is spent
+    CHECK(sr_mem_calls() - calls < 500); // refused before the memory is spent
     sr_text_deinit(&bomb);
 }
 
-// Nesting through aliases counts like any other: each list puts the one before some levels down.
+// Nesting through aliases counts like any other: each list holds the one before a few levels
+// deeper.
 static void test_depth(void **state) {
     (void)state;
     char deep[300];
@@ -221,7 +223,7 @@ static void test_sizes_are_bounded(void **state) {
     sr_text_deinit(&text);
 }
 
-// Many keys take no quadratic time: 90,000 would need 4 * 10^9 comparisons.
+// Many keys take no quadratic time, which would be 4 * 10^9 comparisons for 90,000 keys.
 static void test_wide_maps(void **state) {
     (void)state;
     SrText text = SR_TEXT_INIT;
@@ -241,7 +243,7 @@ static void test_load(void **state) {
     CHECK_FAILS(sr_yaml_load(&arena, "/", &node), SR_ERR_CONFIG, "not a regular file");
 }
 
-// Every allocation fails in turn: a memory error, no leak.
+// Each allocation fails once: a memory error and no leak.
 static void test_without_memory(void **state) {
     (void)state;
     SrText text = SR_TEXT_INIT;
@@ -267,7 +269,8 @@ static void test_without_memory(void **state) {
 }
 
 #define in_arena(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-// "<<": what is there wins, then the first of several; the maps stay apart.
+// The merge key "<<": own keys win, then the first of several maps. The merged maps do not
+// change.
 static void test_merge_keys(void **state) {
     (void)state;
     SrYaml *t = tree(
@@ -279,7 +282,8 @@ static void test_merge_keys(void **state) {
     CHECK_INT(sr_yaml_find(z, "c")->i, 4);
     CHECK_INT(w->n, 3);
     CHECK(sr_yaml_find(w, "b") != sr_yaml_find_path(t, "y.b"));
-    CHECK_INT(sr_yaml_find_path(tree("a: {\"<<\": 5}"), "a")->n, 1); // quoted: a key like any other
+    // A quoted "<<" is an ordinary key.
+    CHECK_INT(sr_yaml_find_path(tree("a: {\"<<\": 5}"), "a")->n, 1);
     fails("a: {<<: 5}", "t.yaml:1: << takes a map or a list of maps");
     fails("a: {<<: [{b: 1}, 5]}", "t.yaml:1: << takes");
     fails("a: {<<: {b: 1}, <<: {c: 1}}", "key '<<' stands here twice");

@@ -1,4 +1,4 @@
-// Changing, merging and printing YAML trees; what is printed reads back equal.
+// Changing, merging and printing YAML trees: a printed tree reads back equal.
 #include "base/mem.h"
 #include "base/rng.h"
 #include "base/yaml.h"
@@ -62,7 +62,7 @@ static void test_merge(void **state) {
     SrYaml *over = tree("{m: {y: [9], z: 0}, n: null, new: {p: 1}}");
     CHECK_OK(sr_yaml_merge(&arena, base, over));
     check_flow(base, "{a: 1, m: {x: 1, y: [9], z: 0}, n: null, new: {p: 1}}");
-    sr_yaml_find_path(over, "new.p")->i = 5; // `over` was copied
+    sr_yaml_find_path(over, "new.p")->i = 5; // the value in `over` was copied
     CHECK_INT(sr_yaml_find_path(base, "new.p")->i, 1);
     CHECK_OK(sr_yaml_merge(&arena, base, tree("")));
     CHECK_FAILS(sr_yaml_merge(&arena, base, tree("[1]")), SR_ERR_CONFIG,
@@ -71,7 +71,7 @@ static void test_merge(void **state) {
                 "a map of keys is expected");
 }
 
-// A copy holds nothing of the arena it came from.
+// A copy stays valid after the arena of the original is freed.
 static void test_copy_stands_alone(void **state) {
     (void)state;
     SrArena source = SR_ARENA_INIT;
@@ -90,7 +90,7 @@ static void test_copy_stands_alone(void **state) {
 static void test_equal(void **state) {
     (void)state;
     CHECK(sr_yaml_equal(tree("{a: 1, b: [x, null]}"),
-                        tree("b: ['x', ~]\na: 1.0\n"))); // order of keys is free
+                        tree("b: ['x', ~]\na: 1.0\n"))); // the order of keys does not matter
     CHECK(sr_yaml_equal(tree(".nan"), tree(".NaN")));
     const char *const different[][2] = {
         {"1", "2"},           {"1", "'1'"},      {"[1, 2]", "[2, 1]"},      {"[1]", "[1, 1]"},
@@ -127,7 +127,7 @@ static SrYaml *string_node(const char *s) {
     return node;
 }
 
-// As a value, as a key and on its own, in both styles.
+// Checks a string as a value, as a key and as a document, in both styles.
 static void check_string_reads_back(const char *s) {
     SrYaml *map = sr_yaml_new(&arena, SR_YAML_MAP, "", 0),
            *list = sr_yaml_new(&arena, SR_YAML_LIST, "", 0);
@@ -232,7 +232,7 @@ static void test_random_strings_read_back(void **state) {
     }
 }
 
-// Bytes that are no UTF-8 have no form in YAML; the file must still be readable.
+// Bytes that are not UTF-8 cannot be written in YAML; the printed file must still be readable.
 static void test_broken_utf8_stays_readable(void **state) {
     (void)state;
     SrText text = SR_TEXT_INIT;
@@ -254,7 +254,7 @@ static void test_numbers_without_text(void **state) {
     check_flow(node, "-5");
 }
 
-// Copying and merging with every allocation failing in turn.
+// Each allocation of copying and merging fails once.
 static void test_without_memory(void **state) {
     (void)state;
     SrText text = SR_TEXT_INIT;

@@ -1,4 +1,5 @@
-// Temporary files, and pictures encoded by stb_image_write (JPEG) or chunk by chunk (PNG).
+// Writes temporary files and encodes pictures for tests: JPEG by stb_image_write, PNG chunk by
+// chunk (fixture.h).
 #include "tests/data/fixture.h"
 
 #include <ftw.h>
@@ -14,7 +15,7 @@
 #define STBI_WRITE_NO_STDIO
 #define STB_IMAGE_WRITE_STATIC
 #define STB_IMAGE_WRITE_IMPLEMENTATION
-#pragma GCC diagnostic ignored "-Wunused-function" // only its JPEG is used
+#pragma GCC diagnostic ignored "-Wunused-function" // only the JPEG writer is used
 #include <stb/stb_image_write.h>
 
 const char *fixture_folder(char path[256]) {
@@ -115,7 +116,7 @@ void *fixture_raw_png(int h, int w, int depth, int color, const uint8_t *palette
 void *fixture_png(const uint8_t *pixels, int h, int w, int channels, size_t *n) {
     static const int colors[5] = {0, 0, 4, 2, 6};
     size_t row = (size_t)w * (size_t)channels;
-    uint8_t *rows = calloc((size_t)h, row + 1); // each row begins with its filter, 0: none
+    uint8_t *rows = calloc((size_t)h, row + 1); // each row starts with its filter type, 0: none
     CHECK(rows != NULL);
     for (int y = 0; y < h; y++)
         memcpy(rows + (size_t)y * (row + 1) + 1, pixels + (size_t)y * row, row);

@@ -1,4 +1,5 @@
-// What every transform promises, over the registry; then what single ones do.
+// The contract of transforms, checked for every transform of the registry, and properties of
+// single ones.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +11,7 @@
 #include "tests/check.h"
 #include "tests/data/fixture.h"
 
-// A pipeline from a list in flow style; ToTensor and Normalize are not added.
+// Parses a list in YAML flow style into a pipeline. ToTensor and Normalize are not added.
 static SrPipeline *pipeline(const char *yaml) {
     SrArena arena = SR_ARENA_INIT;
     SrYaml *list;
@@ -44,7 +45,7 @@ static SrViews run(const SrPipeline *p, SrImagePool *pool, const SrImage *start,
     return run_with(p, pool, start, sample, label, NULL, NULL);
 }
 
-// The tensors that a pipeline makes of an image beside its views, in memory of the pool.
+// Tensors that a pipeline makes of an image in addition to its views, in memory of the pool.
 typedef struct {
     SrExtras named;
     void *data[SR_MAX_EXTRAS];
@@ -52,7 +53,8 @@ typedef struct {
 
 static void take_extras(const SrPipeline *p, SrImagePool *pool, Extras *out) {
     out->named.n = 0;
-    if (sr_pipeline_extras(p, &out->named) != SR_OK) // no ToTensor: bytes have none
+    // Without ToTensor a pipeline makes bytes, which have no extra tensors
+    if (sr_pipeline_extras(p, &out->named) != SR_OK)
         out->named.n = 0;
     for (int i = 0; i < out->named.n; i++) {
         size_t bytes = sr_batch_extra_bytes(&out->named.v[i]);
@@ -81,8 +83,8 @@ static bool equal(const SrViews *a, const SrViews *b) {
     return true;
 }
 
-// Same key, same bits; another sample, another result (for those that draw); sizes as announced;
-// memory given back.
+// One key gives the same bits each time, and another sample another result if the transform draws.
+// Sizes are the announced ones, and all memory is given back.
 static void check_contract(const SrTransform *t, SrImagePool *pool) {
     char yaml[1024];
     const char *before = t->stands_on      ? t->stands_on
@@ -156,7 +158,7 @@ static void test_multicrop_shape(void **state) {
     sr_image_pool_free(pool);
 }
 
-// Shares of flips, greys and blurs over many samples lie within four standard errors of p.
+// The shares of flipped, grey and blurred images lie within four standard errors of p.
 static void test_probabilities(void **state) {
     (void)state;
     static const struct {
@@ -239,7 +241,7 @@ static void test_random_crop(void **state) {
     SrImage start;
     CHECK_OK(sr_image_new(pool, 8, 8, &start));
     memset(start.rgb, 200, 8 * 8 * 3);
-    int black[5] = {0}; // black rows above: 0, 1 or 2 of the padding
+    int black[5] = {0}; // numbers of images with 0, 1 or 2 rows of padding above
     for (int i = 0; i < 500; i++) {
         SrViews views = run(p, pool, &start, i, NULL);
         int rows = 0;

@@ -1,4 +1,5 @@
-// CIFAR's binary batches.
+// The binary batch files of CIFAR-10 and CIFAR-100: labels, pixels, names of classes, damaged
+// files.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +14,8 @@ static const SrDataset *source(void) {
     return d;
 }
 
-// `n` records of `label_bytes` label bytes (the last is `label` + i) and planes filled with i, 50 +
-// i, 100 + i.
+// Writes a file of n records. Each has `label_bytes` label bytes, of which the last is `label` +
+// i, and colour planes filled with i, 50 + i and 100 + i.
 static void write_batch(const char *dir, const char *name, int n, int label_bytes, int label) {
     size_t record = (size_t)label_bytes + 3072;
     uint8_t *bytes = calloc((size_t)n, record);
@@ -48,7 +49,7 @@ static void test_ten(void **state) {
     CHECK_INT(source()->classes(set), 10);
     CHECK_STR(source()->class_name(set, 3), "cat");
     CHECK_INT(source()->label(set, 1), 4);
-    CHECK_INT(source()->label(set, 2), 6); // the second file's first
+    CHECK_INT(source()->label(set, 2), 6); // the first record of the second file
     CHECK_OK(source()->read(set, 4, pool, &sample));
     CHECK(sample.image.H == 32 && sample.image.W == 32 && !sample.encoded);
     CHECK_INT(sample.image.rgb[0], 2);

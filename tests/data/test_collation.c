@@ -1,4 +1,5 @@
-// Collators: who they fit, and where a batch's pixels go.
+// Collators as the configuration makes them: which transforms they fit, their options, and where
+// the pixels of a batch go.
 #include <string.h>
 
 #include "data/data.h"
@@ -56,7 +57,8 @@ static void test_options(void **state) {
     sr_arena_deinit(&arena);
 }
 
-// Rows of an image lie together in inputs of several views, and nowhere else.
+// An input of several views stores the rows of an image next to each other; an input of one view
+// has one row per image.
 static void test_places(void **state) {
     (void)state;
     const int sizes[] = {4, 2, 2};

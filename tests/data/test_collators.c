@@ -1,5 +1,6 @@
-// What every collator promises, over the registry: batches of a loader are the same bits for any number
-// of threads, a last batch of another size is fine, filling allocates nothing.  Then what mixing does.
+// The contract of collators, checked for every collator of the registry: batches have the same
+// bits for any number of threads, a last batch of another size works, and filling a batch
+// allocates nothing. Then what mixing and masking do.
 #include <string.h>
 
 #include "base/mem.h"
@@ -34,7 +35,7 @@ static SrYaml *yaml(SrArena *arena, const char *text) {
     return out;
 }
 
-// Views of the example's sizes, at most two of them different.
+// Makes a pipeline whose views have the sizes of the example, of which at most two differ.
 static void pipeline_of(Case *c, const SrCollatorExample *e) {
     char text[512];
     int n = 0, first = 0;
@@ -109,7 +110,8 @@ static uint64_t hash_batch(const SrBatch *b, const SrBatchPlan *plan) {
     return fold(hash, b->index, sizeof *b->index * n);
 }
 
-// Images of a batch, the last one too; hashes of an epoch.
+// Reads one epoch, checks the number of images in every batch, and stores the hash of each.
+// Returns the number of batches.
 static int epoch(Case *c, SrLoader *loader, int64_t number, uint64_t hash[8]) {
     const SrBatch *batch;
     int n = 0;
@@ -134,7 +136,7 @@ static void check_contract(const SrCollator *collator, const SrCollatorExample *
         CHECK_INT(n, 3);
         if (threads && memcmp(first, again, 3 * sizeof *first) != 0)
             fail_msg("%s: threads change its batches", collator->name);
-        epoch(&c, loader, 1, later); // scratch memory has grown
+        epoch(&c, loader, 1, later); // scratch memory has grown to its final size
         int64_t calls = sr_mem_calls();
         epoch(&c, loader, 1, later);
         CHECK(threads > 0 || sr_mem_calls() == calls);
@@ -154,7 +156,8 @@ static void test_every_collator(void **state) {
     CHECK_INT(sr_mem_live(), live);
 }
 
-// Soft labels are distributions, the heaviest class is the label, and lambda is drawn anew for each batch.
+// Soft labels are distributions, the label is their heaviest class, and every batch draws its own
+// lambda.
 static void test_soft_labels(void **state) {
     (void)state;
     static const SrCollatorExample example = {
@@ -186,7 +189,7 @@ static void test_soft_labels(void **state) {
     end(&c);
 }
 
-// Masks of the largest views alone, hidden shares as asked, others from image to image.
+// Masks belong to the largest views only and hide the configured share.
 static void test_masks(void **state) {
     (void)state;
     const SrCollator *collator;
@@ -207,7 +210,7 @@ static void test_masks(void **state) {
         CHECK(m == 0 || m == 1);
         hidden += m;
     }
-    CHECK(hidden > 0 && hidden <= BATCH * 4); // int(16 * 0.3) each
+    CHECK(hidden > 0 && hidden <= BATCH * 4); // int(16 * 0.3) patches each
     sr_loader_free(loader);
     end(&c);
 }

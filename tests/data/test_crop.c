@@ -1,4 +1,5 @@
-// Crops that flip on the way, normalise into the batch, and decode only as much as they need.
+// Crops that are fused with flip, ToTensor and Normalize and write into the batch, and crops that
+// decode a JPEG only as far as they need.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +28,8 @@ static SrViews run(const char *yaml, SrTransformContext ctx, SrImage start, floa
     return views;
 }
 
-// The same as crop, flip, ToTensor and Normalize one after the other; view 0 lands where it was told.
+// A fused crop equals crop, flip, ToTensor and Normalize one after the other; view 0 lands in the
+// given buffer.
 static void test_joined_is_the_same(void **state) {
     (void)state;
     SrImagePool *pool;
@@ -59,7 +61,8 @@ static void test_joined_is_the_same(void **state) {
     sr_image_pool_free(pool);
 }
 
-// Areas between pixels: a ramp sampled half a pixel further on is half a step brighter.
+// An area may start between pixels: a ramp sampled half a pixel further right is half a step
+// brighter.
 static void test_between_pixels(void **state) {
     (void)state;
     SrImagePool *pool;
@@ -83,7 +86,8 @@ static void test_between_pixels(void **state) {
     sr_image_pool_free(pool);
 }
 
-// Fast weights stay within a level of the exact ones a pass, and negative ones are left exact.
+// Fast weights differ from the exact ones by at most one level per pass; filters with negative
+// weights stay exact.
 static void test_fast_weights(void **state) {
     (void)state;
     SrImagePool *pool;
@@ -108,8 +112,8 @@ static void test_fast_weights(void **state) {
     sr_image_pool_free(pool);
 }
 
-// Fast mode decodes a large JPEG at a fraction when all crops are small; what comes out is near the
-// exact crops, and the draws are the same.
+// Fast mode decodes a large JPEG at reduced size when all crops are small. The result is close to
+// the exact crops, and the random draws are the same.
 static void test_reduced_decoding(void **state) {
     (void)state;
     SrImagePool *pool;
@@ -141,7 +145,7 @@ static void test_reduced_decoding(void **state) {
     sr_image_pool_free(pool);
 }
 
-// What opens may still fail when its pixels are needed.
+// An image whose header opens may still fail when its pixels are decoded.
 static void test_damage_found_late(void **state) {
     (void)state;
     SrImagePool *pool;
@@ -152,7 +156,7 @@ static void test_damage_found_late(void **state) {
     size_t scan = 2;
     while (jpeg[scan + 1] != 0xDA)
         scan += 2 + ((size_t)jpeg[scan + 2] << 8 | jpeg[scan + 3]);
-    jpeg[scan + 5] = 77; // a component that the frame does not have
+    jpeg[scan + 5] = 77; // refers to a component that the frame does not have
     CHECK_OK(sr_image_open(jpeg, n, &file));
     CHECK_FAILS(sr_image_finish(&file, 1, pool), SR_ERR_IO, "damaged JPEG");
     free(jpeg);

@@ -1,5 +1,6 @@
-// What every data set promises, over the registry and its examples: items are the same whenever and by whomever they are
-// read, labels and names fit the classes, damaged files and memory that is out end in one line and leave nothing behind.
+// The contract of data sets, checked for every example of every data set in the registry: items
+// are the same at any time and from any thread, labels and names fit the classes. Damaged files
+// and failed allocations give an error of one line and no leak.
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -15,7 +16,7 @@
 
 enum { ROOM = 1024, READERS = 4, LOOKED_AT = 6 };
 
-// One example on disk, as a configuration opens it.
+// One example on disk, opened as a configuration opens it.
 typedef struct {
     const SrDataset *source;
     const SrDatasetExample *example;
@@ -68,7 +69,7 @@ static void end(Case *c) { fixture_remove(c->folder); }
 
 static bool has_files(const Case *c) { return c->example->files[0].path != NULL; }
 
-// Every case of every source.
+// Runs `check` on each example of every data set and fails on a leak.
 static void each(void (*check)(Case *c)) {
     for (int i = 0; sr_dataset_at(i); i++) {
         CHECK(sr_dataset_at(i)->n_examples > 0);
@@ -86,7 +87,7 @@ static void each(void (*check)(Case *c)) {
 
 // ---- items
 
-// The pixels of item i as one number, its size mixed in.
+// Returns a hash of the pixels and the size of item i.
 static uint64_t pixels_of(const SrDataset *source, const void *set, int64_t i, SrImagePool *pool) {
     SrSample sample;
     sr_image_pool_reset(pool);
@@ -102,7 +103,7 @@ static uint64_t pixels_of(const SrDataset *source, const void *set, int64_t i, S
     return sum;
 }
 
-// A few of the first items, then the last.
+// Returns the k-th item to look at: one of the first, and finally the last.
 static int64_t item(int64_t length, int k) {
     return k < LOOKED_AT - 1 && k < length ? k : length - 1;
 }
@@ -145,7 +146,7 @@ static bool names_a_file(char *path) {
     return there;
 }
 
-// Where items have files, the one named is the one read.
+// The path that a data set returns for an item is the path that reading the item returns.
 static void check_path(const Case *c, const void *set, int64_t i) {
     SrImagePool *pool;
     SrSample sample;
@@ -154,7 +155,7 @@ static void check_path(const Case *c, const void *set, int64_t i) {
         return;
     CHECK_OK(sr_image_pool_new(&pool));
     CHECK_OK(c->source->path(set, i, pool, &path));
-    CHECK(names_a_file((char *)path)); // the pool's
+    CHECK(names_a_file((char *)path)); // the path is in memory of the pool
     CHECK_OK(c->source->read(set, i, pool, &sample));
     CHECK_STR(sample.path, path);
     sr_image_pool_free(pool);
@@ -192,9 +193,9 @@ static void test_items(void **state) {
     each(check_items);
 }
 
-// ---- what is wrong
+// ---- errors
 
-// Its own files are recognised; a path that is not there is an error that names it.
+// A data set recognises its own files, and a missing path gives an error that names it.
 static void check_paths(Case *c) {
     const SrDataset *found;
     char nowhere[ROOM + 16];
@@ -219,7 +220,8 @@ static void test_paths(void **state) {
     each(check_paths);
 }
 
-// A file cut short is an error with a line when the set is opened or when an item of it is read, or it is whole enough.
+// A file cut short gives an error of one line on opening or on reading an item, unless the rest
+// is complete.
 static void check_cut(Case *c, const SrExampleFile *file, long bytes) {
     char path[ROOM];
     void *set;
@@ -255,7 +257,8 @@ static void test_damage(void **state) {
     each(check_damage);
 }
 
-// Each allocation of opening fails once: all is given back, and nothing that is somebody else's is closed.
+// Each allocation of opening fails once: everything is freed, and no file descriptor of another
+// owner is closed.
 static void check_memory(Case *c) {
     void *set = NULL;
     int input = open("/dev/null", O_RDONLY), before = dup(STDIN_FILENO);

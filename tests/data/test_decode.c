@@ -1,4 +1,5 @@
-// JPEG and PNG to RGB, and everything a hostile file may try.
+// Decoding JPEG and PNG to RGB: exact and near pixels, and hostile files that must be refused
+// without a crash.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,14 +45,14 @@ static void test_png_depths(void **state) {
     CHECK_OK(setup());
     size_t n;
     SrImage image;
-    // 16-bit grey keeps the high byte.
+    // 16-bit grey keeps the high byte only.
     const uint8_t deep[] = {0, 0x12, 0x34, 0xFF, 0x00};
     void *png = fixture_raw_png(1, 2, 16, 0, NULL, 0, deep, sizeof deep, &n);
     CHECK_OK(sr_image_decode(png, n, pool, &image));
     CHECK_INT(image.rgb[0], 0x12);
     CHECK_INT(image.rgb[3], 0xFF);
     free(png);
-    // One-bit grey spans the whole range.
+    // One-bit grey maps to 0 and 255.
     const uint8_t bits[] = {0, 0xA0};
     png = fixture_raw_png(1, 3, 1, 0, NULL, 0, bits, sizeof bits, &n);
     CHECK_OK(sr_image_decode(png, n, pool, &image));
@@ -59,7 +60,7 @@ static void test_png_depths(void **state) {
     CHECK_INT(image.rgb[3], 0);
     CHECK_INT(image.rgb[6], 255);
     free(png);
-    // A palette of two colours and a pixel beyond it: black, whatever the stack held.
+    // An index beyond a palette of two colours is black, independent of the content of the stack.
     const uint8_t palette[] = {10, 20, 30, 40, 50, 60}, indices[] = {0, 1, 0, 200};
     png = fixture_raw_png(1, 3, 8, 3, palette, 6, indices, sizeof indices, &n);
     CHECK_OK(sr_image_decode(png, n, pool, &image));
@@ -92,7 +93,7 @@ static void put16(uint8_t *p, int v) {
     p[1] = (uint8_t)v;
 }
 
-// Offset of the segment with this marker.
+// Returns the offset of the segment with this marker.
 static size_t find_marker(const uint8_t *jpeg, size_t n, int marker) {
     for (size_t i = 2; i + 4 < n; i += 2 + ((size_t)jpeg[i + 2] << 8 | jpeg[i + 3]))
         if (jpeg[i + 1] == marker)
@@ -120,7 +121,7 @@ static void test_refused_before_decoding(void **state) {
     put16(jpeg + frame + 5, 16);
     put16(jpeg + frame + 7, 16);
     CHECK_OK(sr_image_decode(jpeg, n, pool, &image));
-    memset(jpeg + table + 5, 255, 16); // 4080 codes into a table of 256
+    memset(jpeg + table + 5, 255, 16); // 4080 codes for a table of 256
     CHECK_FAILS(sr_image_decode(jpeg, n, pool, &image), SR_ERR_IO, "Huffman");
     free(jpeg);
     CHECK_FAILS(sr_image_decode("", 0, pool, &image), SR_ERR_IO, "empty file");
@@ -143,26 +144,27 @@ static void test_cut_off_is_refused(void **state) {
     uint8_t *jpeg = fixture_jpeg(source.rgb, 40, 40, 3, &n);
     uint8_t *png;
     for (size_t keep = 0; keep < n;
-         keep += keep + 40 < n ? 37 : 1) // the end of image alone as well
+         keep += keep + 40 < n ? 37 : 1) // also a file without its end-of-image marker only
         CHECK_FAILS(sr_image_decode(jpeg, keep, pool, &image), SR_ERR_IO, "");
     free(jpeg);
     png = fixture_png(source.rgb, 40, 40, 3, &n);
     for (size_t keep = 0; keep < n; keep += 37)
         CHECK_FAILS(sr_image_decode(png, keep, pool, &image), SR_ERR_IO, "");
-    png[17] ^= 1; // width in a header whose checksum no longer fits
+    png[17] ^= 1; // the width changes, so the header's checksum is wrong
     CHECK_FAILS(sr_image_decode(png, n, pool, &image), SR_ERR_IO, "");
     free(png);
     sr_image_pool_free(pool);
 }
 
-// Damaged bytes decode to something or fail; they never crash, and the result depends on nothing
-// but the bytes.
+// Damaged bytes decode to some pixels or give an error. They never crash, and the result depends
+// on the bytes only.
 static void damage(const uint8_t *file, size_t n, uint64_t seed) {
     uint8_t *copy = malloc(n);
     CHECK(copy != NULL);
     SrImagePool *other;
     CHECK_OK(sr_image_pool_new(&other));
-    memset(sr_image_pool_take(other, 1 << 20), 0xEE, 1 << 20); // old contents must not show
+    // Old content of the pool must not show.
+    memset(sr_image_pool_take(other, 1 << 20), 0xEE, 1 << 20);
     for (uint64_t round = 0; round < 300; round++) {
         SrRng rng = sr_rng(seed, SR_RNG_TEST, round, 0, 0, 0);
         memcpy(copy, file, n);
@@ -223,8 +225,9 @@ static void test_no_heap_once_warm(void **state) {
     sr_image_pool_free(pool);
 }
 
-// Files that Pillow wrote and what it reads from them: CMYK as Adobe has it, progressive, grey, and 4:2:2 with an
-// EXIF orientation, which PIL's convert leaves to others.  Equal with libjpeg-turbo, near with stb_image.
+// JPEG files that Pillow wrote and the pixels that it reads from them: CMYK in Adobe's
+// convention, progressive, grey, and 4:2:2 with an EXIF orientation, which PIL's convert ignores.
+// Equal with libjpeg-turbo, close with stb_image.
 static void test_kinds_of_jpeg(void **state) {
     (void)state;
     static const char *const names[] = {"cmyk", "progressive", "gray", "turned"};

@@ -1,4 +1,4 @@
-// Lists of paths and labels, as text and as .npy.
+// The data set disk_filelist: paths and labels from text files and from .npy files.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@ static const SrDataset *source(void) {
     return d;
 }
 
-// A .npy of format 1 with this dict and these elements.
+// Writes a .npy file of format 1 with this dtype, shape and elements.
 static const char *write_npy(const char *dir, const char *name, const char *descr,
                              const char *shape, const void *items, size_t n) {
     char file[4096];
@@ -52,7 +52,7 @@ static void test_text(void **state) {
     fixture_write(dir, "img/one.jpg", "ONE", 3);
     fixture_write(dir, "img/two.jpg", "TWO", 3);
     snprintf(list, sizeof list, "img/one.jpg\r\n\n%s/img/two.jpg  ",
-             dir); // beside the list, and absolute
+             dir); // a path relative to the list, and an absolute one
     snprintf(data, sizeof data, "%s", fixture_write(dir, "list.txt", list, strlen(list)));
     snprintf(labels, sizeof labels, "%s", fixture_write(dir, "labels.txt", "5\n2\n", 4));
     void *set;
@@ -65,7 +65,7 @@ static void test_text(void **state) {
     CHECK_INT(source()->classes(set), 6);
     CHECK(source()->class_name(set, 0) == NULL);
     sr_dataset_close(source(), set);
-    // Names are numbered in the order of their bytes.
+    // Names of classes are numbered in byte order.
     snprintf(labels, sizeof labels, "%s", fixture_write(dir, "labels.txt", "dog\ncat\n", 8));
     open_list(data, labels, (SrDatasetConfig){0}, &set);
     CHECK_INT(source()->label(set, 0), 1);
@@ -122,7 +122,7 @@ static void test_prefixes(void **state) {
     SrSample sample;
     CHECK_OK(sr_image_pool_new(&pool));
     CHECK_FAILS(source()->read(set, 1, pool, &sample), SR_ERR_IO,
-                "/other/in1k/b.jpg"); // another prefix stays
+                "/other/in1k/b.jpg"); // a path with another prefix stays
     sr_image_pool_free(pool);
     sr_dataset_close(source(), set);
     fixture_remove(dir);
@@ -146,7 +146,7 @@ static void test_errors(void **state) {
     refused(fixture_write(dir, "none.txt", "\n \n", 3), "", "lists no image");
     refused(list, fixture_write(dir, "l.txt", "1\n", 2), "1 labels for 2 images");
     refused(write_npy(dir, "n.npy", "<i4", "2,", "\1\0\0\0\2\0\0\0", 8), "", "holds numbers");
-    // 1.0 and 0.4; 1.0 and NaN
+    // The rows of floats: 1.0 and 0.4; 1.0 and NaN.
     const uint8_t parts[16] = {0, 0, 0x80, 0x3f, 0xcd, 0xcc, 0xcc, 0x3e,
                                0, 0, 0x80, 0x3f, 0,    0,    0xc0, 0x7f};
     refused(list, write_npy(dir, "l.npy", "<f4", "2,", parts, 8), "row 1: not a whole number");
@@ -189,7 +189,7 @@ static void test_npy_numbers(void **state) {
     fixture_remove(dir);
 }
 
-// A column a class: several labels an image.
+// One column per class gives several labels per image.
 static void test_targets(void **state) {
     (void)state;
     char dir[256], list[300];

@@ -1,4 +1,5 @@
-// Class folders and flat folders of images.
+// The data set disk_folder: folders of classes and flat folders of images, links, and files that
+// are no images.
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -46,8 +47,8 @@ static void test_classes(void **state) {
     (void)state;
     char dir[256];
     fixture_folder(dir);
-    // Order is by bytes (upper case first); deeper files belong to their class; other files are
-    // passed over.
+    // Order is by bytes, upper case first. Files in deeper folders belong to their class, and
+    // other files are skipped.
     write_png(dir, "cat/b.PNG", 2);
     write_png(dir, "cat/a.png", 1);
     write_png(dir, "cat/deep/er/z.jpeg", 3);
@@ -76,7 +77,8 @@ static void test_classes(void **state) {
     fixture_remove(dir);
 }
 
-// Two images in the root next to the only folder that has any: one class sorts nothing, so there are none.
+// Two images in the root next to the only class folder: a single class sorts nothing, so the
+// images have no classes.
 static void test_one_class_is_flat(void **state) {
     (void)state;
     char dir[256];
@@ -129,8 +131,8 @@ static void test_links(void **state) {
     fixture_remove(dir);
 }
 
-// Links are followed out of the folder, to files and to folders, as torchvision's ImageFolder follows them; a link to
-// nowhere is an image that cannot be read.
+// Links lead out of the folder, to files and to folders, as in torchvision's ImageFolder. A link
+// to a missing file is an image that cannot be read.
 static void test_links_out(void **state) {
     (void)state;
     char dir[256], elsewhere[256], link[600], target[600];
@@ -147,7 +149,7 @@ static void test_links_out(void **state) {
     CHECK(symlink(target, link) == 0);
     snprintf(link, sizeof link, "%s/b/nowhere.png", elsewhere);
     CHECK(symlink("gone.png", link) == 0);
-    snprintf(link, sizeof link, "%s/c", dir); // a class that is a link to nowhere
+    snprintf(link, sizeof link, "%s/c", dir); // a class folder that is a link to nothing
     CHECK(symlink("gone", link) == 0);
     SrImagePool *pool;
     SrSample sample;
@@ -164,7 +166,7 @@ static void test_links_out(void **state) {
     fixture_remove(dir);
 }
 
-// Whatever else lies there is counted, and nothing but regular files is ever opened.
+// Everything else in the folder is counted, and only regular files are opened.
 static void test_what_is_no_image(void **state) {
     (void)state;
     char dir[256], path[300];
@@ -183,7 +185,7 @@ static void test_what_is_no_image(void **state) {
     CHECK_STR(source()->skipped(set),
               SR_WEBP ? "2 .gif, 1 .tiff, 2 other" : "1 .webp, 2 .gif, 1 .tiff, 2 other");
     sr_dataset_close(source(), set);
-    // A pipe that came later, in the place of an image.
+    // A pipe took the place of an image after the scan.
     set = open_set(dir);
     snprintf(path, sizeof path, "%s/a/x.png", dir);
     CHECK(unlink(path) == 0 && mkfifo(path, 0600) == 0);
@@ -196,7 +198,8 @@ static void test_what_is_no_image(void **state) {
     fixture_remove(dir);
 }
 
-// One preview beside a hundred folders makes no flat set of them; many images beside one folder do.
+// One preview image next to class folders does not make the set flat; as many images as the
+// smallest class has do.
 static void test_strays(void **state) {
     (void)state;
     char dir[256], name[64];
@@ -212,7 +215,7 @@ static void test_strays(void **state) {
     CHECK_STR(source()->skipped(set), "1 image(s) next to the class folders");
     sr_dataset_close(source(), set);
     write_png(dir, "p2.png", 9);
-    write_png(dir, "p3.png", 9); // as many as the smallest class
+    write_png(dir, "p3.png", 9); // as many as the smallest class has
     set = open_set(dir);
     CHECK_INT(source()->classes(set), 0);
     CHECK_INT(source()->length(set), 9);

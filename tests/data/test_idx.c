@@ -1,4 +1,5 @@
-// IDX files, plain and gzip.
+// The data set of IDX files (MNIST), plain and compressed by gzip, paired with labels, and
+// damaged.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,8 @@ static const SrDataset *source(void) {
     return d;
 }
 
-// 3 images of 2 x 4 whose pixel k of image i is 10 i + k, and labels 4, 0, 2.
+// Fills `out` with 3 images of 2 x 4 pixels, where pixel k of image i is 10 i + k. The labels are
+// 4, 0, 2.
 static size_t images_file(uint8_t *out) {
     const uint8_t head[16] = {0, 0, 8, 3, 0, 0, 0, 3, 0, 0, 0, 2, 0, 0, 0, 4};
     memcpy(out, head, 16);
@@ -44,7 +46,7 @@ static void check_set(const SrDatasetConfig *config, int classes) {
     CHECK_OK(source()->read(set, 2, pool, &sample));
     CHECK(sample.encoded == NULL && sample.image.H == 2 && sample.image.W == 4);
     for (int k = 0; k < 24; k++)
-        CHECK_INT(sample.image.rgb[k], 20 + k / 3); // grey in all three channels
+        CHECK_INT(sample.image.rgb[k], 20 + k / 3); // all three channels hold the grey level
     sr_dataset_close(source(), set);
     sr_image_pool_free(pool);
 }
@@ -60,7 +62,7 @@ static void test_folder(void **state) {
     write_gz(dir, "t10k-images-idx3-ubyte.gz", images, n);
     SrDatasetConfig config = {.split = "TRAIN", .data_path = dir, .label_path = ""};
     check_set(&config, 5);
-    config.split = "TEST"; // compressed, and without labels
+    config.split = "TEST"; // compressed, without labels
     check_set(&config, 0);
     write_gz(dir, "t10k-labels-idx1-ubyte.gz", labels_file, 11);
     check_set(&config, 5);
@@ -68,7 +70,7 @@ static void test_folder(void **state) {
     fixture_remove(dir);
 }
 
-// Images as they come unpacked and labels as they were downloaded, and the other way round.
+// Uncompressed images with compressed labels, and the other way round.
 static void test_mixed_compression(void **state) {
     (void)state;
     char dir[256];
@@ -95,7 +97,7 @@ static void test_single_file(void **state) {
     fixture_write(dir, "my-labels.idx1-ubyte", labels_file, 11);
     snprintf(path, sizeof path, "%s", fixture_write(dir, "my-images.idx3-ubyte", images, n));
     SrDatasetConfig config = {.split = "TRAIN", .data_path = path};
-    check_set(&config, 5); // the labels lie beside it
+    check_set(&config, 5); // the labels are found next to it
     CHECK(!source()->accepts(dir, "TRAIN") && source()->accepts(path, "TRAIN"));
     fixture_remove(dir);
 }
@@ -127,7 +129,7 @@ static void test_errors(void **state) {
     refused(dir, images, n, SR_ERR_CONFIG, "which its 40 cannot");
     images[4] = images[8] = images[12] = 0x7F;
     refused(dir, images, n, SR_ERR_CONFIG, "dimension");
-    images[4] = images[5] = images[7] = images[8] = images[12] = 0; // no image
+    images[4] = images[5] = images[7] = images[8] = images[12] = 0; // no images
     refused(dir, images, n, SR_ERR_CONFIG, "dimension 0 is 0");
     images_file(images);
     fixture_write(dir, "x-labels-idx1", "\0\0\x08\1\0\0\0\2ab", 10);

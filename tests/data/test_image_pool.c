@@ -1,4 +1,5 @@
-// The bump allocator of the loader threads.
+// The image pool, the bump allocator of a loader thread: alignment, reuse without allocation,
+// marks.
 #include <string.h>
 
 #include "base/mem.h"
@@ -34,7 +35,7 @@ static void test_steady_state_allocates_nothing(void **state) {
     int64_t live = sr_mem_live();
     CHECK_OK(sr_image_pool_new(&pool));
     take_some(pool);
-    take_some(pool); // the blocks of the first round became one
+    take_some(pool); // the blocks of the first round were merged into one
     int64_t calls = sr_mem_calls();
     for (int i = 0; i < 5; i++)
         take_some(pool);
@@ -43,7 +44,7 @@ static void test_steady_state_allocates_nothing(void **state) {
     CHECK_INT(sr_mem_live(), live);
 }
 
-// What one huge image took goes back to the system, what a large photo takes stays.
+// Memory for one huge image goes back to the system; memory for a large photo is kept.
 static void test_gives_back(void **state) {
     (void)state;
     SrImagePool *pool;
@@ -53,7 +54,8 @@ static void test_gives_back(void **state) {
     sr_image_pool_reset(pool);
     int64_t usual = sr_mem_bytes() - before;
     CHECK(usual > 78000000 && usual < 200000000);
-    CHECK(sr_image_pool_take(pool, (size_t)1 << 30) != NULL); // never touched: costs no memory here
+    // The pages are never touched, so they cost no memory
+    CHECK(sr_image_pool_take(pool, (size_t)1 << 30) != NULL);
     CHECK(sr_mem_bytes() - before >= 1 << 30);
     sr_image_pool_reset(pool);
     CHECK(sr_mem_bytes() - before < usual);
@@ -75,7 +77,8 @@ static void test_rewind(void **state) {
     char *scratch = sr_image_pool_take(pool, 1000);
     sr_image_pool_rewind(pool, mark);
     CHECK(sr_image_pool_take(pool, 10) == scratch);
-    // A block begun after the mark: rewinding leaves it alone and what was kept stays valid.
+    // Rewinding to a mark keeps a block that was begun after it: the pointers that were kept stay
+    // valid.
     mark = sr_image_pool_mark(pool);
     CHECK(sr_image_pool_take(pool, 64u << 20) != NULL);
     sr_image_pool_rewind(pool, mark);

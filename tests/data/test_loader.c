@@ -1,5 +1,5 @@
-// The loader: same bits for any number of threads and any starting point, bad images, clean
-// endings.
+// The loader: the same bits for any number of threads and from any starting batch, unreadable
+// images, errors, shares of ranks, and a clean end from any state.
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -8,10 +8,10 @@
 #include "tests/check.h"
 #include "tests/data/fixture.h"
 
-// Image i is 12 x 10, all pixels i; those in `bad` cannot be read.
+// A data set whose image i has 12 x 10 pixels of value i. Images in `bad` cannot be read.
 typedef struct {
     int n, every_bad; // every k-th image is bad; 0: none
-    SrStatus failure; // what a bad one returns
+    SrStatus failure; // status that an unreadable image returns
 } Set;
 
 static int64_t length(const void *set) { return ((const Set *)set)->n; }
@@ -27,7 +27,7 @@ static SrStatus read_item(const void *opened, int64_t i, SrImagePool *pool, SrSa
     const Set *set = opened;
     *out = (SrSample){.path = "some.jpg"};
     if (i % 4 == 3)
-        usleep(300); // let other threads overtake
+        usleep(300); // lets other threads overtake
     if (set->every_bad && i % set->every_bad == 0)
         SR_FAIL(set->failure, "cannot open some.jpg: test");
     SR_TRY(sr_image_new(pool, 12, 10, &out->image));
@@ -71,7 +71,7 @@ static SrLoaderConfig config_of(Set *set, const SrPipeline *p, int threads) {
     };
 }
 
-// A number that changes with any byte of the batch and its place.
+// Returns the hash with n bytes mixed in; it depends on each byte and its place.
 static uint64_t fold(uint64_t hash, const void *bytes, size_t n) {
     const uint8_t *p = bytes;
     for (size_t i = 0; i < n; i++)
@@ -89,7 +89,7 @@ static uint64_t hash_batch(const SrBatch *b) {
     return fold(hash, b->valid, n);
 }
 
-// Hashes of the batches of an epoch from `first` on; returns how many.
+// Stores the hashes of an epoch's batches from `first` on; returns how many there are.
 static int epoch(SrLoader *loader, int64_t number, int64_t first, uint64_t *hash) {
     const SrBatch *batch;
     int n = 0;
@@ -118,7 +118,7 @@ static void test_threads_do_not_matter(void **state) {
             CHECK_INT(epoch(loader, e, 0, threads ? other : first[e]), 8);
             CHECK(threads == 0 || memcmp(other, first[e], sizeof other) == 0);
         }
-        // Resumed anywhere, also after a start that was never used.
+        // An epoch can resume at any batch, also after a start that was never read.
         for (int64_t start = 0; start <= 8; start += 3) {
             CHECK_OK(sr_loader_start(loader, 0, 2));
             CHECK_INT(epoch(loader, 1, start, other), 8 - start);
@@ -141,7 +141,7 @@ static void test_contents(void **state) {
     const SrBatch *b;
     double wait_s = -1;
     CHECK_OK(sr_loader_new(&config, &loader));
-    CHECK_OK(sr_loader_next(loader, &b, NULL)); // before any epoch: nothing
+    CHECK_OK(sr_loader_next(loader, &b, NULL)); // before any epoch there is no batch
     CHECK(b == NULL);
     CHECK_OK(sr_loader_start(loader, 0, 0));
     for (int k = 0; k < 3; k++) {
@@ -158,14 +158,14 @@ static void test_contents(void **state) {
     }
     CHECK_OK(sr_loader_next(loader, &b, &wait_s));
     CHECK(b == NULL);
-    CHECK_OK(sr_loader_next(loader, &b, NULL)); // stays at the end
+    CHECK_OK(sr_loader_next(loader, &b, NULL)); // the end repeats
     CHECK(b == NULL);
     CHECK_FAILS(sr_loader_start(loader, 0, 4), SR_ERR_CONFIG, "batch 4 of 3");
     SrBadReport report;
     sr_loader_bad(loader, &report);
     CHECK_INT(report.seen, 20);
     CHECK_INT(report.bad, 3);
-    CHECK_INT(report.n_listed, 1); // the same line once
+    CHECK_INT(report.n_listed, 1); // the same line is listed once
     CHECK_STR(report.listed[0], "cannot open some.jpg: test");
     sr_loader_free(loader);
     sr_pipeline_free(p);
@@ -202,7 +202,8 @@ static const int8_t *targets(const void *set, int64_t i) {
     return of[i % 3];
 }
 
-// An image that could not be read judges nothing: with several labels none of its targets does.
+// With unlabel_bad, an unreadable image has the label -1 in each of its targets, so that no loss
+// counts it; otherwise it keeps its labels.
 static void test_bad_of_several_labels(void **state) {
     (void)state;
     static SrDataset several;
@@ -240,12 +241,12 @@ static void test_too_many_bad(void **state) {
         const SrBatch *b;
         CHECK_OK(sr_loader_new(&config, &loader));
         CHECK_OK(sr_loader_start(loader, 0, 0));
-        for (int k = 0; k < 7; k++) // believed only once 64 images are seen
+        for (int k = 0; k < 7; k++) // the share is judged only after 64 images
             CHECK_OK(sr_loader_next(loader, &b, NULL));
         CHECK_FAILS(sr_loader_next(loader, &b, NULL), SR_ERR_RUN, "cannot open some.jpg");
         CHECK(b == NULL);
         sr_loader_free(loader);
-        // Fewer images than that: at the end of the epoch.
+        // With fewer images the share is judged at the end of the epoch.
         config.limit = 20;
         config.max_bad_share = 0;
         CHECK_OK(sr_loader_new(&config, &loader));
@@ -277,7 +278,8 @@ static void test_other_failures_stop(void **state) {
     sr_pipeline_free(p);
 }
 
-// Memory or a system that fails says nothing about the image: the run ends, and no image is replaced.
+// A failure of memory or of the system says nothing about the image: the run ends, and no image
+// is replaced by grey.
 static void test_failing_system(void **state) {
     (void)state;
     static const SrStatus failures[] = {SR_ERR_MEMORY, SR_ERR_RUN};
@@ -382,8 +384,9 @@ static void test_out_of_memory(void **state) {
     sr_pipeline_free(p);
 }
 
-// Resize with one number keeps the shape of an image, and a batch has one size: torch cannot stack such images either.
-// Normalize behind ToTensor writes straight into the batch, which must not change what is told.
+// Resize with one number keeps the aspect ratio of an image, but a batch has one size; PyTorch
+// cannot stack such images either. Normalize after ToTensor writes directly into the batch, which
+// must not change the error.
 static void test_not_square(void **state) {
     (void)state;
     static const struct {
@@ -413,7 +416,7 @@ static void test_not_square(void **state) {
     }
 }
 
-// An image that is far wider than its place in the batch touches nothing behind that place.
+// An image that is far wider than its place in the batch must not write past that place.
 static void test_no_row_is_overrun(void **state) {
     (void)state;
     enum { H = 20, W = 400, ROOM = H * H * 3 };
@@ -435,8 +438,8 @@ static void test_no_row_is_overrun(void **state) {
     sr_pipeline_free(p);
 }
 
-// Shares of two batches in six: together they show, batch for batch, what one loader shows; the last batch is a
-// smaller one of the second share.
+// Each rank reads two batches in six. Together the shares give the batches of one loader; the
+// last batch is a smaller one of the second share.
 static void test_shares(void **state) {
     (void)state;
     enum { OF = 6, COUNT = 2 };
@@ -464,7 +467,8 @@ static void test_shares(void **state) {
     sr_pipeline_free(p);
 }
 
-// Nor does its mask, which has a number for each patch of the announced size.
+// The mask of such an image, which has one number per patch of the announced size, is not written
+// past its end either.
 static void test_no_mask_is_overrun(void **state) {
     (void)state;
     enum { SIDE = 20, PATCHES = (SIDE / 4) * (SIDE / 4) };

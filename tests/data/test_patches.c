@@ -11,7 +11,8 @@ static int distance(const SrPermutations *p, int a, int b) {
     return differ;
 }
 
-// Drawn at random 100 permutations of 9 agree in a place every ninth time; chosen, nearly never more.
+// Random permutations of 9 agree in one place on average (distance 8); 100 chosen ones are
+// farther apart, and no two are equal.
 static void test_permutations_are_far_apart(void **state) {
     (void)state;
     SrArena arena = SR_ARENA_INIT;
@@ -49,8 +50,8 @@ static SrPipeline *pipeline(SrArena *arena, const char *yaml) {
     return out;
 }
 
-// The whole image is larger than the place of its patches in a batch, which ToTensor and Normalize in
-// one walk must not write to.
+// The whole image is larger than the place for its patches in a batch. ToTensor and Normalize,
+// fused, must not write it there.
 static void test_patches_follow_normalize(void **state) {
     (void)state;
     SrArena arena = SR_ARENA_INIT;
@@ -83,7 +84,8 @@ static void test_patches_follow_normalize(void **state) {
     sr_arena_deinit(&arena);
 }
 
-// Every channel of every patch: a patch shows nothing of its neighbours' brightness.
+// Every channel of every patch is normalised, so that a patch does not reveal the brightness of
+// its neighbours.
 static void test_patches_are_normalized(void **state) {
     (void)state;
     SrArena arena = SR_ARENA_INIT;

@@ -1,4 +1,4 @@
-// Lists of transforms: what is refused, and with which words.
+// Lists of transforms: what is refused, and the words of each error.
 #include <string.h>
 
 #include "base/mem.h"
@@ -23,7 +23,7 @@ static void refused(const char *yaml, const char *words) {
     CHECK(p == NULL);
 }
 
-// Parses, but its views cannot make a batch.
+// The list parses, but its views cannot form a batch; the error contains `words`.
 static void shapeless(const char *yaml, const char *words) {
     SrPipeline *p;
     int n, h[SR_MAX_VIEWS], w[SR_MAX_VIEWS];
@@ -87,11 +87,12 @@ static void test_shapes(void **state) {
     CHECK_INT(h[0], 28);
     CHECK_INT(w[0], 20);
     sr_pipeline_free(p);
-    CHECK_OK(parse("[{name: Resize, size: 32}, {name: ToTensor}]", &p)); // of square files
+    // If all files are square the views have one size.
+    CHECK_OK(parse("[{name: Resize, size: 32}, {name: ToTensor}]", &p));
     CHECK_OK(sr_pipeline_shape(p, &n, h, w));
     CHECK(n == 1 && h[0] == 32 && w[0] == 32);
     sr_pipeline_free(p);
-    // A known size stays known: 40 x 60 with the shorter side to 20.
+    // A known size stays known: 40 x 60 resized to a shorter side of 20.
     CHECK_OK(parse(
         "[{name: CenterCrop, size: [40, 60]}, {name: Resize, size: 20}, {name: ToTensor}]", &p));
     CHECK_OK(sr_pipeline_shape(p, &n, h, w));

@@ -1,5 +1,5 @@
-// The extended box blur against its definition with clamped edges, for every size down to one
-// pixel.
+// Pillow's Gaussian blur (extended box blur) against its definition with clamped edges, for every
+// size down to one pixel.
 #include <math.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 #include "tests/check.h"
 #include "tests/data/fixture.h"
 
-// One pass along `step`, in PIL's integers, straight from the definition.
+// Computes one pass along `step` in PIL's integers, directly from the definition.
 static void pass(const uint8_t *in, uint8_t *out, int n, int step, int radius, uint32_t inner,
                  uint32_t outer) {
     for (int i = 0; i < n; i++) {
@@ -76,7 +76,8 @@ static void test_width_is_the_deviation(void **state) {
     }
     mean /= mass;
     CHECK_NEAR(mean, 20, 0.05);
-    CHECK_NEAR(square / mass - mean * mean, 4 + 2.0 / 3, 0.4); // 2^2 and the line's own width
+    // The variance is 2^2 plus that of the line itself.
+    CHECK_NEAR(square / mass - mean * mean, 4 + 2.0 / 3, 0.4);
     sr_image_pool_free(pool);
 }
 

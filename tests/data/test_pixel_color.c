@@ -1,4 +1,5 @@
-// Colour operations at hand-computed pixels.  (Whole images against PIL: golden cases tf_color*.)
+// Colour operations on pixels computed by hand. The golden cases tf_color* compare whole images
+// with PIL.
 #include <math.h>
 #include <string.h>
 
@@ -32,7 +33,7 @@ static void test_brightness_contrast_saturation(void **state) {
     is(&p, 50, 75, 100); // truncated
     sr_pixel_brightness(&p, 10);
     is(&p, 255, 255, 255);
-    p = one(100, 150, 200); // grey 140.75 -> 141
+    p = one(100, 150, 200); // grey level 140.75, rounded to 141
     sr_pixel_contrast(&p, 0);
     is(&p, 141, 141, 141);
     p = one(100, 150, 200);
@@ -55,7 +56,7 @@ static void test_brightness_contrast_saturation(void **state) {
 static void test_contrast_uses_the_mean(void **state) {
     (void)state;
     CHECK_OK(sr_image_pool_new(&pool));
-    // More pixels than one partial sum holds; the mean grey is 100 exactly.
+    // An image with more pixels than one partial sum holds has a mean grey of exactly 100.
     SrImage image;
     CHECK_OK(sr_image_new(pool, 100, 101, &image));
     for (int i = 0; i < 100 * 101; i++)
@@ -70,7 +71,7 @@ static void test_hue(void **state) {
     (void)state;
     CHECK_OK(sr_image_pool_new(&pool));
     SrImage p = one(255, 0, 0);
-    sr_pixel_hue(&p, 1.0 / 3); // 85 of 255: green, but for the rounding of 8-bit hues
+    sr_pixel_hue(&p, 1.0 / 3); // 85 of 255: green, up to the rounding of 8-bit hues
     CHECK(p.rgb[1] == 255 && p.rgb[0] <= 3 && p.rgb[2] <= 3);
     p = one(77, 77, 77); // grey has no hue
     sr_pixel_hue(&p, 0.4);
@@ -78,7 +79,8 @@ static void test_hue(void **state) {
     p = one(0, 0, 0);
     sr_pixel_hue(&p, -0.5);
     is(&p, 0, 0, 0);
-    // Full turns of every colour of a coarse cube stay within the 8-bit rounding of PIL's HSV.
+    // Full turns of the hue of every colour of a coarse cube stay within the 8-bit rounding of
+    // PIL's HSV.
     for (int c = 0; c < 6 * 6 * 6; c++) {
         int r = c % 6 * 51, g = c / 6 % 6 * 51, b = c / 36 * 51;
         p = one(r, g, b);
@@ -90,8 +92,8 @@ static void test_hue(void **state) {
     sr_image_pool_free(pool);
 }
 
-// PIL's RGB -> HSV -> RGB, one pixel, type by type as its C has it: the plain reference of the planes and
-// integers of sr_pixel_hue.
+// Converts one pixel from RGB to HSV and back with the types of PIL's C code: the plain reference
+// for sr_pixel_hue, which works on planes of integers.
 static void plain_hue(uint8_t *p, int step) {
     int r = p[0], g = p[1], b = p[2];
     int high = SR_MAX(r, SR_MAX(g, b)), low = SR_MIN(r, SR_MIN(g, b));
@@ -135,8 +137,8 @@ static void hue_matches(const SrImage *image, double shift) {
     sr_image_pool_rewind(pool, mark);
 }
 
-// Every range, every place of the middle channel in it and every order of the channels: all quotients
-// that a hue can be, the even ones among them.
+// Checks every range, every place of the middle channel in it and every order of the channels.
+// They cover all quotients that a hue can be, including the halfway cases.
 static void test_hue_is_pil(void **state) {
     (void)state;
     CHECK_OK(sr_image_pool_new(&pool));
@@ -161,7 +163,8 @@ static void test_hue_is_pil(void **state) {
     sr_image_pool_free(pool);
 }
 
-// A list in one walk is the same as its steps one after the other, wherever the contrast stands.
+// A list of colour steps in one pass over the image equals the steps one after the other, for any
+// place of the contrast.
 static void test_steps_together(void **state) {
     (void)state;
     CHECK_OK(sr_image_pool_new(&pool));
@@ -176,7 +179,7 @@ static void test_steps_together(void **state) {
         CHECK_OK(sr_pixel_copy(&image, pool, &a));
         CHECK_OK(sr_pixel_copy(&image, pool, &b));
         for (int i = 0; i < 4; i++) {
-            bool nothing = sr_rng_below(&rng, 4) == 0; // a factor of 1 is left out
+            bool nothing = sr_rng_below(&rng, 4) == 0; // a factor of 1 is skipped
             double factor = order[i] == SR_COLOR_HUE ? sr_rng_range(&rng, -0.5, 0.5)
                             : nothing                ? 1
                                                      : sr_rng_range(&rng, 0, 2);

@@ -1,4 +1,4 @@
-// Cutting, mirroring, turning, and where torchvision's boxes lie.
+// Crop, flip and rotation of images, and torchvision's sizes and positions of boxes.
 #include <math.h>
 #include <string.h>
 
@@ -20,7 +20,7 @@ static void test_crop_pads_with_black(void **state) {
                 CHECK_INT(out.rgb[(y * 9 + x) * 3 + c],
                           inside ? src.rgb[(sy * 6 + sx) * 3 + c] : 0);
             }
-    CHECK_OK(sr_pixel_crop(&src, (SrBox){20, 20, 2, 2}, pool, &out)); // wholly outside
+    CHECK_OK(sr_pixel_crop(&src, (SrBox){20, 20, 2, 2}, pool, &out)); // entirely outside the image
     for (int i = 0; i < 12; i++)
         CHECK_INT(out.rgb[i], 0);
     sr_image_pool_free(pool);
@@ -66,7 +66,7 @@ static void test_sizes_and_centers(void **state) {
     sr_pixel_fit_shorter(333, 100, 50, &h, &w);
     CHECK_INT(h, 166);
     CHECK_INT(w, 50);
-    // Python rounds halves to even: 22.5 -> 22, 23.5 -> 24.
+    // Python rounds halves to even: 22.5 to 22 and 23.5 to 24.
     CHECK_INT(sr_pixel_center_box(101, 103, 56, 56).top, 22);
     CHECK_INT(sr_pixel_center_box(101, 103, 56, 56).left, 24);
     // Padding puts the odd pixel after the image.
@@ -86,7 +86,8 @@ static void test_boxes_lie_inside(void **state) {
             CHECK(b.h >= 1 && b.w >= 1 && b.top >= 0 && b.left >= 0);
             CHECK(b.top + b.h <= H && b.left + b.w <= W);
         }
-    // Nothing of the asked-for aspect fits into a line: torchvision's centred fallback.
+    // No box of the requested aspect ratio fits into a line: torchvision falls back to a centred
+    // box.
     SrRng rng = sr_rng(7, SR_RNG_TEST, 0, 0, 0, 0);
     SrBox b = sr_pixel_draw_box(&rng, 30, 3000, (double[2]){0.9, 1}, ratio);
     CHECK_INT(b.h, 30);

@@ -1,4 +1,5 @@
-// Solarise, posterise, autocontrast, sharpness, and the way to floats.
+// Solarize, posterize, autocontrast and sharpness on pixels computed by hand, and the conversion
+// to floats.
 #include <string.h>
 
 #include "data/pixels/pixel.h"
@@ -37,7 +38,8 @@ static void test_autocontrast(void **state) {
     const uint8_t start[9] = {100, 7, 0, 151, 7, 128, 202, 7, 255};
     memcpy(image.rgb, start, 9);
     sr_pixel_autocontrast(&image);
-    const uint8_t stretched[9] = {0, 7, 0, 127, 7, 128, 255, 7, 255}; // a flat channel stays
+    // A channel of one level stays.
+    const uint8_t stretched[9] = {0, 7, 0, 127, 7, 128, 255, 7, 255};
     CHECK(memcmp(image.rgb, stretched, 9) == 0);
     sr_image_pool_free(pool);
 }

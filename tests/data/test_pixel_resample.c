@@ -1,4 +1,4 @@
-// Resizing against the textbook formula in double precision, and the rules around it.
+// Resizing against the textbook formula in double precision, and properties of its filters.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,8 +7,8 @@
 #include "tests/check.h"
 #include "tests/data/fixture.h"
 
-// Antialiased triangle filter along one axis, in double, no rounding: out position i of n from `in`
-// samples.
+// Applies the antialiased triangle filter along one axis in double precision: returns output i of
+// n from `in` samples.
 static double triangle(const double *samples, int in, int i, int n) {
     double scale = (double)in / n, stretch = fmax(1, scale), center = (i + 0.5) * scale, sum = 0,
            total = 0;
@@ -20,8 +20,8 @@ static double triangle(const double *samples, int in, int i, int n) {
     return sum / total;
 }
 
-// The whole resize of channel c at (y, x): columns first, so that only one row of temporaries is
-// needed.
+// Returns channel c of the resized image at (y, x) by the formula, columns first, so that one row
+// of temporaries suffices.
 static double expected(const SrImage *src, SrBox b, int h, int w, int y, int x, int c) {
     double column[64], row[64];
     for (int sx = 0; sx < b.w; sx++) {
@@ -50,7 +50,7 @@ static void test_against_formula(void **state) {
         CHECK_INT(out.H, h);
         CHECK_INT(out.W, w);
         for (int i = 0; i < h * w * 3; i++)
-            // Two roundings to bytes lie between the formula and the result.
+            // The result is rounded to bytes twice, after each axis.
             CHECK_NEAR(out.rgb[i], expected(&src, b, h, w, i / 3 / w, i / 3 % w, i % 3), 1.01);
     }
     sr_image_pool_free(pool);
@@ -64,7 +64,7 @@ static void test_filters(void **state) {
     CHECK_OK(sr_image_new(pool, 4, 8, &src));
     for (int i = 0; i < 4 * 8; i++)
         memset(src.rgb + 3 * i, i % 8 < 4 ? 40 : 200, 3); // an edge in the middle
-    // Halving with a box is the mean of pairs; nearest takes the pixel at the centre.
+    // A box filter that halves an image averages pairs; nearest takes the pixel at the centre.
     CHECK_OK(sr_pixel_resize(&src, (SrBox){0, 0, 4, 8}, 2, 4, SR_FILTER_BOX, pool, &out));
     CHECK_INT(out.rgb[0], 40);
     CHECK_INT(out.rgb[3 * 2], 200);
@@ -73,7 +73,8 @@ static void test_filters(void **state) {
     CHECK_OK(sr_pixel_resize(&src, (SrBox){0, 0, 4, 8}, 3, 3, SR_FILTER_NEAREST, pool, &out));
     CHECK_INT(out.rgb[0], 40);
     CHECK_INT(out.rgb[3], 200);
-    // Cubic and Lanczos overshoot at the edge, and are cut off at 0 and 255 rather than wrapped.
+    // Cubic and Lanczos overshoot at the edge. The result is clipped to 0 and 255 instead of
+    // wrapping around.
     for (int i = 0; i < 4 * 8; i++)
         memset(src.rgb + 3 * i, i % 8 < 4 ? 0 : 255, 3);
     const SrFilter sharp[] = {SR_FILTER_BICUBIC, SR_FILTER_LANCZOS, SR_FILTER_HAMMING};
@@ -106,7 +107,7 @@ static void test_wide_rows(void **state) {
     (void)state;
     SrImagePool *pool;
     CHECK_OK(sr_image_pool_new(&pool));
-    // Wider than a strip of the vertical pass: each column is resized alike.
+    // The image is wider than one strip of the vertical pass: each column is resized alike.
     SrImage src = fixture_image(pool, 9, 1100, 1), out, narrow, part;
     CHECK_OK(
         sr_pixel_resize(&src, (SrBox){0, 0, 9, 1100}, 5, 1100, SR_FILTER_BILINEAR, pool, &out));
@@ -117,7 +118,8 @@ static void test_wide_rows(void **state) {
     sr_image_pool_free(pool);
 }
 
-// The shorter side of an image of one pixel by 65,500 cannot become 65,500 pixels, nor 10,000.
+// An image of 1 x 65,500 pixels cannot be resized to a shorter side of 10,000 or 65,500: the
+// longer side would be too long.
 static void test_too_long(void **state) {
     (void)state;
     SrImagePool *pool;

@@ -5,7 +5,7 @@
 #include "data/sampler.h"
 #include "tests/check.h"
 
-// 100 images; classes 0, 1, 2 with 60, 30, 10 of them, interleaved.
+// The data set has 100 images; classes 0, 1 and 2 have 60, 30 and 10 of them, interleaved.
 static int64_t length(const void *set) { return *(const int *)set; }
 static int64_t label(const void *set, int64_t i) {
     (void)set;
@@ -51,7 +51,7 @@ static void test_plain(void **state) {
         CHECK(ten[i] < 100 && !used[ten[i]]);
         used[ten[i]] = true;
     }
-    // The next ten are others: a held-out part of the same draw.
+    // A draw that skips the first ten takes ten others: a held-out part.
     config = limited(10, 10, false);
     CHECK_OK(sr__sampler_subset(&config, &skipped, &n));
     for (int i = 0; i < 10; i++)
@@ -68,7 +68,7 @@ static void test_balanced(void **state) {
     SrLoaderConfig config = limited(20, 4, true);
     CHECK_OK(sr__sampler_subset(&config, &subset, &n));
     CHECK_INT(n, 20);
-    // 20 = 7 + 7 + 6, grouped by label.
+    // 20 images are 7 + 7 + 6, grouped by label.
     for (int i = 0; i < 20; i++)
         CHECK_INT(label(NULL, subset[i]), i < 7 ? 0 : i < 14 ? 1 : 2);
     for (int i = 0; i < 20; i++)
@@ -77,10 +77,10 @@ static void test_balanced(void **state) {
     sr_free(subset);
 }
 
-// Draws of two sizes, one after the other, take each class's parts and no image twice.
+// Two draws of different sizes, one after the other, are balanced each, and no image is in both.
 static void test_balanced_counts(void **state) {
     (void)state;
-    static const int first[3] = {7, 7, 7}, second[3] = {3, 2, 2}; // of 21 and of 7
+    static const int first[3] = {7, 7, 7}, second[3] = {3, 2, 2}; // of 21 and of 7 images
     uint32_t *subset[2];
     int64_t n[2];
     int taken[100] = {0};
@@ -98,7 +98,8 @@ static void test_balanced_counts(void **state) {
     }
 }
 
-// The rest that fills no round of batches is shuffled too; else it would keep the shard's order.
+// The remainder that fills no round of batches is shuffled too; otherwise it would keep the order
+// of the shard.
 static void test_rest_of_runs_is_shuffled(void **state) {
     (void)state;
     static const int64_t first[2] = {0, 100};

@@ -1,4 +1,4 @@
-// Images out of nothing, and which source a path infers.
+// The synthetic data set, and which data set is inferred from a path.
 #include <stdio.h>
 #include <string.h>
 
@@ -68,7 +68,7 @@ static void test_inference(void **state) {
     fixture_write(dir, "train-images-idx3-ubyte.gz", "", 0);
     CHECK_OK(sr_dataset_infer(dir, "TRAIN", &d));
     CHECK_STR(d->name, "idx");
-    // A folder is no test set of its own unless a source finds test files in it.
+    // A folder is a test set only if a data set finds test files in it.
     CHECK_FAILS(sr_dataset_infer(dir, "TEST", &d), SR_ERR_CONFIG, "DATA.TEST.DATA_SOURCES");
     fixture_write(dir, "t10k-images-idx3-ubyte.gz", "", 0);
     CHECK_OK(sr_dataset_infer(dir, "TEST", &d));

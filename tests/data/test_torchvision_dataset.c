@@ -1,5 +1,5 @@
-// torchvision_dataset: the files of CIFAR and MNIST are found below the root, and read as their own
-// sources do.
+// The data set torchvision_dataset finds the files of CIFAR and MNIST below its root and reads
+// them as the data sets of those files do.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@ static const SrDataset *source(void) {
     return d;
 }
 
-// Two images: label i + 3, pixels i.
+// Writes two CIFAR images with labels i + 3 and pixels i.
 static void write_cifar(const char *dir, const char *name) {
     static uint8_t bytes[2 * 3073];
     for (int i = 0; i < 2; i++) {
@@ -24,7 +24,7 @@ static void write_cifar(const char *dir, const char *name) {
     fixture_write(dir, name, bytes, sizeof bytes);
 }
 
-// One image of 2 x 2, all 9, and its label 7.
+// Writes one MNIST image of 2 x 2 pixels of value 9, with label 7.
 static void write_mnist(const char *dir) {
     static const uint8_t image[] = {0, 0, 8, 3, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 2, 9, 9, 9, 9},
                          label[] = {0, 0, 8, 1, 0, 0, 0, 1, 7};
@@ -57,7 +57,8 @@ static void test_found(void **state) {
     CHECK_FAILS(sr_dataset_open(source(), &config, &set), SR_ERR_CONFIG,
                 "neither CIFAR's binary batches");
     write_mnist(dir);
-    CHECK(!source()->accepts(dir, "TEST") && source()->accepts(dir, "TRAIN")); // no t10k- files
+    // Without t10k- files there is no test set.
+    CHECK(!source()->accepts(dir, "TEST") && source()->accepts(dir, "TRAIN"));
     check_first(&config, 1, 7, 9);
     write_cifar(dir, "cifar-10-batches-bin/data_batch_1.bin");
     write_cifar(dir, "cifar-10-batches-bin/test_batch.bin");
@@ -65,7 +66,7 @@ static void test_found(void **state) {
     config.split = "TEST";
     check_first(&config, 2, 4, 1);
     CHECK(source()->accepts(dir, "TEST") && source()->accepts(dir, "TRAIN"));
-    write_cifar(dir, "data_batch_1.bin"); // the root itself comes first
+    write_cifar(dir, "data_batch_1.bin"); // the root itself is searched first
     config.split = "TRAIN";
     check_first(&config, 2, 4, 1);
     config.data_path = "";

@@ -1,4 +1,5 @@
-// Tar shards: packed and read back, WebDataset's own kind, damaged ones, and their order.
+// Tar shards: packed and read back, shards of other programs, damaged ones, and their order in an
+// epoch.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +38,7 @@ static void write_png(const char *dir, const char *name, int seed) {
     free(png);
 }
 
-// Names with dots, of one stem, and too long for a plain header.
+// Writes images whose names have dots, share a stem, or are too long for a plain tar header.
 static void write_images(const char *dir, int a_class) {
     char name[ROOM];
     for (int i = 0; i < a_class; i++) {
@@ -47,7 +48,7 @@ static void write_images(const char *dir, int a_class) {
         write_png(dir, name, 1000 + i);
     }
     write_png(dir, "in/dog/x.png", 1);
-    write_png(dir, "in/dog/x.jpg", 2); // a PNG all the same
+    write_png(dir, "in/dog/x.jpg", 2); // a PNG despite its name
     snprintf(name, sizeof name, "in/dog/%0150d.png", 7);
     write_png(dir, name, 3);
 }
@@ -73,7 +74,7 @@ static void pack(const char *dir, const SrDataset *from, const SrDatasetConfig *
     sr_dataset_close(from, set);
 }
 
-// Item i of both: the same bytes, labels and names of classes.
+// Each item has the same bytes, labels and class names in both data sets.
 static void check_same(const SrDataset *a, const void *x, const SrDataset *b, const void *y) {
     SrImagePool *pool;
     SrSample one, two;
@@ -108,7 +109,7 @@ static void test_pack(void **state) {
     check_same(f, folder, s, shards);
     CHECK_STR(s->class_name(shards, 0), "cat");
     CHECK_STR(s->class_name(shards, 1), "dog");
-    // The same without our index: what is in the archives says all.
+    // Without the index the archives themselves give the same data set.
     CHECK_OK(sr_file_remove(below(dir, "out/" SR_SHARD_INDEX)));
     CHECK_OK(sr_dataset_open(s, &out, &walked));
     check_same(f, folder, s, walked);
@@ -116,7 +117,7 @@ static void test_pack(void **state) {
     sr_dataset_close(f, folder);
     sr_dataset_close(s, shards);
     sr_dataset_close(s, walked);
-    // A random order has the same images, and is the same each time.
+    // A random order holds the same images, and is the same each time.
     pack(dir, f, &in, "mixed", false);
     pack(dir, f, &in, "again", false);
     SrDatasetConfig a = config_of(below(dir, "mixed"), ""), b = config_of(below(dir, "again"), "");
@@ -135,7 +136,7 @@ static void test_pack(void **state) {
 static void test_several(void **state) {
     (void)state;
     char dir[256], labels[ROOM];
-    // Three classes: known, known not, not known.
+    // Targets of three classes: present, absent (0) or unknown (-1).
     const char npy[] = "\x93NUMPY\1\0\x76\0"
                        "{'descr': '|i1', 'fortran_order': False, 'shape': (3, 3), }                "
                        "                                          \n"
@@ -154,7 +155,7 @@ static void test_several(void **state) {
         .data = below(dir, "in"), .out = below(dir, "out"), .bytes = 1 << 20, .keep_order = true};
     CHECK_OK(sr_dataset_open(f, &in, &list));
     CHECK_OK(sr_shard_pack(f, list, &options, &result));
-    for (int k = 0; k < 2; k++) { // by the index, then by the archive
+    for (int k = 0; k < 2; k++) { // first by the index, then by the archive
         SrDatasetConfig out = config_of(below(dir, "out"), "");
         CHECK_OK(sr_dataset_open(s, &out, &shards));
         check_same(f, list, s, shards);
@@ -190,7 +191,7 @@ static void test_damage(void **state) {
     CHECK_OK(sr_shard_check(out.data_path, r));
     CHECK_INT(r->damaged, 1);
     CHECK(strstr(r->listed[0], "shard-000000.tar/cat/im%2E000.png") != NULL);
-    // What stands there is never written over, by a packing that ends or by one that cannot.
+    // Packing never overwrites existing shards, and leaves no partial ones when it fails.
     SrShardPackOptions options = {
         .data = in.data_path, .out = out.data_path, .bytes = 8192, .strict = true};
     SrShardPackResult result;
@@ -206,7 +207,7 @@ static void test_damage(void **state) {
     CHECK_OK(sr_file_remove(below(dir, "out/" SR_SHARD_INDEX)));
     CHECK_FAILS(sr_dataset_open(s, &out, &set), SR_ERR_IO, "cut off");
     CHECK_OK(sr_file_remove(below(dir, "out/shard-000001.tar")));
-    CHECK_OK(sr_dataset_open(s, &out, &set)); // without it: the others by their headers
+    CHECK_OK(sr_dataset_open(s, &out, &set)); // the other shards are read by their headers
     sr_dataset_close(s, set);
     flip(below(dir, "out/" SR_SHARD_INDEX), 90);
     CHECK_FAILS(sr_dataset_open(s, &out, &set), SR_ERR_IO, "remove it, and it is made anew");
@@ -214,7 +215,7 @@ static void test_damage(void **state) {
     fixture_remove(dir);
 }
 
-// Headers of other programs: long names of GNU's and pax, hidden files, names of classes.
+// Headers of other programs: long names of GNU tar and pax, hidden files, names of classes.
 static void test_others(void **state) {
     (void)state;
     static const char *const formats[] = {"gnu", "pax", "ustar"};
@@ -275,7 +276,7 @@ static void test_names_change(void **state) {
     fixture_remove(dir);
 }
 
-// Segmentation shards: a mask is no image of its own, whether it stands before or after the image.
+// In segmentation shards a mask is no image of its own, before or after the image in the archive.
 static void test_masks(void **state) {
     (void)state;
     char dir[256], command[4 * ROOM], name[ROOM];
@@ -292,7 +293,7 @@ static void test_masks(void **state) {
         snprintf(name, sizeof name, "w/%04d.cls", i);
         fixture_write(dir, name, i % 2 ? "1" : "0", 1);
     }
-    write_png(dir, "w/holiday.left.png", 7); // dots in a name, and no image of the key alone
+    write_png(dir, "w/holiday.left.png", 7); // the name has dots, and no image has the key alone
     write_png(dir, "w/holiday.right.png", 8);
     snprintf(command, sizeof command, "cd %s/w && tar --sort=name -cf ../a.tar *", dir);
     CHECK(system(command) == 0);
@@ -311,7 +312,7 @@ static void test_masks(void **state) {
     fixture_remove(dir);
 }
 
-// Whatever allocation fails: a line, or shards as they are with memory.
+// Any allocation may fail: packing returns an error, or writes the same shards as otherwise.
 static void test_pack_without_memory(void **state) {
     (void)state;
     char dir[256], name[ROOM];
@@ -371,7 +372,8 @@ static void test_runs(void **state) {
         CHECK(order[i] < N && !seen[order[i]]);
         seen[order[i]] = true;
     }
-    // A replica's images come of its part of the runs alone: a quarter of them, and the two it shares.
+    // A replica reads only its part of the runs: a quarter of them, and at most two that it
+    // shares.
     for (int r = 0; r < REPLICAS; r++) {
         bool of[RUNS] = {false};
         int used = 0;
@@ -383,7 +385,8 @@ static void test_runs(void **state) {
             used += of[k];
         CHECK(used >= RUNS / REPLICAS && used <= RUNS / REPLICAS + 2);
     }
-    // Read in order but for the buffer: item i of the line comes at most a buffer before its place.
+    // Runs are read in order apart from the shuffle buffer: the first images come from the first
+    // runs.
     CHECK_OK(sr__sampler_runs(3, 1, runs, 1, 1, order, N));
     int64_t place[RUNS], at = 0;
     for (int i = 0; i < RUNS; i++)
@@ -399,7 +402,7 @@ static void test_runs(void **state) {
     free(seen);
 }
 
-// ---- a run
+// ---- batches
 
 static SrPipeline *pipeline(void) {
     static const char yaml[] = "[{name: RandomResizedCrop, size: 8}, {name: ToTensor}]";
@@ -412,7 +415,8 @@ static SrPipeline *pipeline(void) {
     return out;
 }
 
-// Batches of epoch 2 from `first` on, as (index, first pixel) a row; a process of its own would open all anew as this does.
+// Reads the batches of epoch 2 from `first` on and writes a pair (index, first pixel) per image.
+// It opens everything once more, as another process would. Returns the number of batches.
 static int batches(const char *path, SrShare share, int64_t first, float *out) {
     void *set;
     SrLoader *loader;
@@ -438,8 +442,8 @@ static int batches(const char *path, SrShare share, int64_t first, float *out) {
     CHECK_OK(sr_loader_start(loader, 2, first));
     uint32_t order[64];
     CHECK(sr_loader_samples(loader) <= SR_COUNT(order));
-    CHECK_OK(
-        sr_loader_order(loader, 2, order)); // asked for without images: the order of the batches
+    // The order of the batches is known without reading images.
+    CHECK_OK(sr_loader_order(loader, 2, order));
     for (const SrBatch *b;; n++) {
         CHECK_OK(sr_loader_next(loader, &b, NULL));
         if (!b)
@@ -457,10 +461,11 @@ static int batches(const char *path, SrShare share, int64_t first, float *out) {
     return n;
 }
 
-// Stopped anywhere and gone on with, or shared out among two ranks: the same batches.
+// An epoch that is stopped at a batch and resumed, or shared by two ranks, gives the same
+// batches.
 static void test_resume(void **state) {
     (void)state;
-    enum { EACH = 6 }; // numbers of a batch
+    enum { EACH = 6 }; // floats per batch
     char dir[256];
     float all[20 * EACH], again[20 * EACH];
     fixture_folder(dir);

@@ -1,4 +1,5 @@
-// WebP as Pillow reads it, where libwebp was there when this was built; refused with the way out where not.
+// WebP images, decoded as by Pillow if libwebp was found at build time; otherwise refused with an
+// error that says what to do.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,14 +55,14 @@ static void test_refused(void **state) {
                 SR_WEBP ? "an animated WebP" : "build with libwebp-dev");
     sr_free(moving);
     char *file = read_file("transparent.webp", &n);
-    memset(file + 24, 0xFF, 6); // a canvas of 2^24 a side
+    memset(file + 24, 0xFF, 6); // a canvas of 2^24 pixels per side
     CHECK_FAILS(sr_image_decode(file, n, pool, &image), SR_ERR_IO,
                 SR_WEBP ? "16777216 x 16777216" : "build with libwebp-dev");
     sr_free(file);
     sr_image_pool_free(pool);
 }
 
-// A damaged file gives pixels that depend on nothing but its bytes, or a reason.
+// A damaged file gives an error, or pixels that depend on its bytes only.
 static void test_damaged(void **state) {
     (void)state;
     size_t n;

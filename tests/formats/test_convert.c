@@ -1,4 +1,5 @@
-// Writers, renaming, conversion: what is written reads back equal, under the names asked for.
+// Writing, renaming and converting weights: a written file reads back equal, with the requested
+// names.
 #include "formats/convert.h"
 
 #include <stdlib.h>
@@ -69,7 +70,7 @@ static void test_formats(void **state) {
     }
     CHECK_FAILS(sr_convert(FILES "nested.pth", in_folder(&f, "a.npz"), &options, &result),
                 SR_ERR_CONFIG, "NumPy has no BF16");
-    CHECK(!sr_file_exists(f.path)); // nothing half-written is left
+    CHECK(!sr_file_exists(f.path)); // no partial file is left
     CHECK_OK(sr_convert(FILES "arrays.npz", in_folder(&f, "a.npz"), &options, &result));
     check_same(FILES "arrays_deflated.npz", f.path);
     CHECK_FAILS(sr_convert(FILES "arrays.npz", "a.xyz", &options, &result), SR_ERR_CONFIG,
@@ -88,7 +89,7 @@ static SrStatus read_zeros(void *arg, int i, const void **data) {
     return SR_OK;
 }
 
-// A .pth with a tensor (4, 4, 1, 1) a name; names end with NULL.
+// Writes a .pth with one tensor (4, 4, 1, 1) per name; NULL ends the names.
 static void write_names(const char *path, const char *const *names) {
     static float zeros[16];
     SrSaveItem items[32];
@@ -158,19 +159,19 @@ static void test_writers(void **state) {
          "classy_state_dict.base_model.model.trunk._feature_blocks.",
          "classy_state_dict.base_model.model.trunk._feature_blocks.layer1.0.conv1.weight",
          "layer1.0.conv1.weight"},
-        {{"trunk.base_model._feature_blocks.layer1.0.conv1.weight"}, // its feature extractor
+        {{"trunk.base_model._feature_blocks.layer1.0.conv1.weight"}, // VISSL's feature extractor
          "VISSL",
          "trunk.base_model._feature_blocks.",
          "trunk.base_model._feature_blocks.layer1.0.conv1.weight",
          "layer1.0.conv1.weight"},
         {{"state_dict/module.momentum_encoder.layer1.0.conv1.weight",
           "state_dict/module.base_encoder.layer1.0.conv1.weight"},
-         "MoCo", // the third version
+         "MoCo", // MoCo v3
          "state_dict.module.base_encoder.",
          "state_dict.module.base_encoder.layer1.0.conv1.weight",
          "layer1.0.conv1.weight"},
         {{"state_dict/encoder.layer1.0.conv1.weight", "state_dict/encoder.bn1.bias"},
-         "solo-learn", // before version 1.0.4
+         "solo-learn", // before solo-learn 1.0.4
          "state_dict.encoder.",
          "state_dict.encoder.bn1.bias",
          "bn1.bias"},
@@ -245,11 +246,12 @@ static void test_rename(void **state) {
     folder_deinit(&f);
 }
 
-// ---- one trunk, three writers
+// ---- one trunk in the names of three writers
 
 enum { MOST_NAMES = 16 };
 static const struct {
-    const char *names[3][MOST_NAMES]; // torchvision, VISSL, timm; in the order of torchvision's
+    // Names by torchvision, VISSL and timm, each in the order of torchvision's.
+    const char *names[3][MOST_NAMES];
 } families[] = {
     {{{"features.0.0.weight", "features.0.1.bias", "features.1.0.layer_scale",
        "features.1.0.block.0.weight", "features.1.0.block.2.bias", "features.1.0.block.3.weight",
@@ -350,7 +352,7 @@ static void test_families(void **state) {
             CHECK_INT(result.left_out, 0);
             check_names(second, prefixes[to], families[i].names[to]);
             CHECK_OK(sr_convert(second, back, &home, &result));
-            if (to != SR_NAMES_VISSL) // its heads are nobody's trunk
+            if (to != SR_NAMES_VISSL) // VISSL's file also has heads, which no trunk has
                 check_names(back, "", families[i].names[0]);
         }
     }

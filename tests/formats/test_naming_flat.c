@@ -1,4 +1,5 @@
-// Blocks counted through all stages: whole models' names, from each writer to each other and back.
+// Models whose blocks are numbered through all stages: names of whole models from each writer to
+// each other and back.
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -35,7 +36,7 @@ static void list_write(const List *l, const char *path) {
     CHECK_OK(sr_save(path, &save));
 }
 
-// Each tensor of `theirs` is in the file under a prefix, with its shape.
+// Fails unless the file has exactly the tensors of `theirs`, with their shapes, under a prefix.
 static void list_check(const List *theirs, const char *prefix, const char *path) {
     SrWeights w;
     char name[200];
@@ -52,7 +53,8 @@ static void list_check(const List *theirs, const char *prefix, const char *path)
     sr_weights_close(&w);
 }
 
-// One model in each writer's words (NULL: has none), to the others and back.
+// Converts one model from each writer's names (NULL: this writer has none) to the others' and
+// back.
 static void check_lists(const List *const lists[SR_N_NAMES]) {
     static const char *const prefixes[] = {
         "", "classy_state_dict.base_model.model.trunk._feature_blocks.", ""};
@@ -78,7 +80,8 @@ static void check_lists(const List *const lists[SR_N_NAMES]) {
     temp_dir_remove(dir);
 }
 
-// EfficientNet-B0's blocks (arXiv:1905.11946, table 1): stages 4 and 5 differ in their channels alone.
+// Blocks of EfficientNet-B0 (arXiv:1905.11946, table 1). Stages 4 and 5 differ in their channels
+// only.
 static void test_efficientnet(void **state) {
     (void)state;
     static const int blocks[] = {1, 2, 2, 3, 3, 4, 1}, kernels[] = {3, 3, 5, 3, 5, 5, 3},
@@ -114,7 +117,7 @@ static void test_efficientnet(void **state) {
     check_lists((const List *const[]){&tv, &vissl, &timm});
 }
 
-// One tensor a block, and one at either end.
+// Lists one tensor per block and one at either end.
 static void mobilenet_v2(List *tv, List *timm, const int blocks[7]) {
     SrShape one = SR_SHAPE(4, 4, 1, 1);
     tv->n = timm->n = 0;
@@ -145,7 +148,7 @@ static void test_mobilenet(void **state) {
     snprintf(deeper, sizeof deeper, "%s/deeper.pth", dir);
     snprintf(out, sizeof out, "%s/out.pth", dir);
     mobilenet_v2(&tv, &timm, (const int[]){1, 3, 4, 5, 4, 4, 1});
-    list_write(&timm, deeper); // timm's mobilenetv2_120d, which torchvision has not
+    list_write(&timm, deeper); // timm's mobilenetv2_120d, which torchvision does not have
     CHECK_FAILS(sr_convert(deeper, out, &home, &result), SR_ERR_CONFIG, "no trunk of a known kind");
     temp_dir_remove(dir);
 }

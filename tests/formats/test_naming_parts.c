@@ -1,4 +1,5 @@
-// Tensors that writers cut differently: Swin V2's biases, the class token's position in DINOv2's with registers.
+// Tensors that writers split differently: the biases of Swin V2's attention, and DINOv2's
+// position of the class token in models with registers.
 #include <stdio.h>
 
 #include "formats/convert.h"
@@ -69,7 +70,7 @@ static void test_swin_biases(void **state) {
     check_tensors(b, "", tv, 4);
     CHECK_OK(sr_convert(b, a, &to_timm, &result));
     check_tensors(a, "", timm, 5);
-    tv[1].name = "features.1.0.attn.other"; // the first version keeps its biases whole
+    tv[1].name = "features.1.0.attn.other"; // in the first Swin the biases are one tensor
     write_tensors(b, tv, 4, SR_F32);
     CHECK_OK(sr_convert(b, a, &to_timm, &result));
     CHECK_INT(result.tensors, 4);
@@ -101,7 +102,8 @@ static void test_class_place(void **state) {
     write_tensors(a, theirs, 6, SR_F32);
     CHECK_OK(sr_convert(a, b, &to_timm, &result));
     check_tensors(b, "", timm, 6);
-    CHECK_OK(sr_convert(b, a, &to_vissl, &result)); // what was added stays with the class token
+    // The position that was added to the class token stays there.
+    CHECK_OK(sr_convert(b, a, &to_vissl, &result));
     memcpy(theirs[0].values, timm[0].values, sizeof theirs[0].values);
     theirs[1].values[0] = theirs[1].values[1] = 0;
     check_tensors(a, "classy_state_dict.base_model.model.trunk.", theirs, 6);

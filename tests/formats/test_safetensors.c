@@ -1,4 +1,5 @@
-// safetensors: what is written reads back; a file that lies is refused with a reason.
+// safetensors files: a written file reads back, and a file with a wrong header is refused with a
+// reason.
 #include <unistd.h>
 
 #include "base/file.h"
@@ -24,7 +25,8 @@ static int tear_down(void **state) {
     return 0;
 }
 
-// A file of this header and `data_bytes` bytes 0, 1, 2, ...; header_bytes is what the file claims.
+// Writes a file with this header and `data_bytes` bytes 0, 1, 2, ...; header_bytes is the length
+// that the file claims.
 static void write_raw(const char *header, uint64_t header_bytes, int data_bytes) {
     SrText text = SR_TEXT_INIT;
     for (int i = 0; i < 8; i++)
@@ -45,7 +47,7 @@ static void refuses(const char *header, int data_bytes, const char *message) {
     SrSafetensors st;
     int64_t live = sr_mem_live();
     CHECK_FAILS(open_raw(&st, header, data_bytes), SR_ERR_CONFIG, message);
-    CHECK(strstr(sr_status_message(), path)); // every message says which file
+    CHECK(strstr(sr_status_message(), path)); // every message names the file
     CHECK_INT(sr_mem_live(), live);
     CHECK(!st.map && st.n == 0);
 }
@@ -82,7 +84,7 @@ static void test_round_trip(void **state) {
     CHECK(!sr_safetensors_meta(&st, "x") && !sr_safetensors_find(&st, "x"));
     CHECK(!sr_safetensors_find(&st, "__metadata__"));
     sr_safetensors_close(&st);
-    sr_safetensors_close(&st); // twice is legal
+    sr_safetensors_close(&st); // a second close is allowed
 }
 
 static void test_no_tensors(void **state) {
@@ -94,8 +96,8 @@ static void test_no_tensors(void **state) {
     sr_safetensors_close(&st);
 }
 
-// Tensors come in the order of their data whatever the header's, and are aligned whatever the file
-// does.
+// Tensors are listed in the order of their data, whatever the order of the header, and are
+// aligned even if the file's are not.
 static void test_foreign_file(void **state) {
     (void)state;
     SrSafetensors st;
@@ -183,7 +185,7 @@ static void save_two(void) {
     CHECK_OK(sr_safetensors_save(path, tensors, 2, &key, &value, 1));
 }
 
-// Cut anywhere, a file is refused.
+// A file cut at any place is refused.
 static void test_truncated(void **state) {
     (void)state;
     char *whole;
@@ -198,7 +200,7 @@ static void test_truncated(void **state) {
     sr_free(whole);
 }
 
-// Any flipped byte: refused, or a file whose every tensor can be read.
+// With any byte flipped the file is refused, or all of its tensors can be read.
 static void test_flipped_bytes(void **state) {
     (void)state;
     char *whole;
@@ -206,7 +208,7 @@ static void test_flipped_bytes(void **state) {
     save_two();
     CHECK_OK(sr_file_read(path, 10000, &whole, &bytes));
     SrRng rng = sr_rng(1, SR_RNG_TEST, 0, 0, 0, 0);
-    unsigned sum = 0; // of all bytes any version shows: a sanitizer sees each being read
+    unsigned sum = 0; // sum of all bytes, so that a sanitizer sees each being read
     for (int i = 0; i < 300; i++) {
         size_t at = sr_rng_below(&rng, 220);
         char old = whole[at];
@@ -228,7 +230,7 @@ static void test_flipped_bytes(void **state) {
     sr_free(whole);
 }
 
-// Every allocation fails in turn, reading and writing: a memory error, no leak, the old file in
+// Each allocation of reading and writing fails once: a memory error, no leak, and the old file in
 // place.
 static void test_without_memory(void **state) {
     (void)state;

@@ -1,5 +1,6 @@
-// The reader door over files that PyTorch 1.13 and NumPy wrote (tests/formats/files), and over
-// broken ones: every cut and a sweep of flipped bytes must fail cleanly or read.
+// Reading weights from files that PyTorch 1.13 and NumPy wrote (tests/formats/files), and from
+// damaged ones: for every cut and a sweep of flipped bytes, reading succeeds or fails with an
+// error.
 #include "formats/weights.h"
 
 #include <stdlib.h>
@@ -32,14 +33,14 @@ static void check_nested(const char *path, SrWeightsFormat format) {
     CHECK_NEAR(element(&w, "state_dict.module.fc.weight", 4), 4, 0);
     CHECK_NEAR(element(&w, "state_dict.module.n", 0), 7, 0);
     CHECK_NEAR(element(&w, "optimizer.state.0.momentum_buffer", 1), 1, 0);
-    CHECK_NEAR(element(&w, "t", 1), 3, 0); // (3, 2), strides (1, 3)
+    CHECK_NEAR(element(&w, "t", 1), 3, 0); // shape (3, 2), strides (1, 3)
     CHECK_NEAR(element(&w, "t", 4), 2, 0);
     CHECK_NEAR(element(&w, "h", 1), -0.5, 0);
     CHECK_NEAR(element(&w, "h", 2), 65504, 0);
-    CHECK_NEAR(element(&w, "h", 3), 0x1p-24, 0); // the smallest subnormal
+    CHECK_NEAR(element(&w, "h", 3), 0x1p-24, 0); // the smallest subnormal number
     CHECK_NEAR(element(&w, "bf", 1), -2, 0);
     CHECK_NEAR(element(&w, "b", 0), 1, 0);
-    CHECK_NEAR(element(&w, "e", 3), 3, 0); // expanded: strides 0
+    CHECK_NEAR(element(&w, "e", 3), 3, 0); // an expanded tensor, with strides 0
     CHECK_STR(sr_weights_meta(&w, "epoch"), "3");
     CHECK_STR(sr_weights_meta(&w, "best"), "0.5");
     CHECK_STR(sr_weights_meta(&w, "args.name"), "x");
@@ -104,7 +105,7 @@ static void test_bomb(void **state) {
     sr_weights_close(&w);
 }
 
-// Opens and reads everything; whatever comes, no crash and no block left over.
+// Opens the file and reads all tensors. Both may fail, but must not crash or leak.
 static void read_all(const char *path) {
     SrWeights w;
     SrTensor t;

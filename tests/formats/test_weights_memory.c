@@ -1,4 +1,5 @@
-// No file makes the readers hold more than its own size + 64 MiB: files made to unfold, a way each.
+// Readers of weights never hold more memory than the size of the file plus 64 MiB. Each test
+// makes a small file that would unfold to much more.
 #include "formats/weights.h"
 
 #include <stdlib.h>
@@ -27,7 +28,7 @@ static int tear_down(void **state) {
     return 0;
 }
 
-// Opens the file and reads all of it; whether that works is not the question.
+// Opens the file and reads all of it within the bound; whether that succeeds is not checked.
 static SrStatus open_within_bound(void) {
     SrWeights w;
     SrTensor t;
@@ -71,7 +72,7 @@ static void test_many_tensors(void **state) {
     sr_text_deinit(&header);
 }
 
-// A header may be 100 MB; cJSON takes 64 bytes for a "0," and our tree twice that.
+// A header may have 100 MB, and cJSON takes 64 bytes for each "0," and the tree twice as much.
 static void test_many_values(void **state) {
     (void)state;
     SrText header = SR_TEXT_INIT;
@@ -115,27 +116,28 @@ static void repeat(SrText *out, const char *s, int n) {
 static void test_pickles(void **state) {
     (void)state;
     SrText p = SR_TEXT_INIT;
-    repeat(&p, "N", 1 << 20); // a value of 24 bytes a byte, all on the stack
+    repeat(&p, "N", 1 << 20); // 24 bytes on the stack for each byte of the file
     sr_text_add(&p, "N.");
     CHECK_INT(open_pickle(&p), SR_ERR_CONFIG);
     sr_text_deinit(&p);
     sr_text_add(&p, "](");
-    repeat(&p, "N", 1000000); // and then a list of as many pointers, twice over while it grows
+    repeat(&p, "N", 1000000); // a list of as many pointers, twice while it grows
     sr_text_add(&p, "e.");
     (void)open_pickle(&p);
     sr_text_deinit(&p);
     sr_text_add(&p, "](");
     for (int i = 0; i < 700000; i++)
         sr_text_addn(&p, (char[]){']', 'r', (char)i, (char)(i >> 8), (char)(i >> 16), 0}, 6);
-    sr_text_add(&p, "e."); // 700000 empty lists, each remembered
+    sr_text_add(&p, "e."); // 700000 empty lists, each in the memo
     (void)open_pickle(&p);
     sr_text_deinit(&p);
     sr_text_add(&p, "]r");
-    sr_text_addn(&p, "\377\377\17\0.", 5); // 8 MiB of memory asked for in 6 bytes
+    sr_text_addn(&p, "\377\377\17\0.", 5); // a memo of 8 MiB requested in 6 bytes
     CHECK_INT(open_pickle(&p), SR_ERR_CONFIG);
     CHECK(strstr(sr_status_message(), "cannot have reached"));
     sr_text_deinit(&p);
-    for (int block = 0; block < 200; block++) { // requests just beyond half of an arena's block
+    // Each string is slightly larger than half of an arena's block.
+    for (int block = 0; block < 200; block++) {
         sr_text_addn(&p, "X\20\0\2\0", 5);
         repeat(&p, "0123456789abcdef", 0x20010 / 16);
         sr_text_add(&p, "0");
@@ -163,7 +165,7 @@ static void test_many_entries(void **state) {
 static void test_bomb(void **state) {
     (void)state;
     snprintf(path, sizeof path, "tests/formats/files/bomb.npz");
-    CHECK_OK(open_within_bound()); // opens; its tensor is refused
+    CHECK_OK(open_within_bound()); // opening succeeds; reading the tensor is refused
 }
 
 #define in_folder(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)

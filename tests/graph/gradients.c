@@ -1,4 +1,4 @@
-// The check of a plan's gradients declared in gradients.h.
+// Compares a plan's outputs and gradients with the same graph in double precision (gradients.h).
 #include "tests/graph/gradients.h"
 
 #include <math.h>
@@ -15,7 +15,7 @@ static int64_t count(const GradientCheck *c, SrNodeId id) {
     return sr_shape_count(sr_graph_at(c->graph, id)->shape);
 }
 
-// sum(output * seed) in double precision.
+// Returns sum(output * seed) in double precision.
 static double objective(const Check *t) {
     double sum = 0;
     toy_run(t->run);
@@ -27,7 +27,8 @@ static double objective(const Check *t) {
     return sum;
 }
 
-// +1 or -1: a direction in which no number of a parameter stands still.
+// Returns +1 or -1 for number k: together they form a direction in which every number of a
+// parameter moves.
 static double sign(int64_t k) { return (((uint64_t)k * 0x9E3779B97F4A7C15u) >> 40) & 1 ? 1 : -1; }
 
 static void move(double *w, int64_t n, double by) {
@@ -42,9 +43,10 @@ static double root_mean_square(const double *w, int64_t n) {
     return sqrt(sum / (double)n);
 }
 
-// The derivative along that direction, by central differences with a step of 1e-5 of the parameter's size.  A ReLU or
-// a maximum whose kink lies within the step makes the slopes of both sides differ; then the step shrinks until it is
-// left outside (or rounding, 1e-15 / h, would be what is measured).  scale: norm of the gradient.
+// Returns the derivative along that direction by central differences with a step of 1e-5 of the
+// parameter's size. If the kink of a ReLU or a maximum lies within the step, the slopes of both
+// sides differ; the step then shrinks until the kink is outside, or until rounding, 1e-15 / h,
+// would dominate. scale: norm of the gradient.
 static double slope(const Check *t, int param, int64_t n, double scale) {
     double *w = t->run->param[param], middle = objective(t), central = 0;
     double size = root_mean_square(w, n), h = 1e-5 * fmax(size, 0.01);
@@ -60,7 +62,7 @@ static double slope(const Check *t, int param, int64_t n, double scale) {
     return central;
 }
 
-// The plan in single precision against the graph run in double.
+// The outputs of the plan in single precision agree with those of the graph in double precision.
 static void check_forward(const Check *t) {
     for (int i = 0; i < t->c->n_outputs; i++) {
         SrNodeId id = t->c->outputs[i];
@@ -75,7 +77,7 @@ static void check_forward(const Check *t) {
     }
 }
 
-// One parameter: its whole gradient, each number with its sign of the direction.
+// Checks the gradient of parameter i along the direction of sign().
 static void check_gradient(const Check *t, int i) {
     const SrParam *p = sr_params_at(t->c->params, i);
     int64_t n = sr_shape_count(p->shape);
@@ -84,14 +86,14 @@ static void check_gradient(const Check *t, int i) {
         got += sign(k) * (double)p->grad[k];
         squares += (double)p->grad[k] * (double)p->grad[k];
     }
-    // A bias before a batch norm has no gradient; what rounding in single precision makes of it is allowed.
+    // A bias before a batch norm has gradient 0; the rounding of single precision is allowed.
     double norm = sqrt(squares), expected = slope(t, i, n, norm);
     if (!(fabs(got - expected) <= 1e-3 * norm + 1e-5))
         fail_msg("%s: gradient along a direction %g, finite differences %g (norm %g)", p->name, got,
                  expected, norm);
 }
 
-// All outputs and the gradients of all parameters that learn.
+// Checks all outputs and the gradients of all trainable parameters.
 int gradients_check(const GradientCheck *c) {
     Check t = {c, toy_run_new(c->graph, SR_MODE_TRAIN)};
     int checked = 0;

@@ -1,22 +1,24 @@
-// A plan's outputs and gradients against the same graph in double precision: the forward number by number, and each
-// parameter's gradient along a direction in which no number stands still, against central differences of
-// sum(output * seed).  Not for ops alone (tests/kernels/test_op.c checks those number by number).
+// Checks a plan against the same graph in double precision: outputs number by number, and the
+// gradient of each parameter along a direction in which every number moves, against central
+// differences of sum(output * seed). Single ops have their own check, number by number, in
+// tests/kernels/test_op.c.
 #ifndef SR_TESTS_GRAPH_GRADIENTS_H
 #define SR_TESTS_GRAPH_GRADIENTS_H
 
 #include "graph/plan.h"
 
-typedef struct { // all borrowed
+typedef struct { // all pointers are borrowed
     SrGraph *graph;
     SrParams *params;
-    SrPlan *plan; // of the outputs, which are its losses too, for training
+    SrPlan *plan; // training plan; its outputs are its losses
     const SrNodeId *inputs, *outputs;
     int n_inputs, n_outputs;
 } GradientCheck;
 
-// Inputs and seeds get numbers between -1 and 1.
+// Fills inputs and seeds with numbers between -1 and 1.
 void gradients_fill(const GradientCheck *c);
-// Fails the test, naming the output or the parameter; returns how many parameters learn.
+// Fails the test on a difference and names the output or the parameter. Returns the number of
+// trainable parameters.
 int gradients_check(const GradientCheck *c);
 
 #endif

@@ -1,4 +1,5 @@
-// What the tests of plans share; see the header.
+// Builds and compiles small graphs of toy ops, and checks a plan's memory by brute force
+// (planned.h).
 #include "tests/graph/planned.h"
 
 #include "graph/plan_internal.h"

@@ -1,4 +1,5 @@
-// A small graph of toy ops, its plan, and what holds for any plan: what the tests of plans share.
+// Shared by the tests of plans: a small graph of toy ops, its plan, and a check that holds for
+// any plan.
 #ifndef SR_TESTS_GRAPH_PLANNED_H
 #define SR_TESTS_GRAPH_PLANNED_H
 
@@ -11,25 +12,29 @@ typedef struct {
     SrNodeId x; // (rows, width)
 } Planned;
 
-// A graph with the one input x.
+// Returns a graph with one input x (rows, width).
 Planned planned_begin(int rows, int width);
 void planned_end(Planned f);
 
-// A node on two inputs, or one if b is SR_NO_NODE; its slots are called after `entries`, or after the node.
+// Adds a node on two inputs, or on one if b is SR_NO_NODE. Its parameters are named after
+// `entries`; NULL: after the node.
 SrNodeId planned_add_shared(Planned f, const SrOp *op, const char *name, const char *entries,
                             SrNodeId a, SrNodeId b);
 SrNodeId planned_add(Planned f, const SrOp *op, const char *name, SrNodeId a, SrNodeId b);
 
-// For training unless the options say otherwise; parameters are drawn from seed 1.
+// Compiles a plan for training unless the options say otherwise. Parameters are drawn from seed
+// 1. The caller frees it.
 SrPlan *planned_compile(Planned f, SrPlanOptions options);
 void planned_fill(SrPlan *plan, SrNodeId x);
-void planned_step(Planned f, SrPlan *plan, int64_t iteration); // gradients from zero
+// Runs the forward and the backward pass; gradients start from zero.
+void planned_step(Planned f, SrPlan *plan, int64_t iteration);
 
 float planned_scalar(SrPlan *plan, SrNodeId id);
-float *planned_entry(Planned f, const char *name);    // value, of the entry's shape
-float *planned_gradient(Planned f, const char *name); // the same of its gradient
+float *planned_entry(Planned f, const char *name);    // value of the entry
+float *planned_gradient(Planned f, const char *name); // gradient of the entry
 
-// Nothing shares an address while both live, by brute force over the printed spans and the calls themselves.
+// Fails if two values share an address while both are live. Compares all printed spans and all
+// calls with each other.
 void planned_check(const SrPlan *plan);
 
 #endif

@@ -1,3 +1,5 @@
+// The graph builder: names and scopes, shared parameters, initial values, modes, errors that
+// stick until the caller asks, and a failure of every allocation.
 #include "graph/builder.h"
 
 #include "base/mem.h"
@@ -30,7 +32,7 @@ static void end(Fixture f) {
 static const SrConv2dParams conv = {
     .out_channels = 4, .kernel_h = 3, .padding_h = 1, .padding_w = -1};
 
-// torchvision's basic block, as its forward reads.
+// Adds torchvision's basic block in the style of its forward().
 static SrNodeId block(SrBuilder *b, const char *name, SrNodeId x, bool downsample) {
     sr_builder_push(b, name);
     SrNodeId y = sr_build(b, "conv2d", "conv1", &conv, x);
@@ -83,7 +85,7 @@ static void test_third_use(void **state) {
     for (int i = 0; i < 3; i++)
         y = sr_build(f.b, "relu", "relu", NULL, y);
     sr_builder_push(f.b, "a");
-    sr_build(f.b, "relu", "relu", NULL, y); // counted per parent
+    sr_build(f.b, "relu", "relu", NULL, y); // automatic names are numbered per parent
     sr_builder_pop(f.b);
     static const char *const names[] = {"relu", "relu_1", "relu_2", "a.relu"};
     check_names(f.graph, 1, names, 4);
@@ -105,7 +107,7 @@ static void test_prefixes_and_passes(void **state) {
     CHECK_OK(sr_builder_status(f.b));
     CHECK_STR(sr_graph_at(f.graph, small)->name, "x@1");
     CHECK_STR(sr_graph_at(f.graph, y)->name, "layer1.relu_1@1");
-    CHECK_INT(sr_params_count(f.params), n); // shared
+    CHECK_INT(sr_params_count(f.params), n); // the parameters are shared
     const SrNode *first = sr_graph_at(f.graph, sr_graph_find(f.graph, "layer1.conv1"));
     const SrNode *second = sr_graph_at(f.graph, sr_graph_find(f.graph, "layer1.conv1@1"));
     CHECK_INT(first->w[0], second->w[0]);
@@ -134,7 +136,7 @@ static void test_entries(void **state) {
     const SrParam *w = sr_params_at(f.params, sr_params_find(f.params, "loss.bn.weight"));
     CHECK(w->trainable && w->init.value == 0);
     w = sr_params_at(f.params, sr_params_find(f.params, "loss.frozen.weight"));
-    CHECK(!w->trainable && w->init.value == 1); // the init was for one node only
+    CHECK(!w->trainable && w->init.value == 1); // the init applied to one node only
     end(f);
 }
 
@@ -198,7 +200,7 @@ static void test_bound(void **state) {
     end(f);
 }
 
-// Every allocation may fail: the builder says so, and nothing leaks.
+// Each allocation fails once: the builder returns an error and frees everything.
 static void test_out_of_memory(void **state) {
     (void)state;
     int64_t live = sr_mem_live();

@@ -1,3 +1,4 @@
+// The graph as a data structure: adding nodes, refusals, slots, queries by name, copied parameters.
 #include "graph/graph.h"
 
 #include "base/mem.h"
@@ -109,8 +110,8 @@ static void test_query(void **state) {
     CHECK_INT(id, a);
     CHECK_OK(sr_graph_query(f.graph, "res2", &id));
     CHECK_INT(id, b);
-    CHECK_OK(
-        sr_graph_query(f.graph, "layer1", &id)); // the last below it, in this pass, not layer10
+    // A module stands for the last node below it in this call; layer10 is another module.
+    CHECK_OK(sr_graph_query(f.graph, "layer1", &id));
     CHECK_INT(id, b);
     CHECK_OK(sr_graph_query(f.graph, "layer1.0", &id));
     CHECK_INT(id, a);
@@ -127,7 +128,8 @@ static void test_query(void **state) {
     end(f);
 }
 
-// A module called twice: its path is the first call, path_1 the second, as torch.fx has it.
+// A module that is called twice has the first call under its path and the second under path_1, as
+// in torch.fx.
 static void test_query_of_a_call(void **state) {
     (void)state;
     Fixture f = begin();
@@ -146,7 +148,8 @@ static void test_query_of_a_call(void **state) {
     end(f);
 }
 
-// Lists and strings of a params struct are the graph's own afterwards.
+// The graph copies the lists and strings of a params struct, so that the caller may change its
+// own.
 typedef struct {
     SrInts list;
     const char *text;
@@ -174,7 +177,7 @@ static void test_params_are_copied(void **state) {
     CHECK_INT(kept->list.v[2], 3);
     CHECK_STR(kept->text, "hello");
     spec.name = "b";
-    spec.params = NULL; // the table's defaults
+    spec.params = NULL; // NULL stands for the defaults of the table
     CHECK_OK(sr_graph_add(f.graph, &spec, &b));
     kept = sr_graph_at(f.graph, b)->params;
     CHECK_INT(kept->list.v[0], 4);

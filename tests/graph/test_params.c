@@ -1,3 +1,5 @@
+// The parameter table: names, memory, trainable entries, distributions of initial values, and a
+// failure of every allocation.
 #include "graph/params.h"
 
 #include "base/mem.h"
@@ -59,7 +61,7 @@ static void test_memory(void **state) {
                       SR_SLOT_STATE, SR_ROLE_OTHER, {SR_INIT_CONSTANT, 5}};
     int n = add(p, "a.n", counter);
     CHECK_INT(sr_params_set_trainable(p, "b.*", false), 1);
-    CHECK_INT(sr_params_set_trainable(p, "a.n", true), 0); // state never learns
+    CHECK_INT(sr_params_set_trainable(p, "a.n", true), 0); // state is never trainable
     CHECK_OK(sr_params_allocate(p));
     sr_params_init(p, 1);
     CHECK_INT(sr_params_at(p, b)->grad_offset, -1);
@@ -72,7 +74,8 @@ static void test_memory(void **state) {
     int c = add(p, "c.weight", slot(SR_SHAPE(5), SR_INIT_CONSTANT, 1));
     CHECK_OK(sr_params_allocate(p));
     sr_params_init(p, 1);
-    CHECK(sr_params_at(p, a)->value == value && value[0] == 7); // neither moved nor drawn again
+    // The entry neither moved nor was drawn again.
+    CHECK(sr_params_at(p, a)->value == value && value[0] == 7);
     CHECK_INT(sr_params_at(p, c)->grad_offset, 16);
     CHECK_NEAR(((float *)sr_params_at(p, c)->value)[4], 1, 0);
     for (int i = 0; i < sr_params_count(p); i++)
@@ -112,7 +115,8 @@ static void test_init_kinds(void **state) {
     CHECK_NEAR(deviation, 0.5, 0.01);
     CHECK(most > 1.5);
     moments(sr_params_at(p, cut), &mean, &deviation, &most);
-    CHECK_NEAR(deviation, 0.02 * 0.8796, 4e-4); // the deviation of a normal cut at 2
+    // A normal distribution truncated at 2 has 0.8796 of the deviation.
+    CHECK_NEAR(deviation, 0.02 * 0.8796, 4e-4);
     CHECK(most <= 0.0400001 && most > 0.039);
     for (int r = 0; r < 64; r += 21) {
         const float *row = (float *)sr_params_at(p, v)->value + 40 * r;
@@ -124,7 +128,7 @@ static void test_init_kinds(void **state) {
     sr_params_free(p);
 }
 
-// Keyed by seed and name: not by order, not by threads.
+// Initial values depend on seed and name, and on neither the order of entries nor the threads.
 static void test_init_keys(void **state) {
     (void)state;
     SrParams *p[3];
@@ -147,7 +151,7 @@ static void test_init_keys(void **state) {
         sr_params_free(p[k]);
 }
 
-// Every allocation of the table may fail without harm or leak.
+// Each allocation of the table fails once: an error is returned and everything is freed.
 static void test_out_of_memory(void **state) {
     (void)state;
     int64_t live = sr_mem_live();

@@ -1,5 +1,6 @@
-// A plan keeps its machine: two plans of different machines in one process leave their own bits, in turn and in two
-// threads at once.  A build with -fsanitize=thread and one OpenMP thread finds no race in it.
+// A plan keeps the machine that it was compiled for: two plans of different machines in one
+// process give their own bits, in turn and in two threads at once. A build with -fsanitize=thread
+// and one OpenMP thread finds no race here.
 #include <pthread.h>
 
 #include "base/mem.h"
@@ -13,7 +14,7 @@
 
 enum { STEPS = 4 };
 
-// A small network with its own parameters, and what a step of it left when it ran alone.
+// A small network with its own parameters, and the results of a step that it computed alone.
 typedef struct {
     SrParams *params;
     SrGraph *graph;
@@ -21,9 +22,9 @@ typedef struct {
     SrPlan *plan;
     SrNodeId x, y;
     SrTensor out;
-    float *alone, *gradient; // y, and the first convolution's gradient
+    float *alone, *gradient; // y, and the gradient of the first convolution
     int64_t n_out, n_gradient;
-    bool same; // every later step left these bits
+    bool same; // every later step gave these bits
 } Net;
 
 static float *gradient_of(const Net *net) {
@@ -113,7 +114,8 @@ static void test_two_machines(void **state) {
     begin(&net[0], &direct);
     begin(&net[1], &transformed);
     begin(&net[2], &plain);
-    direct.conv_designs = transformed.conv_designs = 0; // the plans have copies
+    // The plans have copies, so a change after compiling has no effect.
+    direct.conv_designs = transformed.conv_designs = 0;
     CHECK(differ(&net[0], &net[1]) && differ(&net[0], &net[2]) && differ(&net[1], &net[2]));
     for (int i = 0; i < STEPS; i++)
         for (int k = 0; k < 3; k++)
@@ -129,7 +131,7 @@ static void test_two_machines(void **state) {
     }
 }
 
-// The design stands in the node and every call of the node points to it.
+// The design is stored in the node, and every call of the node points to it.
 static void test_design_is_kept(void **state) {
     (void)state;
     SrMachine machine = *sr_machine_default();

@@ -1,4 +1,5 @@
-// Plans over real ops: fusing, recomputation and threads on a small ResNet, held against double references.
+// Plans of real ops on a small ResNet: fusing, recomputation, segments and threads against
+// references in double precision.
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "graph/builder.h"
@@ -8,7 +9,7 @@
 #include "tests/check.h"
 #include "tests/graph/toy.h"
 
-enum { N = 8, SIDE = 16, C = 8 }; // one activation is 64 KiB: just worth recomputing
+enum { N = 8, SIDE = 16, C = 8 }; // one activation takes 64 KiB, just enough to be recomputed
 
 typedef struct {
     SrParams *params;
@@ -26,7 +27,7 @@ static Net begin(void) {
     return net;
 }
 
-// loss = mean(last * last)
+// Ends the net in loss = mean(last * last).
 static void close_net(Net *net, SrNodeId last) {
     CHECK_OK(sr_builder_status(net->b));
     SrNodeId in[] = {last, last}, squared;
@@ -96,7 +97,7 @@ static void step(Net net, SrPlan *plan) {
     sr_plan_backward(plan);
 }
 
-// All gradients one after another, then all state that is float; the caller frees.
+// Returns all gradients and all float state one after another. The caller frees it.
 static float *results(Net net, int64_t *n) {
     *n = 0;
     for (int i = 0; i < sr_params_count(net.params); i++)
@@ -121,7 +122,8 @@ static void reset_state(Net net) {
     }
 }
 
-// One step of a plan with these options from zeroed state.
+// Computes one step of a plan with these options from zeroed state and returns results(). The
+// caller frees it.
 static float *one_step(Net net, SrPlanOptions options, int64_t *n, SrPlanCost *cost) {
     SrPlan *plan = compile(net, options);
     reset_state(net);
@@ -144,7 +146,7 @@ static void test_what_is_fused(void **state) {
     (void)state;
     Net net = resnet(2);
     SrPlan *plan = compile(net, (SrPlanOptions){0});
-    // conv, bn+relu, conv, (conv, bn,) bn+add+relu; then square and loss
+    // Each block has conv, bn+relu, conv, (conv, bn,) bn+add+relu; square and loss follow.
     CHECK_INT(sr_plan_cost(plan).n_forward, 6 + 4 + 2);
     CHECK_STR(op_of(plan, "layer1.0.relu_1")->name, "batch_norm");
     CHECK_STR(op_of(plan, "layer1.0.downsample.1")->name, "batch_norm");
@@ -157,7 +159,8 @@ static void test_what_is_fused(void **state) {
     end(net);
 }
 
-// Without gradients a linear layer takes the GELU behind it, or the sum; of bfloat16 the sum of tokens stays apart.
+// Without gradients a linear layer absorbs the GELU or the sum that follows it. On bfloat16 a sum
+// of tokens stays separate.
 static void test_linear_takes_what_follows(void **state) {
     (void)state;
     Net net = begin();
@@ -199,7 +202,8 @@ static void test_linear_takes_what_follows(void **state) {
     end(net);
 }
 
-// A value somebody looks at stays as it was built.
+// A value that is an output, a tap or a wanted gradient is computed as it was built, without
+// fusing.
 static void test_what_is_not_fused(void **state) {
     (void)state;
     Net net = resnet(1);
@@ -215,13 +219,13 @@ static void test_what_is_not_fused(void **state) {
         negative |= y[i] < 0;
     CHECK(negative);
     sr_plan_free(plan);
-    // With bn2 wanted, the sum still has the other norm to go into.
+    // The gradient of bn2 is wanted: the sum still fuses into the other norm.
     plan = compile(net, (SrPlanOptions){.input_grads = &bn2, .n_input_grads = 1});
     CHECK(op_of(plan, "layer1.0.bn2") && !op_of(plan, "layer1.0.downsample.1"));
     sr_plan_free(plan);
     end(net);
 
-    net = begin(); // two readers
+    net = begin(); // the value has two readers
     SrNodeId bn = sr_build(net.b, "batch_norm", "bn", NULL, net.x);
     SrNodeId r = sr_build(net.b, "relu", "relu", NULL, bn);
     close_net(&net, sr_build_n(net.b, "add", "add", NULL, (SrNodeId[]){r, bn}, 2));
@@ -230,14 +234,15 @@ static void test_what_is_not_fused(void **state) {
     sr_plan_free(plan);
     end(net);
 
-    net = begin(); // moving the first norm to its relu would swap the updates of one running mean
+    // Fusing the first norm into its relu would swap two updates of one running mean.
+    net = begin();
     SrNodeId a = sr_build(net.b, "batch_norm", "bn", NULL, net.x);
     sr_builder_set_pass(net.b, 1);
     SrNodeId c = sr_build(net.b, "batch_norm", "bn", NULL, a);
     sr_builder_set_pass(net.b, 0);
     close_net(&net, sr_build(net.b, "relu", "relu", NULL, c));
     plan = compile(net, (SrPlanOptions){0});
-    CHECK_INT(sr_plan_cost(plan).n_forward, 4); // only the second is next to its relu
+    CHECK_INT(sr_plan_cost(plan).n_forward, 4); // only the second norm is next to its relu
     sr_plan_free(plan);
     end(net);
 }
@@ -256,7 +261,7 @@ static void test_fused_equals_unfused(void **state) {
         float *fused = one_step(net, (SrPlanOptions){.mode = (SrMode)mode}, &n, &cost);
         float *plain =
             one_step(net, (SrPlanOptions){.mode = (SrMode)mode, .no_fuse = true}, &n, &plain_cost);
-        if (mode == SR_MODE_TRAIN) // in eval mode zeroed variances make everything large
+        if (mode == SR_MODE_TRAIN) // in evaluation mode zeroed variances make all values large
             check_equal(fused, plain, n, 1e-6);
         CHECK(cost.n_forward < plain_cost.n_forward);
         CHECK(cost.activation_bytes <= plain_cost.activation_bytes);
@@ -277,8 +282,9 @@ static void test_recompute_is_exact(void **state) {
                                &kept_cost);
         CHECK(memcmp(again, kept, (size_t)n * sizeof(float)) == 0);
         CHECK_INT(kept_cost.n_recompute, 0);
-        // Fused: the relu inside each block but the last, the three sums before the last and the downsampling norm
-        // that the first follows from.  Unfused, norms, sums and relus are calls of their own.
+        // Fused, recomputation covers the relu inside each block but the last, the three sums
+        // before the last, and the first downsampling norm. Unfused, norms, sums and relus are
+        // separate calls.
         CHECK_INT(cost.n_recompute, fused ? 7 : 15);
         CHECK(cost.activation_bytes < kept_cost.activation_bytes);
         sr_free(again);
@@ -287,7 +293,7 @@ static void test_recompute_is_exact(void **state) {
     end(net);
 }
 
-// Segments: convolutions too are computed again, and no bit of gradients or statistics changes.
+// Segments recompute convolutions too, and no bit of gradients or statistics changes.
 static void test_segments_are_exact(void **state) {
     (void)state;
     Net net = resnet(8);
@@ -325,7 +331,8 @@ static void test_threads(void **state) {
     end(net);
 }
 
-// The net in double precision on the plan's inputs, one parameter moved by eps; the caller frees.
+// Runs the net in double precision on the plan's inputs, with number k of one entry moved by eps.
+// The caller frees it.
 static ToyRun *run_in_double(Net net, SrPlan *plan, int entry, int64_t k, double eps) {
     ToyRun *run = toy_run_new(net.graph, SR_MODE_TRAIN);
     toy_run_input(run, net.x, sr_plan_input(plan, net.x).data);
@@ -343,10 +350,12 @@ static double loss_in_double(Net net, SrPlan *plan, int entry, int64_t k, double
     return loss;
 }
 
-// A whole step against float64: the loss, all state, and by central differences one weight of each parameter.
+// Compares a whole step with double precision: the loss, all state, and by central differences
+// the gradient of one weight of each parameter.
 static void check_against_double(Net net) {
     SrPlan *plan = compile(net, (SrPlanOptions){0});
-    ToyRun *run = run_in_double(net, plan, 0, 0, 0); // before the plan moves the running statistics
+    // The reference runs before the plan updates the running statistics.
+    ToyRun *run = run_in_double(net, plan, 0, 0, 0);
     step(net, plan);
     CHECK_NEAR(*(float *)sr_plan_output(plan, net.loss).data, *run->value[net.loss], 1e-5);
     for (int i = 0; i < sr_params_count(net.params); i++) {
@@ -380,7 +389,7 @@ static SrNodeId features(Net net, SrNodeId x) {
                     sr_build(net.b, "adaptive_avg_pool2d", "avgpool", NULL, y));
 }
 
-// Multi-crop: one trunk at two resolutions, features concatenated, one head.
+// A multi-crop net: one trunk at two resolutions, concatenated features, one head.
 static Net two_resolutions(void) {
     Net net = begin();
     SrNodeId y[2] = {features(net, net.x)};
@@ -403,7 +412,8 @@ static void test_two_resolutions(void **state) {
     end(net);
 }
 
-// Both resolutions read the weights that were packed once a pass, but not where activations are few; no bit cares.
+// Both resolutions read weights that were packed once per pass, except where activations are few.
+// Bits do not change.
 static void test_prepared_weights_are_shared(void **state) {
     (void)state;
     Net net = two_resolutions();
@@ -412,7 +422,7 @@ static void test_prepared_weights_are_shared(void **state) {
     float *shared = one_step(net, (SrPlanOptions){0}, &n, &cost);
     float *apart = one_step(net, (SrPlanOptions){.splits = 2}, &n, &split_cost);
     CHECK_INT(cost.n_prepare,
-              5 + 3); // five convolutions, two of which read an image, which wants no gradient
+              5 + 3); // five convolutions; two read an image, whose gradient is not wanted
     CHECK(split_cost.n_prepare >= 2 * (5 + 3));
     CHECK(memcmp(shared, apart, (size_t)n * sizeof(float)) == 0);
     sr_free(shared);

@@ -1,5 +1,5 @@
-// Types of a plan's values: which are bfloat16, that conversions stand where types meet, and that the whole computes
-// what the plan of floats does.
+// Precision of a plan's values: which are bfloat16, where conversions stand, and that the results
+// agree with those of the plan on floats.
 #include "base/mem.h"
 #include "graph/builder.h"
 #include "graph/plan_internal.h"
@@ -18,7 +18,8 @@ typedef struct {
     SrNodeId x, conv, relu, scale, last, pooled, out;
 } Net;
 
-// Two convolutions with a residual around the second; scale, which has no bfloat16, between them and the pooling.
+// Builds two convolutions with a residual around the second. The op scale, which has no bfloat16
+// kernel, stands between them and the pooling.
 static Net build(void) {
     Net n;
     SrBuilder *b;
@@ -83,13 +84,14 @@ static void test_types(void **state) {
     CHECK_INT(plan->nodes[n.conv].dtype, SR_BF16);
     CHECK_INT(plan->nodes[n.relu].dtype, SR_BF16);
     CHECK_INT(plan->nodes[n.last].dtype, SR_BF16);
-    CHECK_INT(plan->nodes[n.scale].dtype, SR_F32);  // no bfloat16 of its own
+    CHECK_INT(plan->nodes[n.scale].dtype, SR_F32);  // has no bfloat16 kernel
     CHECK_INT(plan->nodes[n.pooled].dtype, SR_F32); // the host reads it through the view
-    // x, into scale, out of it; in the backward x and scale's output again.  The pooling reads either type.
+    // Casts: x, into scale, out of scale; in the backward pass x and the output of scale. The
+    // pooling reads either type.
     CHECK_INT(calls_of(plan, SR_CALL_CAST), 5);
     CHECK_INT(2 * plan->buffers[plan->nodes[n.conv].value].bytes,
               floats->buffers[floats->nodes[n.conv].value].bytes);
-    for (int c = 0; c < plan->n_calls; c++) { // one type a call
+    for (int c = 0; c < plan->n_calls; c++) { // every call has tensors of one type
         const SrPlanCall *call = &plan->calls[c];
         SrDtype type = call->node == n.pooled ? SR_BF16 : plan->nodes[call->node].dtype;
         for (int i = 0; call->kind <= SR_CALL_BACKWARD && i < call->args.n_in; i++)
@@ -100,7 +102,8 @@ static void test_types(void **state) {
     free_net(n);
 }
 
-// Tokens: products with weights and what is made of these alone; sums of residuals keep their digits.
+// In a token network, products with weights and the values made of products alone are bfloat16;
+// residual sums are float.
 static void test_tokens(void **state) {
     (void)state;
     Net n = {0};
@@ -125,10 +128,10 @@ static void test_tokens(void **state) {
     CHECK_INT(plan->nodes[gelu].dtype, SR_BF16);
     CHECK_INT(plan->nodes[fc2].dtype, SR_BF16);
     CHECK_INT(plan->nodes[sum].dtype, SR_F32);
-    CHECK_INT(plan->nodes[norm].dtype, SR_BF16); // a product reads it, and no one else
+    CHECK_INT(plan->nodes[norm].dtype, SR_BF16); // only a product reads it
     CHECK_INT(plan->nodes[last].dtype, SR_F32);
     CHECK_INT(plan->nodes[n.out].dtype, SR_F32); // the host reads it
-    CHECK_INT(calls_of(plan, SR_CALL_CAST), 0);  // norms and sums take either type
+    CHECK_INT(calls_of(plan, SR_CALL_CAST), 0);  // norms and sums read either type
     sr_plan_free(plan);
     free_net(n);
 }
@@ -153,7 +156,8 @@ static void check_near(const char *what, const float *a, const float *b, int64_t
                      (double)b[i]);
 }
 
-// Output, all parameters' gradients, and the gradients of the input and of a value in the middle, both floats.
+// Compares the output, the gradients of all parameters, and the gradients of the input and of an
+// inner value; the last two are floats.
 static void compare_with_floats(const Net *n, SrNodeId grad) {
     SrPlan *floats = compile(n, false, &grad), *plan = compile(n, true, &grad);
     CHECK_INT(plan->nodes[grad].dtype, SR_F32);

@@ -1,4 +1,4 @@
-// Plans: forward, modes, memory, and what is told of them.
+// Plans of toy graphs: forward pass, modes, memory, and the cost and spans that they report.
 #include "base/mem.h"
 #include "graph/plan_internal.h"
 #include "tests/check.h"
@@ -25,11 +25,11 @@ static void test_forward(void **state) {
     CHECK(sr_shape_equal(y.shape, SR_SHAPE(6, 2)));
     for (int k = 0; k < 12; k++)
         CHECK_NEAR(((float *)y.data)[k], run->value[v][k], 1e-6);
-    CHECK(!sr_plan_output(plan, a).data); // not asked for: its memory holds something else
+    CHECK(!sr_plan_output(plan, a).data); // not an output: another value took its memory
     SrPlanCost cost = sr_plan_cost(plan);
-    CHECK_INT(cost.n_forward, 3); // no view, no dead node
+    CHECK_INT(cost.n_forward, 3); // neither views nor dead nodes are called
     CHECK_INT(cost.n_backward, 0);
-    sr_plan_backward(plan); // a forward-only plan has none
+    sr_plan_backward(plan); // a forward-only plan does nothing here
     planned_check(plan);
     toy_run_free(run);
     sr_plan_free(plan);
@@ -77,7 +77,7 @@ static void test_modes(void **state) {
 
 // ---- memory
 
-// A chain in which every other value could be recomputed: the plan must really need less.
+// A chain in which every other value can be recomputed needs less memory with recomputation.
 static void test_recompute_saves(void **state) {
     (void)state;
     Planned f = planned_begin(256, 256);
@@ -95,18 +95,18 @@ static void test_recompute_saves(void **state) {
     options.keep_bytes = INT64_MAX;
     SrPlan *more = planned_compile(f, options);
     SrPlanCost a = sr_plan_cost(less), b = sr_plan_cost(more);
-    CHECK_INT(a.n_recompute, 10); // not the last two: nobody reads one, the other is needed at once
+    CHECK_INT(a.n_recompute, 10); // not the last two: one has no reader, the other is read at once
     CHECK_INT(b.n_recompute, 0);
     CHECK(a.activation_bytes < b.activation_bytes * 65 / 100);
     CHECK(b.naive_bytes > b.activation_bytes);
-    CHECK(!sr_plan_input(less, f.x).data); // a dry run
+    CHECK(!sr_plan_input(less, f.x).data); // a dry run has no memory
     sr_plan_forward(less, 0);
     sr_plan_free(less);
     sr_plan_free(more);
     planned_end(f);
 }
 
-// A forward-only chain needs two values at a time and one input, however long it is.
+// A forward-only chain needs two values at a time and one input, for any length.
 static void test_forward_memory(void **state) {
     (void)state;
     Planned f = planned_begin(256, 256);
@@ -169,7 +169,7 @@ static void test_profile_and_print(void **state) {
     CHECK_STR(t.pass, "backward");
     CHECK_INT(t.calls, 2);
     CHECK(t.seconds >= 0 && t.seconds < 1);
-    CHECK(t.bytes >= 2 * 8 * 8 * (int64_t)sizeof(float)); // x and dy at least
+    CHECK(t.bytes >= 2 * 8 * 8 * (int64_t)sizeof(float)); // at least x and dy
     CHECK(!sr_plan_profile_at(plan, 4, &t));
     SrText text = SR_TEXT_INIT;
     CHECK_OK(sr_plan_print(plan, &text));
@@ -193,7 +193,7 @@ static void test_find_nonfinite(void **state) {
     CHECK(!sr_plan_find_nonfinite(plan, 0));
     planned_entry(f, "a.bias")[7] = INFINITY;
     CHECK_STR(sr_plan_find_nonfinite(plan, 0), "a");
-    CHECK_NEAR(*planned_entry(f, "a.count"), 1, 0); // put back
+    CHECK_NEAR(*planned_entry(f, "a.count"), 1, 0); // the state was restored
     ((float *)sr_plan_input(plan, f.x).data)[3] = NAN;
     CHECK_STR(sr_plan_find_nonfinite(plan, 0), "x");
     sr_plan_free(plan);

@@ -1,10 +1,11 @@
-// Gradients of a plan: by hand, through shared parameters, views, several losses, and where they stop.
+// Gradients of a plan: against values computed by hand, through shared parameters, views and
+// several losses, and where they stop.
 #include "base/mem.h"
 #include "graph/plan_internal.h"
 #include "tests/check.h"
 #include "tests/graph/planned.h"
 
-// loss = mean((w x + b) x): dw = mean over rows of x^2, and so on.
+// loss = mean((w x + b) x): dw is the mean of x^2 over rows, and so on.
 static void test_gradient(void **state) {
     (void)state;
     Planned f = planned_begin(5, 2);
@@ -29,7 +30,7 @@ static void test_gradient(void **state) {
         CHECK_NEAR(planned_gradient(f, "a.weight")[c], dw, 1e-6);
         CHECK_NEAR(planned_gradient(f, "a.bias")[c], db, 1e-6);
     }
-    // Accumulation: a second forward and backward adds the same again.
+    // Gradients accumulate: a second forward and backward adds the same amount.
     float once = planned_gradient(f, "a.weight")[0];
     sr_plan_forward(plan, 1);
     sr_plan_backward(plan);
@@ -62,7 +63,7 @@ static void test_same_input_twice(void **state) {
         const float *dy = sr_plan_input_grad(plan, y).data;
         for (int i = 0; i < 6; i++) {
             CHECK_NEAR(dt[i], (k ? 2 * v[i] : 2) / 6, 1e-6);
-            CHECK_NEAR(dy[i], 1.0 / 6, 1e-7); // kept although sum could have written over it
+            CHECK_NEAR(dy[i], 1.0 / 6, 1e-7); // kept, although sum could have overwritten it
         }
         planned_check(plan);
         sr_plan_free(plan);
@@ -116,14 +117,14 @@ static void test_frozen_and_stopped(void **state) {
     CHECK(planned_gradient(f, "c.weight")[0] != 0);
     CHECK(!planned_gradient(f, "b.weight"));
     CHECK_NEAR(planned_gradient(f, "a.weight")[0], 0, 0);
-    for (int k = 0; k < 2; k++) // asked for, but nothing reaches them: zero
+    for (int k = 0; k < 2; k++) // requested, but no loss depends on them: zero
         CHECK_NEAR(((float *)sr_plan_input_grad(plan, wanted[k]).data)[5], 0, 0);
-    CHECK_INT(sr_plan_cost(plan).n_backward, 2 + 2); // loss and c; two zeros
+    CHECK_INT(sr_plan_cost(plan).n_backward, 2 + 2); // loss and c; two fills with zero
     sr_plan_free(plan);
     planned_end(f);
 }
 
-// Losses that are not scalars, that read each other, and whose values are used elsewhere.
+// Losses may be no scalars, may read each other, and may be used by other nodes.
 static void test_seeds(void **state) {
     (void)state;
     Planned f = planned_begin(2, 2);
@@ -156,7 +157,8 @@ static void test_seeds(void **state) {
     planned_end(f);
 }
 
-// The gradient at a view is what came through the view, not what its memory collects.
+// The gradient at a view is the one that came through the view, without what other readers add to
+// the shared memory.
 static void test_view_gradient(void **state) {
     (void)state;
     Planned f = planned_begin(2, 4);

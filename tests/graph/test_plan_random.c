@@ -1,4 +1,5 @@
-// Any graph: gradients against finite differences, with and without recomputation, on poisoned memory.
+// Random graphs: gradients against finite differences, with and without recomputation, on memory
+// that starts as NaN.
 #include "base/mem.h"
 #include "graph/plan_internal.h"
 #include "tests/check.h"
@@ -21,7 +22,7 @@ static SrNodeId random_node(Planned f, uint32_t *s) {
     if (next(s) % 2 && sr_shape_equal(shape, sr_graph_at(f.graph, b)->shape))
         return planned_add(f, binary[next(s) % 2], name, a, b);
     const SrOp *op = unary[next(s) % 8];
-    if (op == &toy_affine && next(s) % 3 == 0) { // weights of another node of this width
+    if (op == &toy_affine && next(s) % 3 == 0) { // shares the weights of another node of this width
         char entries[32];
         snprintf(entries, sizeof entries, "shared%d", sr_shape_last(shape));
         return planned_add_shared(f, op, name, entries, a, -1);
@@ -43,7 +44,8 @@ static double loss_at(Planned f, ToyRun *base, double *const *d, const double *d
     return value;
 }
 
-// <gradient, d> against the central difference along one random direction d over parameters and input.
+// <gradient, d> agrees with the central difference along one random direction d of parameters and
+// input.
 static void check_direction(Planned f, SrPlan *plan, SrNodeId loss) {
     int n = sr_params_count(f.params);
     int64_t n_x = sr_shape_count(sr_graph_at(f.graph, f.x)->shape);
@@ -91,7 +93,8 @@ static void copy_gradients(Planned f, float *out) {
     }
 }
 
-// Seed s gives one graph.  Nodes that stop gradients have none to compare with: they are left out of half.
+// Checks the graph of seed s. Nodes that stop gradients cannot be compared with differences; half
+// of the graphs have none.
 static void one_random_graph(uint32_t s, int rows, int width, int nodes, int *recomputed) {
     Planned f = planned_begin(rows, width);
     for (int i = 0; i < nodes; i++)
@@ -136,7 +139,7 @@ static void test_random_graphs(void **state) {
     int recomputed = 0;
     for (uint32_t s = 1; s <= 60; s++)
         one_random_graph(s, 4, 8, 4 + (int)s % 24, &recomputed);
-    CHECK_INT(recomputed, 0); // too small to be worth it
+    CHECK_INT(recomputed, 0); // the graph is too small to be recomputed
     for (uint32_t s = 1; s <= 12; s++)
         one_random_graph(s, 128, 128, 20, &recomputed);
     CHECK_INT(recomputed, 12);

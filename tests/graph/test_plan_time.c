@@ -1,4 +1,5 @@
-// The roofline over a plan: halved rates double the time, and each rate counts where it bounds.
+// Roofline estimate of a plan's time: half the rate takes twice the time, and each rate counts
+// where it is the bound.
 #include <math.h>
 
 #include "graph/builder.h"
@@ -24,7 +25,8 @@ static void test_roofline(void **state) {
     SrNodeId y = sr_build(b, "conv2d", "conv2", &point, sr_build(b, "conv2d", "conv1", &window, x));
     CHECK_OK(sr_builder_status(b));
     SrMachine machine = *sr_machine_default();
-    machine.conv_designs = SR_CONV_DIRECT; // Winograd's weights would be larger than the parameters
+    // The direct design reads as many weights as there are parameters; Winograd would read more.
+    machine.conv_designs = SR_CONV_DIRECT;
     SrPlanOptions options = {.mode = SR_MODE_EVAL,
                              .outputs = &y,
                              .n_outputs = 1,
@@ -32,14 +34,15 @@ static void test_roofline(void **state) {
                              .no_allocate = true};
     CHECK_OK(sr_plan_compile(graph, &options, &plan));
 
-    // 2 images of 8 x 8 pixels, 16 x 16 products of 2 FLOPs each, 9 of them a pixel for the window, whose 16 channels
-    // reach sqrt(16 / 128) of the windows' rate.
+    // 2 images of 8 x 8 pixels need 16 x 16 products of 2 FLOPs for each pixel and each of the 9
+    // taps. With 16 channels a 3x3 convolution reaches sqrt(16 / 128) of the machine's rate.
     double flops = 2 * 64 * 16 * 16 * 2, slow = sqrt(8);
     CHECK_NEAR(sr_plan_seconds(plan, &(SrPlanRates){flops, HUGE_VAL, HUGE_VAL}), 9 * slow, 1e-9);
     CHECK_NEAR(sr_plan_seconds(plan, &(SrPlanRates){HUGE_VAL, flops, HUGE_VAL}), 1, 1e-9);
     CHECK_NEAR(sr_plan_seconds(plan, &(SrPlanRates){flops, flops / 2, HUGE_VAL}), 9 * slow + 2,
                1e-9);
-    // Each convolution reads and writes 2 * 64 * 16 floats; its weights are read, written packed, and read again.
+    // Each convolution reads and writes 2 * 64 * 16 floats. Its weights are read, written packed,
+    // and read again.
     double bytes = 4.0 * (4 * 2 * 64 * 16 + 3 * 10 * 16 * 16);
     CHECK_NEAR(sr_plan_traffic(plan), bytes, 1e-9);
     CHECK_NEAR(sr_plan_seconds(plan, &(SrPlanRates){HUGE_VAL, HUGE_VAL, bytes / 2}), 2, 1e-9);
@@ -49,8 +52,9 @@ static void test_roofline(void **state) {
     sr_params_free(params);
 }
 
-// Queries, keys and values of attention are one input, whose gradient is four products of the size of the forward's two;
-// a linear layer has one product for its input and one for its weight.
+// Queries, keys and values of attention are one input; its gradient takes four products of the
+// size of the forward's two. A linear layer takes one product for the input's gradient and one
+// for the weight's.
 static void test_backward_flops(void **state) {
     (void)state;
     SrParams *params;

@@ -1,3 +1,5 @@
+// Formats in which a graph is printed: names, table, Graphviz, torchvision's node list, code, and
+// the comparison of training with evaluation mode.
 #include "graph/print.h"
 
 #include "graph/blocks.h"
@@ -109,7 +111,8 @@ static void test_modes(void **state) {
     sr_params_free(f.params);
 }
 
-// Where torch has its channels, what only torchvision's trace has, and what only we have.
+// The node list follows torchvision's trace: shapes are in PyTorch's order of dimensions, nodes
+// that only the trace has are listed, and nodes that only sslrun has are not.
 static void test_torchvision_list(void **state) {
     (void)state;
     Fixture f;

@@ -1,5 +1,5 @@
-// Surgery, closed blocks, taps and JSON on a small network of registered ops: values before and after, names, errors,
-// and memory that runs out at every allocation.
+// Graph surgery, closed blocks, taps and JSON on a small network of registered ops: values before
+// and after, names, errors, and a failure of every allocation.
 #include "graph/surgery.h"
 
 #include "base/mem.h"
@@ -30,7 +30,8 @@ static SrNodeId block(SrBuilder *b, const char *scope, SrNodeId x) {
     return y;
 }
 
-// x -> layer.0 -> layer.1 -> scale -> identity -> half, a dropout that only train has, and a tail.
+// Builds x -> layer.0 -> layer.1 -> scale -> identity -> half, with a dropout that only training
+// has, and a tail.
 static Fixture begin(void) {
     Fixture f;
     SrBuilder *b;
@@ -69,7 +70,7 @@ static SrNodeId find(const SrGraph *graph, const char *name) {
     return id;
 }
 
-// The value of a node in evaluation; x filled from a fixed key.
+// Computes the value of a node in evaluation mode. x is filled from a fixed key.
 static void value_of(const SrGraph *graph, const char *name, float *out, int64_t n) {
     SrPlan *plan;
     SrNodeId id = find(graph, name), x = find(graph, "x");
@@ -117,7 +118,7 @@ static void test_tags(void **state) {
     CHECK_INT(sr_graph_tag(f.graph, "layer.1.*", 1), 4);
     CHECK_INT(sr_graph_at(f.graph, find(f.graph, "layer.1.bn"))->tags, 3);
     CHECK_OK(sr_graph_erase(f.graph, find(f.graph, "same"), &g));
-    CHECK_INT(sr_graph_at(g, find(g, "layer.1.bn"))->tags, 3); // they survive
+    CHECK_INT(sr_graph_at(g, find(g, "layer.1.bn"))->tags, 3); // tags survive
     CHECK_INT(sr_graph_at(g, find(g, "scale"))->tags, 0);
     sr_graph_free(g);
     end(f);
@@ -149,7 +150,7 @@ static void test_replace(void **state) {
                               &(SrGraft){.op = "scale", .params = &ten}, &g));
     check_values(f.graph, "half", g, "half", 10, 1e-5);
     CHECK_STR(sr_graph_at(g, find(g, "same"))->op->name, "scale");
-    // An op with parameters gets its own.
+    // An op with parameters gets entries of its own.
     CHECK_OK(sr_graph_replace(g, find(g, "same"), &(SrGraft){.op = "batch_norm"}, &h));
     CHECK(sr_params_find(f.params, "same.running_var") >= 0);
     CHECK_INT(sr_graph_count(h), sr_graph_count(f.graph));
@@ -159,7 +160,7 @@ static void test_replace(void **state) {
     CHECK_FAILS(sr_graph_replace(g, 99, &(SrGraft){.op = "relu"}, &bad), SR_ERR_CONFIG, "node 99");
     CHECK_FAILS(sr_graph_replace(g, 1, &(SrGraft){.op = "rellu"}, &bad), SR_ERR_CONFIG,
                 "unknown operation 'rellu'");
-    // The sum above no longer fits a pooled branch.
+    // The sum that follows does not accept a pooled branch.
     CHECK_FAILS(sr_graph_replace(g, 1, &(SrGraft){.op = "adaptive_avg_pool2d"}, &bad),
                 SR_ERR_CONFIG, "layer.0.add");
     CHECK(bad == NULL);
@@ -178,7 +179,7 @@ static void test_append_and_erase(void **state) {
                              &(SrGraft){.op = "scale", .params = &three, .leaf = "times"}, &g));
     check_values(f.graph, "half", g, "half", 3, 1e-5);
     CHECK_STR(sr_graph_at(g, id + 1)->name, "layer.1.times");
-    CHECK_INT(find(g, "res2"), id + 1); // the stage is what the others read
+    CHECK_INT(find(g, "res2"), id + 1); // other nodes read the stage
     SrNodeId last;
     CHECK_OK(sr_graph_query(g, "layer", &last));
     CHECK_INT(last, id + 1);
@@ -226,7 +227,7 @@ static void test_close_and_inline(void **state) {
     CHECK_STR(sr_graph_at(closed, find(closed, "res2"))->name, "layer.1");
     CHECK_INT(sr_graph_numbers(closed, 1), 4 * 4 * 9 + 8);
     CHECK_OK(sr_graph_inline(closed, find(closed, "layer.1"),
-                             &one)); // the other stays closed through the copy
+                             &one)); // the other block stays closed in the copy
     CHECK_INT(sr_graph_count(one), sr_graph_count(closed) + 3);
     CHECK_OK(sr_graph_inline(one, SR_NO_NODE, &open));
     check_same_text(f.graph, open, SR_GRAPH_TABLE);
@@ -254,7 +255,7 @@ static void test_close_and_inline(void **state) {
     end(f);
 }
 
-// A module called twice gives two nodes, numbered.
+// A module that is called twice gives two nodes with numbered names.
 static void test_module_called_twice(void **state) {
     (void)state;
     Fixture f;
@@ -292,7 +293,7 @@ static void test_json_round_trip(void **state) {
     check_same_text(f.graph, back, SR_GRAPH_JSON);
     check_same_text(f.graph, back, SR_GRAPH_TABLE);
     CHECK(!sr_params_at(params, sr_params_find(params, "layer.1.conv.weight"))->trainable);
-    check_values(f.graph, "half", back, "half", 1, 0); // same names, so the same draws
+    check_values(f.graph, "half", back, "half", 1, 0); // same names, so the same initial values
     sr_free(text);
     sr_graph_free(back);
     sr_params_free(params);
@@ -347,7 +348,7 @@ static void test_taps(void **state) {
     SrTaps taps;
     parse_taps("layer, res2:stage ,layer.0", &arena, &taps);
     CHECK_OK(sr_taps_find(f.graph, SR_MODE_EVAL, &taps));
-    CHECK_INT(taps.v[0].node, taps.v[1].node); // two queries, one node: two outputs
+    CHECK_INT(taps.v[0].node, taps.v[1].node); // two queries of one node give two outputs
     CHECK_STR(taps.v[1].name, "stage");
     CHECK_STR(sr_graph_at(f.graph, taps.v[2].node)->name, "layer.0.relu");
     CHECK_FAILS(sr_taps_parse("", &arena, &taps), SR_ERR_CONFIG, "an empty list");
@@ -360,7 +361,7 @@ static void test_taps(void **state) {
     CHECK_FAILS(sr_taps_find(f.graph, SR_MODE_EVAL, &taps), SR_ERR_CONFIG,
                 "'aux.drop' exists only in train mode, and eval mode was asked for; `sslrun graph "
                 "tiny --mode eval`");
-    parse_taps("aux", &arena, &taps); // the last node below it that the mode has
+    parse_taps("aux", &arena, &taps); // the last node below it that exists in the mode
     CHECK_OK(sr_taps_find(f.graph, SR_MODE_EVAL, &taps));
     CHECK_STR(sr_graph_at(f.graph, taps.v[0].node)->name, "aux.relu");
     parse_taps("lyer.0", &arena, &taps);
@@ -430,7 +431,7 @@ static void test_fold(void **state) {
     end(f);
 }
 
-// A convolution may end in a relu and a sum, but only where nobody wants gradients.
+// A convolution absorbs a following relu and sum, but only in plans without gradients.
 static void test_fused_convolution(void **state) {
     (void)state;
     Fixture f = begin();
@@ -449,13 +450,15 @@ static void test_fused_convolution(void **state) {
     CHECK_FAILS(sr_plan_compile(g, &options, &plan), SR_ERR_CONFIG,
                 "layer.0.conv (conv2d with relu) has no gradient");
     CHECK_OK(
-        sr_plan_compile(f.graph, &options, &plan)); // convolutions of the ordinary graph stay apart
+        // Convolutions of the graph itself stay separate.
+        sr_plan_compile(f.graph, &options, &plan));
     sr_plan_free(plan);
     sr_graph_free(g);
     end(f);
 }
 
-// Every allocation of a pass fails once: an error, no leak, and the graph as before.
+// Runs all passes. Each of their allocations fails once: an error, no leak, and the graph as
+// before.
 static SrStatus all_passes(const SrGraph *graph) {
     SrArena arena = SR_ARENA_INIT;
     SrGraph *closed = NULL, *open = NULL, *back = NULL;

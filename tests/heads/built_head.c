@@ -1,4 +1,4 @@
-// See the header.
+// Builds one head on one input, for tests (built_head.h).
 #include "tests/heads/built_head.h"
 
 #include "tests/check.h"

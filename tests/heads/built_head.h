@@ -9,16 +9,17 @@ typedef struct {
     SrArena arena;
     SrParams *params;
     SrGraph *graph;
-    SrPlan *plan; // the test's, freed with the rest; NULL: none
+    SrPlan *plan; // set by the test, freed with the rest; NULL: none
     SrNodeId x, out[SR_HEAD_MAX_OUT];
     int n_out;
 } BuiltHead;
 
-// arguments: flow YAML for the head's option table.  What the table says of them, and the head of them and of `shape`, is
-// returned; anything else that goes wrong fails the test.
+// arguments: YAML in flow style for the head's option table. Returns the status of parsing them
+// and of building the head on `shape`; any other failure fails the test.
 SrStatus built_head_init(BuiltHead *t, const SrHeadSettings *settings, const char *name,
                          const char *arguments, SrShape shape);
-void built_head_draw(BuiltHead *t, uint64_t seed); // memory and initial values for the parameters
+// Allocates the parameters and draws their initial values.
+void built_head_draw(BuiltHead *t, uint64_t seed);
 void built_head_deinit(BuiltHead *t);
 
 #endif

@@ -1,5 +1,5 @@
-// Every head of the registry: builds on features, gives outputs with a row an image, can be
-// differentiated, and its entries stay under its scope.  Arguments are the heads' own examples.
+// Every head of the registry builds on features, gives outputs with one row per image, can be
+// differentiated, and keeps its entries under its scope. Arguments are the heads' own examples.
 #include "tests/check.h"
 
 #include "base/text.h"
@@ -29,7 +29,7 @@ static void build(Built *t, const SrHead *head, const SrHeadExample *example) {
     CHECK_OK(sr_params_new(&t->params));
     CHECK_OK(sr_graph_new(t->params, &t->graph));
     CHECK_OK(sr_builder_new(t->graph, &b));
-    // A sequence as long as the batch keeps a row an image.
+    // A sequence as long as the batch must keep one row per image.
     SrShape shape = example->tokens ? SR_SHAPE(ROWS, ROWS, CHANNELS) : SR_SHAPE(ROWS, CHANNELS);
     t->x = sr_build_input(b, "x", shape, SR_F32);
     sr_builder_push(b, "heads.0");
@@ -53,7 +53,8 @@ static void check_shapes(Built *t) {
         CHECK(sr_text_starts(sr_params_at(t->params, i)->name, "heads.0."));
 }
 
-// Classifiers that start at zero would hide every gradient behind them.
+// Draws constant parameters at random: a classifier that starts at zero would hide every gradient
+// before it.
 static void randomize_constants(SrParams *params) {
     for (int i = 0; i < sr_params_count(params); i++) {
         SrParam *p = sr_params_at(params, i);
@@ -63,7 +64,7 @@ static void randomize_constants(SrParams *params) {
     }
 }
 
-// A gradient of ones at every output reaches every trainable parameter that is not in front of a
+// A gradient of ones at every output reaches every trainable parameter except those in front of a
 // batch norm.
 static void check_gradients(Built *t) {
     SrPlan *plan;

@@ -1,8 +1,8 @@
-// Every option of every head, alone against the head without it: which layers and tensors there are, and the
-// gradients of what it then is.  Also that no head takes a word for a number or a misspelt option.
+// Every option of every head, compared with the head without it: the layers and tensors that the
+// head builds, and their gradients. No head accepts a word for a number or a misspelt option.
 //
-// A row's layers are its nodes in order: the op, then in brackets which tensors it has: w weight, b bias, g and v of
-// weight norm; a capital letter is frozen.
+// A row lists the nodes in order: the op, then in brackets its tensors: w weight, b bias, g and v
+// of weight norm. A capital letter is frozen.
 #include "tests/check.h"
 #include "tests/heads/built_head.h"
 
@@ -20,7 +20,7 @@ static void build(BuiltHead *t, const char *name, const char *arguments, SrShape
     built_head_draw(t, 3);
 }
 
-// "linear(wb) relu linear(w)"
+// Prints the layers of a head, such as "linear(wb) relu linear(w)".
 static void print_layers(const BuiltHead *t, SrText *out) {
     for (SrNodeId id = 1; id < sr_graph_count(t->graph); id++) {
         const SrNode *node = sr_graph_at(t->graph, id);
@@ -40,7 +40,8 @@ static void print_layers(const BuiltHead *t, SrText *out) {
     }
 }
 
-// A classifier that begins at zero hides the gradients behind it, and one of 0.02 what a bias does.
+// Draws parameters so wide that a zero classifier hides no gradient and one of deviation 0.02 no
+// effect of a bias.
 static void spread(SrParams *params) {
     for (int i = 0; i < sr_params_count(params); i++) {
         SrParam *p = sr_params_at(params, i);
@@ -206,8 +207,8 @@ static void test_tokens(void **state) {
     check_rows(maps, SR_COUNT(maps), SR_SHAPE(4, 2, 2, 6));
 }
 
-// MODEL.HEAD.BATCHNORM_EPS and BATCHNORM_MOMENTUM reach every batch norm but those of DINO's, iBOT's and MSN's heads,
-// which VISSL builds with PyTorch's.
+// MODEL.HEAD.BATCHNORM_EPS and BATCHNORM_MOMENTUM reach every batch norm except those of DINO's,
+// iBOT's and MSN's heads, which VISSL builds with PyTorch's defaults.
 static void test_batch_norm_settings(void **state) {
     (void)state;
     static const Row rows[] = {
@@ -239,7 +240,7 @@ static void test_batch_norm_settings(void **state) {
     }
 }
 
-// ---- how layers begin
+// ---- initial values
 
 static double deviation(BuiltHead *t, const char *name) {
     int index = sr_params_find(t->params, name);
@@ -252,7 +253,8 @@ static double deviation(BuiltHead *t, const char *name) {
     return sqrt(squares / (double)sr_shape_count(p->shape));
 }
 
-// Deviations: PyTorch's Linear 1 / sqrt(3 fan_in), the transformers' 0.02, LeCun's 1 / sqrt(fan_in).
+// Deviations of initial values: PyTorch's Linear 1 / sqrt(3 fan_in), the transformers' 0.02,
+// LeCun's 1 / sqrt(fan_in).
 static void test_initial_values(void **state) {
     (void)state;
     static const struct {
@@ -278,7 +280,8 @@ static void test_initial_values(void **state) {
     for (int i = 0; i < SR_COUNT(rows); i++) {
         BuiltHead t;
         build(&t, rows[i].head, rows[i].arguments, SR_SHAPE(2, 300));
-        // Normal numbers beyond two deviations are drawn again, which makes 0.88 of the deviation.
+        // Normal numbers beyond two deviations are drawn again, which leaves 0.88 of the
+        // deviation.
         double got = deviation(&t, rows[i].tensor), want = rows[i].deviation;
         if (!(got >= 0.85 * want && got <= 1.05 * want))
             fail_msg("%s of %s: deviation %g, expected %g", rows[i].tensor, rows[i].head, got,
@@ -301,7 +304,8 @@ static SrStatus parse(const SrHead *head, const char *fmt, const char *key) {
     return status;
 }
 
-// No option of any head takes a map, and one letter too many finds its neighbour.
+// No option of any head takes a map, and an option with one letter too many gets the closest name
+// in the error.
 static void test_wrong_values(void **state) {
     (void)state;
     int n = 0;
@@ -309,7 +313,7 @@ static void test_wrong_values(void **state) {
         const SrHead *head = sr_head_at(i);
         for (const SrOption *o = head->options; o->name; o++, n++) {
             char at[128], neighbour[128];
-            if (o->type == SR_OPT_IGNORED) // any value is taken, and told
+            if (o->type == SR_OPT_IGNORED) // any value is accepted and reported as ignored
                 continue;
             snprintf(at, sizeof at, "test.yaml:1: %s.%s is", head->name, o->name);
             snprintf(neighbour, sizeof neighbour, "did you mean '%s'?", o->name);

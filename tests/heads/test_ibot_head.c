@@ -1,5 +1,5 @@
-// ibot_head: class token and patches by their own or by shared prototypes, and what is refused;
-// the other heads' refusals beside it.
+// ibot_head: class token and patches with separate or shared prototypes, its refusals, and
+// refusals of the other heads.
 #include "tests/check.h"
 #include "tests/heads/built_head.h"
 
@@ -22,7 +22,7 @@ static void check_outputs(const char *arguments, SrShape shape, int n_out, SrSha
     built_head_deinit(&t);
 }
 
-// One norm stands behind both hidden layers, as in iBOT's own code: its tensors are there once.
+// One norm is applied after both hidden layers, as in iBOT's own code: its tensors exist once.
 static void test_one_norm(void **state) {
     (void)state;
     static const char *const norms[] = {"bn", "ln"};

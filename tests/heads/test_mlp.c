@@ -1,5 +1,5 @@
-// mlp: numbering of its layers, PARAMS_MULTIPLIER, features with empty dimensions, and features it
-// refuses.
+// The head mlp: numbers of its layers, PARAMS_MULTIPLIER, features with empty dimensions, and
+// features that it refuses.
 #include "tests/check.h"
 #include "tests/heads/built_head.h"
 

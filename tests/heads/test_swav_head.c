@@ -1,5 +1,5 @@
-// swav_head: what it returns, its state keys with and without weight norm, and that embeddings have
-// length 1.
+// swav_head: its outputs, the names of its entries with and without weight norm, and embeddings
+// of length 1.
 #include "tests/check.h"
 #include "tests/heads/built_head.h"
 
@@ -36,7 +36,7 @@ static void test_layers(void **state) {
     CHECK_INT(t.n_out, 1);
     CHECK_INT(sr_shape_last(sr_graph_at(t.graph, t.out[0])->shape), 3);
     CHECK(entry(&t, "projection_head.1.weight") !=
-          NULL); // no activation between, so no number for it
+          NULL); // no activation between the layers, so none is numbered
     built_head_deinit(&t);
 }
 
@@ -55,7 +55,7 @@ static void test_weight_norm(void **state) {
     built_head_deinit(&t);
 }
 
-// Rows of length 1; scores are their products with the prototypes.
+// Rows have length 1, and scores are their products with the prototypes.
 static void check_outputs(BuiltHead *t, SrPlan *plan) {
     const float *e = sr_plan_output(plan, t->out[0]).data,
                 *s = sr_plan_output(plan, t->out[1]).data;

@@ -1,4 +1,5 @@
-// Random convolutions and what is right of them; see conv_case.h.
+// Runs random convolutions in guarded memory and compares each pass with plain loops in double
+// precision (conv_case.h).
 #include "tests/kernels/conv_case.h"
 
 #include <stdlib.h>
@@ -11,7 +12,7 @@
 #include "tests/check.h"
 #include "tests/machine.h"
 
-enum { GUARD = 64 }; // floats behind each written buffer that must stay as they were
+enum { GUARD = 64 }; // floats after each written buffer that a pass must not change
 
 size_t conv_x_len(const SrConvShape *s) { return (size_t)s->N * s->H * s->W * s->C; }
 size_t conv_y_len(const SrConvShape *s) { return (size_t)s->N * s->P * s->Q * s->K; }
@@ -24,7 +25,8 @@ float *conv_draw(SrRng *rng, size_t n) {
     return a;
 }
 
-// Sums and sums of absolute values, side by side.
+// Two arrays of the same length: sums of products, and sums of their absolute values, from which
+// tolerances follow.
 typedef struct {
     double sum, size;
 } Sum;
@@ -34,7 +36,8 @@ static void add(Sum *s, double product) {
     s->size += fabs(product);
 }
 
-// One output pixel under one tap: w, dw (K, C / groups) of that tap.
+// Adds what one output pixel contributes under one tap of the kernel to y, dx and dw. w and dw
+// are (K, C / groups) of that tap.
 static void reference_tap(const ConvCase *t, const float *x, const float *dy, const double *w,
                           Sum *y, Sum *dx, Sum *dw) {
     int cg = t->s.C / t->s.groups, kg = t->s.K / t->s.groups;
@@ -56,10 +59,10 @@ static double split(const Sum *from, size_t n, double *sums) {
     return most;
 }
 
-// The truth, by plain loops in double precision.
+// Computes the expected y, dx, dw and dbias of a case by plain loops in double precision.
 static void reference(ConvCase *t) {
     const SrConvShape *s = &t->s;
-    size_t taps = (size_t)(s->R * s->S), one = conv_w_len(s) / taps; // weights of a tap
+    size_t taps = (size_t)(s->R * s->S), one = conv_w_len(s) / taps; // weights under one tap
     double *w = sr_alloc(conv_w_len(s) * sizeof *w);
     Sum *y = sr_calloc(conv_y_len(s), sizeof *y), *dx = sr_calloc(conv_x_len(s), sizeof *dx);
     Sum *dw = sr_calloc(conv_w_len(s), sizeof *dw),
@@ -91,7 +94,8 @@ static void reference(ConvCase *t) {
     sr_free(w), sr_free(y), sr_free(dx), sr_free(dw), sr_free(dw_tap_last);
 }
 
-// To what the type can hold, so that the reference sees what the kernels see.
+// Rounds n numbers to what the type can hold, so that the reference and the kernels see the same
+// operands.
 static void round_to(SrDtype type, float *a, size_t n) {
     for (size_t i = 0; type == SR_BF16 && i < n; i++)
         a[i] = sr_bf16_float(sr_bf16_round(a[i]));
@@ -132,14 +136,15 @@ static const char *describe(const ConvCase *t, SrConvPass pass) {
     return text;
 }
 
-// A copy in the type of the shape.
+// Returns a copy of n floats in the type of the shape. The caller frees it.
 static void *typed(SrDtype type, const float *a, size_t n) {
     void *out = sr_alloc(n * sizeof(float));
     sr_cast(test_machine(), type, out, SR_F32, a, (int64_t)n);
     return out;
 }
 
-// Guarded memory that starts as NaN, and as it should end: nothing written behind `bytes`.
+// Guarded memory: `bytes` bytes of NaN followed by a guard. free_guarded fails the test if the
+// guard was written.
 static unsigned char *guarded(size_t bytes) {
     unsigned char *p = aligned_alloc(SR_ALIGN, (bytes + 2 * SR_ALIGN - 1) / SR_ALIGN * SR_ALIGN);
     memset(p, 0xff, bytes + 1);
@@ -153,8 +158,9 @@ static void free_guarded(const ConvCase *t, SrConvPass pass, unsigned char *p, s
     free(p);
 }
 
-// One pass into a fresh buffer of len + GUARD numbers that starts as `start` everywhere; what it held,
-// as floats.  `add` asks a forward for a residual (dy, which has its shape) and a ReLU as well.
+// Runs one pass into a fresh buffer of len + GUARD numbers that all start as `start`, and returns
+// the buffer as floats. `add` asks the forward pass for a residual (dy, which has the same shape)
+// and a ReLU.
 float *conv_case_run(const ConvCase *t, SrConvPass pass, size_t len, float start, bool add,
                      float *dbias) {
     const SrConvShape *s = &t->s;
@@ -196,7 +202,8 @@ static void compare(const ConvCase *t, SrConvPass pass, const float *out, const 
                      (double)out[i], right[i] + start, tolerance);
 }
 
-// Channel k of sums that were left, beside those of y (pixels, K) itself.
+// Compares the channel sums that a forward pass wrote for channel k with sums over y (pixels, K)
+// in double precision.
 static void check_channel(const ConvCase *t, SrChannelSums sums, const float *y, int k) {
     int64_t pixels = (int64_t)t->s.N * t->s.P * t->s.Q, K = t->s.K;
     double n = 0, sum = 0, square = 0, right = 0, right_square = 0, size = 0;
@@ -220,7 +227,8 @@ static void check_channel(const ConvCase *t, SrChannelSums sums, const float *y,
                  describe(t, SR_CONV_FORWARD), k, n, sum, square, right, right_square);
 }
 
-// A forward that leaves the sums of its outputs; without changing a bit of these.
+// The forward pass with channel sums gives the sums of its outputs and the same bits of y as the
+// forward pass without.
 static void check_sums(const ConvCase *t) {
     const SrConvShape *s = &t->s;
     SrConv c = test_conv(s);
@@ -250,8 +258,9 @@ static void check_sums(const ConvCase *t) {
     sr_free(x), sr_free(y), sr_free(plain), sr_free(y_floats);
 }
 
-// The three passes of one case; tolerance is relative to the largest sum of absolute products.  In
-// bfloat16 weights and outputs are rounded, 2^-9 each; the weight gradient has neither.
+// Checks the three passes of one case. `exact` is the tolerance relative to the largest sum of
+// absolute products. In bfloat16 the weights and the outputs are rounded, 2^-9 each; the weight
+// gradient has neither rounding.
 void conv_case_check(const ConvCase *t, double exact) {
     const SrConvShape *s = &t->s;
     double tolerance = exact + (s->type == SR_BF16 ? 0x1p-8 : 0);
@@ -283,7 +292,7 @@ int conv_pick(SrRng *rng, int low, int high) {
     return low + (int)sr_rng_below(rng, (uint32_t)(high - low + 1));
 }
 
-// Anything at all, mostly small.
+// Draws a convolution of any kind. Most are small, so that the reference is cheap.
 SrConvShape conv_random_shape(SrRng *rng) {
     static const int widths[] = {1, 2, 3, 4, 5, 8, 16, 17, 20, 24, 31, 33, 48, 64, 65, 96};
     SrConvShape s = {.N = conv_pick(rng, 1, 3),
@@ -300,7 +309,7 @@ SrConvShape conv_random_shape(SrRng *rng) {
                      .dilation_h = conv_pick(rng, 0, 3) ? 1 : 2,
                      .dilation_w = conv_pick(rng, 0, 3) ? 1 : 3,
                      .groups = 1};
-    if (conv_pick(rng, 0, 3) == 0) { // 1x1 and 3x3 as networks have them
+    if (conv_pick(rng, 0, 3) == 0) { // 1x1 and 3x3 kernels with the padding that networks use
         s.R = s.S = conv_pick(rng, 0, 1) ? 3 : 1;
         s.pad_h = s.pad_w = s.R / 2;
         s.dilation_h = s.dilation_w = 1;
@@ -310,18 +319,19 @@ SrConvShape conv_random_shape(SrRng *rng) {
         s.C = s.groups * conv_pick(rng, 1, 9);
         s.K = s.groups * conv_pick(rng, 1, 9);
     }
-    if (s.groups > 1 && conv_pick(rng, 0, 1)) { // as many out as in, whole groups in a vector
+    // Some grouped shapes have as many channels out as in and whole groups in a vector.
+    if (s.groups > 1 && conv_pick(rng, 0, 1)) {
         s.C = s.K = s.groups << conv_pick(rng, 0, 4);
         s.S = 3;
         s.stride_w = conv_pick(rng, 1, 2);
         s.dilation_w = 1;
     }
-    if (conv_pick(rng, 0, 7) == 0) { // many small maps
+    if (conv_pick(rng, 0, 7) == 0) { // many images of small maps
         s.N = conv_pick(rng, 12, 20);
         s.H = conv_pick(rng, 1, 4);
         s.W = conv_pick(rng, 1, 4);
     }
-    // Keep the naive loops cheap.
+    // Limits the cost of the naive loops.
     if ((double)s.C * s.K / s.groups * s.N * s.H * s.W * s.R * s.S > 3e5)
         s.N = 1, s.C = s.groups * SR_MIN(s.C / s.groups, 20);
     return s;

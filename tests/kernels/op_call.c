@@ -1,3 +1,4 @@
+// Runs one op on one of its example cases with buffers of its own (op_call.h).
 #include "tests/kernels/op_call.h"
 
 #include <stdlib.h>
@@ -22,7 +23,8 @@ static void to_float(float *out, const double *in, int64_t n) {
         out[i] = (float)in[i];
 }
 
-// A plausible value for each slot: variances positive, counters 1, the rest normal.
+// Fills slot i with a plausible value: variances are positive, counters are 1, the rest is
+// normally distributed.
 static void fill_slot(OpCall *c, int i, uint64_t seed) {
     const SrSlot *slot = &c->slots[i];
     int64_t n = sr_shape_count(slot->shape);
@@ -120,7 +122,7 @@ static SrOpCall call_of(OpCall *c) {
     SrOpSite site = op_call_site(c, SR_F32);
     size_t scratch = c->op->scratch_bytes ? c->op->scratch_bytes(&site) : 0;
     c->scratch = op_call_alloc(c, scratch);
-    memset(c->scratch, 0xA5, scratch); // rubbish at entry, and NaN-free only by chance
+    memset(c->scratch, 0xA5, scratch); // garbage, so that an op that relies on zeroed scratch fails
     return (SrOpCall){
         .machine = site.machine,
         .params = c->params,
@@ -160,7 +162,7 @@ void op_call_backward(OpCall *c) {
     for (int i = 0; i < c->n_in; i++) {
         x[i] = c->x[i];
         if (!(reads & SR_READS_X(i)))
-            x[i].data = NULL; // an op that reads what it did not declare crashes here
+            x[i].data = NULL; // an op that reads an input it did not declare crashes here
         if (c->dx[i] && c->dx[i] != c->dy && !(c->dx_add >> i & 1))
             memset(c->dx[i], 0xA5, (size_t)sr_shape_count(c->shapes[i]) * sizeof(float));
     }

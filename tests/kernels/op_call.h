@@ -1,5 +1,5 @@
-// One op on one of its cases with buffers of its own, for tests: float for the kernels, double for
-// the reference.
+// Runs one op on one of its example cases, for tests: in float for the kernels and in double for
+// the reference. The struct owns all buffers.
 #ifndef SR_TESTS_KERNELS_OP_CALL_H
 #define SR_TESTS_KERNELS_OP_CALL_H
 
@@ -9,7 +9,7 @@
 
 typedef struct {
     const SrOp *op;
-    SrArena arena; // everything below lives here
+    SrArena arena; // owns the memory of all fields below
     void *params;
     bool train;
     int n_in, n_w;
@@ -19,23 +19,25 @@ typedef struct {
     float *dx[SR_OP_MAX_IN], *dw[SR_OP_MAX_SLOTS], *dy;
     void *saved, *scratch;
     double *x64[SR_OP_MAX_IN], *w64[SR_OP_MAX_SLOTS], *y64;
-    SrChannelSums x_sums; // none unless the test sets it
+    SrChannelSums x_sums; // channel sums of x[0]; none unless the test sets them
     unsigned dx_add;
     bool again;
 } OpCall;
 
-// SR_TEST_OP=NAME in the environment keeps the loops over the registry to one op while it is being written.
+// Returns true unless the environment sets SR_TEST_OP=NAME to another op. It limits loops over
+// the registry to one op while that op is being written.
 bool op_wanted(const SrOp *op);
 const SrOp *op_named(const char *name); // fails the test if there is none
 
-// Parses the params, asks for shapes and slots, fills x, w and dy with draws of `seed`; fails the
-// test otherwise. Rows of the first dimension are repeated `rows` times over.
+// Parses the parameters, asks the op for shapes and slots, and fills x, w and dy with random
+// numbers of `seed`. A refusal fails the test. The first dimension of the inputs is multiplied by
+// `rows`.
 void op_call_init(OpCall *c, const SrOp *op, const SrOpCase *example, int rows, bool train,
                   uint64_t seed);
 void op_call_deinit(OpCall *c);
 void op_call_forward(OpCall *c);
-void op_call_backward(OpCall *c); // dx is filled with rubbish first unless dx_add is set
-// The op's node on the test's machine, with its design in memory of its own.
+void op_call_backward(OpCall *c); // fills dx with garbage first unless dx_add is set
+// Returns the op's node on the test's machine. Its design lives in memory of `c`.
 SrOpSite op_call_site(OpCall *c, SrDtype type);
 void op_call_prepare(OpCall *c, SrOpPass pass,
                      SrOpCall *call);         // into memory of its own, as a plan would

@@ -1,4 +1,5 @@
-// See the header.
+// Runs an op on bfloat16 inputs and compares it with the double-precision reference or with the
+// op on floats (op_half.h).
 #include "tests/kernels/op_half.h"
 
 #include "base/bf16.h"
@@ -9,7 +10,7 @@
 #include "tests/machine.h"
 
 #define ROUNDING \
-    0x1.8p-8 // three times the worst of one rounding: weights of products are rounded too
+    0x1.8p-8 // three times the error of one rounding: weights of products are rounded too
 
 static void *rounded(OpCall *c, const float *from, int64_t n) {
     void *out = op_call_alloc(c, (size_t)n * sizeof(SrBf16));
@@ -17,7 +18,8 @@ static void *rounded(OpCall *c, const float *from, int64_t n) {
     return out;
 }
 
-// Inputs and dy become numbers that both types hold, everywhere.
+// Rounds inputs and dy to numbers that float and bfloat16 both hold, in the float and the double
+// buffers.
 static void round_inputs(OpCall *c) {
     for (int i = 0; i <= c->n_in; i++) {
         int64_t n = sr_shape_count(i < c->n_in ? c->shapes[i] : c->y_shape);
@@ -33,14 +35,14 @@ static void round_inputs(OpCall *c) {
 typedef struct {
     OpCall *c;
     SrTensor x[SR_OP_MAX_IN], y;
-    float *dx[SR_OP_MAX_IN]; // of bfloat16 in truth, as SrOpCall has it
+    float *dx[SR_OP_MAX_IN]; // holds bfloat16 despite the type, as in SrOpCall
     SrOpCall call;
 } Half;
 
 static SrDtype type_of(unsigned halves, int i) { return halves >> i & 1 ? SR_BF16 : SR_F32; }
 
-// The same call on bfloat16, with outputs that start as rubbish: bit i of `halves` stands for input i and its gradient,
-// bit n_in for the output and its.
+// Prepares the call of `c` with bfloat16 tensors; outputs start as garbage. Bit i of `halves`
+// makes input i and its gradient bfloat16, bit n_in makes the output and dy bfloat16.
 static void begin(Half *h, OpCall *c, unsigned halves) {
     const SrOp *op = c->op;
     *h = (Half){.c = c};
@@ -118,7 +120,7 @@ void op_half_forward(const SrOp *op, const SrOpCase *example, bool train) {
     run_forward(&c, &h);
     op_call_reference(&c);
     check_close("y", &c, SR_BF16, h.y.data, c.y64, sr_shape_count(c.y_shape), ROUNDING);
-    for (int i = 0; i < c.n_w; i++) // running statistics move as they do for floats
+    for (int i = 0; i < c.n_w; i++) // running statistics move as on floats
         if (c.slots[i].kind == SR_SLOT_STATE && c.slots[i].dtype == SR_F32)
             check_close(c.slots[i].name, &c, SR_F32, c.w[i].data, c.w64[i],
                         sr_shape_count(c.slots[i].shape), 1e-5);
@@ -143,14 +145,14 @@ void op_half_backward(const SrOp *op, const SrOpCase *example, bool train, doubl
     }
     for (int i = 0; i < c.n_w; i++) {
         int64_t n = sr_shape_count(c.slots[i].shape);
-        if (c.dw[i]) // sums of exact numbers, in floats
+        if (c.dw[i]) // gradients of weights are float sums of exact numbers
             check_close(c.slots[i].name, &d, SR_F32, d.dw[i], doubles(&c, c.dw[i], n), n, 1e-5);
     }
     op_call_deinit(&c);
     op_call_deinit(&d);
 }
 
-// a, of either type, is what b rounds to.
+// Fails unless every number of `a`, of either type, is the rounded number of `b`.
 static void check_rounded(const char *what, const OpCall *c, SrDtype type, const void *a,
                           const float *b, int64_t n) {
     for (int64_t i = 0; i < n; i++) {
@@ -187,7 +189,7 @@ static void mixed_case(const SrOp *op, const SrOpCase *example, unsigned halves)
 }
 
 void op_half_mixed(const SrOp *op, const SrOpCase *example) {
-    bool once = example->n_in <= 2; // or partial sums are rounded as well
+    bool once = example->n_in <= 2; // with more inputs the op rounds partial sums as well
     for (unsigned halves = 1; once && halves < 1u << (example->n_in + 1); halves++)
         mixed_case(op, example, halves);
 }

@@ -1,5 +1,6 @@
-// attention at the shapes the registry's cases are too small for: several tiles of keys, a vision transformer's tokens,
-// scores so large that only a softmax about the maximum survives, and any number of threads.
+// The op attention at shapes that are larger than its registry cases: several tiles of keys, the
+// token counts of a vision transformer, and any number of threads. Some scores are so large that
+// only a softmax that subtracts the maximum is finite.
 #include <stdio.h>
 
 #include "base/parallel.h"
@@ -41,7 +42,8 @@ static void test_long_sequences(void **state) {
         check_forward(&shapes[i], 11 + (uint64_t)i);
 }
 
-// Along one random direction, the change of sum(dy y) that dx promises, over several tiles of keys.
+// The change of sum(dy * y) along one random direction is the one that dx predicts, over several
+// tiles of keys.
 static void test_gradient_over_several_tiles_of_keys(void **state) {
     (void)state;
     const SrOpCase example = {"{num_heads: 2}", 1, {SR_SHAPE(1, 300, 3 * 8)}, false};
@@ -68,7 +70,7 @@ static void test_gradient_over_several_tiles_of_keys(void **state) {
     op_call_deinit(&c);
 }
 
-// exp of these scores overflows a float many times over.
+// Each exp() of these scores overflows a float, so the softmax must subtract the maximum first.
 static void test_large_scores(void **state) {
     (void)state;
     const SrOpCase example = {"{num_heads: 1, scale: 100}", 1, {SR_SHAPE(1, 300, 3 * 16)}, false};
@@ -103,7 +105,8 @@ static void test_threads_do_not_change_bits(void **state) {
     op_call_deinit(&c[1]);
 }
 
-// Sizes around the limits of tile registers, heads of odd channels, dropout, class attention, biases.
+// Draws token counts and channels around the limits of tile registers: odd channels, dropout,
+// class attention, biases.
 static void random_half(SrRng *rng, char *params, SrOpCase *example) {
     int L = 1 + (int)sr_rng_below(rng, 80), E = 1 + (int)sr_rng_below(rng, 3);
     int d = 1 + (int)sr_rng_below(rng, 40), N = 1 + (int)sr_rng_below(rng, 2);
@@ -116,7 +119,8 @@ static void random_half(SrRng *rng, char *params, SrOpCase *example) {
         example->x[1] = SR_SHAPE(1, E, L, L);
 }
 
-// bfloat16 through tile registers, or what stands for them, forward and backward.
+// bfloat16 attention on tile registers or their emulation agrees with the reference, forward and
+// backward.
 static void test_tiles(void **state) {
     (void)state;
     SrRng rng = sr_rng(8, SR_RNG_TEST, 0, 0, 0, 0);
@@ -132,7 +136,7 @@ static void test_tiles(void **state) {
         if (i >= 20)
             example = long_ones[i - 20];
         op_half_forward(attention(), &example, true);
-        // probabilities and their gradients are rounded too
+        // Probabilities and their gradients are rounded too, hence four roundings.
         op_half_backward(attention(), &example, true, 4);
     }
     op_half_threads(attention(), &long_ones[0], true);

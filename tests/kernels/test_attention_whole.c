@@ -1,5 +1,6 @@
-// Heads whose scores are made at once, where vectors are long, and the same shapes through tiles elsewhere: vision
-// transformers' numbers of tokens and ragged ones, against attention and its gradient in doubles.
+// The attention path that computes all scores of a head at once (machines with long vectors),
+// compared with attention and its gradient in double precision. Other machines run the same
+// shapes through tiles. Token counts are those of vision transformers and odd ones.
 #include "kernels/attention_whole.h"
 
 #include <math.h>
@@ -11,7 +12,7 @@
 #include "tests/machine.h"
 
 typedef struct {
-    int N, L, E, d, Q; // Q 0: L
+    int N, L, E, d, Q; // tokens that ask; 0: all L
 } Sizes;
 
 static SrOpCase case_of(const Sizes *s, char params[64]) {
@@ -26,7 +27,8 @@ static const Sizes sizes[] = {
     {1, 66, 1, 32, 3}, {1, 31, 2, 5, 0},  {1, 81, 1, 96, 0}, {1, 197, 1, 64, 0},
 };
 
-// p (L) and dp (L): the probabilities of query l of a head and the gradient of its scores; q, k and v rows 3 D apart.
+// Computes p and dp (L), the probabilities of query l in one head and the gradient of its scores.
+// Rows of q, k and v are 3 D numbers apart.
 static void gradient_row(const Sizes *s, const double *q, const double *k, const double *v,
                          const double *dy, double *p, double *ds) {
     int64_t far = 3 * s->E * s->d;
@@ -47,7 +49,8 @@ static void gradient_row(const Sizes *s, const double *q, const double *k, const
         ds[m] = p[m] * (ds[m] - along) / sqrt(s->d);
 }
 
-// dx += the gradient of one head of one image; x and dx rows 3 D, dy rows D numbers apart.
+// Adds the gradient of one head of one image to dx. Rows of x and dx are 3 D numbers apart, rows
+// of dy D numbers.
 static void gradient_head(const Sizes *s, const double *x, const double *dy, double *dx) {
     int64_t D = s->E * s->d, far = 3 * D;
     double p[256], ds[256];
@@ -139,7 +142,8 @@ static void test_threads_keep_bits(void **state) {
     }
 }
 
-// Which calls are taken here is not left to chance: plain heads on long vectors, and no others.
+// Plain heads on long vectors take this path and no other calls do, so that the tests above do
+// test it.
 static void test_what_is_taken(void **state) {
     (void)state;
     SrAttentionSizes s = {4, 65, 128, 4, 32, 65}, long_one = {4, 273, 128, 4, 32, 273},

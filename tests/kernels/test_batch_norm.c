@@ -1,4 +1,5 @@
-// batch_norm beyond the contract: PyTorch's running statistics, means far from zero, tiny batches.
+// batch_norm beyond the op contract: PyTorch's running statistics, means far from zero, batches
+// of one row, large tensors.
 #include <string.h>
 
 #include "tests/check.h"
@@ -19,7 +20,7 @@ static void set(float *to, const double *from, int n) {
         to[i] = (float)from[i];
 }
 
-// x = 1, 2, 3, 6 in one channel: mean 3, biased variance 3.5, unbiased 14/3.
+// One channel with x = 1, 2, 3, 6 has mean 3, biased variance 3.5 and unbiased variance 14/3.
 static void test_running_statistics(void **state) {
     (void)state;
     OpCall c;
@@ -47,11 +48,13 @@ static void test_evaluation_leaves_state_alone(void **state) {
     CHECK(floats(c.w[RUNNING_MEAN])[1] == mean && floats(c.w[RUNNING_VAR])[1] == var);
     CHECK_INT(*(int64_t *)c.w[COUNT].data, 1);
     double expected = (double)c.dy[1] * (double)floats(c.w[WEIGHT])[1] / sqrt((double)var + 1e-5);
-    CHECK_NEAR(c.dx[0][1], expected, 1e-5 * fabs(expected)); // no sums over the batch in evaluation
+    // In evaluation mode the gradient has no sums over the batch.
+    CHECK_NEAR(c.dx[0][1], expected, 1e-5 * fabs(expected));
     op_call_deinit(&c);
 }
 
-// The sums of x[0] as an op that took them on its way would leave them.
+// Writes the channel sums of x[0] as an op that precedes the batch norm would, one group of
+// unit_rows rows at a time.
 static void take_sums(OpCall *c, int64_t rows, int64_t unit_rows) {
     int C = sr_shape_last(c->shapes[0]);
     int64_t units = (rows + unit_rows - 1) / unit_rows;
@@ -70,8 +73,8 @@ static void take_sums(OpCall *c, int64_t rows, int64_t unit_rows) {
     }
 }
 
-// Statistics from sums that were left are those from x: equal but for the last digits of a float, also where
-// channels make several pieces of work.
+// Statistics from channel sums of the preceding op equal those computed from x up to float
+// rounding, also where the channels are split into several pieces of work.
 static void test_sums_from_below(void **state) {
     (void)state;
     OpCall c[2];
@@ -93,8 +96,8 @@ static void test_sums_from_below(void **state) {
     op_call_deinit(&c[1]);
 }
 
-// A mean of 10000 with a deviation of 0.01: sums about zero in single precision would lose
-// everything.
+// Checks a mean of 10000 with a deviation of 0.01: sums about zero in single precision would lose
+// the deviation.
 static void mean_far_from_zero(bool from_below) {
     OpCall c;
     enum { ROWS = 3000 };
@@ -102,7 +105,7 @@ static void mean_far_from_zero(bool from_below) {
     double sum = 0, square = 0;
     for (int i = 0; i < ROWS; i++) {
         floats(c.x[0])[2 * i] =
-            10000 + 0.0078125f * (float)(i % 5 - 2); // exact in single precision
+            10000 + 0.0078125f * (float)(i % 5 - 2); // x is exact in single precision
         sum += (double)floats(c.x[0])[2 * i];
     }
     for (int i = 0; i < ROWS; i++)
@@ -133,7 +136,7 @@ static void test_one_row(void **state) {
     for (int i = 0; i < 3; i++) {
         CHECK_NEAR(floats(c.y)[i], floats(c.w[BIAS])[i], 1e-6);
         CHECK(isfinite(floats(c.w[RUNNING_VAR])[i]));
-        CHECK_NEAR(c.dx[0][i], 0, 1e-4); // beside 1 / sqrt(eps) = 316
+        CHECK_NEAR(c.dx[0][i], 0, 1e-4); // small next to 1 / sqrt(eps) = 316
     }
     op_call_deinit(&c);
 }
@@ -164,8 +167,8 @@ static void test_nan_is_passed_on(void **state) {
     op_call_deinit(&c);
 }
 
-// Tensors past the size of caches take other stores, and wide ones several strips: the same rows many
-// times over have the same statistics, outputs and gradients.
+// Tensors larger than the caches use streaming stores, and wide ones several strips: the same
+// rows repeated many times give the same statistics, outputs and gradients as once.
 static void test_large_is_like_small(void **state) {
     (void)state;
     enum { ROWS = 10, C = 640, TIMES = 700 };
@@ -174,7 +177,7 @@ static void test_large_is_like_small(void **state) {
     OpCall small, large;
     op_call_init(&small, op_named("batch_norm"), &example, 1, true, 1);
     op_call_init(&large, op_named("batch_norm"), &example, TIMES, true, 1);
-    for (int t = 0; t < TIMES; t++) { // dy is drawn anew for every row
+    for (int t = 0; t < TIMES; t++) { // dy is drawn once more for every repetition
         memcpy(large.dy + (int64_t)t * ROWS * C, small.dy, sizeof(float) * ROWS * C);
         for (int i = 0; i < 2; i++)
             memcpy(floats(large.x[i]) + (int64_t)t * ROWS * C, small.x[i].data,

@@ -1,4 +1,5 @@
-// Products and transposes of small matrices against plain loops in double, over random shapes and distances.
+// Products and transposes of small matrices against plain loops in double precision, over random
+// shapes and row strides.
 #include "kernels/block_product.h"
 
 #include "base/bf16.h"
@@ -17,7 +18,7 @@ static float *draw(SrRng *rng, int64_t n) {
 
 static int upto(SrRng *rng, int most) { return 1 + (int)sr_rng_below(rng, (uint32_t)most); }
 
-// What lies between rows of C stays as it is.
+// Checks one random product, and that the numbers between the rows of C are not written.
 static void check_product(SrRng *rng) {
     int m = upto(rng, 20), n = upto(rng, 150), k = upto(rng, 70);
     bool turned = sr_rng_below(rng, 2);
@@ -50,7 +51,7 @@ static void test_products(void **state) {
         check_product(&rng);
 }
 
-// Numbers of A and B as bfloat16 pairs, two a lane.
+// Draws n lanes, each a pair of bfloat16 numbers of A or B.
 static void draw_pairs(SrRng *rng, float *lanes, int64_t n) {
     for (int64_t i = 0; i < 2 * n; i++)
         ((SrBf16 *)(void *)lanes)[i] = sr_bf16_round((float)sr_rng_normal(rng));
@@ -72,14 +73,15 @@ static void check_pairs(const SrBlockProduct *p, const float *before) {
         }
 }
 
-// c becomes what it was before first.
+// Runs the product on a copy of `before`, which becomes the content of c.
 static void run_pairs(const SrBlockProduct *p, const float *before, size_t bytes) {
     memcpy(p->c, before, bytes);
     sr__block_pair_product(test_machine(), p);
     check_pairs(p, before);
 }
 
-// Vectors, emulated tiles and, where there are any, tiles, which leave the bits of the emulated.
+// The vector product agrees with double precision, and tile registers give the bits of their
+// emulation.
 static void check_pair_product(SrRng *rng) {
     int m = upto(rng, 70), n = upto(rng, 100), k = upto(rng, sr_rng_below(rng, 5) ? 40 : 300);
     bool turned = sr_rng_below(rng, 2);

@@ -1,6 +1,7 @@
-// Convolution, every design and instruction set, against double-precision loops over random shapes:
-// channel tails, strides, dilation, groups, rectangular kernels, padding larger than the image.
-// Also: bits do not depend on threads, nothing is written past a buffer, scratch may hold garbage.
+// Convolution by every design and instruction set against double-precision loops over random
+// shapes: channel tails, strides, dilation, groups, rectangular kernels, padding larger than the
+// image. Bits must not depend on the number of threads, nothing may be written past a buffer, and
+// scratch may start as garbage.
 #include "kernels/conv/conv.h"
 
 #include <stdlib.h>
@@ -15,7 +16,7 @@
 #include "tests/kernels/conv_case.h"
 #include "tests/machine.h"
 
-// The highest level that makes a difference to designs without tiles.
+// Returns the highest level at which designs without tile registers differ.
 static int top_level(SrDtype type, SrCpuLevel best) {
     return SR_MIN(best, type == SR_BF16 ? SR_CPU_AVX512BF16 : SR_CPU_AVX512);
 }
@@ -56,8 +57,8 @@ static void test_direct(void **state) {
     sweep(SR_F32, SR_CONV_DIRECT, 1000, 1e-6, conv_random_shape);
 }
 
-// 3x3 kernels with stride 1, channels around the limits of vectors and blocks; some with so many that the
-// weight gradient's tiles are shared.
+// Draws 3x3 kernels of stride 1 with channel counts around the limits of vectors and blocks. Some
+// have so many channels that the tiles of the weight gradient are shared between threads.
 static SrConvShape winograd_shape(SrRng *rng) {
     static const int widths[] = {16, 20, 33, 48, 64, 65, 100};
     bool many = conv_pick(rng, 0, 5) == 0;
@@ -127,22 +128,31 @@ static void test_shape_formula(void **state) {
     CHECK_INT(s.Q, 31);
 }
 
-// Larger shapes, so that work is really cut into several chunks.
+// Shapes so large that the work is split into several chunks.
 static const SrConvShape large[] = {
     // clang-format off
     //  N   H   W    C    K  R  S  stride pad   dil  groups
-    {   5, 13, 11,  64, 130, 3, 3, 1, 1, 1, 1, 1, 1, 1,  0, 0, SR_F32, NULL}, // three blocks of columns
+    // Three blocks of columns.
+    {   5, 13, 11,  64, 130, 3, 3, 1, 1, 1, 1, 1, 1, 1,  0, 0, SR_F32, NULL},
     {   5, 17, 14,  70,  96, 3, 3, 2, 2, 1, 1, 1, 1, 1,  0, 0, SR_F32, NULL},
     {   6, 12, 12, 300,  64, 1, 1, 1, 1, 0, 0, 1, 1, 1,  0, 0, SR_F32, NULL},
-    {   3,  6,  7, 300,  40, 3, 3, 1, 1, 1, 1, 1, 1, 1,  0, 0, SR_F32, NULL}, // channels in two steps
-    {   6, 12, 12,  64, 256, 1, 1, 2, 2, 0, 0, 1, 1, 1,  0, 0, SR_F32, NULL}, // phases no tap reaches
-    {   3, 33, 31,   3,  64, 7, 7, 2, 2, 3, 3, 1, 1, 1,  0, 0, SR_F32, NULL}, // rows of the kernel folded
-    {  20,  4,  4,  96,  64, 3, 3, 1, 1, 1, 1, 1, 1, 1,  0, 0, SR_F32, NULL}, // taps skipped on small maps
-    {   8, 28, 28,  20,  24, 3, 3, 1, 1, 1, 1, 1, 1, 1,  0, 0, SR_F32, NULL}, // weight gradient in ranges
-    { 100,  3,  3,  16, 240, 3, 3, 1, 1, 1, 1, 1, 1, 1,  0, 0, SR_F32, NULL}, // Winograd by columns, two groups
-    { 290,  3,  3, 130, 200, 3, 3, 1, 1, 1, 1, 1, 1, 1,  0, 0, SR_F32, NULL}, // its gradient's tiles shared, in chunks
+    // Channels are summed in two steps.
+    {   3,  6,  7, 300,  40, 3, 3, 1, 1, 1, 1, 1, 1, 1,  0, 0, SR_F32, NULL},
+    // A stride of 2 with a 1x1 kernel: phases of the input that no tap reaches.
+    {   6, 12, 12,  64, 256, 1, 1, 2, 2, 0, 0, 1, 1, 1,  0, 0, SR_F32, NULL},
+    // Rows of the kernel are folded into the channels.
+    {   3, 33, 31,   3,  64, 7, 7, 2, 2, 3, 3, 1, 1, 1,  0, 0, SR_F32, NULL},
+    // Small maps, on which taps outside the map are skipped.
+    {  20,  4,  4,  96,  64, 3, 3, 1, 1, 1, 1, 1, 1, 1,  0, 0, SR_F32, NULL},
+    // The weight gradient is summed in ranges of pixels.
+    {   8, 28, 28,  20,  24, 3, 3, 1, 1, 1, 1, 1, 1, 1,  0, 0, SR_F32, NULL},
+    // Winograd by columns, in two groups.
+    { 100,  3,  3,  16, 240, 3, 3, 1, 1, 1, 1, 1, 1, 1,  0, 0, SR_F32, NULL},
+    // The tiles of the weight gradient are shared between threads, in chunks.
+    { 290,  3,  3, 130, 200, 3, 3, 1, 1, 1, 1, 1, 1, 1,  0, 0, SR_F32, NULL},
     {   4, 14, 14,  64,  64, 3, 3, 1, 1, 1, 1, 1, 1, 16,  0, 0, SR_F32, NULL},
-    {   3, 15, 13, 104, 104, 3, 3, 2, 2, 1, 1, 1, 1, 13,  0, 0, SR_F32, NULL}, // groups of 8, half a vector left over
+    // Groups of 8; half a vector is left over.
+    {   3, 15, 13, 104, 104, 3, 3, 2, 2, 1, 1, 1, 1, 13,  0, 0, SR_F32, NULL},
     {   4, 14, 14,  48,  48, 3, 3, 1, 1, 1, 1, 1, 1, 3,  0, 0, SR_F32, NULL},  // groups of 16
     {   4, 14, 14,  64,  64, 3, 3, 1, 1, 2, 2, 2, 2, 1,  0, 0, SR_F32, NULL},
     // clang-format on
@@ -190,7 +200,8 @@ static const char *weight_design(SrDtype type, int N, int side, int C, int K) {
     return pass_design(SR_CONV_BACKWARD_WEIGHT, type, N, side, C, K, 3, 1, 1);
 }
 
-// Where pairs are slower than floats the widened product takes their layers.
+// On a machine whose bfloat16 pairs are slower than floats, layers use the product that widens to
+// float.
 static void test_bf16_without_pairs(void **state) {
     (void)state;
     test_machine()->pairs = false;
@@ -204,7 +215,7 @@ static int measurings;
 static double fast_pairs(bool of_pairs) { return measurings++, of_pairs ? 1 : 2; }
 static double slow_pairs(bool of_pairs) { return measurings++, of_pairs ? 3 : 2; }
 
-// The measurement takes both in turn; the process's own answer never changes.
+// The measurement compares pairs with floats; the answer of a process never changes afterwards.
 static void test_pairs_measured(void **state) {
     (void)state;
     CHECK(!sr__conv_pairs_win(slow_pairs));
@@ -223,12 +234,15 @@ static void test_choice(void **state) {
     CHECK_STR(design(16, 14, 256, 256, 3, 1, 1), "winograd3"); // 5 x 5 tiles against 4 x 4
     CHECK_STR(design(48, 6, 256, 256, 3, 1, 1), "winograd3");
     CHECK_STR(design(48, 3, 512, 512, 3, 1, 1), "winograd3");
-    CHECK_STR(design(48, 2, 512, 512, 3, 1, 1), "direct");  // padding outweighs the tiles
-    CHECK_STR(design(1, 7, 512, 512, 3, 1, 1), "direct");   // too few tiles for their weights
-    CHECK_STR(design(16, 56, 64, 256, 1, 1, 1), "direct");  // no Winograd without 3x3,
-    CHECK_STR(design(16, 56, 128, 128, 3, 2, 1), "direct"); // with strides
-    CHECK_STR(design(16, 56, 128, 128, 3, 1, 4), "direct"); // or groups
-    CHECK_STR(weight_design(SR_F32, 16, 14, 256, 256), "winograd4"); // measured, as is all of this
+    // Padding costs more than Winograd saves.
+    CHECK_STR(design(48, 2, 512, 512, 3, 1, 1), "direct");
+    // One image has too few tiles to pay for the transformed weights.
+    CHECK_STR(design(1, 7, 512, 512, 3, 1, 1), "direct");
+    CHECK_STR(design(16, 56, 64, 256, 1, 1, 1), "direct");  // Winograd needs 3x3 kernels,
+    CHECK_STR(design(16, 56, 128, 128, 3, 2, 1), "direct"); // stride 1
+    CHECK_STR(design(16, 56, 128, 128, 3, 1, 4), "direct"); // and one group
+    // This choice follows measurements, as in every row here.
+    CHECK_STR(weight_design(SR_F32, 16, 14, 256, 256), "winograd4");
     CHECK_STR(weight_design(SR_F32, 48, 6, 256, 256), "winograd3");
     CHECK_STR(weight_design(SR_F32, 48, 3, 512, 512), "winograd3");
     CHECK_STR(weight_design(SR_F32, 2, 3, 512, 512), "direct");
@@ -240,7 +254,7 @@ static void test_choice(void **state) {
         CHECK_STR(pass_design(SR_CONV_FORWARD, SR_BF16, 16, 224, 3, 64, 7, 2, 1), "padded");
         CHECK_STR(pass_design(SR_CONV_BACKWARD_WEIGHT, SR_BF16, 16, 224, 3, 64, 7, 2, 1), "padded");
         CHECK_STR(weight_design(SR_BF16, 48, 3, 512, 512),
-                  "direct"); // products of pairs take half the time
+                  "direct"); // products of bfloat16 pairs take half the time
     }
     test_machine_level(best);
     test_machine()->conv_designs = 0;
@@ -248,7 +262,8 @@ static void test_choice(void **state) {
     test_machine()->conv_designs = SR_CONV_ALL;
     test_machine()->fp32 = SR_CONV_FP32_AUTO;
     if (sr_machine_has_tiles(
-            test_machine())) { // six products are faster than fused multiply-adds, not than Winograd
+            // Six products are faster than fused multiply-adds and slower than Winograd.
+            test_machine())) {
         CHECK_STR(design(16, 14, 1024, 256, 1, 1, 1), "tiles");
         CHECK_STR(design(16, 28, 256, 256, 3, 2, 1), "tiles");
         CHECK_STR(design(16, 56, 64, 64, 1, 1, 1), "direct");
@@ -259,7 +274,8 @@ static void test_choice(void **state) {
     }
 }
 
-// An output larger than the caches is written past them, to the same bits as its halves, which are not.
+// An output larger than the caches is written by streaming stores; it has the bits of its halves,
+// which are cached.
 static void test_streamed_output(void **state) {
     (void)state;
     SrRng rng = sr_rng(11, SR_RNG_TEST, 0, 0, 0, 0);

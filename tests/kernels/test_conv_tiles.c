@@ -1,5 +1,6 @@
-// The tile design, emulated everywhere and on tile registers where there are any: against double precision over random
-// shapes, the same bits from both, and from any number of threads.
+// The tile-register design of convolution, emulated on every machine and on the registers where
+// the processor has them: close to double precision over random shapes, the same bits from both
+// and from any number of threads.
 #include "base/compiler.h"
 #include "base/mem.h"
 #include "base/parallel.h"
@@ -14,7 +15,7 @@ static uint64_t mix(uint64_t hash, const void *p, size_t bytes) { // FNV-1a
     return hash;
 }
 
-// Of all that a case's passes leave.
+// Adds the results of all passes of a case to the hash.
 static uint64_t hash_case(const ConvCase *t, uint64_t hash) {
     const size_t len[] = {conv_y_len(&t->s), conv_x_len(&t->s), conv_w_len(&t->s)};
     for (int pass = 0; pass < 3; pass++)
@@ -26,8 +27,8 @@ static uint64_t hash_case(const ConvCase *t, uint64_t hash) {
     return hash;
 }
 
-// Checks a case by the processor's tiles, and that the emulation leaves the same bits; without tiles, the emulation.
-// Adds the results to the hash.
+// Checks a case on the processor's tile registers and requires the same bits of the emulation.
+// Without registers it checks the emulation. Adds the results to the hash.
 static void check_both(const ConvCase *t, double tolerance, uint64_t *hash) {
     test_machine()->emulates_tiles = true;
     uint64_t emulated = hash_case(t, *hash);
@@ -40,7 +41,8 @@ static void check_both(const ConvCase *t, double tolerance, uint64_t *hash) {
     *hash = emulated;
 }
 
-// Channels around the limits of chunks, groups that a tile can take, now and then 16 images and more of small maps.
+// Draws channel counts around the limits of chunks, groups that a tile can hold, and sometimes 16
+// or more small maps.
 static SrConvShape tile_shape(SrRng *rng) {
     static const int widths[] = {16, 20, 31, 32, 33, 64, 65, 96};
     SrConvShape s = conv_random_shape(rng);
@@ -63,7 +65,7 @@ static SrConvShape tile_shape(SrRng *rng) {
     return s;
 }
 
-// Random shapes through the tile design alone; returns the hash of all results.
+// Checks `count` random shapes with the tile design alone; returns the hash of all results.
 static uint64_t sweep(SrDtype type, int count, double tolerance, uint64_t hash) {
     int threads = sr_parallel_threads(), tiles = 0;
     SrRng rng = sr_rng(5, SR_RNG_TEST, 0, (uint64_t)type, 0, 0);
@@ -93,7 +95,8 @@ static void test_random_shapes(void **state) {
     print_message("tiles: hash of all bfloat16 results %016llx\n", (unsigned long long)hash);
 }
 
-// Six products are held to the tolerance of fused multiply-adds, three to that of F(4x4).
+// A product of six bfloat16 parts keeps the tolerance of fused multiply-adds; one of three keeps
+// that of Winograd F(4x4).
 static void test_split_floats(void **state) {
     (void)state;
     test_machine()->fp32 = SR_CONV_FP32_X6;
@@ -104,20 +107,26 @@ static void test_split_floats(void **state) {
     print_message("tiles: hash of all float results %016llx\n", (unsigned long long)hash);
 }
 
-// Large enough to be cut into several units, ranges and chunks.
+// Shapes so large that the work is split into several units, ranges and chunks.
 static const SrConvShape large[] = {
     // clang-format off
     //  N   H   W    C    K  R  S  stride pad   dil  groups
     {   5, 13, 11,  64, 130, 3, 3, 1, 1, 1, 1, 1, 1, 1,  0, 0, SR_BF16, NULL},
-    {   2, 34, 33,  32,  32, 3, 3, 1, 1, 1, 1, 1, 1, 1,  0, 0, SR_BF16, NULL}, // ranges of positions
-    {   4, 17, 14,  70,  96, 3, 3, 2, 2, 1, 1, 1, 1, 1,  0, 0, SR_BF16, NULL}, // planes, phases
-    {  16, 12, 12,  64,  96, 1, 1, 1, 1, 0, 0, 1, 1, 1,  0, 0, SR_BF16, NULL}, // as they lie
-    {   6, 12, 12,  64, 128, 1, 1, 2, 2, 0, 0, 1, 1, 1,  0, 0, SR_BF16, NULL}, // phases no tap reaches
-    {  31,  4,  4,  96,  64, 3, 3, 1, 1, 1, 1, 1, 1, 1,  0, 0, SR_BF16, NULL}, // images side by side
+    // The weight gradient is summed in ranges of positions.
+    {   2, 34, 33,  32,  32, 3, 3, 1, 1, 1, 1, 1, 1, 1,  0, 0, SR_BF16, NULL},
+    // Stride 2 splits the input into planes and the gradient into phases.
+    {   4, 17, 14,  70,  96, 3, 3, 2, 2, 1, 1, 1, 1, 1,  0, 0, SR_BF16, NULL},
+    // A 1x1 kernel reads its input in place.
+    {  16, 12, 12,  64,  96, 1, 1, 1, 1, 0, 0, 1, 1, 1,  0, 0, SR_BF16, NULL},
+    // A stride of 2 with a 1x1 kernel: phases of the input that no tap reaches.
+    {   6, 12, 12,  64, 128, 1, 1, 2, 2, 0, 0, 1, 1, 1,  0, 0, SR_BF16, NULL},
+    // Small maps: several images share a tile.
+    {  31,  4,  4,  96,  64, 3, 3, 1, 1, 1, 1, 1, 1, 1,  0, 0, SR_BF16, NULL},
     {  16,  7,  7,  64,  64, 3, 3, 2, 2, 1, 1, 1, 1, 1,  0, 0, SR_BF16, NULL},
     {   4, 14, 14,  64,  64, 3, 3, 1, 1, 1, 1, 1, 1, 4,  0, 0, SR_BF16, NULL},
     {   4, 14, 14,  64,  64, 3, 3, 1, 1, 2, 2, 2, 2, 1,  0, 0, SR_BF16, NULL},
-    {   2, 45, 41,   3,  64, 7, 7, 2, 2, 3, 3, 1, 1, 1,  0, 0, SR_BF16, NULL}, // stems
+    // First layers, whose input has few channels.
+    {   2, 45, 41,   3,  64, 7, 7, 2, 2, 3, 3, 1, 1, 1,  0, 0, SR_BF16, NULL},
     {   3, 18, 17,   1,  40, 5, 5, 1, 2, 2, 2, 2, 1, 1,  0, 0, SR_BF16, NULL},
     {   2, 16, 16,   4,  33, 3, 3, 1, 1, 1, 1, 1, 1, 1,  0, 0, SR_BF16, NULL},
     // clang-format on

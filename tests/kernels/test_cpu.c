@@ -1,4 +1,5 @@
-// Levels of the processor can be lowered, never raised past what it has.
+// Detection of the instruction-set level: a caller can ask for a lower level, never for more than
+// the processor has.
 #include "kernels/cpu.h"
 
 #include "tests/check.h"

@@ -1,4 +1,5 @@
-// dropout beyond the contract: how often, and that its draws depend on what they must.
+// dropout beyond the op contract: the share of zeros, and that the mask depends on seed,
+// iteration and node.
 #include "tests/check.h"
 #include "tests/kernels/op_call.h"
 #include "tests/machine.h"
@@ -12,7 +13,7 @@ static void start(OpCall *c, bool train) {
         ((float *)c->x[0].data)[i] = 1;
 }
 
-// Runs with this key and marks what was kept.
+// Runs dropout with this key and marks in `out` which numbers it kept.
 static void kept(uint64_t seed, int64_t iteration, uint64_t key, uint8_t *out) {
     OpCall c;
     start(&c, true);
@@ -51,7 +52,8 @@ static void test_share_and_scale(void **state) {
         if (y != 0)
             CHECK_NEAR(y, 1 / 0.7, 1e-6);
     }
-    CHECK_NEAR(zeros, 0.3 * N, 5 * sqrt(0.21 * N)); // five deviations of the binomial law
+    // The count lies within five deviations of the binomial distribution.
+    CHECK_NEAR(zeros, 0.3 * N, 5 * sqrt(0.21 * N));
     op_call_deinit(&c);
 }
 

@@ -1,4 +1,5 @@
-// sr_gemm against plain loops in double over random shapes, transposes, strides and factors.
+// The matrix product sr_gemm against plain loops in double precision over random shapes,
+// transposes, strides and factors.
 #include "kernels/gemm.h"
 
 #include "base/mem.h"
@@ -47,7 +48,7 @@ static void check_product(const Product *p, SrRng *rng) {
     float *c = draw(rng, p->m * p->ldc), *before = draw(rng, p->m * p->ldc);
     memcpy(before, c, (size_t)(p->m * p->ldc) * sizeof *c);
     if (p->beta == 0)
-        c[0] = NAN; // beta 0 overwrites whatever was there
+        c[0] = NAN; // beta 0 overwrites NaN
     sr_gemm(p->ta, p->tb, p->m, p->n, p->k, p->alpha, a, p->lda, b, p->ldb, p->beta, c, p->ldc);
     for (int i = 0; i < p->m; i++)
         for (int j = 0; j < p->ldc; j++) {
@@ -71,7 +72,7 @@ static void test_random_products(void **state) {
         check_product(&p, &rng);
     }
     Product wide = {.m = 70, .n = 1100, .k = 33, .lda = 33, .ldb = 1100, .ldc = 1100, .alpha = 1};
-    check_product(&wide, &rng); // several blocks with a rest
+    check_product(&wide, &rng); // several blocks and a remainder
 }
 
 static void test_threads(void **state) {

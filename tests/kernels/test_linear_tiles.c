@@ -1,5 +1,5 @@
-// linear on tile registers, emulated where there are none: enough rows and features for them, against the same call
-// without.
+// The op linear on tile registers, or their emulation where the processor has none, against the
+// same call without tiles. Rows and features are so many that the tile design is chosen.
 #include "base/bf16.h"
 #include "kernels/conv/conv.h"
 #include "tests/check.h"
@@ -26,7 +26,7 @@ static void compare(const char *what, const float *a, const float *b, int64_t n)
                      (double)b[i]);
 }
 
-// Six bfloat16 products are as exact as fused multiply-adds.
+// A float product made of six bfloat16 products is as exact as fused multiply-adds.
 static void test_split_floats(void **state) {
     (void)state;
     SrCpuLevel best = test_machine()->level;

@@ -1,4 +1,5 @@
-// nt_xent of a step with one image, which has no negatives.
+// The op nt_xent on a step with one image: the loss is 0 without negatives, and the decoupled loss
+// refuses such a step.
 #include "kernels/nt_xent.h"
 
 #include "tests/check.h"
@@ -20,7 +21,7 @@ static void test_one_image_gives_zero(void **state) {
     op_call_deinit(&c);
 }
 
-// log of no negatives is -infinity.
+// The decoupled loss would be the log of an empty sum, -infinity.
 static void test_decoupled_refuses_one_image(void **state) {
     (void)state;
     const SrOp *op = op_named("nt_xent");

@@ -1,4 +1,6 @@
-// The contract of kernels/op.h, held against every op of the registry and every one of its cases.
+// The contract of kernels/op.h, checked for every op of the registry and every one of its cases:
+// forward and gradient against the reference, bits over threads and instruction sets, options,
+// strange shapes.
 #include "base/parallel.h"
 #include "tests/check.h"
 #include "tests/kernels/op_call.h"
@@ -13,7 +15,7 @@ static void each_case(CaseBody body) {
                 body(sr_op_at(i), &sr_op_at(i)->cases[k], train);
 }
 
-// |a - b| <= tolerance * max |b| + 1e-6 for all of n.
+// Fails unless |a - b| <= tolerance * max |b| + 1e-6 for all n numbers.
 static void check_close(const char *what, const SrOp *op, const SrOpCase *example, bool train,
                         const float *a, const double *b, int64_t n, double tolerance) {
     double largest = 0;
@@ -54,7 +56,7 @@ static void save_state(OpCall *c, double **kept) {
     }
 }
 
-// sum over y of dy * y at the present x64 and w64; state is put back.
+// Returns sum over y of dy * y at the present x64 and w64. Restores the state slots from `kept`.
 static double objective(OpCall *c, double *const *kept) {
     op_call_reference(c);
     double sum = 0;
@@ -108,7 +110,7 @@ static void test_gradients_match_differences(void **state) {
     each_case(gradient_case);
 }
 
-// A copy of a float buffer as doubles, plus `more` times itself.
+// Returns a copy of n floats as doubles: factor * value + plus.
 static double *kept_copy(OpCall *c, const float *from, int64_t n, double factor, double plus) {
     double *out = op_call_alloc(c, (size_t)n * sizeof(double));
     for (int64_t i = 0; i < n; i++)
@@ -157,7 +159,8 @@ static void same_bits(const char *what, const SrOp *op, const SrOpCase *example,
         fail_msg("%s %s: bits of %s differ", op->name, example->params, what);
 }
 
-// With any gradient unwanted, with all of them frozen, the others keep their bits.
+// With any one gradient not requested, and with all weights frozen, the other gradients keep
+// their bits.
 static void absent_case(const SrOp *op, const SrOpCase *example, bool train) {
     if (op->flags & SR_OP_NO_GRAD)
         return;
@@ -243,7 +246,7 @@ static void test_forward_again_repeats(void **state) {
     each_case(again_case);
 }
 
-// Enough rows that every loop of the op really is shared between threads.
+// Returns so many rows that every loop of the op is split between threads.
 static int rows_for_threads(const SrOpCase *example) {
     int64_t most = 1;
     for (int i = 0; i < example->n_in; i++)
@@ -290,7 +293,7 @@ static void test_bits_do_not_depend_on_threads(void **state) {
     each_case(threads_case);
 }
 
-// The lower instruction sets agree with the reference too; the best one ran in the tests above.
+// Lower instruction sets agree with the reference too; the tests above ran on the best one.
 static void test_lower_levels(void **state) {
     (void)state;
     SrCpuLevel best = test_machine()->level;
@@ -313,7 +316,8 @@ static void test_descriptors(void **state) {
         CHECK((op->backward == NULL) == ((op->flags & SR_OP_NO_GRAD) != 0));
         CHECK(op->n_cases > 0);
         CHECK((op->options == NULL) == (op->params_bytes == 0));
-        // Constants and parameters seen as values (relative_coords, relative_bias) have no inputs.
+        // Constants and parameters that serve as values (relative_coords, relative_bias) have no
+        // inputs.
         CHECK(op->min_in >= 0 && op->max_in >= op->min_in && op->max_in <= SR_OP_MAX_IN);
     }
     CHECK(n > 10);
@@ -323,7 +327,7 @@ static void test_descriptors(void **state) {
     CHECK(sr_op_at(-1) == NULL);
 }
 
-// A shape an op cannot take is the user's error, in one line that names the op; none may crash.
+// A shape that an op cannot take gives an error of one line that names the op, and never a crash.
 static void test_strange_shapes(void **state) {
     (void)state;
     const SrShape strange[] = {SR_SCALAR, SR_SHAPE(3), SR_SHAPE(1, 1), SR_SHAPE(2, 1, 1, 1),
@@ -346,7 +350,7 @@ static void test_strange_shapes(void **state) {
         }
 }
 
-// Views keep their numbers; the plan relies on it when it runs no kernel.
+// A view keeps the numbers of its input; the plan relies on it and runs no kernel.
 static void view_case(const SrOp *op, const SrOpCase *example, bool train) {
     OpCall c;
     op_call_init(&c, op, example, 1, train, 10);

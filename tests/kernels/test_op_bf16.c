@@ -1,4 +1,5 @@
-// Ops that run on bfloat16 (SR_OP_BF16), each of their cases on every instruction set (op_half.h).
+// Ops that run on bfloat16 (SR_OP_BF16): each of their cases on every instruction set, with the
+// checks of op_half.h.
 #include "base/bf16.h"
 #include "base/compiler.h"
 #include "kernels/cast.h"
@@ -57,7 +58,7 @@ static void test_types_mix(void **state) {
     CHECK(op_named("layer_norm")->flags & op_named("add")->flags & SR_OP_MIXES);
 }
 
-// Every float rounds as the definition says: halfway cases to even, NaN and infinity as they are.
+// Every float rounds by the definition of bfloat16: halfway cases to even; NaN and infinity stay.
 static void test_rounding(void **state) {
     (void)state;
     const float in[] = {1, 1.00390625f, 1.01171875f, -1.0039064f, INFINITY, 3.3961776e38f,

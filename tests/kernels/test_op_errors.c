@@ -1,5 +1,5 @@
-// What ops refuse: each wrong shape or option is one line that says which op, what it got, what it
-// expects.
+// Refusals of ops: each wrong shape or option gives one line that names the op, what it got and
+// what it expects.
 #include "tests/check.h"
 #include "tests/kernels/op_call.h"
 
@@ -7,7 +7,7 @@ typedef struct {
     const char *op, *params;
     int n_in;
     SrShape x[3];
-    const char *message; // part of it
+    const char *message; // part of the expected message
 } Refusal;
 
 // clang-format off

@@ -1,8 +1,9 @@
-// What an op tells the passes about itself, held against its reference: every op of the registry.
+// Hooks by which an op describes itself to the passes of the graph compiler, checked against the
+// op's own reference for every op of the registry.
 #include "tests/check.h"
 #include "tests/kernels/op_call.h"
 
-// Cases of an op for which `body` was true.
+// Runs `body` on each case of an op and returns in how many it was true.
 static int cases_of(const SrOp *op, bool (*body)(OpCall *c)) {
     int n = 0;
     for (int k = 0; k < op->n_cases; k++) {
@@ -14,7 +15,8 @@ static int cases_of(const SrOp *op, bool (*body)(OpCall *c)) {
     return n;
 }
 
-// Every op; these two (NULL: none) at least have such cases, so that a hook that is lost is seen.
+// Runs `body` on the cases of every op. The ops `one` and `other` (NULL: none) must have such
+// cases, so that a lost hook fails the test.
 static void each_case(bool (*body)(OpCall *c), const char *one, const char *other) {
     int found = 0;
     for (int i = 0; sr_op_at(i); i++) {
@@ -25,7 +27,7 @@ static void each_case(bool (*body)(OpCall *c), const char *one, const char *othe
     CHECK_INT(found, other ? 2 : 1);
 }
 
-// y = a x + b a channel, with the statistics of evaluation.
+// In evaluation mode the op is y = a x + b per channel, with the a and b that its hook returns.
 static bool affine_case(OpCall *c) {
     const float *w[SR_OP_MAX_SLOTS];
     int C = sr_shape_last(c->y_shape);
@@ -45,7 +47,7 @@ static void test_affine(void **state) {
     each_case(affine_case, "batch_norm", NULL);
 }
 
-// The inverse of an op's value is its input.
+// The inverse hook applied to an op's value gives its input.
 static bool inverse_case(OpCall *c) {
     void *params = op_call_alloc(c, c->op->params_bytes + 1);
     if (!c->op->inverse || !c->op->inverse(c->params, params))
@@ -67,7 +69,7 @@ static void test_inverse(void **state) {
     each_case(inverse_case, "identity", "scale");
 }
 
-// With the switch of an activation on, the op computes what the activation makes of its value.
+// With its activation switched on, an op computes the activation of its value.
 static bool activated_case(OpCall *c, const SrOp *act) {
     bool *on = sr_op_switch(c->op, c->params, act->fuses_as);
     int64_t n = sr_shape_count(c->y_shape);
@@ -104,7 +106,8 @@ static void test_fused_activations(void **state) {
     each_case(activated_by_any, "conv2d", "batch_norm");
 }
 
-// What the passes assume of ops that fuse into others and of ops whose weights take a factor.
+// Ops that fuse into others, and ops whose weights can be scaled, have the properties that the
+// passes assume.
 static void test_descriptors(void **state) {
     (void)state;
     for (int i = 0; sr_op_at(i); i++) {

@@ -1,5 +1,5 @@
-// Activations' loops against libm in double, on every instruction set of this processor; of bfloat16 they are what floats
-// give, rounded.
+// Loops of the activations against libm in double precision, on every instruction set of this
+// processor. On bfloat16 the result is that of floats, rounded.
 #include "kernels/pointwise.h"
 
 #include "base/bf16.h"
@@ -37,7 +37,7 @@ static void check_gelu(const SrPointwiseTable *k) {
     CHECK(isnan(out[2]));
 }
 
-// y and dx lie on x and dy, as where nothing else needs those.
+// y overwrites x and dx overwrites dy, as in a plan that needs neither x nor dy any more.
 static void check_halves(const SrPointwise *k) {
     SrBf16 x[N], y[N], dx[N];
     float wide[N], slope[N];
@@ -52,13 +52,15 @@ static void check_halves(const SrPointwise *k) {
     k->grad(SR_F32, slope, wide, slope, N);
     k->f(SR_F32, wide, wide, N);
     for (int i = 0; i < N; i++) {
-        // gelu has the accuracy of bfloat16, and no tail where none is left beside 1.
+        // gelu on bfloat16 has the accuracy of bfloat16; its left tail is zero where it is
+        // negligible next to 1.
         CHECK_NEAR(sr_bf16_float(y[i]), wide[i], 0.005 * fabs((double)wide[i]) + 3e-7);
         CHECK_NEAR(sr_bf16_float(dx[i]), slope[i], 0.005 * fabs((double)slope[i]) + 1e-4);
     }
 }
 
-// Every bfloat16 number: a rounding, a sixth of one for the function, and no tail below -5.5.
+// Checks gelu of every bfloat16 number: the error is one rounding plus a sixth of one, and the
+// tail below -5.5 is zero.
 static void check_gelu_of_all_halves(const SrPointwise *gelu) {
     for (int bits = 0; bits < 1 << 16; bits++) {
         SrBf16 x = (SrBf16)bits, y;

@@ -1,4 +1,4 @@
-// Pooling beyond the contract: ties, NaN, borders, PyTorch's output sizes.
+// Pooling beyond the op contract: ties, NaN, borders, and PyTorch's output sizes.
 #include "tests/check.h"
 #include "tests/kernels/op_call.h"
 
@@ -33,7 +33,7 @@ static void test_nan_wins(void **state) {
     op_call_deinit(&c);
 }
 
-// Padding is minus infinity for the maximum: all numbers below zero stay what they are.
+// Max pooling pads with minus infinity: a map of negative numbers keeps its maxima.
 static void test_padding_is_never_the_maximum(void **state) {
     (void)state;
     OpCall c;
@@ -44,7 +44,7 @@ static void test_padding_is_never_the_maximum(void **state) {
     op_call_deinit(&c);
 }
 
-// One pixel under four overlapping windows receives from each of them.
+// One pixel under four overlapping windows receives the gradient of each.
 static void test_overlapping_windows_add_up(void **state) {
     (void)state;
     OpCall c;
@@ -80,7 +80,8 @@ static int out_rows(const char *op, const char *params, int rows) {
     return out;
 }
 
-// torch.nn.MaxPool2d's sizes: floor and ceil, and the rule that a window starts inside the map.
+// Output sizes are those of torch.nn.MaxPool2d: floor and ceil, and a window must start inside
+// the map.
 static void test_sizes(void **state) {
     (void)state;
     const char *one_wide = "{kernel_h: 3, kernel_w: 1, stride_h: 2}";

@@ -1,4 +1,5 @@
-// The vector loops against libm in double, on every instruction set of this processor.
+// Vector loops over rows (sums, products, exp) against libm in double precision, on every
+// instruction set of this processor.
 #include "kernels/rows.h"
 
 #include "base/bf16.h"
@@ -36,7 +37,7 @@ static void check_exp_limits(const SrRows *k) {
           isinf(y[6]));
 }
 
-// Every length from 1 to beyond a few vectors, so that each tail is walked.
+// Every length from 1 to more than a few vectors is summed, so that each tail is tested.
 static void check_sums(const SrRows *k) {
     float a[200], b[200];
     SrBf16 a_half[200], b_half[200];
@@ -56,7 +57,7 @@ static void check_sums(const SrRows *k) {
         }
         CHECK_NEAR(k->dot(a, b, n), dot, 1e-4);
         CHECK_NEAR(k->float_dot(SR_F32, a, b, n), dot, 1e-4);
-        CHECK_NEAR(k->float_dot(SR_BF16, a_half, b_half, n), dot, 1e-4); // all of them exact
+        CHECK_NEAR(k->float_dot(SR_BF16, a_half, b_half, n), dot, 1e-4); // every product is exact
         CHECK_NEAR(k->sum(a, n), sum, 1e-4);
         CHECK_NEAR(k->distance(a, b, 4, n), distance, 1e-4);
         CHECK_NEAR(k->max(a, n), most, 0);

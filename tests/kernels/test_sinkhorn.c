@@ -1,5 +1,5 @@
-// Sinkhorn beyond the contract and the golden grid: extremes, empty prototypes, balance, queue,
-// hard codes.
+// Sinkhorn codes beyond the op contract and the golden cases: extreme scores, empty prototypes,
+// balance, queue, hard codes.
 #include "kernels/sinkhorn.h"
 
 #include "base/mem.h"
@@ -26,7 +26,8 @@ static void check_rows(const SrSinkhorn *s, const float *codes) {
     }
 }
 
-// Every combination of the forms and precisions on these scores: finite, rows of sum one.
+// Every combination of form and precision gives finite codes whose rows sum to one on these
+// scores.
 static void check_all_forms(const float *scores, int n, int P) {
     const double epsilons[] = {1e-30, 1e-4, 0.05, 1, 1e30};
     float codes[64];
@@ -58,8 +59,8 @@ static void test_extreme_scores_stay_finite(void **state) {
     check_all_forms((float[]){-3e38f}, 1, 1);
 }
 
-// Scores a diverged model gives: codes stay numbers, so that the first bad layer is found
-// elsewhere.
+// Scores of a diverged model that are NaN give finite codes, so that the report of the first bad
+// layer stays correct.
 static void test_scores_that_are_no_numbers(void **state) {
     (void)state;
     check_all_forms((float[]){NAN, 1, 2, INFINITY}, 2, 2);
@@ -67,9 +68,8 @@ static void test_scores_that_are_no_numbers(void **state) {
     check_all_forms((float[]){-INFINITY, -INFINITY, -INFINITY, 4}, 2, 2);
 }
 
-// Prototype 2 is so far from everyone that its exponentials underflow: VISSL lends it 1e-12
-// everywhere, so after one round its mass is spread evenly; in the log domain it follows its own
-// scores.
+// Prototype 2 is so far from every sample that its exponentials underflow. VISSL gives it 1e-12
+// everywhere, so that after one round its mass is spread evenly; the log form follows its scores.
 static void test_empty_prototype(void **state) {
     (void)state;
     float scores[] = {0, 0, -10, 0, 0, -20}, codes[6];
@@ -80,12 +80,12 @@ static void test_empty_prototype(void **state) {
     CHECK_NEAR(codes[5], 1.0 / 3, 1e-5);
     s.form = SR_SINKHORN_LOG;
     solve(&s, codes);
-    CHECK_NEAR(codes[2], 0.5, 1e-5); // all of it belongs to the first sample
+    CHECK_NEAR(codes[2], 0.5, 1e-5); // all its mass belongs to the first sample
     CHECK_NEAR(codes[5], 0, 1e-5);
 }
 
-// Sample 1 is so far from all prototypes that its whole row underflows while no prototype is empty;
-// scaling would give 0/0, and the answer is that of the log domain.
+// Sample 1 is so far from all prototypes that its row underflows while no prototype is empty.
+// Scaling would give 0/0; the expected codes are those of the log form.
 static void test_empty_sample(void **state) {
     (void)state;
     float scores[] = {1, 1, -20, -19}, codes[4], exact[4];
@@ -118,14 +118,14 @@ static void test_no_rounds_is_softmax(void **state) {
     }
 }
 
-// After many rounds each prototype holds its share of the samples.
+// After many rounds each prototype holds an equal share of the samples.
 static void test_prototypes_are_balanced(void **state) {
     (void)state;
     enum { N = 40, P = 6 };
     float scores[N * P], codes[N * P];
     fill(scores, N * P, 0.2, 2);
     for (int i = 0; i < N; i++)
-        scores[i * P] += 0.5f; // everyone likes prototype 0
+        scores[i * P] += 0.5f; // every sample prefers prototype 0
     SrSinkhorn s = {.n = N, .P = P, .scores = scores, .epsilon = 0.1, .num_iters = 200};
     for (int bits = 0; bits < 4; bits++) {
         s.form = bits & 1 ? SR_SINKHORN_LOG : SR_SINKHORN_VISSL;
@@ -141,7 +141,7 @@ static void test_prototypes_are_balanced(void **state) {
     }
 }
 
-// Rows of a queue count exactly like rows of the batch; only their codes are not given.
+// Rows of the queue count like rows of the batch; only their codes are not returned.
 static void test_queue_is_more_rows(void **state) {
     (void)state;
     enum { N = 5, Q = 30, P = 7 };
@@ -165,12 +165,12 @@ static void test_hard_codes(void **state) {
     float scores[] = {0.1f, 0.4f, 0.2f, 0.3f, 0.3f, 0.1f}, codes[6];
     SrSinkhorn s = {.n = 2, .P = 3, .scores = scores, .epsilon = 0.5, .hard = true};
     solve(&s, codes);
-    const float expected[] = {0, 1, 0, 1, 0, 0}; // the first of equals
+    const float expected[] = {0, 1, 0, 1, 0, 0}; // ties go to the first prototype
     CHECK(memcmp(codes, expected, sizeof codes) == 0);
 }
 
-// Without the shift the exponent still has room here; beyond 88 it is taken off.  Both are the same
-// codes.
+// Exponents up to 88 need no shift, larger ones get one. Codes with and without the shift are the
+// same.
 static void test_no_shift(void **state) {
     (void)state;
     float scores[20], shifted[20], codes[20];
@@ -187,9 +187,9 @@ static void test_no_shift(void **state) {
     }
 }
 
-// The program flushes denormals to zero; here they decide: both exponentials of prototype 1 are
-// denormal, and only their ratio e tells whom it belongs to.  Flushed, they would be 0 and their
-// mass spread evenly.
+// The program flushes denormals to zero, but Sinkhorn must not: both exponentials of prototype 1
+// are denormal, and only their ratio e decides which sample it belongs to. Flushed, they would be
+// 0 and their mass spread evenly.
 static void test_denormals_are_kept_inside_only(void **state) {
     (void)state;
     float scores[] = {0, -8.83f, 0, -8.93f}, codes[4];

@@ -1,10 +1,12 @@
-// sinkhorn_rows beyond the contract: where the iterations start from decides what three of them give.
+// The op sinkhorn_rows beyond the op contract: the start of the iterations decides the result of
+// three of them.
 #include "tests/check.h"
 #include "tests/kernels/op_call.h"
 
 enum { ROWS = 4, K = 3 };
 
-// Targets of scores (ROWS, K) at temperature 0.25, of which row 1 is higher by `shift`.
+// Computes targets of scores (ROWS, K) at temperature 0.25. The scores of row 1 are increased by
+// `shift`.
 static void targets(const char *params, float shift, float *out) {
     const SrOpCase example = {params, 2, {SR_SHAPE(ROWS, K), SR_SCALAR}, false};
     static const float scores[ROWS * K] = {0.5F, -0.25F, 0, 0.75F, 0.5F,  -0.5F,
@@ -20,7 +22,8 @@ static void targets(const char *params, float shift, float *out) {
     op_call_deinit(&c);
 }
 
-// Probabilities do not change when all scores of a row grow by the same number; exponentials do.
+// Adding a constant to the scores of a row changes nothing if iterations start from
+// probabilities; it does if they start from exponentials.
 static void test_probabilities_forget_a_row_shift(void **state) {
     (void)state;
     float plain[ROWS * K], shifted[ROWS * K], largest = 0;
@@ -35,7 +38,7 @@ static void test_probabilities_forget_a_row_shift(void **state) {
     CHECK(largest > 0.05F);
 }
 
-// A row far below all others keeps its own choice: exp() of its scores alone would be zero.
+// A row far below all others keeps its own choice, although exp() of its scores is zero.
 static void test_a_row_of_low_scores_keeps_its_target(void **state) {
     (void)state;
     float plain[ROWS * K], low[ROWS * K];
@@ -45,7 +48,7 @@ static void test_a_row_of_low_scores_keeps_its_target(void **state) {
         CHECK_NEAR((double)plain[i], (double)low[i], 1e-6);
 }
 
-// One iteration by hand: softmax, columns to equal sums, rows to one.
+// One iteration computed by hand: softmax, columns scaled to equal sums, rows scaled to one.
 static void test_one_iteration(void **state) {
     (void)state;
     const double scores[ROWS][K] = {

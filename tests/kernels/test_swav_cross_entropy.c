@@ -1,4 +1,5 @@
-// swav_cross_entropy beyond the contract: known values, large scores, scale of the gradient.
+// The op swav_cross_entropy beyond the op contract: known values, large scores, scale of the
+// gradient.
 #include "tests/check.h"
 #include "tests/kernels/op_call.h"
 
@@ -9,7 +10,7 @@ static void start(OpCall *c, const char *params, int rows, int code_rows, int P)
 
 static float *numbers(SrTensor t) { return t.data; }
 
-// Whatever the codes are, even scores cost log P: the plateau a run starts on.
+// Equal scores cost log P for any codes: the plateau on which a run starts.
 static void test_even_scores_cost_log_P(void **state) {
     (void)state;
     OpCall c;
@@ -23,7 +24,7 @@ static void test_even_scores_cost_log_P(void **state) {
     op_call_deinit(&c);
 }
 
-// Own crop excluded, the other assign crop included: with two crops each predicts the other's code.
+// With two crops, each crop predicts the code of the other and not its own.
 static void test_crops_are_swapped(void **state) {
     (void)state;
     OpCall c;
@@ -32,8 +33,8 @@ static void test_crops_are_swapped(void **state) {
     memcpy(c.x[0].data, scores, sizeof scores);
     memcpy(c.x[1].data, codes, sizeof codes);
     op_call_forward(&c);
-    double first_on_second = log(1 + exp(-1.0)); // code (1, 0) against scores (1, 0)
-    double second_on_first = log(1 + exp(-3.0)); // code (0, 1) against scores (0, 3)
+    double first_on_second = log(1 + exp(-1.0)); // code (1, 0), scores (1, 0)
+    double second_on_first = log(1 + exp(-3.0)); // code (0, 1), scores (0, 3)
     CHECK_NEAR(numbers(c.y)[0], (first_on_second + second_on_first) / 2, 1e-6);
     op_call_deinit(&c);
 }
@@ -57,7 +58,7 @@ static void test_large_scores_stay_finite(void **state) {
     op_call_deinit(&c);
 }
 
-// Each row's gradient sums to zero: adding a constant to its scores changes nothing.
+// The gradient of each row sums to zero, since adding a constant to its scores changes nothing.
 static void test_gradient_rows_sum_to_zero(void **state) {
     (void)state;
     OpCall c;

@@ -1,5 +1,5 @@
-// The two emulations of a tile product, in plain C and in vectors: the same bits, whatever the numbers and whatever
-// MXCSR says.
+// Two emulations of a tile-register product, in plain C and in vectors, give the same bits for
+// any numbers and any state of the MXCSR register.
 #include <stdint.h>
 #include <string.h>
 
@@ -9,7 +9,8 @@
 #include "tests/check.h"
 
 #if defined(__x86_64__)
-// Numbers of ordinary size, of any exponent, or any bits at all: subnormal ones, infinities, NaNs.
+// Draws by kind: numbers of ordinary size, of any exponent, or any bits (subnormal numbers,
+// infinities, NaNs).
 static uint32_t draw(SrRng *rng, int kind) {
     uint32_t bits = sr_rng_u32(rng);
     if (kind == 0)
@@ -19,7 +20,7 @@ static uint32_t draw(SrRng *rng, int kind) {
     return bits;
 }
 
-// Tiles 0 (sums), 1 and 2 (numbers).
+// Fills tile 0 with sums and tiles 1 and 2 with factors.
 static void fill(SrRng *rng, int kind) {
     for (int i = 0; i < 256; i++) {
         uint32_t sum = draw(rng, kind), halves[2];
@@ -57,14 +58,14 @@ static void test_products(void **state) {
     SrRng rng = sr_rng(9, SR_RNG_TEST, 0, 0, 0, 0);
     unsigned before = _mm_getcsr();
     for (int i = 0; i < 300; i++) {
-        _mm_setcsr(i % 2 ? before : 0x1f80); // subnormal numbers kept or not
+        _mm_setcsr(i % 2 ? before : 0x1f80); // with and without flushing of subnormal numbers
         compare(&rng, i % 3);
     }
-    CHECK_INT(_mm_getcsr() & 0xffc0, before & 0xffc0); // as the last of them found it
+    CHECK_INT(_mm_getcsr() & 0xffc0, before & 0xffc0); // the product restored MXCSR
     _mm_setcsr(before);
 }
 #else
-static void test_products(void **state) { (void)state; } // one emulation alone
+static void test_products(void **state) { (void)state; } // without vectors there is one emulation
 #endif
 
 SR_TESTS(tiles, unit(test_products))

@@ -1,5 +1,5 @@
-// How many tiles the Winograd design takes at a time follows the cache; what it computes does not: outputs, gradients
-// and the sums of every unit keep their bits.
+// The Winograd design takes more tiles at a time on a larger cache. Outputs, gradients and the
+// channel sums of every unit keep their bits.
 #include <string.h>
 
 #include "base/compiler.h"
@@ -10,7 +10,8 @@
 #include "tests/kernels/conv_case.h"
 #include "tests/machine.h"
 
-// 23 x 19 pixels, so that units end in the middle of rows and the last block has fewer tiles than the others.
+// Returns 23 x 19 pixels, so that units end in the middle of rows and the last block has fewer
+// tiles than the others.
 static SrConvShape shape_of(int N, int C, int K) {
     SrConvShape s = {N, 23, 19, C, K, 3, 3, 1, 1, 1, 1, 1, 1, 1, 0, 0, SR_F32, NULL};
     sr_conv_shape(&s);
@@ -56,7 +57,7 @@ static void check_caches(SrConvShape s, unsigned design) {
         CHECK(memcmp(r.y, least.y, conv_y_len(&s) * sizeof(float)) == 0);
         CHECK(memcmp(r.dx, least.dx, conv_x_len(&s) * sizeof(float)) == 0);
         CHECK(memcmp(r.sums_block, least.sums_block, r.sums_bytes) == 0);
-        CHECK(shift < 22 || r.scratch > least.scratch); // it did take more at a time
+        CHECK(shift < 22 || r.scratch > least.scratch); // it took more tiles at a time
         free_results(r);
     }
     conv_case_check(&t, 3e-6);
@@ -75,7 +76,7 @@ static void test_blocks_keep_bits(void **state) {
         }
 }
 
-// Few tiles are not cut coarser, or some threads would have nothing to do.
+// A small map is not cut into fewer pieces on a larger cache, or some threads would have no work.
 static void test_small_maps_stay_cut(void **state) {
     (void)state;
     test_machine()->conv_designs = SR_CONV_WINOGRAD4;

@@ -1,5 +1,5 @@
-// align_uniform_loss: the value on a model's own embeddings against the paper's sums, of one replica and of two, and the
-// gradient of the whole method against differences.
+// align_uniform_loss: its value on a model's own embeddings against the paper's sums, for one
+// replica and for two, and the gradient of the whole method against finite differences.
 #include "tests/check.h"
 
 #include "tests/trainer/tiny_model.h"
@@ -10,7 +10,7 @@ static const int sizes[] = {16, 16, 16};
 
 enum { D = 6 };
 
-// Distance of two rows (D) once both have length 1.
+// Returns the distance of two rows (D) after each is scaled to length 1.
 static double distance(const float *a, const float *b) {
     double aa = 0, bb = 0, sum = 0;
     for (int d = 0; d < D; d++) {
@@ -24,7 +24,7 @@ static double distance(const float *a, const float *b) {
     return sqrt(sum);
 }
 
-// x (2 N, D), view-major.
+// Returns the loss of x (2 N, D), view-major, by the paper's sums.
 static double expected(const float *x, int N) {
     double align = 0, uniform = 0;
     for (int i = 0; i < N; i++)
@@ -55,7 +55,8 @@ static void test_all_rows_count(void **state) {
     }
 }
 
-// lambda 0 leaves alignment, which falls to nothing; uniformity keeps images apart.
+// With lambda 0 only alignment is left, which falls to zero; with uniformity the images stay
+// apart.
 static void test_uniformity_keeps_apart(void **state) {
     (void)state;
     static const char *const weight[] = {"0", "1"};

@@ -1,8 +1,8 @@
-// ijepa_loss: the predictor's own sizes.
+// ijepa_loss: the options that size its predictor.
 #include "tests/check.h"
 #include "tests/trainer/tiny_model.h"
 
-// pred_mlp_ratio widens the MLPs: 12 channels by 1.5.
+// pred_mlp_ratio sets the width of the MLPs: 12 channels times 1.5.
 static void test_predictor_width(void **state) {
     (void)state;
     const SrLoss *loss;

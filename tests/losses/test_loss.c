@@ -1,6 +1,6 @@
-// Every example of every loss on a tiny model: it falls over a few steps on toy data, no step
-// allocates, and a run that is stopped, copied and gone on with ends in the same bits, with one
-// thread and with two.
+// Every example of every loss on a tiny model: the loss falls over a few steps, steps do not
+// allocate, and a run that is stopped, copied and resumed ends in the same bits, with one thread
+// and with two.
 #include "tests/check.h"
 
 #include <stdlib.h>
@@ -9,8 +9,8 @@
 #include "base/parallel.h"
 #include "tests/trainer/tiny_model.h"
 
-// The n-th example over all losses; false past the last.  SR_TEST_LOSS=NAME in the environment keeps to one loss while
-// it is being written.
+// Sets *loss and *example to the n-th example over all losses; returns false past the last.
+// SR_TEST_LOSS=NAME in the environment keeps to one loss while it is being written.
 static bool example_at(int n, const SrLoss **loss, const SrLossExample **example) {
     const char *only = getenv("SR_TEST_LOSS");
     for (int i = 0; (*loss = sr_loss_at(i)); i++) {
@@ -81,7 +81,7 @@ static size_t table_bytes(const SrParam *p) {
     return (size_t)sr_shape_count(p->shape) * sr_dtype_bytes(p->dtype);
 }
 
-// What a checkpoint does: all entries of the table, and nothing else, from one model to another.
+// Copies all entries of the table from one model to another, as a checkpoint does.
 static void copy_table(TinyModel *to, TinyModel *from) {
     SrParams *a = sr_model_params(from->model), *b = sr_model_params(to->model);
     CHECK_INT(sr_params_count(a), sr_params_count(b));
@@ -130,7 +130,7 @@ static void test_state_is_in_the_table(void **state) {
         state_is_in_the_table_with(replicas);
 }
 
-// Three steps, a checkpoint, two more: with one thread throughout, and with two.
+// Runs three steps, a checkpoint and two more steps, with one thread and with two.
 static void test_bits_do_not_depend_on_threads(void **state) {
     (void)state;
     const SrLoss *loss;
@@ -158,7 +158,8 @@ static void test_bits_do_not_depend_on_threads(void **state) {
     sr_parallel_set_threads(threads);
 }
 
-// A smaller batch between two whole ones works on the same entries, whatever the loss keeps of them.
+// A smaller batch between two full ones works on the same entries, for any state that the loss
+// keeps of them.
 static void check_partial(const SrLoss *loss, const SrLossExample *e) {
     TinyModel whole, part;
     const char *options = e->options ? e->options : "{}";
@@ -184,7 +185,8 @@ static void check_partial(const SrLoss *loss, const SrLossExample *e) {
     tiny_model_close(&part);
 }
 
-// Whether the example sets the option that makes the loss need whole batches; none sets it to 0.
+// Returns whether the example sets the option that makes the loss need full batches; none sets it
+// to 0.
 static bool has_size(const SrLoss *loss, const SrLossExample *e) {
     const char *dot = strrchr(loss->whole_batches_with, '.');
     return e->options && strstr(e->options, dot ? dot + 1 : loss->whole_batches_with);

@@ -1,5 +1,5 @@
-// Gradients of whole methods, trunk, decoder and all, against central differences in double precision: each
-// parameter of a first example's tiny model.
+// Gradients of whole methods (trunk, heads and decoder) against central differences in double
+// precision, for each parameter of the tiny model of the loss's first example.
 #include "tests/check.h"
 
 #include "base/compiler.h"
@@ -8,8 +8,8 @@
 
 enum { MOST = 32 };
 
-// Two images are enough; inputs keep what the hooks of one step have left in them.  heads: others than the example's, where a
-// batch norm over two images would only measure rounding.
+// Checks on two images. Inputs keep the values that the hooks of one step wrote. heads: replaces
+// the heads of the example where a batch norm over two images would only measure rounding.
 static void check_method(const char *name, const char *heads, int gradients) {
     const SrLoss *loss;
     TinyModel t;
@@ -63,7 +63,7 @@ static void test_masked_siamese(void **state) {
                  37);
 }
 
-// The teacher, whose side of the cross entropy has no gradient, stands still.
+// The teacher's side of the cross entropy has no gradient, so the teacher stays fixed.
 static void test_dino(void **state) {
     (void)state;
     check_method("dino_loss", NULL, 67);

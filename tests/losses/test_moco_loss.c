@@ -1,5 +1,5 @@
-// moco_loss beyond the golden cases: what the key encoder begins with and how it follows, which views are
-// run, what enters the queue, which images a replica encodes, and what is refused.
+// moco_loss beyond the golden cases: initial weights and updates of the key encoder, views that
+// are run, the content of the queue, shuffled images, refusals.
 #include "tests/check.h"
 
 #include "base/text.h"
@@ -27,12 +27,13 @@ static void test_follows(void **state) {
     CHECK_NEAR((double)values(&t, PREFIX CONV)[0], first, 0);
     CHECK(!tiny_model_param(&t, PREFIX CONV)->trainable);
     tiny_model_step(&t, 0.5);
-    CHECK_NEAR((double)values(&t, PREFIX CONV)[0], first, 0); // the first forward is that of a copy
+    // The first forward copies the encoder.
+    CHECK_NEAR((double)values(&t, PREFIX CONV)[0], first, 0);
     double second = (double)values(&t, CONV)[0];
     CHECK(fabs(second - first) > 1e-7);
     tiny_model_step(&t, 0.5);
     CHECK_NEAR((double)values(&t, PREFIX CONV)[0], 0.9 * first + 0.1 * second, 1e-7);
-    CHECK(values(&t, PREFIX MEAN)[0] != values(&t, MEAN)[0]); // statistics of its own
+    CHECK(values(&t, PREFIX MEAN)[0] != values(&t, MEAN)[0]); // it has its own statistics
     tiny_model_close(&t);
 }
 
@@ -63,7 +64,7 @@ static void test_queue(void **state) {
     tiny_model_close(&t);
 }
 
-// A queue that the images of a step do not divide goes on at its beginning.
+// A queue whose length is no multiple of the step's images continues at its beginning.
 static void test_wraps(void **state) {
     (void)state;
     TinyModel t;
@@ -74,14 +75,14 @@ static void test_wraps(void **state) {
     for (int step = 0; step < 4; step++)
         tiny_model_step(&t, 0.1);
     memcpy(before, queue, sizeof before);
-    tiny_model_step(&t, 0.1); // columns 16, 17, 0, 1
+    tiny_model_step(&t, 0.1); // writes columns 16, 17, 0, 1
     for (int j = 0; j < 18; j++)
         CHECK((queue[j] != before[j]) == (j < 2 || j >= 16));
     CHECK_INT(*(const int64_t *)tiny_model_param(&t, "loss.queue_ptr")->value, 2);
     tiny_model_close(&t);
 }
 
-// The model sees queries, the key encoder keys: batch norms have statistics of one view.
+// The model runs queries and the key encoder runs keys: batch norms see one view only.
 static void test_views(void **state) {
     (void)state;
     TinyModel t;
@@ -90,8 +91,8 @@ static void test_views(void **state) {
     tiny_model_close(&t);
 }
 
-// With batch norms, who is normalised with whom shows: shuffled keys are not those of three batches of
-// their own.
+// Batch norms show which images were normalised together: shuffled keys differ from those of
+// three unshuffled batches.
 static void test_shuffle(void **state) {
     (void)state;
     TinyModel many, one;
@@ -102,7 +103,7 @@ static void test_shuffle(void **state) {
     tiny_model_step(&many, 0);
     for (int d = 0; d < 8; d++)
         memcpy(kept + 4 * d, values(&many, "loss.queue") + 16 * d, 4 * sizeof *kept);
-    bool same = true; // keys of replica 0's images, which alone would be those of one replica
+    bool same = true; // the keys of replica 0's images would be those of a single replica
     for (int d = 0; d < 8; d++)
         same = same &&
                memcmp(kept + 4 * d, values(&one, "loss.queue") + 16 * d, 4 * sizeof *kept) == 0;

@@ -1,4 +1,5 @@
-// Losses that may rise at first, and why: their target moves, or a step is too long.  Nothing else may.
+// Losses that may rise at first because their target moves or a step is too long. No other loss
+// may.
 #include "tests/check.h"
 
 #include <stdlib.h>
@@ -27,8 +28,9 @@ static Run run(const char *model, const char *loss, double lr, int steps) {
     return r;
 }
 
-// At rate 0 nothing learns: a centre that stays gives one loss for ever.  A centre that moves takes from the targets what
-// all images share, which the student, not centred, still predicts; the loss rises towards and above ln K.
+// At rate 0 nothing is learned: with a fixed centre the loss stays constant. A moving centre
+// removes from the targets what all images share, while the student, which is not centred, still
+// predicts it: the loss rises towards ln K and above.
 static void test_dino_centre(void **state) {
     (void)state;
     Run still = run(DINO_HEAD,
@@ -56,7 +58,7 @@ static double reported(TinyModel *t, const char *key) {
     return value;
 }
 
-// Scores set by hand: all alike, then one far above the others in each row.
+// Sets the teacher's scores by hand: first all equal, then one far above the others in each row.
 static void test_dino_teacher_entropy(void **state) {
     (void)state;
     TinyModel t;
@@ -77,7 +79,7 @@ static void test_dino_teacher_entropy(void **state) {
     tiny_model_close(&t);
 }
 
-// numpy.linspace(min, max, 3), then max.
+// The temperature is numpy.linspace(min, max, 3), then max.
 static void test_dino_temperature(void **state) {
     (void)state;
     static const double wanted[] = {0.04, 0.055, 0.07, 0.07};
@@ -113,11 +115,11 @@ static void test_dino_centre_is_of_columns(void **state) {
         CHECK_NEAR((double)center[k], 0.75 * mean, 1e-6);
         spread = fmax(spread, fabs((double)center[k] - (double)center[0]));
     }
-    CHECK(spread > 1e-4); // columns differ
+    CHECK(spread > 1e-4); // the columns differ
     tiny_model_close(&t);
 }
 
-// A step writes the embeddings of each crop in crops_for_mb to the memory, image by image.
+// A step writes the embeddings of each crop in crops_for_mb to the memory bank, image by image.
 static void test_deepcluster_memory(void **state) {
     (void)state;
     TinyModel t;
@@ -136,7 +138,8 @@ static void test_deepcluster_memory(void **state) {
     tiny_model_close(&t);
 }
 
-// The gradient of 25 (variance + invariance) is steep: what rises by steps of 0.05 falls by shorter ones.
+// The gradient of 25 (variance + invariance) is steep: with steps of 0.05 the loss rises, with
+// shorter ones it falls.
 static void test_vicreg_steps(void **state) {
     (void)state;
     Run r = run(VICREG_HEAD, "name: vicreg_loss", 0.0005, 13);

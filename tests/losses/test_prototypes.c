@@ -1,4 +1,5 @@
-// Prototypes: found by name, renormalised row by row, scores of both kinds against plain loops.
+// Prototypes of a head are found by name and renormalised row by row; scores of both kinds agree
+// with plain loops.
 #include "tests/check.h"
 
 #include "losses/prototypes.h"
@@ -73,8 +74,8 @@ static void test_scores(void **state) {
     CHECK_NEAR((double)scores[3], 3, 1e-6);
     CHECK_NEAR((double)scores[5], 7, 1e-6);
     sr_prototypes_scores(params, &normed, x, 3, scores);
-    CHECK_NEAR((double)scores[0], 11, 1e-5); // 5 (3, 4) / 5 on (1, 2)
-    CHECK_NEAR((double)scores[1], 1, 1e-6);  // 0.5 (0, 1) on (1, 2)
+    CHECK_NEAR((double)scores[0], 11, 1e-5); // 5 (3, 4) / 5 times (1, 2)
+    CHECK_NEAR((double)scores[1], 1, 1e-6);  // 0.5 (0, 1) times (1, 2)
     CHECK_NEAR((double)scores[4], 8, 1e-5);
     sr_params_free(params);
 }

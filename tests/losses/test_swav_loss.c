@@ -1,5 +1,5 @@
-// swav_loss beyond the golden cases: its state and names, the queue's timing, renormalisation, the
-// value of a degenerate case, finite losses for any epsilon, and what is refused.
+// swav_loss beyond the golden cases: names of its state, timing of the queue, renormalisation,
+// one prototype, finite losses for any epsilon, refusals.
 #include "tests/check.h"
 
 #include "tests/trainer/tiny_model.h"
@@ -27,7 +27,8 @@ static void test_prototypes_after_a_step(void **state) {
     TinyModel t;
     start(&t, "epsilon: 0.05");
     const SrParam *w = tiny_model_param(&t, "heads.0.prototypes0.weight");
-    CHECK(fabs(row_length(w, 0) - 1) > 1e-3); // as drawn in the first forward, like VISSL
+    // Like VISSL, the first forward uses the prototypes as drawn, without normalising them.
+    CHECK(fabs(row_length(w, 0) - 1) > 1e-3);
     tiny_model_step(&t, 0.1);
     for (int k = 0; k < 6; k++)
         CHECK_NEAR(row_length(w, k), 1, 1e-6);
@@ -39,8 +40,8 @@ static void test_prototypes_after_a_step(void **state) {
     tiny_model_close(&t);
 }
 
-// The queue is random until start_iter, takes the assign crops' embeddings from then on, newest
-// rows first.
+// The queue is random until start_iter. From then on it takes the embeddings of the assign crops,
+// newest rows first.
 static void test_queue(void **state) {
     (void)state;
     TinyModel t;
@@ -60,11 +61,11 @@ static void test_queue(void **state) {
            sizeof newest); // crop 0: (4, 8)
     CHECK(memcmp(newest, queue->value, sizeof newest) == 0);
     CHECK(memcmp(before, (const float *)queue->value + 32, sizeof newest) ==
-          0); // moved down by a batch
+          0); // moved down by one batch
     tiny_model_close(&t);
 }
 
-// With one prototype everything is certain: the loss is 0, and so is ln K for chance.
+// With one prototype every assignment is certain: the loss is 0, and so is ln K.
 static void test_one_prototype(void **state) {
     (void)state;
     TinyModel t;
@@ -112,7 +113,7 @@ static void test_stays_finite(void **state) {
     }
 }
 
-// The exact form and VISSL's agree where VISSL's arithmetic has room.
+// The log form agrees with VISSL's form where VISSL's arithmetic does not overflow.
 static void test_log_form(void **state) {
     (void)state;
     TinyModel a, b;
@@ -139,7 +140,7 @@ static void test_refused(void **state) {
     check_refused("temperature: -1", "temperature");
     check_refused("num_iter: 3", "num_iters");
     check_refused("sinkhorn: exact", "sinkhorn");
-    TinyModel t; // fewer crops than the transforms announce
+    TinyModel t; // fewer crops than the transforms make
     CHECK_FAILS(tiny_model_open(&t, MODEL, "name: swav_loss", 4, 3, sizes) == SR_OK
                     ? sr_model_build_train(t.model, 4, 2, sizes, sizes, 0, &t.graph)
                     : SR_OK,

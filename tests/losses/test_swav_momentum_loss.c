@@ -1,6 +1,6 @@
-// swav_momentum_loss and its encoder: a copy at first, a slow follower then, never trained; its
-// running statistics are the student's; train or evaluation mode by iteration; the queue's odd
-// size.
+// swav_momentum_loss and its momentum encoder: a copy at first, then a slow follower without
+// gradient. Its running statistics, the switch between training and evaluation mode, and the odd
+// size of the queue.
 #include "tests/check.h"
 
 #include "base/text.h"
@@ -31,7 +31,7 @@ static void test_follows(void **state) {
     double first = (double)values(&t, CONV)[0];
     tiny_model_step(&t, 0.5);
     CHECK_NEAR((double)values(&t, PREFIX CONV)[0], first,
-               0); // a copy of what the first forward saw
+               0); // a copy of the weights that the first forward saw
     double second = (double)values(&t, CONV)[0];
     CHECK(fabs(second - first) > 1e-6);
     tiny_model_step(&t, 0.5);
@@ -58,7 +58,8 @@ static void test_is_not_trained(void **state) {
     tiny_model_close(&t);
 }
 
-// In evaluation mode as in training: what the student's forward of the same step left.
+// Statistics are those that the student's forward of the same step wrote, in evaluation mode and
+// in training mode.
 static void test_statistics(void **state) {
     (void)state;
     static const char *const rows[] = {"momentum_eval_mode_iter_start: 0",
@@ -71,7 +72,7 @@ static void test_statistics(void **state) {
         CHECK(memcmp(values(&t, MEAN), values(&t, PREFIX MEAN), 8 * sizeof(float)) == 0);
     }
     tiny_model_close(&t);
-    start(&t, rows[1]); // batch statistics: the copy moves on with the teacher's own batch
+    start(&t, rows[1]); // batch statistics: the teacher's own batch moves the copy on
     tiny_model_step(&t, 0.1);
     CHECK(memcmp(values(&t, MEAN), values(&t, PREFIX MEAN), 8 * sizeof(float)) != 0);
     tiny_model_close(&t);
@@ -86,8 +87,8 @@ static double embedding_sum(TinyModel *t) {
     return sum;
 }
 
-// The switch is per step, inside one plan: before it as a run that never switches, after it as one
-// that always did.
+// The mode switches per step inside one plan: before the switch a run equals one that never
+// switches, after it one that always did.
 static void test_mode_switch(void **state) {
     (void)state;
     TinyModel never, later, always;
@@ -109,7 +110,7 @@ static void test_mode_switch(void **state) {
     tiny_model_close(&always);
 }
 
-// 2 assign crops of 4 rows over 3 crops: VISSL pushes 8 / 3 = 2 rows a crop.
+// VISSL pushes 8 / 3 = 2 rows per crop: 2 assign crops of 4 rows over 3 crops.
 static void test_queue(void **state) {
     (void)state;
     TinyModel t;

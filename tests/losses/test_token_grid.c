@@ -1,4 +1,5 @@
-// Methods over patches: what they draw, and what they refuse.
+// Losses over patches (MAE, I-JEPA, iBOT): which masks and blocks they draw, and what they
+// refuse.
 #include "tests/check.h"
 
 #include "tests/trainer/tiny_model.h"
@@ -35,7 +36,7 @@ static void test_mae_draws(void **state) {
             CHECK(mask[16 * i + visible[4 * i + k]] < 1);
     }
     CHECK(memcmp(visible, visible + 4, 4 * sizeof *visible) != 0);
-    // The second replica's images are 4 .. 7 of the step.
+    // The images of the second replica are 4 to 7 of the step.
     start(&half, MAE "}", 2);
     CHECK(memcmp(visible + 16, input(&half, "loss.visible").data, 16 * sizeof *visible) == 0);
     tiny_model_close(&half);
@@ -83,7 +84,8 @@ static void test_refuses(void **state) {
     }
 }
 
-// A size of its own that the trunk does not have is inferred away; without a rule it would be refused.
+// A patch_size other than the trunk's is replaced by the trunk's instead of being refused: the mask
+// has the trunk's 16 patches.
 static void test_patch_size_is_the_trunks(void **state) {
     (void)state;
     TinyModel t;

@@ -1,4 +1,4 @@
-// Made-up features.
+// Makes feature matrices with planted classes for tests (feature_rows.h).
 #include "tests/measure/feature_rows.h"
 
 #include "base/rng.h"

@@ -1,4 +1,4 @@
-// A probe whose penalty is chosen: on rows held out of the training side, never by the test.
+// A linear probe that chooses its penalty on held-out training rows, and never by the test rows.
 #include "base/mem.h"
 #include "base/rng.h"
 #include "measure/chosen_probe.h"
@@ -6,7 +6,8 @@
 #include "tests/check.h"
 #include "tests/measure/feature_rows.h"
 
-// Two classes told apart by the first column, hidden among columns of noise: a weak penalty fits the noise.
+// Draws two classes that differ in 20 columns by half a deviation, among columns of noise: with a
+// weak penalty the probe fits the noise.
 static void noisy_rows(SrMatrix *f, int64_t n, int d, uint64_t seed) {
     SrRng rng = sr_rng(seed, SR_RNG_TEST, 0, 0, 0, 0);
     CHECK_OK(sr_matrix_init(f, n, d));
@@ -46,7 +47,7 @@ static void test_noise_wants_penalty(void **state) {
     sr_matrix_deinit(&test);
 }
 
-// Classes in turn, as lists often have them: every class is both fitted and held out.
+// Labels in turn, as lists often have them: every class is both fitted and held out.
 static void test_classes_in_turn(void **state) {
     (void)state;
     SrMatrix train, test;
@@ -55,14 +56,14 @@ static void test_classes_in_turn(void **state) {
     test_rows_planted(&test, 50, 6, 5, 3, 2);
     CHECK_OK(sr_chosen_probe(&train, &test, &probe));
     CHECK(probe.test > 90 && probe.held_out > 90 && probe.held_out <= 100);
-    test.n = train.n = 5; // one row a class: nothing to hold out
+    test.n = train.n = 5; // one row per class leaves nothing to hold out
     CHECK_FAILS(sr_chosen_probe(&train, &test, &probe), SR_ERR_CONFIG, "no images");
     test.n = train.n = 50;
     sr_matrix_deinit(&train);
     sr_matrix_deinit(&test);
 }
 
-// Labels of the test turned round: another accuracy, the same choice.
+// Permuted labels of the test rows change the accuracy and not the choice.
 static void test_choice_is_blind(void **state) {
     (void)state;
     SrMatrix train, test;

@@ -1,11 +1,13 @@
-// k-means: planted clusters exactly, the same bits for any number of threads, its rules for few and equal rows.
+// k-means: finds planted clusters exactly, gives the same bits for any number of threads, and
+// handles few and equal rows.
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "measure/kmeans.h"
 #include "tests/check.h"
 #include "tests/measure/feature_rows.h"
 
-// Two labellings are the same up to names: each cluster has one label and each label one cluster.
+// Returns whether two labellings agree up to the names of the clusters: each has one label, and
+// each label one cluster.
 static bool same_partition(const int64_t *a, const int64_t *b, int64_t n, int k) {
     int64_t to[64], from[64];
     for (int c = 0; c < k; c++)
@@ -37,7 +39,7 @@ static void test_planted(void **state) {
         CHECK(km.iterations < 50);
         CHECK_OK(sr_kmeans_purity(&f, label, K, &purity));
         CHECK_NEAR(purity, 100, 0);
-        // Every centre is the mean of its rows.
+        // Every centroid is the mean of its rows.
         double sum = 0, n = 0;
         for (int i = 0; i < N; i++) {
             sum += label[i] == 4 ? (double)f.x[i * D] : 0;
@@ -81,14 +83,14 @@ static void test_nearest(void **state) {
     SrKmeans km = {.k = 2, .d = 2, .centre = centre};
     CHECK_OK(sr_kmeans_assign(&km, &f, label, distance));
     CHECK(label[0] == 0 && label[1] == 1 && label[3] == 1);
-    CHECK_INT(label[2], 0); // a tie
+    CHECK_INT(label[2], 0); // ties go to the first
     CHECK_NEAR(distance[2], 2.25, 1e-6);
     CHECK_NEAR(distance[3], 36, 1e-5);
     f.d = 1;
     CHECK_FAILS(sr_kmeans_assign(&km, &f, label, distance), SR_ERR_CONFIG, "rows of 1 numbers");
 }
 
-// Equal rows leave clusters empty: they are filled, and nothing is lost.
+// Equal rows leave clusters empty, which are then filled; no row is lost.
 static void test_few_rows(void **state) {
     (void)state;
     float x[6 * 1] = {1, 1, 1, 1, 5, 5};

@@ -1,4 +1,5 @@
-// Weighted kNN against a plain O(n^2) version, its ties, its bounds, and VISSL's overflow.
+// Weighted kNN against a plain O(n^2) version; ties, bounds, row lengths, NaN, and the overflow
+// that VISSL's version has.
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -18,7 +19,7 @@ static void fill(SrMatrix *f, float *x, int64_t *label, int64_t n, int d, int cl
     }
 }
 
-// The definition, by sorting all similarities of one test row.
+// Classifies one test row by the definition, sorting all similarities.
 static int plain_knn(const SrMatrix *train, const float *t, int k, double sigma, int classes) {
     double votes[16] = {0}, sim[700];
     bool used[700] = {false};
@@ -69,8 +70,8 @@ static void test_against_definition(void **state) {
 
 static void test_ties_and_bounds(void **state) {
     (void)state;
-    // Four equal training rows: k = 2 takes the first two, whose classes tie; the smaller class
-    // wins.
+    // Four equal training rows: k = 2 takes the first two, whose classes tie, and the smaller
+    // class wins.
     float x[4 * 2] = {1, 0, 1, 0, 1, 0, 1, 0}, t[2] = {1, 0};
     int64_t lx[4] = {3, 2, 0, 0}, lt[1] = {2}, ranked[2 * SR_KNN_TOP];
     SrMatrix train = {.n = 4, .d = 2, .x = x, .label = lx},
@@ -81,11 +82,11 @@ static void test_ties_and_bounds(void **state) {
     CHECK_OK(sr_knn(&o, &train, &test, k, 2, result, ranked));
     CHECK_INT(ranked[0], 2);
     CHECK_INT(ranked[1], 3);
-    CHECK_INT(ranked[SR_KNN_TOP], 0); // all four vote
+    CHECK_INT(ranked[SR_KNN_TOP], 0); // all four rows vote
     CHECK_INT(ranked[SR_KNN_TOP + 4], -1);
     CHECK_INT(result[1].k, 4);
     CHECK_NEAR(result[0].top1, 100, 0);
-    // Unlabelled rows neither vote nor count.
+    // Rows without a label neither vote nor count.
     lx[0] = lx[1] = -1;
     lt[0] = -1;
     CHECK_OK(sr_knn(&o, &train, &test, k, 1, result, ranked));
@@ -99,7 +100,7 @@ static void test_ties_and_bounds(void **state) {
 
 static void test_large_similarities(void **state) {
     (void)state;
-    // exp(100 / 0.1) overflows everything; only ratios matter, so the nearer one still wins.
+    // exp(100 / 0.1) overflows, but only ratios matter: the closer row wins.
     float x[3 * 1] = {100, 99, 98}, t[1] = {1};
     int64_t lx[3] = {1, 0, 2}, lt[1] = {1}, ranked[SR_KNN_TOP];
     SrMatrix train = {.n = 3, .d = 1, .x = x, .label = lx},
@@ -110,12 +111,13 @@ static void test_large_similarities(void **state) {
     CHECK_OK(sr_knn(&o, &train, &test, &k, 1, &result, ranked));
     CHECK_INT(ranked[0], 1);
     CHECK_INT(ranked[1], 0);
-    // VISSL: two classes are infinite, all sums are NaN, and the classes come out in their order.
+    // VISSL: two neighbours overflow to infinity, infinity times 0 is NaN in every class, and the
+    // classes keep their order.
     o.vissl_overflow = true;
     CHECK_OK(sr_knn(&o, &train, &test, &k, 1, &result, ranked));
     CHECK_INT(ranked[0], 0);
     CHECK_INT(ranked[1], 1);
-    // Only one is: it alone is a number, and numbers come last.
+    // One neighbour overflows: its class alone is no NaN, and PyTorch sorts NaN before numbers.
     x[1] = x[2] = 1;
     CHECK_OK(sr_knn(&o, &train, &test, &k, 1, &result, ranked));
     CHECK_INT(ranked[0], 0);
@@ -148,7 +150,7 @@ static void test_threads(void **state) {
     sr_free(lt);
 }
 
-// The class is the commonest of the training rows; ties go to the smaller one.
+// The majority class is the most frequent label of the training rows; ties go to the smaller one.
 static void test_majority(void **state) {
     (void)state;
     SrMatrix train = {.n = 5, .label = (int64_t[]){1, -1, 1, 0, -1}},
@@ -160,7 +162,7 @@ static void test_majority(void **state) {
     CHECK_NEAR(sr_knn_majority(&train, &none), 0, 0);
 }
 
-// Rows that are no numbers: as neighbours they do not vote, as test rows they are misses.
+// Training rows of NaN do not vote, and test rows of NaN are counted as misses.
 static void test_not_numbers(void **state) {
     (void)state;
     float x[3 * 1] = {NAN, 2, 1}, t[2] = {1, NAN};
@@ -177,7 +179,8 @@ static void test_not_numbers(void **state) {
     CHECK_NEAR(result.top5, 50, 0);
 }
 
-// Class 0 has the long rows: as they are they win every vote, normalised they win their own.
+// Class 0 has longer rows: without normalisation they win every vote, with it each class wins its
+// own.
 static void test_lengths(void **state) {
     (void)state;
     enum { N = 40, D = 2 };
@@ -198,13 +201,13 @@ static void test_lengths(void **state) {
     CHECK_OK(sr_knn(&(SrKnnOptions){.sigma = 0.1}, &train, &test, &k, 1, &result, NULL));
     CHECK_NEAR(result.top1, 50, 0);
     CHECK_NEAR(result.length_ratio, 10, 1e-5);
-    x[0] = x[1] = 0; // one row of zeros and one that is no number decide nothing
+    x[0] = x[1] = 0; // a row of zeros and a row of NaN do not change the ratio
     x[D] = NAN;
     double ratio;
     CHECK_OK(sr_matrix_length_ratio(&train, &ratio));
     CHECK_NEAR(ratio, 10, 1e-5);
     train.n = 11;
-    CHECK_OK(sr_matrix_length_ratio(&train, &ratio)); // too few to speak of
+    CHECK_OK(sr_matrix_length_ratio(&train, &ratio)); // too few rows for a ratio
     CHECK_NEAR(ratio, 1, 0);
     memcpy(x, t, sizeof x);
     train.n = N;
@@ -214,7 +217,7 @@ static void test_lengths(void **state) {
     CHECK_NEAR(result.length_ratio, 1, 0);
 }
 
-// Rows that were dropped are unmapped too.
+// A matrix whose rows were reduced is still unmapped entirely.
 static void test_fewer_rows(void **state) {
     (void)state;
     SrMatrix f;

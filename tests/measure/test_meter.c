@@ -1,4 +1,5 @@
-// Meters: hand-worked values, targets of one class and of several, resets, and the list over outputs.
+// Meters: values computed by hand, targets of one class and of several, resets, and the list of
+// meters per output.
 #include "base/mem.h"
 #include "tests/check.h"
 #include "trainer/run/meter_list.h"
@@ -24,7 +25,7 @@ static void check_values(const char *name, const char *options, const SrMeterRow
     SrMeterValue v[SR_METER_MAX_VALUES];
     void *state = opened(name, options, &kind, &arena);
     kind->update(state, rows);
-    kind->reset(state); // what was before is forgotten
+    kind->reset(state); // earlier rows are forgotten
     kind->update(state, rows);
     CHECK_INT(kind->values(state, v), n);
     for (int i = 0; i < n; i++) {
@@ -37,7 +38,7 @@ static void check_values(const char *name, const char *options, const SrMeterRow
 
 static const char *const tops[] = {"top_1", "top_2", "top_7"};
 
-// ---- what every meter promises
+// ---- the contract of every meter
 
 static int values_of(const SrMeter *kind, void *state, double v[SR_METER_MAX_VALUES]) {
     SrMeterValue values[SR_METER_MAX_VALUES];
@@ -50,7 +51,8 @@ static int values_of(const SrMeter *kind, void *state, double v[SR_METER_MAX_VAL
     return n;
 }
 
-// Nothing seen gives 0; rows at once or in two parts the same; nothing allocates meanwhile.
+// Without rows a meter gives 0. Rows added at once or in two parts give the same value, and
+// adding allocates nothing.
 static void check_meter(const SrMeter *kind, const SrMeterRows *rows) {
     SrArena arena = SR_ARENA_INIT;
     const SrMeter *found;
@@ -106,7 +108,7 @@ static void test_every_meter(void **state) {
     }
 }
 
-// Row 0 right at once, row 1 at k 2, row 2 has no class, row 3 is a tie that class 0 wins.
+// Row 0 is right at k 1, row 1 at k 2, row 2 has no class, row 3 is a tie that class 0 wins.
 static void test_classes(void **state) {
     (void)state;
     const int64_t target[] = {0, 2, -1, 1};
@@ -118,7 +120,8 @@ static void test_classes(void **state) {
                  3);
 }
 
-// The first `hits` of `rows` images are right: the last digit is that of VISSL's float32 and Python's round.
+// The first `hits` of `rows` images are right. The last digit is that of VISSL's float32 and
+// Python's round.
 static void check_share(int hits, int rows, double expected) {
     enum { MOST = 128 };
     const SrMeter *kind;
@@ -146,7 +149,7 @@ static void test_last_digit(void **state) {
     check_share(3, 128, 2.3438);  // 0.0234375
 }
 
-// Positives: row 0 two, row 1 one, row 2 none, row 3 all three.
+// Positives: row 0 has two, row 1 one, row 2 none, row 3 all three.
 static void test_several_classes(void **state) {
     (void)state;
     const int64_t target[] = {1, 0, 1, 0, 1, 0, 0, 0, 0, 1, 1, 1};
@@ -157,8 +160,8 @@ static void test_several_classes(void **state) {
     check_values("recall_at_k_list_meter", "{topk_values: [1, 2]}", &rows, tops, recall, 2);
 }
 
-// Class 0 ranks rows 3, 0, 2, 1 with positives 3 and 1: (1 + 1/2) / 2.  Class 1 has none; class 2
-// ranks 3, 2, (1 unknown), 0 with the positive 0: 1/3.
+// Class 0 ranks rows 3, 0, 2, 1, of which 3 and 1 are positive: (1 + 1/2) / 2. Class 1 has no
+// positives. Class 2 ranks 3, 2, (1 unknown), 0, of which 0 is positive: 1/3.
 static void test_mean_ap(void **state) {
     (void)state;
     const int64_t target[] = {0, 0, 1, 1, 0, -1, 0, 0, 0, 1, 0, 0};

@@ -1,4 +1,5 @@
-// Maps of features: components of rows whose components are known, clusters that stay apart, the same bits for threads.
+// Planar maps of features: principal components of rows whose components are known, clusters that
+// stay apart, and the same bits for any number of threads.
 #include <math.h>
 #include <string.h>
 
@@ -9,7 +10,8 @@
 
 enum { N = 120, D = 40 };
 
-// Three clouds; along the first number wide, along the second half as wide.
+// Makes three clouds, `between` apart. They are wide along the first column and half as wide
+// along the second.
 static void make_rows(SrMatrix *f, double between) {
     SrRng rng = sr_rng(3, SR_RNG_TEST, 0, 0, 0, 0);
     CHECK_OK(sr_matrix_init(f, N, D));
@@ -48,13 +50,13 @@ static void test_pca_of_known_axes(void **state) {
         length[1] += b * b;
         CHECK_NEAR(y[3 * i + 2], 0, 1e-3);
     }
-    // The two axes are nearly, not quite, uncorrelated in a sample.
+    // In a sample the two axes are nearly, but not exactly, uncorrelated.
     CHECK(along[0] / length[0] > 0.98 && along[0] / length[0] < 1.02);
     CHECK(along[1] / length[1] > 0.9 && along[1] / length[1] < 1.1);
     sr_matrix_deinit(&f);
 }
 
-// Share of points whose nearest point is of their own cloud.
+// Returns the share of points whose nearest point belongs to the same cloud.
 static double purity(const float *y, const int64_t *label, int k) {
     int right = 0;
     for (int i = 0; i < N; i++) {
@@ -87,7 +89,7 @@ static void test_tsne_keeps_clouds_apart(void **state) {
     for (int i = 0; i < 2 * N; i++)
         CHECK(isfinite(one[i]));
     sr_matrix_deinit(&f);
-    make_rows(&f, 0); // no clouds: none are made up
+    make_rows(&f, 0); // the rows have no clusters, and the map shows none
     CHECK_OK(sr_tsne(&f, &SR_TSNE_DEFAULT, one));
     CHECK(purity(one, f.label, 2) < 0.6);
     sr_matrix_deinit(&f);

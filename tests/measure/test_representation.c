@@ -1,4 +1,4 @@
-// Figures of embeddings whose answer is known.
+// Alignment, uniformity and effective rank of embeddings for which they are known.
 #include "measure/representation.h"
 
 #include "base/rng.h"
@@ -36,7 +36,7 @@ static void test_collapsed(void **state) {
     CHECK_NEAR(r.uniformity, 0, 1e-9);
 }
 
-// Four orthogonal directions of one length, in turn: rank 4.
+// Four orthogonal directions of equal length, in turn, have rank 4.
 static void test_rank(void **state) {
     (void)state;
     SrRepresentation r;

@@ -1,4 +1,5 @@
-// Retrieval: by hand, against the definition, without itself, several labels, threads, refusals.
+// Retrieval: mean average precision by hand and against the definition, queries that exclude
+// themselves, several labels, threads, refusals.
 #include "base/parallel.h"
 #include "measure/retrieval.h"
 #include "tests/check.h"
@@ -12,14 +13,14 @@ static void test_by_hand(void **state) {
     SrMatrix query = {.n = 2, .d = 1, .x = q, .label = asked};
     SrRetrieval r;
     CHECK_OK(sr_retrieval(&query, &database, false, &r));
-    CHECK_INT(r.queries, 1); // nothing has label 7
+    CHECK_INT(r.queries, 1); // no row has label 7
     CHECK_NEAR(r.map, 100 * (1.0 / 2 + 2.0 / 3) / 2, 1e-9);
     CHECK_NEAR(r.p1, 0, 0);
     CHECK_NEAR(r.p5, 40, 1e-9);
     CHECK_NEAR(r.p10, 20, 1e-9);
 }
 
-// Precision summed at every hit of the sorted database.
+// Returns the average precision of query q: the precision at every hit of the sorted database.
 static double plain_ap(const SrMatrix *f, int64_t q) {
     double sum = 0;
     int64_t hits = 0;
@@ -74,7 +75,7 @@ static void test_planted_and_refused(void **state) {
     CHECK(r.queries == 300 && r.map > 99.9 && r.p10 > 99.9);
     int8_t both[2 * 300];
     for (int i = 0; i < 600; i++)
-        both[i] = (int8_t)(i % 2); // everyone has class 1
+        both[i] = (int8_t)(i % 2); // all rows have class 1
     g.n_targets = 2;
     g.target = both;
     CHECK_OK(sr_retrieval(&g, NULL, true, &r));

@@ -1,4 +1,5 @@
-// Softmax regression: at its minimum by plain loops in double precision, threads, a class that no row has, two classes.
+// Softmax regression: its minimum checked by plain loops in double precision, threads, a class
+// without rows, two classes.
 #include <math.h>
 #include <string.h>
 
@@ -9,9 +10,10 @@
 #include "tests/check.h"
 #include "tests/measure/feature_rows.h"
 
-enum { N = 9000, D = 7, CLASSES = 4 }; // two blocks of rows, the second not full
+enum { N = 9000, D = 7, CLASSES = 4 }; // two blocks of rows, the second partial
 
-// The largest number of the mean loss's gradient, its penalty included: 0 at the minimum.
+// Returns the largest component of the gradient of the mean loss with its penalty, which is 0 at
+// the minimum.
 static double largest_gradient(const SrMatrix *f, int classes, double cost, const double *w) {
     double g[CLASSES * (D + 1)] = {0}, largest = 0, twice = classes == 2 ? 2 : 1;
     for (int64_t i = 0; i < f->n; i++) {
@@ -52,7 +54,7 @@ static void test_minimum(void **state) {
         CHECK(memcmp(w, again, sizeof w) == 0);
     }
     CHECK_OK(sr_softmax_train(&f, CLASSES, 1, 1, w));
-    CHECK(largest_gradient(&f, CLASSES, 1, w) > 1e-3); // one iteration is not enough
+    CHECK(largest_gradient(&f, CLASSES, 1, w) > 1e-3); // one iteration does not reach the minimum
     sr_matrix_deinit(&f);
 }
 
@@ -64,11 +66,11 @@ static void test_two_classes(void **state) {
     CHECK_OK(sr_softmax_train(&f, 2, 0.01, 200, w));
     CHECK_NEAR(largest_gradient(&f, 2, 0.01, w), 0, 2e-5);
     for (int j = 0; j < D; j++)
-        CHECK_NEAR(w[j], -w[D + 1 + j], 1e-5); // one vector and its opposite
+        CHECK_NEAR(w[j], -w[D + 1 + j], 1e-5); // the two classes have opposite weights
     sr_matrix_deinit(&f);
 }
 
-// Class 2 has no rows; the others' weights are those of a fit without it.
+// Class 2 has no rows; the weights of the others are those of a fit without it.
 static void test_absent_class(void **state) {
     (void)state;
     double w[4 * (D + 1)], three[3 * (D + 1)];

@@ -1,4 +1,5 @@
-// Support vector machines and logistic regression: on planted classes, their choices, their draws, threads, refusals.
+// Support vector machines and logistic regression on planted classes: accuracy, chosen costs,
+// low-shot draws, threads, refusals.
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "measure/logreg.h"
@@ -43,18 +44,18 @@ static void test_planted(void **state) {
     CHECK_NEAR(r.cost[4], 2, 0);
     CHECK_NEAR(r.accuracy, 100, 0);
     CHECK_NEAR(r.mean_ap, 1, 1e-12);
-    CHECK(r.chosen[0] == r.chosen[3]); // classes share the cost
+    CHECK(r.chosen[0] == r.chosen[3]); // the classes share the cost
     for (int i = 0; i < 4 * 5; i++)
         CHECK(r.crossval_ap[i] > 0.9 && r.crossval_ap[i] < 1 + 1e-9);
     double length = 0;
     for (int j = 0; j < 12; j++)
         length += (double)f.test.x[j] * (double)f.test.x[j];
-    CHECK_NEAR(length, 1, 1e-3); // normalised
+    CHECK_NEAR(length, 1, 1e-3); // normalised rows
     end(&f);
     sr_config_free(c);
 }
 
-// Equal figures keep the first cost, equal scores the first class.
+// Equal figures choose the first cost, equal scores the first class.
 static void test_ties(void **state) {
     (void)state;
     Fixture f;
@@ -89,12 +90,13 @@ static void test_chosen_classes(void **state) {
     CHECK(r.chosen[2] > 0 && r.ap[2] > 0.99);
     CHECK_NEAR(r.chosen[1], -1, 0);
     CHECK_NEAR(r.ap[1], -1, 0);
-    CHECK_NEAR(r.accuracy, 25, 1e-9); // everything is called class 2
+    CHECK_NEAR(r.accuracy, 25, 1e-9); // every row is classified as class 2
     end(&f);
     sr_config_free(c);
 }
 
-// Class c is present where feature c is large; a class of unjudged test rows has no average precision.
+// Class c is present where feature c is large; a class without judged test rows has no average
+// precision.
 static void test_targets(void **state) {
     (void)state;
     Fixture f;
@@ -137,7 +139,7 @@ static void test_low_shot(void **state) {
     CHECK(a[0].k == 1 && a[0].n == 5 && a[0].std > 0 && a[0].min < a[0].mean &&
           a[0].mean < a[0].max);
     CHECK(a[2].mean > a[0].mean);
-    CHECK_NEAR(a[4].std, 0, 1e-9); // more than there are: every draw takes all
+    CHECK_NEAR(a[4].std, 0, 1e-9); // k exceeds the rows, so every draw takes all
     int before = sr_parallel_threads();
     sr_parallel_set_threads(before > 1 ? 1 : 2);
     CHECK_OK(sr_svm_low_shot(&c->svm, 7, &g.train, &g.test, &f.arena, &b, &n));
@@ -150,7 +152,7 @@ static void test_low_shot(void **state) {
     sr_config_free(c);
 }
 
-// Solvers that shuffle give the same bits too.
+// Solvers that shuffle rows give the same bits for any number of threads.
 static void test_threads(void **state) {
     (void)state;
     const char *const kinds[] = {"SVM.loss=squared_hinge", "SVM.loss=hinge", "SVM.penalty=l1"};
@@ -173,7 +175,7 @@ static void test_threads(void **state) {
     }
 }
 
-// All classes at once by default; each against the rest is another model.
+// All classes are fitted at once by default; one against the rest is another model.
 static void test_logreg(void **state) {
     (void)state;
     Fixture f;
@@ -188,7 +190,7 @@ static void test_logreg(void **state) {
     CHECK_OK(sr_logreg(&c->low_shot, 0, &f.train, &f.test, &f.arena, &r, &n));
     CHECK_INT(n, 2);
     CHECK(r[0].test > 70 && r[0].train >= r[0].test && r[0].n == 1 && r[0].images == 240);
-    CHECK(f.train.x[3] == x); // the caller's rows are as they were
+    CHECK(f.train.x[3] == x); // the caller's rows are unchanged
     double everything = r[0].test;
     SrLowShotConfig rest = c->low_shot;
     rest.one_vs_rest = 1;

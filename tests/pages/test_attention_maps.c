@@ -1,4 +1,5 @@
-// Maps of attention: shares by hand, with and without a class token; a transformer's page has them, another's does not.
+// Attention maps: shares computed by hand, with and without a class token. The page of a
+// transformer has them, that of another trunk has none.
 #include "pages/attention_maps.h"
 
 #include <stdio.h>
@@ -12,7 +13,8 @@
 
 static ProgramResult result; // too large for the stack of a test
 
-// Two heads of a class token and two patches: the class token's row without itself, brought to the sum 1.
+// Two heads, a class token and two patches: the map is the row of the class token without itself,
+// scaled to sum 1.
 static void test_class_token(void **state) {
     (void)state;
     const float att[2 * 3 * 3] = {0.5f, 0.1f, 0.4f, 9, 9, 9, 9, 9, 9,
@@ -25,7 +27,8 @@ static void test_class_token(void **state) {
     CHECK_NEAR(share[3], 0.25, 1e-6);
 }
 
-// Without one, what all tokens take: the means of columns.
+// Without a class token the map is the mean attention that each token receives: the mean of its
+// column.
 static void test_all_tokens(void **state) {
     (void)state;
     const float att[2 * 2] = {0.9f, 0.1f, 0.5f, 0.5f};

@@ -1,4 +1,4 @@
-// Words on a picture: what the font cannot draw is spelled with what it can.
+// Text on a picture: characters that the font does not have are replaced by ones that it has.
 #include "pages/canvas.h"
 
 #include <stdbool.h>
@@ -7,7 +7,7 @@
 
 enum { H = SR_CANVAS_LINE_H, W = 200 };
 
-// Do two texts give the same pixels on a line?
+// Returns whether two texts give the same pixels on a line.
 static bool look_alike(const char *a, const char *b) {
     SrCanvas one, two;
     CHECK_OK(sr_canvas_init(&one, H, W, 0xFFFFFF));
@@ -24,15 +24,15 @@ static void test_umlauts(void **state) {
     (void)state;
     CHECK(look_alike("\u00dcbergr\u00f6\u00dfe.JPG", "Uebergroesse.JPG"));
     CHECK(look_alike("caf\u00e9 \u00e7a", "cafe ca"));
-    CHECK(look_alike("cafe\u0301", "cafe"));         // as macOS writes it
-    CHECK(look_alike("\u732b\u732b.jpg", "??.jpg")); // one for each character
+    CHECK(look_alike("cafe\u0301", "cafe"));         // decomposed, as macOS writes it
+    CHECK(look_alike("\u732b\u732b.jpg", "??.jpg")); // one question mark per character
     CHECK(look_alike("a\xff"
                      "b\xc3",
-                     "a?b?")); // no UTF-8
+                     "a?b?")); // not valid UTF-8
     CHECK(!look_alike("a", "b"));
 }
 
-// A word too long for its line is broken between characters.
+// A word that is too long for its line is broken between characters.
 static void test_broken_between_characters(void **state) {
     (void)state;
     char word[101] = "";

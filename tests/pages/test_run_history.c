@@ -1,4 +1,4 @@
-// The history of a run whose files are larger than what is read of them.
+// The history of a run whose files are larger than the part that a page reads.
 #include "pages/run_history.h"
 
 #include <fcntl.h>
@@ -8,7 +8,8 @@
 #include "tests/check.h"
 #include "tests/temp_dir.h"
 
-// 300 MB, of which the file system keeps the last bytes alone.
+// Writes a sparse file of 300 MB that ends in `lines`; the file system stores the last bytes
+// only.
 static void write_long(const char *dir, const char *name, const char *lines) {
     char path[128];
     snprintf(path, sizeof path, "%s/%s", dir, name);
@@ -18,7 +19,8 @@ static void write_long(const char *dir, const char *name, const char *lines) {
     close(fd);
 }
 
-// The end counts: a run does not lose its curves on the day that its log grows too long.
+// A page reads the end of a long file, so that a run keeps its curves when its log grows too
+// long.
 static void test_the_end_of_a_long_history(void **state) {
     (void)state;
     char dir[64], lines[1 << 17] = "\n";

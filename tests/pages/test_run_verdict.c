@@ -1,5 +1,5 @@
-// The verdict on a run: from the reports in its metrics.json, on its page, and never a green line
-// over a bad one.
+// The verdict on a run, from the reports in its metrics.json and on its page: a bad result never
+// gets a green line.
 #include <stdio.h>
 
 #include "pages/run_report.h"
@@ -13,7 +13,7 @@
     "{\"labels\": true, \"test_images\": 372, \"layer\": \"flatten\", "     \
     "\"trained_top1_k20\": " trained ", \"untrained_top1_k20\": " untrained \
     ", \"pixels_top1_k20\": " pixels ", \"majority_top1_k20\": " majority "}\n"
-// Two layers, of which res3 is the best; the untrained trunk's best is res2.
+// Reports two layers, of which res3 is the best; for the untrained trunk res2 is.
 #define LAYERS(probe, untrained, pixels)                                                   \
     "{\"layer_test_images\": 5000, \"best_layer\": \"res3\", \"trained_res2_probe\": 10, " \
     "\"trained_res3_probe\": " probe ", \"untrained_res2_probe\": " untrained              \
@@ -30,16 +30,16 @@ typedef struct {
 static const Case cases[] = {
     {EPOCH, SR_VERDICT_NONE, NULL},
     {EPOCH "{\"labels\": false}\n", SR_VERDICT_NONE, NULL},
-    // below everything that costs nothing
+    // below every baseline
     {EPOCH KNN("17.7", "22.6", "40.3", "19.6"), SR_VERDICT_NOTHING,
      "Layer flatten: kNN 17.7 %, untrained 22.6 %, raw pixels 40.3 %, the commonest class 19.6 % "
      "(372 test images: differences up to 4.0 points say nothing)."},
-    // above, by less than two standard errors
+    // above the baselines by less than two standard errors
     {EPOCH KNN("26", "22.6", "10", "10"), SR_VERDICT_NOTHING, "nothing that the test images show"},
     {EPOCH KNN("40", "22.6", "40.3", "19.6"), SR_VERDICT_PIXELS, "no more than raw pixels"},
     {EPOCH KNN("40", "22.6", "20.3", "39.6"), SR_VERDICT_PIXELS, "or the commonest class"},
     {EPOCH KNN("60", "22.6", "40.3", "19.6"), SR_VERDICT_HELPED, "neither random weights"},
-    // the layers decide where they are there
+    // where layers are reported, they decide
     {EPOCH KNN("17.7", "22.6", "40.3", "19.6") LAYERS("60.5", "50.25", "40"), SR_VERDICT_HELPED,
      "Layer res3: linear probe 60.5 %, untrained 50.2 %, raw pixels 40.0 %, the commonest class "
      "10.5 %; kNN 41.0 %, untrained 30.0 %, raw pixels 33.0 %"},

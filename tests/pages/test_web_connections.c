@@ -1,4 +1,4 @@
-// Places of connections: who has to leave so that a new reader gets in.
+// Places for connections of the web server: which one is closed so that a new reader gets in.
 #include "pages/web_connections.h"
 
 #include <sys/socket.h>
@@ -6,7 +6,7 @@
 
 #include "tests/check.h"
 
-enum { OWN = 1, OTHER = 2 }; // addresses
+enum { OWN = 1, OTHER = 2 }; // addresses of readers
 
 static SrWebConnections all;
 static int ends[SR_WEB_PLACES][2];
@@ -31,13 +31,13 @@ static SrWebPlace *take(int i, uint32_t address, double now) {
     return p;
 }
 
-// The other end sees that the connection was shut down.
+// Returns whether connection i was shut down, as its other end sees it.
 static bool is_shut(int i) {
     char byte;
     return recv(ends[i][1], &byte, 1, MSG_DONTWAIT) == 0;
 }
 
-// The keeper's own clock must not reach these: they begin far ahead of it.
+// Times of the test lie far ahead of the server's own clock, which must not affect them.
 #define START 1e12
 
 static void test_late_requests_leave(void **state) {
@@ -57,7 +57,8 @@ static void test_late_requests_leave(void **state) {
     finish();
 }
 
-// One address has its share: its own oldest request leaves, not its streams or another's requests.
+// Each address has a share of places: beyond it, its oldest request is closed, and not its
+// streams or requests of others.
 static void test_share_of_an_address(void **state) {
     (void)state;
     begin();
@@ -73,7 +74,8 @@ static void test_share_of_an_address(void **state) {
     finish();
 }
 
-// All places are taken by addresses that each keep to their share: the busiest one gives way.
+// All places are taken by addresses that keep to their shares: the address with most connections
+// gives one up.
 static void test_all_places_taken(void **state) {
     (void)state;
     begin();
@@ -93,14 +95,13 @@ static void test_streams_are_bounded(void **state) {
     for (int i = 0; i <= SR_WEB_STREAMS_ADDRESS; i++)
         CHECK_INT(is_shut(i), i == 0);
     int n = SR_WEB_STREAMS_ADDRESS + 1;
-    for (uint32_t k = 0; n <= SR_WEB_STREAMS + 1;
-         n++, k++) // others, each from an address of its own
+    for (uint32_t k = 0; n <= SR_WEB_STREAMS + 1; n++, k++) // others, each from its own address
         sr_web_place_set(&all, take(n, 100 + k, START), SR_WEB_STREAM, START + n);
     CHECK(is_shut(1) && !is_shut(2)); // the first stream of the busiest address
     finish();
 }
 
-// Places come back, and those that are leaving do not count against new ones.
+// Closed connections give their place back, and those being closed do not count against new ones.
 static void test_places_come_back(void **state) {
     (void)state;
     begin();
