@@ -90,7 +90,7 @@ typedef struct {
 double sr_plan_seconds(const SrPlan *plan, const SrPlanRates *rates);
 double sr_plan_traffic(const SrPlan *plan);
 
-// Prints a line per kernel call with name, op, shapes and address range, for `sslrun graph --plan`.
+// Prints a line per kernel call with name, op, shapes and address range, for tests and debuggers.
 SrStatus sr_plan_print(const SrPlan *plan, SrText *out);
 // Turns timing of kernel calls on or off.  sr_plan_profile_at gives the times since compilation; i
 // counts calls in order of first use.  False: i is past the end.
