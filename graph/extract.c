@@ -64,8 +64,8 @@ static bool has_values(SrParams *params) {
 
 static SrStatus extract(const SrGraph *graph, unsigned *modes, SrExtraction *out) {
     SrNodeId *map;
-    SR_TRY(sr_taps_find(graph, SR_MODE_TRAIN, &out->train));
-    SR_TRY(sr_taps_find(graph, SR_MODE_EVAL, &out->eval));
+    SR_TRY(sr_taps_find(graph, SR_MODE_TRAIN, SR_NAMES_NODES, &out->train));
+    SR_TRY(sr_taps_find(graph, SR_MODE_EVAL, SR_NAMES_NODES, &out->eval));
     mark(graph, SR_MODE_TRAIN, &out->train, modes);
     mark(graph, SR_MODE_EVAL, &out->eval, modes);
     SR_TRY(sr_params_new(&out->params));

@@ -24,9 +24,9 @@ typedef struct {
     SrGraphCost before, after;
 } SrExtraction;
 
-// Extracts what the taps of each mode need, and looks the taps up.  Taps NULL: the mode has no
-// nodes in the new graph.  Inputs always stay.  Values of an allocated table are copied; if the
-// old table is not allocated, the new one is not either.
+// Extracts what the taps of each mode need.  Taps without a node are looked up, torchvision's
+// names first.  Taps NULL: the mode has no nodes in the new graph.  Inputs always stay.  Values of
+// an allocated table are copied; if the old table is not allocated, the new one is not either.
 SrStatus sr_graph_extract(const SrGraph *graph, const SrTaps *train, const SrTaps *eval,
                           SrExtraction *out);
 void sr_extraction_free(SrExtraction *extraction); // legal for a zeroed struct

@@ -1,4 +1,4 @@
-// The graph: appends nodes with all checks, and verifies the invariants.  query.c looks names up.
+// The graph: appends nodes with all checks, names them, and verifies the invariants.
 //
 // Nodes are checked when they are added, so that passes, plans and kernels need no checks: a kernel
 // cannot fail.
@@ -354,4 +354,53 @@ SrStatus sr_graph_check(const SrGraph *graph) {
         if (graph->aliases[i].id < 0 || graph->aliases[i].id >= graph->count)
             SR_FAIL(SR_ERR_CONFIG, "graph: alias %s leads nowhere", graph->aliases[i].name);
     return SR_OK;
+}
+
+// ---- names
+
+SrStatus sr_graph_alias(SrGraph *graph, const char *alias, SrNodeId id) {
+    if (id < 0 || id >= graph->count)
+        SR_FAIL(SR_ERR_CONFIG, "stage %s is node %d, which does not exist", alias, id);
+    // An alias may equal another node's name (VISSL's conv1 is torchvision's relu); exact names win
+    // in find.
+    int old = sr_name_map_find(&graph->by_alias, alias);
+    if (old == id)
+        return SR_OK;
+    if (old >= 0)
+        SR_FAIL(SR_ERR_CONFIG, "stage %s is announced twice, at %s and at %s", alias,
+                graph->nodes[old].name, graph->nodes[id].name);
+    if (graph->n_aliases == graph->aliases_capacity) {
+        int capacity = graph->aliases_capacity ? 2 * graph->aliases_capacity : 16;
+        SrAlias *aliases = sr_realloc(graph->aliases, (size_t)capacity * sizeof *aliases);
+        if (!aliases)
+            SR_FAIL(SR_ERR_MEMORY, "out of memory for stage %s", alias);
+        graph->aliases = aliases;
+        graph->aliases_capacity = capacity;
+    }
+    char *name = sr_arena_strdup(&graph->arena, alias);
+    if (!name)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for stage %s", alias);
+    SR_TRY(sr_name_map_put(&graph->by_alias, name, id));
+    graph->aliases[graph->n_aliases++] = (SrAlias){name, id};
+    return SR_OK;
+}
+
+int sr_graph_alias_count(const SrGraph *graph) { return graph->n_aliases; }
+
+const char *sr_graph_alias_at(const SrGraph *graph, int i, SrNodeId *id) {
+    *id = graph->aliases[i].id;
+    return graph->aliases[i].name;
+}
+
+SrNodeId sr__graph_named(const SrGraph *graph, const char *name) {
+    return sr_name_map_find(&graph->by_name, name);
+}
+
+SrNodeId sr__graph_alias(const SrGraph *graph, const char *alias) {
+    return sr_name_map_find(&graph->by_alias, alias);
+}
+
+SrNodeId sr_graph_find(const SrGraph *graph, const char *name) {
+    SrNodeId id = sr__graph_named(graph, name);
+    return id >= 0 ? id : sr__graph_alias(graph, name);
 }

@@ -94,10 +94,9 @@ SrStatus sr_graph_add_remark(SrGraph *graph, const char *name, const SrShape *sh
 int sr_graph_remark_count(const SrGraph *graph);
 const SrRemark *sr_graph_remark_at(const SrGraph *graph, int i);
 
-// Adds a second name of node `id`: VISSL's stage "res2" or timm's index.  Both vocabularies work
-// wherever a layer is named.  An alias may equal the name of another node: VISSL's "conv1" is
-// torchvision's "relu".  The functions below then return the node of that name; a caller that uses
-// VISSL's names searches the aliases first.
+// Adds a second name of node `id`: VISSL's stage "res2" or timm's index.  An alias may equal the
+// name of another node: VISSL's "conv1" is torchvision's "relu".  sr_graph_find then returns the
+// node of that name.  graph/layer_name.h looks layers up for users.
 SrStatus sr_graph_alias(SrGraph *graph, const char *alias, SrNodeId id);
 int sr_graph_alias_count(const SrGraph *graph);
 const char *sr_graph_alias_at(const SrGraph *graph, int i, SrNodeId *id);
@@ -124,12 +123,6 @@ void sr_graph_set_optional(SrGraph *graph, SrNodeId id, bool optional);
 void sr_graph_set_params(SrGraph *graph, SrNodeId id, const void *params);
 void sr_graph_set_tags(SrGraph *graph, SrNodeId id, unsigned tags);
 
-// Finds a node by exact name, alias or dotted prefix; a prefix means the last node below it.
-// SR_ERR_CONFIG: unknown; the message gives the nearest names.
-SrStatus sr_graph_query(const SrGraph *graph, const char *query, SrNodeId *out);
-// Like sr_graph_query, but a prefix means the last node below it that exists in one of these
-// modes, if there is one.
-SrStatus sr_graph_query_mode(const SrGraph *graph, const char *query, unsigned mode, SrNodeId *out);
 SrNodeId sr_graph_find(const SrGraph *graph, const char *name); // exact or alias; SR_NO_NODE
 
 SrStatus sr_graph_check(const SrGraph *graph); // the invariants above

@@ -38,6 +38,8 @@ SrStatus sr__graph_own(SrGraph *graph, SrGraph *body);
 
 // Returns the node of exactly this name, not an alias.  SR_NO_NODE: none.
 SrNodeId sr__graph_named(const SrGraph *graph, const char *name);
+// Returns the node of exactly this alias.  SR_NO_NODE: none.
+SrNodeId sr__graph_alias(const SrGraph *graph, const char *alias);
 
 // Tells whether a node or a remark has exactly this name.
 bool sr__graph_has_name(const SrGraph *graph, const char *name);

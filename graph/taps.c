@@ -11,7 +11,7 @@ static SrStatus parse_tap(char *word, SrTap *out) {
     for (size_t len = strlen(word); len > 0 && word[len - 1] == ' '; len--)
         word[len - 1] = '\0';
     char *colon = strchr(word, ':');
-    *out = (SrTap){word, word, SR_NO_NODE};
+    *out = (SrTap){.query = word, .name = word, .node = SR_NO_NODE};
     if (colon) {
         *colon = '\0';
         out->name = colon + 1;
@@ -51,10 +51,13 @@ SrStatus sr_taps_parse(const char *text, SrArena *arena, SrTaps *out) {
 
 static const char *mode_name(unsigned mode) { return mode == SR_MODE_TRAIN ? "train" : "eval"; }
 
-SrStatus sr_taps_find(const SrGraph *graph, SrMode mode, SrTaps *taps) {
+SrStatus sr_taps_find(const SrGraph *graph, SrMode mode, SrLayerNames first, SrTaps *taps) {
     for (int i = 0; i < taps->n; i++) {
         SrTap *tap = &taps->v[i];
-        SR_TRY(sr_graph_query_mode(graph, tap->query, mode, &tap->node));
+        if (tap->node == SR_NO_NODE) {
+            SR_TRY(sr_layer_find(graph, tap->query, mode, first, &tap->found));
+            tap->node = tap->found.node;
+        }
         if (sr_graph_at(graph, tap->node)->mode & mode)
             continue;
         SR_FAIL(SR_ERR_CONFIG,

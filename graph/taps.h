@@ -2,12 +2,13 @@
 #ifndef SR_GRAPH_TAPS_H
 #define SR_GRAPH_TAPS_H
 
-#include "graph/graph.h"
+#include "graph/layer_name.h"
 
 typedef struct {
     const char *query; // such as "layer4", "layer1.0.relu_1" or "res5"
     const char *name;  // name of the output; the query unless renamed
     SrNodeId node;     // SR_NO_NODE before sr_taps_find
+    SrLayerName found; // in the graph that sr_taps_find was given
 } SrTap;
 typedef struct {
     int n;
@@ -18,10 +19,10 @@ typedef struct {
 // Strings are the arena's.  SR_ERR_CONFIG: an empty list, an empty name, or one name for two
 // outputs.
 SrStatus sr_taps_parse(const char *text, SrArena *arena, SrTaps *out);
-// Looks all queries up (sr_graph_query) among the nodes of this mode.  Two queries may give one
-// node, and both outputs then hold its value.  SR_ERR_CONFIG: unknown, or a node of the other
-// mode only.
-SrStatus sr_taps_find(const SrGraph *graph, SrMode mode, SrTaps *taps);
+// Looks up the queries that have no node yet, among the nodes of this mode (sr_layer_find).  Two
+// queries may give one node, and both outputs then hold its value.  SR_ERR_CONFIG: unknown, or a
+// node of the other mode only.
+SrStatus sr_taps_find(const SrGraph *graph, SrMode mode, SrLayerNames first, SrTaps *taps);
 
 // Internal to graph/.  sr__taps_copy copies taps into the arena; from NULL: no taps.  sr__taps_move
 // replaces nodes by map[node] after a rewrite.

@@ -7,13 +7,7 @@
 #include <string.h>
 
 #include "base/plugin.h"
-
-SrStatus sr_feature_tap(const SrGraph *graph, const char *layer, SrNodeId *out) {
-    for (int i = 0; i < sr_graph_alias_count(graph); i++)
-        if (!strcmp(sr_graph_alias_at(graph, i, out), layer))
-            return SR_OK;
-    return sr_graph_query(graph, layer, out);
-}
+#include "graph/layer_name.h"
 
 // ---- reading
 
@@ -167,13 +161,15 @@ SrStatus sr_features_parse_names(const SrYaml *list, const char *key, SrArena *a
 // "teacher.res4@1".
 static SrStatus tap_of_pass(SrBuilder *b, const char *key, const char *prefix, int pass,
                             const char *layer, SrNodeId *out) {
+    const SrGraph *graph = sr_builder_graph(b);
     char name[512], suffix[16] = "";
     if (pass > 0)
         snprintf(suffix, sizeof suffix, "@%d", pass);
     snprintf(name, sizeof name, "%s%s%s", prefix, layer, suffix);
-    if (sr_feature_tap(sr_builder_graph(b), name, out) == SR_OK)
+    if (sr_layer_node(graph, name, SR_NAMES_STAGES, out) == SR_OK)
         return SR_OK;
-    sr_feature_tap(sr_builder_graph(b), layer, out); // makes a message without the pass's suffix
+    // Makes a message without the pass's suffix.
+    sr_layer_node(graph, layer, SR_NAMES_STAGES, out);
     return sr_builder_fail(b, SR_ERR_CONFIG, "%s: %s", key, sr_status_message());
 }
 

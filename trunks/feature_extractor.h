@@ -1,5 +1,5 @@
-// Selects features of a trunk.  A layer may be named by VISSL's stage or torchvision's node;
-// VISSL's lists give a pooling for each layer.
+// Selects features of a trunk by VISSL's lists, which give a pooling for each layer.  A layer may
+// be named by VISSL's stage or torchvision's node; a name that is both means the stage.
 #ifndef SR_TRUNKS_FEATURE_EXTRACTOR_H
 #define SR_TRUNKS_FEATURE_EXTRACTOR_H
 
@@ -8,12 +8,6 @@
 #include "kernels/pool2d.h"
 
 #define SR_MAX_FEATURES 16
-
-// Finds a layer: a stage of VISSL ("res4", "conv1", after the ReLU), else a node or module
-// ("layer3.0.bn1", "layer3").  A name that is both means the stage, because configurations come
-// from VISSL; the node after torchvision's convolution ("bn1") can be tapped instead.
-// SR_ERR_CONFIG: unknown name; the message lists the nearest names.
-SrStatus sr_feature_tap(const SrGraph *graph, const char *layer, SrNodeId *out);
 
 typedef struct {
     const char *layer;

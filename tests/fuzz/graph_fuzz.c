@@ -61,7 +61,7 @@ static void fuzz_query(const char *text) {
     Fixture f = begin();
     SrNodeId id;
     SrChain chain;
-    if (sr_graph_query(f.graph, text, &id) == SR_OK)
+    if (sr_layer_node(f.graph, text, SR_NAMES_NODES, &id) == SR_OK)
         REQUIRE(id >= 0 && id < sr_graph_count(f.graph));
     if (sr_graph_find_chain(f.graph, text, 0, &chain) == SR_OK)
         REQUIRE(chain.n >= 0 && chain.n <= SR_CHAIN_MAX);

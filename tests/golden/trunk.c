@@ -4,11 +4,11 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "graph/layer_name.h"
 #include "graph/plan.h"
 #include "tests/golden/recorded_draws.h"
 #include "tests/golden/table.h"
 #include "tests/golden/trunk_notes.h"
-#include "trunks/feature_extractor.h"
 #include "trunks/trunk.h"
 
 enum { MAX_TAPS = 32 };
@@ -38,8 +38,9 @@ typedef struct { // the case's tensors named <kind><stage>
 // "default" and "last" are what a trunk gives where no stage is asked for.
 static SrStatus find_tap(const TrunkRun *r, const char *name, SrNodeId *out) {
     *out = r->out.pooled;
-    return !strcmp(name, "default") || !strcmp(name, "last") ? SR_OK
-                                                             : sr_feature_tap(r->graph, name, out);
+    return !strcmp(name, "default") || !strcmp(name, "last")
+               ? SR_OK
+               : sr_layer_node(r->graph, name, SR_NAMES_STAGES, out);
 }
 
 // Made with recorded draws, or from the small view: drawn() and small_view() compare them.

@@ -2,6 +2,7 @@
 #include "graph/graph.h"
 
 #include "base/mem.h"
+#include "graph/layer_name.h"
 #include "tests/check.h"
 #include "tests/graph/toy.h"
 
@@ -106,20 +107,20 @@ static void test_query(void **state) {
     CHECK_OK(sr_graph_alias(f.graph, "res2", b));
     CHECK_FAILS(sr_graph_alias(f.graph, "res2", c), SR_ERR_CONFIG, "announced twice");
     SrNodeId id;
-    CHECK_OK(sr_graph_query(f.graph, "layer1.0.tanh", &id));
+    CHECK_OK(sr_layer_node(f.graph, "layer1.0.tanh", SR_NAMES_NODES, &id));
     CHECK_INT(id, a);
-    CHECK_OK(sr_graph_query(f.graph, "res2", &id));
+    CHECK_OK(sr_layer_node(f.graph, "res2", SR_NAMES_NODES, &id));
     CHECK_INT(id, b);
     // A module stands for the last node below it in this call; layer10 is another module.
-    CHECK_OK(sr_graph_query(f.graph, "layer1", &id));
+    CHECK_OK(sr_layer_node(f.graph, "layer1", SR_NAMES_NODES, &id));
     CHECK_INT(id, b);
-    CHECK_OK(sr_graph_query(f.graph, "layer1.0", &id));
+    CHECK_OK(sr_layer_node(f.graph, "layer1.0", SR_NAMES_NODES, &id));
     CHECK_INT(id, a);
-    CHECK_OK(sr_graph_query(f.graph, "layer1@1", &id));
+    CHECK_OK(sr_layer_node(f.graph, "layer1@1", SR_NAMES_NODES, &id));
     CHECK_INT(id, d);
-    CHECK_FAILS(sr_graph_query(f.graph, "res3", &id), SR_ERR_CONFIG,
+    CHECK_FAILS(sr_layer_node(f.graph, "res3", SR_NAMES_NODES, &id), SR_ERR_CONFIG,
                 "no layer 'res3'; did you mean 'res2'");
-    CHECK_FAILS(sr_graph_query(f.graph, "layer1.2.tanh", &id), SR_ERR_CONFIG,
+    CHECK_FAILS(sr_layer_node(f.graph, "layer1.2.tanh", SR_NAMES_NODES, &id), SR_ERR_CONFIG,
                 "did you mean 'layer1.");
     CHECK_INT(sr_graph_find(f.graph, "layer1"), SR_NO_NODE);
     CHECK_INT(sr_graph_alias_count(f.graph), 1);
@@ -138,13 +139,14 @@ static void test_query_of_a_call(void **state) {
     CHECK_OK(sr_graph_add_block(f.graph, "layer.drop", "Drop", a, a + 1));
     CHECK_OK(sr_graph_add_block(f.graph, "layer.drop", "Drop", b, b + 1));
     CHECK_OK(sr_graph_add_block(f.graph, "layer", "Layer", a, b + 1));
-    CHECK_OK(sr_graph_query(f.graph, "layer.drop", &id));
+    CHECK_OK(sr_layer_node(f.graph, "layer.drop", SR_NAMES_NODES, &id));
     CHECK_INT(id, a);
-    CHECK_OK(sr_graph_query(f.graph, "layer.drop_1", &id));
+    CHECK_OK(sr_layer_node(f.graph, "layer.drop_1", SR_NAMES_NODES, &id));
     CHECK_INT(id, b);
-    CHECK_OK(sr_graph_query(f.graph, "layer", &id));
+    CHECK_OK(sr_layer_node(f.graph, "layer", SR_NAMES_NODES, &id));
     CHECK_INT(id, b);
-    CHECK_FAILS(sr_graph_query(f.graph, "layer.drop_2", &id), SR_ERR_CONFIG, "did you mean");
+    CHECK_FAILS(sr_layer_node(f.graph, "layer.drop_2", SR_NAMES_NODES, &id), SR_ERR_CONFIG,
+                "did you mean");
     end(f);
 }
 

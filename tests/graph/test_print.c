@@ -4,6 +4,7 @@
 
 #include "graph/blocks.h"
 #include "graph/builder.h"
+#include "graph/layer_name.h"
 #include "kernels/conv2d.h"
 #include "kernels/permute.h"
 #include "tests/check.h"
@@ -148,8 +149,10 @@ static void test_torchvision_list(void **state) {
     CHECK_OK(sr_graph_print(closed, SR_GRAPH_LIST, &text));
     CHECK_STR(text.s, "x [2, 3, 4, 5]\ngetattr None\ngetitem None\nweight [7, 3]\n"
                       "p [2, 4, 5, 3]\ngetitem_1 [2, 4, 5, 3]\nend None\n");
-    CHECK_FAILS(sr_graph_query(f.graph, "getitem", &id), SR_ERR_CONFIG, "not a tensor");
-    CHECK_FAILS(sr_graph_query(f.graph, "weight", &id), SR_ERR_CONFIG, "ask for 'p.permute'");
+    CHECK_FAILS(sr_layer_node(f.graph, "getitem", SR_NAMES_NODES, &id), SR_ERR_CONFIG,
+                "not a tensor");
+    CHECK_FAILS(sr_layer_node(f.graph, "weight", SR_NAMES_NODES, &id), SR_ERR_CONFIG,
+                "ask for 'p.permute'");
     sr_graph_free(closed);
     sr_arena_deinit(&arena);
     sr_text_deinit(&text);

@@ -181,7 +181,7 @@ static void test_append_and_erase(void **state) {
     CHECK_STR(sr_graph_at(g, id + 1)->name, "layer.1.times");
     CHECK_INT(find(g, "res2"), id + 1); // other nodes read the stage
     SrNodeId last;
-    CHECK_OK(sr_graph_query(g, "layer", &last));
+    CHECK_OK(sr_layer_node(g, "layer", SR_NAMES_NODES, &last));
     CHECK_INT(last, id + 1);
     CHECK_OK(sr_graph_erase(g, id + 1, &h));
     check_same_text(f.graph, h, SR_GRAPH_JSON);
@@ -347,7 +347,7 @@ static void test_taps(void **state) {
     SrArena arena = SR_ARENA_INIT;
     SrTaps taps;
     parse_taps("layer, res2:stage ,layer.0", &arena, &taps);
-    CHECK_OK(sr_taps_find(f.graph, SR_MODE_EVAL, &taps));
+    CHECK_OK(sr_taps_find(f.graph, SR_MODE_EVAL, SR_NAMES_NODES, &taps));
     CHECK_INT(taps.v[0].node, taps.v[1].node); // two queries of one node give two outputs
     CHECK_STR(taps.v[1].name, "stage");
     CHECK_STR(sr_graph_at(f.graph, taps.v[2].node)->name, "layer.0.relu");
@@ -357,15 +357,15 @@ static void test_taps(void **state) {
     CHECK_FAILS(sr_taps_parse("a:b:c", &arena, &taps), SR_ERR_CONFIG, "without a name");
     CHECK_FAILS(sr_taps_parse("a:b,b", &arena, &taps), SR_ERR_CONFIG, "two outputs are called 'b'");
     parse_taps("aux.drop", &arena, &taps);
-    CHECK_OK(sr_taps_find(f.graph, SR_MODE_TRAIN, &taps));
-    CHECK_FAILS(sr_taps_find(f.graph, SR_MODE_EVAL, &taps), SR_ERR_CONFIG,
+    CHECK_OK(sr_taps_find(f.graph, SR_MODE_TRAIN, SR_NAMES_NODES, &taps));
+    CHECK_FAILS(sr_taps_find(f.graph, SR_MODE_EVAL, SR_NAMES_NODES, &taps), SR_ERR_CONFIG,
                 "'aux.drop' exists only in train mode, and eval mode was asked for; `sslrun graph "
                 "tiny --mode eval`");
     parse_taps("aux", &arena, &taps); // the last node below it that exists in the mode
-    CHECK_OK(sr_taps_find(f.graph, SR_MODE_EVAL, &taps));
+    CHECK_OK(sr_taps_find(f.graph, SR_MODE_EVAL, SR_NAMES_NODES, &taps));
     CHECK_STR(sr_graph_at(f.graph, taps.v[0].node)->name, "aux.relu");
     parse_taps("lyer.0", &arena, &taps);
-    CHECK_FAILS(sr_taps_find(f.graph, SR_MODE_EVAL, &taps), SR_ERR_CONFIG,
+    CHECK_FAILS(sr_taps_find(f.graph, SR_MODE_EVAL, SR_NAMES_NODES, &taps), SR_ERR_CONFIG,
                 "`sslrun graph tiny` lists them all");
     sr_arena_deinit(&arena);
     end(f);

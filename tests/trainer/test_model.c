@@ -2,6 +2,7 @@
 // what is refused.
 #include "tests/check.h"
 
+#include "graph/layer_name.h"
 #include "tests/trainer/tiny_model.h"
 #include "trainer/model/model_internal.h"
 
@@ -29,7 +30,7 @@ static void test_crops_of_one_size_share_a_pass(void **state) {
     SrNodeId id;
     open_swav(&t, "", 4, sizes_2_2);
     CHECK_INT(count_passes(&t), 2);
-    CHECK_OK(sr_graph_query(t.graph.graph, "layer4@1", &id));
+    CHECK_OK(sr_layer_node(t.graph.graph, "layer4@1", SR_NAMES_NODES, &id));
     CHECK_INT(sr_graph_at(t.graph.graph, id)->shape.d[0], 8); // two crops of four images
     CHECK_INT(sr_graph_at(t.graph.graph, t.graph.outputs[0])->shape.d[0], 16);
     CHECK_INT(sr_graph_at(t.graph.graph, t.graph.outputs[1])->shape.d[1], 6);

@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "graph/builder.h"
-#include "trunks/feature_extractor.h"
+#include "graph/layer_name.h"
 #include "trunks/trunk.h"
 
 typedef struct {
@@ -100,10 +100,10 @@ static void test_stages(void **state) {
     SrNodeId id;
     CHECK_OK(build(&t, "{DEPTH: 18}", 64));
     for (int i = 0; i < SR_COUNT(stages); i++) {
-        CHECK_OK(sr_feature_tap(t.graph, stages[i][0], &id));
+        CHECK_OK(sr_layer_node(t.graph, stages[i][0], SR_NAMES_STAGES, &id));
         CHECK_STR(sr_graph_at(t.graph, id)->name, stages[i][1]);
     }
-    CHECK_FAILS(sr_feature_tap(t.graph, "res6", &id), SR_ERR_CONFIG, "res");
+    CHECK_FAILS(sr_layer_node(t.graph, "res6", SR_NAMES_STAGES, &id), SR_ERR_CONFIG, "res");
     CHECK_STR(sr_graph_at(t.graph, t.last)->name, "flatten");
     deinit(&t);
 }
@@ -134,7 +134,7 @@ static void check_last(const char *options, int size, const char *layer, SrShape
     SrNodeId id;
     char a[SR_SHAPE_TEXT_BYTES], b[SR_SHAPE_TEXT_BYTES];
     CHECK_OK(build(&t, options, size));
-    CHECK_OK(sr_feature_tap(t.graph, layer, &id));
+    CHECK_OK(sr_layer_node(t.graph, layer, SR_NAMES_STAGES, &id));
     CHECK_STR(sr_shape_text(sr_graph_at(t.graph, id)->shape, a, sizeof a),
               sr_shape_text(expected, b, sizeof b));
     deinit(&t);
@@ -155,7 +155,7 @@ static void test_norms(void **state) {
     Built t;
     SrNodeId id;
     CHECK_OK(build(&t, "{DEPTH: 18, NORM: LayerNorm}", 32));
-    CHECK_OK(sr_graph_query(t.graph, "bn1", &id));
+    CHECK_OK(sr_layer_node(t.graph, "bn1", SR_NAMES_NODES, &id));
     CHECK_STR(sr_graph_at(t.graph, id)->op->name, "group_norm");
     CHECK_INT(sr_params_find(t.params, "_feature_blocks.bn1.running_mean"), -1);
     deinit(&t);

@@ -4,7 +4,7 @@
 
 #include "base/text.h"
 #include "graph/builder.h"
-#include "trunks/feature_extractor.h"
+#include "graph/layer_name.h"
 #include "trunks/presets.h"
 
 typedef struct {
@@ -77,7 +77,7 @@ static void test_names(void **state) {
     CHECK(sr_shape_equal(shape_of(&t, "linear"), SR_SHAPE(2, 10)));
     CHECK_INT(sr_graph_find(t.graph, "layer1.0.shortcut.pad"), SR_NO_NODE);
     CHECK(sr_params_find(t.params, "layer3.2.bn2.running_var") >= 0);
-    CHECK_OK(sr_feature_tap(t.graph, "res4", &id));
+    CHECK_OK(sr_layer_node(t.graph, "res4", SR_NAMES_STAGES, &id));
     CHECK_STR(sr_graph_at(t.graph, id)->name, "layer3.2.relu_1");
     deinit(&t);
 }

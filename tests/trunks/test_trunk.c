@@ -1,9 +1,9 @@
 // The contract of trunks/trunk.h, held against every trunk of the registry on its examples: outputs, names, stages,
 // shared parameters over two resolutions, a training step, depths; and every preset.
 #include "base/text.h"
+#include "graph/layer_name.h"
 #include "graph/plan.h"
 #include "tests/check.h"
-#include "trunks/feature_extractor.h"
 #include "trunks/presets.h"
 #include "trunks/trunk.h"
 
@@ -89,7 +89,8 @@ static void names_case(Built *t) {
     CHECK(flat != SR_NO_NODE && sr_graph_at(t->graph, flat)->shape.rank == 2);
     for (int k = 0; k < sr_graph_alias_count(t->graph); k++) {
         SrNodeId aliased, tapped;
-        CHECK_OK(sr_feature_tap(t->graph, sr_graph_alias_at(t->graph, k, &aliased), &tapped));
+        CHECK_OK(sr_layer_node(t->graph, sr_graph_alias_at(t->graph, k, &aliased), SR_NAMES_STAGES,
+                               &tapped));
         CHECK_INT(tapped, aliased);
     }
     if (t->example->other_side) { // crops of another size share every parameter

@@ -14,7 +14,8 @@ static SrStatus check_other(const SrExtractorOptions *o, const SrGraph *graph, S
     if (!o->other_nodes)
         return SR_OK;
     SR_TRY(sr_taps_parse(o->other_nodes, arena, &taps));
-    return sr_taps_find(graph, o->mode == SR_MODE_TRAIN ? SR_MODE_EVAL : SR_MODE_TRAIN, &taps);
+    return sr_taps_find(graph, o->mode == SR_MODE_TRAIN ? SR_MODE_EVAL : SR_MODE_TRAIN,
+                        SR_NAMES_NODES, &taps);
 }
 
 static SrStatus cut(const SrExtractorOptions *o, SrExtractor *e) {

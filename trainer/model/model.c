@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "graph/layer_name.h"
 #include "kernels/conv/conv.h"
 #include "trainer/model/model_internal.h"
 
@@ -183,7 +184,7 @@ SrStatus sr_model_build_eval(SrModel *model, int batch, int h, int w, const char
     status = sr__model_trunk_pass(model, &pass, &passed);
     model->learn_statistics = false;
     SR_TRY_GOTO(status);
-    SR_TRY_GOTO(sr_feature_tap(*graph, layer, tap));
+    SR_TRY_GOTO(sr_layer_node(*graph, layer, SR_NAMES_STAGES, tap));
     model->eval.graph = *graph;
     model->eval.batch = batch;
     model->eval.h = h;

@@ -107,7 +107,7 @@ SrStatus sr_model_forward(SrModel *model, SrBuilder *b, const SrModelRun *run,
 // ---- evaluation
 
 // Builds the trunk for images (batch, h, w, 3), tapped at a layer by VISSL's or torchvision's
-// name (sr_feature_tap).  The graph belongs to the model; compile it in SR_MODE_EVAL.  A second
+// name (sr_layer_find).  The graph belongs to the model; compile it in SR_MODE_EVAL.  A second
 // call with the same arguments gives the same graph.
 SrStatus sr_model_build_eval(SrModel *model, int batch, int h, int w, const char *layer,
                              SrGraph **graph, SrNodeId *input, SrNodeId *tap);

@@ -1,53 +1,11 @@
-// Aliases and lookup of nodes by name, as in torchvision's feature extraction: an exact name, or a
-// module's path for the last node in it.
+// Looks layers up in both vocabularies: torchvision's nodes and modules, and the stages of trunks.
+#include "graph/layer_name.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "graph/graph_internal.h"
-
-SrStatus sr_graph_alias(SrGraph *graph, const char *alias, SrNodeId id) {
-    if (id < 0 || id >= graph->count)
-        SR_FAIL(SR_ERR_CONFIG, "stage %s is node %d, which does not exist", alias, id);
-    // An alias may equal another node's name (VISSL's conv1 is torchvision's relu); exact names win
-    // in find.
-    int old = sr_name_map_find(&graph->by_alias, alias);
-    if (old == id)
-        return SR_OK;
-    if (old >= 0)
-        SR_FAIL(SR_ERR_CONFIG, "stage %s is announced twice, at %s and at %s", alias,
-                graph->nodes[old].name, graph->nodes[id].name);
-    if (graph->n_aliases == graph->aliases_capacity) {
-        int capacity = graph->aliases_capacity ? 2 * graph->aliases_capacity : 16;
-        SrAlias *aliases = sr_realloc(graph->aliases, (size_t)capacity * sizeof *aliases);
-        if (!aliases)
-            SR_FAIL(SR_ERR_MEMORY, "out of memory for stage %s", alias);
-        graph->aliases = aliases;
-        graph->aliases_capacity = capacity;
-    }
-    char *name = sr_arena_strdup(&graph->arena, alias);
-    if (!name)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for stage %s", alias);
-    SR_TRY(sr_name_map_put(&graph->by_alias, name, id));
-    graph->aliases[graph->n_aliases++] = (SrAlias){name, id};
-    return SR_OK;
-}
-
-int sr_graph_alias_count(const SrGraph *graph) { return graph->n_aliases; }
-
-const char *sr_graph_alias_at(const SrGraph *graph, int i, SrNodeId *id) {
-    *id = graph->aliases[i].id;
-    return graph->aliases[i].name;
-}
-
-SrNodeId sr__graph_named(const SrGraph *graph, const char *name) {
-    return sr_name_map_find(&graph->by_name, name);
-}
-
-SrNodeId sr_graph_find(const SrGraph *graph, const char *name) {
-    SrNodeId id = sr__graph_named(graph, name);
-    return id >= 0 ? id : sr_name_map_find(&graph->by_alias, name);
-}
 
 // Gives the length of a name without its pass ("layer1.0.add@1": 12) and the start of the pass
 // ("@1", or "").
@@ -174,18 +132,45 @@ static SrNodeId last_of_call(const SrGraph *graph, const char *query, unsigned m
     return SR_NO_NODE;
 }
 
-SrStatus sr_graph_query_mode(const SrGraph *graph, const char *query, unsigned mode,
-                             SrNodeId *out) {
-    *out = sr_graph_find(graph, query);
-    if (*out == SR_NO_NODE)
-        *out = last_of_call(graph, query, mode);
-    if (*out == SR_NO_NODE)
-        *out = last_below(graph, query, mode);
-    if (*out == SR_NO_NODE)
-        *out = last_below(graph, query, SR_MODE_BOTH);
-    return *out == SR_NO_NODE ? unknown(graph, query) : SR_OK;
+static SrNodeId module_end(const SrGraph *graph, const char *name, unsigned mode) {
+    SrNodeId id = last_of_call(graph, name, mode);
+    if (id == SR_NO_NODE)
+        id = last_below(graph, name, mode);
+    return id == SR_NO_NODE ? last_below(graph, name, SR_MODE_BOTH) : id;
 }
 
-SrStatus sr_graph_query(const SrGraph *graph, const char *query, SrNodeId *out) {
-    return sr_graph_query_mode(graph, query, SR_MODE_BOTH, out);
+SrStatus sr_layer_find(const SrGraph *graph, const char *name, unsigned mode, SrLayerNames first,
+                       SrLayerName *out) {
+    SrNodeId node = sr__graph_named(graph, name), stage = sr__graph_alias(graph, name);
+    bool is_stage = stage >= 0 && (node < 0 || first == SR_NAMES_STAGES);
+    *out = (SrLayerName){.node = is_stage ? stage : node,
+                         .names = is_stage ? SR_NAMES_STAGES : SR_NAMES_NODES,
+                         .other = SR_NO_NODE};
+    if (node >= 0 && stage >= 0 && node != stage)
+        out->other = is_stage ? node : stage;
+    if (out->node < 0)
+        out->node = module_end(graph, name, mode);
+    return out->node < 0 ? unknown(graph, name) : SR_OK;
+}
+
+SrStatus sr_layer_node(const SrGraph *graph, const char *name, SrLayerNames first, SrNodeId *out) {
+    SrLayerName found;
+    SrStatus status = sr_layer_find(graph, name, SR_MODE_BOTH, first, &found);
+    *out = found.node;
+    return status;
+}
+
+void sr_layer_name_text(const SrGraph *graph, const char *name, const SrLayerName *layer,
+                        SrText *out) {
+    static const char *const words[] = {"torchvision's", "VISSL's stage"};
+    const char *node = sr_graph_at(graph, layer->node)->name;
+    sr_text_printf(out, "%s: %s", name, words[layer->names]);
+    if (layer->names == SR_NAMES_NODES)
+        sr_text_add(out, strcmp(name, node) == 0 ? " node" : " module");
+    if (strcmp(name, node) != 0)
+        sr_text_printf(out, ", node %s", node);
+    if (layer->other != SR_NO_NODE)
+        sr_text_printf(out, " (%s of that name is %s)",
+                       layer->names == SR_NAMES_STAGES ? "torchvision's node" : words[1],
+                       sr_graph_at(graph, layer->other)->name);
 }
