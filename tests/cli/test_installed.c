@@ -37,7 +37,8 @@ static void test_make_while_it_runs(void **state) {
     (void)state;
     char dir[64];
     temp_dir_make(dir);
-    CHECK_INT(shell(dir, "mkdir -p $D/build/cli && cp Makefile $D && cd $D && "
+    CHECK_INT(shell(dir, "mkdir -p $D/build/cli && cp --parents Makefile install.mk tests/*.mk "
+                         "tests/fuzz/*.mk $D && cd $D && "
                          "touch build/cli/main.o build/libsslrun.a && sleep 0.01 && "
                          "cp $(command -v sleep) sslrun && { ./sslrun 60 & } && "
                          "p=$! && cp sslrun build/sslrun && echo more >>build/sslrun && "
