@@ -116,6 +116,10 @@ GOLDOBJ := $(filter $(BUILD)/tests/golden/%,$(TESTS:%.c=$(BUILD)/%.o))
 KINDS = op trunk head loss dataset transform collator optimizer schedule meter verb
 DEFS  := $(KINDS:%=$(BUILD)/gen/%.def) $(BUILD)/gen/tests.def $(BUILD)/gen/golden.def $(BUILD)/gen/build.h
 
+# One line a file; V=1 shows the commands.
+Q = $(if $(V),,@)
+SAY = $(if $(V),@:,@printf '  %-3s %s\n')
+
 .PHONY: FORCE all help deps lacks test run example clean format check-format layers prose bench-conv scoreboard seeds
 all: sslrun libsslrun.a libsslrun.so
 	@tests/deps.sh --lacks $(LACKS)
@@ -123,19 +127,21 @@ all: sslrun libsslrun.a libsslrun.so
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
 
-## make            build ./sslrun, libsslrun.a and libsslrun.so
+## make            build ./sslrun, libsslrun.a and libsslrun.so; V=1 shows the commands
 # Renamed into place: a program or library that runs at the time keeps its old file.
-PLACE = cp $< $@.new && mv -f $@.new $@
+PLACE = $(Q)cp $< $@.new && mv -f $@.new $@
 sslrun: $(BUILD)/sslrun
 	$(PLACE)
 # Only the program itself is handed the message-passing library (cli/main.c).
 $(BUILD)/sslrun: $(BUILD)/cli/main.o $(BUILD)/libsslrun.a
-	$(CC) $(CFLAGS) -pie $(HARDEN_LINK) -o $@ $^ $(LDLIBS) $(LINK_MPI)
+	$(SAY) LD $@
+	$(Q)$(CC) $(CFLAGS) -pie $(HARDEN_LINK) -o $@ $^ $(LDLIBS) $(LINK_MPI)
 libsslrun.a: $(BUILD)/libsslrun.a
 	$(PLACE)
 $(BUILD)/libsslrun.a: $(OBJECTS)
 	@rm -f $@
-	ar rcs $@ $^
+	$(SAY) AR $@
+	$(Q)ar rcs $@ $^
 
 # The shared library is for whoever has features to make: no verbs, no pages, no ranks.  Its soname changes when a
 # program built with the sslrun.h of before would no longer run.
@@ -143,38 +149,44 @@ VERSION := $(shell sed -n 's/.define SR_VERSION "\(.*\)"/\1/p' base/version.h)
 SONAME = libsslrun.so.0
 SHARED = $(filter-out $(BUILD)/cli/% $(BUILD)/pages/% $(BUILD)/base/comm_mpi.o,$(OBJECTS))
 $(BUILD)/$(SONAME): $(SHARED)
-	$(CC) $(CFLAGS) -shared $(HARDEN_LINK) -Wl,-soname,$(SONAME) $(if $(findstring sanitize,$(EXTRA)),,-Wl,-z,defs) -Wl,--as-needed -o $@ $^ $(LDLIBS)
+	$(SAY) LD $@
+	$(Q)$(CC) $(CFLAGS) -shared $(HARDEN_LINK) -Wl,-soname,$(SONAME) $(if $(findstring sanitize,$(EXTRA)),,-Wl,-z,defs) -Wl,--as-needed -o $@ $^ $(LDLIBS)
 $(BUILD)/libsslrun.so: $(BUILD)/$(SONAME)
-	ln -sf $(SONAME) $@
+	$(Q)ln -sf $(SONAME) $@
 libsslrun.so: $(BUILD)/libsslrun.so
-	cp $(BUILD)/$(SONAME) $(SONAME).new && mv -f $(SONAME).new $(SONAME) && ln -sf $(SONAME) $@
+	$(Q)cp $(BUILD)/$(SONAME) $(SONAME).new && mv -f $(SONAME).new $(SONAME) && ln -sf $(SONAME) $@
 
 # Objects of other flags are made again; of -Werror alone they stay.
 $(BUILD)/gen/flags: FORCE
 	@mkdir -p $(@D)
 	@echo '$(CC) $(FLAGS)' >$@.new
-	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+	@cmp -s $@.new $@ && rm $@.new || { mv $@.new $@; \
+	    echo "sslrun: $(words $(OBJECTS)) files to compile, about four minutes on two cores (V=1 shows the commands)"; }
 
 define compile_isa
 $(BUILD)/%_$(2).$(1).o: %_$(2).c $(BUILD)/gen/flags | $(DEFS)
 	@mkdir -p $$(@D)
-	$$(CC) $$(CFLAGS) -O3 $$(ISA_$(1)) $$(SIMD_EXTRA) -DSR_ISA=$(1) -DSR_ISA_$(1)=1 -c -o $$@ $$<
+	$$(SAY) CC $$@
+	$$(Q)$$(CC) $$(CFLAGS) -O3 $$(ISA_$(1)) $$(SIMD_EXTRA) -DSR_ISA=$(1) -DSR_ISA_$(1)=1 -c -o $$@ $$<
 endef
 $(foreach isa,$(ISAS) avx512bf16,$(eval $(call compile_isa,$(isa),simd)))
 $(foreach isa,$(AMX_ISAS),$(eval $(call compile_isa,$(isa),amx)))
 $(BUILD)/kernels/%.o: kernels/%.c $(BUILD)/gen/flags | $(DEFS)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -O3 -c -o $@ $<
+	$(SAY) CC $@
+	$(Q)$(CC) $(CFLAGS) -O3 -c -o $@ $<
 $(BUILD)/data/pixels/%.o: data/pixels/%.c $(BUILD)/gen/flags | $(DEFS)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -O3 -c -o $@ $<
+	$(SAY) CC $@
+	$(Q)$(CC) $(CFLAGS) -O3 -c -o $@ $<
 # stb lets ints overflow and shifts into their sign: harmless once that is defined to wrap.
 # These flags stand here, not among those that gen/flags compares.
 $(BUILD)/data/decode.o $(BUILD)/data/encode.o $(BUILD)/tests/data/fixture.o: Makefile
 $(BUILD)/data/decode.o $(BUILD)/data/encode.o $(BUILD)/tests/data/fixture.o: override EXTRA += -fwrapv -fno-sanitize=shift
 $(BUILD)/%.o: %.c $(BUILD)/gen/flags | $(DEFS)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -c -o $@ $<
+	$(SAY) CC $@
+	$(Q)$(CC) $(CFLAGS) -c -o $@ $<
 
 # What this build was made with; rewritten only when that changes.
 $(BUILD)/gen/build.h: FORCE
@@ -203,13 +215,16 @@ $(eval $(call plugin_list,tests,$(TESTS),$(test_groups)))
 EXAMPLES = $(patsubst examples/%.c,$(BUILD)/%,$(wildcard examples/*.c))
 # tests/cli runs the program that lies beside the test binary.
 $(BUILD)/run-tests: $(TESTOBJ) $(BUILD)/libsslrun.a | $(BUILD)/sslrun $(BUILD)/libsslrun.so $(BUILD)/run-golden $(BUILD)/faults.so $(EXAMPLES) seeds
-	$(CC) $(CFLAGS) -o $@ $^ $(LDLIBS) -lcmocka
+	$(SAY) LD $@
+	$(Q)$(CC) $(CFLAGS) -o $@ $^ $(LDLIBS) -lcmocka
 # Preloaded into the program by tests/cli/test_faults.c: chosen system calls fail.
 $(BUILD)/faults.so: tests/faults/preload.c Makefile
 	@mkdir -p $(@D)
-	$(CC) $(FLAGS) -fvisibility=default -shared -o $@ $< -ldl
+	$(SAY) CC $@
+	$(Q)$(CC) $(FLAGS) -fvisibility=default -shared -o $@ $< -ldl
 $(BUILD)/run-golden: $(GOLDOBJ) $(BUILD)/libsslrun.a
-	$(CC) $(CFLAGS) -o $@ $^ $(LDLIBS)
+	$(SAY) LD $@
+	$(Q)$(CC) $(CFLAGS) -o $@ $^ $(LDLIBS)
 
 # What fuzzers found, one archive a target, unpacked into $(BUILD)/seeds for them and for the tests.
 SEEDS = $(patsubst tests/fuzz/corpus/%.tar.gz,$(BUILD)/seeds/%.unpacked,$(wildcard tests/fuzz/corpus/*.tar.gz))
@@ -242,15 +257,18 @@ run:
 
 ## make example    the C interface's examples
 $(EXAMPLES): $(BUILD)/%: examples/%.c sslrun.h $(BUILD)/libsslrun.so
-	$(CC) $(CFLAGS) -o $@ $< -L$(BUILD) -lsslrun -Wl,-rpath,'$$ORIGIN'
+	$(SAY) LD $@
+	$(Q)$(CC) $(CFLAGS) -o $@ $< -L$(BUILD) -lsslrun -Wl,-rpath,'$$ORIGIN'
 example: $(EXAMPLES)
 	$(BUILD)/features
 
 ## make bench-conv  GFLOP/s of every convolution, beside the processor's peak
 $(BUILD)/conv-bench: $(BUILD)/bench/conv_bench.o $(BUILD)/libsslrun.a
-	$(CC) $(CFLAGS) -o $@ $^ $(LDLIBS)
+	$(SAY) LD $@
+	$(Q)$(CC) $(CFLAGS) -o $@ $^ $(LDLIBS)
 $(BUILD)/op-bench: $(BUILD)/bench/op_bench.o $(BUILD)/libsslrun.a
-	$(CC) $(CFLAGS) -o $@ $^ $(LDLIBS)
+	$(SAY) LD $@
+	$(Q)$(CC) $(CFLAGS) -o $@ $^ $(LDLIBS)
 bench-conv: $(BUILD)/conv-bench
 	$(BUILD)/conv-bench
 
