@@ -1,6 +1,6 @@
 // Layout of an index file of shards.  Sections in order: head, rows of shards, entries of images,
-// labels, names of classes, names of images.  Numbers have this machine's byte order: a machine of
-// the other order makes the index again, which is cheap.
+// labels, names of classes, names of images.  Numbers are little-endian, the byte order of every
+// machine that sslrun runs on (base/tensor.c).
 #ifndef SR_DATA_SETS_SHARD_FORMAT_H
 #define SR_DATA_SETS_SHARD_FORMAT_H
 
