@@ -1,4 +1,5 @@
-// See the header.  The pipe carries JSON texts that end in a zero byte: the Chrome DevTools Protocol.
+// Drives chromium over a pipe that carries JSON texts, each with a final zero byte: the Chrome
+// DevTools Protocol (browser.h).
 #include "tests/browser.h"
 
 #include <cjson/cJSON.h>
@@ -54,7 +55,7 @@ static void take_event(Browser *b, const cJSON *message) {
     b->loaded |= strcmp(method, "Page.loadEventFired") == 0;
 }
 
-// The next message; the caller frees it.
+// Returns the next message. The caller frees it.
 static cJSON *receive(Browser *b) {
     char *end;
     while (!(end = b->n ? memchr(b->text, 0, b->n) : NULL)) {
@@ -82,7 +83,8 @@ static void send_text(Browser *b, const char *text) {
     }
 }
 
-// params is taken over, NULL: none.  The whole answer; the caller frees it.
+// Sends a command and returns the whole answer. Takes over params (NULL: none); the caller frees
+// the answer.
 static cJSON *ask(Browser *b, const char *method, cJSON *params) {
     cJSON *request = cJSON_CreateObject(), *answer = NULL;
     int id = ++b->commands;
@@ -106,7 +108,7 @@ static cJSON *ask(Browser *b, const char *method, cJSON *params) {
     return answer;
 }
 
-// The answer's "result"; the caller frees it.
+// Sends a command and returns the "result" of its answer. The caller frees it.
 static cJSON *command(Browser *b, const char *method, cJSON *params) {
     cJSON *answer = ask(b, method, params);
     cJSON *result = cJSON_DetachItemFromObject(answer, "result");
@@ -120,7 +122,7 @@ static void order(Browser *b, const char *method, cJSON *params) {
     cJSON_Delete(command(b, method, params));
 }
 
-// One answer's text under a key.
+// Sends a command and copies the text under `key` of its answer.
 static void ask_text(Browser *b, const char *method, cJSON *params, const char *key, char *out,
                      size_t n) {
     cJSON *result = command(b, method, params);
@@ -137,7 +139,7 @@ static cJSON *with_text(const char *key, const char *value) {
 
 // ---- the browser --------------------------------------------------------------------------------
 
-// The browser reads descriptor 3 and writes 4.
+// Becomes the browser, which reads descriptor 3 and writes 4.
 static void become_browser(const Browser *b, int in, int out) {
     char profile[96];
     int null = open("/dev/null", O_RDWR);
@@ -169,7 +171,8 @@ void browser_start(Browser *b) {
     b->from = back[0];
 }
 
-// It still writes into its profile while it ends.
+// Waits for the end of the browser, which still writes into its profile, before the profile is
+// removed.
 void browser_stop(Browser *b) {
     b->session[0] = '\0';
     order(b, "Browser.close", NULL);
@@ -223,7 +226,8 @@ void browser_open(Browser *b, const char *url, int width, bool script) {
     }
 }
 
-// False with the answer as text where it has no value: it throws, or its page has just given way to another.
+// Evaluates an expression. Returns false, with the answer as text, if it has no value: it throws,
+// or another page replaced its page.
 static bool evaluate(Browser *b, const char *expression, char *out, size_t n) {
     char source[4096];
     snprintf(source, sizeof source, "String(%s)", expression);

@@ -1,5 +1,6 @@
-// Pages in chromium without a screen, where Debian's package is installed, driven over its debugging pipe: one browser, any
-// number of pages one after the other.  Everything fails the test where there is no answer.
+// Web pages in headless chromium, if Debian's package is installed, driven over its debugging
+// pipe: one browser, any number of pages one after the other. Every function fails the test if
+// the browser does not answer.
 #ifndef SR_TESTS_BROWSER_H
 #define SR_TESTS_BROWSER_H
 
@@ -9,28 +10,29 @@
 
 typedef struct {
     pid_t pid;
-    int to, from;              // the pipe's ends
-    int commands;              // sent so far
-    char dir[64], session[64]; // its profile; the page in front
-    char *text;                // what came and was not taken yet
+    int to, from;              // ends of the pipe
+    int commands;              // number of commands sent
+    char dir[64], session[64]; // its profile; its present page
+    char *text;                // received text that was not used yet
     size_t n;
     bool loaded;
-    char errors[4096]; // what pages said of errors since browser_open, "" if nothing
+    char errors[4096]; // error messages of pages since browser_open; "": none
 } Browser;
 
-void browser_need(void); // skips the test where there is no browser
+void browser_need(void); // skips the test if there is no browser
 void browser_start(Browser *b);
 void browser_stop(Browser *b);
 
-// A new page of that width; without `script` the page's own scripts do not run.  Returns once it is loaded.
+// Opens a new page of that width and returns when it is loaded. Without `script` the page's own
+// scripts do not run.
 void browser_open(Browser *b, const char *url, int width, bool script);
-// An expression's value as text; it works without `script` too.
+// Copies the value of an expression as text; works without `script` too.
 void browser_ask(Browser *b, const char *expression, char *out, size_t n);
-// Asked again and again until it is true.
+// Evaluates an expression repeatedly until it is true. Returns false after that many seconds.
 bool browser_becomes(Browser *b, const char *expression, double seconds);
-// A mouse's click into the middle of what the selector finds first.
+// Clicks into the middle of the first element that the selector finds.
 void browser_click(Browser *b, const char *selector);
-// What the window shows, as a PNG.
+// Writes a PNG of the window.
 void browser_picture(Browser *b, const char *path);
 
 #endif

@@ -1,5 +1,6 @@
-// CHECK macros that print both expressions and both values, on cmocka.  A test file holds static functions
-// `static void test_x(void **state)` and ends in SR_TESTS(stem, unit(test_x), ...); files are discovered.
+// CHECK macros on top of cmocka that print both expressions and both values. A test file holds
+// static functions `static void test_x(void **state)` and ends with SR_TESTS(stem, unit(test_x),
+// ...); the build finds the files.
 #ifndef SR_TESTS_CHECK_H
 #define SR_TESTS_CHECK_H
 
@@ -11,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// cmocka.h wants the headers above first.
+// cmocka's header needs those above.
 #include <cmocka.h>
 
 #include "base/status.h"
@@ -45,7 +46,7 @@ typedef struct {
         if (check_ != SR_OK)                                                           \
             fail_msg("%s:%d: %s: %s", __FILE__, __LINE__, #call, sr_status_message()); \
     } while (0)
-// The call fails with this status and its message contains `text`.
+// Fails unless the call returns this status and its message contains `text`.
 #define CHECK_FAILS(call, expected, text)                                                     \
     do {                                                                                      \
         SrStatus check_ = (call);                                                             \

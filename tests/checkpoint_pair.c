@@ -1,4 +1,4 @@
-// See the header.
+// Compares two checkpoints tensor by tensor (checkpoint_pair.h).
 #include "tests/checkpoint_pair.h"
 
 #include <math.h>

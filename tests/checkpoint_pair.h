@@ -1,12 +1,13 @@
-// Two checkpoints, tensor by tensor.
+// Comparison of two checkpoints, tensor by tensor.
 #ifndef SR_TESTS_CHECKPOINT_PAIR_H
 #define SR_TESTS_CHECKPOINT_PAIR_H
 
-// Every tensor of both files (parameters, statistics, queues, momentum, counters) has the same bits, and the
-// runs stand at the same place.  `at_least` tensors.
+// Fails unless every tensor (parameters, statistics, queues, momentum, counters) has the same
+// bits in both files, the positions are equal, and there are at least at_least tensors.
 void check_same_checkpoint(const char *a, const char *b, int at_least);
-// Running statistics differ by at most `statistics` of their tensor's largest, other floats by `others`, tensors near
-// zero as if their largest were 0.01: what only rounding tells apart, which relu's gradient lets grow.
+// Compares checkpoints that may differ by rounding, which the gradient of relu can amplify.
+// Running statistics may differ by `statistics` of their tensor's largest number, other floats by
+// `others`. A tensor near zero counts as if its largest were 0.01.
 void check_close_checkpoint(const char *a, const char *b, int at_least, double statistics,
                             double others);
 

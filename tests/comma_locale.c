@@ -1,4 +1,5 @@
-// localedef makes the locale, LOCPATH finds it (comma_locale.h).
+// Sets a locale with a decimal comma; localedef compiles it and LOCPATH finds it
+// (comma_locale.h).
 #include "tests/comma_locale.h"
 
 #include <locale.h>

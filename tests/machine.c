@@ -1,4 +1,4 @@
-// The machine of the present test; see the header for its life.
+// Holds the machine that the present test computes with (machine.h).
 #include "tests/machine.h"
 
 static SrMachine machine;

@@ -1,5 +1,5 @@
-// The machine that the kernel tests compute with: a copy of the default one, which a test may change.  Every test begins
-// with a fresh copy.
+// The machine that kernel tests compute with: a copy of the default one, which a test may change.
+// Every test starts with a fresh copy.
 #ifndef SR_TESTS_MACHINE_H
 #define SR_TESTS_MACHINE_H
 
@@ -8,9 +8,9 @@
 
 SrMachine *test_machine(void);
 void test_machine_reset(void);
-// The highest level up to `level` that the processor has, from now on.  Returns the level that was set.
+// Sets the highest level up to `level` that the processor has, and returns it.
 SrCpuLevel test_machine_level(SrCpuLevel level);
-// The designs that the test's machine chooses for a shape.
+// Returns the designs that the test's machine chooses for a shape.
 SrConv test_conv(const SrConvShape *s);
 
 #endif

@@ -1,7 +1,6 @@
-// Runs every test group the build found; arguments: names of groups to run instead of all.
-// SR_TEST_LOSS and SR_TEST_OP keep the contract tests to one plugin; a name that no plugin has fails.
-// Closes with a line "N passed, M failed, K skipped" over all groups, after one for each reason to
-// skip.
+// Runs the test groups that the build found; arguments name groups to run instead of all.
+// SR_TEST_LOSS and SR_TEST_OP limit the contract tests to one plugin. Prints a line for each
+// reason to skip tests, and finally "N passed, M failed, K skipped".
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,7 +21,7 @@ static int wanted(const char *name, int argc, char **argv) {
     return argc < 2;
 }
 
-// A mistyped name would leave nothing to test, and pass.
+// A misspelt plugin name is an error: it would leave nothing to test, and pass.
 static SrStatus check_names(void) {
     const char *loss = getenv("SR_TEST_LOSS"), *op = getenv("SR_TEST_OP");
     const SrLoss *some_loss;

@@ -1,4 +1,4 @@
-// The state of the process as main found it (process_state.h).
+// Restores the state of the process that main found (process_state.h).
 #include "tests/process_state.h"
 
 #include <locale.h>
@@ -21,7 +21,8 @@ void process_state_remember(void) {
         start.folder[0] = '\0';
 }
 
-// The rest begins as its header says.
+// Threads and folder return to the values that main found, everything else to the initial values
+// that the headers document.
 int process_state_restore(void **state) {
     (void)state;
     sr_mem_fail_at(0);

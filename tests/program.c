@@ -1,4 +1,4 @@
-// Running the built program from tests.
+// Runs the built program from tests, alone or under mpirun, and captures its output (program.h).
 #include "tests/program.h"
 
 #include <fcntl.h>
@@ -39,8 +39,8 @@ static int open_output(const char *dir, const char *name) {
     return open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
 }
 
-// Also as root and on fewer cores than ranks; the second signal that ends ranks for good comes late enough for them to
-// save.
+// Writes the command mpirun, which works as root and on fewer cores than ranks. mpirun kills the
+// ranks late enough after its first signal for them to save.
 static int launcher(char *number, int ranks, char **argv) {
     static const char *const words[] = {
         "mpirun", "--oversubscribe",           "--allow-run-as-root",
@@ -56,7 +56,8 @@ static int launcher(char *number, int ranks, char **argv) {
     return n;
 }
 
-// Everything is prepared before the fork: a child of a program with threads may only exec.  Closes out and err.
+// Starts the program. Everything is prepared before the fork, since the child of a process with
+// threads may only exec. Closes out and err.
 static pid_t start(int out, int err, int ranks, int threads, const char *const *args) {
     char path[PATH_BYTES], number[16], size[16];
     char *argv[MAX_ARGS + 16];
@@ -72,13 +73,14 @@ static pid_t start(int out, int err, int ranks, int threads, const char *const *
         snprintf(number, sizeof number, "%d", threads);
         setenv("OMP_NUM_THREADS", number, 1);
     }
-    if (ranks > 0) // what Open MPI itself never frees ends a program built with -fsanitize=address
+    if (ranks > 0) // Open MPI's own leaks would end a program built with -fsanitize=address
         setenv("ASAN_OPTIONS", "detect_leaks=0", 1);
     CHECK(out >= 0 && err >= 0);
     pid_t pid = fork();
     if (pid == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGTERM); // a test that fails waits for nobody
-        // A shell's background job has the first ignored, nohup's the second, and the program would too.
+        prctl(PR_SET_PDEATHSIG, SIGTERM); // a failed test waits for no process
+        // A shell's background job ignores SIGINT and nohup SIGHUP, and the program would inherit
+        // both.
         signal(SIGINT, SIG_DFL);
         signal(SIGHUP, program_nohup ? SIG_IGN : SIG_DFL);
         dup2(out, STDOUT_FILENO);
@@ -128,7 +130,7 @@ void program_need_ranks(void) {
         SKIP("there is no mpirun", "apt-get install openmpi-bin");
 }
 
-// The reader ends with EIO when the last writer has closed the other side.
+// Reading ends with EIO when the last writer has closed the other side.
 void program_run_terminal(ProgramResult *result, int columns, const char *const *args) {
     int us, them;
     ssize_t got;

@@ -1,11 +1,12 @@
-// The program itself, run as a person runs it: the binary beside the test binary, output captured.
+// Runs the program as a user runs it: the binary next to the test binary, with captured output.
 #ifndef SR_TESTS_PROGRAM_H
 #define SR_TESTS_PROGRAM_H
 
 #include <stdbool.h>
 #include <sys/types.h>
 
-// Bounds on peak_bytes are for the program alone: a sanitizer's shadow and quarantine are resident too.
+// Checks of peak_bytes allow for a sanitizer, whose shadow memory and quarantine are resident
+// too.
 #ifdef __SANITIZE_ADDRESS__
 enum { PROGRAM_SANITIZED = 1 };
 #else
@@ -19,33 +20,35 @@ typedef struct {
     char out[1 << 18], err[1 << 16];
 } ProgramResult;
 
-// args: without the program's name, NULL at the end.  threads: OMP_NUM_THREADS, 0 to leave it.
+// Runs the program and waits. args: without the program's name, NULL at the end. threads:
+// OMP_NUM_THREADS; 0: unchanged.
 void program_run(ProgramResult *result, int threads, const char *const *args);
-// Started and not waited for; what it prints goes to <dir>/out and <dir>/err.
+// Starts the program without waiting. Output goes to <dir>/out and <dir>/err.
 pid_t program_start(const char *dir, int threads, const char *const *args);
-// Whether programs that are started ignore SIGHUP, as under nohup; false at first.
+// Programs started from now on ignore SIGHUP, as under nohup. Initially false.
 extern bool program_nohup;
-// Runs in a terminal of so many columns: stdout and stderr together are in result->out, as they were drawn.  Skips the
-// test where there are no pseudo-terminals.
+// Runs the program on a terminal of that many columns. result->out holds stdout and stderr
+// together, as they were drawn. Skips the test if there are no pseudo-terminals.
 void program_run_terminal(ProgramResult *result, int columns, const char *const *args);
-// The same as so many ranks, under mpirun; 0: without it.  Only after program_need_ranks.
+// Starts the program as that many ranks under mpirun; 0: without mpirun. Requires
+// program_need_ranks first.
 pid_t program_start_ranks(const char *dir, int ranks, int threads, const char *const *args);
-// The process of that rank below mpirun; 0: it is not there.
+// Returns the process of a rank below mpirun; 0: it does not exist.
 pid_t program_rank(pid_t mpirun, int rank);
-// Skips the test where the program was built without MPI, or there is no mpirun.
+// Skips the test if the program was built without MPI, or there is no mpirun.
 void program_need_ranks(void);
-// Skips the test where /usr/bin/python3 has no numpy.
+// Skips the test if /usr/bin/python3 has no numpy.
 void program_need_numpy(void);
-// n pictures of noise in two classes as tar shards of a few each, <dir>/shards, by `sslrun pack`.
+// Packs n pictures of noise in two classes into small tar shards, <dir>/shards, by `sslrun pack`.
 void program_pack(const char *dir, int n);
 
 void program_sleep_ms(double ms);
-double program_now_ms(void); // of a clock that only goes on
-// Waits for a run's first line in stdout.json of its folder, a minute at most.
+double program_now_ms(void); // time of a monotonic clock
+// Waits for a run's first line in the folder's stdout.json, at most a minute.
 void program_wait_for_progress(const char *dir);
-void program_path(char out[4096]);             // of the program
+void program_path(char out[4096]);             // path of the program
 int program_wait(pid_t pid, long *peak_bytes); // exit code, or 128 + signal; peak_bytes may be NULL
-// The file's text, at most n - 1 bytes; "" if it is missing.
+// Reads at most n - 1 bytes of a file; "" if it is missing.
 void program_read(const char *dir, const char *name, char *text, int n);
 
 #endif

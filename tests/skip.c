@@ -1,4 +1,4 @@
-// The list of reasons for skipped tests.
+// Collects the reasons of skipped tests and prints them (skip.h).
 #include "tests/skip.h"
 
 #include <stdio.h>
@@ -25,7 +25,7 @@ void skip_test(const char *reason, const char *cure, const char *file, int line)
     list[i].cure = cure;
     list[i].tests++;
     _skip(file, line);
-    abort(); // cmocka has left the test by a jump
+    abort(); // not reached: cmocka leaves the test by a jump
 }
 
 int skip_count(void) {

@@ -1,15 +1,17 @@
-// Tests that cannot run on this machine: counted apart from those that pass, with the reason and what would let them run.
+// Skipped tests: those that cannot run on this machine are counted separately, with the reason
+// and a way to run them.
 #ifndef SR_TESTS_SKIP_H
 #define SR_TESTS_SKIP_H
 
-// Ends the test.  reason: a clause, as in "there is no browser".  cure: what lets it run, as in
-// "apt-get install chromium"; NULL: nothing does here.  Both outlive the process's last test.
+// Ends the test as skipped. reason: a clause such as "there is no browser". cure: a command that
+// makes it run, such as "apt-get install chromium"; NULL: there is none. Both texts must live
+// until the process ends.
 #define SKIP(reason, cure) skip_test(reason, cure, __FILE__, __LINE__)
 _Noreturn void skip_test(const char *reason, const char *cure, const char *file, int line);
 
-// Tests skipped so far.
+// Returns the number of tests skipped so far.
 int skip_count(void);
-// Prints a line for each reason: how many tests it kept from running, and the cure.
+// Prints a line for each reason: the number of tests and the cure.
 void skip_print(void);
 
 #endif

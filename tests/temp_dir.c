@@ -1,4 +1,4 @@
-// Folders for tests, under TMPDIR.
+// Makes and removes folders for tests under TMPDIR (temp_dir.h).
 #include "tests/temp_dir.h"
 
 #include <ftw.h>

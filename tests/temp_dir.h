@@ -1,4 +1,4 @@
-// A folder of a test's own, gone with all it holds at the end.
+// A temporary folder for one test, removed with its content at the end.
 #ifndef SR_TESTS_TEMP_DIR_H
 #define SR_TESTS_TEMP_DIR_H
 

@@ -1,4 +1,5 @@
-// tests/deps.sh on machines of different kinds, each a folder of stand-ins for the commands that it asks.
+// tests/deps.sh on machines of different kinds, each a folder with stand-ins for the commands
+// that the script calls.
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,7 +15,7 @@ static void command(const char *name, const char *script) {
     CHECK(chmod(fixture_write(dir, name, script, strlen(script)), 0755) == 0);
 }
 
-// A system without packages: nothing but what the script itself needs.
+// Makes a system without packages: only the commands that the script itself needs.
 static int set_up(void **state) {
     (void)state;
     static const char *const tools[] = {"sh", "grep", "sed", "ls", "env"};
@@ -42,7 +43,8 @@ static void add_apt(const char *user) {
                        "case \"$*\" in *no-such-recommendation*) exit 100 ;; esac\n");
 }
 
-// The exit code; `out` holds both streams, `done` the calls of apt-get.
+// Runs the script and returns its exit code. `out` gets both streams, `done` the calls of
+// apt-get.
 static int deps(const char *args) {
     char line[512];
     snprintf(line, sizeof line, "PATH=%s APT_LISTS=%s/lists tests/deps.sh %s >%s/out 2>&1", dir,

@@ -1,13 +1,13 @@
-// The golden cases of tests/golden/cases, run by the golden runner next to the test binary.
+// Runs the golden cases of tests/golden/cases by the golden runner next to the test binary.
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "tests/check.h"
 
-enum { CASES = 142 }; // JSON manifests in tests/golden/cases
+enum { CASES = 142 }; // number of JSON manifests in tests/golden/cases
 
-// Every case in the tree passes.  A failure prints the runner's line for each case that failed.
+// Every case in the tree passes; a failure prints the runner's line for each failed case.
 static void test_cases_in_the_tree(void **state) {
     (void)state;
     char self[2000], command[4096], line[4096], last[4096] = "";

@@ -1,11 +1,12 @@
-// The test program itself: a plugin's name in the environment that no plugin has is an error, not nothing to test.
+// The test program itself: a plugin name in the environment that no plugin has is an error
+// instead of no tests.
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "tests/check.h"
 
-// The exit code of this binary with a variable set, and what it prints.
+// Runs this binary with a variable set; returns its exit code and its output.
 static int run_with(const char *variable, const char *group, char *out, size_t n) {
     char self[2048], command[4096];
     ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);

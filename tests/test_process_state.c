@@ -1,4 +1,5 @@
-// The first test leaves everything set, as one that fails in the middle does; the second finds the process as it began.
+// Restored state: the first test leaves everything set, as a failing test does, and the second
+// finds the original state.
 #include <unistd.h>
 
 #include "base/log.h"

@@ -1,4 +1,5 @@
-// Tests that are skipped are not counted as passed: this program's own last lines, where there is no mpirun.
+// Skipped tests are not counted as passed, as this program's own last lines show on a machine
+// without mpirun.
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -8,7 +9,7 @@
 
 static char dir[64], text[1 << 16];
 
-// The last lines of `name`'s tests, run without any command in PATH.
+// Runs the tests `name` without any command in PATH and keeps their last lines.
 static void run_group(const char *name, const char *environment) {
     char self[4096], line[5000];
     ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);

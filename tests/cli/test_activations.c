@@ -1,4 +1,5 @@
-// DISTRIBUTED.MEMORY on the command line: `check` tells what is kept, and a run with either ends in the same bits.
+// DISTRIBUTED.MEMORY on the command line: `check` reports which activations are kept, and runs
+// with either setting end in the same bits.
 #include <stdio.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
-// sslrun augment: the sheet shows what the loader gives, the same for a seed, and says what was drawn.
+// sslrun augment: the sheet shows the views that the loader makes, is the same for one seed, and
+// lists what was drawn.
 #include <stdio.h>
 #include <string.h>
 
@@ -62,7 +63,7 @@ static void test_the_same_for_a_seed(void **state) {
     temp_dir_remove(dir);
 }
 
-// The PNG says its size and decodes to it.
+// The PNG decodes to the size that it declares.
 static void test_it_is_a_picture(void **state) {
     (void)state;
     SrConfig *config;
@@ -83,7 +84,8 @@ static void test_it_is_a_picture(void **state) {
     sr_config_free(config);
 }
 
-// Whatever the transforms draw, being asked changes no bit, and something is told.
+// For every transform, reporting the draws changes no bit of the views, and every view has a
+// report.
 static void test_views_are_the_loaders(void **state) {
     (void)state;
     static const char *const transforms =
@@ -159,7 +161,8 @@ static void test_normalize_is_undone(void **state) {
     sr_arena_deinit(&arena);
 }
 
-// Words stay inside their width, however long; nothing is written outside the canvas.
+// Words stay within their width, however long they are, and nothing is written outside the
+// canvas.
 static void test_words_wrap(void **state) {
     (void)state;
     SrCanvas canvas;

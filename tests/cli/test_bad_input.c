@@ -1,6 +1,7 @@
-// What no verb may swallow: files that are cut off, lie, overlap, unfold, name foreign code, or are none.  Every verb
-// that reads files gets every one of them: exit code 2, nothing on stdout, one line on stderr that names the file,
-// memory within the file's size + 64 MiB, and nothing written.
+// Bad files: cut off, with false sizes, overlapping tensors, unfolding without limit, naming
+// foreign code, or missing. Every verb that reads files gets each of them. It must exit with 2,
+// print nothing on stdout and one line on stderr that names the file, need no more memory than
+// the file's size + 64 MiB, and write nothing.
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -56,10 +57,11 @@ static int tear_down(void **state) {
 
 typedef struct {
     const char *name;
-    const char *
-        header; // of a safetensors file with 8 bytes of data; NULL: `file`, or if that is NULL too, words
+    // Header of a safetensors file with 8 bytes of data; NULL: use `file`, and if that is
+    // NULL too, a file of plain words.
+    const char *header;
     const char *file;
-    bool opens; // the fault shows when numbers are read
+    bool opens; // the fault appears when tensors are read
 } Bad;
 
 #define ENTRY(name, shape, offsets) \
@@ -104,8 +106,8 @@ static const char *make_bad(const Bad *b) {
 
 #define FILE_HERE "FILE" // stands for the bad file
 typedef struct {
-    bool numbers; // reads them: false is a verb that may accept what `opens`
-    bool chatty;  // says other lines before
+    bool numbers; // reads tensors; otherwise the verb may accept files with `opens`
+    bool chatty;  // prints other lines first
     const char *args[14];
 } Verb;
 
@@ -163,7 +165,7 @@ static void check_refused(const Verb *v, const Bad *b, const char *file) {
     const char *line = last_line(result.err);
     struct stat st = {.st_size = 0};
     bool sized = stat(file, &st) == 0 && S_ISREG(st.st_mode);
-    // A document of --json is closed where the damage begins.
+    // With --json the document is closed where the damage starts.
     bool printed = *result.out && !(b->opens && strcmp(v->args[0], "inspect") == 0);
     long bound = (PROGRAM_SANITIZED ? 256 : 64) * MIB + (sized ? st.st_size : 0);
     if (result.code != 2 || printed || !strstr(line, file) || (!v->chatty && line != result.err))
@@ -197,9 +199,9 @@ static void test_every_verb(void **state) {
     }
 }
 
-// ---- good files of the wrong kind
+// ---- valid files of the wrong kind
 
-// Numbers that are no features, rows and labels that do not go together.
+// Tensors that are no features, and rows and labels of different numbers, are refused.
 static void test_wrong_rows(void **state) {
     (void)state;
     char other[192];
@@ -229,7 +231,7 @@ static void test_wrong_rows(void **state) {
     }
 }
 
-// Outputs are replaced only when asked: what lies there may be somebody's weights.
+// An existing output file is replaced only on request: it may hold somebody's weights.
 static void test_nothing_overwritten(void **state) {
     (void)state;
     char features[160], machines[160], before[160];

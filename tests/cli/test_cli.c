@@ -1,4 +1,4 @@
-// The command line as a person meets it: what is printed where, and exit codes.
+// The command line as a user sees it: what is printed to which stream, and exit codes.
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +28,8 @@ static ProgramResult result; // its two texts are too large for the stack of a t
 
 #define RUN(...) program_run(&result, 0, (const char *const[]){__VA_ARGS__, NULL})
 
-// Exit code 2, nothing on stdout, and one line at the end of stderr that contains the text.
+// Fails unless the exit code is 2, stdout is empty, and the last line of stderr contains the
+// text.
 static void expect_refused(const char *text) {
     const char *line = strstr(result.err, "sslrun: ");
     const char *end = line ? strchr(line, '\n') : NULL;
@@ -65,7 +66,7 @@ static void test_wrong_configuration(void **state) {
     expect_refused("no checkpoint");
 }
 
-// The loader on its own, and which decoder it reads JPEG with.
+// `bench --data` measures the loader alone and names the JPEG decoder.
 static void test_bench_data(void **state) {
     (void)state;
     RUN("bench", CONFIG, "DATA.TRAIN.PIXELS=fast", "--data", "--steps", "2", "--json");
@@ -84,20 +85,21 @@ static void test_bench_data(void **state) {
 }
 
 #if defined(__x86_64__) && defined(__linux__)
-// In a process that may not ask for tile registers (as in a sandbox); the parent goes on unharmed.
+// Runs the program in a process that may not request tile registers, as in a sandbox. Returns 0
+// if it reports that and works, 1 if not, 2 if the system has no such filters.
 static int run_without_arch_prctl(void) {
     struct sock_filter code[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_arch_prctl, 0, 3),
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[0])),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0x1023, 0, 1), // ARCH_REQ_XCOMP_PERM alone
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0x1023, 0, 1), // ARCH_REQ_XCOMP_PERM only
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
     struct sock_fprog filter = {SR_COUNT(code), code};
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter))
-        return 2; // no filters here: nothing to see
+        return 2; // the system has no such filters
     RUN("--version");
     bool told = strstr(result.err, "refuses the tile registers") != NULL;
     bool less = strstr(result.out, "instructions up to amx") == NULL;
@@ -118,7 +120,7 @@ static void test_tiles_refused(void **state) {
 static void test_tiles_refused(void **state) { (void)state; }
 #endif
 
-// Every verb explains itself, flags included.
+// Every verb has a help text that lists its flags.
 static void test_help(void **state) {
     (void)state;
     static const char *const verbs[] = {"train",    "knn",     "check", "list",
@@ -142,7 +144,7 @@ static void expect_lines(const char *const *lines) {
             fail_msg("no '%s' in %s", lines[i], result.err);
 }
 
-// Keys in lists: of transforms, of those inside others, of heads, of chains of heads.
+// `check` finds wrong keys in lists: of transforms, nested transforms, heads and chains of heads.
 static void test_check_tells_errors_in_lists(void **state) {
     (void)state;
     RUN("check", CONFIG, "OPTIMIZER.momentum=x",
@@ -168,7 +170,8 @@ static void test_check_tells_errors_in_lists(void **state) {
         "sslrun: tests/cli/tiny.yaml: 10 errors, all above\n", NULL});
 }
 
-// What is found when things are built: the step's graph, the images of evaluation, paths.
+// `check` finds errors that show only when things are built: the graph of the step, images of the
+// evaluation, paths.
 static void test_check_tells_errors_of_building(void **state) {
     (void)state;
     RUN("check", CONFIG, "MODEL.HEAD.PARAMS=[[swav_head, {dims: [33, 16, 8], num_clusters: [6]}]]",
@@ -181,7 +184,7 @@ static void test_check_tells_errors_of_building(void **state) {
                                        "sslrun: tests/cli/tiny.yaml: 4 errors, all above\n", NULL});
 }
 
-// A misspelt key does not hide a missing folder.
+// A misspelt key does not hide the error about a missing folder.
 static void test_check_tells_paths_beside_keys(void **state) {
     (void)state;
     RUN("check", CONFIG, "OPTIMIZER.num_epoch=3", "DATA.TRAIN.DATA_PATHS=[/nosuch/train]",
@@ -192,7 +195,7 @@ static void test_check_tells_paths_beside_keys(void **state) {
                                        "sslrun: tests/cli/tiny.yaml: 3 errors, all above\n", NULL});
 }
 
-// All of them, each in its line; the status says how many.
+// `check` reports each error in its own line, and the last line gives their number.
 static void test_check_tells_all_errors(void **state) {
     (void)state;
     RUN("check", CONFIG, "OPTIMIZER.num_epoch=3", "OPTIMIZER.momentum=x", "LOG_FREQENCY=1",
@@ -206,7 +209,7 @@ static void test_check_tells_all_errors(void **state) {
                               "sslrun: tests/cli/tiny.yaml: 5 errors, all above\n", NULL});
 }
 
-// What the environment says is told when it means nothing; -q and -v go with every verb.
+// Environment variables without a meaning are reported; -q and -v work with every verb.
 static void test_environment_and_levels(void **state) {
     (void)state;
     setenv("SR_CPU", "foo", 1);
@@ -249,10 +252,11 @@ static void test_check_and_manual(void **state) {
     RUN("check", CONFIG, "MODEL.WEIGHTS_INIT.PARAMS_FILE=no/such.torch",
         "DATA.TEST.DATA_PATHS=[nowhere]");
     CHECK_INT(result.code, 2);
-    CHECK(strstr(result.out, "GFLOP a step")); // the plan is shown all the same
+    CHECK(strstr(result.out, "GFLOP a step")); // the plan is printed nevertheless
     CHECK(strstr(result.err, "PARAMS_FILE: there is no file or folder 'no/such.torch'"));
     CHECK(strstr(result.err, "DATA.TEST.DATA_PATHS: there is no file or folder 'nowhere'"));
-    // VISSL's files have a sentence where a file of weights belongs: a step can be planned without one.
+    // VISSL's files hold a sentence where a file of weights belongs: `check` plans the step
+    // without it.
     RUN("check", CONFIG, "MODEL.WEIGHTS_INIT.PARAMS_FILE=specify the model weights",
         "+DISTILLATION.TEACHER_MODEL.WEIGHTS_INIT={PARAMS_FILE: please name the teacher}");
     CHECK_INT(result.code, 0);
@@ -289,7 +293,7 @@ static void test_check_and_manual(void **state) {
     expect_refused("LOSS.swav_loss.epsilon");
 }
 
-// A step that cannot fit is refused before any memory is taken.
+// A step that does not fit into memory is refused before any is allocated.
 static void test_too_large(void **state) {
     (void)state;
     const char *size = "DATA.TRAIN.TRANSFORMS.0.size_crops=[1024,1024]";
@@ -304,7 +308,8 @@ static void test_too_large(void **state) {
           strstr(result.err, "MACHINE.RECOMPUTE=always"));
 }
 
-// Divergence ends with the iteration, the layer and exit code 1, and leaves no bad checkpoint.
+// A diverged run ends with the iteration, the layer and exit code 1, and writes no checkpoint of
+// it.
 static void test_divergence(void **state) {
     (void)state;
     char dir[64], key[128], path[128];
@@ -320,7 +325,7 @@ static void test_divergence(void **state) {
     temp_dir_remove(dir);
 }
 
-// What a run leaves behind, and what reads it.
+// A run's folder holds its files, and other verbs read them.
 static void test_run_folder(void **state) {
     (void)state;
     char dir[64], key[128], path[128];
@@ -335,7 +340,7 @@ static void test_run_folder(void **state) {
     RUN(CONFIG, key, "TEST_MODEL=True", "--json");
     if (result.code != 0)
         fail_msg("exit code %d: %s", result.code, result.err);
-    CHECK(!strstr(result.err, "sslrun: ")); // a mark of failures alone
+    CHECK(!strstr(result.err, "sslrun: ")); // this mark is for failures only
     CHECK(strstr(result.out, "\"iterations\": 24"));
     CHECK(strstr(result.out, "\"trained_top1_k5\": ") &&
           strstr(result.out, "\"untrained_top1_k5\":"));
@@ -359,7 +364,7 @@ static void test_run_folder(void **state) {
     CHECK_INT(result.code, 0);
     CHECK(strstr(result.out, "checksums: all agree") &&
           strstr(result.out, "heads.0.prototypes0.weight"));
-    // An exported trunk takes images of the configuration's size: 16 pixels, not 224.
+    // An exported trunk takes images of the configuration's size, 16 pixels instead of 224.
     char model[128], sized[sizeof result.out];
     snprintf(model, sizeof model, "%s/a.onnx", dir);
     RUN("export", CONFIG, "--weights", path, "--nodes", "flatten", "--out", model, "--size", "16");
@@ -371,7 +376,7 @@ static void test_run_folder(void **state) {
     RUN("export", CONFIG, "--weights", path, "--nodes", "flatten", "--out", model, "--force",
         "--size", "32");
     CHECK(strcmp(result.out, sized) != 0);
-    // A configuration of another shape is refused with what differs.
+    // A configuration of another shape is refused with the difference.
     RUN(CONFIG, key, "MODEL.TRUNK.RESNETS.SMALL_IMAGE_STEM=False");
     expect_refused("conv1.weight: checkpoint [4, 3, 3, 3], model [4, 3, 7, 7]");
     temp_dir_remove(dir);
@@ -384,7 +389,8 @@ static int bench_threads(void) {
     return atoi(threads + strlen("\"threads\":"));
 }
 
-// Starting again with another environment must not leave the program on the one core that libgomp bound it to.
+// The program restarts itself with another environment. It must not stay on the single core to
+// which libgomp bound it.
 static void test_bound_threads(void **state) {
     (void)state;
     int free_threads = bench_threads();

@@ -1,4 +1,4 @@
-// sslrun cluster: from images to features to label files, and a training on those.
+// sslrun cluster: from images to features to files of labels, and a training on these labels.
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,5 +1,6 @@
-// The commands in the heads of the files below configs/ work as they are pasted, in a folder with what `make run` leaves
-// and with images under the names that they use.  Recipes that train for minutes go through `check`.
+// The commands in the comments at the head of the files below configs/ work when they are pasted.
+// The folder has what `make run` leaves, and images under the names that the commands use.
+// Recipes that train for minutes go through `check`.
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -19,7 +20,7 @@ static void paste(const char *line) {
     snprintf(command, sizeof command, "cd %s && { %s; } >said 2>&1", dir, line);
     int code = system(command);
     program_read(dir, "said", said, sizeof said);
-    size_t n = strlen(said); // a failure's message is short, and what went wrong stands last
+    size_t n = strlen(said); // a failure's message is short, and the cause is in its last lines
     if (code != 0)
         fail_msg("%s\n%s", line, said + (n > 500 ? n - 500 : 0));
 }
@@ -58,7 +59,7 @@ static void open_place(void) {
     snprintf(configs, sizeof configs, "%s/configs", here);
     link_to(program, "sslrun");
     link_to(configs, "configs");
-    write_images("cifar/train", 320); // more than the largest number of clusters
+    write_images("cifar/train", 320); // more images than the largest number of clusters
     write_images("cifar/test", 20);
     write_images("photos", 20);
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
@@ -69,9 +70,9 @@ static void open_place(void) {
         link_to("swav", teachers[i]);
 }
 
-// Commands that are over in seconds on so few images run; of the others the configuration is checked.
+// Runs a command that takes seconds on few images; of any other it checks the configuration.
 static void try_command(const char *command) {
-    // The untrained trunk of linear evaluation is calibrated on a whole batch.
+    // Linear evaluation calibrates its untrained trunk on a full batch.
     const char *few = strstr(command, "/linear.yaml")
                           ? " DATA.TRAIN.DATA_LIMIT=256 DATA.TEST.DATA_LIMIT=20"
                           : " DATA.TRAIN.DATA_LIMIT=60 DATA.TEST.DATA_LIMIT=20";
@@ -87,7 +88,7 @@ static void try_command(const char *command) {
     tried++;
 }
 
-// Lines of a head that begin with ./sslrun, joined with those that follow a backslash.
+// Tries each line of a head that starts with ./sslrun, joined with its continuation lines.
 static void try_head(const char *path) {
     char command[4096] = "", *text;
     size_t bytes;

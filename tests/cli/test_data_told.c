@@ -1,5 +1,5 @@
-// What a run says of its images: how many of what, where the test images were found, what was passed over, what could
-// not be read and is left out of the figures.
+// Lines of a run about its images: how many in which classes, where the test images were found,
+// which files were skipped, and which could not be read and are left out of the figures.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +27,8 @@ static void add(const char *name, uint64_t seed) {
     free(png);
 }
 
-// train/ with 12 + 13 images, one of them junk, and two of another format; test/ with 6 + 7, one of them junk.
+// Makes train/ with 12 + 13 images, one of them unreadable, and two files of another format;
+// test/ with 6 + 7, one unreadable.
 static int set_up(void **state) {
     (void)state;
     char name[64];
@@ -66,13 +67,13 @@ static void test_counts_and_origin(void **state) {
     SAID("test images: 13 images in 2 classes from ");
     SAID("/test, found by DATA.TRAIN.DATA_PATHS");
     SAID("24 images an epoch (1 images fill no batch and are left out: ");
-    // The evaluation at the end: what cannot be read is neither in the bank nor judged.
+    // In the final evaluation unreadable images are neither in the bank nor classified.
     SAID("1 of 25 training images could not be read and are left out:");
     SAID("train/cat/bad.png: neither JPEG, PNG nor WebP");
     SAID("1 of 13 test images could not be read and are left out:");
     SAID("test/cat/worse.png: neither JPEG, PNG nor WebP");
     CHECK(strstr(result.out, "kNN: 12 test images against 24,"));
-    // The same of the verb alone.
+    // The verb alone reports them in the same way.
     RUN("knn", CONFIG, train_key, "--no-baselines");
     CHECK_INT(result.code, 0);
     SAID("1 of 13 test images could not be read and are left out:");
@@ -81,7 +82,7 @@ static void test_counts_and_origin(void **state) {
     RUN("logreg", CONFIG, train_key, "--no-baselines");
     SAID("1 of 25 training images could not be read and are left out:");
     CHECK(strstr(result.out, "12 test images against 24,"));
-    // Extraction keeps a row for every image.
+    // Extraction writes a row for every image.
     char data[128], out[128], weights[128];
     snprintf(data, sizeof data, "%s/train", dir);
     snprintf(out, sizeof out, "%s/features", dir);
@@ -94,7 +95,8 @@ static void test_counts_and_origin(void **state) {
     SAID("1 of 25 images could not be read and have the features of a grey one (valid is 0):");
 }
 
-// Figures on the very images of the training are no figures of new ones; a class that training lacks ends it at once.
+// Test images that are the training images are reported; a test class that training lacks ends
+// the run before its first step.
 static void test_which_test_images(void **state) {
     (void)state;
     char more[128], same[128];
@@ -116,7 +118,8 @@ static void test_which_test_images(void **state) {
     CHECK(!strstr(result.err, "epoch 0 done"));
 }
 
-// A probe and a linear evaluation tell of them too, and MAX_BAD_IMAGE_SHARE ends a run that has more.
+// Probes and linear evaluations report unreadable images too, and MAX_BAD_IMAGE_SHARE ends a run
+// with more.
 static void test_bad_images_everywhere(void **state) {
     (void)state;
     RUN(CONFIG, train_key, "TEST_MODEL=False", "OPTIMIZER.num_epochs=1",
@@ -138,7 +141,7 @@ static void test_bad_images_everywhere(void **state) {
     SAID("more than the share of 0.01 that MAX_BAD_IMAGE_SHARE tolerates");
 }
 
-// One epoch has one mean loss.
+// A run of one epoch reports a single mean loss.
 static void test_only_epoch(void **state) {
     (void)state;
     RUN(CONFIG, train_key, "TEST_MODEL=False", "OPTIMIZER.num_epochs=1");
@@ -147,7 +150,7 @@ static void test_only_epoch(void **state) {
           !strstr(result.out, "of the last"));
 }
 
-// A loss that is no number ends a run, or with CHECK_NAN=False is followed to the end, and what came of it is saved.
+// A NaN loss ends a run; with CHECK_NAN=False the run completes and its result is saved.
 static void test_check_nan(void **state) {
     (void)state;
     static const char lr[] = "OPTIMIZER.param_schedulers.lr={name: constant, value: 1.0e+30}";

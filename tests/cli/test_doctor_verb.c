@@ -1,4 +1,5 @@
-// sslrun doctor on runs of the program: one that is well, one whose teacher stands still, one that stops at a NaN.
+// sslrun doctor on three runs of the program: a healthy one, one whose teacher does not change,
+// one that stops at a NaN.
 #include <stdio.h>
 
 #include "tests/check.h"
@@ -55,7 +56,7 @@ static void test_not_finite(void **state) {
     temp_dir_remove(dir);
 }
 
-// The evaluation's verdict is a finding: a run that learned nothing is not well.
+// The verdict of an evaluation is a finding: a run that learned nothing is not healthy.
 static void test_verdict(void **state) {
     (void)state;
     static const char *const ends[] = {"17.5", "77.5"};
@@ -84,7 +85,7 @@ static void test_refused(void **state) {
     char dir[64];
     temp_dir_make(dir);
     fixture_write(dir, "metrics.json",
-                  "{\"iteration\": ", 14); // killed before its first epoch's line was whole
+                  "{\"iteration\": ", 14); // killed while it wrote the line of its first epoch
     RUN("doctor", dir);
     CHECK_INT(result.code, 2);
     CHECK(strstr(result.err, "metrics.json: no line of it is of a finished epoch"));

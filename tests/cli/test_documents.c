@@ -1,4 +1,5 @@
-// Commands of the documents, run as they stand there, in order, in a folder that has what they speak of.
+// Commands in the documents run as they are written, in order, in a folder with the files that
+// they mention.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,7 @@
 
 #define COMING_FROM "docs/guide/from-torchvision-and-timm.md"
 
-static char self[2000]; // the folder of the program
+static char self[2000]; // folder of the program
 static char said[1 << 16];
 
 static const char config[] =
@@ -67,7 +68,7 @@ static void begin(char dir[64]) {
     must(dir, "sslrun photos.yaml");
 }
 
-// The indented lines of a document that begin so, one behind the other.
+// Calls `use` for each indented line of a document that starts with `begins`.
 static void each_line(const char *document, const char *begins,
                       void (*use)(const char *dir, const char *line, void *arg), const char *dir,
                       void *arg) {
@@ -100,7 +101,7 @@ static void test_coming_from(void **state) {
     CHECK(lines >= 11);
     CHECK_INT(shell(dir, "sslrun diff resnet18.pth resnet18-timm.safetensors"), 0);
     CHECK(strstr(said, "identical"));
-    each_line(COMING_FROM, "", keep_line, dir, python); // its Python stands last
+    each_line(COMING_FROM, "", keep_line, dir, python); // the document ends with its Python
     CHECK(strstr(python, "import sslrun"));
     CHECK(getcwd(here, sizeof here) != NULL);
     fixture_write(dir, "page.py", strstr(python, "import sslrun"),
@@ -112,7 +113,7 @@ static void test_coming_from(void **state) {
     temp_dir_remove(dir);
 }
 
-// What the first hour says behind its four commands (tests/cli/test_first_hour.c).
+// The commands of the first hour that follow the four in tests/cli/test_first_hour.c.
 static void test_first_hour(void **state) {
     (void)state;
     static const char *const lines[] = {

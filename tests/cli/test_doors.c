@@ -1,4 +1,5 @@
-// From a trained run to neighbours of an image: by the program, by the C example, and by Python.  All three say the same.
+// Nearest neighbours of an image from a trained run by the program, by the C example and by
+// Python: all three agree.
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -37,7 +38,8 @@ static void begin(char dir[64]) {
     CHECK_INT(result.code, 0);
 }
 
-// What a command prints; $D is the folder, $BUILD the one of the test binary.
+// Runs a shell command and returns its exit code and output. $D is the folder, $BUILD the folder
+// of the test binary.
 static int shell(const char *dir, const char *command, char *out, size_t n) {
     char self[2048], line[8192];
     ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);

@@ -1,4 +1,5 @@
-// sslrun inspect, diff, convert as a person runs them: every flag, on every format.  Damaged files: test_bad_input.c.
+// sslrun inspect, diff and convert as a user runs them: every flag on every format.
+// test_bad_input.c has damaged files.
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -47,7 +48,7 @@ static void expect(int code, const char *text) {
                  result.out, result.err);
 }
 
-// Exit code 2, nothing on stdout, one line on stderr that names the file.
+// Fails unless the exit code is 2, stdout is empty, and stderr is one line that names the file.
 static void expect_refused(const char *file) {
     const char *newline = strchr(result.err, '\n');
     if (result.code != 2 || *result.out || !newline || newline[1] || !strstr(result.err, file))
@@ -57,7 +58,7 @@ static void expect_refused(const char *file) {
 
 static const float five[] = {0, -1.5f, 4, NAN, INFINITY};
 
-// A checkpoint-like safetensors file: a trunk's tensors, one with numbers that are none.
+// Writes a safetensors file like a checkpoint: tensors of a trunk, one of which holds NaN.
 static void write_trunk(const char *name, float first) {
     float conv[4 * 3] = {first, 1, 2};
     SrNamedTensor tensors[] = {
@@ -111,7 +112,7 @@ static void test_inspect_flags(void **state) {
     CHECK(result.code == 2 && strstr(result.err, "--stats"));
 }
 
-// One JSON document; the tensor's entry has the numbers.
+// --json prints one JSON document, whose entry of a tensor has its statistics.
 static void test_inspect_json(void **state) {
     (void)state;
     SrArena arena = SR_ARENA_INIT;
@@ -137,7 +138,7 @@ static void test_inspect_json(void **state) {
     sr_arena_deinit(&arena);
 }
 
-// The document is closed where reading the numbers stops.
+// With --json the document is closed where reading fails.
 static void test_inspect_damaged(void **state) {
     (void)state;
     SrArena arena = SR_ARENA_INIT;
@@ -167,13 +168,14 @@ static void test_checksums(void **state) {
     CHECK(at);
     flip_byte(path, at - data);
     sr_free(data);
-    RUN("inspect", path); // reads no numbers
+    RUN("inspect", path); // does not read the tensors
     CHECK_INT(result.code, 0);
     RUN("inspect", path, "--stats");
     CHECK(result.code == 2 && strstr(result.err, "CRC-32"));
 }
 
-// 10 GB of which the disk holds a page: only what is printed is read.  The header makes the data unaligned.
+// A sparse file of 10 GB: only the printed tensors are read. Its header leaves the data
+// unaligned.
 static void test_huge(void **state) {
     (void)state;
     const long most = PROGRAM_SANITIZED ? 1 << 30 : 64 << 20;
@@ -244,7 +246,8 @@ static void test_convert(void **state) {
     expect(0, "\n  layer1.0.conv1.weight ");
 }
 
-// A trunk of a quarter of the width with another stem has a ResNet's names and nothing else of it.
+// A trunk of a quarter of the width with another stem has names like a ResNet's and does not fit
+// it otherwise.
 static void test_convert_tells_what_it_is_not(void **state) {
     (void)state;
     static float zeros[64];

@@ -1,4 +1,5 @@
-// sslrun extract: a tensor in, features out; a folder in, shards out; going on after a stop; what is refused.
+// sslrun extract: features of a tensor, shards of features of a folder, resuming after a stop,
+// refusals.
 #include <stdio.h>
 
 #include "base/file.h"
@@ -152,7 +153,7 @@ static void test_data_in_shards(void **state) {
     check_shard(&f, 0, 4, "a/0.png");
     check_shard(&f, 1, 3, "b/5.png");
     snprintf(path, sizeof path, "%s/features-00001.safetensors", f.out);
-    CHECK_OK(sr_file_remove(path)); // as if the run had been stopped
+    CHECK_OK(sr_file_remove(path)); // as after a run that was stopped
     RUN_DATA("--size", "16");
     CHECK(strstr(result.err, "1 of them there before"));
     check_shard(&f, 1, 3, "b/5.png");
@@ -167,7 +168,8 @@ static void expect_refused(const char *text) {
         fail_msg("expected exit code 2 and \"%s\", got %d and:\n%s", text, result.code, result.err);
 }
 
-// What is in a folder stays of one model, one configuration and the same images.
+// One folder holds features of one model, one configuration and one set of images; anything else
+// is refused.
 static void test_another_extraction(void **state) {
     (void)state;
     Fixture f;
@@ -181,13 +183,13 @@ static void test_another_extraction(void **state) {
     memcpy(first, f.weights, sizeof first);
     snprintf(f.weights, sizeof f.weights, "%s/copy.safetensors", f.dir);
     save_weights(&f);
-    RUN_DATA("--size", "16"); // the same numbers from another file
+    RUN_DATA("--size", "16"); // equal weights in another file
     CHECK_INT(result.code, 0);
     CHECK(strstr(result.err, "2 of them there before"));
     memcpy(f.weights, first, sizeof first);
     float *weight = sr_params_at(f.e.extraction.params, 0)->value, kept = *weight;
     *weight += 1;
-    save_weights(&f); // other numbers in the same file
+    save_weights(&f); // other weights in the same file
     RUN_DATA("--size", "16");
     expect_refused("its weights_checksum is");
     *weight = kept;
@@ -209,7 +211,7 @@ static void test_another_extraction(void **state) {
     end(&f);
 }
 
-// Names of 4 MiB in one shard were more than we read ourselves.
+// A shard with 4 MiB of file names can be written and read again.
 static void test_many_names(void **state) {
     (void)state;
     enum { IMAGES = 9000 };
@@ -219,7 +221,7 @@ static void test_many_names(void **state) {
     begin(&f);
     CHECK_OK(sr_file_mkdirs(f.images));
     memset(name, 'd', sizeof name);
-    name[200] = '/'; // no part of a path has more than 255
+    name[200] = '/'; // a path component has at most 255 bytes
     memcpy(name + 440, "/0.png", 7);
     size_t bytes;
     uint8_t pixels[8 * 8 * 3];
@@ -275,7 +277,7 @@ static void test_npy(void **state) {
     end(&f);
 }
 
-// n images of 16 x 16 and their labels, i % 3, as MNIST's files.
+// Writes n images of 16 x 16 and their labels, i % 3, as MNIST's files.
 static void write_idx(const Fixture *f, const char *split, int n) {
     uint8_t pixels[16 + 16 * 256] = {0, 0, 8, 3, 0, 0, 0, (uint8_t)n, 0, 0, 0, 16, 0, 0, 0, 16};
     uint8_t labels[8 + 16] = {0, 0, 8, 1, 0, 0, 0, (uint8_t)n};
@@ -290,7 +292,7 @@ static void write_idx(const Fixture *f, const char *split, int n) {
     fixture_write(f->dir, name, labels, 8 + (size_t)n);
 }
 
-// Both sides of one folder, for the verbs that compare them.
+// One folder can hold the training and the test side, for verbs that compare them.
 static void test_splits(void **state) {
     (void)state;
     static const struct {
@@ -327,7 +329,7 @@ static void test_splits(void **state) {
     end(&f);
 }
 
-// A list with a matrix of labels: what `sslrun svm` takes.
+// Labels of a list with a matrix of labels are written as `sslrun svm` reads them.
 static void test_labels(void **state) {
     (void)state;
     Fixture f;
@@ -353,7 +355,7 @@ static void test_labels(void **state) {
     end(&f);
 }
 
-// torchvision's conv1, before norm and ReLU; nothing is said about VISSL's stage of that name.
+// conv1 is torchvision's node, before norm and ReLU; no line mentions VISSL's stage of that name.
 static void test_conv1(void **state) {
     (void)state;
     Fixture f;
@@ -392,7 +394,8 @@ static void test_refused(void **state) {
     end(&f);
 }
 
-// Images under any name, and alone in an .npy; a file that holds several tensors of four dimensions is told of.
+// Images may have any tensor name, or be an .npy file. A file with several tensors of four
+// dimensions is refused with their names.
 static void test_names_of_images(void **state) {
     (void)state;
     Fixture f;
@@ -422,7 +425,7 @@ static void test_names_of_images(void **state) {
     end(&f);
 }
 
-// The folder of a run has a configuration and weights of its own.
+// The folder of a run gives its configuration and its weights.
 static void test_of_a_run(void **state) {
     (void)state;
     Fixture f;

@@ -1,5 +1,5 @@
-// A program whose system fails at a chosen call (tests/faults/preload.c): nothing is lost, nothing is taken for something
-// else, and the line that ends it names the cause.
+// Faults of the system, injected at a chosen call by tests/faults/preload.c: nothing is lost, no
+// fault is mistaken for another, and the last line names the cause.
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ typedef struct {
     char dir[256], run[PATH], train[PATH], test[PATH], out[PATH];
 } Place;
 
-// Two folders of two classes with IMAGES images each.
+// Makes two folders of two classes with IMAGES images each.
 static void place_open(Place *p) {
     fixture_folder(p->dir);
     fixture_class_folder(p->dir, "train", IMAGES);
@@ -39,8 +39,8 @@ static const char *in(const Place *p, const char *name) {
     return path;
 }
 
-// fault: CALL:PART:ERRNO:FIRST:COUNT (preload.c).  A sanitizer's runtime must be loaded first, which a preloaded
-// library would prevent.
+// Runs the program with fault CALL:PART:ERRNO:FIRST:COUNT, as preload.c defines it. Skips under a
+// sanitizer, whose runtime must be loaded before any other library.
 static void run_with(const char *fault, const char *const *args) {
     char path[4096], *slash;
     program_path(path);
@@ -77,7 +77,8 @@ static int count(const char *text, const char *part) {
     return n;
 }
 
-// 16 images in batches of 4: the 23rd read is in the second epoch, after five whole updates.
+// With 16 images in batches of 4, the 23rd read is in the second epoch, after five complete
+// updates.
 static void test_loader_fails(void **state) {
     (void)state;
     Place p;
@@ -92,7 +93,7 @@ static void test_loader_fails(void **state) {
     fixture_remove(p.dir);
 }
 
-// Too many unreadable images: the files are gone, not the system.
+// Missing files are too many unreadable images, and not a failure of the system.
 static void test_images_disappear(void **state) {
     (void)state;
     Place p;
@@ -104,7 +105,7 @@ static void test_images_disappear(void **state) {
     fixture_remove(p.dir);
 }
 
-// Nothing has been learned: no checkpoint of it, and no word of one.
+// The first image fails, so nothing was learned: no checkpoint is written or mentioned.
 static void test_first_image_fails(void **state) {
     (void)state;
     Place p;
@@ -115,7 +116,7 @@ static void test_first_image_fails(void **state) {
     fixture_remove(p.dir);
 }
 
-// The second of three test phases fails: its figures are missing, nothing else.
+// The second of three test phases fails: its figures are missing and nothing else.
 static void test_phase_fails_once(void **state) {
     (void)state;
     Place p;
@@ -130,7 +131,8 @@ static void test_phase_fails_once(void **state) {
     fixture_remove(p.dir);
 }
 
-// The last one fails: the run is whole and saved, and its exit code says that a figure is missing.
+// The last test phase fails: the run is complete and saved, and its exit code says that a figure
+// is missing.
 static void test_last_phase_fails(void **state) {
     (void)state;
     Place p;
@@ -142,7 +144,7 @@ static void test_last_phase_fails(void **state) {
     fixture_remove(p.dir);
 }
 
-// A class is never lost because its folder could not be looked at.
+// A class folder that cannot be examined ends the program instead of dropping the class.
 static void test_class_folder_unknown(void **state) {
     (void)state;
     static const char *const faults[] = {"stat:/train/x:5:0:1", "stat:/train/x:116:1:1"};
@@ -156,7 +158,8 @@ static void test_class_folder_unknown(void **state) {
     fixture_remove(p.dir);
 }
 
-// An interrupted call is repeated; descriptors, memory and disks that run out are no damaged images.
+// Interrupted calls are repeated. Lack of descriptors or memory and disk errors end the program;
+// they do not make the image unreadable.
 static void test_errors_of_the_system(void **state) {
     (void)state;
     static const struct {
@@ -179,7 +182,7 @@ static void test_errors_of_the_system(void **state) {
     fixture_remove(p.dir);
 }
 
-// A survey of what could be opened would be taken for one of the folder.
+// A survey of the readable part would be taken for one of the whole folder, so init fails.
 static void test_survey(void **state) {
     (void)state;
     Place p;
@@ -210,7 +213,7 @@ static void test_no_temporary_stays(void **state) {
     fixture_remove(p.dir);
 }
 
-// A source that cannot be read is no reason to replace a good page by a poorer one.
+// A source that cannot be read must not replace a complete page by a poorer one.
 static void test_page_is_kept(void **state) {
     (void)state;
     static const char *const faults[] = {"open:/train_config.yaml:5:0:1", "open:/log.txt:5:0:1",
@@ -231,7 +234,7 @@ static void test_page_is_kept(void **state) {
     fixture_remove(p.dir);
 }
 
-// A sick disk is exit code 1 with its own text, not "no such file" and a usage error.
+// A disk error gives exit code 1 and its own text, and neither "no such file" nor a usage error.
 static void test_sick_disk(void **state) {
     (void)state;
     Place p;

@@ -1,5 +1,5 @@
-// From a folder of photos to a report and a live page: every command but the first is read from what the one before it
-// printed, and run as it stands there.
+// From a folder of photos to a report and a live page: every command except the first is taken
+// from the output of the one before it and run as printed.
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,7 +35,7 @@ static void write_photos(const char *dir) {
     }
 }
 
-// A shell's line in that folder; what it says goes to <dir>/said.
+// Starts a shell command in that folder; its output goes to <dir>/said.
 static pid_t start(const char *dir, const char *line) {
     pid_t pid = fork();
     if (pid == 0) {
@@ -55,7 +55,7 @@ static int finish(const char *dir, pid_t pid) {
     return code;
 }
 
-// The line that was printed with this verb or file in it, without what stands before `from`.
+// Copies the printed line that contains `what`, from the end of `from` on ("": from its start).
 static void printed(const char *what, const char *from, char *line, size_t n) {
     const char *at = strstr(said, what);
     if (!at)
@@ -77,7 +77,8 @@ static bool comes(const char *dir, const char *name, double seconds) {
     return false;
 }
 
-// Training begins as printed; once it has a page it is interrupted, which saves, and SSLRUN_LONG waits for its end.
+// Starts training as printed. Once the page exists the run is interrupted, which saves; with
+// SSLRUN_LONG it runs to its end.
 static void train(const char *dir, const char *line) {
     pid_t run = start(dir, line);
     if (!comes(dir, "runs/my photos/report.html", 120))
@@ -121,7 +122,7 @@ static void test_four_commands(void **state) {
     train(dir, line);
     if (SR_WEB)
         look_at_runs(dir);
-    else // what this build cannot do is not recommended
+    else // a build without the server does not recommend it
         CHECK(!strstr(said, " web "));
     temp_dir_remove(dir);
 }

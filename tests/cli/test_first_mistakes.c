@@ -1,4 +1,5 @@
-// What a person who begins does wrong: one line that says what to do instead, exit code 2, and nothing written.
+// Mistakes of new users: one line says what to do instead, the exit code is 2, and nothing is
+// written.
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -27,10 +28,11 @@ static void test_words(void **state) {
     RUN("--hlep");
     expect_told("unknown option '--hlep'");
     RUN("check", CONFIG, "MODEL.HEAD.PARAMS=[[mpl, {dims: [3]}]]");
-    expect_told("command line: MODEL.HEAD.PARAMS: unknown head 'mpl'"); // which has no lines
+    // An override has no line number.
+    expect_told("command line: MODEL.HEAD.PARAMS: unknown head 'mpl'");
     RUN("check", CONFIG, "DATA.TRAIN.TRANSFORMS=[ToTensor]");
     expect_told("as in {name: ToTensor}");
-    RUN("check", CONFIG, "MODEL.TRUNK.NAME=resnet51"); // a model stands in a trunk's place too
+    RUN("check", CONFIG, "MODEL.TRUNK.NAME=resnet51"); // NAME may also be a model
     expect_told("did you mean 'resnet50'");
     RUN(CONFIG, "--steps", "3");
     expect_told("unknown option '--steps' (known: --json, --random, --restart)");
@@ -58,7 +60,7 @@ static void test_words(void **state) {
     expect_told("there is no key 'BATCHSIZE'; did you mean 'DATA.TRAIN.BATCHSIZE_PER_REPLICA'?");
     RUN("check", "configs/swaw.yaml");
     expect_told("; did you mean 'configs/swav.yaml'?");
-    RUN("check", CONFIG, "temperature=3"); // of which loss?
+    RUN("check", CONFIG, "temperature=3"); // the loss is missing
     expect_told("there is no key 'temperature'; `sslrun list keys` has them all");
     RUN("check", CONFIG, "--ranks", "0");
     expect_told("--ranks 0 --network 10: expected ranks");
@@ -70,7 +72,7 @@ static void test_words(void **state) {
     expect_told("CHECKPOINT.DIR: cannot make a folder without a name");
 }
 
-// The layer of the evaluation at the end is looked for before the first step.
+// The layer of the final evaluation is looked up before the first step.
 static void test_layer(void **state) {
     (void)state;
     char dir[64], folder[96], at[80];
@@ -87,7 +89,7 @@ static void test_layer(void **state) {
     temp_dir_remove(dir);
 }
 
-// A run's folder goes where its checkpoint does, and where its configuration does.
+// The folder of a run is accepted where its checkpoint or its configuration is.
 static void test_run_folder(void **state) {
     (void)state;
     char dir[64], folder[96], at[80], out[96], inside[160], cut[96];
@@ -116,8 +118,8 @@ static void test_run_folder(void **state) {
     RUN("convert", at, out);
     CHECK_INT(result.code, 0);
     snprintf(cut, sizeof cut, "%s/model_phase0.safetensors", dir);
-    CHECK(symlink(CONFIG, cut) == 0);     // a checkpoint's name, and none
-    RUN("knn", CONFIG, "--weights", dir); // beside the run
+    CHECK(symlink(CONFIG, cut) == 0);     // another file with a checkpoint's name
+    RUN("knn", CONFIG, "--weights", dir); // next to the run
     expect_told("none of its checkpoints (1) can be read");
     RUN(inside);
     expect_told(
@@ -141,7 +143,7 @@ static void test_run_folder(void **state) {
     temp_dir_remove(dir);
 }
 
-// Weights that are no longer what was written go nowhere.
+// Damaged weights are refused by every verb.
 static void test_damaged(void **state) {
     (void)state;
     char dir[64], folder[96], file[160], out[96];

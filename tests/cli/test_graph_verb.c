@@ -1,5 +1,5 @@
-// sslrun graph: the reference lists text for text in both granularities, formats, closed blocks, extraction, and what is
-// refused.
+// sslrun graph: its lists equal the reference lists in both granularities; formats, closed
+// blocks, extraction, refusals.
 #include <string.h>
 
 #include "base/file.h"
@@ -32,7 +32,7 @@ static void expect_list(const char *model, const char *leaf, const char *suffix)
 
 static void test_reference_lists(void **state) {
     (void)state;
-    // "": nothing in these nets that --leaf default keeps closed
+    // "": --leaf default closes nothing in these nets.
     static const char *const models[][2] = {
         {"resnet18", ""},           {"resnet50", ""},
         {"resnext50_32x4d", ""},    {"wide_resnet50_2", ""},
@@ -51,7 +51,7 @@ static int lines(const char *text) {
     return n;
 }
 
-// torchvision's node counts: 3 + 4 blocks ... as get_graph_node_names gives them.
+// Numbers of nodes are those of torchvision's get_graph_node_names.
 static void test_family(void **state) {
     (void)state;
     static const struct {
@@ -141,7 +141,8 @@ static void test_extraction(void **state) {
     expect_refused("which trunk?");
 }
 
-// Lines of these models as torchvision 0.14's get_graph_node_names gives them, Python's steps of the shuffle among them.
+// Lines equal those of get_graph_node_names in torchvision 0.14, including Python's steps of the
+// channel shuffle.
 static void test_shufflenet(void **state) {
     (void)state;
     RUN("shufflenet_v2_x0_5", "--batch", "2", "--size", "64");
@@ -171,7 +172,7 @@ static void expect_stages(const char *model, const char *size, const char *text)
         fail_msg("%s: expected\n%sgot\n%s", model, text, result.out);
 }
 
-// timm's feature_info: channels and products of strides, whatever sizes round to.
+// Channels and strides of stages are those of timm's feature_info, however sizes round.
 static void test_stages(void **state) {
     (void)state;
     expect_stages("mobilenet_v3_large", "64",
@@ -199,7 +200,7 @@ static void test_stages(void **state) {
     }
 }
 
-// torchvision's rule: a list for both modes or a list for each.
+// Nodes are given as one list for both modes or as one list per mode, by torchvision's rule.
 static void test_lists_of_modes(void **state) {
     (void)state;
     RUN("resnet18", "--train-nodes", "layer1");
@@ -218,7 +219,7 @@ static void test_lists_of_modes(void **state) {
     expect_refused("did you mean 'layer1.0.conv1'");
 }
 
-// Both counts are those of the list.
+// Both printed counts are those of the lists.
 static void test_counts_of_modes(void **state) {
     (void)state;
     static const char *const models[] = {"convnext_tiny", "vit_b_16", "shufflenet_v2_x0_5"};
@@ -232,7 +233,8 @@ static void test_counts_of_modes(void **state) {
     CHECK_STR(result.err, "");
 }
 
-// Costs are torchvision's usual ones, of one image of 224 pixels, and a table says so unless both were chosen.
+// Costs are those of one image of 224 pixels, as torchvision gives them; a line says so unless
+// both sizes were chosen.
 static void test_sizes_that_nobody_chose(void **state) {
     (void)state;
     RUN("resnet18", "--format", "tabular");

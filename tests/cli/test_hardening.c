@@ -1,5 +1,5 @@
-// The program and both libraries are built with what their compiler has against attacks:
-// tests/hardening.sh reads them.
+// The program and both libraries are built with the compiler's protections against attacks;
+// tests/hardening.sh examines them.
 #include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>

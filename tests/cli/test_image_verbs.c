@@ -1,4 +1,4 @@
-// sslrun linear, predict, similar, duplicates: from a checkpoint and folders of images alone.
+// sslrun linear, predict, similar and duplicates: from a checkpoint and folders of images alone.
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -18,7 +18,7 @@ typedef struct {
     char dir[64], run[96], images[96], others[96];
 } Fixture;
 
-// Noise over a dark or a bright ground: what any trunk can tell apart.
+// Writes noise on a dark or a bright ground, which any trunk can tell apart.
 static void write_image(const Fixture *f, const char *name, bool bright, int seed) {
     uint8_t pixels[20 * 20 * 3];
     size_t bytes;
@@ -97,8 +97,8 @@ static void test_linear_and_predict(void **state) {
     temp_dir_remove(f.dir);
 }
 
-// A copy is found, whatever its name; what cannot be read is said and left out.
-// The list of one image goes where TMPDIR says; by a shell, for this process has folders of its own there.
+// The temporary list of one image goes to TMPDIR. A shell runs the program, since this process
+// has a TMPDIR of its own.
 static void check_temporary_folder(const Fixture *f, const char *image) {
     char program[4096], command[8192];
     program_path(program);
@@ -109,6 +109,7 @@ static void check_temporary_folder(const Fixture *f, const char *image) {
     CHECK_INT(system(command), 0);
 }
 
+// A copy is found whatever its name is; unreadable files are reported and left out.
 static void test_similar_and_duplicates(void **state) {
     (void)state;
     Fixture f;
@@ -141,7 +142,7 @@ static void test_similar_and_duplicates(void **state) {
     expect(2, "no such image");
     RUN("duplicates", f.images, "--model", f.run, "--threshold", "0.0001");
     CHECK(strstr(result.err, "of 41 images are alike to this model"));
-    CHECK(!strstr(result.err, "changes nothing")); // the run said it
+    CHECK(!strstr(result.err, "changes nothing")); // the run reported it already
     RUN("duplicates", f.images);
     expect(2, "--model CHECKPOINT");
     RUN("duplicates", f.images, "--model", f.run, "--threshold", "7");
@@ -149,7 +150,8 @@ static void test_similar_and_duplicates(void **state) {
     temp_dir_remove(f.dir);
 }
 
-// The layer that the run's evaluation found best is compared, and named; without an evaluation the trunk's vector is.
+// The best layer of the run's evaluation is used and named; without an evaluation it is the
+// trunk's output vector.
 static void test_best_layer(void **state) {
     (void)state;
     static const char line[] = "{\"layer_test_images\": 4, \"best_layer\": \"res2\"}\n";
@@ -176,7 +178,8 @@ static void test_best_layer(void **state) {
     temp_dir_remove(f.dir);
 }
 
-// A folder of photos is all that is below it: train/ and test/ are no parts of it, and many files may be unreadable.
+// A folder of photos includes everything below it: train/ and test/ are no splits of it, and many
+// files may be unreadable.
 static void test_all_of_a_folder(void **state) {
     (void)state;
     Fixture f;
@@ -189,7 +192,7 @@ static void test_all_of_a_folder(void **state) {
         snprintf(name, sizeof name, "photos/train/broken%d.jpg", i);
         fixture_write(f.dir, name, "\xff\xd8\xff broken", 11);
     }
-    write_image(&f, "photos/test/copy.png", true, 301); // of train/1.png
+    write_image(&f, "photos/test/copy.png", true, 301); // a copy of train/1.png
     snprintf(path, sizeof path, "%s/photos", f.dir);
     RUN("duplicates", path, "--model", f.run, "--threshold", "0.99999");
     expect(0, "1 group of 2 images, among 31");
@@ -215,7 +218,7 @@ static void test_all_of_a_folder(void **state) {
     temp_dir_remove(f.dir);
 }
 
-// A list has a line per file, whatever the file's name holds.
+// A list has one line per file, whatever the file's name contains.
 static void test_names_with_line_breaks(void **state) {
     (void)state;
     Fixture f;

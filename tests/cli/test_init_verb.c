@@ -1,4 +1,5 @@
-// sslrun init: what it says of a folder is so, and what it writes trains.
+// sslrun init: its description of a folder is correct, and the configuration that it writes
+// trains.
 #include <stdio.h>
 #include <string.h>
 
@@ -31,7 +32,8 @@ static void write_png(const char *name, int h, int w, int seed) {
     sr_free(png);
 }
 
-// 27 squares, two upright and two wide ones; one of them twice; two that cannot be read; one of another kind.
+// Writes 27 squares, two upright and two wide images, one duplicate, two unreadable files, and a
+// file of another kind.
 static void write_photos(void) {
     char name[64];
     for (int i = 0; i < 31; i++) {
@@ -76,7 +78,7 @@ static void test_few_photos(void **state) {
     temp_dir_remove(dir);
 }
 
-// A part train/ is looked at alone, and a folder a class is told.
+// If a folder has train/, only that part is surveyed, and one folder per class is reported.
 static void test_classes_and_parts(void **state) {
     (void)state;
     char photos[128], out[128], name[64];
@@ -109,7 +111,7 @@ static void test_classes_and_parts(void **state) {
     temp_dir_remove(dir);
 }
 
-// Of a large folder a part is opened, always the same, and it is said.
+// init opens a part of a large folder, always the same, and a line says so.
 static void test_samples_large_folders(void **state) {
     (void)state;
     char name[64], photos[128];
@@ -140,7 +142,7 @@ static void test_samples_large_folders(void **state) {
     temp_dir_remove(dir);
 }
 
-// What nothing can be learned from is refused.
+// A folder from which nothing can be learned is refused.
 static void test_too_few(void **state) {
     (void)state;
     char photos[128], out[128];
@@ -172,7 +174,8 @@ static void test_bar(void **state) {
     CHECK_STR(text, "features: 50");
 }
 
-// Two configurations of one folder have a run each; a line break in a folder's name ends no comment.
+// Two configurations of one folder have separate runs. A line break in the folder's name does not
+// end the comment.
 static void test_names(void **state) {
     (void)state;
     char photos[128], out[128], odd[128], *file;

@@ -1,5 +1,5 @@
-// Tests a build and an installation: configurations are found from any folder, a running program is replaced, and
-// the Python module finds its library.
+// A build and an installation: configurations are found from any folder, a running program can be
+// replaced, and the Python module finds its library.
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -32,7 +32,8 @@ static void test_configurations(void **state) {
     temp_dir_remove(dir);
 }
 
-// The Makefile's own rules in a tree of two built files: the program and the library run while they are replaced.
+// The Makefile's rules replace the program and the library while they run, in a tree of two built
+// files.
 static void test_make_while_it_runs(void **state) {
     (void)state;
     char dir[64];
@@ -48,7 +49,8 @@ static void test_make_while_it_runs(void **state) {
     temp_dir_remove(dir);
 }
 
-// Beside its library in a tree, below a prefix, and nowhere: then the error names the variable to set.
+// The library is found next to the module in a tree and below a prefix. Otherwise the error names
+// the variable to set.
 static void test_python_finds_its_library(void **state) {
     (void)state;
     char dir[64];

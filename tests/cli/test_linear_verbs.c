@@ -1,4 +1,5 @@
-// sslrun svm, logreg, retrieve and knn: on files of features and on a configuration's trunk, what is printed, what is refused.
+// sslrun svm, logreg, retrieve and knn, on files of features and on the trunk of a configuration:
+// output and refusals.
 #include <stdio.h>
 
 #include "base/file.h"
@@ -67,7 +68,7 @@ static void test_files(void **state) {
     temp_dir_remove(f.dir);
 }
 
-// One side of VISSL's features, in a folder that holds both.
+// Saves one side of features in VISSL's layout to a folder that holds both.
 static void save_vissl(const char *dir, const char *split, uint64_t seed) {
     char path[256];
     SrMatrix rows;
@@ -80,8 +81,8 @@ static void save_vissl(const char *dir, const char *split, uint64_t seed) {
     sr_matrix_deinit(&rows);
 }
 
-// A classifier is always right on the rows that it was fitted to: one set is enough for
-// `retrieve` alone.
+// A single set of features suffices for `retrieve` only: a classifier is always right on the rows
+// that it was fitted to.
 static void test_one_set(void **state) {
     (void)state;
     static const char *const verbs[] = {"knn", "svm", "logreg"};
@@ -109,7 +110,7 @@ static void test_one_set(void **state) {
     temp_dir_remove(f.dir);
 }
 
-// n rows of classes of its own order, class c of the name at place c.
+// Saves n rows whose classes have their own order; class c has the name names[c].
 static void save_named(const char *path, const SrMatrix *rows, const char *const *names, int n) {
     char padded[4][4] = {""};
     for (int c = 0; c < n; c++)
@@ -120,7 +121,7 @@ static void save_named(const char *path, const SrMatrix *rows, const char *const
     CHECK_OK(sr_safetensors_save(path, t, 3, NULL, NULL, 0));
 }
 
-// A test set that lacks a class numbers the others differently: names count.
+// A test set that lacks a class has other numbers for the rest: classes are matched by name.
 static void test_classes_by_name(void **state) {
     (void)state;
     Fixture f;
@@ -132,7 +133,7 @@ static void test_classes_by_name(void **state) {
     test_rows_planted(&rows, 60, 6, 3, 9, 2);
     int8_t keep[60];
     for (int i = 0; i < 60; i++)
-        keep[i] = rows.label[i]-- > 0; // without ants bees are 0 and cows 1
+        keep[i] = rows.label[i]-- > 0; // without ant, bee is class 0 and cow class 1
     sr_matrix_keep(&rows, keep);
     save_named(f.test, &rows, (const char *const[]){"bee", "cow"}, 2);
     RUN("knn", f.train, f.test, "--json");
@@ -147,8 +148,7 @@ static void test_classes_by_name(void **state) {
     temp_dir_remove(f.dir);
 }
 
-// Features are divided by their lengths unless somebody says otherwise; a line then warns where
-// lengths differ.
+// Features are normalised unless a key says otherwise; then a line warns if their lengths differ.
 static void test_normalised(void **state) {
     (void)state;
     Fixture f;
@@ -237,7 +237,7 @@ static void test_trunk(void **state) {
     temp_dir_remove(f.dir);
 }
 
-// The line of the table that is the trunk's own, with its figures.
+// Copies the table's line of the trained trunk with its figures.
 static void trained_line(char *out, size_t bytes) {
     const char *line = strstr(result.out, "trained trunk");
     CHECK(line && strcspn(line, "\n") + 1 < bytes);
@@ -245,7 +245,8 @@ static void trained_line(char *out, size_t bytes) {
     CHECK(strpbrk(out, "123456789"));
 }
 
-// Without a checkpoint and PARAMS_FILE nothing is called trained; --random asks for the untrained trunk.
+// Without a checkpoint and PARAMS_FILE no result is called trained; --random requests the
+// untrained trunk.
 static void test_no_weights(void **state) {
     (void)state;
     static const char *const verbs[] = {"knn", "svm", "logreg", "retrieve"};
@@ -275,7 +276,7 @@ static void test_no_weights(void **state) {
     temp_dir_remove(f.dir);
 }
 
-// The weights of a file, in the place of PARAMS_FILE: the same numbers by either name.
+// --weights FILE acts like PARAMS_FILE: both give the same figures.
 static void test_weights(void **state) {
     (void)state;
     static const char *const verbs[] = {"knn", "svm", "logreg", "retrieve"};

@@ -1,4 +1,5 @@
-// `sslrun list` and `sslrun describe` know every name there is: loops over the registries and over the tree of all keys.
+// `sslrun list` and `sslrun describe` know every name, checked by loops over the registries and
+// the tree of all keys.
 #include <stdio.h>
 
 #include "cli/verb.h"
@@ -14,7 +15,7 @@
 
 static SrArena arena;
 
-// Fails where a name has no description, or one without words.
+// Fails if a name has no description or an empty one.
 static void check_described(const char *name) {
     SrText out = SR_TEXT_INIT;
     if (sr_manual_describe(name, &sr_manual_verbs, &out) != SR_OK)
@@ -24,7 +25,7 @@ static void check_described(const char *name) {
     sr_text_deinit(&out);
 }
 
-// The names under the titles of `sslrun list`: "  name    help".
+// The names below each title of `sslrun list` are lines such as "  name    help".
 static void test_every_listed_name(void **state) {
     (void)state;
     SrText out = SR_TEXT_INIT;
@@ -46,7 +47,8 @@ static void test_every_listed_name(void **state) {
     CHECK(names > 100);
 }
 
-// Keys of all maps at every depth; what lies in lists is part of their value.
+// Checks the keys of all maps at every depth; lists are part of a key's value. Returns the number
+// of keys.
 static int check_keys(const SrYaml *map, const char *prefix) {
     int n = 0;
     for (int i = 0; map->type == SR_YAML_MAP && i < map->n; i++) {
@@ -71,7 +73,7 @@ static void check_rows(const char *where, const SrOption *table) {
             fail_msg("%s.%s has no help", where, o->name);
 }
 
-// Every row of every table, of the schema and of plugins, explains itself.
+// Every row of every table, of the schema and of plugins, has a help text.
 static void test_every_row_has_help(void **state) {
     (void)state;
     SrSchemaEntry *entries;
@@ -80,7 +82,7 @@ static void test_every_row_has_help(void **state) {
     for (int i = 0; i < n; i++) {
         const SrSection *s = &entries[i].section;
         for (const SrOption *o = s->table; o && o->name; o++)
-            if (o->type != SR_OPT_TREE || *o->help) // else a map with a section of its own
+            if (o->type != SR_OPT_TREE || *o->help) // otherwise a map with its own section
                 check_rows(s->path, (const SrOption[]){*o, {0}});
     }
     sr_arena_deinit(&arena);
@@ -96,7 +98,7 @@ static void test_every_row_has_help(void **state) {
     CHECK_KIND(op);
 }
 
-// Keys by their last part, all keys, and names of which only a part is known.
+// Keys are found by their last part; `describe` lists all keys, and names that contain a part.
 static void test_found_by_a_part(void **state) {
     (void)state;
     SrText out = SR_TEXT_INIT;

@@ -1,4 +1,5 @@
-// Help, manual page and completions come from the tables: every verb and every flag of it is in each of them.
+// Help, manual page and completions are made from the tables: each contains every verb and every
+// flag.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +25,7 @@ static void has(int f, const char *text) {
         fail_msg("%s has no \"%s\"", names[f], text);
 }
 
-// As the page has it, with its hyphens.
+// Fails unless the manual page has the text, with the page's hyphens.
 static void has_in_page(const char *text) {
     char roff[256] = "";
     for (; *text; text++)
@@ -39,7 +40,7 @@ static void test_every_verb_and_flag(void **state) {
     for (int f = 0; f < SR_COUNT(names); f++) {
         RUN("manual", names[f]);
         CHECK_INT(result.code, 0);
-        CHECK(strlen(result.out) < sizeof result.out - 1); // whole
+        CHECK(strlen(result.out) < sizeof result.out - 1); // not cut off
         snprintf(form[f], sizeof form[f], "%s", result.out);
     }
     RUN("--help");
@@ -82,7 +83,7 @@ static void write_completion(const char *dir, const char *shell) {
     CHECK(f && fputs(result.out, f) >= 0 && fclose(f) == 0);
 }
 
-// What a shell's line prints, with the program in its path and $D the folder.
+// Runs a shell command and copies its output. The program is in PATH, and $D is the folder.
 static void shell(const char *dir, const char *line, char *out, int n) {
     char self[2048], whole[4096];
     ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
@@ -95,7 +96,7 @@ static void shell(const char *dir, const char *line, char *out, int n) {
     program_read(dir, "out", out, n);
 }
 
-// Verbs, flags, layers of a trunk, keys, configurations.
+// bash completes verbs, flags, layers of a trunk, keys and configurations.
 static void test_bash_completes(void **state) {
     (void)state;
     char dir[64], out[2048];
@@ -137,7 +138,7 @@ static void test_fish_and_zsh_read(void **state) {
     temp_dir_remove(dir);
 }
 
-// Runs below runs/, a run's own layers, and nothing for a line that makes no sense.
+// Completion lists runs below runs/ and a run's own layers, and nothing for a line without sense.
 static void test_words(void **state) {
     (void)state;
     char dir[64], out[8192];
@@ -150,7 +151,7 @@ static void test_words(void **state) {
           "manual words nothing --",
           out, sizeof out);
     CHECK_STR(out, "runs/one\nres5avg\nres5avg\n");
-    // describe takes a key itself, not an assignment; trunks have torchvision's names
+    // describe completes keys and not assignments; trunks complete torchvision's names.
     shell(dir,
           "sslrun manual words describe LOSS.swav_loss.eps && sslrun manual words check "
           "LOSS.swav_loss.eps && sslrun manual words graph resnet50 && sslrun manual words extract "
@@ -160,14 +161,14 @@ static void test_words(void **state) {
     temp_dir_remove(dir);
 }
 
-// The page of the documents is the one that the program writes.
+// The page of keys in the documents equals the one that the program writes.
 static void test_keys(void **state) {
     (void)state;
     char *page = NULL;
     size_t bytes = 0;
     RUN("manual", "keys");
     CHECK_INT(result.code, 0);
-    CHECK(strlen(result.out) < sizeof result.out - 1); // whole
+    CHECK(strlen(result.out) < sizeof result.out - 1); // not cut off
     CHECK_OK(sr_file_read("docs/reference/keys.md", sizeof result.out, &page, &bytes));
     if (strcmp(page, result.out) != 0)
         fail_msg("docs/reference/keys.md is not what `sslrun manual keys` writes; make docs");

@@ -1,4 +1,5 @@
-// Too little address space (ulimit -v): a line and an end, where OpenBLAS used to ask the system for ever.
+// With too little address space (ulimit -v) the program ends with a line; OpenBLAS would
+// otherwise retry for ever.
 #include <signal.h>
 #include <stdio.h>
 #include <sys/resource.h>
@@ -11,7 +12,7 @@
 
 enum { MOST_SECONDS = 30 };
 
-// The exit code, or -1 where it did not end in time.
+// Returns the exit code, or -1 if the process did not end in time.
 static int wait_for(pid_t pid) {
     int status;
     for (int i = 0; i < MOST_SECONDS * 50; i++) {
@@ -24,7 +25,8 @@ static int wait_for(pid_t pid) {
     return -1;
 }
 
-// The limit is the program's alone: what this process has mapped stays, and it asks for nothing meanwhile.
+// Runs the program under the limit. The limit applies to the child only, so that this process
+// keeps its memory.
 static int run_limited(const char *dir, rlim_t bytes, const char *const *args) {
     struct rlimit before, limited;
     CHECK(getrlimit(RLIMIT_AS, &before) == 0);
@@ -39,7 +41,7 @@ static int run_limited(const char *dir, rlim_t bytes, const char *const *args) {
 static void test_little_address_space(void **state) {
     (void)state;
     char dir[64], run[128], err[4096];
-    if (PROGRAM_SANITIZED) // the shadow alone needs terabytes
+    if (PROGRAM_SANITIZED) // a sanitizer's shadow memory takes terabytes
         SKIP(PROGRAM_SANITIZED_REASON, NULL);
     temp_dir_make(dir);
     snprintf(run, sizeof run, "CHECKPOINT.DIR=%s/run", dir);

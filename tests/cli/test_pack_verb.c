@@ -1,5 +1,5 @@
-// sslrun pack: damaged images, labels of a list, a full disk after stdout, --check of what it did not make; and shards
-// whose names of classes do not suffice.
+// sslrun pack: damaged images, labels of a list, a full disk at stdout, --check on files of other
+// programs, and shards with too few class names.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,7 @@ static void expect(int code, const char *text) {
                  result.out, result.err);
 }
 
-// One of eight buffers, so that a command can name several.
+// Returns the path of `name` in one of eight buffers, so that a command can name several.
 static const char *in(const char *name) {
     static char path[8][PATH];
     static int next;
@@ -85,7 +85,7 @@ static void test_list(void **state) {
     fixture_remove(dir);
 }
 
-// The exit code reports on the shards, not on the line about them: whole shards give 0.
+// The exit code reports on the shards and not on the line about them: complete shards give 0.
 static void test_full_stdout(void **state) {
     (void)state;
     char program[4096], command[8192];
@@ -104,7 +104,7 @@ static void test_full_stdout(void **state) {
     fixture_remove(dir);
 }
 
-// A classnames.txt that is shorter than the labels: unnamed classes keep their numbers.
+// A classnames.txt with fewer names than classes: unnamed classes keep their numbers.
 static void test_few_names(void **state) {
     (void)state;
     char train[PATH], test[PATH];

@@ -1,5 +1,5 @@
-// What ends ranks before their work is done, and what keeps them from beginning it: each ends all of them, with a line
-// that says which and where.
+// Faults of ranks: whatever ends one rank early, or prevents its start, ends all ranks with a
+// line that says what happened and where.
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +29,8 @@ static bool is_saved(const char *dir) {
     return sr_file_exists(path);
 }
 
-// One rank is asked to stop: all finish the same step, rank 0 saves, and the exit code says which signal it was.
+// One rank is asked to stop: all ranks finish the same step, rank 0 saves, and the exit code
+// names the signal.
 static void stop_with(int signal) {
     char dir[64], err[1 << 14];
     temp_dir_make(dir);
@@ -50,7 +51,7 @@ static void test_signals(void **state) {
     stop_with(SIGINT);
 }
 
-// Rank 0 can write no more: its line, no rank left behind, nothing half-written.
+// Rank 0 cannot write any more: it prints its line, no rank stays, and no partial file is left.
 static void test_full_disk(void **state) {
     (void)state;
     char dir[64], err[1 << 14];
@@ -72,11 +73,11 @@ static void test_full_disk(void **state) {
     temp_dir_remove(dir);
 }
 
-// ---- ranks that differ
+// ---- ranks with different settings
 
 enum { COMMAND_BYTES = 1 << 15 };
 
-// Each rank by a command line of its own; neither gets as far as a folder of the run.
+// Runs each rank with its own command line, which must be refused before the run folder is made.
 static void check_differs(const char *first, const char *second, const char *keys,
                           const char *wanted) {
     char dir[64], path[128], config[4096], err[1 << 14], command[COMMAND_BYTES];
@@ -104,7 +105,7 @@ static void test_other_start(void **state) {
     program_path(path);
     snprintf(other, sizeof other, "env SR_CPU=plain %s", path);
     check_differs(path, other, "", "differ in their processors' instructions");
-    // A byte behind its end makes it another file, and nothing else.
+    // One more byte at the end makes it a different file that works the same.
     snprintf(other, sizeof other, "%s/sslrun", dir);
     snprintf(command, sizeof command, "cp %s %s && echo >>%s", path, other, other);
     CHECK_INT(system(command), 0);
@@ -130,7 +131,7 @@ static void run_in(const char *dir, const char *text) {
     CHECK_INT(system(command), 0);
 }
 
-// The same path shows each rank files of its own, as disks of several machines do.
+// One path shows different files to each rank, as local disks of several machines do.
 static void test_other_data(void **state) {
     (void)state;
     static const struct {

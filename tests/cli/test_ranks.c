@@ -1,5 +1,5 @@
-// The program under mpirun: the number of ranks changes nothing but the time.  Every method, to the bit;
-// also when ranks are killed and the run goes on with fewer.
+// The program under mpirun: the number of ranks changes only the time. Every method gives the
+// same bits, also if ranks are killed and the run resumes with fewer.
 //
 // SSLRUN_LONG=1 takes 50 steps each and kills 20 times (make ranks-long).
 #include <signal.h>
@@ -18,14 +18,14 @@
 #include "tests/program.h"
 #include "tests/temp_dir.h"
 
-enum { REPLICAS = 4, IMAGES = 4 }; // a replica
+enum { REPLICAS = 4, IMAGES = 4 }; // replicas per step, images per replica
 #define FINAL "model_final_checkpoint_phase0.safetensors"
 
 static bool is_long(void) { return getenv("SSLRUN_LONG") != NULL; }
 
-// ---- a configuration of a loss's example
+// ---- the configuration of a loss's example
 
-// Neighbours of one size are one group of crops.
+// Adds the views of an example; consecutive views of one size form a group of crops.
 static void add_views(const SrLossExample *e, SrText *out) {
     SrText counts = SR_TEXT_INIT, sizes = SR_TEXT_INIT, scales = SR_TEXT_INIT;
     int n = 0;
@@ -46,7 +46,8 @@ static void add_views(const SrLossExample *e, SrText *out) {
     sr_text_deinit(&scales);
 }
 
-// Noise images with labels, a ResNet-18 of a sixteenth of the width, one epoch of `steps` steps.
+// Writes a configuration: noise images with labels, a ResNet-18 of a sixteenth of the width, one
+// epoch of `steps` steps.
 static void write_config(const char *path, const SrLoss *loss, const SrLossExample *e, int steps) {
     SrText t = SR_TEXT_INIT;
     sr_text_printf(&t,
@@ -82,7 +83,7 @@ static pid_t begin(const char *config, const char *dir, int ranks, const char *e
     char key[128];
     snprintf(key, sizeof key, "CHECKPOINT.DIR=%s", dir);
     const char *args[] = {config, key, "--random", extra,
-                          NULL}; // a teacher of a distillation is drawn
+                          NULL}; // a teacher of a distillation has random weights
     return program_start_ranks(dir, ranks, 1, args);
 }
 
@@ -125,7 +126,7 @@ static void same_for_any_number(const SrLoss *loss, const SrLossExample *e) {
 
 static void test_every_method(void **state) {
     (void)state;
-    const char *only = getenv("SR_TEST_LOSS"); // as tests/losses/test_loss.c has it
+    const char *only = getenv("SR_TEST_LOSS"); // the same variable as in tests/losses/test_loss.c
     program_need_ranks();
     for (int i = 0; sr_loss_at(i); i++) {
         if (only && strcmp(only, sr_loss_at(i)->name) != 0)
@@ -156,8 +157,9 @@ static void compare_norms(const char *config, const char *with, int ranks,
     temp_dir_remove(dir);
 }
 
-// Groups within a rank are one batch, groups over ranks add their sums, and one process may have one batch of all
-// images: the same but for rounding, which one step shows before relu lets it grow.
+// Groups within a rank are one batch, groups over several ranks add their sums, and one process
+// may compute one batch of all images. Results agree up to rounding after one step; later relu
+// amplifies the difference.
 static void same_norms(const char *loss_name, const char *group, bool one_batch) {
     char home[64], config[96], one[64], sync[128], whole[64];
     const SrLoss *loss;
@@ -191,7 +193,7 @@ static void test_sync_norms(void **state) {
 
 #define METER "METERS.names=[accuracy_list_meter]"
 
-// The meter's values in metrics.json: from its name to the end of its map.
+// Copies the meter's values from metrics.json, from its name to the end of its map.
 static void read_meter(const char *config, int ranks, char out[256]) {
     char dir[64], text[1 << 14];
     temp_dir_make(dir);
@@ -205,7 +207,7 @@ static void read_meter(const char *config, int ranks, char out[256]) {
     temp_dir_remove(dir);
 }
 
-// Rank 0 counts the images of all ranks.
+// The meter of rank 0 counts the images of all ranks.
 static void test_meters(void **state) {
     (void)state;
     char home[64], config[96], one[256], two[256];
@@ -223,7 +225,7 @@ static void test_meters(void **state) {
 
 // ---- evaluation
 
-// All numbers of metrics.json but times.
+// Copies all figures of metrics.json except times.
 static void read_figures(const char *dir, char *out, int bytes) {
     char text[1 << 14], *at = text;
     int n = 0;
@@ -255,7 +257,7 @@ static void check_same_figures(const char *config, const char *const *keys, cons
     CHECK_STR(text[1], text[2]);
 }
 
-// Two batches and a smaller third one in turn: kNN and the probe between epochs.
+// kNN and the probe between epochs read two full batches and a smaller third one.
 static void test_same_probes(void **state) {
     (void)state;
     static const char *const keys[] = {"HOOKS.PROBE.EVERY_NUM_EPOCHS=1", "OPTIMIZER.num_epochs=1",
@@ -272,7 +274,8 @@ static void test_same_probes(void **state) {
         "DATA.TEST.TRANSFORMS=[{name: CenterCrop, size: 16}, {name: ToTensor}]"
 #define TEST_METER "test_accuracy_list_meter"
 
-// Test phases: of a whole model, and of heads over a frozen trunk, whose features are shared out too.
+// Test phases of a whole model, and of heads on a frozen trunk, whose features are distributed
+// too.
 static void test_same_test_phase(void **state) {
     (void)state;
     static const char *const whole[] = {TEST_IMAGES, NULL};
@@ -300,14 +303,14 @@ static void test_same_test_phase(void **state) {
 
 // ---- extraction
 
-enum { EXTRACTED = 31 }; // images: 12 a shard, 4 a batch, one that cannot be read
+enum { EXTRACTED = 31 }; // 12 images per shard, 4 per batch, one of them unreadable
 
 static void make_images(const char *dir) {
     fixture_class_folder(dir, "images", EXTRACTED);
     fixture_write(dir, "images/x/29.png", "\x89PNG", 4);
 }
 
-// `count` images are read, one of which cannot be.
+// Extracts `count` images, of which one is unreadable.
 static void extract(const char *dir, int ranks, const char *out, int count) {
     char images[128], to[128], bad[64], err[1 << 14];
     snprintf(images, sizeof images, "%s/images", dir);
@@ -323,7 +326,7 @@ static void extract(const char *dir, int ranks, const char *out, int count) {
         fail_msg("%d ranks, exit code %d: %s", ranks, code, err);
 }
 
-// Two ranks write what one does, and go on behind what one has written.
+// Two ranks write the files of one rank, and continue where one rank stopped.
 static void test_same_features(void **state) {
     (void)state;
     char dir[64], command[512];
@@ -345,7 +348,8 @@ static void test_same_features(void **state) {
 
 // ---- kills
 
-// One rank of four dies at a random moment: the others end with it.  False: the run was over before.
+// Kills one of four ranks at a random moment: the others end too. Returns false if the run had
+// completed before.
 static bool kill_a_rank(const char *config, const char *dir, const char *extra, SrRng *rng) {
     pid_t mpirun = begin(config, dir, REPLICAS, extra);
     // Open MPI waits for ever for a rank that dies before it has joined.
@@ -363,7 +367,7 @@ static bool kill_a_rank(const char *config, const char *dir, const char *extra, 
     return true;
 }
 
-// Fewer ranks go on where four were killed, and end as one that nobody killed.
+// A run of four ranks that was killed resumes with fewer ranks and ends like an undisturbed one.
 static void check_killed(const char *config, const char *extra, int wanted) {
     char whole[64];
     SrRng rng = sr_rng((uint64_t)program_now_ms(), SR_RNG_TEST, 0, 0, 0, 0);
@@ -398,7 +402,7 @@ static void test_killed_ranks(void **state) {
     temp_dir_remove(home);
 }
 
-// ---- what cannot be
+// ---- refusals
 
 static void test_uneven_share(void **state) {
     (void)state;

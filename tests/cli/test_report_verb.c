@@ -1,4 +1,5 @@
-// The page of a run: there after training, made again, compared; whole HTML without anything from elsewhere.
+// The page of a run: it exists after training, can be made again, and compares runs. It is valid
+// HTML without any external resource.
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,7 +51,7 @@ static int count(const char *page, const char *text) {
     return n;
 }
 
-// Every tag that is opened is closed in the right order, and no address is fetched.
+// Fails unless every tag is closed in the right order and no address is fetched.
 static void check_html(const char *page) {
     static const char *const empty[] = {"meta", "link", "br", "!doctype", "path", "rect"};
     char open[64][16];
@@ -110,7 +111,7 @@ static void test_a_run_has_a_page(void **state) {
     has(page, "TEST_MODEL=True");
     has(page, "data:image/jpeg;base64,/9j/");
     CHECK_INT(count(page, "class=\"t s"), count(page, "role=\"img\" title="));
-    CHECK(count(page, "<circle data-t=") == 2 * 7); // a tenth of 70 images, two maps
+    CHECK(count(page, "<circle data-t=") == 2 * 7); // a tenth of 70 images on two maps
     sr_free(page);
 
     snprintf(key, sizeof key, "CHECKPOINT.DIR=%s", two);
@@ -144,7 +145,8 @@ static void test_a_run_has_a_page(void **state) {
     temp_dir_remove(dir);
 }
 
-// A process with a decimal comma reads what the program wrote, and writes it once more.
+// In a locale with a decimal comma the page reads what the program wrote, and is written the
+// same.
 static void test_page_with_a_decimal_comma(void **state) {
     (void)state;
     char dir[64], key[128];
@@ -170,7 +172,8 @@ static void write_text(const char *dir, const char *name, const char *text) {
     fixture_write(dir, name, text, strlen(text));
 }
 
-// A killed run leaves half a line; one that was resumed says some updates twice; what is no JSON is passed over.
+// A killed run leaves a partial line, and a resumed one repeats updates. Lines that are not JSON
+// are skipped.
 static void test_history_of_a_rough_run(void **state) {
     (void)state;
     char dir[64];
@@ -246,9 +249,10 @@ static void test_base64(void **state) {
     }
 }
 
-// ---- what pages cost ----------------------------------------------------------------------------
+// ---- cost of pages
 
-// While a run of 60 epochs goes on, pages take a hundredth of it, and what one page more takes that began just below.
+// In a run of 60 epochs pages take about a hundredth of the time, plus one page that started just
+// below that share.
 static void test_share_of_a_run(void **state) {
     (void)state;
     char dir[64], key[96];
@@ -262,11 +266,11 @@ static void test_share_of_a_run(void **state) {
     CHECK(told && sscanf(told, "pages took %lf s, %lf %%", &seconds, &share) == 2);
     if (!PROGRAM_SANITIZED && !(share > 0 && share < 2))
         fail_msg("%.*s", 80, told);
-    sr_free(page_of(dir, SR_REPORT_FILE)); // which is below 5 MB
+    sr_free(page_of(dir, SR_REPORT_FILE)); // page_of checks that it is below 5 MB
     temp_dir_remove(dir);
 }
 
-// The longest log: a line for each of 60,000 updates in 60 epochs.
+// The longest log has a line for each of 60,000 updates in 60 epochs.
 static void test_page_of_a_long_log(void **state) {
     (void)state;
     enum { EPOCHS = 60, STEPS = 1000 };
@@ -299,7 +303,8 @@ static int number(Browser *b, const char *expression) {
     return atoi(text);
 }
 
-// Curves and thumbnails are drawn, nothing is wider than the window, and nobody complained.
+// Curves and thumbnails are drawn, nothing is wider than the window, and the browser reports no
+// error.
 static void look_at_report(Browser *b, const char *url, int width, bool script) {
     browser_open(b, url, width, script);
     CHECK_INT(number(b, "document.querySelectorAll('path.curve').length"), 6);
@@ -312,8 +317,8 @@ static void look_at_report(Browser *b, const char *url, int width, bool script) 
         fail_msg("at %d pixels: %s", width, b->errors);
 }
 
-// In a real browser, narrow and wide, with and without script, where there is one.
-// An interrupted run that is asked for fewer epochs is finished everywhere, and its page has what later evaluations found.
+// An interrupted run that is then asked for fewer epochs counts as finished everywhere, and its
+// page shows later evaluations.
 static void test_evaluated_later(void **state) {
     (void)state;
     char dir[64], key[96], text[1 << 12] = "", shown[96];
@@ -347,6 +352,7 @@ static void test_evaluated_later(void **state) {
     temp_dir_remove(dir);
 }
 
+// The page works in a real browser, if there is one: narrow and wide, with and without script.
 static void test_in_a_browser(void **state) {
     (void)state;
     char dir[64], key[96], url[128];
@@ -361,7 +367,7 @@ static void test_in_a_browser(void **state) {
     browser_start(&b);
     for (int i = 0; i < 2 * SR_COUNT(widths); i++)
         look_at_report(&b, url, widths[i / 2], i % 2);
-    // Its own script throws: this is how a fault of a page would show.
+    // A page whose script throws shows that errors would be noticed.
     browser_open(&b, "data:text/html,<script>nobody()</script>", 400, true);
     CHECK(strstr(b.errors, "nobody is not defined"));
     browser_open(&b, "data:text/html,<script>nobody()</script>", 400, false);

@@ -1,4 +1,4 @@
-// Runs that are killed, interrupted, or given other numbers of threads end in the same bits.
+// Runs that are killed, interrupted, or given another number of threads end in the same bits.
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -46,7 +46,7 @@ static void check_same_final(const char *a, const char *b) {
     check_same_checkpoint(x, y, 100);
 }
 
-// A run is begun and killed at half of `length` milliseconds.
+// Starts a run and kills it after half of `length` milliseconds.
 static void kill_run_midway(const char *dir, const char *extra, double length) {
     pid_t pid = start_run(dir, 1, extra);
     program_sleep_ms(0.5 * length);
@@ -54,8 +54,8 @@ static void kill_run_midway(const char *dir, const char *extra, double length) {
     program_wait(pid, NULL);
 }
 
-// Kills at random moments of a whole run's length, restarting each time; a run that gets to its end
-// is compared and begun anew, until there were enough kills.
+// Kills a run at random moments of its length and restarts it each time. A completed run is
+// compared and a new one started, until there were enough kills.
 static void test_sigkill(void **state) {
     (void)state;
     char whole[64], dir[64];
@@ -97,7 +97,8 @@ static void test_threads(void **state) {
     temp_dir_remove(two);
 }
 
-// A whole run with two threads, and one with one thread that is killed on its way; the log says `text`.
+// Compares a complete run with two threads and one with one thread that was killed midway. The
+// log must contain `text`.
 static void check_killed_run(const char *setting, const char *text) {
     char whole[64], dir[64], err[1 << 14];
     temp_dir_make(whole);
@@ -124,13 +125,14 @@ static void test_replicas(void **state) {
     check_killed_run("DISTRIBUTED.REPLICAS=2", "2 replicas of 8 images a step");
 }
 
-// Two rounds an update: what a round has added lies in no checkpoint, so a run goes on behind whole updates.
+// Two accumulation rounds per update: no checkpoint holds a partial sum, so a run resumes after
+// complete updates.
 static void test_accumulation(void **state) {
     (void)state;
     check_killed_run("OPTIMIZER.gradient_accumulation_steps=2", "2 replicas of 8 images a step");
 }
 
-// The order of tar shards is a function of the epoch too, not of what a reader has read.
+// The order of tar shards is a function of the epoch and not of what a reader has read.
 static void test_shards(void **state) {
     (void)state;
     char home[64], setting[256];
@@ -159,7 +161,8 @@ static double field_of(const char *line, const char *key) {
     return strtod(at + 1, NULL);
 }
 
-// The last line of each epoch, and how many there were: a run killed between a probe and its checkpoint has two.
+// Reads the last line of each epoch and the number of lines: a run killed between a probe and its
+// checkpoint has two.
 static void read_probes(const char *dir, ProbeLine out[EPOCHS]) {
     char text[1 << 14];
     program_read(dir, "metrics.json", text, sizeof text);
@@ -174,7 +177,8 @@ static void read_probes(const char *dir, ProbeLine out[EPOCHS]) {
     }
 }
 
-// Training has the bits it has without probes, also when it is killed on its way; probes say the same again.
+// Probes do not change the bits of training, also in a run that is killed midway; repeated probes
+// give the same figures.
 static void test_probes(void **state) {
     (void)state;
     char plain[64], whole[64], dir[64];
@@ -204,7 +208,7 @@ static void test_probes(void **state) {
     temp_dir_remove(dir);
 }
 
-// An unbroken run to compare with, made once.
+// Returns the folder of an undisturbed run for comparison, which is made once.
 static const char *whole_run(void) {
     static char dir[64];
     if (!*dir) {
@@ -228,7 +232,7 @@ static void interrupt_with(int signal_number, int expected) {
     program_read(dir, "err", err, sizeof err);
     CHECK(strstr(err, "going on from"));
     check_same_final(whole_run(), dir);
-    // A finished run says so, does nothing, and is no failure.
+    // A finished run reports that, does nothing, and exits with 0.
     finish_run(dir, 0);
     program_read(dir, "err", err, sizeof err);
     CHECK(strstr(err, "training has finished"));
@@ -245,19 +249,19 @@ static void test_sigint(void **state) {
     interrupt_with(SIGINT, 128 + SIGINT);
 }
 
-// A closed terminal.
+// A closed terminal sends SIGHUP.
 static void test_sighup(void **state) {
     (void)state;
     interrupt_with(SIGHUP, 128 + SIGHUP);
 }
 
-// What a batch system warns with.
+// Batch systems send SIGUSR1 as a warning.
 static void test_sigusr1(void **state) {
     (void)state;
     interrupt_with(SIGUSR1, 128 + SIGUSR1);
 }
 
-// Two signals before a step ends; the exit code is that of the one that came second.
+// Sends two signals before a step ends. Returns the exit code.
 static int stop_twice(const char *dir, int first, int second, char *err, int n) {
     pid_t pid = start_run(dir, 0, "CHECKPOINT.CHECKPOINT_ITER_FREQUENCY=-1");
     program_wait_for_progress(dir);
@@ -268,7 +272,8 @@ static int stop_twice(const char *dir, int first, int second, char *err, int n) 
     return code;
 }
 
-// A second one that a person sends ends the process at once; a closed terminal's and a batch system's do not.
+// A second signal that a person sends ends the process at once; a second one of a terminal or a
+// batch system does not.
 static void test_second_signal(void **state) {
     (void)state;
     char dir[64], err[1 << 14];
@@ -282,7 +287,7 @@ static void test_second_signal(void **state) {
     temp_dir_remove(dir);
 }
 
-// nohup: what was ignored before the program started is no reason to stop.
+// Under nohup an ignored SIGHUP stays ignored and does not stop the run.
 static void test_nohup(void **state) {
     (void)state;
     char dir[64];
@@ -297,14 +302,16 @@ static void test_nohup(void **state) {
     temp_dir_remove(dir);
 }
 
-// `sslrun ... 2>&1 | tee log` and Ctrl-C: tee is gone before the first line about it.
+// With `sslrun ... 2>&1 | tee log`, Ctrl-C ends tee before the program prints its first line
+// about it.
 static void test_reader_is_gone(void **state) {
     (void)state;
     char dir[64], path[128], log[1 << 14];
     temp_dir_make(dir);
     snprintf(path, sizeof path, "%s/err", dir);
     CHECK_INT(mkfifo(path, 0600), 0);
-    int reader = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); // the program must not read its own
+    // The program must not inherit its own reader.
+    int reader = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     CHECK(reader >= 0);
     pid_t pid = start_run(dir, 0, "CHECKPOINT.CHECKPOINT_ITER_FREQUENCY=-1");
     program_wait_for_progress(dir);
@@ -323,12 +330,13 @@ static void test_reader_is_gone(void **state) {
 
 static int stop_after(void *left) { return --*(int *)left == 0; }
 
-// Asked to stop in the middle of a probe: the state behind the epoch's last batch, and the probe is caught up on.
+// A stop during a probe saves the state after the epoch's last batch, and the resumed run makes
+// up for the probe.
 static void test_stop_in_probe(void **state) {
     (void)state;
     char dir[64], key[128];
     ProbeLine got[EPOCHS];
-    int left = 7 + 1; // asked after all steps of an epoch but the last, then by the probe
+    int left = 7 + 1; // asked after each step of an epoch except the last, then by the probe
     SrConfig *config;
     SrRun *run;
     SrTrainResult result;
@@ -361,7 +369,7 @@ static void count_temporaries(const char *dir, int expected) {
     CHECK_INT(found, expected);
 }
 
-// `ulimit -f`: an error like that of a full disk, with nothing half-written left.
+// `ulimit -f` causes an error like that of a full disk, and no partial file is left.
 static void test_file_size_limit(void **state) {
     (void)state;
     char dir[64], err[1 << 14];
@@ -374,7 +382,8 @@ static void test_file_size_limit(void **state) {
     CHECK_INT(setrlimit(RLIMIT_FSIZE, &before), 0);
     CHECK_INT(program_wait(pid, NULL), 1);
     program_read(dir, "err", err, sizeof err);
-    // The page was too large too; the run's own reason comes last, and nobody is sent to a page that is not there.
+    // The page was too large too. The cause of the run's end comes last, and no line refers to
+    // the missing page.
     const char *page = strstr(err, "no report.html"), *reason = strstr(err, "sslrun: cannot write");
     CHECK(page && reason && page < reason);
     CHECK(strstr(reason, "/model_") && strstr(reason, "File too large"));
@@ -390,7 +399,7 @@ static void test_no_more_whole_run(void **state) {
     temp_dir_remove(whole_run());
 }
 
-// Two runs in one folder would prune each other's checkpoints.
+// Two runs in one folder would delete each other's checkpoints, so the second is refused.
 static void test_folder_is_held(void **state) {
     (void)state;
     char dir[64], path[128], err[1 << 14];
@@ -407,7 +416,7 @@ static void test_folder_is_held(void **state) {
     temp_dir_remove(dir);
 }
 
-// Where nobody may write there is no other run to wait for.
+// A folder without write permission is reported as that, and not as held by another run.
 static void test_unwritable_folder(void **state) {
     (void)state;
     ProgramResult r;

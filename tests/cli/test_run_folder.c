@@ -1,5 +1,5 @@
-// What the program does with a run folder: going on with another batch size, beginning anew, the command it gives to
-// go on, its log, and an evaluation that is due.
+// Runs in an existing folder: resuming with another batch size, restarting, the printed command
+// that resumes, the log, and a missing evaluation.
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ typedef struct {
     char dir[64], run[80], key[128], err[1 << 15], out[1 << 15];
 } Runs;
 
-// The folder's name needs quotes in a shell.
+// Makes a folder whose name needs quotes in a shell.
 static void open_runs(Runs *r) {
     temp_dir_make(r->dir);
     snprintf(r->run, sizeof r->run, "%s/it's [1]", r->dir);
@@ -70,7 +70,8 @@ static SrPosition newest(Runs *r) {
     return at;
 }
 
-// In its second epoch or later, with nothing of the frequencies' own: 70 images in 8 batches of 8.
+// Stops a run in its second epoch or later, without checkpoints by frequency: 70 images are 8
+// batches of 8.
 static void stop_midway(Runs *r) {
     struct timespec pause = {0, 2000000};
     pid_t pid = start(r, (const char *const[]){"CHECKPOINT.CHECKPOINT_ITER_FREQUENCY=-1",
@@ -93,14 +94,15 @@ static void test_other_batch_size(void **state) {
         strstr(r.err, "batches of 32 where the checkpoint had 8: going on behind the same images"));
     CHECK(!strstr(r.err, "training has finished"));
     CHECK_INT(newest(&r).iteration, 60);
-    // A finished run is finished whatever counts its updates.
+    // A finished run is finished for any batch size.
     TRAIN(&r, 0, "DATA.TRAIN.BATCHSIZE_PER_REPLICA=4", "OPTIMIZER.num_epochs=30");
     CHECK(strstr(r.err, "training has finished (60 updates, 30 epochs)"));
     CHECK(!strstr(r.out, "trained"));
     temp_dir_remove(r.dir);
 }
 
-// The line at the end can be pasted into a shell, and counts what this process did.
+// The last line is a command that can be pasted into a shell, with the number of updates of this
+// process.
 static void test_command_to_go_on(void **state) {
     (void)state;
     Runs r;
@@ -144,7 +146,8 @@ static void test_restart(void **state) {
     temp_dir_remove(r.dir);
 }
 
-// Nothing whole to go on from: usage, not a new beginning over the old files.
+// Without an intact checkpoint the run ends with a usage error instead of restarting over the old
+// files.
 static void test_damaged(void **state) {
     (void)state;
     Runs r;
@@ -159,7 +162,7 @@ static void test_damaged(void **state) {
     temp_dir_remove(r.dir);
 }
 
-// Every start has a heading, and what the configuration said stands below it.
+// Every start adds a heading to the log, followed by the lines about the configuration.
 static void test_log(void **state) {
     (void)state;
     Runs r;
@@ -169,7 +172,8 @@ static void test_log(void **state) {
     CHECK(in_file(&r, "log.txt", "sslrun ") && in_file(&r, "log.txt", "; kernels "));
     CHECK(in_file(&r, "log.txt", "VERBOSE is accepted and changes nothing"));
     CHECK(!in_file(&r, "log.txt", "going on from"));
-    bool other = strcmp(newest(&r).kernels, "plain") != 0; // a processor may have nothing else
+    // A processor may have plain kernels only.
+    bool other = strcmp(newest(&r).kernels, "plain") != 0;
     setenv("SR_CPU", "plain", 1);
     TRAIN(&r, 0, "OPTIMIZER.num_epochs=2");
     unsetenv("SR_CPU");
@@ -180,7 +184,7 @@ static void test_log(void **state) {
     temp_dir_remove(r.dir);
 }
 
-// An evaluation that did not get to its end is caught up on, and one that did is not repeated.
+// An evaluation that did not complete is made up for, and a complete one is not repeated.
 static void test_evaluation_is_due(void **state) {
     (void)state;
     Runs r;

@@ -1,4 +1,4 @@
-// The shared library: its soname, and that it shows what sslrun.h declares and nothing else.
+// The shared library: its soname, and that it exports exactly what sslrun.h declares.
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -6,7 +6,8 @@
 #include "tests/check.h"
 #include "tests/program.h"
 
-// What a shell command prints, at most n - 1 bytes; $LIB is the library beside the test binary.
+// Copies at most n - 1 bytes of the output of a shell command. $LIB is the library next to the
+// test binary.
 static void shell(const char *command, char *out, size_t n) {
     char self[2048], line[4096];
     ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
@@ -23,7 +24,7 @@ static void shell(const char *command, char *out, size_t n) {
 static void test_symbols(void **state) {
     (void)state;
     char shown[8192], declared[8192];
-    if (PROGRAM_SANITIZED) // sanitizers show symbols of their own
+    if (PROGRAM_SANITIZED) // sanitizers export symbols of their own
         SKIP(PROGRAM_SANITIZED_REASON, NULL);
     shell("nm -D --defined-only $LIB | awk '{print $3}' | sort", shown, sizeof shown);
     shell("grep -oE '\\bsr_[a-z_]+\\(' sslrun.h | tr -d '(' | sort -u", declared, sizeof declared);

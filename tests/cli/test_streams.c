@@ -1,4 +1,4 @@
-// Where the standard streams go: closed, onto a full disk, or to a terminal that cannot draw.
+// Standard streams that are closed, on a full disk, or a terminal without cursor control.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 
 static ProgramResult result; // two texts: too large for the stack of a test
 
-// Exit code of the program with these words of a shell behind it.
+// Returns the exit code of the program with these shell words after it.
 static int shell(const char *words) {
     char path[4096], command[8192];
     program_path(path);
@@ -22,7 +22,8 @@ static int shell(const char *words) {
     return WEXITSTATUS(status);
 }
 
-// The lock was the first file opened, under the number of stderr, and got the log's lines.
+// With stderr closed, the first file that the program opens must not get its number: the lock file
+// would receive the log.
 static void test_closed(void **state) {
     (void)state;
     char dir[64], words[256], text[4096];
@@ -33,7 +34,7 @@ static void test_closed(void **state) {
              dir);
     CHECK_INT(shell(words), 0);
     program_read(dir, ".lock", text, sizeof text);
-    CHECK(*text && strspn(text, "0123456789\n") == strlen(text)); // the number of the process alone
+    CHECK(*text && strspn(text, "0123456789\n") == strlen(text)); // only the number of the process
     program_read(dir, "log.txt", text, sizeof text);
     CHECK(strstr(text, "epoch 0 done"));
     CHECK_INT(shell("list losses >&- 2>/dev/null"), 2);
@@ -50,7 +51,7 @@ static void test_full(void **state) {
     CHECK_INT(shell("help >/dev/null"), 0);
 }
 
-// Neither colours nor lines that draw over themselves.
+// With TERM=dumb the program prints neither colours nor lines that overwrite themselves.
 static void test_dumb(void **state) {
     (void)state;
     const char *before = getenv("TERM");

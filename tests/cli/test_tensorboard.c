@@ -1,4 +1,5 @@
-// TensorBoard's files of a run, read back by a reader of its own: lengths, checksums, messages, tags, values, pictures.
+// TensorBoard files of a run, read back by the test's own reader: lengths, checksums, messages,
+// tags, values, pictures.
 #include <dirent.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +14,7 @@
 
 static ProgramResult result; // two 64 kB texts: too large for the stack of a test
 
-// ---- the reader: nothing of it is shared with the writer ------------------------------------------
+// ---- the reader, which shares no code with the writer
 
 typedef struct {
     const unsigned char *at, *end;
@@ -26,14 +27,14 @@ static uint64_t little(const unsigned char *b, int n) {
     return v;
 }
 
-// By a table, from the polynomial as it stands in RFC 3720, bits in natural order.
+// Computes CRC-32C bit by bit from the polynomial of RFC 3720.
 static uint32_t crc_by_table(const unsigned char *b, size_t n) {
     static uint32_t table[256];
     uint32_t crc = 0xFFFFFFFF;
     if (!table[1])
         for (uint32_t i = 0; i < 256; i++) {
             uint32_t r = 0, v = i;
-            for (int k = 0; k < 8; k++, v >>= 1) // reflected
+            for (int k = 0; k < 8; k++, v >>= 1) // the polynomial reflected
                 r = r << 1 | (v & 1);
             r <<= 24;
             for (int k = 0; k < 8; k++)
@@ -77,7 +78,7 @@ static uint64_t varint(Bytes *b) {
     }
 }
 
-// The next field: its number, and its value or its bytes.
+// Reads the next field: its number, and its value or its bytes.
 static int next_field(Bytes *b, uint64_t *value, Bytes *bytes) {
     if (b->at == b->end)
         return 0;
@@ -137,7 +138,7 @@ static void read_value(Bytes value, Event *out) {
     }
 }
 
-// False for the first record, which holds the version.
+// Parses an event; returns false for the first record, which holds the version.
 static bool read_event(Bytes record, Event *out) {
     uint64_t v = 0;
     Bytes bytes = {0};
@@ -159,7 +160,7 @@ static bool read_event(Bytes record, Event *out) {
     return summary;
 }
 
-// The one event file of a folder; freed by the caller.
+// Returns the content of the single event file of a folder. The caller frees it.
 static char *event_file(const char *dir, Bytes *out) {
     char **names, *data = NULL, path[512];
     int n;
@@ -211,8 +212,8 @@ static void count_scalars(const char *logs) {
     CHECK_INT(loss, 6 + 3); // every fourth of 24 updates, and the end of each epoch of 9
     CHECK_INT(rate, 1);
     CHECK_INT(probes, 3);
-    CHECK_INT(parameters, 3 * (20 + 2 * 20)); // convolutions, norms at updates 0, 10, 20
-    CHECK_INT(gradients, 3);                  // updates 0, 10, 20
+    CHECK_INT(parameters, 3 * (20 + 2 * 20)); // convolutions and norms at updates 0, 10, 20
+    CHECK_INT(gradients, 3);                  // at updates 0, 10, 20
 }
 
 static void test_a_runs_events(void **state) {
@@ -245,13 +246,13 @@ static void test_a_runs_events(void **state) {
     sr_free(data);
 
     CHECK_INT(lines_of(logs, "tensors.tsv"), 7);
-    CHECK_INT(lines_of(logs, "metadata.tsv"), 8); // with its head
+    CHECK_INT(lines_of(logs, "metadata.tsv"), 8); // with its heading
     CHECK_INT(lines_of(logs, "projector_config.pbtxt"), 10);
     CHECK(lines_of(logs, "sprite.png") > 0);
     temp_dir_remove(dir);
 }
 
-// Without the key there is no folder.
+// Without the key a run has no such folder.
 static void test_off_by_default(void **state) {
     (void)state;
     char dir[64], key[96], logs[128];
@@ -302,7 +303,7 @@ static void test_histograms(void **state) {
     CHECK_NEAR(last, 9.9, 1e-5);
     CHECK(!next_record(&file, &record));
     sr_free(data);
-    CHECK_INT(sr_crc32c("123456789", 9), 0xE3069283); // RFC 3720's check value
+    CHECK_INT(sr_crc32c("123456789", 9), 0xE3069283); // check value in RFC 3720
     temp_dir_remove(dir);
 }
 

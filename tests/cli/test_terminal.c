@@ -1,4 +1,5 @@
-// What only a terminal shows: lines that draw over themselves fit its width and are gone before a result is printed.
+// Output on a terminal: lines that overwrite themselves fit its width and are removed before a
+// result is printed.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +23,7 @@ static void run(int columns) {
         fail_msg("exit code %d: %s", result.code, result.out);
 }
 
-// Calls check() for every stretch of text between line ends and returns to the line's start.
+// Calls check() for every piece of text between line ends and carriage returns.
 static void each_stretch(void (*check)(char *stretch, int columns), int columns) {
     char *save = NULL;
     for (char *at = strtok_r(result.out, "\r\n", &save); at; at = strtok_r(NULL, "\r\n", &save)) {
@@ -37,7 +38,7 @@ static void each_stretch(void (*check)(char *stretch, int columns), int columns)
 
 static int progress_lines, with_wait, with_loss;
 
-// A line as wide as the terminal makes some of them wrap.
+// Fails if a progress line is as wide as the terminal, since some terminals then wrap.
 static void check_progress(char *stretch, int columns) {
     if (strncmp(stretch, "[ep: ", 5) != 0)
         return;
@@ -60,13 +61,13 @@ static void test_progress_fits(void **state) {
     }
 }
 
-// "features: 64 of 70 imageskNN: ..."
+// A result starts its own line, unlike "features: 64 of 70 imageskNN: ...".
 static void test_results_start_a_line(void **state) {
     (void)state;
     static const char *const results[] = {"trained 24 updates", "kNN: ", "layers: "};
     run(100);
-    CHECK(
-        strstr(result.out, "untrained, calibrated: layer flatten")); // a line was there to be wiped
+    // A progress line was drawn, so that the results below had one to remove.
+    CHECK(strstr(result.out, "untrained, calibrated: layer flatten"));
     for (int i = 0; i < SR_COUNT(results); i++) {
         const char *at = strstr(result.out, results[i]);
         if (!at || at == result.out)
@@ -75,7 +76,7 @@ static void test_results_start_a_line(void **state) {
     }
 }
 
-// Red for errors on a terminal alone, and not where NO_COLOR is set.
+// Errors are red on a terminal only, and not if NO_COLOR is set.
 static void test_colors(void **state) {
     (void)state;
     const char *const wrong[] = {"describe", "no-such-name", NULL};
@@ -92,7 +93,7 @@ static void test_colors(void **state) {
     unsetenv("NO_COLOR");
 }
 
-// What takes long has a bar, as wide as the terminal allows and gone before the result.
+// Long work shows a bar that fits the terminal and disappears before the result.
 static void check_bar(char *stretch, int columns) {
     bool bar = strstr(stretch, " [#") || strstr(stretch, " [.");
     if (bar && (int)strlen(stretch) >= columns)

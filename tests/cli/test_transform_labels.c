@@ -1,4 +1,5 @@
-// Losses on labels that the transforms make: RotNet trains on any folder of images, whatever its classes.
+// Losses with labels that the transforms make: RotNet trains on any folder of images, whatever
+// its classes.
 #include <stdio.h>
 
 #include "base/mem.h"
@@ -11,7 +12,7 @@
 
 static ProgramResult result; // two 64 kB texts: too large for the stack of a test
 
-// Eleven images in `classes` folders, or in none.
+// Writes eleven images in `classes` folders; 0: in none.
 static void write_images(const char *dir, int classes) {
     uint8_t pixels[20 * 24 * 3];
     for (int i = 0; i < 11; i++) {
@@ -44,7 +45,7 @@ static void run(const char *dir, const char *extra) {
 
 static void test_rotnet(void **state) {
     (void)state;
-    const int classes[] = {5, 0}; // more classes than angles; none at all
+    const int classes[] = {5, 0}; // more classes than angles; no classes
     for (int i = 0; i < 2; i++) {
         char dir[64];
         temp_dir_make(dir);
@@ -57,7 +58,7 @@ static void test_rotnet(void **state) {
     }
 }
 
-// The head is compared with the labels made, and the test phase with the training.
+// The head is checked against the labels that are made, and the test phase against training.
 static void test_refused(void **state) {
     (void)state;
     char dir[64], test[160];
@@ -74,8 +75,9 @@ static void test_refused(void **state) {
     temp_dir_remove(dir);
 }
 
-// Jigsaw: the nine patches of an image are rows of one tensor, one label an image, and the head has them
-// side by side; without siamese_collator nine views of N rows would come in another order.
+// Jigsaw: the nine patches of an image are rows of one tensor with one label per image, and the
+// head concatenates them. Without siamese_collator, nine views of N rows would have another
+// order.
 static void test_jigsaw(void **state) {
     (void)state;
     static const char config[] =

@@ -1,4 +1,4 @@
-// sslrun web's pages in a real browser.
+// Pages of sslrun web in a real browser.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +24,8 @@ static void open_index(Browser *b, const Web *w, int width, bool script) {
     browser_open(b, url, width, script);
 }
 
-// Wide tables scroll inside their frame; the page itself never does.
+// Checks the pages at one width: wide tables scroll inside their frame, the page itself never
+// does.
 static void look_at_pages(Browser *b, const Web *w, int width, bool script) {
     char text[32], url[128];
     open_index(b, w, width, script);
@@ -43,7 +44,8 @@ static void look_at_pages(Browser *b, const Web *w, int width, bool script) {
         fail_msg("at %d pixels: %s", width, b->errors);
 }
 
-// Narrow and wide, with and without script: with it what changes appears without a reload, without it the page asks again.
+// Pages at two widths, with and without script. With it changes appear without a reload, without
+// it the page reloads itself.
 static void test_pages_in_a_browser(void **state) {
     (void)state;
     static const int widths[] = {400, 1600};
@@ -74,7 +76,7 @@ static void test_pages_in_a_browser(void **state) {
     web_end(&w);
 }
 
-// For documents: SSLRUN_PICTURES names a folder, and what is looked at is kept there.
+// Saves a picture for the documents into the folder SSLRUN_PICTURES, if that is set.
 static void keep_picture(Browser *b, const Web *w) {
     const char *folder = getenv("SSLRUN_PICTURES");
     char path[512], url[128];
@@ -87,7 +89,7 @@ static void keep_picture(Browser *b, const Web *w) {
     browser_picture(b, path);
 }
 
-// Numbers of a run that trains arrive; the buttons stop it and let it go on.
+// Figures of a running training arrive, and the buttons stop and resume it.
 static void test_training_in_a_browser(void **state) {
     (void)state;
     static const char number[] = "parseFloat(document.querySelector('.bar').nextSibling.data)";
@@ -108,7 +110,7 @@ static void test_training_in_a_browser(void **state) {
     CHECK(browser_becomes(&b, "document.querySelector('.bar')", 60));
     snprintf(expression, sizeof expression, "(window.first = window.first || %s) && %s > first",
              number, number);
-    CHECK(browser_becomes(&b, expression, 60)); // epochs go by
+    CHECK(browser_becomes(&b, expression, 60)); // epochs pass
     CHECK(browser_becomes(&b, "document.getElementById('live').dataset.updates > 1", 60));
     keep_picture(&b, &w);
     open_index(&b, &w, 1600, true);

@@ -1,5 +1,5 @@
-// sslrun web's pages that change while they are looked at: every reader is told, and nothing of one
-// that went stays.
+// Pages of sslrun web that change while they are read: every reader gets the changes, and readers
+// who leave cost nothing.
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +28,8 @@ static bool wait_for(int fd, const char *text, double seconds) {
     return false;
 }
 
-// 50 runs and 10 readers: what changes arrives, memory stays small, no descriptor is left.
+// With 50 runs and 10 readers, changes arrive, memory stays small, and no descriptor is left
+// open.
 static void test_events_and_memory(void **state) {
     (void)state;
     enum { RUNS = 50, READERS = 10 };
@@ -68,7 +69,7 @@ static void test_events_and_memory(void **state) {
     web_end(&w);
 }
 
-// A reader who behaves gets in, whatever a hundred others hold: requests that never end, and event
+// A well-behaved reader gets in, even if a hundred others hold requests that never end and event
 // streams.
 static void test_a_new_reader_gets_in(void **state) {
     (void)state;
@@ -97,7 +98,7 @@ static void test_a_new_reader_gets_in(void **state) {
     web_end(&w);
 }
 
-// Bytes that trickle in are no reason to wait for ever.
+// A request whose bytes trickle in is closed after a while.
 static void test_slow_request_is_closed(void **state) {
     (void)state;
     static const char head[] = "GET / HTTP/1.1\r\nX: ";
@@ -117,7 +118,7 @@ static void test_slow_request_is_closed(void **state) {
     web_end(&w);
 }
 
-// A carriage return ends a line of an event stream, wherever it comes from.
+// A carriage return in any value ends a line of an event stream, so it must not reach one.
 static void test_carriage_return(void **state) {
     (void)state;
     static const char request[] = "GET /events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n";
@@ -134,7 +135,7 @@ static void test_carriage_return(void **state) {
     web_end(&w);
 }
 
-// Everything a reader was sent is taken; false once the stream has ended.
+// Reads everything that was sent to a reader; returns false if the stream has ended.
 static bool drain(int fd) {
     ssize_t part;
     while ((part = recv(fd, web_answer, sizeof web_answer, MSG_DONTWAIT)) > 0)
@@ -142,7 +143,7 @@ static bool drain(int fd) {
     return part < 0;
 }
 
-// SSLRUN_WEB_MINUTES of the same: a run changes each second, readers come and go.
+// Repeats this for SSLRUN_WEB_MINUTES: a run changes each second, readers come and go.
 static void test_readers_for_minutes(void **state) {
     (void)state;
     enum { RUNS = 50, READERS = 10 };

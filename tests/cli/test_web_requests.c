@@ -1,5 +1,5 @@
-// sslrun web gives nothing to strangers: names that lead out of the folder, wrong tokens and hosts,
-// requests that are none.
+// sslrun web gives nothing to strangers: paths that lead out of the folder, wrong tokens and
+// hosts, malformed requests.
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -18,8 +18,7 @@
 
 static ProgramResult result; // two texts: too large for the stack of a test
 
-// Everything that is asked for by another name, another token, another host, or through a link gets
-// nothing.
+// A request with another path, another token, another host, or through a link gets nothing.
 static void test_nothing_for_strangers(void **state) {
     (void)state;
     static const char *const names[] = {"/run?id=..%2Fsecret",
@@ -67,7 +66,7 @@ static void test_nothing_for_strangers(void **state) {
     CHECK_INT(web_post(&w, "/continue", ""), 403);
     CHECK_INT(web_post(&w, "/continue?token=" WEB_TOKEN, ""), 400);
     CHECK_INT(web_post(&w, "/stop?id=one&token=" WEB_TOKEN, ""), 409);     // nothing trains there
-    CHECK_INT(web_post(&w, "/continue?id=one&token=" WEB_TOKEN, ""), 409); // and nobody knows how
+    CHECK_INT(web_post(&w, "/continue?id=one&token=" WEB_TOKEN, ""), 409); // no command is known
     CHECK_INT(web_post(&w, "/continue?id=..%2Fsecret&token=" WEB_TOKEN, ""), 409);
     CHECK_INT(web_post(&w, "/?id=one&token=" WEB_TOKEN, ""), 404);
     CHECK_INT(web_send(&w, "DELETE / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"),
@@ -83,7 +82,7 @@ static void test_nothing_for_strangers(void **state) {
     CHECK_INT(result.code, 2);
 }
 
-// The whole token is compared: what begins like it, or goes on after it, is wrong.
+// The whole token is compared: a prefix of it, or a longer text, is wrong.
 static void test_whole_token(void **state) {
     (void)state;
     static const char token[] = WEB_TOKEN;
@@ -115,7 +114,7 @@ static int ask_host(const Web *w, const char *method, const char *hosts) {
     return web_send(w, request);
 }
 
-// Another name for this machine is another site's page that reaches it.
+// Another host name for this machine is the page of another site that reaches the server.
 static void test_hosts_and_origins(void **state) {
     (void)state;
     static const char *const ours[] = {"127.0.0.1", "localhost:8321", "LOCALHOST", "[::1]:1"};
@@ -153,8 +152,8 @@ static void test_hosts_and_origins(void **state) {
     web_end(&w);
 }
 
-// A body is never parsed. One with a part that has no name ended the server, from any page and
-// without a token.
+// Bodies are never parsed: a multipart body whose part has no name must not end the server, since
+// any page can send one without a token.
 static void test_bodies(void **state) {
     (void)state;
     static const char *const parts[] = {"Content-Disposition: form-data\r\n",
@@ -186,7 +185,8 @@ static void test_bodies(void **state) {
     web_end(&w);
 }
 
-// The lock file may name any process: only one that holds that very file open is asked to stop.
+// The lock file may name any process; only the process that holds this file locked is asked to
+// stop.
 static void test_stop_spares_others(void **state) {
     (void)state;
     Web w;
@@ -211,7 +211,7 @@ static void test_stop_spares_others(void **state) {
     kill(bystander, SIGKILL);
     int how;
     CHECK_INT(waitpid(bystander, &how, 0), bystander);
-    CHECK_INT(WTERMSIG(how), SIGKILL); // it was not ended by SIGTERM
+    CHECK_INT(WTERMSIG(how), SIGKILL); // it had not been ended by SIGTERM
     close(lock);
     web_end(&w);
 }
@@ -223,7 +223,7 @@ static long resident_kb(const Web *w) {
     return strtol(strstr(status, "VmRSS:") + 6, NULL, 10);
 }
 
-// Refused requests are forgotten: 700 of each wrong name leave no memory taken.
+// Refused requests leave nothing: 700 of each kind do not increase memory.
 static void test_refusals_keep_nothing(void **state) {
     (void)state;
     enum { TIMES = 700 };
@@ -245,7 +245,7 @@ static void test_refusals_keep_nothing(void **state) {
     web_end(&w);
 }
 
-// Some bytes of a well-formed request are changed, cut or repeated.
+// Changes, cuts or repeats some bytes of a well-formed request.
 static size_t spoil(SrRng *rng, char *out, size_t room) {
     static const char *const bases[] = {
         "GET /run?id=one HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
@@ -293,7 +293,7 @@ static void test_malformed_requests(void **state) {
         struct linger at_once = {1, 0};
         if (send(fd, request, n, MSG_NOSIGNAL) < 0)
             web_answer[0] = '\0';
-        // Every tenth waits for its web_answer, the others are gone before.
+        // Every tenth connection waits for its answer, the others are closed before.
         shutdown(fd, SHUT_WR);
         if (i % 10 == 0)
             while (recv(fd, web_answer, sizeof web_answer, 0) > 0)

@@ -1,6 +1,6 @@
-// sslrun web: shows runs, stops and continues them for readers who show the token.
-// test_web_requests.c has strangers, test_web_events.c readers of a page that changes,
-// test_web_browser.c a browser.
+// sslrun web shows runs, and stops and resumes them for readers with the token. Other suites hold
+// strangers (test_web_requests.c), changing pages (test_web_events.c) and a browser
+// (test_web_browser.c).
 #include <stdio.h>
 #include <string.h>
 
@@ -24,7 +24,7 @@ static void test_pages(void **state) {
     web_has("&lt;b&gt;two");
     web_has("2 runs");
     web_has("Content-Security-Policy: default-src 'none'");
-    CHECK(!strstr(web_answer, "<button>")); // no token was shown
+    CHECK(!strstr(web_answer, "<button>")); // no token was given
     CHECK_INT(web_get(&w, "/?token=" WEB_TOKEN), 200);
     web_has("<button>continue</button>");
     CHECK_INT(web_get(&w, "/run?id=deep%2Fbelow%2Fone"), 200);
@@ -35,8 +35,8 @@ static void test_pages(void **state) {
     web_end(&w);
 }
 
-// A report may be a stranger's: it is shown in a sandbox, and neither its address nor a link to it
-// has the token.
+// A report may come from a stranger: it is shown in a sandbox, and neither its address nor a link
+// to it contains the token.
 static void test_report_without_token(void **state) {
     (void)state;
     Web w;
@@ -56,8 +56,8 @@ static void test_report_without_token(void **state) {
     web_end(&w);
 }
 
-// From other machines nothing is read without the token; a report is opened by a cookie that
-// scripts cannot read.
+// Other machines can read nothing without the token. A report opens by a cookie that scripts
+// cannot read.
 static void test_readers_from_elsewhere(void **state) {
     (void)state;
     Web w;
@@ -87,8 +87,8 @@ static void test_readers_from_elsewhere(void **state) {
     web_end(&w);
 }
 
-// A command for several processes is none for one, and a name that a configuration would
-// replace is refused too.
+// A command for several processes is not resumed with one, and a name that a configuration would
+// replace is refused.
 static void test_runs_that_cannot_be_continued(void **state) {
     (void)state;
     Web w;
@@ -108,10 +108,10 @@ static void test_runs_that_cannot_be_continued(void **state) {
     web_end(&w);
 }
 
-// The name has what could end a quoted word.
+// The name holds characters that could end a quoted string.
 #define LONG "lo%22ng%5C"
 
-// A run is stopped from the page, its state saved, and continued into the same folder.
+// A run is stopped from the page, which saves its state, and resumed in the same folder.
 static void test_stop_and_continue(void **state) {
     (void)state;
     Web w;
@@ -126,11 +126,12 @@ static void test_stop_and_continue(void **state) {
     CHECK(web_becomes(&w, "<button>stop</button>"));
     snprintf(folder, sizeof folder, "%s/lo\"ng\\", w.runs);
     for (int i = 0; i < 600 && !strstr(log, "\"iter\": 3");
-         i++) { // there is something to go on from
+         i++) { // until there is something to resume
         program_read(folder, "stdout.json", log, sizeof log);
         program_sleep_ms(100);
     }
-    CHECK_INT(web_post(&w, "/continue?id=" LONG "&token=" WEB_TOKEN, ""), 409); // it trains already
+    // The run is still training.
+    CHECK_INT(web_post(&w, "/continue?id=" LONG "&token=" WEB_TOKEN, ""), 409);
     CHECK_INT(web_post(&w, "/stop?id=" LONG "&token=" WEB_TOKEN, ""), 303);
     CHECK_INT(program_wait(run, NULL), 143);
     CHECK(web_becomes(&w, "<button>continue</button>"));

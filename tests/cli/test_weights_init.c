@@ -1,5 +1,6 @@
-// MODEL.WEIGHTS_INIT as a person meets it: the table of what was loaded and the sum under it, for files of other
-// namings, with parts left out, renamed, missing or of another shape, and what ends the run instead.
+// MODEL.WEIGHTS_INIT as a user sees it: the table of loaded tensors and the sum below it, for
+// files with other names, with parts left out, renamed, missing or of another shape; and
+// refusals.
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -11,7 +12,8 @@
 
 static ProgramResult result;
 
-// The file all tests start from: a run of one update.  Trunk 100 tensors and 20 counters, head 9 and 1.
+// The file that all tests start from: a run of one update. Its trunk has 100 tensors and 20
+// counters, its head 9 and 1.
 typedef struct {
     char dir[64], file[128], other[128];
 } Place;
@@ -19,7 +21,7 @@ typedef struct {
 static const char *const shorter[] = {"OPTIMIZER.num_epochs=1", "DATA.TRAIN.DATA_LIMIT=8",
                                       "CHECKPOINT.CHECKPOINT_ITER_FREQUENCY=-1"};
 
-// One update from `file` with overrides, NULL at the end; its output is in `result`.
+// Trains one update from `file` with overrides that end with NULL; the output is in `result`.
 static void run(const Place *p, const char *file, ...) {
     enum { MAX = 12 };
     char dir[128], params[256], into[80];
@@ -50,7 +52,8 @@ static void open_place(Place *p) {
 
 static void close_place(const Place *p) { temp_dir_remove(p->dir); }
 
-// Tensors of the file whose names begin with `keep`, with `cut` off and `add` in front.
+// Writes a copy with the tensors whose names start with `keep`, with the prefix `cut` replaced by
+// `add`.
 static void rewrite(const Place *p, const char *keep, const char *cut, const char *add) {
     SrSafetensors st;
     SrNamedTensor tensors[400];
@@ -100,7 +103,8 @@ static void test_table(void **state) {
     close_place(&p);
 }
 
-// A head may differ from the file's: more of it, or parts of another shape where that is allowed.
+// A head may differ from the file's: it may have more layers, or parts of another shape if a key
+// allows that.
 static void test_heads(void **state) {
     (void)state;
     static const char
@@ -127,7 +131,7 @@ static void test_heads(void **state) {
     close_place(&p);
 }
 
-// Trunk and heads apart: a file with one of them.
+// The trunk and the heads load separately from a file with one of them.
 static void test_parts(void **state) {
     (void)state;
     Place p;
@@ -153,7 +157,7 @@ static void test_parts(void **state) {
     close_place(&p);
 }
 
-// Somebody else's names, and a file that holds several models.
+// Files with names of other programs, and a file with several models.
 static void test_names(void **state) {
     (void)state;
     static const char cut[] = "MODEL.WEIGHTS_INIT.REMOVE_PREFIX=module.net.",
@@ -177,8 +181,8 @@ static void test_names(void **state) {
     close_place(&p);
 }
 
-// Another trunk than the checkpoint's is named as that, and nothing is said before; a file without a configuration has the
-// table of tensors that do not fit.
+// Another trunk than the checkpoint's is named as such and nothing else is printed; for a file
+// without a configuration the table lists the tensors that do not fit.
 static void test_misshapen_trunk(void **state) {
     (void)state;
     Place p;
@@ -207,7 +211,7 @@ static void test_misshapen_trunk(void **state) {
     close_place(&p);
 }
 
-// A run's folder stands for its newest checkpoint, and the log says which file that is.
+// A run's folder stands for its newest checkpoint, and the log names that file.
 static void test_run_folder(void **state) {
     (void)state;
     Place p;

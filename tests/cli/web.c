@@ -1,4 +1,4 @@
-// The server of `sslrun web` for its tests (web.h).
+// Starts a server of `sslrun web` for tests and talks to it (web.h).
 #include "tests/cli/web.h"
 
 #include <arpa/inet.h>

@@ -1,4 +1,4 @@
-// A server of `sslrun web` over a folder of runs, as its tests start it, and what they ask it.
+// A server of `sslrun web` over a folder of runs, for its tests, and requests to it.
 #ifndef SR_TESTS_CLI_WEB_H
 #define SR_TESTS_CLI_WEB_H
 
@@ -12,33 +12,33 @@
     "9}\n"
 
 typedef struct {
-    char dir[64], runs[96]; // a folder of the test, and the runs in it
+    char dir[64], runs[96]; // the test's folder, and the folder of runs in it
     pid_t pid;
     int port;
-    const char *address; // that it listens on
+    const char *address; // address to listen on
 } Web;
 
-void web_need(void); // skips the test where the program was built without the server
+void web_need(void); // skips the test if the program was built without the server
 void web_begin(Web *w);
 void web_begin_at(Web *w, const char *address);
 void web_end(Web *w);
-int web_dial(const Web *w);     // a connection
-int web_try_dial(const Web *w); // -1: the server does not answer
+int web_dial(const Web *w);     // returns a connection; fails the test if there is none
+int web_try_dial(const Web *w); // returns a connection; -1: the server does not answer
 
-// The last answer, headers and all, as text.
+// The last answer with its headers, as text.
 extern char web_answer[1 << 18];
-// Everything until the other side closes; returns the status, 0 without one.
+// Sends a request and reads until the server closes. Returns the HTTP status; 0: none.
 int web_ask(const Web *w, const void *request, size_t n);
 int web_get(const Web *w, const char *path);
-// An empty form, as the page's buttons send it. more: header lines, each with its end.
+// Posts an empty form, as the page's buttons do. more: header lines, each with its line end.
 int web_post(const Web *w, const char *path, const char *more);
 int web_send(const Web *w, const char *request);
-void web_has(const char *text); // the last answer has it
-// The index, with the token, has the text within a minute.
+void web_has(const char *text); // fails unless the last answer contains it
+// Returns whether the index, read with the token, contains the text within a minute.
 bool web_becomes(const Web *w, const char *text);
 
-// stdout.json of a run below the folder, with one line.
+// Writes stdout.json, with one line, of a run below the folder.
 void web_write_run(const char *folder, const char *name, int iter, double loss);
-int web_count_fds(const Web *w); // descriptors that the server holds open
+int web_count_fds(const Web *w); // descriptors that the server has open
 
 #endif

@@ -1,7 +1,9 @@
-// A library to preload that makes chosen system calls of a program fail: tests/cli/test_faults.c.
+// A library that makes chosen system calls of a program fail when it is preloaded;
+// tests/cli/test_faults.c uses it.
 //
-// SR_FAULT is "CALL:PART:ERRNO:FIRST:COUNT": calls of that name on a path that contains PART fail with ERRNO, from the
-// FIRST such call (0) on, COUNT of them; COUNT 0: all that follow.  Calls that libc makes inside itself are not seen.
+// SR_FAULT is "CALL:PART:ERRNO:FIRST:COUNT". Calls of that name on a path that contains PART fail
+// with ERRNO, starting with the FIRST such call (counted from 0), COUNT of them; COUNT 0: all
+// later ones. Calls that libc makes internally do not come here.
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -35,7 +37,7 @@ static bool hits_fd(const char *call, int fd) {
     return n > 0 && hits(call, path);
 }
 
-// The library's own function behind ours.
+// The function of the C library that this library's function of the same name hides.
 #define REAL(type, name) ((type)dlsym(RTLD_NEXT, name))
 
 static int open_as(const char *symbol, const char *path, int flags, mode_t mode) {

@@ -1,5 +1,5 @@
-// What any bytes do to the reader of features; see the header.  make fuzz-features links this file with what reads
-// features alone; the tests run it over the corpus.
+// Feeds arbitrary bytes to the reader of feature files (features_fuzz.h). make fuzz-features
+// links this file with the code that reads features only; the tests run it over the corpus.
 #include "tests/fuzz/features_fuzz.h"
 
 #include <math.h>
@@ -15,9 +15,9 @@
 
 enum { MAX_FILES = 6 };
 
-// The files of a layout in the order their bytes come.
+// Files of a layout, in the order of their bytes in an input.
 typedef struct {
-    const char *open; // what is opened; "": the folder
+    const char *open; // file to open; "": the folder
     const char *files[MAX_FILES];
 } Layout;
 
@@ -45,7 +45,7 @@ static void require(bool condition, const char *what) {
     abort();
 }
 
-// Files in memory, where there is such a folder.
+// Makes a folder in memory, if the system has one.
 static void make_folder(void) {
     snprintf(folder, sizeof folder, "%s/sslrun-fuzz-XXXXXX",
              access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
@@ -56,8 +56,9 @@ static void path_of(const char *name, char out[128]) {
     snprintf(out, 128, "%s%s%s", folder, *name ? "/" : "", name);
 }
 
-// A safetensors header or a .npy header that begins with its first character gets the beginning
-// and the length before it, up to the first zero; anything else is written as it is.
+// Writes a file. Input that starts with the first character of a safetensors or .npy header gets
+// the bytes and the length that precede one, for the text up to the first zero. Other input is
+// written as it is.
 static void write_file(const char *name, const uint8_t *data, size_t bytes) {
     char path[128];
     const uint8_t *zero = bytes ? memchr(data, 0, bytes) : NULL;
@@ -70,7 +71,8 @@ static void write_file(const char *name, const uint8_t *data, size_t bytes) {
         require(fwrite("\x93NUMPY\2", 1, 8, f) == 8, path);
     if (bare)
         require(fwrite(&header, 1, npy ? 4 : 8, f) == (npy ? 4u : 8u), path);
-    size_t kept = bare && zero ? (size_t)header : bytes; // the zero is only a mark
+    // The zero only marks the end of the header.
+    size_t kept = bare && zero ? (size_t)header : bytes;
     require(fwrite(data, 1, kept, f) == kept, path);
     if (kept < bytes)
         require(fwrite(data + kept + 1, 1, bytes - kept - 1, f) == bytes - kept - 1, path);
@@ -119,7 +121,7 @@ static void refused(SrStatus status) {
     require(status == SR_ERR_CONFIG && *sr_status_message(), "a bad refusal");
 }
 
-// An input of the length of a fuzzer's never needs more than this.
+// No input of the length that fuzzers make needs more.
 enum { MOST_BYTES = 128 << 20 };
 
 int fuzz_features(const uint8_t *data, size_t bytes) {

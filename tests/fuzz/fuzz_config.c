@@ -1,11 +1,13 @@
-// libFuzzer target: YAML text and overrides through composing, checking, inference, the model and its plan.
+// Fuzz target of libFuzzer: YAML text and overrides go through composing, checking, inference,
+// the model and its plan.
 //
-// No input may take 5 seconds of the processor, sanitizers and all, or 256 MiB (config_input.c counts what the project
-// allocates; libFuzzer's own limit has room for the sanitizers' shadow and quarantine).  libFuzzer's -timeout counts the
-// time of day, which on a shared machine is not ours: it only ends what hangs.
+// No input may take 5 seconds of processor time under sanitizers, or 256 MiB of memory.
+// config_input.c counts the program's allocations; libFuzzer's own limit includes the sanitizers'
+// shadow memory. libFuzzer's -timeout counts wall time, which other processes share, so it only
+// ends inputs that hang.
 //
-// Bytes flipped in YAML mostly give text that is no YAML, so half of the mutations keep it readable: a known key gets a
-// new value as an override, or a number in the text becomes one that has broken programs before.
+// Flipped bytes mostly make invalid YAML. Half of the mutations therefore keep the text valid: a
+// known key gets a new value as an override, or a number becomes one that often breaks programs.
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,7 +62,7 @@ static const char *value(unsigned seed) {
     return seed % 3 ? PICK(numbers, seed / 3) : PICK(others, seed / 3);
 }
 
-// "!SECTION.KEY=VALUE" before everything else.
+// Inserts "!SECTION.KEY=VALUE" before everything else. Returns the new length.
 static size_t add_override(uint8_t *data, size_t bytes, size_t most, unsigned seed) {
     char line[256];
     const SrSection *s = &entries[seed % (unsigned)n_entries].section;
@@ -78,7 +80,7 @@ static size_t add_override(uint8_t *data, size_t bytes, size_t most, unsigned se
     return bytes + (size_t)len;
 }
 
-// One run of digits replaced.
+// Replaces one run of digits. Returns the new length.
 static size_t change_number(uint8_t *data, size_t bytes, size_t most, unsigned seed) {
     const char *text = PICK(numbers, seed / 256);
     size_t len = strlen(text), at = bytes ? seed % bytes : 0, end;

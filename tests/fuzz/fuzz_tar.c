@@ -1,4 +1,5 @@
-// libFuzzer: any bytes as a tar archive are refused in one line or walked through; every member lies within the file.
+// Fuzz target of libFuzzer: arbitrary bytes as a tar archive are refused in one line or walked
+// through, and every member lies within the file.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +18,7 @@ static void require(bool condition, const char *what) {
     abort();
 }
 
-// Checksums are mended first, or no input would pass its first header.
+// Repairs the checksums of headers; otherwise hardly an input would pass its first header.
 static void mend(uint8_t *p, size_t bytes) {
     for (; bytes >= SR_TAR_BLOCK; p += SR_TAR_BLOCK, bytes -= SR_TAR_BLOCK) {
         unsigned sum = 8 * ' ';
@@ -54,7 +55,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
     mend(copy, bytes);
     require(write(fd, copy, bytes) == (ssize_t)bytes, "no file");
     walk(fd, bytes);
-    // The rest of the way: labels, names, the index itself, which cannot be written there.
+    // The data set reads labels and names; its index cannot be written there.
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     if (sr__shard_index_open(path, &index) == SR_OK) {
         const SrShardEntry *e;

@@ -1,5 +1,6 @@
-// libFuzzer: any bytes as YAML are refused with a message or become a tree that prints back equal,
-// and any tree is refused by an option table or becomes values that print back equal.
+// Fuzz target of libFuzzer: arbitrary bytes as YAML are refused with a message or become a tree
+// that prints back equal. An option table refuses the tree or turns it into values that print
+// back equal.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +20,7 @@ typedef struct {
     int length;
 } Params;
 
-// Names of one letter, so that the fuzzer soon finds them all.
+// Option names have one letter, so that the fuzzer finds them all soon.
 #define AT(field) offsetof(Params, field)
 static const SrOption table[] = {
     {"a", SR_OPT_BOOL, AT(flag), "true", 0, 0, NULL, NULL},
@@ -50,7 +51,7 @@ static void check_prints_back(SrArena *arena, const SrYaml *tree, bool flow) {
     SrText text = SR_TEXT_INIT;
     SrYaml *back;
     (flow ? sr_yaml_print_flow : sr_yaml_print)(tree, &text);
-    if (text.len <= 1 << 20) { // escapes can make a document of a MiB larger than what is read
+    if (text.len <= 1 << 20) { // printed escapes can exceed the limit of the reader
         require(sr_yaml_parse(arena, text.s, text.len, "printed", &back) == SR_OK, "unreadable",
                 &text);
         require(sr_yaml_equal(tree, back), "not equal", &text);

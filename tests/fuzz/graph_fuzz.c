@@ -1,8 +1,9 @@
-// libFuzzer's target over queries, layer lists, block lists and graph JSON.  `make fuzz` runs it under the sanitizers;
-// the ordinary tests run it over the corpus (test_graph_fuzz.c).
+// Fuzz target of libFuzzer over queries, lists of layers, lists of blocks and graphs as JSON.
+// `make fuzz` runs it under the sanitizers; the tests run it over the corpus (test_graph_fuzz.c).
 //
-// Beyond not crashing: a query that is found leads to a node of its name or below it, an extraction keeps what was
-// asked for, a block closes and opens to the same graph, and printing what was parsed gives the same text again.
+// It checks invariants: a query that is found leads to a node of that name or below it, an
+// extraction keeps what was requested, a closed block opens to the same graph, and a parsed text
+// prints the same again.
 #include "tests/fuzz/graph_fuzz.h"
 
 #include <stdio.h>

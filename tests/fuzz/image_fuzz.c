@@ -1,5 +1,6 @@
-// What any bytes do to the path of an image, from the file to its row of a batch; see the header.  make fuzz-image links
-// this file with data/ alone; the tests run it over the corpus.
+// Feeds arbitrary bytes to the path of an image, from its file to its row in a batch
+// (image_fuzz.h). make fuzz-image links this file with data/ only; the tests run it over the
+// corpus.
 #include "tests/fuzz/image_fuzz.h"
 
 #include <math.h>
@@ -12,7 +13,8 @@
 #include "base/mem.h"
 #include "data/data.h"
 
-enum { MAX_PIXELS = 1 << 16, MAX_SIDE = 1024, DIRT_BYTES = 1 << 16 }; // larger is slow, not wrong
+// Larger images are slow to try.
+enum { MAX_PIXELS = 1 << 16, MAX_SIDE = 1024, DIRT_BYTES = 1 << 16 };
 
 static void require(bool condition, const char *what) {
     if (condition)
@@ -21,7 +23,7 @@ static void require(bool condition, const char *what) {
     abort();
 }
 
-// How an input is run: with which draws, and with PIL's arithmetic or the fast one.
+// One way to run an input: with these random draws, and with PIL's arithmetic or the fast one.
 typedef struct {
     uint64_t seed;
     bool fast;
@@ -32,7 +34,8 @@ static Way way_of(int number) { return (Way){(uint64_t)number >> 1, number & 1, 
 
 // ---- lists of transforms ----
 
-// Sizes that are open but for square files, that are not, and several views.
+// Lists whose output size is fixed for square files only, lists with a fixed size, and lists with
+// several views.
 static const char *const lists[] = {
     "[{name: Resize, size: 20}, {name: ToTensor}, {name: Normalize}]",
     "[{name: Resize, size: 20}, {name: ToTensor}]",
@@ -47,8 +50,8 @@ static const char *const lists[] = {
 
 typedef struct {
     SrPipeline *pipeline;
-    SrCollation collation; // an input a view
-    float *neighbour;      // the first view of a good image, of each way to run
+    SrCollation collation; // one input per view
+    float *neighbour;      // first view of the good image, for each way
     size_t view_bytes;
 } List;
 
@@ -56,7 +59,7 @@ enum { MAX_LISTS = 160 };
 static List list[MAX_LISTS];
 static int n_lists;
 
-// False where the list leaves sizes open that files decide.
+// Adds a list of transforms. Returns false if files would decide the sizes of its views.
 static bool list_add(const char *text) {
     List *l = &list[n_lists];
     SrArena arena = SR_ARENA_INIT;
@@ -80,7 +83,8 @@ static bool list_add(const char *text) {
     return true;
 }
 
-// Each transform with the keys of its example, behind a Resize that leaves files their shape where it can.
+// Adds a list with one transform and the keys of its example, after a Resize that keeps the
+// aspect ratio of files if possible.
 static void list_transform(const SrTransform *t) {
     static const char *const sizes[] = {"20", "[20, 26]", "[250, 240]"};
     const char *before = t->stands_on      ? t->stands_on
@@ -124,7 +128,8 @@ static bool is_small(const SrImage *image) {
     return image->H <= MAX_SIDE && image->W <= MAX_SIDE && image->H * image->W <= MAX_PIXELS;
 }
 
-// Room of exactly the announced sizes, so that the sanitizer sees one number too many.
+// Results of one run, in memory of exactly the announced sizes, so that a sanitizer sees a write
+// past them.
 typedef struct {
     SrViews views;
     void *extra[SR_MAX_EXTRAS];
@@ -158,7 +163,8 @@ static void make(const List *l, const SrTransformContext *how, const uint8_t *da
     out->status = sr_image_open(data, bytes, &out->views.view[0]);
     if (out->status == SR_OK)
         out->status = sr_pipeline_apply(l->pipeline, &ctx, &out->views);
-    for (int v = 0; out->status == SR_OK && v < out->views.n; v++) { // it lives as long as the pool
+    // The image lives as long as the pool.
+    for (int v = 0; out->status == SR_OK && v < out->views.n; v++) {
         SrImage *image = &out->views.view[v];
         size_t size = sizeof(float) * 3 * (size_t)image->H * (size_t)image->W;
         require(image->f != NULL, "a view without floats");
@@ -193,7 +199,8 @@ static void compare(const Made *a, const Made *b) {
     }
 }
 
-// JPEGs are decoded at a part of their size where a transform asks for it.
+// Decodes at a fraction of the size, as transforms may request: content of old memory must not
+// matter.
 static void check_reduced(const uint8_t *data, size_t bytes, int reduce) {
     SrImage image[2];
     SrStatus status[2];
@@ -252,7 +259,8 @@ static const SrDataset dataset = {.name = "fuzz",
                                   .classes = set_classes,
                                   .read = set_read};
 
-// The good image's first view after a batch with those bytes beside it.  `good`: whether the transforms took them.
+// Loads a batch of a good image and an input, and copies the good image's first view to `row`.
+// good: whether the transforms accept the input.
 static SrStatus load(const List *l, const Set *set, Way way, bool good, float *row) {
     SrLoaderConfig config = {.dataset = &dataset,
                              .set = (void *)(uintptr_t)set,
@@ -281,7 +289,7 @@ static SrStatus load(const List *l, const Set *set, Way way, bool good, float *r
     return status;
 }
 
-// Beside bytes of no image, whose row is grey.
+// Returns the good image's row in a batch with bytes that are no image, whose own row is grey.
 static const float *neighbour_of(List *l, Way way) {
     static const uint8_t none[] = "no image";
     Set set = {none, sizeof none};

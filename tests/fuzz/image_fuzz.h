@@ -1,14 +1,15 @@
-// The fuzz target of images: decoding, every transform and the loader, with files of any shape under sizes that are
-// open.
+// Fuzz target of images: decoding, every transform and the loader, with files of any shape under
+// lists that do not fix the size.
 #ifndef SR_TESTS_FUZZ_IMAGE_FUZZ_H
 #define SR_TESTS_FUZZ_IMAGE_FUZZ_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-// The first byte chooses the transforms, the second how they run, the rest is the file.  Ends the process where an
-// invariant does not hold: a refusal has a reason; what old memory holds changes no pixel; a view that is not of the
-// announced size is refused; the image before it in the batch stays as it is; no memory is left over.
+// Runs one input: the first byte chooses the transforms, the second the way to run them, the rest
+// is the file. Aborts if an invariant does not hold: a refusal has a reason, content of old
+// memory changes no pixel, a view of another size than announced is refused, the image before it
+// in the batch does not change, and nothing leaks. Returns 0.
 int fuzz_image(const uint8_t *data, size_t bytes);
 
 #endif

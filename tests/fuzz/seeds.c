@@ -1,4 +1,4 @@
-// The inputs that fuzzers found, one after the other through their target; see the header.
+// Runs inputs that fuzzers found, one after the other, through their target (seeds.h).
 #include "tests/fuzz/seeds.h"
 
 #include <libgen.h>
@@ -11,7 +11,8 @@
 
 enum { PATH_BYTES = 4096 };
 
-// The archives are unpacked below the folder of this binary, as each build has its own.
+// Returns the folder of a target's unpacked archive, below the folder of this binary: each build
+// has its own.
 static void seeds_folder(const char *target, char out[PATH_BYTES]) {
     char self[PATH_BYTES - 64];
     ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);

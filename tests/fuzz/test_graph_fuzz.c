@@ -1,4 +1,5 @@
-// Every input the fuzzer was ever given, as a regression test; inputs that broke something stay here for good.
+// Every input of the graph fuzzer's corpus as a regression test. Inputs that once failed stay in
+// the corpus.
 #include "tests/check.h"
 #include "tests/fuzz/graph_fuzz.h"
 #include "tests/fuzz/seeds.h"

@@ -1,10 +1,10 @@
-// Every seed of the image fuzzer as a regression test: files of each format and shape under open sizes, and what broke
-// something once.
+// Every input of the image fuzzer's corpus as a regression test: files of each format and shape
+// under lists that do not fix the size, and inputs that once failed.
 #include "tests/check.h"
 #include "tests/fuzz/image_fuzz.h"
 #include "tests/fuzz/seeds.h"
 
-// The lists of transforms are made by the first input and stay.
+// The first input makes the lists of transforms, which stay allocated.
 static void test_images(void **state) {
     (void)state;
     CHECK_INT(fuzz_image((const uint8_t[]){0, 0, 0}, 3), 0);

@@ -1,8 +1,9 @@
-// Requests by grammar (web_grammar.h) against a server of `sslrun web`: each well-formed one gets
-// the status that the rules ask for, none gives away the token or a file from elsewhere, none ends
-// the server or shuts others out.
+// Requests drawn by a grammar (web_grammar.h) against a server of `sslrun web`. Each well-formed
+// request gets the status that the documented rules require. None reveals the token or a foreign
+// file, ends the server, or shuts others out.
 //
-// SSLRUN_WEB_FUZZ_SECONDS makes it long (`make web-fuzz`), SSLRUN_WEB_FUZZ_SEED repeats a run.
+// SSLRUN_WEB_FUZZ_SECONDS sets the duration (`make web-fuzz`), SSLRUN_WEB_FUZZ_SEED repeats a
+// run.
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,17 +25,17 @@ enum {
     SHORT = 1500,
     HELD = 90,
     LOOKS = 250
-}; // requests; connections held open; requests between looks at the server
+}; // requests; connections held open; requests between checks of the server
 
 typedef struct {
     Web web;
-    uint64_t seed, number; // of the request
+    uint64_t seed, number; // of the present request
     WebRequest request;
     int held[HELD];   // -1: none
-    int64_t by_rules; // requests whose status the rules gave
+    int64_t by_rules; // requests whose status the rules determine
 } Fuzz;
 
-// The seed and number are all it takes to have the request again.
+// Fails the test. Seed and number suffice to repeat the request.
 static void finding(const Fuzz *f, const char *what) {
     char shown[1200], err[4096];
     size_t n = 0;
@@ -54,7 +55,7 @@ static void must(const Fuzz *f, bool holds, const char *what) {
 
 // ---- one request --------------------------------------------------------------------------------
 
-// False: the other side has closed, which a refused body may see.
+// Sends all bytes. Returns false if the other side has closed, as it does after refusing a body.
 static bool send_all(int fd, const char *bytes, size_t n) {
     while (n > 0) {
         ssize_t part = send(fd, bytes, n, MSG_NOSIGNAL);
@@ -79,7 +80,8 @@ static bool send_request(const WebRequest *r, int fd) {
     return send_all(fd, r->bytes + at, r->n - at);
 }
 
-// All of the answer, or of a stream its first event. False: neither came within a minute.
+// Reads the whole answer, or the first event of a stream. Returns false if neither came within a
+// minute.
 static bool read_answer(const WebRequest *r, int fd) {
     size_t got = 0;
     double until = sr_clock() + 60;
@@ -160,7 +162,8 @@ static void ask(Fuzz *f) {
     shutdown(fd, SHUT_WR);
     must(f, read_answer(r, fd), "no answer within a minute");
     close(fd);
-    // A body that is refused before it is read may reset the connection before the answer is read.
+    // The server may refuse a body before reading it; the connection is then reset before the
+    // answer is read.
     if (!sent || !*web_answer)
         r->status =
             r->n > 4000 || strstr(r->bytes, "\r\n\r\n") != r->bytes + r->n - 4 ? 0 : r->status;
@@ -178,7 +181,7 @@ static long resident_kb(const Web *w) {
     return line ? strtol(line + 6, NULL, 10) : 0;
 }
 
-// A reader who behaves gets in, whatever the others hold.
+// A well-behaved reader gets in, whatever the other connections hold.
 static void look_at_server(Fuzz *f) {
     int status;
     must(f, waitpid(f->web.pid, &status, WNOHANG) == 0, "the server has ended");
@@ -210,7 +213,7 @@ static void end(Fuzz *f) {
     must(f, web_count_fds(&f->web) <= 20, "descriptors are left open at the end");
     printf("web fuzz: %llu requests, %lld judged by the rules, %ld kB resident at the end\n",
            (unsigned long long)f->number, (long long)f->by_rules, resident_kb(&f->web));
-    web_end(&f->web); // a leak that the sanitizer sees is an exit code other than 0
+    web_end(&f->web); // a leak found by a sanitizer gives an exit code other than 0
 }
 
 static void test_requests_by_grammar(void **state) {

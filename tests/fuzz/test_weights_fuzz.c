@@ -1,4 +1,5 @@
-// Every seed of the weights' fuzzers as a regression test; inputs that broke something stay here for good.
+// Every input of the weight fuzzers' corpora as a regression test. Inputs that once failed stay
+// in the corpus.
 #include "tests/check.h"
 #include "tests/fuzz/features_fuzz.h"
 #include "tests/fuzz/seeds.h"

@@ -1,7 +1,7 @@
-// Draws one request from choices, and the status it must get where all choices are well-formed.
+// Draws one request from choices, and determines its status if all choices are well-formed.
 //
-// The expected status is written here from the documented rules, not from the server's code: hosts,
-// then methods, then what each address asks for.
+// The expected status follows the documented rules and not the server's code: hosts first, then
+// methods, then the requirements of each path.
 #include "tests/fuzz/web_grammar.h"
 
 #include <stdarg.h>
@@ -16,24 +16,24 @@ typedef enum {
     RIGHT,
     WRONG,
     ZERO
-} Secret; // ZERO: holds a zero byte, as if it were not there
+} Secret; // ZERO: holds a zero byte, which counts as no token
 
 typedef struct {
     const char *text;
-    bool is_good; // HTTP as it should be: the rules say what the answer is
+    bool is_good; // well-formed HTTP, so that the rules determine the answer
 } Choice;
 
-// The choices of one request, for the rules.
+// State of drawing one request, and what the rules need to know of it.
 typedef struct {
     SrRng rng;
     WebRequest *out;
     const char *token, *method, *path;
-    bool is_good;                        // all choices were
-    int hosts;                           // Host headers
+    bool is_good;                        // all choices so far were well-formed
+    int hosts;                           // number of Host headers
     bool host_is_ours, site_is_ours;     // by Host; by Origin and Sec-Fetch-Site
-    bool type_is_form, has_body, has_id; // has_id: not empty, no zero byte, not too long
-    bool id_is_argument;                 // it is there without a zero byte
-    const char *run;                     // that the id names; NULL: none
+    bool type_is_form, has_body, has_id; // has_id: not empty, without a zero byte, not too long
+    bool id_is_argument;                 // present without a zero byte
+    const char *run;                     // run that the id names; NULL: none
     Secret in_address, in_header;
 } Draw;
 
@@ -62,7 +62,8 @@ static void add_repeated(Draw *d, char c, uint32_t n) {
         add_bytes(d, &c, 1);
 }
 
-// Half of the ill-formed ones are drawn again: most requests should get as far as the rules.
+// Chooses one of n. Half of the malformed choices are drawn again, so that most requests reach
+// the rules.
 static const char *choose(Draw *d, const Choice *of, int n) {
     const Choice *c = &of[below(d, (uint32_t)n)];
     if (!c->is_good && one_in(d, 2))
@@ -130,16 +131,16 @@ static void add_id(Draw *d) {
         for (uint32_t i = below(d, 40); i > 0; i--)
             add_f(d, "%%%02x", 1 + below(d, 255));
         d->is_good = false;
-    } // else it is empty
+    } // otherwise the id is empty
 }
 
-// Returns what was written.
+// Adds a token, right or wrong. Returns which kind it is.
 static Secret add_token(Draw *d, bool escaped) {
     char text[256];
     size_t n = strlen(d->token);
     snprintf(text, sizeof text, "%s", d->token);
     switch (below(d, escaped ? 9 : 8)) {
-    case 0: text[below(d, (uint32_t)n)] = '\0'; break; // one that begins like it
+    case 0: text[below(d, (uint32_t)n)] = '\0'; break; // a prefix of the token
     case 1: snprintf(text, sizeof text, "%sx", d->token); break;
     case 2: snprintf(text, sizeof text, "%s%s", d->token, d->token); break;
     case 3: text[below(d, (uint32_t)n)] ^= 0x20; break;
@@ -250,7 +251,7 @@ static void add_more_headers(Draw *d) {
                                   {"\n", false}};
     for (uint32_t i = below(d, 4); i > 0; i--)
         add(d, choose(d, more, SR_COUNT(more)));
-    if (one_in(d, 30)) { // more than the server's memory, perhaps
+    if (one_in(d, 30)) { // may exceed the server's memory for a request
         uint32_t n = below(d, 60000);
         add(d, "X-Long: ");
         add_repeated(d, 'y', n);
@@ -259,12 +260,13 @@ static void add_more_headers(Draw *d) {
     uint32_t many = one_in(d, 60) ? below(d, 500) : 0;
     for (uint32_t i = 0; i < many; i++)
         add_f(d, "X%u: %u\r\n", i, i);
-    d->is_good = d->is_good && many < 50 && d->out->n < 12000; // beyond that, 431 is right too
+    // Beyond that, 431 is a correct answer too.
+    d->is_good = d->is_good && many < 50 && d->out->n < 12000;
 }
 
 // ---- bodies -------------------------------------------------------------------------------------
 
-// Text of a body, in a buffer of its own.
+// Text of a body, in its own buffer.
 typedef struct {
     char s[24000];
     size_t n;
@@ -317,7 +319,7 @@ static void fill_parts(Draw *d, Body *b, const char *boundary) {
     put(b, one_in(d, 5) ? "" : "--\r\n");
 }
 
-// Returns the Content-Type, NULL for none.
+// Writes a body. Returns its Content-Type; NULL: none.
 static const char *fill_body(Draw *d, Body *b) {
     static const char form[] = "application/x-www-form-urlencoded";
     d->type_is_form = true;
@@ -355,7 +357,7 @@ static void add_chunks(Draw *d, const Body *b) {
     d->has_body = b->n > 0;
 }
 
-// Lengths that do not fit the body, or contradict each other.
+// Adds lengths that do not fit the body, or contradict each other.
 static void add_bad_length(Draw *d, const Body *b) {
     static const char *const bad[] = {
         "Content-Length: -1\r\n\r\n",
@@ -398,7 +400,7 @@ static void add_body(Draw *d) {
     }
 }
 
-// ---- what must come of it -----------------------------------------------------------------------
+// ---- the expected status
 
 static Secret shown(const Draw *d) { return d->in_header != NONE ? d->in_header : d->in_address; }
 
@@ -411,7 +413,7 @@ static int status_of_post(const Draw *d) {
         return 403;
     if (!d->has_id || d->has_body)
         return 400;
-    return 409; // there is no such run, or nothing trains there, or nobody knows how
+    return 409; // no such run, or nothing trains there, or its command is unknown
 }
 
 static int status_of_get(const Draw *d) {
@@ -432,7 +434,7 @@ static int status_of_get(const Draw *d) {
 }
 
 static int status_of(const Draw *d) {
-    if (d->hosts != 1) // also by HTTP/1.1 itself
+    if (d->hosts != 1) // HTTP/1.1 itself requires one
         return 400;
     if (!d->host_is_ours)
         return 403;
@@ -443,7 +445,7 @@ static int status_of(const Draw *d) {
     return status_of_get(d);
 }
 
-// ---- all ----------------------------------------------------------------------------------------
+// ---- whole requests
 
 static void add_request(Draw *d) {
     static const Choice versions[] = {{"HTTP/1.0", false}, {"HTTP/2.0", false}, {"HTTP/1.9", false},
@@ -470,7 +472,7 @@ static void add_request(Draw *d) {
     add_body(d);
 }
 
-// Some bytes are exchanged, left out or repeated.
+// Changes, removes or repeats some bytes.
 static void spoil(Draw *d) {
     WebRequest *r = d->out;
     for (uint32_t k = 1 + below(d, 6); k > 0 && r->n > 0; k--) {
@@ -510,7 +512,7 @@ void web_grammar_draw(WebRequest *out, uint64_t seed, uint64_t number, const cha
     if (d.is_good)
         out->status = status_of(&d);
     out->is_stream = strstr(d.path, "/events") != NULL;
-    if (one_in(&d, 10)) { // one after the other, without waiting
+    if (one_in(&d, 10)) { // several requests without waiting for answers
         out->status = 0;
         for (uint32_t i = 1 + below(&d, 4); i > 0; i--) {
             add_request(&d);
@@ -520,7 +522,7 @@ void web_grammar_draw(WebRequest *out, uint64_t seed, uint64_t number, const cha
     if (one_in(&d, 6)) {
         spoil(&d);
         out->status = 0;
-        out->is_stream = true; // it may have become one
+        out->is_stream = true; // it may have become a stream
     }
     cut(&d);
 }

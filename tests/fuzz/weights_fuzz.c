@@ -1,5 +1,5 @@
-// What any bytes do to the readers of weights; see the header.  make fuzz-pth and its like link this
-// file with base/ and formats/ alone; the tests run it over the corpus.
+// Feeds arbitrary bytes to the readers of weights (weights_fuzz.h). make fuzz-pth and its like
+// link this file with base/ and formats/ only; the tests run it over the corpora.
 #include "tests/fuzz/weights_fuzz.h"
 
 #include <stdio.h>
@@ -22,14 +22,14 @@ static void require(bool condition, const char *what) {
     abort();
 }
 
-// Every number of every tensor is looked at; equal names would make finding ambiguous.
+// Reads every number of every tensor. Equal names would be ambiguous.
 static void read_tensors(SrWeights *w) {
     SrTensor t;
     SrTensorStats stats;
     for (int i = 0; i < w->n; i++) {
         require(sr_weights_find(w, w->tensors[i].name) == i, "a tensor is not found by its name");
         if (i >= 64 || w->tensors[i].bytes > 1 << 20)
-            continue; // time: a bomb within the bound is legal
+            continue; // a file that unfolds within the memory bound is legal, but slow to read
         SrStatus status = sr_weights_read(w, i, &t);
         require(status == SR_OK || status == SR_ERR_CONFIG, "not the file's fault");
         if (status == SR_OK) {
@@ -40,7 +40,8 @@ static void read_tensors(SrWeights *w) {
     }
 }
 
-// The door of base/, which checkpoints use: what the other refuses, it refuses; all is aligned.
+// Reads with formats/safetensors.h, which checkpoints use: it must refuse what formats/weights.h
+// refuses, and align all tensors.
 static void open_safetensors(const char *path) {
     SrSafetensors st;
     if (sr_safetensors_open(&st, path) != SR_OK)
@@ -77,7 +78,7 @@ static void open_file(const void *file, size_t bytes) {
     close(fd);
 }
 
-// A file of a beginning, the input, and an end.
+// Writes and opens a file made of a beginning, the input, and an end.
 static void open_between(const void *begin, size_t begin_bytes, const void *data, size_t bytes,
                          const void *end, size_t end_bytes) {
     uint8_t *file = malloc(begin_bytes + bytes + end_bytes + 1);
@@ -96,20 +97,21 @@ static void put(uint8_t *out, uint64_t value, int bytes) {
         out[i] = (uint8_t)(value >> (8 * i));
 }
 
-// ---- safetensors: JSON, and a header up to the first zero with its data behind it
+// ---- safetensors: JSON, and a header up to the first zero followed by its data
 
 static void check_json(const uint8_t *data, size_t bytes) {
     SrArena arena = SR_ARENA_INIT;
     SrYaml *tree, *back;
     SrText text = SR_TEXT_INIT;
-    char *exact = malloc(bytes ? bytes : 1); // a sanitizer sees any reading beyond it
+    // Exact size, so that a sanitizer sees a read past the end.
+    char *exact = malloc(bytes ? bytes : 1);
     require(exact != NULL, "no memory");
     if (bytes)
         memcpy(exact, data, bytes);
     if (sr_json_parse(&arena, exact, bytes, "fuzz", &tree) == SR_OK) {
         sr_json_print(tree, &text);
         SrStatus status = sr_json_parse(&arena, text.s, text.len, "printed", &back);
-        // keys that differed in bytes that are no UTF-8 are now one
+        // Keys that differed only in invalid UTF-8 are equal after printing.
         require(status == SR_OK || strstr(sr_status_message(), "twice"), text.s);
     }
     free(exact);
@@ -149,7 +151,7 @@ static void open_zipped(const char *name, const uint8_t *data, size_t bytes) {
     open_between(local, 30 + len, data, bytes, end, 46 + len + 22);
 }
 
-// ---- .pth: a bare pickle inside each container; its storages follow it in the older one
+// ---- .pth: a bare pickle inside each container; in the older one its storages follow
 
 int fuzz_pth(const uint8_t *data, size_t bytes) {
     static const char legacy[] = "\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19."
@@ -167,7 +169,7 @@ int fuzz_npz(const uint8_t *data, size_t bytes) {
     return 0;
 }
 
-// ---- .npy: a header up to the first zero with its numbers behind it
+// ---- .npy: a header up to the first zero followed by its numbers
 
 int fuzz_npy(const uint8_t *data, size_t bytes) {
     uint8_t begin[12] = "\x93NUMPY\2";

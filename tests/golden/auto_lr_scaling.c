@@ -1,5 +1,6 @@
-// Golden kind auto_lr_scaling: the resolved learning-rate tree of shipped recipes under overrides,
-// and the schedule built from it.  Recipes are found by their names below tests/vissl and configs/.
+// Golden cases auto_lr_scaling: the learning-rate section that automatic scaling gives for
+// VISSL's recipes under overrides, and the schedule built from it. Recipes are looked up by name
+// below tests/vissl and configs/.
 #include <stdio.h>
 #include <string.h>
 
@@ -37,8 +38,8 @@ static SrStatus compare_trees(SrGoldenCase *c, const char *where, const SrYaml *
     return SR_OK;
 }
 
-// The reference ran as one process unless an override says otherwise (the recipes' own 8 x 8 do not
-// count).
+// Returns an override's value, or 1: the reference ran as one process unless an override says
+// otherwise, whatever the 8 x 8 of the recipe.
 static int overridden(const SrYaml *overrides, const char *key) {
     for (int i = 0; overrides && i < overrides->n; i++) {
         const char *at = overrides->items[i]->text ? strstr(overrides->items[i]->text, key) : NULL;

@@ -1,6 +1,6 @@
-// Golden case checkpoint_layout: the key tree of a genuine VISSL checkpoint.  A .torch file with
-// the same tree (dimensions cut to 4, zeros inside) is written, read through the door, and every
-// key, type and shape compared; then its trunk must be recognised as VISSL's.
+// Golden case checkpoint_layout: the keys of a VISSL checkpoint. The test writes a .torch file
+// with the same keys (dimensions cut to 4, zeros as values), reads it through formats/weights.h,
+// and compares every key, type and shape. The trunk must be recognised as VISSL's.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +38,8 @@ static bool parse_dtype(const char *name, SrDtype *out) {
     return false;
 }
 
-// "tensor float32 [64, 3, 7, 7]", "int 11", "float 0.5", "bool True", "NoneType None", "str text".
+// Parses the description of a value: "tensor float32 [64, 3, 7, 7]", "int 11", "float 0.5", "bool
+// True", "NoneType None", "str text".
 static void parse_leaf(const char *text, SrSaveItem *item) {
     item->kind = SR_SAVE_TEXT;
     item->text = text;
@@ -65,7 +66,7 @@ static void parse_leaf(const char *text, SrSaveItem *item) {
 
 static void collect(Layout *l, const char *path, const SrYaml *node) {
     if (node->type == SR_YAML_LIST)
-        return; // lists have no tensors in such a file
+        return; // lists in such a file hold no tensors
     for (int i = 0; node->type == SR_YAML_MAP && i < node->n; i++)
         collect(l, sr_arena_printf(l->c->arena, "%s%s%s", path, *path ? "/" : "", node->keys[i]),
                 node->items[i]);

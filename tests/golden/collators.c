@@ -1,7 +1,9 @@
-// Golden case collators: sample s, view k is filled with 100 * s + k; the outputs show the layout.
+// Golden case collators: view k of sample s is filled with the number 100 * s + k, so that the
+// outputs show the layout.
 //
-// Tensors NAME.<key> or NAME.<key><i> (one of a list), and NAME.label, data_idx, data_valid.  Those are
-// one an image with us, of row r the image r mod N; MoCo's are (N, 2).
+// The case holds tensors NAME.<key>, or NAME.<key><i> for one of a list, and NAME.label, data_idx
+// and data_valid. VISSL repeats the last three for each row; sslrun has one per image, and row r
+// belongs to image r mod N. MoCo's have shape (N, 2).
 #include <stdio.h>
 #include <string.h>
 
@@ -16,7 +18,7 @@ typedef struct {
     int batch;
 } Run;
 
-// "simclr_collator.data0", or without a number where there is one tensor.
+// Returns "simclr_collator.data0", or the name without a number if the key has one tensor.
 static const char *part(const Run *r, const char *key, int i) {
     const char *name = r->collation.collator->name;
     const char *numbered = sr_arena_printf(r->c->arena, "%s.%s%d", name, key, i);
@@ -25,7 +27,7 @@ static const char *part(const Run *r, const char *key, int i) {
                : sr_arena_printf(r->c->arena, "%s.%s", name, key);
 }
 
-// A batch of a loader whose views are filled like the case's.
+// Makes a batch as the loader does, with views filled like those of the case.
 static SrStatus fill(const Run *r, float *input[SR_MAX_VIEWS]) {
     const SrBatchPlan *plan = &r->collation.plan;
     for (int i = 0; i < plan->n_inputs; i++) {
@@ -43,7 +45,8 @@ static SrStatus fill(const Run *r, float *input[SR_MAX_VIEWS]) {
     return SR_OK;
 }
 
-// Inputs of one key are compared with one tensor: view-major where VISSL makes one tensor of them.
+// Compares the inputs of one key with one tensor. Where VISSL makes one tensor of several inputs,
+// its rows are view-major.
 static SrStatus compare_inputs(const Run *r, float *input[SR_MAX_VIEWS]) {
     const SrBatchPlan *plan = &r->collation.plan;
     const char *one = NULL;
@@ -80,13 +83,14 @@ static SrStatus compare_numbers(const Run *r, const char *key) {
     float *ours = sr_arena_alloc(r->c->arena, (size_t)(n + 1) * sizeof *ours);
     if (!t || !reference || !ours || n < r->batch)
         SR_FAIL(SR_ERR_RUN, "%s: no tensor %s", r->c->name, name);
-    int64_t repeated = t->shape.rank > 1 ? t->shape.d[1] : 1; // MoCo: (N, 2)
+    int64_t repeated = t->shape.rank > 1 ? t->shape.d[1] : 1; // MoCo has (N, 2)
     for (int64_t i = 0; i < n; i++)
         ours[i] = reference[i / repeated % r->batch * repeated];
     return golden_compare(r->c, name, ours, n, 1e-7);
 }
 
-// Images, views and their sizes are read off the collator's tensors: a row's value says whose it is.
+// Reads the numbers of images and views and the sizes of views from the collator's tensors: the
+// value of a row says which image and view it is.
 static SrStatus read_views(SrGoldenCase *c, const char *name, SrCollateViews *views, int *batch) {
     for (int i = 0; i < c->tensors->n; i++) {
         const SrNamedTensor *t = &c->tensors->tensors[i];
@@ -108,7 +112,7 @@ static SrStatus read_views(SrGoldenCase *c, const char *name, SrCollateViews *vi
     return SR_OK;
 }
 
-// Nothing to compare where the case has no tensor of the collator.
+// Compares one collator; does nothing if the case has no tensor of it.
 static SrStatus run_collator(SrGoldenCase *c, const char *name) {
     Run r = {.c = c};
     float *input[SR_MAX_VIEWS];

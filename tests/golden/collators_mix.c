@@ -1,8 +1,9 @@
-// Golden cases collator_cutmixup*, collators_more: images of a batch mixed with recorded draws, and the
-// layouts of VISSL's masking collator.
+// Golden cases collator_cutmixup* and collators_more: images of a batch mixed with recorded
+// draws, and the layouts of VISSL's masking collator.
 //
-// The cases label each view of an image on its own, so a view here is a batch of its own.  Labels and
-// indices repeat by view in VISSL; where ssl_method simclr or moco garbles data_idx, ours are the images'.
+// The cases draw labels for each view of an image separately, so each view is mixed as a batch of
+// its own. VISSL repeats labels and indices by view. For ssl_method simclr or moco its data_idx
+// is garbled; the images' own indices are expected instead.
 #include <stdio.h>
 #include <string.h>
 
@@ -17,12 +18,12 @@ enum { MAX_VIEWS = 16, MAX_IMAGES = 512 };
 
 typedef struct {
     double number[4][MAX_IMAGES];
-    int whole[4][MAX_IMAGES]; // from SR_MIX_H on
+    int whole[4][MAX_IMAGES]; // one number per image from SR_MIX_H on
 } View;
 
 typedef struct {
     View view[MAX_VIEWS];
-    const SrYaml *list; // [kind, arguments, value]
+    const SrYaml *list; // each entry is [kind, arguments, value]
     int at;
 } Replay;
 
@@ -40,7 +41,7 @@ static bool next_is(const Replay *r, const char *kind) {
     return r->at < r->list->n && strcmp(r->list->items[r->at]->items[0]->text, kind) == 0;
 }
 
-// A number, or one an image.
+// Takes the next draw: one number, or one per image.
 static void take(Replay *r, double *out) {
     const SrYaml *value = r->list->items[r->at++]->items[2];
     if (value->type != SR_YAML_LIST)
@@ -49,7 +50,8 @@ static void take(Replay *r, double *out) {
         out[i] = value->items[i]->f;
 }
 
-// Sizes come before places, and only boxes by share draw them.
+// Takes the draws of one box. The size comes before the place, and only boxes by share draw a
+// size.
 static void take_box(Replay *r, View *view, int i, bool by_share) {
     for (int k = by_share ? 0 : 2; k < 4 && next_is(r, "randint"); k++)
         view->whole[k][i] = (int)r->list->items[r->at++]->items[2]->i;
@@ -73,7 +75,7 @@ static void take_batch(Replay *r, const SrMix *mix, View *view) {
         take_box(r, view, 0, mix->cutmix_minmax.n > 0);
 }
 
-// Numbers of all images first, then their boxes.
+// Takes the draws of a mix by image: the numbers of all images first, then their boxes.
 static void take_images(Replay *r, const SrMix *mix, View *view, int n) {
     if (mix->mixup_alpha > 0 && mix->cutmix_alpha > 0)
         take(r, view->number[SR_MIX_SWITCH]);
@@ -89,7 +91,7 @@ static void take_images(Replay *r, const SrMix *mix, View *view, int n) {
 
 // ---- a batch
 
-// View v of the case's (images, views, 3, h, w) as (images, h, w, 3).
+// Returns view v of the case's (images, views, 3, h, w) as (images, h, w, 3).
 static float *view_of(SrGoldenCase *c, const char *name, int v) {
     const SrTensor *t = golden_tensor(c, name);
     int64_t n;
@@ -103,7 +105,7 @@ static float *view_of(SrGoldenCase *c, const char *name, int v) {
     return view ? golden_to_nhwc(c, view, one) : NULL;
 }
 
-// "out.data1", or rows of "out.data", or "out.data_momentum".
+// Compares view v with "out.data1", with rows of "out.data", or with "out.data_momentum".
 static SrStatus compare_view(SrGoldenCase *c, const SrBatch *batch, int v) {
     SrShape shape = SR_SHAPE(batch->batch, 3, batch->h[0], batch->w[0]);
     int64_t n = sr_shape_count(shape), all = 0;
@@ -121,7 +123,7 @@ static SrStatus compare_view(SrGoldenCase *c, const SrBatch *batch, int v) {
     return golden_compare(c, name, whole_of, all, 1e-6);
 }
 
-// Rows are view-major, or MoCo's (images, views, classes).
+// Compares soft labels. Rows are view-major; MoCo's are (images, views, classes).
 static SrStatus compare_labels(SrGoldenCase *c, float *soft[MAX_VIEWS], int views, int images,
                                int classes) {
     const SrTensor *t = golden_tensor(c, "out.label");
@@ -178,7 +180,7 @@ static SrStatus run_cutmixup(SrGoldenCase *c) {
         of.w[v] = data->shape.d[4];
     }
     SR_TRY(sr_collation_new("cutmixup_collator", options, "DATA.TRAIN", &of, c->arena, &collation));
-    SrMix mix = *(const SrMix *)collation.params; // the first of its params
+    SrMix mix = *(const SrMix *)collation.params; // the mix is the first member of the params
     if (mix.cutmix_minmax.n > 0)
         mix.cutmix_alpha = 1;
     replay = (Replay){.list = sr_yaml_find(c->values, "draws")};
@@ -198,7 +200,7 @@ static SrStatus run_cutmixup(SrGoldenCase *c) {
 
 // ---- collators_more
 
-// The case's labels and indices are those of the first of each pair, view by view.
+// The case's labels and indices are those of the first image of each pair, view by view.
 static SrStatus run_neighbours(SrGoldenCase *c) {
     const SrTensor *data = golden_tensor(c, "mixup.data");
     double lambda;
@@ -219,7 +221,7 @@ static SrStatus run_neighbours(SrGoldenCase *c) {
                          .label = label,
                          .index = index,
                          .valid = valid};
-        for (int i = 0; i < batch.batch; i++) { // the second of a pair must vanish
+        for (int i = 0; i < batch.batch; i++) { // the second image of each pair must not appear
             label[i] = i % 2 ? -5 : (int64_t)labels[at + i / 2];
             index[i] = i % 2 ? -5 : (int64_t)indices[at + i / 2];
             valid[i] = 1;
@@ -238,7 +240,7 @@ static SrStatus run_neighbours(SrGoldenCase *c) {
     return golden_compare(c, "mixup.data_idx", out_index, n, 0);
 }
 
-// Global views and masks as the plan places them: view-major, image by image.
+// Global views and masks are stored view-major, image by image.
 static SrStatus run_masking(SrGoldenCase *c) {
     const SrTensor *in = golden_tensor(c, "ibot.masks_in"),
                    *globals = golden_tensor(c, "ibot.global_views"),
@@ -284,7 +286,8 @@ static SrStatus run_masking(SrGoldenCase *c) {
     return golden_compare(c, "ibot.mask", mask, n, 0);
 }
 
-// targets_one_hot.label comes of lists of classes, which no source of ours has: LABEL_PATHS hold columns.
+// The case's targets_one_hot.label comes from lists of classes, which no data set here has:
+// LABEL_PATHS hold columns.
 static SrStatus run(SrGoldenCase *c) {
     if (golden_tensor(c, "data"))
         return run_cutmixup(c);

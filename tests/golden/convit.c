@@ -1,4 +1,5 @@
-// GPSA alone as ConViT's local initialisation leaves it: what is laid out, and what the module gives.
+// Golden case of ConViT's gated positional self-attention (GPSA) alone: its initial values, and
+// the output of the module.
 #include <stdio.h>
 #include <string.h>
 
@@ -8,7 +9,7 @@
 
 typedef struct {
     SrGoldenCase *c;
-    char prefix[16]; // "gpsa0."
+    char prefix[16]; // such as "gpsa0."
     SrGpsa gpsa;
     SrParams *params;
     SrGraph *graph;
@@ -27,7 +28,7 @@ static const char *tensor_name(const GpsaRun *r, char name[64], const char *what
     return name;
 }
 
-// What the initialisation sets, before the case's values are loaded.
+// Compares what the local initialisation sets, before the values of the case are loaded.
 static SrStatus compare_initial(GpsaRun *r) {
     static const char *const names[] = {"alpha", "v.weight", "pos_proj.weight", "pos_proj.bias",
                                         "proj.bias"};
@@ -38,7 +39,8 @@ static SrStatus compare_initial(GpsaRun *r) {
         if (at < 0)
             SR_FAIL(SR_ERR_RUN, "the module has no %s", names[i]);
         const SrParam *p = sr_params_at(r->params, at);
-        // The bias of positions moves no softmax; VISSL's keeps what the layer was made with.
+        // A bias of the position scores does not change a softmax, and VISSL's keeps its random
+        // start.
         if (strcmp(names[i], "pos_proj.bias") != 0)
             SR_TRY(golden_compare(r->c, tensor_name(r, name, names[i]), p->value,
                                   sr_shape_count(p->shape), 1e-6));

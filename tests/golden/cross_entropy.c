@@ -1,5 +1,5 @@
-// cross_entropy_*, bce_logits_*: outputs x<i> and target, of classes or of distributions, in; the loss and the gradient of each
-// output compared.
+// Golden cases cross_entropy_* and bce_logits_*: from outputs x<i> and a target of classes or
+// distributions, the loss and the gradient of each output.
 #include <stdio.h>
 #include <string.h>
 
@@ -17,7 +17,7 @@ typedef struct {
     int n;
 } LabelRun;
 
-// The manifest holds LOSS, or the loss's own map alone.
+// Finds the loss and its options: the manifest holds a LOSS section, or the options alone.
 static SrStatus find_loss(SrGoldenCase *c, const SrLoss **out, const SrYaml **options) {
     const char *name = strncmp(c->name, "bce", 3) == 0
                            ? "bce_logits_multiple_output_single_target"

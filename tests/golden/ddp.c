@@ -1,7 +1,9 @@
-// Whole steps of several replicas against torch's DistributedDataParallel: images and labels of each in; losses,
-// the first step's gradients, the parameters after updates, and the running statistics that replica 0
-// is left with.  The program's own configuration, model, optimiser and step.  Batch norms over several replicas: what
-// MODEL.SYNC_BN_CONFIG says, else all where the name has "syncbn".  CASE_syncbn may leave parameters and images to CASE.
+// Golden cases dist_ddp*: whole training steps of several replicas against PyTorch's
+// DistributedDataParallel. From images and labels of each replica the test compares losses, the
+// gradients of the first step, the parameters after updates and the final running statistics of
+// replica 0. Configuration, model, optimiser and step are the program's own. Batch norms span the
+// replicas that MODEL.SYNC_BN_CONFIG says, or all if the name has "syncbn". A case CASE_syncbn
+// may take its parameters and images from CASE.
 #include <string.h>
 
 #include "base/file.h"
@@ -19,10 +21,9 @@ typedef struct {
     SrReplicas *replicas;
     SrOptim *optim;
     SrStep step;
-    SrLoss spy; // the loss, with a look at the gradients
+    SrLoss spy; // the loss with a hook that keeps the gradients
     SrStatus looked;
-    SrSafetensors
-        plain; // the case without SyncBN, where that one has the parameters and images of both
+    SrSafetensors plain; // the case without SyncBN, if it has the parameters and images of both
     const SrSafetensors *own;
     int shaking;
     GoldenTrace *trace;
@@ -33,13 +34,14 @@ static const SrTensor *tensor(DdpRun *d, int replica, const char *what, int step
     return golden_tensor(d->c, golden_replica_name(d->c, replica, what, step));
 }
 
-// Makes what golden_tensor finds that of the plain case, or the case's again.
+// Makes golden_tensor search the plain case, or this case again.
 static void look_into(DdpRun *d, bool plain) {
     if (d->plain.n)
         d->c->tensors = plain ? &d->plain : d->own;
 }
 
-// "MODEL.SYNC_BN_CONFIG={...}"; a size that depends on the machine means all replicas here.
+// Returns "MODEL.SYNC_BN_CONFIG={...}". A group size that depends on the machine means all
+// replicas.
 static const char *sync_override(const DdpRun *d) {
     const SrYaml *given = sr_yaml_find_path(d->c->config, "MODEL.SYNC_BN_CONFIG"),
                  *convert = sr_yaml_find(given, "CONVERT_BN_TO_SYNC_BN"),
@@ -72,11 +74,11 @@ static SrStatus configure(DdpRun *d, int batch) {
     return status;
 }
 
-// ---- the optimiser writes over gradients, so they are read in between
+// ---- gradients are read before the optimiser overwrites them
 
 static DdpRun *looking;
 
-// num_batches_tracked
+// Compares num_batches_tracked, which is one number.
 static SrStatus compare_count(DdpRun *d, const char *tensor, const SrParam *p) {
     int64_t n;
     const float *reference = golden_floats(d->c, tensor, &n);
@@ -85,7 +87,7 @@ static SrStatus compare_count(DdpRun *d, const char *tensor, const SrParam *p) {
     return golden_number(d->c, tensor, (double)*(const int64_t *)p->value, (double)*reference, 0);
 }
 
-// Entries that have a tensor "<kind><name>" in the case.
+// Keeps each entry that has a tensor "<kind><name>" in the case.
 static SrStatus keep_table(DdpRun *d, const char *kind, bool grads) {
     SrParams *params = sr_model_params(d->model);
     for (int i = 0; i < d->c->tensors->n; i++) {
@@ -147,7 +149,8 @@ static SrStatus build(DdpRun *d) {
 
 // ---- one step
 
-// Replicas whose batch norms are one stand in one batch, one behind the other; with the last of them it is taken.
+// Replicas whose batch norms share statistics form one batch, one after the other. The last of
+// them starts its computation.
 static SrStatus fill(DdpRun *d, int replica, int step) {
     const SrTensor *x = tensor(d, replica, "x", step), *label = tensor(d, replica, "label", step);
     if (!x || !label || label->dtype != SR_I64)
@@ -165,7 +168,7 @@ static SrStatus fill(DdpRun *d, int replica, int step) {
     return SR_OK;
 }
 
-// values.lr_per_step, or OPTIMIZER.lr at every step.
+// Returns values.lr_per_step[step], or OPTIMIZER.lr.
 static SrStatus learning_rate(DdpRun *d, int step, double *out) {
     const SrYaml *each = sr_yaml_find(d->c->values, "lr_per_step"),
                  *lr = sr_yaml_find_path(d->c->config, "OPTIMIZER.lr");
@@ -203,7 +206,7 @@ static SrStatus steps(DdpRun *d) {
     return keep_table(d, "final_buffer.", false);
 }
 
-// The case of the same name without "_syncbn", or without that and what follows.
+// Opens the case of the same name without "_syncbn", or without "_syncbn" and all that follows.
 static SrStatus open_plain(DdpRun *d) {
     SrArena *arena = d->c->arena;
     const char *name = d->c->name, *suffix = strstr(name, "_syncbn");

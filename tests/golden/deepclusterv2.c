@@ -1,5 +1,5 @@
-// Golden cases deepclusterv2*: centroids and assignments of a given memory from given first rows; then steps: loss,
-// gradient and the memory after each.
+// Golden cases deepclusterv2*: from a given memory and given first rows the centroids and
+// assignments; then training steps: loss, gradient and the memory after each.
 #include <stdio.h>
 #include <string.h>
 
@@ -12,7 +12,8 @@ static void *value(LossCase *r, const char *name) {
     return sr_params_at(r->params, sr_params_find(r->params, name))->value;
 }
 
-// k-means as the loss calls it, from the recorded rows; what it gives goes into the loss's state.
+// Runs k-means as the loss does, from the recorded rows, and stores the result in the state of
+// the loss.
 static SrStatus run_clustering(LossCase *r, int k, int iterations) {
     SrGoldenCase *c = r->c;
     const SrTensor *first = golden_tensor(c, golden_numbered(c, "kmeans_init_rows", k)),

@@ -1,5 +1,5 @@
-// Golden cases dino_*: student and teacher scores of several steps in; loss, gradient of the student's scores and
-// the centre out; the teacher's temperature and momentum by step.
+// Golden cases dino_*: from student and teacher scores of several steps the loss, the gradient of
+// the student's scores and the centre, and the teacher's temperature and momentum per step.
 #include <string.h>
 
 #include "losses/momentum_encoder.h"

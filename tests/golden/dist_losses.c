@@ -1,6 +1,7 @@
-// Losses over some replicas, their outputs in: dist_barlow, dist_dino and dist_deepcluster.  Each replica's recorded loss is
-// of its own rows and ours of all; what flows into its outputs there, before DistributedDataParallel divides, is as many
-// times ours as there are replicas.
+// Golden cases dist_barlow, dist_dino and dist_deepcluster: losses over several replicas from
+// their outputs. A recorded loss is that of one replica's rows; sslrun's is over all rows.
+// Recorded gradients were taken before DistributedDataParallel divides them, so they are the
+// number of replicas times sslrun's.
 #include <stdio.h>
 #include <string.h>
 
@@ -12,7 +13,7 @@
 
 enum { MAX_IMAGES = 4096 };
 
-// The tensors r<replica>.<what><step> as rows of the world.
+// Gathers the tensors r<replica>.<what><step> into one tensor with the rows of all replicas.
 static SrStatus gather(SrGoldenCase *c, const char *what, int step, int views, float **out) {
     int64_t n = 0;
     int world = golden_world(c);
@@ -45,7 +46,7 @@ static SrStatus compare_shares(LossCase *r, const char *what, int step, const fl
     return SR_OK;
 }
 
-// `output`: what the case calls the model's.
+// Runs one step and compares it. output: the case's name of the model's output.
 static SrStatus compare_step(LossCase *r, const char *output, const float *teacher, int step,
                              int64_t max_iterations) {
     char grad[32];
@@ -60,7 +61,7 @@ static SrStatus compare_step(LossCase *r, const char *output, const float *teach
                           sr_shape_count(r->shape));
 }
 
-// A case whose model gives `output`, of `batch` images of a replica.
+// Opens a case whose model gives `output`, with `batch` images per replica.
 static SrStatus open_case(SrGoldenCase *c, const char *loss, const char *name, const char *output,
                           int batch, LossCase *r) {
     const SrTensor *x = golden_tensor(c, golden_replica_name(c, 0, output, 0));
@@ -111,12 +112,12 @@ static SrStatus dino(SrGoldenCase *c, LossCase *r) {
     return SR_OK;
 }
 
-// ---- DeepCluster: each replica's memory is a share of ours, batch by batch
+// ---- DeepCluster: the memory of each replica is a share of sslrun's memory, batch by batch
 
 typedef struct {
     LossCase *r;
-    int banks, rows, dims; // of a replica's memory
-    int batch;             // of a replica
+    int banks, rows, dims; // sizes of one replica's memory
+    int batch;             // images per replica
     int world;
 } Memory;
 
@@ -124,7 +125,7 @@ static void *value(LossCase *r, const char *name) {
     return sr_params_at(r->params, sr_params_find(r->params, name))->value;
 }
 
-// Where row `i` of a replica's memory lies in ours.
+// Returns the row of sslrun's memory that holds row i of a replica's memory.
 static int64_t place(const Memory *m, int replica, int64_t i) {
     return (i / m->batch * m->world + replica) * m->batch + i % m->batch;
 }
@@ -164,7 +165,7 @@ static SrStatus compare_memory(const Memory *m, int step) {
     return SR_OK;
 }
 
-// Clusters of head `head` as the loss makes them, from the recorded first rows of replica 0.
+// Computes the clusters of one head as the loss does, from the recorded first rows of replica 0.
 static SrStatus cluster(const Memory *m, const char *prefix, int head, int iterations) {
     SrGoldenCase *c = m->r->c;
     const SrTensor *init =
@@ -191,7 +192,7 @@ static SrStatus cluster(const Memory *m, const char *prefix, int head, int itera
     int64_t *out = (int64_t *)value(m->r, "loss.assignments") + head * N;
     const int64_t *index = value(m->r, "loss.memory_index");
     for (int64_t i = 0; i < N; i++)
-        out[i] = -100; // in no memory
+        out[i] = -100; // value of images that are in no memory
     for (int64_t i = 0; i < N; i++)
         out[index[i]] = label[i];
     sr_kmeans_deinit(&km);
@@ -212,7 +213,7 @@ static SrStatus cluster_all(const Memory *m, const char *prefix) {
     return golden_compare(c, sr_arena_printf(c->arena, "%sassignments", prefix), ours, n, 1e-7);
 }
 
-// The recorded indices are view-major; the loss asks for an image's once.
+// The recorded indices are view-major; the loss takes one index per image.
 static SrStatus fill_index(const Memory *m, int step) {
     int64_t *index = sr_plan_input(m->r->plan, m->r->ctx.sample_index).data;
     for (int k = 0; k < m->world; k++) {

@@ -1,5 +1,6 @@
-// SwAV over some replicas: embeddings and scores of each in; codes, loss, gradients of the scores and the queue
-// compared.  Sinkhorn sees the rows of all; each replica's queue is its shard of ours.
+// Golden cases dist_swav*: SwAV over several replicas. From embeddings and scores of each replica
+// the test compares codes, loss, gradients of the scores and the queue. Sinkhorn sees the rows of
+// all replicas, and each replica's queue is a share of sslrun's.
 #include <string.h>
 
 #include "graph/plan.h"
@@ -21,7 +22,7 @@ typedef struct {
     SrNodeId embedding, scores, loss, codes[SR_MAX_VIEWS];
     void *state;
     int world, n, crops,
-        n_codes; // replicas, images of one, crops of an image, and those with codes
+        n_codes; // replicas, images per replica, crops per image, crops with codes
 } WorldRun;
 
 static const char *name_of(WorldRun *w, const char *fmt, int replica, int a, int b) {
@@ -38,7 +39,7 @@ static SrStatus add_outputs(WorldRun *w) {
     int rows = w->world * e->shape.d[0];
     w->embedding = sr_build_input(w->b, "embedding", SR_SHAPE(rows, e->shape.d[1]), SR_F32);
     w->scores = sr_build_input(w->b, "scores0", SR_SHAPE(rows, s->shape.d[1]), SR_F32);
-    // A head that nobody runs owns the prototypes.
+    // The prototypes belong to a head that no one runs, since scores are given.
     SrLinearParams p = {.out_features = s->shape.d[1]};
     sr_builder_push(w->b, "heads.0");
     sr_build(w->b, "linear", "prototypes0", &p, w->embedding);
@@ -95,7 +96,7 @@ static SrStatus build(WorldRun *w) {
     return SR_OK;
 }
 
-// ---- between a replica's rows and the world's
+// ---- rows of one replica and of all replicas
 
 static SrStatus put(WorldRun *w, const char *name, int r, float *world, int count, int64_t floats) {
     int64_t n;
@@ -106,7 +107,8 @@ static SrStatus put(WorldRun *w, const char *name, int r, float *world, int coun
     return SR_OK;
 }
 
-// The replica's share of `world` (floats of all replicas), times `factor`.
+// Compares the replica's share of `world` (floats of all replicas), multiplied by `factor`, with
+// a tensor of the case.
 static SrStatus compare(WorldRun *w, const char *name, int r, float *world, int count,
                         int64_t floats, float factor) {
     int64_t n = floats / w->world;
@@ -124,7 +126,7 @@ static const SrParam *entry(WorldRun *w, const char *name) {
     return index < 0 ? NULL : sr_params_at(w->params, index);
 }
 
-// ---- the queue: shards of rows, behind each other for each crop
+// ---- the queue: shares of rows, consecutive for each crop
 
 static SrStatus load_queue(WorldRun *w) {
     const SrParam *queue = entry(w, "loss.local_emb_queue");
@@ -152,7 +154,7 @@ static SrStatus compare_queue(WorldRun *w, int step) {
 
 // ---- one step
 
-// The prototypes as the last update left them, before this step's.
+// Loads the prototypes after the last update, as this step sees them.
 static SrStatus load_prototypes(WorldRun *w, int step) {
     const char *name = step == 0 ? "param.prototypes0.weight"
                                  : name_of(w, "after%d.prototypes0.weight", step - 1, 0, 0);
@@ -185,7 +187,7 @@ static SrStatus compare_codes(WorldRun *w, int step) {
     return SR_OK;
 }
 
-// Each replica's loss is the mean over its own images, ours over all.
+// Each replica's loss is the mean over its own images; sslrun's is the mean over all.
 static SrStatus compare_loss(WorldRun *w, int step) {
     double mean;
     SR_TRY(golden_world_loss(w->c, step, &mean));

@@ -1,5 +1,6 @@
-// Golden cases distillation_*, dino_distillation_*, msn_distillation_*, swav_distillation_*, ibot_distillation_*, ibot,
-// dist_ibot: outputs of student and teacher in, loss, gradients, centres and queues out.
+// Golden cases distillation_*, dino_distillation_*, msn_distillation_*, swav_distillation_*,
+// ibot_distillation_*, ibot and dist_ibot: from outputs of student and teacher the loss,
+// gradients, centres and queues.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,7 +27,7 @@ static int rows_of(SrGoldenCase *c, const char *name) {
     return t ? t->shape.d[0] : 0;
 }
 
-// ---- scores and labels: target0 of classes, target1 of distributions
+// ---- scores and labels: target0 holds classes, target1 distributions
 
 static SrStatus run_labels(SrGoldenCase *c, int i) {
     const SrTensor *target = golden_tensor(c, golden_numbered(c, "target", i));
@@ -59,7 +60,8 @@ static SrStatus run_distillation(SrGoldenCase *c) {
 
 // ---- crops
 
-// The case's teacher of masked siamese networks gives probabilities; the scores behind them are their logarithms.
+// The teacher of msn_distillation cases gives probabilities; their logarithms are scores with the
+// same softmax.
 static SrStatus to_scores(SrGoldenCase *c) {
     SrTensor *t = (SrTensor *)golden_tensor(c, "teacher");
     int64_t n;
@@ -107,7 +109,7 @@ static SrStatus swav_step(GivenLoss *g, int i) {
     const SrTensor *t = golden_tensor(g->c, queue);
     if (!t)
         return SR_OK;
-    // VISSL's queue begins with noise that never counts: the rows that do are compared.
+    // VISSL's queue starts with random rows that never count: only counted rows are compared.
     const SrParam *p = sr_params_at(g->params, sr_params_find(g->params, "loss.queue"));
     const int64_t *rows =
         sr_params_at(g->params, sr_params_find(g->params, "loss.queue_rows"))->value;
@@ -182,7 +184,7 @@ static SrStatus compare_state(GivenLoss *g, const char *entry, const char *tenso
     return golden_compare(g->c, tensor, p->value, sr_shape_count(p->shape), 1e-5);
 }
 
-// Step t of the case is epoch t.
+// Step i of the case is epoch i.
 static SrStatus ibot_step(GivenLoss *g, int i) {
     char step[16];
     snprintf(step, sizeof step, "%d", i);
@@ -203,9 +205,10 @@ static SrStatus run_ibot(SrGoldenCase *c) {
     return status;
 }
 
-// ---- replicas: each has a loss of its own, and the centres move by the rows of all
+// ---- replicas: each has its own loss, and the centres move by the rows of all
 
-// The teacher's rows of all replicas, one behind the other, as hooks of a loss whose rows are independent see them.
+// Gathers the teacher's rows of all replicas, one after the other, as a hook sees them if the
+// loss treats rows independently.
 static SrStatus gather_teacher(GivenLoss *g, const char *step, SrLossValue *values) {
     int world = golden_world(g->c);
     for (int i = 0; i < 2; i++) {
@@ -250,7 +253,7 @@ static SrStatus run_dist_ibot(SrGoldenCase *c) {
     GivenLoss g = tokens_of(c, "r0.", bs ? (int)bs->i : 0, "0");
     const SrLoss *whole;
     SR_TRY(sr_loss_find("ibot_loss", &whole));
-    SrLoss part = *whole; // what a replica does of a step
+    SrLoss part = *whole; // the loss without the hook that needs all replicas
     part.after_update = NULL;
     g.kind = &part;
     SrStatus status = given_loss_open(&g);

@@ -1,5 +1,6 @@
-// Features of a frozen trunk: LINEAR_EVAL_FEAT_POOL_OPS_MAP over a state dict and images; the
-// tensors feat<i>.<layer> compared in the map's order.
+// Golden cases of features: from a state dict and images the outputs of a frozen trunk by
+// LINEAR_EVAL_FEAT_POOL_OPS_MAP. The tensors feat<i>.<layer> are compared in the order of the
+// map.
 #include <stdio.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
-// A loss on given outputs; see the header.
+// Builds one loss on given outputs of a student and a teacher, and computes steps of it
+// (given_loss.h).
 #include "tests/golden/given_loss.h"
 
 #include <stdio.h>
@@ -8,7 +9,7 @@ static const char *tensor_name(GivenLoss *g, const char *tensor, const char *ste
     return sr_arena_printf(g->c->arena, "%s%s%s", g->prefix ? g->prefix : "", tensor, step);
 }
 
-// Nodes of (rows, ...) of the case's tensors.
+// Adds an input to the graph for each given output, with the shape of the case's tensor.
 static SrStatus add_outputs(GivenLoss *g, GivenOutput *given, SrOutputs *out) {
     *out = (SrOutputs){.n = 0};
     for (int i = 0; i < GIVEN_MAX && given[i].name; i++) {
@@ -25,7 +26,8 @@ static SrStatus add_outputs(GivenLoss *g, GivenOutput *given, SrOutputs *out) {
     return sr_builder_status(g->builder);
 }
 
-// Stands for any further forward of the model: the student's where a loss runs it itself.
+// Stands for any further forward pass of the model: the student's if the loss runs it itself,
+// otherwise the teacher's.
 static SrStatus run_teacher(SrLossContext *ctx, const SrModelRun *run, SrOutputs *outputs) {
     GivenLoss *g = ctx->model;
     return add_outputs(g, run->trainable ? g->student : g->teacher, outputs);
@@ -66,7 +68,7 @@ static SrStatus add_masks(GivenLoss *g) {
     return SR_OK;
 }
 
-// Prototypes that a loss takes from the teacher's part of the table.
+// Adds prototypes that the loss reads from the teacher's part of the parameter table.
 static SrStatus add_prototypes(GivenLoss *g) {
     const SrTensor *t = g->prototypes ? golden_tensor(g->c, g->prototypes) : NULL;
     int index;
@@ -108,7 +110,7 @@ static SrStatus build(GivenLoss *g) {
     return sr_builder_status(g->builder);
 }
 
-// The loss's own parameters, where the case gives them as "param.<name>".
+// Loads the loss's own parameters that the case gives as "param.<name>".
 static SrStatus load_params(GivenLoss *g) {
     for (int i = 0; i < sr_params_count(g->params); i++) {
         SrParam *p = sr_params_at(g->params, i);

@@ -1,7 +1,7 @@
-// The golden runner: every CASE.json (+ CASE.safetensors) of a folder through the program's own
-// code.
+// The golden runner: computes every CASE.json (with CASE.safetensors) of a folder with the
+// program's own code and compares the results with the recorded ones.
 //
-//   run-golden DIR [CASE ...]      one line a case; closes with "N passed, M failed, K skipped"
+//   run-golden DIR [CASE ...]      prints a line per case and "N passed, M failed, K skipped"
 #include "tests/golden/golden.h"
 
 #include <math.h>
@@ -21,8 +21,7 @@ SR_PLUGIN_LIST(SrGolden, golden, kinds)
 
 enum { MAX_MANIFEST = 64 << 20 };
 
-// ---- helpers of the kinds
-// --------------------------------------------------------------------------------
+// ---- functions that the kinds of cases share
 
 const SrTensor *golden_tensor(SrGoldenCase *c, const char *name) {
     return sr_safetensors_find(c->tensors, name);
@@ -37,7 +36,7 @@ static double element(const SrTensor *t, int64_t i) {
     case SR_I16: return ((const int16_t *)t->data)[i];
     case SR_I8: return ((const int8_t *)t->data)[i];
     case SR_F16:
-    case SR_BF16: return NAN; // no case holds them; a comparison with one fails
+    case SR_BF16: return NAN; // no case holds bfloat16; a comparison with NaN fails
     default: return ((const uint8_t *)t->data)[i]; // U8, BOOL
     }
 }
@@ -79,7 +78,8 @@ static SrStatus find_of_size(SrGoldenCase *c, const char *name, int64_t n, const
     return SR_OK;
 }
 
-// One of ours32, ours64 is given.  A reference of zeros is compared absolutely.
+// Compares one of ours32 and ours64 (the other is NULL) with the tensor. A reference of zeros is
+// compared absolutely.
 static SrStatus compare(SrGoldenCase *c, const char *name, const float *ours32,
                         const double *ours64, int64_t n, double relative) {
     const SrTensor *t;
@@ -87,8 +87,8 @@ static SrStatus compare(SrGoldenCase *c, const char *name, const float *ours32,
     double largest = 0, scale = 0;
     for (int64_t i = 0; i < n; i++) {
         double a = ours32 ? (double)ours32[i] : ours64[i], b = element(t, i);
-        double d = a == b ? 0 : fabs(a - b); // equal infinities differ by nothing
-        largest = isnan(largest) || d <= largest ? largest : d; // a NaN stays
+        double d = a == b ? 0 : fabs(a - b); // equal infinities have no difference
+        largest = isnan(largest) || d <= largest ? largest : d; // NaN stays the largest
         scale = fmax(scale, fabs(b));
     }
     record(c, name, largest / (scale > 0 && isfinite(scale) ? scale : 1), relative);
@@ -126,8 +126,8 @@ SrStatus golden_number(SrGoldenCase *c, const char *name, double ours, double re
     return SR_OK;
 }
 
-// Folder of the source tree with a slash: the one that holds build/run-golden, so that the runner may start anywhere.
-// "", the current folder, where the system does not say.
+// Returns the folder of the source tree with a slash: the one that holds build/run-golden, so
+// that the runner may start anywhere. "" (the current folder) if the system does not tell.
 static const char *tree_folder(SrGoldenCase *c) {
     char self[4096];
     ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
@@ -159,8 +159,8 @@ bool golden_is_noise(const SrGoldenCase *c, const char *name) {
     return false;
 }
 
-// Moves between (N, C, H, W) and (N, H, W, C): the axis of length `a` (slow) and `b` (fast) change
-// places.
+// Exchanges the axes of length a (slow) and b (fast) of each of n blocks; converts between (N, C,
+// H, W) and (N, H, W, C).
 static float *swap_axes(SrGoldenCase *c, const float *in, int64_t n, int64_t a, int64_t b) {
     float *out = sr_arena_alloc(c->arena, (size_t)(n * a * b + 1) * sizeof *out);
     for (int64_t i = 0; out && i < n; i++)
@@ -183,7 +183,6 @@ float *golden_to_nchw(SrGoldenCase *c, const float *nhwc, SrShape s) {
 }
 
 // ---- the runner
-// ------------------------------------------------------------------------------------------
 
 static const SrGolden *kind_of(const char *name) {
     const SrGolden *best = NULL;
@@ -215,7 +214,8 @@ static SrStatus load_and_run(const SrGolden *kind, const char *json, const char 
     return SR_OK;
 }
 
-// A case of a plugin that is not built yet is no failure; the line says which.
+// Returns whether the error names a plugin that is not built; such a case is skipped and the line
+// names the plugin.
 static bool names_unbuilt(SrStatus status) {
     static const char *const kinds_of[] = {"unknown trunk '", "unknown head '", "unknown loss '"};
     for (int i = 0; status == SR_ERR_CONFIG && i < SR_COUNT(kinds_of); i++)
@@ -224,7 +224,7 @@ static bool names_unbuilt(SrStatus status) {
     return false;
 }
 
-// "trunk 'xcit'" of the message that it is unknown.
+// Prints the unbuilt plugin from the message, such as "trunk 'xcit'".
 static void print_unbuilt(const char *name) {
     const char *what = strstr(sr_status_message(), "unknown ") + strlen("unknown ");
     const char *quote = strchr(strchr(what, '\'') + 1, '\'');
@@ -250,7 +250,7 @@ static int report(const SrGoldenCase *c, SrStatus status) {
     return ok;
 }
 
-// 1 passed, 0 failed, -1 skipped.
+// Runs one case. Returns 1: passed, 0: failed, -1: skipped.
 static int run_case(const char *dir, const char *name) {
     const SrGolden *kind = kind_of(name);
     if (!kind) {

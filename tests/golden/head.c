@@ -1,5 +1,5 @@
-// Heads: parameters and input in; training outputs, gradients of sum(out * cot), running statistics
-// and evaluation outputs compared.
+// Golden cases of heads: from parameters and an input the outputs in training, gradients of
+// sum(out * cot), running statistics, and the outputs in evaluation.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,8 +18,8 @@ typedef struct {
     SrGraph *graph;
     SrNodeId x;
     SrHeadOutputs out;
-    float *input;       // x in our layout
-    bool probabilities; // the case is of msn_head, see mixed_with_uniform
+    float *input;       // x as (N, H, W, C)
+    bool probabilities; // the case is of msn_head; see mixed_with_uniform
     double smoothing;
 } HeadRun;
 
@@ -37,8 +37,9 @@ static SrShape nhwc(SrShape s) {
     return s.rank == 4 ? SR_SHAPE(s.d[0], s.d[2], s.d[3], s.d[1]) : s;
 }
 
-// iBOT's heads: the case holds a shared norm or shared prototypes under several names, and prototypes of patches where
-// there are none.  msn_head's, whose lengths are ours alone, are not there behind a query.
+// Returns whether the tensors of the case do not match the head's entries one to one. iBOT's
+// cases hold a shared norm or shared prototypes under several names, and prototypes of patches
+// that do not exist. msn_head's case has no lengths of prototypes.
 static bool has_other_tensors(const SrYaml *head) {
     const SrYaml *entry = sr_yaml_find(head, "PARAMS");
     while (entry && entry->type == SR_YAML_LIST && entry->n > 0)
@@ -47,8 +48,9 @@ static bool has_other_tensors(const SrYaml *head) {
            (sr_text_starts(entry->text, "ibot_") || strcmp(entry->text, "msn_head") == 0);
 }
 
-// VISSL's msn_head ends with the softmax of our scores and a product with smoothed one-hot labels
-// (K, K), s/K off the diagonal and 1 - s more on it: softmax(scores) * (1 - s) + s/K.
+// Converts scores to the output of VISSL's msn_head. That head ends with a softmax and a product
+// with smoothed one-hot labels (K, K), s/K off the diagonal and 1 - s more on it: softmax(scores)
+// * (1 - s) + s/K.
 static void mixed_with_uniform(const HeadRun *r, const float *scores, int rows, int k, float *out) {
     for (int i = 0; i < rows; i++, scores += k, out += k) {
         double sum = 0;
@@ -59,7 +61,7 @@ static void mixed_with_uniform(const HeadRun *r, const float *scores, int rows, 
     }
 }
 
-// The gradient with respect to the scores in place of the one with respect to those outputs.
+// Converts the gradient with respect to those outputs to the gradient with respect to the scores.
 static void through_softmax(const HeadRun *r, const float *scores, int rows, int k, float *grad) {
     for (int i = 0; i < rows; i++, scores += k, grad += k) {
         double sum = 0, mean = 0;
@@ -76,14 +78,14 @@ static void through_softmax(const HeadRun *r, const float *scores, int rows, int
 static void set_msn(HeadRun *r, const SrYaml *head) {
     const SrYaml *entry = sr_yaml_find(head, "PARAMS")->items[0];
     if (entry->items[0]->type != SR_YAML_STRING || strcmp(entry->items[0]->text, "msn_head") != 0)
-        return; // a list of modules has a list there
+        return; // a list of modules starts with a list
     const SrYaml *smoothing = sr_yaml_find(entry->items[1], "label_smoothing");
     const SrYaml *query = sr_yaml_find(entry->items[1], "return_query");
     r->probabilities = !query || !query->b;
     r->smoothing = smoothing ? smoothing->f : 0;
 }
 
-// The lengths of normalised prototypes, which such a case does not have.
+// Sets the lengths of normalised prototypes to 1, since the case does not record them.
 static SrStatus set_unit_lengths(HeadRun *r) {
     int index = sr_params_find(r->params, PREFIX "prototypes.weight_g");
     if (index < 0)
@@ -165,7 +167,7 @@ static SrStatus train(HeadRun *r, SrPlan *plan) {
     SrTensor dx = sr_plan_input_grad(plan, r->x);
     const float *nchw = golden_to_nchw(r->c, dx.data, dx.shape);
     SR_TRY(golden_compare(r->c, "grad_x", nchw, sr_shape_count(dx.shape), GOLDEN_GRAD));
-    if (sr_params_count(r->params) == 0) // siamese_concat: nothing to learn
+    if (sr_params_count(r->params) == 0) // siamese_concat has no parameters
         return SR_OK;
     return golden_compare_grads(r->c, r->params, "grad.", PREFIX, GOLDEN_GRAD);
 }

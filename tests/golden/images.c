@@ -1,4 +1,4 @@
-// Tensors of bytes as images, for the golden cases of transforms.
+// Reads byte tensors of golden cases as images and compares images with them (images.h).
 #include "tests/golden/images.h"
 
 #include <string.h>

@@ -1,5 +1,6 @@
-// Golden cases jpeg_decode*: files in bytes and what PIL makes of them.  PNG is exact.  A build without libjpeg-turbo
-// reads JPEG with stb_image, which rounds otherwise in the inverse DCT and interpolates colours in another way.
+// Golden cases jpeg_decode*: encoded files and the pixels that PIL reads from them. PNG must be
+// exact. A build without libjpeg-turbo reads JPEG with stb_image, which rounds the inverse DCT
+// and interpolates colours differently.
 #include <stdlib.h>
 
 #include "gen/build.h"
@@ -9,7 +10,7 @@
 #ifdef SR_TURBOJPEG
 #define JPEG_MEAN 0.15 // mean difference
 #else
-#define JPEG_MEAN 0.2 // up to 0.188 is known of small files with halved colours
+#define JPEG_MEAN 0.2 // up to 0.188 for small files with halved colour resolution
 #endif
 
 static SrStatus compare_mean(SrGoldenCase *c, const char *name, const SrImage *image) {
@@ -24,7 +25,7 @@ static SrStatus compare_mean(SrGoldenCase *c, const char *name, const SrImage *i
     return SR_OK;
 }
 
-// FILE<i> decodes to RGB<i>.
+// Checks that FILE<i> decodes to RGB<i>.
 static SrStatus run_files(SrGoldenCase *c, SrImagePool *pool, const char *file, const char *rgb,
                           double levels) {
     const SrTensor *bytes, *reference;

@@ -1,5 +1,5 @@
-// knn_*: VISSL's run_knn_at_layer on recorded features: the five best classes of each test image,
-// top-1 and top-5.
+// Golden cases knn_*: VISSL's run_knn_at_layer on recorded features. Compares the five best
+// classes of each test image, top-1 and top-5.
 #include <string.h>
 
 #include "measure/knn.h"
@@ -29,7 +29,7 @@ static SrStatus run(SrGoldenCase *c) {
     SrMatrix train, test;
     SR_TRY(read_side(c, "train_features", "train_labels", &train));
     SR_TRY(read_side(c, "test_features", "test_labels", &test));
-    // The reference lets exp(similarity / sigma) overflow when features are not normalised.
+    // In the reference exp(similarity / sigma) overflows if features are not normalised.
     SrKnnOptions o = {.sigma = sigma->f, .l2_norm = norm && norm->b, .vissl_overflow = true};
     int k = (int)k_node->i;
     SrKnnResult result;

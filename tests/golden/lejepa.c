@@ -1,4 +1,4 @@
-// Golden cases lejepa*: embeddings and recorded directions in; loss and gradient compared.
+// Golden cases lejepa*: from embeddings and recorded directions the loss and its gradient.
 #include <string.h>
 
 #include "tests/golden/images.h"

@@ -1,9 +1,9 @@
-// A loss on given outputs; see the header.
+// Builds one loss on given outputs of a model, and computes steps of it (loss_case.h).
 #include "tests/golden/loss_case.h"
 
 #include <string.h>
 
-// Stands for any further forward of the model.
+// Stands for any further forward pass of the model, such as a teacher's.
 static SrStatus run_teacher(SrLossContext *ctx, const SrModelRun *run, SrOutputs *outputs) {
     LossCase *r = ctx->model;
     (void)run;

@@ -1,4 +1,5 @@
-// meter_*: recorded outputs and targets of a few updates through the meter of that name; its value.
+// Golden cases meter_*: recorded outputs and targets of a few updates through the meter of that
+// name, and its value.
 #include <stdio.h>
 #include <string.h>
 
@@ -34,7 +35,7 @@ static SrStatus feed(MeterRun *r, int output) {
     }
 }
 
-// What `map` says of an output: outputs of one name share a list.
+// Returns what `map` holds for an output; outputs of one name share a list.
 static const SrYaml *value_of(const MeterRun *r, const SrYaml *map, int output) {
     const SrYaml *names = sr_yaml_find(r->c->config, "meter_names");
     if (!map || !names || output >= names->n)
@@ -52,20 +53,20 @@ static SrStatus compare_output(MeterRun *r, const SrYaml *value, int output) {
     SrMeterValue ours[SR_METER_MAX_VALUES];
     int n = r->kind->values(r->state, ours);
     const SrYaml *mean = sr_yaml_find(r->c->values, "mAP");
-    if (mean) // the meter alone, a share; the list meter gives per cent with four decimals
+    if (mean) // the single meter gives a share, the list meter per cent with four decimals
         return golden_number(r->c, "mAP", ours[0].value, 100 * mean->f, 1e-5);
     for (int i = 0; i < n; i++) {
         const SrYaml *theirs = value_of(r, sr_yaml_find(value, ours[i].key), output);
         if (!theirs)
             SR_FAIL(SR_ERR_RUN, "the case has no value %s of output %d", ours[i].key, output);
-        // A mean over classes is a sum of float32 in VISSL, whose last digit depends on its order.
+        // VISSL sums the mean over classes in float32, so the last digit depends on the order.
         bool mean_ap = strcmp(ours[i].key, "mAP") == 0;
         SR_TRY(golden_number(r->c, ours[i].key, ours[i].value, theirs->f, mean_ap ? 1e-5 : 1e-9));
     }
     return SR_OK;
 }
 
-// "accuracy", "accuracy_2": accuracy_list_meter.
+// Finds the meter by the name of the case: "accuracy" and "accuracy_2" are accuracy_list_meter.
 static SrStatus find_kind(const char *name, const SrMeter **out) {
     for (int i = 0; sr_meter_at(i); i++) {
         const char *known = sr_meter_at(i)->name, *end = strstr(known, "_list_meter");

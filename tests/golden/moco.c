@@ -1,7 +1,8 @@
-// MoCo's loss: queries and keys in; loss, gradient of the queries and the queue after each step compared.
-// dist_moco: queries and keys of replicas in their order.  VISSL's processes begin with queues of
-// their own, drawn by unlike generators, which ends when all have been filled with the same keys; so the
-// case is run once with each replica's queue, and that replica's rows are compared.
+// Golden cases of MoCo's loss: from queries and keys the loss, the gradient of the queries and
+// the queue after each step. In dist_moco the queries and keys of all replicas are given. VISSL's
+// processes start with queues of their own, drawn by generators with different seeds, until all
+// are filled with the same keys. The case therefore runs once with each replica's queue, and
+// compares that replica's rows.
 #include <string.h>
 
 #include "tests/golden/loss_case.h"
@@ -10,8 +11,8 @@
 
 typedef struct {
     LossCase r;
-    int n, D; // images and numbers of a replica
-    int own;  // the replica that is compared; -1 where names have none
+    int n, D; // images per replica, and their dimensions
+    int own;  // replica that is compared; -1: names have no replica
 } MocoRun;
 
 static const char *tensor(MocoRun *m, int replica, const char *what, int step) {
@@ -20,7 +21,7 @@ static const char *tensor(MocoRun *m, int replica, const char *what, int step) {
     return replica >= 0 ? golden_replica_name(m->r.c, replica, what, step) : name ? name : "";
 }
 
-// Rows of all replicas, one behind the other; NULL if one is missing.
+// Returns the rows of all replicas, one after the other; NULL if a tensor is missing.
 static float *gather(MocoRun *m, const char *what, int step) {
     int64_t one = (int64_t)m->n * m->D, n;
     float *all = sr_arena_alloc(m->r.c->arena, (size_t)(one * m->r.replicas) * sizeof *all);
@@ -33,16 +34,18 @@ static float *gather(MocoRun *m, const char *what, int step) {
     return all;
 }
 
-// Where a key is found almost surely the reference's float32 has lost digits: its loss is a difference of
-// logits up to 1 / temperature, its gradient has the factor 1 - p with p close to 1.
+// Returns the recorded loss, which sets the tolerance. If the positive key is found almost
+// surely, the float32 reference has lost digits: the loss is a difference of logits up to 1 /
+// temperature, and the gradient has the factor 1 - p with p near 1.
 static double reference_loss(MocoRun *m, int step) {
     int64_t n;
     const float *loss = golden_floats(m->r.c, tensor(m, m->own, "loss", step), &n);
     return loss ? (double)loss[0] : 1;
 }
 
-// Each replica's loss is the mean over its own images, ours over all: a gradient of ours is its share, and
-// its loss is no number of ours.
+// Compares loss and gradient. Each replica's loss is the mean over its own images, and sslrun's
+// over all: the gradient is scaled by the number of replicas, and the loss is compared only in
+// cases of one replica.
 static SrStatus compare(MocoRun *m, int step) {
     int64_t n = (int64_t)m->n * m->D;
     double loss = reference_loss(m, step);

@@ -1,5 +1,6 @@
-// Golden cases npid_*, npidpp_*, pirl_*: outputs, image indices and drawn rows in; loss, gradients, the constant Z and
-// the memory after each step compared.  Rows whose index is ignored have no recorded draws.
+// Golden cases npid_*, npidpp_* and pirl_*: from outputs, image indices and drawn rows the loss,
+// gradients, the constant Z and the memory bank after each step. Images with an ignored index
+// have no recorded draws.
 #include <string.h>
 
 #include "losses/memory_bank.h"
@@ -16,7 +17,8 @@ static const char *numbered(LossCase *r, const char *what, int64_t step, int out
     return name ? name : "";
 }
 
-// VISSL has moved the memory by an output before this one.
+// Returns whether VISSL has already updated the memory bank by an earlier output of the same
+// step.
 static bool behind(LossCase *r, int output) {
     const SrYaml *p = sr_yaml_find_path(r->c->config, r->kind->subtree);
     const SrYaml *always = sr_yaml_find_path(p, "memory_params.update_mem_on_forward"),
@@ -24,7 +26,7 @@ static bool behind(LossCase *r, int output) {
     return output > 0 && ((always && always->b) || (index && index->i >= 0 && index->i < output));
 }
 
-// The case's draws of the rows that count into an input (batch, 1 + K).
+// Copies the recorded rows of the images that count into the input (batch, 1 + K).
 static SrStatus put_rows(LossCase *r, int64_t step, int output, const int64_t *target) {
     const SrTensor *recorded = golden_tensor(r->c, numbered(r, "idx", step, output));
     const char *node = sr_arena_printf(r->c->arena, "loss.rows%d", output);

@@ -1,4 +1,4 @@
-// Golden kind optim_*: steps of an optimiser over given gradients, parameters in two (or more)
+// Golden cases optim_*: steps of an optimiser with given gradients, for parameters in two or more
 // groups.
 #include <stdio.h>
 #include <string.h>
@@ -13,15 +13,15 @@ typedef struct {
     SrOptim *optim;
     SrOptimizerConfig config;
     SrParamGroups groups;
-    double *lr; // (groups.n)
-    int n;      // parameters
+    double *lr; // learning rate per group
+    int n;      // number of parameters
 } Run;
 
 static SrStatus missing(const char *what) {
     SR_FAIL(SR_ERR_RUN, "the manifest has no usable %s", what);
 }
 
-// OPTIMIZER without `lr`, which VISSL passes to the class and a configuration has no key for.
+// Reads OPTIMIZER without `lr`, which VISSL passes to the class directly.
 static SrStatus read_config(Run *r) {
     const SrYaml *given = sr_yaml_find(r->c->config, "OPTIMIZER");
     SrYaml *map = given ? sr_yaml_copy(r->c->arena, given) : NULL;

@@ -1,9 +1,9 @@
-// Golden kind param_groups: names and decay of every group VISSL makes for a recipe under
-// overrides.
+// Golden cases param_groups: names and weight decay of every parameter group that VISSL makes for
+// a recipe under overrides.
 //
-// The model is built from the recipe at the depth the case asks for.  Where VISSL only lists
-// modules we run shapes through them, so the trunk's width is set to what the recipe's head
-// expects; names do not depend on it.
+// The model is built from the recipe at the depth that the case asks for. VISSL only lists
+// modules, but sslrun infers shapes, so the width of the trunk is set to the input of the
+// recipe's head. Names do not depend on it.
 #include <stdio.h>
 #include <string.h>
 
@@ -13,7 +13,8 @@
 #include "trainer/model/model_internal.h"
 #include "trainer/optim/optim.h"
 
-// First `dims` below a list of heads and chains: the features the first head takes.
+// Returns the first `dims` below a list of heads and chains: the number of features that the
+// first head takes.
 static int64_t head_width(const SrYaml *node) {
     const SrYaml *dims = sr_yaml_find(node, "dims");
     if (dims && dims->n > 0)
@@ -26,7 +27,8 @@ static int64_t head_width(const SrYaml *node) {
     return 0;
 }
 
-// Heads that a mapping gives inputs of their own stand side by side over the one that there is here.
+// Attaches heads for which a mapping names different inputs to the single output that this trunk
+// has.
 static SrStatus unmap_heads(SrConfig *config) {
     const SrYaml *map = sr_yaml_find_path(config->tree, "MODEL.MULTI_INPUT_HEAD_MAPPING");
     static const char text[] = "{MULTI_INPUT_HEAD_MAPPING: [], HEAD: {PARALLEL: True}}";

@@ -1,11 +1,13 @@
-// Golden kind param_schedulers: every schedule on a regular and an irregular grid, in float64.
+// Golden cases param_schedulers: every schedule on a regular and an irregular grid, in double
+// precision.
 #include <stdio.h>
 #include <string.h>
 
 #include "tests/golden/golden.h"
 #include "trainer/schedules/schedule.h"
 
-// fvcore computes the same formulas in the same order; what is left is the last bit of cos and pow.
+// fvcore computes the formulas in the same order, so that only the last bit of cos and pow may
+// differ.
 static const double tolerance = 1e-12;
 
 static SrStatus compare_on(SrGoldenCase *c, const SrSchedule *schedule, const char *grid_name,
@@ -23,14 +25,16 @@ static SrStatus compare_on(SrGoldenCase *c, const SrSchedule *schedule, const ch
 }
 
 static SrStatus check_interval(const SrSchedule *schedule, const SrYaml *entry, const char *name) {
-    const SrYaml *interval = sr_yaml_find(entry, "update_interval"); // "UpdateInterval.EPOCH"
+    // The text is such as "UpdateInterval.EPOCH".
+    const SrYaml *interval = sr_yaml_find(entry, "update_interval");
     if (!interval || !interval->text ||
         (strstr(interval->text, "EPOCH") != NULL) == sr_schedule_per_epoch(schedule))
         return SR_OK;
     SR_FAIL(SR_ERR_RUN, "%s: the update interval should be %s", name, interval->text);
 }
 
-// Of the tree or of the first of its parts that has them: a composite hands its own on.
+// Returns the epochs of the tree, or of the first part that has them: a composite schedule passes
+// its own on.
 static int epochs_of(const SrYaml *tree) {
     const SrYaml *epochs = sr_yaml_find(tree, "num_epochs"),
                  *parts = sr_yaml_find(tree, "schedulers");

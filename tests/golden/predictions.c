@@ -1,6 +1,6 @@
-// Golden cases nnclr*, mocov3*, byol*, simsiam*: embeddings, predictions and a target network's outputs of each step
-// in; loss, gradient of the predictions and NNCLR's queue compared.  The encoders of these cases are PyTorch's own and
-// not run; byol_steps is another kind.
+// Golden cases nnclr*, mocov3*, byol* and simsiam*: from embeddings, predictions and outputs of a
+// target network in each step the loss, the gradient of the predictions and NNCLR's queue. The
+// encoders are PyTorch modules and are not run here; byol_steps has its own kind.
 #include <string.h>
 
 #include "tests/golden/images.h"
@@ -25,7 +25,8 @@ static const Method *method_of(const SrGoldenCase *c) {
     return m;
 }
 
-// Views 1 and 2 of a tensor "<what>1_<step>", one behind the other; NULL if one is missing.
+// Returns views 1 and 2 of the tensors "<what>1_<step>", one after the other; NULL if one is
+// missing.
 static float *both(LossCase *r, const char *what, int64_t step) {
     int64_t n = sr_shape_count(r->shape) / 2, given;
     float *x = sr_arena_alloc(r->c->arena, 2 * (size_t)n * sizeof *x);
@@ -47,7 +48,7 @@ static SrStatus recorded(LossCase *r, int64_t step) {
     return SR_OK;
 }
 
-// The case has rows (Q, D), the table columns (D, Q).
+// Returns the queue as rows (Q, D), as the case has it; the parameter table holds columns (D, Q).
 static float *queue_of(LossCase *r) {
     int index = sr_params_find(r->params, "loss.queue");
     return index < 0 ? NULL : sr_params_at(r->params, index)->value;
@@ -95,7 +96,7 @@ static SrStatus run_all(LossCase *r, const Method *m) {
     return SR_OK;
 }
 
-// What the case does not say stays the loss's default.
+// Returns the options of the case; the loss's defaults apply to the rest.
 static const char *options_of(const SrGoldenCase *c, const Method *m, const SrTensor *queue) {
     const SrYaml *t = m->temperature ? sr_yaml_find(c->config, "temperature") : NULL;
     const char *divisor = t ? sr_arena_printf(c->arena, "temperature: %.9g, ", t->f) : "";

@@ -1,4 +1,5 @@
-// Recorded draws of drop_tokens and stochastic_depth for golden cases.
+// Replaces the random draws of drop_tokens and stochastic_depth by recorded ones
+// (recorded_draws.h).
 #include "tests/golden/recorded_draws.h"
 
 #include <stdio.h>
@@ -14,10 +15,10 @@ enum { MOST_NODES = 256, MOST_TRIES = 1 << 20 };
 
 extern const SrOp sr_op_drop_tokens, sr_op_stochastic_depth;
 
-// Ops get no pointer of ours, so the recorded draws lie here, by the node's key.
+// Recorded draws by the node's key. They are static, since ops have no pointer for them.
 static struct {
     SrArena *arena;
-    const float *order; // randperm: the tokens in the order of the reference
+    const float *order; // torch.randperm: the tokens in the reference's order
     int n;
     struct {
         uint64_t key;
@@ -27,7 +28,8 @@ static struct {
 
 // ---- drop_tokens
 
-// Moves rows of D floats of each image: row prefix + ours[i] of one side is row prefix + theirs[i] of the other.
+// Moves rows of D floats of each image: row prefix + ours[i] of one side is row prefix +
+// theirs[i] of the other.
 static void permute(const SrOpCall *call, const float *from, float *to, bool back) {
     const SrDropTokensParams *p = call->params;
     int N = call->x[0].shape.d[0], L = call->x[0].shape.d[1], D = call->x[0].shape.d[2];
@@ -42,7 +44,7 @@ static void permute(const SrOpCall *call, const float *from, float *to, bool bac
         }
 }
 
-// The op keeps ours[0], ours[1], ...: that they are the recorded tokens is a matter of their places.
+// The op keeps tokens ours[0], ours[1], ...; the recorded tokens are moved to those places first.
 static void drop_forward(const SrOpCall *call) {
     SrOpCall moved = *call;
     SrTensor x = call->x[0];
@@ -98,8 +100,8 @@ static const float *uniforms_of(uint64_t key) {
     return NULL;
 }
 
-// An iteration in which the op's own draw drops an only image, or keeps it; at worst the last one tried, whose result
-// then does not meet the case.
+// Returns an iteration in which the op's own draw drops a single image (or keeps it). If none of
+// those tried does, it returns the last one, whose result then differs from the case.
 static int64_t iteration_that(const SrOpCall *call, bool drops) {
     const SrStochasticDepthParams *p = call->params;
     int64_t i = 0;
@@ -111,7 +113,7 @@ static int64_t iteration_that(const SrOpCall *call, bool drops) {
     return i;
 }
 
-// Runs the op on each image alone, in an iteration that draws what is recorded.
+// Runs the op on each image alone, in an iteration whose draw is the recorded one.
 static void each_image(const SrOpCall *call, void (*run)(const SrOpCall *call)) {
     const SrStochasticDepthParams *p = call->params;
     const float *uniform = uniforms_of(call->node_key);
@@ -140,7 +142,7 @@ static void depth_backward(const SrOpCall *call) {
     each_image(call, sr_op_stochastic_depth.backward);
 }
 
-// Paths are recorded in the order of execution; one that never drops draws nothing.
+// Paths are recorded in the order of execution; a path that never drops has no draw.
 static SrStatus record_path(SrGoldenCase *c, SrGraph *graph, SrNode *node) {
     static SrOp op;
     char name[24];

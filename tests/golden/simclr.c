@@ -1,6 +1,7 @@
-// SimCLR's losses, and dist_views_* of any: embeddings in; loss and gradient compared.  dist_*: the rows of some replicas, whose local
-// losses average to ours, and whose gathered gradients, before DistributedDataParallel divides them, are as
-// many times ours as there are replicas.
+// Golden cases of SimCLR's losses, and dist_views_* of any loss: from embeddings the loss and its
+// gradient. In dist_* cases the local losses of the replicas average to sslrun's. Their gathered
+// gradients, before DistributedDataParallel divides them, are the number of replicas times
+// sslrun's.
 #include <string.h>
 
 #include "tests/golden/loss_case.h"
@@ -13,7 +14,7 @@ static int crops_of(const LossCase *r) {
     return crops ? (int)crops->i : 2;
 }
 
-// The shape is that of the case's tensor, `times` as many rows.
+// Opens the loss with the shape of the case's tensor and `times` as many rows.
 static SrStatus open_like(LossCase *r, const char *name, int times) {
     const SrTensor *x = golden_tensor(r->c, name);
     if (!x)
@@ -41,7 +42,8 @@ static SrStatus alone(LossCase *r) {
 
 // ---- replicas
 
-// Rows of other replicas are no negatives: each replica is a case of its own.
+// Checks a loss whose negatives come from the own replica only: each replica is a case of its
+// own.
 static SrStatus apart(LossCase *r) {
     SrGoldenCase *c = r->c;
     SR_TRY(open_like(r, "r0.out0", 1));

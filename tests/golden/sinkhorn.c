@@ -1,5 +1,5 @@
-// Golden kind "sinkhorn": Sinkhorn-Knopp alone over a grid; each tensor
-// codes<i>_eps<epsilon>_it<iterations> is the answer for the scores<i> of the same case.
+// Golden cases sinkhorn: Sinkhorn-Knopp alone over a grid of settings. Each tensor
+// codes<i>_eps<epsilon>_it<iterations> holds the codes of scores<i> of the same case.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,10 +1,12 @@
-// Whole training steps: images in; losses, the first step's outputs and gradients, and the state after the
-// last update compared.  The case's tree goes through the program's own configuration, model, loss,
-// schedule, optimiser and step.
+// Golden cases of whole training steps: from images the losses, the outputs and gradients of the
+// first step, and the state after the last update. The configuration of the case goes through the
+// program's own parser, model, loss, schedule, optimiser and step.
 //
-// Every case runs several times, with the last bit of all images and parameters shaken (trace.h says why).
+// Every case runs several times with the last bit of all images and parameters shaken; trace.h
+// gives the reason.
 //
-// Gradients of the first step are compared as the optimiser takes them: after clipping, where the case clips.
+// Gradients of the first step are compared after clipping, if the case clips, as the optimiser
+// takes them.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,17 +31,18 @@ typedef struct {
     int shaking;
     GoldenTrace *trace;
     SrStep step;
-    SrLoss spy;      // the loss, with a look at the gradients of the first step
-    SrStatus looked; // what that look came to
+    SrLoss spy;      // the loss with a hook that keeps the gradients of the first step
+    SrStatus looked; // status of that hook
 } StepsRun;
 
-// Tensors of a kind of case under names of its own: parameters "<theirs>..." are our "<ours>...".
+// Parameters with other names in some kinds of cases: "<theirs>..." of the case is "<ours>..." of
+// the table.
 static const struct {
     const char *kind, *theirs, *ours;
 } renamed[] = {{"byol_steps", "heads.1.", "loss.heads.predictor."}};
 
-// What a step computed, beside loss<i> and the model's outputs: the tensor "<tensor><step>" is the value of that node, or of
-// the last of those called "<node><number>".
+// Values that some kinds record in addition to loss<i> and the outputs: "<tensor><step>" is the
+// value of the node, or of the last of the nodes "<node><number>".
 static const struct {
     const char *kind, *tensor, *node;
 } watched[] = {
@@ -53,7 +56,7 @@ static SrStatus keep(StepsRun *r, const char *tensor, const float *values, int64
     return golden_trace_keep(r->c, r->trace, tensor, values, n);
 }
 
-// Our entry of the case's parameter `name`.
+// Returns the entry of the parameter table for the case's parameter `name`.
 static const char *entry_name(StepsRun *r, const char *prefix, const char *name) {
     for (int i = 0; i < SR_COUNT(renamed); i++)
         if (sr_text_starts(r->c->name, renamed[i].kind) && sr_text_starts(name, renamed[i].theirs))
@@ -62,7 +65,8 @@ static const char *entry_name(StepsRun *r, const char *prefix, const char *name)
     return sr_arena_printf(r->c->arena, "%s%s", prefix, name);
 }
 
-// Entries "<prefix><name>" that have a tensor "<kind><name>" in the case; a gradient is multiplied by `scale`.
+// Keeps each entry "<prefix><name>" that has a tensor "<kind><name>" in the case. Gradients are
+// multiplied by `scale`.
 static SrStatus keep_table(StepsRun *r, const char *kind, const char *prefix, bool grads,
                            float scale) {
     SrParams *params = sr_model_params(r->model);
@@ -92,7 +96,8 @@ static int integer(const SrYaml *map, const char *key) {
 
 // ---- the configuration
 
-// Sections of the case's tree and where a user writes them, the later ones into the first.
+// Sections of the case's config and their paths in a user's configuration; later ones are merged
+// into earlier ones.
 static const struct {
     const char *section, *path;
 } sections[] = {
@@ -103,7 +108,8 @@ static const struct {
     {"TEMP_FROZEN_PARAMS_ITER_MAP", "MODEL.TEMP_FROZEN_PARAMS_ITER_MAP"},
 };
 
-// BYOL's case has no LOSS: its second head is the predictor, which the loss owns here.
+// Completes BYOL's case, which has no LOSS: its second head is the predictor, which belongs to
+// the loss here.
 static SrStatus compose_byol(StepsRun *r, SrYaml *tree) {
     SrArena *arena = r->c->arena;
     SrYaml *heads = sr_yaml_find_path(tree, "MODEL.HEAD.PARAMS");
@@ -120,7 +126,8 @@ static SrStatus compose_byol(StepsRun *r, SrYaml *tree) {
     return SR_OK;
 }
 
-// A schedule beside OPTIMIZER's own keys goes where VISSL keeps schedules.
+// Moves a schedule among OPTIMIZER's own keys to OPTIMIZER.param_schedulers, where VISSL expects
+// it.
 static SrStatus move_schedule(StepsRun *r, SrYaml *tree, const char *key, const char *name) {
     SrYaml *optimizer = sr_yaml_find(tree, "OPTIMIZER"), *schedule = sr_yaml_find(optimizer, key);
     const char *path = sr_arena_printf(r->c->arena, "OPTIMIZER.param_schedulers.%s", name);
@@ -131,7 +138,8 @@ static SrStatus move_schedule(StepsRun *r, SrYaml *tree, const char *key, const 
     return SR_OK;
 }
 
-// The case's tree as a user would write it: schedules in their place, and the data it does not mention.
+// Composes the configuration that a user would write for the case: schedules in their place, and
+// the data section.
 static SrStatus compose(StepsRun *r, SrYaml **out) {
     SrArena *arena = r->c->arena;
     SrYaml *tree = sr_yaml_new(arena, SR_YAML_MAP, "golden", 0);
@@ -163,8 +171,9 @@ static const SrTensor *tensor(StepsRun *r, const char *fmt, int a, int b) {
     return name ? golden_tensor(r->c, name) : NULL;
 }
 
-// View v of a step and its first row: crop<step>_<v>, in DINO's case crop<v>_<step>; or two views, one behind the other in x_<step>, or the
-// second in x_key_<step>.
+// Returns view v of a step and its first row in *first: crop<step>_<v>, or crop<v>_<step> in
+// DINO's case. Otherwise two views one after the other in x_<step>, or the second one in
+// x_key_<step>.
 static const SrTensor *view_of(StepsRun *r, int step, int v, int *first) {
     bool by_view = sr_text_starts(r->c->name, "dino_");
     const SrTensor *crop = tensor(r, "crop%d_%d", by_view ? v : step, by_view ? step : v),
@@ -201,10 +210,11 @@ static SrStatus configure(StepsRun *r) {
 
 // ---- building
 
-// The optimisers write over gradients, so they are read in between.
+// The run whose gradients the hook keeps before the optimiser overwrites them.
 static StepsRun *looking;
 
-// sr_grad_clip with a bound of infinity clips nothing and tells the norm.
+// Compares the norm of the gradients, then keeps the gradients of the first step. sr_grad_clip
+// with an infinite bound clips nothing and returns the norm.
 static SrStatus look_at(StepsRun *r, const SrLossStep *step) {
     const bool *frozen = sr_freeze_at(&r->step.freeze, step->iteration);
     double norm = sr_grad_clip(step->params, frozen, r->step.clip_norm_type, INFINITY), reference;
@@ -298,7 +308,7 @@ static SrStatus build(StepsRun *r) {
     return build_step(r);
 }
 
-// Every trunk and head entry is set by the case, and by no other name.
+// Fails unless the case sets every entry of trunk and heads, and no other name.
 static SrStatus check_cover(StepsRun *r) {
     SrParams *params = sr_model_params(r->model);
     for (int i = 0; i < sr_params_count(params); i++) {
@@ -353,7 +363,7 @@ static SrStatus keep_watched(StepsRun *r, int step) {
     return SR_OK;
 }
 
-// What a loss keeps from step to step: the tensor "<tensor><step>" is this entry.
+// Keeps the state of the loss after a step: the entry of the tensor "<tensor><step>".
 static SrStatus keep_state(StepsRun *r, int step) {
     static const char *const states[][2] = {{"center", "loss.center"}, {"queue", "loss.queue"}};
     for (int i = 0; i < SR_COUNT(states); i++) {
@@ -367,7 +377,8 @@ static SrStatus keep_state(StepsRun *r, int step) {
     return SR_OK;
 }
 
-// emb<step>, scores<step>, scores<step>_1, ...: where the case has them and no node is watched for them.
+// Keeps the outputs that the case records as emb<step>, scores<step>, scores<step>_1, ..., unless
+// a watched node stands for them.
 static SrStatus keep_outputs(StepsRun *r, int step) {
     for (int i = 0; i < r->graph.n_model_outputs; i++) {
         const char *stem = i ? "scores" : "emb", *name = golden_numbered(r->c, stem, step);

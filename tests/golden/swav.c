@@ -1,6 +1,6 @@
-// The SwAV losses: embeddings and scores in; codes, loss, gradient of the scores and the queue
-// compared, step by step. With a momentum encoder its embeddings and scores are given too.  Also
-// the renormalisation of prototypes alone.
+// Golden cases of SwAV losses: from embeddings and scores, and those of a momentum encoder if
+// there is one, the codes, the loss, the gradient of the scores and the queue, step by step. Some
+// cases check the renormalisation of prototypes alone.
 #include <stdio.h>
 #include <string.h>
 
@@ -21,7 +21,8 @@ typedef struct {
     SrGraph *graph;
     SrBuilder *b;
     int batch, n_sets, n_crops;
-    SrNodeId in[1 + MAX_SETS], teacher[1 + MAX_SETS]; // embeddings, scores of each set
+    // Element 0 is the embeddings, the others the scores of each set of prototypes.
+    SrNodeId in[1 + MAX_SETS], teacher[1 + MAX_SETS];
     SrNodeId loss;
     void *state;
     SrLossContext ctx;
@@ -43,7 +44,8 @@ static SrNodeId input_like(SwavRun *r, const char *name, const char *tensor) {
     return SR_NO_NODE;
 }
 
-// The model as the loss sees it: scores are given, and a head that nobody runs owns the prototypes.
+// Builds the model as the loss sees it. Scores are given, and the prototypes belong to a head
+// that no one runs.
 static SrStatus build_student(SwavRun *r, bool momentum) {
     r->in[0] = input_like(r, "embeddings", momentum ? "momentum_emb0" : "emb0");
     while (r->n_sets < MAX_SETS &&
@@ -69,7 +71,7 @@ static SrOutputs outputs_of(SwavRun *r, const SrNodeId *nodes) {
     return out;
 }
 
-// Stands for the momentum encoder's forward.
+// Stands for the forward pass of the momentum encoder.
 static SrStatus run_teacher(SrLossContext *ctx, const SrModelRun *run, SrOutputs *outputs) {
     SwavRun *r = ctx->model;
     (void)run;
@@ -130,7 +132,7 @@ static SrStatus compile(SwavRun *r) {
     return sr_plan_compile(r->graph, &options, &r->plan);
 }
 
-// ---- state in
+// ---- loading state
 
 static SrStatus load(SwavRun *r, const char *entry, const char *tensor, int64_t first) {
     const SrTensor *t = golden_tensor(r->c, tensor);
@@ -162,8 +164,8 @@ static SrStatus load_queue(SwavRun *r) {
     return SR_OK;
 }
 
-// The case's prototypes are the same in every step, so what the loss does to them after an update
-// is undone.
+// Loads the prototypes, which are the same in every step of the case: the loss's change after an
+// update is undone.
 static SrStatus load_prototypes(SwavRun *r) {
     for (int h = 0; h < r->n_sets; h++) {
         const char *student = tensor_name(r, "heads.0.prototypes%d.weight", h, 0, 0);
@@ -206,7 +208,7 @@ static SrStatus fill_step(SwavRun *r, int step) {
 
 static SrStatus compare_codes(SwavRun *r, int step) {
     for (int h = 0; h < r->n_sets; h++) {
-        // The case counts crops_for_assign, or names the crops; the order is the same.
+        // A case gives the number crops_for_assign or lists the crops; the order is the same.
         for (int i = 0, k = 0; i < r->n_crops; i++) {
             const char *name = tensor_name(r, "assign%d_%d_%d", step, h, i);
             if (!golden_tensor(r->c, name))

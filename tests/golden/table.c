@@ -1,4 +1,5 @@
-// Between a case's tensors and a parameter table; see the header.
+// Loads tensors of a golden case into a parameter table and compares entries with tensors
+// (table.h).
 #include "tests/golden/table.h"
 
 #include <math.h>
@@ -10,8 +11,8 @@
 
 enum { NAME_BYTES = 512 };
 
-// The entry a tensor of this kind belongs to; -1 if there is none.  VISSL normalises some prototypes
-// by hand: with us they are the directions of a weight norm.
+// Returns the entry of a tensor of this kind, or -1. Prototypes that VISSL normalises by hand are
+// the directions of a weight norm here.
 static int entry_of(SrParams *params, const char *tensor, const char *kind, const char *prefix) {
     char name[NAME_BYTES];
     snprintf(name, sizeof name, "%s%s", prefix, tensor + strlen(kind));
@@ -61,9 +62,9 @@ static double largest_of(SrGoldenCase *c, const char *tensor) {
     return largest;
 }
 
-// A gradient that is zero in exact arithmetic (the bias of a Linear in front of a batch norm) is
-// rounding noise in the reference too, named or not: a millionth of the largest gradient is as good
-// as zero, and ours must be as small.
+// A gradient that is zero in exact arithmetic (the bias of a Linear before a batch norm) is
+// rounding noise in the reference too. A millionth of the largest gradient counts as zero, and
+// sslrun's must be as small.
 static const double noise = 1e-6;
 
 static SrStatus compare_grad(SrGoldenCase *c, const char *tensor, const SrParam *entry,
@@ -99,7 +100,8 @@ static SrStatus find_entry(SrParams *params, const char *tensor, const char *kin
     return SR_OK;
 }
 
-// What a run of the reference in float64 is off by, as the case has it for its kinds of tensors.
+// Returns the recorded difference of a rerun of the reference in float64 for this kind of
+// tensors.
 static double rerun_difference(const SrGoldenCase *c, const char *kind) {
     const SrYaml *kinds = sr_yaml_find(c->values, "float64_rerun_max_relative_difference");
     for (int i = 0; kinds && i < kinds->n; i++)

@@ -1,5 +1,5 @@
-// Golden cases tf_color*, tf_color_distortion*, tf_blur_photometric*, tf_rotate*: single operations
-// with recorded parameters, and ImgPilColorDistortion with every draw recorded.
+// Golden cases tf_color*, tf_color_distortion*, tf_blur_photometric* and tf_rotate*: single
+// operations with recorded parameters, and ImgPilColorDistortion with every draw recorded.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@ typedef struct {
     SrImagePool *pool;
 } Run;
 
-// A family of outputs OUTPUT<i>, each from `img` with the number values.PARAMETER<i>.
+// A family of outputs OUTPUT<i>, each made from `img` with the number values.PARAMETER<i>.
 typedef struct {
     const char *output, *parameter;
     void (*in_place)(SrImage *image, double x);
@@ -48,7 +48,7 @@ static SrStatus run_family(Run r, const Family *f) {
     return SR_OK;
 }
 
-// Operations without a number: OUTPUT from INPUT.
+// Checks an operation without a number: OUTPUT from INPUT.
 static SrStatus run_plain(Run r, const char *input, const char *output, void (*f)(SrImage *)) {
     if (!golden_tensor(r.c, output))
         return SR_OK;
@@ -72,7 +72,7 @@ static SrStatus run_posterize(Run r) {
     return SR_OK;
 }
 
-// rot<degrees> of img, rot_ns<degrees> of img_nonsquare.
+// Checks rot<degrees> made from img, and rot_ns<degrees> from img_nonsquare.
 static SrStatus run_rotate(Run r) {
     for (int i = 0; i < r.c->tensors->n; i++) {
         const char *name = r.c->tensors->tensors[i].name;
@@ -92,7 +92,7 @@ static double number(const SrYaml *map, const char *key) {
     return value ? value->f : 0;
 }
 
-// values.draw<i> = {applied, order, b, c, s, h, gray}
+// Checks values.draw<i> = {applied, order, b, c, s, h, gray}.
 static SrStatus run_draws(Run r) {
     static const char *const keys[4] = {"b", "c", "s", "h"};
     const char *name;

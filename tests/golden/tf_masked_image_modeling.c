@@ -1,4 +1,5 @@
-// Golden cases tf_masked_image_modeling*: masks from recorded draws, and what many masks look like.
+// Golden cases tf_masked_image_modeling*: masks from recorded draws, and the statistics of many
+// masks.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,9 +10,9 @@
 #include "tests/golden/images.h"
 
 typedef struct {
-    const SrYaml *list; // [kind, low, high, value]
+    const SrYaml *list; // each entry is [kind, low, high, value]
     int at;
-    bool wrong; // a range that was not recorded
+    bool wrong; // the transform drew from a range that was not recorded
 } Replay;
 
 static const SrYaml *next(Replay *r, const char *kind, double low, double high) {
@@ -35,7 +36,7 @@ typedef struct {
     SrBlockMask mask;
     double mean[8], var[8];
     int h, w;
-    uint8_t *hidden; // (h, w), scratch
+    uint8_t *hidden; // scratch memory, (h, w)
 } Config;
 
 static void read_config(const SrYaml *y, Config *out) {
@@ -72,8 +73,8 @@ static SrStatus run_exact(SrGoldenCase *c, const Config *config, int k) {
     return SR_OK;
 }
 
-// Mean and deviation of the share of hidden patches over many of our masks: the mean within four standard
-// errors of it, the deviation, of a share with a long tail, within 15 %.
+// Checks the share of hidden patches over many masks: the mean within four standard errors, and
+// the deviation, whose distribution has a long tail, within 15 %.
 static SrStatus run_share(SrGoldenCase *c, const Config *config, int k) {
     enum { N = 4000 };
     double sum = 0, squares = 0, mean, deviation;

@@ -1,5 +1,5 @@
-// Golden cases tf_lab*, tf_patches*, tf_mnist*, tf_random_erasing*: VISSL's remaining transforms with
-// recorded draws.
+// Golden cases tf_lab*, tf_patches*, tf_mnist* and tf_random_erasing*: VISSL's remaining
+// transforms with recorded draws.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ typedef struct {
     SrImagePool *pool;
 } Run;
 
-// Tensor (3, H, W), bytes or floats, as a float image.
+// Returns a tensor (3, H, W) of bytes or floats as a float image.
 static SrStatus float_image(Run r, const char *name, SrImage *out) {
     const SrTensor *t = golden_tensor(r.c, name);
     int64_t n;
@@ -80,7 +80,7 @@ static SrStatus run_patches(Run r) {
     return compare_floats(r, "patches", ours, patches->shape.d[0], size, size);
 }
 
-// What a transform of this name makes of one image.
+// Applies a transform, given in YAML flow style, to one image.
 static SrStatus run_transform(Run r, const char *flow, SrImage *image) {
     SrYaml *list;
     SrPipeline *p;
@@ -102,7 +102,7 @@ static SrStatus grey_image(Run r, const char *name, SrImage *out) {
     return SR_OK;
 }
 
-// Classes of an image as columns: OneHotEncode.
+// Checks OneHotEncode: the classes of an image as columns.
 static SrStatus run_one_hot(Run r) {
     const SrYaml *labels = sr_yaml_find(r.c->values, "labels");
     const SrTensor *t;
@@ -155,7 +155,8 @@ static SrStatus run_mnist(Run r) {
 
 // ---- erasing ----
 
-// Recorded noise is put where ours would draw some; everything else must come out as recorded.
+// Writes the recorded noise where sslrun draws its own; everything else must come out as
+// recorded.
 static void put_noise(Run r, const char *name, SrBox box, SrImage *image) {
     int64_t n;
     const float *noise = golden_floats(r.c, name, &n); // (3, h, w)
@@ -191,7 +192,7 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-// Quantiles of our draws next to torchvision's: within 1.5 % of the range.
+// Compares quantiles of sslrun's draws with torchvision's: within 1.5 % of the range.
 static SrStatus compare_quantiles(Run r, const char *name, double *ours, int n) {
     int64_t n_q, n_p;
     const float *want = golden_floats(r.c, name, &n_q),
@@ -205,7 +206,8 @@ static SrStatus compare_quantiles(Run r, const char *name, double *ours, int n) 
     return SR_OK;
 }
 
-// The image whose boxes were drawn: recorded as numbers, else in words, else 64 x 96.
+// Finds the size of the image whose boxes were drawn: recorded as numbers, or in words, or 64 x
+// 96.
 static void erased_size(Run r, int *H, int *W) {
     double h, w;
     *H = 64;

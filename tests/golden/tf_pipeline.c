@@ -1,5 +1,5 @@
-// Golden cases tf_swav_pipeline*, tf_totensor_normalize*: from bytes to normalised floats, SwAV's
-// whole chain with recorded draws.
+// Golden cases tf_swav_pipeline* and tf_totensor_normalize*: from bytes to normalised floats;
+// SwAV's whole chain of transforms with recorded draws.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,11 +7,11 @@
 #include "data/augment/jitter.h"
 #include "tests/golden/images.h"
 
-// ImageNet's statistics, as all VISSL configurations have them.
+// ImageNet's mean and deviation, as in all VISSL configurations.
 static const double mean[3] = {0.485, 0.456, 0.406}, std[3] = {0.229, 0.224, 0.225};
 
-// Ours (H, W, 3) against the (3, H, W) tensor, within `levels` grey levels of a channel of
-// deviation `deviation`.
+// Compares an image (H, W, 3) with a tensor (3, H, W), within `levels` grey levels of a channel
+// that was divided by `deviation`.
 static SrStatus compare_floats(SrGoldenCase *c, const char *name, const SrImage *image,
                                double levels, double deviation) {
     int64_t n;
@@ -30,12 +30,13 @@ static SrStatus run_to_tensor(SrGoldenCase *c, SrImagePool *pool) {
     SrImage image;
     SR_TRY(golden_image(c, "img", pool, &image));
     SR_TRY(sr_pixel_to_tensor(&image, pool));
-    SR_TRY(compare_floats(c, "totensor", &image, 1e-4, 1)); // no rounding to levels here
+    // Floats are compared without rounding to grey levels.
+    SR_TRY(compare_floats(c, "totensor", &image, 1e-4, 1));
     sr_pixel_normalize(&image, mean, std);
     return compare_floats(c, "normalized", &image, 1e-4, 1);
 }
 
-// draw = {box_tlhw, hflip, order, bcsh, gray, blur_radius}
+// Applies draw = {box_tlhw, hflip, order, bcsh, gray, blur_radius}.
 static SrStatus apply_draw(const SrYaml *draw, SrImagePool *pool, int side, const SrImage *img,
                            SrImage *out) {
     const SrYaml *box = sr_yaml_find(draw, "box_tlhw"), *flip = sr_yaml_find(draw, "hflip");
@@ -66,7 +67,7 @@ static SrStatus apply_draw(const SrYaml *draw, SrImagePool *pool, int side, cons
     return SR_OK;
 }
 
-// values.draw<sample>_<crop> gives out<sample>_<crop>.
+// Checks that values.draw<sample>_<crop> gives out<sample>_<crop>.
 static SrStatus run_swav(SrGoldenCase *c, SrImagePool *pool) {
     SrImage img;
     SR_TRY(golden_image(c, "img", pool, &img));

@@ -1,5 +1,5 @@
-// Golden cases tf_randaugment_ops*, tf_autoaugment_policies*: each operation at recorded arguments, what
-// magnitudes mean, and whole calls with their draws.
+// Golden cases tf_randaugment_ops* and tf_autoaugment_policies*: each operation at recorded
+// arguments, the meaning of magnitudes, and whole calls with their draws.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +23,8 @@ static SrFilter filter_of(const char *name) {
     return strcmp(name, "BICUBIC") == 0 ? SR_FILTER_BICUBIC : SR_FILTER_BILINEAR;
 }
 
-// {tensor, op, magnitude, args: [x], resample}: the sign of x says which direction was drawn.
+// Checks one call {tensor, op, magnitude, args: [x], resample}. The sign of x is the direction
+// that was drawn.
 static SrStatus run_call(Run r, const SrYaml *call) {
     const SrYaml *args = sr_yaml_find(call, "args"), *m = sr_yaml_find(call, "magnitude");
     SrPolicyStep step = {.op = sr__policy_op(text(call, "op")),
@@ -42,7 +43,7 @@ static SrStatus run_call(Run r, const SrYaml *call) {
     return golden_compare_image(r.c, text(call, "tensor"), &image);
 }
 
-// "level_to_arg_at_0_1_2.5_...": {op: [[kept sign, negated], ...]}
+// Checks a table "level_to_arg_at_0_1_2.5_...": {op: [[kept sign, negated], ...]}.
 static SrStatus run_levels(Run r, const char *name, const SrYaml *table) {
     for (int o = 0; o < table->n; o++) {
         const char *at = strstr(name, "_at_") + 3;
@@ -75,7 +76,8 @@ static SrStatus run_ops(Run r) {
 
 // ---- whole calls ----
 
-// Recorded draws in the order VISSL makes them: coin, magnitude, sign, filter, as far as needed.
+// Recorded draws in VISSL's order: coin, magnitude, sign, filter, each only where the operation
+// needs it.
 typedef struct {
     const SrYaml *list;
     int at;
@@ -87,7 +89,7 @@ static bool next_is(const Draws *d, const char *kind) {
 
 static const SrYaml *take(Draws *d) { return d->list->items[d->at++]->items[1]; }
 
-// A magnitude with a deviation is drawn.
+// Runs one step of a policy. A magnitude with a deviation is drawn.
 static SrStatus run_step(Run r, Draws *d, const char *op, double p, double magnitude,
                          SrImage *image) {
     SrPolicyStep step = {.op = sr__policy_op(op)};
@@ -97,7 +99,7 @@ static SrStatus run_step(Run r, Draws *d, const char *op, double p, double magni
         return SR_OK;
     double m = next_is(d, "gauss") ? take(d)->f : magnitude;
     step.magnitude = SR_MAX(0.0, SR_MIN(10.0, m));
-    // Only operations with a direction draw it, which shows at any magnitude but 0.
+    // Operations that have a direction draw it; a magnitude other than 0 shows whether they do.
     SrPolicyStep one = {.op = step.op, .magnitude = 5}, other = one;
     other.negate = true;
     if (sr__policy_argument(&other) != sr__policy_argument(&one) && next_is(d, "random"))
@@ -107,7 +109,8 @@ static SrStatus run_step(Run r, Draws *d, const char *op, double p, double magni
     return sr__policy_apply(&step, image, r.pool);
 }
 
-// VISSL's list, with the operations of its other list in the places where they differ.
+// Returns operation i of VISSL's list, or of its list of increasing severity where the two
+// differ.
 static const char *operation(const SrYaml *config, int64_t i) {
     // clang-format off
     static const char *const names[] = {

@@ -1,10 +1,10 @@
-// Golden cases tf_resize*, tf_multicrop*: boxes cut out and resized; Resize then CenterCrop;
-// bicubic.
+// Golden cases tf_resize* and tf_multicrop*: boxes cut out and resized, Resize followed by
+// CenterCrop, and bicubic resizing.
 #include <stdio.h>
 
 #include "tests/golden/images.h"
 
-// Row i of `boxes` is (top, left, h, w, size); the outputs are NAME<i>.
+// Checks that row i of `boxes`, (top, left, h, w, size), gives NAME<i>.
 static SrStatus run_boxes(SrGoldenCase *c, const SrImage *img, const char *name,
                           SrImagePool *pool) {
     int64_t n;
@@ -19,7 +19,7 @@ static SrStatus run_boxes(SrGoldenCase *c, const SrImage *img, const char *name,
     return SR_OK;
 }
 
-// "Resize(64) then CenterCrop(56)"
+// Checks "Resize(64) then CenterCrop(56)".
 static SrStatus run_eval(SrGoldenCase *c, const SrImage *img, SrImagePool *pool) {
     const char *name;
     for (int i = 0; golden_tensor(c, name = golden_numbered(c, "eval", i)); i++) {

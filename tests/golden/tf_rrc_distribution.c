@@ -1,7 +1,8 @@
-// Golden cases tf_rrc_distribution*: quantiles of our random boxes against those of torchvision's.
+// Golden cases tf_rrc_distribution*: quantiles of RandomResizedCrop's boxes against those of
+// torchvision.
 //
-// Both sides are samples; ours is larger, and the tolerance is four standard errors of a quantile
-// of theirs.
+// Both are samples. sslrun's is larger, and the tolerance is four standard errors of a quantile
+// of torchvision's.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +11,7 @@
 
 #define DRAWS 200000
 
-// What is measured of each box; top and left only where the box could have moved.
+// Quantities measured for each box; TOP and LEFT only if the box could have been elsewhere.
 enum { AREA, ASPECT, TOP, LEFT, MEASURES };
 static const char *const names[MEASURES] = {"area", "logaspect", "topfrac", "leftfrac"};
 
@@ -24,7 +25,7 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-// NumPy's percentile: linear between neighbours.
+// Returns NumPy's percentile, linear between neighbours.
 static double percentile(const double *sorted, int n, double percent) {
     double at = percent / 100 * (n - 1);
     int i = (int)at;
@@ -45,8 +46,8 @@ static void draw(Samples *s, int H, int W, const double scale[2], int number) {
     }
 }
 
-// The fraction of our draws below their quantile must be that quantile's percentage (both sides of
-// a point mass count).
+// The fraction of draws below torchvision's quantile must be the percentage of that quantile. At
+// a point mass both sides of it count.
 static SrStatus compare(SrGoldenCase *c, const Samples *s, int measure, int number, double theirs) {
     int64_t n, m;
     const float *percent = golden_floats(c, "percent", &n);

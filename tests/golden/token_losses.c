@@ -1,5 +1,5 @@
-// Cases data2vec_*, dinov2_* and masked_siamese_* of tests/parity/losses.py: outputs of a student and a teacher in, loss and gradients
-// compared.
+// Golden cases data2vec_*, dinov2_* and masked_siamese_*, recorded by tests/parity/losses.py:
+// from outputs of a student and a teacher the loss and the gradients.
 #include <string.h>
 
 #include "tests/golden/given_loss.h"

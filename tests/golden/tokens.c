@@ -1,5 +1,6 @@
-// Golden cases mae_* and ijepa*: images and recorded choices of patches in, whole steps of the program's own model;
-// losses, predictions, the first step's gradients and the target encoder after the last compared.
+// Golden cases mae_* and ijepa*: whole training steps of the program's own model, from images and
+// recorded choices of patches. Compares losses, predictions, the gradients of the first step, and
+// the target encoder after the last.
 #include <math.h>
 #include <string.h>
 
@@ -17,14 +18,14 @@ typedef struct {
     SrOptim *optim;
     SrStep step;
     SrLoss spy;
-    SrStatus looked; // what the hooks came to
+    SrStatus looked; // status of the hooks
     bool ijepa;
-    int heads, more_heads; // of the encoder's attention, and of the decoder's or predictor's
+    int heads, more_heads; // attention heads of the encoder, and of the decoder or predictor
 } TokensRun;
 
-static TokensRun *running; // for the hooks, which get the loss's own state
+static TokensRun *running; // the run, for hooks, which get the state of the loss only
 
-// ---- names: the first line that fits
+// ---- names: the first row that fits
 
 static const struct {
     const char *theirs, *ours;
@@ -48,7 +49,7 @@ static const SrParam *entry_of(TokensRun *r, const char *name) {
     return index < 0 ? NULL : sr_params_at(params, index);
 }
 
-// Every tensor "<kind><name>" and our entry of it.
+// Calls fn for every tensor "<kind><name>" with its entry of the parameter table.
 static SrStatus each(TokensRun *r, const char *kind,
                      SrStatus (*fn)(TokensRun *r, const char *tensor, const SrParam *p)) {
     for (int i = 0; i < r->c->tensors->n; i++) {
@@ -68,7 +69,7 @@ static SrStatus load(TokensRun *r, const char *tensor, const SrParam *p) {
     const float *x = golden_floats(r->c, tensor, &n);
     if (!x || n != sr_shape_count(p->shape))
         SR_FAIL(SR_ERR_RUN, "%s does not fit %s", tensor, p->name);
-    // What the case gives as positions is what ours begin with.
+    // The case's position embeddings must equal the initial ones.
     if (sr_text_ends(tensor, "pos_embed"))
         SR_TRY(golden_compare(r->c, tensor, p->value, n, 1e-6));
     memcpy(p->value, x, (size_t)n * sizeof *x);
@@ -104,13 +105,14 @@ static double number(const SrYaml *map, const char *key) {
     return node ? node->f : NAN;
 }
 
-// Ratios are a little larger than the case's, as whole numbers are cut from their products.
+// Returns the MLP ratio, slightly enlarged, since the model truncates the product to a whole
+// number.
 static double mlp_ratio(TokensRun *r, const char *hidden, const char *width) {
     return (dim(r, hidden, 0) + 0.01) / dim(r, width, 0);
 }
 
-// Height / width of a block of `target` patches, smaller than the image both ways; 1 where there is none, and what
-// is predicted then has another size.
+// Returns height / width of a block of `target` patches that is smaller than the image in both
+// directions. 1 if there is none; the predictions then have another size and the case fails.
 static double block_aspect(int target, int side) {
     for (int h = (int)sqrt(target); h >= 1; h--)
         if (target % h == 0 && target / h < side)
@@ -148,7 +150,8 @@ static const char *loss_text(TokensRun *r) {
         number(config, "ema"));
 }
 
-// No tensor shows the number of heads.  A case that does not record it has two in every attention.
+// Returns the number of attention heads, which no tensor shows. Cases that do not record it use
+// `missing`.
 static int heads(TokensRun *r, const char *key, int missing) {
     double value = missing;
     if (!golden_value(r->c, key, &value))

@@ -1,4 +1,5 @@
-// Traces of training steps; see the header.
+// Records the values of training steps and compares them with a golden case, with tolerances from
+// shaken runs (trace.h).
 #include "tests/golden/trace.h"
 
 #include <math.h>
@@ -11,7 +12,7 @@
 #include "base/text.h"
 #include "tests/golden/table.h"
 
-enum { RUNS = 4 }; // the first as it is
+enum { RUNS = 4 }; // the first run is not shaken
 
 SrStatus golden_trace_keep(SrGoldenCase *c, GoldenTrace *trace, const char *tensor,
                            const float *values, int64_t n) {
@@ -42,11 +43,13 @@ static double largest_move(const float *a, const float *b, int64_t n) {
     return largest;
 }
 
-// Rounding happens at every operation, the shaking only at the start.
+// Factor from the effect of shaking to the tolerance: rounding happens at every operation, the
+// shaking only at the start.
 static const double margin = 16;
 
-// The bias of a Linear in front of a batch norm has no gradient but rounding noise, in the
-// reference too, and LARC multiplies it by trust / weight_decay: its last digits are anybody's.
+// Returns whether a gradient is rounding noise. The bias of a Linear before a batch norm has no
+// other gradient, in the reference too, and LARC multiplies it by trust / weight_decay, so that
+// its digits are arbitrary.
 static bool is_noise(SrGoldenCase *c, const char *gradient, double largest_grad) {
     int64_t n = 0;
     const float *grad = golden_floats(c, gradient, &n);
@@ -76,11 +79,11 @@ static double largest_gradient(const GoldenTrace *t) {
     return largest;
 }
 
-// No shaking widens a tolerance beyond this: a tensor that needs more is left out below, by name.
+// Largest tolerance that shaking can cause. A tensor that needs more is listed in left_out.
 static const double widest = 0.05;
 
 #define FEW "statistics over two images at 1 x 1 after updates whose gradients cancel almost whole"
-// Tensors whose numbers float32 does not determine to 5 % in these cases, in PyTorch as little as here.
+// Tensors that float32 does not determine to 5 % in these cases, neither in PyTorch nor here.
 static const struct {
     const char *case_name, *pattern, *reason;
 } left_out[] = {
@@ -103,19 +106,20 @@ static const char *reason_to_leave_out(const SrGoldenCase *c, const char *tensor
     return NULL;
 }
 
-// What the shaking did to the case, for whoever reads the run's lines.
+// Effects of the shaking on one case, for the line that the runner prints.
 typedef struct {
     int widened, beyond_1, left_out;
     double largest_grad;
 } Widened;
 
-// The case names it, or the reference's own says so.
+// Returns whether the case lists the tensor as noise, or the reference's own values are as small
+// as noise.
 static bool is_rounding_noise(SrGoldenCase *c, const char *tensor, double largest_grad) {
     return golden_is_noise(c, tensor) ||
            (sr_text_starts(tensor, "grad0.") && is_noise(c, tensor, largest_grad));
 }
 
-// What the shakings moved of row k, at most.
+// Returns the largest change of row k by the shaken runs.
 static double moved_by(const GoldenTrace *runs, int k) {
     const GoldenTraceRow *plain = &runs[0].rows[k];
     double moved = 0;
@@ -133,8 +137,8 @@ static SrStatus compare_row(SrGoldenCase *c, const GoldenTraceRow *plain, double
         w->left_out++;
         return SR_OK;
     }
-    if (is_rounding_noise(c, plain->tensor,
-                          w->largest_grad)) // ours must be as small beside the other gradients
+    // This value must also be small compared with the other gradients.
+    if (is_rounding_noise(c, plain->tensor, w->largest_grad))
         return golden_number(c, plain->tensor,
                              1 + largest_move(plain->values, NULL, plain->n) / w->largest_grad, 1,
                              GOLDEN_GRAD / 10);

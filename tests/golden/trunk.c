@@ -1,5 +1,5 @@
-// Trunks: a state dict and an image batch in; VISSL's stages compared in evaluation, and where the
-// case has cotangents in training with all gradients and running statistics.
+// Golden cases of trunks: from a state dict and a batch of images VISSL's stages in evaluation
+// and, if the case has cotangents, all gradients and running statistics in training.
 #include <stdio.h>
 #include <string.h>
 
@@ -20,22 +20,23 @@ typedef struct {
     SrNodeId x, mask;
     SrTrunkOutput out;
     float *input;  // (N, H, W, C)
-    bool dropping; // build a trunk that drops patches as MSN does, where the case has one
+    bool dropping; // build a trunk that drops patches, as MSN does, if the case has one
     int n_sizes;
     struct {              // further passes over images x<size> of other sizes
-        const char *size; // "48", "40x52"
+        const char *size; // such as "48" or "40x52"
         SrNodeId x;
         SrTrunkOutput out;
     } size[4];
 } TrunkRun;
 
-typedef struct { // the case's tensors named <kind><stage>
+typedef struct { // tensors of the case named <kind><stage>
     int n;
     const char *tensor[MAX_TAPS];
     SrNodeId node[MAX_TAPS];
 } Taps;
 
-// "default" and "last" are what a trunk gives where no stage is asked for.
+// Finds the node of a stage. "default" and "last" stand for the output of a trunk when no stage
+// is requested.
 static SrStatus find_tap(const TrunkRun *r, const char *name, SrNodeId *out) {
     *out = r->out.pooled;
     return !strcmp(name, "default") || !strcmp(name, "last")
@@ -43,12 +44,13 @@ static SrStatus find_tap(const TrunkRun *r, const char *name, SrNodeId *out) {
                : sr_layer_node(r->graph, name, SR_NAMES_STAGES, out);
 }
 
-// Made with recorded draws, or from the small view: drawn() and small_view() compare them.
+// Returns whether the tensor was made with recorded draws or from the small view; drawn() and
+// small_view() compare those.
 static bool is_drawn(const char *name) {
     return !strcmp(name, "droppath") || !strcmp(name, "masked") || !strcmp(name, "small");
 }
 
-// Adds to `out`.
+// Appends the tensors of a kind to `out`.
 static SrStatus find_taps(const TrunkRun *r, const char *kind, Taps *out) {
     for (int i = 0; i < r->c->tensors->n && out->n < MAX_TAPS; i++) {
         const char *name = r->c->tensors->tensors[i].name;
@@ -60,7 +62,8 @@ static SrStatus find_taps(const TrunkRun *r, const char *kind, Taps *out) {
     return SR_OK;
 }
 
-// "48" of x48, "40x52" of x40x52, "_small" of MSN's x_small; NULL: no images of another size.
+// Returns "48" for x48, "40x52" for x40x52, "_small" for MSN's x_small. NULL: not an image tensor
+// of another size.
 static const char *size_of(const TrunkRun *r, const char *name) {
     bool sized =
         r->dropping ? !strcmp(name, "x_small") : name[0] == 'x' && name[1] >= '0' && name[1] <= '9';
@@ -77,7 +80,8 @@ static SrStatus build_sizes(TrunkRun *r, SrBuilder *b, const SrTrunk *trunk, con
         char cot[32];
         snprintf(cot, sizeof cot, "cot%s", size);
         sr_builder_set_pass(b, k + 1);
-        // Where it is not trained on, it must not move running statistics either.
+        // A size without gradients must not move running statistics, so it is built for
+        // evaluation only.
         sr_builder_set_mode(b, golden_tensor(r->c, cot) ? SR_MODE_BOTH : SR_MODE_EVAL);
         r->size[k].size = size;
         r->size[k].x = sr_build_input(b, "x", SR_SHAPE(d[0], d[2], d[3], d[1]), SR_F32);
@@ -130,7 +134,8 @@ static SrStatus build(TrunkRun *r) {
     return golden_load_table(r->c, r->params, "param.", "", true);
 }
 
-// VISSL's lastMAP, and what our graph marks, have channels last in the case too.
+// Returns whether the case stores this node with channels last: VISSL's lastMAP, and nodes that
+// the graph marks.
 static bool is_channels_last(const TrunkRun *r, const char *name, SrNodeId node) {
     return sr_text_ends(name, "lastMAP") || sr_graph_at(r->graph, node)->channels_last;
 }
@@ -140,14 +145,15 @@ static SrStatus compare_nchw(TrunkRun *r, const char *name, SrTensor y, double r
                           sr_shape_count(y.shape), relative);
 }
 
-// ClassyVision's encoder has sequences first: (L, N, D) for our (N, L, D).
+// Returns whether the case stores sequences first, (L, N, D) instead of (N, L, D), as
+// ClassyVision's encoder does.
 static bool is_sequence_first(const TrunkRun *r, const char *name, SrShape y) {
     SrShape theirs = golden_tensor(r->c, name)->shape;
     return theirs.rank == 3 && y.rank == 3 && theirs.d[0] == y.d[1] && theirs.d[1] == y.d[0] &&
            y.d[0] != y.d[1];
 }
 
-// (A, B, D) to (B, A, D).
+// Copies (A, B, D) to (B, A, D).
 static void turn(const float *from, float *to, int A, int B, int D) {
     for (int64_t i = 0; i < (int64_t)A * B * D; i++)
         to[(i / D % B * A + i / D / B) * D + i % D] = from[i];
@@ -203,8 +209,8 @@ static SrStatus evaluate(TrunkRun *r) {
     return status;
 }
 
-// Writes a cotangent where the backward pass of `node` starts.  Maps are turned to (N, H, W, C); a flat output is a
-// vector in the order of the case, even if the case gives it as (N, C, H, W).
+// Writes a cotangent where the backward pass of `node` starts. Maps are converted to (N, H, W,
+// C). A flat output keeps the order of the case, even if the case gives it as (N, C, H, W).
 static SrStatus seed(TrunkRun *r, SrPlan *plan, SrNodeId node, const char *name) {
     const SrTensor *cot = golden_tensor(r->c, name);
     const SrNode *y = sr_graph_at(r->graph, node);
@@ -275,7 +281,7 @@ static SrStatus drawn_step(TrunkRun *r, SrPlan *plan, const char *suffix) {
     return golden_compare_grads(r->c, r->params, name, "", GOLDEN_GRAD);
 }
 
-// A training step with the draws that VISSL recorded.
+// Checks a training step with the draws that VISSL recorded.
 static SrStatus drawn(TrunkRun *r, const char *suffix) {
     SrPlan *plan;
     SrPlanOptions options = {.mode = SR_MODE_TRAIN,
@@ -316,7 +322,7 @@ static SrStatus size_step(TrunkRun *r, SrPlan *plan, int k, const SrTensor *cot)
     return golden_compare_grads(r->c, r->params, name, "", GOLDEN_GRAD);
 }
 
-// A view with fewer tokens than MSN's global views: nothing is dropped.
+// Checks a view with fewer tokens than MSN's global views, of which no token is dropped.
 static SrStatus small_view(TrunkRun *r, int k) {
     char name[32];
     SrPlan *plan;
@@ -335,7 +341,7 @@ static SrStatus small_view(TrunkRun *r, int k) {
     return status;
 }
 
-// Pass k + 1 of the same graph; there is no dropout, so training gives what evaluation gives.
+// Checks pass k + 1 of the same graph. Without dropout, training gives the outputs of evaluation.
 static SrStatus other_size(TrunkRun *r, int k) {
     char name[32];
     SrPlan *plan;
@@ -361,8 +367,8 @@ static SrStatus compare(TrunkRun *r) {
     return golden_tensor(r->c, "uniform0") ? drawn(r, "droppath") : SR_OK;
 }
 
-// MSN drops patches in evaluation too.  A case's tensors without "masked" are of a trunk that drops none, but for the
-// small view, which the trunk that drops leaves whole.
+// Checks a trunk that drops patches, which MSN does in evaluation too. Tensors of the case
+// without "masked" are of a trunk that drops none; the small view is not affected by dropping.
 static SrStatus compare_dropping(TrunkRun *r) {
     for (int k = 0; k < r->n_sizes; k++)
         SR_TRY(small_view(r, k));

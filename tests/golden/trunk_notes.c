@@ -1,4 +1,5 @@
-// Notes of cases as options; see the header.
+// Turns notes of golden cases about the size of a trunk into options of the trunk
+// (trunk_notes.h).
 #include "tests/golden/trunk_notes.h"
 
 #include <stdio.h>
@@ -15,7 +16,7 @@ static const char *note(const SrGoldenCase *c, const char *key) {
     return node && node->type == SR_YAML_STRING ? node->text : "";
 }
 
-// "all widths divided by 16", "torchvision width_mult 0.1 (channels ...)"
+// Reads the width from "all widths divided by 16" or "torchvision width_mult 0.1 (channels ...)".
 static double width_of(const char *text) {
     double v;
     if (sscanf(text, "all widths divided by %lf", &v) == 1)

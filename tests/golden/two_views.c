@@ -1,5 +1,5 @@
-// Golden cases barlow_twins_*, vicreg_*, wmse*, and views_* of tests/parity/losses.py (any loss, of two views and more):
-// the loss of given embeddings and its gradient.
+// Golden cases barlow_twins_*, vicreg_* and wmse*, and views_* recorded by tests/parity/losses.py
+// (any loss, two views and more): the loss of given embeddings and its gradient.
 #include <string.h>
 
 #include "base/compiler.h"
@@ -32,7 +32,7 @@ static SrStatus run_barlow_twins(SrGoldenCase *c) {
     return status;
 }
 
-// z1_<i>, z2_<i> with grad_z1_<i>, grad_z2_<i>.
+// Returns the name of view 1 or 2: z1_<i>, z2_<i>, or grad_z1_<i>, grad_z2_<i>.
 static const char *of_view(SrGoldenCase *c, const char *stem, int view, int i) {
     return sr_arena_printf(c->arena, "%s%d_%d", stem, view + 1, i);
 }
@@ -72,7 +72,7 @@ static SrStatus run_numbered(LossCase *r) {
     return status;
 }
 
-// Of losses whose cases hold their settings under other names.
+// Runs a loss whose cases hold its settings under other names, with `options` instead.
 static SrStatus run_with(SrGoldenCase *c, const char *loss, const char *options) {
     LossCase r = {.c = c, .name = "embedding", .options = options};
     if (!options)
@@ -99,7 +99,7 @@ static SrStatus run_vicreg(SrGoldenCase *c) {
                                     golden_setting(c, "gamma", 1), golden_setting(c, "eps", 1e-4)));
 }
 
-// The groups that are whitened together follow each other here as there.
+// The groups of rows that are whitened together are consecutive, in the case as here.
 static SrStatus run_wmse(SrGoldenCase *c) {
     return run_with(c, "wmse_loss",
                     sr_arena_printf(c->arena, "{eps: %.9g, w_size: %d}",

@@ -1,4 +1,4 @@
-// Cases of several replicas; see the header.
+// Collects tensors of several replicas in golden cases (world.h).
 #include "tests/golden/world.h"
 
 #include <stdio.h>

@@ -1,4 +1,5 @@
-// Taking a fuzzer's input apart and putting it through the whole loader (config_input.h).
+// Splits an input of the configuration fuzzer into overrides and YAML text, and loads it as the
+// program does (config_input.h).
 #include "tests/trainer/config_input.h"
 
 #include <stdio.h>
@@ -18,7 +19,8 @@ typedef struct {
     const char *text;
 } Input;
 
-// Cuts the copy at its line ends; overrides lead, as on a command line they would follow.
+// Splits the copy at its line ends. Overrides come first here; on a command line they would
+// follow the file.
 static Input take_apart(char *copy) {
     Input in = {.n = 0};
     while (*copy == '!' && in.n < MAX_OVERRIDES) {
@@ -35,8 +37,8 @@ static Input take_apart(char *copy) {
     return in;
 }
 
-// A saved configuration is what a run is resumed from, so it must say the same again.  The second
-// load runs every inference rule on its own results: they must be at rest.
+// A run resumes from its saved configuration, so the printed tree must parse to an equal one.
+// Inference rules run once more on their own results and must change nothing.
 static void check_round_trip(const SrConfig *config) {
     SrArena arena = SR_ARENA_INIT;
     SrText text = {0};
@@ -49,7 +51,7 @@ static void check_round_trip(const SrConfig *config) {
     sr_arena_deinit(&arena);
 }
 
-// What `sslrun check` does: builds and plans the step without its memory.
+// Builds and plans the step without memory for it, as `sslrun check` does.
 static void check_run(const SrConfig *config) {
     SrRun *run = NULL;
     if (sr_run_open(config, SR_RUN_CHECK, &run) == SR_OK)

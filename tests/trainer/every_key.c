@@ -1,4 +1,5 @@
-// See the header.
+// Tries other legal values for each option of a table until one has a visible effect
+// (every_key.h).
 #include "tests/trainer/every_key.h"
 
 #include <math.h>
@@ -26,7 +27,7 @@ void every_key_add_hash(SrText *out, const void *bytes, size_t n) {
     sr_text_printf(out, "%llx ", (unsigned long long)hash_of(bytes, n));
 }
 
-// ---- values to try
+// ---- candidate values
 
 static void path_of(const EveryKeyTable *t, const SrOption *o, char out[256]) {
     const char *below = t->below ? t->below : "";
@@ -42,7 +43,8 @@ static const EveryKeyGiven *given_of(const EveryKeyTable *t, const SrOption *o) 
     return NULL;
 }
 
-// The i-th number or list of as many numbers as `now` has; false past the last.
+// Writes the i-th other number, or list of as many numbers as `now` has. Returns false past the
+// last.
 static bool other_number(const SrOption *o, const SrYaml *now, int i, SrText *out) {
     const SrYaml *first = now->type == SR_YAML_LIST && now->n > 0 ? now->items[0] : now;
     double v = first->type == SR_YAML_INT || first->type == SR_YAML_FLOAT ? first->f : 0;
@@ -59,7 +61,7 @@ static bool other_number(const SrOption *o, const SrYaml *now, int i, SrText *ou
     return true;
 }
 
-// The i-th other value of a row whose value is `now`; false past the last.
+// Writes the i-th other value of an option whose value is `now`. Returns false past the last.
 static bool candidate(const EveryKeyGiven *given, const SrOption *o, const SrYaml *now, int i,
                       SrText *out) {
     if (given && given->value) {
@@ -87,7 +89,7 @@ static bool candidate(const EveryKeyGiven *given, const SrOption *o, const SrYam
     }
 }
 
-// `base` with one key changed, in flow style.
+// Writes the map `base` with one key changed, in flow style.
 static SrStatus changed_map(const char *base, const char *with, const char *key, const char *value,
                             SrText *out) {
     SrArena arena = SR_ARENA_INIT;
@@ -107,18 +109,18 @@ static SrStatus changed_map(const char *base, const char *with, const char *key,
     return status;
 }
 
-// ---- seeing
+// ---- effects
 
 typedef struct {
     SrStatus status;
     SrText seen;
     char error[512];
-    char *log; // the lines that were written meanwhile
+    char *log; // lines logged meanwhile
 } Look;
 
-// The lines of a log that have the word, without their time stamps.
+// Appends the lines of a log that contain the word, without their time stamps.
 static void lines_with(const char *log, const char *word, SrText *out) {
-    enum { STAMP = 20 }; // "2026-11-22 11:28:32 "
+    enum { STAMP = 20 }; // the length of "2026-11-22 11:28:32 "
     for (const char *line = log; *line;) {
         size_t len = strcspn(line, "\n");
         const char *hit = strstr(line, word);
@@ -128,7 +130,7 @@ static void lines_with(const char *log, const char *word, SrText *out) {
     }
 }
 
-// Something is said of the key that was not said before.
+// Returns whether the log names the key in a line that was not there before.
 static bool is_told(const char *before, const char *after, const char *key) {
     SrText a = SR_TEXT_INIT, b = SR_TEXT_INIT;
     lines_with(before, key, &a);
@@ -144,7 +146,7 @@ static void look_deinit(Look *l) {
     sr_free(l->log);
 }
 
-// What the owner gives for a map.
+// Returns the visible effects of a map: status, text, error and log.
 static Look look(const EveryKeyTable *t, int base, const char *map) {
     SrArena arena = SR_ARENA_INIT;
     SrYaml *tree = NULL;
@@ -153,7 +155,8 @@ static Look look(const EveryKeyTable *t, int base, const char *map) {
     remove(log_path);
     CHECK_OK(sr_log_open(log_path));
     CHECK_OK(sr_yaml_parse(&arena, map, strlen(map), "test", &tree));
-    // A table below a map is a section's, whose lines the configuration writes.
+    // With `below` set, the table is a section, and the configuration writes the lines about its
+    // keys.
     l.status = t->below ? SR_OK : sr_options_report(t->table, tree, t->name, &arena);
     if (l.status == SR_OK)
         l.status = t->see(t->owner, base, map, &l.seen);
@@ -164,7 +167,7 @@ static Look look(const EveryKeyTable *t, int base, const char *map) {
     return l;
 }
 
-// The last look at an unchanged base: most options have the same one.
+// The last look at an unchanged base. Most options share it, so it is computed once.
 typedef struct {
     SrText map;
     Look look;
@@ -181,7 +184,7 @@ static const Look *remembered(Memo *m, const EveryKeyTable *t, int base, const c
     memo_deinit(m);
     *m = (Memo){.map = SR_TEXT_INIT, .look = look(t, base, map)};
     sr_text_add(&m->map, map);
-    // What differs by itself would pass for the effect of a key.
+    // An owner that differs from look to look would make every key seem to have an effect.
     Look again = look(t, base, map);
     const char *a = m->look.seen.s ? m->look.seen.s : "", *b = again.seen.s ? again.seen.s : "";
     size_t same = 0;
@@ -195,7 +198,8 @@ static const Look *remembered(Memo *m, const EveryKeyTable *t, int base, const c
     return &m->look;
 }
 
-// One value on one base: seen, told, or refused as the only one possible.
+// Tries one value on one base. Returns whether it has a visible effect, is reported, or is
+// refused as the only legal value.
 static bool shows(Memo *memo, const EveryKeyTable *t, const SrOption *o, int base,
                   const char *value) {
     SrText a = SR_TEXT_INIT, b = SR_TEXT_INIT;
@@ -210,7 +214,8 @@ static bool shows(Memo *memo, const EveryKeyTable *t, const SrOption *o, int bas
     if (was->status != SR_OK && with)
         print_message("%s: nothing can be tried with %s: %s\n", path, with, was->error);
     Look is = look(t, base, b.s);
-    // A sum of other keys has one legal value, and a file may be missing: the error that names it is what is seen.
+    // A key that must be the sum of others has one legal value, and a file may be missing. An
+    // error that names the key or the value counts as an effect.
     bool named = strstr(is.error, last) || strstr(is.error, value);
     bool refused =
         was->status == SR_OK && is.status != SR_OK && named && (o->type == SR_OPT_IGNORED || given);
@@ -236,7 +241,7 @@ static const SrYaml *value_now(const char *base, const char *path, const SrOptio
 static bool option_shows(Memo *memo, const EveryKeyTable *t, const SrOption *o, int base) {
     SrArena arena = SR_ARENA_INIT;
     char path[256];
-    // A word without another choice has nothing to show.
+    // A choice with a single word has no other value.
     bool found = o->type == SR_OPT_ENUM && !strchr(o->choices, '|'), more = true;
     path_of(t, o, path);
     const SrYaml *now = value_now(t->bases[base], path, o, &arena);

@@ -1,19 +1,21 @@
-// Whether each option of a table, set to another legal value, changes what can be seen of its owner, or a line says that
-// it changes nothing.  What can be seen is the caller's: text of a graph, bits of a step, files of a run.
+// Checks that each option of a table, set to another legal value, changes something visible of
+// its owner, or that a line reports that it has no effect. The caller defines what is visible:
+// text of a graph, bits of a step, files of a run.
 //
-// Values are tried one after the other, on all bases of the owner, until one is taken and seen.  Where none can be
-// guessed (lists of names, trees), `given` has one.
+// Values are tried one after the other on all bases of the owner until one has an effect. For
+// options whose values cannot be guessed (lists of names, trees), `given` holds one.
 #ifndef SR_TESTS_TRAINER_EVERY_KEY_H
 #define SR_TESTS_TRAINER_EVERY_KEY_H
 
 #include "base/option.h"
 #include "base/text.h"
 
-// Text of everything that can be seen of the owner with this map, in flow style, as its configuration.  base: which of
-// the bases the map was made of.
+// Writes everything visible of the owner when configured with this map (flow style). base: index
+// of the base that the map was made from.
 typedef SrStatus EveryKeySee(const void *owner, int base, const char *map, SrText *out);
 
-// What cannot be guessed: a value, and what else must be set for it to be seen (flow style, NULL: nothing).
+// A value that cannot be guessed, and other keys that must be set for its effect (flow style;
+// NULL: none).
 typedef struct {
     const char *key; // "<name of the table>.<option>"
     const char *value, *with;
@@ -22,29 +24,30 @@ typedef struct {
 enum { EVERY_KEY_MAX_BASES = 16 };
 
 typedef struct {
-    const char *name; // in `given` and in messages
+    const char *name; // name of the table in `given` and in messages
     EveryKeySee *see;
     const void *owner;
     const SrOption *table;
-    const char *below; // where in the map the table's keys are, dotted; NULL: it is their map
+    const char *below;        // dotted path of the table's keys in the map; NULL: the map itself
     const char *const *bases; // maps in flow style
     int n_bases;
-    const EveryKeyGiven *given; // ends with an empty one; may be NULL
+    const EveryKeyGiven *given; // ends with an empty element; NULL: none
 } EveryKeyTable;
 
 typedef struct {
-    SrText missing; // names of options that nothing was seen of
+    SrText missing; // names of options without a visible effect
     int n, options;
 } EveryKey;
 
 void every_key_try(EveryKey *total, const EveryKeyTable *table);
-// Fails if nothing was seen of an option, or if there were fewer options.
+// Fails if an option had no visible effect, or if fewer than at_least options were tried.
 void every_key_finish(EveryKey *total, int at_least);
 
-// A hash of the bytes as text: "1f00.. ".
+// Appends a hash of the bytes as text, such as "1f00.. ".
 void every_key_add_hash(SrText *out, const void *bytes, size_t n);
 
-// A folder for the log and whatever a test writes; stderr is quiet meanwhile.  For cmocka.
+// A folder for the log and the files of a test; stderr is silent meanwhile. Setup and teardown
+// for cmocka.
 extern char every_key_dir[64];
 int every_key_set_up(void **state);
 int every_key_tear_down(void **state);

@@ -1,4 +1,4 @@
-// What the tests of checkpoints save and load (small_checkpoint.h).
+// Saves and loads small checkpoints for tests (small_checkpoint.h).
 #include "tests/trainer/small_checkpoint.h"
 
 #include <stdio.h>
@@ -36,7 +36,8 @@ SrYaml *small_tree(SrArena *arena, const char *text) {
     return out;
 }
 
-// Ten updates an epoch of batches of 8; the run's name and start.
+// Returns a position with ten updates per epoch and batches of 8 images, of the run with this
+// name and start time.
 SrPosition small_position(const char *run, int64_t started, int64_t epoch, int64_t iteration) {
     SrPosition at = {.run = {.started = started},
                      .epoch = epoch,

@@ -1,4 +1,5 @@
-// A model of three entries, configurations and positions, for the tests of checkpoints, run folders and positions.
+// A model of three entries, with configurations and positions, for the tests of checkpoints, run
+// folders and positions.
 #ifndef SR_TESTS_TRAINER_SMALL_CHECKPOINT_H
 #define SR_TESTS_TRAINER_SMALL_CHECKPOINT_H
 
@@ -7,7 +8,8 @@
 #include "trainer/run/position.h"
 
 SrParams *
-small_model(int width); // a weight (width, 5), running_mean (width), a counter; drawn and allocated
+// Returns a weight (width, 5), a running_mean (width) and a counter, drawn and allocated.
+small_model(int width);
 float *small_weights(SrParams *params);
 int64_t *small_counter(SrParams *params);
 SrYaml *small_tree(SrArena *arena, const char *text);

@@ -1,10 +1,10 @@
-// auto_lr_scaling: worked examples and the trees it must refuse.
+// auto_lr_scaling: worked examples, and configurations that it refuses.
 #include "base/log.h"
 #include "base/text.h"
 #include "tests/check.h"
 #include "trainer/schedules/schedule.h"
 
-// Scales the tree written as `text` and compares with `expected`, both in flow style.
+// Scales the configuration `text` and compares it with `expected`, both in flow style.
 static void check_scaled(const char *text, int batch, int node_batch, int nodes,
                          const char *expected) {
     SrArena arena = SR_ARENA_INIT;
@@ -61,7 +61,7 @@ static void test_each_kind(void **state) {
     "schedulers: [{name: linear, start_value: " a ", end_value: " b \
     "}, {name: cosine, start_value: " c ", end_value: " d "}]"
 
-// Several nodes: the warm-up begins at one node's batch.
+// With several nodes the warm-up starts at the rate for the batch of one node.
 static void test_warm_up_of_eight_nodes(void **state) {
     (void)state;
     check_scaled(
@@ -70,8 +70,8 @@ static void test_warm_up_of_eight_nodes(void **state) {
         "{" AUTO("0.3", "linear") ", name: composite, " WARM("0.6", "4.8", "4.8", "0.0048") "}");
 }
 
-// One node: the warm-up would start where it ends, goes, and its neighbour takes over the whole
-// schedule.
+// With one node the warm-up would start at the rate where it ends: it is removed, and the next
+// schedule covers its part.
 static void test_warm_up_of_one_node_goes(void **state) {
     (void)state;
     check_scaled(
@@ -92,7 +92,7 @@ static SrStatus scale(const char *text) {
     return status;
 }
 
-// A saved configuration is scaled once more when it is loaded: nothing may move, not by one bit.
+// A saved configuration is scaled again when it is loaded: no rate may change by a single bit.
 static void test_twice_is_once(void **state) {
     (void)state;
     sr_log_set_level(SR_LOG_WARN);

@@ -1,5 +1,5 @@
-// What a trained trunk is held against: the untrained trunk as drawn and with calibrated batch norms, of which a report
-// shows the stronger.
+// Baselines of a trained trunk: the untrained trunk as drawn and with calibrated batch norms, of
+// which a report shows the better one.
 #include <string.h>
 
 #include "base/json.h"
@@ -29,7 +29,7 @@ static void end(Fixture *f) {
 typedef struct {
     SrKnnOptions options;
     bool has[SR_ROW_COUNT];
-    float first[SR_ROW_COUNT]; // number of the first test image
+    float first[SR_ROW_COUNT]; // first feature of the first test image
     double top1[SR_ROW_COUNT];
 } Rows;
 
@@ -45,7 +45,8 @@ static SrStatus keep_row(void *arg, SrReportRow row, SrMatrix *bank, SrMatrix *t
     return SR_OK;
 }
 
-// A run that has done no step is its own untrained trunk as drawn, to the bit; calibrated it is another.
+// A run without a step equals its untrained trunk as drawn, bit by bit; the calibrated trunk
+// differs.
 static void test_both_untrained(void **state) {
     (void)state;
     Fixture f;

@@ -1,5 +1,5 @@
-// Every recipe of configs/benchmark trains a few steps on noise and has its test phase.  Runs from
-// the project's folder.
+// Every recipe of configs/benchmark trains a few steps on noise and completes its test phase.
+// Runs from the project's folder.
 #include <stdio.h>
 
 #include "base/file.h"

@@ -1,5 +1,6 @@
-// Under USE_AMP evaluation computes in bfloat16 as training does: features for knn and the probes, the stages of
-// `knn --layers`, the pass over the test images.  Near the float32 ones of the same weights, never the same.
+// With USE_AMP evaluation computes in bfloat16 as training does: features for knn and probes, the
+// stages of `knn --layers`, and the pass over the test images. Values are close to those in
+// float32 from the same weights, and never equal.
 #include "tests/check.h"
 #include "trainer/eval/layer_features.h"
 #include "trainer/eval/trunk_features.h"
@@ -52,7 +53,8 @@ static void end(Side *s) {
     sr_config_free(s->config);
 }
 
-// Within five hundredths of the largest, and not all of them within a float's rounding.
+// Fails unless values agree within five hundredths of the largest and differ by more than the
+// rounding of floats.
 static void check_near(const char *what, const float *a, const float *b, int64_t n) {
     double largest = 0, apart = 0;
     for (int64_t i = 0; i < n; i++) {

@@ -1,4 +1,5 @@
-// Checkpoint files: round trip in bits, every kind of damage, another model.
+// Checkpoint files: a round trip with equal bits, every kind of damage, a checkpoint of another
+// model.
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -31,7 +32,7 @@ static void round_trip(void) {
                      .loss_max = 1e300,
                      .best = 41.5},
                back;
-    small_weights(a)[3] = 1.0e-40f; // denormal: bits, not numbers, come back
+    small_weights(a)[3] = 1.0e-40f; // a denormal number must come back with the same bits
     *small_counter(a) = INT64_MAX - 1;
     memset(small_weights(b), 0, 20 * sizeof(float));
     CHECK_OK(sr_checkpoint_save(path, &(SrCheckpointParts){a, NULL, config}, &at));
@@ -67,20 +68,21 @@ static void test_round_trip(void **state) {
     round_trip();
 }
 
-// Metadata and configuration are text with points in both directions.
+// With a decimal comma in the locale, metadata and configuration are still written and read with
+// points.
 static void test_decimal_comma(void **state) {
     (void)state;
     comma_locale_set();
     round_trip();
 }
 
-// Plain writing: sr_file_write waits for the disk, a thousand times over.
+// Overwrites a file directly: sr_file_write would wait for the disk a thousand times.
 static void overwrite(const char *path, const char *data, size_t n) {
     FILE *f = fopen(path, "w");
     CHECK(f && fwrite(data, 1, n, f) == n && fclose(f) == 0);
 }
 
-// Each cut and each flipped byte must be noticed, and must leave the model as it was.
+// Each cut and each flipped byte is noticed, and leaves the model unchanged.
 static void test_damage(void **state) {
     (void)state;
     char dir[64], path[128];
@@ -103,7 +105,7 @@ static void test_damage(void **state) {
         overwrite(path, data, n);
         SrStatus status = sr_checkpoint_load(path, &to, &back);
         data[i] = (char)(data[i] ^ 0x20);
-        // Padding between tensors and blanks after the header carry nothing; letter case in "F32"
+        // Padding between tensors and blanks after the header carry no data; the case of "F32"
         // does.
         if (status == SR_OK) {
             untouched++;
@@ -138,7 +140,7 @@ static void test_other_model(void **state) {
         sr_checkpoint_load(path, &to, &at), SR_ERR_CONFIG,
         "2 tensors differ: trunk._feature_blocks.conv1.weight: checkpoint [4, 5], model [6, 5]; "
         "trunk._feature_blocks.bn1.running_mean: checkpoint [4], model [6]");
-    // Bare weights are no checkpoint.
+    // A file of weights alone is no checkpoint.
     const SrNamedTensor t = {"x", {SR_SHAPE(2), SR_F32, small_weights(a)}};
     CHECK_OK(sr_safetensors_save(path, &t, 1, NULL, NULL, 0));
     CHECK_FAILS(sr_checkpoint_load(path, &to, &at), SR_ERR_CONFIG, "PARAMS_FILE");

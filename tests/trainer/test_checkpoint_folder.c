@@ -1,4 +1,5 @@
-// The run folder's checkpoints: which one a run goes on from, which ones stay, the link, and what is refused.
+// Checkpoints in a run folder: which one a run resumes from, which ones are kept, the link to the
+// newest, and refusals.
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -58,7 +59,7 @@ static SrStatus resume(Folder *f, int num_epochs) {
     return resume_with(f, num_epochs, false, NULL);
 }
 
-// The checkpoints of the folder are these, newest first; NULL ends them.
+// Fails unless the folder has these checkpoints, newest first; NULL ends the list.
 static void check_list(Folder *f, const char *const *names) {
     SrFolderEntry *entries;
     int n, expected = 0;
@@ -88,7 +89,7 @@ static void damage(const char *path) {
     sr_free(data);
 }
 
-// What stderr was told while the log stands in a file.
+// Opens a log file, so that a test can read what stderr got.
 static void open_log(Folder *f) { CHECK_OK(sr_log_open(in(f, "log.txt"))); }
 
 static void check_log(Folder *f, const char *text) {
@@ -108,7 +109,7 @@ static void test_folder(void **state) {
     CHECK_FAILS(sr_folder_newest(f.dir, f.path, sizeof f.path), SR_ERR_CONFIG, "no checkpoint");
     CHECK_OK(resume(&f, 100));
     CHECK_INT(f.how, SR_RESUME_FRESH);
-    // Ten phases of one epoch each; names sort 10 before 2, iterations do not.
+    // Ten phases of one epoch each: by name 10 sorts before 2, by iteration it does not.
     for (int i = 1; i <= 10; i++)
         save_at(&f, SR_CHECKPOINT_PHASE, i, 10 * i);
     save_at(&f, SR_CHECKPOINT_ITERATION, 10, 105);
@@ -120,7 +121,7 @@ static void test_folder(void **state) {
     CHECK_INT(f.how, SR_RESUME_CONTINUE);
     CHECK_INT(f.at.iteration, 105);
     CHECK_NEAR(small_weights(f.params)[0], 105, 0);
-    // The newest is damaged: the one before serves.
+    // The newest checkpoint is damaged, so the run resumes from the one before it.
     damage(in(&f, "model_iteration105.safetensors"));
     CHECK_OK(resume(&f, 20));
     CHECK_INT(f.at.iteration, 100);
@@ -136,14 +137,15 @@ static void test_finished(void **state) {
     save_at(&f, SR_CHECKPOINT_FINAL, 2, 20);
     CHECK_OK(resume(&f, 2));
     CHECK_INT(f.how, SR_RESUME_FINISHED);
-    // More epochs than it had: it goes on.
+    // With more epochs than before, the finished run continues.
     CHECK_OK(resume(&f, 4));
     CHECK_INT(f.how, SR_RESUME_CONTINUE);
     CHECK_INT(f.at.iteration, 20);
     close_folder(&f);
 }
 
-// A shorter run in the folder of a longer one: the newest is what was written last, not what has most updates.
+// In the folder of a longer run, a shorter run resumes from the checkpoint that was written last
+// and not from the one with most updates.
 static void test_runs_have_identities(void **state) {
     (void)state;
     Folder f;
@@ -160,7 +162,7 @@ static void test_runs_have_identities(void **state) {
     CHECK_OK(resume(&f, 20));
     CHECK_STR(f.at.run.id, "new");
     CHECK_INT(f.at.iteration, 3);
-    // Batches of 80 count a tenth of the updates: behind more images, and so newer.
+    // Batches of 80 make a tenth of the updates: the position has seen more images and is newer.
     SrPosition large = small_position("new", 2000, 0, 1);
     large.batch_size = 80;
     save_position(&f, SR_CHECKPOINT_ITERATION, large);
@@ -169,7 +171,8 @@ static void test_runs_have_identities(void **state) {
     close_folder(&f);
 }
 
-// What a stop wrote goes when the run has gone on; finals of fewer epochs count as any other.
+// Checkpoints of an interruption are removed once the run has continued; final ones of fewer
+// epochs are kept like any other.
 static void test_interrupted_runs_leave_nothing(void **state) {
     (void)state;
     Folder f;
@@ -189,7 +192,8 @@ static void test_interrupted_runs_leave_nothing(void **state) {
     close_folder(&f);
 }
 
-// --restart, AUTO_RESUME=False: nothing is written over, and the new run is the newer one.
+// With --restart or AUTO_RESUME=False no checkpoint is overwritten, and the new run is the newer
+// one.
 static void test_begin_anew(void **state) {
     (void)state;
     Folder f;
@@ -211,7 +215,8 @@ static void test_begin_anew(void **state) {
     close_folder(&f);
 }
 
-// As its help has it: anew over a finished run, another configuration or another model; on with an unfinished one.
+// OVERWRITE_EXISTING restarts over a finished run, another configuration or another model, and
+// resumes an unfinished run.
 static void test_overwrite_existing(void **state) {
     (void)state;
     Folder f;
@@ -229,7 +234,7 @@ static void test_overwrite_existing(void **state) {
     CHECK_INT(f.how, SR_RESUME_FRESH);
     CHECK(sr_file_exists(in(&f, "earlier-1/model_phase0.safetensors")));
     CHECK_OK(sr_folder_save(&f.c, SR_CHECKPOINT_PHASE, &parts, &at, NULL, 0));
-    CHECK_OK(resume_with(&f, 1, false, seven)); // finished
+    CHECK_OK(resume_with(&f, 1, false, seven)); // the run is finished
     CHECK_INT(f.how, SR_RESUME_FRESH);
     CHECK_OK(sr_folder_save(&f.c, SR_CHECKPOINT_PHASE, &parts, &at, NULL, 0));
     sr_params_free(f.params);
@@ -241,7 +246,8 @@ static void test_overwrite_existing(void **state) {
     close_folder(&f);
 }
 
-// Each damaged file is named; where none is whole the run does not begin, and no file is touched.
+// Each damaged file is named in the log. If none is intact the run does not start, and no file is
+// changed.
 static void test_all_damaged(void **state) {
     (void)state;
     Folder f;
@@ -266,7 +272,7 @@ static void test_all_damaged(void **state) {
     close_folder(&f);
 }
 
-// A file that cannot even be opened may be the newest and whole.
+// A file that cannot be opened may be the newest and intact, so the run does not start.
 static void test_unopenable(void **state) {
     (void)state;
     Folder f;
@@ -278,7 +284,7 @@ static void test_unopenable(void **state) {
     close_folder(&f);
 }
 
-// A file in the link's place stays, and costs the run nothing.
+// A regular file in the place of the link stays, and the run continues without a link.
 static void test_no_link(void **state) {
     (void)state;
     Folder f;
@@ -294,7 +300,8 @@ static void test_no_link(void **state) {
     close_folder(&f);
 }
 
-// A file system without links: a folder under the link's temporary name makes symlink() fail here.
+// A file system without links: a folder under the link's temporary name makes symlink() fail
+// here.
 static void test_links_fail(void **state) {
     (void)state;
     Folder f;
@@ -307,12 +314,12 @@ static void test_links_fail(void **state) {
     sr_file_abort(&writer);
     CHECK_OK(sr_file_mkdirs(temporary));
     save_at(&f, SR_CHECKPOINT_PHASE, 2, 20);
-    CHECK(!sr_file_is_link(in(&f, "checkpoint.safetensors"))); // not one to an older file either
+    CHECK(!sr_file_is_link(in(&f, "checkpoint.safetensors"))); // no link to an older file either
     CHECK_LIST(&f, "model_phase1.safetensors", "model_phase0.safetensors");
     close_folder(&f);
 }
 
-// WINOGRAD changes the numbers, DEVICE does not, and no loss writes to its output_dir.
+// WINOGRAD changes the numbers and DEVICE does not; no loss writes to its output_dir.
 static void test_changes_of_the_machine(void **state) {
     (void)state;
     Folder f;

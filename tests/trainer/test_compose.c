@@ -1,5 +1,5 @@
-// Composing: names below configs/config, files added on the command line, `defaults:` lists, and the order
-// in which all of them win.  Each test writes its files into a folder of its own and works from there.
+// Composing configurations: names below configs/config, files added on the command line,
+// `defaults:` lists, and their precedence. Each test works in a folder of its own.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,7 @@ static void put(const char *path, const char *text) {
     CHECK_OK(sr_file_write(path, text, strlen(text)));
 }
 
-// VISSL's layout: a user's folder holds configs/config/<method>/<file>.yaml.
+// Makes VISSL's layout: a user's folder holds configs/config/<method>/<file>.yaml.
 static void open_place(Place *p) {
     *p = (Place){.arena = SR_ARENA_INIT};
     CHECK(getcwd(p->before, sizeof p->before) != NULL);
@@ -66,7 +66,7 @@ static void test_names(void **state) {
     close_place(&p);
 }
 
-// Files win in the order of the command line, keys over all files wherever they stand.
+// Later files on the command line win, and keys win over all files wherever they stand.
 static void test_added_files(void **state) {
     (void)state;
     static const char *const both[] = {"config.LOG_FREQUENCY=7", "+config/pretrain/m/models=wide",
@@ -107,7 +107,7 @@ static void test_wrong_files(void **state) {
     close_place(&p);
 }
 
-// What a list names lies under the file, what stands after _self_ over it.
+// Files in a `defaults:` list are overridden by the file itself; those after _self_ override it.
 static void test_defaults_lists(void **state) {
     (void)state;
     Place p;
@@ -137,7 +137,8 @@ static void test_defaults_lists(void **state) {
     close_place(&p);
 }
 
-// A project's files compose from any working folder; the user's own of that name come first.
+// Files of a project compose from any working folder; files of the user with the same name come
+// first.
 static void test_defaults_beside_the_file(void **state) {
     (void)state;
     Place p;
@@ -174,7 +175,8 @@ static void test_launcher_and_sweeps(void **state) {
     close_place(&p);
 }
 
-// ${...}: the value of another key with its type, text put together, the environment; wherever a string may stand.
+// ${...} stands for the value of another key with its type, a composed text, or the environment,
+// wherever a string may stand.
 static void test_references(void **state) {
     (void)state;
     static const char *const fine[] = {
@@ -207,7 +209,7 @@ static void test_references(void **state) {
                     SR_ERR_CONFIG, wrong[i][1]);
     put("two.yaml", "config:\n  SEED_VALUE: ${LOG_FREQUENCY}\n  LOG_FREQUENCY: ${SEED_VALUE}\n");
     CHECK_FAILS(sr_config_compose("two", NULL, 0, &p.arena, &tree), SR_ERR_CONFIG, "two.yaml:");
-    // Each string holds the next one twice: it must end by its length, not by the memory.
+    // Each string holds the next one twice: the length limit must stop it before memory runs out.
     SrText bomb = SR_TEXT_INIT;
     sr_text_add(&bomb, "config:\n  LOSS:\n    k0: word\n");
     for (int i = 1; i < 30; i++)

@@ -1,6 +1,6 @@
-// Loading configurations: VISSL's defaults, files with and without `config:`, overrides in Hydra's
-// grammar, what is accepted without meaning, and one line with file, line and nearest key for
-// everything that is wrong.
+// Loading configurations: VISSL's defaults, files with and without `config:`, overrides in
+// Hydra's grammar, keys that are accepted without effect. Every error is one line with file, line
+// and the closest key.
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -11,7 +11,7 @@
 #include "tests/check.h"
 #include "trainer/config/config.h"
 
-// A whole SwAV configuration in few lines; each test changes what it is about.
+// A whole SwAV configuration in few lines; each test changes the keys that it checks.
 static const char swav[] =
     "# @package _global_\n"
     "config:\n"
@@ -33,7 +33,7 @@ static SrStatus parse(const char *text, const char *const *overrides, int n, SrC
     return sr_config_parse(text, "test.yaml", overrides, n, out);
 }
 
-// The SwAV configuration with overrides, which must load.
+// Loads the SwAV configuration with overrides; a refusal fails the test.
 static SrConfig *load(const char *const *overrides, int n) {
     SrConfig *config = NULL;
     CHECK_OK(parse(swav, overrides, n, &config));
@@ -47,7 +47,7 @@ static SrStatus try_override(const char *override) {
     return status;
 }
 
-// `more` is put below `config:` after the SwAV keys.
+// Loads the SwAV configuration with `more` below `config:`.
 static SrStatus try_text(const char *more) {
     SrText text = {0};
     SrConfig *config = NULL;
@@ -58,7 +58,7 @@ static SrStatus try_text(const char *more) {
     return status;
 }
 
-// A configuration that names no run folder has one of its own, which other keys can refer to.
+// A configuration that names no run folder gets one of its own, and other keys can refer to it.
 static void test_run_folder_of_the_name(void **state) {
     (void)state;
     const char *refer = "CLUSTERFIT.OUTPUT_DIR=${CHECKPOINT.DIR}/labels";
@@ -90,7 +90,7 @@ static void test_defaults_are_vissls(void **state) {
     CHECK_STR(c->model.trunk_name, "resnet");
     CHECK_NEAR(c->model.bn_eps, 1e-5, 0);
     CHECK_INT(c->model.skip_layers.n, 1);
-    CHECK_STR(c->checkpoint.dir, "runs/test"); // VISSL: the current folder
+    CHECK_STR(c->checkpoint.dir, "runs/test"); // VISSL uses the current folder
     CHECK_INT(c->checkpoint.auto_resume, true);
     CHECK_INT(c->knn.topk.n, 1);
     CHECK_INT(c->knn.topk.v[0], 200);
@@ -144,7 +144,7 @@ static void test_overrides(void **state) {
     sr_config_free(c);
 }
 
-// +A.B adds a key that a schedule knows but VISSL's defaults do not have; ~A.B goes back to the
+// +A.B adds a key that a schedule knows but VISSL's defaults do not have; ~A.B restores the
 // default.
 static void test_add_and_remove(void **state) {
     (void)state;
@@ -164,7 +164,7 @@ static void test_add_and_remove(void **state) {
     CHECK_FAILS(try_override("~NO_SUCH.KEY"), SR_ERR_CONFIG, "NO_SUCH");
 }
 
-// What a value may look like: its type comes from its looks, quotes make a string, the last override wins.
+// A value's type follows from its spelling, quotes make a string, and the last override wins.
 static void test_values(void **state) {
     (void)state;
     static const struct {
@@ -198,7 +198,8 @@ static void test_values(void **state) {
         {"OPTIMIZER.larc_config={\"eps\":1e-9,}", "OPTIMIZER.larc_config.eps", "1e-9"},
         {"OPTIMIZER.larc_config={epz:1}", "did you mean 'larc_config.eps'", NULL},
         {"OPTIMIZER=5", "expected a map", NULL},
-        {"~OPTIMIZER.num_epochs=90", "OPTIMIZER.num_epochs", ""}, // no longer in the tree
+        // The key is removed from the tree.
+        {"~OPTIMIZER.num_epochs=90", "OPTIMIZER.num_epochs", ""},
         {"~OPTIMIZER.num_epochs=91", "the value is 90; ~KEY alone removes any", NULL},
         {"~OPTIMIZER.betas=[0.9,0.999]", "OPTIMIZER.momentum", "0.9"},
         {"config.config.SEED_VALUE=1", "there is no key 'config.SEED_VALUE'", NULL},
@@ -307,7 +308,7 @@ static void test_schedules_are_checked_at_once(void **state) {
                 SR_ERR_CONFIG, "start_value");
 }
 
-// What is saved loads again and gives the same tree.
+// A saved configuration loads again and gives the same tree.
 static void test_saved_tree_loads_again(void **state) {
     (void)state;
     char dir[] = "/tmp/sslrun-config-XXXXXX", path[256];
@@ -320,7 +321,7 @@ static void test_saved_tree_loads_again(void **state) {
     CHECK_OK(sr_config_load(path, NULL, 0, &second));
     CHECK(sr_yaml_equal(first->tree, second->tree));
     CHECK_STR(second->checkpoint.dir, "a: b # c");
-    path[strlen(path) - 5] = '\0'; // without .yaml
+    path[strlen(path) - 5] = '\0'; // removes ".yaml"
     SrConfig *third = NULL;
     CHECK_OK(sr_config_load(path, NULL, 0, &third));
     sr_config_free(first);
@@ -350,7 +351,7 @@ static void test_alias_bomb(void **state) {
     sr_text_deinit(&text);
 }
 
-// Every allocation may fail: the loader says so and leaks nothing.
+// Each allocation fails once: the loader returns an error and frees everything.
 static void test_out_of_memory(void **state) {
     (void)state;
     for (int64_t n = 1;; n += n < 60 ? 1 : 37) {
@@ -368,7 +369,7 @@ static void test_out_of_memory(void **state) {
     }
 }
 
-// A model's name stands for its trunk and options; what else was set for the trunk stays.
+// A model's name stands for its trunk and options; other options of the trunk stay.
 static void test_model_as_trunk(void **state) {
     (void)state;
     SrConfig *config;
@@ -382,7 +383,7 @@ static void test_model_as_trunk(void **state) {
     sr_config_free(config);
 }
 
-// Our reports normalise features; a file, VISSL's among them, that sets the key has its way.
+// Reports normalise features by default; a file that sets the key, such as VISSL's, decides.
 static void test_normalised_by_default(void **state) {
     (void)state;
     static const char *const texts[] = {
@@ -397,7 +398,8 @@ static void test_normalised_by_default(void **state) {
     }
 }
 
-// A copy reads as the first does, changes alone and outlives it; each of its allocations may fail.
+// A copy reads like the original, changes independently and outlives it. Each of its allocations
+// may fail.
 static void test_copy(void **state) {
     (void)state;
     SrConfig *config, *copy = NULL;

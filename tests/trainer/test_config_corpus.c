@@ -1,4 +1,5 @@
-// What the fuzzer once found hard, kept: every input of its archive through the loader.
+// Every input of the configuration fuzzer's corpus goes through the loader, so that an old
+// failure cannot return.
 #include "base/log.h"
 #include "tests/check.h"
 #include "tests/fuzz/seeds.h"
@@ -11,7 +12,7 @@ static int try_config(const uint8_t *data, size_t bytes) {
 
 static void test_corpus(void **state) {
     (void)state;
-    sr_log_set_level(SR_LOG_ERROR); // thousands of lines about ignored keys help nobody
+    sr_log_set_level(SR_LOG_ERROR); // silences thousands of lines about ignored keys
     seeds_run("config", 301, try_config);
     sr_log_set_level(SR_LOG_INFO);
 }

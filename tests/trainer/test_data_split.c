@@ -1,4 +1,4 @@
-// Which images are trained on and which are the test, from folders alone.
+// Which images a run trains on and which are its test images, decided from folders alone.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 
 #define CONFIG "tests/cli/tiny.yaml"
 
-// n files that look like images of one class; nothing here decodes them.
+// Writes n files that look like images of one class; the tests do not decode them.
 static void make_images(const char *root, const char *folder, int n) {
     char path[256];
     snprintf(path, sizeof path, "%s/%s", root, folder);
@@ -27,7 +27,7 @@ typedef struct {
     int64_t train, bank, test;
     int classes;
     bool noted;
-    const char *note; // a constant
+    const char *note; // static text
 } Sizes;
 
 static SrStatus sizes_of(const char *const *overrides, int n, Sizes *out) {
@@ -74,19 +74,19 @@ static void test_folders(void **state) {
     make_images(dir, "set/test/cat", 3);
     make_images(dir, "set/test/dog", 2);
     make_images(dir, "flat", 20);
-    // train/ beside test/: named by their parent or by train/ itself.
+    // A folder with train/ and test/ may be named itself, or by its train/.
     snprintf(path, sizeof path, "%s/set", dir);
     s = sizes_at(path, NULL);
     CHECK(s.train == 16 && s.bank == 19 && s.test == 5 && s.classes == 2 && !s.noted);
     snprintf(path, sizeof path, "%s/set/train", dir);
     s = sizes_at(path, NULL);
     CHECK(s.train == 16 && s.bank == 19 && s.test == 5 && s.classes == 2);
-    // A folder without such parts: a tenth is held out, and said so.
+    // From a folder without such parts a tenth is held out, and a note reports it.
     snprintf(other, sizeof other, "%s/set/test", dir);
     snprintf(path, sizeof path, "%s/flat", dir);
     s = sizes_at(path, NULL);
     CHECK(s.train == 16 && s.bank == 18 && s.test == 2 && s.classes == 0 && s.noted);
-    // A test set of its own.
+    // A configured test folder is used as it is.
     s = sizes_at(path, other);
     CHECK(s.bank == 20 && s.test == 5 && s.classes == 2 && !s.noted);
     temp_dir_remove(dir);
@@ -103,7 +103,7 @@ static void test_limits_and_errors(void **state) {
     const char *capped[] = {"DATA.TRAIN.DATA_LIMIT=50", "NEAREST_NEIGHBOR.BANK_LIMIT=20"};
     CHECK_OK(sizes_of(capped, 2, &s));
     CHECK(s.train == 48 && s.bank == 20 && s.test == 5);
-    // A balanced draw is not held out of; the note says what is done instead.
+    // Nothing is held out of a balanced draw; the note says what is done instead.
     const char *balanced[] = {"DATA.TRAIN.DATA_LIMIT=50",
                               "DATA.TRAIN.DATA_LIMIT_SAMPLING.IS_BALANCED=True"};
     CHECK_OK(sizes_of(balanced, 2, &s));
@@ -117,7 +117,7 @@ static void test_limits_and_errors(void **state) {
     CHECK_FAILS(sizes_of(views, 1, &s), SR_ERR_CONFIG, "2 views");
 }
 
-// Labels that would not be read are no labels.
+// Folders give labels only if the loss reads them.
 static void test_labels_of_folders(void **state) {
     (void)state;
     char root[64], data[128];
@@ -134,7 +134,7 @@ static void test_labels_of_folders(void **state) {
     temp_dir_remove(root);
 }
 
-// Labels of the test side as the loader gives them, in the order of its files.
+// Reads the labels of the test images from the loader, in the order of its files.
 static SrStatus test_labels(const char *train, const char *test, int64_t *labels, int n) {
     char a[256], b[256];
     SrConfig *config;
@@ -160,7 +160,7 @@ done:
     return status;
 }
 
-// An image of one colour, so that it can be read.
+// Writes an image of one colour, which can be decoded.
 static void make_readable(const char *root, const char *folder, const char *name) {
     uint8_t pixels[16 * 16 * 3] = {0};
     char path[256];
@@ -171,7 +171,8 @@ static void make_readable(const char *root, const char *folder, const char *name
     free(png);
 }
 
-// A test folder without one class keeps the training's numbers; one with a class too many is refused.
+// A test folder that lacks a class keeps the numbers of the training classes; one with an unknown
+// class is refused.
 static void test_classes_by_name(void **state) {
     (void)state;
     char dir[64], train[128], test[128];
@@ -193,7 +194,7 @@ static void test_classes_by_name(void **state) {
     CHECK_INT(labels[1], 3);
     char empty[160];
     snprintf(empty, sizeof empty, "%s/other/aaa", dir);
-    CHECK_OK(sr_file_mkdirs(empty)); // no image is judged by it
+    CHECK_OK(sr_file_mkdirs(empty)); // no image has this class
     CHECK_OK(test_labels(train, test, labels, 2));
     CHECK_INT(labels[0], 1);
     make_readable(dir, "other/cow", "1.png");
@@ -202,7 +203,7 @@ static void test_classes_by_name(void **state) {
     temp_dir_remove(dir);
 }
 
-// Lists of names are numbered each by itself, in the order of their bytes.
+// Each list of class names is numbered separately, in byte order.
 static void test_lists_by_name(void **state) {
     (void)state;
     char dir[64], path[4][160], over[4][800];

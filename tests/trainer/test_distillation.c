@@ -1,5 +1,6 @@
-// A student learns from a teacher of another architecture end to end: the teacher's weights come from a checkpoint,
-// never move, and belong to the student's checkpoints, so that a run that goes on does not need the file.
+// Distillation end to end: a student learns from a teacher of another architecture. The teacher's
+// weights come from a checkpoint, never change, and are saved in the student's checkpoints, so
+// that a resumed run does not need the file.
 #include <stdio.h>
 #include <string.h>
 
@@ -54,7 +55,8 @@ static void finish(SrRun *run, SrConfig *config) {
     sr_log_close();
 }
 
-// Every entry of the teacher in `student` has the numbers of the same entry of `teacher`.
+// Fails unless every entry of the teacher inside `student` equals the same entry of `teacher`.
+// Returns how many there are.
 static int check_teacher(SrRun *student, SrRun *teacher) {
     static const char prefix[] = "loss.teacher_model.";
     SrParams *params = sr_model_params(student->model), *from = sr_model_params(teacher->model);
@@ -96,7 +98,8 @@ static void test_teacher(void **state) {
     CHECK_OK(train("student", small, 6, &student, &configs[1]));
     CHECK_INT(check_teacher(student, teacher), TEACHERS);
     finish(student, configs[1]);
-    // The same folder goes on from its own checkpoint: a file that is gone is not missed.
+    // The run resumes from its own checkpoint, so that a missing file of the teacher does not
+    // matter.
     small[4] = "+DISTILLATION.TEACHER_MODEL.WEIGHTS_INIT={PARAMS_FILE: /gone.safetensors}";
     small[5] = "OPTIMIZER.num_epochs=3";
     CHECK_OK(train("student", small, 6, &again, &configs[2]));

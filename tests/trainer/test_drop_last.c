@@ -1,4 +1,5 @@
-// DROP_LAST: the last partial batch is trained on as torch's loader gives it, by losses that can; others say so.
+// DROP_LAST=False: losses that can train on the last partial batch, as PyTorch's loader gives it;
+// the others refuse.
 #include <stdio.h>
 #include <string.h>
 
@@ -26,7 +27,8 @@
     "OPTIMIZER: {num_epochs: 3, param_schedulers: {lr: {name: constant, value: 0.05}}}\n"   \
     "MODEL:\n" shape TRUNK
 
-// Everything learns; or heads over a frozen trunk, whose features are kept.
+// Two configurations: everything learns, or heads learn over a frozen trunk whose features are
+// kept.
 static const char all[] = DATA("") "  HEAD: {PARAMS: [[mlp, {dims: [32, 3]}]]}\n";
 static const char heads[] =
     DATA("  FEATURE_EVAL_SETTINGS: {EVAL_MODE_ON: True, FREEZE_TRUNK_ONLY: True, "
@@ -72,7 +74,8 @@ static bool same(const Trained *a, const Trained *b) {
     return equal;
 }
 
-// Six images at a batch of eight are the same epochs as six at a batch of six, to the bit.
+// Epochs of six images with a batch size of eight equal those with a batch size of six, bit by
+// bit.
 static void test_partial_is_a_batch(void **state) {
     (void)state;
     static const char *const texts[] = {all, heads, heads};
@@ -91,7 +94,8 @@ static void test_partial_is_a_batch(void **state) {
     }
 }
 
-// 22 images at a batch of eight: three updates an epoch, or two without the last six; the model differs.
+// 22 images with a batch size of eight make three updates per epoch, or two without the last six;
+// the models differ.
 static void test_both_settings(void **state) {
     (void)state;
     static const char *const texts[] = {all, heads};
@@ -107,7 +111,7 @@ static void test_both_settings(void **state) {
     }
 }
 
-// The smallest and largest loss are of one epoch: here each epoch has one step.
+// The smallest and largest loss are those of one epoch, which here has one step.
 static void test_loss_range_is_of_an_epoch(void **state) {
     (void)state;
     Trained t;
@@ -122,7 +126,8 @@ static void test_loss_range_is_of_an_epoch(void **state) {
     finish(&t);
 }
 
-// What the errors advise is true: with DROP_LAST=False the first one is gone; one image has no statistics.
+// The advice of each error works: with DROP_LAST=False the first one is gone. A batch of one
+// image has no statistics.
 static void test_refusals(void **state) {
     (void)state;
     Trained t;
@@ -135,7 +140,8 @@ static void test_refusals(void **state) {
     finish(&t);
 }
 
-// SwAV's queue takes whole batches: nothing advises what would not help.  SwAV without a queue trains on what is left.
+// SwAV's queue takes full batches, and no error advises otherwise. SwAV without a queue trains on
+// the last partial batch.
 static void test_whole_batches(void **state) {
     (void)state;
     SrConfig *config;

@@ -1,4 +1,4 @@
-// HOOKS.EMA_MODEL: what a run keeps, and what evaluation loads.
+// HOOKS.EMA_MODEL: the averaged model that a run keeps, and that evaluation loads.
 #include <stdio.h>
 #include <string.h>
 
@@ -24,7 +24,8 @@ static const SrParam *entry(SrRun *run, const char *name) {
     return sr_params_at(params, index);
 }
 
-// Four steps: a copy through the warm-up, then half of the way every second update.
+// Four steps: the average is a copy during the warm-up, then moves half of the way every second
+// update.
 static void test_follows(void **state) {
     (void)state;
     enum { STEPS = 4 };
@@ -51,7 +52,8 @@ static void test_follows(void **state) {
         CHECK_NEAR(*(float *)entry(run, SR_EMA_PREFIX "trunk._feature_blocks.conv1.weight")->value,
                    expected, 1e-7);
     }
-    int64_t counted = *(int64_t *)entry(run, names[2])->value; // the twin's is of the third step
+    // The counter of the averaged model is that of the third step, its last update.
+    int64_t counted = *(int64_t *)entry(run, names[2])->value;
     CHECK_INT(
         4 * *(int64_t *)entry(run, SR_EMA_PREFIX "trunk._feature_blocks.bn1.num_batches_tracked")
                  ->value,

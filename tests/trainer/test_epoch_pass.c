@@ -1,5 +1,5 @@
-// The pass over the training images that a loss may ask for at the start of an epoch: every image
-// once, in its order, embeddings of the present model, and no trace in the run.
+// The pass over the training images that a loss may request at the start of an epoch: every image
+// once, in order, with embeddings of the present model. The pass leaves no trace in the run.
 #include "tests/check.h"
 
 #include "base/mem.h"
@@ -11,10 +11,10 @@ typedef struct {
     SrRun *run;
     int seen[IMAGES];
     int64_t n, batches;
-    double sum; // of absolute values of the embeddings of view 0
+    double sum; // sum of absolute values of the embeddings of view 0
 } Seen;
 
-// The batch in the plan, of which the last has 6 images of 8: the other two are the first two again.
+// Checks the last batch, which has 6 images of 8: the other two repeat the first two.
 static void check_repeated(const Seen *s, const SrEpochRows *rows) {
     SrTensor x = sr_plan_input(s->run->plan, s->run->graph.views[0]);
     size_t image = (size_t)sr_shape_count(x.shape) / (size_t)rows->batch;
@@ -72,7 +72,7 @@ static void test_sees_every_image(void **state) {
     CHECK_INT(epoch.n_samples, IMAGES);
     CHECK_OK(epoch.pass(&epoch, count, &a));
     CHECK_INT(a.n, IMAGES);
-    CHECK_INT(a.batches, 9); // of 8, the last of 6
+    CHECK_INT(a.batches, 9); // of 8 images, the last of 6
     CHECK(a.sum > 1);
     for (int i = 0; i < IMAGES; i++)
         CHECK_INT(a.seen[i], 1);

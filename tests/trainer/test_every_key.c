@@ -1,6 +1,7 @@
-// Every option of every trunk, transform and schedule, set to another legal value, changes what the plugin gives, or a
-// line says that it changes nothing.  Loops over the registries: a new plugin's options are looked at before its author
-// writes a line.  What learns and measures is test_every_key_learning.c's, the sections are test_every_key_sections.c's.
+// Every option of every trunk, transform and schedule, set to another legal value, has a visible
+// effect, or a line reports that it has none. The loops run over the registries, so that options
+// of a new plugin are checked at once. test_every_key_learning.c checks plugins that learn or
+// measure, test_every_key_sections.c the sections.
 #include <stdio.h>
 #include <string.h>
 
@@ -58,7 +59,7 @@ static const EveryKeyGiven given[] = {
     {"ShuffleImgPatches.num_patches", "8", NULL},
     {0}};
 
-// ---- trunks: the graph, with a classifier, and how its parameters are drawn
+// ---- trunks: the graph with a classifier, and how its parameters are drawn
 
 static SrStatus see_trunk(const void *plugin, int example, const char *text, SrText *out) {
     const SrTrunk *t = plugin;
@@ -122,7 +123,7 @@ static SrStatus see_transform(const void *plugin, int example, const char *map, 
     SrPipeline *p;
     SrYaml *list;
     char text[2048];
-    // The map's own brace closes the entry.
+    // The closing brace of the map ends the entry.
     snprintf(text, sizeof text, "[{name: Resize, size: [120, 110]}, %s{name: %s%s%s%s]",
              strcmp(t->name, "ShuffleImgPatches") == 0
                  ? "{name: ToTensor}, {name: ImgPatchesFromTensor}, "
@@ -179,7 +180,7 @@ static SrStatus see_transform(const void *plugin, int example, const char *map, 
     return status;
 }
 
-// Example 0 sees one view, example 1 two; options that must be there are given.
+// Example 0 gets one view, example 1 two; required options are given.
 static void test_transforms(void **state) {
     (void)state;
     EveryKey out = {.n = 0};
@@ -195,7 +196,7 @@ static void test_transforms(void **state) {
     every_key_finish(&out, 40);
 }
 
-// ---- schedules: their course
+// ---- schedules: their values over a run
 
 static SrStatus see_schedule(const void *plugin, int example, const char *map, SrText *out) {
     const SrScheduleKind *kind = plugin;
@@ -215,7 +216,7 @@ static SrStatus see_schedule(const void *plugin, int example, const char *map, S
     return status;
 }
 
-// All keys at their defaults, which most kinds accept.
+// Sets all keys to their defaults, which most kinds accept.
 static void test_schedules(void **state) {
     (void)state;
     EveryKey out = {.n = 0};

@@ -1,5 +1,5 @@
-// Every option of every loss, head, meter, collator and optimiser, set to another legal value, changes what the plugin
-// gives, or a line says that it changes nothing (every_key.h).
+// Every option of every loss, head, meter, collator and optimiser, set to another legal value,
+// has a visible effect, or a line reports that it has none (every_key.h).
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 #include "tests/trainer/tiny_model.h"
 #include "trainer/run/meter_list.h"
 
-// ---- losses: the course of some steps, and every number of the table behind them
+// ---- losses: values over some steps, and every number of the parameter table afterwards
 
 static void add_table(SrParams *params, SrText *out) {
     for (int i = 0; i < sr_params_count(params); i++) {
@@ -24,7 +24,7 @@ static void add_table(SrParams *params, SrText *out) {
     }
 }
 
-// Images unlike those of the step, and unlike each other.
+// Fills the views with images that differ from those of the step and from each other.
 static void fill_other(TinyModel *t, int first) {
     for (int v = 0; v < t->graph.n_views; v++) {
         SrTensor x = sr_plan_input(t->plan, t->graph.views[v]);
@@ -33,7 +33,7 @@ static void fill_other(TinyModel *t, int first) {
     }
 }
 
-// Of a loss that looks at all images before an epoch.
+// Runs the pass over the images for losses that look at all of them before an epoch.
 static SrStatus pass(const SrEpoch *epoch, SrStatus (*rows)(void *arg, const SrEpochRows *),
                      void *arg) {
     TinyModel *t = epoch->run;
@@ -76,7 +76,7 @@ static SrStatus see_loss(const void *owner, int base, const char *map, SrText *o
     return status;
 }
 
-// Sizes that the head decides have one legal value.
+// Sizes that the head fixes have one legal value.
 static const EveryKeyGiven of_losses[] = {
     {"barlow_twins_loss.embedding_dim", "9", NULL},
     {"byol_loss.crops_for_teacher", "[1]", NULL},
@@ -114,7 +114,7 @@ static void test_losses(void **state) {
     every_key_finish(&out, 60);
 }
 
-// ---- heads: the graph, what its parameters begin as, and its outputs
+// ---- heads: the graph, initial parameters, and outputs
 
 static void add_outputs(BuiltHead *t, SrText *out) {
     SrPlanOptions options = {.mode = SR_MODE_TRAIN, .outputs = t->out, .n_outputs = t->n_out};
@@ -129,7 +129,7 @@ static void add_outputs(BuiltHead *t, SrText *out) {
     }
 }
 
-// Rows are as many as tokens, so that a row an image stays with every head.
+// There are as many rows as tokens, so that every head gives one row per image.
 static SrStatus see_head(const void *owner, int base, const char *map, SrText *out) {
     const SrHead *head = owner;
     SrHeadSettings settings = {.bn_eps = 1e-5, .bn_momentum = 0.1, .params_multiplier = 1};
@@ -151,7 +151,7 @@ static SrStatus see_head(const void *owner, int base, const char *map, SrText *o
     return status;
 }
 
-// Sizes that the features decide have one legal value.
+// Sizes that the features fix have one legal value.
 static const EveryKeyGiven of_heads[] = {
     {"dino_head.in_dim", "9", NULL},
     {"eval_mlp.in_channels", "9", NULL},
@@ -182,7 +182,7 @@ static void test_heads(void **state) {
     every_key_finish(&out, 60);
 }
 
-// ---- meters: what a phase of a model with two outputs reports
+// ---- meters: the report of a phase of a model with two outputs
 
 static SrStatus see_meter(const void *owner, int base, const char *map, SrText *out) {
     enum { ROWS = 16, CLASSES = 6, OUTPUTS = 2 };
@@ -229,7 +229,7 @@ static void test_meters(void **state) {
     every_key_finish(&out, 8);
 }
 
-// ---- collators: where views go, and a batch behind them
+// ---- collators: places of views, and a batch
 
 static void see_plan(const SrBatchPlan *plan, SrText *out) {
     for (int i = 0; i < plan->n_inputs; i++) {
@@ -241,7 +241,7 @@ static void see_plan(const SrBatchPlan *plan, SrText *out) {
     sr_text_printf(out, "%d targets ", plan->n_targets);
 }
 
-// Several batches, because a draw of one may leave it as it is.
+// Looks at several batches, since a random draw may leave one as it is.
 static void see_batch(const SrCollation *c, int number, SrArena *arena, SrText *out) {
     enum { IMAGES = 6 };
     const SrBatchPlan *plan = &c->plan;

@@ -1,5 +1,6 @@
-// Every key of the trainer's sections, set to another legal value, changes what a run leaves behind (parameters, figures,
-// files, memory), or a line says that it changes nothing (every_key.h).  Options of evaluations change what those print.
+// Every key of the trainer's sections, set to another legal value, changes what a run leaves
+// (parameters, figures, files, memory), or a line reports that it has no effect (every_key.h).
+// Options of evaluations change their output.
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +19,7 @@
 #include "trainer/optim/optim.h"
 #include "trainer/train.h"
 
-// ---- what a run leaves behind
+// ---- results of a run
 
 static void add_params(SrParams *params, SrText *out) {
     for (int i = 0; i < sr_params_count(params); i++) {
@@ -28,7 +29,8 @@ static void add_params(SrParams *params, SrText *out) {
     }
 }
 
-// The text without the numbers behind these words, which are times or sizes of files with times in them.
+// Appends the text without the numbers after these words, which are times or sizes of files that
+// contain times.
 static void add_timeless(const char *text, SrText *out) {
     static const char *const words[] = {
         "\"seconds\": ", "\"btime(ms)\": ", "\"eta_s\": ", "\"images_per_s\": ", "\"data_wait\": "};
@@ -65,7 +67,8 @@ static void add_hash(const char *folder, const char *name, SrText *out) {
     sr_free(bytes);
 }
 
-// Event files of TensorBoard have the time in their names; how many bytes they have is an effect.
+// Appends the names of files. TensorBoard's event files have the time in their names; their size
+// counts as an effect.
 static void add_names(const char *folder, SrText *out) {
     struct dirent **names;
     int n = scandir(folder, &names, NULL, alphasort);
@@ -123,11 +126,11 @@ static SrStatus see_run(const void *owner, int base, const char *map, SrText *ou
     return train_once(map, folder, out);
 }
 
-// ---- what it runs on
+// ---- configurations to run
 
 enum { IMAGES = 30 };
 
-// Images of three classes below the folder, and the lists of them and of one that is missing.
+// Makes images of three classes below the folder, lists of them, and a list with a missing file.
 static void make_photos(const char *folder, uint64_t seed) {
     static const char *const classes[] = {"cat", "dog", "fox"};
     char names[2048] = "", labels[256] = "";
@@ -162,7 +165,7 @@ static void make_photos(const char *folder, uint64_t seed) {
     "0.02}}}"
 #define METERS "METERS: {names: [accuracy_list_meter], accuracy_list_meter: {topk_values: [1]}}"
 
-// Classes of noise, with test images.
+// Supervised learning on classes of noise, with test images.
 static const char supervised[] =
     "{DATA: {NUM_DATALOADER_WORKERS: 1, TRAIN: " SPLIT "22}, TEST: " SPLIT "12}}, " METERS
     ", MODEL: {" SMALL_RESNET ", HEAD: {PARAMS: [[mlp, {dims: [32, 16, 4], use_bn: True}]]}}, "
@@ -177,7 +180,7 @@ static const char frozen[] =
     "4]}]]}}, "
     "LOSS: {name: cross_entropy_multiple_output_single_target}, " LEARNING "}";
 
-// Views of one image against each other.
+// A loss between views of one image.
 static const char views[] =
     "{DATA: {NUM_DATALOADER_WORKERS: 1, TRAIN: {DATA_SOURCES: [synthetic], "
     "RANDOM_SYNTHETIC_IMAGES: True, "
@@ -201,7 +204,7 @@ static const char listed[] =
     ", MODEL: {" SMALL_RESNET
     ", HEAD: {PARAMS: [[mlp, {dims: [32, 3]}]]}}, LOSS: {name: CrossEntropyLoss}, " LEARNING "}";
 
-// From a checkpoint; %s: its folder.
+// A run that starts from a checkpoint; %s: its folder.
 static const char initial[] =
     "{DATA: {NUM_DATALOADER_WORKERS: 1, TRAIN: " SPLIT "22}, TEST: " SPLIT
     "12}}, TEST_MODEL: False, MODEL: {" SMALL_RESNET
@@ -322,20 +325,22 @@ static const EveryKeyGiven given[] = {
     {NULL, NULL, NULL},
 };
 
-// Keys that must not change what a run leaves behind, or that are seen elsewhere.
+// Keys whose effect another test checks, or that must not change the results of a run.
 static const char *const elsewhere[] = {
-    "HOOKS.CHECK_NAN",                           // test_check_nan below
-    "HOOKS.TENSORBOARD_SETUP.FLUSH_EVERY_N_MIN", // when lines reach the disk, not which
-    "DATA.NUM_DATALOADER_WORKERS",               // the same images, sooner
-    "DISTRIBUTED.MEMORY",              // the same bits (replicas), told by check (activations)
-    "DATA.TEST.BATCHSIZE_PER_REPLICA", // images are judged one by one
-    "DATA.TEST.PIXELS",                // a level or two, which moves no class; DATA.TRAIN's is seen
-    "MODEL.FEATURE_EVAL_SETTINGS.CACHE_FEATURES", // the same bits from memory, disk or anew (linear)
-    "MODEL.FEATURE_EVAL_SETTINGS.EVAL_TRUNK_AND_HEAD", // weights of heads where nothing learns (weights_init)
-    "CHECKPOINT.DIR",                                  // every run here has one of its own
+    "HOOKS.CHECK_NAN",                           // test_check_nan below checks it
+    "HOOKS.TENSORBOARD_SETUP.FLUSH_EVERY_N_MIN", // decides when lines reach the disk
+    "DATA.NUM_DATALOADER_WORKERS",               // the same images, faster
+    "DISTRIBUTED.MEMORY",              // the same bits; check reports it (test_activations.c)
+    "DATA.TEST.BATCHSIZE_PER_REPLICA", // images are classified one by one
+    "DATA.TEST.PIXELS",                // a grey level or two changes no class
+    // The same bits from memory, disk or computation (test_linear_probes.c).
+    "MODEL.FEATURE_EVAL_SETTINGS.CACHE_FEATURES",
+    // Keeps weights of heads where nothing learns (test_weights_init.c).
+    "MODEL.FEATURE_EVAL_SETTINGS.EVAL_TRUNK_AND_HEAD",
+    "CHECKPOINT.DIR", // every run here has its own
     "CHECKPOINT.AUTO_RESUME",
-    "CHECKPOINT.OVERWRITE_EXISTING", // test_used_folder below
-    "RANKING.NORMALIZE_FEATS",       // test_evaluations below
+    "CHECKPOINT.OVERWRITE_EXISTING", // test_used_folder below checks it
+    "RANKING.NORMALIZE_FEATS",       // test_evaluations below checks it
 };
 
 static bool is_elsewhere(const char *path) {
@@ -352,7 +357,7 @@ static bool is_section(const char *path, const SrSchemaEntry *entries, int n) {
     return false;
 }
 
-// The section's rows but those that are sections themselves or seen elsewhere.
+// Returns the rows of a section except subsections and keys in `elsewhere`.
 static SrOption *rows_of(const SrSchemaEntry *e, const SrSchemaEntry *entries, int n,
                          SrArena *arena) {
     int rows = 0, kept = 0;
@@ -378,7 +383,7 @@ static void test_sections(void **state) {
     EveryKey out = {.n = 0};
     char lists[2048], start[2048], folder[96];
     int n, threads = sr_parallel_threads();
-    sr_parallel_set_threads(1); // hundreds of runs of a few milliseconds
+    sr_parallel_set_threads(1); // hundreds of runs of a few milliseconds each
     make_photos("photos", 0);
     snprintf(lists, sizeof lists, listed, every_key_dir, every_key_dir, every_key_dir);
     snprintf(start, sizeof start, initial, every_key_dir);
@@ -402,7 +407,7 @@ static void test_sections(void **state) {
     every_key_finish(&out, 100);
 }
 
-// Without the check a run of NaN goes on; with it the first one ends the run.
+// Without HOOKS.CHECK_NAN a run continues after a NaN; with it the first NaN ends the run.
 static void test_check_nan(void **state) {
     (void)state;
     static const char *const checks[] = {"HOOKS: {CHECK_NAN: False}", "HOOKS: {CHECK_NAN: True}"};
@@ -421,7 +426,8 @@ static void test_check_nan(void **state) {
     }
 }
 
-// A finished run in the folder: going on ends at once; the other two begin anew and keep what was there apart.
+// In the folder of a finished run a resume ends at once; the other two settings restart and move
+// the old results aside.
 static void test_used_folder(void **state) {
     (void)state;
     static const char *const keys[] = {"CHECKPOINT: {KEEP_BEST: True}",
@@ -444,10 +450,10 @@ static void test_used_folder(void **state) {
 // ---- evaluations of features in files, by the program
 
 typedef struct {
-    const char *verb, *section, *flag; // flag: on the first base alone; NULL: none
+    const char *verb, *section, *flag; // flag: for the first base only; NULL: none
 } Evaluation;
 
-// map: of the whole configuration, of which only the section is there.
+// map: the whole configuration, of which only this section is used
 static SrStatus see_evaluation(const void *owner, int base, const char *map, SrText *out) {
     static ProgramResult r;
     const Evaluation *e = owner;
@@ -462,7 +468,7 @@ static SrStatus see_evaluation(const void *owner, int base, const char *map, SrT
     CHECK_OK(sr_yaml_parse(&arena, map, strlen(map), "test", &tree));
     sr_text_printf(&section, "%s=", e->section);
     sr_yaml_print_flow(sr_yaml_find_path(tree, e->section), &section);
-    bool kept = base == 1 && strcmp(e->verb, "svm") == 0; // what is chosen stands in its files
+    bool kept = base == 1 && strcmp(e->verb, "svm") == 0; // svm writes its choices to files
     const char *args[] = {e->verb,
                           train,
                           test,

@@ -1,5 +1,6 @@
-// ONNX files: the wire format read back by a reader of its own, a tensor's bytes, names that meet, ops that have no
-// counterpart.  That other programs accept and compute them: tests/parity/export.py.
+// ONNX files, read back by the test's own protobuf reader: tensors, names that collide, ops
+// without a counterpart. That other programs accept and compute the files is checked by
+// tests/parity/export.py.
 #include "trainer/model/export_onnx.h"
 
 #include "base/file.h"
@@ -29,7 +30,7 @@ static int tear_down(void **state) {
     return 0;
 }
 
-// ---- protobuf, as far as onnx.proto needs it
+// ---- the part of protobuf that onnx.proto needs
 
 typedef struct {
     const unsigned char *at, *end;
@@ -45,7 +46,8 @@ static uint64_t read_varint(Message *m) {
     }
 }
 
-// The next field: its number, a varint's value, or the bytes.  False at the end.
+// Reads the next field: its number, and the value of a varint or the bytes. Returns false at the
+// end.
 static bool next(Message *m, int *field, uint64_t *value, Message *bytes) {
     if (m->at == m->end)
         return false;
@@ -64,7 +66,7 @@ static bool next(Message *m, int *field, uint64_t *value, Message *bytes) {
     return true;
 }
 
-// The i-th field of this number.
+// Returns the i-th field with this number.
 static Message field(Message m, int number, int i) {
     int f;
     uint64_t value;
@@ -139,12 +141,12 @@ static void test_wire(void **state) {
     size_t bytes;
     SrNodeId x = start(&t);
     sr_build(t.b, "relu", "relu", NULL, add_conv(&t, x));
-    CHECK_OK(export_nodes(&t, "relu:conv1")); // an output called like another node
+    CHECK_OK(export_nodes(&t, "relu:conv1")); // an output with the name of another node
     CHECK_OK(sr_file_read(path, 1 << 20, &data, &bytes));
     Message model = {(unsigned char *)data, (unsigned char *)data + bytes},
             graph = field(model, 7, 0);
     check_text(field(model, 2, 0), "sslrun");
-    CHECK_INT(count(graph, 1), 3); // Conv, Relu, Identity to the output's name
+    CHECK_INT(count(graph, 1), 3); // Conv, Relu, and an Identity that gives the output its name
     Message conv = field(graph, 1, 0), last = field(graph, 1, 2);
     check_text(field(conv, 4, 0), "Conv");
     check_text(field(conv, 1, 1), "conv1.weight");
@@ -169,7 +171,8 @@ static void test_wire(void **state) {
     finish(&t);
 }
 
-// Over the channels, which stand last while it is computed; the temperature divides before.
+// A softmax over the channels, which are the last axis during the computation; the temperature
+// divides first.
 static void test_softmax(void **state) {
     (void)state;
     static const char *const ops[] = {"Conv",    "Transpose", "Div",
@@ -234,7 +237,7 @@ static SrStatus export_example(const SrTrunk *trunk, const SrTrunkExample *examp
 
 enum { MOST_MESSAGES = 8192 };
 typedef struct {
-    Message nodes[MOST_MESSAGES], names[MOST_MESSAGES]; // names: of weights, inputs, values so far
+    Message nodes[MOST_MESSAGES], names[MOST_MESSAGES]; // names: weights, inputs and values so far
     int n_nodes, n_names;
 } Names;
 
@@ -254,7 +257,8 @@ static void add_name(Names *names, Message name) {
     names->names[names->n_names++] = name;
 }
 
-// Every input of a node is a node's before it, a weight or the image; no name is given twice.
+// Every input of a node is the output of an earlier node, a weight or the image, and no name
+// occurs twice.
 static void check_structure(void) {
     static Names names;
     char *data;

@@ -1,5 +1,5 @@
-// Extractors: cut graphs give the values of the whole one, norms fold without a trace, weights load under every naming
-// and complain of everything at once.
+// Feature extractors: a cut graph gives the values of the whole one, and folded norms do too.
+// Weights load under every naming, and an error lists all tensors that do not fit.
 #include "trainer/model/extractor.h"
 
 #include "base/mem.h"
@@ -21,7 +21,7 @@ static SrExtractorOptions options(const char *nodes, const char *weights) {
                                 .seed = 5};
 }
 
-// Norms that do something, the same for the same seed.
+// Draws batch norms that change their input; one seed gives the same norms.
 static void stir_norms(SrParams *params) {
     for (int i = 0; i < sr_params_count(params); i++) {
         const SrParam *p = sr_params_at(params, i);
@@ -33,7 +33,7 @@ static void stir_norms(SrParams *params) {
     }
 }
 
-// What to put where in a weights file: the table's tensors under prefix + torchvision's name.
+// Contents of a weights file: the table's tensors under prefix + torchvision's name.
 typedef struct {
     SrArena arena;
     SrNamedTensor tensors[MAX_TENSORS];
@@ -69,7 +69,7 @@ static void check_same(const SrExtractor *a, int i, const SrExtractor *b, int j,
 typedef struct {
     char dir[64], path[128];
     Weights weights;
-    SrExtractor whole; // the trunk the weights are of
+    SrExtractor whole; // the trunk whose weights are in the file
 } Fixture;
 
 static void begin(Fixture *f, const char *prefix) {
@@ -112,7 +112,8 @@ static void test_folded_norms(void **state) {
     end(&f);
 }
 
-// Maps in bfloat16 have eight bits: near, never the same, and the configuration's USE_AMP is as good as the flag.
+// Maps in bfloat16, with eight bits, are close to the floats and never equal; USE_AMP in the
+// configuration acts like the flag.
 static void test_bf16(void **state) {
     (void)state;
     const char *amp[] = {"MODEL.AMP_PARAMS.USE_AMP=True"};
@@ -144,7 +145,7 @@ static void test_bf16(void **state) {
     end(&f);
 }
 
-// A cut graph holds less and says the same.
+// A cut graph needs less memory and gives the same values.
 static void test_cut(void **state) {
     (void)state;
     Fixture f;
@@ -160,7 +161,7 @@ static void test_cut(void **state) {
     sr_extractor_run(&all);
     sr_extractor_run(&cut);
     check_same(&all, 1, &cut, 0, 0);
-    check_same(&all, 0, &cut, 1, 0); // two queries meet one node: both get it
+    check_same(&all, 0, &cut, 1, 0); // two queries for one node both get its value
     check_same(&all, 0, &cut, 2, 0);
     CHECK_INT(sr_params_find(cut.extraction.params, "trunk._feature_blocks.layer3.0.conv1.weight"),
               -1);
@@ -203,7 +204,8 @@ static void test_weights_that_do_not_fit(void **state) {
     begin(&f, "");
     Weights w = f.weights;
     SrExtractorOptions o = options("layer1", f.path);
-    // One missing far above the taps, one renamed, one of another shape: all three in one message.
+    // One tensor far above the taps is missing, one renamed, and one has another shape: one
+    // message lists all three.
     w.tensors[w.n - 1].name = "layer9.conv.weight";
     w.tensors[w.n - 2] = w.tensors[0];
     w.tensors[w.n - 2].name = "layer4.1.extra";
@@ -217,7 +219,7 @@ static void test_weights_that_do_not_fit(void **state) {
                 "the file, F32 [4, 3, 3, 3] here)");
     o.lax = true;
     CHECK_FAILS(sr_extractor_open(&o, &e), SR_ERR_CONFIG, "of another shape");
-    // A trunk of another width differs everywhere: eight tensors are enough to see that.
+    // A trunk of another width differs in every tensor; the message lists eight of them.
     for (int i = 1; i < w.n - 2; i++)
         w.tensors[i].tensor.shape.d[0] /= 2;
     CHECK_OK(sr_safetensors_save(f.path, w.tensors, w.n, NULL, NULL, 0));
@@ -235,7 +237,8 @@ static void test_weights_that_do_not_fit(void **state) {
     end(&f);
 }
 
-// A file of torchvision's has a classifier that a configuration's trunk has no place for.
+// A torchvision file has a classifier for which a configuration's trunk has no place; it is
+// ignored.
 static void test_classifier_may_be_left_over(void **state) {
     (void)state;
     Fixture f;
@@ -263,7 +266,7 @@ static void test_layouts(void **state) {
     CHECK(memcmp(x, z, sizeof x) == 0);
 }
 
-// Of tokens the patches, in rows of the map, without class token; features that are none stay.
+// Patch tokens become rows of a map without the class token; features without tokens stay.
 static void test_token_maps(void **state) {
     (void)state;
     static const char vit[] =
@@ -297,7 +300,7 @@ static void test_token_maps(void **state) {
     sr_extractor_close(&e);
     o = options("res5", NULL);
     o.token_maps = true;
-    CHECK_OK(sr_extractor_open(&o, &e)); // a map is a map already
+    CHECK_OK(sr_extractor_open(&o, &e)); // a map needs no conversion
     sr_extractor_close(&e);
 }
 

@@ -1,5 +1,5 @@
-// Classes of two sets of features are matched by name, or by number without names; classes that
-// TRAIN has not are refused.
+// Classes of two sets of features are matched by name, or by number if there are no names.
+// Classes that TRAIN does not have are refused.
 #include "base/mem.h"
 #include "tests/check.h"
 #include "trainer/eval/feature_classes.h"
@@ -25,7 +25,7 @@ static void test_names(void **state) {
     label[4] = 7;
     CHECK_FAILS(sr_feature_classes_match(&x, &y), SR_ERR_CONFIG,
                 "TEST has rows of classes that TRAIN has not: 'elk', 7;");
-    CHECK_INT(label[0], 2); // nothing was moved
+    CHECK_INT(label[0], 2); // no label was changed
     sr__string_list_deinit(&a);
     sr__string_list_deinit(&b);
     CHECK_INT(sr_mem_live(), live);
@@ -37,7 +37,7 @@ static void test_numbers(void **state) {
     int64_t known[2] = {0, 4}, label[2] = {3, -1};
     SrMatrix train = {.n = 2, .label = known}, test = {.n = 2, .label = label};
     add(&named, (const char *const[]){"ant", "bee"}, 2);
-    for (int i = 0; i < 2; i++) { // names on one side say nothing
+    for (int i = 0; i < 2; i++) { // names on one side only are ignored
         SrFeatureSide x = {"TRAIN", &train, i ? &named : &none}, y = {"TEST", &test, &none};
         label[0] = 3;
         CHECK_OK(sr_feature_classes_match(&x, &y));

@@ -1,5 +1,5 @@
 // MODEL.FEATURE_EVAL_SETTINGS: all 64 combinations of its five flags and the map of pooling ops:
-// which are refused and with what advice, and what the model of each of the others is.
+// which are refused with which advice, and what model each of the others builds.
 #include <stdio.h>
 
 #include "base/text.h"
@@ -9,16 +9,17 @@
 
 enum { EVAL = 32, TRUNK = 16, BOTH = 8, EXTRACT = 4, WHOLE = 2, MAP = 1, COMBINATIONS = 64 };
 
-// A line a combination of EVAL_MODE_ON, FREEZE_TRUNK_ONLY, FREEZE_TRUNK_AND_HEAD; a letter one of
-// EXTRACT_TRUNK_FEATURES_ONLY, EVAL_TRUNK_AND_HEAD and the map: (none), M, W, WM, X, XM, XW, XWM.
+// One row per combination of EVAL_MODE_ON, FREEZE_TRUNK_ONLY and FREEZE_TRUNK_AND_HEAD. One
+// letter per combination of EXTRACT_TRUNK_FEATURES_ONLY (X), EVAL_TRUNK_AND_HEAD (W) and the map
+// (M): none, M, W, WM, X, XM, XW, XWM.
 static const char expected[] =
-    "....ffhh" // pretraining; a map: heads on several layers
+    "....ffhh" // pretraining; with a map: heads on several layers
     ".m.mhhhh" // FREEZE_TRUNK_AND_HEAD
     ".m.mffhh" // FREEZE_TRUNK_ONLY
     "xxxxxxxx" // both of them
-    "....ffhh" // EVAL_MODE_ON: fine-tuning, with W the heads keep their weights
+    "....ffhh" // EVAL_MODE_ON: fine-tuning; with W heads keep their weights
     "....hhhh" // everything frozen: features after the head
-    "......hh" // frozen trunk: linear evaluation, with X its features
+    "......hh" // frozen trunk: linear evaluation; with X features only
     "xxxxxxxx";
 
 static const char *advice(char letter) {
@@ -49,7 +50,7 @@ static SrStatus configure(int flags, SrConfig **out) {
     return status;
 }
 
-// Entries whose names begin with `prefix`: how many, and how many of them learn.
+// Returns the number of entries whose names start with `prefix`; learning: only those that learn.
 static int entries(SrParams *params, const char *prefix, bool learning) {
     int n = 0;
     for (int i = 0; i < sr_params_count(params); i++) {
@@ -59,7 +60,8 @@ static int entries(SrParams *params, const char *prefix, bool learning) {
     return n;
 }
 
-// A trunk in evaluation uses its running statistics and leaves them alone.
+// Returns whether the trunk is in evaluation mode: it uses its running statistics and does not
+// change them.
 static bool in_evaluation(const SrGraph *graph) {
     for (SrNodeId id = 0; id < sr_graph_count(graph); id++) {
         const SrNode *node = sr_graph_at(graph, id);
@@ -107,7 +109,7 @@ static void test_all_combinations(void **state) {
     }
 }
 
-// The advice stands behind file, line and key.
+// The advice follows file, line and key.
 static void test_place(void **state) {
     (void)state;
     SrConfig *config;

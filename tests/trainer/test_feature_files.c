@@ -1,4 +1,4 @@
-// Features from files: every layout, rows put in VISSL's order, what is refused.
+// Features from files: every layout, rows sorted into VISSL's order, refusals.
 #include <stdio.h>
 
 #include "base/file.h"
@@ -76,7 +76,8 @@ static void test_shards(void **state) {
     CHECK_STR(sr__string_list_get(&names.files, 2), ""); // its shard has no names
     CHECK_INT(names.classes.n, 2);
     CHECK_STR(sr__string_list_get(&names.classes, 0), "cat");
-    CHECK(g.label[0] == 1 && g.label[1] == -1 && g.label[2] == 2); // the second could not be read
+    // The second image could not be read.
+    CHECK(g.label[0] == 1 && g.label[1] == -1 && g.label[2] == 2);
     sr_matrix_deinit(&g);
     sr_feature_names_deinit(&names);
     SAVE("b-00000.npy", "<f4", SR_SHAPE(2, 1), ((float[]){1, 2}));
@@ -92,8 +93,8 @@ static void test_shards(void **state) {
     temp_dir_remove(dir);
 }
 
-// An image that could not be read is no row of an evaluation, whatever its labels; of several
-// labels too.
+// An unreadable image is not a row of an evaluation, whatever its labels, also with several
+// labels per image.
 static void test_readable_only(void **state) {
     (void)state;
     char dir[64];
@@ -116,7 +117,7 @@ static void test_readable_only(void **state) {
     temp_dir_remove(dir);
 }
 
-// Labels of shards that name their classes otherwise cannot be compared.
+// Labels of shards that name their classes differently cannot be compared.
 static void test_classes_of_shards(void **state) {
     (void)state;
     char dir[64], path[256];
@@ -138,7 +139,7 @@ static void test_classes_of_shards(void **state) {
     temp_dir_remove(dir);
 }
 
-// extract.json says how many images the rows are of.
+// extract.json tells how many images the rows belong to.
 static void test_part_of_an_extraction(void **state) {
     (void)state;
     static const char json[] = "{\"images\": 3, \"split\": \"train\"}\n";
@@ -167,7 +168,7 @@ static void save_named(const char *path, const SrTensor *files, const char *json
                                  json ? 1 : 0));
 }
 
-// Names come from strangers' files: a list of other things than names ended the program.
+// A list in a file that holds values other than names is refused instead of ending the program.
 static void test_names(void **state) {
     (void)state;
     static const struct {
@@ -225,7 +226,7 @@ static void test_vissl(void **state) {
     SAVE("rank1_chunk0_train_res5_targets.npy", "<i8", SR_SHAPE(2, 2), ((int64_t[]){0, 0, 1, 0}));
     SAVE("rank1_chunk0_train_res5_inds.npy", "<i8", SR_SHAPE(2), ((int64_t[]){1, 0}));
     CHECK_OK(load(dir, "res5", "train", &g, NULL));
-    CHECK(g.n == 3 && g.d == 1 && g.n_targets == 2); // image 0 came twice
+    CHECK(g.n == 3 && g.d == 1 && g.n_targets == 2); // image 0 occurs twice
     for (int i = 0; i < 3; i++)
         CHECK_NEAR(g.x[i], 10 + i, 0);
     const int8_t expected[] = {1, 0, 0, 0, -1, 1};
@@ -256,7 +257,7 @@ static void test_scaling(void **state) {
     CHECK_NEAR(mean, 0, 1e-6);
     CHECK_NEAR(square, 1, 1e-5);
     CHECK(g.x[0] != before);
-    CHECK_NEAR(g.x[2], third - 7, 1e-6); // a column that does not vary is only centred
+    CHECK_NEAR(g.x[2], third - 7, 1e-6); // a constant column is centred and not scaled
     sr_matrix_normalize(&g, 0);
     CHECK_NEAR(g.x[0] * g.x[0] + g.x[1] * g.x[1] + g.x[2] * g.x[2], 1, 1e-6);
     sr_matrix_deinit(&f);

@@ -1,4 +1,5 @@
-// The C interface: listing, features from several threads, images, neighbours, misuse; and its example as a program.
+// The C interface sslrun.h: layers, features from several threads, preprocessing of images,
+// nearest neighbours, misuse, and its example as a program.
 #include "sslrun.h"
 
 #include <libgen.h>
@@ -36,7 +37,7 @@ static void test_use(void **state) {
     CHECK_INT(sr_feature_model_run(m, x), 0);
     CHECK_NEAR(sr_feature_model_output(m, 1, &s)[0], first, 0);
     CHECK(sr_feature_model_output(m, 2, &s) == NULL);
-    CHECK_INT(sr_feature_model_tap(m, "layer1", NULL, 1), 0); // again, other layers
+    CHECK_INT(sr_feature_model_tap(m, "layer1", NULL, 1), 0); // a second call requests other layers
     CHECK_INT(sr_feature_model_run(m, x), 0);
     CHECK(sr_feature_model_tap(m, "layer9", NULL, 0) != 0);
     CHECK(strstr(sr_status_message(), "there is no layer 'layer9'"));
@@ -48,7 +49,7 @@ static void test_use(void **state) {
     CHECK(sr_feature_model_open("tests/cli/tiny.safetensors", 1, 0, 0, &m) != 0);
     sr_feature_model_close(NULL);
     CHECK_STR(sr_version(), SR_VERSION);
-    sr_log_set_level(SR_LOG_INFO); // a library says nothing; the tests to come do
+    sr_log_set_level(SR_LOG_INFO); // a library is silent; later tests are not
 }
 
 // ---- several threads ----------------------------------------------------------------------------
@@ -71,7 +72,8 @@ static void *call(void *arg) {
     return NULL;
 }
 
-// Three threads, two of them on one handle, each with images of its own: the bits of a thread alone.
+// Three threads with images of their own, two of them on one handle, get the bits of a single
+// thread.
 static void test_threads(void **state) {
     (void)state;
     static float x[3][IMAGES * 3 * SIDE * SIDE];
@@ -104,7 +106,8 @@ static void test_threads(void **state) {
     sr_log_set_level(SR_LOG_INFO);
 }
 
-// Rows of any count are those of whole batches; what is no row an image is refused.
+// Any number of rows gives the features of full batches; a size that is not whole images is
+// refused.
 static void test_rows(void **state) {
     (void)state;
     static float x[IMAGES * 3 * SIDE * SIDE];
@@ -131,7 +134,8 @@ static void test_rows(void **state) {
 
 // ---- images -------------------------------------------------------------------------------------
 
-// A flat colour stays one through resize and crop, so each channel is (value / 255 - mean) / deviation.
+// A flat colour stays flat through resize and crop, so each channel is (value / 255 - mean) /
+// deviation.
 static void test_preprocess(void **state) {
     (void)state;
     static const double mean[] = {0.485, 0.456, 0.406}, deviation[] = {0.229, 0.224, 0.225};
@@ -155,7 +159,7 @@ static void test_preprocess(void **state) {
     sr_feature_model_close(m);
     CHECK_INT(sr_feature_model_open("tests/cli/tiny.yaml", 1, 0, 0, &m), 0);
     sr_feature_model_size(m, &batch, &h, &w);
-    CHECK(h == 16 && w == 16); // of the training's first view
+    CHECK(h == 16 && w == 16); // the size of the first view in training
     sr_feature_model_close(m);
     CHECK_INT(sr_feature_model_open("resnet18", 1, 64, 96, &m), 0);
     CHECK_INT(sr_feature_model_preprocess(m, png, bytes, x), 0);
@@ -176,7 +180,8 @@ static double product(const float *a, const float *b, int d, bool cosine) {
     return cosine ? ab / sqrt(aa * bb) : ab;
 }
 
-// Against all products in double: no row that is left out beats the last one given.
+// Compared with all products in double precision, no omitted row is better than the last one
+// returned.
 static void test_neighbours(void **state) {
     (void)state;
     enum { N = 700, M = 300, DIM = 9, K = 6 };
@@ -213,7 +218,8 @@ static void test_neighbours(void **state) {
 
 // ---- memory -------------------------------------------------------------------------------------
 
-// From opening to neighbours; the status of the first call that fails.  f: (D)
+// Runs everything from opening to neighbours. Returns the status of the first call that fails. f:
+// (D)
 static int whole_way(const void *png, size_t bytes, float *f) {
     static float x[3 * SIDE * SIDE];
     float *out = f, similarity;
@@ -236,13 +242,15 @@ static int whole_way(const void *png, size_t bytes, float *f) {
     return status;
 }
 
-// A decoder's own memory makes a file that cannot be read.
+// Returns whether the error reports memory; a failed allocation of a decoder is reported as an
+// unreadable file.
 static bool told_of_memory(int status) {
     return status == SR_ERR_MEMORY ||
            (status == SR_ERR_IO && strstr(sr_status_message(), "mem") != NULL);
 }
 
-// Whatever allocation fails, the call says so or does without, and nothing is kept.
+// Each allocation may fail: the call returns an error or succeeds without that memory, and
+// nothing leaks.
 static void test_out_of_memory(void **state) {
     (void)state;
     enum { TRIES = 30 };
@@ -256,7 +264,8 @@ static void test_out_of_memory(void **state) {
     int64_t calls = sr_mem_calls() - before;
     CHECK_INT(sr_mem_live(), live);
     for (int i = 0; i < TRIES; i++) {
-        int64_t n = i < TRIES / 3 ? calls - i : 1 + calls * i / TRIES; // the last ones are ours
+        // The last allocations are sslrun's own.
+        int64_t n = i < TRIES / 3 ? calls - i : 1 + calls * i / TRIES;
         sr_mem_fail_at(n);
         int status = whole_way(png, bytes, f);
         sr_mem_fail_at(0);
@@ -272,7 +281,8 @@ static void test_out_of_memory(void **state) {
     sr_log_set_level(SR_LOG_INFO);
 }
 
-// GTK, R and Python's locale.setlocale set such a locale; models and recipes with fractions in them still open.
+// GTK, R and Python's locale.setlocale may set a decimal comma; models and recipes with fractions
+// still open.
 static void test_decimal_comma(void **state) {
     (void)state;
     static const char *const trunks[] = {"tests/cli/tiny.yaml", "configs/swav.yaml",

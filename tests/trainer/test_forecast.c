@@ -1,4 +1,4 @@
-// The forecast on paper, against sums done by hand.
+// The forecast of the time of a step on several machines, against sums computed by hand.
 #include "tests/check.h"
 #include "trainer/bench/forecast.h"
 
@@ -20,11 +20,12 @@ static void test_alone(void **state) {
     check_near(f.step_s, 12);
     check_near(f.exchange_s, 0);
     check_near(f.efficiency, 1);
-    in.twice = true; // a forward of 1 s again for each
+    in.twice = true; // each of 4 replicas repeats its forward pass of 1 s
     check_near(sr_forecast(&in).step_s, 16);
 }
 
-// 2 * 3/4 of 100 MB at 10 Gbit/s are 0.12 s, and four messages; the backward's 2 s hide all but the last 25 MB.
+// An all-reduce of 100 MB sends 2 * 3/4 of them: 0.12 s at 10 Gbit/s, and four messages. The
+// backward pass of 2 s hides all but the last 25 MB.
 static void test_hidden(void **state) {
     (void)state;
     SrForecastInput in = input(4, 4, 10);
@@ -35,7 +36,7 @@ static void test_hidden(void **state) {
     check_near(f.efficiency, 3 / f.step_s);
 }
 
-// At 0.1 Gbit/s 12 s are exchanged, and the backward's 2 s are all that is hidden.
+// At 0.1 Gbit/s the exchange takes 12 s, of which the backward pass hides its 2 s only.
 static void test_slow_network(void **state) {
     (void)state;
     SrForecastInput in = input(4, 4, 0.1);

@@ -1,4 +1,5 @@
-// TEMP_FROZEN_PARAMS_ITER_MAP: which names are found, and for how long each is skipped.
+// TEMP_FROZEN_PARAMS_ITER_MAP: which parameters a name matches, and for how many iterations each
+// is frozen.
 #include "tests/check.h"
 #include "trainer/model/freeze.h"
 
@@ -18,7 +19,7 @@ static SrParams *make_params(void) {
     return params;
 }
 
-// One entry for 3 iterations; head: HEAD.PARAMS.
+// Freezes one name for 3 iterations; head: HEAD.PARAMS.
 static SrStatus freeze(const char *name, const char *head, SrFreeze *out, SrArena *arena,
                        SrParams *params) {
     static SrFrozenUntil entries[2];
@@ -44,7 +45,8 @@ static void test_iterations(void **state) {
     sr_arena_deinit(&arena);
 }
 
-// DINO's files freeze weight_g for a while although normalize_last_layer freezes it for good.
+// DINO's files freeze weight_g for some iterations, although normalize_last_layer freezes it
+// permanently.
 static void test_frozen_for_good(void **state) {
     (void)state;
     SrArena arena = SR_ARENA_INIT;
@@ -58,7 +60,8 @@ static void test_frozen_for_good(void **state) {
     sr_arena_deinit(&arena);
 }
 
-// iBOT's files name the patches' prototypes too; with shared_head they are the class token's.
+// iBOT's files also name the prototypes of patches, which shared_head shares with the class
+// token.
 static void test_shared_head(void **state) {
     (void)state;
     SrArena arena = SR_ARENA_INIT;

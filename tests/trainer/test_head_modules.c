@@ -1,5 +1,5 @@
-// MODEL.HEAD.PARAMS: its forms, the chain over one feature, state keys, and what is refused with
-// file and line.
+// MODEL.HEAD.PARAMS: its forms, chains of modules on one feature, names of entries, and refusals
+// with file and line.
 #include "tests/check.h"
 
 #include "trainer/model/head_modules.h"
@@ -11,7 +11,7 @@ typedef struct {
     SrHeadOutputs out;
 } Built;
 
-// A feature of 4 rows and 16 channels through the heads of the list.
+// Builds the heads of the list on a feature of 4 rows and 16 channels.
 static SrStatus build(Built *t, const char *list) {
     SrYaml *tree = NULL;
     SrHeadModules heads;
@@ -55,14 +55,14 @@ static void test_forms(void **state) {
                 3);
     check_built("[[mlp, {dims: [16, 12]}], [mlp, {dims: [12, 3]}]]", "heads.1.clf.0.bias", 1, 3);
     check_built("[[mlp, {dims: [16, 3]}, {use_relu: true}]]", "heads.0.clf.0.weight", 1,
-                3); // PIRL's
+                3); // the form of PIRL's files
     check_built("[[mlp, {dims: [16, 3], use_bn: null}]]", "heads.0.clf.0.bias", 1,
                 3); // None in Python
     check_built("[[vision_transformer_head, {in_plane: 16, num_classes: 3, hidden_dim: null}]]",
                 "heads.0.layers.head.weight", 1, 3);
     check_built("[[ibot_head, {in_dim: 16, out_dim: 3, norm: null}]]", "heads.0.mlp.4.bias", 1, 3);
     check_built("[[identity], [mlp, {dims: [16, 3]}]]", "heads.1.clf.0.weight", 1, 3);
-    // A projection without prototypes returns one output, which an mlp accepts.
+    // A projection without prototypes has one output, which an mlp accepts.
     check_built("[[[swav_head, {dims: [16, 8], num_clusters: []}], [mlp, {dims: [8, 2]}]]]",
                 "heads.0.1.clf.0.weight", 1, 2);
 }

@@ -1,4 +1,5 @@
-// Each failure injected is found by its name with an override to try; none is found in the losses' own examples.
+// Health checks of a run: each injected failure is found by its name, with an override to try; no
+// example of a loss shows any.
 #include "trainer/run/health.h"
 
 #include "tests/check.h"
@@ -61,7 +62,7 @@ static void test_findings(void **state) {
     expect(&f, "queue_stale", "LOSS.byol_loss");
 }
 
-// What try overrides say must be a configuration.
+// The overrides that findings advise must form a valid configuration.
 static void test_overrides(void **state) {
     (void)state;
     static const char *const overrides[] = {"OPTIMIZER.param_schedulers.lr.name=cosine",
@@ -88,7 +89,7 @@ static void start(TinyModel *t, const SrLoss *loss, const SrLossExample *e) {
     CHECK_OK(tiny_model_start_example(t, loss, e, e->options ? e->options : "{}", 1));
 }
 
-// Two "epochs" of two steps of every example.
+// Two epochs of two steps of every loss's example have no finding.
 static void test_examples_are_well(void **state) {
     (void)state;
     for (int i = 0; sr_loss_at(i); i++) {
@@ -113,7 +114,7 @@ static void test_examples_are_well(void **state) {
     }
 }
 
-// A teacher of momentum 1, and embeddings that are one vector, as a plan holds them.
+// Figures measured in a plan: a teacher with momentum 1, and embeddings that are all one vector.
 static void test_measured(void **state) {
     (void)state;
     static const SrLossExample still = {"{predictor_hidden_dim: 16, momentum: 1}",
@@ -149,7 +150,8 @@ static void test_measured(void **state) {
     tiny_model_close(&t);
 }
 
-// Targets of a run: after three "epochs" of a step each with these options.
+// Returns the figures of the targets after three epochs of one step each with these options.
+// harm: changes the model after each step; NULL: nothing.
 static SrHealthFigures targets_of(const char *name, int example, const char *options,
                                   void (*harm)(TinyModel *t)) {
     const SrLoss *loss;
@@ -170,14 +172,14 @@ static SrHealthFigures targets_of(const char *name, int example, const char *opt
     return f;
 }
 
-// A centre that hides all prototypes but the first.
+// Sets a centre under which only the first prototype is ever chosen.
 static void hide_prototypes(TinyModel *t) {
     const SrParam *center = tiny_model_param(t, "loss.center");
     for (int64_t k = 0; k < sr_shape_count(center->shape); k++)
         ((float *)center->value)[k] = k > 0 ? 1e4F : 0;
 }
 
-// All images in two clusters of four, as they would stand if k-means had found no more.
+// Assigns all images to two of four clusters, as if k-means had found no more.
 static void empty_clusters(TinyModel *t) {
     const SrParam *of = tiny_model_param(t, "loss.assignments");
     for (int64_t i = 0; i < sr_shape_count(of->shape); i++)

@@ -1,6 +1,6 @@
-// Values that mean something on a GPU or a cluster only, and keys that another key leaves without
-// effect: each is accepted and said once, in one line that names the key; left at VISSL's default it
-// is not worth a line.  That no other key is without effect is test_every_key.c's.
+// Keys without effect: values that matter on a GPU or a cluster only, and keys that another key
+// disables. Each is accepted and reported in one line that names the key; at VISSL's default it
+// is silent. test_every_key.c checks that no other key is without effect.
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -14,7 +14,7 @@ static const char text[] =
     "DATA: {TRAIN: {COLLATE_FUNCTION: multicrop_collator}}\n"
     "MODEL: {HEAD: {PARAMS: [[swav_head, {dims: [2048, 16], num_clusters: [7]}]]}}\n";
 
-// Lines of the log with these words.
+// Returns the number of lines of the log with these words.
 static int count(const char *path, const char *words) {
     char *log = NULL;
     size_t bytes = 0;
@@ -29,7 +29,7 @@ static int count(const char *path, const char *words) {
     return n;
 }
 
-// The same while the configuration is read under the overrides.
+// Returns the number of such lines while the configuration is read under the overrides.
 static int lines_under(const char *const *overrides, int n_overrides, const char *words) {
     char dir[64], path[128];
     SrConfig *config = NULL;
@@ -90,7 +90,7 @@ static void test_one_line_each(void **state) {
     CHECK_INT(lines_with("MACHINE.DEVICE=cpu", "MACHINE.DEVICE is accepted"), 1);
 }
 
-// Options of transforms and heads stand in lists, of which no section knows.
+// Options of transforms and heads are in lists, which no section's table describes.
 static void test_lists(void **state) {
     (void)state;
     static const char *const rows[][2] = {
@@ -107,7 +107,7 @@ static void test_lists(void **state) {
         CHECK_INT(lines_with(rows[i][0], rows[i][1]), 1);
 }
 
-// Keys that are read only beside others.
+// Keys that are read only together with others.
 static void test_without_effect(void **state) {
     (void)state;
     static const char *const keys[][2] = {
@@ -134,7 +134,7 @@ static void test_without_effect(void **state) {
     }
 }
 
-// Segments of activation checkpointing say what is kept; without them MACHINE.RECOMPUTE does.
+// Segments of activation checkpointing decide what is kept; without them MACHINE.RECOMPUTE does.
 static void test_recompute(void **state) {
     (void)state;
     static const char words[] = "MACHINE.RECOMPUTE is accepted and changes nothing";
@@ -145,20 +145,21 @@ static void test_recompute(void **state) {
     CHECK_INT(lines_under(overrides, 2, words), 1);
 }
 
-// Labels of zero are one class to a loss that learns classes.  A source of labels overrides the type.
+// With LABEL_TYPE zero all images have one class for a loss that learns classes. LABEL_SOURCES
+// overrides LABEL_TYPE.
 static void test_labels_of_zero(void **state) {
     (void)state;
     static const char words[] = "LABEL_TYPE is zero, so that LOSS.name CrossEntropyLoss sees every "
                                 "image as class 0";
     const char *keys[] = {"DATA.TRAIN.LABEL_TYPE=zero", "LOSS.name=CrossEntropyLoss",
                           "DATA.TRAIN.LABEL_SOURCES=[synthetic]"};
-    CHECK_INT(lines_under(keys, 1, words), 0); // swav_loss asks no labels
+    CHECK_INT(lines_under(keys, 1, words), 0); // swav_loss needs no labels
     CHECK_INT(lines_under(keys, 2, words), 1);
     CHECK_INT(lines_under(keys, 3, words), 0);
     CHECK_INT(lines_under(keys + 1, 1, words), 0);
 }
 
-// Does the row say something when it is set?  In the tree of all defaults, where only it differs.
+// Returns whether setting the row gives a line. All other keys have their defaults.
 static bool says(const SrSection *section, const SrOption *row, const char *path) {
     SrArena arena = SR_ARENA_INIT;
     SrYaml *tree, *value;
@@ -181,7 +182,8 @@ static bool says(const SrSection *section, const SrOption *row, const char *path
     return said;
 }
 
-// Every row without meaning, of every section and every map that a plugin owns.
+// Every row marked as without effect, of every section and of every plugin's options, is
+// reported.
 static void test_every_ignored_row(void **state) {
     (void)state;
     SrArena arena = SR_ARENA_INIT;
@@ -213,7 +215,8 @@ static void test_defaults_are_silent(void **state) {
     CHECK_INT(lines_with("MODEL.FSDP_CONFIG.AUTO_SETUP_FSDP=False", "is accepted"), 0);
 }
 
-// Of a map without effect the line points to what somebody wrote in it, not to the defaults around that.
+// The line about an option map without effect points to a key that the user wrote, and not to a
+// default around it.
 static void test_place_of_a_map(void **state) {
     (void)state;
     static const char *const overrides[] = {"LOSS.swav_momentum_loss.queue.queue_length=8",
@@ -225,7 +228,8 @@ static void test_place_of_a_map(void **state) {
     }
 }
 
-// Lines with these words while a file of the folder is read under an override, NULL for none.
+// Returns the number of lines with these words while a file of the folder is read under an
+// override (NULL: none).
 static int lines_of(const char *dir, const char *file, const char *override, const char *words) {
     char path[128], log[128];
     SrConfig *config = NULL;
@@ -245,8 +249,9 @@ static void put(const char *dir, const char *name, const char *content) {
     CHECK_OK(sr_file_write(path, content, strlen(content)));
 }
 
-// A recipe that lies over another one and chooses anew leaves the other's blocks behind: nobody's mistake, and no line.
-// What stands beside the choice, over it or on the command line is told.
+// A recipe that builds on another one and chooses another plugin leaves the old plugin's options
+// without effect: no line, since nobody made a mistake. Options next to the choice, in a file
+// over it or on the command line are reported.
 static void test_files_below(void **state) {
     (void)state;
     static const struct {
@@ -297,8 +302,8 @@ static void test_files_below(void **state) {
     temp_dir_remove(dir);
 }
 
-// MobileNetV3's two trunks read one map: the chosen one says what it passes by, once, and of a key that none has there is
-// one error.
+// MobileNetV3's two trunks share one option map. The chosen trunk reports options of the other
+// once, and a key that neither has is an error.
 static void test_shared_maps(void **state) {
     (void)state;
     static const char key[] = "MODEL.TRUNK.MOBILE_NET.TIMM_BN=True";
@@ -312,7 +317,7 @@ static void test_shared_maps(void **state) {
                 "unknown key 'MODEL.TRUNK.ALEXNETS.WIDTHS'");
 }
 
-// `~KEY` takes a key out of the tree that the lines are about.
+// `~KEY` removes a key from the tree before the lines are written.
 static void test_removed_keys(void **state) {
     (void)state;
     static const char *const overrides[][2] = {

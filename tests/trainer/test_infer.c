@@ -1,5 +1,5 @@
-// Inference: what each rule writes, that it writes only keys that are there, and what it
-// refuses.
+// Inference rules of configurations: what each rule writes, that it writes existing keys only,
+// and what it refuses.
 #include <stdio.h>
 
 #include "base/yaml_edit.h"
@@ -47,7 +47,7 @@ static void test_swav(void **state) {
     CHECK_INT(sr_yaml_find(loss, "num_prototypes")->items[1]->i, 9);
     CHECK_INT(sr_tree_int(loss, "embedding_dim", 0), 16);
     CHECK_INT(sr_tree_int(loss, "num_crops", 0), 6);
-    CHECK_INT(sr_tree_int(loss, "queue.queue_length", 0), 960); // 20 batches of 2 x 24
+    CHECK_INT(sr_tree_int(loss, "queue.queue_length", 0), 960); // 20 batches of 2 x 24 rows
     CHECK_INT(sr_tree_int(loss, "queue.local_queue_length", 0), 480);
     sr_arena_deinit(&t.arena);
 }
@@ -92,7 +92,7 @@ static void test_momentum_forces_the_collator(void **state) {
     sr_arena_deinit(&t.arena);
 }
 
-// Plain SimCLR counts copies, multi-crop SimCLR images.
+// Plain SimCLR counts positives by views, multi-crop SimCLR by images.
 static void test_simclr_counts(void **state) {
     (void)state;
     static const struct {
@@ -172,7 +172,7 @@ static void test_labels_and_decay(void **state) {
     sr_arena_deinit(&t.arena);
 }
 
-// Keys that a tree does not have are not invented.
+// A rule does not add keys that the tree does not have.
 static void test_only_known_keys_are_written(void **state) {
     (void)state;
     Tree t = parse("LOSS: {name: swav_loss, swav_loss: {num_crops: 2}}\n" SWAV_HEAD DATA(
@@ -182,7 +182,7 @@ static void test_only_known_keys_are_written(void **state) {
     sr_arena_deinit(&t.arena);
 }
 
-// The grid of patches is the transformer's, whatever the transform says.
+// The grid of patches follows the transformer and overrides the one of the transform.
 static void test_ibot_masks(void **state) {
     (void)state;
     static const char text[] =
@@ -208,7 +208,7 @@ static void test_ibot_masks(void **state) {
     sr_arena_deinit(&t.arena);
 }
 
-// Neither the transforms nor the file say how many crops there are.
+// Neither the transforms nor the file give the number of crops.
 static void test_dino_needs_crops(void **state) {
     (void)state;
     CHECK_FAILS(infer("LOSS: {name: dino_loss, dino_loss: {output_dim: 1}}\n"
@@ -228,11 +228,11 @@ static void test_init_seed(void **state) {
     sr_arena_deinit(&t.arena);
 }
 
-// Which losses choose the collator themselves; the others leave it alone.
+// Some losses choose the collator themselves; the others keep the configured one.
 static void test_collators(void **state) {
     (void)state;
     static const struct {
-        const char *loss, *head, *collator; // collator NULL: as it was
+        const char *loss, *head, *collator; // collator: expected; NULL: unchanged
     } rows[] = {{"multicrop_simclr_info_nce_loss", "[mlp, {dims: [4, 2]}]", "multicrop_collator"},
                 {"deepclusterv2_loss", "[mlp, {dims: [4, 2]}]", "multicrop_collator"},
                 {"swav_momentum_loss", "[swav_head, {dims: [4, 2], num_clusters: [3]}]",
@@ -257,7 +257,7 @@ static void test_collators(void **state) {
     }
 }
 
-// Heads that a loss does not take, and collators that it does not set.
+// A loss refuses heads and collators that it cannot use.
 static void test_heads_and_collators_refused(void **state) {
     (void)state;
     static const char *const rows[][3] = {
@@ -314,7 +314,7 @@ static Tree with_meters(const char *flags, const char *name, const char *names) 
     return t;
 }
 
-// One meter a pooled layer of a frozen trunk, in the map's order, for the meters that are named.
+// With a frozen trunk each named meter has one value per pooled layer, in the order of the map.
 static void test_meters(void **state) {
     (void)state;
     static const char linear[] = "EVAL_MODE_ON: true, FREEZE_TRUNK_ONLY: true";
@@ -335,7 +335,7 @@ static void test_meters(void **state) {
         CHECK_STR(names->items[2]->text, "res4");
     }
     sr_arena_deinit(&t.arena);
-    // The deprecated METERS.name joins at the end, once; a meter that nobody names stays as it is.
+    // The deprecated METERS.name is appended once; a meter that is not named is unchanged.
     t = with_meters(linear, "accuracy_list_meter", "[recall_at_k_list_meter]");
     const SrYaml *names = sr_yaml_find_path(t.tree, "METERS.names");
     CHECK_INT(names->n, 2);
@@ -346,7 +346,7 @@ static void test_meters(void **state) {
     t = with_meters(linear, "accuracy_list_meter", "[accuracy_list_meter]");
     CHECK_INT(sr_yaml_find_path(t.tree, "METERS.names")->n, 1);
     sr_arena_deinit(&t.arena);
-    // A trunk that learns is no feature extractor.
+    // A trunk that learns is not a feature extractor.
     t = with_meters("EVAL_MODE_ON: true, FREEZE_TRUNK_ONLY: false", "", "[accuracy_list_meter]");
     CHECK_INT(sr_tree_int(t.tree, "METERS.accuracy_list_meter.num_meters", 0), 1);
     sr_arena_deinit(&t.arena);

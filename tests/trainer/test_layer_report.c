@@ -1,5 +1,5 @@
-// The stages of a trunk beside one another: which they are, how maps are pooled, and figures that an untrained trunk
-// cannot improve on.
+// The report over the stages of a trunk: which stages it has, how maps are pooled, and that an
+// untrained trunk gains nothing on itself.
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,7 +31,7 @@ static void end(Fixture *f) {
     sr_config_free(f->config);
 }
 
-// torch.nn.AdaptiveAvgPool2d: windows overlap where the sides do not divide.
+// Pooling as torch.nn.AdaptiveAvgPool2d does it: windows overlap if the sides do not divide.
 static void test_pool(void **state) {
     (void)state;
     static const float x[3 * 3 * 2] = {1,  10, 2,  20, 3,  30, 4,  40, 5,
@@ -46,7 +46,7 @@ static void test_pool(void **state) {
     CHECK_NEAR(y[1], 50, 1e-5);
 }
 
-// Without the stem, without timm's numbers, and without the map of one pixel before flatten.
+// The report omits the stem, timm's numbers for stages, and the map of one pixel before flatten.
 static void test_stages(void **state) {
     (void)state;
     static const struct {
@@ -65,7 +65,7 @@ static void test_stages(void **state) {
             CHECK(layers.v[i].rows * layers.v[i].columns * layers.v[i].depth <= SR_LAYER_NUMBERS);
         }
         CHECK(cases[c].names[layers.n] == NULL);
-        // The last of them is what a pass for it alone gives, to the bit.
+        // The last stage has the same bits as in a pass for it alone.
         CHECK_OK(sr_layer_features_take(&layers, layers.n - 1, &joint, &one));
         CHECK_OK(sr_trunk_features_extract(f.run->model, "flatten", &f.images.test, f.images.batch,
                                            &flat));
@@ -85,7 +85,8 @@ static double number_of(const char *json, const char *key) {
     return strtod(at + strlen(key), NULL);
 }
 
-// A run without a step is its untrained trunk as drawn: the same figures, and a sentence that says so.
+// A run without a step equals its untrained trunk as drawn: the figures are the same, and a
+// sentence says so.
 static void test_untrained_gains_nothing(void **state) {
     (void)state;
     Fixture f;
@@ -94,7 +95,7 @@ static void test_untrained_gains_nothing(void **state) {
     begin(&f, "MODEL.TRUNK.NAME=resnet_cifar");
     int64_t live = sr_mem_live();
     CHECK_OK(sr_layer_report(f.config, f.run->model, &r));
-    CHECK_OK(sr_layer_report(f.config, f.run->model, &r)); // graphs are the model's
+    CHECK_OK(sr_layer_report(f.config, f.run->model, &r)); // the model owns the graphs
     CHECK(sr_mem_live() - live < 1 << 22);
     CHECK(r.labels && r.layers.n == 4 && r.n_test == 40 && r.n_train == 360 && r.k == 5);
     for (int i = 0; i < r.layers.n; i++) {
@@ -121,7 +122,7 @@ static void test_untrained_gains_nothing(void **state) {
     end(&f);
 }
 
-// The verdicts, from figures made up: 1,000 images of which 80 % are right have 2.5 points of chance.
+// Verdicts on made-up figures: for 1,000 images of which 80 % are right, 2.5 points are chance.
 static void test_sentence(void **state) {
     (void)state;
     static const struct {

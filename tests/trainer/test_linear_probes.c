@@ -1,5 +1,6 @@
-// Heads over a frozen trunk: kept features give the bits of computed ones, the trunk stays as it is
-// and has no gradients, phases come when VISSL has them, and the best model is kept aside.
+// Heads on a frozen trunk: kept features give the bits of computed ones, the trunk does not
+// change and has no gradients, phases follow VISSL's order, and the best model is saved
+// separately.
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -96,7 +97,7 @@ static void test_kept_is_computed(void **state) {
     }
 }
 
-// Tar shards have an order of their own: kept features follow it too.
+// Tar shards have their own order of images, which kept features follow.
 static void test_kept_from_shards(void **state) {
     (void)state;
     const char *const kinds[] = {CACHE "off", CACHE "memory"};
@@ -136,7 +137,7 @@ static int count_lines(const char *dir, const char *name, const char *with) {
 
 static int stop_after(void *left) { return --*(int *)left == 0; }
 
-// Stopped within an epoch and gone on with: the bits of a run that was not.
+// A run that is stopped within an epoch and resumed has the bits of an undisturbed one.
 static void test_resume(void **state) {
     (void)state;
     Linear whole, l;
@@ -161,7 +162,8 @@ static void test_resume(void **state) {
     temp_dir_remove(l.dir);
 }
 
-// Stopped within a test phase: saved behind the epoch's last batch, and the same command catches up on the test.
+// A run that is stopped in a test phase is saved after the epoch's last batch, and the same
+// command then completes the test.
 static void test_stop_in_test_phase(void **state) {
     (void)state;
     Linear whole, l;
@@ -187,7 +189,7 @@ static void test_stop_in_test_phase(void **state) {
     temp_dir_remove(l.dir);
 }
 
-// Transforms that draw are never kept.
+// Features of random transforms are never kept.
 static void test_drawing_transforms(void **state) {
     (void)state;
     const char *const flip[] = {
@@ -231,7 +233,8 @@ static void test_trunk_stays(void **state) {
     temp_dir_remove(l.dir);
 }
 
-// Epochs 0, 2 and the last (3); the best of them is kept, and TEST_ONLY gives its number again.
+// Test phases follow epochs 0, 2 and the last (3). The best model is saved, and TEST_ONLY gives
+// its figure again.
 static void test_phases(void **state) {
     (void)state;
     Linear l;
@@ -251,14 +254,14 @@ static void test_phases(void **state) {
         "TEST_ONLY=True", "DATA.TRAIN.DATA_SOURCES=[disk_folder]", "DATA.TRAIN.DATA_PATHS=[gone]",
         "MODEL.WEIGHTS_INIT.PARAMS_FILE=gone"}; // the folder's checkpoint wins
     CHECK_OK(start(&l, only, 4));
-    CHECK(l.run->train.loader == NULL); // the training images are not needed
+    CHECK(l.run->train.loader == NULL); // TEST_ONLY does not open the training images
     CHECK_INT(l.result.epochs, 0);
     finish(&l);
     CHECK_INT(count_lines(l.dir, "metrics.json", "\"test_accuracy_list_meter\""), 4);
     temp_dir_remove(l.dir);
 }
 
-// Trained values are the run's own, the baselines are there, and the JSON line holds them all.
+// The report has the run's own figures and all baselines, as a table and as a JSON line.
 static void test_report(void **state) {
     (void)state;
     Linear l;
@@ -268,10 +271,10 @@ static void test_report(void **state) {
     int64_t live = sr_mem_live();
     CHECK_OK(start(&l, NULL, 0));
     SrLogLevel before =
-        sr_log_set_level(SR_LOG_ERROR); // what -q -q asks for outlives the baselines
+        sr_log_set_level(SR_LOG_ERROR); // the level that -q -q sets must survive the baselines
     CHECK_OK(sr_linear_report(l.run, &r));
     CHECK_INT(sr_log_set_level(before), SR_LOG_ERROR);
-    CHECK(r.random); // start() asks for it
+    CHECK(r.random); // start() requests it
     CHECK_INT(r.n_layers, 3);
     CHECK_INT(r.n_values, 1);
     CHECK_STR(r.layer[1], "res5avg");
@@ -280,7 +283,7 @@ static void test_report(void **state) {
     CHECK(r.majority > 33 && r.majority < 100);
     sr_linear_report_print(&r, true, &out);
     CHECK(strstr(out.s, "\"untrained_res2_norms\": "));
-    for (int k = 0; k < r.n_layers; k++) { // the better of both
+    for (int k = 0; k < r.n_layers; k++) { // the better of the two untrained rows
         char key[64], *at;
         snprintf(key, sizeof key, "\"untrained_%s%s_top_1\": ", r.layer[k], k == 2 ? "_2" : "");
         CHECK((at = strstr(out.s, key)) != NULL);
@@ -308,8 +311,9 @@ static void put(SrConfig *config, const char *path, double value) {
     CHECK_OK(sr_yaml_put_path(&config->arena, config->tree, path, number));
 }
 
-// A rate whose weight decay multiplies the weights by 14 a step, and their products more, overflows within the 16
-// updates; a tenth of it does not.  The baselines read the tree, so that the trained run itself stands.
+// With a weight decay that multiplies the weights by 14 per step the baseline overflows within 16
+// updates; at a tenth of the rate it does not. Only the baselines read the changed tree, so that
+// the trained run itself does not diverge.
 static void test_diverged_baseline(void **state) {
     (void)state;
     Linear l;
@@ -323,11 +327,11 @@ static void test_diverged_baseline(void **state) {
     CHECK_OK(sr_linear_report(l.run, &r));
     CHECK(r.has[SR_ROW_PIXELS] && r.has[SR_ROW_UNTRAINED] && r.rate[SR_ROW_TRAINED] == 0);
     CHECK_NEAR(r.rate[SR_ROW_UNTRAINED], 0.1, 0);
-    CHECK_NEAR(r.rate[SR_ROW_PIXELS], 0, 0); // fitted, not stepped
+    CHECK_NEAR(r.rate[SR_ROW_PIXELS], 0, 0); // pixels are fitted by a solver
     sr_linear_report_print(&r, false, &out);
     CHECK(strstr(out.s, "(untrained, as drawn: diverged, learned at 0.1 of the rate)"));
     sr_text_deinit(&out);
-    put(l.config, "OPTIMIZER.param_schedulers.lr.value", 1e12); // no tenth of a tenth is low enough
+    put(l.config, "OPTIMIZER.param_schedulers.lr.value", 1e12); // even a tenth of the rate diverges
     CHECK_FAILS(sr_linear_report(l.run, &r), SR_ERR_RUN, "untrained, as drawn: ");
     finish(&l);
     temp_dir_remove(l.dir);
@@ -350,7 +354,8 @@ static void test_refusals(void **state) {
     }
 }
 
-// A random trunk is not measured as a trained one by forgetting a key; pixels have nothing to forget.
+// An untrained trunk cannot be measured as a trained one because a key was forgotten. The trunk
+// of raw pixels has no weights.
 static void test_no_weights(void **state) {
     (void)state;
     static const char *const needs[] = {"", "TEST_ONLY=True"};

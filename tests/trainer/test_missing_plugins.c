@@ -1,5 +1,6 @@
-// What a configuration needs: every missing piece in one line, misspelt names with the nearest,
-// sharded names read as the plain ones, nothing asked of a method where nothing learns.
+// Plugins that a configuration needs: all missing ones in one line, misspelt names with the
+// closest name, names of sharded modules read as the plain ones. Nothing is required of a method
+// if nothing learns.
 #include "tests/check.h"
 #include "trainer/config/schema.h"
 #include "trainer/config/vissl_names.h"
@@ -13,7 +14,7 @@ static SrStatus needs(const char *text) {
     return status;
 }
 
-// Pieces that only VISSL's own clusters have, so that no later plugin changes the line.
+// The names exist only on VISSL's own clusters, so that no later plugin changes the line.
 static void test_all_in_one_line(void **state) {
     (void)state;
     CHECK_FAILS(needs("DATA: {TRAIN: {DATA_SOURCES: [manifold]}}\n"
@@ -81,7 +82,7 @@ static void test_frozen_models_need_no_method(void **state) {
     CHECK_FAILS(needs(text), SR_ERR_CONFIG, "unheard_of");
 }
 
-// Nobody is sent to what is not there: 'regnet' and 'beit' are VISSL's, and may not be built here.
+// Suggestions name built plugins only: 'regnet' and 'beit' are VISSL's and may not be built here.
 static void test_suggestions_are_built(void **state) {
     (void)state;
     for (int i = 0; sr__vissl_name_at(SR_NAME_TRUNK, i); i++) {
@@ -96,7 +97,7 @@ static void test_suggestions_are_built(void **state) {
     }
 }
 
-// VISSL's names are known whether built or not; methods beyond it are ours alone.
+// The table holds VISSL's names, whether built or not, and none of sslrun's own methods.
 static void test_tables_hold_what_is_vissls(void **state) {
     (void)state;
     CHECK(sr__is_vissl_name(SR_NAME_TRUNK, "resnet") && sr__is_built_name(SR_NAME_TRUNK, "resnet"));

@@ -1,5 +1,5 @@
-// The wiring of models: passes by crop size, chains of heads, names, freezing, evaluation taps, and
-// what is refused.
+// Assembly of models: passes by crop size, chains of heads, names, freezing, taps for evaluation,
+// and refusals.
 #include "tests/check.h"
 
 #include "graph/layer_name.h"
@@ -37,7 +37,7 @@ static void test_crops_of_one_size_share_a_pass(void **state) {
     CHECK_INT(t.graph.n_model_outputs, 2);
     CHECK_INT(sr_shape_count(sr_graph_at(t.graph.graph, t.graph.loss)->shape), 1);
     tiny_model_close(&t);
-    open_swav(&t, "", 3, (const int[]){16, 8, 16}); // runs, not sizes, are grouped
+    open_swav(&t, "", 3, (const int[]){16, 8, 16}); // consecutive crops of equal size form a pass
     CHECK_INT(count_passes(&t), 3);
     tiny_model_close(&t);
     open_swav(&t, ", SINGLE_PASS_EVERY_CROP: true", 4, sizes_2_2);
@@ -45,7 +45,7 @@ static void test_crops_of_one_size_share_a_pass(void **state) {
     tiny_model_close(&t);
 }
 
-// Rows are crop-major, and passes share every parameter: the same image in all crops gives the same
+// Rows are crop-major and passes share all parameters: the same image in all crops gives the same
 // row in each.
 static void test_rows_are_crop_major(void **state) {
     (void)state;
@@ -131,7 +131,8 @@ static void test_evaluation(void **state) {
     tiny_model_close(&t);
 }
 
-// A predictor: parameters of the heads' groups under the loss's prefix, the same in a second use.
+// A predictor of a loss has its parameters in the heads' groups under the loss's prefix; a second
+// use shares them.
 static void test_head_of_the_loss(void **state) {
     (void)state;
     TinyModel t;
@@ -189,7 +190,8 @@ static void test_refused(void **state) {
                   "crops_for_assign holds 4");
 }
 
-// Turned channels with turned weights are the same net; the lightness is one channel; a trunk of it asks for LAB.
+// bgr images with weights in bgr order give the same outputs as rgb. lab has one channel,
+// lightness, and such a trunk requests LAB images.
 static void test_input_types(void **state) {
     (void)state;
     TinyModel t;

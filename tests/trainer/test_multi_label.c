@@ -1,5 +1,6 @@
-// Images with several labels each, end to end: .npy lists, binary cross entropy over a frozen trunk, the three meters,
-// features for the verbs; what does not go with them is refused before a step.
+// Several labels per image, end to end: .npy lists, binary cross entropy on a frozen trunk, the
+// three meters, features for the evaluation verbs. Settings that do not support several labels
+// are refused before the first step.
 #include <stdio.h>
 
 #include "base/file.h"
@@ -48,7 +49,7 @@ typedef struct {
     SrTrainResult result;
 } Fixture;
 
-// Class c is a bright square in its own corner; one label in nine is not known.
+// Class c is a bright square in its own corner; one label in nine is unknown.
 static void write_side(Fixture *f, const char *name, int first) {
     char list[N * 32] = "", path[300];
     int8_t target[N * CLASSES];
@@ -101,8 +102,8 @@ static void finish(Fixture *f) {
     sr_log_close();
 }
 
-// Mean AP and recall of the test well above chance; kept features give the loss of computed ones; reports have no
-// majority class.
+// Mean AP and recall of the test are well above chance, and kept features give the loss of
+// computed ones. Reports have no majority class.
 static void test_learns(void **state) {
     (void)state;
     Fixture f;
@@ -124,7 +125,7 @@ static void test_learns(void **state) {
     CHECK(recall[0].value < 100);
     sr_phases_close(&phases);
     CHECK_OK(sr_linear_report(f.run, &report));
-    // Rows of one label an image are left out.
+    // Rows of the report that need one label per image are omitted.
     CHECK(!report.has[SR_ROW_MAJORITY] && !report.has[SR_ROW_PIXELS]);
     CHECK(report.has[SR_ROW_UNTRAINED] && report.has[SR_ROW_CALIBRATED]);
     finish(&f);
@@ -143,7 +144,7 @@ static SrStatus keep_targets(void *arg, SrReportRow row, SrMatrix *train, SrMatr
     return SR_OK;
 }
 
-// What svm, logreg and retrieve see; kNN has no votes for several classes.
+// The rows that svm, logreg and retrieve read; kNN cannot vote for several classes.
 static void test_rows(void **state) {
     (void)state;
     Fixture f;

@@ -1,5 +1,5 @@
-// Probes of a trunk between epochs: the figures of the evaluations they stand for, limits, nothing left behind, and
-// what is refused before the first step.
+// Probes of a trunk between epochs: they give the figures of the evaluations that they stand for,
+// respect their limit, leak nothing, and refuse bad settings before the first step.
 #include <string.h>
 
 #include "base/mem.h"
@@ -48,7 +48,7 @@ static SrStatus linear_of(void *arg, SrReportRow row, SrMatrix *train, SrMatrix 
     return SR_OK;
 }
 
-// Without a limit: what `sslrun knn` and `sslrun logreg` find in the same features.
+// Without a limit the figures are those of `sslrun knn` and `sslrun logreg` on the same features.
 static void test_figures(void **state) {
     (void)state;
     Fixture f;
@@ -64,7 +64,7 @@ static void test_figures(void **state) {
     CHECK_INT(first.n_test, 40);
     int64_t live = sr_mem_live();
     CHECK_OK(sr_online_probe_run(&f.probe, &second));
-    CHECK_INT(sr_mem_live(), live); // graphs are the model's: not one more a probe
+    CHECK_INT(sr_mem_live(), live); // the model owns the graphs: a second probe adds none
     CHECK(first.knn.top1 == second.knn.top1 && first.linear_top1 == second.linear_top1);
     CHECK_OK(sr_knn_report(f.config, f.run->model, false, &knn));
     CHECK(first.knn.top1 == knn.row[SR_ROW_TRAINED][0].top1 && first.knn.k == 5);
@@ -84,13 +84,14 @@ static void test_limit(void **state) {
     CHECK_INT(r.n_train, 30);
     CHECK_INT(r.n_test, 30);
     end(&f);
-    CHECK_OK(begin(&f, "HOOKS.PROBE.LIMIT=30", "SEED_VALUE=0")); // off by default
+    CHECK_OK(begin(&f, "HOOKS.PROBE.LIMIT=30", "SEED_VALUE=0")); // probes are off by default
     for (int epoch = 0; epoch < 4; epoch++)
         CHECK(!sr_online_probe_due(&f.probe, epoch));
     end(&f);
 }
 
-// Images that went away cost their figures alone: training ends well, and nobody is left with the probe's message.
+// Images that disappear cost the probe's figures only: training completes, and the error of the
+// probe is not left as the status.
 static void test_failure(void **state) {
     (void)state;
     char dir[64], name[96], folder[96], images[96];

@@ -1,5 +1,6 @@
-// Optimisers: each rule against a plain double-precision transcription of its paper, and what holds
-// for all of them (bits independent of threads, skipped parameters untouched, state to be saved).
+// Optimisers: each rule against a transcription of its paper in double precision, and properties
+// of all of them: bits do not depend on threads, skipped parameters do not change, and the state
+// is complete.
 #include <math.h>
 
 #include "base/mem.h"
@@ -22,7 +23,7 @@ static const SrSlot vector_slot = {.name = "bias",
                                    .kind = SR_SLOT_PARAM,
                                    .role = SR_ROLE_BIAS,
                                    .init = {SR_INIT_CONSTANT, 0}};
-// Longer than one piece of a step, and no multiple of anything.
+// More numbers than one piece of a step has, and no round number.
 static const SrSlot long_slot = {.name = "weight",
                                  .shape = {.rank = 2, .d = {211, 307}},
                                  .dtype = SR_F32,
@@ -30,7 +31,8 @@ static const SrSlot long_slot = {.name = "weight",
                                  .role = SR_ROLE_WEIGHT,
                                  .init = {SR_INIT_CONSTANT, 0}};
 
-// The numbers of every rule, for the transcriptions below; options_of makes a map of them.
+// The settings of every rule, for the transcriptions below; options_of makes an option map of
+// them.
 typedef struct {
     const char *name, *groups;
     double momentum, weight_decay, beta1, beta2, eps, eta, trust, larc_eps;
@@ -50,7 +52,7 @@ static Usual usual(const char *name) {
                    .larc_eps = 1e-8};
 }
 
-static SrArena arena; // of the maps; emptied by each test that makes one
+static SrArena arena; // holds the maps; each test that makes one frees it
 static SrYaml *options_of(const char *text) {
     SrYaml *map = NULL;
     CHECK_OK(sr_yaml_parse(&arena, text, strlen(text), "test.yaml", &map));
@@ -112,7 +114,7 @@ static double norm_of(const double *x, int64_t n) {
     return sqrt(sum);
 }
 
-// One parameter in double: value p, gradient g, states s0, s1, all (n).
+// One parameter in double precision: value p, gradient g, states s0 and s1, all (n).
 typedef void (*Rule)(const Usual *c, double lr, int t, int rank, int64_t n, double *p, double *g,
                      double *s0, double *s1);
 
@@ -164,7 +166,7 @@ static void check_rule(const Usual *config, Rule rule) {
     SrOptim *optim = NULL;
     fill_values(params);
     CHECK_OK(new_optim(params, config, &optim));
-    double *d[3][4]; // [parameter][value, gradient, state 0, state 1]
+    double *d[3][4]; // indexed by [parameter][value, gradient, state 0, state 1]
     for (int i = 0; i < 3; i++) {
         const SrParam *p = sr_params_at(params, i);
         int64_t n = sr_shape_count(p->shape);
@@ -231,8 +233,7 @@ static void test_adam_and_lars(void **state) {
     check_rule(&c, rule_lars);
 }
 
-// A zero gradient (or parameter) switches LARC off for it: no decay, only what momentum still
-// carries.
+// A zero gradient (or parameter) disables LARC for it: no decay, only the rest of the momentum.
 static void test_larc_leaves_zero_gradients_alone(void **state) {
     (void)state;
     Usual c = usual("sgd");
@@ -249,7 +250,8 @@ static void test_larc_leaves_zero_gradients_alone(void **state) {
     sr_params_free(params);
 }
 
-// amsgrad divides by the largest second moment: after a large gradient the steps stay small.
+// amsgrad divides by the largest second moment so far: after a large gradient the steps stay
+// small.
 static void test_amsgrad_remembers(void **state) {
     (void)state;
     double moved[2];
@@ -282,7 +284,7 @@ static void run_steps(SrParams *params, SrOptim *optim, int from, int to, const 
     }
 }
 
-// Every optimiser of the registry with each of its examples.
+// Runs `body` on each example of every optimiser in the registry.
 static void each_example(void (*body)(const SrOptimizerConfig *config)) {
     for (int i = 0; sr_optimizer_at(i); i++) {
         const SrOptimizer *kind = sr_optimizer_at(i);
@@ -323,7 +325,7 @@ static void test_bits_do_not_depend_on_threads(void **state) {
     each_example(threads_case);
 }
 
-// Sum of squares falls under each rule: its gradient is 2 p, decay only helps.
+// The sum of squares, whose gradient is 2 p, falls under each rule; decay only helps.
 static void descent_case(const SrOptimizerConfig *config) {
     SrParams *params = make_params();
     SrOptim *optim = NULL;
@@ -353,7 +355,8 @@ static void test_each_goes_downhill(void **state) {
     each_example(descent_case);
 }
 
-// One map for all: rows of one name mean the same to everyone.
+// All optimisers share one option map, so rows with one name have one type, one default and one
+// text.
 static void test_shared_rows_agree(void **state) {
     (void)state;
     const SrOption *table;
@@ -368,7 +371,7 @@ static void test_shared_rows_agree(void **state) {
     sr_arena_deinit(&arena);
 }
 
-// A frozen parameter keeps its value, its momentum and its count of steps; the others go on.
+// A frozen parameter keeps its value, its momentum and its step count; the others are updated.
 static void test_skip(void **state) {
     (void)state;
     Usual c = usual("adam");
@@ -394,7 +397,7 @@ static void test_skip(void **state) {
     sr_params_free(params);
 }
 
-// State and step counts copied into a fresh optimiser go on with the same bits: what a resume
+// A fresh optimiser with copied state and step counts continues with the same bits, as a resume
 // needs.
 static void test_state_is_all_there_is(void **state) {
     (void)state;

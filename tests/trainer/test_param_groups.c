@@ -1,4 +1,5 @@
-// Which parameter lands in which group: every role, trunk and head, under all four switches.
+// Assignment of parameters to optimiser groups: every role, in trunk and head, under all four
+// switches.
 #include "tests/check.h"
 #include "trainer/optim/optim.h"
 
@@ -34,7 +35,7 @@ static SrParams *make_params(void) {
     return params;
 }
 
-// The group's members as "0 2 5".
+// Checks decay, head and members of a group; members: indices such as "0 2 5".
 static void check_group(const SrParamGroup *g, double decay, bool head, const char *members) {
     char text[128] = "";
     for (int i = 0; i < g->n; i++)
@@ -89,7 +90,8 @@ static void test_named_parameters_do_not_decay(void **state) {
     CHECK_INT(groups.n, 5);
     check_group(&groups.groups[0], 0.5, false, "1");
     check_group(&groups.groups[2], 0.5, true, "");
-    check_group(&groups.groups[3], 0, true, "7 8"); // no decay anyway: they keep the heads' rate
+    // They have no decay anyway and keep the rate of heads.
+    check_group(&groups.groups[3], 0, true, "7 8");
     check_group(&groups.groups[4], 0, false, "0 4 5 6");
     CHECK_STR(groups.groups[4].name, "remaining unregularised");
     sr_params_free(params);

@@ -1,5 +1,5 @@
-// The constructors dino, lr_decay and linear_eval_heads: who is in which group, with which rate and
-// decay.
+// The group constructors dino, lr_decay and linear_eval_heads: members of each group, its rate
+// and its decay.
 #include "base/mem.h"
 #include "tests/check.h"
 #include "trainer/config/schema.h"
@@ -83,7 +83,7 @@ static void check_group(const Case *c, int g, const char *members, double decay,
     CHECK(!group->head_lr);
 }
 
-// A transformer of so many blocks, as trunks describe themselves.
+// Returns the depth of a toy transformer, as trunks describe their layers.
 static int toy_layers(const void *params) { return *(const int *)params; }
 static const SrTrunk toy = {
     .name = "toy", .layers = toy_layers, .depth = sr_depth_of_blocks, .decays_by_name = true};
@@ -131,8 +131,8 @@ static void test_lr_decay_transformer(void **state) {
     CHECK_INT(c.groups.n, 6);
     check_group(&c, 0, "0", 0.5, true, pow(0.5, 13));
     check_group(&c, 1, "1", 0, false, pow(0.5, 13));
-    check_group(&c, 2, "2", 0, false, pow(0.5, 12)); // block 0 is at depth 1
-    check_group(&c, 3, "3", 0.5, true, 0.5);         // block 11 at 12, beside the last norm
+    check_group(&c, 2, "2", 0, false, pow(0.5, 12)); // block 0 has depth 1
+    check_group(&c, 3, "3", 0.5, true, 0.5);         // block 11 has depth 12, like the last norm
     check_group(&c, 4, "4", 0, false, 0.5);
     check_group(&c, 5, "5", 0.5, true, 1);
     close_case(&c);
@@ -193,7 +193,7 @@ static void test_checked_with_the_configuration(void **state) {
     CHECK_FAILS(sr_param_groups_check(&config), SR_ERR_CONFIG, "the trunk shallow does not say");
 }
 
-// The group's factor is on the scheduled rate, every step.
+// The factor of a group multiplies the scheduled rate in every step.
 static void test_scaled_steps(void **state) {
     (void)state;
     static const Row rows[] = {
@@ -219,9 +219,10 @@ static void test_scaled_steps(void **state) {
     close_case(&c);
 }
 
-// ---- through a configuration
+// ---- groups of a configuration
 
-// One step of an example at a rate of 1, without momentum; what each parameter was before.
+// Runs one step of an example at a rate of 1 without momentum. *before gets the parameters before
+// the step.
 static SrRun *one_step(const char *file, const char *const *overrides, int n, SrConfig **config,
                        float **before) {
     SrRun *run;
@@ -248,7 +249,8 @@ static void end(SrRun *run, SrConfig *config, float *before) {
     sr_config_free(config);
 }
 
-// The first number of a parameter has moved by -rate * gradient, rounded as a sum of this size is.
+// Fails unless the first number of a parameter moved by -rate * gradient, up to the rounding of
+// that sum.
 static void check_rate(SrRun *run, const float *before, const char *name, double rate) {
     SrParams *params = sr_model_params(run->model);
     int i = sr_params_find(params, name);
@@ -293,7 +295,7 @@ static void test_configured(void **state) {
     end(run, config, before);
 }
 
-// What a constructor refuses, a check without memory refuses too.
+// A check without memory refuses what a constructor refuses.
 static void test_configured_wrongly(void **state) {
     (void)state;
     static const char named[] = "OPTIMIZER.param_group_constructor=linear_eval_heads";

@@ -1,4 +1,4 @@
-// Where a run stands, in batches of another size and over other images.
+// Conversion of a run's position to another batch size, and to other images.
 #include "tests/check.h"
 #include "tests/trainer/small_checkpoint.h"
 #include "trainer/run/position.h"
@@ -15,19 +15,20 @@ static void test_position_fit(void **state) {
     CHECK_NEAR(at.loss_sum, 6, 1e-12);
     CHECK_INT(sr_position_fit(&at, 20, 80, 4, &again), SR_FIT_BATCH);
     CHECK(at.batch == 2 && at.iteration == 10 && again == 8);
-    // Behind the last batch, waiting for its test phase.
+    // The position is after the last batch, before the test phase.
     at = small_position("a", 1, 0, 10);
     CHECK_INT(sr_position_fit(&at, 8, 80, 10, &again), SR_FIT_SAME);
     CHECK_INT(sr_position_fit(&at, 32, 80, 2, &again), SR_FIT_BATCH);
     CHECK(at.batch == 2 && again == 0);
     at = small_position("a", 1, 0, 10);
-    CHECK_INT(sr_position_fit(&at, 32, 80, 3, &again), SR_FIT_BATCH); // the third of 16 images
+    // The third batch has 16 images.
+    CHECK_INT(sr_position_fit(&at, 32, 80, 3, &again), SR_FIT_BATCH);
     CHECK(at.batch == 3 && again == 0);
-    // Other images come in another order.
+    // Another set of images has another order, so the epoch restarts.
     at = small_position("a", 1, 1, 13);
     CHECK_INT(sr_position_fit(&at, 8, 96, 12, &again), SR_FIT_RESTART);
     CHECK(at.batch == 0 && at.iteration == 12 && at.images == 96);
-    // A file of before batch sizes were written.
+    // A file of an earlier version has no batch size.
     at = (SrPosition){.epoch = 1, .batch = 3, .iteration = 13};
     CHECK_INT(sr_position_fit(&at, 8, 80, 10, &again), SR_FIT_SAME);
     at.batch_size = 0;

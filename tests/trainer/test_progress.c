@@ -1,4 +1,4 @@
-// Rates, ETA and the texts made of them.
+// Progress of a run: rates, remaining time, and their texts.
 #include "base/clock.h"
 #include "tests/check.h"
 #include "trainer/run/progress.h"
@@ -30,7 +30,7 @@ static void test_rates(void **state) {
     CHECK_NEAR(sr_progress_eta(&p, 120), 0, 0);
     sr_progress_reset_window(&p);
     CHECK_NEAR(sr_progress_rate(&p), 0, 0);
-    // One slow step among many hardly moves the ETA; a lasting change does.
+    // One slow step among many hardly changes the remaining time; a lasting change does.
     sr_progress_step(&p, 5, 0);
     CHECK(p.step_s < 1);
     for (int i = 0; i < 500; i++)
@@ -54,14 +54,14 @@ static void test_line(void **state) {
     sr_progress_step(&slow, 2.4, 0);
     sr_progress_text(&slow, &line, 0, s, sizeof s);
     CHECK(strstr(s, "images/s: 0.42;"));
-    char small[20]; // cut off, never overrun
+    char small[20]; // the text is cut to the buffer
     sr_progress_text(&p, &line, 0, small, sizeof small);
     CHECK_INT(strlen(small), 19);
     sr_progress_text(&p, &line, 80, s, sizeof s);
     CHECK_STR(s, "[ep: 1] iter: 10/90; lr: 0.3; loss: 5.25000; btime(ms): 250; eta: 0:00:25");
     sr_progress_text(&p, &line, 73, s, sizeof s); // one column stays free
     CHECK_STR(s, "[ep: 1] iter: 10/90; lr: 0.3; loss: 5.25000; eta: 0:00:25");
-    sr_progress_text(&p, &line, 10, s, sizeof s); // what is left is the least there is
+    sr_progress_text(&p, &line, 10, s, sizeof s); // the shortest form of the text
     CHECK_STR(s, "[ep: 1] iter: 10/90; loss: 5.25000; eta: 0:00:25");
 }
 

@@ -1,4 +1,4 @@
-// Every configuration that is shipped can be planned, its images drawn instead of read.
+// Every shipped configuration can be planned, with generated images instead of files.
 #include "base/log.h"
 #include "tests/check.h"
 #include "trainer/config/config.h"

@@ -1,12 +1,12 @@
-// Several replicas a step: the same as one batch where nothing couples the images of a replica but the
-// loss; batch norms see one replica; running statistics are replica 0's; sums go by a fixed tree.
+// Several replicas per step: they equal one batch if only the loss connects the images. Batch
+// norms see one replica, running statistics are those of replica 0, and sums follow a fixed tree.
 #include "tests/check.h"
 
 #include "base/text.h"
 #include "tests/trainer/tiny_model.h"
 
 static const int sizes[] = {8, 8};
-// No batch norm anywhere: pixels through an MLP.
+// A model without batch norm: pixels through an MLP.
 #define PIXELS \
     "TRUNK: {NAME: pixels}, HEAD: {PARAMS: [[mlp, {dims: [192, 16, 8], use_relu: true}]]}"
 #define SIMCLR \
@@ -29,7 +29,8 @@ static void check_equals_one_batch(const char *loss, int n_views, int replicas) 
     TinyModel one, many;
     CHECK_OK(tiny_model_start(&one, PIXELS, loss, 12, n_views, sizes));
     CHECK_OK(tiny_model_start_world(&many, replicas, PIXELS, loss, 12 / replicas, n_views, sizes));
-    // Relative to the loss at the start: later ones are small differences of logits that stay as large.
+    // The tolerance is relative to the first loss: later losses are small differences of logits
+    // that stay large.
     double first = 0;
     for (int k = 0; k < 4; k++) {
         double a = tiny_model_step(&one, 0.2), b = tiny_model_step(&many, 0.2);
@@ -49,14 +50,14 @@ static void test_equals_one_batch(void **state) {
         check_equals_one_batch(SIMCLR, 2, replicas);
         check_equals_one_batch(CLASSES, 1, replicas);
         check_equals_one_batch(MOCO, 2,
-                               replicas); // keys of shuffled images come back to their places
+                               replicas); // keys of shuffled images return to their places
     }
 }
 
 #define SWAV "name: swav_loss, swav_loss: {queue: {queue_length: 24, start_iter: 0}}"
 #define MEAN "trunk._feature_blocks.bn1.running_mean"
 
-// The first batch norm of the trunk sees replica 0 alone, whatever the other replicas are.
+// The first batch norm of the trunk sees only replica 0, whatever the other replicas are.
 static void test_statistics_of_replica_0(void **state) {
     (void)state;
     TinyModel one, many;
@@ -71,7 +72,7 @@ static void test_statistics_of_replica_0(void **state) {
     tiny_model_close(&many);
 }
 
-// Each replica's shard of the queue takes its own images.
+// Each replica's share of the queue takes its own images.
 static void test_queue_shards(void **state) {
     (void)state;
     TinyModel t;
@@ -91,12 +92,13 @@ static void test_queue_shards(void **state) {
     "TRUNK: {NAME: resnet, RESNETS: {DEPTH: 18, WIDTH_MULTIPLIER: 0.5, SMALL_IMAGE_STEM: True, " \
     "NORM: GroupNorm}}, HEAD: {PARAMS: [[mlp, {dims: [256, 8]}]]}"
 
-// A contrastive batch as large as it is for the memory of a small one: 512 rows in eight replicas, one step's update.
+// A large contrastive batch in the memory of a small one: 512 rows in eight replicas give the
+// update of one batch.
 static void check_many_rows(const char *model, const int *sides) {
     TinyModel one, many;
     CHECK_OK(tiny_model_start(&one, model, SIMCLR, 256, 2, sides));
     CHECK_OK(tiny_model_start_world(&many, 8, model, SIMCLR, 32, 2, sides));
-    // At rate 1 without momentum or decay the parameters have moved by the gradients themselves.
+    // At rate 1 without momentum or decay the parameters move by the gradients themselves.
     double a = tiny_model_step(&one, 1), b = tiny_model_step(&many, 1);
     CHECK_NEAR(a, b, 1e-5 * fabs(a));
     check_same_tables(&one, &many, 1e-5);
@@ -114,7 +116,8 @@ static void test_many_rows(void **state) {
 #define SYNC(group) "SYNC_BN_CONFIG: {CONVERT_BN_TO_SYNC_BN: True, GROUP_SIZE: " #group "}, "
 #define NORMED TINY_TRUNK ", HEAD: {PARAMS: [[mlp, {dims: [32, 8], use_bn: True}]]}"
 
-// `replicas` in groups whose batch norms are one, and `groups` replicas of as many images as a group has.
+// `replicas` replicas in groups that share batch norms equal `groups` replicas with as many
+// images as a group.
 static void check_groups(const char *sync, int replicas, const char *plain, int groups) {
     TinyModel a, b;
     CHECK_OK(tiny_model_start_world(&a, replicas, sync, SIMCLR, 12 / replicas, 2, sizes));
@@ -136,7 +139,7 @@ static void test_sync_bn(void **state) {
     CHECK_FAILS(tiny_model_start_world(&t, 3, SYNC(2) NORMED, SIMCLR, 4, 2, sizes), SR_ERR_CONFIG,
                 "groups of 2 do not divide 3 replicas");
     tiny_model_close(&t);
-    // A replica's rows are a world of their own to this loss.
+    // This loss compares the rows of one replica only, so groups are refused.
     CHECK_FAILS(tiny_model_start_world(&t, 4, SYNC(2) NORMED,
                                        "name: multicrop_simclr_info_nce_loss, "
                                        "multicrop_simclr_info_nce_loss: {buffer_params: "
@@ -148,7 +151,7 @@ static void test_sync_bn(void **state) {
 
 #define BARLOW "name: barlow_twins_loss, barlow_twins_loss: {embedding_dim: 8}"
 
-// Rounds before an update are one large batch, also where the loss looks at all rows.
+// Accumulation rounds before an update equal one large batch, also if the loss compares all rows.
 static void check_rounds(const char *loss) {
     TinyModel one, many;
     CHECK_OK(tiny_model_start(&one, PIXELS, loss, 12, 2, sizes));
@@ -175,7 +178,7 @@ static void test_accumulation(void **state) {
     check_rounds(BARLOW);
 }
 
-// Activations kept, or computed again: every method that has a loss over all rows, to the bit.
+// Kept and recomputed activations give the same bits, for every loss that compares all rows.
 static void test_kept_activations(void **state) {
     (void)state;
     const SrPlanOptions options = {.mode = SR_MODE_TRAIN};

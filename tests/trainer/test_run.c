@@ -1,5 +1,5 @@
-// Building a run when memory runs out at any allocation: an error, no leak, no crash; and
-// schedules.
+// Building runs: an error and no leak when any allocation fails, settings of memory and
+// convolutions, and learning rates.
 #include <stdio.h>
 #include <string.h>
 
@@ -13,7 +13,8 @@
 
 #define CONFIG "tests/cli/tiny.yaml"
 
-// Every allocation in turn would take minutes; growing strides pass through all phases of building.
+// Trying every allocation would take minutes; growing strides pass through all phases of
+// building.
 static void test_out_of_memory(void **state) {
     (void)state;
     SrConfig *config;
@@ -37,7 +38,8 @@ static void test_out_of_memory(void **state) {
     sr_config_free(config);
 }
 
-// One step of the tiny configuration with an override; the loss, and the plan's memory.
+// Computes one step of the tiny configuration with an override. Returns the loss, the memory of
+// the plan in *bytes and up to n first weights.
 static double one_step(const char *override, size_t *bytes, float *weights, int64_t n) {
     SrConfig *config;
     SrRun *run;
@@ -59,7 +61,7 @@ static double one_step(const char *override, size_t *bytes, float *weights, int6
     return loss;
 }
 
-// Segments need less memory and change no bit; other convolutions change bits, and little.
+// Segments need less memory and change no bit; other convolutions change bits slightly.
 static void test_activation_checkpointing(void **state) {
     (void)state;
     enum { N = 64 };
@@ -75,7 +77,8 @@ static void test_activation_checkpointing(void **state) {
     CHECK_NEAR(c, b, 1e-3);
 }
 
-// What is kept is not computed again, at the price of memory, and no bit changes; a small step keeps without being asked.
+// Kept values are not recomputed, at the price of memory, and no bit changes. A small step keeps
+// its values under auto.
 static void test_recompute(void **state) {
     (void)state;
     enum { N = 64 };
@@ -104,7 +107,7 @@ static const char *design_under(const char *override) {
     return name;
 }
 
-// MACHINE.FP32 reaches the convolutions; without tile registers it changes nothing.
+// MACHINE.FP32 selects the convolution's design; without tile registers it changes nothing.
 static void test_fp32(void **state) {
     (void)state;
     CHECK_STR(design_under("MACHINE.FP32=ieee"), "winograd4");
@@ -148,7 +151,8 @@ static void test_checkpoint_out_of_memory(void **state) {
     temp_dir_remove(dir);
 }
 
-// lr: cosine per step from 0.3 to 0.003 over all updates; per epoch it stands still within one.
+// lr follows a cosine per step from 0.3 to 0.003 over all updates; a schedule per epoch is
+// constant within an epoch.
 static void test_rates(void **state) {
     (void)state;
     SrConfig *config;
@@ -177,7 +181,7 @@ static void test_rates(void **state) {
     sr_config_free(config);
 }
 
-// What would train on something else than was asked for is refused with the key to change.
+// Settings that would train on something other than requested are refused with the key to change.
 static void test_refused(void **state) {
     (void)state;
     static const char *const one_row[] = {

@@ -1,5 +1,4 @@
-// Schedules: values at known points, keys of other kinds, and the errors that name the key to
-// change.
+// Schedules: values at known points, keys of other kinds, and errors that name the key to change.
 #include <math.h>
 #include <stdlib.h>
 
@@ -7,7 +6,7 @@
 #include "tests/check.h"
 #include "trainer/schedules/schedule.h"
 
-// The value of a schedule written in flow style at one point.
+// Returns the value at one point of a schedule in flow style.
 static double at(const char *text, int num_epochs, double where) {
     SrArena arena = SR_ARENA_INIT;
     SrYaml *tree = NULL;
@@ -46,8 +45,7 @@ static void test_closed_forms(void **state) {
         0.25, 0);
 }
 
-// 3/10 of 10 epochs is epoch 3 although 0.3 * 10 rounds to below 3 in other formulas: epsilon
-// guards it.
+// 3/10 of 10 epochs is epoch 3, although 0.3 * 10 may round to less: an epsilon prevents it.
 static void test_steps_change_on_the_boundary(void **state) {
     (void)state;
     const char *multistep = "{name: multistep, values: [1.0, 0.1, 0.01], milestones: [3, 7]}";
@@ -74,7 +72,7 @@ static void test_composite_scales_as_told(void **state) {
     CHECK_NEAR(at(rescaled, 1, 0.55), 0.5, 1e-12);
 }
 
-// What fvcore and ClassyVision take for keys that are not there.
+// Missing keys have the defaults of fvcore and ClassyVision.
 static void test_keys_left_out(void **state) {
     (void)state;
     const char *even = "{name: multistep, values: [1.0, 0.1, 0.01]}"; // 4 + 4 + 2 of 10 epochs
@@ -103,7 +101,7 @@ static void test_warm_restarts(void **state) {
                        " wave_type: full}";
     CHECK_NEAR(at(full, 1, 0.25), 0.0, 1e-15);
     CHECK_NEAR(at(full, 1, 0.5), 1.0, 1e-15);
-    // Adaptive full waves take their peak one interval ahead, the first one too.
+    // Adaptive full waves reach their peak one interval early, the first one too.
     const char *adaptive =
         "{name: cosine_warm_restart, start_value: 1.0, end_value: 0.0, is_adaptive: True,"
         " restart_interval_length: 0.5, wave_type: full}";
@@ -168,7 +166,7 @@ static void test_errors_name_the_key(void **state) {
     CHECK_FAILS(build("{value: 1}", 1), SR_ERR_CONFIG, "lr.name");
 }
 
-// Composites may nest, but not without end.
+// Composite schedules may be nested up to a limit.
 static void test_nesting_is_bounded(void **state) {
     (void)state;
     SrText text = {0};
@@ -182,14 +180,14 @@ static void test_nesting_is_bounded(void **state) {
     sr_text_deinit(&text);
 }
 
-// What holds for every kind: it has an example, without any of its required keys it is refused by that key's name, its
-// values are finite and the same at each asking.
+// Every kind has an example. Without any one of its required keys it is refused by the name of
+// that key, and its values are finite and repeatable.
 static void check_required(const SrScheduleKind *kind, const char *example) {
     for (int k = 0; k < SR_COUNT(kind->required) && kind->required[k]; k++) {
         char text[512];
         const char *key = strstr(example, kind->required[k]);
         CHECK(key);
-        // Renamed, the key is another schedule's.
+        // The key is renamed, so that it belongs to no kind.
         snprintf(text, sizeof text, "{name: %s, %.*sun_%s", kind->name, (int)(key - example) - 1,
                  example + 1, key);
         CHECK_FAILS(build(text, 10), SR_ERR_CONFIG, kind->required[k]);

@@ -1,5 +1,5 @@
-// What files written for a cluster become in one process: names of sharded modules and parameters,
-// the world.
+// Files written for a cluster, in one process: names of sharded modules and parameters, and the
+// number of replicas.
 #include "base/yaml_edit.h"
 #include "tests/check.h"
 #include "trainer/config/schema.h"
@@ -51,7 +51,7 @@ static int replicas_of(const char *yaml) {
     SrConfig *config = NULL;
     CHECK_OK(sr_config_parse(yaml, "test.yaml", NULL, 0, &config));
     int replicas = config->replicas;
-    // What is saved asks for the same world again.
+    // The saved configuration requests the same number of replicas.
     CHECK_INT(sr_tree_int(config->tree, "DISTRIBUTED.NUM_NODES", 0), 1);
     CHECK_INT(sr_tree_int(config->tree, "DISTRIBUTED.NUM_PROC_PER_NODE", 0), replicas);
     sr_config_free(config);
@@ -61,7 +61,7 @@ static int replicas_of(const char *yaml) {
 #define HEAD "MODEL: {HEAD: {PARAMS: [[mlp, {dims: [2048, 10]}]]}}\n"
 #define WORLD HEAD "DISTRIBUTED: {NUM_NODES: 2, NUM_PROC_PER_NODE: 4"
 
-// The learning rate follows the images of all replicas.
+// The learning rate is scaled by the images of all replicas.
 static void test_replicas(void **state) {
     (void)state;
     SrConfig *config = NULL;

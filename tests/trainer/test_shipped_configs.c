@@ -1,5 +1,5 @@
-// Every YAML file below configs/ loads as it stands and its step can be planned, or it names the one loss that is missing.
-// Runs from the project's folder, as `make test` does.
+// Every YAML file below configs/ loads and its step can be planned, or the error names the one
+// loss that is missing. Runs from the project's folder, as `make test` does.
 #include <stdio.h>
 
 #include "base/file.h"
@@ -8,7 +8,7 @@
 #include "tests/check.h"
 #include "trainer/run/run.h"
 
-// As `sslrun check` does: composed, checked, built and planned, without data or memory.
+// Composes, checks, builds and plans the file without data or memory, as `sslrun check` does.
 static SrStatus load_and_plan(const char *path) {
     SrConfig *config = NULL;
     SrRun *run = NULL;

@@ -1,6 +1,6 @@
-// Supervised training on mixed images end to end: mixup and CutMix with label smoothing, one and several
-// replicas, meters by the heaviest class, an epoch's smaller last batch; features of mixed images are
-// not kept.
+// Supervised training on mixed images, end to end: mixup and CutMix with label smoothing, one and
+// several replicas, meters by the heaviest class, and the smaller last batch of an epoch.
+// Features of mixed images are not kept.
 #include <stdio.h>
 
 #include "base/log.h"
@@ -10,7 +10,8 @@
 #include "trainer/run/phases.h"
 #include "trainer/train.h"
 
-// Images of one colour a class would be learned in an epoch; noise images are learned by heart.
+// The images are noise, which is learned by heart; images of one colour per class would be
+// learned within an epoch.
 static const char text[] =
     "DATA:\n"
     "  NUM_DATALOADER_WORKERS: 2\n"
@@ -64,7 +65,7 @@ static void finish(Fixture *f) {
     temp_dir_remove(f->dir);
 }
 
-// The entropy of a smoothed label of 4 classes is the least that mixed images can reach.
+// The smallest possible loss on mixed images is the entropy of a smoothed label of 4 classes.
 static void learns(const char *replicas) {
     Fixture f;
     CHECK_OK(train(&f, replicas, NULL));
@@ -81,7 +82,7 @@ static void test_learns(void **state) {
     learns("DISTRIBUTED.REPLICAS=2");
 }
 
-// Meters of training count against the heaviest class: their top 1 is far above the chance of 25 %.
+// Meters of training count against the heaviest class: top 1 is far above the chance of 25 %.
 static void test_counts(void **state) {
     (void)state;
     Fixture f;
@@ -107,7 +108,7 @@ static void test_counts(void **state) {
     finish(&f);
 }
 
-// Half as many images as were loaded, the last batch rounded up; steps count what was loaded.
+// Merging halves the images, rounded up in the last batch; steps count loaded images.
 static void test_merged(void **state) {
     (void)state;
     Fixture f;

@@ -1,5 +1,5 @@
-// The loop around the steps: what is written once though a run stops between two epochs, the link to the newest
-// checkpoint, and what a restart moves away.
+// The training loop around the steps: lines that are written once although a run stops between
+// epochs, the link to the newest checkpoint, and files that a restart moves.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,13 +58,14 @@ static int count_in(const char *name, const char *part) {
     return n;
 }
 
-// Asked after each step but an epoch's last, and after each batch of a test phase.
+// Called after each step except the last of an epoch, and after each batch of a test phase.
 static int stop_at(void *arg) { return --*(int *)arg == 0; }
 
-// Stopped within the first test phase: the epoch's line was written then, and is not written again.
+// The run stops within the first test phase: the line of the epoch was written before, and a
+// resume does not write it again.
 static void test_an_epoch_is_written_once(void **state) {
     (void)state;
-    int left = 5; // 3 between the 4 steps, 2 batches of the test phase
+    int left = 5; // 3 times between the 4 steps, 2 batches of the test phase
     SrTrainResult result;
     begin();
     SrTrainOptions options = {.random = true, .stop = stop_at, .stop_arg = &left};
@@ -85,7 +86,7 @@ static void link_points_to(const char *name) {
     CHECK_STR(target, name);
 }
 
-// A save that was cut off after the file and before the link; the temporary of a killed process goes too.
+// A save was interrupted after the checkpoint and before the link: the next run repairs the link.
 static void test_stale_link(void **state) {
     (void)state;
     static const char final[] = "model_final_checkpoint_phase2.safetensors";
@@ -103,7 +104,8 @@ static void test_stale_link(void **state) {
     fixture_remove(dir);
 }
 
-// Events of two runs would be drawn as one curve.
+// A restart moves TensorBoard's event files, since events of two runs would be drawn as one
+// curve.
 static void test_restart_moves_events(void **state) {
     (void)state;
     static const char events[] = "HOOKS.TENSORBOARD_SETUP.USE_TENSORBOARD=True";

@@ -1,6 +1,6 @@
-// The use cases of the multi-input, multi-output model: which outputs
-// there are, what learns, and for each the gradients of sum(output * cotangent) against finite
-// differences of the graph in double precision.
+// Use cases of models with several inputs and outputs: which outputs exist and what learns. For
+// each the gradients of sum(output * cotangent) agree with finite differences of the graph in
+// double precision.
 #include "tests/check.h"
 
 #include "tests/graph/gradients.h"
@@ -23,11 +23,11 @@ typedef struct {
     SrModel *model;
     SrOutputGraph g;
     SrPlan *plan;
-    const SrBatchPlan *batch; // of a collator that names its inputs; NULL: views in their order
+    const SrBatchPlan *batch; // batch of a collator that names its inputs; NULL: views in order
 } Case;
 
-// The model stands without its loss here, so what a loss demands of the heads is passed by: a
-// configuration that SwAV accepts, then the case's own map MODEL over it.
+// The model has no loss here, so checks of a loss on its heads must pass: the configuration is
+// one that SwAV accepts, and the case's map MODEL is merged over it afterwards.
 static SrStatus configure(Case *t, const SrYaml *model) {
     static const char plain[] = "MODEL: {" TINY_TRUNK ", " TINY_SWAV_HEAD "}" REST;
     CHECK_OK(sr_config_parse(plain, "plain.yaml", NULL, 0, &t->config));
@@ -41,7 +41,7 @@ static SrStatus build(Case *t, int n_views, const int *sizes) {
     return sr_model_build_outputs(t->model, BATCH, n_views, sizes, sizes, &t->g);
 }
 
-// model: the inside of MODEL: {}; names: DATA.TRAIN.INPUT_KEY_NAMES.
+// model: the content of MODEL: {}. names: DATA.TRAIN.INPUT_KEY_NAMES.
 static SrStatus open_with(Case *t, const char *model, SrStrings names, const SrBatchPlan *batch,
                           int n_views, const int *sizes) {
     char text[1024];
@@ -97,7 +97,7 @@ static void start(Case *t) {
     gradients_fill(&c);
 }
 
-// Returns how many parameters learn.
+// Checks the gradient of every trainable parameter; returns how many there are.
 static int check_gradients(Case *t) {
     GradientCheck c = check_of(t);
     return gradients_check(&c);
@@ -123,7 +123,8 @@ static const int one[] = {8}, two[] = {8, 12};
 
 // ---- the files of configs/examples
 
-// Its MODEL as composed; views of `sizes`, since 16 pixels would cost four times the time of 8.
+// Opens the composed MODEL of an example with views of `sizes`: 16 pixels would take four times
+// as long as 8.
 static void open_example(Case *t, const char *name, int n_views, const int *sizes) {
     char path[128];
     SrArena arena = SR_ARENA_INIT;
@@ -136,8 +137,8 @@ static void open_example(Case *t, const char *name, int n_views, const int *size
     CHECK_OK(build(t, n_views, sizes));
 }
 
-// Outputs (rows, width) and how many parameters learn: a ResNet-18 has 20 convolutions and 20 batch
-// norms of two each, so 60.
+// Checks outputs (rows, width) and the number of trainable parameters: a ResNet-18 has 20
+// convolutions and 20 batch norms with two each, 60 in all.
 static void test_examples(void **state) {
     (void)state;
     static const struct {
@@ -155,7 +156,7 @@ static void test_examples(void **state) {
                 {"frozen_trunk_and_head", 1, 1, {BATCH}, {4}, 0}};
     for (int i = 0; i < SR_COUNT(rows); i++) {
         Case t;
-        // The pooling of frozen_trunk, 4 x 4 of res3, wants the 16 pixels of its file.
+        // The pooling of frozen_trunk, 4 x 4 on res3, needs the 16 pixels of its file.
         static const int full[] = {16};
         open_example(&t, rows[i].name, rows[i].n_views,
                      strcmp(rows[i].name, "frozen_trunk") ? two : full);
@@ -168,9 +169,9 @@ static void test_examples(void **state) {
     }
 }
 
-// ---- what the figures above do not show
+// ---- properties that the numbers above do not show
 
-// What lies behind the last feature is left alone.
+// Layers after the last feature are not built.
 static void test_several_layers(void **state) {
     (void)state;
     Case t;
@@ -182,7 +183,7 @@ static void test_several_layers(void **state) {
     close_case(&t);
 }
 
-// The trunk runs in evaluation, the heads train.
+// The trunk is in evaluation mode, the heads in training mode.
 static void test_frozen_trunk(void **state) {
     (void)state;
     static const int full[] = {16};
@@ -197,7 +198,7 @@ static void test_frozen_trunk(void **state) {
     close_case(&t);
 }
 
-// Neither statistics nor weights of a model that is fully frozen move.
+// A model that is fully frozen changes neither statistics nor weights.
 static void test_frozen_trunk_and_head(void **state) {
     (void)state;
     Case t;
@@ -226,7 +227,7 @@ static void test_features_only(void **state) {
                             "EXTRACT_TRUNK_FEATURES_ONLY: true, " TWO_LAYERS "}",
                        1, one));
     CHECK_INT(t.g.n_outputs, 2);
-    CHECK(sr_shape_equal(shape(&t, 0), SR_SHAPE(BATCH, 16))); // flattened
+    CHECK(sr_shape_equal(shape(&t, 0), SR_SHAPE(BATCH, 16))); // the feature is flattened
     CHECK(sr_shape_equal(shape(&t, 1), SR_SHAPE(BATCH, 16)));
     close_case(&t);
 }
@@ -235,7 +236,8 @@ static void test_features_only(void **state) {
     ", HEAD: {PARAMS: [[mlp, {dims: [32, 3]}], [[mlp, {dims: [8, 4]}], " \
     "[siamese_concat_view, {num_towers: 2}]]]}"
 
-// Towers are concatenated behind the first module; running statistics see each input by itself.
+// The siamese towers are concatenated after the first module of the head; running statistics see
+// each input separately.
 static void test_several_inputs(void **state) {
     (void)state;
     Case t;
@@ -252,7 +254,7 @@ static void test_several_inputs(void **state) {
     check_gradients(&t);
     CHECK_INT(counter(&t, "trunk._feature_blocks.bn1"), 2);
     close_case(&t);
-    // One head for both inputs: its parameters are shared.
+    // One head serves both inputs: its parameters are shared.
     CHECK_OK(open_case(&t,
                        "MULTI_INPUT_HEAD_MAPPING: [[a, [flatten]], [b, [flatten]]], "
                        "HEAD: {PARAMS: [[mlp, {dims: [32, 3]}]]}",
@@ -263,7 +265,8 @@ static void test_several_inputs(void **state) {
     close_case(&t);
 }
 
-// Names say which view an input is; without them the first view is the first of the mapping.
+// Names say which view an input is. Without names the first view is the first input of the
+// mapping.
 static void test_named_inputs(void **state) {
     (void)state;
     static const char *const turned[] = {"patches", "images", "unused"},
@@ -280,7 +283,8 @@ static void test_named_inputs(void **state) {
     CHECK_INT(check_gradients(&t), 60 + 2);
     close_case(&t);
     static const int sizes[] = {8, 12, 16};
-    CHECK_OK(open_named(&t, mapped, (SrStrings){3, turned}, 3, sizes)); // a view that no head wants
+    // The third view has no head.
+    CHECK_OK(open_named(&t, mapped, (SrStrings){3, turned}, 3, sizes));
     CHECK_INT(t.g.n_outputs, 2);
     close_case(&t);
     CHECK_FAILS(open_named(&t, mapped, (SrStrings){2, other}, 2, two), SR_ERR_CONFIG,
@@ -298,14 +302,15 @@ static void test_named_inputs(void **state) {
     close_case(&t);
 }
 
-// What an image gives under patch_and_image_collator: a crop and a patch, of the sizes `two`.
+// Returns the batch that patch_and_image_collator makes: a crop and a patch of the sizes `two`.
 static SrBatchPlan images_and_patches(void) {
     return (SrBatchPlan){.n_views = 2,
                          .n_inputs = 2,
                          .input = {{"images", two[0], two[0], 1}, {"patches", two[1], two[1], 1}}};
 }
 
-// A collator that names its inputs is matched by name: the order of INPUT_KEY_NAMES means nothing, as in VISSL.
+// Inputs that a collator names are matched by name: the order of INPUT_KEY_NAMES does not matter,
+// as in VISSL.
 static void test_inputs_named_by_the_collator(void **state) {
     (void)state;
     static const char mapped[] =

@@ -1,5 +1,5 @@
-// The tables of VISSL's keys: each key without effect has its row in the schema, once a section, with VISSL's default; maps
-// that stood elsewhere are read where they belong now.
+// Tables of VISSL's keys: each key without effect has one row in its section of the schema, with
+// VISSL's default. Option maps that older files have elsewhere are read.
 #include <stdio.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 #include "trainer/config/schema.h"
 #include "trainer/config/vissl_keys.h"
 
-// Rows of that whole path, in all sections.
+// Returns the number of rows with that whole path in all sections; *row is the last one.
 static int rows_of(const SrSchemaEntry *entries, int n, const char *path, const SrOption **row) {
     char whole[256];
     int found = 0;
@@ -70,7 +70,7 @@ static void test_moved_maps(void **state) {
     sr_config_free(config);
 }
 
-// Files of VISSL's second year have ConViT's map below VISION_TRANSFORMERS.
+// Files of VISSL's second year hold ConViT's map below VISION_TRANSFORMERS.
 static void test_convit_below_vision_transformers(void **state) {
     (void)state;
     static const char text[] =
@@ -92,7 +92,7 @@ static void test_convit_below_vision_transformers(void **state) {
     CHECK_FAILS(sr_config_parse(plain, "old.yaml", hybrid, 1, &config), SR_ERR_CONFIG, "HYBRID");
 }
 
-// LABEL_SOURCES overrides LABEL_TYPE, as VISSL's own remark on its defaults says.
+// LABEL_SOURCES overrides LABEL_TYPE, as a comment in VISSL's defaults says.
 static void test_sources_of_labels(void **state) {
     (void)state;
     static const char *const types[] = {"sample_index", "zero", "standard"};
@@ -143,7 +143,7 @@ static bool is_section(const SrSchemaEntry *entries, int n, const char *path) {
     return false;
 }
 
-// A row has the path, or keeps the whole map that it lies in.
+// Returns whether a row has the path, or holds the whole map that contains it.
 static bool is_known(const SrSchemaEntry *entries, int n, const char *path) {
     char whole[256];
     for (int i = 0; i < n; i++)
@@ -158,7 +158,7 @@ static bool is_known(const SrSchemaEntry *entries, int n, const char *path) {
     return false;
 }
 
-// Where a key of an older file stands today.
+// Replaces the path of a key of an older file by its present path.
 static void of_today(char *path) {
     static const char *const moved[][2] = {
         {"MODEL.TRUNK.TRUNK_PARAMS", "MODEL.TRUNK"},
@@ -173,7 +173,7 @@ static void of_today(char *path) {
     }
 }
 
-// Each key path that VISSL's files use is one of the schema's.
+// Each key path in VISSL's files is in the schema.
 static void test_keys_of_vissl_files(void **state) {
     (void)state;
     SrArena arena = SR_ARENA_INIT;

@@ -1,5 +1,5 @@
-// WEIGHTS_INIT: VISSL's and torchvision's names, what is skipped, and refusing a file that fits
-// nothing.
+// WEIGHTS_INIT: names of VISSL and torchvision, tensors that are skipped, and files that are
+// refused because nothing fits.
 #include <stdio.h>
 
 #include "formats/naming.h"
@@ -57,7 +57,7 @@ static void test_names(void **state) {
     CHECK_INT(*(int64_t *)sr_params_at(params, 1)->value, 9);
     source.append_prefix = "";
     CHECK_FAILS(sr_weights_load(&source, params), SR_ERR_CONFIG, "APPEND_PREFIX");
-    // Names that look right and fit nothing of the trunk.
+    // The names look right but match nothing of the trunk.
     source.append_prefix = "trunk.";
     CHECK_FAILS(sr_weights_load(&source, params), SR_ERR_CONFIG, "0 of the trunk's 2 tensors");
 
@@ -73,7 +73,7 @@ static void test_names(void **state) {
     temp_dir_remove(dir);
 }
 
-// regnet_fsdp and regnet_v2 save a stage's blocks in groups.
+// regnet_fsdp and regnet_v2 save the blocks of a stage in groups.
 static void test_groups(void **state) {
     (void)state;
     char out[64];
@@ -110,7 +110,8 @@ static void test_misfits(void **state) {
     temp_dir_remove(dir);
 }
 
-// Heads may be left out, or load in part; half of a trunk is not enough unless it is said to be.
+// Heads may be missing or load in part; half of a trunk is refused unless the configuration
+// allows it.
 static void test_heads_and_shares(void **state) {
     (void)state;
     char dir[64], path[128];
@@ -125,7 +126,8 @@ static void test_heads_and_shares(void **state) {
     SrParams *params = model();
     CHECK_FAILS(sr_weights_load(&source, params), SR_ERR_CONFIG,
                 "heads.0.clf.weight have different");
-    CHECK_NEAR(first(params, 0), 1, 0); // a linear evaluation's trunk in a plain model
+    // The trunk of a linear evaluation loads into a plain model.
+    CHECK_NEAR(first(params, 0), 1, 0);
     source.lax_head_shapes = true;
     CHECK_OK(sr_weights_load(&source, params));
     CHECK_NEAR(first(params, 2), 0, 0);
@@ -138,7 +140,8 @@ static void test_heads_and_shares(void **state) {
     temp_dir_remove(dir);
 }
 
-// STATE_DICT_KEY_NAME chooses between the models of one file; the default finds VISSL's own.
+// STATE_DICT_KEY_NAME chooses a model of a file that holds several; the default finds VISSL's
+// own.
 static void test_state_dict_key(void **state) {
     (void)state;
     char dir[64], path[128];
@@ -165,7 +168,8 @@ static void test_state_dict_key(void **state) {
     keys[0] = "mode";
     CHECK_FAILS(sr_weights_load(&source, params), SR_ERR_CONFIG, "there are: model, optimizer");
     keys[0] =
-        "classy_state_dict"; // VISSL's default for a file that has none: what is there is recognised
+        // VISSL's default, in a file without that key: the content is recognised.
+        "classy_state_dict";
     source.keys.n = 1;
     const SrNamedTensor plain = {"trunk._feature_blocks.conv1.weight", {SR_SHAPE(2, 3), SR_F32, y}};
     CHECK_OK(sr_safetensors_save(path, &plain, 1, NULL, NULL, 0));

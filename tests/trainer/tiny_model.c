@@ -1,11 +1,11 @@
-// A model small enough for tests; see the header.
+// Builds small models with a training plan and computes steps of them (tiny_model.h).
 #include "tests/trainer/tiny_model.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-// As the masking collator lays batches out.
+// Plans masks as the masking collator lays out batches.
 static void plan_masks(TinyModel *t, const TinyWorld *w) {
     for (int v = 0; v < w->n_views; v++) {
         bool global = w->sizes[v] == w->sizes[0];
@@ -24,7 +24,7 @@ static SrStatus open_world(TinyModel *t, const TinyWorld *w) {
     int first = 0;
     while (first < w->n_views && w->sizes[first] == w->sizes[0])
         first++;
-    char groups[128]; // of crops; each has one at least
+    char groups[128]; // groups of crops; each has at least one
     snprintf(groups, sizeof groups, "num_crops: [%d]", first);
     if (first < w->n_views)
         snprintf(groups, sizeof groups,
@@ -123,7 +123,8 @@ void tiny_model_close(TinyModel *t) {
     sr_config_free(t->config);
 }
 
-// first, first + 1, .. modulo `limit`; a plan has no memory for an input that nothing reads.
+// Fills an input with first, first + 1, ... modulo `limit`. A plan has no memory for an input
+// that no node reads.
 static void fill_numbers(TinyModel *t, SrNodeId input, int64_t first, int limit) {
     SrTensor x = {.data = NULL};
     if (input != SR_NO_NODE)
@@ -143,7 +144,7 @@ static void fill_images(TinyModel *t, int64_t first) {
     }
 }
 
-// A third of the patches, others in every image and view.
+// Masks a third of the patches, different ones in every image and view.
 static void fill_masks(TinyModel *t, int64_t first) {
     for (int e = 0; e < t->graph.n_extras; e++) {
         SrTensor x = sr_plan_input(t->plan, t->graph.extras[e].input); // (N, patches)

@@ -1,5 +1,4 @@
-// A model small enough for tests, from a few lines of configuration, with a plan and a way to take
-// steps.
+// A model small enough for tests, from a few lines of configuration, with a plan and steps.
 #ifndef SR_TESTS_TRAINER_TINY_MODEL_H
 #define SR_TESTS_TRAINER_TINY_MODEL_H
 
@@ -11,7 +10,7 @@ typedef struct {
     SrModel *model;
     SrTrainGraph graph;
     SrPlan *plan, *loss_plan;
-    SrReplicas *replicas; // NULL: one
+    SrReplicas *replicas; // NULL: one replica
     SrOptim *optim;
     SrStep step;
     int64_t iteration;
@@ -24,39 +23,42 @@ typedef struct {
 #define TINY_SWAV_HEAD \
     "HEAD: {PARAMS: [[swav_head, {dims: [32, 16, 8], use_bn: true, num_clusters: [6]}]]}"
 
-// model, loss: the inside of MODEL: {} and LOSS: {}.  sizes: one square crop each.
+// Builds the training graph. model, loss: the content of MODEL: {} and LOSS: {}. sizes: side of
+// each square crop.
 SrStatus tiny_model_open(TinyModel *t, const char *model, const char *loss, int batch, int n_views,
                          const int *sizes);
-#define TINY_SAMPLES 64 // images of the training set, as the loss is told
-// The same with memory, drawn parameters and a train plan.
+#define TINY_SAMPLES 64 // images of the training set, for losses with a memory bank
+// Builds as tiny_model_open does, allocates and draws parameters, and compiles a training plan.
 SrStatus tiny_model_start(TinyModel *t, const char *model, const char *loss, int batch, int n_views,
                           const int *sizes);
 typedef struct {
     const char *model, *loss;
     int batch, replicas, n_views;
     const int *sizes;
-    int patch;  // > 0: views of the first size have masks of patches of so many pixels
+    int patch;  // pixels per patch of the masks for views of the first size; 0: no masks
     int rounds; // OPTIMIZER.gradient_accumulation_steps; 0: 1
 } TinyWorld;
 SrStatus tiny_model_start_of(TinyModel *t, const TinyWorld *world);
-// An example of a loss with these options (flow YAML), eight images a step in any case.
+// Starts an example of a loss with these options (flow style), eight images per step.
 SrStatus tiny_model_start_example(TinyModel *t, const SrLoss *loss, const SrLossExample *example,
                                   const char *options, int replicas);
-// The same with batches of so many images.
+// Starts an example with this batch size.
 SrStatus tiny_model_start_batch(TinyModel *t, const SrLoss *loss, const SrLossExample *example,
                                 const char *options, int replicas, int batch);
-// The same of several replicas of `batch` images each; image i of replica r is image r * batch + i.
+// Starts several replicas of `batch` images each; image i of replica r is image r * batch + i of
+// the step.
 SrStatus tiny_model_start_world(TinyModel *t, int replicas, const char *model, const char *loss,
                                 int batch, int n_views, const int *sizes);
 void tiny_model_close(TinyModel *t);
 
-// Images that depend on (image, view, pixel) smoothly, so that views of an image resemble each
-// other.
+// Fills the views with images that depend smoothly on (image, view, pixel), so that views of an
+// image resemble each other.
 void tiny_model_fill(TinyModel *t);
-// One step of the program, with plain SGD, on the images filled in; returns the loss before it.
+// Computes one step of the program with plain SGD on the filled images; returns the loss before
+// it.
 double tiny_model_step(TinyModel *t, double lr);
-// How many nodes of the training graph have this name.
+// Returns whether the training graph has a node of this name.
 bool tiny_model_has_node(const TinyModel *t, const char *name);
-const SrParam *tiny_model_param(TinyModel *t, const char *name); // NULL if absent
+const SrParam *tiny_model_param(TinyModel *t, const char *name); // NULL: missing
 
 #endif

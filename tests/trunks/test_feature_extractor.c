@@ -1,5 +1,6 @@
-// LINEAR_EVAL_FEAT_POOL_OPS_MAP: each pooling with torch's positional arguments against its definition window by
-// window, flattening in PyTorch's order, the order asked for, and what is refused with its place.
+// LINEAR_EVAL_FEAT_POOL_OPS_MAP: each pooling with PyTorch's positional arguments against its
+// definition, window by window; flattening in PyTorch's order, the order of the features, and
+// refusals that name the place.
 #include "trunks/feature_extractor.h"
 
 #include <stdio.h>
@@ -10,14 +11,16 @@
 
 enum { N = 2, H = 5, W = 6, C = 3, MAX_SIDE = 8 };
 
-// A pooling as torch defines it: windows along each side, of `size` cells, `pad` of them imagined.
+// A pooling as PyTorch defines it: windows of `size` cells along each side, of which `pad` lie
+// outside the map.
 typedef struct {
     int adaptive, size_h, size_w, stride, pad; // adaptive: size is that of the output
     bool max, exclude_pad;
     int out_h, out_w;
 } Pooling;
 
-// Cells [begin, end) of a side of length n that output o looks at; *cells: how many with the padding.
+// Sets *begin and *end to the cells [begin, end) of a side of length n that output o covers.
+// *cells: their number including padding.
 static void window(const Pooling *p, int o, int n, int size, int *begin, int *end, int *cells) {
     if (p->adaptive) { // floor(o n / out), ceil((o + 1) n / out)
         *begin = o * n / size;
@@ -32,7 +35,7 @@ static void window(const Pooling *p, int o, int n, int size, int *begin, int *en
     *end = SR_MIN(*end, n);
 }
 
-// x: (H, W, C) of one image
+// Returns the pooled value at (oh, ow) of channel c of one image x (H, W, C).
 static double pooled(const Pooling *p, const float *x, int oh, int ow, int c) {
     int h0, h1, hn, w0, w1, wn;
     window(p, oh, H, p->size_h, &h0, &h1, &hn);
@@ -56,7 +59,7 @@ typedef struct {
     SrFeatures features;
 } Built;
 
-// A "trunk" that is a ReLU over positive numbers: what goes in is its feature.
+// Builds a "trunk" that is a ReLU over positive numbers, so that its feature is its input.
 static SrStatus build(Built *t, const char *list, bool flatten) {
     SrYaml *tree;
     SrBuilder *b;
@@ -92,7 +95,7 @@ static void deinit(Built *t) {
     sr_arena_deinit(&t->arena);
 }
 
-// y: (N, h, w, C), or flattened (N, C h w)
+// Compares the output y, (N, h, w, C) or flattened (N, C h w), with the definition.
 static void check_values(Built *t, const Pooling *p, bool flatten) {
     SrTensor y = sr_plan_output(t->plan, t->out[0]);
     const float *x = sr_plan_input(t->plan, t->x).data, *got = y.data;
@@ -116,7 +119,8 @@ static void test_poolings(void **state) {
         {"[AdaptiveAvgPool2d, [4]]", {1, 4, 4, 0, 0, false, false, 4, 4}},
         {"[AdaptiveMaxPool2d, [[3, 2]]]", {1, 3, 2, 0, 0, true, false, 3, 2}},
         {"[AdaptiveMaxPool2d, [1]]", {1, 1, 1, 0, 0, true, false, 1, 1}},
-        {"[AvgPool2d, [2]]", {0, 2, 2, 2, 0, false, false, 2, 3}}, // the stride is the kernel
+        // The stride defaults to the kernel.
+        {"[AvgPool2d, [2]]", {0, 2, 2, 2, 0, false, false, 2, 3}},
         {"[AvgPool2d, [[3, 2], 1, 0]]", {0, 3, 2, 1, 0, false, false, 3, 5}},
         {"[AvgPool2d, [[3, 3], 2, 1]]", {0, 3, 3, 2, 1, false, false, 3, 3}},
         {"[AvgPool2d, [3, 2, 1, False, False]]", {0, 3, 3, 2, 1, false, true, 3, 3}},
@@ -133,7 +137,7 @@ static void test_poolings(void **state) {
         CHECK_OK(build(&t, list, i % 2));
         start(&t);
         if (p.stride == 0 &&
-            !p.adaptive) // [[2, 3]]: another stride a side, which one field cannot say
+            !p.adaptive) // [[2, 3]] has one stride per side, which a single number cannot express
             CHECK(sr_shape_equal(sr_plan_output(t.plan, t.out[0]).shape,
                                  i % 2 ? SR_SHAPE(N, C * 4) : SR_SHAPE(N, 2, 2, C)));
         else
@@ -142,7 +146,8 @@ static void test_poolings(void **state) {
     }
 }
 
-// As asked for, with repeats, whatever the order in the trunk; vectors stay as they are.
+// Features come in the order of the map, with repeats, whatever their order in the trunk. Vectors
+// are not pooled.
 static void test_order(void **state) {
     (void)state;
     Built t;

@@ -1,5 +1,5 @@
-// The resnet trunk: torchvision's node names and shapes (lists in tests/trunks/nodes), VISSL's
-// stages, parameter names and counts, options that change the shape, and what must be refused.
+// The trunk resnet: torchvision's node names and shapes (lists in tests/trunks/nodes), VISSL's
+// stages, names and numbers of parameters, options that change the shape, and refusals.
 #include "tests/check.h"
 
 #include "base/file.h"
@@ -46,7 +46,7 @@ static void deinit(Built *t) {
     sr_arena_deinit(&t->arena);
 }
 
-// "layer1.0.conv1 [2, 64, 16, 16]" of a list in NCHW against a node in NHWC.
+// Compares a line such as "layer1.0.conv1 [2, 64, 16, 16]", in NCHW, with a node in NHWC.
 static void check_line(const char *line, const SrNode *node) {
     char name[128];
     int n, c = 0, h = 0, w = 0;
@@ -65,7 +65,7 @@ static void check_nodes(const char *list, const char *options) {
     snprintf(path, sizeof path, "tests/trunks/nodes/%s.txt", list);
     CHECK_OK(sr_file_read(path, 1 << 20, &text, &bytes));
     int i = 0;
-    // The lists end in torchvision's classifier, which is a head here.
+    // The lists end with torchvision's classifier, which belongs to a head here.
     for (char *line = strtok_r(text, "\n", &save); line && !sr_text_starts(line, "fc ");
          line = strtok_r(NULL, "\n", &save)) {
         CHECK(i < sr_graph_count(t.graph));
@@ -108,7 +108,7 @@ static void test_stages(void **state) {
     deinit(&t);
 }
 
-// torchvision's counts without the classifier: 11,689,512 - 513,000 and so on.
+// Numbers of parameters are torchvision's without the classifier: 11,689,512 - 513,000 and so on.
 static void test_parameters(void **state) {
     (void)state;
     static const struct {
@@ -164,7 +164,7 @@ static void test_norms(void **state) {
     deinit(&t);
 }
 
-// The gamma of the last norm of each block, and only that one.
+// Only the scale of the last norm in each block is zero.
 static void test_zero_init_residual(void **state) {
     (void)state;
     Built t;
@@ -184,7 +184,7 @@ static void test_zero_init_residual(void **state) {
     deinit(&t);
 }
 
-// PyTorch's default for convolutions: uniform within 1 / sqrt(fan_in).
+// Convolutions start with PyTorch's default: uniform within 1 / sqrt(fan_in).
 static void test_initial_values(void **state) {
     (void)state;
     Built t;

@@ -1,5 +1,6 @@
-// CIFAR's ResNets: the published nets' names, shapes and numbers of parameters (He et al. 2016, table 6: 0.27 M at
-// 20 layers, 1.7 M at 110), stages, and depths there are not.  The weights themselves: tests/parity/resnet20.py.
+// CIFAR's ResNets: names, shapes and numbers of parameters of the published nets (He et al. 2016,
+// table 6: 0.27 M at 20 layers, 1.7 M at 110), stages, and depths that do not exist.
+// tests/parity/resnet20.py compares outputs of trained weights.
 #include "tests/check.h"
 
 #include "base/text.h"
@@ -36,7 +37,7 @@ static SrShape shape_of(const Built *t, const char *name) {
     return sr_graph_at(t->graph, id)->shape;
 }
 
-// Learned numbers; running statistics and counters are not.
+// Returns the number of learned values, without running statistics and counters.
 static int64_t learned(const Built *t) {
     int64_t n = 0;
     for (int i = 0; i < sr_params_count(t->params); i++) {
@@ -55,7 +56,7 @@ static void test_sizes(void **state) {
                  {"resnet32", 464154},
                  {"resnet44", 658586},
                  {"resnet56", 853018},
-                 {"resnet110", 1727962}}; // their authors' 0.27 .. 1.7 M
+                 {"resnet110", 1727962}}; // published as 0.27 M to 1.7 M
     for (int i = 0; i < SR_COUNT(cases); i++) {
         Built t;
         build(&t, cases[i].preset, 32);

@@ -1,5 +1,6 @@
-// The contract of trunks/trunk.h, held against every trunk of the registry on its examples: outputs, names, stages,
-// shared parameters over two resolutions, a training step, depths; and every preset.
+// The contract of trunks/trunk.h, checked for every example of every trunk in the registry:
+// outputs, names, stages, shared parameters over two resolutions, a training step, depths; and
+// every preset.
 #include "base/text.h"
 #include "graph/layer_name.h"
 #include "graph/plan.h"
@@ -58,7 +59,7 @@ static void each_example(void (*body)(Built *t)) {
     }
 }
 
-// The kinds that are there have their ranks, the images' rows, and one width.
+// Each kind of output has its rank and one row per image; the pooled output always exists.
 static void check_output(const Built *t, const SrTrunkOutput *out) {
     const SrNodeId nodes[] = {out->pooled, out->map, out->tokens};
     const int ranks[] = {2, 4, 3};
@@ -84,7 +85,8 @@ static void names_case(Built *t) {
     for (int k = 0; k < count; k++)
         CHECK(sr_text_starts(sr_params_at(t->params, k)->name, t->trunk->param_prefix));
     CHECK(sr_graph_alias_count(t->graph) > 0);
-    // Who names no layer gets a vector an image, whatever the network calls it.
+    // Without a layer name the feature is a vector per image, whatever the network calls that
+    // node.
     SrNodeId flat = sr_graph_find(t->graph, "flatten");
     CHECK(flat != SR_NO_NODE && sr_graph_at(t->graph, flat)->shape.rank == 2);
     for (int k = 0; k < sr_graph_alias_count(t->graph); k++) {
@@ -118,7 +120,8 @@ static void fill(SrTensor x) {
         ((float *)x.data)[i] = (float)((i * 7919) % 1013) / 500 - 1;
 }
 
-// The output's gradient is not the same everywhere, which a norm would undo.
+// Computes a step. The gradient of the output varies between elements, since a norm would cancel
+// a constant one.
 static void step(Built *t, SrPlan *plan, SrNodeId x, SrNodeId y) {
     double size;
     SrTensor dy = {sr_build_shape(t->b, y), SR_F32, sr_plan_seed(plan, y)};
@@ -131,8 +134,8 @@ static void step(Built *t, SrPlan *plan, SrNodeId x, SrNodeId y) {
     sr_plan_backward(plan);
 }
 
-// A training step gives each learned parameter a gradient that is a number; some parameters have none of their own (a
-// bias before a norm), a trunk of such does not learn.
+// A training step gives every learned parameter a finite gradient. Some parameters have none (a
+// bias before a norm); a trunk in which most have none does not learn.
 static void train_case(Built *t) {
     SrTrunkOutput out;
     SrPlan *plan;
@@ -165,7 +168,7 @@ static void test_training_step(void **state) {
     each_example(train_case);
 }
 
-// Two evaluations of one input are the same bits, and nothing of the table moves.
+// Two evaluations of one input give the same bits, and no entry of the parameter table changes.
 static void eval_case(Built *t) {
     SrTrunkOutput out;
     SrPlan *plan;
@@ -190,7 +193,8 @@ static void test_evaluation(void **state) {
     each_example(eval_case);
 }
 
-// lr_decay: every depth from the stem to the last layer has parameters, none lies beyond the heads.
+// For lr_decay, every depth from the stem to the last layer has parameters, and none is beyond
+// the heads.
 static void depth_case(Built *t) {
     SrTrunkOutput out;
     bool seen[256] = {false};
@@ -230,7 +234,7 @@ static void test_masks(void **state) {
     CHECK(sr_trunk_at(-1) == NULL);
 }
 
-// Every model by name: a graph that stands, with its number of classes.
+// Every preset builds a valid graph with its number of classes.
 static void test_presets(void **state) {
     (void)state;
     for (int i = 0; sr_preset_at(i); i++) {

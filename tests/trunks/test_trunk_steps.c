@@ -1,5 +1,6 @@
-// Whole steps of every trunk of the registry: on its first example all gradients against finite differences of the net in
-// double precision; on the first two the same bits for one and two threads, and no allocation.
+// Whole training steps of every trunk in the registry. On the first example all gradients agree
+// with finite differences of the net in double precision. On the first two, one and two threads
+// give the same bits, and steps do not allocate.
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "base/rng.h"
@@ -10,7 +11,7 @@
 
 enum {
     IMAGES = 4
-}; // fewer leave batch norms of single pixels little to normalise: the slope is lost in rounding
+}; // with fewer images, batch norms of single pixels leave a slope that is lost in rounding
 
 typedef struct {
     const SrTrunk *trunk;
@@ -83,14 +84,17 @@ static double size_of(const SrParam *p) {
     return sqrt(sum / (double)n);
 }
 
-// One number a parameter, so that each adds as much to the slope as any other; those with next to no gradient (a bias before
-// a norm) are held to have none.
+// Returns the step of a parameter along the direction: scaled so that each parameter contributes
+// equally to the slope. A parameter with almost no gradient (a bias before a norm) gets a small
+// step, as if it had none.
 static double step_of(const SrParam *p, double largest) {
     return 1 / fmax(size_of(p), 1e-3 * largest) / sqrt((double)sr_shape_count(p->shape));
 }
 
 typedef struct {
-    double slope, longest; // of the plan's gradients along the direction; its largest number
+    // slope: derivative along the direction, by the plan's gradients. longest: largest component of
+    // the direction.
+    double slope, longest;
     double largest;
 } Direction;
 
@@ -136,7 +140,7 @@ static void gradient_case(Net *t) {
         if (learned(p))
             d.largest = fmax(d.largest, size_of(p)), n++;
     }
-    if (n == 0) // pixels
+    if (n == 0) // the trunk of raw pixels has no parameters
         return;
     each_number(t, &d, NULL, 0);
     double eps = 1e-6 / d.longest, side[2];
@@ -164,7 +168,7 @@ static void test_gradients(void **state) {
     each_example(1, gradient_case);
 }
 
-// Gradients of all parameters, one behind the other, and the outputs.
+// Returns a hash of the outputs and the gradients of all parameters.
 static uint64_t bits_of(const Net *t) {
     SrTensor y = sr_plan_output(t->plan, t->y);
     uint64_t hash = 1469598103934665603u;

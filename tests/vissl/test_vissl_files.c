@@ -1,8 +1,8 @@
-// Every configuration file of VISSL's (configs/config/, re-derived from its tables): it passes
-// `sslrun check` as written, or the error names exactly the pieces that are not built.  files.txt
-// says what each file names, models.txt the benchmarks' model overrides; what is built is asked of
-// the registries, so that a new loss is tried on VISSL's own files the moment it is there.  Runs
-// from the project's folder, as `make test` does.
+// Every configuration file of VISSL (configs/config/ here, recreated from VISSL's tables) passes
+// `sslrun check` as written, or the error names exactly the plugins that are not built. files.txt
+// lists what each file names, models.txt the model overrides of the benchmarks. The registries
+// tell what is built, so that a new loss is tried on VISSL's files at once. Runs from the
+// project's folder, as `make test` does.
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -23,13 +23,13 @@
 enum { MAX_PIECES = 64, MAX_OVERRIDES = 16 };
 
 typedef struct {
-    char text[1 << 14]; // the pieces' names point into it
+    char text[1 << 14]; // the names of pieces point into it
     size_t used;
     const char *kind[MAX_PIECES], *name[MAX_PIECES];
     int n;
 } Pieces;
 
-// Asked of the registries, not of the code under test (trainer/config/vissl_names.c).
+// Asks the registries and not the code under test (trainer/config/vissl_names.c).
 static bool is_built(const char *kind, const char *name) {
     union {
         const SrTrunk *trunk;
@@ -58,7 +58,7 @@ static bool is_built(const char *kind, const char *name) {
     return false;
 }
 
-// "needs trunk resnet, data source disk_folder": the name is the last word of each.
+// Parses "needs trunk resnet, data source disk_folder": the name is the last word of each piece.
 static void add_pieces(Pieces *pieces, const char *list) {
     char *text = pieces->text + pieces->used;
     size_t len = strlen(list) + 1;
@@ -79,7 +79,7 @@ static void add_pieces(Pieces *pieces, const char *list) {
     }
 }
 
-// What the error must end with; empty: the file runs.
+// Writes the text with which the error must end; empty: the file must pass.
 static void expectation(const Pieces *pieces, SrText *out) {
     int missing = 0;
     for (int i = 0; i < pieces->n; i++)
@@ -100,7 +100,8 @@ static void expectation(const Pieces *pieces, SrText *out) {
         sr_text_printf(out, ", which %s not built yet", missing > 1 ? "are" : "is");
 }
 
-// What `sslrun check` does with a file and its overrides.  Cuts `command` into words.
+// Does what `sslrun check` does with a file and its overrides. Splits `command` into words in
+// place.
 static SrStatus check_command(char *command) {
     const char *words[MAX_OVERRIDES + 1];
     SrConfig *config = NULL;
@@ -122,7 +123,7 @@ static SrStatus check_command(char *command) {
 
 enum { KINDS = 8, MAX_MISSING = 32 };
 
-// What keeps files of a family from running: names of one kind, in the order met.
+// Names of one kind that are missing for files of a family, in order of occurrence.
 typedef struct {
     const char *kind;
     const char *name[MAX_MISSING];
@@ -130,7 +131,7 @@ typedef struct {
 } Missing;
 
 typedef struct {
-    char name[64]; // "pretrain/swav"
+    char name[64]; // such as "pretrain/swav"
     int files, planned, run;
     Missing missing[KINDS];
     int n_missing;
@@ -139,10 +140,11 @@ typedef struct {
 typedef struct {
     Family v[64];
     int n, files, planned, run;
-    const char *ran; // ran.txt: the lines of files that `make vissl-run` has run
+    const char *ran; // lines of ran.txt: files that `make vissl-run` has run
 } Families;
 
-// The folder of the last file of the line, without configs/config/: overrides stand behind the file they are made for.
+// Returns the folder of the last file in the line, without configs/config/: an override file
+// follows the file it changes.
 static void family_of(const char *line, char name[64]) {
     const char *last = strstr(line, "configs/config/");
     last = last ? last + strlen("configs/config/") : line + strspn(line, " ");
@@ -154,7 +156,7 @@ static void family_of(const char *line, char name[64]) {
     snprintf(name, 64, "%.*s", (int)len, last);
 }
 
-// Names are those of `pieces`, which are overwritten by the next heading, so they are copied (for good).
+// Adds a copy of a missing name, since the next heading overwrites `pieces`. forget() frees it.
 static void add_missing(Family *f, const char *kind, const char *name) {
     int k = 0, i = 0;
     while (k < f->n_missing && strcmp(f->missing[k].kind, kind) != 0)
@@ -170,7 +172,7 @@ static void add_missing(Family *f, const char *kind, const char *name) {
         m->name[m->n++] = strdup(name);
 }
 
-// Is the line, without its indent, one of ran.txt's?
+// Returns whether the line, without its indentation, is in ran.txt.
 static bool has_run(const Families *all, const char *line) {
     char whole[2048];
     snprintf(whole, sizeof whole, "\n%s\n", line + strspn(line, " "));
@@ -207,7 +209,8 @@ static void forget(Families *all) {
         }
 }
 
-// "| pretrain/swav: SwAV (...) | 35 | 26 | 9 | trunks regnet, efficientnet |"; the title is the row's own.
+// Prints a row such as "| pretrain/swav: SwAV (...) | 35 | 26 | 9 | trunks regnet, efficientnet
+// |" with the title of the document.
 static void print_row(const Family *f, const char *title, int title_len, SrText *out) {
     sr_text_printf(out, "|%.*s| %d | %d | %d | ", title_len, title, f->files, f->planned, f->run);
     for (int k = 0; k < f->n_missing; k++) {
@@ -222,7 +225,8 @@ static void print_row(const Family *f, const char *title, int title_len, SrText 
     sr_text_add(out, f->n_missing ? " |" : "- |");
 }
 
-// The row as it should be, or as it is where it is none of the table's.
+// Prints the correct form of a row, or the line itself if it is no row of the table. Returns 1
+// for a row, 0 otherwise.
 static int print_line(const Families *all, const char *line, SrText *out) {
     char name[64];
     int files, run;
@@ -242,7 +246,8 @@ static int print_line(const Families *all, const char *line, SrText *out) {
     return 0;
 }
 
-// Every row is derived from what is built.  SSLRUN_UPDATE=1 writes the table anew instead of complaining.
+// Each row of the table must agree with what is built. SSLRUN_UPDATE=1 writes the table instead
+// of failing.
 static void check_documented(const Families *all) {
     char *text = NULL, *end = NULL;
     size_t bytes = 0;
@@ -272,7 +277,8 @@ static void check_documented(const Families *all) {
         fail_msg("%d rows: SSLRUN_UPDATE=1 build/run-tests vissl_files writes them", wrong);
 }
 
-// Prints what differs instead of failing, so that one run shows all that is wrong.
+// Checks one line of files.txt. Prints differences instead of failing, so that one run shows all
+// of them. Returns 1 if wrong.
 static int try_file(const Pieces *pieces, const char *line, Families *families) {
     char command[2048];
     SrText expected = SR_TEXT_INIT;
@@ -290,7 +296,8 @@ static int try_file(const Pieces *pieces, const char *line, Families *families) 
     return right ? 0 : 1;
 }
 
-// "needs" lines in a row are one heading; it holds for the indented lines up to the next.
+// Checks all lines. Consecutive "needs" lines are one heading, which holds for the indented lines
+// up to the next. Returns the number of wrong ones.
 static int try_all(char *text, Families *families) {
     Pieces pieces = {.n = 0};
     int wrong = 0;
@@ -312,7 +319,8 @@ static int try_all(char *text, Families *families) {
     return wrong;
 }
 
-// VISSL's names are found below ./configs/config, before those of the program.
+// Checks a list of files from tests/vissl, where VISSL's names are found in ./configs/config
+// before the program's own.
 static void try_list(const char *path, int at_least, Families *families) {
     char *text = NULL, home[4096];
     size_t bytes = 0;

@@ -1,5 +1,6 @@
-// Models far larger than this machine are planned without their memory: `sslrun check` of VISSL's largest recipes, and of
-// ViT-G (Zhai et al., arXiv:2106.04560, table 2), counts the parameters that their papers' sizes give.
+// Models far larger than this machine's memory can be planned: `sslrun check` of VISSL's largest
+// recipes, and of ViT-G (Zhai et al., arXiv:2106.04560, table 2), counts the parameters that
+// follow from the sizes in their papers.
 #include <math.h>
 #include <unistd.h>
 
@@ -13,7 +14,7 @@ static int64_t parameters(const char *file, const char *const *overrides, int n)
     SrRun *run = NULL;
     char home[4096];
     CHECK(getcwd(home, sizeof home));
-    CHECK(chdir("tests/vissl") == 0); // VISSL's names are found below ./configs/config
+    CHECK(chdir("tests/vissl") == 0); // VISSL's names are found in ./configs/config
     sr_log_set_level(SR_LOG_ERROR);
     CHECK_OK(sr_config_load(file, overrides, n, &config));
     CHECK_OK(sr_run_open(config, SR_RUN_CHECK, &run));
@@ -28,7 +29,8 @@ static int64_t parameters(const char *file, const char *const *overrides, int n)
 
 static int64_t layer(int64_t in, int64_t out) { return in * out + out; }
 
-// Blocks of a width and depth, of which the first changes the width: 1x1, 3x3 in groups, squeeze-excitation, 1x1, and norms.
+// Returns the parameters of blocks of one width, of which the first changes the width: 1x1,
+// grouped 3x3, squeeze-excitation, 1x1 and norms.
 static int64_t regnet_stage(int64_t in, int64_t width, int blocks, int64_t group) {
     int64_t n = in * width + 2 * width;
     for (int b = 0; b < blocks; b++, in = width) {
@@ -52,7 +54,8 @@ static void test_regnet_10b(void **state) {
     CHECK(parameters("pretrain/swav/swav_8node_resnet", model, 1) == n);
 }
 
-// A transformer for 224 pixels and DINO's head behind it, whose last layer has a scale a prototype.
+// Returns the parameters of a transformer for 224 pixels with DINO's head, whose last layer has
+// one scale per prototype.
 static int64_t dino_vit(int64_t D, int64_t layers, int64_t mlp, int64_t patch) {
     int64_t places = (224 / patch) * (224 / patch);
     int64_t block = layer(D, 3 * D) + layer(D, D) + layer(D, mlp) + layer(mlp, D) + 4 * D;
