@@ -1,5 +1,5 @@
-# sslrun: `make run` and `make test` do everything on a fresh Debian machine; `make help` lists the rest.
-# All cores unless the caller says otherwise; only the outermost make may, or the job server is lost.
+# Builds sslrun. `make run` and `make test` do everything on a fresh Debian machine; `make help` lists the rest.
+# Jobs run on all cores unless the caller sets a number. Only the outermost make may set it, or the job server is lost.
 ifeq ($(MAKELEVEL),0)
 MAKEFLAGS += --jobs=$(shell nproc)
 endif
@@ -7,29 +7,29 @@ CC ?= gcc
 BUILD ?= build
 OPT ?= -O2
 WARN = -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion -Wstrict-prototypes -Wmissing-prototypes -Wvla
-# clang takes a long string in an array, broken into two literals, for a forgotten comma.
+# clang warns about a missing comma where a long string in an array is split into two literals.
 WARN += $(if $(findstring clang,$(CC)),-Wno-string-concatenation)
 STRICT ?=
-# Hardening as far as the compiler knows it (tests/hardening.sh reads the built files). Sanitizers see what fortified
-# calls would hide, and go without.
+# Hardening flags that the compiler knows; tests/hardening.sh examines the built files. Sanitizers are built without
+# them, since fortified calls hide errors from them.
 ifeq ($(findstring -fsanitize,$(EXTRA)),)
 HARDEN := $(shell for flag in -fstack-protector-strong -fcf-protection -mbranch-protection=standard; do \
     echo 'int one = 1;' | $(CC) -Werror $$flag -x c -c -o /dev/null - 2>/dev/null && echo $$flag; done) \
     $(if $(filter -O0,$(OPT) $(EXTRA)),,-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
 HARDEN_LINK = -Wl,-z,relro,-z,now
 endif
-# Hidden: the shared library shows what sslrun.h declares, and nothing else.
+# Symbols are hidden by default, so that the shared library exports only what sslrun.h declares.
 FLAGS = -std=c17 $(OPT) -g $(WARN) -D_GNU_SOURCE -I. -I$(BUILD) -fopenmp -fno-math-errno -fno-trapping-math \
         -ffp-contract=off -fPIC -fvisibility=hidden -MMD -MP $(HARDEN) $(EXTRA)
 CFLAGS = $(FLAGS) $(STRICT)
 LDLIBS = -lopenblas -llinear -lyaml -lcjson -lz -lm -lpthread
 PACKAGES = gcc libc6-dev make libopenblas-dev liblinear-dev libyaml-dev libstb-dev zlib1g-dev libcjson-dev libcmocka-dev pkg-config
-# Each brings a part that a build may lack; tests/deps.sh has the words for them.
+# Each package enables a part that a build may lack; tests/deps.sh describes the parts.
 RECOMMENDED = libturbojpeg0-dev libwebp-dev libmicrohttpd-dev libopenmpi-dev openmpi-bin
 
 FOLDERS = base formats kernels graph measure trunks heads losses data trainer pages cli
 SOURCES := $(sort $(foreach d,$(FOLDERS),$(wildcard $(d)/*.c) $(wildcard $(d)/*/*.c)))
-# libjpeg-turbo (libturbojpeg0-dev) reads JPEG where it is installed; TURBOJPEG=no builds without it, on stb_image alone.
+# libjpeg-turbo (libturbojpeg0-dev) reads JPEG if it is installed. TURBOJPEG=no builds without it and uses stb_image.
 ifeq ($(origin TURBOJPEG),undefined)
 LOOKED_FOR += TURBOJPEG
 TURBOJPEG := $(shell printf '\043include <turbojpeg.h>\nint main(void) { return !tjInitDecompress(); }' | \
@@ -41,7 +41,7 @@ LDLIBS += -lturbojpeg
 else
 SOURCES := $(filter-out data/jpeg_turbo.c,$(SOURCES))
 endif
-# libwebp (libwebp-dev) reads WebP where it is installed; WEBP=no builds without it, and such files are passed over.
+# libwebp (libwebp-dev) reads WebP if it is installed. WEBP=no builds without it, and WebP files are skipped.
 ifeq ($(origin WEBP),undefined)
 LOOKED_FOR += WEBP
 WEBP := $(shell printf '\043include <webp/decode.h>\nint main(void) { return !WebPGetDecoderVersion(); }' | \
@@ -53,7 +53,7 @@ LDLIBS += -lwebp
 else
 SOURCES := $(filter-out data/webp.c,$(SOURCES))
 endif
-# libmicrohttpd (libmicrohttpd-dev) serves `sslrun web` where it is installed; WEB=no builds without it.
+# libmicrohttpd (libmicrohttpd-dev) serves `sslrun web` if it is installed. WEB=no builds without the verb.
 ifeq ($(origin WEB),undefined)
 LOOKED_FOR += WEB
 WEB := $(shell pkg-config --exists libmicrohttpd 2>/dev/null && echo yes || echo no)
@@ -65,7 +65,7 @@ SOURCES := $(filter-out pages/web_none.c,$(SOURCES))
 else
 SOURCES := $(filter-out pages/web_server.c,$(SOURCES))
 endif
-# Open MPI (libopenmpi-dev) runs a step on several machines; MPI=no builds without it, for one process.
+# Open MPI (libopenmpi-dev) runs a step on several machines if it is installed. MPI=no builds for one process.
 ifeq ($(origin MPI),undefined)
 LOOKED_FOR += MPI
 MPI := $(shell pkg-config --exists ompi 2>/dev/null && echo yes || echo no)
@@ -77,16 +77,18 @@ $(BUILD)/base/comm_mpi.o: override EXTRA += $(shell pkg-config --cflags-only-I o
 else
 SOURCES := $(filter-out base/comm_mpi.c,$(SOURCES))
 endif
-# What is installed first may bring parts that were not found above, so the build looks again.
+# Runs make once more without the results of the searches above, since packages that were just installed may enable more
+# parts.
 LOOK_AGAIN = env $(LOOKED_FOR:%=-u %) $(MAKE) --no-print-directory
-# Packages whose parts this build lacks, though nobody asked to leave them out.
+# Packages of the parts that this build lacks without the user having asked for that.
 lack = $(if $(filter $(1),$(LOOKED_FOR)),$(if $(filter yes,$($(1))),,$(2)))
 LACKS = $(call lack,TURBOJPEG,libturbojpeg0-dev) $(call lack,WEBP,libwebp-dev) $(call lack,WEB,libmicrohttpd-dev) \
         $(call lack,MPI,libopenmpi-dev openmpi-bin)
 HEADERS := $(sort $(foreach d,$(FOLDERS),$(wildcard $(d)/*.h) $(wildcard $(d)/*/*.h)))
-# kernels/*_simd.c are written once in plain loops or vector templates and compiled once an instruction set.
+# A file *_simd.c is written once, in plain loops or vector templates, and compiled for each instruction set.
 SIMD   := $(filter %_simd.c,$(SOURCES))
-# kernels/*_amx.c: once for tile registers, once with plain C in place of their instructions (kernels/tiles.h).
+# A file *_amx.c is compiled twice: for tile registers, and with plain C in place of their instructions
+# (kernels/tiles.h).
 AMX    := $(filter %_amx.c,$(SOURCES))
 PLAIN  := $(filter-out %_simd.c %_amx.c cli/main.c,$(SOURCES))
 ARCH   := $(shell uname -m)
@@ -98,7 +100,7 @@ ISAS ?= plain
 AMX_ISAS ?= emulated
 ISA_plain  =
 ISA_avx2   = -mavx2 -mfma -mf16c -ffp-contract=fast
-# Only for files whose products are made of bfloat16 pairs, beside the others; taken where the processor has it.
+# Files with products of bfloat16 pairs are also compiled for processors that have these instructions.
 ISA_avx512bf16 = $(ISA_avx512) -mavx512bf16
 ISA_emulated =
 ISA_amx = $(ISA_avx512bf16) -mamx-tile -mamx-bf16 -ffp-contract=off
@@ -116,7 +118,7 @@ GOLDOBJ := $(filter $(BUILD)/tests/golden/%,$(TESTS:%.c=$(BUILD)/%.o))
 KINDS = op trunk head loss dataset transform collator optimizer schedule meter verb
 DEFS  := $(KINDS:%=$(BUILD)/gen/%.def) $(BUILD)/gen/tests.def $(BUILD)/gen/golden.def $(BUILD)/gen/build.h
 
-# One line a file; V=1 shows the commands.
+# Each compilation prints one line; V=1 shows the commands.
 Q = $(if $(V),,@)
 SAY = $(if $(V),@:,@printf '  %-3s %s\n')
 
@@ -128,11 +130,11 @@ help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
 
 ## make            build ./sslrun, libsslrun.a and libsslrun.so; V=1 shows the commands
-# Renamed into place: a program or library that runs at the time keeps its old file.
+# Files are renamed into place, so that a running program or library keeps its old file.
 PLACE = $(Q)cp $< $@.new && mv -f $@.new $@
 sslrun: $(BUILD)/sslrun
 	$(PLACE)
-# Only the program itself is handed the message-passing library (cli/main.c).
+# Only the program is linked with the message-passing library (cli/main.c).
 $(BUILD)/sslrun: $(BUILD)/cli/main.o $(BUILD)/libsslrun.a
 	$(SAY) LD $@
 	$(Q)$(CC) $(CFLAGS) -pie $(HARDEN_LINK) -o $@ $^ $(LDLIBS) $(LINK_MPI)
@@ -143,8 +145,8 @@ $(BUILD)/libsslrun.a: $(OBJECTS)
 	$(SAY) AR $@
 	$(Q)ar rcs $@ $^
 
-# The shared library is for whoever has features to make: no verbs, no pages, no ranks.  Its soname changes when a
-# program built with the sslrun.h of before would no longer run.
+# The shared library serves programs that compute features: it has no verbs, pages or ranks. Its soname changes when a
+# program that was built with an earlier sslrun.h could no longer run.
 VERSION := $(shell sed -n 's/.define SR_VERSION "\(.*\)"/\1/p' base/version.h)
 SONAME = libsslrun.so.0
 SHARED = $(filter-out $(BUILD)/cli/% $(BUILD)/pages/% $(BUILD)/base/comm_mpi.o,$(OBJECTS))
@@ -156,7 +158,7 @@ $(BUILD)/libsslrun.so: $(BUILD)/$(SONAME)
 libsslrun.so: $(BUILD)/libsslrun.so
 	$(Q)cp $(BUILD)/$(SONAME) $(SONAME).new && mv -f $(SONAME).new $(SONAME) && ln -sf $(SONAME) $@
 
-# Objects of other flags are made again; of -Werror alone they stay.
+# Objects are compiled again when the flags change, except for -Werror alone.
 $(BUILD)/gen/flags: FORCE
 	@mkdir -p $(@D)
 	@echo '$(CC) $(FLAGS)' >$@.new
@@ -179,8 +181,8 @@ $(BUILD)/data/pixels/%.o: data/pixels/%.c $(BUILD)/gen/flags | $(DEFS)
 	@mkdir -p $(@D)
 	$(SAY) CC $@
 	$(Q)$(CC) $(CFLAGS) -O3 -c -o $@ $<
-# stb lets ints overflow and shifts into their sign: harmless once that is defined to wrap.
-# These flags stand here, not among those that gen/flags compares.
+# stb lets ints overflow and shifts into their sign bit; -fwrapv defines both to wrap, which is harmless. These flags
+# are set here, outside those that gen/flags compares, so the objects depend on the Makefile.
 $(BUILD)/data/decode.o $(BUILD)/data/encode.o $(BUILD)/tests/data/fixture.o: Makefile
 $(BUILD)/data/decode.o $(BUILD)/data/encode.o $(BUILD)/tests/data/fixture.o: override EXTRA += -fwrapv -fno-sanitize=shift
 $(BUILD)/%.o: %.c $(BUILD)/gen/flags | $(DEFS)
@@ -188,7 +190,7 @@ $(BUILD)/%.o: %.c $(BUILD)/gen/flags | $(DEFS)
 	$(SAY) CC $@
 	$(Q)$(CC) $(CFLAGS) -c -o $@ $<
 
-# What this build was made with; rewritten only when that changes.
+# Parts of this build for the sources; rewritten only when they change.
 $(BUILD)/gen/build.h: FORCE
 	@mkdir -p $(@D)
 	@echo '#define SR_TURBOJPEG $(if $(filter yes,$(TURBOJPEG)),1,0)' >$@.new
@@ -198,8 +200,8 @@ $(BUILD)/gen/build.h: FORCE
 	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 FORCE:
 
-# Every line "const SrTrunk sr_trunk_resnet" in the sources becomes X(Type, trunk, resnet) in gen/trunk.def, whose macro
-# SR_PLUGINS_trunk(X, Type) is made a registry by base/plugin.h.
+# Every line "const SrTrunk sr_trunk_resnet" in the sources becomes X(Type, trunk, resnet) in gen/trunk.def.
+# base/plugin.h makes a registry of its macro SR_PLUGINS_trunk(X, Type).
 define plugin_list
 $(BUILD)/gen/$(1).def: $(2) Makefile
 	@mkdir -p $$(@D)
@@ -213,11 +215,11 @@ test_groups = s/^SR_TESTS(\([a-z0-9_]*\),.*/    X(Type, tests, \1) \\/p
 $(eval $(call plugin_list,tests,$(TESTS),$(test_groups)))
 
 EXAMPLES = $(patsubst examples/%.c,$(BUILD)/%,$(wildcard examples/*.c))
-# tests/cli runs the program that lies beside the test binary.
+# tests/cli runs the program that is next to the test binary.
 $(BUILD)/run-tests: $(TESTOBJ) $(BUILD)/libsslrun.a | $(BUILD)/sslrun $(BUILD)/libsslrun.so $(BUILD)/run-golden $(BUILD)/faults.so $(EXAMPLES) seeds
 	$(SAY) LD $@
 	$(Q)$(CC) $(CFLAGS) -o $@ $^ $(LDLIBS) -lcmocka
-# Preloaded into the program by tests/cli/test_faults.c: chosen system calls fail.
+# tests/cli/test_faults.c preloads this library into the program, so that chosen system calls fail.
 $(BUILD)/faults.so: tests/faults/preload.c Makefile
 	@mkdir -p $(@D)
 	$(SAY) CC $@
@@ -226,7 +228,7 @@ $(BUILD)/run-golden: $(GOLDOBJ) $(BUILD)/libsslrun.a
 	$(SAY) LD $@
 	$(Q)$(CC) $(CFLAGS) -o $@ $^ $(LDLIBS)
 
-# What fuzzers found, one archive a target, unpacked into $(BUILD)/seeds for them and for the tests.
+# Inputs that fuzzers found: one archive per target, unpacked into $(BUILD)/seeds for fuzzers and tests.
 SEEDS = $(patsubst tests/fuzz/corpus/%.tar.gz,$(BUILD)/seeds/%.unpacked,$(wildcard tests/fuzz/corpus/*.tar.gz))
 seeds: $(SEEDS)
 $(SEEDS): $(BUILD)/seeds/%.unpacked: tests/fuzz/corpus/%.tar.gz
@@ -238,10 +240,10 @@ test: deps
 	+@$(LOOK_AGAIN) $(BUILD)/run-tests lacks
 	$(BUILD)/run-tests $(ONLY)
 
-# kernels/simd.h is one table of macros, aligned by hand.
+# kernels/simd.h is a table of macros, aligned by hand, and is not formatted.
 FORMATTED = git ls-files '*.c' '*.h' | grep -v '^kernels/simd\.h$$'
 CLANG_FORMAT ?= clang-format-14
-## make format     the one hand: clang-format over everything
+## make format     format all C files with clang-format
 format:
 	@tests/deps.sh clang-format-14
 	$(FORMATTED) | xargs $(CLANG_FORMAT) -i
@@ -249,20 +251,20 @@ check-format:
 	@tests/deps.sh clang-format-14
 	@$(FORMATTED) | xargs $(CLANG_FORMAT) --dry-run -Werror 2>&1 | head -20 | { ! grep .; } && echo "format: ok"
 
-## make run        install what is missing, build, pretrain the quick start and report how good the trunk got
+## make run        install what is missing, build, pretrain the quick start and evaluate the trunk
 run:
 	@tests/deps.sh $(PACKAGES) dataset-fashion-mnist -- $(RECOMMENDED)
 	+@$(LOOK_AGAIN) lacks
 	./sslrun configs/swav.yaml $(ARGS)
 
-## make example    the C interface's examples
+## make example    build the examples of the C interface and run one
 $(EXAMPLES): $(BUILD)/%: examples/%.c sslrun.h $(BUILD)/libsslrun.so
 	$(SAY) LD $@
 	$(Q)$(CC) $(CFLAGS) -o $@ $< -L$(BUILD) -lsslrun -Wl,-rpath,'$$ORIGIN'
 example: $(EXAMPLES)
 	$(BUILD)/features
 
-## make bench-conv  GFLOP/s of every convolution, beside the processor's peak
+## make bench-conv  measure the GFLOP/s of every convolution and its share of the processor's peak
 $(BUILD)/conv-bench: $(BUILD)/bench/conv_bench.o $(BUILD)/libsslrun.a
 	$(SAY) LD $@
 	$(Q)$(CC) $(CFLAGS) -o $@ $^ $(LDLIBS)
@@ -272,11 +274,11 @@ $(BUILD)/op-bench: $(BUILD)/bench/op_bench.o $(BUILD)/libsslrun.a
 bench-conv: $(BUILD)/conv-bench
 	$(BUILD)/conv-bench
 
-## make scoreboard  the README's benchmark table on this machine, as Markdown (python3-torch; some 15 minutes)
+## make scoreboard  measure the README's benchmark table on this machine, as Markdown (python3-torch; some 15 minutes)
 scoreboard: sslrun
 	@bench/scoreboard.sh
 
-## make layers     fail on includes against the order of rooms, circles, types defined twice, plugins named outside, rooms too large
+## make layers     fail on includes against the order of rooms, circles, types defined twice, plugins named elsewhere, large rooms
 layers:
 	@tests/test_layers.sh
 	@tests/layers.sh
@@ -285,10 +287,10 @@ layers:
 prose:
 	@tests/prose.sh
 
-## make deps       install missing Debian packages, or print the line to paste; elsewhere say what is needed
+## make deps       install missing Debian packages, or print the command to paste; on other systems list what is needed
 deps:
 	@tests/deps.sh $(PACKAGES) -- $(RECOMMENDED)
-# The last line of a build, where there is something to say.
+# Prints the last line of a build, which names missing parts.
 lacks: sslrun
 	@tests/deps.sh --lacks $(LACKS)
 

@@ -1,7 +1,7 @@
-# Installation, documents that are generated, and packages.  Included by the Makefile.
+# Rules for installation, generated documents and packages. The Makefile includes this file.
 .PHONY: install docs check-install deb check-deb
 
-## make install    into PREFIX (/usr/local): program, configurations, both libraries, sslrun.h, sslrun.pc, manual, completions
+## make install    install into PREFIX (/usr/local): program, configurations, libraries, sslrun.h, sslrun.pc, manual, completions
 PREFIX ?= /usr/local
 LIBDIR ?= $(PREFIX)/lib
 DESTDIR ?=
@@ -9,7 +9,7 @@ SHARE = $(DESTDIR)$(PREFIX)/share
 MAN = $(SHARE)/man/man1
 ETC_BASH = $(SHARE)/bash-completion/completions
 LIB = $(DESTDIR)$(LIBDIR)
-# A folder below PREFIX from which Debian's Python imports; empty where there is none.
+# A folder below PREFIX from which Debian's Python imports; empty if there is none.
 PYTHON_SITE ?= $(shell /usr/bin/python3 -c "import sys; print(next((p for p in sys.path if p.startswith('$(PREFIX)/') \
     and p.endswith('-packages')), ''))" 2>/dev/null)
 install: sslrun libsslrun.a libsslrun.so
@@ -34,16 +34,16 @@ install: sslrun libsslrun.a libsslrun.so
 	printf '%s\n' 'prefix=$(PREFIX)' 'Name: sslrun' 'Description: features of vision trunks' 'Version: $(VERSION)' \
 	    'Cflags: -I$${prefix}/include' 'Libs: -L$(LIBDIR) -lsslrun' 'Libs.private: -fopenmp $(LDLIBS)' \
 	    >$(LIB)/pkgconfig/sslrun.pc
-## make docs       docs/reference/keys.md from the option tables; fails on a link of a document that leads nowhere
+## make docs       write docs/reference/keys.md from the option tables; fail on a broken link in a document
 docs: sslrun
 	./sslrun manual keys >docs/reference/keys.md
 	@tests/links.sh
-## make check-install  installs into a folder of its own; runs from elsewhere; builds the example by pkg-config alone
+## make check-install  install into a temporary folder, run from another folder, build the example with pkg-config
 check-install:
 	@tests/install.sh "$(MAKE)" "$(CC)"
 
-## make deb        Debian packages of this tree into package/, looked over by lintian
-## make check-deb  ... installed and tried in a root of its own, made by debootstrap (as root; minutes)
+## make deb        build Debian packages of this tree in package/ and check them with lintian
+## make check-deb  build the packages, install and try them in a root made by debootstrap (as root; minutes)
 deb:
 	@tests/deps.sh $(PACKAGES) debhelper dh-python fakeroot lintian libmicrohttpd-dev libturbojpeg0-dev libwebp-dev
 	@tests/package.sh package

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""Attention of vision transformers: `op-bench attention` beside PyTorch's products and softmax, in turn.
+"""Attention of vision transformers: `op-bench attention` compared with PyTorch's products and softmax, in turn.
 
     make build/op-bench && bench/attention.py [ROUNDS]      needs python3-torch
 
-Shapes: 197 tokens (224 in patches of 16) and 785 (patches of 8), heads of 64 numbers.  Least time of each round, medians
-over the rounds.  PyTorch gets its fused call where it has one that runs on a CPU, else two bmm and a softmax.
+Shapes: 197 tokens (224 pixels in patches of 16) and 785 (patches of 8), heads of 64 channels. A figure is the median over
+the rounds of the least time in each. PyTorch uses its fused call if it has one for CPUs, otherwise two bmm and a softmax.
 """
 import os, re, statistics, subprocess, sys, time
 

@@ -1,16 +1,19 @@
-// Speed of every convolution of the ResNets we train: GFLOP/s of each pass, and its share of this
-// processor's peak, measured between the layers too because clocks drift and cores are shared.
+// Speed of every convolution of the benchmark ResNets: GFLOP/s of each pass and its share of this
+// processor's peak. The peak is measured again before each layer, since clocks drift and cores
+// are shared.
 //
 //   make bench-conv                   all lists
-//   build/conv-bench r50-224 [mask]   one list; mask as in SrMachine.conv_designs: 1 direct, 2 F(4x4), 4
-//   F(2x2), 8 F(3x3), 16 tile registers
-//   build/conv-bench r50-224 31 bf16  the same in bfloat16; the peak is that type's.  x6, x3, ieee: floats by as many
-//   products on tile registers, or none (MACHINE.FP32)
+//   build/conv-bench r50-224 [mask]   one list; mask as in SrMachine.conv_designs: 1 direct,
+//                                     2 F(4x4), 4 F(2x2), 8 F(3x3), 16 tile registers
+//   build/conv-bench r50-224 31 bf16  in bfloat16, with the peak of that type; x6, x3, ieee:
+//                                     floats as so many products on tile registers, or without
+//                                     them (MACHINE.FP32)
 //
-// FLOPs are those of the plain definition (taps in the padding counted), so Winograd exceeds 100 %.
-// Times are processor time over the number of threads: what other programs take counts for nothing.
-// After each list: its passes' times, and the share of the peak over all of its direct passes together and
-// over its Winograd passes on maps of 8 and more, each layer as often as the network has it.
+// FLOPs are those of the plain definition (taps in the padding counted), so Winograd exceeds 100
+// %. Times are processor time over the number of threads, so that other programs do not count.
+// After each list come the times of its passes, and the share of the peak over all of its direct
+// passes together and over its Winograd passes on maps of 8 and more, each layer as often as the
+// network has it.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,14 +63,15 @@ static double now(void) {
 }
 
 typedef struct {
-    void *x, *y; // of the type measured
+    void *x, *y; // of the measured type
     float *w, *dw;
     void *scratch, *prepared;
 } Buffers;
 
 static void run_pass(const SrConv *s, SrConvPass pass, const Buffers *b) {
     const float *w = sr_conv_prepared(s, pass).bytes ? b->prepared : b->w;
-    sr_conv_prepare(s, pass, b->w, b->prepared); // a network whose passes share it pays once
+    // A network whose passes share prepared weights prepares them once.
+    sr_conv_prepare(s, pass, b->w, b->prepared);
     if (pass == SR_CONV_FORWARD)
         sr_conv_forward(s, b->x, w, NULL, b->y, b->scratch);
     else if (pass == SR_CONV_BACKWARD_DATA)
@@ -76,9 +80,9 @@ static void run_pass(const SrConv *s, SrConvPass pass, const Buffers *b) {
         sr_conv_backward_weight(s, b->x, b->y, b->dw, NULL, b->scratch);
 }
 
-// Least time of a few calls; at most about a third of a second.
+// Returns the least time of a few calls, in at most about a third of a second.
 static double time_pass(const SrConv *s, SrConvPass pass, Buffers *b) {
-    size_t prepared_bytes = sr_conv_prepared(s, pass).bytes + SR_ALIGN; // never none
+    size_t prepared_bytes = sr_conv_prepared(s, pass).bytes + SR_ALIGN; // at least one byte
     b->scratch = sr_map(sr_conv_scratch_bytes(s, pass));
     b->prepared = sr_map(prepared_bytes);
     run_pass(s, pass, b);
@@ -103,14 +107,14 @@ static void fill(SrDtype type, void *a, size_t n) {
     }
 }
 
-// Seconds, and what they would be at the peak.
+// Seconds spent, and seconds that the same work would take at the peak.
 typedef struct {
     double spent, ideal;
 } Time;
 
 typedef struct {
-    double pass[3];              // all designs
-    Time direct[3], winograd[3]; // the latter on maps of 8 and more
+    double pass[3];              // all designs together
+    Time direct[3], winograd[3]; // Winograd: on maps of 8 and more
     Time tiles[3];
 } Totals;
 
@@ -149,7 +153,8 @@ static void print_totals(const char *name, const Totals *t) {
     print_share("tiles", t->tiles);
 }
 
-// The best so far: a disturbed one is too low, and shares of it too high.
+// Returns the highest peak so far: a disturbed measurement is too low and would make shares too
+// high.
 static double measured_peak(const SrMachine *machine, SrDtype type) {
     static double best;
     for (int i = 0; i < 3; i++)
@@ -184,8 +189,7 @@ static void bench_layer(const SrMachine *machine, const Layer *l, SrDtype type, 
     printf("%3d %3d %4d>%-4d %dx%d/%d x%d peak %4.0f", s.N, s.H, s.C, s.K, s.R, s.S, s.stride_h,
            l->times, peak);
     for (int pass = 0; pass < 3; pass++) {
-        if (pass == SR_CONV_BACKWARD_DATA &&
-            s.C == 3) { // nobody asks for the gradient of the images
+        if (pass == SR_CONV_BACKWARD_DATA && s.C == 3) { // the gradient of the images is not needed
             printf(" |                       ");
             continue;
         }

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Milliseconds of a step of PyTorch's DistributedDataParallel over gloo: the model of bench/ddp.yaml, random images.
+"""Prints the milliseconds of a step of PyTorch's DistributedDataParallel over gloo: bench/ddp.yaml's model, random images.
 
 usage: ddp.py [--processes 2] [--threads 1] [--batch 64] [--steps 10] [--warmup 2]     prints one JSON line
 """

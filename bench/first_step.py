@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Seconds from exec to the end of the first training step, with real data: what a user waits.
+"""Measures the seconds from exec to the end of the first training step with real data: the time that a user waits.
 
-usage: first_step.py SSLRUN CONFIG [KEY=VALUE ...]     five starts, each in a run folder of its own
+usage: first_step.py SSLRUN CONFIG [KEY=VALUE ...]     five starts, each in its own run folder
 
 The program writes a line of stdout.json after each update (LOG_FREQUENCY=1); the clock stops when the first is there.
 """

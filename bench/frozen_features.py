@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""A frozen trunk's features, batch 16 at 224: sslrun beside PyTorch as it is and with its batch norms folded.
+"""Features of a frozen trunk, batch 16 at 224 pixels: sslrun compared with PyTorch, plain and with folded batch norms.
 
 usage: frozen_features.py SSLRUN [ROUNDS [MODEL]]     needs python3-torch and python3-torchvision; MODEL: resnet50
 
-In turn, one thread, and in seconds of the processor, which another job on the machine changes less than those of the
-clock: of sslrun the difference of two runs of `sslrun bench`, of PyTorch the median of three forwards after a first.
-PyTorch has the layout it is faster in (channels last); folding is torch.nn.utils.fusion's fuse_conv_bn_eval, which
-torch.fx's experimental optimisation applies to a whole network.
+The programs run in turn on one thread. Figures are seconds of processor time, which other load on the machine affects less
+than wall time. sslrun's figure is the difference of two runs of `sslrun bench`, PyTorch's the median of three forwards
+after a first one. PyTorch uses channels last, in which it is faster. Folding is fuse_conv_bn_eval of torch.nn.utils.fusion,
+which torch.fx's experimental optimisation applies to a whole network.
 """
 import os
 import statistics
@@ -52,7 +52,7 @@ def main():
     plain = torchvision.models.get_model(model, weights=None).eval().to(memory_format=torch.channels_last)
     try:
         folded = fuse(torchvision.models.get_model(model, weights=None).eval()).to(memory_format=torch.channels_last)
-    except Exception:  # torch.fx cannot trace a transformer, which has nothing to fold
+    except Exception:  # torch.fx cannot trace a transformer, which has no batch norm to fold
         folded = plain
     x = torch.randn(BATCH, 3, SIDE, SIDE).to(memory_format=torch.channels_last)
     ratios = []

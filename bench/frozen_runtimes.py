@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""A frozen trunk's features, batch 16 at 224: sslrun beside ONNX Runtime and PyTorch, by the clock.
+"""Features of a frozen trunk, batch 16 at 224 pixels: sslrun compared with ONNX Runtime and PyTorch, in wall time.
 
 usage: NODE_PATH=<folder>/node_modules OMP_NUM_THREADS=2 frozen_runtimes.py SSLRUN [ROUNDS [MODEL...]]
 
-MODEL: vit_b_16 efficientnet_b0 convnext_tiny.  Needs python3-torch, python3-torchvision, node and onnxruntime-node
-(npm install --ignore-scripts onnxruntime-node).  In turn, each with OMP_NUM_THREADS threads: of sslrun what
-`sslrun bench` tells, of the others the median of three forwards after a first.  PyTorch has the layout it is faster in, and its
-batch norms folded where torch.fx can; ONNX Runtime has PyTorch's own export, with all optimisations.  The ratio is
-that of the faster of the two to sslrun; the classifier, below one part in a hundred, is the others' alone.
+MODEL: vit_b_16 efficientnet_b0 convnext_tiny. Needs python3-torch, python3-torchvision, node and onnxruntime-node
+(npm install --ignore-scripts onnxruntime-node). The programs run in turn with OMP_NUM_THREADS threads each. sslrun's figure
+is that of `sslrun bench`, the others' the median of three forwards after a first one. PyTorch has its faster layout, and
+batch norms are folded if torch.fx can. ONNX Runtime runs PyTorch's own export with all optimisations. The ratio compares
+the faster of the two with sslrun. Only the others compute the classifier, which takes less than one part in a hundred.
 """
 import os
 import re
@@ -54,7 +54,7 @@ def nets_of(model):
     net = torchvision.models.get_model(model, weights=None).eval()
     try:
         folded = fuse(net)
-    except Exception:  # torch.fx cannot trace a transformer, which has nothing to fold
+    except Exception:  # torch.fx cannot trace a transformer, which has no batch norm to fold
         folded = net
     return net, folded
 

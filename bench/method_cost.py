@@ -1,10 +1,11 @@
 #!/usr/bin/python3
-"""What each method costs beyond its trunk and heads, in the recipes as published (ResNet-50, crops of 224).
+"""Measures the cost of each method beyond its trunk and heads, in the published recipes (ResNet-50, crops of 224).
 
     bench/method_cost.py [PROGRAM] [BATCH] [CONFIG ...]        # default ./sslrun 64 and every ResNet-50 recipe of configs/pretrain
 
-Of one step each (`bench --ops`, random images): milliseconds in kernels of trunk and heads, teachers' included; in kernels of the loss; and
-outside kernels (queues, memories, teachers' weights, and the optimiser, which is not the method's). The share is the loss's of the step.
+Each recipe runs one step (`bench --ops`, random images). The columns are milliseconds in kernels of trunk and heads, with
+the teachers'; in kernels of the loss; and outside kernels (queues, memory banks, teachers' weights, and the optimiser, which
+does not belong to the method). The share is that of the loss in the step.
 """
 import glob, os, re, subprocess, sys
 

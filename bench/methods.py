@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""The table "all methods" of docs/lab/results.md: trains its rows, evaluates them and prints them as Markdown.
+"""Trains and evaluates the rows of the table "all methods" in docs/lab/results.md and prints them as Markdown.
 
     bench/methods.py DATA [--out runs/methods] [--evaluate] [--threads N] [ROW ...]
 
-DATA has the folders train/ and test/ with a folder per class.  Rows are trained one after the other into OUT/ROW; a row
-that is finished, or stopped, is resumed as `sslrun train` resumes it.  --evaluate trains nothing and leaves out rows
-without a checkpoint.  The figures of a row stay in OUT/ROW.json, so that a second call prints them without computing.
+DATA has the folders train/ and test/ with a folder per class. Rows are trained one after the other into OUT/ROW; a row that
+was stopped is resumed, and a finished one is not repeated, as `sslrun train` does. --evaluate trains nothing and skips rows
+without a checkpoint. The figures of a row are stored in OUT/ROW.json, so that a second call prints them at once.
 """
 import argparse
 import collections
@@ -55,7 +55,7 @@ ROWS = {
     "narrow": Row("labels alone for the same trunk", "supervised/supervised", BF16 + NARROW),
     "wmse": Row("W-MSE", "wmse/wmse", []),
 }
-PREPARED = ("clusterfit", "distillation")  # learn from another row's trunk
+PREPARED = ("clusterfit", "distillation")  # these learn from another row's trunk
 
 
 class Bench:
@@ -65,7 +65,7 @@ class Bench:
         self.program = os.path.abspath(args.program)
 
     def run(self, *arguments):
-        """What the program prints; its messages go to stderr."""
+        """Runs the program and returns its output; its messages go to stderr."""
         return subprocess.run([self.program, *arguments], check=True, env=self.env, stdout=subprocess.PIPE,
                               text=True, cwd=os.path.dirname(HERE)).stdout
 
@@ -73,7 +73,7 @@ class Bench:
         return os.path.join(self.out, name)
 
     def config(self, name):
-        """Recipe, keys and folders of a row, as every verb takes them."""
+        """Returns recipe, keys and folders of a row, as every verb takes them."""
         row = ROWS[name]
         keys = ["DATA.TRAIN.DATA_PATHS=[%s/train]" % self.data, "DATA.TEST.DATA_PATHS=[%s/test]" % self.data]
         if name == "distillation":
@@ -83,7 +83,7 @@ class Bench:
                 "CHECKPOINT.DIR=" + self.folder(name)]
 
     def cluster_keys(self):
-        """Labels for ClusterFit: 100 clusters of SimCLR's flatten."""
+        """Makes the labels for ClusterFit: 100 clusters of SimCLR's flatten."""
         folder = os.path.join(self.out, "clusters")
         features = os.path.join(folder, "features")
         self.run("extract", "configs/pretrain/simclr/simclr_cifar10.yaml", "--weights",
@@ -96,7 +96,7 @@ class Bench:
                 "DATA.TRAIN.LABEL_PATHS=[%s/%s]" % (folder, labels)]
 
     def train(self, name):
-        """Trains a row, or resumes it; adds the processor's seconds to ROW.time."""
+        """Trains a row, or resumes it, and adds the seconds of processor time to ROW.time."""
         keys = self.cluster_keys() if name == "clusterfit" else []
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         self.run(*self.config(name), *keys)
@@ -106,7 +106,7 @@ class Bench:
             f.write("%.2f 0\n" % seconds)
 
     def seconds(self, name):
-        """User and system time of the training, the first two numbers of ROW.time; 0 without the file."""
+        """Returns user plus system time of the training, the first two numbers of ROW.time; 0 without the file."""
         path = self.folder(name) + ".time"
         if not os.path.exists(path):
             return 0.0
@@ -118,7 +118,7 @@ class Bench:
         if os.path.exists(path):
             with open(path) as f:
                 return json.load(f)
-        # ClusterFit's images of training are its clusters' list; it is judged on the images' own classes.
+        # ClusterFit trains on the list of its clusters; it is evaluated with the images' own classes.
         own = ["DATA.TRAIN.DATA_SOURCES=[disk_folder]", "DATA.TRAIN.LABEL_SOURCES=[disk_folder]",
                "DATA.TRAIN.LABEL_PATHS=[]"] if name == "clusterfit" else []
         text = self.run("knn", *self.config(name), *own, "--layers", "--json")
@@ -127,7 +127,7 @@ class Bench:
         return json.loads(text)
 
     def steps(self, name):
-        """Epochs and updates, from the last epoch of metrics.json."""
+        """Returns epochs and updates, from the last epoch in metrics.json."""
         epochs = updates = 0
         with open(os.path.join(self.folder(name), "metrics.json")) as f:
             for line in map(json.loads, filter(str.strip, f)):
@@ -137,7 +137,7 @@ class Bench:
 
 
 def best(figures, who, what):
-    """The highest figure of the layers of a trunk, and the layer."""
+    """Returns the highest figure among the layers of a trunk, and that layer."""
     start, end = who + "_", "_" + what
     return max((v, k[len(start):-len(end)]) for k, v in figures.items() if k.startswith(start) and k.endswith(end))
 

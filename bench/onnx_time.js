@@ -1,4 +1,5 @@
-// node onnx_time.js MODEL BATCH SIDE THREADS RUNS: seconds of each run of an ONNX file, after a first.  For frozen_runtimes.py.
+// Prints the seconds of each run of an ONNX file, after a first one; bench/frozen_runtimes.py
+// calls it. Usage: node onnx_time.js MODEL BATCH SIDE THREADS RUNS
 const ort = require("onnxruntime-node");
 const [model, batch, side, threads, runs] = process.argv.slice(2);
 

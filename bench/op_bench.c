@@ -1,5 +1,6 @@
-// Speed of one operation on one input: least time of its forward and backward, GFLOP/s of the plain definition (twice
-// the forward's for the backward) and the share of the peak that convolutions reach, measured in the same run.
+// Speed of one op on one input: least time of its forward and backward pass, GFLOP/s of the plain
+// definition (the backward pass counts twice the forward) and the share of the peak that
+// convolutions reach, measured in the same run.
 //
 //   make build/op-bench && build/op-bench attention '{num_heads: 6}' 16,197,1152 [bf16]
 #include <stdio.h>
@@ -29,16 +30,16 @@ static float *fill(SrShape shape) {
     return a;
 }
 
-// Inputs, outputs and their gradients of either type.
+// Returns numbers of either type, for inputs, outputs and their gradients.
 static void *fill_as(SrDtype type, SrShape shape) {
     float *a = fill(shape);
     if (a && type == SR_BF16)
         sr_cast(sr_machine_default(), SR_BF16, a, SR_F32, a,
-                sr_shape_count(shape)); // narrower: never behind what it reads
+                sr_shape_count(shape)); // bfloat16 is narrower, so a write never overtakes the read
     return a;
 }
 
-// "16,197,1152"
+// Parses a shape such as "16,197,1152".
 static SrShape parse_shape(const char *text) {
     SrShape s = {0};
     for (char *end = (char *)text; *text && s.rank < SR_MAX_RANK; text = *end ? end + 1 : end)
@@ -57,7 +58,7 @@ static double least_time(void (*pass)(const SrOpCall *), const SrOpCall *call) {
     return best;
 }
 
-// Weights as the pass reads them, packed once as in a step; not timed.
+// Prepares weights as the pass reads them, packed once as in a step; this is not timed.
 static void prepare(const SrOp *op, const SrOpSite *site, SrOpPass pass, SrOpCall *call) {
     SrOpPrepared p = {0};
     if (op->prepared)

@@ -16,7 +16,7 @@ peer_blas
 rounds=${1:-5} what=${2:-rn50} dtype=${3:-f32} peer=${PEER:-bench/torch_step.py}
 threads=${THREADS:-$(nproc)}
 export OMP_NUM_THREADS="$threads" MALLOC_MMAP_THRESHOLD_=8589934592 MALLOC_TRIM_THRESHOLD_=17179869184
-trunk() { # NAME WIDTH BATCH: any trunk on 2x224 crops
+trunk() { # NAME WIDTH BATCH: sets the commands of both programs for a trunk on 2x224 crops
     ours="bench/swav_trunk.yaml MODEL.TRUNK.NAME=$1 MODEL.HEAD.PARAMS.0.1.dims=[$2,2048,128] DATA.TRAIN.BATCHSIZE_PER_REPLICA=$3"
     theirs="--arch $what --crops 2x224 --batch $3"
 }
@@ -45,7 +45,7 @@ field() { sed -n "s/.*\"$1\": *\([0-9.]*\).*/\1/p"; }
 median() { sort -n | awk '{a[NR]=$1} END {print NR%2 ? a[(NR+1)/2] : (a[NR/2]+a[NR/2+1])/2}'; }
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
-keep() { # NAME: ms and MB of the JSON at hand, appended to the name's lists
+keep() { # NAME: appends ms and MB of the present JSON to the lists of that name
     field median_ms <"$tmp/json" >>"$tmp/$1.ms"
     field max_rss_mb <"$tmp/json" >>"$tmp/$1.mb"
 }

@@ -1,8 +1,8 @@
-# Sourced by scripts that compare with PyTorch: a fair environment for the peer, and one line where the peer is missing.
+# A fair environment for comparisons with PyTorch, and one line if the peer is missing. Scripts source this file.
 #
-# need_peer MODULE ...   ends the script with 2, and with the line that installs the modules, where python3 lacks one.
+# need_peer MODULE ... ends the script with 2 and prints the command that installs the modules if python3 lacks one.
 # Debian's OpenBLAS 0.3.21 takes its Prescott kernels on processors that it does not know. peer_blas then chooses the
-# kernels of the processor's widest instruction set, because PyTorch would look several times slower than it is.
+# kernels of the processor's widest instruction set, since PyTorch would otherwise look several times slower than it is.
 
 need_peer() {
     for module; do

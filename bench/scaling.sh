@@ -1,13 +1,14 @@
 #!/bin/sh
-# What a step costs against batch, crops, image size and threads: one CSV line a measurement, on random images.
+# Measures the cost of a step by batch, crops, image size and threads, on random images. Prints one CSV line per
+# measurement.
 #
 #   bench/scaling.sh [CONFIG] [STEPS]     default configs/pretrain/swav/swav_resnet18.yaml, 3 steps
 #
-# One thing varies at a time around batch 16, 2 crops of 96 and 4 of 48, all cores.
+# One setting varies at a time around batch 16, 2 crops of 96 and 4 of 48, on all cores.
 cd "$(dirname "$0")/.." || exit 1
 config=${1:-configs/pretrain/swav/swav_resnet18.yaml} steps=${2:-3}
 field() { sed -n "s/.*\"$1\": *\([0-9.]*\).*/\1/p"; }
-# WHAT BATCH LARGE SMALL SIZE THREADS: LARGE crops of SIZE, SMALL of half of it
+# Measures WHAT BATCH LARGE SMALL SIZE THREADS: LARGE crops of SIZE, SMALL crops of half that size.
 measure() {
     line=$(OMP_NUM_THREADS=$6 ./sslrun bench "$config" DATA.TRAIN.BATCHSIZE_PER_REPLICA="$2" \
         DATA.TRAIN.TRANSFORMS.0.total_num_crops=$(($3 + $4)) DATA.TRAIN.TRANSFORMS.0.num_crops="[$3,$4]" \

@@ -4,8 +4,9 @@
 #   bench/scoreboard.sh [ROUNDS] [ROW ...]     rounds per row (3); rows: rn50 r18 vit_s_16 efficientnet_b0 frozen transforms (all)
 #   THREADS=n                                  threads of both programs (all processors)
 #
-# Both programs run in turn, and each figure is the median over the rounds (bench/peer.sh, bench/transforms.py). The ratio is
-# the peer's time to ours, so a number above 1 means that sslrun is faster. PyTorch has the faster of its two layouts.
+# Both programs run in turn, and each figure is the median over the rounds (bench/peer.sh, bench/transforms.py). The
+# ratio is the peer's time divided by sslrun's: a number above 1 means that sslrun is faster. PyTorch has the faster of
+# its two layouts.
 cd "$(dirname "$0")/.." || exit 1
 . bench/peer_env.sh
 need_peer torch torchvision

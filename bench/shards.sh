@@ -1,9 +1,11 @@
 #!/bin/sh
-# Many small images as tar shards beside the same images in a folder: start-up, images a second warm and cold, memory.
+# Compares many small images in tar shards with the same images in a folder: start-up, images per second warm and cold,
+# memory.
 #
-#   bench/shards.sh [IMAGES] [FOLDER]   default 1000000 in a new folder below /tmp; some 4.5 KB of disk an image
+#   bench/shards.sh [IMAGES] [FOLDER]   default 1000000 in a new folder below /tmp; some 4.5 KB of disk per image
 #
-# 32 x 32 PNGs in 100 class folders.  Cold: the page cache is dropped (root), else that of the files alone.
+# The images are 32 x 32 PNGs in 100 class folders. For cold measurements root drops the whole page cache, other users
+# that of the files.
 cd "$(dirname "$0")/.." || exit 1
 n=${1:-1000000} top=${2:-$(mktemp -d)}
 [ "$2" ] || trap 'rm -rf "$top"' EXIT
@@ -12,7 +14,7 @@ import os, random, struct, sys, zlib
 n, top = int(sys.argv[1]), sys.argv[2]
 def chunk(t, d): return struct.pack(">I", len(d)) + t + d + struct.pack(">I", zlib.crc32(t + d))
 def png(r):
-    # Smooth noise, so that files are as small as photos of that size are.
+    # Smooth noise, so that files are as small as photos of that size.
     base = [r.randrange(200) for _ in range(3)]
     rows = b"".join(b"\0" + bytes(base[c % 3] + r.randrange(8) for c in range(96)) for _ in range(32))
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 32, 32, 8, 2, 0, 0, 0)) + \
@@ -36,7 +38,7 @@ for top, _, names in os.walk(sys.argv[1]):
         os.close(fd)
 P
 }
-data() { # FOLDER STEPS: seconds of the whole program and its peak
+data() { # FOLDER STEPS: prints seconds of the whole program and its peak memory
     /usr/bin/time -o "$top/time" -f "%e %M" ./sslrun bench configs/pretrain/supervised/supervised_8gpu_resnet.yaml \
         "DATA.TRAIN.DATA_SOURCES=[]" "DATA.TRAIN.DATA_PATHS=[$1]" DATA.TRAIN.BATCHSIZE_PER_REPLICA=256 \
         "DATA.TRAIN.TRANSFORMS=[{name: CenterCrop, size: 32}, {name: ToTensor}]" \

@@ -1,11 +1,12 @@
 #!/bin/sh
-# What tile registers (AMX) are worth: the table of docs/lab/performance.md, on a machine that has them.
+# Measures the effect of tile registers (AMX): the table of docs/lab/performance.md, on a machine that has them.
 #
-#   bench/tiles.sh [ROUNDS]     the network's convolutions and attention, one thread, without and with tiles in turn (3
-#                               rounds); then steps and a frozen forward beside PyTorch, with both peaks of memory
+#   bench/tiles.sh [ROUNDS]     convolutions of the network and attention, one thread, without and with tiles in turn (3
+#                               rounds); then steps and a frozen forward compared with PyTorch, with both memory peaks
 #                               (bench/peer.sh, its five rounds)
 #
-# Of the convolutions seconds of processor time, least of the rounds, each layer as often as the network has it.
+# For convolutions the figures are seconds of processor time, the least of the rounds, each layer as often as the
+# network has it.
 cd "$(dirname "$0")/.." || exit 1
 rounds=${1:-3}
 ./sslrun --version | grep instructions
@@ -13,7 +14,7 @@ rounds=${1:-3}
 make build/conv-bench build/op-bench >/dev/null || exit 1
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
-seconds() { # LIST TYPE LEVEL: forward, data, weight gradient, all
+seconds() { # LIST TYPE LEVEL: prints seconds of forward, data gradient, weight gradient, and all
     SR_CPU=$3 OMP_NUM_THREADS=1 build/conv-bench "$1" 31 "$2" | sed -n "s/^$1: \([0-9.]*\) + \([0-9.]*\) + \([0-9.]*\) = \([0-9.]*\) s/\1 \2 \3 \4/p"
 }
 echo "| convolutions, one thread | forward | data | weight gradient | all |"
@@ -30,7 +31,7 @@ for list in r50-224 r50-96 r18-cifar; do
         sort -n -k 4 "$tmp/$list $way" | head -n 1 | awk -v what="$list, $way" '{printf "| %s | %s | %s | %s | %s s |\n", what, $1, $2, $3, $4}'
     done
 done
-# Winograd's blocks of tiles as for a second-level cache of 1 MB, and as for this processor's (SR_L2).
+# Winograd takes as many tiles at a time as for a second-level cache of 1 MB, and as for this processor's cache (SR_L2).
 i=0
 while [ $i -lt "$rounds" ]; do
     i=$((i + 1))

@@ -1,12 +1,12 @@
 #!/usr/bin/python3
-"""The SwAV transforms on 500x375 JPEGs: PIL/torchvision beside `sslrun bench --data`, one core each, in turn.
+"""The SwAV transforms on 500x375 JPEGs: PIL and torchvision compared with `sslrun bench --data`, one core each, in turn.
 
     bench/transforms.py [ROUNDS]        needs python3-torchvision, python3-sklearn (two real photographs), ./sslrun
 
-Both sides read the same files and do ImgPilToMultiCrop 2x224 + 6x96, RandomHorizontalFlip, ImgPilColorDistortion,
-ImgPilGaussianBlur, ToTensor, Normalize, as configs/pretrain/swav/swav_resnet50.yaml has them.  The images are 24 windows
-of 500x375 out of scikit-learn's china.jpg and flower.jpg (640x427), quality 92, 4:2:0, some 80 KB each.  Figures are
-images per second of processor time; each round measures every side once, the medians over the rounds are printed.
+Both programs read the same files and apply ImgPilToMultiCrop 2x224 + 6x96, RandomHorizontalFlip, ImgPilColorDistortion,
+ImgPilGaussianBlur, ToTensor and Normalize, as configs/pretrain/swav/swav_resnet50.yaml does. The images are 24 windows of
+500x375 from scikit-learn's china.jpg and flower.jpg (640x427), quality 92, 4:2:0, some 80 KB each. Figures are images per
+second of processor time. Each round measures every program once; the medians over the rounds are printed.
 """
 import json, os, random, statistics, subprocess, sys, tempfile, time
 

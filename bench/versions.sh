@@ -1,12 +1,12 @@
 #!/bin/sh
-# The step of this program beside another version's, in turn in one run: every figure, the medians and the ratio.
+# Compares a step of this program with that of another version, in turn: prints every figure, the medians and the ratio.
 #
 #   bench/versions.sh OTHER [ROUNDS] [WHAT ...]   OTHER: a built sslrun; WHAT: rn50 r18 rn50-bf16 r18-bf16 (all four)
-#   STEPS=n      timed steps a round (3)          THREADS=n   of both (all processors)
-#   SR_CPU=avx512   instruction set of both: without it, each takes the best it knows
+#   STEPS=n      timed steps per round (3)        THREADS=n   threads of both (all processors)
+#   SR_CPU=avx512   instruction set of both; without it each takes the best that it knows
 #
-# Each round starts both programs anew, the first one by turns, so that what else the machine does meets both alike.
-# Ends with 1 where the median of a step is more than 2 % slower than the other's.
+# Each round starts both programs, alternating which one is first, so that other load on the machine affects both alike.
+# Ends with 1 if the median of a step is more than 2 % slower than the other's.
 cd "$(dirname "$0")/.." || exit 1
 [ -x "$1" ] || { sed -n '2,10s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 other=$1 rounds=${2:-5} steps=${STEPS:-3}
@@ -22,7 +22,7 @@ settings() {
     esac
     case $1 in *-bf16) echo "MODEL.AMP_PARAMS.USE_AMP=true" ;; esac
 }
-measure() { # PROGRAM NAME: one round's median, appended to the name's list
+measure() { # PROGRAM NAME: appends the median of one round to the list of that name
     "$1" bench $config --steps "$steps" --warmup 1 --json >"$tmp/json" 2>"$tmp/err" || { cat "$tmp/err" >&2; exit 1; }
     sed -n 's/.*"median_ms": *\([0-9.]*\).*/\1/p' "$tmp/json" >>"$tmp/$2"
 }

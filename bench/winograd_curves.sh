@@ -1,16 +1,15 @@
 #!/bin/sh
-# SwAV runs whose convolutions round unlike one another: do the loss curves lie on each other?
+# Draws loss curves of SwAV runs whose convolutions round differently, to show whether they agree.
 #
 #   bench/winograd_curves.sh CIFAR_FOLDER [IMAGES] [OUT.svg] [SEEDS] [WHAT]     CIFAR_FOLDER holds train/<class>/*
 #
-# WHAT: winograd (default): Winograd up to F(4x4), up to F(2x2) and without.
-#       fp32: F(4x4), and floats as three (x3) and six (x6) bfloat16 products on tile registers, emulated where there are
-#       none (SR_CPU=amx-emulated), beside fused multiply-adds; the last three without Winograd.
+# WHAT: winograd (default): Winograd up to F(4x4), up to F(2x2) and none.
+#       fp32: F(4x4), fused multiply-adds, and floats as three (x3) and six (x6) bfloat16 products on tile registers,
+#       emulated if there are none (SR_CPU=amx-emulated); the last three without Winograd.
 #
-# Of a seed all runs see the same images in the same order: all that differs is the rounding of convolutions.
-# F(2x2), and x6, are as exact as direct products, so how far those two part is the yardstick: training amplifies any
-# rounding, the smallest too.  Losses are means over the seeds 0 .. SEEDS - 1.  Prints means of ten steps and draws the
-# curves.
+# All runs of one seed see the same images in the same order and differ only in the rounding of convolutions. F(2x2) and
+# x6 are as exact as direct products, so the distance of those two is the yardstick: training amplifies even the
+# smallest rounding. Losses are means over the seeds 0 to SEEDS - 1. Prints means of ten steps and draws the curves.
 cd "$(dirname "$0")/.." || exit 1
 data=${1:?usage: bench/winograd_curves.sh CIFAR_FOLDER [IMAGES] [OUT.svg] [SEEDS] [winograd|fp32]} images=${2:-12800} out=${3:-} seeds=${4:-1}
 case ${5:-winograd} in
@@ -21,7 +20,7 @@ fp32)
     ;;
 *) echo "bench/winograd_curves.sh: WHAT is winograd or fp32, got '$5'" >&2; exit 2 ;;
 esac
-keys() { # WAY
+keys() { # WAY: prints the keys of that way to compute
     case $1 in
     x3 | x6) echo "MACHINE.WINOGRAD=none MACHINE.FP32=$1" ;;
     *) echo "MACHINE.WINOGRAD=$1 MACHINE.FP32=ieee" ;;
@@ -59,7 +58,7 @@ for f in "$tmp"/*.seed; do
              for (i = 1; i < m; i++) printf " %s %+.4f", name[i], off[i] / NR; print ""}' "$f"
 done
 [ -n "$out" ] || exit 0
-# 600 x 300, losses from the least to the largest; the direct run is drawn first and widest.
+# The picture has 600 x 300 pixels, from the least to the largest loss; the direct run is drawn first and widest.
 awk -v names="$names" '{m = NF; for (i = 1; i <= m; i++) {y[i, NR] = $i; if (NR == 1 && i == 1) low = high = $i
       if ($i < low) low = $i; if ($i > high) high = $i}}
     function curve(i, width,    n) {

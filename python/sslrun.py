@@ -1,4 +1,4 @@
-"""sslrun from Python: features of named layers and nearest neighbours, over libsslrun.so.0 with ctypes and numpy alone.
+"""sslrun from Python: features of named layers and nearest neighbours, over libsslrun.so.0 with ctypes and numpy only.
 
     import sslrun
     model = sslrun.Model("runs/photos")            # a run, a checkpoint, a configuration, or "resnet50"
@@ -7,11 +7,11 @@
     maps, vectors = model.features(x)
     rows, cosine = sslrun.Index(vectors).search(vectors, k=2)
 
-The library is the one that LIBSSLRUN names, else libsslrun.so.0 in the tree or prefix that holds this file, else the
-one that the system's linker finds.
+The library is the one that LIBSSLRUN names, otherwise libsslrun.so.0 in the tree or prefix that holds this file, otherwise
+the one that the system's linker finds.
 After a fork (multiprocessing's default on Linux before Python 3.14) the child computes on one thread; start processes
 by "spawn" to use all cores in each.
-As a program:  python3 sslrun.py RUN QUERY.jpg IMAGE.jpg ...  prints the images most like the first.
+As a program:  python3 sslrun.py RUN QUERY.jpg IMAGE.jpg ...  prints the images most similar to the first.
 """
 import ctypes
 import os
@@ -24,7 +24,7 @@ _NAME = "libsslrun.so.0"
 
 
 def _library():
-    """LIBSSLRUN, a file in or in lib/ of the three folders above this file, or a bare name for the linker."""
+    """Returns LIBSSLRUN, a file in one of the three folders above this file or in its lib/, or a bare name for the linker."""
     named = os.environ.get("LIBSSLRUN")
     if named:
         return named
@@ -50,7 +50,7 @@ _floats = ctypes.POINTER(ctypes.c_float)
 
 
 class Error(RuntimeError):
-    """What went wrong, in one line."""
+    """An error of the library; its text is one line."""
 
 
 class _Shape(ctypes.Structure):
@@ -87,7 +87,7 @@ def _check(status):
 
 
 def _array(x, *shape):
-    """x as the C side reads it; a shape's None is any length."""
+    """Returns x as the C side reads it; None in a shape stands for any length."""
     x = numpy.ascontiguousarray(x, numpy.float32)
     if x.ndim != len(shape) or any(want not in (None, have) for want, have in zip(shape, x.shape)):
         raise Error("an array of shape %s, expected %s" % (x.shape, shape))
@@ -102,11 +102,11 @@ _OWN = object()  # a default that no caller can pass by accident
 
 
 class Model:
-    """A trunk by torchvision's name, a configuration, a checkpoint, or a run's folder."""
+    """A trunk by torchvision's name, a configuration, a checkpoint, or the folder of a run."""
 
     def __init__(self, trunk, batch=8, height=0, width=0):
         self._trunk = os.fsdecode(trunk)
-        self._lock = threading.RLock()  # sizes of arrays belong to the layers chosen last
+        self._lock = threading.RLock()  # the sizes of arrays belong to the layers chosen last
         self._handle = _p()
         _check(_open(os.fsencode(trunk), batch, height, width, ctypes.byref(self._handle)))
         size = [_i(), _i(), _i()]
@@ -117,7 +117,7 @@ class Model:
         _close(getattr(self, "_handle", None))
 
     def nodes(self):
-        """[(name, shape)] in execution order, by torchvision's names."""
+        """Returns [(name, shape)] in execution order, with torchvision's names."""
         found, shape = [], _Shape()
         while _node(self._handle, len(found), ctypes.byref(shape)):
             found.append((shape.name.decode(), tuple(shape.shape[:shape.rank])))
@@ -126,8 +126,8 @@ class Model:
     def tap(self, nodes, weights=_OWN, train=False):
         """Chooses layers ("layer1,layer4:deep") and loads weights.
 
-        weights: a file.  Left out: the checkpoint's own, an Error where the model is no checkpoint.  None: the
-        checkpoint's own, or random ones where the model is no checkpoint.
+        weights: a file. Omitted: the checkpoint's own; an Error if the model is no checkpoint. None: the
+        checkpoint's own, or random ones if the model is no checkpoint.
         """
         if weights is _OWN:
             if not (os.path.isdir(self._trunk) or self._trunk.endswith(".safetensors")):
@@ -138,7 +138,7 @@ class Model:
             _check(_tap(self._handle, nodes.encode(), os.fsencode(weights) if weights else None, train))
 
     def preprocess(self, images):
-        """Files, or bytes of JPEG, PNG or WebP, to (n, 3, height, width)."""
+        """Decodes files, or bytes of JPEG, PNG or WebP, to (n, 3, height, width)."""
         x = numpy.empty((len(images), 3, self.height, self.width), numpy.float32)
         for image, to in zip(images, x):
             if not isinstance(image, bytes):
@@ -154,7 +154,7 @@ class Model:
         return shapes
 
     def features(self, x):
-        """One array per layer, (n, ...) in torch's layout.  From any thread; tap() of another waits for its turn."""
+        """Returns one array per layer, (n, ...) in PyTorch's layout. Any thread may call it; tap() waits for it to end."""
         x = _array(x, None, 3, self.height, self.width)
         with self._lock:
             out = [numpy.empty((len(x), *shape), numpy.float32) for shape in self._shapes()]
@@ -176,7 +176,7 @@ class Index:
         _index_close(getattr(self, "_handle", None))
 
     def search(self, queries, k):
-        """Numbers of the k nearest rows of each query and their similarities, best first: (m, k), (m, k)."""
+        """Returns numbers of the k nearest rows of each query and their similarities, best first: (m, k), (m, k)."""
         queries = _array(queries, None, self.d)
         rows = numpy.empty((len(queries), max(k, 0)), numpy.int64)
         similarity = numpy.empty(rows.shape, numpy.float32)

@@ -1,42 +1,42 @@
 #!/bin/bash
-# Continuous integration, job by job.  Prints a table of the jobs, their minutes and results at the end.
+# Runs continuous integration job by job and prints a table of the jobs, their minutes and results at the end.
 #     tests/ci.sh              every job (make ci-night; some hours on two cores)
 #     tests/ci.sh JOB ...      only these; .ci/run names those that fit into 20 minutes
-# The exit code is 0 when every job passed and 1 otherwise.  A job that fails does not stop the others.
-# CI_FUZZ_SECONDS (60) is the time of each fuzzer and of the web server's.
+# The exit code is 0 if every job passed and 1 otherwise. A failed job does not stop the others. CI_FUZZ_SECONDS (60) is
+# the time of each fuzzer and of the web server's fuzzer.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 seconds=${CI_FUZZ_SECONDS:-60}
 table=$(mktemp) || exit 1
 trap 'rm -f "$table"' EXIT
 
-# Each job is a function; the comment says what it finds that the others do not.
-# Writing, formatting, the order of rooms and includes.
+# Each job is a function. Its comment says what it checks that the others do not.
+# Comments, formatting, and the order of rooms and includes.
 job_style() { make layers check-format prose; }
-# The build and all tests, golden cases included, as a user runs them.
+# The build and all tests with the golden cases, as a user runs them.
 job_gcc() { make test; }
-# What `make install` leaves works from elsewhere.
+# An installed tree works from any folder.
 job_install() { make check-install; }
-# One plugin of each kind, added to a copy of the tree.
+# Plugins of each kind can be added to a copy of the tree, one file each.
 job_toy() { make toy; }
-# A second compiler: its warnings are errors here, and its vectors compute the same numbers.
+# A second compiler builds without warnings, and its vector code computes the same numbers.
 job_clang() {
     tests/deps.sh clang libomp-14-dev &&
         make BUILD=build/clang CC=clang STRICT=-Werror build/clang/run-tests && build/clang/run-tests
 }
-# Memory errors and undefined behaviour, over all tests.
+# No test has memory errors or undefined behaviour.
 job_sanitizers() { make asan; }
-# Data races in the loader, the web server and the machines of a plan.
+# The loader, the web server and the machines of a plan have no data races.
 job_threads() { make tsan; }
-# Each fuzzer on its corpus.
+# Each fuzzer runs on its corpus.
 job_fuzz() { tests/deps.sh clang libclang-rt-14-dev && make fuzz FUZZ_SECONDS="$seconds"; }
-# Requests by grammar against the live page.
+# Requests drawn by a grammar do not break the live page.
 job_web() { make web-fuzz WEB_FUZZ_SECONDS="$seconds"; }
-# Features and losses against PyTorch and torchvision.
+# Features and losses agree with PyTorch and torchvision.
 job_parity() { tests/deps.sh python3-torch python3-torchvision && make parity; }
-# Every method on 1, 2 and 4 ranks, and kills.
+# Every method gives the same bits on 1, 2 and 4 ranks, also after kills.
 job_ranks() { make ranks-long; }
-# The Debian packages, installed into a root that has nothing else.
+# The Debian packages work in a root that has nothing else.
 job_package() { make check-deb; }
 
 jobs=${*:-style gcc install toy clang sanitizers threads fuzz web parity ranks package}

@@ -1,10 +1,11 @@
 #!/bin/sh
-# Installs the Debian packages that are missing, by one line of apt-get that is shown first.  Where that may not be done,
-# prints what is needed, and goes on if all that is required is there.
+# Installs missing Debian packages with one apt-get command, which it prints first. Where it may not install, it prints
+# what is needed; it succeeds if everything required is there.
 # usage: deps.sh REQUIRED... [-- RECOMMENDED...]
-#        deps.sh --lacks [PACKAGE...]    one line on what a build goes without, nothing if it lacks nothing
+#        deps.sh --lacks [PACKAGE...]    prints one line on what a build lacks; nothing if it lacks nothing
 
-# Sets `words`, what a package is for, and `probe`, which succeeds where that is there without the package.
+# Sets `words` to the use of a package, and `probe` to a command that succeeds if that part exists even without the
+# package.
 about() {
     words=$1 probe="command -v $1"
     case $1 in
@@ -35,7 +36,7 @@ is_there() {
     about "$1"
     eval "$probe" >/dev/null 2>&1
 }
-# Prints "words (package), ..." of its arguments.
+# Prints its arguments as "words (package), ...".
 in_words() {
     list=
     for p in "$@"; do about "$p"; list="$list${list:+, }$words ($p)"; done
@@ -71,7 +72,7 @@ install() { apt_get install -y --no-install-recommends "$@"; }
 echo "installing: apt-get install -y --no-install-recommends$required$recommended"
 ls "${APT_LISTS:-/var/lib/apt/lists}"/*_Packages* >/dev/null 2>&1 || apt_get update
 install $required $recommended && exit 0
-# Lists may be old, and a recommended package may not exist in this distribution.
+# The package lists may be old, and a distribution may not have a recommended package.
 apt_get update
 install $required $recommended && exit 0
 [ -z "$required" ] || install $required || {

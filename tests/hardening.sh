@@ -1,7 +1,7 @@
 #!/bin/sh
-# Fails where a built program or library lacks its hardening: position-independent, relocations read-only before the first
-# instruction, no executable stack, stack protector and fortified calls. Objects of a static library carry the notes of
-# Intel CET; the linker drops them from programs where the system's start files have none.
+# Fails if a built program or library lacks hardening: position independence, relocations that are read-only before the
+# first instruction, a stack without execution, the stack protector and fortified calls. Objects of a static library
+# must carry the notes of Intel CET; the linker drops them from programs if the system's start files have none.
 # usage: hardening.sh FILE ...   (FILE: a program, a shared library, or a static library)
 export LC_ALL=C
 bad=0

@@ -1,6 +1,6 @@
 #!/bin/sh
-# What `make install` leaves works by itself: the program finds its configurations from any folder, the licence is there,
-# and a program is linked with what `pkg-config --libs sslrun` says.  usage: install.sh MAKE CC
+# Checks that the result of `make install` works on its own: the program finds its configurations from any folder, the
+# licence is there, and a program links with the output of `pkg-config --libs sslrun`. usage: install.sh MAKE CC
 set -e
 to=$(mktemp -d)
 trap 'rm -rf "$to"' EXIT

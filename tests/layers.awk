@@ -1,6 +1,7 @@
-# Reads `#include` lines and type definitions of the product's files; tests/layers.sh calls it with their names.
-# A unit is a .c and a .h of one stem with its <stem>_internal.h.  A folder behind one header is a unit too: conv.h,
-# config.h; and so are files that only cut one module in two.
+# Reads the `#include` lines and type definitions of the product's files and reports circles and types defined twice.
+# tests/layers.sh calls it with their names.
+# A unit consists of a .c, a .h and a <stem>_internal.h with one stem. Folders with a single header for others (conv.h,
+# config.h) and files that split one module are units too.
 BEGIN {
     module["graph/init"] = "graph/params"
     module["graph/rewrite"] = "graph/blocks"
@@ -18,7 +19,7 @@ FNR == 1 { here = unit(FILENAME) }
     if (there != here) edge[here, there] = FILENAME " includes " q[2]
     next
 }
-# "} SrName;" closes a struct, union or enum; the same name in two files is two types.
+# The line "} SrName;" closes a struct, union or enum. One name in two files means two types.
 /^} Sr[A-Za-z0-9]*;/ {
     name = $2; sub(/;.*/, "", name)
     if (name in home && home[name] != FILENAME) { print "type " name ": " home[name] ", " FILENAME; bad = 1 }
@@ -31,7 +32,7 @@ function reaches(from, to,    i, n, next_of) {
     for (i = 1; i <= n; i++) if (reaches(next_of[i], to)) return 1
     return 0
 }
-# An include is part of a circle if its target leads back.
+# An include belongs to a circle if its target includes the unit again.
 END {
     for (e in edge) { split(e, n, SUBSEP); after[n[1]] = after[n[1]] " " n[2] }
     for (e in edge) {

@@ -1,11 +1,11 @@
 #!/bin/sh
-# Fails on any include that points to the right in
-#     base formats kernels graph measure {trunks heads losses} trainer pages cli    data stands on base
+# Fails on an include that points to a room further right in
+#     base formats kernels graph measure {trunks heads losses} trainer pages cli    (data depends on base only)
 # or, inside trainer, in
 #     schedules optim config data model run eval bench
-# (trainer's own files, the training loop, stand above its rooms), on files that include each other in a circle and on a
-# type that is defined twice (layers.awk), on plugins known by name outside their room (plugin_names.awk), and on files and
-# rooms that grow too large.
+# The training loop in trainer's own files may use all of its rooms. The script also fails on files that include each
+# other in a circle and on types that are defined twice (layers.awk), on plugins that are known by name outside their
+# room (plugin_names.awk), and on files and rooms that are too large.
 cd "${1:-$(dirname "$0")/..}" || exit 1
 bad=0
 allow() { # folder, then the folders it may include
@@ -38,12 +38,12 @@ done
 sources=$(find base formats kernels graph measure trunks heads losses data trainer pages cli -name '*.[ch]')
 awk -f tests/layers.awk $sources || bad=1
 awk -f tests/plugin_names.awk $sources pass=2 $sources || bad=1
-# A locale's decimal comma must not reach a file or a message: base/number.c alone calls what depends on it.
+# A locale's decimal comma must not reach a file or a message: only base/number.c may call functions that depend on it.
 if grep -nE '\<(strto[df]|strtold|atof|vsn?printf)\(' $sources | grep -v '^base/number\.c:'; then
     echo "numbers are parsed and printed by base/number.h"; bad=1
 fi
-# A file has one idea and a room a door: no file above 600 lines, no room above a fifth of all, the loop's files alone at
-# trainer/'s top.  A small tree has no rooms worth measuring.
+# No file has more than 600 lines, no room more than a fifth of all lines, and trainer/ has at most 12 files of its own.
+# Rooms of a small tree are not measured.
 wc -l $sources | awk '
     $2 == "total" { all += $1; next }
     $1 > 600 { print $2 " has " $1 " lines, 600 are the most"; bad = 1 }

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Checks that every relative link of the documents (README.md, docs/, rooms of their own) leads to a file in the tree.
+# Checks that every relative link in the documents (README.md, docs/ and in rooms) leads to a file in the tree.
 cd "$(dirname "$0")/.." || exit 1
 bad=0
 for doc in *.md docs/*.md docs/*/*.md kernels/conv/*.md tests/golden/cases/*.md; do

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Debian packages of the files that are under version control, as they lie here, built in DIR/sslrun and left in DIR.
+# Builds Debian packages of the files under version control, in their present state, in DIR/sslrun, and leaves them in
+# DIR.
 # usage: package.sh DIR
 set -e
 mkdir -p "$1"

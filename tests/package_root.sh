@@ -1,6 +1,7 @@
 #!/bin/sh
-# The packages of DIR on a system that has nothing else: the smallest root debootstrap makes, sslrun alone first, then the
-# library and the module too.  Needs root; DIR/root.tar keeps the empty root for the next time.  usage: package_root.sh DIR
+# Tries the packages of DIR on a system that has nothing else, the smallest root that debootstrap makes: first sslrun
+# alone, then the library and the Python module too. Needs root. DIR/root.tar keeps the empty root for the next call.
+# usage: package_root.sh DIR
 set -e
 root=$1/root
 mirror=${MIRROR:-http://deb.debian.org/debian}
@@ -18,7 +19,7 @@ mount -t proc proc "$root/proc"
 cp "$1"/*.deb debian/tests/smoke "$root/tmp"
 cp /etc/resolv.conf "$root/etc/" 2>/dev/null || true
 inside() { chroot "$root" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root DEBIAN_FRONTEND=noninteractive "$@"; }
-# minbase leaves manual pages out of a container's image only where it is told to; here they stay.
+# Container images may exclude manual pages by a setting of dpkg; a root of minbase keeps them.
 inside sh -c 'apt-get -qq update && apt-get -qq install -y --no-install-recommends man-db /tmp/sslrun_*.deb' >"$1/install.log" 2>&1 ||
     { tail "$1/install.log"; exit 1; }
 inside env SMOKE=program sh /tmp/smoke

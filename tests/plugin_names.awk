@@ -1,8 +1,10 @@
-# Which plugin is compared with by name outside its room?  Reads the sources twice; tests/layers.sh calls it as
+# Reports comparisons of text with the name of a plugin outside its room. Reads the sources twice; tests/layers.sh calls
+# it as
 #     awk -f tests/plugin_names.awk FILES pass=2 FILES
-# The first pass gathers the names of descriptors (`const SrLoss sr_loss_byol_loss = {` ... `.name = "byol_loss"`) with the
-# folder of their files, the second finds comparisons of text with one of them in other folders: who depends on what a
-# plugin does asks for a property of its descriptor.  Ops are a graph's words and verbs the program's own: both may be named.
+# The first pass collects the names of descriptors (`const SrLoss sr_loss_byol_loss = {` ... `.name = "byol_loss"`) with
+# the folders of their files. The second finds comparisons of text with one of them in other folders: code that depends
+# on what a plugin does must ask for a property of its descriptor. Names of ops are part of a graph and names of verbs
+# part of the program, so both may be compared.
 function folder(file) { sub(/\/[^\/]*$/, "", file); return file }
 pass != 2 && /^const Sr(Loss|Trunk|Head|Transform|Collator|Dataset|Optimizer|ScheduleKind|Meter) sr_/ { inside = 1 }
 pass != 2 && inside && /^    \.name = "/ {

@@ -12,7 +12,7 @@ here=$PWD
 list=$(mktemp) || exit 1
 trap 'rm -f "$list"' EXIT
 git ls-files >"$list" 2>/dev/null || find . -type f | sed 's,^\./,,' >"$list"
-written() { # the C files and documents below some paths
+written() { # lists the C files and documents below some paths
     for path; do grep -E "^$path(/|\$)" "$list"; done | grep -E '\.(c|h|md)$' | grep -v '^docs/lab/\|^docs/KEYS\.md$'
 }
 check() {

@@ -1,18 +1,18 @@
 #!/bin/sh
-# Trains small recipes for 20 steps with two programs and compares the checkpoints tensor by tensor.  A change that must
-# not change results is held to this: each recipe prints one line, and a difference ends the script with 1.
+# Trains small recipes for 20 steps with two programs and compares the checkpoints tensor by tensor. A change that must
+# not change results has to pass: each recipe prints one line, and the script ends with 1 if one differs.
 #
 #   tests/same_bits.sh OLD NEW [RECIPE ...]   OLD, NEW: built programs; without RECIPE all of `recipes` below
 #   STEPS=n          steps of a recipe (20)
 #   SR_CPU=avx2      instruction set of both programs
 #   KEEP=DIR         keeps the checkpoints and logs there
 #
-# Data are synthetic.  Nothing is built.  Suffixes of a recipe: bf16, r4 (four replicas, synchronised batch norm), tiles
-# (emulated tile registers) and x3 (floats as three products of bfloat16, on tiles).  A recipe in bfloat16 runs without
-# the processor's pairs unless SR_CPU is set: each start measures whether they are faster, and they have other bits.
+# Data are synthetic, and nothing is built. A recipe may have suffixes: bf16, r4 (four replicas, synchronised batch norm),
+# tiles (emulated tile registers), x3 (floats as three products of bfloat16, on tiles). Without SR_CPU a recipe in bfloat16
+# does not use the processor's pairs: each start measures whether they are faster, and they give other bits.
 cd "$(dirname "$0")/.." || exit 2
 [ -x "$1" ] && [ -x "$2" ] || { sed -n '2,13s/^# \{0,1\}//p' "$0" >&2; exit 2; }
-export OMP_WAIT_POLICY="${OMP_WAIT_POLICY:-passive}" # a machine that others use too
+export OMP_WAIT_POLICY="${OMP_WAIT_POLICY:-passive}" # leaves the cores to other programs while waiting
 old=$1 new=$2 steps=${STEPS:-20}
 shift 2
 recipes='swav swav-bf16 swav-r4 swav-r4-bf16 moco moco-bf16 moco-r4 dino dino-bf16 dino-r4 mae mae-bf16 mae-r4
@@ -21,7 +21,7 @@ recipes='swav swav-bf16 swav-r4 swav-r4-bf16 moco moco-bf16 moco-r4 dino dino-bf
 tmp=${KEEP:-$(mktemp -d)} && mkdir -p "$tmp" || exit 2
 [ "$KEEP" ] || trap 'rm -rf "$tmp"' EXIT
 
-# The configuration and the keys of a recipe without its suffixes.
+# Prints the configuration and the keys of a recipe without its suffixes.
 settings() {
     case $1 in
     swav) echo configs/pretrain/swav/swav_cifar10.yaml LOSS.swav_loss.queue.start_iter=3 ;;
@@ -35,7 +35,7 @@ settings() {
     mixup) echo configs/pretrain/supervised/supervised_cifar10.yaml \
         DATA.TRAIN.COLLATE_FUNCTION=cutmixup_collator \
         'DATA.TRAIN.COLLATE_FUNCTION_PARAMS={mixup_alpha:0.8,cutmix_alpha:1.0,mode:batch,num_classes:10}' ;;
-    # Full width and larger maps: every design of a convolution has its turn.
+    # At full width and on larger maps every design of a convolution is used.
     wide) echo configs/pretrain/supervised/supervised_cifar10.yaml MODEL.TRUNK.RESNETS.WIDTH_MULTIPLIER=1 \
         MODEL.TRUNK.RESNETS.SMALL_IMAGE_STEM=False 'MODEL.HEAD.PARAMS=[[mlp,{dims:[512,10]}]]' \
         DATA.TRAIN.TRANSFORMS.0.size=96 ;;

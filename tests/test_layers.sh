@@ -1,5 +1,5 @@
 #!/bin/sh
-# tests/layers.sh finds what it is for: in a small tree, each kind of wrong file is reported, and without it all is well.
+# Tests tests/layers.sh: in a small tree it reports each kind of wrong file, and without one it succeeds.
 here=$(cd "$(dirname "$0")" && pwd)
 tree=$(mktemp -d) || exit 1
 trap 'rm -rf "$tree"' EXIT
@@ -9,7 +9,7 @@ for d in base formats kernels/conv graph measure trunks heads losses data pages 
     mkdir -p "$tree/$d" && echo '// nothing' >"$tree/$d/empty.h"
 done
 fails=0
-check() { # file, its text, what is reported
+check() { # file, its text, expected report
     printf '%b' "$2" >"$tree/$1"
     "$here/layers.sh" "$tree" 2>&1 | grep -q "$3" || { echo "test_layers: $1 was not reported ($3)"; fails=1; }
     rm -f "$tree/$1"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# A plugin is one file: adds one of each kind (tests/toy) to a copy of the tree, builds it from the objects that are
-# there, runs the contract tests, which name no plugin, and trains with all of them.  No other file is touched.
+# Tests that a plugin is one file: adds one of each kind (tests/toy) to a copy of the tree, builds it from the existing
+# objects, runs the contract tests, which name no plugin, and trains with all of them. No other file changes.
 set -e
 cd "$(dirname "$0")/.."
 build=${BUILD:-build}
@@ -11,7 +11,7 @@ find "$build" \( -name '*.o' -o -name '*.d' -o -name '*.def' -o -name 'build.h' 
     -print0 | xargs -0 cp -p --parents -t "$tree"
 cd "$tree"
 (cd tests/toy && find . -name '*.c') | while read -r f; do cp "tests/toy/$f" "$f"; touch "$f"; done
-# The tutorial's loss compiles and passes the contract test, too.
+# The loss of the tutorial compiles and passes the contract test too.
 awk '/^```c$/ { f = 1; next } /^```$/ { f = 0 } f' docs/design/extending.md >losses/my_loss.c
 make --no-print-directory BUILD="$build" STRICT=-Werror sslrun "$build/run-tests" >log 2>&1 ||
     { grep -E 'error|undefined' log | head; exit 1; }

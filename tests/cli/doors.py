@@ -1,4 +1,4 @@
-"""python/sslrun.py: shapes, several threads, fork, files and bytes, errors.  usage: doors.py RUN IMAGE.jpg"""
+"""Tests python/sslrun.py: shapes, several threads, fork, files and bytes, errors. Usage: doors.py RUN IMAGE.jpg"""
 import os
 import sys
 import threading
@@ -46,7 +46,7 @@ for thread in threads:
 assert all((found[i] == vectors[i:]).all() for i in range(3))
 
 
-# Layers of other sizes are chosen while features are computed: each array has the size of its own call.
+# Other layers are chosen while features are computed: each array must have the size of its own call.
 def choose(turns=40):
     for turn in range(turns):
         model.tap("flatten" if turn % 2 else "layer1,layer2")
@@ -61,7 +61,7 @@ while thread.is_alive():
 thread.join()
 model.tap("flatten")
 
-# A child after fork computes on one thread, with the same bits.
+# After a fork the child computes on one thread, with the same bits.
 child = os.fork()
 if child == 0:
     import signal

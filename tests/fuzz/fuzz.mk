@@ -1,5 +1,5 @@
-# Fuzzers: libFuzzer targets for what strangers write.  Included by the Makefile.
-## make fuzz       FUZZ_SECONDS (60) of libFuzzer (clang) each on whatever strangers write: configurations, weights, graphs
+# Rules of the fuzzers: libFuzzer targets for files and texts of strangers. The Makefile includes this file.
+## make fuzz       run libFuzzer (clang) for FUZZ_SECONDS (60) on each kind of strangers' input: configurations, weights, graphs
 FUZZ_SECONDS ?= 60
 FUZZ_CC ?= clang
 FUZZ = -fsanitize=address,undefined -fno-sanitize-recover=all -Wno-unknown-pragmas
@@ -22,7 +22,7 @@ $(FUZZ_FORMATS:%=$(BUILD)/fuzz_%): $(BUILD)/fuzz_%: tests/fuzz/weights_fuzz.c te
 	$(FUZZ_COMPILE) -fsanitize=fuzzer -DSR_FUZZ_ENTRY=fuzz_$* -o $@ $< $(FUZZ_OBJECTS) $(FUZZ_LINK)
 fuzz-yaml: $(BUILD)/fuzz_yaml
 	$< $(FUZZ_FLAGS) -max_len=4096 -dict=tests/fuzz/yaml.dict $(BUILD)/corpus/yaml configs
-# libjpeg-turbo itself is not instrumented, stb_image is (TURBOJPEG=no).
+# libjpeg-turbo is not instrumented; a build with TURBOJPEG=no fuzzes stb_image, which is.
 FUZZ_IMAGE = $(patsubst %.c,$(BUILD)/fuzzed/%.o,$(filter data/%,$(SOURCES)))
 $(FUZZ_IMAGE): $(BUILD)/fuzzed/%.o: %.c | $(DEFS)
 	@mkdir -p $(@D)
@@ -36,14 +36,14 @@ fuzz-image: $(BUILD)/fuzz_image $(BUILD)/seeds/image.unpacked
 $(BUILD)/fuzz_tar: tests/fuzz/fuzz_tar.c $(FUZZ_IMAGE) $(FUZZ_OBJECTS)
 	@mkdir -p $(BUILD)/corpus/tar
 	$(FUZZ_COMPILE) -fsanitize=fuzzer -o $@ $^ $(FUZZ_LINK) $(filter -lturbojpeg -lwebp,$(LDLIBS))
-# Seeded with an archive of each format that GNU tar writes.
+# The corpus starts with an archive of each format that GNU tar writes.
 fuzz-tar: $(BUILD)/fuzz_tar
 	for f in gnu pax ustar v7; do tar --format=$$f -C tests/data -cf $(BUILD)/corpus/tar/$$f files/$$(ls tests/data/files | head -1); done
 	$< $(FUZZ_FLAGS) -max_len=8192 $(BUILD)/corpus/tar
-# An hour each: make fuzz-pth FUZZ_SECONDS=3600.  A finding is kept by tests/fuzz/keep.sh pth FILE.
+# For an hour each: make fuzz-pth FUZZ_SECONDS=3600. tests/fuzz/keep.sh pth FILE keeps a finding.
 $(FUZZ_FORMATS:%=fuzz-%): fuzz-%: $(BUILD)/fuzz_% $(BUILD)/seeds/%.unpacked
 	$< $(FUZZ_FLAGS) -max_len=8192 -dict=tests/fuzz/$(patsubst npz,npy,$*).dict $(BUILD)/corpus/$* $(BUILD)/seeds/$*
-# Files of features, as the evaluations read them.
+# Fuzzer of feature files, as the evaluations read them.
 FUZZ_FEATURES = tests/fuzz/features_fuzz.c trainer/eval/feature_files.c trainer/eval/feature_pieces.c \
     trainer/eval/feature_names.c measure/matrix.c \
     base/parallel.c kernels/gemm.c data/sets/class_names.c
@@ -53,8 +53,8 @@ $(BUILD)/fuzz_features: $(FUZZ_FEATURES) tests/fuzz/features_fuzz.h $(FUZZ_OBJEC
 	    $(FUZZ_LINK) -lopenblas
 fuzz-features: $(BUILD)/fuzz_features $(BUILD)/seeds/features.unpacked
 	$< $(FUZZ_FLAGS) -max_len=8192 -dict=tests/fuzz/features.dict $(BUILD)/corpus/features $(BUILD)/seeds/features
-# Graphs and configurations need the whole library.  The vector templates in it are not fuzzed, and clang needs many
-# minutes to instrument them.
+# Fuzzers of graphs and configurations need the whole library. Its vector templates are not instrumented, since clang
+# would take many minutes for them.
 FUZZ_WHOLE = $(FUZZ_CC) -std=c17 -O1 -g -D_GNU_SOURCE -I. -Ibuild/fuzz $(FUZZ) -fsanitize=fuzzer
 fuzz-library:
 	@$(MAKE) --no-print-directory CC="$(FUZZ_CC)" BUILD=build/fuzz OPT=-O1 SIMD_EXTRA=-fno-sanitize=all build/fuzz/libsslrun.a \
@@ -63,7 +63,8 @@ fuzz-graph: fuzz-library $(BUILD)/seeds/graph.unpacked
 	@mkdir -p $(BUILD)/corpus/graph
 	$(FUZZ_WHOLE) -DSR_FUZZ_ENTRY -o $(BUILD)/fuzz_graph tests/fuzz/graph_fuzz.c build/fuzz/libsslrun.a $(LDLIBS)
 	$(BUILD)/fuzz_graph $(FUZZ_FLAGS) -max_len=4096 $(BUILD)/corpus/graph $(BUILD)/seeds/graph
-# Bounds of the loader: 5 seconds of the processor, 256 MiB (tests/fuzz/fuzz_config.c).  The words are the keys and names of the tables.
+# The loader may take 5 seconds of processor time and 256 MiB (tests/fuzz/fuzz_config.c). The dictionary holds the keys
+# and names of the tables.
 fuzz-config: fuzz-library $(BUILD)/seeds/config.unpacked
 	@mkdir -p $(BUILD)/corpus/config
 	@{ grep -hoE '^ *\{"[A-Za-z_.0-9]+"' $(SOURCES) | tr -d ' {'; grep -hoE '^ *\.name = "[A-Za-z_.0-9]+"' $(SOURCES) | \

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Adds inputs to a fuzz target's archive, named after their content, unless it holds them; the same inputs give the same
-# archive.
+# Adds inputs to the archive of a fuzz target, named by a hash of their content, unless it holds them. The same inputs
+# give the same archive.
 #
 #   tests/fuzz/keep.sh TARGET FILE...      TARGET: config features graph image npy npz pth safetensors
 set -e

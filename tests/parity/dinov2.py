@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""DINOv2's transformers against PyTorch, on random weights under the published names.
+"""DINOv2's transformers compared with PyTorch, on random weights under the published names.
 
     tests/parity/dinov2.py [PROGRAM]
 
-The forward below is written from the papers (arXiv:2304.07193, arXiv:2309.16588); positions are resampled by
-torch.nn.functional.interpolate as the published models ask for it.  The largest difference of the class token and of the last
+The forward pass below is written from the papers (arXiv:2304.07193, arXiv:2309.16588). It resamples positions by
+torch.nn.functional.interpolate as the published models do. The largest difference of the class token and of the last
 block's attention, relative to the largest value, must stay within 1e-4, for images of 518 pixels and of another size.
 """
 import json, os, struct, subprocess, sys, tempfile
@@ -21,7 +21,7 @@ MODELS = [("dinov2_vits14", 384, 6, 12, 0, 98), ("dinov2_vits14_reg", 384, 6, 12
 
 
 def save(path, tensors):
-    """A dict of tensors as safetensors."""
+    """Writes a dict of tensors as safetensors."""
     kinds = {torch.float32: "F32", torch.int64: "I64"}
     header, blobs, at = {}, [], 0
     for name, t in tensors.items():
@@ -95,7 +95,7 @@ def forward(w, x, D, heads, layers, registers):
 
 
 def timms(w):
-    """The same weights as timm has them (vit_small_patch14_reg4_dinov2): the class token has had its position."""
+    """Returns the weights in timm's form (vit_small_patch14_reg4_dinov2), where the class token includes its position."""
     out = {name.replace("register_tokens", "reg_token"): t for name, t in w.items()}
     out["cls_token"] = w["cls_token"] + w["pos_embed"][:, :1]
     out["pos_embed"] = w["pos_embed"][:, 1:]
@@ -107,7 +107,7 @@ def equal(a, b):
 
 
 def check_timm(program, name, w, path, got):
-    """The file in timm's form computes the same bits, and is what `convert --to timm` writes."""
+    """The file in timm's form must give the same bits, and be what `convert --to timm` writes."""
     run = lambda *args: subprocess.run([program, *args, "--force"], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     torch.save(timms(w), path("timm.pth"))
     run("extract", name, "--weights", path("timm.pth"), "--nodes", "lastCLS,lastATT", "--input", path("x.safetensors"), "--out",

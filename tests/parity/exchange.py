@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""Weights exchanged with live PyTorch: what torch.save writes is read, what we write loads strictly, and VISSL's loader
-finds what it looks for.
+"""Weights exchanged with PyTorch: sslrun reads what torch.save writes, PyTorch loads what sslrun writes under strict=True,
+and VISSL's loader finds its entries.
 
     tests/parity/exchange.py [PROGRAM] [MODEL ...]
 
-Without torch and torchvision (Debian: python3-torch, python3-torchvision) it says so and passes.
+Without torch and torchvision (Debian: python3-torch, python3-torchvision) the script says so and passes.
 """
 import os, subprocess, sys, tempfile, warnings
 
@@ -55,8 +55,8 @@ def check(name, folder, zipped):
 
 
 def vissl_load(path, model, heads):
-    """The steps of VISSL's init_model_from_consolidated_weights with its default keys, on a model of its shape: every
-    entry but num_batches_tracked must be there in the right shape (it would only log what is not)."""
+    """Repeats VISSL's init_model_from_consolidated_weights with its default keys on a model of its form. Every entry except
+    num_batches_tracked must exist in the right shape; VISSL would only log a missing one."""
     checkpoint = torch.load(path, map_location="cpu")
     parts = checkpoint["classy_state_dict"]["base_model"]["model"]
     assert isinstance(parts["trunk"], dict) and isinstance(parts["heads"], dict)
@@ -94,7 +94,7 @@ def check_vissl(name, folder):
 
 
 def check_vissl_run(folder):
-    """A training's own checkpoint, heads included."""
+    """Checks the checkpoint of a training, heads included."""
     config = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli", "tiny.yaml")
     path = os.path.join(folder, "run.torch")
     run("train", config, f"CHECKPOINT.DIR={folder}/run", "OPTIMIZER.num_epochs=1", "TEST_MODEL=False")

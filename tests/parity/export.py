@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""Trunks as ONNX files: accepted by onnx's checker, and onnxruntime computes what `sslrun extract` does.
+"""Trunks as ONNX files: onnx's checker accepts them, and onnxruntime computes the values of `sslrun extract`.
 
     NODE_PATH=<folder>/node_modules tests/parity/export.py [PROGRAM]
 
-Needs python3-torch and python3-torchvision (for weights); without python3-onnx the checker is left out, without
+Needs python3-torch and python3-torchvision (for weights). Without python3-onnx the checker is skipped, without
 onnxruntime-node (npm install --ignore-scripts onnxruntime-node) the files are not run.
 """
 import json, os, shutil, struct, subprocess, sys, tempfile, warnings
@@ -21,7 +21,7 @@ except ImportError:
 
 PROGRAM = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else "./sslrun")
 HERE = os.path.dirname(os.path.abspath(__file__))
-LIMIT = 1e-5  # of the largest value of an output
+LIMIT = 1e-5  # relative to the largest value of an output
 GROUPS = ["MODEL.TRUNK.NAME=resnet", "MODEL.TRUNK.RESNETS.DEPTH=18", "MODEL.TRUNK.RESNETS.NORM=GroupNorm", "MODEL.TRUNK.RESNETS.WIDTH_MULTIPLIER=1",
           "MODEL.TRUNK.RESNETS.SMALL_IMAGE_STEM=False"]
 CASES = [  # trunk, constructor of torchvision, nodes, size
@@ -44,7 +44,7 @@ CASES = [  # trunk, constructor of torchvision, nodes, size
 
 def weights(kind, program_case):
     torch.manual_seed(3)
-    if kind is None:  # no torchvision net: random tensors of the names and shapes that convert lists
+    if kind is None:  # not in torchvision: random tensors with the names and shapes that convert lists
         shapes = {"conv1": (16, 3), "linear": (10, 64)}
         state = {"conv1.weight": torch.randn(16, 3, 3, 3) * 0.2, "linear.weight": torch.randn(10, 64),
                  "linear.bias": torch.randn(10)}

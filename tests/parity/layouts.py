@@ -1,12 +1,13 @@
 #!/usr/bin/python3
-"""Weights of others under their names: written by `sslrun convert`, read back, and computed with.
+"""Weights under the names of other projects: written by `sslrun convert`, read back, and used for features.
 
     tests/parity/layouts.py [PROGRAM]
 
-Each model of torchvision's is saved with random weights, converted to timm's and VISSL's names and back.  The names have to be
-those of the tables below, written from the sources of these projects, one to one; what comes back must be torchvision's state
-dict bit for bit, under strict=True; and `sslrun extract` computes the same features from every file.  Then files whose position
-embeddings are of another size, in chunks, or beside a decoder.  Needs python3-torch and python3-torchvision.
+Each torchvision model is saved with random weights and converted to timm's and VISSL's names and back. The names must match
+those of the tables below, written from the sources of these projects, one to one. The file that comes back must equal
+torchvision's state dict bit for bit, under strict=True, and `sslrun extract` must compute the same features from every
+file. Further files have position embeddings of another size, are in chunks, or also hold a decoder. Needs python3-torch and
+python3-torchvision.
 """
 import json, os, re, struct, subprocess, sys, tempfile, warnings
 
@@ -46,7 +47,7 @@ VIT_TIMM = [(r"^encoder\.layers\.encoder_layer_", "blocks."), (r"ln_([12])", r"n
 
 
 def efficientnet_timm(fused):
-    """fused: how many stages after the first are of fused blocks; None where the first is of depthwise ones."""
+    """fused: number of stages after the first with fused blocks; None if the first has depthwise ones."""
     plain = {"0.0": "conv_pw", "0.1": "bn1", "1.0": "conv_dw", "1.1": "bn2", "2.fc1": "se.conv_reduce", "2.fc2": "se.conv_expand",
              "3.0": "conv_pwl", "3.1": "bn3"}
     first = ({"0.0": "conv", "0.1": "bn1"} if fused else {"0.0": "conv_dw", "0.1": "bn1", "1.fc1": "se.conv_reduce",
@@ -62,7 +63,7 @@ def efficientnet_timm(fused):
 
 
 def efficientnet_vissl(stages):
-    """ClassyVision's words; blocks are counted through all stages."""
+    """ClassyVision's names, with blocks numbered through all stages."""
     plain = {"0.0": "expand_conv", "0.1": "bn0", "1.0": "depthwise_conv", "1.1": "bn1", "2.fc1": "se_reduce", "2.fc2": "se_expand",
              "3.0": "project_conv", "3.1": "bn2"}
     first = {"0.0": "depthwise_conv", "0.1": "bn1", "1.fc1": "se_reduce", "1.fc2": "se_expand", "2.0": "project_conv", "2.1": "bn2"}
@@ -75,7 +76,7 @@ def efficientnet_vissl(stages):
 
 
 def mobilenet_timm(stages, squeezed, last):
-    """stages: their blocks; squeezed: stages with squeeze-excitation; last: the convolution behind them.  None: of version 2."""
+    """stages: blocks of each; squeezed: stages with squeeze-excitation, None for version 2; last: the final convolution."""
     places = [(s, b) for s, n in enumerate(stages) for b in range(n)]
 
     def block(m):
@@ -84,7 +85,7 @@ def mobilenet_timm(stages, squeezed, last):
         words = [[word, f"bn{i + 1}"] for i, word in enumerate(words)]
         if squeezed and stage in squeezed:
             words.insert(len(words) - 1, {"fc1": "se.conv_reduce", "fc2": "se.conv_expand"})
-        if squeezed is None:  # the last convolution and its norm are no module of their own
+        if squeezed is None:  # the last convolution and its norm are no separate module
             words = words[:-1] + [words[-1][:1], words[-1][1:]]
         word = words[int(m[2])]
         word = word[m[3]] if isinstance(word, dict) else word[int(m[3]) if m[3] and m[3].isdigit() else 0]
@@ -97,7 +98,7 @@ def mobilenet_timm(stages, squeezed, last):
 
 
 def cut_biases(state):
-    """Swin V2: timm and the authors have biases of queries and values only; torchvision's middle third is never used."""
+    """Swin V2: timm and the authors have biases for queries and values only; torchvision never uses its middle third."""
     out = {}
     for name, value in state.items():
         if name.endswith("attn.qkv.bias") and name.replace("qkv.bias", "logit_scale") in state:
@@ -108,7 +109,7 @@ def cut_biases(state):
     return out
 
 
-MODELS = {  # timm's names, VISSL's (its authors'), a trunk of VISSL's that computes the same
+MODELS = {  # name: timm's names, VISSL's (its authors'), a trunk of VISSL's that computes the same
     "resnet18": ([], [("^", "_feature_blocks.")]), "convnext_tiny": (CONVNEXT_TIMM, CONVNEXT), "swin_t": (SWIN_TIMM, SWIN), "swin_v2_t": (SWIN_TIMM, SWIN),
     "regnet_y_400mf": (REGNET_TIMM, REGNET), "regnet_x_400mf": (REGNET_TIMM, REGNET), "efficientnet_b0": (efficientnet_timm(None), efficientnet_vissl([1, 2, 2, 3, 3, 4, 1])),
     "efficientnet_b1": (efficientnet_timm(None), efficientnet_vissl([2, 3, 3, 4, 4, 5, 2])),
@@ -139,7 +140,7 @@ def expected(state, rules):
 
 
 def same_values(a, b):
-    """Equal but for dimensions of 1 and the form of index tables."""
+    """Returns whether files are equal up to dimensions of 1 and the form of index tables."""
     return a.keys() == b.keys() and all(torch.equal(a[k].flatten(), b[k].flatten()) for k in a)
 
 
@@ -211,7 +212,7 @@ def check(name, folder, x):
 
 
 def check_older(folder, x):
-    """torchvision's published DenseNets have norm.1 for norm1, its transformers of before 0.13 mlp.linear_1 for mlp.0."""
+    """torchvision's published DenseNets say norm.1 for norm1, its transformers before 0.13 mlp.linear_1 for mlp.0."""
     ok = True
     for name, rules in (("densenet121", [(r"(denselayer\d+\.)(norm|conv)([12])", r"\1\2.\3")]),
                         ("vit_b_16", [(r"mlp\.0", "mlp.linear_1"), (r"mlp\.3", "mlp.linear_2")])):
@@ -228,7 +229,7 @@ def check_older(folder, x):
 
 
 def check_transformers(folder, x):
-    """timm's ViT-S/16 as MAE, DINO and BEiT write it around; positions of 24 x 24 patches made 14 x 14."""
+    """timm's ViT-S/16 in the files of MAE, DINO and BEiT; positions of 24 x 24 patches are resampled to 14 x 14."""
     at = lambda file: os.path.join(folder, file)
     state = expected(random_state("vit_b_16"), VIT_TIMM)
     torch.save(state, at("a.pth"))

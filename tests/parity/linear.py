@@ -1,7 +1,7 @@
-# Linear classifiers on features against scikit-learn: the same rows, the same costs.
+# Linear classifiers on features compared with scikit-learn's, on the same rows with the same costs.
 #   /usr/bin/python3 tests/parity/linear.py ./sslrun
-# SVM: mean AP per VISSL's recipe (cross-validated cost, class weight 2, VOC's all-point rule) and top-1 of LinearSVC;
-# logistic regression: top-1 of LogisticRegression of all classes at once (lbfgs) and one against the rest (liblinear).
+# SVM: mean AP of VISSL's recipe (cross-validated cost, class weight 2, VOC's all-point rule) and top-1 of LinearSVC.
+# Logistic regression: top-1 of LogisticRegression of all classes at once (lbfgs) and one against the rest (liblinear).
 import json
 import os
 import subprocess
@@ -86,8 +86,8 @@ def logreg(folder, n, cost, way):
     return [v for k, v in ours.items() if k.startswith("trained_top1") and k[-1].isdigit()][0]
 
 
-# Where data do not determine the weights (C = 4000: VISSL's default lambda) both end after 100 iterations, at different
-# points; elsewhere both are at the minimum.
+# Where the data do not determine the weights (C = 4000: VISSL's default lambda) both solvers stop after 100 iterations, at
+# different points; elsewhere both reach the minimum.
 def check_logreg(folder, x, y, tx, ty, name):
     scaler = StandardScaler().fit(x)
     x, tx = scaler.transform(x), scaler.transform(tx)

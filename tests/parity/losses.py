@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""Losses against PyTorch, live: formulas written down here, in float64, from the papers alone.
+"""Losses compared with formulas in PyTorch, float64, written from the papers alone.
 
     tests/parity/losses.py [RUN_GOLDEN]
 
-Draws embeddings, lets autograd take the loss and its gradient, writes them as cases of the golden runner's form, and
-has build/run-golden compare.  For methods whose numbers no reference program gives.  Without torch it says so and passes.
+Draws embeddings, computes the loss and its gradient by autograd, and writes them as cases that build/run-golden compares.
+This covers methods for which no reference program gives numbers. Without torch the script says so and passes.
 """
 import json, os, struct, subprocess, sys, tempfile
 
@@ -47,13 +47,13 @@ def align_uniform(alpha, t, lambda_, *views):
 
 
 def draw(*shape):
-    """Numbers a float holds exactly."""
+    """Returns random numbers that a float holds exactly."""
     return torch.randn(*shape, dtype=torch.float64).float().double()
 
 
 def data2vec(batch, patches, D, beta):
     """Baevski et al., arXiv:2202.03555, section 3.3: smooth L1 between a linear map of the student's tokens and the mean
-    of the teacher's last blocks, each normalised, at the hidden patches; a class token stands in front."""
+    of the teacher's last blocks, each normalised, at the hidden patches; the class token comes first."""
     x = {"tokens": draw(batch, 1 + patches, D).requires_grad_()}
     blocks = [draw(batch, 1 + patches, D) for _ in range(2)]
     mask = (torch.rand(batch, patches) < 0.4).double()
@@ -69,7 +69,7 @@ def data2vec(batch, patches, D, beta):
 
 
 def sinkhorn(scores, t, iterations):
-    """DINOv2, sinkhorn_knopp_teacher, on the rows of one process."""
+    """sinkhorn_knopp_teacher of DINOv2, on the rows of one process."""
     Q = torch.exp(scores / t).t()
     K, B = Q.shape
     Q = Q / Q.sum()
@@ -110,7 +110,7 @@ def dinov2(batch, locals_, patches, K, K_patch, D):
 
 
 def msn_sinkhorn(p, iterations):
-    """MSN, distributed_sinkhorn: probabilities go in, prototypes take equal weight over the rows, then each row."""
+    """distributed_sinkhorn of MSN: on probabilities; prototypes get equal weight over the rows, then each row sums to 1."""
     p = p / p.sum()
     for _ in range(iterations):
         p = p / (p.shape[1] * p.sum(0, keepdim=True))
@@ -120,7 +120,7 @@ def msn_sinkhorn(p, iterations):
 
 def masked_siamese(batch, anchors, K, use_sinkhorn):
     """Assran et al., arXiv:2204.07141, equations 1 and 2, and the published src/losses.py, which sharpens the
-    probabilities before Sinkhorn.  Scores are cosines over the temperature already."""
+    probabilities before Sinkhorn. Scores are cosines that were already divided by the temperature."""
     x = {"scores": draw(anchors * batch, K).requires_grad_()}
     given = {"t_scores": draw(batch, K), "tokens": draw(anchors * batch, 2, 1)}
     target = given["t_scores"].softmax(1) ** (1 / 0.25)
@@ -136,7 +136,7 @@ def masked_siamese(batch, anchors, K, use_sinkhorn):
 
 
 def given_case(folder, name, loss, x, given, options, values):
-    """A loss on given outputs: x are the student's, which get gradients."""
+    """Writes a case of a loss on given outputs: x holds the student's, which get gradients."""
     loss.backward()
     tensors = {**x, **given, "loss": loss.reshape(1)}
     for k, v in x.items():
@@ -146,11 +146,11 @@ def given_case(folder, name, loss, x, given, options, values):
     save(folder, name, "", tensors, options, values)
 
 
-# ---- replicas: r<k>.<name> is of replica k
+# ---- replicas: r<k>.<name> belongs to replica k
 
 def replicas(folder, name, world, views, n, D, options, output, losses):
-    """losses(outputs of the replicas, step): what is differentiated, the loss that each replica has, and further tensors
-    of the case."""
+    """losses(outputs of the replicas, step) returns the value to differentiate, the loss of each replica, and further
+    tensors of the case."""
     tensors = {}
     for i in range(2):
         x = [draw(views * n, D).requires_grad_() for _ in range(world)]
@@ -179,7 +179,7 @@ def world_simclr(x, t):
 
 
 def world_barlow(x, lambda_, scale):
-    """Zbontar et al., arXiv:2103.03230, equations 1 and 2, over all rows; VISSL takes statistics of both
+    """Zbontar et al., arXiv:2103.03230, equations 1 and 2, over all rows; VISSL takes the statistics of both
     views together."""
     a, b = (torch.cat([v.chunk(2)[k] for v in x]) for k in (0, 1))
     z = torch.cat([a, b])
@@ -191,7 +191,7 @@ def world_barlow(x, lambda_, scale):
 
 
 def world_align_uniform(x, alpha, t, lambda_):
-    """Pairs of all replicas, each of which has the whole loss and all of whose gradients meet."""
+    """Pairs of all replicas: each replica has the whole loss, and the gradients of all are added."""
     loss = align_uniform(alpha, t, lambda_, *(torch.cat([v.chunk(2)[k] for v in x]) for k in (0, 1)))
     return len(x) * loss, [loss] * len(x), {}
 
@@ -240,11 +240,11 @@ def write(path, tensors):
 
 
 def views_case(folder, name, loss, options, n, D, seed, views=2):
-    """options: of the loss, its name with them."""
+    """options: those of the loss, with its name."""
     tensors = {}
     torch.manual_seed(seed)
     for i in range(3):
-        # Views of an image resemble each other more and more.
+        # Views of an image become more and more similar.
         image = draw(n, D)
         z = [(image * i + draw(n, D)).float().double().requires_grad_() for _ in range(views)]
         value = loss(*z)

@@ -1,4 +1,5 @@
-// node onnx_run.js MODEL X DIMS OUT: runs an ONNX file on float32 images; OUT gets {name: {dims, data}}.  For export.py.
+// Runs an ONNX file on float32 images; tests/parity/export.py calls it. OUT gets {name: {dims,
+// data}}. Usage: node onnx_run.js MODEL X DIMS OUT
 const fs = require("fs");
 const ort = require("onnxruntime-node");
 const [model, x, dims, out] = process.argv.slice(2);

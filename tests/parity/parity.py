@@ -1,12 +1,12 @@
 #!/usr/bin/python3
-"""Features of sslrun against torchvision's, live, on random weights.
+"""Features of sslrun compared with torchvision's, on random weights.
 
     tests/parity/parity.py [PROGRAM] [MODEL ...]
 
-All models, their lists of nodes and three nodes of each are zoo.py's.  Every case here builds a torchvision model with random batch-norm statistics, taps some nodes in
-evaluation or training, and compares with `sslrun extract` on the same weights and images: the
-largest difference, relative to the largest value of the tensor, must stay within 1e-4.
-Without torch and torchvision (Debian: python3-torch, python3-torchvision) it says so and passes.
+Each case builds a torchvision model with random batch-norm statistics, taps some nodes in evaluation or training, and
+compares them with `sslrun extract` on the same weights and images. The largest difference, relative to the largest value
+of the tensor, must stay within 1e-4. zoo.py covers all models: their lists of nodes, and three nodes of each. Without
+torch and torchvision (Debian: python3-torch, python3-torchvision) the script says so and passes.
 """
 import dis, inspect, json, math, os, struct, subprocess, sys, tempfile, warnings
 
@@ -22,7 +22,7 @@ except ImportError as missing:
 
 
 def iterate(proxy):
-    """fx.Proxy.__iter__ of torch 1.13 reads bytecode by a rule that Python 3.11 changed: `a, b = x` must unpack."""
+    """Works around fx.Proxy.__iter__ of torch 1.13, which reads bytecode by a rule that Python 3.11 changed: `a, b = x`."""
     code = inspect.currentframe().f_back
     call = next(i for i in dis.get_instructions(code.f_code) if i.offset == code.f_lasti)
     if call.opname == "UNPACK_SEQUENCE":
@@ -76,7 +76,7 @@ CASES = [  # model, nodes, size, batch, train
 
 
 def save(path, tensors):
-    """A dict of tensors as safetensors."""
+    """Writes a dict of tensors as safetensors."""
     kinds = {torch.float32: "F32", torch.int64: "I64"}
     header, blobs, at = {}, [], 0
     for name, t in tensors.items():
@@ -118,13 +118,13 @@ def random_model(name, train):
             m.weight.data.uniform_(0.5, 1.5)
             m.bias.data.normal_(0, 0.1)
     for p in model.parameters():
-        if not p.any():  # what starts at zero would hide everything before it
+        if not p.any():  # a parameter that starts at zero would hide everything before it
             p.data.normal_(0, 0.1)
     return model.train(train)
 
 
 class Copies(fx.Interpreter):
-    """Keeps a copy of every value: ReLU(inplace=True) and += overwrite what bn1, add, ... gave."""
+    """Keeps a copy of every value, since ReLU(inplace=True) and += overwrite the output of bn1, add, ..."""
 
     def run_node(self, n):
         value = super().run_node(n)
@@ -134,7 +134,7 @@ class Copies(fx.Interpreter):
 
 
 def hooked(model, pairs, x):
-    """By modules alone, where torch.fx cannot follow the code (transform_input)."""
+    """Taps modules only, where torch.fx cannot follow the code (transform_input)."""
     found = {}
     for path, name in pairs.items():
         model.get_submodule(path).register_forward_hook(lambda m, i, y, name=name: found.update({name: y.clone()}))
@@ -154,7 +154,7 @@ def features(model, nodes, x, train):
 
 
 def compare(program, case, folder, exact=False):
-    """The largest difference to torch's floats, or to its doubles, in units of a node's largest value."""
+    """Returns the largest difference to PyTorch's floats, or to its doubles, relative to a node's largest value."""
     name, nodes, size, batch, train = case
     path = lambda f: os.path.join(folder, f)
     model = random_model(name, train)
@@ -180,7 +180,7 @@ def compare(program, case, folder, exact=False):
 
 
 def listed(program):
-    """The models that torchvision and the program both have."""
+    """Returns the models that torchvision and the program both have."""
     ours = subprocess.run([program, "list", "model"], check=True, capture_output=True, text=True).stdout
     ours = {line.split()[0] for line in ours.splitlines() if line.strip()}
     return [name for name in torchvision.models.list_models(module=torchvision.models) if name in ours]

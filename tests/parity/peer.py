@@ -1,12 +1,12 @@
 #!/usr/bin/python3
-"""SimCLR, MoCo v2, BYOL and Barlow Twins in plain PyTorch, by the small recipes of configs/pretrain.
+"""SimCLR, MoCo v2, BYOL and Barlow Twins in plain PyTorch, following the small recipes of configs/pretrain.
 
-    tests/parity/peer.py check [RUN_GOLDEN]                             # the four losses on given embeddings: theirs against ours
+    tests/parity/peer.py check [RUN_GOLDEN]                             # compares the four losses on given embeddings
     tests/parity/peer.py simclr|moco|byol|barlow_twins DIR [--seed N] [--epochs N] [--threads N]
 
-DIR has train/CLASS/* and test/CLASS/*. A training prints the kNN of the test images against all of the training images on
-the pooled trunk, as `sslrun` does at a training's end, with the processor's seconds; three seeds of each tell whether
-the two programs learn equally well. Formulas and trunk are written down from the papers. Without torch it passes.
+DIR has train/CLASS/* and test/CLASS/*. A training prints the kNN accuracy of the test images against all training images on
+the pooled trunk, as `sslrun` does after training, and the seconds of processor time. Three seeds of each show whether the
+two programs learn equally well. Formulas and trunk are written from the papers. Without torch the script passes.
 """
 import argparse, copy, json, math, os, resource, struct, subprocess, sys, tempfile
 
@@ -37,7 +37,7 @@ def moco(query, key, queue, t):
 
 
 def byol(prediction, target):
-    """Grill et al., arXiv:2006.07733, equation 2, both ways; each argument holds both views."""
+    """Grill et al., arXiv:2006.07733, equation 2, in both directions; each argument holds both views."""
     n = len(target) // 2
     swapped = torch.cat([target[n:], target[:n]])
     return 2 * (2 - 2 * F.cosine_similarity(prediction, swapped, dim=1)).mean()
@@ -70,7 +70,7 @@ def write_case(folder, name, config, tensors):
 
 
 def draw(*shape):
-    """Numbers a float holds exactly, which get gradients."""
+    """Returns random numbers that a float holds exactly and that get gradients."""
     return torch.randn(*shape).double().requires_grad_()
 
 
@@ -144,7 +144,7 @@ class Block(nn.Module):
 
 
 def resnet18(w):
-    """ResNet-18 whose first width is w, with the stem of small images; weights as PyTorch's modules draw them, as in VISSL."""
+    """ResNet-18 of first width w with the stem for small images; weights as PyTorch's modules draw them, as in VISSL."""
     layers, i = [nn.Conv2d(3, w, 3, 1, 1, bias=False), nn.BatchNorm2d(w), nn.ReLU()], w
     for k in range(4):
         layers += [Block(i, w << k, 1 + (k > 0)), Block(w << k, w << k, 1)]
@@ -161,12 +161,12 @@ def mlp(*dims, bn=True):
 
 HEADS = {"simclr": lambda: mlp(128, 256, 64), "moco": lambda: mlp(128, 256, 64, bn=False),
          "byol": lambda: mlp(128, 512, 512, 128), "barlow_twins": lambda: mlp(128, 512, 512, 512)}
-SLOW_COPY = {"moco": 0.99, "byol": 0.96}  # share that it keeps a step; BYOL's at first
-RATE = {"byol": 0.05}  # the highest
+SLOW_COPY = {"moco": 0.99, "byol": 0.96}  # share of the copy that a step keeps; BYOL's at the start
+RATE = {"byol": 0.05}  # highest learning rate, if not 0.1
 
 
 class Method:
-    """The model, its slow copy where the method has one, and the loss of a step."""
+    """The model, its slow copy if the method has one, and the loss of a step."""
 
     def __init__(self, name, steps):
         self.name, self.steps = name, steps
@@ -205,7 +205,7 @@ class Method:
 
 
 def rate(highest, done):
-    """Of the run's share: up from a hundredth over 8 % of it, then half a cosine."""
+    """Returns the learning rate after a share `done` of the run: up from a hundredth over 8 % of it, then half a cosine."""
     if done < 0.08:
         return highest * (0.01 + 0.99 * done / 0.08)
     return highest / 2 * (1 + math.cos(math.pi * (done - 0.08) / 0.92))

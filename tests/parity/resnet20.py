@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""The published CIFAR ResNet-20 on real images: sslrun's logits against PyTorch's, and its accuracy.
+"""The published CIFAR ResNet-20 on real images: sslrun's logits compared with PyTorch's, and its accuracy.
 
     tests/parity/resnet20.py PROGRAM WEIGHTS IMAGES
 
 WEIGHTS: resnet20-12fca82f.th of github.com/akamaster/pytorch_resnet_cifar10 (PyTorch's legacy format).
-IMAGES: CIFAR-10's test set as test/<class>/<file>.jpg in a folder or a .tar; the first 200 files of each class count.
+IMAGES: CIFAR-10's test set as test/<class>/<file>.jpg in a folder or a .tar, of which the first 200 files per class are used.
 """
 import glob, json, os, struct, subprocess, sys, tarfile, tempfile
 
@@ -16,12 +16,12 @@ except ImportError as missing:
     sys.exit(0)
 
 PROGRAM, WEIGHTS, IMAGES = sys.argv[1:4]
-LIMIT, EXPECTED, SLACK = 1e-4, 81.35, 0.25  # a few images of 2000 either way
+LIMIT, EXPECTED, SLACK = 1e-4, 81.35, 0.25  # the slack is a few images of 2000
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 
 def logits(weights, x):
-    """The network of the weights' author, from He et al. 2016, section 4.2, option A."""
+    """The network of the author of the weights, from He et al. 2016, section 4.2, option A."""
     w = {k.replace("module.", ""): v for k, v in weights.items()}
 
     def conv_norm(name, n, x, stride=1):

@@ -1,11 +1,11 @@
 #!/usr/bin/python3
-"""Every classification model that torchvision and sslrun both have, live, on random weights.
+"""Every classification model that torchvision and sslrun both have, on random weights.
 
     tests/parity/zoo.py [PROGRAM] [MODEL ...]
 
-Of each model: `sslrun graph` gives torchvision's list of nodes with their shapes, text for text, in evaluation, in training,
-and with nothing but torch.nn's own modules closed; and three nodes, spread over the net, have the same values within 1e-4 of
-the largest, in evaluation and in training (there only nodes before the first one that draws).
+For each model, `sslrun graph` must give torchvision's list of nodes and shapes, text for text, in evaluation, in training,
+and with only torch.nn's own modules closed. Three nodes, spread over the net, must have values within 1e-4 of the largest,
+in evaluation and in training (there only nodes before the first random one).
 """
 import math, os, subprocess, sys, tempfile
 
@@ -15,7 +15,7 @@ from torchvision.models.feature_extraction import _set_default_tracer_kwargs
 
 
 class Shapes(fx.Interpreter):
-    """Runs a traced graph and keeps every value's shape."""
+    """Runs a traced graph and keeps the shape of every value."""
 
     def run_node(self, n):
         value = super().run_node(n)
@@ -25,7 +25,7 @@ class Shapes(fx.Interpreter):
 
 
 def size_of(name, features=False):
-    """maxvit: whole windows on every map; inception: what its auxiliary classifier takes."""
+    """Returns the image size of a model: maxvit needs whole windows on every map, inception one for its auxiliary classifier."""
     if name.startswith(("maxvit", "vit")):
         return 224
     if name == "inception_v3":
@@ -57,7 +57,7 @@ def first_difference(theirs, ours):
 
 
 def check_lists(program, name, model):
-    """What differs first, by mode; empty where all is the same."""
+    """Returns the first difference by mode; empty if there is none."""
     size, out, lists = size_of(name), {}, {}
     for mode, leaf in (("eval", "default"), ("train", "default"), ("eval", "through")):
         lists[mode, leaf] = torch_list(model.train(mode == "train"), size, leaf == "through")
@@ -69,7 +69,7 @@ def check_lists(program, name, model):
 
 
 def inside_a_call(name):
-    """Listed, but no value of ours: what lies inside maxvit's attention and shufflenet's shuffle, and parameters."""
+    """Returns listed nodes without a value in sslrun: those inside maxvit's attention and shufflenet's shuffle, and parameters."""
     inner = ("_weight", "_bias", "_table", "_logit_scale", "_index", ".view", ".transpose", ".contiguous")
     return ".attn_layer.1." in name or name.endswith(inner)
 
@@ -79,7 +79,7 @@ def draws(module):
 
 
 def spread(model, nodes, train):
-    """Three of the nodes: a third through, two thirds, and the last.  VISSL's conv1 is another node of some nets."""
+    """Returns three nodes: after a third, after two thirds, and the last. VISSL's conv1 is another node in some nets."""
     names = [path for path, m in model.named_modules() if draws(m)] if train else []
     end = min([i for i, n in enumerate(nodes) if any(n == d or n.startswith(d + ".") for d in names)] + [len(nodes)])
     kept = [n for n in nodes[:end] if n not in ("conv1", "flatten") and not inside_a_call(n)]
@@ -87,7 +87,7 @@ def spread(model, nodes, train):
 
 
 def own_loss(case):
-    """What torch's own floats lose: a hundred norms of batch statistics cost more than the limit."""
+    """Returns the error of PyTorch's own floats: a hundred norms with batch statistics lose more than the limit."""
     name, nodes, size, batch, train = case
     torch.manual_seed(1)
     values = []
@@ -98,7 +98,7 @@ def own_loss(case):
 
 
 def agrees(program, case, folder, error):
-    """Beyond the limit in training, two floats differ by what both lose: then ours are held against doubles."""
+    """Beyond the limit in training, two float results differ by the error of both: sslrun is then compared with doubles."""
     if error <= parity.LIMIT or not case[4] or error > 1e-2:
         return error <= parity.LIMIT
     return parity.compare(program, case, folder, exact=True) <= max(parity.LIMIT, 2 * own_loss(case))
@@ -110,7 +110,7 @@ CONFIG = """config: {MODEL: {TRUNK: {NAME: %s, %s: {TRANSFORM_INPUT: True}}, HEA
 
 
 def check_transform_input(program, name, node, size, folder):
-    """googlenet and inception_v3 as torchvision makes them for its published weights."""
+    """Checks googlenet and inception_v3 as torchvision makes them for its published weights (transform_input)."""
     path = lambda f: os.path.join(folder, f)
     model = parity.random_model(name, False)
     model.transform_input = True

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""One reduced epoch of every file of VISSL's that `sslrun check` passes: make vissl-run.
+"""Runs one reduced epoch of every VISSL file that `sslrun check` passes: make vissl-run.
 
-usage: run.py SSLRUN [WORDS]     files whose command has one of the words; without: all
+usage: run.py SSLRUN [WORDS]     files whose command has one of the words; without words: all
 
-As written but for the data (drawn images, few), batch, one epoch, a constant rate, ResNets of a quarter of a ResNet's
-width with heads to match, and small crops where no layer's pooling is counted for large ones.  Evaluations of features
-run through the verb they are for.  Prints a line a file, keeps those that ran in ran.txt, from which the table of
-docs/guide/from-vissl.md counts, and ends with code 1 if one failed.
+The files run as written except for the data (few drawn images), the batch, one epoch and a constant rate. ResNets have a
+quarter of a ResNet's width with heads to match, and crops are small unless the pooling of a layer needs large ones.
+Evaluations of features run through their verbs. The script prints a line per file and keeps those that ran in ran.txt,
+from which the table of docs/guide/from-vissl.md is counted. It ends with 1 if a file failed.
 """
 import os
 import re
@@ -18,7 +18,7 @@ import time
 import zlib
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-BATCH, IMAGES = 2, 4  # two updates; batch norms want more than one row
+BATCH, IMAGES = 2, 4  # two updates; batch norms need more than one row
 EVALUATIONS = {"nearest_neighbor": "knn", "knn": "knn", "instance_retrieval": "retrieve", "svm": "svm",
                "logistic_regression": "logreg", "cluster_features": "knn", "feature_extraction": "knn",
                "extract_": "knn"}
@@ -49,7 +49,7 @@ def make_images(folder):
 
 
 def targets(folder, columns):
-    """Several labels an image, as .npy."""
+    """Writes several labels per image as .npy and returns the path."""
     header = "{'descr': '|i1', 'fortran_order': False, 'shape': (%d, %d), }" % (IMAGES, columns)
     body = bytes((i + c) % 2 for i in range(IMAGES) for c in range(columns))
     return write(f"{folder}/targets{columns}.npy",
@@ -57,7 +57,7 @@ def targets(folder, columns):
 
 
 def data(folder, text):
-    """Overrides for both sides; a multi-label loss needs as many columns as its heads have scores."""
+    """Returns overrides for both sides; a multi-label loss needs as many columns as its heads have scores."""
     out = []
     several = "bce_logits_multiple_output" in text
     columns = re.findall(r"dims:? *\[[^\]]*?(\d+) *\]", text.replace('"', ""))
@@ -69,7 +69,7 @@ def data(folder, text):
         else:
             out += [f"DATA.{side}.DATA_SOURCES=[disk_folder]", f"DATA.{side}.DATA_PATHS=[{folder}/images]",
                     f"DATA.{side}.LABEL_SOURCES=[disk_folder]", f"DATA.{side}.LABEL_PATHS=[]"]
-        # Numbers of samples stand for classes in one file that has no source of labels.
+        # In one file without a source of labels, the numbers of samples stand for classes.
         if "cross_entropy_multiple_output" in text and "LABEL_TYPE: sample_index" in text:
             out += [f"DATA.{side}.LABEL_TYPE=standard"]
         out += [f"DATA.{side}.BATCHSIZE_PER_REPLICA={BATCH}", f"DATA.{side}.DATA_LIMIT=-1"]
@@ -77,7 +77,7 @@ def data(folder, text):
 
 
 def text_of(words):
-    """The files named, one after the other: enough to look for words in."""
+    """Returns the words and the content of the named files, to search for keys."""
     text = " ".join(words)
     for word in words:
         name = word.split("config/", 1)[-1].replace("=", "/").replace("config=", "")
@@ -88,7 +88,7 @@ def text_of(words):
 
 
 def block(tree, path):
-    """The lines of a list in what `sslrun check --tree` prints, without their dashes."""
+    """Returns the lines of a list in the output of `sslrun check --tree`, without their dashes."""
     lines, depth = tree.splitlines(), 0
     at = 0
     for key in path.split("."):
@@ -103,12 +103,12 @@ def block(tree, path):
 
 
 def narrower(numbers, factor, first):
-    """Sizes of a head's layers: the first always follows the trunk, later ones where they are large."""
+    """Returns smaller sizes of a head's layers: the first always follows the trunk, later ones only if they are large."""
     return [max(1, int(n * factor)) if i == 0 and first or n >= LARGE_DIM else n for i, n in enumerate(numbers)]
 
 
 def narrow_head(entry, factor, keep):
-    """What stands behind joined views has as many channels as all of them, whatever the trunk's width."""
+    """Narrows a head. Layers after joined views keep their size, which does not depend on the trunk's width."""
     def dims(found):
         numbers = [int(n) for n in found[2].split(",")]
         if "siamese_concat_view" in entry[:found.start()]:
@@ -120,20 +120,20 @@ def narrow_head(entry, factor, keep):
 
 
 def narrow(tree):
-    """Overrides to a quarter of a ResNet's width, whatever multiple of it the file asks for."""
+    """Returns overrides to a quarter of a ResNet's width, whatever multiple of it the file asks for."""
     wide = re.search(r"\n    RESNETS:\n(?:      .*\n)*?      WIDTH_MULTIPLIER: ([\d.]+)", tree)
     if not re.search(r"\n    NAME: resnet\n", tree) or not wide:
         return []
     factor = WIDTH / float(wide[1])
     out = [f"MODEL.TRUNK.RESNETS.WIDTH_MULTIPLIER={WIDTH}"]
-    # As many scores as there are permutations to tell apart.
+    # The number of scores is the number of permutations to tell apart.
     keep = {int(n) for n in re.findall(r"ShuffleImgPatches.*?perms_(\d+)_", tree)}
-    # A loss that counts the numbers of an embedding follows the last layer.
+    # An embedding_dim of a loss follows the last layer.
     loss = re.search(r"^LOSS:\n  name: (\w+)", tree, re.M)
     size = re.search(rf"^  {loss[1]}:\n(?:    .*\n)*?    embedding_dim: (\d+)", tree, re.M) if loss else None
     if size and int(size[1]) >= LARGE_DIM:
         out += [f"LOSS.{loss[1]}.embedding_dim={int(int(size[1]) * factor)}"]
-    # A teacher without a trunk of its own has the student's.
+    # A teacher without its own trunk has the student's.
     for key in ("MODEL.HEAD.PARAMS", "DISTILLATION.TEACHER_MODEL.HEAD.PARAMS"):
         heads = block(tree, key)
         out += [f"{key}=[{', '.join(narrow_head(h, factor, keep) for h in heads)}]"] if heads else []
@@ -141,25 +141,25 @@ def narrow(tree):
 
 
 def smaller(size, key):
-    """Of a multi-crop's sizes the small ones stay the smaller ones."""
+    """Returns a smaller crop size; the small crops of a multi-crop stay smaller than the large ones."""
     if size >= LARGE_CROP:
         return CROP
     return SMALL_CROP if "size_crops" in key and size > SMALL_CROP else size
 
 
 def few_clusters(tree):
-    """No more clusters of images than there are images."""
+    """Returns overrides to at most as many clusters as there are images."""
     found = re.search(r"^LOSS:\n  name: deepclusterv2_loss\n(?:.*\n)*?  deepclusterv2_loss:\n(?:    .*\n)*?"
                       r"    num_clusters: \[([\d, ]+)\]", tree, re.M)
     return [f"LOSS.deepclusterv2_loss.num_clusters=[{', '.join('2' for _ in found[1].split(','))}]"] if found else []
 
 
 def small_crops(tree, side):
-    """Sizes of 128 and more become 64, where no pooling of a layer is counted for the file's own."""
+    """Returns overrides of crop sizes: 128 and more become 64, unless the pooling of a layer fits the file's own sizes."""
     if block(tree, "MODEL.FEATURE_EVAL_SETTINGS.LINEAR_EVAL_FEAT_POOL_OPS_MAP"):
         return []
     entries = block(tree, f"DATA.{side}.TRANSFORMS")
-    if any("Patches" in e for e in entries):  # their cells and jitter are counted for the file's own
+    if any("Patches" in e for e in entries):  # cells and jitter fit the file's own sizes
         return []
     small = [re.sub(r"(size(?:_crops)?: *\[?)([\d, ]+)",
                     lambda m: m[1] + ", ".join(str(smaller(int(n), m[1])) for n in m[2].split(",") if n.strip()) +
@@ -168,14 +168,14 @@ def small_crops(tree, side):
 
 
 def completed(tree, verb):
-    """An evaluation of features reads both sides; VISSL's files often describe one."""
+    """Returns missing transforms: an evaluation of features reads both sides, and VISSL's files often describe one."""
     sides = ("TRAIN", "TEST") if verb != "train" else ()
     return [f"DATA.{side}.TRANSFORMS={TRANSFORMS}" for side in sides
             if not any("ToTensor" in e for e in block(tree, f"DATA.{side}.TRANSFORMS"))]
 
 
 def training(tree):
-    """One epoch at a constant rate; a file that only tests keeps its test."""
+    """Returns overrides to one epoch at a constant rate; a file that only tests keeps its test."""
     if re.search(r"^TEST_ONLY: true", tree, re.M):
         return []
     out = ["TEST_MODEL=False", "OPTIMIZER.num_epochs=1", "~OPTIMIZER.param_schedulers",
@@ -192,7 +192,7 @@ def commands():
 
 
 def keep(line, ran):
-    """ran.txt in the order of files.txt; a file that fails leaves it."""
+    """Updates ran.txt, in the order of files.txt; a file that failed is removed."""
     path = f"{HERE}/ran.txt"
     head, *lines = open(path, encoding="utf-8").read().splitlines()
     wanted = set(lines) | {line} if ran else set(lines) - {line}
