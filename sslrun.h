@@ -18,7 +18,7 @@ extern "C" {
 #pragma GCC visibility push(default) /* all that the shared library shows */
 #endif
 
-const char *sr_version(void); /* "0.1.0" */
+const char *sr_version(void); /* "0.2.0" */
 
 /* ---- a trunk ---- */
 

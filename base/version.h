@@ -2,6 +2,6 @@
 #ifndef SR_BASE_VERSION_H
 #define SR_BASE_VERSION_H
 
-#define SR_VERSION "0.1.0"
+#define SR_VERSION "0.2.0"
 
 #endif

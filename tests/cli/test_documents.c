@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/version.h"
 #include "tests/check.h"
 #include "tests/data/fixture.h"
 #include "tests/program.h"
@@ -139,4 +140,36 @@ static void test_links(void **state) {
     CHECK_INT(system("tests/links.sh >/dev/null"), 0);
 }
 
-SR_TESTS(documents, unit(test_coming_from), unit(test_first_hour), unit(test_links))
+// Copies what follows `begin` in a file, up to one of the characters of `end`, into version.
+static void read_version(const char *path, const char *begin, const char *end, char version[32]) {
+    program_read(".", path, said, sizeof said);
+    char *at = strstr(said, begin);
+    if (!at)
+        fail_msg("%s: '%s' is missing", path, begin);
+    at += strlen(begin);
+    snprintf(version, 32, "%.*s", (int)strcspn(at, end), at);
+}
+
+// A release is named in five places; docs/design/releases.md asks for the same number in all.
+static void test_version_is_the_same_everywhere(void **state) {
+    (void)state;
+    static const struct {
+        const char *path, *begin, *end;
+    } places[] = {{"CHANGELOG.md", "\n## ", " \n"},
+                  {"debian/changelog", "sslrun (", ")"},
+                  {"sslrun.h", "sr_version(void); /* \"", "\""},
+                  {"base/version.h", "SR_VERSION \"", "\""}};
+    for (int i = 0; i < SR_COUNT(places); i++) {
+        char version[32];
+        read_version(places[i].path, places[i].begin, places[i].end, version);
+        CHECK_STR(version, SR_VERSION);
+    }
+    char dir[64];
+    begin(dir);
+    must(dir, "sslrun --version");
+    CHECK(strncmp(said, "sslrun " SR_VERSION "\n", strlen("sslrun " SR_VERSION "\n")) == 0);
+    temp_dir_remove(dir);
+}
+
+SR_TESTS(documents, unit(test_coming_from), unit(test_first_hour), unit(test_links),
+         unit(test_version_is_the_same_everywhere))

@@ -52,8 +52,9 @@ static void test_two_meanings(void **state) {
     begin(&s);
     check_layer(&s, "conv1", SR_NAMES_NODES, (SrLayerName){s.conv, SR_NAMES_NODES, s.relu},
                 "conv1: torchvision's node (VISSL's stage of that name is layer1.relu)");
-    check_layer(&s, "conv1", SR_NAMES_STAGES, (SrLayerName){s.relu, SR_NAMES_STAGES, s.conv},
-                "conv1: VISSL's stage, node layer1.relu (torchvision's node of that name is conv1)");
+    check_layer(
+        &s, "conv1", SR_NAMES_STAGES, (SrLayerName){s.relu, SR_NAMES_STAGES, s.conv},
+        "conv1: VISSL's stage, node layer1.relu (torchvision's node of that name is conv1)");
     end(&s);
 }
 
