@@ -1,7 +1,7 @@
 # Rules for installation, generated documents and packages. The Makefile includes this file.
 .PHONY: install docs check-install deb check-deb
 
-## make install    install into PREFIX (/usr/local): program, configurations, libraries, sslrun.h, sslrun.pc, manual, completions
+## make install    install into PREFIX (/usr/local): program, configurations, libraries, sslrun.h, sslrun.pc, manual pages, completions
 PREFIX ?= /usr/local
 LIBDIR ?= $(PREFIX)/lib
 DESTDIR ?=
@@ -15,7 +15,8 @@ PYTHON_SITE ?= $(shell /usr/bin/python3 -c "import sys; print(next((p for p in s
 install: sslrun libsslrun.a libsslrun.so
 	@tests/deps.sh --lacks $(LACKS)
 	install -d $(MAN) $(ETC_BASH) $(SHARE)/zsh/vendor-completions $(SHARE)/fish/vendor_completions.d
-	./sslrun manual man | gzip -9n >$(MAN)/sslrun.1.gz
+	rm -f $(MAN)/sslrun.1.gz $(MAN)/sslrun-*.1.gz
+	./sslrun manual pages $(MAN) && gzip -9n $(MAN)/sslrun.1 $(MAN)/sslrun-*.1
 	./sslrun manual bash >$(ETC_BASH)/sslrun
 	./sslrun manual zsh >$(SHARE)/zsh/vendor-completions/_sslrun
 	./sslrun manual fish >$(SHARE)/fish/vendor_completions.d/sslrun.fish
@@ -34,9 +35,10 @@ install: sslrun libsslrun.a libsslrun.so
 	printf '%s\n' 'prefix=$(PREFIX)' 'Name: sslrun' 'Description: features of vision trunks' 'Version: $(VERSION)' \
 	    'Cflags: -I$${prefix}/include' 'Libs: -L$(LIBDIR) -lsslrun' 'Libs.private: -fopenmp $(LDLIBS)' \
 	    >$(LIB)/pkgconfig/sslrun.pc
-## make docs       write docs/reference/keys.md from the option tables; fail on a broken link in a document
+## make docs       write docs/reference/keys.md and verbs.md from the tables; fail on a broken link in a document
 docs: sslrun
 	./sslrun manual keys >docs/reference/keys.md
+	./sslrun manual verbs >docs/reference/verbs.md
 	@tests/links.sh
 ## make check-install  install into a temporary folder, run from another folder, build the example with pkg-config
 check-install:

@@ -10,7 +10,7 @@
 
 // Explains how to pass weights to a verb without --weights, because no flag has a similar spelling.
 static SrStatus no_weights_flag(const SrFlag *flags) {
-    for (const SrFlag *f = flags; f->name; f++)
+    for (const SrFlag *f = flags; f && f->name; f++)
         if (strcmp(f->name, "--model") == 0)
             SR_FAIL(SR_ERR_CONFIG, "unknown option '--weights': --model names the checkpoint here");
     SR_FAIL(SR_ERR_CONFIG,
@@ -21,7 +21,7 @@ static SrStatus no_weights_flag(const SrFlag *flags) {
 static SrStatus unknown_flag(const char *arg, const SrFlag *flags) {
     const char *names[SR_FLAGS_MAX];
     int n = 0;
-    while (n < SR_FLAGS_MAX && flags[n].name) {
+    while (flags && n < SR_FLAGS_MAX && flags[n].name) {
         names[n] = flags[n].name;
         n++;
     }
@@ -40,38 +40,40 @@ static SrStatus unknown_flag(const char *arg, const SrFlag *flags) {
 }
 
 // Reads a number from 0 to the largest int.
-static SrStatus parse_number(const SrFlag *flag, const char *text) {
+static SrStatus parse_number(const SrFlag *flag, const char *text, int *out) {
     char *end;
     long value = strtol(text ? text : "", &end, 10);
     if (!text || end == text || *end || value < 0 || value > 1000000000)
         SR_FAIL(SR_ERR_CONFIG, "%s needs a whole number, got '%s'", flag->name,
                 text ? text : "nothing");
-    *flag->number = (int)value;
+    *out = (int)value;
     return SR_OK;
 }
 
-static SrStatus parse_text(const SrFlag *flag, const char *text) {
+static SrStatus parse_text(const SrFlag *flag, const char *text, const char **out) {
     if (!text || !*text)
         SR_FAIL(SR_ERR_CONFIG, "%s needs a value: %s", flag->name, flag->help);
-    *flag->text = text;
+    *out = text;
     return SR_OK;
 }
 
-// Reads the flag at argv[*i]; its value may be the next argument.
-static SrStatus parse_flag(int argc, char **argv, int *i, const SrFlag *flags) {
+// Reads the flag at argv[*i] into its field of `options`; its value may be the next argument.
+static SrStatus parse_flag(int argc, char **argv, int *i, const SrFlag *flags, void *options) {
     const char *arg = argv[*i], *equals = strchr(arg, '=');
     size_t len = equals ? (size_t)(equals - arg) : strlen(arg);
-    for (const SrFlag *f = flags; f->name; f++) {
+    for (const SrFlag *f = flags; f && f->name; f++) {
         if (strlen(f->name) != len || strncmp(f->name, arg, len) != 0)
             continue;
-        if (f->text)
-            return parse_text(f, equals ? equals + 1 : *i + 1 < argc ? argv[++*i] : NULL);
-        if (f->number)
-            return parse_number(f, equals ? equals + 1 : *i + 1 < argc ? argv[++*i] : NULL);
-        if (equals)
-            SR_FAIL(SR_ERR_CONFIG, "%s takes no value", f->name);
-        *f->on = true;
-        return SR_OK;
+        void *field = (char *)options + f->offset;
+        if (f->kind == SR_FLAG_IS_ON) {
+            if (equals)
+                SR_FAIL(SR_ERR_CONFIG, "%s takes no value", f->name);
+            *(bool *)field = true;
+            return SR_OK;
+        }
+        const char *value = equals ? equals + 1 : *i + 1 < argc ? argv[++*i] : NULL;
+        return f->kind == SR_FLAG_IS_TEXT ? parse_text(f, value, field)
+                                          : parse_number(f, value, field);
     }
     return unknown_flag(arg, flags);
 }
@@ -88,46 +90,14 @@ bool sr_args_ask_help(int argc, char **argv) {
     return false;
 }
 
-// Prints the flags; cli/main.c has printed the verb's usage but does not know its flags.
-static void print_flags(const SrFlag *flags) {
-    for (const SrFlag *f = flags; f->name; f++) {
-        char name[64];
-        snprintf(name, sizeof name, "%s%s", f->name, f->number ? " N" : f->text ? " TEXT" : "");
-        printf("  %-20s %s\n", name, f->help);
-    }
-}
-
-static SrFlag *collected; // table that sr_args_flags_of fills; NULL: parse as usual
-static int n_collected;
-
-int sr_args_flags_of(SrStatus (*run)(int argc, char **argv), SrFlag out[SR_FLAGS_MAX]) {
-    collected = out;
-    n_collected = 0;
-    run(0, NULL);
-    collected = NULL;
-    return n_collected;
-}
-
 // Flags and overrides may stand before or after the configuration.
-SrStatus sr_args_parse(int argc, char **argv, const SrFlag *flags, SrArgs *out) {
+SrStatus sr_args_parse(int argc, char **argv, const SrFlag *flags, void *options, SrArgs *out) {
     *out = (SrArgs){.n_names = 0};
-    if (collected) {
-        for (; n_collected < SR_FLAGS_MAX && flags[n_collected].name; n_collected++)
-            collected[n_collected] = flags[n_collected];
-        return SR_ERR_CONFIG; // makes the verb return at once
-    }
-    if (sr_args_ask_help(argc, argv)) {
-        print_flags(flags);
-        bool failed = ferror(stdout) || fflush(stdout) != 0; // a full disk
-        if (failed)
-            fputs("sslrun: cannot write to standard output\n", stderr);
-        exit(failed);
-    }
     if (argc > SR_ARGS_MAX)
         SR_FAIL(SR_ERR_CONFIG, "%d arguments; at most %d are possible", argc, SR_ARGS_MAX);
     for (int i = 0; i < argc; i++) {
         if (strncmp(argv[i], "--", 2) == 0)
-            SR_TRY(parse_flag(argc, argv, &i, flags));
+            SR_TRY(parse_flag(argc, argv, &i, flags, options));
         else if (is_override(argv[i]))
             out->overrides[out->n_overrides++] = argv[i];
         else

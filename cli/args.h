@@ -3,6 +3,7 @@
 #define SR_CLI_ARGS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "base/status.h"
 #include "base/text.h"
@@ -10,14 +11,29 @@
 
 #define SR_ARGS_MAX 256
 
-// A flag of one verb; a table ends with {0}.
+typedef enum {
+    SR_FLAG_IS_ON,     // sets a bool to true
+    SR_FLAG_IS_NUMBER, // sets an int to the number that follows ("--steps 10", "--steps=10")
+    SR_FLAG_IS_TEXT, // sets a const char * to the word that follows ("--mode eval", "--mode=eval")
+} SrFlagKind;
+
+// A flag of a verb.  The macros below write the rows of a table, which ends with {0}.
 typedef struct {
     const char *name; // "--json"
-    bool *on;         // set to true by the flag's presence, or
-    int *number;      // set to the number that follows ("--steps 10", "--steps=10")
+    SrFlagKind kind;
+    size_t offset;     // of the field that the flag sets in the verb's options
+    const char *value; // what the help calls the value ("N", "FILE"); NULL: SR_FLAG_IS_ON
     const char *help;
-    const char **text; // or set to the word that follows ("--mode eval", "--mode=eval")
 } SrFlag;
+
+// One row: a flag that sets `field` of the struct `Type`, whose type is checked by the compiler.
+#define SR_FLAG_ON(Type, field, name, help) \
+    { name, SR_FLAG_IS_ON, SR_FLAG_OFFSET(Type, field, bool), NULL, help }
+#define SR_FLAG_NUMBER(Type, field, name, help) \
+    { name, SR_FLAG_IS_NUMBER, SR_FLAG_OFFSET(Type, field, int), "N", help }
+#define SR_FLAG_TEXT(Type, field, name, value, help) \
+    { name, SR_FLAG_IS_TEXT, SR_FLAG_OFFSET(Type, field, const char *), value, help }
+#define SR_FLAG_OFFSET(Type, field, of) _Generic(((Type *)0)->field, of : offsetof(Type, field))
 
 typedef struct {
     const char *names[SR_ARGS_MAX]; // words that are neither flags nor overrides, in order
@@ -27,13 +43,10 @@ typedef struct {
 } SrArgs;
 
 // Parses the arguments after the verb.  SR_ERR_CONFIG: unknown flag; the message names the nearest.
-// --help prints the flags and ends the program.
-SrStatus sr_args_parse(int argc, char **argv, const SrFlag *flags, SrArgs *out);
-// Copies the flags that a verb takes and returns their number.  It calls the verb, whose first
-// action is sr_args_parse; that call copies the table and makes the verb return.  The pointers in
-// `out` are dangling: never follow them.
+//   flags    the verb's table; NULL: it takes no flags
+//   options  the verb's struct with its defaults; flags overwrite fields.  NULL without flags
+SrStatus sr_args_parse(int argc, char **argv, const SrFlag *flags, void *options, SrArgs *out);
 #define SR_FLAGS_MAX 24
-int sr_args_flags_of(SrStatus (*run)(int argc, char **argv), SrFlag out[SR_FLAGS_MAX]);
 bool sr_args_ask_help(int argc, char **argv); // --help or -h anywhere
 // Checks a path to images from the command line.  what: the argument that named it, such as
 // "--data", for messages.

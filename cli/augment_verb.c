@@ -26,30 +26,36 @@ static SrStatus augment(const SrConfig *config, const SrSheetOptions *o, const c
     return SR_OK;
 }
 
+typedef struct {
+    int images, epoch;
+    bool force;
+    const char *file;
+} Options;
+
+static const SrFlag flags[] = {
+    SR_FLAG_TEXT(Options, file, "--out", "FILE.png", "the picture to write"),
+    SR_FLAG_NUMBER(Options, images, "--images", "number of rows (8, at most 64)"),
+    SR_FLAG_NUMBER(Options, epoch, "--epoch", "epoch whose order and random draws are shown (0)"),
+    SR_FLAG_ON(Options, force, "--force", "replace a file that exists"),
+    {0}};
+
 static SrStatus run_verb(int argc, char **argv) {
-    int images = 8, epoch = 0;
-    bool force = false;
-    const char *file = NULL;
-    const SrFlag flags[] = {
-        {.name = "--out", .text = &file, .help = "the picture, a PNG"},
-        {.name = "--images", .number = &images, .help = "rows (8, at most 64)"},
-        {.name = "--epoch", .number = &epoch, .help = "whose order and draws are shown (0)"},
-        {.name = "--force", .on = &force, .help = "replaces a file that exists"},
-        {0}};
+    Options o = {.images = 8};
     SrArgs args;
     SrConfig *config;
     SrText out = SR_TEXT_INIT;
-    SR_TRY(sr_args_parse(argc, argv, flags, &args));
-    if (!file || images < 1)
+    SR_TRY(sr_args_parse(argc, argv, flags, &o, &args));
+    if (!o.file || o.images < 1)
         SR_FAIL(SR_ERR_CONFIG, "sslrun augment needs --out FILE.png and at least one image");
-    if (images > SR_SHEET_MAX_IMAGES)
-        SR_FAIL(SR_ERR_CONFIG, "--images %d: at most %d fit a sheet", images, SR_SHEET_MAX_IMAGES);
-    if (!sr_text_ends(file, ".png"))
-        SR_FAIL(SR_ERR_CONFIG, "--out %s: the name should end in .png", file);
-    SR_TRY(sr_file_check_new(file, force));
+    if (o.images > SR_SHEET_MAX_IMAGES)
+        SR_FAIL(SR_ERR_CONFIG, "--images %d: at most %d fit a sheet", o.images,
+                SR_SHEET_MAX_IMAGES);
+    if (!sr_text_ends(o.file, ".png"))
+        SR_FAIL(SR_ERR_CONFIG, "--out %s: the name should end in .png", o.file);
+    SR_TRY(sr_file_check_new(o.file, o.force));
     SR_TRY(sr_args_load_config(&args, "augment", &config));
-    SrSheetOptions options = {.images = images, .epoch = epoch};
-    SrStatus status = augment(config, &options, file, &out);
+    SrSheetOptions options = {.images = o.images, .epoch = o.epoch};
+    SrStatus status = augment(config, &options, o.file, &out);
     sr_config_free(config);
     if (status == SR_OK)
         return sr_args_print(&out);
@@ -59,9 +65,17 @@ static SrStatus run_verb(int argc, char **argv) {
 
 const SrVerb sr_verb_augment = {
     .name = "augment",
-    .usage = "sslrun augment CONFIG [KEY=VALUE ...] --out FILE.png [--images N] [--epoch N] "
-             "[--force]",
-    .help = "Draws training images beside their views, as the network sees them, with what was "
-            "drawn.",
+    .group = SR_VERB_TRAIN,
+    .args = "CONFIG [KEY=VALUE ...] --out FILE.png",
+    .summary = "draws training images next to their augmented views",
+    .help = "Each row of the picture holds one training image and its augmented views, with the "
+            "values that were drawn for each view. Look at it before a long run: crops that show "
+            "nothing of the object, wrong colours and upside-down photos are visible here.",
+    .examples = {{"sslrun augment photos.yaml --out views.png",
+                  "Draws eight photos with their views."},
+                 {"sslrun augment photos.yaml --out later.png --images 4 --epoch 5",
+                  "Draws four photos as the sixth epoch sees them."}},
+    .files = "FILE.png is not replaced without --force.",
+    .flags = flags,
     .run = run_verb,
 };

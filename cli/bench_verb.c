@@ -14,6 +14,25 @@ typedef struct {
     bool json, forward_only, data_only;
 } Options;
 
+static const SrFlag flags[] = {
+    SR_FLAG_NUMBER(Options, bench.steps, "--steps", "timed steps (5)"),
+    SR_FLAG_NUMBER(Options, bench.warmup, "--warmup", "steps before the timed ones (1)"),
+    SR_FLAG_ON(Options, bench.profile, "--profile", "print the time of each kind of kernel call"),
+    SR_FLAG_ON(Options, bench.ops, "--ops",
+               "print GFLOP/s, GB/s and the share of the roofline for every call"),
+    SR_FLAG_ON(Options, json, "--json", "print results as one JSON line"),
+    SR_FLAG_ON(Options, forward_only, "--forward-only",
+               "time features in evaluation instead of training steps"),
+    SR_FLAG_ON(Options, data_only, "--data", "time only the images of DATA.TRAIN, in one thread"),
+    SR_FLAG_NUMBER(Options, forward.batch, "--batch", "images per batch, with --forward-only (16)"),
+    SR_FLAG_NUMBER(Options, size, "--size", "pixels per side, with --forward-only (224)"),
+    SR_FLAG_TEXT(Options, forward.nodes, "--nodes", "LIST",
+                 "layers to compute, with --forward-only (flatten)"),
+    SR_FLAG_ON(Options, forward.keep_norms, "--no-fold",
+               "keep batch norms separate, with --forward-only"),
+    SR_FLAG_ON(Options, forward.bf16, "--bf16", "store maps in bfloat16, with --forward-only"),
+    {0}};
+
 static SrStatus print(const char *arch, const SrBenchResult *result, bool json, SrText *profile) {
     SrText out = SR_TEXT_INIT;
     if (json)
@@ -72,24 +91,8 @@ static SrStatus run_verb(int argc, char **argv) {
     Options o = {.bench = {.steps = 5, .warmup = 1},
                  .size = 224,
                  .forward = {.batch = 16, .nodes = "flatten", .mode = SR_MODE_EVAL}};
-    const SrFlag flags[] = {
-        {"--steps", NULL, &o.bench.steps, "timed steps, default 5", NULL},
-        {"--warmup", NULL, &o.bench.warmup, "steps before them, default 1", NULL},
-        {"--profile", &o.bench.profile, NULL, "time of each kernel call", NULL},
-        {"--ops", &o.bench.ops, NULL,
-         "the same for every call: GFLOP/s, GB/s, share of the roofline", NULL},
-        {"--json", &o.json, NULL, "results as one JSON line", NULL},
-        {"--forward-only", &o.forward_only, NULL,
-         "features in evaluation instead of training steps", NULL},
-        {"--data", &o.data_only, NULL, "only the images of DATA.TRAIN, in one thread", NULL},
-        {"--batch", NULL, &o.forward.batch, "images, with --forward-only", NULL},
-        {"--size", NULL, &o.size, "pixels a side, with --forward-only", NULL},
-        {"--nodes", NULL, NULL, "layers, with --forward-only; default flatten", &o.forward.nodes},
-        {"--no-fold", &o.forward.keep_norms, NULL, "batch norms stay, with --forward-only", NULL},
-        {"--bf16", &o.forward.bf16, NULL, "maps in bfloat16, with --forward-only", NULL},
-        {0}};
     SrArgs args;
-    SR_TRY(sr_args_parse(argc, argv, flags, &args));
+    SR_TRY(sr_args_parse(argc, argv, flags, &o, &args));
     if (o.bench.steps < 1)
         SR_FAIL(SR_ERR_CONFIG, "--steps needs at least 1");
     if (o.data_only && o.forward_only)
@@ -101,11 +104,16 @@ static SrStatus run_verb(int argc, char **argv) {
 
 const SrVerb sr_verb_bench = {
     .name = "bench",
-    .usage = "sslrun bench CONFIG [KEY=VALUE ...] [--steps N] [--warmup N] [--profile|--ops] "
-             "[--json] [--data]\n"
-             "  sslrun bench TRUNK|CONFIG --forward-only [--batch N] [--size N] [--nodes a,b] "
-             "[--no-fold] [--bf16] ...",
-    .help = "Times training steps of a configuration, or forwards of a trunk, on random images; or "
-            "its loader on its own.",
+    .group = SR_VERB_CHECK,
+    .args = "CONFIG [KEY=VALUE ...]\nTRUNK|CONFIG --forward-only [KEY=VALUE ...]",
+    .summary = "times training steps, features or the loader",
+    .help = "Training steps and features are timed on random images, so that no data is read. "
+            "--data times reading, decoding and augmenting the images of DATA.TRAIN alone. Figures "
+            "are medians; other work on the machine makes them larger.",
+    .examples = {{"sslrun bench photos.yaml --steps 3", "Times three training steps."},
+                 {"sslrun bench resnet18 --forward-only --batch 4",
+                  "Times features of torchvision's ResNet-18."},
+                 {"sslrun bench photos.yaml --data", "Times the loader."}},
+    .flags = flags,
     .run = run_verb,
 };

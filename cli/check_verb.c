@@ -116,27 +116,33 @@ static SrStatus check(const SrConfig *config, const Cluster *cluster, bool json)
     return status;
 }
 
+typedef struct {
+    bool json, tree;
+    Cluster cluster;
+} Options;
+
+static const SrFlag flags[] = {
+    SR_FLAG_ON(Options, tree, "--tree", "print the resolved configuration instead"),
+    SR_FLAG_NUMBER(Options, cluster.ranks, "--ranks", "forecast the step on N machines"),
+    SR_FLAG_NUMBER(Options, cluster.gbit, "--network", "Gbit/s between the machines (10)"),
+    SR_FLAG_NUMBER(Options, cluster.cores, "--cores",
+                   "cores of each machine (the threads used here)"),
+    SR_FLAG_ON(Options, json, "--json", "print results as one JSON line"),
+    {0}};
+
 static SrStatus run_verb(int argc, char **argv) {
-    bool json = false, tree = false;
-    Cluster cluster = {.ranks = -1, .gbit = 10};
-    const SrFlag flags[] = {
-        {"--json", &json, NULL, "results as one JSON line", NULL},
-        {"--tree", &tree, NULL, "prints the resolved configuration instead", NULL},
-        {"--ranks", NULL, &cluster.ranks, "forecasts the step on so many machines", NULL},
-        {"--network", NULL, &cluster.gbit, "Gbit/s between them, default 10", NULL},
-        {"--cores", NULL, &cluster.cores, "of each; default: the threads used here", NULL},
-        {0}};
+    Options o = {.cluster = {.ranks = -1, .gbit = 10}};
     SrArgs args;
     SrConfig *config;
-    SR_TRY(sr_args_parse(argc, argv, flags, &args));
+    SR_TRY(sr_args_parse(argc, argv, flags, &o, &args));
     SR_TRY(sr_args_load_config(&args, "check", &config));
     SrText out = SR_TEXT_INIT;
     SrStatus status;
-    if (tree) {
+    if (o.tree) {
         sr_yaml_print(config->tree, &out);
         status = sr_args_print(&out);
     } else {
-        status = check(config, &cluster, json);
+        status = check(config, &o.cluster, o.json);
     }
     sr_config_free(config);
     return status;
@@ -144,9 +150,17 @@ static SrStatus run_verb(int argc, char **argv) {
 
 const SrVerb sr_verb_check = {
     .name = "check",
-    .usage = "sslrun check CONFIG [KEY=VALUE ...] [--tree] [--json] [--ranks P [--network GBIT] "
-             "[--cores N]]",
-    .help = "Validates a configuration and plans its step without data: parameters, memory, FLOPs, "
-            "time.",
+    .group = SR_VERB_CHECK,
+    .args = "CONFIG [KEY=VALUE ...]",
+    .summary = "validates a configuration and plans its step: memory, time",
+    .help = "All mistakes are reported together, with file and line. No image is read and no "
+            "memory for training is taken, so the answer comes at once. The time of a step is an "
+            "estimate; `sslrun bench` measures it.",
+    .examples = {{"sslrun check photos.yaml", "Prints parameters, memory and time per step."},
+                 {"sslrun check photos.yaml --tree", "Prints every key with its value."},
+                 {"sslrun check configs/swav.yaml --ranks 4 --network 25",
+                  "Forecasts the step on four machines."}},
+    .exit = "0: the configuration can be trained; 2: it has mistakes.",
+    .flags = flags,
     .run = run_verb,
 };

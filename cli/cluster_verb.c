@@ -12,18 +12,24 @@ static SrStatus need_features(const char *name) {
     return SR_OK;
 }
 
+typedef struct {
+    bool json, force;
+    const char *layer;
+} Options;
+
+static const SrFlag flags[] = {
+    SR_FLAG_TEXT(Options, layer, "--layer", "NAME", "feature to cluster, such as flatten"),
+    SR_FLAG_ON(Options, force, "--force", "replace files that exist"),
+    SR_FLAG_ON(Options, json, "--json", "print results as one JSON line"),
+    {0}};
+
 static SrStatus run_verb(int argc, char **argv) {
-    bool json = false, force = false;
-    const char *layer = NULL;
-    const SrFlag flags[] = {{"--json", &json, NULL, "results as one JSON line", NULL},
-                            {"--force", &force, NULL, "replaces files that exist", NULL},
-                            {"--layer", NULL, NULL, "the feature, as in flatten", &layer},
-                            {0}};
+    Options o = {.json = false};
     SrArgs args;
     SrConfig *config;
     SrClusterReport report;
     SrText out = SR_TEXT_INIT;
-    SR_TRY(sr_args_parse(argc, argv, flags, &args));
+    SR_TRY(sr_args_parse(argc, argv, flags, &o, &args));
     if (args.n_names == 1 || args.n_names == 2)
         for (int i = 0; i < args.n_names; i++)
             SR_TRY(need_features(args.names[i]));
@@ -33,17 +39,22 @@ static SrStatus run_verb(int argc, char **argv) {
                 "writes them");
     SR_TRY(sr_config_options(args.overrides, args.n_overrides, &config));
     SrStatus status = sr_cluster(config, args.names[0], args.n_names > 1 ? args.names[1] : NULL,
-                                 layer, force, &report);
+                                 o.layer, o.force, &report);
     sr_config_free(config);
     SR_TRY(status);
-    (json ? sr_cluster_json : sr_cluster_text)(&report, &out);
+    (o.json ? sr_cluster_json : sr_cluster_text)(&report, &out);
     return sr_args_print(&out);
 }
 
 const SrVerb sr_verb_cluster = {
     .name = "cluster",
-    .usage = "sslrun cluster TRAIN [TEST] [CLUSTERFIT.NUM_CLUSTERS=N ...] [--layer NAME] [--force] "
-             "[--json]",
-    .help = "k-means of features into label files, for ClusterFit and DeepCluster.",
+    .group = SR_VERB_FEATURES,
+    .args = "TRAIN [TEST] [CLUSTERFIT.KEY=VALUE ...]",
+    .summary = "clusters features by k-means and writes the labels",
+    .help = "TRAIN and TEST are folders of features, as `sslrun extract --data` writes them. The "
+            "files of labels are those that ClusterFit and DeepCluster train on.",
+    .examples = {{"sslrun cluster train-features CLUSTERFIT.NUM_CLUSTERS=3",
+                  "Sorts the images into three clusters."}},
+    .flags = flags,
     .run = run_verb,
 };

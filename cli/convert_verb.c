@@ -18,34 +18,40 @@ static SrStatus parse_options(const char *to, const char *only, SrConvertOptions
     return SR_OK;
 }
 
+typedef struct {
+    const char *to, *only;
+    bool force;
+} Options;
+
+static const SrFlag flags[] = {
+    SR_FLAG_TEXT(Options, to, "--to", "NAMES",
+                 "rename tensors: torchvision, vissl or timm; by default names stay"),
+    SR_FLAG_TEXT(Options, only, "--only", "trunk",
+                 "leave out heads, losses, optimiser and classifier"),
+    SR_FLAG_ON(Options, force, "--force", "replace a file that exists"),
+    {0}};
+
 static SrStatus run_verb(int argc, char **argv) {
-    const char *to = NULL, *only = NULL;
-    bool force = false;
-    const SrFlag flags[] = {
-        {"--to", NULL, NULL, "names to write: torchvision, vissl or timm; as they are by default",
-         &to},
-        {"--only", NULL, NULL, "trunk: leaves heads, losses, optimiser and classifier out", &only},
-        {"--force", &force, NULL, "replaces a file that exists", NULL},
-        {0}};
+    Options o = {.to = NULL};
     SrArgs args;
     SrConvertOptions options = {.rename = false};
     SrConvertResult result;
-    SR_TRY(sr_args_parse(argc, argv, flags, &args));
+    SR_TRY(sr_args_parse(argc, argv, flags, &o, &args));
     SR_TRY(sr_args_no_overrides(&args, "convert"));
     if (args.n_names != 2)
         SR_FAIL(SR_ERR_CONFIG, "sslrun convert: two files are expected, IN and OUT");
-    SR_TRY(parse_options(to, only, &options));
+    SR_TRY(parse_options(o.to, o.only, &options));
     char in[4096]; // for a run folder its newest checkpoint
     const char *out = args.names[1];
     SR_TRY(sr_folder_weights(args.names[0], in, sizeof in));
-    SR_TRY(sr_file_check_new(out, force));
+    SR_TRY(sr_file_check_new(out, o.force));
     SR_TRY(sr_convert(in, out, &options, &result));
     if (result.blank_classifier)
         sr_info("%s has no classifier: fc.* of zeros were added, so that torchvision loads it with "
                 "strict=True (--only trunk leaves them out)",
                 in);
     const SrNaming *naming = &result.naming;
-    if (*naming->unlike && (to || only))
+    if (*naming->unlike && (o.to || o.only))
         sr_warn("%s has the names of a %s, but %s: what builds a %s will refuse it", out,
                 naming->trunk, naming->unlike, naming->trunk);
     SrText text = SR_TEXT_INIT;
@@ -60,9 +66,16 @@ static SrStatus run_verb(int argc, char **argv) {
 
 const SrVerb sr_verb_convert = {
     .name = "convert",
-    .usage = "sslrun convert IN OUT [--to torchvision|vissl|timm] [--only trunk] [--force]",
-    .help =
-        "Converts weights between .safetensors, .pth, .npz (read also .npy and PyTorch's legacy "
-        "format), renaming them if asked.",
+    .group = SR_VERB_FILES,
+    .args = "IN OUT",
+    .summary = "converts weights between formats and naming schemes",
+    .help = "Formats follow from the names: .safetensors, .pth and .npz are read and written; .npy "
+            "and PyTorch's legacy format are read. IN may be a run folder, which means its newest "
+            "checkpoint.",
+    .examples = {{"sslrun convert runs/photos trunk.pth --to torchvision --only trunk",
+                  "Gives a trunk to PyTorch under torchvision's names."},
+                 {"sslrun convert trunk.pth trunk.safetensors", "Changes the format alone."}},
+    .files = "OUT is not replaced without --force.",
+    .flags = flags,
     .run = run_verb,
 };

@@ -4,10 +4,9 @@
 #include "trainer/config/describe.h"
 
 static SrStatus run_verb(int argc, char **argv) {
-    const SrFlag flags[] = {{0}};
     SrArgs args;
     SrText out = SR_TEXT_INIT;
-    SR_TRY(sr_args_parse(argc, argv, flags, &args));
+    SR_TRY(sr_args_parse(argc, argv, NULL, NULL, &args));
     SR_TRY(sr_args_no_overrides(&args, "describe"));
     if (args.n_names == 0)
         SR_FAIL(SR_ERR_CONFIG, "sslrun describe: what? Give a plugin (resnet), a key "
@@ -24,8 +23,14 @@ static SrStatus run_verb(int argc, char **argv) {
 
 const SrVerb sr_verb_describe = {
     .name = "describe",
-    .usage = "sslrun describe NAME ...",
-    .help = "Explains plugins, their options (mlp.use_bn), keys (LOSS.swav_loss.epsilon), sections "
-            "(OPTIMIZER) and verbs.",
+    .group = SR_VERB_CHECK,
+    .args = "NAME ...",
+    .summary = "explains plugins, keys, sections and verbs",
+    .help =
+        "NAME is a plugin (resnet), one of its options (mlp.use_bn), a key "
+        "(LOSS.swav_loss.epsilon), the last part of a key (num_epochs) or a section (OPTIMIZER).",
+    .examples = {{"sslrun describe OPTIMIZER.num_epochs",
+                  "Explains a key: type, range, default, meaning."},
+                 {"sslrun describe swav_loss", "Explains a loss and lists its options."}},
     .run = run_verb,
 };

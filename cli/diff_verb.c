@@ -72,11 +72,10 @@ static SrStatus print_result(const Diff *d, const SrArgs *args, SrText *out) {
 }
 
 static SrStatus run_verb(int argc, char **argv) {
-    const SrFlag flags[] = {{0}};
     SrArgs args;
     Diff d = {.added = 0};
     SrText out = SR_TEXT_INIT;
-    SR_TRY(sr_args_parse(argc, argv, flags, &args));
+    SR_TRY(sr_args_parse(argc, argv, NULL, NULL, &args));
     SR_TRY(sr_args_no_overrides(&args, "diff"));
     if (args.n_names != 2)
         SR_FAIL(SR_ERR_CONFIG, "sslrun diff: two files are expected");
@@ -97,8 +96,13 @@ static SrStatus run_verb(int argc, char **argv) {
 
 const SrVerb sr_verb_diff = {
     .name = "diff",
-    .usage = "sslrun diff A B",
-    .help =
-        "Compares two files of weights tensor by tensor; exit code 0 when identical, 1 when not.",
+    .group = SR_VERB_FILES,
+    .args = "A B",
+    .summary = "compares two files of weights tensor by tensor",
+    .help = "A and B may have different formats, and a run folder means its newest checkpoint. "
+            "Tensors are matched by name.",
+    .examples = {{"sslrun diff runs/photos runs/photos-1",
+                  "Compares the checkpoints of two runs."}},
+    .exit = "0: identical; 1: different, or a file cannot be read; 2: wrong usage.",
     .run = run_verb,
 };

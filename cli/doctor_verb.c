@@ -93,11 +93,10 @@ static SrStatus judge(const char *run, int *trouble) {
 
 static SrStatus run_verb(int argc, char **argv) {
     static Findings findings; // 22 kB
-    const SrFlag flags[] = {{0}};
     SrArgs args;
     char path[4096], *text = NULL;
     size_t bytes = 0;
-    SR_TRY(sr_args_parse(argc, argv, flags, &args));
+    SR_TRY(sr_args_parse(argc, argv, NULL, NULL, &args));
     if (args.n_names != 1 || args.n_overrides)
         SR_FAIL(SR_ERR_CONFIG, "sslrun doctor: of which run? Give its folder");
     SR_TRY(sr_file_join(path, sizeof path, args.names[0], "metrics.json"));
@@ -120,8 +119,14 @@ static SrStatus run_verb(int argc, char **argv) {
 
 const SrVerb sr_verb_doctor = {
     .name = "doctor",
-    .usage = "sslrun doctor RUN",
-    .help = "Says what a run's own checks and its evaluation found: collapse, a loss that says "
-            "nothing, a teacher that stands still, training that taught nothing.",
+    .group = SR_VERB_LOOK,
+    .args = "RUN",
+    .summary = "lists what a run's own checks and its evaluation found",
+    .help = "During training the program looks for collapse, a loss that says nothing, a teacher "
+            "that stands still and gradients that vanish. The evaluation adds whether training has "
+            "helped at all.",
+    .examples = {{"sslrun doctor runs/photos", "Lists the findings of a run."}},
+    .files = "RUN/metrics.json holds the findings.",
+    .exit = "0: no problems; 1: there are findings; 2: RUN is no run folder.",
     .run = run_verb,
 };

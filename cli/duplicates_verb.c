@@ -15,31 +15,36 @@ static SrStatus parse_threshold(const char *text, double *out) {
     return SR_OK;
 }
 
+typedef struct {
+    bool json;
+    const char *model, *layer, *threshold;
+} Options;
+
+static const SrFlag flags[] = {
+    SR_FLAG_TEXT(Options, model, "--model", "RUN", "a run folder, or a checkpoint"),
+    SR_FLAG_TEXT(Options, layer, "--layer", "NAME",
+                 "feature to compare, such as res4 (the run's best)"),
+    SR_FLAG_TEXT(Options, threshold, "--threshold", "COSINE",
+                 "cosine from which images count as alike (0.98)"),
+    SR_FLAG_ON(Options, json, "--json", "print one JSON line per group"),
+    {0}};
+
 static SrStatus run_verb(int argc, char **argv) {
-    bool json = false;
+    Options o = {.threshold = "0.98"};
     double threshold;
-    const char *model = NULL, *layer = NULL, *text = "0.98";
-    const SrFlag flags[] = {
-        {.name = "--model", .text = &model, .help = "a checkpoint, or the run folder it is in"},
-        {.name = "--layer",
-         .text = &layer,
-         .help = "the feature compared, as in res4; else the run's best"},
-        {.name = "--threshold", .text = &text, .help = "cosine from which images are alike (0.98)"},
-        {.name = "--json", .on = &json, .help = "a JSON line a group"},
-        {0}};
     SrArgs args;
     SrCheckpointModel m;
     SrBestLayer best;
     SrText out = SR_TEXT_INIT;
-    SR_TRY(sr_args_parse(argc, argv, flags, &args));
-    if (args.n_names != 1 || args.n_overrides || !model)
+    SR_TRY(sr_args_parse(argc, argv, flags, &o, &args));
+    if (args.n_names != 1 || args.n_overrides || !o.model)
         SR_FAIL(SR_ERR_CONFIG, "sslrun duplicates needs a folder of images and --model CHECKPOINT");
-    SR_TRY(parse_threshold(text, &threshold));
+    SR_TRY(parse_threshold(o.threshold, &threshold));
     SR_TRY(sr_args_check_images("sslrun duplicates", args.names[0]));
-    SR_TRY(sr_checkpoint_model_open(model, &m));
-    SrStatus status = sr_best_layer(&m, &layer, &best);
+    SR_TRY(sr_checkpoint_model_open(o.model, &m));
+    SrStatus status = sr_best_layer(&m, &o.layer, &best);
     if (status == SR_OK)
-        status = sr_duplicates(&m, args.names[0], layer, threshold, json, &out);
+        status = sr_duplicates(&m, args.names[0], o.layer, threshold, o.json, &out);
     sr_checkpoint_model_close(&m);
     if (status == SR_OK)
         return sr_args_print(&out);
@@ -49,8 +54,14 @@ static SrStatus run_verb(int argc, char **argv) {
 
 const SrVerb sr_verb_duplicates = {
     .name = "duplicates",
-    .usage =
-        "sslrun duplicates DIR --model CHECKPOINT [--layer NAME] [--threshold COSINE] [--json]",
-    .help = "Groups the files of a folder whose features are alike.",
+    .group = SR_VERB_FOLDER,
+    .args = "DIR --model RUN",
+    .summary = "groups the images of a folder that look alike",
+    .help = "Images whose features have a cosine of at least COSINE form a group. Copies that were "
+            "scaled, compressed again or cropped slightly are found too. Nothing is deleted.",
+    .examples = {{"sslrun duplicates photos --model runs/photos", "Lists groups of alike photos."},
+                 {"sslrun duplicates photos --model runs/photos --threshold 0.999 --json",
+                  "Lists near copies alone, as JSON."}},
+    .flags = flags,
     .run = run_verb,
 };

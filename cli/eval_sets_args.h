@@ -9,11 +9,10 @@
 // Flags of these verbs that choose the weights of a configuration's trunk; an untrained trunk needs
 // --random.
 // clang-format off
-#define SR_WEIGHTS_FLAGS(sets) \
-    {.name = "--weights", .text = &(sets).weights, \
-     .help = "a file of weights, as MODEL.WEIGHTS_INIT.PARAMS_FILE=FILE"}, \
-    {.name = "--random", .on = &(sets).random, \
-     .help = "the untrained trunk: no weights are needed"}
+#define SR_WEIGHTS_FLAGS(Type, sets) \
+    SR_FLAG_TEXT(Type, sets.weights, "--weights", "FILE", \
+                 "weights to evaluate, as MODEL.WEIGHTS_INIT.PARAMS_FILE=FILE"), \
+    SR_FLAG_ON(Type, sets.random, "--random", "evaluate the untrained trunk; no weights are needed")
 // clang-format on
 
 // True: this name is a folder or file of features, not a configuration.

@@ -54,47 +54,55 @@ static SrStatus run_export(const SrExtractorOptions *o, const char *out) {
     return status;
 }
 
+typedef struct {
+    SrExtractorOptions extractor;
+    const char *out;
+    int size;
+    bool force;
+} Options;
+
+static const SrFlag flags[] = {
+    SR_FLAG_TEXT(Options, extractor.weights, "--weights", "FILE",
+                 "weights in any format that is read, or a run folder"),
+    SR_FLAG_TEXT(Options, extractor.nodes, "--nodes", "LIST",
+                 "layers to export, such as layer4,flatten:features"),
+    SR_FLAG_TEXT(Options, out, "--out", "FILE.onnx", "the file to write"),
+    SR_FLAG_NUMBER(Options, size, "--size",
+                   "pixels per side of the images (the configuration's, or 224)"),
+    SR_FLAG_ON(Options, extractor.lax, "--lax", "accept missing and unexpected weights"),
+    SR_FLAG_ON(Options, extractor.keep_norms, "--no-fold", "keep batch norms separate"),
+    SR_FLAG_ON(Options, force, "--force", "replace a file that exists"),
+    {0}};
+
 static SrStatus run_verb(int argc, char **argv) {
-    SrExtractorOptions o = {.batch = 1, .mode = SR_MODE_EVAL};
-    const char *out = NULL;
+    Options o = {.extractor = {.batch = 1, .mode = SR_MODE_EVAL}};
+    SrExtractorOptions *e = &o.extractor;
     char weights[4096];
-    int size = 0;
-    bool force = false;
-    const SrFlag flags[] = {
-        {.name = "--weights",
-         .text = &o.weights,
-         .help = "a file of weights, in any format that is read"},
-        {.name = "--nodes",
-         .text = &o.nodes,
-         .help = "layers to give, as in layer4,flatten:features"},
-        {.name = "--out", .text = &out, .help = "the .onnx file"},
-        {.name = "--size",
-         .number = &size,
-         .help = "pixels a side of the images; the configuration's, or 224"},
-        {.name = "--lax", .on = &o.lax, .help = "missing and unexpected weights are no error"},
-        {.name = "--no-fold", .on = &o.keep_norms, .help = "batch norms stay as they are"},
-        {.name = "--force", .on = &force, .help = "replaces a file that exists"},
-        {0}};
     SrArgs args;
-    SR_TRY(sr_args_parse(argc, argv, flags, &args));
-    SR_TRY(check(&args, &o, out, force));
-    SR_TRY(sr_folder_weights(o.weights, weights, sizeof weights));
-    o.weights = weights;
-    o.trunk = args.names[0];
-    o.overrides = args.overrides;
-    o.n_overrides = args.n_overrides;
-    if (size == 0)
-        SR_TRY(default_size(args.names[0], &args, &size));
-    o.height = o.width = size;
-    return run_export(&o, out);
+    SR_TRY(sr_args_parse(argc, argv, flags, &o, &args));
+    SR_TRY(check(&args, e, o.out, o.force));
+    SR_TRY(sr_folder_weights(e->weights, weights, sizeof weights));
+    e->weights = weights;
+    e->trunk = args.names[0];
+    e->overrides = args.overrides;
+    e->n_overrides = args.n_overrides;
+    if (o.size == 0)
+        SR_TRY(default_size(args.names[0], &args, &o.size));
+    e->height = e->width = o.size;
+    return run_export(e, o.out);
 }
 
 const SrVerb sr_verb_export = {
     .name = "export",
-    .usage = "sslrun export TRUNK|CONFIG --weights FILE --nodes a,b:c --out FILE.onnx [--size N] "
-             "[--no-fold] [--lax] "
-             "[--force]",
-    .help =
-        "Writes a frozen trunk as ONNX: images (N, 3, H, W) in, the features of named layers out.",
+    .group = SR_VERB_FEATURES,
+    .args = "TRUNK|CONFIG --weights FILE --nodes LIST --out FILE.onnx",
+    .summary = "writes a frozen trunk as ONNX",
+    .help = "The ONNX graph takes images (N, 3, H, W) and gives the features of the named layers. "
+            "TRUNK is a model of torchvision, such as resnet50; CONFIG is a configuration.",
+    .examples =
+        {{"sslrun export photos.yaml --weights runs/photos --nodes flatten --out trunk.onnx",
+          "Exports a trained trunk."}},
+    .files = "FILE.onnx is not replaced without --force.",
+    .flags = flags,
     .run = run_verb,
 };

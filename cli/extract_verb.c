@@ -105,70 +105,72 @@ static SrStatus extract(Options *p, const SrArgs *args) {
     return status;
 }
 
+static const SrFlag flags[] = {
+    SR_FLAG_TEXT(Options, o.extractor.weights, "--weights", "FILE",
+                 "weights (.safetensors, .pth, .npz), or a run folder"),
+    SR_FLAG_ON(Options, random, "--random", "take the trunk as it is drawn, without weights"),
+    SR_FLAG_TEXT(Options, nodes.both, "--nodes", "LIST", "layers, such as layer1,layer4:deep"),
+    SR_FLAG_TEXT(Options, nodes.train, "--train-nodes", "LIST",
+                 "layers of --mode train, with --eval-nodes"),
+    SR_FLAG_TEXT(Options, nodes.eval, "--eval-nodes", "LIST",
+                 "layers of --mode eval, with --train-nodes"),
+    SR_FLAG_TEXT(Options, mode, "--mode", "MODE", "eval or train (eval)"),
+    SR_FLAG_TEXT(Options, o.input, "--input", "FILE",
+                 "a tensor of images, (N, 3, H, W): .safetensors, .npz, .npy or .pth"),
+    SR_FLAG_TEXT(Options, o.data, "--data", "DIR",
+                 "a folder of images, a list of them, IDX or CIFAR files"),
+    SR_FLAG_TEXT(Options, split, "--split", "PART",
+                 "train or test, of a folder that holds both (train)"),
+    SR_FLAG_TEXT(Options, o.labels, "--labels", "FILE", "labels of a list of images (.npy, text)"),
+    SR_FLAG_TEXT(Options, o.out, "--out", "PATH", "a .safetensors file, or a folder for --data"),
+    SR_FLAG_TEXT(Options, layout, "--layout", "ORDER", "nchw or nhwc (nchw)"),
+    SR_FLAG_TEXT(Options, tokens, "--tokens", "FORM",
+                 "of transformers: sequence, or map: the patches as (N, D, h, w) (sequence)"),
+    SR_FLAG_TEXT(Options, format, "--format", "FORMAT", "safetensors or npy (safetensors)"),
+    SR_FLAG_NUMBER(Options, o.extractor.batch, "--batch", "images per batch"),
+    SR_FLAG_NUMBER(Options, o.size, "--size", "pixels per side, with --data"),
+    SR_FLAG_NUMBER(Options, o.shard, "--shard", "images per file, with --data"),
+    SR_FLAG_NUMBER(Options, o.threads, "--threads", "threads that decode images (all processors)"),
+    SR_FLAG_ON(Options, lax, "--lax", "accept missing and unexpected weights"),
+    SR_FLAG_ON(Options, keep_norms, "--no-fold", "keep batch norms separate"),
+    SR_FLAG_ON(Options, bf16, "--bf16",
+               "compute in bfloat16, as a configuration with USE_AMP does"),
+    SR_FLAG_ON(Options, o.force, "--force", "with --input: replace a file that holds no features"),
+    {0}};
+
 static SrStatus run_verb(int argc, char **argv) {
     Options p = {.mode = "eval",
                  .layout = "nchw",
                  .format = "safetensors",
                  .split = "train",
                  .tokens = "sequence"};
-    SrExtractOptions *o = &p.o;
-    o->threads = (int)sysconf(_SC_NPROCESSORS_ONLN);
-    const SrFlag flags[] = {
-        {.name = "--weights",
-         .text = &o->extractor.weights,
-         .help = "a file of weights: safetensors, .pth, .npz"},
-        {.name = "--random", .on = &p.random, .help = "no weights: the trunk as it is drawn"},
-        {.name = "--nodes", .text = &p.nodes.both, .help = "layers, as in layer1,layer4:deep"},
-        {.name = "--train-nodes",
-         .text = &p.nodes.train,
-         .help = "layers of --mode train, next to --eval-nodes"},
-        {.name = "--eval-nodes",
-         .text = &p.nodes.eval,
-         .help = "layers of --mode eval, next to --train-nodes"},
-        {.name = "--mode", .text = &p.mode, .help = "eval or train"},
-        {.name = "--input",
-         .text = &o->input,
-         .help = "a file with one tensor x of images, (N, 3, H, W): .safetensors, .npz, .npy"},
-        {.name = "--data",
-         .text = &o->data,
-         .help = "a folder of images, a list of them, IDX or CIFAR files"},
-        {.name = "--split", .text = &p.split, .help = "train or test, of a folder that holds both"},
-        {.name = "--labels", .text = &o->labels, .help = "with a list: its labels (.npy, text)"},
-        {.name = "--out", .text = &o->out, .help = "a .safetensors file, or a folder for --data"},
-        {.name = "--layout", .text = &p.layout, .help = "nchw or nhwc"},
-        {.name = "--tokens",
-         .text = &p.tokens,
-         .help = "of transformers: sequence, or map: the patches as (N, D, h, w)"},
-        {.name = "--format", .text = &p.format, .help = "safetensors or npy"},
-        {.name = "--batch", .number = &o->extractor.batch, .help = "images at once"},
-        {.name = "--size", .number = &o->size, .help = "pixels a side, with --data"},
-        {.name = "--shard", .number = &o->shard, .help = "images a shard"},
-        {.name = "--threads", .number = &o->threads, .help = "threads that decode images"},
-        {.name = "--lax", .on = &p.lax, .help = "missing and unexpected weights are no error"},
-        {.name = "--no-fold", .on = &p.keep_norms, .help = "batch norms stay as they are"},
-        {.name = "--bf16",
-         .on = &p.bf16,
-         .help = "maps and their products in bfloat16, as a configuration with USE_AMP has them"},
-        {.name = "--force",
-         .on = &o->force,
-         .help = "--input: replaces a file that is no features"},
-        {0}};
+    p.o.threads = (int)sysconf(_SC_NPROCESSORS_ONLN);
     SrArgs args;
-    SR_TRY(sr_args_parse(argc, argv, flags, &args));
+    SR_TRY(sr_args_parse(argc, argv, flags, &p, &args));
     sr_args_take_config(&args);
     return extract(&p, &args);
 }
 
 const SrVerb sr_verb_extract = {
     .name = "extract",
-    .usage = "sslrun extract TRUNK|CONFIG|RUN (--weights FILE | --random) "
-             "(--nodes a,b:c | --train-nodes a,b:c --eval-nodes a,b:c) [--mode eval|train] "
-             "(--input x.safetensors | --data DIR|LIST [--split train|test] [--labels LIST]) "
-             "--out FILE.safetensors|DIR [--layout nchw|nhwc] "
-             "[--tokens sequence|map] [--threads N] "
-             "[--format safetensors|npy] [--batch N] [--size N] [--shard N] [--lax] [--no-fold] "
-             "[--bf16] "
-             "[--force]",
-    .help = "Writes the features of named layers, for a tensor of images or a folder of them.",
+    .group = SR_VERB_FEATURES,
+    .args = "TRUNK|CONFIG|RUN --nodes LIST (--input FILE | --data DIR) --out PATH [KEY=VALUE ...]",
+    .summary = "writes the features of named layers into files",
+    .help =
+        "TRUNK is a model of torchvision (resnet50) and needs --weights or --random; RUN is a run "
+        "folder, whose newest checkpoint is taken. Layers have torchvision's names; `sslrun graph "
+        "TRUNK` lists them. LAYER:NAME renames a feature.\n\nWith --data the folder receives one "
+        "file per layer and shard, with labels and file names, and an interrupted extraction is "
+        "resumed. `sslrun knn`, `svm`, `logreg`, `retrieve` and `cluster` read such folders.",
+    .examples =
+        {{"sslrun extract runs/photos --nodes flatten --data photos --out train-features",
+          "Writes the features of a folder of photos."},
+         {"sslrun extract runs/photos --nodes flatten --data new-photos --out test-features",
+          "Writes the features of other photos, for an evaluation."},
+         {"sslrun extract resnet18 --random --nodes layer4,flatten:vector --data photos "
+          "--out untrained",
+          "Writes two layers of an untrained ResNet-18."}},
+    .files = "With --input, PATH is replaced only if it holds features, or with --force.",
+    .flags = flags,
     .run = run_verb,
 };

@@ -229,31 +229,26 @@ static SrStatus run_graph(const Options *given, const SrArgs *args) {
     return status;
 }
 
+static const SrFlag flags[] = {
+    SR_FLAG_TEXT(Options, format, "--format", "FORM", "names, tabular, dot, code or json (names)"),
+    SR_FLAG_TEXT(Options, nodes.both, "--nodes", "LIST",
+                 "show only what these layers need, such as layer1,layer4:deep"),
+    SR_FLAG_TEXT(Options, nodes.train, "--train-nodes", "LIST",
+                 "layers of train mode, with --eval-nodes"),
+    SR_FLAG_TEXT(Options, nodes.eval, "--eval-nodes", "LIST",
+                 "layers of eval mode, with --train-nodes"),
+    SR_FLAG_ON(Options, stages, "--stages", "list the stages by timm's indices and VISSL's names"),
+    SR_FLAG_NUMBER(Options, batch, "--batch", "images (1)"),
+    SR_FLAG_NUMBER(Options, size, "--size", "pixels per side (224)"),
+    SR_FLAG_TEXT(Options, mode, "--mode", "MODE", "train, eval or both (eval)"),
+    SR_FLAG_TEXT(Options, leaf, "--leaf", "LIST",
+                 "default, through, or classes of blocks to show as one node"),
+    {0}};
+
 static SrStatus run_verb(int argc, char **argv) {
     Options o = {.mode = "eval", .leaf = "default", .format = "names"};
-    const SrFlag flags[] = {
-        {.name = "--mode", .text = &o.mode, .help = "train, eval or both"},
-        {.name = "--batch", .number = &o.batch, .help = "images (1)"},
-        {.name = "--size", .number = &o.size, .help = "pixels a side (224)"},
-        {.name = "--leaf",
-         .text = &o.leaf,
-         .help = "default, through, or classes of blocks to keep closed"},
-        {.name = "--format", .text = &o.format, .help = "names, tabular, dot, code or json"},
-        {.name = "--nodes",
-         .text = &o.nodes.both,
-         .help = "only what these need, as in layer1,layer4:deep"},
-        {.name = "--train-nodes",
-         .text = &o.nodes.train,
-         .help = "the list of train mode, next to --eval-nodes"},
-        {.name = "--eval-nodes",
-         .text = &o.nodes.eval,
-         .help = "the list of eval mode, next to --train-nodes"},
-        {.name = "--stages",
-         .on = &o.stages,
-         .help = "the stages: timm's indices and VISSL's names"},
-        {0}};
     SrArgs args;
-    SR_TRY(sr_args_parse(argc, argv, flags, &args));
+    SR_TRY(sr_args_parse(argc, argv, flags, &o, &args));
     sr_args_take_config(&args);
     if (args.n_names != 1)
         SR_FAIL(SR_ERR_CONFIG, "sslrun graph: which trunk? Give a model (resnet50) or a YAML file");
@@ -262,11 +257,15 @@ static SrStatus run_verb(int argc, char **argv) {
 
 const SrVerb sr_verb_graph = {
     .name = "graph",
-    .usage =
-        "sslrun graph TRUNK|CONFIG [--mode train|eval|both] [--batch N] [--size N] "
-        "[--leaf default|through|LIST] [--format names|tabular|dot|code|json] [--nodes a,b:c | "
-        "--train-nodes a,b:c --eval-nodes a,b:c] [--stages]",
-    .help = "Lists a trunk's nodes by torchvision's names, with shapes and costs, or what some "
-            "layers need.",
+    .group = SR_VERB_FEATURES,
+    .args = "TRUNK|CONFIG [KEY=VALUE ...]",
+    .summary = "lists the layers of a trunk by torchvision's names",
+    .help = "The forms tabular and json add shapes, parameters and costs of every node, which "
+            "depend on --batch and --size; dot is for Graphviz.",
+    .examples = {{"sslrun graph resnet50",
+                  "Lists the layers that `sslrun extract --nodes` accepts."},
+                 {"sslrun graph vit_b_16 --format tabular", "Prints shapes and costs."},
+                 {"sslrun graph resnet18 --nodes layer2", "Shows what the layer needs."}},
+    .flags = flags,
     .run = run_verb,
 };

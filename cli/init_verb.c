@@ -83,26 +83,31 @@ static SrStatus init(const Names *n, int minutes, SrText *out) {
     return SR_OK;
 }
 
+typedef struct {
+    const char *out;
+    int minutes;
+    bool force;
+} Options;
+
+static const SrFlag flags[] = {
+    SR_FLAG_NUMBER(Options, minutes, "--minutes", "minutes that training may take (15)"),
+    SR_FLAG_TEXT(Options, out, "--out", "FILE.yaml", "the file to write (the folder's name)"),
+    SR_FLAG_ON(Options, force, "--force", "replace a file that exists"),
+    {0}};
+
 static SrStatus run_verb(int argc, char **argv) {
-    const char *out = NULL;
-    int minutes = MINUTES;
-    bool force = false;
-    const SrFlag flags[] = {
-        {.name = "--out", .text = &out, .help = "the file; else the folder's name and .yaml"},
-        {.name = "--minutes", .number = &minutes, .help = "that training may take (15)"},
-        {.name = "--force", .on = &force, .help = "replaces a file that exists"},
-        {0}};
+    Options o = {.minutes = MINUTES};
     SrArgs args;
     Names names;
     SrText text = SR_TEXT_INIT;
-    SR_TRY(sr_args_parse(argc, argv, flags, &args));
+    SR_TRY(sr_args_parse(argc, argv, flags, &o, &args));
     if (args.n_names != 1 || args.n_overrides)
         SR_FAIL(SR_ERR_CONFIG, "sslrun init: which photos? Give one folder of images");
-    if (minutes < 1)
+    if (o.minutes < 1)
         SR_FAIL(SR_ERR_CONFIG, "--minutes needs at least 1");
-    SR_TRY(choose_names(args.names[0], out, &names));
-    SR_TRY(sr_file_check_new(names.out, force));
-    SrStatus status = init(&names, minutes, &text);
+    SR_TRY(choose_names(args.names[0], o.out, &names));
+    SR_TRY(sr_file_check_new(names.out, o.force));
+    SrStatus status = init(&names, o.minutes, &text);
     if (status == SR_OK)
         return sr_args_print(&text);
     sr_text_deinit(&text);
@@ -111,7 +116,19 @@ static SrStatus run_verb(int argc, char **argv) {
 
 const SrVerb sr_verb_init = {
     .name = "init",
-    .usage = "sslrun init PHOTOS [--out FILE.yaml] [--minutes N] [--force]",
-    .help = "Looks at a folder of photos and writes a configuration that fits it and this machine.",
+    .group = SR_VERB_TRAIN,
+    .common = 1,
+    .args = "PHOTOS",
+    .summary = "looks at a folder of photos and writes a configuration for it",
+    .help =
+        "PHOTOS is a folder of images, a folder with one sub-folder per class, or a list of paths "
+        "(.txt). The configuration fits the number and size of the photos and the speed of this "
+        "machine. Labels are not needed; where sub-folders name classes, the evaluation uses them.",
+    .examples = {{"sslrun init photos", "Writes photos.yaml for a training of about 15 minutes."},
+                 {"sslrun init photos --minutes 120 --out long.yaml",
+                  "Allows two hours, which buys larger crops and a larger network."}},
+    .files = "FILE.yaml is not replaced without --force.  Training it writes runs/NAME, where NAME "
+             "is the file's name without its ending.",
+    .flags = flags,
     .run = run_verb,
 };

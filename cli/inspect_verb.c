@@ -288,18 +288,18 @@ static SrStatus print_file(Inspect *in) {
     return SR_OK;
 }
 
+static const SrFlag flags[] = {
+    SR_FLAG_ON(Inspect, stats, "--stats", "read the numbers: statistics, and verified checksums"),
+    SR_FLAG_TEXT(Inspect, filter, "--filter", "GLOB", "show only matching names, with * and ?"),
+    SR_FLAG_ON(Inspect, tree, "--tree", "list modules and the count of numbers in each"),
+    SR_FLAG_ON(Inspect, config, "--config", "print the configuration that made a checkpoint"),
+    SR_FLAG_ON(Inspect, json, "--json", "print one JSON object: file, metadata, modules, tensors"),
+    {0}};
+
 static SrStatus run_verb(int argc, char **argv) {
     Inspect in = {.stats = false};
-    const SrFlag flags[] = {
-        {"--stats", &in.stats, NULL, "reads the numbers: statistics, and checksums verified", NULL},
-        {"--filter", NULL, NULL, "only names that match, with * and ?", &in.filter},
-        {"--json", &in.json, NULL,
-         "one JSON object: the file, its metadata, modules (with --tree), tensors", NULL},
-        {"--tree", &in.tree, NULL, "modules and the numbers in each", NULL},
-        {"--config", &in.config, NULL, "prints the configuration a checkpoint was made with", NULL},
-        {0}};
     SrArgs args;
-    SR_TRY(sr_args_parse(argc, argv, flags, &args));
+    SR_TRY(sr_args_parse(argc, argv, flags, &in, &args));
     SR_TRY(sr_args_no_overrides(&args, "inspect"));
     if (args.n_names != 1)
         SR_FAIL(SR_ERR_CONFIG, "sslrun inspect: which file? Give one of weights: .safetensors, "
@@ -318,7 +318,17 @@ static SrStatus run_verb(int argc, char **argv) {
 
 const SrVerb sr_verb_inspect = {
     .name = "inspect",
-    .usage = "sslrun inspect FILE [--stats] [--filter GLOB] [--tree] [--json] [--config]",
-    .help = "Lists what a file of weights holds: format, writer, trunk, metadata, tensors.",
+    .group = SR_VERB_FILES,
+    .args = "FILE",
+    .summary = "lists what a file of weights or features holds",
+    .help = "FILE is .safetensors, .pth, .npz or .npy; a run folder means its newest checkpoint. "
+            "The program that wrote it and the kind of trunk are recognised by the tensors' names. "
+            "Without --stats no number is read, so that a file of any size opens at once.",
+    .examples = {{"sslrun inspect runs/photos", "Lists format, writer, trunk and tensors."},
+                 {"sslrun inspect runs/photos --stats --filter '*conv1*'",
+                  "Prints statistics of some tensors."},
+                 {"sslrun inspect runs/photos --config", "Prints the configuration of the run."}},
+    .exit = "0: done; 1: the file cannot be read; 2: wrong usage, or a checksum is wrong.",
+    .flags = flags,
     .run = run_verb,
 };

@@ -85,39 +85,54 @@ static SrStatus compare_layers(const SrConfig *config, const char *run, bool jso
     return print(&out, run, &line);
 }
 
+typedef struct {
+    bool json, only, layers;
+    SrEvalSets sets;
+} Options;
+
+static const SrFlag flags[] = {
+    SR_FLAG_ON(Options, layers, "--layers", "compare the last stages by kNN and a linear probe"),
+    SR_FLAG_TEXT(Options, sets.layer, "--layer", "NAME",
+                 "feature to evaluate, such as res4 (NEAREST_NEIGHBOR.LAYER)"),
+    SR_FLAG_ON(Options, only, "--no-baselines", "evaluate the trained trunk alone"),
+    SR_WEIGHTS_FLAGS(Options, sets),
+    SR_FLAG_ON(Options, json, "--json", "print results as one JSON line"),
+    {0}};
+
 static SrStatus run_verb(int argc, char **argv) {
-    bool json = false, only = false, layers = false;
-    SrEvalSets sets = {.layer = NULL};
-    const SrFlag flags[] = {
-        {"--json", &json, NULL, "results as one JSON line", NULL},
-        {"--layers", &layers, NULL, "kNN and a linear probe of each of the last stages", NULL},
-        {"--no-baselines", &only, NULL, "the trained trunk alone", NULL},
-        SR_WEIGHTS_FLAGS(sets),
-        {"--layer", NULL, NULL, "the feature, as in flatten; of a trunk NEAREST_NEIGHBOR.LAYER",
-         &sets.layer},
-        {0}};
+    Options o = {.json = false};
+    SrEvalSets *sets = &o.sets;
     SrArgs args;
     SrConfig *config = NULL;
-    SR_TRY(sr_args_parse(argc, argv, flags, &args));
-    sets.baselines = !only;
-    SR_TRY(sr_args_eval_sets(&args, "knn", &config, &sets));
-    if (sets.layer && !sets.train && !*config->knn.features_path)
-        config->knn.layer = sets.layer;
-    SrStatus status = layers && (sets.train || sets.random || only)
-                          ? sr_fail(SR_ERR_CONFIG, "--layers is of a trained trunk beside its "
-                                                   "baselines: a configuration alone is expected")
-                      : layers ? compare_layers(config, run_of(&args, config, &sets), json)
-                               : evaluate(config, &sets, run_of(&args, config, &sets), json);
+    SR_TRY(sr_args_parse(argc, argv, flags, &o, &args));
+    sets->baselines = !o.only;
+    SR_TRY(sr_args_eval_sets(&args, "knn", &config, sets));
+    if (sets->layer && !sets->train && !*config->knn.features_path)
+        config->knn.layer = sets->layer;
+    SrStatus status = o.layers && (sets->train || sets->random || o.only)
+                          ? sr_fail(SR_ERR_CONFIG, "--layers compares a trained trunk with its "
+                                                   "baselines: give a configuration or a run alone")
+                      : o.layers ? compare_layers(config, run_of(&args, config, sets), o.json)
+                                 : evaluate(config, sets, run_of(&args, config, sets), o.json);
     sr_config_free(config);
     return status;
 }
 
 const SrVerb sr_verb_knn = {
     .name = "knn",
-    .usage = "sslrun knn CONFIG|RUN|TRAIN [TEST] [KEY=VALUE ...] [--layer NAME] [--layers] "
-             "[--no-baselines] "
-             "[--weights FILE|--random] [--json]",
-    .help = "Weighted kNN on the newest checkpoint (or MODEL.WEIGHTS_INIT.PARAMS_FILE) beside its "
-            "baselines, or on files of features.",
+    .group = SR_VERB_EVALUATE,
+    .common = 4,
+    .args = "CONFIG|RUN|TRAIN [TEST] [KEY=VALUE ...]",
+    .summary = "evaluates frozen features by nearest neighbours, next to baselines",
+    .help = "RUN is a run folder, whose newest checkpoint is taken; CONFIG is its configuration. "
+            "TRAIN and TEST are folders or files of features, as `sslrun extract` writes them. The "
+            "accuracy of weighted k-nearest-neighbour voting is compared with an untrained trunk, "
+            "raw pixels and the commonest class.",
+    .examples = {{"sslrun knn runs/photos", "Evaluates a run."},
+                 {"sslrun knn runs/photos --layers", "Finds the best layer."},
+                 {"sslrun knn train-features test-features NEAREST_NEIGHBOR.TOPK=20",
+                  "Evaluates features of `sslrun extract`, with another k."}},
+    .files = "The figures of a run are added to RUN/metrics.json and RUN/report.html.",
+    .flags = flags,
     .run = run_verb,
 };

@@ -4,29 +4,35 @@
 #include "cli/verb.h"
 #include "trainer/eval/image_classifier.h"
 
+typedef struct {
+    bool json;
+    const char *data, *layer, *out;
+} Options;
+
+static const SrFlag flags[] = {
+    SR_FLAG_TEXT(Options, data, "--data", "DIR", "images, with one sub-folder per class"),
+    SR_FLAG_TEXT(Options, layer, "--layer", "NAME", "layer, such as res4 (the best is found)"),
+    SR_FLAG_TEXT(Options, out, "--out", "FILE",
+                 "file of the classifier (linear.safetensors next to the checkpoint)"),
+    SR_FLAG_ON(Options, json, "--json", "print results as one JSON line"),
+    {0}};
+
 static SrStatus run_verb(int argc, char **argv) {
-    bool json = false;
-    const char *data = NULL, *layer = NULL, *file = NULL;
-    const SrFlag flags[] = {
-        {.name = "--data", .text = &data, .help = "images in a folder a class"},
-        {.name = "--layer", .text = &layer, .help = "as in res4; else the best one is found"},
-        {.name = "--out", .text = &file, .help = "for the classifier; else beside the checkpoint"},
-        {.name = "--json", .on = &json, .help = "results as one JSON line"},
-        {0}};
+    Options o = {.json = false};
     SrArgs args;
     SrCheckpointModel m;
     SrClassifierReport report;
     SrText out = SR_TEXT_INIT;
-    SR_TRY(sr_args_parse(argc, argv, flags, &args));
-    if (args.n_names != 1 || args.n_overrides || !data)
+    SR_TRY(sr_args_parse(argc, argv, flags, &o, &args));
+    if (args.n_names != 1 || args.n_overrides || !o.data)
         SR_FAIL(SR_ERR_CONFIG,
                 "sslrun linear needs a checkpoint (or its run folder) and --data DIR; linear "
                 "evaluation by a recipe is `sslrun configs/benchmark/linear.yaml`");
-    SR_TRY(sr_args_check_images("--data", data));
+    SR_TRY(sr_args_check_images("--data", o.data));
     SR_TRY(sr_checkpoint_model_open(args.names[0], &m));
-    SrStatus status = sr_image_classifier_train(&m, data, layer, file, &report);
+    SrStatus status = sr_image_classifier_train(&m, o.data, o.layer, o.out, &report);
     if (status == SR_OK)
-        (json ? sr_classifier_report_json : sr_classifier_report_text)(&report, &out);
+        (o.json ? sr_classifier_report_json : sr_classifier_report_text)(&report, &out);
     sr_classifier_report_deinit(&report);
     sr_checkpoint_model_close(&m);
     return status == SR_OK ? sr_args_print(&out) : status;
@@ -34,7 +40,17 @@ static SrStatus run_verb(int argc, char **argv) {
 
 const SrVerb sr_verb_linear = {
     .name = "linear",
-    .usage = "sslrun linear CHECKPOINT --data DIR [--layer NAME] [--out FILE] [--json]",
-    .help = "Trains a linear classifier on a checkpoint's trunk: accuracy by class, confusion.",
+    .group = SR_VERB_EVALUATE,
+    .args = "RUN --data DIR",
+    .summary = "trains a linear classifier on a trunk and evaluates it per class",
+    .help = "RUN is a run folder or a checkpoint; its trunk stays frozen. Accuracy per class and a "
+            "confusion matrix are those of photos that training has not seen: the folder's test "
+            "part, or a share that is held out. `sslrun predict` uses the classifier.",
+    .examples = {{"sslrun linear runs/photos --data photos",
+                  "Trains a classifier on the best layer."},
+                 {"sslrun linear runs/photos --data photos --layer res4 --out res4.safetensors",
+                  "Takes a given layer."}},
+    .files = "RUN/linear.safetensors is replaced.",
+    .flags = flags,
     .run = run_verb,
 };

@@ -5,10 +5,9 @@
 #include "trainer/config/describe.h"
 
 static SrStatus run_verb(int argc, char **argv) {
-    const SrFlag flags[] = {{0}};
     SrArgs args;
     SrText out = SR_TEXT_INIT;
-    SR_TRY(sr_args_parse(argc, argv, flags, &args));
+    SR_TRY(sr_args_parse(argc, argv, NULL, NULL, &args));
     SR_TRY(sr_args_no_overrides(&args, "list"));
     SrStatus status = args.n_names == 0 ? sr_manual_list(NULL, &sr_manual_verbs, &out) : SR_OK;
     for (int i = 0; status == SR_OK && i < args.n_names; i++)
@@ -21,9 +20,12 @@ static SrStatus run_verb(int argc, char **argv) {
 
 const SrVerb sr_verb_list = {
     .name = "list",
-    .usage = "sslrun list [KIND ...]",
-    .help = "Lists trunks, heads, losses, data sources, transforms, optimizers, meters and so on; "
-            "`list keys`: every "
-            "key of the configuration.",
+    .group = SR_VERB_CHECK,
+    .args = "[KIND ...]",
+    .summary = "lists trunks, models, losses, transforms, keys and other names",
+    .help = "Without KIND all plugins are listed, one per line with what they do. `list keys` "
+            "lists every key of a configuration with its default.",
+    .examples = {{"sslrun list loss", "Lists the losses."},
+                 {"sslrun list keys", "Lists every key."}},
     .run = run_verb,
 };

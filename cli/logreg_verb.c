@@ -73,31 +73,38 @@ static void print_json(const Report *r, const SrEvalSets *sets, SrText *out) {
     sr_json_end(out);
 }
 
+typedef struct {
+    bool json, only;
+    SrEvalSets sets;
+} Options;
+
+static const SrFlag flags[] = {
+    SR_FLAG_TEXT(Options, sets.layer, "--layer", "NAME", "feature to evaluate, such as res4"),
+    SR_FLAG_ON(Options, only, "--no-baselines", "evaluate the trained trunk alone"),
+    SR_WEIGHTS_FLAGS(Options, sets),
+    SR_FLAG_ON(Options, json, "--json", "print results as one JSON line"),
+    {0}};
+
 static SrStatus run_verb(int argc, char **argv) {
-    bool json = false, only = false;
-    SrEvalSets sets = {.layer = NULL};
+    Options o = {.json = false};
+    SrEvalSets *sets = &o.sets;
     Report report = {.n = 0};
-    const SrFlag flags[] = {{"--json", &json, NULL, "results as one JSON line", NULL},
-                            {"--no-baselines", &only, NULL, "the trained trunk alone", NULL},
-                            SR_WEIGHTS_FLAGS(sets),
-                            {"--layer", NULL, NULL, "the feature, as in flatten", &sets.layer},
-                            {0}};
     SrArgs args;
     SrConfig *config = NULL;
     SrText out = SR_TEXT_INIT;
-    SR_TRY(sr_args_parse(argc, argv, flags, &args));
-    sets.baselines = !only;
-    SR_TRY(sr_args_eval_sets(&args, "logreg", &config, &sets));
+    SR_TRY(sr_args_parse(argc, argv, flags, &o, &args));
+    sets->baselines = !o.only;
+    SR_TRY(sr_args_eval_sets(&args, "logreg", &config, sets));
     report.config = config;
-    SrStatus status = sr_eval_sets_each(&sets, evaluate, &report);
+    SrStatus status = sr_eval_sets_each(sets, evaluate, &report);
     if (status == SR_OK) {
         sr_baselines_keep_better(report.has, best_of(&report, SR_ROW_UNTRAINED),
                                  best_of(&report, SR_ROW_CALIBRATED));
-        if (json) {
-            print_json(&report, &sets, &out);
+        if (o.json) {
+            print_json(&report, sets, &out);
         } else {
-            sr_eval_sets_text(&sets, "logistic regression", &out);
-            print_table(&report, &sets, &out);
+            sr_eval_sets_text(sets, "logistic regression", &out);
+            print_table(&report, sets, &out);
         }
         status = sr_args_print(&out);
     }
@@ -108,10 +115,15 @@ static SrStatus run_verb(int argc, char **argv) {
 
 const SrVerb sr_verb_logreg = {
     .name = "logreg",
-    .usage =
-        "sslrun logreg CONFIG|RUN|TRAIN [TEST] [KEY=VALUE ...] [--layer NAME] [--no-baselines] "
-        "[--weights FILE|--random] "
-        "[--json]",
-    .help = "Logistic regression on the frozen trunk's features, or on files of features.",
+    .group = SR_VERB_EVALUATE,
+    .args = "CONFIG|RUN|TRAIN [TEST] [KEY=VALUE ...]",
+    .summary = "evaluates frozen features by logistic regression",
+    .help = "RUN is a run folder, whose newest checkpoint is taken; CONFIG is its configuration. "
+            "TRAIN and TEST are folders or files of features, as `sslrun extract` writes them. One "
+            "row per value of LOW_SHOT.LAMBDAS is printed, next to the baselines.",
+    .examples = {{"sslrun logreg runs/photos", "Evaluates a run."},
+                 {"sslrun logreg train-features test-features",
+                  "Evaluates features of `sslrun extract`."}},
+    .flags = flags,
     .run = run_verb,
 };

@@ -16,7 +16,9 @@
 #include "cli/args.h"
 #include "cli/environment.h"
 #include "cli/interrupt.h"
+#include "cli/overview.h"
 #include "cli/verb.h"
+#include "cli/verb_page.h"
 #include "data/data.h"
 #include "gen/build.h"
 #include "kernels/machine.h"
@@ -60,12 +62,19 @@ static void restart_with_settings(char **argv) {
     execv(self, argv); // if this fails, the program continues, only slower
 }
 
-static void print_help(void) {
-    printf("sslrun " SR_VERSION ": self-supervised learning for images\n\n");
-    for (int i = 0; sr_verb_at(i); i++)
-        printf("  %s\n      %s\n", sr_verb_at(i)->usage, sr_verb_at(i)->help);
-    printf("\nKEY=VALUE changes any key of the configuration; `sslrun describe KEY` explains it.\n"
-           "-q, --quiet: warnings and results alone; -v, --verbose: what is inferred, too.\n");
+static SrStatus print_help(void) {
+    SrText out = SR_TEXT_INIT;
+    sr_overview(&out);
+    return sr_args_print(&out);
+}
+
+// Prints the commonest verbs to stderr: a call without arguments is wrong usage.
+static int print_brief(void) {
+    SrText out = SR_TEXT_INIT;
+    sr_overview_brief(&out);
+    fputs(out.s ? out.s : "", stderr);
+    sr_text_deinit(&out);
+    return 2;
 }
 
 // True: the first argument looks like a file or an override, so that the verb is `train`.
@@ -100,13 +109,21 @@ static int take_log_level(int argc, char **argv) {
     return kept;
 }
 
+// Runs a verb, or prints its page if an argument asks for help.  `manual words` takes the words of
+// another command line.
+static SrStatus run(const SrVerb *verb, int argc, char **argv) {
+    SrText page = SR_TEXT_INIT;
+    bool words = strcmp(verb->name, "manual") == 0 && argc > 0 && strcmp(argv[0], "words") == 0;
+    if (words || !sr_args_ask_help(argc, argv))
+        return verb->run(argc, argv);
+    sr_verb_page(verb, SR_PAGE_TEXT, &page);
+    return sr_args_print(&page);
+}
+
 static SrStatus dispatch(int argc, char **argv) {
     const SrVerb *verb;
-    if (sr_verb_find(argv[1], &verb) == SR_OK) {
-        if (sr_args_ask_help(argc - 2, argv + 2))
-            printf("usage: %s\n%s\n", verb->usage, verb->help);
-        return verb->run(argc - 2, argv + 2);
-    }
+    if (sr_verb_find(argv[1], &verb) == SR_OK)
+        return run(verb, argc - 2, argv + 2);
     if (argv[1][0] == '-')
         SR_FAIL(SR_ERR_CONFIG,
                 "unknown option '%s': a verb or a configuration comes first; `sslrun --help` lists "
@@ -115,7 +132,7 @@ static SrStatus dispatch(int argc, char **argv) {
     if (!is_config(argv[1]))
         return SR_ERR_CONFIG;
     SR_TRY(sr_verb_find("train", &verb));
-    return verb->run(argc - 1, argv + 1);
+    return run(verb, argc - 1, argv + 1);
 }
 
 #if SR_MPI
@@ -176,11 +193,10 @@ int main(int argc, char **argv) {
     restart_with_settings(argv);
     sr_args_remember(argc, argv);
     argc = take_log_level(argc, argv);
-    if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
-        strcmp(argv[1], "help") == 0) {
-        print_help();
-        return argc < 2 ? 2 : leave_ranks(flush_output());
-    }
+    if (argc < 2)
+        return print_brief();
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
+        return leave_ranks(print_help());
     if (strcmp(argv[1], "--version") == 0) {
         printf("sslrun " SR_VERSION "\nJPEG by %s, WebP by %s, web page by %s\ninstructions up to "
                "%s\nranks by %s\n",

@@ -1,90 +1,99 @@
-// sslrun manual man|keys|bash|zsh|fish: writes the manual page, the list of keys and completions
-// for shells, from the tables of verbs, flags and keys.
+// sslrun manual FORM: writes manual pages, lists of keys and verbs, and completions for shells.
 #include <stdio.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/version.h"
 #include "cli/args.h"
+#include "cli/completions.h"
+#include "cli/overview.h"
 #include "cli/verb.h"
+#include "cli/verb_page.h"
 #include "cli/words.h"
 #include "trainer/config/schema.h"
 
-// ---- what the tables hold -----------------------------------------------------------------------
+// ---- pages --------------------------------------------------------------------------------------
 
-typedef void (*EachFlag)(const SrFlag *flag, SrText *out);
-
-static void each_flag(const SrVerb *verb, EachFlag fn, SrText *out) {
-    SrFlag flags[SR_FLAGS_MAX];
-    int n = sr_args_flags_of(verb->run, flags);
-    for (int i = 0; i < n; i++)
-        fn(&flags[i], out);
-}
-
-static const char *value_of(const SrFlag *flag) {
-    return flag->number ? " N" : flag->text ? " TEXT" : "";
-}
-
-// ---- the page -----------------------------------------------------------------------------------
-
-// Escapes text for troff: backslashes, a dot or a quote at the start of a line, and hyphens,
-// which would become dashes.
-static void add_roff(const char *s, SrText *out) {
-    for (const char *c = s; *c; c++) {
-        bool starts = c == s || c[-1] == '\n';
-        if (starts && (*c == '.' || *c == '\''))
-            sr_text_add(out, "\\&");
-        if (*c == '\\')
-            sr_text_add(out, "\\e");
-        else if (*c == '-')
-            sr_text_add(out, "\\-");
-        else
-            sr_text_addn(out, c, 1);
-    }
-}
-
-static void man_flag(const SrFlag *flag, SrText *out) {
-    sr_text_add(out, ".TP\n.B ");
-    add_roff(flag->name, out);
-    add_roff(value_of(flag), out);
-    sr_text_add(out, "\n");
-    add_roff(flag->help, out);
+static void add_man_verb(const SrVerb *verb, SrText *out) {
+    sr_text_add(out, ".TP\n.BR sslrun\\-");
+    sr_text_printf(out, "%s (1)\n", verb->name);
+    sr_roff_add(verb->summary, out);
     sr_text_add(out, "\n");
 }
 
-static void man_verb(const SrVerb *verb, SrText *out) {
-    sr_text_add(out, ".SS ");
-    add_roff(verb->name, out);
-    sr_text_add(out, "\n.nf\n");
-    add_roff(verb->usage, out);
-    sr_text_add(out, "\n.fi\n.PP\n");
-    add_roff(verb->help, out);
-    sr_text_add(out, "\n");
-    each_flag(verb, man_flag, out);
-}
-
-static SrStatus write_man(SrText *out) {
+// Writes the page of the program, which refers to those of the verbs.
+static void write_man(SrText *out) {
     sr_text_add(
         out, ".TH SSLRUN 1 \"\" \"sslrun " SR_VERSION "\" \"User Commands\"\n"
              ".SH NAME\nsslrun \\- self\\-supervised learning for images on a CPU\n"
-             ".SH SYNOPSIS\n.B sslrun\n.RI [ VERB ]\n.RI [ CONFIG ]\n.RI [ KEY=VALUE\n.IR ... ]\n"
+             ".SH SYNOPSIS\n.B sslrun\n.I VERB\n.RI [ ARGUMENT\n.IR ... ]\n.br\n.B sslrun\n"
+             ".I CONFIG\n.RI [ KEY=VALUE\n.IR ... ]\n"
              ".SH DESCRIPTION\nsslrun reads VISSL's YAML, names layers as torchvision does, trains "
              "trunks with\nSwAV, SimCLR, MoCo, DINO, BYOL and others, and says how good they got.\n"
-             ".SH VERBS\n");
-    for (int i = 0; sr_verb_at(i); i++)
-        man_verb(sr_verb_at(i), out);
+             "A configuration in place of a verb is trained.\n.SH VERBS\n");
+    for (int group = 0; group < SR_VERB_GROUPS; group++) {
+        sr_text_printf(out, ".SS %s\n", sr_verb_group_title((SrVerbGroup)group));
+        for (int i = 0; sr_verb_at(i); i++)
+            if (sr_verb_at(i)->group == (SrVerbGroup)group)
+                add_man_verb(sr_verb_at(i), out);
+    }
     sr_text_add(
         out,
+        ".SH OPTIONS\nEvery verb takes these.\n.TP\n.BR \\-q \", \" \\-\\-quiet\nprints warnings "
+        "and "
+        "results alone.\n.TP\n.BR \\-v \", \" \\-\\-verbose\nprints what is inferred, too.\n.TP\n"
+        ".BR \\-h \", \" \\-\\-help\nexplains the verb.\n"
         ".SH EXIT STATUS\n0: done; 1: failed; 2: wrong usage or configuration; 128 and the "
         "signal's number:\nstopped by a signal, with the state saved once there is one.\n"
         ".SH ENVIRONMENT\n.TP\n.B OMP_NUM_THREADS\nthreads that compute.\n.TP\n.B SR_CPU\n"
         "the highest instruction set to use: plain, avx2, avx512, avx512bf16, amx, or amx-emulated "
         "for the "
-        "numbers of tile registers without them.\n.TP\n.B SR_BAR_AFTER\nseconds before what takes "
-        "long "
-        "shows a bar (2).\n"
+        "numbers of tile registers without them.\n.TP\n.B SR_BAR_AFTER\nseconds after which a long "
+        "computation shows a bar (2).\n"
         ".TP\n.B NO_COLOR\nno colours on a terminal.\n"
         ".SH SEE ALSO\n.B sslrun list keys\nand\n.B sslrun describe KEY\nexplain the keys of a "
         "configuration.\n");
+}
+
+// Writes docs/reference/verbs.md.
+static void write_verbs(SrText *out) {
+    sr_text_add(
+        out,
+        "# Every verb\n\nWritten by `make docs` from the descriptors of the verbs; "
+        "`sslrun help VERB` says the same. The commands of the examples work in a "
+        "folder that holds `photos/` and `new-photos/`, both with one sub-folder per class.\n");
+    for (int group = 0; group < SR_VERB_GROUPS; group++) {
+        sr_text_printf(out, "\n## %s\n\n", sr_verb_group_title((SrVerbGroup)group));
+        for (int i = 0; sr_verb_at(i); i++)
+            if (sr_verb_at(i)->group == (SrVerbGroup)group)
+                sr_verb_page(sr_verb_at(i), SR_PAGE_MARKDOWN, out);
+    }
+    while (out->len > 1 && out->s[out->len - 2] == '\n')
+        out->s[--out->len] = '\0';
+}
+
+static SrStatus save_page(const char *dir, const char *name, SrText *page) {
+    char path[4096];
+    SrStatus status = sr_file_join(path, sizeof path, dir, name);
+    if (status == SR_OK)
+        status = page->failed ? sr_fail(SR_ERR_MEMORY, "out of memory for %s", path)
+                              : sr_file_write(path, page->s, page->len);
+    sr_text_deinit(page);
+    return status;
+}
+
+// Writes sslrun.1 and sslrun-VERB.1 for every verb into a folder.
+static SrStatus write_pages(const char *dir) {
+    SrText page = SR_TEXT_INIT;
+    write_man(&page);
+    SR_TRY(sr_file_mkdirs(dir));
+    SR_TRY(save_page(dir, "sslrun.1", &page));
+    for (int i = 0; sr_verb_at(i); i++) {
+        char name[64];
+        snprintf(name, sizeof name, "sslrun-%s.1", sr_verb_at(i)->name);
+        sr_verb_page(sr_verb_at(i), SR_PAGE_MAN, &page);
+        SR_TRY(save_page(dir, name, &page));
+    }
     return SR_OK;
 }
 
@@ -122,126 +131,40 @@ static SrStatus write_keys(SrText *out) {
     return status;
 }
 
-// ---- completions --------------------------------------------------------------------------------
-
-static void word(const SrFlag *flag, SrText *out) { sr_text_printf(out, " %s", flag->name); }
-
-// Writes a completion that asks `sslrun manual words` for candidates; the shell completes files
-// itself.
-static SrStatus write_bash(SrText *out) {
-    sr_text_add(
-        out, "# bash completion of sslrun, written by `sslrun manual bash`\n"
-             "_sslrun() {\n    local cur=${COMP_WORDS[COMP_CWORD]} verb=${COMP_WORDS[1]} flags=\n"
-             "    local IFS=$'\\n'\n    COMPREPLY=()\n    case $verb in\n");
-    for (int i = 0; sr_verb_at(i); i++) {
-        sr_text_printf(out, "    %s) flags=\"--help", sr_verb_at(i)->name);
-        each_flag(sr_verb_at(i), word, out);
-        sr_text_add(out, "\" ;;\n");
-    }
-    sr_text_add(
-        out,
-        "    esac\n"
-        "    if [[ $COMP_CWORD -gt 1 && $cur == -* ]]; then\n"
-        "        COMPREPLY=($(IFS=' '; compgen -W \"$flags\" -- \"$cur\"))\n        return\n    "
-        "fi\n"
-        "    COMPREPLY=($(sslrun manual words \"${COMP_WORDS[@]:1:COMP_CWORD}\" 2>/dev/null))\n"
-        "    [[ ${COMPREPLY[0]} == *= ]] && compopt -o nospace 2>/dev/null\n"
-        "    if [ \"$COMP_CWORD\" = 1 ]; then\n"
-        "        COMPREPLY+=($(compgen -f -X '!*.y*ml' -- \"$cur\") $(compgen -d -S / -- "
-        "\"$cur\"))\n"
-        "    elif [[ ${COMP_WORDS[COMP_CWORD-1]} != --layer && $cur != [A-Z]*.* ]]; then\n"
-        "        COMPREPLY+=($(compgen -f -- \"$cur\"))\n    fi\n}\n"
-        "complete -o filenames -F _sslrun sslrun\n");
-    return SR_OK;
-}
-
-// Appends text in single quotes, in which only a single quote needs an escape.
-static void add_quoted(const char *s, SrText *out) {
-    sr_text_add(out, "'");
-    for (; *s; s++)
-        if (*s == '\'')
-            sr_text_add(out, "'\\''");
-        else if (*s != '\n')
-            sr_text_addn(out, s, 1);
-    sr_text_add(out, "'");
-}
-
-static void zsh_flag(const SrFlag *flag, SrText *out) {
-    char line[512];
-    snprintf(line, sizeof line, "%s[", flag->name);
-    for (const char *c = flag->help; *c && strlen(line) < sizeof line - 8; c++)
-        if (!strchr("[]:", *c))
-            strncat(line, c, 1);
-    strcat(line, flag->text ? "]:text:_sslrun_words" : flag->number ? "]:number:" : "]");
-    sr_text_add(out, " ");
-    add_quoted(line, out);
-}
-
-static SrStatus write_zsh(SrText *out) {
-    sr_text_add(out, "#compdef sslrun\n# zsh completion of sslrun, written by `sslrun manual zsh`\n"
-                     "_sslrun_words() {\n  local -a found\n"
-                     "  found=(${(f)\"$(sslrun manual words \"${(@)words[2,CURRENT]}\" "
-                     "2>/dev/null)\"})\n"
-                     "  compadd -Q -S '' -- $found\n  _files\n}\n"
-                     "_sslrun() {\n  if (( CURRENT == 2 )); then\n    local -a verbs\n    verbs=(");
-    for (int i = 0; sr_verb_at(i); i++) {
-        char line[512];
-        snprintf(line, sizeof line, "%s:%s", sr_verb_at(i)->name, sr_verb_at(i)->help);
-        sr_text_add(out, "\n      ");
-        add_quoted(line, out);
-    }
-    sr_text_add(out, ")\n    _describe verb verbs\n    _sslrun_words\n    return\n  fi\n"
-                     "  case $words[2] in\n");
-    for (int i = 0; sr_verb_at(i); i++) {
-        sr_text_printf(out, "  %s) _arguments", sr_verb_at(i)->name);
-        each_flag(sr_verb_at(i), zsh_flag, out);
-        sr_text_add(out, " '*:word:_sslrun_words' ;;\n");
-    }
-    sr_text_add(out, "  *) _sslrun_words ;;\n  esac\n}\n_sslrun \"$@\"\n");
-    return SR_OK;
-}
-
-static const char *fish_verb;
-static void fish_flag(const SrFlag *flag, SrText *out) {
-    sr_text_printf(out, "complete -c sslrun -n '__fish_seen_subcommand_from %s' -l %s%s -d ",
-                   fish_verb, flag->name + 2,
-                   flag->text     ? " -r -a '(__sslrun_words)'"
-                   : flag->number ? " -x"
-                                  : "");
-    add_quoted(flag->help, out);
-    sr_text_add(out, "\n");
-}
-
-static SrStatus write_fish(SrText *out) {
-    sr_text_add(out,
-                "# fish completion of sslrun, written by `sslrun manual fish`\n"
-                "function __sslrun_words\n    set -l line (commandline -opc) (commandline -ct)\n"
-                "    sslrun manual words $line[2..-1] 2>/dev/null\nend\n"
-                "complete -c sslrun -n 'not __fish_use_subcommand' -a '(__sslrun_words)'\n"
-                "complete -c sslrun -n __fish_use_subcommand -a '(__sslrun_words)'\n");
-    for (int i = 0; sr_verb_at(i); i++) {
-        fish_verb = sr_verb_at(i)->name;
-        sr_text_printf(out, "complete -c sslrun -n __fish_use_subcommand -a %s -d ", fish_verb);
-        add_quoted(sr_verb_at(i)->help, out);
-        sr_text_add(out, "\n");
-        each_flag(sr_verb_at(i), fish_flag, out);
-    }
-    return SR_OK;
-}
-
 // ---- all ----------------------------------------------------------------------------------------
 
 static const struct {
     const char *name;
-    SrStatus (*write)(SrText *out);
+    void (*write)(SrText *out);
 } forms[] = {{"man", write_man},
-             {"keys", write_keys},
-             {"bash", write_bash},
-             {"zsh", write_zsh},
-             {"fish", write_fish}};
+             {"verbs", write_verbs},
+             {"bash", sr_completion_bash},
+             {"zsh", sr_completion_zsh},
+             {"fish", sr_completion_fish}};
+
+static SrStatus write(const SrArgs *args, SrText *out) {
+    const char *form = args->n_names ? args->names[0] : "";
+    const SrVerb *verb;
+    if (args->n_names == 2 && strcmp(form, "man") == 0) {
+        SR_TRY(sr_verb_find(args->names[1], &verb));
+        sr_verb_page(verb, SR_PAGE_MAN, out);
+        return SR_OK;
+    }
+    if (args->n_names == 2 && strcmp(form, "pages") == 0)
+        return write_pages(args->names[1]);
+    if (args->n_names == 1 && strcmp(form, "keys") == 0)
+        return write_keys(out);
+    for (int i = 0; args->n_names == 1 && i < SR_COUNT(forms); i++)
+        if (strcmp(form, forms[i].name) == 0) {
+            forms[i].write(out);
+            return SR_OK;
+        }
+    SR_FAIL(SR_ERR_CONFIG,
+            "sslrun manual: give man, man VERB, pages DIR, keys, verbs, bash, zsh or "
+            "fish");
+}
 
 static SrStatus run_verb(int argc, char **argv) {
-    const SrFlag flags[] = {{0}};
     SrArgs args;
     SrText out = SR_TEXT_INIT;
     if (argc > 1 &&
@@ -249,23 +172,26 @@ static SrStatus run_verb(int argc, char **argv) {
         SR_TRY(sr_words((const char *const *)argv + 1, argc - 1, &out));
         return sr_args_print(&out);
     }
-    SR_TRY(sr_args_parse(argc, argv, flags, &args));
+    SR_TRY(sr_args_parse(argc, argv, NULL, NULL, &args));
     SR_TRY(sr_args_no_overrides(&args, "manual"));
-    for (int i = 0; args.n_names == 1 && i < SR_COUNT(forms); i++)
-        if (strcmp(args.names[0], forms[i].name) == 0) {
-            SrStatus status = forms[i].write(&out);
-            if (status == SR_OK)
-                return sr_args_print(&out);
-            sr_text_deinit(&out);
-            return status;
-        }
-    SR_FAIL(SR_ERR_CONFIG, "sslrun manual: one of man, keys, bash, zsh and fish is expected");
+    SrStatus status = write(&args, &out);
+    if (status == SR_OK)
+        return sr_args_print(&out);
+    sr_text_deinit(&out);
+    return status;
 }
 
 const SrVerb sr_verb_manual = {
     .name = "manual",
-    .usage = "sslrun manual man|keys|bash|zsh|fish | words WORD...",
-    .help = "Prints the manual page, the keys as Markdown, the completion of a shell, or the words "
-            "that may end a line.",
+    .group = SR_VERB_CHECK,
+    .args = "man [VERB]\npages DIR\nkeys|verbs\nbash|zsh|fish\nwords WORD...",
+    .summary = "writes manual pages, reference pages and completions of shells",
+    .help =
+        "`man` writes the manual page of the program or of a verb, `pages` all of them into a "
+        "folder. `keys` and `verbs` write docs/reference/keys.md and verbs.md. `bash`, `zsh` and "
+        "`fish` write completions, which ask `words` for what may end a line.",
+    .examples = {{"sslrun manual man knn", "Prints the manual page of `sslrun knn`."},
+                 {"sslrun manual bash >sslrun.bash",
+                  "Writes the completion of bash, for `source sslrun.bash`."}},
     .run = run_verb,
 };

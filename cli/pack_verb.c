@@ -125,47 +125,51 @@ static SrStatus check(const char *path) {
     return status;
 }
 
+typedef struct {
+    SrShardPackOptions pack;
+    const char *size, *labels;
+    bool checks;
+} Options;
+
+static const SrFlag flags[] = {
+    SR_FLAG_TEXT(Options, pack.out, "--out", "SHARDS", "folder to write, which must not exist"),
+    SR_FLAG_TEXT(Options, size, "--size", "BYTES", "bytes per shard, such as 64M or 1G (256M)"),
+    SR_FLAG_TEXT(Options, labels, "--labels", "FILE",
+                 "labels of a list of images or of IDX files, as LABEL_PATHS names them"),
+    SR_FLAG_ON(Options, pack.keep_order, "--keep-order",
+               "keep the order of images; they are shuffled by default"),
+    SR_FLAG_ON(Options, pack.strict, "--strict",
+               "fail at the first damaged image; they are left out and listed by default"),
+    SR_FLAG_ON(Options, checks, "--check", "read shards instead and name damaged images"),
+    {0}};
+
 static SrStatus run_verb(int argc, char **argv) {
-    const char *out = NULL, *size = "256M", *labels = "";
-    bool checks = false, keep_order = false, strict = false;
-    const SrFlag flags[] = {
-        {.name = "--out", .text = &out, .help = "the folder to write, which must not exist"},
-        {.name = "--size", .text = &size, .help = "bytes of a shard, as in 64M or 1G (256M)"},
-        {.name = "--keep-order",
-         .on = &keep_order,
-         .help = "leaves images in their order; shuffled by default, as a shuffle while reading "
-                 "reaches not far"},
-        {.name = "--labels",
-         .text = &labels,
-         .help = "a file of labels for a list of images or IDX files, as LABEL_PATHS names one"},
-        {.name = "--strict",
-         .on = &strict,
-         .help = "fails at the first damaged image; they are left out and listed by default"},
-        {.name = "--check",
-         .on = &checks,
-         .help = "reads shards instead, and names the images that are damaged"},
-        {0}};
+    Options o = {.size = "256M", .labels = ""};
     SrArgs args;
-    SrShardPackOptions options = {.bytes = 0};
-    SR_TRY(sr_args_parse(argc, argv, flags, &args));
-    if (args.n_names != 1 || args.n_overrides || !checks != !!out)
+    SR_TRY(sr_args_parse(argc, argv, flags, &o, &args));
+    if (args.n_names != 1 || args.n_overrides || !o.checks != !!o.pack.out)
         SR_FAIL(SR_ERR_CONFIG, "sslrun pack needs a folder of images and --out SHARDS, or a folder "
                                "of shards and --check");
-    if (checks)
+    if (o.checks)
         return check(args.names[0]);
-    SR_TRY(parse_bytes(size, &options.bytes));
-    options.data = args.names[0];
-    options.out = out;
-    options.keep_order = keep_order;
-    options.strict = strict;
-    return pack(&options, labels);
+    SR_TRY(parse_bytes(o.size, &o.pack.bytes));
+    o.pack.data = args.names[0];
+    return pack(&o.pack, o.labels);
 }
 
 const SrVerb sr_verb_pack = {
     .name = "pack",
-    .usage = "sslrun pack DIR --out SHARDS [--size 256M] [--labels FILE] [--keep-order] [--strict] "
-             "| sslrun pack SHARDS --check",
-    .help =
-        "Writes images as tar shards (WebDataset's convention) with an index, or verifies them.",
+    .group = SR_VERB_FOLDER,
+    .args = "DIR --out SHARDS\nSHARDS --check",
+    .summary = "writes a folder of images as tar shards, or verifies shards",
+    .help = "Shards follow WebDataset's convention and hold a checksum per image. A slow or remote "
+            "disk reads a few large files faster than many small ones. "
+            "DATA.TRAIN.DATA_PATHS=[SHARDS] trains on shards.",
+    .examples = {{"sslrun pack photos --out shards",
+                  "Packs a folder, whose sub-folders are the classes."},
+                 {"sslrun pack shards --check", "Compares every image with its checksum."}},
+    .files = "SHARDS receives tar files and an index.",
+    .exit = "0: done; 1: an image is damaged, or a file cannot be written; 2: wrong usage.",
+    .flags = flags,
     .run = run_verb,
 };

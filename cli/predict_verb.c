@@ -4,24 +4,29 @@
 #include "cli/verb.h"
 #include "trainer/eval/image_classifier.h"
 
+typedef struct {
+    bool json;
+    const char *classifier;
+} Options;
+
+static const SrFlag flags[] = {
+    SR_FLAG_TEXT(Options, classifier, "--classifier", "FILE",
+                 "classifier of `sslrun linear` (linear.safetensors next to the checkpoint)"),
+    SR_FLAG_ON(Options, json, "--json", "print one JSON line per image"),
+    {0}};
+
 static SrStatus run_verb(int argc, char **argv) {
-    bool json = false;
-    const char *file = NULL;
-    const SrFlag flags[] = {{.name = "--classifier",
-                             .text = &file,
-                             .help = "else linear.safetensors beside the checkpoint"},
-                            {.name = "--json", .on = &json, .help = "a JSON line an image"},
-                            {0}};
+    Options o = {.json = false};
     SrArgs args;
     SrCheckpointModel m;
     SrText out = SR_TEXT_INIT;
-    SR_TRY(sr_args_parse(argc, argv, flags, &args));
+    SR_TRY(sr_args_parse(argc, argv, flags, &o, &args));
     if (args.n_names != 2 || args.n_overrides)
         SR_FAIL(SR_ERR_CONFIG,
                 "sslrun predict needs a checkpoint (or its run folder) and a folder of images");
     SR_TRY(sr_args_check_images("sslrun predict", args.names[1]));
     SR_TRY(sr_checkpoint_model_open(args.names[0], &m));
-    SrStatus status = sr_image_classifier_apply(&m, args.names[1], file, json, &out);
+    SrStatus status = sr_image_classifier_apply(&m, args.names[1], o.classifier, o.json, &out);
     sr_checkpoint_model_close(&m);
     if (status == SR_OK)
         return sr_args_print(&out);
@@ -31,7 +36,14 @@ static SrStatus run_verb(int argc, char **argv) {
 
 const SrVerb sr_verb_predict = {
     .name = "predict",
-    .usage = "sslrun predict CHECKPOINT DIR [--classifier FILE] [--json]",
-    .help = "Says the class of each image of a folder, by the classifier of `sslrun linear`.",
+    .group = SR_VERB_FOLDER,
+    .args = "RUN DIR",
+    .summary = "predicts the class of each image of a folder",
+    .help =
+        "RUN is a run folder or a checkpoint for which `sslrun linear` has trained a classifier. "
+        "One line per image holds the file, its class and the probability, separated by tabs.",
+    .examples = {{"sslrun predict runs/photos new-photos", "Predicts the class of each photo."},
+                 {"sslrun predict runs/photos new-photos --json", "Prints JSON lines."}},
+    .flags = flags,
     .run = run_verb,
 };

@@ -30,15 +30,20 @@ static SrStatus compare(const SrArgs *args, const char *file) {
     return SR_OK;
 }
 
+typedef struct {
+    bool quick;
+    const char *out;
+} Options;
+
+static const SrFlag flags[] = {
+    SR_FLAG_ON(Options, quick, "--quick", "write the curves again and keep the images"),
+    SR_FLAG_TEXT(Options, out, "--out", "FILE.html", "page of several runs (compared.html)"),
+    {0}};
+
 static SrStatus run_verb(int argc, char **argv) {
-    bool quick = false;
-    const char *out = NULL;
-    const SrFlag flags[] = {
-        {.name = "--quick", .on = &quick, .help = "keeps the images as they are; curves alone"},
-        {.name = "--out", .text = &out, .help = "the page of several runs (compared.html)"},
-        {0}};
+    Options o = {.quick = false};
     SrArgs args;
-    SR_TRY(sr_args_parse(argc, argv, flags, &args));
+    SR_TRY(sr_args_parse(argc, argv, flags, &o, &args));
     if (args.n_names < 1 || args.n_overrides)
         SR_FAIL(SR_ERR_CONFIG, "sslrun report: of which run? Give its folder, or several");
     for (int i = 0; i < args.n_names; i++)
@@ -47,20 +52,30 @@ static SrStatus run_verb(int argc, char **argv) {
                     "%s is no folder of a run: none of stdout.json, metrics.json and "
                     "train_config.yaml lies there",
                     args.names[i]);
-    if (args.n_names > 1 && quick)
+    if (args.n_names > 1 && o.quick)
         SR_FAIL(SR_ERR_CONFIG, "sslrun report: --quick is of one run; a comparison has no images");
-    if (args.n_names == 1 && out)
+    if (args.n_names == 1 && o.out)
         SR_FAIL(
             SR_ERR_CONFIG,
             "sslrun report: --out is of a comparison; the page of one run is %s/" SR_REPORT_FILE,
             args.names[0]);
-    return args.n_names == 1 ? again(args.names[0], quick)
-                             : compare(&args, out ? out : "compared.html");
+    return args.n_names == 1 ? again(args.names[0], o.quick)
+                             : compare(&args, o.out ? o.out : "compared.html");
 }
 
 const SrVerb sr_verb_report = {
     .name = "report",
-    .usage = "sslrun report RUN [--quick]\n  sslrun report RUN RUN ... [--out FILE.html]",
-    .help = "Makes the page of a run again, or one page that compares several.",
+    .group = SR_VERB_LOOK,
+    .common = 3,
+    .args = "RUN\nRUN RUN ... [--out FILE.html]",
+    .summary = "writes the page of a run, or one page that compares runs",
+    .help = "The page is a single HTML file without scripts from elsewhere: curves, figures of the "
+            "evaluation, neighbours, a map of the images and findings. Training writes it too; "
+            "this verb writes it again.",
+    .examples = {{"sslrun report runs/photos", "Writes runs/photos/report.html."},
+                 {"sslrun report runs/photos runs/photos-1 --out seeds.html",
+                  "Compares two runs."}},
+    .files = "RUN/report.html, or FILE.html, is replaced.",
+    .flags = flags,
     .run = run_verb,
 };

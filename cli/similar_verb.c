@@ -5,33 +5,37 @@
 #include "cli/verb.h"
 #include "trainer/eval/image_neighbours.h"
 
+typedef struct {
+    bool json;
+    int count;
+    const char *data, *model, *layer;
+} Options;
+
+static const SrFlag flags[] = {
+    SR_FLAG_TEXT(Options, data, "--in", "DIR", "a folder of images, or a list of paths (.txt)"),
+    SR_FLAG_TEXT(Options, model, "--model", "RUN", "a run folder, or a checkpoint"),
+    SR_FLAG_TEXT(Options, layer, "--layer", "NAME",
+                 "feature to compare, such as res4 (the run's best)"),
+    SR_FLAG_NUMBER(Options, count, "--count", "files to list (10)"),
+    SR_FLAG_ON(Options, json, "--json", "print one JSON line per file"),
+    {0}};
+
 static SrStatus run_verb(int argc, char **argv) {
-    bool json = false;
-    int count = 10;
-    const char *data = NULL, *model = NULL, *layer = NULL;
-    const SrFlag flags[] = {
-        {.name = "--in", .text = &data, .help = "a folder of images, or a list of paths (.txt)"},
-        {.name = "--model", .text = &model, .help = "a checkpoint, or the run folder it is in"},
-        {.name = "--layer",
-         .text = &layer,
-         .help = "the feature compared, as in res4; else the run's best"},
-        {.name = "--count", .number = &count, .help = "files to list (10)"},
-        {.name = "--json", .on = &json, .help = "a JSON line a file"},
-        {0}};
+    Options o = {.count = 10};
     SrArgs args;
     SrCheckpointModel m;
     SrBestLayer best;
     SrText out = SR_TEXT_INIT;
-    SR_TRY(sr_args_parse(argc, argv, flags, &args));
-    if (args.n_names != 1 || args.n_overrides || !data || !model)
+    SR_TRY(sr_args_parse(argc, argv, flags, &o, &args));
+    if (args.n_names != 1 || args.n_overrides || !o.data || !o.model)
         SR_FAIL(SR_ERR_CONFIG, "sslrun similar needs an image, --in DIR and --model CHECKPOINT");
-    if (count < 1)
+    if (o.count < 1)
         SR_FAIL(SR_ERR_CONFIG, "--count needs at least 1");
-    SR_TRY(sr_args_check_images("--in", data));
-    SR_TRY(sr_checkpoint_model_open(model, &m));
-    SrStatus status = sr_best_layer(&m, &layer, &best);
+    SR_TRY(sr_args_check_images("--in", o.data));
+    SR_TRY(sr_checkpoint_model_open(o.model, &m));
+    SrStatus status = sr_best_layer(&m, &o.layer, &best);
     if (status == SR_OK)
-        status = sr_similar(&m, args.names[0], data, layer, count, json, &out);
+        status = sr_similar(&m, args.names[0], o.data, o.layer, o.count, o.json, &out);
     sr_checkpoint_model_close(&m);
     if (status == SR_OK)
         return sr_args_print(&out);
@@ -41,7 +45,17 @@ static SrStatus run_verb(int argc, char **argv) {
 
 const SrVerb sr_verb_similar = {
     .name = "similar",
-    .usage = "sslrun similar IMAGE --in DIR --model CHECKPOINT [--layer NAME] [--count N] [--json]",
-    .help = "Lists the files of a folder whose features are nearest to an image's.",
+    .group = SR_VERB_FOLDER,
+    .common = 5,
+    .args = "IMAGE --in DIR --model RUN",
+    .summary = "lists the images of a folder that are most similar to one image",
+    .help =
+        "One line per image holds the cosine of the features and the file, the most similar first.",
+    .examples =
+        {{"sslrun similar photos/hat/0.jpg --in photos --model runs/photos",
+          "Lists the ten most similar photos."},
+         {"sslrun similar photos/hat/0.jpg --in photos --model runs/photos --layer res4 --count 3",
+          "Compares another layer."}},
+    .flags = flags,
     .run = run_verb,
 };

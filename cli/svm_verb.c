@@ -149,51 +149,65 @@ static void print_report(const Report *r, const SrEvalSets *sets, bool json, SrT
     sr_json_end(out);
 }
 
+typedef struct {
+    bool json, only;
+    SrEvalSets sets;
+    Report report;
+} Options;
+
+static const SrFlag flags[] = {
+    SR_FLAG_ON(Options, report.low_shot, "--low-shot",
+               "evaluate with few labels per class, as SVM.low_shot says"),
+    SR_FLAG_TEXT(Options, sets.layer, "--layer", "NAME", "feature to evaluate, such as res4"),
+    SR_FLAG_ON(Options, only, "--no-baselines", "evaluate the trained trunk alone"),
+    SR_WEIGHTS_FLAGS(Options, sets),
+    SR_FLAG_TEXT(Options, report.out, "--out", "DIR", "folder for the machines and their figures"),
+    SR_FLAG_ON(Options, report.force, "--force", "replace files in --out"),
+    SR_FLAG_ON(Options, json, "--json", "print results as one JSON line"),
+    {0}};
+
 static SrStatus run_verb(int argc, char **argv) {
-    bool json = false, only = false;
-    SrEvalSets sets = {.layer = NULL};
-    Report report = {.majority = -1};
-    const SrFlag flags[] = {
-        {"--json", &json, NULL, "results as one JSON line", NULL},
-        {"--low-shot", &report.low_shot, NULL, "SVM.low_shot's draws", NULL},
-        {"--no-baselines", &only, NULL, "the trained trunk alone", NULL},
-        SR_WEIGHTS_FLAGS(sets),
-        {"--layer", NULL, NULL, "the feature, as in flatten", &sets.layer},
-        {"--out", NULL, NULL, "a folder for the machines and their figures", &report.out},
-        {"--force", &report.force, NULL, "replaces what is in --out", NULL},
-        {0}};
+    Options o = {.report = {.majority = -1}};
+    SrEvalSets *sets = &o.sets;
+    Report *report = &o.report;
     SrArgs args;
     SrConfig *config = NULL;
     SrText out = SR_TEXT_INIT;
-    SR_TRY(sr_args_parse(argc, argv, flags, &args));
-    if (report.out && report.low_shot)
+    SR_TRY(sr_args_parse(argc, argv, flags, &o, &args));
+    if (report->out && report->low_shot)
         SR_FAIL(SR_ERR_CONFIG, "--low-shot trains many machines and keeps none: leave out --out");
-    if (report.out && sets.random)
+    if (report->out && sets->random)
         SR_FAIL(SR_ERR_CONFIG,
                 "--out keeps what is trained on the trunk's features: leave out --random");
-    SR_TRY(check_out(report.out, report.force));
-    sets.baselines = !only;
-    SR_TRY(sr_args_eval_sets(&args, "svm", &config, &sets));
-    report.config = config;
-    SrStatus status = sr_eval_sets_each(&sets, evaluate, &report);
+    SR_TRY(check_out(report->out, report->force));
+    sets->baselines = !o.only;
+    SR_TRY(sr_args_eval_sets(&args, "svm", &config, sets));
+    report->config = config;
+    SrStatus status = sr_eval_sets_each(sets, evaluate, report);
     if (status == SR_OK) {
-        sr_baselines_keep_better(report.has, score_of(&report, SR_ROW_UNTRAINED),
-                                 score_of(&report, SR_ROW_CALIBRATED));
-        print_report(&report, &sets, json, &out);
+        sr_baselines_keep_better(report->has, score_of(report, SR_ROW_UNTRAINED),
+                                 score_of(report, SR_ROW_CALIBRATED));
+        print_report(report, sets, o.json, &out);
         status = sr_args_print(&out);
     }
-    sr_arena_deinit(&report.arena);
+    sr_arena_deinit(&report->arena);
     sr_config_free(config);
     return status;
 }
 
 const SrVerb sr_verb_svm = {
     .name = "svm",
-    .usage =
-        "sslrun svm CONFIG|RUN|TRAIN [TEST] [KEY=VALUE ...] [--layer NAME] [--low-shot] [--out "
-        "DIR [--force]] "
-        "[--no-baselines] [--weights FILE|--random] [--json]",
-    .help =
-        "Linear support vector machines on the frozen trunk's features, or on files of features.",
+    .group = SR_VERB_EVALUATE,
+    .args = "CONFIG|RUN|TRAIN [TEST] [KEY=VALUE ...]",
+    .summary = "evaluates frozen features by linear support vector machines",
+    .help = "RUN is a run folder, whose newest checkpoint is taken; CONFIG is its configuration. "
+            "TRAIN and TEST are folders or files of features, as `sslrun extract` writes them. The "
+            "cost of every class is chosen by cross-validation, as in VISSL. --low-shot draws a "
+            "few labels per class several times.",
+    .examples = {{"sslrun svm runs/photos", "Evaluates a run."},
+                 {"sslrun svm train-features test-features --out machines",
+                  "Keeps the machines that were trained on features."}},
+    .files = "DIR receives weights.npy, test_ap.npy, chosen_cost.npy and crossval_ap.npy.",
+    .flags = flags,
     .run = run_verb,
 };

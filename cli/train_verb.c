@@ -227,34 +227,59 @@ static SrStatus train(const SrConfig *config, SrTrainOptions options, bool json)
     return status;
 }
 
+typedef struct {
+    bool json;
+    SrTrainOptions train;
+} Options;
+
+static const SrFlag flags[] = {
+    SR_FLAG_ON(Options, train.restart, "--restart",
+               "start over; checkpoints in CHECKPOINT.DIR move to earlier-N/ below it"),
+    SR_FLAG_ON(Options, train.random, "--random", "accept a frozen trunk that nobody has trained"),
+    SR_FLAG_ON(Options, json, "--json", "print results as JSON lines"),
+    {0}};
+
 static SrStatus run_verb(int argc, char **argv) {
-    bool json = false;
-    SrTrainOptions options = {.stop = NULL};
-    const SrFlag flags[] = {
-        {"--json", &json, NULL, "results as JSON lines", NULL},
-        {"--random", &options.random, NULL, "a frozen trunk may be one that nobody trained", NULL},
-        {"--restart", &options.restart, NULL,
-         "begin anew; checkpoints that CHECKPOINT.DIR holds move to earlier-N/ below it", NULL},
-        {0}};
+    Options o = {.json = false};
     SrArgs args;
     SrConfig *config;
-    SR_TRY(sr_args_parse(argc, argv, flags, &args));
+    SR_TRY(sr_args_parse(argc, argv, flags, &o, &args));
     say_heading();
     SR_TRY(sr_args_load_config(&args, "train", &config));
     SrStatus status;
-    if (options.restart && config->test_only)
-        status = sr_fail(SR_ERR_CONFIG, "--restart trains anew and TEST_ONLY does not train");
+    if (o.train.restart && config->test_only)
+        status = sr_fail(SR_ERR_CONFIG, "--restart trains from scratch and TEST_ONLY does not "
+                                        "train: leave one of them out");
     else
         status = config->test_only && !config->supervised
-                     ? only_evaluate(config, options.random, json)
-                     : train(config, options, json);
+                     ? only_evaluate(config, o.train.random, o.json)
+                     : train(config, o.train, o.json);
     sr_config_free(config);
     return status;
 }
 
 const SrVerb sr_verb_train = {
     .name = "train",
-    .usage = "sslrun [train] CONFIG [KEY=VALUE ...] [--restart] [--random] [--json]",
-    .help = "Pretrains from a configuration, going on where the run folder stands.",
+    .group = SR_VERB_TRAIN,
+    .common = 2,
+    .args = "CONFIG [KEY=VALUE ...]",
+    .summary = "trains a model from a configuration, then evaluates its trunk",
+    .help = "CONFIG is a YAML file or the name of one of VISSL's files, such as "
+            "pretrain/swav/swav_8node_resnet. The word `train` may be left out when CONFIG has a "
+            "slash or ends in .yaml. KEY=VALUE changes a key of the configuration; `sslrun "
+            "describe KEY` explains it.\n\nThe same command resumes a run that was interrupted and "
+            "gives the same bits as an undisturbed run. Ctrl-C finishes the step, saves and stops. "
+            "After training, the trunk is compared with an untrained trunk, raw pixels and the "
+            "commonest class; TEST_MODEL=False leaves this out.",
+    .examples = {{"sslrun photos.yaml", "Trains what `sslrun init photos` wrote, or resumes it."},
+                 {"sslrun photos.yaml SEED_VALUE=1 CHECKPOINT.DIR=runs/photos-1",
+                  "Trains with another seed into another folder."},
+                 {"sslrun photos.yaml --restart",
+                  "Starts over; the old checkpoints stay in runs/photos/earlier-1/."}},
+    .files = "CHECKPOINT.DIR (runs/NAME) receives checkpoints, log.txt, metrics.json, "
+             "train_config.yaml and report.html.",
+    .exit = "0: trained, or trained before; 1: failed; 2: wrong usage or configuration; 128 and "
+            "the signal's number: stopped by a signal, with the state saved.",
+    .flags = flags,
     .run = run_verb,
 };

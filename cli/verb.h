@@ -1,15 +1,45 @@
 // Contract of verbs: `sslrun <name> ...` is one file cli/<name>_verb.c with a descriptor
 // `const SrVerb sr_verb_<name>`.  Verbs parse arguments and print; other rooms do the work.
+// `sslrun --help`, manual pages, completions and docs/reference/verbs.md are written from the
+// descriptors.
 #ifndef SR_CLI_VERB_H
 #define SR_CLI_VERB_H
 
 #include "base/status.h"
+#include "cli/args.h"
 #include "trainer/config/describe.h"
+
+// Groups of `sslrun --help`, in the order in which they are printed.
+typedef enum {
+    SR_VERB_TRAIN,
+    SR_VERB_LOOK,
+    SR_VERB_EVALUATE,
+    SR_VERB_FEATURES,
+    SR_VERB_FOLDER,
+    SR_VERB_FILES,
+    SR_VERB_CHECK,
+    SR_VERB_GROUPS
+} SrVerbGroup;
+
+typedef struct {
+    const char *command; // works as it stands; tests/cli/test_examples.c runs it
+    const char *what;    // one sentence
+} SrExample;
+
+#define SR_EXAMPLES_MAX 4
 
 typedef struct SrVerb {
     const char *name;
-    const char *usage; // "sslrun train CONFIG [KEY=VALUE ...]"
-    const char *help;  // one sentence
+    SrVerbGroup group;
+    int common; // place among the commonest verbs, from 1; 0: not one of them
+    // What follows the name, with the flags that are required.  A line break separates two forms.
+    const char *args;
+    const char *summary; // one line in lower case without a full stop
+    const char *help;    // some sentences; an empty line separates paragraphs
+    SrExample examples[SR_EXAMPLES_MAX];
+    const char *files;   // files that are written or needed; NULL: none to mention
+    const char *exit;    // exit codes; NULL: the usual ones
+    const SrFlag *flags; // table that ends with {0}; NULL: no flags
     // argc, argv: the arguments after the verb.  A failure leaves its message with sr_fail.
     SrStatus (*run)(int argc, char **argv);
 } SrVerb;

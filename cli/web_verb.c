@@ -36,33 +36,44 @@ static SrStatus serve(const SrWebOptions *o) {
     return SR_OK;
 }
 
+typedef struct {
+    int port;
+    const char *address, *token;
+} Options;
+
+static const SrFlag flags[] = {
+    SR_FLAG_NUMBER(Options, port, "--port", "port to listen on (8321; 0: any free one)"),
+    SR_FLAG_TEXT(Options, address, "--address", "A", "address other than 127.0.0.1; needs --token"),
+    SR_FLAG_TEXT(Options, token, "--token", "WORD", "letters and digits instead of a drawn token"),
+    {0}};
+
 static SrStatus run_verb(int argc, char **argv) {
+    Options o = {.port = PORT, .address = "127.0.0.1"};
     char drawn[SR_WEB_TOKEN_BYTES];
-    const char *token = NULL, *address = "127.0.0.1";
-    int port = PORT;
-    const SrFlag flags[] = {
-        {.name = "--port", .number = &port, .help = "to listen on (8321; 0: any free one)"},
-        {.name = "--address", .text = &address, .help = "other than 127.0.0.1, with --token alone"},
-        {.name = "--token", .text = &token, .help = "in place of a drawn one; letters and digits"},
-        {0}};
     SrArgs args;
-    SR_TRY(sr_args_parse(argc, argv, flags, &args));
+    SR_TRY(sr_args_parse(argc, argv, flags, &o, &args));
     if (args.n_names > 1 || args.n_overrides)
         SR_FAIL(SR_ERR_CONFIG, "sslrun web takes one folder of runs");
-    if (port > 65535)
+    if (o.port > 65535)
         SR_FAIL(SR_ERR_CONFIG, "--port: 0 to 65535");
     SR_TRY(sr_web_draw_token(drawn));
     return serve(&(SrWebOptions){.dir = args.n_names ? args.names[0] : "runs",
-                                 .address = address,
-                                 .port = port,
-                                 .token = token ? token : drawn,
-                                 .token_given = token != NULL});
+                                 .address = o.address,
+                                 .port = o.port,
+                                 .token = o.token ? o.token : drawn,
+                                 .token_given = o.token != NULL});
 }
 
 const SrVerb sr_verb_web = {
     .name = "web",
-    .usage = "sslrun web [DIR] [--port N] [--token WORD] [--address A]",
-    .help = "Shows the runs below a folder (runs) as a live page, where they can be stopped and "
-            "continued.",
+    .group = SR_VERB_LOOK,
+    .args = "[DIR]",
+    .summary = "serves a live page of the runs below a folder",
+    .help = "The page follows runs while they train and shows their reports. With the token of the "
+            "printed address, runs can be stopped and continued from the page. DIR is `runs` by "
+            "default. Only this machine can read the page unless --address says otherwise.",
+    .examples = {{"sslrun web runs", "Shows the runs below runs/ at http://127.0.0.1:8321."}},
+    .exit = "0: ended by Ctrl-C; 2: wrong usage, or a build without libmicrohttpd.",
+    .flags = flags,
     .run = run_verb,
 };

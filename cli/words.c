@@ -149,12 +149,10 @@ static bool takes_layers(const char *flag) {
 
 static void offer_flags(const Words *w, const char *verb_name) {
     const SrVerb *verb;
-    SrFlag flags[SR_FLAGS_MAX];
     if (sr_verb_find(verb_name, &verb) != SR_OK)
         return;
-    int n = sr_args_flags_of(verb->run, flags);
-    for (int i = 0; i < n; i++)
-        offer(w, flags[i].name, "");
+    for (const SrFlag *f = verb->flags; f && f->name; f++)
+        offer(w, f->name, "");
     offer(w, "--help", "");
 }
 
@@ -163,7 +161,7 @@ SrStatus sr_words(const char *const *words, int n, SrText *out) {
     Words w = {.begun = words[n - 1], .kept = "", .out = out};
     SrLogLevel before = sr_log_set_level(SR_LOG_ERROR);
     SrStatus status = SR_OK;
-    if (n == 1)
+    if (n == 1 || strcmp(words[0], "help") == 0)
         offer_verbs(&w);
     if (n > 1 && takes_layers(words[n - 2]))
         offer_layers(&w, trunk_of(words, n, path));

@@ -7,6 +7,7 @@ trap 'rm -rf "$to"' EXIT
 "$1" --no-print-directory -s install PREFIX="$to"
 test -s "$to/share/doc/sslrun/LICENSE" && test -s "$to/share/doc/sslrun/docs/guide/first-hour.md" && test -s "$to/share/sslrun/configs/swav.yaml"
 zcat "$to/share/man/man1/sslrun.1.gz" | grep -q '^\.TH SSLRUN 1' || { echo "install: no manual page"; exit 1; }
+zcat "$to/share/man/man1/sslrun-knn.1.gz" | grep -q '^\.SH EXAMPLES' || { echo "install: no manual page of knn"; exit 1; }
 bash -n "$to/share/bash-completion/completions/sslrun" && test -s "$to/share/zsh/vendor-completions/_sslrun" &&
     test -s "$to/share/fish/vendor_completions.d/sslrun.fish"
 for name in configs/swav.yaml swav configs/photos.yaml pretrain/rotnet/rotnet_8gpu_resnet; do

@@ -20,8 +20,9 @@ SR_TEST_OP=toy_square "$build/run-tests" op op_hooks >log 2>&1 || { grep -aE 'FA
 for name in toy_square toy_trunk toy_head toy_loss my_loss ToyNegative toy_checks toy_collate toy_sign toy_halves toy_meter; do
     ./sslrun list | grep -q "  $name " || { echo "toy: sslrun list does not know $name"; exit 1; }
 done
-./sslrun --help | grep -q "sslrun toygreet" || { echo "toy: no help"; exit 1; }
-for form in man bash zsh fish; do
+./sslrun --help | grep -q "^  toygreet " || { echo "toy: no help"; exit 1; }
+for form in "man toygreet" verbs bash zsh fish; do
+    # shellcheck disable=SC2086  # two words
     ./sslrun manual $form | grep -q toygreet && ./sslrun manual $form | tr -d '\\' | grep -q toy-loud ||
         { echo "toy: manual $form does not know the verb"; exit 1; }
 done

@@ -1,8 +1,8 @@
-// Help, manual page and completions are made from the tables: each contains every verb and every
-// flag.
+// Help, manual pages and completions hold every verb and every flag of the descriptors.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -15,8 +15,9 @@
 #include "tests/temp_dir.h"
 
 static ProgramResult result; // two 64 kB texts: too large for the stack of a test
-static char form[6][1 << 16];
-static const char *const names[] = {"man", "bash", "zsh", "fish"};
+static char form[5][1 << 16];
+static const char *const names[] = {"bash", "zsh", "fish", "verbs", "man"};
+enum { BASH, ZSH, FISH, VERBS, MAN };
 
 #define RUN(...) program_run(&result, 1, (const char *const[]){__VA_ARGS__, NULL})
 
@@ -25,54 +26,133 @@ static void has(int f, const char *text) {
         fail_msg("%s has no \"%s\"", names[f], text);
 }
 
-// Fails unless the manual page has the text, with the page's hyphens.
-static void has_in_page(const char *text) {
-    char roff[256] = "";
+// Looks for text in a page of man, which has hyphens of its own.
+static void page_has(const char *page, const char *text) {
+    char roff[512] = "";
     for (; *text; text++)
         strncat(roff, *text == '-' ? "\\-" : (char[]){*text, 0}, sizeof roff - strlen(roff) - 1);
-    has(0, roff);
+    if (!strstr(page, roff))
+        fail_msg("no \"%s\" in %s", roff, page);
+}
+
+static void flag_is_everywhere(const SrVerb *verb, const SrFlag *flag, const char *page) {
+    char text[256];
+    page_has(page, flag->name);
+    page_has(page, flag->help);
+    has(BASH, flag->name);
+    has(ZSH, flag->name);
+    snprintf(text, sizeof text, "- `%s%s%s`: %s\n", flag->name, flag->value ? " " : "",
+             flag->value ? flag->value : "", flag->help);
+    has(VERBS, text);
+    snprintf(text, sizeof text, "seen_subcommand_from %s' -l %s ", verb->name, flag->name + 2);
+    has(FISH, text);
+}
+
+static int verb_is_everywhere(const SrVerb *verb) {
+    char text[256];
+    int flags = 0;
+    snprintf(text, sizeof text, "    %s) flags=", verb->name);
+    has(BASH, text);
+    snprintf(text, sizeof text, "  %s) _arguments", verb->name);
+    has(ZSH, text);
+    snprintf(text, sizeof text, "-a %s -d ", verb->name);
+    has(FISH, text);
+    snprintf(text, sizeof text, ".BR sslrun\\-%s (1)\n", verb->name);
+    has(MAN, text);
+    RUN("manual", "man", verb->name);
+    CHECK_INT(result.code, 0);
+    page_has(result.out, verb->summary);
+    CHECK(strstr(result.out, "\n.SH EXIT STATUS\n"));
+    CHECK(verb->examples[0].command && strlen(verb->help) > 20);
+    for (int i = 0; i < SR_EXAMPLES_MAX && verb->examples[i].command; i++)
+        page_has(result.out, verb->examples[i].command);
+    for (const SrFlag *f = verb->flags; f && f->name; f++, flags++)
+        flag_is_everywhere(verb, f, result.out);
+    CHECK(flags < SR_FLAGS_MAX);
+    return flags;
 }
 
 static void test_every_verb_and_flag(void **state) {
     (void)state;
-    char text[256];
     int flags = 0;
     for (int f = 0; f < SR_COUNT(names); f++) {
         RUN("manual", names[f]);
         CHECK_INT(result.code, 0);
-        CHECK(strlen(result.out) < sizeof result.out - 1); // not cut off
+        CHECK(strlen(result.out) < sizeof form[f] - 1); // whole
         snprintf(form[f], sizeof form[f], "%s", result.out);
     }
-    RUN("--help");
-    for (int i = 0; sr_verb_at(i); i++) {
-        const SrVerb *verb = sr_verb_at(i);
-        SrFlag table[SR_FLAGS_MAX];
-        int n = sr_args_flags_of(verb->run, table);
-        snprintf(text, sizeof text, "  sslrun %s ", verb->name);
-        CHECK(strstr(result.out, verb->help));
-        snprintf(text, sizeof text, ".SS %s\n", verb->name);
-        has_in_page(text);
-        snprintf(text, sizeof text, "    %s) flags=", verb->name);
-        has(1, text);
-        snprintf(text, sizeof text, "  %s) _arguments", verb->name);
-        has(2, text);
-        snprintf(text, sizeof text, "-a %s -d ", verb->name);
-        has(3, text);
-        CHECK(n < SR_FLAGS_MAX);
-        for (int k = 0; k < n; k++, flags++) {
-            if (!strstr(verb->usage, table[k].name))
-                fail_msg("the usage of %s has no %s", verb->name, table[k].name);
-            has_in_page(table[k].name);
-            has(1, table[k].name);
-            has(2, table[k].name);
-            snprintf(text, sizeof text, "seen_subcommand_from %s' -l %s ", verb->name,
-                     table[k].name + 2);
-            has(3, text);
-        }
-    }
+    for (int i = 0; sr_verb_at(i); i++)
+        flags += verb_is_everywhere(sr_verb_at(i));
     CHECK(flags > 60);
     RUN("manual", "fisch");
     CHECK_INT(result.code, 2);
+    RUN("manual", "man", "knnn");
+    CHECK_INT(result.code, 2);
+    CHECK(strstr(result.err, "did you mean 'knn'"));
+}
+
+// The list of verbs begins with the commonest and names every verb once.
+static void test_overview(void **state) {
+    (void)state;
+    char line[256];
+    RUN("--help");
+    CHECK_INT(result.code, 0);
+    const char *last = strstr(result.out, "The commonest verbs:\n  init ");
+    CHECK(last && strstr(last, "\nEvaluate a trunk:\n  linear "));
+    for (int i = 0; sr_verb_at(i); i++) {
+        snprintf(line, sizeof line, "\n  %-11s %s\n", sr_verb_at(i)->name, sr_verb_at(i)->summary);
+        const char *at = strstr(result.out, line);
+        if (!at || strstr(at + 1, line))
+            fail_msg("--help should have one line for %s", sr_verb_at(i)->name);
+        CHECK(strlen(line) < 84);
+    }
+    program_run(&result, 1, (const char *const[]){NULL});
+    CHECK_INT(result.code, 2);
+    CHECK_STR(result.out, "");
+    int lines = 0;
+    for (const char *p = result.err; *p; p++)
+        lines += *p == '\n';
+    CHECK(lines >= 8 && lines <= 12);
+}
+
+// `help VERB` and `VERB --help` print the same page, with lines that fit a terminal.
+static void test_help(void **state) {
+    (void)state;
+    static char page[1 << 16];
+    for (int i = 0; sr_verb_at(i); i++) {
+        RUN(sr_verb_at(i)->name, "--help");
+        CHECK_INT(result.code, 0);
+        snprintf(page, sizeof page, "%.60000s", result.out);
+        RUN("help", sr_verb_at(i)->name);
+        CHECK_STR(result.out, page);
+        CHECK(strstr(page, "\nusage: sslrun ") && strstr(page, "\nExamples:\n"));
+        CHECK(strstr(page, sr_verb_at(i)->summary));
+    }
+    RUN("help", "knnn");
+    CHECK_INT(result.code, 2);
+    RUN("manual", "words", "knn", "--help");
+    CHECK_STR(result.out, "--help\n");
+}
+
+// The installed page is shown on a terminal, by whatever `man` is in the path.
+static void test_help_by_man(void **state) {
+    (void)state;
+    static const char man[] = "#!/bin/sh\necho \"man got $*\"\n";
+    char dir[64], name[128], path[8192];
+    const char *before = getenv("PATH");
+    temp_dir_make(dir);
+    fixture_write(dir, "man", man, sizeof man - 1);
+    snprintf(name, sizeof name, "%s/man", dir);
+    CHECK(chmod(name, 0755) == 0);
+    snprintf(path, sizeof path, "%s:%s", dir, before ? before : "");
+    snprintf(form[0], sizeof form[0], "%s", before ? before : "");
+    setenv("PATH", path, 1);
+    program_run_terminal(&result, 100, (const char *const[]){"help", "knn", NULL});
+    CHECK(strstr(result.out, "man got sslrun-knn") && !strstr(result.out, "usage:"));
+    RUN("help", "knn");
+    CHECK(!strstr(result.out, "man got") && strstr(result.out, "usage:"));
+    setenv("PATH", form[0], 1);
+    temp_dir_remove(dir);
 }
 
 static void write_completion(const char *dir, const char *shell) {
@@ -83,7 +163,7 @@ static void write_completion(const char *dir, const char *shell) {
     CHECK(f && fputs(result.out, f) >= 0 && fclose(f) == 0);
 }
 
-// Runs a shell command and copies its output. The program is in PATH, and $D is the folder.
+// Gives what a line of the shell prints, with the program in its path and $D the folder.
 static void shell(const char *dir, const char *line, char *out, int n) {
     char self[2048], whole[4096];
     ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
@@ -161,19 +241,24 @@ static void test_words(void **state) {
     temp_dir_remove(dir);
 }
 
-// The page of keys in the documents equals the one that the program writes.
-static void test_keys(void **state) {
+// The pages of the documents are those that the program writes.
+static void test_reference(void **state) {
     (void)state;
-    char *page = NULL;
-    size_t bytes = 0;
-    RUN("manual", "keys");
-    CHECK_INT(result.code, 0);
-    CHECK(strlen(result.out) < sizeof result.out - 1); // not cut off
-    CHECK_OK(sr_file_read("docs/reference/keys.md", sizeof result.out, &page, &bytes));
-    if (strcmp(page, result.out) != 0)
-        fail_msg("docs/reference/keys.md is not what `sslrun manual keys` writes; make docs");
-    sr_free(page);
+    static const char *const pages[] = {"keys", "verbs"};
+    for (int i = 0; i < SR_COUNT(pages); i++) {
+        char path[64], *page = NULL;
+        size_t bytes = 0;
+        RUN("manual", pages[i]);
+        CHECK_INT(result.code, 0);
+        CHECK(strlen(result.out) < sizeof result.out - 1); // whole
+        snprintf(path, sizeof path, "docs/reference/%s.md", pages[i]);
+        CHECK_OK(sr_file_read(path, sizeof result.out, &page, &bytes));
+        if (strcmp(page, result.out) != 0)
+            fail_msg("%s is not what `sslrun manual %s` writes; make docs", path, pages[i]);
+        sr_free(page);
+    }
 }
 
-SR_TESTS(manual_verb, unit(test_every_verb_and_flag), unit(test_bash_completes),
-         unit(test_fish_and_zsh_read), unit(test_words), unit(test_keys))
+SR_TESTS(manual_verb, unit(test_every_verb_and_flag), unit(test_overview), unit(test_help),
+         unit(test_help_by_man), unit(test_bash_completes), unit(test_fish_and_zsh_read),
+         unit(test_words), unit(test_reference))
