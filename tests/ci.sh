@@ -11,6 +11,7 @@ table=$(mktemp) || exit 1
 trap 'rm -f "$table"' EXIT
 
 # Each job is a function. Its comment says what it checks that the others do not.
+
 # Comments, formatting, and the order of rooms and includes.
 job_style() { make layers check-format prose; }
 # The build and all tests with the golden cases, as a user runs them.

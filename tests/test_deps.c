@@ -1,5 +1,5 @@
-// tests/deps.sh on machines of different kinds, each a folder with stand-ins for the commands
-// that the script calls.
+// Tests tests/deps.sh on machines of different kinds, each a folder with stand-ins for the
+// commands that the script calls.
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>

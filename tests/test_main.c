@@ -1,4 +1,4 @@
-// The test program itself: a plugin name in the environment that no plugin has is an error
+// Tests the test program itself: a plugin name in the environment that no plugin has is an error
 // instead of no tests.
 #include <stdio.h>
 #include <stdlib.h>

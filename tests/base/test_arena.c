@@ -1,4 +1,4 @@
-// Arenas: aligned and zeroed memory, no overlap, large blocks, failures of allocation.
+// Tests arenas: aligned and zeroed memory, no overlap, large blocks, failures of allocation.
 #include "base/arena.h"
 #include "base/mem.h"
 #include "tests/check.h"

@@ -1,4 +1,5 @@
-// Communication in a run of one process: sums return their input, and a gather has one part.
+// Tests communication in a run of one process: sums return their input, and a gather has one
+// part.
 #include "base/comm.h"
 #include "tests/check.h"
 

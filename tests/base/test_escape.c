@@ -1,5 +1,5 @@
-// Escaping of file names: a name with line breaks and control characters takes one line of a
-// list.
+// Tests escaping of file names: a name with line breaks and control characters takes one line of
+// a list.
 #include "base/escape.h"
 
 #include "tests/check.h"

@@ -1,5 +1,5 @@
-// Files: bounded reads, mappings, locks, links, and writes that leave either the old file or the
-// new one at any moment.
+// Tests files: bounded reads, mappings, locks, links, and writes that leave either the old file
+// or the new one at any moment.
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

@@ -1,4 +1,4 @@
-// The FNV-1a hash: published values, and a hash computed in parts.
+// Tests the FNV-1a hash: published values, and a hash computed in parts.
 #include "base/hash.h"
 
 #include "tests/check.h"

@@ -1,4 +1,4 @@
-// Reading and writing JSON: types, exact integers, bounds, errors, output that reads back.
+// Tests reading and writing JSON: types, exact integers, bounds, errors, output that reads back.
 #include "base/file.h"
 #include "base/json.h"
 #include "base/mem.h"

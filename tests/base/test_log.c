@@ -1,5 +1,5 @@
-// The log file: levels, marks, appending, lines kept until the file is known. No test reads what
-// goes to stderr.
+// Tests the log file: levels, marks, appending, lines kept until the file is known. No test reads
+// what goes to stderr.
 #include <unistd.h>
 
 #include "base/file.h"

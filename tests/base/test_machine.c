@@ -1,4 +1,5 @@
-// Available memory under the limits of control groups, read from made-up /proc and /sys folders.
+// Tests available memory under the limits of control groups, read from made-up /proc and /sys
+// folders.
 #include <stdio.h>
 
 #include "base/machine.h"

@@ -1,4 +1,4 @@
-// The allocator: its counters, and the switch that makes the n-th allocation fail.
+// Tests the allocator: its counters, and the switch that makes the n-th allocation fail.
 #include "base/compiler.h"
 #include "base/mem.h"
 #include "tests/check.h"

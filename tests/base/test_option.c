@@ -1,4 +1,5 @@
-// Option tables: every type, defaults, range checks, messages, and printing that parses back.
+// Tests option tables: every type, defaults, range checks, messages, and printing that parses
+// back.
 #include "base/mem.h"
 #include "base/option.h"
 #include "tests/check.h"

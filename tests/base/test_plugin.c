@@ -1,4 +1,4 @@
-// The error for a name that no plugin has: the closest name, and the known names.
+// Tests the error for a name that no plugin has: the closest name, and the known names.
 #include "base/mem.h"
 #include "base/plugin.h"
 #include "tests/check.h"

@@ -1,4 +1,4 @@
-// The Philox generator against the vectors published with Random123 (kat_vectors), and the
+// Tests the Philox generator against the vectors published with Random123 (kat_vectors), and the
 // moments of its distributions.
 #include <math.h>
 

@@ -1,5 +1,5 @@
-// Status messages: the last one wins, prefixes stack, long ones are cut, and threads have their
-// own.
+// Tests status messages: the last one wins, prefixes stack, long ones are cut, and threads have
+// their own.
 #include <pthread.h>
 
 #include "base/mem.h"

@@ -1,4 +1,4 @@
-// Shapes and element types: counts, comparison, text.
+// Tests shapes and element types: counts, comparison, text.
 #include "base/compiler.h"
 #include "base/tensor.h"
 #include "tests/check.h"

@@ -1,4 +1,4 @@
-// Growing text, numbers in text, UTF-8, edit distance, and patterns with * and ?.
+// Tests growing text, numbers in text, UTF-8, edit distance, and patterns with * and ?.
 #include <stdlib.h>
 
 #include "base/mem.h"

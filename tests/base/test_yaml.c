@@ -1,4 +1,4 @@
-// Reading YAML: types, line numbers, bounds, errors, aliases and merge keys.
+// Tests reading YAML: types, line numbers, bounds, errors, aliases and merge keys.
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/text.h"

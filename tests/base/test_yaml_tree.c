@@ -1,4 +1,4 @@
-// Changing, merging and printing YAML trees: a printed tree reads back equal.
+// Tests changing, merging and printing YAML trees: a printed tree reads back equal.
 #include "base/mem.h"
 #include "base/rng.h"
 #include "base/yaml.h"

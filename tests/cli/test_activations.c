@@ -1,5 +1,5 @@
-// DISTRIBUTED.MEMORY on the command line: `check` reports which activations are kept, and runs
-// with either setting end in the same bits.
+// Tests DISTRIBUTED.MEMORY on the command line: `check` reports which activations are kept, and
+// runs with either setting end in the same bits.
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-// sslrun augment: the sheet shows the views that the loader makes, is the same for one seed, and
-// lists what was drawn.
+// Tests sslrun augment: the sheet shows the views that the loader makes, is the same for one
+// seed, and lists what was drawn.
 #include <stdio.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
-// Bad files: cut off, with false sizes, overlapping tensors, unfolding without limit, naming
-// foreign code, or missing. Every verb that reads files gets each of them. It must exit with 2,
-// print nothing on stdout and one line on stderr that names the file, need no more memory than
-// the file's size + 64 MiB, and write nothing.
+// Tests bad files: cut off, with false sizes, overlapping tensors, unfolding without limit,
+// naming foreign code, or missing. Every verb that reads files gets each of them. It must exit
+// with 2, print nothing on stdout and one line on stderr that names the file, need no more memory
+// than the file's size + 64 MiB, and write nothing.
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// The command line as a user sees it: what is printed to which stream, and exit codes.
+// Tests the command line as a user sees it: what is printed to which stream, and exit codes.
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -377,7 +377,7 @@ static void test_run_folder(void **state) {
     RUN("export", CONFIG, "--weights", path, "--nodes", "flatten", "--out", model, "--force",
         "--size", "32");
     CHECK(strcmp(result.out, sized) != 0);
-    // A configuration of another shape is refused with the difference.
+    // With another shape of the trunk the checkpoint is refused, and the error says what differs.
     RUN(CONFIG, key, "MODEL.TRUNK.RESNETS.SMALL_IMAGE_STEM=False");
     expect_refused("conv1.weight: checkpoint [4, 3, 3, 3], model [4, 3, 7, 7]");
     temp_dir_remove(dir);

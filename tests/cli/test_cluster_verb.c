@@ -1,4 +1,5 @@
-// sslrun cluster: from images to features to files of labels, and a training on these labels.
+// Tests sslrun cluster: from images to features to files of labels, and a training on these
+// labels.
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
-// Lines of a run about its images: how many in which classes, where the test images were found,
-// which files were skipped, and which could not be read and are left out of the figures.
+// Tests lines of a run about its images: how many in which classes, where the test images were
+// found, which files were skipped, and which could not be read and are left out of the figures.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

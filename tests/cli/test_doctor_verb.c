@@ -1,5 +1,5 @@
-// sslrun doctor on three runs of the program: a healthy one, one whose teacher does not change,
-// one that stops at a NaN.
+// Tests sslrun doctor on three runs of the program: a healthy one, one whose teacher does not
+// change, one that stops at a NaN.
 #include <stdio.h>
 
 #include "tests/check.h"

@@ -114,7 +114,8 @@ static void test_coming_from(void **state) {
     temp_dir_remove(dir);
 }
 
-// The commands of the first hour that follow the four in tests/cli/test_first_hour.c.
+// The commands of docs/guide/first-hour.md that follow its first four; tests/cli/test_first_hour.c
+// runs those.
 static void test_first_hour(void **state) {
     (void)state;
     static const char *const lines[] = {

@@ -1,4 +1,4 @@
-// Nearest neighbours of an image from a trained run by the program, by the C example and by
+// Tests nearest neighbours of an image from a trained run by the program, by the C example and by
 // Python: all three agree.
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-// sslrun inspect, diff and convert as a user runs them: every flag on every format.
+// Tests sslrun inspect, diff and convert as a user runs them: every flag on every format.
 // test_bad_input.c has damaged files.
 #include <stdlib.h>
 #include <unistd.h>
@@ -298,7 +298,7 @@ static void test_convert_refuses(void **state) {
 static void test_wrong_shapes(void **state) {
     (void)state;
     char out[160];
-    write_trunk("t.safetensors", 0); // conv1.weight (4, 3, 1, 1)
+    write_trunk("t.safetensors", 0); // holds conv1.weight (4, 3, 1, 1)
     RUN("export", "resnet18", "--weights", path, "--nodes", "layer1", "--out",
         in_dir(out, "o.onnx"), "--size", "32", "--lax");
     expect_refused("of another shape or type: module.conv1.weight (F32 [4, 3, 1, 1] in the file");

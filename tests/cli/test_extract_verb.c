@@ -1,5 +1,5 @@
-// sslrun extract: features of a tensor, shards of features of a folder, resuming after a stop,
-// refusals.
+// Tests sslrun extract: features of a tensor, shards of features of a folder, resuming after a
+// stop, refusals.
 #include <stdio.h>
 
 #include "base/file.h"

@@ -1,5 +1,5 @@
-// Faults of the system, injected at a chosen call by tests/faults/preload.c: nothing is lost, no
-// fault is mistaken for another, and the last line names the cause.
+// Tests faults of the system, injected at a chosen call by tests/faults/preload.c: nothing is
+// lost, no fault is mistaken for another, and the last line names the cause.
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-// Mistakes of new users: one line says what to do instead, the exit code is 2, and nothing is
-// written.
+// Tests mistakes of new users: one line says what to do instead, the exit code is 2, and nothing
+// is written.
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// sslrun graph: its lists equal the reference lists in both granularities; formats, closed
+// Tests sslrun graph: its lists equal the reference lists in both granularities; formats, closed
 // blocks, extraction, refusals.
 #include <string.h>
 

@@ -1,4 +1,5 @@
-// sslrun linear, predict, similar and duplicates: from a checkpoint and folders of images alone.
+// Tests sslrun linear, predict, similar and duplicates: from a checkpoint and folders of images
+// alone.
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-// sslrun init: its description of a folder is correct, and the configuration that it writes
+// Tests sslrun init: its description of a folder is correct, and the configuration that it writes
 // trains.
 #include <stdio.h>
 #include <string.h>

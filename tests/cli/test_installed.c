@@ -1,5 +1,5 @@
-// A build and an installation: configurations are found from any folder, a running program can be
-// replaced, and the Python module finds its library.
+// Tests a build and an installation: configurations are found from any folder, a running program
+// can be replaced, and the Python module finds its library.
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>

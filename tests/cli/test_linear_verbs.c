@@ -1,5 +1,5 @@
-// sslrun svm, logreg, retrieve and knn, on files of features and on the trunk of a configuration:
-// output and refusals.
+// Tests sslrun svm, logreg, retrieve and knn, on files of features and on the trunk of a
+// configuration: output and refusals.
 #include <stdio.h>
 
 #include "base/file.h"

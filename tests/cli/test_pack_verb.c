@@ -1,5 +1,5 @@
-// sslrun pack: damaged images, labels of a list, a full disk at stdout, --check on files of other
-// programs, and shards with too few class names.
+// Tests sslrun pack: damaged images, labels of a list, a full disk at stdout, --check on files of
+// other programs, and shards with too few class names.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

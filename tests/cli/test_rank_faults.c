@@ -1,5 +1,5 @@
-// Faults of ranks: whatever ends one rank early, or prevents its start, ends all ranks with a
-// line that says what happened and where.
+// Tests faults of ranks: whatever ends one rank early, or prevents its start, ends all ranks with
+// a line that says what happened and where.
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-// The program under mpirun: the number of ranks changes only the time. Every method gives the
-// same bits, also if ranks are killed and the run resumes with fewer.
+// Tests the program under mpirun: the number of ranks changes only the time. Every method gives
+// the same bits, also if ranks are killed and the run resumes with fewer.
 //
 // SSLRUN_LONG=1 takes 50 steps each and kills 20 times (make ranks-long).
 #include <signal.h>

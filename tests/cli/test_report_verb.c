@@ -1,5 +1,5 @@
-// The page of a run: it exists after training, can be made again, and compares runs. It is valid
-// HTML without any external resource.
+// Tests the page of a run: it exists after training, can be made again, and compares runs. It is
+// valid HTML without any external resource.
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

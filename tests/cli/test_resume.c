@@ -382,8 +382,8 @@ static void test_file_size_limit(void **state) {
     CHECK_INT(setrlimit(RLIMIT_FSIZE, &before), 0);
     CHECK_INT(program_wait(pid, NULL), 1);
     program_read(dir, "err", err, sizeof err);
-    // The page was too large too. The cause of the run's end comes last, and no line refers to
-    // the missing page.
+    // The run's page exceeded the size limit as well. The last line names the cause of the run's
+    // end, and no line refers to the missing page.
     const char *page = strstr(err, "no report.html"), *reason = strstr(err, "sslrun: cannot write");
     CHECK(page && reason && page < reason);
     CHECK(strstr(reason, "/model_") && strstr(reason, "File too large"));

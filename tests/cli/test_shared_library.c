@@ -1,4 +1,4 @@
-// The shared library: its soname, and that it exports exactly what sslrun.h declares.
+// Tests the shared library: its soname, and that it exports exactly what sslrun.h declares.
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>

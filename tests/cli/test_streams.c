@@ -1,4 +1,4 @@
-// Standard streams that are closed, on a full disk, or a terminal without cursor control.
+// Tests standard streams that are closed, on a full disk, or a terminal without cursor control.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-// TensorBoard files of a run, read back by the test's own reader: lengths, checksums, messages,
-// tags, values, pictures.
+// Tests TensorBoard files of a run, read back by the test's own reader: lengths, checksums,
+// messages, tags, values, pictures.
 #include <dirent.h>
 #include <stdio.h>
 #include <string.h>

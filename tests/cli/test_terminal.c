@@ -1,5 +1,5 @@
-// Output on a terminal: lines that overwrite themselves fit its width and are removed before a
-// result is printed.
+// Tests output on a terminal: lines that overwrite themselves fit its width and are removed
+// before a result is printed.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

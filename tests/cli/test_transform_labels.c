@@ -1,5 +1,5 @@
-// Losses with labels that the transforms make: RotNet trains on any folder of images, whatever
-// its classes.
+// Tests losses with labels that the transforms make: RotNet trains on any folder of images,
+// whatever its classes.
 #include <stdio.h>
 
 #include "base/mem.h"

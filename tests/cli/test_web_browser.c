@@ -1,4 +1,4 @@
-// Pages of sslrun web in a real browser.
+// Tests pages of sslrun web in a real browser.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,8 +44,8 @@ static void look_at_pages(Browser *b, const Web *w, int width, bool script) {
         fail_msg("at %d pixels: %s", width, b->errors);
 }
 
-// Pages at two widths, with and without script. With it changes appear without a reload, without
-// it the page reloads itself.
+// The pages work at two widths, with and without script. With script changes appear at once,
+// without it the page reloads itself.
 static void test_pages_in_a_browser(void **state) {
     (void)state;
     static const int widths[] = {400, 1600};

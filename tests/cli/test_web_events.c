@@ -1,5 +1,5 @@
-// Pages of sslrun web that change while they are read: every reader gets the changes, and readers
-// who leave cost nothing.
+// Tests pages of sslrun web that change while they are read: every reader gets the changes, and
+// readers who leave cost nothing.
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

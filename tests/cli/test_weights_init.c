@@ -1,5 +1,5 @@
-// MODEL.WEIGHTS_INIT as a user sees it: the table of loaded tensors and the sum below it, for
-// files with other names, with parts left out, renamed, missing or of another shape; and
+// Tests MODEL.WEIGHTS_INIT as a user sees it: the table of loaded tensors and the sum below it,
+// for files with other names, with parts left out, renamed, missing or of another shape; and
 // refusals.
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-// The contract of transforms, checked for every transform of the registry, and properties of
-// single ones.
+// Tests the contract of transforms, checked for every transform of the registry, and properties
+// of single ones.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -158,7 +158,7 @@ static void test_multicrop_shape(void **state) {
     sr_image_pool_free(pool);
 }
 
-// The shares of flipped, grey and blurred images lie within four standard errors of p.
+// The shares of flipped, grey and blurred images lie within four standard errors of the option p.
 static void test_probabilities(void **state) {
     (void)state;
     static const struct {

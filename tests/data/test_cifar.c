@@ -1,5 +1,5 @@
-// The binary batch files of CIFAR-10 and CIFAR-100: labels, pixels, names of classes, damaged
-// files.
+// Tests the binary batch files of CIFAR-10 and CIFAR-100: labels, pixels, names of classes,
+// damaged files.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-// Collators as the configuration makes them: which transforms they fit, their options, and where
-// the pixels of a batch go.
+// Tests collators as the configuration makes them: which transforms they fit, their options, and
+// where the pixels of a batch go.
 #include <string.h>
 
 #include "data/data.h"

@@ -1,5 +1,5 @@
-// The contract of collators, checked for every collator of the registry: batches have the same
-// bits for any number of threads, a last batch of another size works, and filling a batch
+// Tests the contract of collators, checked for every collator of the registry: batches have the
+// same bits for any number of threads, a last batch of another size works, and filling a batch
 // allocates nothing. Then what mixing and masking do.
 #include <string.h>
 

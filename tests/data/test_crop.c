@@ -1,5 +1,5 @@
-// Crops that are fused with flip, ToTensor and Normalize and write into the batch, and crops that
-// decode a JPEG only as far as they need.
+// Tests crops that are fused with flip, ToTensor and Normalize and write into the batch, and
+// crops that decode a JPEG only as far as they need.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
-// The contract of data sets, checked for every example of every data set in the registry: items
-// are the same at any time and from any thread, labels and names fit the classes. Damaged files
-// and failed allocations give an error of one line and no leak.
+// Tests the contract of data sets, checked for every example of every data set in the registry:
+// items are the same at any time and from any thread, labels and names fit the classes. Damaged
+// files and failed allocations give an error of one line and no leak.
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-// Decoding JPEG and PNG to RGB: exact and near pixels, and hostile files that must be refused
-// without a crash.
+// Tests decoding JPEG and PNG to RGB: exact and near pixels, and hostile files that must be
+// refused without a crash.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -227,7 +227,7 @@ static void test_no_heap_once_warm(void **state) {
 
 // JPEG files that Pillow wrote and the pixels that it reads from them: CMYK in Adobe's
 // convention, progressive, grey, and 4:2:2 with an EXIF orientation, which PIL's convert ignores.
-// Equal with libjpeg-turbo, close with stb_image.
+// The pixels are equal with libjpeg-turbo and close with stb_image.
 static void test_kinds_of_jpeg(void **state) {
     (void)state;
     static const char *const names[] = {"cmyk", "progressive", "gray", "turned"};

@@ -1,4 +1,4 @@
-// The data set disk_filelist: paths and labels from text files and from .npy files.
+// Tests the data set disk_filelist: paths and labels from text files and from .npy files.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

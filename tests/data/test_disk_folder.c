@@ -1,5 +1,5 @@
-// The data set disk_folder: folders of classes and flat folders of images, links, and files that
-// are no images.
+// Tests the data set disk_folder: folders of classes and flat folders of images, links, and files
+// that are no images.
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

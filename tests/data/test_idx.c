@@ -1,4 +1,4 @@
-// The data set of IDX files (MNIST), plain and compressed by gzip, paired with labels, and
+// Tests the data set of IDX files (MNIST), plain and compressed by gzip, paired with labels, and
 // damaged.
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-// The image pool, the bump allocator of a loader thread: alignment, reuse without allocation,
-// marks.
+// Tests the image pool, the bump allocator of a loader thread: alignment, reuse without
+// allocation, marks.
 #include <string.h>
 
 #include "base/mem.h"

@@ -1,5 +1,5 @@
-// The loader: the same bits for any number of threads and from any starting batch, unreadable
-// images, errors, shares of ranks, and a clean end from any state.
+// Tests the loader: the same bits for any number of threads and from any starting batch,
+// unreadable images, errors, shares of ranks, and a clean end from any state.
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

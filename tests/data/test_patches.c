@@ -1,4 +1,4 @@
-// Jigsaw's patches and the permutations that shuffle them.
+// Tests Jigsaw's patches and the permutations that shuffle them.
 #include "base/mem.h"
 #include "data/augment/permutations.h"
 #include "tests/check.h"

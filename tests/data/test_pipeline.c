@@ -1,4 +1,4 @@
-// Lists of transforms: what is refused, and the words of each error.
+// Tests lists of transforms: what is refused, and the words of each error.
 #include <string.h>
 
 #include "base/mem.h"

@@ -1,5 +1,5 @@
-// Pillow's Gaussian blur (extended box blur) against its definition with clamped edges, for every
-// size down to one pixel.
+// Tests Pillow's Gaussian blur (extended box blur) against its definition with clamped edges, for
+// every size down to one pixel.
 #include <math.h>
 #include <string.h>
 

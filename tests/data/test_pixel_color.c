@@ -1,5 +1,5 @@
-// Colour operations on pixels computed by hand. The golden cases tf_color* compare whole images
-// with PIL.
+// Tests colour operations on pixels computed by hand. The golden cases tf_color* compare whole
+// images with PIL.
 #include <math.h>
 #include <string.h>
 

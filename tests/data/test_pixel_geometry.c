@@ -1,4 +1,4 @@
-// Crop, flip and rotation of images, and torchvision's sizes and positions of boxes.
+// Tests crop, flip and rotation of images, and torchvision's sizes and positions of boxes.
 #include <math.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-// Solarize, posterize, autocontrast and sharpness on pixels computed by hand, and the conversion
-// to floats.
+// Tests solarize, posterize, autocontrast and sharpness on pixels computed by hand, and the
+// conversion to floats.
 #include <string.h>
 
 #include "data/pixels/pixel.h"

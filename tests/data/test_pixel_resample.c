@@ -1,4 +1,4 @@
-// Resizing against the textbook formula in double precision, and properties of its filters.
+// Tests resizing against the textbook formula in double precision, and properties of its filters.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

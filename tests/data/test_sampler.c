@@ -1,4 +1,4 @@
-// DATA_LIMIT and the order of an epoch.
+// Tests DATA_LIMIT and the order of an epoch.
 #include <string.h>
 
 #include "base/mem.h"

@@ -1,4 +1,4 @@
-// The synthetic data set, and which data set is inferred from a path.
+// Tests the synthetic data set, and which data set is inferred from a path.
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-// Tar shards: packed and read back, shards of other programs, damaged ones, and their order in an
-// epoch.
+// Tests tar shards: packed and read back, shards of other programs, damaged ones, and their order
+// in an epoch.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

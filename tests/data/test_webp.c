@@ -1,5 +1,5 @@
-// WebP images, decoded as by Pillow if libwebp was found at build time; otherwise refused with an
-// error that says what to do.
+// Tests WebP images, decoded as by Pillow if libwebp was found at build time; otherwise refused
+// with an error that says what to do.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-// Writing, renaming and converting weights: a written file reads back equal, with the requested
-// names.
+// Tests writing, renaming and converting weights: a written file reads back equal, with the
+// requested names.
 #include "formats/convert.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-// Models whose blocks are numbered through all stages: names of whole models from each writer to
-// each other and back.
+// Tests models whose blocks are numbered through all stages: names of whole models from each
+// writer to each other and back.
 #include <stdarg.h>
 #include <stdio.h>
 

@@ -1,4 +1,4 @@
-// Tensors that writers split differently: the biases of Swin V2's attention, and DINOv2's
+// Tests tensors that writers split differently: the biases of Swin V2's attention, and DINOv2's
 // position of the class token in models with registers.
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
-// safetensors files: a written file reads back, and a file with a wrong header is refused with a
-// reason.
+// Tests safetensors files: a written file reads back, and a file with a wrong header is refused
+// with a reason.
 #include <unistd.h>
 
 #include "base/file.h"

@@ -1,5 +1,5 @@
-// Every input of the graph fuzzer's corpus as a regression test. Inputs that once failed stay in
-// the corpus.
+// Tests every input of the graph fuzzer's corpus as a regression test. Inputs that once failed
+// stay in the corpus.
 #include "tests/check.h"
 #include "tests/fuzz/graph_fuzz.h"
 #include "tests/fuzz/seeds.h"

@@ -1,5 +1,5 @@
-// Every input of the image fuzzer's corpus as a regression test: files of each format and shape
-// under lists that do not fix the size, and inputs that once failed.
+// Tests every input of the image fuzzer's corpus as a regression test: files of each format and
+// shape under lists that do not fix the size, and inputs that once failed.
 #include "tests/check.h"
 #include "tests/fuzz/image_fuzz.h"
 #include "tests/fuzz/seeds.h"

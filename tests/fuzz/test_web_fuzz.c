@@ -1,6 +1,6 @@
-// Requests drawn by a grammar (web_grammar.h) against a server of `sslrun web`. Each well-formed
-// request gets the status that the documented rules require. None reveals the token or a foreign
-// file, ends the server, or shuts others out.
+// Tests requests drawn by a grammar (web_grammar.h) against a server of `sslrun web`. Each
+// well-formed request gets the status that the documented rules require. None reveals the token
+// or a foreign file, ends the server, or shuts others out.
 //
 // SSLRUN_WEB_FUZZ_SECONDS sets the duration (`make web-fuzz`), SSLRUN_WEB_FUZZ_SEED repeats a
 // run.

@@ -1,4 +1,4 @@
-// Golden cases auto_lr_scaling: the learning-rate section that automatic scaling gives for
+// Runs golden cases auto_lr_scaling: the learning-rate section that automatic scaling gives for
 // VISSL's recipes under overrides, and the schedule built from it. Recipes are looked up by name
 // below tests/vissl and configs/.
 #include <stdio.h>

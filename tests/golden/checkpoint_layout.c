@@ -1,6 +1,7 @@
-// Golden case checkpoint_layout: the keys of a VISSL checkpoint. The test writes a .torch file
-// with the same keys (dimensions cut to 4, zeros as values), reads it through formats/weights.h,
-// and compares every key, type and shape. The trunk must be recognised as VISSL's.
+// Runs the golden case checkpoint_layout: the keys of a VISSL checkpoint. The test writes a .torch
+// file with the same keys (dimensions cut to 4, zeros as values), reads it through
+// formats/weights.h, and compares every key, type and shape. The trunk must be recognised as
+// VISSL's.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-// Golden case collators: view k of sample s is filled with the number 100 * s + k, so that the
-// outputs show the layout.
+// Runs the golden case collators: view k of sample s is filled with the number 100 * s + k, so that
+// the outputs show the layout.
 //
 // The case holds tensors NAME.<key>, or NAME.<key><i> for one of a list, and NAME.label, data_idx
 // and data_valid. VISSL repeats the last three for each row; sslrun has one per image, and row r

@@ -1,4 +1,4 @@
-// Golden cases collator_cutmixup* and collators_more: images of a batch mixed with recorded
+// Runs golden cases collator_cutmixup* and collators_more: images of a batch mixed with recorded
 // draws, and the layouts of VISSL's masking collator.
 //
 // The cases draw labels for each view of an image separately, so each view is mixed as a batch of

@@ -1,5 +1,5 @@
-// Golden case of ConViT's gated positional self-attention (GPSA) alone: its initial values, and
-// the output of the module.
+// Runs the golden case of ConViT's gated positional self-attention (GPSA) alone: its initial
+// values, and the output of the module.
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-// Golden cases cross_entropy_* and bce_logits_*: from outputs x<i> and a target of classes or
-// distributions, the loss and the gradient of each output.
+// Runs golden cases cross_entropy_* and bce_logits_*: from outputs x<i> and a target of classes
+// or distributions, the loss and the gradient of each output.
 #include <stdio.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-// Golden cases dist_ddp*: whole training steps of several replicas against PyTorch's
+// Runs golden cases dist_ddp*: whole training steps of several replicas against PyTorch's
 // DistributedDataParallel. From images and labels of each replica the test compares losses, the
 // gradients of the first step, the parameters after updates and the final running statistics of
 // replica 0. Configuration, model, optimiser and step are the program's own. Batch norms span the

@@ -1,4 +1,4 @@
-// Golden cases deepclusterv2*: from a given memory and given first rows the centroids and
+// Runs golden cases deepclusterv2*: from a given memory and given first rows the centroids and
 // assignments; then training steps: loss, gradient and the memory after each.
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,6 @@
-// Golden cases dino_*: from student and teacher scores of several steps the loss, the gradient of
-// the student's scores and the centre, and the teacher's temperature and momentum per step.
+// Runs golden cases dino_*: from student and teacher scores of several steps the loss, the
+// gradient of the student's scores and the centre, and the teacher's temperature and momentum per
+// step.
 #include <string.h>
 
 #include "losses/momentum_encoder.h"

@@ -1,5 +1,5 @@
-// Golden cases dist_barlow, dist_dino and dist_deepcluster: losses over several replicas from
-// their outputs. A recorded loss is that of one replica's rows; sslrun's is over all rows.
+// Runs golden cases dist_barlow, dist_dino and dist_deepcluster: losses over several replicas
+// from their outputs. A recorded loss is that of one replica's rows; sslrun's is over all rows.
 // Recorded gradients were taken before DistributedDataParallel divides them, so they are the
 // number of replicas times sslrun's.
 #include <stdio.h>

@@ -1,6 +1,6 @@
-// Golden cases dist_swav*: SwAV over several replicas. From embeddings and scores of each replica
-// the test compares codes, loss, gradients of the scores and the queue. Sinkhorn sees the rows of
-// all replicas, and each replica's queue is a share of sslrun's.
+// Runs golden cases dist_swav*: SwAV over several replicas. From embeddings and scores of each
+// replica the test compares codes, loss, gradients of the scores and the queue. Sinkhorn sees the
+// rows of all replicas, and each replica's queue is a share of sslrun's.
 #include <string.h>
 
 #include "graph/plan.h"

@@ -1,4 +1,4 @@
-// Golden cases distillation_*, dino_distillation_*, msn_distillation_*, swav_distillation_*,
+// Runs golden cases distillation_*, dino_distillation_*, msn_distillation_*, swav_distillation_*,
 // ibot_distillation_*, ibot and dist_ibot: from outputs of student and teacher the loss,
 // gradients, centres and queues.
 #include <math.h>

@@ -1,4 +1,4 @@
-// Golden cases of features: from a state dict and images the outputs of a frozen trunk by
+// Runs golden cases of features: from a state dict and images the outputs of a frozen trunk by
 // LINEAR_EVAL_FEAT_POOL_OPS_MAP. The tensors feat<i>.<layer> are compared in the order of the
 // map.
 #include <stdio.h>

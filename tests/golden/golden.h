@@ -18,7 +18,7 @@ typedef struct {
     double worst;   // largest error / tolerance over all comparisons so far
     double error;   // the error of that comparison
     double tolerance;
-    char where[128];         // the tensor of that comparison
+    char where[128];         // name of the tensor with that error
     int compared;            // numbers compared; 0 fails the case unless not_offered is set
     const char *not_offered; // what sslrun leaves out: the case is skipped; NULL: nothing
 } SrGoldenCase;

@@ -1,4 +1,4 @@
-// Golden cases of heads: from parameters and an input the outputs in training, gradients of
+// Runs golden cases of heads: from parameters and an input the outputs in training, gradients of
 // sum(out * cot), running statistics, and the outputs in evaluation.
 #include <math.h>
 #include <stdio.h>

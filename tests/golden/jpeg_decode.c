@@ -1,5 +1,5 @@
-// Golden cases jpeg_decode*: encoded files and the pixels that PIL reads from them. PNG must be
-// exact. A build without libjpeg-turbo reads JPEG with stb_image, which rounds the inverse DCT
+// Runs golden cases jpeg_decode*: encoded files and the pixels that PIL reads from them. PNG must
+// be exact. A build without libjpeg-turbo reads JPEG with stb_image, which rounds the inverse DCT
 // and interpolates colours differently.
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-// Golden cases knn_*: VISSL's run_knn_at_layer on recorded features. Compares the five best
+// Runs golden cases knn_*: VISSL's run_knn_at_layer on recorded features. Compares the five best
 // classes of each test image, top-1 and top-5.
 #include <string.h>
 

@@ -1,4 +1,4 @@
-// Golden cases lejepa*: from embeddings and recorded directions the loss and its gradient.
+// Runs golden cases lejepa*: from embeddings and recorded directions the loss and its gradient.
 #include <string.h>
 
 #include "tests/golden/images.h"

@@ -1,5 +1,5 @@
-// Golden cases meter_*: recorded outputs and targets of a few updates through the meter of that
-// name, and its value.
+// Runs golden cases meter_*: recorded outputs and targets of a few updates through the meter of
+// that name, and its value.
 #include <stdio.h>
 #include <string.h>
 

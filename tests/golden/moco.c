@@ -1,8 +1,8 @@
-// Golden cases of MoCo's loss: from queries and keys the loss, the gradient of the queries and
-// the queue after each step. In dist_moco the queries and keys of all replicas are given. VISSL's
-// processes start with queues of their own, drawn by generators with different seeds, until all
-// are filled with the same keys. The case therefore runs once with each replica's queue, and
-// compares that replica's rows.
+// Runs golden cases of MoCo's loss: from queries and keys the loss, the gradient of the queries
+// and the queue after each step. In dist_moco the queries and keys of all replicas are given.
+// VISSL's processes start with queues of their own, drawn by generators with different seeds,
+// until all are filled with the same keys. The case therefore runs once with each replica's
+// queue, and compares that replica's rows.
 #include <string.h>
 
 #include "tests/golden/loss_case.h"

@@ -1,6 +1,6 @@
-// Golden cases npid_*, npidpp_* and pirl_*: from outputs, image indices and drawn rows the loss,
-// gradients, the constant Z and the memory bank after each step. Images with an ignored index
-// have no recorded draws.
+// Runs golden cases npid_*, npidpp_* and pirl_*: from outputs, image indices and drawn rows the
+// loss, gradients, the constant Z and the memory bank after each step. Images with an ignored
+// index have no recorded draws.
 #include <string.h>
 
 #include "losses/memory_bank.h"

@@ -1,5 +1,5 @@
-// Golden cases optim_*: steps of an optimiser with given gradients, for parameters in two or more
-// groups.
+// Runs golden cases optim_*: steps of an optimiser with given gradients, for parameters in two or
+// more groups.
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-// Golden cases param_groups: names and weight decay of every parameter group that VISSL makes for
-// a recipe under overrides.
+// Runs golden cases param_groups: names and weight decay of every parameter group that VISSL
+// makes for a recipe under overrides.
 //
 // The model is built from the recipe at the depth that the case asks for. VISSL only lists
 // modules, but sslrun infers shapes, so the width of the trunk is set to the input of the

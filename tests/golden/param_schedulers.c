@@ -1,5 +1,5 @@
-// Golden cases param_schedulers: every schedule on a regular and an irregular grid, in double
-// precision.
+// Runs golden cases param_schedulers: every schedule on a regular and an irregular grid, in
+// double precision.
 #include <stdio.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
-// Golden cases nnclr*, mocov3*, byol* and simsiam*: from embeddings, predictions and outputs of a
-// target network in each step the loss, the gradient of the predictions and NNCLR's queue. The
-// encoders are PyTorch modules and are not run here; byol_steps has its own kind.
+// Runs golden cases nnclr*, mocov3*, byol* and simsiam*: from embeddings, predictions and outputs
+// of a target network in each step the loss, the gradient of the predictions and NNCLR's queue.
+// The encoders are PyTorch modules and are not run here; byol_steps has its own kind.
 #include <string.h>
 
 #include "tests/golden/images.h"

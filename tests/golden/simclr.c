@@ -1,7 +1,7 @@
-// Golden cases of SimCLR's losses, and dist_views_* of any loss: from embeddings the loss and its
-// gradient. In dist_* cases the local losses of the replicas average to sslrun's. Their gathered
-// gradients, before DistributedDataParallel divides them, are the number of replicas times
-// sslrun's.
+// Runs golden cases of SimCLR's losses, and dist_views_* of any loss: from embeddings the loss
+// and its gradient. In dist_* cases the local losses of the replicas average to sslrun's. Their
+// gathered gradients, before DistributedDataParallel divides them, are the number of replicas
+// times sslrun's.
 #include <string.h>
 
 #include "tests/golden/loss_case.h"

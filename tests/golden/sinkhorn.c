@@ -1,4 +1,4 @@
-// Golden cases sinkhorn: Sinkhorn-Knopp alone over a grid of settings. Each tensor
+// Runs golden cases sinkhorn: Sinkhorn-Knopp alone over a grid of settings. Each tensor
 // codes<i>_eps<epsilon>_it<iterations> holds the codes of scores<i> of the same case.
 #include <stdio.h>
 #include <stdlib.h>

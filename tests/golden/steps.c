@@ -1,6 +1,6 @@
-// Golden cases of whole training steps: from images the losses, the outputs and gradients of the
-// first step, and the state after the last update. The configuration of the case goes through the
-// program's own parser, model, loss, schedule, optimiser and step.
+// Runs golden cases of whole training steps: from images the losses, the outputs and gradients of
+// the first step, and the state after the last update. The configuration of the case goes through
+// the program's own parser, model, loss, schedule, optimiser and step.
 //
 // Every case runs several times with the last bit of all images and parameters shaken; trace.h
 // gives the reason.

@@ -1,6 +1,6 @@
-// Golden cases of SwAV losses: from embeddings and scores, and those of a momentum encoder if
-// there is one, the codes, the loss, the gradient of the scores and the queue, step by step. Some
-// cases check the renormalisation of prototypes alone.
+// Runs golden cases of SwAV losses: from embeddings and scores, and those of a momentum encoder
+// if there is one, the codes, the loss, the gradient of the scores and the queue, step by step.
+// Some cases check the renormalisation of prototypes alone.
 #include <stdio.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-// Golden cases tf_color*, tf_color_distortion*, tf_blur_photometric* and tf_rotate*: single
+// Runs golden cases tf_color*, tf_color_distortion*, tf_blur_photometric* and tf_rotate*: single
 // operations with recorded parameters, and ImgPilColorDistortion with every draw recorded.
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-// Golden cases tf_masked_image_modeling*: masks from recorded draws, and the statistics of many
-// masks.
+// Runs golden cases tf_masked_image_modeling*: masks from recorded draws, and the statistics of
+// many masks.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-// Golden cases tf_lab*, tf_patches*, tf_mnist* and tf_random_erasing*: VISSL's remaining
+// Runs golden cases tf_lab*, tf_patches*, tf_mnist* and tf_random_erasing*: VISSL's remaining
 // transforms with recorded draws.
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-// Golden cases tf_swav_pipeline* and tf_totensor_normalize*: from bytes to normalised floats;
-// SwAV's whole chain of transforms with recorded draws.
+// Runs golden cases tf_swav_pipeline* and tf_totensor_normalize*: from bytes to normalised
+// floats; SwAV's whole chain of transforms with recorded draws.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -67,7 +67,8 @@ static SrStatus apply_draw(const SrYaml *draw, SrImagePool *pool, int side, cons
     return SR_OK;
 }
 
-// Checks that values.draw<sample>_<crop> gives out<sample>_<crop>.
+// Checks every crop: SwAV's transforms with the recorded draws values.draw<sample>_<crop> must
+// give the tensor out<sample>_<crop>.
 static SrStatus run_swav(SrGoldenCase *c, SrImagePool *pool) {
     SrImage img;
     SR_TRY(golden_image(c, "img", pool, &img));

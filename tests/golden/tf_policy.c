@@ -1,4 +1,4 @@
-// Golden cases tf_randaugment_ops* and tf_autoaugment_policies*: each operation at recorded
+// Runs golden cases tf_randaugment_ops* and tf_autoaugment_policies*: each operation at recorded
 // arguments, the meaning of magnitudes, and whole calls with their draws.
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-// Golden cases tf_resize* and tf_multicrop*: boxes cut out and resized, Resize followed by
+// Runs golden cases tf_resize* and tf_multicrop*: boxes cut out and resized, Resize followed by
 // CenterCrop, and bicubic resizing.
 #include <stdio.h>
 

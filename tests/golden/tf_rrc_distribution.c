@@ -1,4 +1,4 @@
-// Golden cases tf_rrc_distribution*: quantiles of RandomResizedCrop's boxes against those of
+// Runs golden cases tf_rrc_distribution*: quantiles of RandomResizedCrop's boxes against those of
 // torchvision.
 //
 // Both are samples. sslrun's is larger, and the tolerance is four standard errors of a quantile

@@ -1,5 +1,5 @@
-// Golden cases data2vec_*, dinov2_* and masked_siamese_*, recorded by tests/parity/losses.py:
-// from outputs of a student and a teacher the loss and the gradients.
+// Runs golden cases data2vec_*, dinov2_* and masked_siamese_*, recorded by
+// tests/parity/losses.py: from outputs of a student and a teacher the loss and the gradients.
 #include <string.h>
 
 #include "tests/golden/given_loss.h"

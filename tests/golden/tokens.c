@@ -1,6 +1,6 @@
-// Golden cases mae_* and ijepa*: whole training steps of the program's own model, from images and
-// recorded choices of patches. Compares losses, predictions, the gradients of the first step, and
-// the target encoder after the last.
+// Runs golden cases mae_* and ijepa*: whole training steps of the program's own model, from
+// images and recorded choices of patches. Compares losses, predictions, the gradients of the
+// first step, and the target encoder after the last.
 #include <math.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-// Golden cases of trunks: from a state dict and a batch of images VISSL's stages in evaluation
-// and, if the case has cotangents, all gradients and running statistics in training.
+// Runs golden cases of trunks: from a state dict and a batch of images VISSL's stages in
+// evaluation and, if the case has cotangents, all gradients and running statistics in training.
 #include <stdio.h>
 #include <string.h>
 

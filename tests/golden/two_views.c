@@ -1,5 +1,6 @@
-// Golden cases barlow_twins_*, vicreg_* and wmse*, and views_* recorded by tests/parity/losses.py
-// (any loss, two views and more): the loss of given embeddings and its gradient.
+// Runs golden cases barlow_twins_*, vicreg_* and wmse*, and views_* recorded by
+// tests/parity/losses.py (any loss, two views and more): the loss of given embeddings and its
+// gradient.
 #include <string.h>
 
 #include "base/compiler.h"

@@ -43,10 +43,10 @@ static double root_mean_square(const double *w, int64_t n) {
     return sqrt(sum / (double)n);
 }
 
-// Returns the derivative along that direction by central differences with a step of 1e-5 of the
-// parameter's size. If the kink of a ReLU or a maximum lies within the step, the slopes of both
-// sides differ; the step then shrinks until the kink is outside, or until rounding, 1e-15 / h,
-// would dominate. scale: norm of the gradient.
+// Returns the derivative along the direction of sign() by central differences with a step of 1e-5
+// of the parameter's size. If the kink of a ReLU or a maximum lies within the step, the slopes of
+// both sides differ; the step then shrinks until the kink is outside, or until rounding, 1e-15 /
+// h, would dominate. scale: norm of the gradient.
 static double slope(const Check *t, int param, int64_t n, double scale) {
     double *w = t->run->param[param], middle = objective(t), central = 0;
     double size = root_mean_square(w, n), h = 1e-5 * fmax(size, 0.01);

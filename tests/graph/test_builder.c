@@ -1,5 +1,5 @@
-// The graph builder: names and scopes, shared parameters, initial values, modes, errors that
-// stick until the caller asks, and a failure of every allocation.
+// Tests the graph builder: names and scopes, shared parameters, initial values, modes, errors
+// that stick until the caller asks, and a failure of every allocation.
 #include "graph/builder.h"
 
 #include "base/mem.h"

@@ -1,4 +1,5 @@
-// The graph as a data structure: adding nodes, refusals, slots, queries by name, copied parameters.
+// Tests the graph as a data structure: adding nodes, refusals, slots, queries by name, copied
+// parameters.
 #include "graph/graph.h"
 
 #include "base/mem.h"

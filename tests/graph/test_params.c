@@ -1,5 +1,5 @@
-// The parameter table: names, memory, trainable entries, distributions of initial values, and a
-// failure of every allocation.
+// Tests the parameter table: names, memory, trainable entries, distributions of initial values,
+// and a failure of every allocation.
 #include "graph/params.h"
 
 #include "base/mem.h"

@@ -1,4 +1,4 @@
-// Plans of real ops on a small ResNet: fusing, recomputation, segments and threads against
+// Tests plans of real ops on a small ResNet: fusing, recomputation, segments and threads against
 // references in double precision.
 #include "base/mem.h"
 #include "base/parallel.h"

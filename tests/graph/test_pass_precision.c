@@ -1,5 +1,5 @@
-// Precision of a plan's values: which are bfloat16, where conversions stand, and that the results
-// agree with those of the plan on floats.
+// Tests precision of a plan's values: which are bfloat16, where conversions stand, and that the
+// results agree with those of the plan on floats.
 #include "base/mem.h"
 #include "graph/builder.h"
 #include "graph/plan_internal.h"

@@ -1,4 +1,5 @@
-// Plans of toy graphs: forward pass, modes, memory, and the cost and spans that they report.
+// Tests plans of toy graphs: forward pass, modes, memory, and the cost and spans that they
+// report.
 #include "base/mem.h"
 #include "graph/plan_internal.h"
 #include "tests/check.h"

@@ -1,5 +1,5 @@
-// Gradients of a plan: against values computed by hand, through shared parameters, views and
-// several losses, and where they stop.
+// Tests gradients of a plan: against values computed by hand, through shared parameters, views
+// and several losses, and where they stop.
 #include "base/mem.h"
 #include "graph/plan_internal.h"
 #include "tests/check.h"

@@ -1,5 +1,5 @@
-// Random graphs: gradients against finite differences, with and without recomputation, on memory
-// that starts as NaN.
+// Tests random graphs: gradients against finite differences, with and without recomputation, on
+// memory that starts as NaN.
 #include "base/mem.h"
 #include "graph/plan_internal.h"
 #include "tests/check.h"

@@ -1,5 +1,5 @@
-// Roofline estimate of a plan's time: half the rate takes twice the time, and each rate counts
-// where it is the bound.
+// Tests roofline estimate of a plan's time: half the rate takes twice the time, and each rate
+// counts where it is the bound.
 #include <math.h>
 
 #include "graph/builder.h"

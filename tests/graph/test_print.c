@@ -1,5 +1,5 @@
-// Formats in which a graph is printed: names, table, Graphviz, torchvision's node list, code, and
-// the comparison of training with evaluation mode.
+// Tests formats in which a graph is printed: names, table, Graphviz, torchvision's node list,
+// code, and the comparison of training with evaluation mode.
 #include "graph/print.h"
 
 #include "graph/blocks.h"

@@ -1,5 +1,5 @@
-// Graph surgery, closed blocks, taps and JSON on a small network of registered ops: values before
-// and after, names, errors, and a failure of every allocation.
+// Tests graph surgery, closed blocks, taps and JSON on a small network of registered ops: values
+// before and after, names, errors, and a failure of every allocation.
 #include "graph/surgery.h"
 
 #include "base/mem.h"
@@ -418,7 +418,7 @@ static void test_fold(void **state) {
                 ((float *)sr_params_at(e.params, i)->value)[k] =
                     0.3f + 0.2f * (float)((3 * i + k) % 5);
     CHECK_OK(sr_graph_fold_norm(&e, &folded, &n));
-    CHECK_INT(n, 1); // the other convolution is tapped
+    CHECK_INT(n, 1); // the other convolution is tapped, so it stays
     CHECK_INT(sr_graph_count(folded.graph), sr_graph_count(e.graph) - 1);
     CHECK_STR(sr_graph_at(folded.graph, find(folded.graph, "layer.0.bn"))->op->name, "conv2d");
     CHECK(sr_params_find(folded.params, "layer.0.conv.bias") >= 0);
@@ -449,9 +449,9 @@ static void test_fused_convolution(void **state) {
     options.n_losses = 1;
     CHECK_FAILS(sr_plan_compile(g, &options, &plan), SR_ERR_CONFIG,
                 "layer.0.conv (conv2d with relu) has no gradient");
-    CHECK_OK(
-        // Convolutions of the graph itself stay separate.
-        sr_plan_compile(f.graph, &options, &plan));
+    // A convolution without a relu in its parameters has a gradient, as in the graph before the
+    // change.
+    CHECK_OK(sr_plan_compile(f.graph, &options, &plan));
     sr_plan_free(plan);
     sr_graph_free(g);
     end(f);

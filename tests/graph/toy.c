@@ -1,4 +1,4 @@
-// The toy ops and the double-precision interpreter declared in toy.h.
+// Defines the toy ops and the double-precision interpreter of toy.h.
 #include "tests/graph/toy.h"
 
 #include <math.h>

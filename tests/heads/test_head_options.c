@@ -1,5 +1,6 @@
-// Every option of every head, compared with the head without it: the layers and tensors that the
-// head builds, and their gradients. No head accepts a word for a number or a misspelt option.
+// Tests every option of every head, compared with the head without it: the layers and tensors
+// that the head builds, and their gradients. No head accepts a word for a number or a misspelt
+// option.
 //
 // A row lists the nodes in order: the op, then in brackets its tensors: w weight, b bias, g and v
 // of weight norm. A capital letter is frozen.

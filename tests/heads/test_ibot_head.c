@@ -1,4 +1,4 @@
-// ibot_head: class token and patches with separate or shared prototypes, its refusals, and
+// Tests ibot_head: class token and patches with separate or shared prototypes, its refusals, and
 // refusals of the other heads.
 #include "tests/check.h"
 #include "tests/heads/built_head.h"

@@ -1,5 +1,5 @@
-// The head mlp: numbers of its layers, PARAMS_MULTIPLIER, features with empty dimensions, and
-// features that it refuses.
+// Tests the head mlp: numbers of its layers, PARAMS_MULTIPLIER, features with empty dimensions,
+// and features that it refuses.
 #include "tests/check.h"
 #include "tests/heads/built_head.h"
 

@@ -1,6 +1,6 @@
-// The op attention at shapes that are larger than its registry cases: several tiles of keys, the
-// token counts of a vision transformer, and any number of threads. Some scores are so large that
-// only a softmax that subtracts the maximum is finite.
+// Tests the op attention at shapes that are larger than its registry cases: several tiles of
+// keys, the token counts of a vision transformer, and any number of threads. Some scores are so
+// large that only a softmax that subtracts the maximum is finite.
 #include <stdio.h>
 
 #include "base/parallel.h"

@@ -1,5 +1,5 @@
-// batch_norm beyond the op contract: PyTorch's running statistics, means far from zero, batches
-// of one row, large tensors.
+// Tests batch_norm beyond the op contract: PyTorch's running statistics, means far from zero,
+// batches of one row, large tensors.
 #include <string.h>
 
 #include "tests/check.h"

@@ -1,5 +1,5 @@
-// Products and transposes of small matrices against plain loops in double precision, over random
-// shapes and row strides.
+// Tests products and transposes of small matrices against plain loops in double precision, over
+// random shapes and row strides.
 #include "kernels/block_product.h"
 
 #include "base/bf16.h"

@@ -1,7 +1,7 @@
-// Convolution by every design and instruction set against double-precision loops over random
-// shapes: channel tails, strides, dilation, groups, rectangular kernels, padding larger than the
-// image. Bits must not depend on the number of threads, nothing may be written past a buffer, and
-// scratch may start as garbage.
+// Tests convolution by every design and instruction set against double-precision loops over
+// random shapes: channel tails, strides, dilation, groups, rectangular kernels, padding larger
+// than the image. Bits must not depend on the number of threads, nothing may be written past a
+// buffer, and scratch may start as garbage.
 #include "kernels/conv/conv.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-// The tile-register design of convolution, emulated on every machine and on the registers where
-// the processor has them: close to double precision over random shapes, the same bits from both
-// and from any number of threads.
+// Tests the tile-register design of convolution, emulated on every machine and on the registers
+// where the processor has them: close to double precision over random shapes, the same bits from
+// both and from any number of threads.
 #include "base/compiler.h"
 #include "base/mem.h"
 #include "base/parallel.h"

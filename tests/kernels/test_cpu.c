@@ -1,5 +1,5 @@
-// Detection of the instruction-set level: a caller can ask for a lower level, never for more than
-// the processor has.
+// Tests detection of the instruction-set level: a caller can ask for a lower level, never for
+// more than the processor has.
 #include "kernels/cpu.h"
 
 #include "tests/check.h"

@@ -1,4 +1,4 @@
-// dropout beyond the op contract: the share of zeros, and that the mask depends on seed,
+// Tests dropout beyond the op contract: the share of zeros, and that the mask depends on seed,
 // iteration and node.
 #include "tests/check.h"
 #include "tests/kernels/op_call.h"

@@ -1,4 +1,4 @@
-// The matrix product sr_gemm against plain loops in double precision over random shapes,
+// Tests the matrix product sr_gemm against plain loops in double precision over random shapes,
 // transposes, strides and factors.
 #include "kernels/gemm.h"
 

@@ -1,5 +1,5 @@
-// The op linear on tile registers, or their emulation where the processor has none, against the
-// same call without tiles. Rows and features are so many that the tile design is chosen.
+// Tests the op linear on tile registers, or their emulation where the processor has none, against
+// the same call without tiles. Rows and features are so many that the tile design is chosen.
 #include "base/bf16.h"
 #include "kernels/conv/conv.h"
 #include "tests/check.h"

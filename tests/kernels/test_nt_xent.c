@@ -1,5 +1,5 @@
-// The op nt_xent on a step with one image: the loss is 0 without negatives, and the decoupled loss
-// refuses such a step.
+// Tests the op nt_xent on a step with one image: the loss is 0 without negatives, and the
+// decoupled loss refuses such a step.
 #include "kernels/nt_xent.h"
 
 #include "tests/check.h"

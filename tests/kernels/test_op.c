@@ -1,6 +1,6 @@
-// The contract of kernels/op.h, checked for every op of the registry and every one of its cases:
-// forward and gradient against the reference, bits over threads and instruction sets, options,
-// strange shapes.
+// Tests the contract of kernels/op.h, checked for every op of the registry and every one of its
+// cases: forward and gradient against the reference, bits over threads and instruction sets,
+// options, strange shapes.
 #include "base/parallel.h"
 #include "tests/check.h"
 #include "tests/kernels/op_call.h"

@@ -1,5 +1,5 @@
-// Ops that run on bfloat16 (SR_OP_BF16): each of their cases on every instruction set, with the
-// checks of op_half.h.
+// Tests ops that run on bfloat16 (SR_OP_BF16): each of their cases on every instruction set, with
+// the checks of op_half.h.
 #include "base/bf16.h"
 #include "base/compiler.h"
 #include "kernels/cast.h"

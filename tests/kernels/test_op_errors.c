@@ -1,5 +1,5 @@
-// Refusals of ops: each wrong shape or option gives one line that names the op, what it got and
-// what it expects.
+// Tests refusals of ops: each wrong shape or option gives one line that names the op, what it got
+// and what it expects.
 #include "tests/check.h"
 #include "tests/kernels/op_call.h"
 

@@ -1,5 +1,5 @@
-// Hooks by which an op describes itself to the passes of the graph compiler, checked against the
-// op's own reference for every op of the registry.
+// Tests hooks by which an op describes itself to the passes of the graph compiler, checked
+// against the op's own reference for every op of the registry.
 #include "tests/check.h"
 #include "tests/kernels/op_call.h"
 

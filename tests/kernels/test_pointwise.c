@@ -1,5 +1,5 @@
-// Loops of the activations against libm in double precision, on every instruction set of this
-// processor. On bfloat16 the result is that of floats, rounded.
+// Tests loops of the activations against libm in double precision, on every instruction set of
+// this processor. On bfloat16 the result is that of floats, rounded.
 #include "kernels/pointwise.h"
 
 #include "base/bf16.h"
@@ -20,7 +20,7 @@ static void on_every_level(void (*body)(const SrPointwiseTable *k)) {
 static void check_gelu(const SrPointwiseTable *k) {
     float x[N], y[N], dx[N], one[N];
     for (int i = 0; i < N; i++) {
-        x[i] = 0.025f * (float)(i - 400); // -10 .. 10
+        x[i] = 0.025f * (float)(i - 400); // from -10 to 10
         one[i] = 1;
     }
     k->gelu.f(SR_F32, y, x, N);

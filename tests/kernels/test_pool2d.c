@@ -1,4 +1,4 @@
-// Pooling beyond the op contract: ties, NaN, borders, and PyTorch's output sizes.
+// Tests pooling beyond the op contract: ties, NaN, borders, and PyTorch's output sizes.
 #include "tests/check.h"
 #include "tests/kernels/op_call.h"
 

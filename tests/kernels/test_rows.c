@@ -1,4 +1,4 @@
-// Vector loops over rows (sums, products, exp) against libm in double precision, on every
+// Tests vector loops over rows (sums, products, exp) against libm in double precision, on every
 // instruction set of this processor.
 #include "kernels/rows.h"
 

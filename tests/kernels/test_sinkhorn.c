@@ -1,5 +1,5 @@
-// Sinkhorn codes beyond the op contract and the golden cases: extreme scores, empty prototypes,
-// balance, queue, hard codes.
+// Tests Sinkhorn codes beyond the op contract and the golden cases: extreme scores, empty
+// prototypes, balance, queue, hard codes.
 #include "kernels/sinkhorn.h"
 
 #include "base/mem.h"

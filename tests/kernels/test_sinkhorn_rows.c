@@ -1,5 +1,5 @@
-// The op sinkhorn_rows beyond the op contract: the start of the iterations decides the result of
-// three of them.
+// Tests the op sinkhorn_rows beyond the op contract: the start of the iterations decides the
+// result of three of them.
 #include "tests/check.h"
 #include "tests/kernels/op_call.h"
 

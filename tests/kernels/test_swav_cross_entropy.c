@@ -1,5 +1,5 @@
-// The op swav_cross_entropy beyond the op contract: known values, large scores, scale of the
-// gradient.
+// Tests the op swav_cross_entropy beyond the op contract: known values, large scores, scale of
+// the gradient.
 #include "tests/check.h"
 #include "tests/kernels/op_call.h"
 

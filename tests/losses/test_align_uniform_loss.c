@@ -1,5 +1,5 @@
-// align_uniform_loss: its value on a model's own embeddings against the paper's sums, for one
-// replica and for two, and the gradient of the whole method against finite differences.
+// Tests align_uniform_loss: its value on a model's own embeddings against the paper's sums, for
+// one replica and for two, and the gradient of the whole method against finite differences.
 #include "tests/check.h"
 
 #include "tests/trainer/tiny_model.h"

@@ -1,4 +1,4 @@
-// ijepa_loss: the options that size its predictor.
+// Tests ijepa_loss: the options that size its predictor.
 #include "tests/check.h"
 #include "tests/trainer/tiny_model.h"
 

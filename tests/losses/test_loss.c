@@ -1,6 +1,6 @@
-// Every example of every loss on a tiny model: the loss falls over a few steps, steps do not
-// allocate, and a run that is stopped, copied and resumed ends in the same bits, with one thread
-// and with two.
+// Tests every example of every loss on a tiny model: the loss falls over a few steps, steps do
+// not allocate, and a run that is stopped, copied and resumed ends in the same bits, with one
+// thread and with two.
 #include "tests/check.h"
 
 #include <stdlib.h>

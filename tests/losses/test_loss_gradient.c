@@ -1,5 +1,5 @@
-// Gradients of whole methods (trunk, heads and decoder) against central differences in double
-// precision, for each parameter of the tiny model of the loss's first example.
+// Tests gradients of whole methods (trunk, heads and decoder) against central differences in
+// double precision, for each parameter of the tiny model of the loss's first example.
 #include "tests/check.h"
 
 #include "base/compiler.h"

@@ -1,5 +1,5 @@
-// moco_loss beyond the golden cases: initial weights and updates of the key encoder, views that
-// are run, the content of the queue, shuffled images, refusals.
+// Tests moco_loss beyond the golden cases: initial weights and updates of the key encoder, views
+// that are run, the content of the queue, shuffled images, refusals.
 #include "tests/check.h"
 
 #include "base/text.h"

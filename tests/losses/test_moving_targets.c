@@ -1,5 +1,5 @@
-// Losses that may rise at first because their target moves or a step is too long. No other loss
-// may.
+// Tests losses that may rise at first because their target moves or a step is too long. No other
+// loss may.
 #include "tests/check.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-// swav_loss beyond the golden cases: names of its state, timing of the queue, renormalisation,
-// one prototype, finite losses for any epsilon, refusals.
+// Tests swav_loss beyond the golden cases: names of its state, timing of the queue,
+// renormalisation, one prototype, finite losses for any epsilon, refusals.
 #include "tests/check.h"
 
 #include "tests/trainer/tiny_model.h"

@@ -1,6 +1,6 @@
-// swav_momentum_loss and its momentum encoder: a copy at first, then a slow follower without
-// gradient. Its running statistics, the switch between training and evaluation mode, and the odd
-// size of the queue.
+// Tests swav_momentum_loss and its momentum encoder: a copy at first, then a slow follower
+// without gradient. Its running statistics, the switch between training and evaluation mode, and
+// the odd size of the queue.
 #include "tests/check.h"
 
 #include "base/text.h"

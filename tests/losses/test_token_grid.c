@@ -1,4 +1,4 @@
-// Losses over patches (MAE, I-JEPA, iBOT): which masks and blocks they draw, and what they
+// Tests losses over patches (MAE, I-JEPA, iBOT): which masks and blocks they draw, and what they
 // refuse.
 #include "tests/check.h"
 

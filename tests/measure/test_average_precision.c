@@ -1,5 +1,5 @@
-// Average precision computed by hand: both rules, ties, rows without a judgement, queries without
-// positives.
+// Tests average precision computed by hand: both rules, ties, rows without a judgement, queries
+// without positives.
 #include "measure/average_precision.h"
 #include "tests/check.h"
 

@@ -1,4 +1,5 @@
-// A linear probe that chooses its penalty on held-out training rows, and never by the test rows.
+// Tests a linear probe that chooses its penalty on held-out training rows, and never by the test
+// rows.
 #include "base/mem.h"
 #include "base/rng.h"
 #include "measure/chosen_probe.h"

@@ -1,5 +1,5 @@
-// k-means: finds planted clusters exactly, gives the same bits for any number of threads, and
-// handles few and equal rows.
+// Tests k-means: finds planted clusters exactly, gives the same bits for any number of threads,
+// and handles few and equal rows.
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "measure/kmeans.h"

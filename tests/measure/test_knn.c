@@ -1,5 +1,5 @@
-// Weighted kNN against a plain O(n^2) version; ties, bounds, row lengths, NaN, and the overflow
-// that VISSL's version has.
+// Tests weighted kNN against a plain O(n^2) version; ties, bounds, row lengths, NaN, and the
+// overflow that VISSL's version has.
 #include <stdlib.h>
 
 #include "base/mem.h"

@@ -1,5 +1,5 @@
-// Meters: values computed by hand, targets of one class and of several, resets, and the list of
-// meters per output.
+// Tests meters: values computed by hand, targets of one class and of several, resets, and the
+// list of meters per output.
 #include "base/mem.h"
 #include "tests/check.h"
 #include "trainer/run/meter_list.h"

@@ -1,5 +1,5 @@
-// Planar maps of features: principal components of rows whose components are known, clusters that
-// stay apart, and the same bits for any number of threads.
+// Tests planar maps of features: principal components of rows whose components are known,
+// clusters that stay apart, and the same bits for any number of threads.
 #include <math.h>
 #include <string.h>
 

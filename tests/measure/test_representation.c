@@ -1,4 +1,4 @@
-// Alignment, uniformity and effective rank of embeddings for which they are known.
+// Tests alignment, uniformity and effective rank of embeddings for which they are known.
 #include "measure/representation.h"
 
 #include "base/rng.h"

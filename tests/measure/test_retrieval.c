@@ -1,5 +1,5 @@
-// Retrieval: mean average precision by hand and against the definition, queries that exclude
-// themselves, several labels, threads, refusals.
+// Tests retrieval: mean average precision by hand and against the definition, queries that
+// exclude themselves, several labels, threads, refusals.
 #include "base/parallel.h"
 #include "measure/retrieval.h"
 #include "tests/check.h"

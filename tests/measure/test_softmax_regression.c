@@ -1,5 +1,5 @@
-// Softmax regression: its minimum checked by plain loops in double precision, threads, a class
-// without rows, two classes.
+// Tests softmax regression: its minimum checked by plain loops in double precision, threads, a
+// class without rows, two classes.
 #include <math.h>
 #include <string.h>
 

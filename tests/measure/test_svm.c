@@ -1,5 +1,5 @@
-// Support vector machines and logistic regression on planted classes: accuracy, chosen costs,
-// low-shot draws, threads, refusals.
+// Tests support vector machines and logistic regression on planted classes: accuracy, chosen
+// costs, low-shot draws, threads, refusals.
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "measure/logreg.h"

@@ -1,4 +1,4 @@
-// Attention maps: shares computed by hand, with and without a class token. The page of a
+// Tests attention maps: shares computed by hand, with and without a class token. The page of a
 // transformer has them, that of another trunk has none.
 #include "pages/attention_maps.h"
 

@@ -1,4 +1,5 @@
-// Text on a picture: characters that the font does not have are replaced by ones that it has.
+// Tests text on a picture: characters that the font does not have are replaced by ones that it
+// has.
 #include "pages/canvas.h"
 
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-// The history of a run whose files are larger than the part that a page reads.
+// Tests the history of a run whose files are larger than the part that a page reads.
 #include "pages/run_history.h"
 
 #include <fcntl.h>

@@ -1,5 +1,5 @@
-// The verdict on a run, from the reports in its metrics.json and on its page: a bad result never
-// gets a green line.
+// Tests the verdict on a run, from the reports in its metrics.json and on its page: a bad result
+// never gets a green line.
 #include <stdio.h>
 
 #include "pages/run_report.h"
@@ -30,16 +30,16 @@ typedef struct {
 static const Case cases[] = {
     {EPOCH, SR_VERDICT_NONE, NULL},
     {EPOCH "{\"labels\": false}\n", SR_VERDICT_NONE, NULL},
-    // below every baseline
+    // The trained trunk is below every baseline.
     {EPOCH KNN("17.7", "22.6", "40.3", "19.6"), SR_VERDICT_NOTHING,
      "Layer flatten: kNN 17.7 %, untrained 22.6 %, raw pixels 40.3 %, the commonest class 19.6 % "
      "(372 test images: differences up to 4.0 points say nothing)."},
-    // above the baselines by less than two standard errors
+    // The trained trunk is above the baselines by less than two standard errors.
     {EPOCH KNN("26", "22.6", "10", "10"), SR_VERDICT_NOTHING, "nothing that the test images show"},
     {EPOCH KNN("40", "22.6", "40.3", "19.6"), SR_VERDICT_PIXELS, "no more than raw pixels"},
     {EPOCH KNN("40", "22.6", "20.3", "39.6"), SR_VERDICT_PIXELS, "or the commonest class"},
     {EPOCH KNN("60", "22.6", "40.3", "19.6"), SR_VERDICT_HELPED, "neither random weights"},
-    // where layers are reported, they decide
+    // If layers are reported, they decide.
     {EPOCH KNN("17.7", "22.6", "40.3", "19.6") LAYERS("60.5", "50.25", "40"), SR_VERDICT_HELPED,
      "Layer res3: linear probe 60.5 %, untrained 50.2 %, raw pixels 40.0 %, the commonest class "
      "10.5 %; kNN 41.0 %, untrained 30.0 %, raw pixels 33.0 %"},

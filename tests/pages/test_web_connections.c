@@ -1,4 +1,5 @@
-// Places for connections of the web server: which one is closed so that a new reader gets in.
+// Tests places for connections of the web server: which one is closed so that a new reader gets
+// in.
 #include "pages/web_connections.h"
 
 #include <sys/socket.h>

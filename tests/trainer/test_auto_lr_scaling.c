@@ -1,4 +1,4 @@
-// auto_lr_scaling: worked examples, and configurations that it refuses.
+// Tests auto_lr_scaling: worked examples, and configurations that it refuses.
 #include "base/log.h"
 #include "base/text.h"
 #include "tests/check.h"

@@ -1,5 +1,5 @@
-// Baselines of a trained trunk: the untrained trunk as drawn and with calibrated batch norms, of
-// which a report shows the better one.
+// Tests baselines of a trained trunk: the untrained trunk as drawn and with calibrated batch
+// norms, of which a report shows the better one.
 #include <string.h>
 
 #include "base/json.h"

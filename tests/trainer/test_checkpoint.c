@@ -1,5 +1,5 @@
-// Checkpoint files: a round trip with equal bits, every kind of damage, a checkpoint of another
-// model.
+// Tests checkpoint files: a round trip with equal bits, every kind of damage, a checkpoint of
+// another model.
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
-// Checkpoints in a run folder: which one a run resumes from, which ones are kept, the link to the
-// newest, and refusals.
+// Tests checkpoints in a run folder: which one a run resumes from, which ones are kept, the link
+// to the newest, and refusals.
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>

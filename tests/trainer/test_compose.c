@@ -1,4 +1,4 @@
-// Composing configurations: names below configs/config, files added on the command line,
+// Tests composing configurations: names below configs/config, files added on the command line,
 // `defaults:` lists, and their precedence. Each test works in a folder of its own.
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-// Loading configurations: VISSL's defaults, files with and without `config:`, overrides in
+// Tests loading configurations: VISSL's defaults, files with and without `config:`, overrides in
 // Hydra's grammar, keys that are accepted without effect. Every error is one line with file, line
 // and the closest key.
 #include <stdio.h>

@@ -1,4 +1,4 @@
-// Which images a run trains on and which are its test images, decided from folders alone.
+// Tests which images a run trains on and which are its test images, decided from folders alone.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -231,7 +231,7 @@ static void test_lists_by_name(void **state) {
     CHECK_OK(sr_split_open_eval(config, SR_SIDE_TEST, false, 8, 16, &bank, &test));
     CHECK_OK(sr_loader_start(test.loader, 0, 0));
     CHECK_OK(sr_loader_next(test.loader, &batch, NULL));
-    CHECK_INT(batch->label[0], 2); // blue, green, red
+    CHECK_INT(batch->label[0], 2); // byte order: blue 0, green 1, red 2
     CHECK_INT(batch->label[1], 1);
     CHECK_INT(test.classes, 3);
     sr_split_close(&bank);

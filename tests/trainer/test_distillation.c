@@ -1,6 +1,6 @@
-// Distillation end to end: a student learns from a teacher of another architecture. The teacher's
-// weights come from a checkpoint, never change, and are saved in the student's checkpoints, so
-// that a resumed run does not need the file.
+// Tests distillation end to end: a student learns from a teacher of another architecture. The
+// teacher's weights come from a checkpoint, never change, and are saved in the student's
+// checkpoints, so that a resumed run does not need the file.
 #include <stdio.h>
 #include <string.h>
 

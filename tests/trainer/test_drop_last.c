@@ -1,5 +1,5 @@
-// DROP_LAST=False: losses that can train on the last partial batch, as PyTorch's loader gives it;
-// the others refuse.
+// Tests DROP_LAST=False: losses that can train on the last partial batch, as PyTorch's loader
+// gives it; the others refuse.
 #include <stdio.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-// HOOKS.EMA_MODEL: the averaged model that a run keeps, and that evaluation loads.
+// Tests HOOKS.EMA_MODEL: the averaged model that a run keeps, and that evaluation loads.
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,6 @@
-// The pass over the training images that a loss may request at the start of an epoch: every image
-// once, in order, with embeddings of the present model. The pass leaves no trace in the run.
+// Tests the pass over the training images that a loss may request at the start of an epoch: every
+// image once, in order, with embeddings of the present model. The pass leaves no trace in the
+// run.
 #include "tests/check.h"
 
 #include "base/mem.h"

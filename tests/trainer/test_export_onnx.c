@@ -1,4 +1,4 @@
-// ONNX files, read back by the test's own protobuf reader: tensors, names that collide, ops
+// Tests ONNX files, read back by the test's own protobuf reader: tensors, names that collide, ops
 // without a counterpart. That other programs accept and compute the files is checked by
 // tests/parity/export.py.
 #include "trainer/model/export_onnx.h"

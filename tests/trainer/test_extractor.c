@@ -1,5 +1,5 @@
-// Feature extractors: a cut graph gives the values of the whole one, and folded norms do too.
-// Weights load under every naming, and an error lists all tensors that do not fit.
+// Tests feature extractors: a cut graph gives the values of the whole one, and folded norms do
+// too. Weights load under every naming, and an error lists all tensors that do not fit.
 #include "trainer/model/extractor.h"
 
 #include "base/mem.h"

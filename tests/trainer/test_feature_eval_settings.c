@@ -1,5 +1,5 @@
-// MODEL.FEATURE_EVAL_SETTINGS: all 64 combinations of its five flags and the map of pooling ops:
-// which are refused with which advice, and what model each of the others builds.
+// Tests MODEL.FEATURE_EVAL_SETTINGS: all 64 combinations of its five flags and the map of pooling
+// ops: which are refused with which advice, and what model each of the others builds.
 #include <stdio.h>
 
 #include "base/text.h"

@@ -1,4 +1,4 @@
-// Features from files: every layout, rows sorted into VISSL's order, refusals.
+// Tests features from files: every layout, rows sorted into VISSL's order, refusals.
 #include <stdio.h>
 
 #include "base/file.h"

@@ -1,4 +1,4 @@
-// The C interface sslrun.h: layers, features from several threads, preprocessing of images,
+// Tests the C interface sslrun.h: layers, features from several threads, preprocessing of images,
 // nearest neighbours, misuse, and its example as a program.
 #include "sslrun.h"
 

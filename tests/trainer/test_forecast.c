@@ -1,4 +1,4 @@
-// The forecast of the time of a step on several machines, against sums computed by hand.
+// Tests the forecast of the time of a step on several machines, against sums computed by hand.
 #include "tests/check.h"
 #include "trainer/bench/forecast.h"
 

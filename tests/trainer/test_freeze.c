@@ -1,5 +1,5 @@
-// TEMP_FROZEN_PARAMS_ITER_MAP: which parameters a name matches, and for how many iterations each
-// is frozen.
+// Tests TEMP_FROZEN_PARAMS_ITER_MAP: which parameters a name matches, and for how many iterations
+// each is frozen.
 #include "tests/check.h"
 #include "trainer/model/freeze.h"
 

@@ -1,5 +1,5 @@
-// MODEL.HEAD.PARAMS: its forms, chains of modules on one feature, names of entries, and refusals
-// with file and line.
+// Tests MODEL.HEAD.PARAMS: its forms, chains of modules on one feature, names of entries, and
+// refusals with file and line.
 #include "tests/check.h"
 
 #include "trainer/model/head_modules.h"

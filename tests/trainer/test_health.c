@@ -1,5 +1,5 @@
-// Health checks of a run: each injected failure is found by its name, with an override to try; no
-// example of a loss shows any.
+// Tests health checks of a run: each injected failure is found by its name, with an override to
+// try; no example of a loss shows any.
 #include "trainer/run/health.h"
 
 #include "tests/check.h"

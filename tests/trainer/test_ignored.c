@@ -1,6 +1,6 @@
-// Keys without effect: values that matter on a GPU or a cluster only, and keys that another key
-// disables. Each is accepted and reported in one line that names the key; at VISSL's default it
-// is silent. test_every_key.c checks that no other key is without effect.
+// Tests keys without effect: values that matter on a GPU or a cluster only, and keys that another
+// key disables. Each is accepted and reported in one line that names the key; at VISSL's default
+// it is silent. test_every_key.c checks that no other key is without effect.
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"

@@ -1,5 +1,5 @@
-// Inference rules of configurations: what each rule writes, that it writes existing keys only,
-// and what it refuses.
+// Tests inference rules of configurations: what each rule writes, that it writes existing keys
+// only, and what it refuses.
 #include <stdio.h>
 
 #include "base/yaml_edit.h"

@@ -1,5 +1,5 @@
-// The report over the stages of a trunk: which stages it has, how maps are pooled, and that an
-// untrained trunk gains nothing on itself.
+// Tests the report over the stages of a trunk: which stages it has, how maps are pooled, and that
+// an untrained trunk gains nothing on itself.
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-// Heads on a frozen trunk: kept features give the bits of computed ones, the trunk does not
+// Tests heads on a frozen trunk: kept features give the bits of computed ones, the trunk does not
 // change and has no gradients, phases follow VISSL's order, and the best model is saved
 // separately.
 #include <stdio.h>

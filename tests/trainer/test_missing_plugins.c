@@ -1,4 +1,4 @@
-// Plugins that a configuration needs: all missing ones in one line, misspelt names with the
+// Tests plugins that a configuration needs: all missing ones in one line, misspelt names with the
 // closest name, names of sharded modules read as the plain ones. Nothing is required of a method
 // if nothing learns.
 #include "tests/check.h"

@@ -1,5 +1,5 @@
-// Assembly of models: passes by crop size, chains of heads, names, freezing, taps for evaluation,
-// and refusals.
+// Tests assembly of models: passes by crop size, chains of heads, names, freezing, taps for
+// evaluation, and refusals.
 #include "tests/check.h"
 
 #include "graph/layer_name.h"

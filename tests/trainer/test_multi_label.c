@@ -1,6 +1,6 @@
-// Several labels per image, end to end: .npy lists, binary cross entropy on a frozen trunk, the
-// three meters, features for the evaluation verbs. Settings that do not support several labels
-// are refused before the first step.
+// Tests several labels per image, end to end: .npy lists, binary cross entropy on a frozen trunk,
+// the three meters, features for the evaluation verbs. Settings that do not support several
+// labels are refused before the first step.
 #include <stdio.h>
 
 #include "base/file.h"

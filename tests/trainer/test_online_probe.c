@@ -1,5 +1,5 @@
-// Probes of a trunk between epochs: they give the figures of the evaluations that they stand for,
-// respect their limit, leak nothing, and refuse bad settings before the first step.
+// Tests probes of a trunk between epochs: they give the figures of the evaluations that they
+// stand for, respect their limit, leak nothing, and refuse bad settings before the first step.
 #include <string.h>
 
 #include "base/mem.h"

@@ -1,6 +1,6 @@
-// Optimisers: each rule against a transcription of its paper in double precision, and properties
-// of all of them: bits do not depend on threads, skipped parameters do not change, and the state
-// is complete.
+// Tests optimisers: each rule against a transcription of its paper in double precision, and
+// properties of all of them: bits do not depend on threads, skipped parameters do not change, and
+// the state is complete.
 #include <math.h>
 
 #include "base/mem.h"

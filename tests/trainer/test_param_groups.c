@@ -1,5 +1,5 @@
-// Assignment of parameters to optimiser groups: every role, in trunk and head, under all four
-// switches.
+// Tests assignment of parameters to optimiser groups: every role, in trunk and head, under all
+// four switches.
 #include "tests/check.h"
 #include "trainer/optim/optim.h"
 

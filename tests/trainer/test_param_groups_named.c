@@ -1,5 +1,5 @@
-// The group constructors dino, lr_decay and linear_eval_heads: members of each group, its rate
-// and its decay.
+// Tests the group constructors dino, lr_decay and linear_eval_heads: members of each group, its
+// rate and its decay.
 #include "base/mem.h"
 #include "tests/check.h"
 #include "trainer/config/schema.h"

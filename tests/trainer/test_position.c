@@ -1,4 +1,4 @@
-// Conversion of a run's position to another batch size, and to other images.
+// Tests conversion of a run's position to another batch size, and to other images.
 #include "tests/check.h"
 #include "tests/trainer/small_checkpoint.h"
 #include "trainer/run/position.h"

@@ -1,4 +1,4 @@
-// Progress of a run: rates, remaining time, and their texts.
+// Tests progress of a run: rates, remaining time, and their texts.
 #include "base/clock.h"
 #include "tests/check.h"
 #include "trainer/run/progress.h"

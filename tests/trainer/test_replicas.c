@@ -1,5 +1,6 @@
-// Several replicas per step: they equal one batch if only the loss connects the images. Batch
-// norms see one replica, running statistics are those of replica 0, and sums follow a fixed tree.
+// Tests several replicas per step: they equal one batch if only the loss connects the images.
+// Batch norms see one replica, running statistics are those of replica 0, and sums follow a fixed
+// tree.
 #include "tests/check.h"
 
 #include "base/text.h"

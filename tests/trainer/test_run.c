@@ -1,4 +1,4 @@
-// Building runs: an error and no leak when any allocation fails, settings of memory and
+// Tests building runs: an error and no leak when any allocation fails, settings of memory and
 // convolutions, and learning rates.
 #include <stdio.h>
 #include <string.h>

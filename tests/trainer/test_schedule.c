@@ -1,4 +1,5 @@
-// Schedules: values at known points, keys of other kinds, and errors that name the key to change.
+// Tests schedules: values at known points, keys of other kinds, and errors that name the key to
+// change.
 #include <math.h>
 #include <stdlib.h>
 

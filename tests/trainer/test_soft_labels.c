@@ -1,5 +1,5 @@
-// Supervised training on mixed images, end to end: mixup and CutMix with label smoothing, one and
-// several replicas, meters by the heaviest class, and the smaller last batch of an epoch.
+// Tests supervised training on mixed images, end to end: mixup and CutMix with label smoothing,
+// one and several replicas, meters by the heaviest class, and the smaller last batch of an epoch.
 // Features of mixed images are not kept.
 #include <stdio.h>
 

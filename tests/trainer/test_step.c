@@ -1,4 +1,4 @@
-// One training step: it does not allocate, the loss falls, parameters freeze, gradients are
+// Tests one training step: it does not allocate, the loss falls, parameters freeze, gradients are
 // clipped, and a NaN leaves the parameters unchanged.
 #include "base/mem.h"
 #include "base/rng.h"

@@ -1,5 +1,5 @@
-// The training loop around the steps: lines that are written once although a run stops between
-// epochs, the link to the newest checkpoint, and files that a restart moves.
+// Tests the training loop around the steps: lines that are written once although a run stops
+// between epochs, the link to the newest checkpoint, and files that a restart moves.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

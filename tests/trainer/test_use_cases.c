@@ -1,5 +1,5 @@
-// Use cases of models with several inputs and outputs: which outputs exist and what learns. For
-// each the gradients of sum(output * cotangent) agree with finite differences of the graph in
+// Tests use cases of models with several inputs and outputs: which outputs exist and what learns.
+// For each the gradients of sum(output * cotangent) agree with finite differences of the graph in
 // double precision.
 #include "tests/check.h"
 
@@ -41,7 +41,7 @@ static SrStatus build(Case *t, int n_views, const int *sizes) {
     return sr_model_build_outputs(t->model, BATCH, n_views, sizes, sizes, &t->g);
 }
 
-// model: the content of MODEL: {}. names: DATA.TRAIN.INPUT_KEY_NAMES.
+// Opens a case. model: the content of MODEL: {}. names: DATA.TRAIN.INPUT_KEY_NAMES.
 static SrStatus open_with(Case *t, const char *model, SrStrings names, const SrBatchPlan *batch,
                           int n_views, const int *sizes) {
     char text[1024];

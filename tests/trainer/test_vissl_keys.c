@@ -1,5 +1,5 @@
-// Tables of VISSL's keys: each key without effect has one row in its section of the schema, with
-// VISSL's default. Option maps that older files have elsewhere are read.
+// Tests tables of VISSL's keys: each key without effect has one row in its section of the schema,
+// with VISSL's default. Option maps that older files have elsewhere are read.
 #include <stdio.h>
 #include <string.h>
 
@@ -70,7 +70,7 @@ static void test_moved_maps(void **state) {
     sr_config_free(config);
 }
 
-// Files of VISSL's second year hold ConViT's map below VISION_TRANSFORMERS.
+// VISSL's later files hold ConViT's map below VISION_TRANSFORMERS, and are read as well.
 static void test_convit_below_vision_transformers(void **state) {
     (void)state;
     static const char text[] =

@@ -1,5 +1,5 @@
-// WEIGHTS_INIT: names of VISSL and torchvision, tensors that are skipped, and files that are
-// refused because nothing fits.
+// Tests WEIGHTS_INIT: names of VISSL and torchvision, tensors that are skipped, and files that
+// are refused because nothing fits.
 #include <stdio.h>
 
 #include "formats/naming.h"

@@ -1,5 +1,5 @@
-// LINEAR_EVAL_FEAT_POOL_OPS_MAP: each pooling with PyTorch's positional arguments against its
-// definition, window by window; flattening in PyTorch's order, the order of the features, and
+// Tests LINEAR_EVAL_FEAT_POOL_OPS_MAP: each pooling with PyTorch's positional arguments against
+// its definition, window by window; flattening in PyTorch's order, the order of the features, and
 // refusals that name the place.
 #include "trunks/feature_extractor.h"
 

@@ -1,5 +1,5 @@
-// The trunk resnet: torchvision's node names and shapes (lists in tests/trunks/nodes), VISSL's
-// stages, names and numbers of parameters, options that change the shape, and refusals.
+// Tests the trunk resnet: torchvision's node names and shapes (lists in tests/trunks/nodes),
+// VISSL's stages, names and numbers of parameters, options that change the shape, and refusals.
 #include "tests/check.h"
 
 #include "base/file.h"

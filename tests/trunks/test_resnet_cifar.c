@@ -1,5 +1,5 @@
-// CIFAR's ResNets: names, shapes and numbers of parameters of the published nets (He et al. 2016,
-// table 6: 0.27 M at 20 layers, 1.7 M at 110), stages, and depths that do not exist.
+// Tests CIFAR's ResNets: names, shapes and numbers of parameters of the published nets (He et al.
+// 2016, table 6: 0.27 M at 20 layers, 1.7 M at 110), stages, and depths that do not exist.
 // tests/parity/resnet20.py compares outputs of trained weights.
 #include "tests/check.h"
 

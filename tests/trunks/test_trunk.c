@@ -1,4 +1,4 @@
-// The contract of trunks/trunk.h, checked for every example of every trunk in the registry:
+// Tests the contract of trunks/trunk.h, checked for every example of every trunk in the registry:
 // outputs, names, stages, shared parameters over two resolutions, a training step, depths; and
 // every preset.
 #include "base/text.h"

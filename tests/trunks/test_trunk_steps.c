@@ -1,6 +1,6 @@
-// Whole training steps of every trunk in the registry. On the first example all gradients agree
-// with finite differences of the net in double precision. On the first two, one and two threads
-// give the same bits, and steps do not allocate.
+// Tests whole training steps of every trunk in the registry. On the first example all gradients
+// agree with finite differences of the net in double precision. On the first two, one and two
+// threads give the same bits, and steps do not allocate.
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "base/rng.h"

@@ -1,4 +1,4 @@
-// toy_collate: one view an image, shown upside down; tests/toy.sh adds it to a copy of the tree.
+// toy_collate: one view per image, shown upside down; tests/toy.sh adds it to a copy of the tree.
 #include "data/data.h"
 
 static SrStatus plan(const void *params, SrBatchPlan *p) {
