@@ -34,7 +34,7 @@ static void test_page_cache_is_free(void **state) {
     put(root, "sys/fs/cgroup/memory.stat", "anon 1048576\ninactive_file 4190109696\n");
     CHECK_INT(sr__memory_available_in(root) / MIB, 1 + 3996);
     put(root, "sys/fs/cgroup/memory.stat",
-        "inactive_file 99999999999\n"); // counted later: never wraps
+        "inactive_file 99999999999\n"); // counted after the usage was read: must not wrap
     CHECK_INT(sr__memory_available_in(root) / MIB, 4096);
     temp_dir_remove(root);
 }

@@ -78,7 +78,7 @@ static void test_every_verb_and_flag(void **state) {
     for (int f = 0; f < SR_COUNT(names); f++) {
         RUN("manual", names[f]);
         CHECK_INT(result.code, 0);
-        CHECK(strlen(result.out) < sizeof form[f] - 1); // whole
+        CHECK(strlen(result.out) < sizeof form[f] - 1); // not cut off
         snprintf(form[f], sizeof form[f], "%s", result.out);
     }
     for (int i = 0; sr_verb_at(i); i++)
@@ -250,7 +250,7 @@ static void test_reference(void **state) {
         size_t bytes = 0;
         RUN("manual", pages[i]);
         CHECK_INT(result.code, 0);
-        CHECK(strlen(result.out) < sizeof result.out - 1); // whole
+        CHECK(strlen(result.out) < sizeof result.out - 1); // not cut off
         snprintf(path, sizeof path, "docs/reference/%s.md", pages[i]);
         CHECK_OK(sr_file_read(path, sizeof result.out, &page, &bytes));
         if (strcmp(page, result.out) != 0)

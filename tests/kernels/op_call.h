@@ -39,11 +39,13 @@ void op_call_forward(OpCall *c);
 void op_call_backward(OpCall *c); // fills dx with garbage first unless dx_add is set
 // Returns the op's node on the test's machine. Its design lives in memory of `c`.
 SrOpSite op_call_site(OpCall *c, SrDtype type);
-void op_call_prepare(OpCall *c, SrOpPass pass,
-                     SrOpCall *call);         // into memory of its own, as a plan would
-void op_call_reference(OpCall *c);            // y64 from x64, w64; state slots of w64 may change
-void *op_call_alloc(OpCall *c, size_t bytes); // aligned as the plan's memory is
-void op_call_fill(double *out, int64_t n, uint64_t seed,
-                  uint64_t stream); // normal draws that floats hold
+// Prepares the weights of a pass in memory of `c`, as a plan does, and stores them in `call`.
+void op_call_prepare(OpCall *c, SrOpPass pass, SrOpCall *call);
+// Computes y64 from x64 and w64; state slots of w64 may change.
+void op_call_reference(OpCall *c);
+// Returns memory of `c`, aligned as a plan's memory is.
+void *op_call_alloc(OpCall *c, size_t bytes);
+// Fills out (n) with normally distributed numbers that a float holds exactly.
+void op_call_fill(double *out, int64_t n, uint64_t seed, uint64_t stream);
 
 #endif
