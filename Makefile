@@ -116,7 +116,7 @@ TESTS   := $(filter-out tests/fuzz/fuzz_% tests/faults/%,$(sort $(wildcard tests
 TESTOBJ := $(filter-out $(BUILD)/tests/golden/%,$(TESTS:%.c=$(BUILD)/%.o))
 GOLDOBJ := $(filter $(BUILD)/tests/golden/%,$(TESTS:%.c=$(BUILD)/%.o))
 KINDS = op trunk head loss dataset transform collator optimizer schedule meter verb
-DEFS  := $(KINDS:%=$(BUILD)/gen/%.def) $(BUILD)/gen/tests.def $(BUILD)/gen/golden.def $(BUILD)/gen/build.h
+DEFS  := $(KINDS:%=$(BUILD)/gen/%.def) $(BUILD)/gen/tests.def $(BUILD)/gen/golden.def $(BUILD)/gen/build.h $(BUILD)/gen/assets.h
 
 # Each compilation prints one line; V=1 shows the commands.
 Q = $(if $(V),,@)
@@ -199,6 +199,13 @@ $(BUILD)/gen/build.h: FORCE
 	@echo '#define SR_MPI $(if $(filter yes,$(MPI)),1,0)' >>$@.new
 	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 FORCE:
+
+# Style sheets and scripts of the pages become C strings: pages/assets/page.css is asset_page_css.
+ASSETS := $(sort $(wildcard pages/assets/*))
+$(BUILD)/gen/assets.h: $(ASSETS) Makefile
+	@mkdir -p $(@D)
+	@for f in $(ASSETS); do echo "static const char asset_$$(basename $$f | tr . _)[] ="; \
+	    sed 's/^ *//; s/[\\"]/\\&/g; s/.*/    "&\\n"/' $$f; echo '    ;'; done >$@
 
 # Every line "const SrTrunk sr_trunk_resnet" in the sources becomes X(Type, trunk, resnet) in gen/trunk.def.
 # base/plugin.h makes a registry of its macro SR_PLUGINS_trunk(X, Type).

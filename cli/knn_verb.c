@@ -8,6 +8,7 @@
 #include "cli/eval_sets_args.h"
 #include "cli/run_pages.h"
 #include "cli/verb.h"
+#include "pages/run_page.h"
 #include "pages/run_report.h"
 #include "trainer/eval/layer_report.h"
 #include "trainer/eval/report.h"

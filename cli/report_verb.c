@@ -7,6 +7,7 @@
 #include "cli/args.h"
 #include "cli/verb.h"
 #include "pages/image_gallery.h"
+#include "pages/run_page.h"
 #include "pages/run_report.h"
 
 // Writes a run's page once more; a run without photos or checkpoints still has curves.

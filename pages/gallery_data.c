@@ -6,12 +6,10 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "data/pixels/pixel.h"
 #include "losses/prototypes.h"
 #include "measure/kmeans.h"
 #include "measure/knn.h"
 #include "measure/planar.h"
-#include "pages/contact_sheet.h"
 #include "trainer/eval/baselines.h"
 
 enum { CLUSTERS = 12, CLUSTER_TURNS = 30 };
@@ -20,61 +18,40 @@ static SrStatus out_of_memory(void) { SR_FAIL(SR_ERR_MEMORY, "out of memory for 
 
 // ---- thumbnails and names -----------------------------------------------------------------------
 
-typedef struct {
-    SrGalleryData *data;
-    SrSplit *split;
-    SrUnnormalize un;
-    SrImagePool *pool;
-    int64_t at;
-} Thumbs;
-
-static SrStatus keep_name(const Thumbs *t, int64_t index) {
+static SrStatus keep_name(SrGalleryData *d, const SrSplit *split, int64_t item, SrImagePool *pool) {
     const char *path = "";
-    const SrDataset *source = t->split->source;
-    if (source->path)
-        SR_TRY(
-            source->path(t->split->set, sr_loader_in_set(t->split->loader, index), t->pool, &path));
+    if (split->source->path)
+        SR_TRY(split->source->path(split->set, item, pool, &path));
     const char *slash = path ? strrchr(path, '/') : NULL, *name = slash ? slash + 1 : path;
-    return sr__string_list_add(&t->data->files, name ? name : "", name ? strlen(name) : 0);
+    return sr__string_list_add(&d->files, name ? name : "", name ? strlen(name) : 0);
 }
 
-static SrStatus keep_thumb(Thumbs *t, const SrBatch *batch, int row) {
-    int h = batch->h[0], w = batch->w[0];
-    SrImage image, small;
-    sr_image_pool_reset(t->pool);
-    SR_TRY(keep_name(t, batch->index[row]));
-    SR_TRY(sr_image_new(t->pool, h, w, &image));
-    sr_unnormalize(&t->un, batch->view[0] + (int64_t)row * h * w * 3, h, w, image.rgb);
-    SR_TRY(sr_pixel_resize(&image, (SrBox){0, 0, h, w}, SR_THUMB, SR_THUMB, SR_FILTER_BILINEAR,
-                           t->pool, &small));
-    memcpy(t->data->thumbs + t->at * SR_THUMB * SR_THUMB * 3, small.rgb, SR_THUMB * SR_THUMB * 3);
-    t->at++;
-    return SR_OK;
-}
-
-// Fills thumbnails in the order of the rows of features; unreadable images have neither.
-static SrStatus fill_thumbs(const SrConfig *config, SrSplit *split, SrGalleryData *d) {
-    Thumbs t = {.data = d, .split = split};
-    const SrYaml *transforms = NULL;
-    const char *where;
+// Fills thumbnails and names in the order of the rows of features; an image without features has
+// neither.  The loader's pass says which images were read.
+static SrStatus fill_thumbs(SrSplit *split, SrGalleryData *d) {
+    SrImagePool *pool = NULL;
     const SrBatch *batch;
+    int at = 0;
     SrStatus status;
-    SR_TRY(sr_split_eval_transforms(config, split->h[0], &split->arena, &transforms, &where));
-    sr_unnormalize_of(transforms, &t.un);
-    d->thumbs = sr_alloc((size_t)d->n * SR_THUMB * SR_THUMB * 3);
+    d->thumbs = sr_calloc((size_t)d->n, sizeof *d->thumbs);
     SR_TRY(d->thumbs ? SR_OK : out_of_memory());
-    SR_TRY(sr_image_pool_new(&t.pool));
+    SR_TRY_GOTO(sr_image_pool_new(&pool));
     SR_TRY_GOTO(sr_loader_start(split->loader, 0, 0));
     for (;;) {
         SR_TRY_GOTO(sr_loader_next(split->loader, &batch, NULL));
         if (!batch)
             break;
-        for (int i = 0; i < batch->batch; i++)
-            if (batch->valid[i] >= 0 && t.at < d->n)
-                SR_TRY_GOTO(keep_thumb(&t, batch, i));
+        for (int i = 0; i < batch->batch; i++) {
+            if (batch->valid[i] < 0 || at >= d->n)
+                continue;
+            int64_t item = sr_loader_in_set(split->loader, batch->index[i]);
+            sr_image_pool_reset(pool);
+            SR_TRY_GOTO(keep_name(d, split, item, pool));
+            SR_TRY_GOTO(sr_thumb_of_item(split->source, split->set, item, pool, &d->thumbs[at++]));
+        }
     }
 done:
-    sr_image_pool_free(t.pool);
+    sr_image_pool_free(pool);
     return status;
 }
 
@@ -240,7 +217,7 @@ SrStatus sr_gallery_data_fill(const SrConfig *config, SrModel *trained, const Sr
     SrBaselines rows;
     SrMatrix bank = {0};
     SrStatus status;
-    *d = (SrGalleryData){.n = 0};
+    *d = (SrGalleryData){.layer = config->knn.layer};
     SR_TRY(sr_config_copy(config, &limited));
     limited->knn.test_limit = o->images;
     limited->knn.bank_limit = o->bank;
@@ -249,7 +226,7 @@ SrStatus sr_gallery_data_fill(const SrConfig *config, SrModel *trained, const Sr
     if (d->n < 1)
         SR_TRY_GOTO(sr_fail(SR_ERR_CONFIG, "no test image can be read"));
     SR_TRY_GOTO(fill_class_names(&rows.bank, d));
-    SR_TRY_GOTO(fill_thumbs(limited, &rows.test, d));
+    SR_TRY_GOTO(fill_thumbs(&rows.test, d));
     SR_TRY_GOTO(fill_groups(trained, &rows, d));
     if (rows.labels && rows.bank.n_targets == 0)
         SR_TRY_GOTO(vote(limited, &bank, d));
@@ -267,6 +244,8 @@ void sr_gallery_data_deinit(SrGalleryData *d) {
     sr_matrix_deinit(&d->before);
     sr__string_list_deinit(&d->class_names);
     sr__string_list_deinit(&d->files);
+    for (int i = 0; d->thumbs && i < d->n; i++)
+        sr_thumb_deinit(&d->thumbs[i]);
     sr_free(d->thumbs);
     sr_free(d->said);
     sr_free(d->group);

@@ -6,6 +6,7 @@
 #include "data/sets/class_names.h"
 #include "measure/matrix.h"
 #include "pages/attention_maps.h"
+#include "pages/thumbnails.h"
 #include "trainer/model/model.h"
 
 typedef struct {
@@ -14,15 +15,14 @@ typedef struct {
 } SrGalleryOptions;
 #define SR_GALLERY_DEFAULT ((SrGalleryOptions){.images = 600, .bank = 2000})
 
-enum { SR_THUMB = 48 }; // side of a thumbnail, pixels
-
 typedef struct {
     int n;                    // number of test images
+    const char *layer;        // layer of the features, the configuration's
     int classes;              // number of classes; 0: no labels, or several per image
     SrStringList class_names; // (classes) names; empty: numbers are shown
     SrStringList files;       // (n) names without folders; "": the image has no file
     SrMatrix after, before; // (n, D) features of the trained and the drawn trunk, rows of length 1
-    uint8_t *thumbs;        // (n, SR_THUMB, SR_THUMB, 3)
+    SrThumb *thumbs;        // (n) made from the source images
     int *said;              // (n) class predicted by kNN; NULL: no labels
     double knn;             // accuracy of these classes, per cent
     int k;                  // neighbours that vote

@@ -10,6 +10,8 @@
 #include "pages/contact_sheet.h"
 #include "trainer/run/tensorboard.h"
 
+enum { THUMB = 48 }; // side of a picture in the sprite, pixels
+
 static SrStatus path_of(const SrConfig *config, const char *name, char out[4096]) {
     char dir[4096];
     SR_TRY(sr_file_join(dir, sizeof dir, config->checkpoint.dir, SR_TENSORBOARD_DIR));
@@ -72,23 +74,36 @@ static SrStatus write_tables(const SrConfig *config, const SrGalleryData *d) {
     return status == SR_OK ? second : status;
 }
 
-// Writes the thumbnails row by row as one picture, the smallest square that holds them.
+// Draws the thumbnails row by row, in the smallest square that holds them.
+static SrStatus draw_sprite(const SrGalleryData *d, int columns, uint8_t *all) {
+    SrImagePool *pool = NULL;
+    uint8_t tile[THUMB * THUMB * 3];
+    int64_t side = (int64_t)columns * THUMB;
+    SrStatus status = sr_image_pool_new(&pool);
+    for (int i = 0; i < d->n && status == SR_OK; i++) {
+        status = sr_thumb_scale(&d->thumbs[i], THUMB, pool, tile);
+        for (int y = 0; y < THUMB; y++)
+            memcpy(all + ((i / columns * THUMB + y) * side + i % columns * THUMB) * 3,
+                   tile + y * THUMB * 3, THUMB * 3);
+    }
+    sr_image_pool_free(pool);
+    return status;
+}
+
 static SrStatus write_sprite(const SrConfig *config, const SrGalleryData *d) {
     int columns = 1;
     SrText png = SR_TEXT_INIT;
     while (columns * columns < d->n)
         columns++;
-    int side = columns * SR_THUMB;
+    int side = columns * THUMB;
     uint8_t *all = sr_calloc((size_t)side, (size_t)side * 3);
     if (!all)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for the sprite");
-    for (int i = 0; i < d->n; i++)
-        for (int y = 0; y < SR_THUMB; y++)
-            memcpy(all + (((int64_t)(i / columns) * SR_THUMB + y) * side + i % columns * SR_THUMB) *
-                             3,
-                   d->thumbs + ((int64_t)i * SR_THUMB + y) * SR_THUMB * 3, SR_THUMB * 3);
-    sr_png_encode(all, side, side, &png);
+    SrStatus status = draw_sprite(d, columns, all);
+    if (status == SR_OK)
+        sr_png_encode(all, side, side, &png);
     sr_free(all);
+    SR_TRY(status);
     return write(config, "sprite.png", &png);
 }
 
@@ -102,6 +117,6 @@ SrStatus sr_projector_features(const SrConfig *config, const SrGalleryData *d) {
                    "embeddings {\n  tensor_name: \"features:%s\"\n  tensor_path: \"tensors.tsv\"\n"
                    "  metadata_path: \"metadata.tsv\"\n  sprite {\n    image_path: \"sprite.png\"\n"
                    "    single_image_dim: %d\n    single_image_dim: %d\n  }\n}\n",
-                   config->knn.layer, SR_THUMB, SR_THUMB);
+                   config->knn.layer, THUMB, THUMB);
     return write(config, "projector_config.pbtxt", &text);
 }

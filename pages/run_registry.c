@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "pages/image_gallery.h"
+#include "pages/run_page.h"
 #include "pages/run_record.h"
 #include "pages/run_report.h"
 

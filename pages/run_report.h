@@ -4,8 +4,6 @@
 #ifndef SR_PAGES_RUN_REPORT_H
 #define SR_PAGES_RUN_REPORT_H
 
-#include <stdbool.h>
-
 #include "base/status.h"
 #include "base/text.h"
 
@@ -17,8 +15,6 @@ SrStatus sr_run_report_write(const char *run);
 // differences of configurations.
 SrStatus sr_run_compare(const char *const *runs, int n, SrText *out);
 
-// True: a run folder, which holds train_config.yaml, stdout.json or metrics.json.
-bool sr_run_is_folder(const char *path);
 // Appends the part of the page that changes while a run trains: state, figures, findings, curves.
 SrStatus sr_run_report_live(const char *run, SrText *out);
 

@@ -235,6 +235,17 @@ static int64_t set_label(const void *opened, int64_t i) {
 
 static int set_classes(const void *opened) { return ((const Set *)opened)->n_classes; }
 
+// Fashion-MNIST's files hold no names and are called as MNIST's are: the path tells which they are.
+static const char *set_class_name(const void *opened, int c) {
+    static const char *const fashion[] = {"T-shirt/top", "Trouser",   "Pullover", "Dress",
+                                          "Coat",        "Sandal",    "Shirt",    "Sneaker",
+                                          "Bag",         "Ankle boot"};
+    const Set *set = opened;
+    bool named = strcasestr(set->path, "fashion") && set->n_classes == SR_COUNT(fashion) &&
+                 set->H == 28 && set->W == 28 && set->C == 1;
+    return named && c >= 0 && c < SR_COUNT(fashion) ? fashion[c] : NULL;
+}
+
 // A folder must hold the images of this split: the test set may be elsewhere.
 static bool accepts(const char *path, const char *split) {
     char found[MAX_PATH_BYTES];
@@ -270,6 +281,7 @@ const SrDataset sr_dataset_idx = {
     .read = set_read,
     .label = set_label,
     .classes = set_classes,
+    .class_name = set_class_name,
     .accepts = accepts,
     .examples = examples,
     .n_examples = SR_COUNT(examples),

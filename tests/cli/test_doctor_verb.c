@@ -72,8 +72,8 @@ static void test_verdict(void **state) {
         fixture_write(dir, "metrics.json", lines, strlen(lines));
         RUN("doctor", dir);
         CHECK_INT(result.code, i == 0);
-        CHECK(strstr(result.out, i ? "evaluation: Training has taught the trunk something"
-                                   : "evaluation: Training has taught the trunk nothing"));
+        CHECK(strstr(result.out,
+                     i ? "evaluation: Training helped" : "evaluation: Training did not help"));
         CHECK_INT(strstr(result.out, "nothing was found in 1 epoch") != NULL, i);
         CHECK_INT(strstr(result.err, "1 kind of trouble") != NULL, !i);
     }

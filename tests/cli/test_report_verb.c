@@ -95,14 +95,18 @@ static void test_a_run_has_a_page(void **state) {
     char *page = page_of(one, SR_REPORT_FILE);
     check_html(page);
     has(page, "first &lt;run&gt; <span class=\"pale\">finished</span>");
-    has(page, "<td>3 of 3</td>");
+    has(page, "3 of 3 epochs in ");
+    has(page, "<strong>Training ");
+    has(page, "<figcaption>Linear probe: ");
+    has(page, "<th scope=\"row\">commonest class</th>");
+    has(page, "<figcaption>Which layer holds it, per cent</figcaption>");
     has(page, "How good the features are");
     has(page, "Norm of the gradient");
     has(page, "Images a second");
     has(page, "Learning rate");
     has(page, "raw pixels, kNN");
     has(page, "t-SNE");
-    has(page, "Principal components");
+    has(page, "principal components");
     has(page, "Nearest neighbours before and after training");
     has(page, "What the most used prototypes hold");
     has(page, "Which class is taken for which");
@@ -111,7 +115,10 @@ static void test_a_run_has_a_page(void **state) {
     has(page, "TEST_MODEL=True");
     has(page, "data:image/jpeg;base64,/9j/");
     CHECK_INT(count(page, "class=\"t s"), count(page, "role=\"img\" title="));
-    CHECK(count(page, "<circle data-t=") == 2 * 7); // a tenth of 70 images on two maps
+    CHECK_INT(count(page, "<i class=\"p s") + count(page, "<i data-s=\"s"), 2 * 7); // two maps
+    CHECK(strstr(page, "<strong>Training ") < strstr(page, "Nearest neighbours"));
+    CHECK(strstr(page, "Nearest neighbours") < strstr(page, "<h2>Curves</h2>"));
+    CHECK(!strstr(page, "_top1") && !strstr(page, "trained res")); // no keys of metrics.json
     sr_free(page);
 
     snprintf(key, sizeof key, "CHECKPOINT.DIR=%s", two);
@@ -308,9 +315,17 @@ static int number(Browser *b, const char *expression) {
 static void look_at_report(Browser *b, const char *url, int width, bool script) {
     browser_open(b, url, width, script);
     CHECK_INT(number(b, "document.querySelectorAll('path.curve').length"), 6);
-    CHECK(number(b, "document.querySelector('path.curve').getBoundingClientRect().width") > 100);
     CHECK(number(b, "document.querySelectorAll('.t').length") >= 7);
     CHECK(number(b, "document.querySelector('.t').getBoundingClientRect().width") > 8);
+    CHECK_INT(number(b, "document.querySelectorAll('h1').length"), 1);
+    CHECK_INT(number(b, "document.querySelectorAll('.map')[0].children.length"), 7);
+    for (int i = 0; i < number(b, "document.querySelectorAll('details').length"); i++) {
+        char open[96];
+        snprintf(open, sizeof open, "(document.querySelectorAll('details')[%d].open = true) + 0",
+                 i);
+        CHECK_INT(number(b, open), 1);
+    }
+    CHECK(number(b, "document.querySelector('path.curve').getBoundingClientRect().width") > 100);
     CHECK_INT(number(b, "document.documentElement.scrollWidth"), width);
     CHECK_INT(number(b, "document.querySelectorAll('#tip').length"), script);
     if (*b->errors)
@@ -339,7 +354,7 @@ static void test_evaluated_later(void **state) {
     CHECK(strstr(result.err, "training has finished") && strstr(result.err, shown));
     char *page = page_of(dir, "report.html");
     has(page, ">finished<");
-    has(page, "Layers");
+    has(page, "Which layer holds it");
     sr_free(page);
     RUN("knn", dir, "--json");
     CHECK_INT(result.code, 0);

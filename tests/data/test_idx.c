@@ -71,6 +71,32 @@ static void test_folder(void **state) {
 }
 
 // Uncompressed images with compressed labels, and the other way round.
+// Fashion-MNIST's files hold no names: 10 classes of 28 x 28 below a folder of that name have them.
+static void test_class_names(void **state) {
+    (void)state;
+    static const uint8_t labels[18] = {0, 0, 8, 1, 0, 0, 0, 10, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
+    static uint8_t images[16 + 10 * 28 * 28] = {0, 0, 8, 3, 0, 0, 0, 10, 0, 0, 0, 28, 0, 0, 0, 28};
+    static const char *const folders[] = {"Fashion-MNIST", "MNIST"};
+    char dir[256], path[300], name[96];
+    fixture_folder(dir);
+    for (int i = 0; i < 2; i++) {
+        void *set;
+        snprintf(name, sizeof name, "%s/train-images-idx3-ubyte", folders[i]);
+        fixture_write(dir, name, images, sizeof images);
+        snprintf(name, sizeof name, "%s/train-labels-idx1-ubyte", folders[i]);
+        fixture_write(dir, name, labels, sizeof labels);
+        snprintf(path, sizeof path, "%s/%s", dir, folders[i]);
+        CHECK_OK(sr_dataset_open(source(), &(SrDatasetConfig){.split = "TRAIN", .data_path = path},
+                                 &set));
+        if (i == 0)
+            CHECK_STR(source()->class_name(set, 9), "Ankle boot");
+        else
+            CHECK(!source()->class_name(set, 9));
+        CHECK(!source()->class_name(set, 10));
+        sr_dataset_close(source(), set);
+    }
+}
+
 static void test_mixed_compression(void **state) {
     (void)state;
     char dir[256];
@@ -137,5 +163,5 @@ static void test_errors(void **state) {
     fixture_remove(dir);
 }
 
-SR_TESTS(idx, unit(test_folder), unit(test_mixed_compression), unit(test_single_file),
-         unit(test_errors))
+SR_TESTS(idx, unit(test_folder), unit(test_class_names), unit(test_mixed_compression),
+         unit(test_single_file), unit(test_errors))
