@@ -7,9 +7,17 @@
 
 static const double costs[] = {1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1};
 
+static int64_t count_labelled(const SrMatrix *f) {
+    int64_t n = 0;
+    for (int64_t i = 0; i < f->n; i++)
+        n += f->label[i] >= 0;
+    return n;
+}
+
+// lambda is relative to the rows that logistic regression fits, which are the labelled ones.
 static SrStatus fit(const SrMatrix *train, const SrMatrix *test, double cost, double *accuracy) {
     SrArena arena = SR_ARENA_INIT;
-    double lambda = (double)train->n / cost;
+    double lambda = (double)count_labelled(train) / cost;
     SrLowShotConfig config = {.lambdas = {.v = &lambda, .n = 1},
                               .max_iter = SR_CHOSEN_PROBE_MAX_ITER};
     SrLogregResult *r;

@@ -82,5 +82,24 @@ static void test_choice_is_blind(void **state) {
     sr_matrix_deinit(&test);
 }
 
+// Rows without a label change neither the choice nor the last fit.
+static void test_unlabelled_rows_do_not_count(void **state) {
+    (void)state;
+    SrMatrix train, test;
+    SrChosenProbe with, without;
+    noisy_rows(&train, 2000, 100, 5);
+    noisy_rows(&test, 800, 100, 6);
+    for (int64_t i = 200; i < train.n; i++)
+        train.label[i] = -1;
+    CHECK_OK(sr_chosen_probe(&train, &test, &with));
+    train.n = 200;
+    CHECK_OK(sr_chosen_probe(&train, &test, &without));
+    CHECK_NEAR(with.cost, without.cost, 0);
+    CHECK_NEAR(with.held_out, without.held_out, 0);
+    CHECK_NEAR(with.test, without.test, 0);
+    sr_matrix_deinit(&train);
+    sr_matrix_deinit(&test);
+}
+
 SR_TESTS(chosen_probe, unit(test_noise_wants_penalty), unit(test_classes_in_turn),
-         unit(test_choice_is_blind))
+         unit(test_choice_is_blind), unit(test_unlabelled_rows_do_not_count))
