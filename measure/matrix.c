@@ -13,6 +13,8 @@
 SrStatus sr_matrix_init(SrMatrix *f, int64_t n, int d) {
     if (n < 1)
         SR_FAIL(SR_ERR_CONFIG, "there are no images to take features of");
+    if (d < 1)
+        SR_FAIL(SR_ERR_CONFIG, "features of %d numbers: at least 1 is expected", d);
     *f = (SrMatrix){.n = n, .d = d, .mapped = (size_t)n * (size_t)d * sizeof(float)};
     SR_TRY(sr_gemm_reserve());
     f->x = sr_map(f->mapped);
@@ -24,10 +26,11 @@ SrStatus sr_matrix_init(SrMatrix *f, int64_t n, int d) {
 }
 
 void sr_matrix_deinit(SrMatrix *features) {
-    if (features->x)
+    if (features->mapped > 0) {
         sr_unmap(features->x, features->mapped); // n may be lower by now
-    sr_free(features->label);
-    sr_free(features->target);
+        sr_free(features->label);
+        sr_free(features->target);
+    }
     *features = (SrMatrix){0};
 }
 

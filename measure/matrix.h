@@ -10,11 +10,11 @@
 #include "base/status.h"
 
 // A set of rows.  sr_matrix_init or sr_matrix_take allocates it, and sr_matrix_deinit frees it.
+// A caller may also point the fields to memory of its own (mapped = 0).
 typedef struct {
     int64_t n; // rows; may be lowered, which drops the last rows
     int d;     // numbers of a row
-    // Bytes of x that sr_matrix_init mapped.  0: x belongs to the caller, who must not call
-    // sr_matrix_deinit.
+    // Bytes of x that sr_matrix_init mapped.  0: x, label and target belong to the caller.
     size_t mapped;
     float *x;       // (n, d)
     int64_t *label; // (n) class of each row; -1: none, the row is ignored
@@ -22,8 +22,9 @@ typedef struct {
     int8_t *target; // (n, n_targets): 1 present, 0 absent, -1 not judged; NULL: label counts
 } SrMatrix;
 
-// Allocates rows of zeros with label 0 and no targets.  SR_ERR_CONFIG: n < 1.
+// Allocates rows of zeros with label 0 and no targets.  SR_ERR_CONFIG: n < 1 or d < 1.
 SrStatus sr_matrix_init(SrMatrix *f, int64_t n, int d);
+// Empties the set.  Memory that belongs to the caller stays as it is.
 void sr_matrix_deinit(SrMatrix *features);
 // Copies the rows with the n indices in `row`, in that order, to a new set.  SR_ERR_CONFIG: n < 1.
 SrStatus sr_matrix_take(const SrMatrix *from, const int64_t *row, int64_t n, SrMatrix *out);
