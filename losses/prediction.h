@@ -6,7 +6,7 @@
 #include "losses/loss.h"
 
 typedef struct {
-    int hidden_dim, output_dim; // width of the hidden layer; unused, the output is as wide as x
+    int hidden_dim; // width of the hidden layer; the output is as wide as x
 } SrPredictorOptions;
 #define SR_PREDICTOR_OPTIONS(params, hidden)                                                   \
     {                                                                                          \
