@@ -316,9 +316,8 @@ static void test_divergence(void **state) {
     char dir[64], key[128], path[128];
     temp_dir_make(dir);
     snprintf(key, sizeof key, "CHECKPOINT.DIR=%s", dir);
-    RUN(CONFIG, key, "OPTIMIZER.use_larc=False",
-        "OPTIMIZER.param_schedulers.lr.start_value=1.0e+30",
-        "OPTIMIZER.param_schedulers.lr.end_value=1.0e+30");
+    RUN(CONFIG, key, "OPTIMIZER.use_larc=False", "OPTIMIZER.param_schedulers.lr.start_value=1e6",
+        "OPTIMIZER.param_schedulers.lr.end_value=1e6", "OPTIMIZER.weight_decay=1e6");
     if (result.code != 1 || !strstr(result.err, "last good checkpoint"))
         fail_msg("exit code %d: %s", result.code, result.err);
     snprintf(path, sizeof path, "%s/model_final_checkpoint_phase2.safetensors", dir);

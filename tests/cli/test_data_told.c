@@ -153,11 +153,12 @@ static void test_only_epoch(void **state) {
 // A NaN loss ends a run; with CHECK_NAN=False the run completes and its result is saved.
 static void test_check_nan(void **state) {
     (void)state;
-    static const char lr[] = "OPTIMIZER.param_schedulers.lr={name: constant, value: 1.0e+30}";
-    RUN(CONFIG, train_key, "TEST_MODEL=False", "OPTIMIZER.num_epochs=2", lr);
+    static const char lr[] = "OPTIMIZER.param_schedulers.lr={name: constant, value: 1e6}",
+                      decay[] = "OPTIMIZER.weight_decay=1e6";
+    RUN(CONFIG, train_key, "TEST_MODEL=False", "OPTIMIZER.num_epochs=2", lr, decay);
     CHECK_INT(result.code, 1);
-    RUN(CONFIG, train_key, "TEST_MODEL=False", "OPTIMIZER.num_epochs=2", lr,
-        "HOOKS.CHECK_NAN=False", "CHECKPOINT.OVERWRITE_EXISTING=True");
+    RUN(CONFIG, train_key, "TEST_MODEL=False", "OPTIMIZER.num_epochs=2", lr, decay,
+        "HOOKS.CHECK_NAN=False", "CHECKPOINT.AUTO_RESUME=False");
     CHECK_INT(result.code, 0);
     CHECK(strstr(result.out, "mean loss of the first epoch here"));
 }

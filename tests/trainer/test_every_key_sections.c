@@ -415,10 +415,13 @@ static void test_check_nan(void **state) {
         SrText map = SR_TEXT_INIT, seen = SR_TEXT_INIT;
         char folder[96];
         snprintf(folder, sizeof folder, "%s/nan%d", every_key_dir, i);
-        sr_text_printf(&map, "{%s, %s", checks[i], supervised + 1);
-        char *rate = strstr(map.s, "value: 0.02");
-        CHECK(rate != NULL);
-        memcpy(rate, "value: 1e30", strlen("value: 1e30"));
+        const char *rate = strstr(supervised, "param_schedulers:"),
+                   *value = strstr(supervised, "value: 0.02");
+        CHECK(rate && value);
+        // A decay of 1e6 at this rate multiplies the weights by -1e12 in each step.
+        sr_text_printf(&map, "{%s, %.*sweight_decay: 1e6, %.*svalue: 1e6%s", checks[i],
+                       (int)(rate - supervised) - 1, supervised + 1, (int)(value - rate), rate,
+                       value + strlen("value: 0.02"));
         SrStatus status = train_once(map.s, folder, &seen);
         CHECK_INT(status, i ? SR_ERR_RUN : SR_OK);
         sr_text_deinit(&map);

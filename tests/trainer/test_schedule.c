@@ -167,6 +167,25 @@ static void test_errors_name_the_key(void **state) {
     CHECK_FAILS(build("{value: 1}", 1), SR_ERR_CONFIG, "lr.name");
 }
 
+// No rate and no decay lies outside 0 .. 1e6; the message names key and line.
+static void test_rates_are_bounded(void **state) {
+    (void)state;
+    CHECK_FAILS(build("{name: constant, value: -0.1}", 10), SR_ERR_CONFIG,
+                ":1: lr.value is -0.1, expected a number from 0 to 1000000");
+    CHECK_FAILS(build("{name: constant, value: .nan}", 10), SR_ERR_CONFIG, "lr.value is .nan");
+    CHECK_FAILS(build("{name: constant, value: 1e10}", 10), SR_ERR_CONFIG, "lr.value is 1e10");
+    CHECK_FAILS(build("{name: constant, value: .inf}", 10), SR_ERR_CONFIG, "lr.value is .inf");
+    CHECK_FAILS(build("{name: cosine, start_value: 0.1, end_value: -1e-9}", 10), SR_ERR_CONFIG,
+                "lr.end_value is -1e-9");
+    CHECK_FAILS(build("{name: multistep, values: [0.1, -0.01], milestones: [5]}", 10),
+                SR_ERR_CONFIG, "lr.values is -0.01");
+    CHECK_FAILS(build("{name: composite, schedulers: [{name: linear, start_value: 0, end_value: "
+                      "2e6}], lengths: [1]}",
+                      10),
+                SR_ERR_CONFIG, "lr.schedulers.0.end_value is 2e6");
+    CHECK_NEAR(at("{name: constant, value: 1e6}", 10, 0), 1e6, 0);
+}
+
 // Composite schedules may be nested up to a limit.
 static void test_nesting_is_bounded(void **state) {
     (void)state;
@@ -226,4 +245,5 @@ SR_TESTS(schedule, unit(test_every_kind), unit(test_closed_forms),
          unit(test_steps_change_on_the_boundary), unit(test_keys_left_out),
          unit(test_composite_scales_as_told), unit(test_warm_restarts),
          unit(test_keys_of_other_kinds_are_left_alone), unit(test_update_interval),
-         unit(test_errors_name_the_key), unit(test_nesting_is_bounded))
+         unit(test_errors_name_the_key), unit(test_rates_are_bounded),
+         unit(test_nesting_is_bounded))

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "base/yaml_edit.h"
 #include "trainer/optim/param_groups.h"
+#include "trainer/schedules/schedule.h"
 
 // Decides by name: biases and norms of transformers, which have "norm" in their names, do not
 // decay.
@@ -136,9 +137,10 @@ SrStatus sr__param_groups_heads_check(const SrOptimizerConfig *config) {
                 SR_FAIL(SR_ERR_CONFIG, "%s: %s[%d] holds lr, weight_decay and regularize_bn only",
                         sr_yaml_place(entry).text, heads_key, i);
         SR_TRY(sr_tree_number(entry, "lr", heads_key, &lr));
-        if (!(lr > 0))
-            SR_FAIL(SR_ERR_CONFIG, "%s: %s[%d].lr must be above 0: it is a factor on the rate",
-                    sr_yaml_place(entry).text, heads_key, i);
+        if (!(lr > 0 && lr <= SR_SCHEDULE_MAX))
+            SR_FAIL(SR_ERR_CONFIG,
+                    "%s: %s[%d].lr must be above 0 and at most %g: it is a factor on the rate",
+                    sr_yaml_place(entry).text, heads_key, i, SR_SCHEDULE_MAX);
     }
     return SR_OK;
 }

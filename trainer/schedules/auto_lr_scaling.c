@@ -22,7 +22,7 @@ typedef struct {
 static const SrOption options[] = {
     {"auto_scale", SR_OPT_BOOL, offsetof(Scaling, enabled), "False", 0, 0, NULL,
      "Scale with the batch size."},
-    {"base_value", SR_OPT_FLOAT, offsetof(Scaling, base_value), "0.1", 0, 0, NULL,
+    {"base_value", SR_OPT_FLOAT, offsetof(Scaling, base_value), "0.1", 0, SR_SCHEDULE_MAX, NULL,
      "Learning rate for a batch of base_lr_batch_size."},
     {"base_lr_batch_size", SR_OPT_INT, offsetof(Scaling, base_batch), "256", 1, 1e9, NULL,
      "The batch it is for."},

@@ -11,8 +11,8 @@ typedef struct {
 } Multistep;
 
 static const SrOption options[] = {
-    {"values", SR_OPT_FLOATS, offsetof(Multistep, values), "[0.1, 0.01, 0.001]", 0, 0, NULL,
-     "One value more than milestones."},
+    {"values", SR_OPT_FLOATS, offsetof(Multistep, values), "[0.1, 0.01, 0.001]", 0, SR_SCHEDULE_MAX,
+     NULL, "One value more than milestones."},
     {"milestones", SR_OPT_INTS, offsetof(Multistep, milestones), "[30, 60]", 0, 1e9, NULL,
      "Epochs (from 0) at which the next value begins, rising; without the key: evenly."},
     SR_OPTION_END,

@@ -8,6 +8,9 @@
 
 typedef struct SrSchedule SrSchedule;
 
+// Largest value of a schedule.  Learning rates and weight decays lie between 0 and it.
+#define SR_SCHEDULE_MAX 1e6
+
 // Step functions add this to `where` before they round down: 3 / 10 of 10 epochs must be epoch 3.
 #define SR_WHERE_EPSILON 1e-6
 

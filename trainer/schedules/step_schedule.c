@@ -8,8 +8,8 @@ typedef struct {
 } Step;
 
 static const SrOption options[] = {
-    {"values", SR_OPT_FLOATS, offsetof(Step, values), "[0.1, 0.01, 0.001]", 0, 0, NULL,
-     "One value a segment."},
+    {"values", SR_OPT_FLOATS, offsetof(Step, values), "[0.1, 0.01, 0.001]", 0, SR_SCHEDULE_MAX,
+     NULL, "One value a segment."},
     SR_OPTION_END,
 };
 
