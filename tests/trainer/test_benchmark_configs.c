@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "tests/check.h"
 #include "tests/temp_dir.h"
+#include "trainer/schedules/schedule.h"
 #include "trainer/train.h"
 
 static const char *const shared[] = {
@@ -81,4 +82,38 @@ static void test_all(void **state) {
     CHECK(run >= 5);
 }
 
-SR_TESTS(benchmark_configs, unit(test_all))
+static double rate_at_start(const char *const *overrides, int n) {
+    SrConfig *config;
+    SrArena arena = SR_ARENA_INIT;
+    SrSchedule *lr;
+    CHECK_OK(sr_config_load("configs/benchmark/fulltune.yaml", overrides, n, &config));
+    CHECK_OK(
+        sr_schedule_new(config->optimizer.lr, "lr", config->optimizer.num_epochs, &arena, &lr));
+    double rate = sr_schedule_value(lr, 0);
+    sr_config_free(config);
+    sr_arena_deinit(&arena);
+    return rate;
+}
+
+// The overrides that the error of a shortened schedule prints hold the file's own values.  Pasted,
+// they give the rates that the file meant.
+static void test_shortened_schedule(void **state) {
+    (void)state;
+    const char *overrides[] = {"OPTIMIZER.num_epochs=5", NULL, NULL};
+    char line[2048];
+    SrConfig *config;
+    CHECK_FAILS(sr_config_load("configs/benchmark/fulltune.yaml", overrides, 1, &config),
+                SR_ERR_CONFIG,
+                "add OPTIMIZER.param_schedulers.lr.milestones=[4] "
+                "OPTIMIZER.param_schedulers.lr.values=[0.1,0.01]");
+    snprintf(line, sizeof line, "%s", strstr(sr_status_message(), " add ") + 5);
+    overrides[1] = strtok(line, " ");
+    overrides[2] = strtok(NULL, " ");
+    CHECK(overrides[1] && overrides[2] && !strtok(NULL, " "));
+    CHECK_NEAR(rate_at_start(overrides, 3), rate_at_start(NULL, 0), 0);
+    overrides[0] = "OPTIMIZER.num_epochs=1";
+    CHECK_FAILS(sr_config_load("configs/benchmark/fulltune.yaml", overrides, 1, &config),
+                SR_ERR_CONFIG, "lr.milestones=[] OPTIMIZER.param_schedulers.lr.values=[0.1]");
+}
+
+SR_TESTS(benchmark_configs, unit(test_all), unit(test_shortened_schedule))

@@ -263,8 +263,9 @@ static SrStatus check_tree(SrConfig *config, SrProblems *problems) {
     return sr_problems_fail(problems, config->path);
 }
 
-// Reports all wrong values together.
-static SrStatus check_values(SrConfig *config) {
+// Reports all wrong values together.  unscaled: the error of the schedules as the file has them;
+// NULL: none.  auto_lr_scaling has changed their values since, which would confuse an error.
+static SrStatus check_values(SrConfig *config, const char *unscaled) {
     SrProblems problems = {.arena = &config->arena};
     SR_TRY(sr_problems_keep(&problems, check_meters(config)));
     SR_TRY(sr_problems_keep(&problems, check_topk(config)));
@@ -272,7 +273,10 @@ static SrStatus check_values(SrConfig *config) {
     warn_of_labels(config);
     if (config->learns)
         SR_TRY(sr_problems_keep(&problems, sr_param_groups_check(&config->optimizer)));
-    SR_TRY(sr_problems_keep(&problems, check_schedules(config)));
+    SrStatus status = check_schedules(config);
+    if (status == SR_ERR_CONFIG && unscaled)
+        status = sr_fail(status, "%s", unscaled);
+    SR_TRY(sr_problems_keep(&problems, status));
     return sr_problems_fail(&problems, config->path);
 }
 
@@ -282,11 +286,15 @@ static SrStatus resolve(SrConfig *config, SrProblems *problems) {
     SR_TRY(check_tree(config, problems));
     SR_TRY(sr__report_ignored(config, &config->arena));
     SR_TRY(sr__sharding_resolve(config));
+    const char *unscaled = NULL;
+    if (check_schedules(config) != SR_OK)
+        unscaled = sr_arena_strdup(&config->arena, sr_status_message());
+    sr_status_clear();
     SR_TRY(sr__trunk_base(config->tree, &config->arena));
     SR_TRY(sr__infer(config->tree, config->replicas * config->sync_bn_group, &config->arena));
     SR_TRY(sr__config_read(config, NULL));
     config->batch = config->sync_bn_group * config->train.batchsize_per_replica;
-    return check_values(config);
+    return check_values(config, unscaled);
 }
 
 // Finishes what loading from a file or a text began.  Takes over `config`, also when it fails.
