@@ -45,6 +45,32 @@ static void close_place(Place *p) {
     temp_dir_remove(p->dir);
 }
 
+// The message of a ring holds each file once, and the first one again at its end.
+static void test_ring_of_defaults(void **state) {
+    (void)state;
+    Place p;
+    SrYaml *tree = NULL;
+    open_place(&p);
+    put("a.yaml", "defaults: [b]\n");
+    put("b.yaml", "SEED_VALUE: 1\ndefaults: [c, _self_]\n");
+    put("c.yaml", "defaults: [b.yaml]\n");
+    CHECK_FAILS(sr_config_compose("a.yaml", NULL, 0, &p.arena, &tree), SR_ERR_CONFIG, "c.yaml: ");
+    CHECK_STR(sr_status_message(), "c.yaml: defaults name each other in a ring: b.yaml -> c.yaml "
+                                   "-> b.yaml; remove one of these entries");
+    put("self.yaml", "defaults: [self]\n");
+    CHECK_FAILS(sr_config_compose("self.yaml", NULL, 0, &p.arena, &tree), SR_ERR_CONFIG,
+                "ring: self.yaml -> self.yaml; ");
+    for (int i = 0; i < 10; i++) {
+        char name[32], text[64];
+        snprintf(name, sizeof name, "deep%d.yaml", i);
+        snprintf(text, sizeof text, "defaults: [deep%d]\n", i + 1);
+        put(name, text);
+    }
+    CHECK_FAILS(sr_config_compose("deep0.yaml", NULL, 0, &p.arena, &tree), SR_ERR_CONFIG,
+                "nested too deep: deep0.yaml -> deep1.yaml -> ");
+    close_place(&p);
+}
+
 static int64_t number(const SrYaml *tree, const char *path) { return sr_tree_int(tree, path, -99); }
 
 static void test_names(void **state) {
@@ -224,4 +250,4 @@ static void test_references(void **state) {
 
 SR_TESTS(compose, unit(test_names), unit(test_added_files), unit(test_wrong_files),
          unit(test_defaults_lists), unit(test_defaults_beside_the_file),
-         unit(test_launcher_and_sweeps), unit(test_references))
+         unit(test_ring_of_defaults), unit(test_launcher_and_sweeps), unit(test_references))

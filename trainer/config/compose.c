@@ -14,13 +14,16 @@
 #include "formats/weights.h"
 #include "trainer/config/schema.h"
 
-// Limits: files may name each other in a circle.  VISSL's own files nest two deep.
+// Limits on what a configuration reads.  VISSL's own files nest two deep.
 enum { MAX_PATH_BYTES = 4096, MAX_FILES = 64, MAX_DEPTH = 8, MAX_LISTED = 2048 };
 
 typedef struct {
     SrArena *arena;
     SrYaml *tree;
-    int files, depth;    // files read so far; nesting of `defaults:` lists
+    int files, depth; // files read so far; nesting of `defaults:` lists
+    // (depth) files whose `defaults:` lists are being merged, from the outermost on
+    const char *open[MAX_DEPTH];
+    bool ring;           // the error names a chain of files, so that no list above adds its place
     const char **layers; // files in the order in which they were merged
     int n_layers;
 } Composer;
@@ -310,10 +313,34 @@ static SrStatus merge_defaults(Composer *c, const SrYaml *list, int first, int *
                     sr_yaml_place(entry).text);
         const char *path = above(entry->file, name, c->arena);
         SrStatus status = path ? merge_named(c, path) : sr_fail(SR_ERR_MEMORY, "out of memory");
-        if (status != SR_OK)
-            return sr_fail_prefix(status, "%s: defaults", sr_yaml_place(entry).text);
+        if (status != SR_OK && !c->ring)
+            sr_fail_prefix(status, "%s: defaults", sr_yaml_place(entry).text);
+        SR_TRY(status);
     }
     *next = i + 1;
+    return SR_OK;
+}
+
+// Fails with the chain of files from `first` on, which ends in `file`.
+static SrStatus refuse_chain(Composer *c, int first, const char *file, const char *what) {
+    SrText chain = SR_TEXT_INIT;
+    for (int i = first; i < c->depth; i++)
+        sr_text_printf(&chain, "%s -> ", c->open[i]);
+    c->ring = true;
+    SrStatus status = sr_fail(SR_ERR_CONFIG, "%s: defaults %s: %s%s; remove one of these entries",
+                              c->open[c->depth - 1], what, chain.s ? chain.s : "", file);
+    sr_text_deinit(&chain);
+    return status;
+}
+
+// Adds a file to the chain of open ones.  A file that is in the chain already closes a ring.
+static SrStatus open_file(Composer *c, const char *file) {
+    for (int i = 0; i < c->depth; i++)
+        if (strcmp(c->open[i], file) == 0)
+            return refuse_chain(c, i, file, "name each other in a ring");
+    if (c->depth == MAX_DEPTH)
+        return refuse_chain(c, 0, file, "are nested too deep");
+    c->open[c->depth++] = file;
     return SR_OK;
 }
 
@@ -328,9 +355,7 @@ static SrStatus merge_file(Composer *c, SrYaml *file) {
             SR_ERR_CONFIG,
             "%s: defaults must be a list of files, as in defaults: [pretrain/swav/swav_cifar10]",
             sr_yaml_place(list).text);
-    if (++c->depth > MAX_DEPTH)
-        SR_FAIL(SR_ERR_CONFIG, "%s: defaults are nested deeper than %d; do they form a ring?",
-                file->file, MAX_DEPTH);
+    SR_TRY(open_file(c, file->file));
     if (list)
         SR_TRY(merge_defaults(c, list, 0, &next));
     if (own) {
