@@ -40,8 +40,7 @@ typedef struct {
 // assumed to be faster than this process by its cores divided by this process's threads.
 static SrStatus forecast(const SrRun *run, double seconds, const Cluster *c, SrText *out) {
     int planned = run->config->replicas, replicas = planned > 1 ? planned : c->ranks;
-    const SrPlanCost *cost = &run->cost.plan;
-    double forward = (double)cost->forward_flops, backward = (double)cost->backward_flops;
+    double backward_share = sr_estimate_backward_share(run);
     if (c->ranks < 1 || c->gbit < 1 || c->cores < 0 || replicas % c->ranks)
         SR_FAIL(SR_ERR_CONFIG,
                 "--ranks %d --network %d: expected ranks that divide the %d replicas, and Gbit/s "
@@ -49,9 +48,9 @@ static SrStatus forecast(const SrRun *run, double seconds, const Cluster *c, SrT
                 c->ranks, c->gbit, replicas);
     const SrLoss *loss = run->graph.loss_kind;
     bool twice = loss && !loss->rows_are_independent && run->cost.kept_bytes == 0;
-    double units = planned + (twice ? (planned - 1) / 3.0 : 0);
-    SrForecastInput in = {.replica_s = seconds / units,
-                          .backward_share = backward / (forward + backward),
+    double passes = sr_forecast_passes(planned, twice, backward_share);
+    SrForecastInput in = {.replica_s = seconds / passes,
+                          .backward_share = backward_share,
                           .gradient_bytes = 4.0 * (double)run->cost.trainable,
                           .twice = twice,
                           .replicas = replicas,

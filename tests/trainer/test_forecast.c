@@ -20,8 +20,10 @@ static void test_alone(void **state) {
     check_near(f.step_s, 12);
     check_near(f.exchange_s, 0);
     check_near(f.efficiency, 1);
-    in.twice = true; // each of 4 replicas repeats its forward pass of 1 s
-    check_near(sr_forecast(&in).step_s, 16);
+    in.twice = true; // a forward of 1 s again for each but the last, which keeps its activations
+    check_near(sr_forecast(&in).step_s, 15);
+    check_near(sr_forecast_passes(1, true, 2.0 / 3), 1);
+    check_near(sr_forecast_passes(4, false, 2.0 / 3), 4);
 }
 
 // An all-reduce of 100 MB sends 2 * 3/4 of them: 0.12 s at 10 Gbit/s, and four messages. The

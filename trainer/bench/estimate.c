@@ -15,6 +15,7 @@
 #include "graph/builder.h"
 #include "kernels/batch_norm.h"
 #include "kernels/conv2d.h"
+#include "trainer/bench/forecast.h"
 
 enum { SIDE = 28, WIDTH = 128, WIDE = 4 * WIDTH, ROUNDS = 5 };
 #define BUDGET_S 0.1 // seconds for a probe
@@ -131,6 +132,12 @@ static SrStatus add_frozen_trunk(SrRun *run, const SrPlanRates *rates, double *s
     return SR_OK;
 }
 
+double sr_estimate_backward_share(const SrRun *run) {
+    double forward = (double)run->cost.plan.forward_flops,
+           backward = (double)run->cost.plan.backward_flops;
+    return backward > 0 ? backward / (forward + backward) : 0;
+}
+
 SrStatus sr_estimate_step(SrRun *run, double *seconds) {
     SrPlan *dry = NULL, *loss = NULL;
     SrPlanRates rates;
@@ -139,12 +146,12 @@ SrStatus sr_estimate_step(SrRun *run, double *seconds) {
     SR_TRY(measure(machine, &(Probe){build_matrices, 4, WIDE, true}, &rates.matrix_flops));
     SR_TRY(measure(machine, &(Probe){build_norms, 8, WIDE, false}, &rates.bytes));
     SR_TRY(sr_run_compile(run, true, &dry, &loss));
-    // A loss over all replicas needs a second forward of all replicas except one.  A forward is a
-    // third of forward and backward.
-    double once = sr_plan_seconds(dry, &rates), again = (run->config->replicas - 1) * once / 3;
-    *seconds = run->config->replicas * once + (double)run->cost.update_bytes / rates.bytes;
+    *seconds = sr_plan_seconds(dry, &rates) * sr_forecast_passes(run->config->replicas,
+                                                                 loss && run->cost.kept_bytes == 0,
+                                                                 sr_estimate_backward_share(run)) +
+               (double)run->cost.update_bytes / rates.bytes;
     if (loss)
-        *seconds += sr_plan_seconds(loss, &rates) + (run->cost.kept_bytes ? 0 : again);
+        *seconds += sr_plan_seconds(loss, &rates);
     sr_plan_free(dry);
     sr_plan_free(loss);
     return run->frozen_trunk ? add_frozen_trunk(run, &rates, seconds) : SR_OK;

@@ -8,5 +8,7 @@
 // loading.  It times three small graphs on this machine, which takes some tenths of a second.
 // docs/lab/performance.md compares estimates with measured steps.
 SrStatus sr_estimate_step(SrRun *run, double *seconds);
+// Returns the backward's share of a step's operations, 0 to 1.  0: nothing learns.
+double sr_estimate_backward_share(const SrRun *run);
 
 #endif

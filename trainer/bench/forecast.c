@@ -6,10 +6,8 @@
 #include "base/compiler.h"
 
 // A second forward takes as long as the first.
-static double compute_seconds(const SrForecastInput *in) {
-    int mine = in->replicas / in->ranks;
-    double again = in->twice && mine > 1 ? mine * (1 - in->backward_share) * in->replica_s : 0;
-    return mine * in->replica_s + again;
+double sr_forecast_passes(int replicas, bool twice, double backward_share) {
+    return replicas + (twice ? (replicas - 1) * (1 - backward_share) : 0);
 }
 
 static double exchange_seconds(const SrForecastInput *in, double bytes) {
@@ -19,7 +17,9 @@ static double exchange_seconds(const SrForecastInput *in, double bytes) {
 }
 
 SrForecast sr_forecast(const SrForecastInput *in) {
-    SrForecast f = {.compute_s = compute_seconds(in)};
+    int mine = in->replicas / in->ranks;
+    SrForecast f = {.compute_s =
+                        in->replica_s * sr_forecast_passes(mine, in->twice, in->backward_share)};
     if (in->ranks > 1) {
         double last = SR_MIN(in->gradient_bytes, SR_FORECAST_BUCKET_BYTES);
         f.exchange_s = exchange_seconds(in, in->gradient_bytes);

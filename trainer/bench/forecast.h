@@ -39,6 +39,10 @@ typedef struct {
     double efficiency;
 } SrForecast;
 
+// Returns how many times a rank computes forward and backward of one replica in a step.  twice: the
+// loss needs the rows of all replicas, so that each replica but the last runs its forward again
+// (trainer/run/replicas.h).  backward_share: as in SrForecastInput.
+double sr_forecast_passes(int replicas, bool twice, double backward_share);
 SrForecast sr_forecast(const SrForecastInput *input);
 // Writes a line for people.  images: images of a replica.
 void sr_forecast_text(const SrForecastInput *input, const SrForecast *f, int images, SrText *out);
