@@ -24,19 +24,21 @@ static SrStatus load_options(const SrArgs *args, const char *verb, SrConfig **ou
     return sr_args_load_config(args, verb, out);
 }
 
-// True: the only name is a run folder, with a configuration and a checkpoint but no extracted
+// *run: the only name is a run folder, with a configuration and a checkpoint but no extracted
 // features.  VISSL also puts features next to a train_config.yaml, but no checkpoint of ours.
-static bool is_run(const SrArgs *args, char config[PATH_BYTES]) {
+static SrStatus find_run(const SrArgs *args, char config[PATH_BYTES], bool *run) {
     char features[PATH_BYTES];
     SrFolderEntry *entries = NULL;
     int n = 0;
-    bool run = args->n_names == 1 &&
-               sr_file_join(config, PATH_BYTES, args->names[0], "train_config.yaml") == SR_OK &&
-               sr_file_join(features, sizeof features, args->names[0], "extract.json") == SR_OK &&
-               sr_file_exists(config) && !sr_file_exists(features) &&
-               sr_folder_list(args->names[0], &entries, &n) == SR_OK && n > 0;
+    *run = args->n_names == 1 &&
+           sr_file_join(config, PATH_BYTES, args->names[0], "train_config.yaml") == SR_OK &&
+           sr_file_join(features, sizeof features, args->names[0], "extract.json") == SR_OK &&
+           sr_file_exists(config) && !sr_file_exists(features);
+    if (*run)
+        SR_TRY(sr_folder_list(args->names[0], &entries, &n));
+    *run = n > 0;
     sr_free(entries);
-    return run;
+    return SR_OK;
 }
 
 // Loads a run's configuration without its remarks, which training has printed already.
@@ -66,7 +68,8 @@ static SrStatus nothing_named(const SrArgs *args, const char *verb, SrConfig **c
 SrStatus sr_args_eval_sets(const SrArgs *args, const char *verb, SrConfig **config,
                            SrEvalSets *sets) {
     char of_run[PATH_BYTES];
-    bool run = is_run(args, of_run);
+    bool run;
+    SR_TRY(find_run(args, of_run, &run));
     bool files = !run && args->n_names > 0 && sr_args_is_features(args->names[0]);
     if (args->n_names == 0 && args->n_overrides == 0)
         SR_FAIL(SR_ERR_CONFIG,

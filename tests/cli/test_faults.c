@@ -251,7 +251,20 @@ static void test_sick_disk(void **state) {
     fixture_remove(p.dir);
 }
 
+// A run folder that cannot be listed stays a run folder: it is not taken for features.
+static void test_run_folder_is_not_listed(void **state) {
+    (void)state;
+    Place p;
+    place_open(&p);
+    CHECK_OK(sr_file_mkdirs(in(&p, "run")));
+    CHECK_OK(sr_file_write(in(&p, "run/train_config.yaml"), "{}", 2));
+    RUN("opendir:/run:12:0:1", "knn", in(&p, "run"));
+    expect(1, "Cannot allocate memory");
+    CHECK(!strstr(result.err, "features"));
+    fixture_remove(p.dir);
+}
+
 SR_TESTS(faults, unit(test_loader_fails), unit(test_images_disappear), unit(test_first_image_fails),
          unit(test_phase_fails_once), unit(test_last_phase_fails), unit(test_class_folder_unknown),
          unit(test_errors_of_the_system), unit(test_survey), unit(test_no_temporary_stays),
-         unit(test_page_is_kept), unit(test_sick_disk))
+         unit(test_page_is_kept), unit(test_sick_disk), unit(test_run_folder_is_not_listed))

@@ -4,6 +4,7 @@
 // SR_FAULT is "CALL:PART:ERRNO:FIRST:COUNT". Calls of that name on a path that contains PART fail
 // with ERRNO, starting with the FIRST such call (counted from 0), COUNT of them; COUNT 0: all
 // later ones. Calls that libc makes internally do not come here.
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -74,6 +75,11 @@ ssize_t pread(int fd, void *bytes, size_t n, off_t at) {
 int stat(const char *restrict path, struct stat *restrict out) {
     typedef int (*Stat)(const char *, struct stat *);
     return hits("stat", path) ? -1 : REAL(Stat, "stat")(path, out);
+}
+
+DIR *opendir(const char *path) {
+    typedef DIR *(*Opendir)(const char *);
+    return hits("opendir", path) ? NULL : REAL(Opendir, "opendir")(path);
 }
 
 FILE *fdopen(int fd, const char *mode) {
