@@ -3,6 +3,7 @@
 #include "cli/args.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "data/data.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -106,10 +107,17 @@ SrStatus sr_args_parse(int argc, char **argv, const SrFlag *flags, void *options
     return SR_OK;
 }
 
+// Asks the data sets themselves: their own messages name a key of a configuration, and these verbs
+// read none.
 SrStatus sr_args_check_images(const char *what, const char *path) {
-    if (sr_file_exists(path))
+    const SrDataset *source;
+    if (!sr_file_exists(path))
+        SR_FAIL(SR_ERR_CONFIG, "%s: there is no folder of images '%s'", what, path);
+    if (sr_dataset_infer(path, "TRAIN", &source) == SR_OK)
         return SR_OK;
-    SR_FAIL(SR_ERR_CONFIG, "%s: there is no folder of images '%s'", what, path);
+    SR_FAIL(SR_ERR_CONFIG,
+            "%s: '%s' is neither a folder of images nor an image or a list of paths (.npy, .txt)",
+            what, path);
 }
 
 SrStatus sr_args_no_overrides(const SrArgs *args, const char *verb) {

@@ -98,6 +98,8 @@ static SrStatus check_is_shards(const char *path) {
 }
 
 static SrStatus check(const char *path) {
+    if (!sr_file_exists(path))
+        SR_FAIL(SR_ERR_CONFIG, "sslrun pack --check: No such file or folder: %s", path);
     SrShardCheckResult *r = calloc(1, sizeof *r);
     SrText out = SR_TEXT_INIT;
     if (!r)
@@ -153,6 +155,7 @@ static SrStatus run_verb(int argc, char **argv) {
     if (o.checks)
         return check(args.names[0]);
     SR_TRY(parse_bytes(o.size, &o.pack.bytes));
+    SR_TRY(sr_args_check_images("sslrun pack", args.names[0]));
     o.pack.data = args.names[0];
     return pack(&o.pack, o.labels);
 }

@@ -1,5 +1,6 @@
 // sslrun similar IMAGE --in DIR --model CHECKPOINT: lists the files of a folder that are most
 // similar to one image.
+#include "base/file.h"
 #include "cli/args.h"
 #include "cli/best_layer.h"
 #include "cli/verb.h"
@@ -31,6 +32,9 @@ static SrStatus run_verb(int argc, char **argv) {
         SR_FAIL(SR_ERR_CONFIG, "sslrun similar needs an image, --in DIR and --model CHECKPOINT");
     if (o.count < 1)
         SR_FAIL(SR_ERR_CONFIG, "--count needs at least 1");
+    if (!sr_file_exists(args.names[0]))
+        SR_FAIL(SR_ERR_CONFIG, "%s: no such image", args.names[0]);
+    SR_TRY(sr_args_check_images("sslrun similar", args.names[0]));
     SR_TRY(sr_args_check_images("--in", o.data));
     SR_TRY(sr_checkpoint_model_open(o.model, &m));
     SrStatus status = sr_best_layer(&m, &o.layer, &best);

@@ -44,8 +44,8 @@ SrStatus sr_dataset_infer(const char *path, const char *split, const SrDataset *
     if (!sr_file_exists(path))
         SR_FAIL(SR_ERR_CONFIG, "DATA.%s.DATA_PATHS: no such file or folder: %s", split, path);
     SR_FAIL(SR_ERR_CONFIG,
-            "DATA.%s.DATA_PATHS: %s is neither a folder of images nor a list of paths (.npy, "
-            ".txt), an IDX file or a "
-            "CIFAR batch; set DATA.%s.DATA_SOURCES if its name is unusual",
+            "DATA.%s.DATA_PATHS: %s is neither a folder of images nor an image, a list of paths "
+            "(.npy, .txt), an IDX file or a CIFAR batch; set DATA.%s.DATA_SOURCES if its name is "
+            "unusual",
             split, path, split);
 }

@@ -122,6 +122,8 @@ static SrStatus check(const SrMatrix *query, const SrMatrix *database) {
         SR_FAIL(SR_ERR_CONFIG,
                 "queries have rows of %d numbers and %d labels, the database of %d and %d",
                 query->d, SR_MAX(query->n_targets, 1), database->d, SR_MAX(database->n_targets, 1));
+    if (query == database && query->n == 1)
+        SR_FAIL(SR_ERR_CONFIG, "one image has no other one to retrieve: 2 or more are needed");
     if (query->n < 1 || database->n < 1)
         SR_FAIL(SR_ERR_CONFIG, "%s: there is nothing to retrieve",
                 query->n < 1 ? "no queries" : "an empty database");

@@ -4,11 +4,14 @@
 // are a .npy with a column per class (1, 0, -1: not known), or lines of several numbers, the
 // classes present.
 //
+// The path to one image stands for a list of it.
+//
 // A relative path is looked for next to the list and then in the current folder.
 // REMOVE_IMG_PATH_PREFIX and NEW_IMG_PATH_PREFIX rewrite each path first.
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/compiler.h"
 #include "base/file.h"
@@ -16,6 +19,7 @@
 #include "base/npy.h"
 #include "base/text.h"
 #include "data/sets/class_names.h"
+#include "data/sets/shard_index.h"
 #include "data/sets/source.h"
 
 #define MAX_LIST_BYTES ((size_t)2 << 30)
@@ -55,6 +59,20 @@ static SrStatus split_lines(const char *text, size_t bytes, SrStringList *lines)
     return SR_OK;
 }
 
+// True: the ending or the first bytes are those of an image.
+static bool is_image(const char *path) {
+    unsigned char b[12] = {0};
+    if (sr__shard_is_image(path))
+        return true;
+    int fd = sr_file_open_fd(path);
+    ssize_t n = fd >= 0 ? read(fd, b, sizeof b) : 0;
+    if (fd >= 0)
+        close(fd);
+    return n == sizeof b &&
+           (memcmp(b, "\xFF\xD8\xFF", 3) == 0 || memcmp(b, "\x89PNG\r\n\x1A\n", 8) == 0 ||
+            (memcmp(b, "RIFF", 4) == 0 && memcmp(b + 8, "WEBP", 4) == 0));
+}
+
 // A .npy stays mapped and costs no memory however long; text is copied once.
 static SrStatus list_open(const char *path, List *list) {
     if (sr_text_ends(path, ".npy")) {
@@ -69,6 +87,13 @@ static SrStatus list_open(const char *path, List *list) {
     sr_free(text);
     list->n = list->lines.n;
     return status;
+}
+
+// Makes a list of one image, whose path begins at the list's folder as those of other lists do.
+static SrStatus image_open(const char *name, List *list) {
+    SR_TRY(sr__string_list_add(&list->lines, name, strlen(name)));
+    list->n = 1;
+    return SR_OK;
 }
 
 static void list_close(List *list) {
@@ -279,7 +304,10 @@ static SrStatus set_open(const SrDatasetConfig *config, void *opened) {
         SR_FAIL(SR_ERR_CONFIG,
                 "DATA.%s.DATA_PATHS: %s is a folder; folders are read by disk_folder",
                 config->split, config->data_path);
-    SrStatus status = list_open(config->data_path, &set->paths);
+    const char *slash = strrchr(config->data_path, '/');
+    SrStatus status = is_image(config->data_path)
+                          ? image_open(slash ? slash + 1 : config->data_path, &set->paths)
+                          : list_open(config->data_path, &set->paths);
     if (status != SR_OK)
         return sr_fail_prefix(status, "DATA.%s.DATA_PATHS", config->split);
     const SrNpy *npy = &set->paths.npy;
@@ -289,7 +317,6 @@ static SrStatus set_open(const SrDatasetConfig *config, void *opened) {
     if (!set->paths.n)
         SR_FAIL(SR_ERR_CONFIG, "DATA.%s.DATA_PATHS: %s lists no image", config->split,
                 config->data_path);
-    const char *slash = strrchr(config->data_path, '/');
     set->folder = sr_strdup(config->data_path);
     set->remove_prefix = sr_strdup(config->remove_prefix ? config->remove_prefix : "");
     set->new_prefix = sr_strdup(config->new_prefix ? config->new_prefix : "");
@@ -345,14 +372,15 @@ static const char *set_class_name(const void *opened, int c) {
     return c < set->classes.n ? sr__string_list_get(&set->classes, c) : NULL;
 }
 
-// Lists are recognised by their usual endings.  A list is one set of images; the test set is
-// another.
+// Lists are recognised by their usual endings, images also by their content.  A list is one set
+// of images; the test set is another.
 static bool accepts(const char *path, const char *split) {
     if (strcmp(split, "TRAIN") != 0)
         return false;
-    bool list =
-        sr_text_ends(path, ".npy") || sr_text_ends(path, ".txt") || sr_text_ends(path, ".lst");
-    return list && sr_file_exists(path) && !sr_file_is_dir(path);
+    if (!sr_file_exists(path) || sr_file_is_dir(path))
+        return false;
+    return sr_text_ends(path, ".npy") || sr_text_ends(path, ".txt") || sr_text_ends(path, ".lst") ||
+           is_image(path);
 }
 
 #define PICTURES \

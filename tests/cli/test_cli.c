@@ -400,9 +400,36 @@ static void test_bound_threads(void **state) {
     CHECK_INT(bound_threads, free_threads);
 }
 
+// A file that only changes another one is refused as that, not for its first missing transform.
+static void test_fragment(void **state) {
+    (void)state;
+    char dir[64], path[96];
+    static const char text[] = "config:\n  MODEL: {TRUNK: {NAME: resnet, RESNETS: {DEPTH: 18}}}\n";
+    temp_dir_make(dir);
+    snprintf(path, sizeof path, "%s/wide.yaml", dir);
+    CHECK_OK(sr_file_write(path, text, sizeof text - 1));
+    RUN("check", path);
+    CHECK_INT(result.code, 2);
+    CHECK(strstr(result.err, "/wide.yaml is a fragment, since DATA.TRAIN.TRANSFORMS is empty"));
+    CHECK(strstr(result.err, "+config/DIR=FILE"));
+    CHECK(!strstr(result.err, "has no ToTensor"));
+    temp_dir_remove(dir);
+}
+
+// The estimate of a step and the computation of its forecast on one rank are the same seconds.
+static void test_forecast_of_one_rank(void **state) {
+    (void)state;
+    RUN("check", "tests/cli/tiny.yaml", "DISTRIBUTED.REPLICAS=8", "DISTRIBUTED.MEMORY=again",
+        "--ranks", "1");
+    CHECK_INT(result.code, 0);
+    const char *estimate = strstr(result.out, "about "), *computed = strstr(result.out, "Gbit/s: ");
+    CHECK(estimate && computed);
+    CHECK_NEAR(atof(estimate + 6), atof(computed + 8), 0);
+}
+
 SR_TESTS(cli, unit(test_wrong_configuration), unit(test_help), unit(test_check_and_manual),
          unit(test_check_tells_all_errors), unit(test_check_tells_errors_in_lists),
          unit(test_check_tells_errors_of_building), unit(test_check_tells_paths_beside_keys),
          unit(test_environment_and_levels), unit(test_bench_data), unit(test_tiles_refused),
          unit(test_divergence), unit(test_too_large), unit(test_run_folder),
-         unit(test_bound_threads))
+         unit(test_bound_threads), unit(test_fragment), unit(test_forecast_of_one_rank))

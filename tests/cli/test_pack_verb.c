@@ -138,5 +138,18 @@ static void test_few_names(void **state) {
     fixture_remove(dir);
 }
 
+// A path that does not exist is named as it was given, and no key of a configuration is.
+static void test_missing(void **state) {
+    (void)state;
+    fixture_folder(dir);
+    RUN("pack", in("missing"), "--check");
+    expect(2, "sslrun pack --check: No such file or folder: ");
+    expect(2, "/missing\n");
+    RUN("pack", in("missing"), "--out", in("out"));
+    expect(2, "sslrun pack: there is no folder of images '");
+    CHECK(!strstr(result.err, "DATA."));
+    fixture_remove(dir);
+}
+
 SR_TESTS(pack_verb, unit(test_damaged), unit(test_nothing_sound), unit(test_list),
-         unit(test_full_stdout), unit(test_few_names))
+         unit(test_full_stdout), unit(test_few_names), unit(test_missing))

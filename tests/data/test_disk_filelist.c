@@ -220,5 +220,35 @@ static void test_targets(void **state) {
     fixture_remove(dir);
 }
 
+// The path to an image is a list of it, by its ending or by its first bytes.
+static void test_one_image(void **state) {
+    (void)state;
+    char dir[256], path[300];
+    void *set;
+    const char *listed;
+    const SrDataset *found;
+    SrImagePool *pool;
+    fixture_folder(dir);
+    CHECK_OK(sr_image_pool_new(&pool));
+    snprintf(path, sizeof path, "%s", fixture_write(dir, "a\nb.jpg", "broken", 6));
+    CHECK_OK(sr_dataset_infer(path, "TRAIN", &found));
+    CHECK(found == source());
+    CHECK_OK(
+        sr_dataset_open(source(), &(SrDatasetConfig){.split = "TEST", .data_path = path}, &set));
+    CHECK_INT(source()->length(set), 1);
+    CHECK_OK(source()->path(set, 0, pool, &listed));
+    CHECK_STR(listed, path);
+    sr_dataset_close(source(), set);
+    snprintf(path, sizeof path, "%s",
+             fixture_write(dir, "photo", "\xff\xd8\xff\xe0 a JPEG's first bytes", 25));
+    CHECK_OK(sr_dataset_infer(path, "TRAIN", &found));
+    CHECK(found == source());
+    snprintf(path, sizeof path, "%s", fixture_write(dir, "notes", "no image's first bytes", 22));
+    CHECK_FAILS(sr_dataset_infer(path, "TRAIN", &found), SR_ERR_CONFIG,
+                "neither a folder of images nor an image");
+    sr_image_pool_free(pool);
+    fixture_remove(dir);
+}
+
 SR_TESTS(disk_filelist, unit(test_text), unit(test_npy_strings), unit(test_prefixes),
-         unit(test_errors), unit(test_npy_numbers), unit(test_targets))
+         unit(test_errors), unit(test_npy_numbers), unit(test_targets), unit(test_one_image))

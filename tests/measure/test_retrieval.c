@@ -112,5 +112,15 @@ static void test_not_numbers(void **state) {
     CHECK_FAILS(sr_retrieval(&query, &database, false, &r), SR_ERR_CONFIG, "no queries");
 }
 
+static void test_one_row(void **state) {
+    (void)state;
+    float x[2] = {1, 2};
+    int64_t label[1] = {0};
+    SrMatrix one = {.n = 1, .d = 2, .x = x, .label = label};
+    SrRetrieval r;
+    CHECK_FAILS(sr_retrieval(&one, NULL, false, &r), SR_ERR_CONFIG,
+                "one image has no other one to retrieve");
+}
+
 SR_TESTS(retrieval, unit(test_by_hand), unit(test_without_itself), unit(test_planted_and_refused),
-         unit(test_not_numbers))
+         unit(test_not_numbers), unit(test_one_row))

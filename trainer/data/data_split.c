@@ -146,11 +146,24 @@ static SrLoaderConfig loader_config(const SrConfig *config, const SrSplitConfig 
 
 // ---- training -----------------------------------------------------------------------------------
 
+// Makes the transforms of training.  VISSL's folders hold fragments next to whole configurations,
+// and a fragment lacks them.
+static SrStatus train_pipeline(const SrConfig *config, SrPipeline **out) {
+    const SrYaml *list = config->train.transforms;
+    if (!list || list->n == 0)
+        SR_FAIL(SR_ERR_CONFIG,
+                "%s is a fragment, since DATA.TRAIN.TRANSFORMS is empty: name a whole "
+                "configuration and add this file to it with +config/DIR=FILE, or list transforms "
+                "that end in ToTensor",
+                config->path);
+    return sr_pipeline_new(list, "DATA.TRAIN.TRANSFORMS", out);
+}
+
 // Sizes follow from the transforms alone; a pipeline that leaves a size open is an error here.
 SrStatus sr_split_train_shape(const SrConfig *config, int *n_views, int h[SR_MAX_VIEWS],
                               int w[SR_MAX_VIEWS]) {
     SrPipeline *pipeline;
-    SR_TRY(sr_pipeline_new(config->train.transforms, "DATA.TRAIN.TRANSFORMS", &pipeline));
+    SR_TRY(train_pipeline(config, &pipeline));
     SrStatus status = sr_pipeline_shape(pipeline, n_views, h, w);
     sr_pipeline_free(pipeline);
     return status;
@@ -159,7 +172,7 @@ SrStatus sr_split_train_shape(const SrConfig *config, int *n_views, int h[SR_MAX
 // Gets the training views, and the tensors that transforms make in addition to them.
 static SrStatus train_views(const SrConfig *config, SrCollateViews *out) {
     SrPipeline *pipeline;
-    SR_TRY(sr_pipeline_new(config->train.transforms, "DATA.TRAIN.TRANSFORMS", &pipeline));
+    SR_TRY(train_pipeline(config, &pipeline));
     SrStatus status = sr_pipeline_shape(pipeline, &out->n, out->h, out->w);
     if (status == SR_OK)
         status = sr_pipeline_extras(pipeline, &out->extras);
@@ -228,7 +241,7 @@ SrShare sr_split_turns(void) {
 // Epochs are shuffled by (seed, epoch); the loader keeps that order for any number of threads.
 static SrStatus open_train(const SrConfig *config, SrSplit *out) {
     const SrSplitConfig *c = &config->train;
-    SR_TRY(sr_pipeline_new(c->transforms, "DATA.TRAIN.TRANSFORMS", &out->pipeline));
+    SR_TRY(train_pipeline(config, &out->pipeline));
     SR_TRY(sr_split_plan_train(config, out));
     SR_TRY(sr_split_open_set(c, "TRAIN", config->seed, out));
     SrLoaderConfig loader = loader_config(config, c, out);
@@ -356,14 +369,20 @@ bool sr_split_has_test(const SrConfig *config) { return test_origin(config) != S
 // one shuffled order.  The seed is DATA_LIMIT_SAMPLING.SEED, so every evaluation of a run holds
 // out the same images.  Balanced sampling is switched off: it rounds shares of classes, and the
 // parts could overlap.
-static void hold_out(SrLoaderConfig *loader, SrEvalSide side, int64_t length) {
+static SrStatus hold_out(SrLoaderConfig *loader, SrEvalSide side, int64_t length) {
     int64_t all = loader->limit > 0 ? SR_MIN(loader->limit, length) : length;
     int64_t test = SR_MAX(all / 10, 1);
+    if (all < 2)
+        SR_FAIL(SR_ERR_CONFIG,
+                "one image cannot be compared with itself: an evaluation without test images needs "
+                "2 training images or more; add some, or name test images "
+                "(DATA.TEST.DATA_PATHS)");
     if (loader->limit <= 0)
         loader->limit_skip = 0; // it has no meaning without a limit
     loader->limit_balanced = false;
     loader->limit = side == SR_SIDE_TEST ? test : all - test;
     loader->limit_skip += side == SR_SIDE_TEST ? 0 : test;
+    return SR_OK;
 }
 
 // Applies NEAREST_NEIGHBOR.BANK_LIMIT: a bank of a few ten thousand images ranks trunks like the
@@ -423,7 +442,7 @@ static SrStatus open_eval(const SrConfig *config, SrEvalSide side, bool sample, 
                         ? "no test set: bank and test images are drawn from all training images, "
                           "without IS_BALANCED, a tenth of them for the test"
                         : "no test set: a tenth of the training images is held out of the bank";
-        hold_out(&loader, side, out->source->length(out->set));
+        SR_TRY(hold_out(&loader, side, out->source->length(out->set)));
     }
     int64_t cap = side == SR_SIDE_BANK ? config->knn.bank_limit : config->knn.test_limit;
     cap_side(&loader, cap, out->source->length(out->set));

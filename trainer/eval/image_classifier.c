@@ -221,19 +221,55 @@ static SrStatus keep_names(const SrSplit *split, SrStringList *names) {
     return SR_OK;
 }
 
+// Checks the training images before anything is computed.  The choice of the penalty holds out one
+// image of a class and fits on another (measure/chosen_probe.h).
+static SrStatus check_images(const SrSplit *bank, const char *data) {
+    int64_t n = sr_loader_samples(bank->loader), most = 0;
+    int64_t *count = sr_calloc((size_t)SR_MAX(bank->classes, 1), sizeof *count);
+    int classes = 0;
+    if (!count)
+        return out_of_memory();
+    for (int64_t i = 0; i < n; i++) {
+        int64_t c = bank->source->label(bank->set, sr_loader_in_set(bank->loader, i));
+        if (c < 0 || c >= bank->classes)
+            continue;
+        classes += count[c]++ == 0;
+        most = SR_MAX(most, count[c]);
+    }
+    sr_free(count);
+    if (classes >= 2 && most >= 2)
+        return SR_OK;
+    SR_FAIL(SR_ERR_CONFIG,
+            "%s: a classifier needs images of two classes, and two images of one of them; %lld "
+            "image%s in %d class%s %s left to train on after the test's share: add images",
+            data, (long long)n, n == 1 ? "" : "s", classes, classes == 1 ? "" : "es",
+            n == 1 ? "is" : "are");
+}
+
+// Finds out whether the file can be written, by a temporary one next to it.
+static SrStatus check_file(const char *path) {
+    SrFileWriter writer;
+    SR_TRY(sr_file_check_new(path, true));
+    SR_TRY(sr_file_begin(&writer, path));
+    sr_file_abort(&writer);
+    return SR_OK;
+}
+
 SrStatus sr_image_classifier_train(SrCheckpointModel *m, const char *data, const char *layer,
                                    const char *file, SrClassifierReport *out) {
     SrBaselines rows;
     SrStatus status;
     Call call = {m, layer, out};
     *out = (SrClassifierReport){.best = 0};
-    sr_checkpoint_model_set_data(m, &data);
     SR_TRY(file_name(m, file, out->file));
+    SR_TRY(check_file(out->file));
+    sr_checkpoint_model_set_data(m, &data);
     SR_TRY_GOTO(sr_baselines_open(&rows, m->config, m->config->knn.layer));
     if (rows.bank.classes < 2 || rows.bank.n_targets > 0)
         SR_TRY_GOTO(sr_fail(SR_ERR_CONFIG,
                             "%s: a classifier needs two classes and one an image: a folder a class",
                             data));
+    SR_TRY_GOTO(check_images(&rows.bank, data));
     SR_TRY_GOTO(keep_names(&rows.bank, &out->names));
     snprintf(out->note, sizeof out->note, "%s", rows.test.note);
     rows.layers = &out->layers;

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/escape.h"
 #include "base/file.h"
@@ -44,34 +43,21 @@ static void add_near(const char *file, double cosine, bool json, SrText *out) {
 
 // ---- similar
 
-// A list of one image, as the data sets take it.
-static SrStatus query_feature(SrCheckpointModel *m, const char *image, const char *layer,
-                              SrMatrix *out) {
-    char list[4096], absolute[4096];
-    SrStringList files = {0};
-    const char *folder = getenv("TMPDIR");
-    if (!realpath(image, absolute))
-        SR_FAIL(SR_ERR_CONFIG, "%s: no such image", image);
-    if (strchr(absolute, '\n'))
-        SR_FAIL(SR_ERR_CONFIG, "%s: the path holds a line break, which a list cannot; rename it",
-                image);
-    SR_TRY(sr_file_join(list, sizeof list, folder && *folder ? folder : "/tmp",
-                        "sslrun-query-XXXXXX.txt"));
-    int fd = mkstemps(list, 4);
-    if (fd < 0 || dprintf(fd, "%s\n", absolute) < 0)
-        SR_FAIL(SR_ERR_IO, "cannot write %s", list);
-    close(fd);
-    SrStatus status = sr_checkpoint_model_features(m, list, layer, NULL, out, &files);
-    unlink(list);
-    sr__string_list_deinit(&files);
-    if (status == SR_OK && out->n < 1)
-        SR_FAIL(SR_ERR_CONFIG, "%s cannot be read as an image", image);
-    return status;
-}
-
 static bool same_file(const char *a, const char *b) {
     char x[4096], y[4096];
     return realpath(a, x) && realpath(b, y) && strcmp(x, y) == 0;
+}
+
+// Computes the feature of one image.  A folder or a list of images is refused.
+static SrStatus query_feature(SrCheckpointModel *m, const char *image, const char *layer,
+                              SrMatrix *out) {
+    SrStringList files = {0};
+    SrStatus status = sr_checkpoint_model_features(m, image, layer, NULL, out, &files);
+    bool one = status == SR_OK && out->n == 1 && same_file(sr__string_list_get(&files, 0), image);
+    sr__string_list_deinit(&files);
+    if (status == SR_OK && !one)
+        SR_FAIL(SR_ERR_CONFIG, "%s is not one image that can be read", image);
+    return status;
 }
 
 static SrStatus rank(const SrMatrix *query, const SrMatrix *f, const SrStringList *files,
@@ -79,6 +65,7 @@ static SrStatus rank(const SrMatrix *query, const SrMatrix *f, const SrStringLis
     Near *near = sr_alloc((size_t)f->n * sizeof *near);
     float *cosine = sr_alloc((size_t)f->n * sizeof *cosine);
     int64_t n = 0;
+    int asked = count;
     if (near && cosine)
         for (int64_t i = 0; i < f->n; i += BLOCK) {
             int rows = (int)SR_MIN(f->n - i, BLOCK);
@@ -96,11 +83,15 @@ static SrStatus rank(const SrMatrix *query, const SrMatrix *f, const SrStringLis
         add_near(file, (double)near[i].cosine, json, out);
         count--;
     }
-    bool enough = near && cosine;
+    bool enough = near && cosine, none = count == asked;
     sr_free(near);
     sr_free(cosine);
-    return enough ? SR_OK
-                  : sr_fail(SR_ERR_MEMORY, "out of memory for %lld images", (long long)f->n);
+    if (!enough)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for %lld images", (long long)f->n);
+    if (none)
+        SR_FAIL(SR_ERR_CONFIG, "%s is the only image that --in names: it has nothing to be like",
+                image);
+    return SR_OK;
 }
 
 SrStatus sr_similar(SrCheckpointModel *m, const char *image, const char *data, const char *layer,
@@ -265,6 +256,9 @@ SrStatus sr_duplicates(SrCheckpointModel *m, const char *data, const char *layer
     SrStringList files = {0};
     SrStatus status;
     SR_TRY_GOTO(sr_checkpoint_model_features(m, data, layer, NULL, &f, &files));
+    if (f.n < 2)
+        SR_TRY_GOTO(sr_fail(
+            SR_ERR_CONFIG, "%s holds one image that can be read: duplicates need 2 or more", data));
     sr_matrix_normalize(&f, 0);
     SR_TRY_GOTO(find_groups(&f, &files, threshold, json, out));
 done:
