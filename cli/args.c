@@ -60,7 +60,7 @@ static SrStatus parse_text(const SrFlag *flag, const char *text, const char **ou
 
 // Reads the flag at argv[*i] into its field of `options`; its value may be the next argument.
 static SrStatus parse_flag(int argc, char **argv, int *i, const SrFlag *flags, void *options) {
-    const char *arg = argv[*i], *equals = strchr(arg, '=');
+    const char *arg = strcmp(argv[*i], "-0") == 0 ? "--null" : argv[*i], *equals = strchr(arg, '=');
     size_t len = equals ? (size_t)(equals - arg) : strlen(arg);
     for (const SrFlag *f = flags; f && f->name; f++) {
         if (strlen(f->name) != len || strncmp(f->name, arg, len) != 0)
@@ -76,7 +76,7 @@ static SrStatus parse_flag(int argc, char **argv, int *i, const SrFlag *flags, v
         return f->kind == SR_FLAG_IS_TEXT ? parse_text(f, value, field)
                                           : parse_number(f, value, field);
     }
-    return unknown_flag(arg, flags);
+    return unknown_flag(argv[*i], flags);
 }
 
 // True: an override in VISSL's grammar: KEY=VALUE, +KEY=VALUE (new key) or ~KEY (remove a key).
@@ -97,7 +97,7 @@ SrStatus sr_args_parse(int argc, char **argv, const SrFlag *flags, void *options
     if (argc > SR_ARGS_MAX)
         SR_FAIL(SR_ERR_CONFIG, "%d arguments; at most %d are possible", argc, SR_ARGS_MAX);
     for (int i = 0; i < argc; i++) {
-        if (strncmp(argv[i], "--", 2) == 0)
+        if (strncmp(argv[i], "--", 2) == 0 || strcmp(argv[i], "-0") == 0)
             SR_TRY(parse_flag(argc, argv, &i, flags, options));
         else if (is_override(argv[i]))
             out->overrides[out->n_overrides++] = argv[i];
@@ -205,7 +205,7 @@ SrStatus sr_args_print(SrText *text) {
     sr_log_end_live();
     if (text->failed)
         status = sr_fail(SR_ERR_MEMORY, "out of memory for the output");
-    else if (text->s && (fputs(text->s, stdout) == EOF || fflush(stdout) != 0))
+    else if (text->s && (fwrite(text->s, 1, text->len, stdout) < text->len || fflush(stdout) != 0))
         status = sr_fail(SR_ERR_IO, "cannot write to standard output");
     sr_text_deinit(text);
     return status;

@@ -16,7 +16,7 @@ static SrStatus parse_threshold(const char *text, double *out) {
 }
 
 typedef struct {
-    bool json;
+    bool json, null;
     const char *model, *layer, *threshold;
 } Options;
 
@@ -27,6 +27,7 @@ static const SrFlag flags[] = {
     SR_FLAG_TEXT(Options, threshold, "--threshold", "COSINE",
                  "cosine from which images count as alike (0.98)"),
     SR_FLAG_ON(Options, json, "--json", "print one JSON line per group"),
+    SR_FLAG_ON(Options, null, "--null", "print names alone, each with a NUL after it; also -0"),
     {0}};
 
 static SrStatus run_verb(int argc, char **argv) {
@@ -37,6 +38,9 @@ static SrStatus run_verb(int argc, char **argv) {
     SrBestLayer best;
     SrText out = SR_TEXT_INIT;
     SR_TRY(sr_args_parse(argc, argv, flags, &o, &args));
+    if (o.json && o.null)
+        SR_FAIL(SR_ERR_CONFIG, "--json and --null are two forms of the list: give one of them");
+    SrFilesForm form = o.json ? SR_FILES_JSON : o.null ? SR_FILES_NULL : SR_FILES_TEXT;
     if (args.n_names != 1 || args.n_overrides || !o.model)
         SR_FAIL(SR_ERR_CONFIG, "sslrun duplicates needs a folder of images and --model CHECKPOINT");
     SR_TRY(parse_threshold(o.threshold, &threshold));
@@ -44,7 +48,7 @@ static SrStatus run_verb(int argc, char **argv) {
     SR_TRY(sr_checkpoint_model_open(o.model, &m));
     SrStatus status = sr_best_layer(&m, &o.layer, &best);
     if (status == SR_OK)
-        status = sr_duplicates(&m, args.names[0], o.layer, threshold, o.json, &out);
+        status = sr_duplicates(&m, args.names[0], o.layer, threshold, form, &out);
     sr_checkpoint_model_close(&m);
     if (status == SR_OK)
         return sr_args_print(&out);

@@ -7,7 +7,7 @@
 #include "trainer/eval/image_neighbours.h"
 
 typedef struct {
-    bool json;
+    bool json, null;
     int count;
     const char *data, *model, *layer;
 } Options;
@@ -19,6 +19,7 @@ static const SrFlag flags[] = {
                  "feature to compare, such as res4 (the run's best)"),
     SR_FLAG_NUMBER(Options, count, "--count", "files to list (10)"),
     SR_FLAG_ON(Options, json, "--json", "print one JSON line per file"),
+    SR_FLAG_ON(Options, null, "--null", "print names alone, each with a NUL after it; also -0"),
     {0}};
 
 static SrStatus run_verb(int argc, char **argv) {
@@ -28,6 +29,9 @@ static SrStatus run_verb(int argc, char **argv) {
     SrBestLayer best;
     SrText out = SR_TEXT_INIT;
     SR_TRY(sr_args_parse(argc, argv, flags, &o, &args));
+    if (o.json && o.null)
+        SR_FAIL(SR_ERR_CONFIG, "--json and --null are two forms of the list: give one of them");
+    SrFilesForm form = o.json ? SR_FILES_JSON : o.null ? SR_FILES_NULL : SR_FILES_TEXT;
     if (args.n_names != 1 || args.n_overrides || !o.data || !o.model)
         SR_FAIL(SR_ERR_CONFIG, "sslrun similar needs an image, --in DIR and --model CHECKPOINT");
     if (o.count < 1)
@@ -39,7 +43,7 @@ static SrStatus run_verb(int argc, char **argv) {
     SR_TRY(sr_checkpoint_model_open(o.model, &m));
     SrStatus status = sr_best_layer(&m, &o.layer, &best);
     if (status == SR_OK)
-        status = sr_similar(&m, args.names[0], o.data, o.layer, o.count, o.json, &out);
+        status = sr_similar(&m, args.names[0], o.data, o.layer, o.count, form, &out);
     sr_checkpoint_model_close(&m);
     if (status == SR_OK)
         return sr_args_print(&out);

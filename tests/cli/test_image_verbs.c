@@ -206,6 +206,20 @@ static void test_all_of_a_folder(void **state) {
     temp_dir_remove(f.dir);
 }
 
+// Runs a verb by a shell and counts the names and the empty names of its output.  The file with the
+// line break is one of them, as it is on disk.
+static void check_null(const Fixture *f, const char *words, int names, int empty) {
+    char program[4096], command[8192];
+    program_path(program);
+    snprintf(command, sizeof command,
+             "IN='%s' Q='%s/1.png'; '%s' %s --model '%s' 2>/dev/null >\"$IN.list\" || exit 9; "
+             "[ $(tr '\\n\\0' 'x\\n' <\"$IN.list\" | wc -l) = %d ] && "
+             "[ $(tr '\\n\\0' 'x\\n' <\"$IN.list\" | grep -c '^$') = %d ] && "
+             "tr '\\n\\0' 'x\\n' <\"$IN.list\" | grep -qx \"$IN/newxline.png\"",
+             f->others, f->others, program, words, f->run, names, empty);
+    CHECK_INT(system(command), 0);
+}
+
 // A list has one line per file, whatever the file's name contains.
 static void test_names_with_line_breaks(void **state) {
     (void)state;
@@ -221,6 +235,13 @@ static void test_names_with_line_breaks(void **state) {
     expect(0, "/new\\nline.png\tday\t");
     RUN("duplicates", f.others, "--model", f.run, "--threshold", "0.001");
     expect(0, "/new\\nline.png\n");
+    check_null(&f, "similar \"$Q\" --in \"$IN\" --count 1 -0", 1, 0);
+    check_null(&f, "similar \"$Q\" --in \"$IN\" --null", 6, 0);
+    check_null(&f, "duplicates \"$IN\" --threshold 0.001 --null", 8, 1);
+    RUN("similar", query, "--in", f.others, "--model", f.run, "--null", "--json");
+    expect(2, "two forms of the list");
+    RUN("predict", f.run, f.others, "-0");
+    expect(2, "unknown option '-0'");
     temp_dir_remove(f.dir);
 }
 

@@ -28,13 +28,16 @@ static int nearest_first(const void *a, const void *b) {
     return (x->row > y->row) - (x->row < y->row);
 }
 
-static void add_near(const char *file, double cosine, bool json, SrText *out) {
-    if (!json) {
+static void add_near(const char *file, double cosine, SrFilesForm form, SrText *out) {
+    if (form == SR_FILES_TEXT) {
         sr_text_printf(out, "%.4f  ", cosine);
         sr_escape_line(file, out);
         sr_text_add(out, "\n");
-        return;
     }
+    if (form == SR_FILES_NULL)
+        sr_text_addn(out, file, strlen(file) + 1);
+    if (form != SR_FILES_JSON)
+        return;
     sr_json_begin(out);
     sr_json_string(out, "file", file);
     sr_json_float(out, "cosine", cosine);
@@ -61,7 +64,7 @@ static SrStatus query_feature(SrCheckpointModel *m, const char *image, const cha
 }
 
 static SrStatus rank(const SrMatrix *query, const SrMatrix *f, const SrStringList *files,
-                     const char *image, int count, bool json, SrText *out) {
+                     const char *image, int count, SrFilesForm form, SrText *out) {
     Near *near = sr_alloc((size_t)f->n * sizeof *near);
     float *cosine = sr_alloc((size_t)f->n * sizeof *cosine);
     int64_t n = 0;
@@ -80,7 +83,7 @@ static SrStatus rank(const SrMatrix *query, const SrMatrix *f, const SrStringLis
         const char *file = sr__string_list_get(files, near[i].row);
         if (near[i].cosine > 0.999f && same_file(file, image))
             continue;
-        add_near(file, (double)near[i].cosine, json, out);
+        add_near(file, (double)near[i].cosine, form, out);
         count--;
     }
     bool enough = near && cosine, none = count == asked;
@@ -95,7 +98,7 @@ static SrStatus rank(const SrMatrix *query, const SrMatrix *f, const SrStringLis
 }
 
 SrStatus sr_similar(SrCheckpointModel *m, const char *image, const char *data, const char *layer,
-                    int count, bool json, SrText *out) {
+                    int count, SrFilesForm form, SrText *out) {
     SrMatrix query = {0}, f = {0};
     SrStringList files = {0};
     SrStatus status;
@@ -103,7 +106,7 @@ SrStatus sr_similar(SrCheckpointModel *m, const char *image, const char *data, c
     SR_TRY_GOTO(sr_checkpoint_model_features(m, data, layer, NULL, &f, &files));
     sr_matrix_normalize(&query, 0);
     sr_matrix_normalize(&f, 0);
-    SR_TRY_GOTO(rank(&query, &f, &files, image, count, json, out));
+    SR_TRY_GOTO(rank(&query, &f, &files, image, count, form, out));
 done:
     sr_matrix_deinit(&query);
     sr_matrix_deinit(&f);
@@ -161,23 +164,23 @@ static double cosine_of(const SrMatrix *f, int64_t a, int64_t b) {
 }
 
 static void print_group(const SrMatrix *f, const SrStringList *files, const int64_t *parent,
-                        int64_t first, bool json, SrText *out) {
+                        int64_t first, SrFilesForm form, SrText *out) {
     SrText list = SR_TEXT_INIT;
     for (int64_t i = first; i < f->n; i++) {
         if (parent[i] != first)
             continue;
         const SrYaml name = {.type = SR_YAML_STRING, .text = sr__string_list_get(files, i)};
-        if (!json) {
-            add_near(name.text, cosine_of(f, first, i), false, out);
+        if (form != SR_FILES_JSON) {
+            add_near(name.text, cosine_of(f, first, i), form, out);
             continue;
         }
         sr_text_add(&list, list.len ? ", " : "");
         sr_json_print(&name, &list);
     }
-    if (json)
+    if (form == SR_FILES_JSON)
         sr_text_printf(out, "{\"files\": [%s]}\n", list.s ? list.s : "");
     else
-        sr_text_add(out, "\n");
+        sr_text_addn(out, form == SR_FILES_TEXT ? "\n" : "", 1);
     sr_text_deinit(&list);
 }
 
@@ -211,7 +214,7 @@ static void warn_of_many(Links *l, int64_t images, int64_t n) {
 }
 
 static void print_groups(const SrMatrix *f, const SrStringList *files, Links *links, Group *groups,
-                         bool json, SrText *out) {
+                         SrFilesForm form, SrText *out) {
     int64_t found = 0, images = 0, *parent = links->parent;
     for (int64_t i = 0; i < f->n; i++) {
         groups[i] = (Group){i, 0};
@@ -220,17 +223,17 @@ static void print_groups(const SrMatrix *f, const SrStringList *files, Links *li
     }
     qsort(groups, (size_t)f->n, sizeof *groups, larger_first);
     for (; found < f->n && groups[found].size > 1; found++) {
-        print_group(f, files, parent, groups[found].first, json, out);
+        print_group(f, files, parent, groups[found].first, form, out);
         images += groups[found].size;
     }
-    if (!json)
+    if (form == SR_FILES_TEXT)
         sr_text_printf(out, "%lld group%s of %lld images, among %lld\n", (long long)found,
                        found == 1 ? "" : "s", (long long)images, (long long)f->n);
     warn_of_many(links, images, f->n);
 }
 
 static SrStatus find_groups(const SrMatrix *f, const SrStringList *files, double threshold,
-                            bool json, SrText *out) {
+                            SrFilesForm form, SrText *out) {
     size_t n = (size_t)f->n;
     Links links = {sr_alloc(n * sizeof *links.parent), sr_calloc(n, sizeof *links.nearest),
                    (float)threshold};
@@ -241,7 +244,7 @@ static SrStatus find_groups(const SrMatrix *f, const SrStringList *files, double
         links.parent[i] = i;
     if (enough) {
         link_pairs(f, &links, cosine);
-        print_groups(f, files, &links, groups, json, out);
+        print_groups(f, files, &links, groups, form, out);
     }
     sr_free(links.parent);
     sr_free(links.nearest);
@@ -251,7 +254,7 @@ static SrStatus find_groups(const SrMatrix *f, const SrStringList *files, double
 }
 
 SrStatus sr_duplicates(SrCheckpointModel *m, const char *data, const char *layer, double threshold,
-                       bool json, SrText *out) {
+                       SrFilesForm form, SrText *out) {
     SrMatrix f = {0};
     SrStringList files = {0};
     SrStatus status;
@@ -260,7 +263,7 @@ SrStatus sr_duplicates(SrCheckpointModel *m, const char *data, const char *layer
         SR_TRY_GOTO(sr_fail(
             SR_ERR_CONFIG, "%s holds one image that can be read: duplicates need 2 or more", data));
     sr_matrix_normalize(&f, 0);
-    SR_TRY_GOTO(find_groups(&f, &files, threshold, json, out));
+    SR_TRY_GOTO(find_groups(&f, &files, threshold, form, out));
 done:
     sr_matrix_deinit(&f);
     sr__string_list_deinit(&files);
