@@ -3,7 +3,10 @@
 ifeq ($(MAKELEVEL),0)
 MAKEFLAGS += --jobs=$(shell nproc)
 endif
+# A cross build sets CC, AR and PKG_CONFIG; the instruction sets follow from the compiler.
 CC ?= gcc
+PKG_CONFIG ?= pkg-config
+export PKG_CONFIG
 BUILD ?= build
 OPT ?= -O2
 WARN = -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion -Wstrict-prototypes -Wmissing-prototypes -Wvla
@@ -56,11 +59,11 @@ endif
 # libmicrohttpd (libmicrohttpd-dev) serves `sslrun web` if it is installed. WEB=no builds without the verb.
 ifeq ($(origin WEB),undefined)
 LOOKED_FOR += WEB
-WEB := $(shell pkg-config --exists libmicrohttpd 2>/dev/null && echo yes || echo no)
+WEB := $(shell $(PKG_CONFIG) --exists libmicrohttpd 2>/dev/null && echo yes || echo no)
 endif
 export WEB
 ifeq ($(WEB),yes)
-LDLIBS += $(shell pkg-config --libs libmicrohttpd)
+LDLIBS += $(shell $(PKG_CONFIG) --libs libmicrohttpd)
 SOURCES := $(filter-out pages/web_none.c,$(SOURCES))
 else
 SOURCES := $(filter-out pages/web_server.c,$(SOURCES))
@@ -68,12 +71,12 @@ endif
 # Open MPI (libopenmpi-dev) runs a step on several machines if it is installed. MPI=no builds for one process.
 ifeq ($(origin MPI),undefined)
 LOOKED_FOR += MPI
-MPI := $(shell pkg-config --exists ompi 2>/dev/null && echo yes || echo no)
+MPI := $(shell $(PKG_CONFIG) --exists ompi 2>/dev/null && echo yes || echo no)
 endif
 export MPI
 ifeq ($(MPI),yes)
-LINK_MPI = $(shell pkg-config --libs ompi)
-$(BUILD)/base/comm_mpi.o: override EXTRA += $(shell pkg-config --cflags-only-I ompi)
+LINK_MPI = $(shell $(PKG_CONFIG) --libs ompi)
+$(BUILD)/base/comm_mpi.o: override EXTRA += $(shell $(PKG_CONFIG) --cflags-only-I ompi)
 else
 SOURCES := $(filter-out base/comm_mpi.c,$(SOURCES))
 endif
@@ -91,7 +94,7 @@ SIMD   := $(filter %_simd.c,$(SOURCES))
 # (kernels/tiles.h).
 AMX    := $(filter %_amx.c,$(SOURCES))
 PLAIN  := $(filter-out %_simd.c %_amx.c cli/main.c,$(SOURCES))
-ARCH   := $(shell uname -m)
+ARCH   := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine)))
 ifeq ($(ARCH),x86_64)
 ISAS = plain avx2 avx512
 AMX_ISAS = emulated amx
@@ -143,7 +146,7 @@ libsslrun.a: $(BUILD)/libsslrun.a
 $(BUILD)/libsslrun.a: $(OBJECTS)
 	@rm -f $@
 	$(SAY) AR $@
-	$(Q)ar rcs $@ $^
+	$(Q)$(AR) rcs $@ $^
 
 # The shared library serves programs that compute features: it has no verbs, pages or ranks. Its soname changes when a
 # program that was built with an earlier sslrun.h could no longer run.

@@ -22,7 +22,7 @@ about() {
     libturbojpeg0-dev) words="fast JPEG decoding" probe="links turbojpeg.h turbojpeg" ;;
     libwebp-dev) words="WebP images" probe="links webp/decode.h webp" ;;
     libmicrohttpd-dev) words="the live page (sslrun web)" probe="links microhttpd.h microhttpd" ;;
-    libopenmpi-dev) words="training by several processes" probe="pkg-config --exists ompi" ;;
+    libopenmpi-dev) words="training by several processes" probe="${PKG_CONFIG:-pkg-config} --exists ompi" ;;
     openmpi-bin) words="mpirun" probe="command -v mpirun" ;;
     python3-numpy) words="numpy" probe="/usr/bin/python3 -c 'import numpy'" ;;
     esac

@@ -18,6 +18,7 @@ export PKG_CONFIG_PATH="$to/lib/pkgconfig"
 # shellcheck disable=SC2046  # several words
 "$2" -std=c17 -o "$to/features" examples/features.c $(pkg-config --cflags --libs sslrun)
 (cd / && LD_LIBRARY_PATH="$to/lib" "$to/features" >"$to/shared")
+readelf -d "$to/lib/libsslrun.so.0" | grep -q 'SONAME.*\[libsslrun\.so\.0\]' || { echo "install: another soname"; exit 1; }
 readelf -d "$to/features" | grep -q 'NEEDED.*\[libsslrun\.so\.0\]' || { echo "install: not linked by the soname"; exit 1; }
 # shellcheck disable=SC2046
 "$2" -std=c17 -o "$to/features" examples/features.c $(pkg-config --cflags sslrun) "$to/lib/libsslrun.a" \

@@ -49,6 +49,26 @@ static void test_make_while_it_runs(void **state) {
     temp_dir_remove(dir);
 }
 
+// A cross build names its own tools.  The library's soname is the name that programs look for.
+static void test_tools_and_soname(void **state) {
+    (void)state;
+    char dir[64];
+    temp_dir_make(dir);
+    CHECK_INT(shell(dir,
+                    "mkdir -p $D/build && cp --parents Makefile install.mk tests/*.mk "
+                    "tests/fuzz/*.mk $D && cd $D && unset WEB MPI WEBP TURBOJPEG && "
+                    "printf '#!/bin/sh\\necho \"$*\" >>calls\\nexit 1\\n' >pc && "
+                    "chmod +x pc && unset MAKEFLAGS MAKELEVEL && make -n V=1 ISAS=plain "
+                    "AR=other-ar PKG_CONFIG=./pc build/libsslrun.a >o 2>&1; "
+                    "grep -q '^other-ar rcs build/libsslrun.a' o && grep -q 'exists ompi' calls && "
+                    "grep -q 'exists libmicrohttpd' calls"),
+              0);
+    CHECK_INT(shell(dir, "readelf -d $BUILD/libsslrun.so.0 | grep -q "
+                         "'SONAME.*\\[libsslrun\\.so\\.0\\]'"),
+              0);
+    temp_dir_remove(dir);
+}
+
 // The library is found next to the module in a tree and below a prefix. Otherwise the error names
 // the variable to set.
 static void test_python_finds_its_library(void **state) {
@@ -74,4 +94,4 @@ static void test_python_finds_its_library(void **state) {
 }
 
 SR_TESTS(installed, unit(test_configurations), unit(test_make_while_it_runs),
-         unit(test_python_finds_its_library))
+         unit(test_tools_and_soname), unit(test_python_finds_its_library))
