@@ -27,8 +27,14 @@ static void name_after(const char *out, Names *n) {
         *dot = '\0';
 }
 
-// Derives names: photos/ gives photos.yaml and runs/photos.  A folder called train gives its
-// parent's name.
+// True for the parts of a data set, whose names say nothing about the photos.
+static bool is_part(const char *folder) {
+    return strcmp(folder, "train") == 0 || strcmp(folder, "test") == 0 ||
+           strcmp(folder, "val") == 0;
+}
+
+// Derives names: photos/ gives photos.yaml and runs/photos.  A folder called train, test or val
+// gives its parent's name.
 static SrStatus choose_names(const char *photos, const char *out, Names *n) {
     if (!realpath(photos, n->data))
         SR_FAIL(SR_ERR_CONFIG, "%s: no such folder", photos);
@@ -38,7 +44,7 @@ static SrStatus choose_names(const char *photos, const char *out, Names *n) {
     char path[PATH_BYTES];
     snprintf(path, sizeof path, "%s", n->data);
     char *slash = strrchr(path, '/');
-    if (slash && slash > path && strcmp(slash, "/train") == 0) {
+    if (slash && slash > path && is_part(slash + 1)) {
         *slash = '\0';
         slash = strrchr(path, '/');
     }
