@@ -62,7 +62,8 @@ const SrOption sr__schema_model[] = {
     {"SYNC_BN_CONFIG.CONVERT_BN_TO_SYNC_BN", SR_OPT_BOOL, OFF(sync_bn), "False", 0, 0, NULL,
      "Batch norms see the images of several replicas (DISTRIBUTED.REPLICAS) together."},
     {"SYNC_BN_CONFIG.GROUP_SIZE", SR_OPT_INT, OFF(sync_bn_group), "-1", -1, 65536, NULL,
-     "Of so many; 0: of all; -1: of a machine's, DISTRIBUTED.NUM_PROC_PER_NODE."},
+     "Replicas of a group of batch norms, a number that divides all replicas (4 of 9 are an error); 0: all; -1: those of"
+     " a machine, DISTRIBUTED.NUM_PROC_PER_NODE."},
     {"WEIGHTS_INIT.PARAMS_FILE", SR_OPT_STRING, OFF(params_file), "\"\"", 0, 0, NULL,
      "Checkpoint to start from: a file, or a run's folder, of which the newest is taken."},
     {"WEIGHTS_INIT.STATE_DICT_KEY_NAME", SR_OPT_STRINGS, OFF(state_dict_keys), "classy_state_dict", 0, 0, NULL,
