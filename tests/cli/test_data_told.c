@@ -150,6 +150,24 @@ static void test_only_epoch(void **state) {
           !strstr(result.out, "of the last"));
 }
 
+// VISSL's files name images by a catalogue, which the error says is not read.
+static void test_catalog(void **state) {
+    (void)state;
+    static const char *const sources[] = {"[disk_folder]", "[]"};
+    for (int i = 0; i < SR_COUNT(sources); i++) {
+        char source[96];
+        snprintf(source, sizeof source, "DATA.TRAIN.DATA_SOURCES=%s", sources[i]);
+        RUN(CONFIG, source, "DATA.TRAIN.DATA_PATHS=[]",
+            "DATA.TRAIN.DATASET_NAMES=[imagenet1k_folder]");
+        CHECK_INT(result.code, 2);
+        SAID("DATA.TRAIN.DATA_PATHS is empty: name ");
+        SAID("; DATASET_NAMES: [imagenet1k_folder] is not looked up, since no "
+             "dataset_catalog.json is read");
+        RUN(CONFIG, source, "DATA.TRAIN.DATA_PATHS=[]");
+        CHECK(!strstr(result.err, "dataset_catalog"));
+    }
+}
+
 // A NaN loss ends a run; with CHECK_NAN=False the run completes and its result is saved.
 static void test_check_nan(void **state) {
     (void)state;
@@ -167,4 +185,5 @@ SR_TESTS(data_told, cmocka_unit_test_setup_teardown(test_counts_and_origin, set_
          cmocka_unit_test_setup_teardown(test_which_test_images, set_up, tear_down),
          cmocka_unit_test_setup_teardown(test_bad_images_everywhere, set_up, tear_down),
          cmocka_unit_test_setup_teardown(test_only_epoch, set_up, tear_down),
-         cmocka_unit_test_setup_teardown(test_check_nan, set_up, tear_down))
+         cmocka_unit_test_setup_teardown(test_check_nan, set_up, tear_down),
+         cmocka_unit_test_setup_teardown(test_catalog, set_up, tear_down))

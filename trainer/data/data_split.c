@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "base/yaml_edit.h"
 #include "trainer/data/class_match.h"
 
 #define PATH_BYTES 4096
@@ -110,15 +111,34 @@ static SrStatus open_path(const SrSplitConfig *c, const char *which, const char 
     return SR_OK;
 }
 
+// Adds a sentence to the error of a split without paths.  VISSL's users name their images in a
+// catalogue and expect that it is read.
+static SrStatus mention_catalog(const SrSplitConfig *c, SrStatus status) {
+    const SrYaml *names = sr_yaml_find(c->tree, "DATASET_NAMES");
+    if (status != SR_ERR_CONFIG || sr_tree_is_default(names))
+        return status;
+    SrText text = SR_TEXT_INIT;
+    sr_yaml_print_flow(names, &text);
+    status = sr_fail(status,
+                     "%s; DATASET_NAMES: %.200s is not looked up, since no dataset_catalog.json is "
+                     "read",
+                     sr_status_message(), text.s ? text.s : "");
+    sr_text_deinit(&text);
+    return status;
+}
+
 // The path given is replaced by its train/ or test/ part where there is one.
 SrStatus sr_split_open_set(const SrSplitConfig *c, const char *which, uint64_t seed, SrSplit *out) {
     char part[PATH_BYTES];
     const char *path = first_of(&c->data_paths);
     if (sr_split_part(path, strcmp(which, "TEST") == 0, part))
         path = part;
-    SR_TRY(find_source(c, which, path, &out->source));
-    SR_TRY(check_labels(c, out->source, which));
-    return open_path(c, which, path, seed, out);
+    SrStatus status = find_source(c, which, path, &out->source);
+    if (status == SR_OK)
+        status = check_labels(c, out->source, which);
+    if (status == SR_OK)
+        status = open_path(c, which, path, seed, out);
+    return *path ? status : mention_catalog(c, status);
 }
 
 // Makes the settings that all loaders share.  Training and evaluation differ in order, batch and
