@@ -1,6 +1,8 @@
 // sslrun train CONFIG [KEY=VALUE ...]: trains a model and evaluates its trunk at the end.
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/comm.h"
@@ -239,15 +241,72 @@ static const SrFlag flags[] = {
     SR_FLAG_ON(Options, json, "--json", "print results as JSON lines"),
     {0}};
 
+// The results of a run are files, so that a closed stdout is no error.  cli/main.c holds its place
+// by a descriptor that cannot be written.  A full disk at stdout still is an error.
+static void allow_closed_stdout(void) {
+    int mode = fcntl(STDOUT_FILENO, F_GETFL);
+    if (mode >= 0 && (mode & O_ACCMODE) == O_RDONLY && !freopen("/dev/null", "w", stdout))
+        sr_warn("cannot open /dev/null");
+}
+
+// True: the file or the command line sets a value at or below the node.  Values inside a default
+// map have no file.
+static bool sets_something(const SrYaml *node) {
+    if (!node || (node->type != SR_YAML_MAP && node->type != SR_YAML_LIST))
+        return node && node->file && *node->file && !sr_tree_is_default(node);
+    for (int i = 0; i < node->n; i++)
+        if (sets_something(node->items[i]))
+            return true;
+    return false;
+}
+
+// Refuses to train a configuration of an evaluation, with the command of the verb that it is for.
+static SrStatus refuse_to_train(const SrConfig *config) {
+    static const struct {
+        const char *section, *verb, *flags;
+    } rows[] = {
+        {"CLUSTERFIT", "extract", "--nodes flatten --data DIR --out FEATURES"},
+        {"NEAREST_NEIGHBOR", "knn", ""},
+        {"IMG_RETRIEVAL", "retrieve", ""},
+        {"RANKING", "retrieve", ""},
+        {"SVM", "svm", ""},
+        {"LOW_SHOT_BENCHMARK", "logreg", ""},
+        {"MODEL.FEATURE_EVAL_SETTINGS", "extract", "--nodes flatten --data DIR --out FEATURES"}};
+    int i = 0, n;
+    while (i + 1 < SR_COUNT(rows) &&
+           !sets_something(sr_yaml_find_path(config->tree, rows[i].section)))
+        i++;
+    const char *words[SR_ARGS_MAX];
+    SrText command = SR_TEXT_INIT;
+    n = sr_args_words("train", words);
+    for (int w = 0; w < n; w++) {
+        sr_text_add(&command, w ? " " : "");
+        sr_text_add_word(&command, words[w]);
+        if (w == 0)
+            sr_text_printf(&command, " %s", rows[i].verb);
+    }
+    SrStatus status = sr_fail(SR_ERR_CONFIG,
+                              "%s: nothing learns: MODEL.FEATURE_EVAL_SETTINGS freezes trunk and "
+                              "heads; %s is for `%s%s%s`%s",
+                              config->path, rows[i].section, command.s ? command.s : rows[i].verb,
+                              *rows[i].flags ? " " : "", rows[i].flags,
+                              i == 0 ? ", and then `sslrun cluster FEATURES`" : "");
+    sr_text_deinit(&command);
+    return status;
+}
+
 static SrStatus run_verb(int argc, char **argv) {
     Options o = {.json = false};
     SrArgs args;
     SrConfig *config;
     SR_TRY(sr_args_parse(argc, argv, flags, &o, &args));
+    allow_closed_stdout();
     say_heading();
     SR_TRY(sr_args_load_config(&args, "train", &config));
     SrStatus status;
-    if (o.train.restart && config->test_only)
+    if (!config->learns && !config->test_only)
+        status = refuse_to_train(config);
+    else if (o.train.restart && config->test_only)
         status = sr_fail(SR_ERR_CONFIG, "--restart trains from scratch and TEST_ONLY does not "
                                         "train: leave one of them out");
     else

@@ -416,6 +416,33 @@ static void test_fragment(void **state) {
     temp_dir_remove(dir);
 }
 
+// A configuration of an evaluation is not trained: the error holds the command that it is for.
+static void test_nothing_learns(void **state) {
+    (void)state;
+    static const char *const freeze = "MODEL.FEATURE_EVAL_SETTINGS={EVAL_MODE_ON: True, "
+                                      "FREEZE_TRUNK_AND_HEAD: True, EVAL_TRUNK_AND_HEAD: True}";
+    static const struct {
+        const char *override, *expected;
+    } rows[] = {
+        {"NEAREST_NEIGHBOR.TOPK=20", "NEAREST_NEIGHBOR is for `"},
+        {"IMG_RETRIEVAL.N_PCA=64", "IMG_RETRIEVAL is for `"},
+        {"CLUSTERFIT.NUM_CLUSTERS=20", "FEATURES`, and then `sslrun cluster FEATURES`"},
+        {"SVM.cross_val_folds=2", "SVM is for `"},
+    };
+    static const char *const verbs[] = {
+        " knn config=", " retrieve config=", " extract config=", " svm config="};
+    for (int i = 0; i < SR_COUNT(rows); i++) {
+        RUN("config=tests/cli/frozen.yaml", freeze, rows[i].override);
+        CHECK_INT(result.code, 2);
+        if (!strstr(result.err, rows[i].expected) || !strstr(result.err, verbs[i]))
+            fail_msg("expected \"%s\" and \"%s\" in:\n%s", rows[i].expected, verbs[i], result.err);
+        CHECK(strstr(result.err, rows[i].override));
+    }
+    RUN("config=tests/cli/frozen.yaml", freeze);
+    CHECK_INT(result.code, 2);
+    CHECK(strstr(result.err, " extract config=") && strstr(result.err, "--nodes flatten"));
+}
+
 // The estimate of a step and the computation of its forecast on one rank are the same seconds.
 static void test_forecast_of_one_rank(void **state) {
     (void)state;
@@ -432,4 +459,5 @@ SR_TESTS(cli, unit(test_wrong_configuration), unit(test_help), unit(test_check_a
          unit(test_check_tells_errors_of_building), unit(test_check_tells_paths_beside_keys),
          unit(test_environment_and_levels), unit(test_bench_data), unit(test_tiles_refused),
          unit(test_divergence), unit(test_too_large), unit(test_run_folder),
-         unit(test_bound_threads), unit(test_fragment), unit(test_forecast_of_one_rank))
+         unit(test_bound_threads), unit(test_fragment), unit(test_nothing_learns),
+         unit(test_forecast_of_one_rank))

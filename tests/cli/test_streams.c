@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "base/file.h"
 #include "tests/check.h"
 #include "tests/program.h"
 #include "tests/temp_dir.h"
@@ -42,6 +43,28 @@ static void test_closed(void **state) {
     temp_dir_remove(dir);
 }
 
+// The results of a run are files, so that only a full disk at stdout is an error of `train`.
+static void test_train_without_stdout(void **state) {
+    (void)state;
+    char dir[64], words[256], path[128];
+    temp_dir_make(dir);
+    snprintf(words, sizeof words,
+             "train " CONFIG
+             " CHECKPOINT.DIR=%s/a OPTIMIZER.num_epochs=1 TEST_MODEL=True >&- 2>/dev/null",
+             dir);
+    CHECK_INT(shell(words), 0);
+    snprintf(path, sizeof path, "%s/a/evaluated.json", dir);
+    CHECK(sr_file_exists(path));
+    snprintf(words, sizeof words,
+             CONFIG
+             " CHECKPOINT.DIR=%s/b OPTIMIZER.num_epochs=1 TEST_MODEL=False >/dev/full 2>/dev/null",
+             dir);
+    CHECK_INT(shell(words), 1);
+    snprintf(path, sizeof path, "%s/b/checkpoint.safetensors", dir);
+    CHECK(sr_file_exists(path));
+    temp_dir_remove(dir);
+}
+
 static void test_full(void **state) {
     (void)state;
     CHECK_INT(shell("help >/dev/full 2>/dev/null"), 1);
@@ -71,4 +94,5 @@ static void test_dumb(void **state) {
     temp_dir_remove(dir);
 }
 
-SR_TESTS(streams, unit(test_closed), unit(test_full), unit(test_dumb))
+SR_TESTS(streams, unit(test_closed), unit(test_train_without_stdout), unit(test_full),
+         unit(test_dumb))
