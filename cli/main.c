@@ -17,6 +17,7 @@
 #include "cli/environment.h"
 #include "cli/interrupt.h"
 #include "cli/overview.h"
+#include "cli/restart.h"
 #include "cli/verb.h"
 #include "cli/verb_page.h"
 #include "data/data.h"
@@ -34,32 +35,6 @@ static void hold_closed_streams(void) {
     while (fd >= 0 && fd <= STDERR_FILENO);
     if (fd >= 0)
         close(fd);
-}
-
-// Starts the program again with environment variables for two libraries, which read them before
-// main.  Waiting OpenMP threads must not occupy the cores on which loader threads decode.
-// OpenBLAS must not start threads: our threads call it, and each of its own maps 128 MiB, in an
-// endless loop if the system refuses (ulimit -v).  A user's own choice of waiting stays.  Nothing
-// is restarted if threads are bound: libgomp has bound this thread already, and the new program
-// would see a machine with one core.
-static void restart_with_settings(char **argv) {
-    static const char *const bound[] = {"OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY"};
-    const char *blas = getenv("OPENBLAS_NUM_THREADS");
-    bool waiting = getenv("GOMP_SPINCOUNT") || getenv("OMP_WAIT_POLICY");
-    for (int i = 0; i < SR_COUNT(bound); i++)
-        if (getenv(bound[i]))
-            return;
-    if (waiting && blas && strcmp(blas, "1") == 0)
-        return;
-    char self[4096]; // the real path keeps the process's name for ps and pkill
-    ssize_t len = readlink("/proc/self/exe", self, sizeof self - 1);
-    if (len <= 0)
-        return;
-    self[len] = '\0';
-    setenv("OPENBLAS_NUM_THREADS", "1", 1);
-    if (!waiting) // tens of microseconds, longer than gaps inside a step
-        setenv("GOMP_SPINCOUNT", "20000", 1);
-    execv(self, argv); // if this fails, the program continues, only slower
 }
 
 static SrStatus print_help(void) {
@@ -190,7 +165,7 @@ static SrStatus flush_output(void) {
 
 int main(int argc, char **argv) {
     hold_closed_streams();
-    restart_with_settings(argv);
+    sr_restart_with_settings(argv);
     sr_args_remember(argc, argv);
     argc = take_log_level(argc, argv);
     if (argc < 2)
@@ -199,9 +174,9 @@ int main(int argc, char **argv) {
         return leave_ranks(print_help());
     if (strcmp(argv[1], "--version") == 0) {
         printf("sslrun " SR_VERSION "\nJPEG by %s, WebP by %s, web page by %s\ninstructions up to "
-               "%s\nranks by %s\n",
+               "%s\nOpenBLAS with its %s kernels\nranks by %s\n",
                sr_image_decoder_name(), sr_image_webp_name(), sr_web_library(),
-               sr_machine_name(sr_machine_default()),
+               sr_machine_name(sr_machine_default()), sr_blas_core(),
                library ? library->name : "nothing: one process");
         return leave_ranks(flush_output());
     }
@@ -211,6 +186,9 @@ int main(int argc, char **argv) {
     if (status == SR_OK)
         status = sr_environment_check();
     sr_parallel_init();
+    if (getenv("OPENBLAS_CORETYPE"))
+        sr_log(SR_LOG_DEBUG, "OpenBLAS uses its %s kernels, as OPENBLAS_CORETYPE asks",
+               sr_blas_core());
     if (status == SR_OK)
         status = dispatch(argc, argv);
     if (status == SR_OK)
