@@ -64,10 +64,11 @@ static void test_neighbours(void **state) {
     RUN("similar", query, "--in", images, "--model", run, "--count", "12");
     CHECK_INT(result.code, 0);
     CHECK(strstr(result.out, "/images/04.jpg\n"));
-    CHECK_INT(shell(dir, "$BUILD/neighbours $D/run $D/query.jpg $D/images/*.jpg", out, sizeof out),
+    CHECK_INT(shell(dir, "$BUILD/example-neighbours $D/run $D/query.jpg $D/images/*.jpg", out,
+                    sizeof out),
               0);
     CHECK_STR(out, result.out);
-    CHECK(shell(dir, "$BUILD/neighbours $D/images $D/query.jpg $D/images/*.jpg 2>&1", out,
+    CHECK(shell(dir, "$BUILD/example-neighbours $D/images $D/query.jpg $D/images/*.jpg 2>&1", out,
                 sizeof out) != 0);
     CHECK(strstr(out, "images"));
     temp_dir_remove(dir);
@@ -82,7 +83,9 @@ static void test_python(void **state) {
         SKIP(PROGRAM_SANITIZED_REASON, NULL);
     program_need_numpy();
     begin(dir);
-    CHECK_INT(shell(dir, "$BUILD/neighbours $D/run $D/query.jpg $D/images/*.jpg", c, sizeof c), 0);
+    CHECK_INT(
+        shell(dir, "$BUILD/example-neighbours $D/run $D/query.jpg $D/images/*.jpg", c, sizeof c),
+        0);
     CHECK_INT(shell(dir, PYTHON " python/sslrun.py $D/run $D/query.jpg $D/images/*.jpg", python,
                     sizeof python),
               0);

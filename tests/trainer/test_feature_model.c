@@ -301,7 +301,7 @@ static void test_example(void **state) {
     ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
     CHECK(n > 0);
     self[n] = '\0';
-    snprintf(command, sizeof command, "%s/features", dirname(self));
+    snprintf(command, sizeof command, "%s/example-features", dirname(self));
     FILE *out = popen(command, "r");
     CHECK(out && fgets(line, sizeof line, out));
     CHECK_STR(line, "176 nodes, the last is fc\n");
