@@ -9,7 +9,7 @@
 
 typedef struct {
     SrBenchOptions bench;
-    SrExtractorOptions forward; // options of --forward-only
+    SrFeatureOptions forward; // options of --forward-only
     int size;
     bool json, forward_only, data_only;
 } Options;
@@ -26,7 +26,7 @@ static const SrFlag flags[] = {
     SR_FLAG_ON(Options, data_only, "--data", "time only the images of DATA.TRAIN, in one thread"),
     SR_FLAG_NUMBER(Options, forward.batch, "--batch", "images per batch, with --forward-only (16)"),
     SR_FLAG_NUMBER(Options, size, "--size", "pixels per side, with --forward-only (224)"),
-    SR_FLAG_TEXT(Options, forward.nodes, "--nodes", "LIST",
+    SR_FLAG_TEXT(Options, forward.layers, "--nodes", "LIST",
                  "layers to compute, with --forward-only (flatten)"),
     SR_FLAG_ON(Options, forward.keep_norms, "--no-fold",
                "keep batch norms separate, with --forward-only"),
@@ -90,7 +90,7 @@ static SrStatus bench_forward(Options *o, const SrArgs *args) {
 static SrStatus run_verb(int argc, char **argv) {
     Options o = {.bench = {.steps = 5, .warmup = 1},
                  .size = 224,
-                 .forward = {.batch = 16, .nodes = "flatten", .mode = SR_MODE_EVAL}};
+                 .forward = {.batch = 16, .layers = "flatten", .mode = SR_MODE_EVAL}};
     SrArgs args;
     SR_TRY(sr_args_parse(argc, argv, flags, &o, &args));
     if (o.bench.steps < 1)

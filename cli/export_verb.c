@@ -4,16 +4,16 @@
 #include "base/log.h"
 #include "cli/args.h"
 #include "cli/verb.h"
+#include "features/feature_source.h"
 #include "trainer/data/data_split.h"
 #include "trainer/model/export_onnx.h"
 #include "trainer/run/run_folder.h"
 
-static SrStatus check(const SrArgs *args, const SrExtractorOptions *o, const char *out,
-                      bool force) {
+static SrStatus check(const SrArgs *args, const SrFeatureOptions *o, const char *out, bool force) {
     if (args->n_names != 1)
         SR_FAIL(SR_ERR_CONFIG,
                 "sslrun export: which trunk? Give a model (resnet50) or a YAML file");
-    if (!o->weights || !o->nodes || !out)
+    if (!o->weights || !o->layers || !out)
         SR_FAIL(SR_ERR_CONFIG,
                 "sslrun export needs --weights FILE, --nodes a,b:c and --out FILE.onnx");
     if (!sr_text_ends(out, ".onnx"))
@@ -39,15 +39,15 @@ static SrStatus default_size(const char *trunk, const SrArgs *args, int *size) {
     return SR_OK;
 }
 
-static SrStatus run_export(const SrExtractorOptions *o, const char *out) {
-    SrExtractor ex;
+static SrStatus run_export(const SrFeatureOptions *o, const char *out) {
+    SrFeatureSource source;
     SrText text = SR_TEXT_INIT;
-    SR_TRY(sr_extractor_open(o, &ex));
-    SrStatus status = sr_export_onnx(&ex, out);
+    SR_TRY(sr_feature_source_open(o, &source));
+    SrStatus status = sr_export_onnx(&source.extraction, sr_graph_title(source.whole), out);
     sr_text_printf(&text, "%s: ", out);
-    sr_extraction_report(&ex.extraction, &text);
-    sr_text_printf(&text, ", %d norms folded\n", ex.n_folded);
-    sr_extractor_close(&ex);
+    sr_extraction_report(&source.extraction, &text);
+    sr_text_printf(&text, ", %d norms folded\n", source.n_folded);
+    sr_feature_source_close(&source);
     if (status == SR_OK)
         return sr_args_print(&text);
     sr_text_deinit(&text);
@@ -55,28 +55,28 @@ static SrStatus run_export(const SrExtractorOptions *o, const char *out) {
 }
 
 typedef struct {
-    SrExtractorOptions extractor;
+    SrFeatureOptions features;
     const char *out;
     int size;
     bool force;
 } Options;
 
 static const SrFlag flags[] = {
-    SR_FLAG_TEXT(Options, extractor.weights, "--weights", "FILE",
+    SR_FLAG_TEXT(Options, features.weights, "--weights", "FILE",
                  "weights in any format that is read, or a run folder"),
-    SR_FLAG_TEXT(Options, extractor.nodes, "--nodes", "LIST",
+    SR_FLAG_TEXT(Options, features.layers, "--nodes", "LIST",
                  "layers to export, such as layer4,flatten:features"),
     SR_FLAG_TEXT(Options, out, "--out", "FILE.onnx", "the file to write"),
     SR_FLAG_NUMBER(Options, size, "--size",
                    "pixels per side of the images (the configuration's, or 224)"),
-    SR_FLAG_ON(Options, extractor.lax, "--lax", "accept missing and unexpected weights"),
-    SR_FLAG_ON(Options, extractor.keep_norms, "--no-fold", "keep batch norms separate"),
+    SR_FLAG_ON(Options, features.lax, "--lax", "accept missing and unexpected weights"),
+    SR_FLAG_ON(Options, features.keep_norms, "--no-fold", "keep batch norms separate"),
     SR_FLAG_ON(Options, force, "--force", "replace a file that exists"),
     {0}};
 
 static SrStatus run_verb(int argc, char **argv) {
-    Options o = {.extractor = {.batch = 1, .mode = SR_MODE_EVAL}};
-    SrExtractorOptions *e = &o.extractor;
+    Options o = {.features = {.batch = 1, .mode = SR_MODE_EVAL}};
+    SrFeatureOptions *e = &o.features;
     char weights[4096];
     SrArgs args;
     SR_TRY(sr_args_parse(argc, argv, flags, &o, &args));

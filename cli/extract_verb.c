@@ -33,19 +33,19 @@ static SrStatus check(Options *p) {
     SrExtractOptions *o = &p->o;
     SR_TRY(one_of("--mode", p->mode, "eval", "train", &train));
     SR_TRY(one_of("--layout", p->layout, "nchw", "nhwc", &o->nhwc));
-    SR_TRY(one_of("--tokens", p->tokens, "sequence", "map", &o->extractor.token_maps));
+    SR_TRY(one_of("--tokens", p->tokens, "sequence", "map", &o->features.token_maps));
     SR_TRY(one_of("--format", p->format, "safetensors", "npy", &o->npy));
     SR_TRY(one_of("--split", p->split, "train", "test", &o->test));
-    o->extractor.mode = train ? SR_MODE_TRAIN : SR_MODE_EVAL;
-    o->extractor.lax = p->lax;
-    o->extractor.keep_norms = p->keep_norms;
-    o->extractor.bf16 = p->bf16;
+    o->features.mode = train ? SR_MODE_TRAIN : SR_MODE_EVAL;
+    o->features.lax = p->lax;
+    o->features.keep_norms = p->keep_norms;
+    o->features.bf16 = p->bf16;
     SR_TRY(sr_tap_args_check(&p->nodes));
-    o->extractor.nodes = p->nodes.both ? p->nodes.both : train ? p->nodes.train : p->nodes.eval;
-    o->extractor.other_nodes = train ? p->nodes.eval : p->nodes.train;
-    if (!o->extractor.nodes || !o->out)
+    o->features.layers = p->nodes.both ? p->nodes.both : train ? p->nodes.train : p->nodes.eval;
+    o->features.other_layers = train ? p->nodes.eval : p->nodes.train;
+    if (!o->features.layers || !o->out)
         SR_FAIL(SR_ERR_CONFIG, "sslrun extract needs --nodes a,b:c and --out");
-    if (!o->extractor.weights == !p->random)
+    if (!o->features.weights == !p->random)
         SR_FAIL(
             SR_ERR_CONFIG,
             "sslrun extract needs one of --weights FILE and --random, which takes the "
@@ -69,7 +69,7 @@ static SrStatus check(Options *p) {
 // Replaces a run folder by its configuration, and by its newest checkpoint unless --weights is
 // given.
 static SrStatus take_run(Options *p, char *config, size_t bytes) {
-    SrExtractorOptions *e = &p->o.extractor;
+    SrFeatureOptions *e = &p->o.features;
     if (!sr_file_is_dir(e->trunk))
         return SR_OK;
     if (!e->weights && !p->random)
@@ -88,15 +88,15 @@ static SrStatus extract(Options *p, const SrArgs *args) {
     if (args->n_names != 1)
         SR_FAIL(SR_ERR_CONFIG, "sslrun extract: which trunk? Give a model (resnet50), a YAML file "
                                "or the folder of a run");
-    o->extractor.trunk = args->names[0];
+    o->features.trunk = args->names[0];
     SR_TRY(take_run(p, config, sizeof config));
     SR_TRY(check(p));
-    if (o->extractor.weights) {
-        SR_TRY(sr_folder_weights(o->extractor.weights, weights, sizeof weights));
-        o->extractor.weights = weights;
+    if (o->features.weights) {
+        SR_TRY(sr_folder_weights(o->features.weights, weights, sizeof weights));
+        o->features.weights = weights;
     }
-    o->extractor.overrides = args->overrides;
-    o->extractor.n_overrides = args->n_overrides;
+    o->features.overrides = args->overrides;
+    o->features.n_overrides = args->n_overrides;
     SrStatus status = o->input ? sr_extract_input(o, &report) : sr_extract_data(o, &report);
     sr_log_end_live();
     if (report.s && sr_comm_rank() == 0)
@@ -106,7 +106,7 @@ static SrStatus extract(Options *p, const SrArgs *args) {
 }
 
 static const SrFlag flags[] = {
-    SR_FLAG_TEXT(Options, o.extractor.weights, "--weights", "FILE",
+    SR_FLAG_TEXT(Options, o.features.weights, "--weights", "FILE",
                  "weights (.safetensors, .pth, .npz), or a run folder"),
     SR_FLAG_ON(Options, random, "--random", "take the trunk as it is drawn, without weights"),
     SR_FLAG_TEXT(Options, nodes.both, "--nodes", "LIST", "layers, such as layer1,layer4:deep"),
@@ -127,7 +127,7 @@ static const SrFlag flags[] = {
     SR_FLAG_TEXT(Options, tokens, "--tokens", "FORM",
                  "of transformers: sequence, or map: the patches as (N, D, h, w) (sequence)"),
     SR_FLAG_TEXT(Options, format, "--format", "FORMAT", "safetensors or npy (safetensors)"),
-    SR_FLAG_NUMBER(Options, o.extractor.batch, "--batch", "images per batch"),
+    SR_FLAG_NUMBER(Options, o.features.batch, "--batch", "images per batch"),
     SR_FLAG_NUMBER(Options, o.size, "--size", "pixels per side, with --data"),
     SR_FLAG_NUMBER(Options, o.shard, "--shard", "images per file, with --data"),
     SR_FLAG_NUMBER(Options, o.threads, "--threads", "threads that decode images (all processors)"),

@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "cli/eval_sets_args.h"
 #include "cli/verb.h"
+#include "measure/knn.h"
 #include "measure/logreg.h"
 
 typedef struct {

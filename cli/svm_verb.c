@@ -6,6 +6,7 @@
 #include "base/npy.h"
 #include "cli/eval_sets_args.h"
 #include "cli/verb.h"
+#include "measure/knn.h"
 #include "measure/svm.h"
 
 typedef struct {

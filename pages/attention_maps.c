@@ -7,8 +7,6 @@
 #include "base/mem.h"
 #include "data/encode.h"
 #include "data/pixels/pixel.h"
-#include "graph/graph.h"
-#include "graph/plan.h"
 #include "pages/contact_sheet.h"
 #include "pages/html.h"
 
@@ -62,8 +60,7 @@ typedef struct {
     SrSplit *split;
     SrUnnormalize un;
     SrImagePool *pool;
-    SrPlan *plan;
-    SrTensor input, att; // (IMAGES, H, W, 3), (IMAGES, E, L, L)
+    SrFeatureSource source;
 } Fill;
 
 static SrStatus keep_image(Fill *f, const float *x) {
@@ -71,7 +68,8 @@ static SrStatus keep_image(Fill *f, const float *x) {
     SrImage image, small;
     int h = f->split->h[0], w = f->split->w[0];
     size_t bytes = (size_t)SR_ATTENTION_SIDE * SR_ATTENTION_SIDE * 3;
-    memcpy((float *)f->input.data + (int64_t)m->n * h * w * 3, x, (size_t)h * w * 3 * sizeof *x);
+    memcpy((float *)sr_feature_source_input(&f->source).data + (int64_t)m->n * h * w * 3, x,
+           (size_t)h * w * 3 * sizeof *x);
     sr_image_pool_reset(f->pool);
     SR_TRY(sr_image_new(f->pool, h, w, &image));
     sr_unnormalize(&f->un, x, h, w, image.rgb);
@@ -99,61 +97,49 @@ static SrStatus take_images(Fill *f) {
 
 static SrStatus fill(Fill *f) {
     SrAttentionMaps *m = f->maps;
-    SrShape s = f->att.shape;
-    int L = s.d[2];
-    m->heads = s.d[1];
+    SrTensor in = sr_feature_source_input(&f->source);
+    SrTensor att = sr_feature_source_value(&f->source, 0); // (IMAGES, E, L, L)
+    int L = att.shape.d[2];
+    m->heads = att.shape.d[1];
     if (!find_grid(L, f->split->h[0], f->split->w[0], &m->rows, &m->cols))
         return SR_OK;
     int64_t of_image = (int64_t)m->heads * m->rows * m->cols;
     m->share = sr_calloc((size_t)(IMAGES * of_image), sizeof *m->share);
     m->rgb = sr_calloc(IMAGES, (size_t)SR_ATTENTION_SIDE * SR_ATTENTION_SIDE * 3);
     SR_TRY(m->share && m->rgb ? SR_OK : out_of_memory());
-    memset(f->input.data, 0, (size_t)sr_shape_count(f->input.shape) * sizeof(float));
+    memset(in.data, 0, (size_t)sr_shape_count(in.shape) * sizeof(float));
     SR_TRY(take_images(f));
-    sr_plan_forward(f->plan, 0);
+    sr_feature_source_forward(&f->source);
     for (int i = 0; i < m->n; i++)
-        sr_attention_shares((const float *)f->att.data + (int64_t)i * m->heads * L * L, m->heads, L,
+        sr_attention_shares((const float *)att.data + (int64_t)i * m->heads * L * L, m->heads, L,
                             m->rows, m->cols, m->share + i * of_image);
     return SR_OK;
 }
 
-static SrStatus compile(Fill *f, SrModel *model, const char *layer, bool *there) {
-    SrGraph *graph;
-    SrNodeId input, tap;
-    SR_TRY(sr_model_build_eval(model, IMAGES, f->split->h[0], f->split->w[0], layer, &graph, &input,
-                               &tap));
-    SrNodeId node = sr_graph_find(graph, NODE);
-    *there = node != SR_NO_NODE;
-    if (!*there)
-        return SR_OK;
-    SrPlanOptions options = {.mode = SR_MODE_EVAL,
-                             .outputs = &node,
-                             .n_outputs = 1,
-                             .machine = sr_model_machine(model),
-                             .bf16 = sr_model_bf16(model)};
-    SR_TRY(sr_plan_compile(graph, &options, &f->plan));
-    f->input = sr_plan_input(f->plan, input);
-    f->att = sr_plan_output(f->plan, node);
-    return SR_OK;
+static SrStatus fill_maps(Fill *f, const SrConfig *config) {
+    const SrYaml *transforms = NULL;
+    const char *where;
+    SR_TRY(sr_feature_source_choose(&f->source, NODE));
+    SR_TRY(sr_feature_source_compile(&f->source));
+    SR_TRY(sr_split_eval_transforms(config, f->split->h[0], &f->split->arena, &transforms, &where));
+    sr_unnormalize_of(transforms, &f->un);
+    SR_TRY(sr_image_pool_new(&f->pool));
+    return fill(f);
 }
 
 SrStatus sr_attention_maps_fill(SrModel *model, SrBaselines *sides, SrAttentionMaps *out) {
     Fill f = {.maps = out, .split = &sides->test};
-    const SrYaml *transforms = NULL;
-    const char *where;
-    bool there;
-    SrStatus status;
+    SrStatus status = SR_OK;
+    SrFeatureOptions o = {.model = model,
+                          .live = true,
+                          .batch = IMAGES,
+                          .height = f.split->h[0],
+                          .width = f.split->w[0]};
     *out = (SrAttentionMaps){.n = 0};
-    SR_TRY_GOTO(compile(&f, model, sides->layer, &there));
-    if (!there)
-        goto done;
-    SR_TRY_GOTO(sr_split_eval_transforms(sides->config, f.split->h[0], &f.split->arena, &transforms,
-                                         &where));
-    sr_unnormalize_of(transforms, &f.un);
-    SR_TRY_GOTO(sr_image_pool_new(&f.pool));
-    SR_TRY_GOTO(fill(&f));
-done:
-    sr_plan_free(f.plan);
+    SR_TRY(sr_feature_source_build(&o, &f.source));
+    if (sr_graph_find(f.source.whole, NODE) != SR_NO_NODE)
+        status = fill_maps(&f, sides->config);
+    sr_feature_source_close(&f.source);
     sr_image_pool_free(f.pool);
     return status;
 }

@@ -68,68 +68,53 @@ static SrStatus fill_class_names(const SrSplit *bank, SrGalleryData *d) {
 
 // ---- groups -------------------------------------------------------------------------------------
 
-typedef struct {
-    SrGalleryData *data;
-    SrPlan *plan;
-    SrTensor input, scores; // (N, H, W, 3), (N, P)
-} Scores;
-
-// Writes the best prototype of each image into a matrix of two columns: number and score.
-static void best_of_batch(void *arg, const SrBatch *batch, float *rows) {
-    Scores *s = arg;
-    int P = s->scores.shape.d[1];
-    size_t image = (size_t)sr_shape_count(s->input.shape) / (size_t)s->input.shape.d[0];
-    memcpy(s->input.data, batch->view[0], (size_t)batch->batch * image * sizeof(float));
-    sr_plan_forward(s->plan, 0);
-    for (int i = 0; i < batch->batch; i++) {
-        const float *score = (const float *)s->scores.data + (int64_t)i * P;
-        int best = 0;
-        for (int p = 1; p < P; p++)
-            best = score[p] > score[best] ? p : best;
-        rows[2 * i] = (float)best;
-        rows[2 * i + 1] = score[best];
+// Returns the output of the heads that holds scores for P prototypes; -1: none.
+static int scores_of(const SrFeatureSource *s, int P) {
+    for (int i = 0; i < s->taps.n; i++) {
+        SrShape shape = sr_feature_source_shape(s, i);
+        if (shape.rank == 2 && shape.d[1] == P)
+            return i;
     }
+    return -1;
 }
 
-// Returns the output that holds scores for P prototypes; SR_NO_NODE: none.
-static SrNodeId scores_of(const SrOutputGraph *g, int P) {
-    for (int i = 0; i < g->n_outputs; i++) {
-        SrShape shape = sr_graph_at(g->graph, g->outputs[i])->shape;
-        if (shape.rank == 2 && shape.d[1] == P)
-            return g->outputs[i];
+static void take_best(const SrMatrix *scores, SrGalleryData *d) {
+    for (int i = 0; i < SR_MIN(d->n, scores->n); i++) {
+        const float *score = scores->x + (int64_t)i * scores->d;
+        int best = 0;
+        for (int p = 1; p < scores->d; p++)
+            best = score[p] > score[best] ? p : best;
+        d->group[i] = best;
+        d->strength[i] = score[best];
     }
-    return SR_NO_NODE;
+    d->groups = scores->d;
+    d->prototypes = true;
 }
 
 static SrStatus group_by_prototypes(SrModel *model, int batch, SrSplit *split, int P,
                                     SrGalleryData *d) {
-    SrOutputGraph g;
-    Scores s = {.data = d};
-    SrMatrix best = {0};
+    SrFeatureSource s;
+    SrMatrix scores = {0};
     SrStatus status;
-    SR_TRY(sr_model_build_outputs(model, batch, 1, split->h, split->w, &g));
-    SrNodeId node = scores_of(&g, P);
-    if (node == SR_NO_NODE)
+    SrFeatureOptions o = {.model = model,
+                          .live = true,
+                          .kind = SR_FEATURES_OUTPUTS,
+                          .batch = batch,
+                          .height = split->h[0],
+                          .width = split->w[0]};
+    SR_TRY(sr_feature_source_build(&o, &s));
+    int i = scores_of(&s, P);
+    if (i < 0) {
+        sr_feature_source_close(&s);
         return SR_OK;
-    SrPlanOptions options = {.mode = SR_MODE_EVAL,
-                             .outputs = &node,
-                             .n_outputs = 1,
-                             .machine = sr_model_machine(model),
-                             .bf16 = sr_model_bf16(model)};
-    SR_TRY(sr_plan_compile(g.graph, &options, &s.plan));
-    s.input = sr_plan_input(s.plan, g.views[0]);
-    s.scores = sr_plan_output(s.plan, node);
-    SR_TRY_GOTO(sr_matrix_init(&best, sr_loader_length(split->loader), 2));
-    SR_TRY_GOTO(sr_trunk_features_fill(split, &best, best_of_batch, &s));
-    for (int i = 0; i < SR_MIN(d->n, best.n); i++) {
-        d->group[i] = (int)best.x[2 * i];
-        d->strength[i] = best.x[2 * i + 1];
     }
-    d->groups = P;
-    d->prototypes = true;
+    sr_feature_source_keep(&s, i);
+    SR_TRY_GOTO(sr_feature_source_compile(&s));
+    SR_TRY_GOTO(sr_feature_rows(&s, split, &scores));
+    take_best(&scores, d);
 done:
-    sr_plan_free(s.plan);
-    sr_matrix_deinit(&best);
+    sr_feature_source_close(&s);
+    sr_matrix_deinit(&scores);
     return status;
 }
 
@@ -196,12 +181,14 @@ static SrStatus fill_features(SrModel *trained, SrBaselines *rows, SrMatrix *ban
     SrModel *drawn = NULL;
     double began = sr_clock();
     SrStatus status;
-    SR_TRY(sr_trunk_features_extract(trained, rows->layer, &rows->test, rows->batch, &d->after));
+    SR_TRY(
+        sr_feature_rows_of_model(trained, rows->layer, NULL, &rows->test, rows->batch, &d->after));
     if (rows->labels)
-        SR_TRY(sr_trunk_features_extract(trained, rows->layer, &rows->bank, rows->batch, bank));
+        SR_TRY(
+            sr_feature_rows_of_model(trained, rows->layer, NULL, &rows->bank, rows->batch, bank));
     SR_TRY_GOTO(sr_baselines_drawn(rows->config, rows->layer, rows->batch, rows->crop, &drawn));
     SR_TRY_GOTO(
-        sr_trunk_features_extract(drawn, rows->layer, &rows->test, rows->batch, &d->before));
+        sr_feature_rows_of_model(drawn, rows->layer, NULL, &rows->test, rows->batch, &d->before));
     sr_matrix_normalize(&d->after, 0);
     sr_matrix_normalize(&d->before, 0);
     d->n = (int)d->after.n;

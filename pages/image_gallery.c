@@ -67,12 +67,10 @@ SrStatus sr_image_gallery(const SrConfig *config, SrModel *trained, const SrGall
 static SrStatus load_model(const SrConfig *config, const char *checkpoint, SrModel **out) {
     int n, h[SR_MAX_VIEWS], w[SR_MAX_VIEWS];
     SrOutputGraph outputs;
-    SrGraph *graph;
-    SrNodeId input, tap;
     SR_TRY(sr_split_train_shape(config, &n, h, w));
     SR_TRY(sr_model_new(config, out));
     SR_TRY(sr_model_build_outputs(*out, 1, 1, h, w, &outputs));
-    SR_TRY(sr_model_build_eval(*out, 1, h[0], w[0], config->knn.layer, &graph, &input, &tap));
+    SR_TRY(sr_feature_source_check(*out, config->knn.layer, 1, h[0], w[0]));
     SR_TRY(sr_params_allocate(sr_model_params(*out)));
     sr_params_init(sr_model_params(*out), config->seed);
     SrWeightsSource source = {

@@ -3,10 +3,12 @@
 #     base formats kernels graph measure {trunks heads losses} trainer pages cli    (data depends on base only)
 # or, inside trainer, in
 #     schedules optim config data model run eval bench
-# The training loop in trainer's own files may use all of its rooms. The script also fails on files that include each
-# other in a circle and on types that are defined twice (layers.awk), on plugins that are known by name outside their
-# room (plugin_names.awk), and on files and rooms that are too large.
-cd "${1:-$(dirname "$0")/..}" || exit 1
+# with features/ between model and run. The training loop in trainer's own files may use all of its rooms. The script
+# also fails on files that include each other in a circle and on types that are defined twice (layers.awk), on plugins
+# that are known by name outside their room (plugin_names.awk), on files and rooms that are too large, and on a second road
+# to features or a header of another stem (one_road.sh).
+tools=$(cd "$(dirname "$0")" && pwd)
+cd "${1:-$tools/..}" || exit 1
 bad=0
 allow() { # folder, then the folders it may include
     here=$1; shift
@@ -27,15 +29,16 @@ allow trunks base kernels graph
 allow heads base kernels graph
 allow losses base kernels graph measure
 allow data base
-allow trainer base kernels graph measure trunks heads losses data formats
-allow pages base kernels graph measure trunks heads losses data formats trainer
-allow cli base kernels graph measure trunks heads losses data formats trainer pages
+allow trainer base kernels graph measure trunks heads losses data formats features
+allow pages base kernels graph measure trunks heads losses data formats features trainer
+allow cli base kernels graph measure trunks heads losses data formats features trainer pages
 below=
 for room in schedules optim config data model run eval bench; do
     allow trainer/$room base kernels graph measure trunks heads losses data formats $below
     below="$below trainer/$room"
+    [ $room != model ] || { allow features base kernels graph measure trunks heads losses data formats $below; below="$below features"; }
 done
-sources=$(find base formats kernels graph measure trunks heads losses data trainer pages cli -name '*.[ch]')
+sources=$(find base formats kernels graph measure trunks heads losses data features trainer pages cli -name '*.[ch]')
 awk -f tests/layers.awk $sources || bad=1
 awk -f tests/plugin_names.awk $sources pass=2 $sources || bad=1
 # A locale's decimal comma must not reach a file or a message: only base/number.c may call functions that depend on it.
@@ -51,5 +54,6 @@ wc -l $sources | awk '
     END { for (r in lines) if (all > 10000 && lines[r] > all / 5) { print r " holds " lines[r] " of " all " lines"; bad = 1 }
           if (files["trainer"] > 12) { print "trainer/ has " files["trainer"] " files at its top, 12 are the most"; bad = 1 }
           exit bad }' || bad=1
+"$tools/one_road.sh" "$PWD" || bad=1
 [ $bad = 0 ] && echo "layers: ok"
 exit $bad

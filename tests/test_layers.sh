@@ -4,7 +4,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 tree=$(mktemp -d) || exit 1
 trap 'rm -rf "$tree"' EXIT
 mkdir -p "$tree/tests" && cp "$here/layers.awk" "$here/plugin_names.awk" "$tree/tests"
-for d in base formats kernels/conv graph measure trunks heads losses data pages cli trainer/schedules trainer/optim \
+for d in base formats kernels/conv graph measure trunks heads losses data features pages cli trainer/schedules trainer/optim \
     trainer/config trainer/data trainer/model trainer/run trainer/eval trainer/bench; do
     mkdir -p "$tree/$d" && echo '// nothing' >"$tree/$d/empty.h"
 done
@@ -17,6 +17,8 @@ check() { # file, its text, expected report
 "$here/layers.sh" "$tree" | grep -q "layers: ok" || { echo "test_layers: a clean tree fails"; fails=1; }
 check base/a.c '#include "graph/empty.h"\n' "base/a.c includes graph/empty.h"
 check trainer/optim/a.c '#include "trainer/run/empty.h"\n' "trainer/optim/a.c includes trainer/run/empty.h"
+check features/a.c '#include "trainer/run/empty.h"\n' "features/a.c includes trainer/run/empty.h"
+check trainer/model/a.c '#include "features/empty.h"\n' "trainer/model/a.c includes features/empty.h"
 check pages/a.c '#include "cli/empty.h"\n' "pages/a.c includes cli/empty.h"
 check data/a.c '#include "formats/empty.h"\n' "data/a.c includes formats/empty.h"
 printf '#include "graph/b.h"\n' >"$tree/graph/a.h"
@@ -31,6 +33,10 @@ for i in 1 2 3 4 5 6 7 8 9 10 11 12 13; do echo '// nothing' >"$tree/trainer/fil
 check trainer/a.c '// nothing\n' "trainer/ has 14 files at its top"
 rm -f "$tree"/trainer/file*.h
 check base/a.c 'double x = strtod("0.5", NULL);\n' "numbers are parsed and printed by base/number.h"
+check pages/a.c 'sr_plan_compile(graph, &options, &plan);\n' "pages/a.c: compiles a plan"
+echo 'int sr_some(int a);' >"$tree/graph/a.h"
+check graph/b.c 'int sr_some(int a) {\n' "graph/b.c: implements functions of graph/a.h"
+rm -f "$tree/graph/a.h"
 check graph/long.c "$(seq -f '// %g\n' 601 | tr -d '\n')" "graph/long.c has 601 lines"
 [ $fails = 0 ] && echo "test_layers: ok"
 exit $fails

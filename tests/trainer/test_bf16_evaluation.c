@@ -1,9 +1,8 @@
 // With USE_AMP evaluation computes in bfloat16 as training does: features for knn and probes, the
 // stages of `knn --layers`, and the pass over the test images. Values are close to those in
 // float32 from the same weights, and never equal.
+#include "features/feature_rows.h"
 #include "tests/check.h"
-#include "trainer/eval/layer_features.h"
-#include "trainer/eval/trunk_features.h"
 #include "trainer/run/phases.h"
 
 static const char text[] =
@@ -34,14 +33,14 @@ typedef struct {
 } Side;
 
 static void begin(Side *s, const char *amp) {
-    SrLayers layers;
+    SrStages layers;
     CHECK_OK(sr_config_parse(text, "amp.yaml", &amp, 1, &s->config));
     CHECK_OK(sr_run_open(s->config, SR_RUN_TRAIN, &s->run));
     CHECK_OK(sr_phases_open(s->run, &s->phases));
-    CHECK_OK(
-        sr_trunk_features_extract(s->run->model, "flatten", &s->phases.split, 8, &s->features));
-    CHECK_OK(sr_layer_features_extract(s->run->model, "flatten", &s->phases.split, 8, &layers,
-                                       &s->stages));
+    CHECK_OK(sr_feature_rows_of_model(s->run->model, "flatten", NULL, &s->phases.split, 8,
+                                      &s->features));
+    CHECK_OK(sr_feature_rows_of_model(s->run->model, "flatten", &layers, &s->phases.split, 8,
+                                      &s->stages));
     CHECK_OK(sr_phases_run_test(&s->phases));
 }
 

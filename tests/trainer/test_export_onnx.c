@@ -92,7 +92,7 @@ static void check_text(Message m, const char *expected) {
 // ---- a small trunk
 
 typedef struct {
-    SrExtractor ex;
+    SrExtraction part;
     SrParams *params;
     SrGraph *whole;
     SrBuilder *b;
@@ -113,11 +113,9 @@ static SrStatus export_nodes(Trunk *t, const char *nodes) {
     CHECK_OK(sr_params_allocate(t->params));
     sr_params_init(t->params, 1);
     CHECK_OK(sr_taps_parse(nodes, &arena, &taps));
-    CHECK_OK(sr_graph_extract(t->whole, NULL, &taps, &t->ex.extraction));
-    t->ex.trunk.graph = t->whole;
-    t->ex.taps = t->ex.extraction.eval;
-    SrStatus status = sr_export_onnx(&t->ex, path);
-    sr_extraction_free(&t->ex.extraction);
+    CHECK_OK(sr_graph_extract(t->whole, NULL, &taps, &t->part));
+    SrStatus status = sr_export_onnx(&t->part, "small", path);
+    sr_extraction_free(&t->part);
     sr_arena_deinit(&arena);
     return status;
 }
@@ -307,18 +305,16 @@ static void test_out_of_memory(void **state) {
     CHECK_OK(sr_params_allocate(t.params));
     sr_params_init(t.params, 1);
     CHECK_OK(sr_taps_parse("pad", &arena, &taps));
-    CHECK_OK(sr_graph_extract(t.whole, NULL, &taps, &t.ex.extraction));
-    t.ex.trunk.graph = t.whole;
-    t.ex.taps = t.ex.extraction.eval;
+    CHECK_OK(sr_graph_extract(t.whole, NULL, &taps, &t.part));
     for (int n = 1; status != SR_OK; n++) {
         int64_t live = sr_mem_live();
         sr_mem_fail_at(n);
-        status = sr_export_onnx(&t.ex, path);
+        status = sr_export_onnx(&t.part, "small", path);
         sr_mem_fail_at(0);
         CHECK(status == SR_OK || (status == SR_ERR_MEMORY && !sr_file_exists(path)));
         CHECK_INT(sr_mem_live(), live);
     }
-    sr_extraction_free(&t.ex.extraction);
+    sr_extraction_free(&t.part);
     sr_arena_deinit(&arena);
     finish(&t);
 }

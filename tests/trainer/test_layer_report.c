@@ -38,10 +38,10 @@ static void test_pool(void **state) {
                                        50, 6,  60, 7,  70, 8,  80, 9,  90};
     static const float expected[2 * 2 * 2] = {3, 30, 4, 40, 6, 60, 7, 70};
     float y[8];
-    sr_layer_pool(x, 3, 3, 2, 2, 2, y);
+    sr_stage_pool(x, 3, 3, 2, 2, 2, y);
     for (int i = 0; i < 8; i++)
         CHECK_NEAR(y[i], expected[i], 1e-5);
-    sr_layer_pool(x, 3, 3, 2, 1, 1, y);
+    sr_stage_pool(x, 3, 3, 2, 1, 1, y);
     CHECK_NEAR(y[0], 5, 1e-5);
     CHECK_NEAR(y[1], 50, 1e-5);
 }
@@ -50,25 +50,25 @@ static void test_pool(void **state) {
 static void test_stages(void **state) {
     (void)state;
     static const struct {
-        const char *trunk, *names[SR_LAYERS_MAX + 1];
+        const char *trunk, *names[SR_STAGES_MAX + 1];
     } cases[] = {{"MODEL.TRUNK.NAME=resnet", {"res2", "res3", "res4", "res5", "flatten"}},
                  {"MODEL.TRUNK.NAME=resnet_cifar", {"res2", "res3", "res4", "flatten"}}};
     for (int c = 0; c < SR_COUNT(cases); c++) {
         Fixture f;
-        SrLayers layers;
+        SrStages layers;
         SrMatrix joint, one, flat;
         begin(&f, cases[c].trunk);
-        CHECK_OK(sr_layer_features_extract(f.run->model, "flatten", &f.images.test, f.images.batch,
-                                           &layers, &joint));
+        CHECK_OK(sr_feature_rows_of_model(f.run->model, "flatten", &layers, &f.images.test,
+                                          f.images.batch, &joint));
         for (int i = 0; i < layers.n; i++) {
             CHECK_STR(layers.v[i].name, cases[c].names[i]);
-            CHECK(layers.v[i].rows * layers.v[i].columns * layers.v[i].depth <= SR_LAYER_NUMBERS);
+            CHECK(layers.v[i].rows * layers.v[i].columns * layers.v[i].depth <= SR_STAGE_FLOATS);
         }
         CHECK(cases[c].names[layers.n] == NULL);
         // The last stage has the same bits as in a pass for it alone.
-        CHECK_OK(sr_layer_features_take(&layers, layers.n - 1, &joint, &one));
-        CHECK_OK(sr_trunk_features_extract(f.run->model, "flatten", &f.images.test, f.images.batch,
-                                           &flat));
+        CHECK_OK(sr_stages_take(&layers, layers.n - 1, &joint, &one));
+        CHECK_OK(sr_feature_rows_of_model(f.run->model, "flatten", NULL, &f.images.test,
+                                          f.images.batch, &flat));
         CHECK_INT(one.d, flat.d);
         CHECK(memcmp(one.x, flat.x, (size_t)(one.n * one.d) * sizeof *one.x) == 0);
         CHECK(memcmp(one.label, flat.label, (size_t)one.n * sizeof *one.label) == 0);

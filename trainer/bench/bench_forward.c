@@ -12,26 +12,26 @@
 #include "kernels/conv/conv.h"
 #include "kernels/machine.h"
 
-static void fill_input(const SrExtractor *e) {
-    SrTensor x = sr_extractor_input(e); // (N, H, W, 3)
+static void fill_input(const SrFeatureSource *e) {
+    SrTensor x = sr_feature_source_input(e); // (N, H, W, 3)
     SrRng rng = sr_rng(0, SR_RNG_SYNTHETIC, 0, 0, 0, 0);
     for (int64_t i = 0; i < sr_shape_count(x.shape); i++)
         ((float *)x.data)[i] = (float)sr_rng_normal(&rng);
 }
 
-static void time_forwards(SrExtractor *e, const SrBenchOptions *o, double *seconds) {
+static void time_forwards(SrFeatureSource *e, const SrBenchOptions *o, double *seconds) {
     fill_input(e);
     for (int i = 0; i < o->warmup + o->steps; i++) {
         if (i == o->warmup)
             sr_plan_profile(e->plan, o->profile || o->ops);
         double began = sr_clock();
-        sr_extractor_run(e);
+        sr_feature_source_forward(e);
         if (i >= o->warmup)
             seconds[i - o->warmup] = sr_clock() - began;
     }
 }
 
-static void fill_result(const SrExtractor *e, const SrExtractorOptions *x, double *seconds,
+static void fill_result(const SrFeatureSource *e, const SrFeatureOptions *x, double *seconds,
                         int steps, SrBenchResult *r) {
     struct rusage usage;
     double median = sr_bench_median(seconds, steps);
@@ -53,19 +53,19 @@ static void fill_result(const SrExtractor *e, const SrExtractorOptions *x, doubl
         r->peak_bytes = (size_t)usage.ru_maxrss * 1024;
 }
 
-SrStatus sr_bench_forward(const SrExtractorOptions *extractor, const SrBenchOptions *options,
+SrStatus sr_bench_forward(const SrFeatureOptions *extractor, const SrBenchOptions *options,
                           SrBenchResult *out, SrText *profile) {
-    SrExtractor e;
+    SrFeatureSource e;
     double *seconds = sr_calloc((size_t)options->steps + 1, sizeof *seconds);
     if (!seconds)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for %d timings", options->steps);
-    SrStatus status = sr_extractor_open(extractor, &e);
+    SrStatus status = sr_feature_source_open(extractor, &e);
     if (status == SR_OK) {
         time_forwards(&e, options, seconds);
         fill_result(&e, extractor, seconds, options->steps, out);
         if (options->profile || options->ops)
             status = sr_bench_profile(e.plan, options->steps, options->ops, profile);
-        sr_extractor_close(&e);
+        sr_feature_source_close(&e);
     }
     sr_free(seconds);
     return status;

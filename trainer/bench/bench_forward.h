@@ -4,12 +4,12 @@
 #define SR_TRAINER_BENCH_BENCH_FORWARD_H
 
 #include "base/text.h"
+#include "features/feature_source.h"
 #include "trainer/bench/bench.h"
-#include "trainer/model/extractor.h"
 
 // Times `extractor` on normal numbers, with random weights.  profile: gets the profile if options
 // ask for one.
-SrStatus sr_bench_forward(const SrExtractorOptions *extractor, const SrBenchOptions *options,
+SrStatus sr_bench_forward(const SrFeatureOptions *extractor, const SrBenchOptions *options,
                           SrBenchResult *out, SrText *profile);
 
 #endif

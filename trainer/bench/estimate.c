@@ -126,7 +126,7 @@ done:
 // kept.
 static SrStatus add_frozen_trunk(SrRun *run, const SrPlanRates *rates, double *seconds) {
     SrPlan *dry = NULL;
-    SR_TRY(sr_run_compile_trunk(run, &dry));
+    SR_TRY(sr_feature_source_dry(&run->trunk, &dry));
     *seconds += sr_plan_seconds(dry, rates);
     sr_plan_free(dry);
     return SR_OK;

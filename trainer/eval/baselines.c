@@ -66,8 +66,7 @@ void sr_baselines_close(SrBaselines *rows) {
 // ---- rows ---------------------------------------------------------------------------------------
 
 static SrStatus extract(SrBaselines *r, SrModel *model, SrSplit *split, SrMatrix *out) {
-    return r->layers ? sr_layer_features_extract(model, r->layer, split, r->batch, r->layers, out)
-                     : sr_trunk_features_extract(model, r->layer, split, r->batch, out);
+    return sr_feature_rows_of_model(model, r->layer, r->stages, split, r->batch, out);
 }
 
 static SrStatus row_of_trunk(SrBaselines *r, SrReportRow row, SrModel *model, SrEachRow each,
@@ -86,8 +85,8 @@ done:
 static SrStatus row_of_pixels(SrBaselines *r, SrEachRow each, void *arg) {
     SrMatrix bank = {0}, test = {0};
     SrStatus status;
-    SR_TRY_GOTO(sr_trunk_features_pixels(&r->bank, &bank));
-    SR_TRY_GOTO(sr_trunk_features_pixels(&r->test, &test));
+    SR_TRY_GOTO(sr_feature_rows_of_pixels(&r->bank, &bank));
+    SR_TRY_GOTO(sr_feature_rows_of_pixels(&r->test, &test));
     SR_TRY_GOTO(each(arg, SR_ROW_PIXELS, &bank, &test));
 done:
     sr_matrix_deinit(&bank);
@@ -97,10 +96,8 @@ done:
 
 SrStatus sr_baselines_drawn(const SrConfig *config, const char *layer, int batch, int crop,
                             SrModel **out) {
-    SrGraph *graph;
-    SrNodeId input, tap;
     SR_TRY(sr_model_new(config, out));
-    SR_TRY(sr_model_build_eval(*out, batch, crop, crop, layer, &graph, &input, &tap));
+    SR_TRY(sr_feature_source_check(*out, layer, batch, crop, crop));
     SR_TRY(sr_params_allocate(sr_model_params(*out)));
     sr_params_init(sr_model_params(*out), config->seed);
     return SR_OK;
@@ -116,7 +113,7 @@ static SrStatus row_of_untrained(SrBaselines *r, SrEachRow each, void *arg) {
     SR_TRY_GOTO(sr_baselines_drawn(r->config, r->layer, batch, r->crop, &model));
     SR_TRY_GOTO(row_of_trunk(r, SR_ROW_UNTRAINED, model, each, arg));
     SR_TRY_GOTO(sr_split_open_eval(r->config, SR_SIDE_BANK, true, batch, r->crop, NULL, &sample));
-    SR_TRY_GOTO(sr_trunk_features_calibrate(model, r->layer, &sample, batch, CALIBRATION_BATCHES));
+    SR_TRY_GOTO(sr_feature_rows_calibrate(model, &sample, batch, CALIBRATION_BATCHES));
     SR_TRY_GOTO(row_of_trunk(r, SR_ROW_CALIBRATED, model, each, arg));
 done:
     sr_split_close(&sample);

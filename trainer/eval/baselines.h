@@ -6,7 +6,7 @@
 #ifndef SR_TRAINER_EVAL_BASELINES_H
 #define SR_TRAINER_EVAL_BASELINES_H
 
-#include "trainer/eval/layer_features.h"
+#include "features/feature_rows.h"
 
 typedef enum {
     SR_ROW_MAJORITY,
@@ -30,7 +30,7 @@ typedef struct {
     const char *layer;      // borrowed
     SrSplit bank, test;
     int crop, batch;
-    SrLayers *layers; // NULL: rows are of `layer`; else of all stages, side by side
+    SrStages *stages; // rows of all stages, and receives them; NULL: rows of `layer`
     bool labels;      // both sides have them
 } SrBaselines;
 

@@ -107,15 +107,14 @@ static SrStatus name_rows(const SrSplit *split, const SrMatrix *f, SrStringList 
 }
 
 SrStatus sr_checkpoint_model_features(SrCheckpointModel *m, const char *data, const char *layer,
-                                      SrLayers *layers, SrMatrix *out, SrStringList *files) {
+                                      SrStages *stages, SrMatrix *out, SrStringList *files) {
     SrSplit split = {.note = ""};
     SrStatus status;
     *out = (SrMatrix){0};
     SR_TRY_GOTO(sr_split_open_all(m->config, data, m->batch, m->crop, &split));
     if (!layer)
         layer = m->config->knn.layer;
-    SR_TRY_GOTO(layers ? sr_layer_features_extract(m->model, layer, &split, m->batch, layers, out)
-                       : sr_trunk_features_extract(m->model, layer, &split, m->batch, out));
+    SR_TRY_GOTO(sr_feature_rows_of_model(m->model, layer, stages, &split, m->batch, out));
     sr_data_summary_say_bad(&(SrBadImages){split.loader, true, "images", "are left out"}, SR_OK);
     SR_TRY_GOTO(name_rows(&split, out, files));
 done:

@@ -24,11 +24,11 @@ void sr_checkpoint_model_close(SrCheckpointModel *m); // a zeroed one is fine
 void sr_checkpoint_model_set_data(SrCheckpointModel *m, const char *const *data);
 
 // Features of every image at `data` (all below a folder, or a list of paths that ends in .txt),
-// one row each, and the files' names.  layers: as sr_layer_features_extract fills it; NULL:
-// `layer` alone, as in "flatten".  Images that cannot be read are counted in one line and left
-// out.
+// one row each, and the files' names.  stages: receives the trunk's stages, whose rows are computed;
+// NULL: `layer` alone, as in "flatten".  Images that cannot be read are counted in one line and
+// left out.
 SrStatus sr_checkpoint_model_features(SrCheckpointModel *m, const char *data, const char *layer,
-                                      SrLayers *layers, SrMatrix *out, SrStringList *files);
+                                      SrStages *stages, SrMatrix *out, SrStringList *files);
 
 // Returns a checksum of the trunk's numbers: results made from its features fit this trunk alone.
 uint32_t sr_checkpoint_model_checksum(const SrCheckpointModel *m);

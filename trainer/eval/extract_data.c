@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/npy.h"
+#include "features/feature_values.h"
 #include "formats/safetensors.h"
 #include "trainer/data/data_summary.h"
 #include "trainer/eval/extract_file.h"
@@ -24,7 +25,7 @@ typedef struct {
     SrArena arena;
     const SrExtractOptions *o;
     SrConfig *config; // NULL for a model; the pipeline may point into it
-    SrExtractor ex;
+    SrFeatureSource source;
     SrSplit split; // source and images
     const SrYaml *transforms;
     SrPipeline *pipeline; // of those
@@ -124,19 +125,19 @@ static SrStatus open_data(Run *r) {
 // ---- shards
 
 static SrShape row_shape(const Run *r, int tap) {
-    return sr_extractor_shape(&r->ex, tap, r->o->nhwc);
+    return sr_feature_shape(&r->source, tap, r->o->nhwc);
 }
 
 static SrStatus choose_shard(Run *r) {
     int64_t row_bytes = NAME_BYTES;
-    for (int i = 0; i < r->ex.taps.n; i++) {
+    for (int i = 0; i < r->source.taps.n; i++) {
         SrShape s = row_shape(r, i);
         if (s.rank < 1 || s.d[0] != r->batch)
-            SR_FAIL(SR_ERR_CONFIG, "%s is not one row an image", r->ex.taps.v[i].name);
-        if (strchr(r->ex.taps.v[i].name, '/'))
+            SR_FAIL(SR_ERR_CONFIG, "%s is not one row an image", r->source.taps.v[i].name);
+        if (strchr(r->source.taps.v[i].name, '/'))
             SR_FAIL(SR_ERR_CONFIG,
                     "'%s' cannot be part of a file name; rename it as in layer1:name",
-                    r->ex.taps.v[i].name);
+                    r->source.taps.v[i].name);
         row_bytes += sr_shape_count(s) / r->batch * (int64_t)sizeof(float);
     }
     int64_t images = r->o->shard > 0 ? r->o->shard : SHARD_BYTES / row_bytes;
@@ -147,11 +148,11 @@ static SrStatus choose_shard(Run *r) {
 
 static SrStatus allocate_shard(Run *r) {
     size_t n = (size_t)r->shard;
-    r->features = sr_arena_alloc(&r->arena, (size_t)r->ex.taps.n * sizeof *r->features);
+    r->features = sr_arena_alloc(&r->arena, (size_t)r->source.taps.n * sizeof *r->features);
     r->labels = sr_arena_alloc(&r->arena, n * (size_t)SR_MAX(r->n_targets, 1) * sizeof *r->labels);
     r->valid = sr_arena_alloc(&r->arena, n);
     bool good = r->features && r->labels && r->valid;
-    for (int i = 0; good && i < r->ex.taps.n; i++) {
+    for (int i = 0; good && i < r->source.taps.n; i++) {
         r->features[i] = (SrTensor){row_shape(r, i), SR_F32, NULL};
         r->features[i].shape.d[0] = r->shard;
         r->features[i].data =
@@ -177,9 +178,10 @@ static SrStatus keep_name(Run *r, int64_t index) {
 
 // Rows of one batch into the shard at row `at`.
 static void keep_batch(Run *r, const SrBatch *b, int64_t at) {
-    for (int i = 0; i < r->ex.taps.n; i++) {
+    for (int i = 0; i < r->source.taps.n; i++) {
         int64_t row = sr_shape_count(row_shape(r, i)) / r->batch;
-        sr_extractor_copy(&r->ex, i, b->batch, r->o->nhwc, (float *)r->features[i].data + at * row);
+        sr_feature_copy(&r->source, i, b->batch, r->o->nhwc,
+                        (float *)r->features[i].data + at * row);
     }
     int64_t length = SR_MAX(r->n_targets, 1);
     memcpy(r->labels + at * length, b->label, (size_t)(b->batch * length) * sizeof *r->labels);
@@ -188,15 +190,12 @@ static void keep_batch(Run *r, const SrBatch *b, int64_t at) {
 }
 
 static SrStatus next_batch(Run *r, int64_t at) {
-    SrTensor in = sr_extractor_input(&r->ex);
     const SrBatch *b;
     double wait;
     SR_TRY(sr_loader_next(r->loader, &b, &wait));
     if (!b)
         SR_FAIL(SR_ERR_RUN, "%s gave fewer images than it said", r->o->data);
-    memcpy(in.data, b->view[0],
-           (size_t)(sr_shape_count(in.shape) / r->batch * b->batch) * sizeof(float));
-    sr_extractor_run(&r->ex);
+    sr_feature_source_run(&r->source, b->view[0], b->batch);
     keep_batch(r, b, at);
     return SR_OK;
 }
@@ -206,7 +205,7 @@ static int rank_of(const Run *r, int64_t image) { return (int)(image / r->batch 
 
 static void share_batch(Run *r, int64_t at, int64_t images, int rank) {
     size_t n = (size_t)SR_MIN(images - at, r->batch), length = (size_t)SR_MAX(r->n_targets, 1);
-    for (int i = 0; i < r->ex.taps.n; i++) {
+    for (int i = 0; i < r->source.taps.n; i++) {
         size_t row = (size_t)(sr_shape_count(row_shape(r, i)) / r->batch);
         sr_comm_broadcast((float *)r->features[i].data + (size_t)at * row, n * row * sizeof(float),
                           rank);
@@ -247,7 +246,7 @@ static SrShape label_shape(const Run *r, int64_t images) {
 // Taps, "labels", "valid", "files" and, where they have names, "classes".
 static SrStatus save_safetensors(Run *r, int64_t shard, int64_t images) {
     char path[PATH_BYTES];
-    int n = r->ex.taps.n;
+    int n = r->source.taps.n;
     SrTensor files = {.data = NULL}, classes = {.data = NULL};
     SrNamedTensor *tensors = sr_alloc((size_t)(n + 4) * sizeof *tensors);
     SrStatus status = tensors ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory");
@@ -256,7 +255,7 @@ static SrStatus save_safetensors(Run *r, int64_t shard, int64_t images) {
     SR_TRY_GOTO(sr__feature_names_tensor(&r->files, &files));
     SR_TRY_GOTO(sr__feature_names_tensor(&r->classes, &classes));
     for (int i = 0; i < n; i++) {
-        tensors[i] = (SrNamedTensor){r->ex.taps.v[i].name, r->features[i]};
+        tensors[i] = (SrNamedTensor){r->source.taps.v[i].name, r->features[i]};
         tensors[i].tensor.shape.d[0] = (int)images;
     }
     tensors[n++] = (SrNamedTensor){"labels", {label_shape(r, images), SR_I64, r->labels}};
@@ -275,10 +274,10 @@ done:
 // files-*.npy comes last: where it is, the shard is whole.
 static SrStatus save_npy(Run *r, int64_t shard, int64_t images) {
     char path[PATH_BYTES];
-    for (int i = 0; i < r->ex.taps.n; i++) {
+    for (int i = 0; i < r->source.taps.n; i++) {
         SrShape s = r->features[i].shape;
         s.d[0] = (int)images;
-        SR_TRY(shard_path(r, r->ex.taps.v[i].name, shard, path));
+        SR_TRY(shard_path(r, r->source.taps.v[i].name, shard, path));
         SR_TRY(sr_npy_save(path, "<f4", s, r->features[i].data,
                            (size_t)sr_shape_count(s) * sizeof(float)));
     }
@@ -300,7 +299,7 @@ static SrStatus save_npy(Run *r, int64_t shard, int64_t images) {
 
 static SrStatus claim_folder(const Run *r) {
     SrExtractIdentity id = {.options = r->o,
-                            .extractor = &r->ex,
+                            .source = &r->source,
                             .split = &r->split,
                             .transforms = r->transforms,
                             .images = r->n,
@@ -319,13 +318,13 @@ static SrStatus first_missing(const Run *r, int64_t shards, int64_t *out) {
 }
 
 static SrStatus open(Run *r) {
-    SrExtractorOptions o = r->o->extractor;
+    SrFeatureOptions o = r->o->features;
     if (sr_trunk_is_config(o.trunk))
         SR_TRY(sr_config_load(o.trunk, o.overrides, o.n_overrides, &r->config));
     SR_TRY(open_pipeline(r, r->config, &o.height, &o.width));
     r->batch = o.batch = o.batch > 0 ? o.batch : BATCH;
     SR_TRY(open_data(r));
-    SR_TRY(sr_extractor_open(&o, &r->ex));
+    SR_TRY(sr_feature_source_open(&o, &r->source));
     return choose_shard(r);
 }
 
@@ -371,9 +370,10 @@ static SrStatus run_shards(Run *r, SrText *report) {
         sr_bar_at(&bar, i + 1);
     }
     sr_bar_end(&bar);
-    sr_extraction_report(&r->ex.extraction, report);
+    sr_extraction_report(&r->source.extraction, report);
     sr_text_printf(report, "; %lld images in %lld shard%s, %lld of them there before\n",
                    (long long)r->n, (long long)shards, shards == 1 ? "" : "s", (long long)first);
+    sr_feature_source_say_layers(&r->source, report);
     return SR_OK;
 }
 
@@ -390,7 +390,7 @@ SrStatus sr_extract_data(const SrExtractOptions *o, SrText *report) {
     sr__string_list_deinit(&r.files);
     sr__string_list_deinit(&r.classes);
     sr_image_pool_free(r.pool);
-    sr_extractor_close(&r.ex);
+    sr_feature_source_close(&r.source);
     sr_pipeline_free(r.pipeline);
     sr_config_free(r.config);
     sr_arena_deinit(&r.arena);

@@ -3,12 +3,13 @@
 #ifndef SR_TRAINER_EVAL_EXTRACT_FILE_H
 #define SR_TRAINER_EVAL_EXTRACT_FILE_H
 
-#include "trainer/model/extractor.h"
+#include "features/feature_source.h"
 
 typedef struct {
-    SrExtractorOptions extractor; // batch 0: chosen here; height and width: set from the images
-    const char *input;            // a file of formats/ with "x" (N, 3, H, W), or
-    const char *data;             // a folder of images, a list of them, an IDX or CIFAR folder
+    // Batch 0: chosen here.  Height and width are set from the images
+    SrFeatureOptions features;
+    const char *input; // a file of formats/ with "x" (N, 3, H, W), or
+    const char *data;  // a folder of images, a list of them, an IDX or CIFAR folder
     const char *
         labels; // LABEL_PATHS of a list or of IDX files; NULL: the labels that come with the images
     bool test;  // the test images of a source that sets some apart

@@ -42,7 +42,7 @@ static void put_sum(SrText *out, const char *key, const Sum *sum) {
 
 static void add_weights(const SrExtractIdentity *id, SrText *out) {
     Sum sum = SUM_INIT;
-    SrParams *params = id->extractor->extraction.params;
+    SrParams *params = id->source->extraction.params;
     for (int i = 0; i < sr_params_count(params); i++) {
         const SrParam *p = sr_params_at(params, i);
         sum_add_text(&sum, p->name);
@@ -54,7 +54,7 @@ static void add_weights(const SrExtractIdentity *id, SrText *out) {
 static SrStatus add_model(const SrExtractIdentity *id, SrText *out) {
     Sum sum = SUM_INIT;
     SrText graph = SR_TEXT_INIT;
-    SrStatus status = sr_graph_print(id->extractor->extraction.graph, SR_GRAPH_TABLE, &graph);
+    SrStatus status = sr_graph_print(id->source->extraction.graph, SR_GRAPH_TABLE, &graph);
     if (status == SR_OK)
         sum_add_text(&sum, graph.s ? graph.s : "");
     put_sum(out, "model_checksum", &sum);
@@ -124,11 +124,11 @@ static bool only_informs(const char *key) {
 
 static void add_origin(const SrExtractOptions *o, SrText *out) {
     SrText overrides = SR_TEXT_INIT;
-    for (int i = 0; i < o->extractor.n_overrides; i++)
-        sr_text_printf(&overrides, "%s%s", i ? " " : "", o->extractor.overrides[i]);
-    sr_json_string(out, "trunk", o->extractor.trunk);
+    for (int i = 0; i < o->features.n_overrides; i++)
+        sr_text_printf(&overrides, "%s%s", i ? " " : "", o->features.overrides[i]);
+    sr_json_string(out, "trunk", o->features.trunk);
     sr_json_string(out, "overrides", overrides.s ? overrides.s : "");
-    sr_json_string(out, "weights", o->extractor.weights ? o->extractor.weights : "");
+    sr_json_string(out, "weights", o->features.weights ? o->features.weights : "");
     sr_text_deinit(&overrides);
 }
 
@@ -140,7 +140,7 @@ static SrStatus describe(const SrExtractIdentity *id, SrText *out) {
     add_origin(o, out);
     SR_TRY(add_model(id, out));
     add_weights(id, out);
-    sr_json_string(out, "nodes", o->extractor.nodes);
+    sr_json_string(out, "nodes", o->features.layers);
     sr_json_string(out, "transforms", transforms.s ? transforms.s : "");
     sr_text_deinit(&transforms);
     sr_json_string(out, "data", o->data);
@@ -148,10 +148,10 @@ static SrStatus describe(const SrExtractIdentity *id, SrText *out) {
     sr_json_string(out, "labels", o->labels ? o->labels : "");
     SR_TRY(add_images(id, out));
     sr_json_int(out, "images", id->images);
-    sr_json_int(out, "height", sr_extractor_input(id->extractor).shape.d[1]);
-    sr_json_int(out, "width", sr_extractor_input(id->extractor).shape.d[2]);
+    sr_json_int(out, "height", id->source->options.height);
+    sr_json_int(out, "width", id->source->options.width);
     sr_json_int(out, "shard", id->shard);
-    sr_json_string(out, "precision", id->extractor->bf16 ? "bf16" : "f32");
+    sr_json_string(out, "precision", id->source->bf16 ? "bf16" : "f32");
     sr_json_string(out, "layout", o->nhwc ? "nhwc" : "nchw");
     sr_json_string(out, "format", o->npy ? "npy" : "safetensors");
     sr_json_end(out);

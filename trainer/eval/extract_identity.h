@@ -8,8 +8,7 @@
 
 typedef struct {
     const SrExtractOptions *options;
-    const SrExtractor
-        *extractor; // open: its graph and its weights are what counts, wherever they came from
+    const SrFeatureSource *source; // compiled: its graph and weights count, wherever they came from
     const SrSplit *split;
     const SrYaml *transforms; // list
     int64_t images;

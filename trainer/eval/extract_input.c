@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "features/feature_values.h"
 #include "formats/safetensors.h"
 #include "formats/weights.h"
 #include "kernels/conv/conv.h"
@@ -12,7 +13,7 @@ enum { CHUNK = 32 }; // images at once in evaluation, where batches do not matte
 
 typedef struct {
     const SrExtractOptions *o;
-    SrExtractor ex;
+    SrFeatureSource source;
     const float *x; // (n, 3, H, W), in the file
     int n, batch;
     SrNamedTensor *out; // one a tap; data owned
@@ -80,19 +81,19 @@ static SrStatus may_replace(const SrExtractOptions *o) {
 
 // The tap's shape for all n rows, in the layout asked for.
 static SrStatus make_outputs(Run *r) {
-    r->out = sr_calloc((size_t)r->ex.taps.n, sizeof *r->out);
+    r->out = sr_calloc((size_t)r->source.taps.n, sizeof *r->out);
     if (!r->out)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for features");
-    for (int i = 0; i < r->ex.taps.n; i++) {
-        SrTensor t = {.shape = sr_extractor_shape(&r->ex, i, r->o->nhwc), .dtype = SR_F32};
+    for (int i = 0; i < r->source.taps.n; i++) {
+        SrTensor t = {.shape = sr_feature_shape(&r->source, i, r->o->nhwc), .dtype = SR_F32};
         int rows = t.shape.d[0];
         if (t.shape.rank > 0 && rows == r->batch)
             t.shape.d[0] = r->n;
         else if (r->n != r->batch)
             SR_FAIL(SR_ERR_CONFIG, "%s is not one row an image: give at most %d images",
-                    r->ex.taps.v[i].name, r->batch);
+                    r->source.taps.v[i].name, r->batch);
         t.data = sr_alloc((size_t)sr_shape_count(t.shape) * sizeof(float));
-        r->out[i] = (SrNamedTensor){r->ex.taps.v[i].name, t};
+        r->out[i] = (SrNamedTensor){r->source.taps.v[i].name, t};
         if (!t.data)
             SR_FAIL(SR_ERR_MEMORY, "out of memory for %lld numbers of %s",
                     (long long)sr_shape_count(t.shape), r->out[i].name);
@@ -102,18 +103,18 @@ static SrStatus make_outputs(Run *r) {
 
 // Images first .. first + rows - 1; what is left of the batch is zero.
 static void run_chunk(Run *r, int first, int rows) {
-    SrTensor in = sr_extractor_input(&r->ex);
+    SrTensor in = sr_feature_source_input(&r->source);
     SrShape part = in.shape;
     int64_t image = sr_shape_count(in.shape) / r->batch;
     part.d[0] = rows;
     memset(in.data, 0, (size_t)sr_shape_count(in.shape) * sizeof(float));
     sr_layout_to_nhwc(r->x + first * image, part, in.data);
-    sr_extractor_run(&r->ex);
-    for (int i = 0; i < r->ex.taps.n; i++) {
-        SrShape s = sr_extractor_shape(&r->ex, i, r->o->nhwc);
+    sr_feature_source_forward(&r->source);
+    for (int i = 0; i < r->source.taps.n; i++) {
+        SrShape s = sr_feature_shape(&r->source, i, r->o->nhwc);
         int64_t row = sr_shape_count(s) / SR_MAX(s.rank ? s.d[0] : 1, 1);
-        sr_extractor_copy(&r->ex, i, rows, r->o->nhwc,
-                          (float *)r->out[i].tensor.data + first * row);
+        sr_feature_copy(&r->source, i, rows, r->o->nhwc,
+                        (float *)r->out[i].tensor.data + first * row);
     }
 }
 
@@ -124,14 +125,14 @@ static unsigned designs(SrMode mode) {
 }
 
 static SrStatus open(Run *r, SrShape x) {
-    SrExtractorOptions o = r->o->extractor;
+    SrFeatureOptions o = r->o->features;
     r->n = x.d[0];
     r->batch = o.mode == SR_MODE_TRAIN ? r->n : SR_MIN(r->n, o.batch > 0 ? o.batch : CHUNK);
     o.batch = r->batch;
     o.conv_designs = designs(o.mode);
     o.height = x.d[2];
     o.width = x.d[3];
-    SR_TRY(sr_extractor_open(&o, &r->ex));
+    SR_TRY(sr_feature_source_open(&o, &r->source));
     return make_outputs(r);
 }
 
@@ -147,15 +148,16 @@ SrStatus sr_extract_input(const SrExtractOptions *o, SrText *report) {
     r.x = x.data;
     for (int first = 0; first < r.n; first += r.batch)
         run_chunk(&r, first, SR_MIN(r.batch, r.n - first));
-    sr_extraction_report(&r.ex.extraction, report);
+    sr_extraction_report(&r.source.extraction, report);
     sr_text_printf(report, "; %d image%s\n", r.n, r.n == 1 ? "" : "s");
-    SR_TRY_GOTO(sr_safetensors_save(o->out, r.out, r.ex.taps.n, (const char *[]){WRITER_KEY},
+    sr_feature_source_say_layers(&r.source, report);
+    SR_TRY_GOTO(sr_safetensors_save(o->out, r.out, r.source.taps.n, (const char *[]){WRITER_KEY},
                                     (const char *[]){WRITER}, 1));
 done:
-    for (int i = 0; r.out && i < r.ex.taps.n; i++)
+    for (int i = 0; r.out && i < r.source.taps.n; i++)
         sr_free(r.out[i].tensor.data);
     sr_free(r.out);
-    sr_extractor_close(&r.ex);
+    sr_feature_source_close(&r.source);
     sr_weights_close(&w);
     return status;
 }

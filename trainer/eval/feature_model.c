@@ -9,19 +9,19 @@
 #include "base/parallel.h"
 #include "base/text.h"
 #include "base/version.h"
+#include "features/feature_values.h"
 #include "formats/safetensors.h"
 #include "graph/print.h"
 #include "sslrun.h"
 #include "trainer/eval/feature_images.h"
-#include "trainer/model/extractor.h"
 #include "trainer/run/run_folder.h"
 
 struct SrFeatureModel {
     char *trunk;       // name, configuration or checkpoint
     char *config_text; // of a checkpoint, else NULL
     int batch, height, width;
-    SrTrunkGraph graph;    // for listing
-    SrExtractor extractor; // once tapped
+    SrTrunkGraph graph;        // for listing
+    SrFeatureSource extractor; // once tapped
     bool tapped, train;
     float **output;         // (taps): each in torch's layout
     SrFeatureImages images; // once an image came
@@ -113,7 +113,7 @@ static void untap(SrFeatureModel *m) {
         sr_free(m->output[i]);
     sr_free(m->output);
     m->output = NULL;
-    sr_extractor_close(&m->extractor);
+    sr_feature_source_close(&m->extractor);
     m->tapped = false;
 }
 
@@ -151,8 +151,9 @@ int sr_feature_model_node(const SrFeatureModel *m, int i, SrFeatureShape *out) {
 static SrStatus allocate_outputs(SrFeatureModel *m) {
     m->output = sr_calloc((size_t)m->extractor.taps.n, sizeof *m->output);
     for (int i = 0; m->output && i < m->extractor.taps.n; i++) {
-        m->output[i] = sr_alloc(
-            (size_t)sr_shape_count(sr_extractor_output(&m->extractor, i).shape) * sizeof(float));
+        m->output[i] =
+            sr_alloc((size_t)sr_shape_count(sr_feature_source_value(&m->extractor, i).shape) *
+                     sizeof(float));
         if (!m->output[i])
             SR_FAIL(SR_ERR_MEMORY, "out of memory for features");
     }
@@ -160,16 +161,16 @@ static SrStatus allocate_outputs(SrFeatureModel *m) {
 }
 
 static SrStatus tap(SrFeatureModel *m, const char *nodes, const char *weights, bool train) {
-    SrExtractorOptions o = {.trunk = m->trunk,
-                            .config_text = m->config_text,
-                            .batch = m->batch,
-                            .height = m->height,
-                            .width = m->width,
-                            .nodes = nodes,
-                            .weights = weights || !m->config_text ? weights : m->trunk,
-                            .mode = train ? SR_MODE_TRAIN : SR_MODE_EVAL};
+    SrFeatureOptions o = {.trunk = m->trunk,
+                          .config_text = m->config_text,
+                          .batch = m->batch,
+                          .height = m->height,
+                          .width = m->width,
+                          .layers = nodes,
+                          .weights = weights || !m->config_text ? weights : m->trunk,
+                          .mode = train ? SR_MODE_TRAIN : SR_MODE_EVAL};
     untap(m);
-    SrStatus status = sr_extractor_open(&o, &m->extractor);
+    SrStatus status = sr_feature_source_open(&o, &m->extractor);
     if (status == SR_OK)
         status = allocate_outputs(m);
     m->tapped = status == SR_OK;
@@ -214,7 +215,7 @@ static SrStatus check_rows(const SrFeatureModel *m, int64_t n) {
         SR_FAIL(SR_ERR_CONFIG, "statistics are those of a batch: give %d images, not %lld",
                 m->batch, (long long)n);
     for (int i = 0; i < m->extractor.taps.n; i++) {
-        SrShape s = sr_extractor_shape(&m->extractor, i, false);
+        SrShape s = sr_feature_shape(&m->extractor, i, false);
         if (s.rank == 0 || s.d[0] != m->batch)
             SR_FAIL(SR_ERR_CONFIG, "%s is not one row an image: sr_feature_model_run gives it",
                     m->extractor.taps.v[i].name);
@@ -225,16 +226,16 @@ static SrStatus check_rows(const SrFeatureModel *m, int64_t n) {
 // Images that are not there are zero: no row depends on another in evaluation.
 static void run_rows(SrFeatureModel *m, const float *x, int rows, int64_t first,
                      float *const *out) {
-    SrTensor in = sr_extractor_input(&m->extractor);
+    SrTensor in = sr_feature_source_input(&m->extractor);
     SrShape part = in.shape;
     part.d[0] = rows;
     memset(in.data, 0, (size_t)sr_shape_count(in.shape) * sizeof(float));
     sr_layout_to_nhwc(x + first * 3 * m->height * m->width, part, in.data);
-    sr_extractor_run(&m->extractor);
+    sr_feature_source_forward(&m->extractor);
     for (int i = 0; i < m->extractor.taps.n; i++) {
-        SrShape s = sr_extractor_shape(&m->extractor, i, false);
+        SrShape s = sr_feature_shape(&m->extractor, i, false);
         int64_t row = sr_shape_count(s) / m->batch;
-        sr_extractor_copy(&m->extractor, i, rows, false, out[i] + first * row);
+        sr_feature_copy(&m->extractor, i, rows, false, out[i] + first * row);
     }
 }
 
@@ -254,11 +255,11 @@ int sr_feature_model_run(SrFeatureModel *m, const float *x) {
     if (!m->tapped)
         return (int)sr_fail(SR_ERR_CONFIG,
                             "no layers were chosen: call sr_feature_model_tap first");
-    SrTensor in = sr_extractor_input(&m->extractor);
+    SrTensor in = sr_feature_source_input(&m->extractor);
     sr_layout_to_nhwc(x, in.shape, in.data);
-    sr_extractor_run(&m->extractor);
+    sr_feature_source_forward(&m->extractor);
     for (int i = 0; i < m->extractor.taps.n; i++)
-        sr_extractor_copy(&m->extractor, i, m->batch, false, m->output[i]);
+        sr_feature_copy(&m->extractor, i, m->batch, false, m->output[i]);
     return 0;
 }
 
@@ -266,6 +267,6 @@ const float *sr_feature_model_output(SrFeatureModel *m, int i, SrFeatureShape *o
     if (!m->tapped || i < 0 || i >= m->extractor.taps.n)
         return NULL;
     if (out)
-        describe(m->extractor.taps.v[i].name, sr_extractor_shape(&m->extractor, i, false), out);
+        describe(m->extractor.taps.v[i].name, sr_feature_shape(&m->extractor, i, false), out);
     return m->output[i];
 }

@@ -147,7 +147,7 @@ typedef struct {
 
 static SrStatus choose_layer(const Call *c, const SrMatrix *train, const SrMatrix *test) {
     SrClassifierReport *r = c->out;
-    const char *names[SR_LAYERS_MAX];
+    const char *names[SR_STAGES_MAX];
     r->best = -1;
     for (int i = 0; i < r->layers.n; i++) {
         SrMatrix a = {0}, b = {0};
@@ -156,8 +156,8 @@ static SrStatus choose_layer(const Call *c, const SrMatrix *train, const SrMatri
         if (c->layer && strcmp(c->layer, names[i]) != 0)
             continue;
         sr_log_live("layer %s", names[i]);
-        SR_TRY_GOTO(sr_layer_features_take(&r->layers, i, train, &a));
-        SR_TRY_GOTO(sr_layer_features_take(&r->layers, i, test, &b));
+        SR_TRY_GOTO(sr_stages_take(&r->layers, i, train, &a));
+        SR_TRY_GOTO(sr_stages_take(&r->layers, i, test, &b));
         SR_TRY_GOTO(sr_chosen_probe(&a, &b, &r->probe[i]));
         if (r->best < 0 || r->probe[i].held_out > r->probe[r->best].held_out)
             r->best = i;
@@ -197,8 +197,8 @@ static SrStatus train_row(void *arg, SrReportRow row, SrMatrix *train, SrMatrix 
     if (r->layers.n < 1)
         SR_FAIL(SR_ERR_CONFIG, "the trunk announces no layers");
     SR_TRY(choose_layer(c, train, test));
-    SR_TRY_GOTO(sr_layer_features_take(&r->layers, r->best, train, &a));
-    SR_TRY_GOTO(sr_layer_features_take(&r->layers, r->best, test, &b));
+    SR_TRY_GOTO(sr_stages_take(&r->layers, r->best, train, &a));
+    SR_TRY_GOTO(sr_stages_take(&r->layers, r->best, test, &b));
     SR_TRY_GOTO(fit(&a, r->classes, r->probe[r->best].cost, &l));
     SR_TRY_GOTO(judge(r, &l, &b));
     SR_TRY_GOTO(save(c->m, &l, r));
@@ -272,7 +272,7 @@ SrStatus sr_image_classifier_train(SrCheckpointModel *m, const char *data, const
     SR_TRY_GOTO(check_images(&rows.bank, data));
     SR_TRY_GOTO(keep_names(&rows.bank, &out->names));
     snprintf(out->note, sizeof out->note, "%s", rows.test.note);
-    rows.layers = &out->layers;
+    rows.stages = &out->layers;
     SR_TRY_GOTO(sr_baselines_each(&rows, m->model, false, train_row, &call));
 done:
     sr_baselines_close(&rows);
@@ -435,13 +435,13 @@ static void add_decision(const char *path, const char *class, double p, bool jso
     sr_json_end(out);
 }
 
-static SrStatus decide_all(const Linear *l, const SrLayers *layers, const char *layer,
+static SrStatus decide_all(const Linear *l, const SrStages *layers, const char *layer,
                            const SrMatrix *f, const SrStringList *files, const SrStringList *names,
                            bool json, SrText *out) {
     int at = 0;
     while (at < layers->n && strcmp(layers->v[at].name, layer) != 0)
         at++;
-    const SrLayer *v = &layers->v[at];
+    const SrStage *v = &layers->v[at];
     if (at == layers->n || v->rows * v->columns * v->depth != l->d)
         SR_FAIL(SR_ERR_CONFIG, "the classifier's layer '%s' of %d numbers is none of the trunk's",
                 layer, l->d);
@@ -458,7 +458,7 @@ SrStatus sr_image_classifier_apply(SrCheckpointModel *m, const char *data, const
                                    bool json, SrText *out) {
     char path[4096], layer[64];
     SrMatrix f = {0};
-    SrLayers layers;
+    SrStages layers;
     SrStringList files = {0}, names = {0};
     Linear l = {0};
     SrStatus status;

@@ -11,8 +11,8 @@
 #include "trainer/eval/checkpoint_model.h"
 
 typedef struct {
-    SrLayers layers;
-    SrChosenProbe probe[SR_LAYERS_MAX];
+    SrStages layers;
+    SrChosenProbe probe[SR_STAGES_MAX];
     int best; // layer: of the highest accuracy on training images held out
     int classes;
     SrStringList names; // (classes), empty where the source has none

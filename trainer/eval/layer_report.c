@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "measure/knn.h"
 
 // ---- figures
 
@@ -30,8 +31,8 @@ static SrStatus score_layer(const Call *c, SrReportRow row, int i, const SrMatri
                             const SrMatrix *test) {
     SrMatrix a = {0}, b = {0};
     SrStatus status;
-    SR_TRY_GOTO(sr_layer_features_take(&c->out->layers, i, train, &a));
-    SR_TRY_GOTO(sr_layer_features_take(&c->out->layers, i, test, &b));
+    SR_TRY_GOTO(sr_stages_take(&c->out->layers, i, train, &a));
+    SR_TRY_GOTO(sr_stages_take(&c->out->layers, i, test, &b));
     SR_TRY_GOTO(score(c, &a, &b, &c->out->score[row][i]));
 done:
     sr_matrix_deinit(&a);
@@ -78,7 +79,7 @@ SrStatus sr_layer_report(const SrConfig *config, SrModel *trained, SrLayerReport
     limited->knn.bank_limit = limited->knn.test_limit = config->probe.limit;
     SR_TRY_GOTO(sr_baselines_open(&rows, limited, config->knn.layer));
     out->labels = rows.bank.classes > 1 && rows.test.classes > 1 && rows.bank.n_targets == 0;
-    rows.layers = &out->layers;
+    rows.stages = &out->layers;
     if (out->labels)
         SR_TRY_GOTO(sr_baselines_each(&rows, trained, true, score_row, &call));
     out->best = best_layer(out);
@@ -151,14 +152,14 @@ static void add_untrained(const SrLayerReport *r, int i, bool probe, SrText *out
 }
 
 static void add_name(const char *mark, const char *name, int numbers, SrText *out) {
-    char label[SR_LAYER_NAME_BYTES + 16];
+    char label[SR_STAGE_NAME_BYTES + 16];
     snprintf(label, sizeof label, "%s (%d)", name, numbers);
     sr_text_printf(out, "%s %-20s", mark, label);
 }
 
 static void add_layer(const SrLayerReport *r, int i, SrText *out) {
     const SrLayerScore *s = &r->score[SR_ROW_TRAINED][i];
-    const SrLayer *l = &r->layers.v[i];
+    const SrStage *l = &r->layers.v[i];
     add_name(i == r->best ? " *" : "  ", l->name, l->rows * l->columns * l->depth, out);
     sr_text_printf(out, "  %6.2f", s->knn);
     add_untrained(r, i, false, out);

@@ -16,8 +16,8 @@ typedef struct {
     bool labels;     // false: none, or several an image, and nothing was computed
     bool normalised; // kNN divided rows by their lengths (NEAREST_NEIGHBOR.L2_NORM_FEATS)
     bool has[SR_ROW_COUNT];
-    SrLayers layers;
-    SrLayerScore score[SR_ROW_COUNT][SR_LAYERS_MAX]; // SR_ROW_PIXELS has the first alone
+    SrStages layers;
+    SrLayerScore score[SR_ROW_COUNT][SR_STAGES_MAX]; // SR_ROW_PIXELS has the first alone
     double length_ratio;                             // largest SrKnnResult.length_ratio
     int pixel_numbers, k;
     double majority;

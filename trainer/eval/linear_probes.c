@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "measure/chosen_probe.h"
+#include "measure/knn.h"
 #include "trainer/run/phases.h"
 
 #define CALIBRATION_BATCHES 40 // as for kNN: what is left of the initial statistics is 1.5 %
@@ -69,13 +70,11 @@ static SrStatus clone(const SrConfig *config, const char *const *overrides, int 
 
 // Statistics of these images: what makes one untrained trunk better makes another worse.
 static SrStatus calibrate(SrRun *run) {
-    const SrYaml *map = run->config->model.feat_pool_ops;
-    const SrYaml *last = map->items[map->n - 1];
     SrSplit sample = {.note = ""};
     SR_TRY(sr_split_open_eval(run->config, SR_SIDE_BANK, true, run->batch, run->train.h[0], NULL,
                               &sample));
-    SrStatus status = sr_trunk_features_calibrate(run->model, last->items[0]->text, &sample,
-                                                  run->batch, CALIBRATION_BATCHES);
+    SrStatus status =
+        sr_feature_rows_calibrate(run->model, &sample, run->batch, CALIBRATION_BATCHES);
     sr_split_close(&sample);
     return status;
 }
@@ -152,8 +151,8 @@ static SrStatus pixels(const SrConfig *config, SrLinearReport *out) {
         return SR_OK;
     SR_TRY_GOTO(sr_baselines_open(&images, config, config->knn.layer));
     images.bank.shared = images.test.shared = true;
-    SR_TRY_GOTO(sr_trunk_features_pixels(&images.bank, &train));
-    SR_TRY_GOTO(sr_trunk_features_pixels(&images.test, &test));
+    SR_TRY_GOTO(sr_feature_rows_of_pixels(&images.bank, &train));
+    SR_TRY_GOTO(sr_feature_rows_of_pixels(&images.test, &test));
     SR_TRY_GOTO(sr_chosen_probe(&train, &test, &probe));
     out->value[SR_ROW_PIXELS][0][0] = *first;
     out->value[SR_ROW_PIXELS][0][0].value = probe.test;

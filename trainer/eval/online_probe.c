@@ -8,8 +8,6 @@
 // Images are opened for the length of a call only: between probes they would hold batches of memory.
 SrStatus sr_online_probe_open(const SrConfig *config, SrModel *model, SrOnlineProbe *out) {
     SrBaselines rows;
-    SrGraph *graph;
-    SrNodeId input, tap;
     SrStatus status;
     *out = (SrOnlineProbe){.model = NULL};
     if (config->probe.every_num_epochs == 0)
@@ -28,9 +26,8 @@ SrStatus sr_online_probe_open(const SrConfig *config, SrModel *model, SrOnlinePr
         SR_TRY_GOTO(sr_fail(SR_ERR_CONFIG, "HOOKS.PROBE: the images have no labels of two classes "
                                            "or more, or several each, so there "
                                            "is nothing to probe for; set EVERY_NUM_EPOCHS to 0"));
-    SR_TRY_GOTO(sr_model_build_eval(model, rows.batch, rows.bank.h[0], rows.bank.w[0], rows.layer,
-                                    &graph, &input,
-                                    &tap)); // knows NEAREST_NEIGHBOR.LAYER
+    SR_TRY_GOTO(
+        sr_feature_source_check(model, rows.layer, rows.batch, rows.bank.h[0], rows.bank.w[0]));
     out->model = model;
 done:
     sr_baselines_close(&rows);

@@ -8,7 +8,7 @@
 #include "kernels/op_onnx.h"
 
 typedef struct {
-    const SrExtractor *ex;
+    const SrTaps *taps;
     const SrGraph *graph;
     SrParams *params;
     SrOnnx onnx;
@@ -19,8 +19,8 @@ typedef struct {
 // ---- names --------------------------------------------------------------------------------------
 
 static bool is_tap_name(const Export *e, const char *name) {
-    for (int i = 0; i < e->ex->taps.n; i++)
-        if (strcmp(e->ex->taps.v[i].name, name) == 0)
+    for (int i = 0; i < e->taps->n; i++)
+        if (strcmp(e->taps->v[i].name, name) == 0)
             return true;
     return false;
 }
@@ -98,8 +98,8 @@ static SrStatus export_node(Export *e, const SrNode *node) {
 
 // Writes each output as a named copy: a node may have several taps, or a tap another node's name.
 static SrStatus export_taps(Export *e) {
-    for (int i = 0; i < e->ex->taps.n; i++) {
-        const SrTap *tap = &e->ex->taps.v[i];
+    for (int i = 0; i < e->taps->n; i++) {
+        const SrTap *tap = &e->taps->v[i];
         if (!sr_graph_at(e->graph, tap->node)->op &&
             strcmp(tap->name, sr_graph_at(e->graph, tap->node)->name) == 0)
             SR_FAIL(SR_ERR_CONFIG,
@@ -124,9 +124,10 @@ static SrStatus export_graph(Export *e) {
     return export_taps(e);
 }
 
-SrStatus sr_export_onnx(const SrExtractor *ex, const char *path) {
-    Export e = {.ex = ex, .graph = ex->extraction.graph, .params = ex->extraction.params};
-    sr_onnx_init(&e.onnx, sr_graph_title(ex->trunk.graph));
+SrStatus sr_export_onnx(const SrExtraction *extraction, const char *title, const char *path) {
+    Export e = {
+        .taps = &extraction->eval, .graph = extraction->graph, .params = extraction->params};
+    sr_onnx_init(&e.onnx, title);
     SrStatus status = export_graph(&e);
     if (status == SR_OK)
         status = sr_onnx_save(&e.onnx, path);

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "graph/layer_name.h"
 #include "kernels/conv/conv.h"
 #include "trainer/model/model_internal.h"
 
@@ -152,27 +151,15 @@ done:
 
 // ---- evaluation
 
-// True if the last evaluation graph fits: probes ask for the same one at every epoch, and graphs
+// True if the last graph of the trunk fits: probes ask for the same one at every epoch, and graphs
 // live as long as the model.
-static bool eval_is_built(const SrModel *m, int batch, int h, int w, const char *layer) {
-    return m->eval.graph && m->eval.batch == batch && m->eval.h == h && m->eval.w == w &&
-           strcmp(m->eval.layer, layer) == 0;
+static bool trunk_is_built(const SrModel *m, int batch, int h, int w) {
+    return m->eval.graph && m->eval.batch == batch && m->eval.h == h && m->eval.w == w;
 }
 
-SrStatus sr_model_build_eval(SrModel *model, int batch, int h, int w, const char *layer,
-                             SrGraph **graph, SrNodeId *input, SrNodeId *tap) {
-    SrBuilder *b = NULL;
-    SrStatus status;
-    if (eval_is_built(model, batch, h, w, layer)) {
-        *graph = model->eval.graph;
-        *input = model->eval.input;
-        *tap = model->eval.tap;
-        return SR_OK;
-    }
-    SR_TRY(sr__model_new_graph(model, graph));
-    SR_TRY(sr_builder_new(*graph, &b));
+static SrStatus build_trunk(SrModel *model, SrBuilder *b, SrShape images, SrNodeId *input) {
     // torch.fx names the input after the argument of forward(), which is x in torchvision.
-    *input = sr_build_input(b, "x", SR_SHAPE(batch, h, w, 3), SR_F32);
+    *input = sr_build_input(b, "x", images, SR_F32);
     SrTrunkPass pass = {.b = b,
                         .prefix = "",
                         .trainable = true,
@@ -181,20 +168,29 @@ SrStatus sr_model_build_eval(SrModel *model, int batch, int h, int w, const char
     SrTrunkPassed passed;
     // A plan in train mode collects statistics with this graph, also for a frozen trunk.
     model->learn_statistics = true;
-    status = sr__model_trunk_pass(model, &pass, &passed);
+    SrStatus status = sr__model_trunk_pass(model, &pass, &passed);
     model->learn_statistics = false;
-    SR_TRY_GOTO(status);
-    SR_TRY_GOTO(sr_layer_node(*graph, layer, SR_NAMES_STAGES, tap));
-    model->eval.graph = *graph;
-    model->eval.batch = batch;
-    model->eval.h = h;
-    model->eval.w = w;
-    model->eval.input = *input;
-    model->eval.tap = *tap;
-    snprintf(model->eval.layer, sizeof model->eval.layer, "%s", layer);
-done:
-    sr_builder_free(b);
     return status;
+}
+
+SrStatus sr_model_build_trunk(SrModel *model, int batch, int h, int w, SrGraph **graph,
+                              SrNodeId *input) {
+    SrBuilder *b = NULL;
+    if (!trunk_is_built(model, batch, h, w)) {
+        SR_TRY(sr__model_new_graph(model, graph));
+        SR_TRY(sr_builder_new(*graph, &b));
+        SrStatus status = build_trunk(model, b, SR_SHAPE(batch, h, w, 3), input);
+        sr_builder_free(b);
+        SR_TRY(status);
+        model->eval.graph = *graph;
+        model->eval.batch = batch;
+        model->eval.h = h;
+        model->eval.w = w;
+        model->eval.input = *input;
+    }
+    *graph = model->eval.graph;
+    *input = model->eval.input;
+    return SR_OK;
 }
 
 static SrStatus build_output_graph(SrModel *model, const SrModelInputs *in, SrOutputGraph *out) {

@@ -106,11 +106,10 @@ SrStatus sr_model_forward(SrModel *model, SrBuilder *b, const SrModelRun *run,
 
 // ---- evaluation
 
-// Builds the trunk for images (batch, h, w, 3), tapped at a layer by VISSL's or torchvision's
-// name (sr_layer_find).  The graph belongs to the model; compile it in SR_MODE_EVAL.  A second
-// call with the same arguments gives the same graph.
-SrStatus sr_model_build_eval(SrModel *model, int batch, int h, int w, const char *layer,
-                             SrGraph **graph, SrNodeId *input, SrNodeId *tap);
+// Builds the trunk for images (batch, h, w, 3).  The graph belongs to the model, and a second call
+// with the same sizes gives the same one.  features/ looks layers up in it and compiles it.
+SrStatus sr_model_build_trunk(SrModel *model, int batch, int h, int w, SrGraph **graph,
+                              SrNodeId *input);
 
 // The model without a loss, for evaluation and extraction.  Outputs are those of the heads, or the
 // trunk's features with EXTRACT_TRUNK_FEATURES_ONLY.

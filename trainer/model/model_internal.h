@@ -44,11 +44,10 @@ struct SrModel {
     const void *loss_params;
     SrGraph **graphs; // all graphs that were built
     int n_graphs;
-    struct { // the last graph of sr_model_build_eval
+    struct { // the last graph of sr_model_build_trunk
         SrGraph *graph;
         int batch, h, w;
-        char layer[128];
-        SrNodeId input, tap;
+        SrNodeId input;
     } eval;
     SrModelPasses passes[SR__MAX_PREFIXES]; // in the current graph
     int n_passes;

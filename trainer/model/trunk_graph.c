@@ -1,5 +1,5 @@
 // Builds a trunk's graph from a model's name or a configuration.  trunk_weights.c loads its
-// weights, extractor.c runs it.
+// weights, features/feature_source.c runs it.
 #include "trainer/model/trunk_graph.h"
 
 #include <string.h>
@@ -33,11 +33,9 @@ static SrStatus open_preset(SrTrunkGraph *t, SrShape shape) {
 }
 
 static SrStatus open_model(SrTrunkGraph *t, SrShape s) {
-    SrNodeId tap;
     SR_TRY(sr_model_new(t->config, &t->model));
     t->params = sr_model_params(t->model);
-    // The tap must exist: the input does in every graph.  The caller chooses real taps later.
-    return sr_model_build_eval(t->model, s.d[0], s.d[1], s.d[2], "x", &t->graph, &t->input, &tap);
+    return sr_model_build_trunk(t->model, s.d[0], s.d[1], s.d[2], &t->graph, &t->input);
 }
 
 static SrStatus open_any(SrTrunkGraph *t, const char *what, const char *const *overrides, int n,

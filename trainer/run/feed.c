@@ -63,9 +63,9 @@ static SrStatus make_room(SrFeed *f, SrCacheKind kind, const char *dir) {
 // Copies the trunk's output to the rows from `at` on.
 static void keep_batch(SrFeed *f, const SrBatch *batch, int64_t at) {
     int64_t offset = 0;
-    for (int i = 0; i < f->trunk->n; i++) {
-        int64_t row = sr_frozen_trunk_row(f->trunk, i);
-        const float *x = sr_frozen_trunk_output(f->trunk, i);
+    for (int i = 0; i < f->trunk->taps.n; i++) {
+        int64_t row = sr_feature_source_floats(f->trunk, i);
+        const float *x = sr_feature_source_value(f->trunk, i).data;
         for (int k = 0; k < batch->batch; k++)
             memcpy(f->rows + (at + k) * f->row + offset, x + k * row, (size_t)row * sizeof *x);
         offset += row;
@@ -82,7 +82,7 @@ static SrStatus fill_batch(SrFeed *f, SrLoader *loader, int64_t at) {
     SR_TRY(sr_loader_next(loader, &batch, &wait_s));
     if (!batch || batch->batch > f->n - at)
         SR_FAIL(SR_ERR_RUN, "the loader gave other than its %lld images", (long long)f->n);
-    sr_frozen_trunk_run(f->trunk, batch->view[0], batch->batch);
+    sr_feature_source_run(f->trunk, batch->view[0], batch->batch);
     keep_batch(f, batch, at);
     return SR_OK;
 }
@@ -111,8 +111,8 @@ SrStatus sr_feed_keep(SrFeed *f, SrLoader *in_order, SrCacheKind kind, const cha
     f->n = sr_loader_length(in_order);
     f->n_targets = sr_loader_targets(in_order);
     f->row = 0;
-    for (int i = 0; i < f->trunk->n; i++)
-        f->row += sr_frozen_trunk_row(f->trunk, i);
+    for (int i = 0; i < f->trunk->taps.n; i++)
+        f->row += sr_feature_source_floats(f->trunk, i);
     SrStatus status = make_room(f, kind, dir);
     if (status == SR_OK)
         status = fill(f, in_order);
@@ -165,13 +165,13 @@ static void next_kept(SrFeed *f, const SrFeedTarget *to, int n) {
 void sr_feed_copy(SrFeed *f, const SrFeedTarget *to, const SrBatch *batch) {
     size_t n = (size_t)batch->batch;
     if (f->trunk)
-        sr_frozen_trunk_run(f->trunk, batch->view[0], batch->batch);
+        sr_feature_source_run(f->trunk, batch->view[0], batch->batch);
     for (int i = 0; i < to->n_inputs; i++) {
         SrTensor x = sr_plan_input(to->plan, to->inputs[i]);
         // Rows of one image lie together, so that a smaller batch fills the first rows.
         size_t row = (size_t)(sr_shape_count(x.shape) / x.shape.d[0]) * sizeof(float);
         if (f->trunk)
-            copy_in(to, to->inputs[i], sr_frozen_trunk_output(f->trunk, i), n * row);
+            copy_in(to, to->inputs[i], sr_feature_source_value(f->trunk, i).data, n * row);
         else
             copy_in(to, to->inputs[i], batch->view[i], n * (size_t)batch->rows[i] * row);
     }

@@ -6,17 +6,17 @@
 #ifndef SR_TRAINER_RUN_FEED_H
 #define SR_TRAINER_RUN_FEED_H
 
+#include "features/feature_source.h"
 #include "trainer/data/data_split.h"
-#include "trainer/model/frozen_trunk.h"
 
 typedef enum { SR_CACHE_AUTO, SR_CACHE_MEMORY, SR_CACHE_DISK, SR_CACHE_OFF } SrCacheKind;
 
 typedef struct {
-    SrLoader *loader;     // borrowed
-    SrFrozenTrunk *trunk; // borrowed.  NULL: the plan's inputs are images
-    int batch;            // images
-    SrShare share;        // the loader's
-    bool drop_last;       // the loader's
+    SrLoader *loader;       // borrowed
+    SrFeatureSource *trunk; // borrowed.  NULL: the plan's inputs are images
+    int batch;              // images
+    SrShare share;          // the loader's
+    bool drop_last;         // the loader's
     // Kept features follow.
     int64_t n, row;        // images, floats per image
     float *rows;           // (n, row) all features of an image.  NULL: nothing is kept

@@ -15,11 +15,13 @@
 // Builds the model for testing: running statistics, no gradients.
 static SrStatus build_graph(SrRun *run, SrPhases *p) {
     const SrSplit *s = &p->split;
+    SrShape features[SR_HEAD_MAX_OUT];
     if (!run->frozen_trunk)
         return sr_model_build_outputs(run->model, p->batch, 1, s->h, s->w, &p->graph);
-    SR_TRY(sr_frozen_trunk_build(run->model, p->batch, s->h[0], s->w[0], &p->trunk));
-    SR_TRY(sr_frozen_trunk_compile(&p->trunk));
-    return sr_model_build_head_outputs(run->model, p->batch, p->trunk.shape, p->trunk.n, &p->graph);
+    SR_TRY(sr_feature_source_of_heads(run->model, p->batch, s->h[0], s->w[0], &p->trunk));
+    SR_TRY(sr_feature_source_compile(&p->trunk));
+    int n = sr_feature_source_shapes(&p->trunk, p->batch, features);
+    return sr_model_build_head_outputs(run->model, p->batch, features, n, &p->graph);
 }
 
 static SrStatus compile(const SrRun *run, SrPhases *p) {
@@ -291,7 +293,7 @@ void sr_phases_close(SrPhases *p) {
     sr_feed_close(&p->feed);
     sr_split_close(&p->split);
     sr_plan_free(p->plan);
-    sr_frozen_trunk_close(&p->trunk);
+    sr_feature_source_close(&p->trunk);
     sr_meter_list_free(p->train);
     sr_meter_list_free(p->test);
     sr_free(p->crossing);

@@ -8,10 +8,10 @@
 #include "trainer/run/run.h"
 
 typedef struct {
-    SrMeterList *train;  // NULL: METERS.enable_training_meter is off
-    SrMeterList *test;   // NULL: there are no test images, or TEST_MODEL is off
-    SrSplit split;       // test images
-    SrFrozenTrunk trunk; // the run's frozen trunk, for images of the test's size
+    SrMeterList *train;    // NULL: METERS.enable_training_meter is off
+    SrMeterList *test;     // NULL: there are no test images, or TEST_MODEL is off
+    SrSplit split;         // test images
+    SrFeatureSource trunk; // the run's frozen trunk, for images of the test's size
     SrFeed feed;
     SrOutputGraph graph;
     SrPlan *plan;

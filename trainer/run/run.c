@@ -66,13 +66,14 @@ static SrStatus build_frozen(SrRun *run) {
 // Builds heads over a frozen trunk: the training graph's inputs are the trunk's features.
 static SrStatus build_over_frozen_trunk(SrRun *run, int64_t samples) {
     const SrSplit *d = &run->train;
+    SrShape features[SR_HEAD_MAX_OUT];
     if (d->n_views != 1 || d->rows[0] > 1)
         SR_FAIL(SR_ERR_CONFIG,
                 "DATA.TRAIN.TRANSFORMS gives %d views; heads over a frozen trunk take one",
                 d->n_views * SR_MAX(d->rows[0], 1));
-    SR_TRY(sr_frozen_trunk_build(run->model, run->batch, d->h[0], d->w[0], &run->trunk));
-    return sr_model_build_train_heads(run->model, run->batch, run->trunk.shape, run->trunk.n,
-                                      samples, &run->graph);
+    SR_TRY(sr_feature_source_of_heads(run->model, run->batch, d->h[0], d->w[0], &run->trunk));
+    int n = sr_feature_source_shapes(&run->trunk, run->batch, features);
+    return sr_model_build_train_heads(run->model, run->batch, features, n, samples, &run->graph);
 }
 
 // True if the loss needs the number of samples.  Building the model reports an unknown loss.
@@ -133,12 +134,8 @@ static SrStatus build_tail(SrRun *run) {
     if (!run->frozen_trunk)
         return sr_model_build_train(run->model, tail->batch, d->n_views, d->h, d->w, samples,
                                     &tail->graph);
-    for (int i = 0; i < run->trunk.n; i++) {
-        features[i] = run->trunk.shape[i];
-        features[i].d[0] = tail->batch;
-    }
-    return sr_model_build_train_heads(run->model, tail->batch, features, run->trunk.n, samples,
-                                      &tail->graph);
+    int n = sr_feature_source_shapes(&run->trunk, tail->batch, features);
+    return sr_model_build_train_heads(run->model, tail->batch, features, n, samples, &tail->graph);
 }
 
 // VISSL counts segments per trunk pass, and consecutive views of one size make a pass.
@@ -196,18 +193,6 @@ static SrStatus open_replicas(SrRun *run) {
 
 SrStatus sr_run_compile(SrRun *run, bool dry, SrPlan **out, SrPlan **loss) {
     return sr__run_compile(run, &run->graph, dry, out, loss);
-}
-
-// The plan has the step's images.  Norms are not folded yet, which changes its cost little.
-SrStatus sr_run_compile_trunk(SrRun *run, SrPlan **out) {
-    const SrOutputGraph *g = &run->trunk.whole;
-    SrPlanOptions options = {.mode = SR_MODE_EVAL,
-                             .outputs = g->outputs,
-                             .n_outputs = g->n_outputs,
-                             .machine = sr_model_machine(run->model),
-                             .bf16 = run->config->model.use_amp,
-                             .no_allocate = true};
-    return sr_plan_compile(g->graph, &options, out);
 }
 
 // Gathers everything that a step needs, so that it looks up nothing.
@@ -298,7 +283,7 @@ SrStatus sr_run_begin(SrRun *run, int64_t iteration, bool resumed) {
     sr_step_start(&run->step, iteration, resumed);
     if (!run->frozen_trunk)
         return SR_OK;
-    SR_TRY(sr_frozen_trunk_compile(&run->trunk));
+    SR_TRY(sr_feature_source_compile(&run->trunk));
     run->feed.trunk = &run->trunk;
     if (m->cache_features == SR_CACHE_OFF)
         return SR_OK;
@@ -411,7 +396,7 @@ void sr_run_close(SrRun *run) {
         return;
     sr_feed_close(&run->feed);
     sr_split_close(&run->train);
-    sr_frozen_trunk_close(&run->trunk);
+    sr_feature_source_close(&run->trunk);
     sr_replicas_free(run->replicas);
     sr_plan_free(run->plan);
     sr_plan_free(run->loss_plan);

@@ -47,7 +47,7 @@ typedef struct {
     SrSplit train;
     SrModel *model;
     bool frozen_trunk; // inputs of the graph are features of `trunk`
-    SrFrozenTrunk trunk;
+    SrFeatureSource trunk;
     SrFeed feed; // fills the plan
     SrTrainGraph graph;
     SrPlan *plan, *loss_plan; // loss_plan is NULL: the loss has no graph of its own
@@ -91,8 +91,6 @@ SrStatus sr_run_compile(SrRun *run, bool dry, SrPlan **out, SrPlan **loss);
 // Loads the images of step number `at` of its epoch, for all replicas of this rank.  *end: there
 // are no images left.  *labels gets those of the last replica, valid until the next call.
 SrStatus sr_run_load(SrRun *run, int64_t at, bool *end, const int64_t **labels, double *wait_s);
-// Compiles the plan of a frozen trunk, always without memory.
-SrStatus sr_run_compile_trunk(SrRun *run, SrPlan **out);
 SrCheckpointParts sr_run_parts(SrRun *run);
 
 // Gets the learning rates for the update after `iteration` others, and sets the decays in the

@@ -1,6 +1,7 @@
 // Refuses training runs that would train or evaluate something else than was asked for.
 #include <string.h>
 
+#include "features/feature_source.h"
 #include "trainer/run/run.h"
 
 // Returns the name of a batch norm over a single row, or NULL.  The row is its own mean, with
@@ -38,12 +39,10 @@ SrStatus sr__run_check_norms(const SrRun *run) {
 // Checks the layer of the final evaluation now: it is used only after the last epoch, hours later.
 SrStatus sr__run_check_layer(SrRun *run) {
     const SrConfig *c = run->config;
-    SrGraph *graph;
-    SrNodeId input, tap;
     if (!c->test_model || c->supervised || strcmp(c->knn.layer, "flatten") == 0)
         return SR_OK;
-    SrStatus status = sr_model_build_eval(run->model, 1, run->train.h[0], run->train.w[0],
-                                          c->knn.layer, &graph, &input, &tap);
+    SrStatus status =
+        sr_feature_source_check(run->model, c->knn.layer, 1, run->train.h[0], run->train.w[0]);
     return status == SR_OK
                ? SR_OK
                : sr_fail_prefix(

@@ -67,7 +67,7 @@ static void count_entries(SrParams *params, SrRunCost *c) {
 // Adds the cost of a frozen trunk, which has its own plan.
 static SrStatus add_trunk_cost(SrRun *run) {
     SrPlan *dry = NULL;
-    SR_TRY(sr_run_compile_trunk(run, &dry));
+    SR_TRY(sr_feature_source_dry(&run->trunk, &dry));
     run->cost.plan.activation_bytes += sr_plan_cost(dry).activation_bytes;
     run->cost.plan.forward_flops += sr_plan_cost(dry).forward_flops;
     sr_plan_free(dry);

@@ -1,6 +1,5 @@
-// Feature extraction for evaluation: plan forward, rows copied out.  The tap may have any shape (N,
-// ...).
-#include "trainer/eval/trunk_features.h"
+// Passes over all images of a split, shared by ranks, through a source or over the pixels.
+#include "features/feature_rows.h"
 
 #include <string.h>
 
@@ -20,19 +19,22 @@ static SrStatus make_targets(SrMatrix *f, int classes) {
                                (long long)f->n);
 }
 
-// A pass over all images.  Rows lie where their images do until all are there.
+// A pass over all images.  Rows stand at their images' places until all are computed.
 typedef struct {
     SrMatrix *f;
     SrLoader *loader;
-    SrShare share;  // of the batches; of 0: all are ours
-    int64_t each;   // images of a whole batch
+    SrShare share;  // this rank's batches.  of 0: all
+    int64_t each;   // images per whole batch
     int8_t *valid;  // (n)
     int64_t passed; // images of all rounds so far
 } Filling;
 
+// Writes the rows of one batch, (batch->batch, D), D the matrix's columns.
+typedef void (*RowsOfBatch)(void *arg, const SrBatch *batch, float *rows);
+
 static int ranks_of(const Filling *p) { return SR_MAX(p->share.of, 1); }
 
-// With several labels an image `label` says none.
+// With several labels per image, `label` is -1.
 static void keep_labels(Filling *p, const SrBatch *batch, int64_t at) {
     SrMatrix *f = p->f;
     for (int i = 0; i < batch->batch; i++) {
@@ -44,7 +46,7 @@ static void keep_labels(Filling *p, const SrBatch *batch, int64_t at) {
     }
 }
 
-static SrStatus own_batch(Filling *p, SrRowsOfBatch rows_of, void *arg) {
+static SrStatus own_batch(Filling *p, RowsOfBatch rows_of, void *arg) {
     int64_t at = p->passed + p->share.first * p->each;
     const SrBatch *batch;
     double wait_s;
@@ -58,8 +60,8 @@ static SrStatus own_batch(Filling *p, SrRowsOfBatch rows_of, void *arg) {
     return SR_OK;
 }
 
-// What one rank fails of ends the pass on all.
-static SrStatus one_round(Filling *p, SrRowsOfBatch rows_of, void *arg) {
+// A failure of one rank ends the pass on all ranks.
+static SrStatus one_round(Filling *p, RowsOfBatch rows_of, void *arg) {
     SrMatrix *f = p->f;
     SrStatus status = own_batch(p, rows_of, arg);
     if (ranks_of(p) == 1)
@@ -73,8 +75,8 @@ static SrStatus one_round(Filling *p, SrRowsOfBatch rows_of, void *arg) {
     return SR_OK;
 }
 
-// Images that could not be read leave no row.  Figures of no rows would be zeros that look
-// measured.
+// Drops images that could not be read.  No rows at all are an error: figures of them would be
+// zeros that look measured.
 static SrStatus drop_bad(Filling *p, const char *path) {
     int64_t images = p->f->n;
     SrBadReport bad;
@@ -88,7 +90,7 @@ static SrStatus drop_bad(Filling *p, const char *path) {
 
 // Rows come in the loader's order, which for an evaluation is that of the set, so features line up
 // with labels whatever the number of threads or ranks.
-static SrStatus fill(Filling *p, const char *path, SrRowsOfBatch rows_of, void *arg) {
+static SrStatus fill(Filling *p, const char *path, RowsOfBatch rows_of, void *arg) {
     SrBar bar;
     SR_TRY(sr_loader_start(p->loader, 0, 0));
     sr_bar_begin(&bar, "features of images", p->f->n);
@@ -102,7 +104,7 @@ static SrStatus fill(Filling *p, const char *path, SrRowsOfBatch rows_of, void *
     return drop_bad(p, path);
 }
 
-SrStatus sr_trunk_features_fill(SrSplit *split, SrMatrix *f, SrRowsOfBatch rows_of, void *arg) {
+static SrStatus fill_rows(SrSplit *split, SrMatrix *f, RowsOfBatch rows_of, void *arg) {
     Filling p = {.f = f, .loader = split->loader, .each = sr_loader_batch(split->loader)};
     SR_TRY(make_targets(f, split->n_targets));
     p.valid = sr_calloc((size_t)f->n + 1, sizeof *p.valid);
@@ -116,97 +118,108 @@ SrStatus sr_trunk_features_fill(SrSplit *split, SrMatrix *f, SrRowsOfBatch rows_
     return status;
 }
 
-// ---- through the trunk --------------------------------------------------------------------------
+// ---- through a source ---------------------------------------------------------------------------
 
-typedef struct {
-    SrGraph *graph;
-    SrPlan *plan;
-    SrTensor input; // (N, H, W, 3)
-    SrTensor tap;   // (N, ...)
-    int64_t passes;
-} Trunk;
-
-// The graph stays the model's; only the plan's memory is given back afterwards.
-static SrStatus trunk_open(Trunk *t, SrModel *model, const char *layer, const SrSplit *split,
-                           int batch, SrMode mode) {
-    SrNodeId input, tap;
-    *t = (Trunk){0};
-    SR_TRY(sr_model_build_eval(model, batch, split->h[0], split->w[0], layer, &t->graph, &input,
-                               &tap));
-    SR_TRY(sr_params_allocate(sr_model_params(model)));
-    SrPlanOptions options = {.mode = mode,
-                             .outputs = &tap,
-                             .n_outputs = 1,
-                             .machine = sr_model_machine(model),
-                             .bf16 = sr_model_bf16(model)};
-    SR_TRY(sr_plan_compile(t->graph, &options, &t->plan));
-    t->input = sr_plan_input(t->plan, input);
-    t->tap = sr_plan_output(t->plan, tap);
-    return SR_OK;
+static int row_length(const SrFeatureSource *s) {
+    int64_t d = s->stages.d;
+    for (int i = 0; s->options.kind != SR_FEATURES_STAGES && i < s->taps.n; i++)
+        d += sr_feature_source_floats(s, i);
+    return (int)d;
 }
 
-// A tap of (N, H, W, C) is compared as one long vector.
-static int row_length(SrTensor tap) { return (int)(sr_shape_count(tap.shape) / tap.shape.d[0]); }
-
-// A last batch that is not full leaves old images in the plan's other rows; they are computed and
-// not read.
-static void rows_of_trunk(void *arg, const SrBatch *batch, float *rows) {
-    Trunk *t = arg;
-    size_t image = (size_t)sr_shape_count(t->input.shape) / (size_t)t->input.shape.d[0];
-    memcpy(t->input.data, batch->view[0], (size_t)batch->batch * image * sizeof(float));
-    sr_plan_forward(t->plan, t->passes++);
-    if (rows)
-        memcpy(rows, t->tap.data,
-               (size_t)batch->batch * (size_t)row_length(t->tap) * sizeof(float));
+static void rows_of_stages(const SrFeatureSource *s, int n, int d, float *rows) {
+    SrTensor value[SR_STAGES_MAX];
+    for (int k = 0; k < s->stages.n; k++)
+        value[k] = sr_feature_source_value(s, k);
+    for (int i = 0; i < n; i++)
+        sr_stages_row(&s->stages, value, i, rows + (int64_t)i * d);
 }
 
-// Eval mode: batch norm with running statistics, so a row does not depend on its batch.
-SrStatus sr_trunk_features_extract(SrModel *model, const char *layer, SrSplit *split, int batch,
-                                   SrMatrix *out) {
-    Trunk t;
-    SrStatus status;
-    *out = (SrMatrix){0};
-    SR_TRY_GOTO(trunk_open(&t, model, layer, split, batch, SR_MODE_EVAL));
-    SR_TRY_GOTO(sr_matrix_init(out, sr_loader_length(split->loader), row_length(t.tap)));
-    SR_TRY_GOTO(sr_trunk_features_fill(split, out, rows_of_trunk, &t));
-done:
-    sr_plan_free(t.plan);
+static void rows_of_source(void *arg, const SrBatch *batch, float *rows) {
+    SrFeatureSource *s = arg;
+    int d = row_length(s);
+    sr_feature_source_run(s, batch->view[0], batch->batch);
+    if (s->options.kind == SR_FEATURES_STAGES) {
+        rows_of_stages(s, batch->batch, d, rows);
+        return;
+    }
+    for (int k = 0; k < s->taps.n; k++) {
+        size_t floats = (size_t)sr_feature_source_floats(s, k);
+        const float *x = sr_feature_source_value(s, k).data;
+        for (int i = 0; i < batch->batch; i++)
+            memcpy(rows + (int64_t)i * d, x + (size_t)i * floats, floats * sizeof *rows);
+        rows += floats;
+    }
+}
+
+SrStatus sr_feature_rows(SrFeatureSource *s, SrSplit *split, SrMatrix *out) {
+    SR_TRY(sr_matrix_init(out, sr_loader_length(split->loader), row_length(s)));
+    SrStatus status = fill_rows(split, out, rows_of_source, s);
     if (status != SR_OK)
         sr_matrix_deinit(out);
     return status;
 }
 
-// Momentum 0.1 forgets the initial mean 0 and variance 1 at 0.9 a pass.
-SrStatus sr_trunk_features_calibrate(SrModel *model, const char *layer, SrSplit *split, int batch,
-                                     int batches) {
-    Trunk t;
-    SrStatus status;
-    SR_TRY_GOTO(trunk_open(&t, model, layer, split, batch, SR_MODE_TRAIN));
-    // As many epochs as it takes: a small set passes several times, in another order each.
-    for (int64_t epoch = 0; t.passes < batches; epoch++) {
+static SrFeatureOptions options_of(SrModel *model, const SrSplit *split, int batch) {
+    return (SrFeatureOptions){.model = model,
+                              .live = true,
+                              .batch = batch,
+                              .height = split->h[0],
+                              .width = split->w[0],
+                              .meaning = SR_NAMES_STAGES};
+}
+
+SrStatus sr_feature_rows_of_model(SrModel *model, const char *layer, SrStages *stages,
+                                  SrSplit *split, int batch, SrMatrix *out) {
+    SrFeatureSource s;
+    SrFeatureOptions o = options_of(model, split, batch);
+    *out = (SrMatrix){0};
+    o.kind = stages ? SR_FEATURES_STAGES : SR_FEATURES_NAMED;
+    o.layers = layer;
+    SR_TRY(sr_feature_source_open(&o, &s));
+    if (stages)
+        *stages = s.stages;
+    SrStatus status = sr_feature_rows(&s, split, out);
+    sr_feature_source_close(&s);
+    return status;
+}
+
+// Runs as many epochs as it takes: a small set passes several times, in another order each.
+static SrStatus run_batches(SrFeatureSource *s, SrLoader *loader, int batches) {
+    for (int64_t epoch = 0; s->passes < batches; epoch++) {
         const SrBatch *images = NULL;
         double wait_s;
-        SR_TRY_GOTO(sr_loader_start(split->loader, epoch, 0));
-        SR_TRY_GOTO(sr_loader_next(split->loader, &images, &wait_s));
-        while (images && t.passes < batches) {
-            rows_of_trunk(&t, images, NULL);
-            SR_TRY_GOTO(sr_loader_next(split->loader, &images, &wait_s));
+        SR_TRY(sr_loader_start(loader, epoch, 0));
+        SR_TRY(sr_loader_next(loader, &images, &wait_s));
+        while (images && s->passes < batches) {
+            sr_feature_source_run(s, images->view[0], images->batch);
+            SR_TRY(sr_loader_next(loader, &images, &wait_s));
         }
     }
-done:
-    sr_plan_free(t.plan);
+    return SR_OK;
+}
+
+// Momentum 0.1 forgets the initial mean 0 and variance 1 by a factor of 0.9 per pass.
+SrStatus sr_feature_rows_calibrate(SrModel *model, SrSplit *split, int batch, int batches) {
+    SrFeatureSource s;
+    SrFeatureOptions o = options_of(model, split, batch);
+    o.mode = SR_MODE_TRAIN;
+    o.layers = "flatten";
+    SR_TRY(sr_feature_source_open(&o, &s));
+    SrStatus status = run_batches(&s, split->loader, batches);
+    sr_feature_source_close(&s);
     return status;
 }
 
 // ---- raw pixels ---------------------------------------------------------------------------------
 
 typedef struct {
-    int h, w;   // of the view
-    int s;      // side of the square averaged
-    int oh, ow; // what is left
+    int h, w;   // pixels of the view
+    int s;      // side of a square that is averaged
+    int oh, ow; // squares per column and row
 } Pixels;
 
-// Mean over s x s squares; the last rows and columns that fill none are left out.
+// Averages s x s squares; the last rows and columns that fill none are left out.
 static void average_pixels(const Pixels *p, const float *x /* (h, w, 3) */,
                            float *y /* (oh, ow, 3) */) {
     float scale = 1.0f / (float)(p->s * p->s);
@@ -219,7 +232,6 @@ static void average_pixels(const Pixels *p, const float *x /* (h, w, 3) */,
     }
 }
 
-// view: (batch, h, w, 3).
 static void rows_of_pixels(void *arg, const SrBatch *batch, float *rows) {
     const Pixels *p = arg;
     for (int i = 0; i < batch->batch; i++)
@@ -227,15 +239,15 @@ static void rows_of_pixels(void *arg, const SrBatch *batch, float *rows) {
                        rows + (size_t)i * (size_t)(p->oh * p->ow * 3));
 }
 
-// Large images are averaged down because raw pixels at 224 x 224 are 150,000 numbers a row, and
-// what little they tell is in their coarse structure.
-SrStatus sr_trunk_features_pixels(SrSplit *split, SrMatrix *out) {
+// Large images are averaged down because raw pixels at 224 x 224 are 150,000 floats per row, and
+// the little that they say lies in their coarse structure.
+SrStatus sr_feature_rows_of_pixels(SrSplit *split, SrMatrix *out) {
     Pixels p = {.h = split->h[0], .w = split->w[0]};
     p.s = (SR_MAX(p.h, p.w) + SR_PIXELS_MAX_SIDE - 1) / SR_PIXELS_MAX_SIDE;
     p.oh = p.h / p.s;
     p.ow = p.w / p.s;
     SR_TRY(sr_matrix_init(out, sr_loader_length(split->loader), p.oh * p.ow * 3));
-    SrStatus status = sr_trunk_features_fill(split, out, rows_of_pixels, &p);
+    SrStatus status = fill_rows(split, out, rows_of_pixels, &p);
     if (status != SR_OK)
         sr_matrix_deinit(out);
     return status;

@@ -1,0 +1,29 @@
+// Makes one row per image of a data set: features of a source, or the pixels themselves.
+//
+// Rows have the order and the labels of the set, whatever the number of threads.  Images that
+// cannot be read leave no row.  Over a shared split (trainer/data/data_split.h) each rank computes
+// its share of the batches, and every rank gets all rows; such a call is collective.
+#ifndef SR_FEATURES_FEATURE_ROWS_H
+#define SR_FEATURES_FEATURE_ROWS_H
+
+#include "features/feature_source.h"
+#include "trainer/data/data_split.h"
+
+// Computes the layers of every image, next to each other and flattened as they lie in memory;
+// stages are pooled.  The split's batches are the source's.  Free with sr_matrix_deinit.
+SrStatus sr_feature_rows(SrFeatureSource *source, SrSplit *split, SrMatrix *out);
+
+// Does so for one layer of a live model, named as in a configuration.  stages not NULL: receives
+// the model's stages, whose rows are computed in place of the layer's.
+SrStatus sr_feature_rows_of_model(SrModel *model, const char *layer, SrStages *stages,
+                                  SrSplit *split, int batch, SrMatrix *out);
+
+// Copies the images: normalised pixels, averaged over squares down to at most 32 x 32.
+#define SR_PIXELS_MAX_SIDE 32
+SrStatus sr_feature_rows_of_pixels(SrSplit *split, SrMatrix *out);
+
+// Measures batch-norm statistics of a model that was never trained: `batches` forward passes in
+// train mode over the split.  Otherwise its norms would use statistics that nobody measured.
+SrStatus sr_feature_rows_calibrate(SrModel *model, SrSplit *split, int batch, int batches);
+
+#endif
