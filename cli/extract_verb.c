@@ -10,7 +10,8 @@
 #include "cli/args.h"
 #include "cli/tap_args.h"
 #include "cli/verb.h"
-#include "trainer/eval/extract_file.h"
+#include "trainer/eval/extract_data.h"
+#include "trainer/eval/extract_input.h"
 #include "trainer/run/run_folder.h"
 
 typedef struct {

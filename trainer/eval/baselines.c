@@ -1,4 +1,4 @@
-// Rows of an evaluation: which images, which trunk, one extraction each.
+// Computes the rows of an evaluation: opens images and trunks, and extracts once per row.
 #include "trainer/eval/baselines.h"
 
 #include <string.h>
@@ -9,11 +9,10 @@
 #include "trainer/model/weights_init.h"
 #include "trainer/run/run_folder.h"
 
-// Passes for the untrained trunk's statistics: what is left of their initial values is 0.9^40, 1.5
-// %.
+// Passes that measure an untrained trunk's statistics: 0.9^40, 1.5 %, of the initial values stays.
 #define CALIBRATION_BATCHES 40
 
-// Also the labels of the tables.
+// Tables use these names as labels.
 const char *sr_report_row_name(SrReportRow row) {
     static const char *const names[] = {"majority class", "raw pixels", "untrained, as drawn",
                                         "untrained, calibrated", "trained trunk"};
@@ -37,8 +36,8 @@ void sr_baselines_json(const bool has[SR_ROW_COUNT], SrText *out) {
 
 // ---- images -------------------------------------------------------------------------------------
 
-// As many images a pass as 40 of 224 x 224 have pixels: bounds the memory of evaluation.  A pass
-// over small images needs many of them to keep the cores busy.
+// Bounds the memory of evaluation: a pass has at most the pixels of 40 images of 224 x 224.  Small
+// images need large batches to keep the cores busy.
 static int batch_for(int crop) {
     int64_t n = (int64_t)40 * 224 * 224 / ((int64_t)crop * crop);
     return (int)SR_MAX(SR_MIN(n, 256), 8);
@@ -103,8 +102,8 @@ SrStatus sr_baselines_drawn(const SrConfig *config, const char *layer, int batch
     return SR_OK;
 }
 
-// The trunk as the run's seed drew it, then with batch-norm statistics of these images.  A model of its
-// own: the trained one's parameters stay as they are.
+// Compares the trunk as the run's seed drew it, then with batch-norm statistics of these images.
+// The model is a separate one, so that the trained parameters stay.
 static SrStatus row_of_untrained(SrBaselines *r, SrEachRow each, void *arg) {
     SrModel *model = NULL;
     SrSplit sample = {.note = ""};
@@ -139,7 +138,8 @@ SrStatus sr_baselines_each(SrBaselines *rows, SrModel *trained, bool baselines, 
 
 // ---- weights ------------------------------------------------------------------------------------
 
-// configured: of WEIGHTS_INIT, with its prefixes; else of a checkpoint of ours, whose names stay as they are.
+// configured: the file is that of WEIGHTS_INIT, with its prefixes.  False: a checkpoint of sslrun,
+// whose names stay.
 static SrStatus load_model(const SrConfig *config, const char *layer, const char *path,
                            bool configured, SrModel **out) {
     int n, h[SR_MAX_VIEWS], w[SR_MAX_VIEWS];

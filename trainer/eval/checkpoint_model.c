@@ -73,7 +73,7 @@ uint32_t sr_checkpoint_model_checksum(const SrCheckpointModel *m) {
 
 // ---- images
 
-// The training's images are forgotten: limits, labels and sources were theirs.
+// Forgets the training's images, with their limits, labels and sources.
 static void set_side(SrSplitConfig *side, const char *const *data) {
     side->data_paths = (SrStrings){data ? 1 : 0, data};
     side->data_sources = side->label_sources = side->label_paths = (SrStrings){0, NULL};
@@ -89,7 +89,7 @@ void sr_checkpoint_model_set_data(SrCheckpointModel *m, const char *const *data)
     m->config->knn.bank_limit = m->config->knn.test_limit = 0;
 }
 
-// The file of each row: its label is the image's number.
+// Lists the file of each row.  A row's label is the image's number.
 static SrStatus name_rows(const SrSplit *split, const SrMatrix *f, SrStringList *files) {
     SrImagePool *pool;
     const char *path = "";

@@ -84,7 +84,7 @@ done:
     return status;
 }
 
-// The rows that the centres are made from: all, or a drawn part.
+// Chooses the rows that centres are computed from: all, or a drawn part.
 static SrStatus fit(Run *r, const SrMatrix *f) {
     const SrClusterConfig *c = r->config;
     SrKmeansOptions o = {
@@ -110,7 +110,7 @@ static SrStatus fit(Run *r, const SrMatrix *f) {
     return status;
 }
 
-// One file after the other: the training features are given back before the test's are read.
+// Reads one file after the other: the training features are freed before the test's are read.
 static SrStatus run_side(Run *r, const char *path, const char *split, bool learn) {
     SrMatrix f = {0};
     SrFeatureNames names = {0};
@@ -139,8 +139,8 @@ static SrStatus check_new(const Run *r, const char *split, const char *what, boo
     return sr_file_check_new(path, force);
 }
 
-// What would stop halfway stops here: a side that cannot be opened, unlike sides, files that are
-// there.
+// Fails before anything is computed: a side that cannot be opened, sides of other lengths, files
+// that exist.
 static SrStatus look(Run *r, const char *train, const char *test, bool force) {
     int64_t n;
     int d;

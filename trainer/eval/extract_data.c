@@ -1,7 +1,10 @@
-// sslrun extract --data: images through the transforms of evaluation, features in shards.
+// Extracts features of a data set into shards (sslrun extract --data), through the transforms of
+// evaluation.
 //
-// Memory is one shard and one batch, however many images there are.  A shard appears whole or not at all, and a run that
-// was stopped goes on with the first one missing.  Ranks share out the batches; rank 0 writes.
+// Memory is one shard and one batch.  A shard appears whole or not at all, and a run that was
+// stopped resumes at the first one that is missing.  Ranks share out the batches; rank 0 writes.
+#include "trainer/eval/extract_data.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -15,7 +18,6 @@
 #include "features/feature_values.h"
 #include "formats/safetensors.h"
 #include "trainer/data/data_summary.h"
-#include "trainer/eval/extract_file.h"
 #include "trainer/eval/extract_identity.h"
 #include "trainer/eval/feature_names.h"
 
@@ -44,7 +46,7 @@ typedef struct {
 
 // ---- opening
 
-// torchvision's evaluation of ImageNet models: IMAGENET1K_V1's presets.
+// Makes the transforms with which torchvision evaluates its models (presets of IMAGENET1K_V1).
 static SrStatus preset_transforms(int size, SrArena *arena, SrYaml **out) {
     char *text = sr_arena_printf(
         arena,
@@ -55,7 +57,7 @@ static SrStatus preset_transforms(int size, SrArena *arena, SrYaml **out) {
                 : sr_fail(SR_ERR_MEMORY, "out of memory for the transforms of evaluation");
 }
 
-// The pipeline and, from its shape, the size of the images.
+// Opens the pipeline, whose shape gives the size of the images.
 static SrStatus open_pipeline(Run *r, const SrConfig *config, int *h, int *w) {
     const char *where = "transforms of evaluation";
     int views, heights[SR_MAX_VIEWS], widths[SR_MAX_VIEWS];
@@ -164,7 +166,7 @@ static SrStatus allocate_shard(Run *r) {
                           r->shard);
 }
 
-// The file an image came from, empty where a data set has none.
+// Keeps the name of an image's file; "": the data set has no files.
 static SrStatus keep_name(Run *r, int64_t index) {
     const char *path = "";
     sr_image_pool_reset(r->pool);
@@ -176,7 +178,7 @@ static SrStatus keep_name(Run *r, int64_t index) {
     return sr__string_list_add(&r->files, path, strlen(path));
 }
 
-// Rows of one batch into the shard at row `at`.
+// Copies the rows of one batch to the shard, from row `at` on.
 static void keep_batch(Run *r, const SrBatch *b, int64_t at) {
     for (int i = 0; i < r->source.taps.n; i++) {
         int64_t row = sr_shape_count(row_shape(r, i)) / r->batch;
@@ -214,7 +216,8 @@ static void share_batch(Run *r, int64_t at, int64_t images, int rank) {
     sr_comm_broadcast(r->valid + at, n, rank);
 }
 
-// Images of the set from `first` on; their names need no pixels, and every rank knows them.
+// Computes this rank's batches of a shard that begins at image `first`.  Names need no pixels, so
+// every rank lists all of them.
 static SrStatus fill_own(Run *r, int64_t first, int64_t images) {
     sr__string_list_clear(&r->files);
     for (int64_t at = 0; at < images; at += r->batch)
@@ -243,7 +246,7 @@ static SrShape label_shape(const Run *r, int64_t images) {
     return r->n_targets ? SR_SHAPE((int)images, r->n_targets) : SR_SHAPE((int)images);
 }
 
-// Taps, "labels", "valid", "files" and, where they have names, "classes".
+// Writes the layers, "labels", "valid", "files" and, if classes have names, "classes".
 static SrStatus save_safetensors(Run *r, int64_t shard, int64_t images) {
     char path[PATH_BYTES];
     int n = r->source.taps.n;
@@ -271,7 +274,7 @@ done:
     return status;
 }
 
-// files-*.npy comes last: where it is, the shard is whole.
+// Writes files-*.npy last: its presence means that the shard is whole.
 static SrStatus save_npy(Run *r, int64_t shard, int64_t images) {
     char path[PATH_BYTES];
     for (int i = 0; i < r->source.taps.n; i++) {
@@ -328,14 +331,14 @@ static SrStatus open(Run *r) {
     return choose_shard(r);
 }
 
-// Rank 0 alone writes.
+// Writes the shard on rank 0.
 static SrStatus save_shard(Run *r, int64_t i, int64_t images) {
     if (sr_comm_rank() > 0)
         return SR_OK;
     return r->o->npy ? save_npy(r, i, images) : save_safetensors(r, i, images);
 }
 
-// Where rank 0 claims the folder and finds the first shard that is not there.
+// Claims the folder on rank 0, and finds the first shard that is missing.
 static SrStatus begin_shards(Run *r, int64_t shards, int64_t *first) {
     SrStatus status = SR_OK;
     if (sr_comm_rank() == 0)
@@ -347,7 +350,7 @@ static SrStatus begin_shards(Run *r, int64_t shards, int64_t *first) {
     return SR_OK;
 }
 
-// At this rank's first batch from image `first` on.
+// Starts the loader at this rank's first batch from image `first` on.
 static SrStatus start_loader(Run *r, int64_t first) {
     int64_t batches = first / r->batch, rank = sr_comm_rank(), ranks = sr_comm_size();
     sr_loader_set_share(r->loader, sr_split_turns());

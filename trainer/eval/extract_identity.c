@@ -1,6 +1,6 @@
-// The identity of an extraction; see the header.  Weights are known by their numbers as loaded, the model by its graph,
-// images by their files' names, sizes and times: a link that moved on, a configuration that was edited, a folder that
-// was filled anew are other extractions.
+// Writes and compares the identity of an extraction.  Weights are identified by their loaded
+// values, the model by its graph, images by names, sizes and times of their files.  A link that
+// points elsewhere, an edited configuration or a folder with other images is another extraction.
 #include "trainer/eval/extract_identity.h"
 
 #include <stdio.h>
@@ -15,7 +15,7 @@
 
 enum { PATH_BYTES = 4096 };
 
-// Two sums of 32 bits of the same bytes: chance agreement of both is out of the question.
+// Two sums of 32 bits over the same bytes, which never agree both by chance.
 typedef struct {
     uLong crc, adler;
 } Sum;
@@ -62,7 +62,7 @@ static SrStatus add_model(const SrExtractIdentity *id, SrText *out) {
     return status;
 }
 
-// Name, size and time of a file; a name alone where there is none.
+// Adds name, size and time of a file; the name alone if there is no such file.
 static void sum_add_file(Sum *sum, const char *path) {
     struct stat s;
     sum_add_text(sum, path);
@@ -72,7 +72,7 @@ static void sum_add_file(Sum *sum, const char *path) {
     }
 }
 
-// Sources without files of their own (IDX, CIFAR) are the files in the folder given.
+// Adds the files of a folder, for sources without a file per image (IDX, CIFAR).
 static SrStatus sum_add_folder(Sum *sum, const char *dir) {
     char **names, path[PATH_BYTES];
     int n;
@@ -116,7 +116,7 @@ static SrStatus add_images(const SrExtractIdentity *id, SrText *out) {
     return SR_OK;
 }
 
-// Keys that say where something came from, not what it is.
+// True for keys that only say where something came from.
 static bool only_informs(const char *key) {
     return strcmp(key, "trunk") == 0 || strcmp(key, "overrides") == 0 ||
            strcmp(key, "weights") == 0;
@@ -190,7 +190,7 @@ done:
     return status;
 }
 
-// Features that nothing tells the origin of are not ours to go on with.
+// Refuses a folder with features of unknown origin.
 static SrStatus check_empty(const char *dir) {
     char **names;
     int n;

@@ -4,7 +4,7 @@
 #define SR_TRAINER_EVAL_EXTRACT_IDENTITY_H
 
 #include "trainer/data/data_split.h"
-#include "trainer/eval/extract_file.h"
+#include "trainer/eval/extract_options.h"
 
 typedef struct {
     const SrExtractOptions *options;

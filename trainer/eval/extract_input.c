@@ -1,4 +1,6 @@
-// sslrun extract --input: a tensor of images in, a file of features out.
+// Extracts features of one tensor of images into a file (sslrun extract --input).
+#include "trainer/eval/extract_input.h"
+
 #include <string.h>
 
 #include "base/file.h"
@@ -7,7 +9,6 @@
 #include "formats/safetensors.h"
 #include "formats/weights.h"
 #include "kernels/conv/conv.h"
-#include "trainer/eval/extract_file.h"
 
 enum { CHUNK = 32 }; // images at once in evaluation, where batches do not matter
 
@@ -19,7 +20,7 @@ typedef struct {
     SrNamedTensor *out; // one a tap; data owned
 } Run;
 
-// "x", or the only tensor of four dimensions; -1: neither.
+// Finds "x", or the only tensor of four dimensions; -1: neither.
 static int find_images(const SrWeights *w) {
     int found = sr_weights_find(w, "x"), n = 0;
     for (int i = 0; found < 0 && i < w->n; i++)
@@ -61,7 +62,7 @@ static SrStatus read_input(SrWeights *w, const char *path, SrTensor *x) {
 #define WRITER_KEY "written_by"
 #define WRITER "sslrun extract"
 
-// Features are made again and again; anything else of that name was not meant.
+// Permits to replace features, which are often recomputed, and nothing else.
 static SrStatus may_replace(const SrExtractOptions *o) {
     SrSafetensors st;
     if (o->force || !sr_file_exists(o->out))
@@ -79,7 +80,7 @@ static SrStatus may_replace(const SrExtractOptions *o) {
                          o->out);
 }
 
-// The tap's shape for all n rows, in the layout asked for.
+// Allocates each layer's values for all n rows, in the layout asked for.
 static SrStatus make_outputs(Run *r) {
     r->out = sr_calloc((size_t)r->source.taps.n, sizeof *r->out);
     if (!r->out)
@@ -101,7 +102,7 @@ static SrStatus make_outputs(Run *r) {
     return SR_OK;
 }
 
-// Images first .. first + rows - 1; what is left of the batch is zero.
+// Computes images first .. first + rows - 1; the rest of the batch is zero.
 static void run_chunk(Run *r, int first, int rows) {
     SrTensor in = sr_feature_source_input(&r->source);
     SrShape part = in.shape;
@@ -118,8 +119,8 @@ static void run_chunk(Run *r, int first, int rows) {
     }
 }
 
-// Statistics of few values (a last stage of 2 x 2 pixels) magnify rounding a hundredfold in train mode; the direct
-// convolutions round least, and nobody extracts from train graphs for speed.
+// Train mode takes the direct convolutions, which round least: statistics of few values, such as a
+// last stage of 2 x 2 pixels, magnify rounding a hundredfold.
 static unsigned designs(SrMode mode) {
     return mode == SR_MODE_TRAIN ? SR_CONV_DIRECT : SR_CONV_ALL;
 }

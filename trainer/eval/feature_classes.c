@@ -18,7 +18,7 @@ static int by_name(const void *a, const void *b) {
     return strcmp(((const Class *)a)->name, ((const Class *)b)->name);
 }
 
-// to (test->classes->n): the training label of each name of the test, -1 where there is none.
+// Fills to (test->classes->n) with the training label of each name of the test; -1: none.
 static SrStatus find_names(const SrStringList *train, const SrStringList *test, int64_t *to) {
     Class *known = sr_alloc((size_t)train->n * sizeof *known);
     if (!known)
@@ -70,7 +70,7 @@ static SrStatus refuse(const SrFeatureSide *train, const SrFeatureSide *test, co
     return status;
 }
 
-// Columns of targets are classes: they are compared, and not moved.
+// Compares the names of target columns, which are classes; columns are not reordered.
 static SrStatus check_columns(const SrFeatureSide *train, const SrFeatureSide *test) {
     const SrStringList *a = train->classes, *b = test->classes;
     for (int64_t c = 0; c < a->n && c < b->n; c++)

@@ -18,7 +18,7 @@ enum { MAX_CLASSES = 1000000 };
 
 // ---- rows ---------------------------------------------------------------------------------------
 
-// Tensor `name` of an open file; a .npy has one, of any name.  -1 if absent.
+// Finds tensor `name` of an open file; a .npy has one, of any name.  -1: absent.
 static int tensor_named(const SrWeights *w, const char *name) {
     return w->format == SR_WEIGHTS_NPY ? 0 : sr_weights_find(w, name);
 }
@@ -36,7 +36,7 @@ static int64_t row_length(SrShape s) {
     return s.rank > 0 && s.d[0] > 0 ? sr_shape_count(s) / s.d[0] : 0;
 }
 
-// First pass: how many rows, how long.
+// Measures number and length of rows, in a first pass.
 static SrStatus measure(SrFeaturePieces *l, int64_t *n, int64_t *d) {
     *n = *d = 0;
     for (int p = 0; p < l->n; p++) {
@@ -91,7 +91,7 @@ static SrStatus bad_label(const char *path, double value) {
             MAX_CLASSES - 1);
 }
 
-// (n) or (n, 1): classes.
+// Reads classes of (n) or (n, 1).
 static SrStatus copy_classes(const char *path, const SrTensor *t, SrMatrix *out, int64_t at) {
     for (int64_t i = 0; i < t->shape.d[0]; i++) {
         double v;
@@ -103,7 +103,7 @@ static SrStatus copy_classes(const char *path, const SrTensor *t, SrMatrix *out,
     return SR_OK;
 }
 
-// (n, C): 1, 0, -1.
+// Reads targets of (n, C): 1, 0, -1.
 static SrStatus copy_targets(const char *path, const SrTensor *t, SrMatrix *out, int64_t at) {
     int64_t classes = t->shape.d[1];
     if (!out->target) {
@@ -159,8 +159,8 @@ static SrStatus copy_labels(const SrFeaturePiece *p, SrMatrix *out, int64_t at, 
 
 static int valid_tensor(const SrWeights *w) { return tensor_named(w, "valid"); }
 
-// An image that could not be read has features of a grey one: it judges nothing.  Targets have no
-// label to take away, so only leaving the row out (readable_only) keeps it out of everything.
+// Removes the labels of images that could not be read, whose features are those of a grey one.
+// Targets have no such value, so only readable_only leaves these rows out of everything.
 static SrStatus mark_invalid(SrFeaturePieces *l, const SrFeaturePiece *p, SrMatrix *out, int64_t at,
                              int64_t rows) {
     SrWeights w;
@@ -196,8 +196,8 @@ static SrStatus copy_index(SrFeaturePieces *l, const SrFeaturePiece *p, int64_t 
     return status;
 }
 
-// Rows without names get empty ones, so that names and rows stay beside each other.  VISSL's rows, which are put in
-// another order, have none.
+// Gives rows without names empty ones, so that names and rows correspond.  VISSL's rows, whose
+// order changes, have none.
 static SrStatus copy_names(const SrFeaturePiece *p, int64_t rows, SrFeatureNames *names) {
     int64_t before = names->files.n;
     if (*p->files)
@@ -214,7 +214,7 @@ static bool same_names(const SrStringList *a, const SrStringList *b) {
     return a->n == b->n;
 }
 
-// Every shard has the names of all classes: labels of shards that disagree cannot be compared.
+// Compares the classes of all shards: labels of shards that disagree cannot be compared.
 static SrStatus copy_class_names(const SrFeaturePiece *p, SrFeatureNames *names) {
     SrStringList found = {0};
     if (!*p->classes)
@@ -267,7 +267,7 @@ static int by_index(const void *a, const void *b) {
     return (x->row > y->row) - (x->row < y->row);
 }
 
-// Ranks share the images out in turn and repeat some to fill the last batch.
+// Puts the rows of ranks in order.  Ranks repeat some images to fill the last batch.
 static SrStatus order_rows(const SrFeaturePieces *l, SrMatrix *f) {
     SrMatrix sorted = {0};
     int64_t n = 0, *row = sr_calloc((size_t)f->n, sizeof *row);
@@ -292,8 +292,8 @@ static SrStatus order_rows(const SrFeaturePieces *l, SrMatrix *f) {
 
 // ---- whole sets ---------------------------------------------------------------------------------
 
-// An extraction that was interrupted, or lost a file, looks like a smaller one: extract.json says
-// how many images it is of.
+// Compares the rows with the number in extract.json: an extraction that was interrupted, or lost a
+// file, looks like a smaller one.
 static SrStatus check_whole(const char *folder, int64_t rows) {
     char path[4096];
     SrArena arena = SR_ARENA_INIT;

@@ -1,14 +1,14 @@
-// Reads features from files, written by `sslrun extract --data`, by VISSL's extract_features, or
-// by NumPy.
+// Reads features from files that `sslrun extract --data`, VISSL's extract_features or NumPy wrote.
 //
-//   a folder with features-00000.safetensors ...              sslrun extract, one tensor a layer, `labels`, `valid`
-//   a folder with LAYER-00000.npy ..., labels-00000.npy ...   the same with --format npy
-//   a folder with rank0_chunk0_train_LAYER_features.npy ...   VISSL's; rows in the order of *_inds.npy, repeated ones once
-//   one .safetensors, .npz, .pth                              tensors LAYER (or features, x) and labels (or targets, y)
-//   one .npy                                                  features without labels
+//   a folder with features-00000.safetensors    sslrun extract: layers, `labels`, `valid`
+//   a folder with LAYER-00000.npy               sslrun extract --format npy, with labels-00000.npy
+//   a folder with rank0_chunk0_train_LAYER_features.npy
+//                                               VISSL: rows sorted by *_inds.npy, each once
+//   one .safetensors, .npz, .pth                LAYER (or features, x), labels (or targets, y)
+//   one .npy                                    features without labels
 //
 // Labels of more than one column are VISSL's multi-label targets (1, 0, -1).  Features of any
-// rank are taken as one row an image.
+// rank are read as one row per image.
 #ifndef SR_TRAINER_EVAL_FEATURE_FILES_H
 #define SR_TRAINER_EVAL_FEATURE_FILES_H
 
@@ -17,15 +17,15 @@
 
 typedef struct {
     const char *path;
-    const char *layer; // whose features; NULL: of the only layer the files have
-    const char *split; // "train" or "test", which of VISSL's files of a folder
+    const char *layer; // NULL: the only layer of the files
+    const char *split; // "train" or "test": chooses among VISSL's files of a folder
     // Rows of images that could not be read are left out.  False: they stay, with the label -1,
     // so that rows and images line up.
     bool readable_only;
 } SrFeatureFiles;
 
-// *out: is `split` what tells the two sides of a path apart (VISSL's folders)?  Otherwise every split reads the same
-// rows.
+// Sets *out if `split` chooses between two sides of a path (VISSL's folders).  False: every split
+// reads the same rows.
 SrStatus sr_features_by_split(const SrFeatureFiles *from, bool *out);
 
 // Rows and the numbers of each, from the headers alone; errors as below.

@@ -1,5 +1,5 @@
-// The files that make up a set of features, and the layer they hold: feature_pieces.c finds them, feature_files.c reads
-// their rows.
+// The files that make up a set of features, and the layer that they hold.  feature_pieces.c finds
+// them, feature_files.c reads their rows.
 #ifndef SR_TRAINER_EVAL_FEATURE_FILES_INTERNAL_H
 #define SR_TRAINER_EVAL_FEATURE_FILES_INTERNAL_H
 
@@ -24,11 +24,12 @@ typedef struct {
     bool by_split;     // the folder may hold both splits, and `split` chose (VISSL's)
 } SrFeaturePieces;
 
-// Fills a struct that holds `from` alone, from a folder's names or one file's tensors.  No features, or several layers and
-// none asked for (they are listed): SR_ERR_CONFIG.
+// Fills a struct that holds `from` alone, from a folder's names or one file's tensors.
+// SR_ERR_CONFIG: there are no features, or several layers (the message lists them) and none was
+// asked for.
 SrStatus sr__feature_pieces_find(SrFeaturePieces *l);
 void sr__feature_pieces_close(SrFeaturePieces *l); // also after a failure
-// A tensor of that name has labels: `labels`, `targets`, `y`.
+// True for the names of labels: `labels`, `targets`, `y`.
 bool sr__feature_is_labels(const char *name);
 
 #endif

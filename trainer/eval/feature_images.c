@@ -9,8 +9,8 @@
 
 enum { MODEL_CROP = 224 };
 
-// torchvision's weights were measured so; the resize is that of the default transforms of
-// evaluation.
+// Makes the transforms with which torchvision's weights were measured; they resize as the default
+// transforms of evaluation do.
 static SrStatus model_transforms(int h, int w, SrArena *arena, const SrYaml **out) {
     SrYaml *tree;
     int crop = SR_MAX(h, w);

@@ -67,7 +67,7 @@ static SrStatus add_bytes(const SrTensor *t, const char *path, const char *key, 
     return SR_OK;
 }
 
-// The metadata of earlier extractions.
+// Reads the list in the metadata of older extractions.
 static SrStatus add_json(const char *text, const char *path, const char *key, int64_t rows,
                          SrStringList *out) {
     SrArena arena = SR_ARENA_INIT;

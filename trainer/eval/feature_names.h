@@ -1,8 +1,8 @@
-// The names that lie beside features: of the images' files, row by row, and of the classes.
+// Names that are stored with features: of the images' files, row by row, and of the classes.
 //
-// In a container they are a tensor "files" or "classes" of bytes, (n, width), padded with zeros: in NumPy
-// f["files"].view("S%d" % width).  Alone they are a .npy of strings.  Earlier extractions left the files as a JSON
-// list in the metadata.
+// In a container they are a tensor "files" or "classes" of bytes, (n, width), padded with zeros.
+// NumPy reads it as f["files"].view("S%d" % width).  Separate files are a .npy of strings.  Older
+// extractions have the files as a JSON list in the metadata.
 #ifndef SR_TRAINER_EVAL_FEATURE_NAMES_H
 #define SR_TRAINER_EVAL_FEATURE_NAMES_H
 
@@ -17,15 +17,16 @@ typedef struct {
 } SrFeatureNames;
 
 void sr_feature_names_deinit(SrFeatureNames *names);
-// Does every one of the n images have a file?
+// True if every one of the n images has a file.
 bool sr_feature_names_files_known(const SrFeatureNames *names, int64_t n);
 
-// Adds what the file at `path` has under `key` ("files", "classes"); nothing where it has no such names.  rows: how
-// many there must be, -1: any number.  Something else under that key: SR_ERR_CONFIG.
+// Adds the names that the file at `path` has under `key` ("files", "classes"); none is no error.
+//   rows  the number that there must be.  -1: any number
+// SR_ERR_CONFIG: the key holds something else.
 SrStatus sr__feature_names_read(const char *path, const char *key, int64_t rows, SrStringList *out);
-// The names as (n, width) U8; its data is the caller's to free with sr_free.
+// Makes a tensor of the names, (n, width) U8; the caller frees its data with sr_free.
 SrStatus sr__feature_names_tensor(const SrStringList *names, SrTensor *out);
-// The names as a .npy of byte strings, as wide as the longest.
+// Saves the names as a .npy of byte strings, as wide as the longest.
 SrStatus sr__feature_names_save(const SrStringList *names, const char *path);
 
 #endif

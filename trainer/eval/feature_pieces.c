@@ -26,7 +26,7 @@ static void add_layer(Layers *l, const char *s, size_t len) {
         snprintf(l->name[l->n++], sizeof l->name[0], "%.*s", (int)len, s);
 }
 
-// The layer asked for, or the only one.
+// Chooses the layer asked for, or the only one.
 static SrStatus choose_layer(SrFeaturePieces *l, const Layers *layers) {
     const char *path = l->from->path, *wanted = l->from->layer;
     const char *names[MAX_LAYERS];
@@ -53,7 +53,7 @@ static SrStatus choose_layer(SrFeaturePieces *l, const Layers *layers) {
     return status;
 }
 
-// Names of tensors that say something about the images rather than being features of them.
+// True for tensors that describe the images and are no features.
 bool sr__feature_is_labels(const char *name) {
     static const char *const names[] = {"labels", "targets", "label", "target", "y"};
     for (int i = 0; i < SR_COUNT(names); i++)
@@ -73,7 +73,7 @@ static char *in_folder(SrFeaturePieces *l, const char *name) {
     return sr_arena_printf(&l->arena, "%s/%s", l->from->path, name);
 }
 
-// The file beside `name` with another stem, "" if it is not there.
+// Returns the path of a file of the folder, "" if it does not exist.
 static char *beside(SrFeaturePieces *l, const char *fmt, const char *a, const char *b) {
     char *path = in_folder(l, sr_arena_printf(&l->arena, fmt, a, b));
     return path && sr_file_exists(path) ? path : "";
@@ -88,7 +88,7 @@ static SrStatus add_piece(SrFeaturePieces *l, SrFeaturePiece piece) {
     return SR_OK;
 }
 
-// "flatten-00000.npy": the stem's length; 0 for another name.
+// Returns the length of the stem of "flatten-00000.npy"; 0: another name.
 static size_t npy_stem(const char *name) {
     size_t len = strlen(name);
     if (len <= 10 || !sr_text_glob("*-?????.npy", name) ||
@@ -120,7 +120,7 @@ static SrStatus find_npy(SrFeaturePieces *l) {
     return SR_OK;
 }
 
-// "rank0_chunk0_train_res5_features.npy": where the layer begins and its length.
+// Finds the layer in "rank0_chunk0_train_res5_features.npy".
 static bool vissl_name(const char *name, const char *split, const char **layer, size_t *len) {
     char pattern[64];
     snprintf(pattern, sizeof pattern, "rank*_chunk*_%s_*_features.npy", split);
@@ -155,7 +155,7 @@ static SrStatus find_vissl(SrFeaturePieces *l) {
     return SR_OK;
 }
 
-// All tensors of a file that could be a layer.
+// Lists the tensors of a file that could be a layer.
 static SrStatus layers_of_file(SrFeaturePieces *l, const char *path) {
     SrWeights w;
     Layers layers = {.n = 0};

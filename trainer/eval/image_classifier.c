@@ -61,7 +61,7 @@ static void standardize(SrMatrix *f, const Column *c) {
         }
 }
 
-// v (classes, d + 1) of standard scores becomes weights of the features as they are.
+// Turns v (classes, d + 1), for standard scores, into weights for the plain features.
 static void fold(const double *v, const Column *c, Linear *l) {
     for (int k = 0; k < l->classes; k++) {
         const double *row = v + (int64_t)k * (l->d + 1);
@@ -74,7 +74,7 @@ static void fold(const double *v, const Column *c, Linear *l) {
     }
 }
 
-// Changes f.
+// Standardises f in place.
 static SrStatus fit(SrMatrix *f, int classes, double cost, Linear *out) {
     size_t d = (size_t)f->d, k = (size_t)classes;
     *out = (Linear){classes, f->d, sr_alloc(k * d * sizeof(float)), sr_alloc(k * sizeof(float))};
@@ -93,7 +93,7 @@ static SrStatus fit(SrMatrix *f, int classes, double cost, Linear *out) {
     return status;
 }
 
-// The class of the highest score and its probability, of one row x (d).
+// Finds the class of the highest score of one row x (d), and its probability.
 static int decide(const Linear *l, const float *x, double *probability) {
     double top = -INFINITY, sum = 0;
     int best = 0;
@@ -344,7 +344,7 @@ static void quote(const char *s, SrText *out) {
     sr_json_print(&node, out);
 }
 
-// The confusion matrix as a list of rows, by class.
+// Writes the confusion matrix as a list of rows, one per class.
 static void json_confusion(const SrClassifierReport *r, SrText *out) {
     char number[16];
     sr_text_add(out, ", \"classes\": [");
@@ -375,7 +375,7 @@ void sr_classifier_report_json(const SrClassifierReport *r, SrText *out) {
 
 // ---- applying
 
-// l's numbers point into w's file or its scratch, so they are copied.
+// Copies the weights, because the tensors belong to the open file.
 static SrStatus read_linear(SrWeights *w, const char *file, Linear *l) {
     SrTensor weight, bias;
     int i = sr_weights_find(w, "weight"), j = sr_weights_find(w, "bias");

@@ -116,7 +116,7 @@ done:
 
 // ---- duplicates
 
-// Each image's group is named by its first image: the smallest index that it is linked to.
+// Finds an image's group, which is its first image: the smallest index that it is linked to.
 static int64_t group_of(int64_t *parent, int64_t i) {
     while (parent[i] != i)
         i = parent[i] = parent[parent[i]];
@@ -142,7 +142,7 @@ static void link_pair(Links *l, int64_t i, int64_t j, float cosine) {
     l->nearest[j] = SR_MAX(l->nearest[j], cosine);
 }
 
-// All pairs, a block of rows against a block of rows at a time.  cosine: scratch of a block.
+// Links all pairs, one block of rows with another at a time.  cosine: scratch of a block.
 static void link_pairs(const SrMatrix *f, Links *links, float *cosine) {
     for (int64_t a = 0; a < f->n; a += BLOCK)
         for (int64_t b = a; b < f->n; b += BLOCK) {

@@ -1,5 +1,5 @@
-// The layer report: features of all stages at once for each row of baselines, then kNN and a probe
-// of each stage.
+// Makes the report on layers: computes all stages at once for each row of baselines, then kNN and a
+// probe per stage.
 #include "trainer/eval/layer_report.h"
 
 #include <math.h>
@@ -17,7 +17,7 @@ typedef struct {
     SrLayerReport *out;
 } Call;
 
-// The probe first: kNN normalises the rows in place.
+// Fits the probe first, because kNN normalises the rows in place.
 static SrStatus score(const Call *c, SrMatrix *train, SrMatrix *test, SrLayerScore *out) {
     SrKnnResult knn;
     SR_TRY(sr_chosen_probe(train, test, &out->probe));
@@ -105,7 +105,7 @@ static double untrained(const SrLayerReport *r, int i, bool probe) {
 
 // ---- in words
 
-// The untrained trunk's strongest layer, by the probe.
+// Finds the untrained trunk's strongest layer, by the probe.
 static int strongest_untrained(const SrLayerReport *r) {
     int best = 0;
     for (int i = 1; i < r->layers.n; i++)
@@ -114,7 +114,7 @@ static int strongest_untrained(const SrLayerReport *r) {
     return best;
 }
 
-// What two figures of so many images may differ by without meaning anything: two standard errors.
+// Returns two standard errors: a smaller difference of two figures means nothing.
 static double chance(const SrLayerReport *r) {
     double p = r->score[SR_ROW_TRAINED][r->best].probe.test / 100;
     return 200 * sqrt(p * (1 - p) / (double)SR_MAX(r->n_test, 1));
@@ -145,7 +145,7 @@ static void add_sentence(const SrLayerReport *r, SrText *out) {
         verdict(over_pixels, over_untrained, chance(r)));
 }
 
-// "57.30 d": which of the two untrained trunks it was.
+// Writes "57.30 d", with the letter of the better untrained trunk.
 static void add_untrained(const SrLayerReport *r, int i, bool probe, SrText *out) {
     bool calibrated = sr_layer_untrained(r, i, probe) == SR_ROW_CALIBRATED;
     sr_text_printf(out, "  %9.2f %c", untrained(r, i, probe), calibrated ? 'c' : 'd');
@@ -197,7 +197,7 @@ static void json_score(const char *row, const char *layer, const char *what, dou
     sr_json_float(out, key, value);
 }
 
-// Flat keys such as trained_res3_probe.
+// Writes flat keys such as trained_res3_probe.
 static void json_layer(const SrLayerReport *r, int i, SrText *out) {
     const char *name = r->layers.v[i].name;
     const SrLayerScore *s = &r->score[SR_ROW_TRAINED][i];

@@ -1,6 +1,7 @@
-// Where in a trunk the learning is: kNN and a linear probe of each of its last stages, compared with raw pixels, the
-// same trunk untrained and the commonest training class, on at most HOOKS.PROBE.LIMIT images a side.  Not VISSL's kNN on
-// the whole set (report.h), nor linear evaluation of a recipe (linear_probes.h).
+// Reports where in a trunk the learning is: kNN and a linear probe for each of its last stages.
+// They are compared with raw pixels, the same trunk untrained and the commonest training class, on
+// at most HOOKS.PROBE.LIMIT images per side.  report.h has VISSL's kNN on the whole set, and
+// linear_probes.h the linear evaluation of a recipe.
 #ifndef SR_TRAINER_EVAL_LAYER_REPORT_H
 #define SR_TRAINER_EVAL_LAYER_REPORT_H
 

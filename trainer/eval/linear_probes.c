@@ -1,4 +1,4 @@
-// Linear evaluation and its baselines.  A baseline is a run of its own from the same configuration,
+// Runs linear evaluation and its baselines.  A baseline is a separate run of the configuration with
 // a few keys changed, without a folder.
 #include "trainer/eval/linear_probes.h"
 #include "base/clock.h"
@@ -16,7 +16,7 @@
 
 // ---- one row
 
-// Both sides' labels are known where their features are kept.
+// Computes the share of the commonest class.  False: labels are unknown, as features are not kept.
 static bool majority_of(const SrFeed *train, const SrFeed *test, double *out) {
     SrMatrix a = {.n = train->n, .label = train->labels}, b = {.n = test->n, .label = test->labels};
     if (!a.label || !b.label || train->n_targets > 0 || test->n_targets > 0)
@@ -25,7 +25,7 @@ static bool majority_of(const SrFeed *train, const SrFeed *test, double *out) {
     return true;
 }
 
-// The test phase of a run that has ended.
+// Runs the test phase of a run that has ended.
 static SrStatus measure(SrRun *run, SrReportRow row, SrLinearReport *out) {
     SrPhases phases;
     SrStatus status;
@@ -68,7 +68,7 @@ static SrStatus clone(const SrConfig *config, const char *const *overrides, int 
     return status;
 }
 
-// Statistics of these images: what makes one untrained trunk better makes another worse.
+// Measures batch-norm statistics of these images; they make some untrained trunks better.
 static SrStatus calibrate(SrRun *run) {
     SrSplit sample = {.note = ""};
     SR_TRY(sr_split_open_eval(run->config, SR_SIDE_BANK, true, run->batch, run->train.h[0], NULL,
@@ -121,7 +121,7 @@ done:
     return status;
 }
 
-// What diverges tries again at a tenth: random features may want a lower rate than trained ones.
+// Repeats a diverging baseline at a tenth of its rate: random features may need a lower one.
 static SrStatus baseline(const SrConfig *config, const char *const *overrides, int n,
                          SrReportRow row, SrLinearReport *out) {
     SrConfig *changed = NULL;
@@ -139,8 +139,9 @@ done:
     return status == SR_OK ? status : sr_fail_prefix(status, "%s", sr_report_row_name(row));
 }
 
-// Not by the recipe: neighbouring pixels are so alike that what suits features leaves their probe under-regularised, and a
-// weak baseline flatters the trunk.  Logistic regression with a penalty of its own; top-1 alone.
+// Fits logistic regression with its own penalty in place of the recipe, for top-1 alone.  Adjacent
+// pixels are so alike that the recipe would not regularise enough; a weak baseline flatters the
+// trunk.
 static SrStatus pixels(const SrConfig *config, SrLinearReport *out) {
     SrBaselines images;
     SrMatrix train = {0}, test = {0};
@@ -183,7 +184,7 @@ SrStatus sr_linear_report(SrRun *trained, SrLinearReport *out) {
 
 // ---- presentation
 
-// The stronger of the two untrained trunks at layer k.
+// Returns the stronger of the two untrained trunks at layer k.
 static SrReportRow untrained_row(const SrLinearReport *r, int k) {
     bool better = r->value[SR_ROW_CALIBRATED][k][0].value > r->value[SR_ROW_UNTRAINED][k][0].value;
     return better ? SR_ROW_CALIBRATED : SR_ROW_UNTRAINED;
@@ -233,7 +234,7 @@ static void print_text(const SrLinearReport *r, SrText *out) {
         sr_text_printf(out, "  %-16s  %7.2f\n", "majority class", r->majority);
 }
 
-// Of layers named twice the first has the name, later ones their position behind it.
+// Names layer k.  If a name occurs twice, later layers have their position after it.
 static void name_layer(const SrLinearReport *r, int k, char out[SR_LINEAR_NAME_BYTES + 16]) {
     bool again = false;
     for (int j = 0; j < k; j++)
@@ -243,7 +244,7 @@ static void name_layer(const SrLinearReport *r, int k, char out[SR_LINEAR_NAME_B
         snprintf(out, SR_LINEAR_NAME_BYTES + 16, "%s_%d", r->layer[k], k);
 }
 
-// Flat keys such as trained_res5_top_1.
+// Writes flat keys such as trained_res5_top_1.
 static void json_values(const SrLinearReport *r, SrReportRow row, int k, const char *layer,
                         SrText *out) {
     char key[96];

@@ -1,11 +1,11 @@
-// The online probe: kNN and logistic regression on features of a model that goes on training.
+// Runs the online probe: kNN and logistic regression on features of a model in training.
 #include "trainer/eval/online_probe.h"
 #include "base/clock.h"
 
 #include "measure/logreg.h"
 #include "trainer/eval/report.h"
 
-// Images are opened for the length of a call only: between probes they would hold batches of memory.
+// Opens the images for the length of a call only: between probes they would hold memory.
 SrStatus sr_online_probe_open(const SrConfig *config, SrModel *model, SrOnlineProbe *out) {
     SrBaselines rows;
     SrStatus status;
@@ -43,7 +43,7 @@ typedef struct {
     SrProbeResult *out;
 } Call;
 
-// The linear one first: kNN normalises the rows in place.
+// Fits the linear classifier first, because kNN normalises the rows in place.
 static SrStatus probe_rows(void *arg, SrReportRow row, SrMatrix *train, SrMatrix *test) {
     (void)row;
     const Call *c = arg;

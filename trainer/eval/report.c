@@ -1,4 +1,4 @@
-// The kNN report: extraction for each row, one search each, a table or a JSON line.
+// Makes the kNN report: features and a search per row, then a table or a JSON line.
 #include "trainer/eval/report.h"
 #include "base/clock.h"
 
@@ -27,7 +27,7 @@ void sr_knn_warn_lengths(double ratio) {
                 ratio);
 }
 
-// All rows are compared under the same k, sigma and normalisation.
+// Searches one row with the k, sigma and normalisation of all rows.
 static SrStatus compare(void *arg, SrReportRow row, SrMatrix *bank, SrMatrix *test) {
     Report *r = arg;
     SrKnnOptions options = {.sigma = r->knn->sigma, .l2_norm = r->knn->l2_norm_feats};
@@ -58,7 +58,7 @@ static void begin_report(const SrBaselines *rows, const SrKnnConfig *knn, SrKnnR
         out->k[i] = knn->topk.v[i];
 }
 
-// Stops early where there are no labels: nothing could be compared.
+// Stops early without labels: nothing could be compared.
 SrStatus sr_knn_report(const SrConfig *config, SrModel *trained, bool baselines, SrKnnReport *out) {
     SrBaselines rows;
     SrStatus status;
@@ -99,7 +99,7 @@ SrStatus sr_knn_report_files(const SrConfig *config, const char *train, const ch
     return SR_OK;
 }
 
-// What `sslrun knn` and TEST_ONLY do.
+// Called by `sslrun knn` and for TEST_ONLY.
 SrStatus sr_knn_report_configured(const SrConfig *config, bool baselines, bool random,
                                   SrKnnReport *out) {
     SrModel *model = NULL;
@@ -147,7 +147,7 @@ static void knn_report_text(const SrKnnReport *report, SrText *out) {
     }
 }
 
-// Flat keys such as trained_top1_k20, so that a line can be read by grep.
+// Writes flat keys such as trained_top1_k20, so that grep can find a figure.
 void sr_knn_report_json(const SrKnnReport *report, SrText *out) {
     char key[64];
     sr_json_begin(out);

@@ -30,12 +30,12 @@ void sr_knn_warn_lengths(double ratio);
 // Trains nothing and changes nothing in `trained`, whose parameters have their values.  baselines:
 // all rows, else the trained one alone; trained NULL: the others alone.  Warns of lengths.
 SrStatus sr_knn_report(const SrConfig *config, SrModel *trained, bool baselines, SrKnnReport *out);
-// The same with the weights the configuration names: PARAMS_FILE, or else the newest checkpoint;
-// random: without any.
+// Loads the weights that the configuration names (PARAMS_FILE, or else the newest checkpoint), then
+// reports.  random: loads none.
 SrStatus sr_knn_report_configured(const SrConfig *config, bool baselines, bool random,
                                   SrKnnReport *out);
 
-// The same of files of features (feature_files.h); layer NULL: the only one.
+// Reports on files of features (feature_files.h); layer NULL: the only one.
 SrStatus sr_knn_report_files(const SrConfig *config, const char *train, const char *test,
                              const char *layer, SrKnnReport *out);
 
