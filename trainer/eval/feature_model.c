@@ -1,4 +1,4 @@
-// The C interface of sslrun.h over extractors.  Everything a caller gives is checked; nothing here knows a trunk.
+// Implements the trunk part of sslrun.h over one source of features.  All arguments are checked.
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,12 +20,11 @@ struct SrFeatureModel {
     char *trunk;       // name, configuration or checkpoint
     char *config_text; // of a checkpoint, else NULL
     int batch, height, width;
-    SrTrunkGraph graph;        // for listing
-    SrFeatureSource extractor; // once tapped
+    SrFeatureSource source; // compiled once layers are tapped
     bool tapped, train;
-    float **output;         // (taps): each in torch's layout
-    SrFeatureImages images; // once an image came
-    pthread_mutex_t lock;   // over extractor and images
+    float **output;         // (taps) values of the last run, in torch's layout
+    SrFeatureImages images; // open after the first image
+    pthread_mutex_t lock;   // guards source and images
 };
 
 const char *sr_version(void) { return SR_VERSION; }
@@ -61,7 +60,7 @@ static SrStatus find_trunk(SrFeatureModel *m, const char *trunk) {
     return sr_text_ends(path, ".safetensors") ? read_config(m) : SR_OK;
 }
 
-// A trunk for images of a fixed size needs the right one, so the configuration is asked before there is a graph.
+// Asks the configuration for the size before there is a graph: some trunks take one size alone.
 static SrStatus find_size(SrFeatureModel *m) {
     SrConfig *config = NULL;
     SrFeatureImages images = {.h = 0};
@@ -83,10 +82,12 @@ static SrStatus open_model(SrFeatureModel *m, const char *trunk) {
     SR_TRY(find_trunk(m, trunk));
     if (m->height == 0 && m->width == 0)
         SR_TRY(find_size(m));
-    return m->config_text
-               ? sr_trunk_graph_parse(m->config_text, m->trunk, m->batch, m->height, m->width,
-                                      &m->graph)
-               : sr_trunk_graph_open(m->trunk, NULL, 0, m->batch, m->height, m->width, &m->graph);
+    SrFeatureOptions o = {.trunk = m->trunk,
+                          .config_text = m->config_text,
+                          .batch = m->batch,
+                          .height = m->height,
+                          .width = m->width};
+    return sr_feature_source_build(&o, &m->source);
 }
 
 int sr_feature_model_open(const char *trunk, int batch, int height, int width,
@@ -109,11 +110,10 @@ int sr_feature_model_open(const char *trunk, int batch, int height, int width,
 }
 
 static void untap(SrFeatureModel *m) {
-    for (int i = 0; m->output && i < m->extractor.taps.n; i++)
+    for (int i = 0; m->output && i < m->source.taps.n; i++)
         sr_free(m->output[i]);
     sr_free(m->output);
     m->output = NULL;
-    sr_feature_source_close(&m->extractor);
     m->tapped = false;
 }
 
@@ -122,7 +122,7 @@ void sr_feature_model_close(SrFeatureModel *m) {
         return;
     untap(m);
     sr_feature_images_close(&m->images);
-    sr_trunk_graph_close(&m->graph);
+    sr_feature_source_close(&m->source);
     sr_free(m->config_text);
     sr_free(m->trunk);
     pthread_mutex_destroy(&m->lock);
@@ -141,19 +141,18 @@ static void describe(const char *name, SrShape s, SrFeatureShape *out) {
 }
 
 int sr_feature_model_node(const SrFeatureModel *m, int i, SrFeatureShape *out) {
-    if (i < 0 || i >= sr_graph_count(m->graph.graph))
+    if (i < 0 || i >= sr_graph_count(m->source.whole))
         return 0;
-    const SrNode *node = sr_graph_at(m->graph.graph, i);
+    const SrNode *node = sr_graph_at(m->source.whole, i);
     describe(node->name, sr_node_torch_shape(node), out);
     return 1;
 }
 
 static SrStatus allocate_outputs(SrFeatureModel *m) {
-    m->output = sr_calloc((size_t)m->extractor.taps.n, sizeof *m->output);
-    for (int i = 0; m->output && i < m->extractor.taps.n; i++) {
-        m->output[i] =
-            sr_alloc((size_t)sr_shape_count(sr_feature_source_value(&m->extractor, i).shape) *
-                     sizeof(float));
+    m->output = sr_calloc((size_t)m->source.taps.n, sizeof *m->output);
+    for (int i = 0; m->output && i < m->source.taps.n; i++) {
+        m->output[i] = sr_alloc(
+            (size_t)sr_shape_count(sr_feature_source_value(&m->source, i).shape) * sizeof(float));
         if (!m->output[i])
             SR_FAIL(SR_ERR_MEMORY, "out of memory for features");
     }
@@ -161,16 +160,12 @@ static SrStatus allocate_outputs(SrFeatureModel *m) {
 }
 
 static SrStatus tap(SrFeatureModel *m, const char *nodes, const char *weights, bool train) {
-    SrFeatureOptions o = {.trunk = m->trunk,
-                          .config_text = m->config_text,
-                          .batch = m->batch,
-                          .height = m->height,
-                          .width = m->width,
-                          .layers = nodes,
-                          .weights = weights || !m->config_text ? weights : m->trunk,
-                          .mode = train ? SR_MODE_TRAIN : SR_MODE_EVAL};
     untap(m);
-    SrStatus status = sr_feature_source_open(&o, &m->extractor);
+    m->source.options.weights = weights || !m->config_text ? weights : m->trunk;
+    m->source.options.mode = train ? SR_MODE_TRAIN : SR_MODE_EVAL;
+    SrStatus status = sr_feature_source_choose(&m->source, nodes);
+    if (status == SR_OK)
+        status = sr_feature_source_compile(&m->source);
     if (status == SR_OK)
         status = allocate_outputs(m);
     m->tapped = status == SR_OK;
@@ -193,7 +188,7 @@ static SrStatus open_images(SrFeatureModel *m) {
     SrStatus status = SR_OK;
     pthread_mutex_lock(&m->lock);
     if (!m->images.pipeline)
-        status = sr_feature_images_open(m->graph.config, m->height, m->width, &m->images);
+        status = sr_feature_images_open(m->source.trunk.config, m->height, m->width, &m->images);
     pthread_mutex_unlock(&m->lock);
     return status;
 }
@@ -214,11 +209,11 @@ static SrStatus check_rows(const SrFeatureModel *m, int64_t n) {
     if (m->train && n != m->batch)
         SR_FAIL(SR_ERR_CONFIG, "statistics are those of a batch: give %d images, not %lld",
                 m->batch, (long long)n);
-    for (int i = 0; i < m->extractor.taps.n; i++) {
-        SrShape s = sr_feature_shape(&m->extractor, i, false);
+    for (int i = 0; i < m->source.taps.n; i++) {
+        SrShape s = sr_feature_shape(&m->source, i, false);
         if (s.rank == 0 || s.d[0] != m->batch)
             SR_FAIL(SR_ERR_CONFIG, "%s is not one row an image: sr_feature_model_run gives it",
-                    m->extractor.taps.v[i].name);
+                    m->source.taps.v[i].name);
     }
     return SR_OK;
 }
@@ -226,16 +221,16 @@ static SrStatus check_rows(const SrFeatureModel *m, int64_t n) {
 // Images that are not there are zero: no row depends on another in evaluation.
 static void run_rows(SrFeatureModel *m, const float *x, int rows, int64_t first,
                      float *const *out) {
-    SrTensor in = sr_feature_source_input(&m->extractor);
+    SrTensor in = sr_feature_source_input(&m->source);
     SrShape part = in.shape;
     part.d[0] = rows;
     memset(in.data, 0, (size_t)sr_shape_count(in.shape) * sizeof(float));
     sr_layout_to_nhwc(x + first * 3 * m->height * m->width, part, in.data);
-    sr_feature_source_forward(&m->extractor);
-    for (int i = 0; i < m->extractor.taps.n; i++) {
-        SrShape s = sr_feature_shape(&m->extractor, i, false);
+    sr_feature_source_forward(&m->source);
+    for (int i = 0; i < m->source.taps.n; i++) {
+        SrShape s = sr_feature_shape(&m->source, i, false);
         int64_t row = sr_shape_count(s) / m->batch;
-        sr_feature_copy(&m->extractor, i, rows, false, out[i] + first * row);
+        sr_feature_copy(&m->source, i, rows, false, out[i] + first * row);
     }
 }
 
@@ -255,18 +250,18 @@ int sr_feature_model_run(SrFeatureModel *m, const float *x) {
     if (!m->tapped)
         return (int)sr_fail(SR_ERR_CONFIG,
                             "no layers were chosen: call sr_feature_model_tap first");
-    SrTensor in = sr_feature_source_input(&m->extractor);
+    SrTensor in = sr_feature_source_input(&m->source);
     sr_layout_to_nhwc(x, in.shape, in.data);
-    sr_feature_source_forward(&m->extractor);
-    for (int i = 0; i < m->extractor.taps.n; i++)
-        sr_feature_copy(&m->extractor, i, m->batch, false, m->output[i]);
+    sr_feature_source_forward(&m->source);
+    for (int i = 0; i < m->source.taps.n; i++)
+        sr_feature_copy(&m->source, i, m->batch, false, m->output[i]);
     return 0;
 }
 
 const float *sr_feature_model_output(SrFeatureModel *m, int i, SrFeatureShape *out) {
-    if (!m->tapped || i < 0 || i >= m->extractor.taps.n)
+    if (!m->tapped || i < 0 || i >= m->source.taps.n)
         return NULL;
     if (out)
-        describe(m->extractor.taps.v[i].name, sr_feature_shape(&m->extractor, i, false), out);
+        describe(m->source.taps.v[i].name, sr_feature_shape(&m->source, i, false), out);
     return m->output[i];
 }
