@@ -4,7 +4,9 @@
 #include "base/number.h"
 #include "cli/args.h"
 #include "cli/best_layer.h"
+#include "cli/photo_page_args.h"
 #include "cli/verb.h"
+#include "pages/photo_page.h"
 #include "trainer/eval/image_neighbours.h"
 
 static SrStatus parse_threshold(const char *text, double *out) {
@@ -17,7 +19,7 @@ static SrStatus parse_threshold(const char *text, double *out) {
 
 typedef struct {
     bool json, null;
-    const char *model, *layer, *threshold;
+    const char *model, *layer, *threshold, *page;
 } Options;
 
 static const SrFlag flags[] = {
@@ -26,6 +28,7 @@ static const SrFlag flags[] = {
                  "feature to compare, such as res4 (the run's best)"),
     SR_FLAG_TEXT(Options, threshold, "--threshold", "COSINE",
                  "cosine from which images count as alike (0.98)"),
+    SR_FLAG_TEXT(Options, page, "--page", "FILE.html", "write a page with thumbnails"),
     SR_FLAG_ON(Options, json, "--json", "print one JSON line per group"),
     SR_FLAG_ON(Options, null, "--null", "print names alone, each with a NUL after it; also -0"),
     {0}};
@@ -38,9 +41,9 @@ static SrStatus run_verb(int argc, char **argv) {
     SrBestLayer best;
     SrText out = SR_TEXT_INIT;
     SR_TRY(sr_args_parse(argc, argv, flags, &o, &args));
-    if (o.json && o.null)
-        SR_FAIL(SR_ERR_CONFIG, "--json and --null are two forms of the list: give one of them");
-    SrFilesForm form = o.json ? SR_FILES_JSON : o.null ? SR_FILES_NULL : SR_FILES_TEXT;
+    if (o.null && (o.json || o.page))
+        SR_FAIL(SR_ERR_CONFIG, "--null goes neither with --json nor with --page: give one of them");
+    SrFilesForm form = o.json || o.page ? SR_FILES_JSON : o.null ? SR_FILES_NULL : SR_FILES_TEXT;
     if (args.n_names != 1 || args.n_overrides || !o.model)
         SR_FAIL(SR_ERR_CONFIG, "sslrun duplicates needs a folder of images and --model CHECKPOINT");
     SR_TRY(parse_threshold(o.threshold, &threshold));
@@ -50,10 +53,9 @@ static SrStatus run_verb(int argc, char **argv) {
     if (status == SR_OK)
         status = sr_duplicates(&m, args.names[0], o.layer, threshold, form, &out);
     sr_checkpoint_model_close(&m);
-    if (status == SR_OK)
-        return sr_args_print(&out);
-    sr_text_deinit(&out);
-    return status;
+    if (status == SR_OK && o.page)
+        status = sr_photo_page_duplicates(o.page, out.s);
+    return sr_photo_page_print(status, o.page, o.json, &out);
 }
 
 const SrVerb sr_verb_duplicates = {

@@ -1,17 +1,20 @@
 // sslrun predict CHECKPOINT DIR: predicts the classes of a folder's images by the classifier of
 // `sslrun linear`.
 #include "cli/args.h"
+#include "cli/photo_page_args.h"
 #include "cli/verb.h"
+#include "pages/photo_page.h"
 #include "trainer/eval/image_classifier.h"
 
 typedef struct {
     bool json;
-    const char *classifier;
+    const char *classifier, *page;
 } Options;
 
 static const SrFlag flags[] = {
     SR_FLAG_TEXT(Options, classifier, "--classifier", "FILE",
                  "classifier of `sslrun linear` (linear.safetensors next to the checkpoint)"),
+    SR_FLAG_TEXT(Options, page, "--page", "FILE.html", "write a page with thumbnails"),
     SR_FLAG_ON(Options, json, "--json", "print one JSON line per image"),
     {0}};
 
@@ -26,12 +29,12 @@ static SrStatus run_verb(int argc, char **argv) {
                 "sslrun predict needs a checkpoint (or its run folder) and a folder of images");
     SR_TRY(sr_args_check_images("sslrun predict", args.names[1]));
     SR_TRY(sr_checkpoint_model_open(args.names[0], &m));
-    SrStatus status = sr_image_classifier_apply(&m, args.names[1], o.classifier, o.json, &out);
+    SrStatus status =
+        sr_image_classifier_apply(&m, args.names[1], o.classifier, o.json || o.page, &out);
     sr_checkpoint_model_close(&m);
-    if (status == SR_OK)
-        return sr_args_print(&out);
-    sr_text_deinit(&out);
-    return status;
+    if (status == SR_OK && o.page)
+        status = sr_photo_page_predict(o.page, out.s);
+    return sr_photo_page_print(status, o.page, o.json, &out);
 }
 
 const SrVerb sr_verb_predict = {
@@ -43,7 +46,9 @@ const SrVerb sr_verb_predict = {
         "RUN is a run folder or a checkpoint for which `sslrun linear` has trained a classifier. "
         "One line per image holds the file, its class and the probability, separated by tabs.",
     .examples = {{"sslrun predict runs/photos new-photos", "Predicts the class of each photo."},
-                 {"sslrun predict runs/photos new-photos --json", "Prints JSON lines."}},
+                 {"sslrun predict runs/photos new-photos --json", "Prints JSON lines."},
+                 {"sslrun predict runs/photos new-photos --page classes.html",
+                  "Writes a page with the least certain photos first."}},
     .flags = flags,
     .run = run_verb,
 };

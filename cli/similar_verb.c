@@ -3,13 +3,15 @@
 #include "base/file.h"
 #include "cli/args.h"
 #include "cli/best_layer.h"
+#include "cli/photo_page_args.h"
 #include "cli/verb.h"
+#include "pages/photo_page.h"
 #include "trainer/eval/image_neighbours.h"
 
 typedef struct {
     bool json, null;
     int count;
-    const char *data, *model, *layer;
+    const char *data, *model, *layer, *page;
 } Options;
 
 static const SrFlag flags[] = {
@@ -18,6 +20,7 @@ static const SrFlag flags[] = {
     SR_FLAG_TEXT(Options, layer, "--layer", "NAME",
                  "feature to compare, such as res4 (the run's best)"),
     SR_FLAG_NUMBER(Options, count, "--count", "files to list (10)"),
+    SR_FLAG_TEXT(Options, page, "--page", "FILE.html", "write a page with thumbnails"),
     SR_FLAG_ON(Options, json, "--json", "print one JSON line per file"),
     SR_FLAG_ON(Options, null, "--null", "print names alone, each with a NUL after it; also -0"),
     {0}};
@@ -29,9 +32,9 @@ static SrStatus run_verb(int argc, char **argv) {
     SrBestLayer best;
     SrText out = SR_TEXT_INIT;
     SR_TRY(sr_args_parse(argc, argv, flags, &o, &args));
-    if (o.json && o.null)
-        SR_FAIL(SR_ERR_CONFIG, "--json and --null are two forms of the list: give one of them");
-    SrFilesForm form = o.json ? SR_FILES_JSON : o.null ? SR_FILES_NULL : SR_FILES_TEXT;
+    if (o.null && (o.json || o.page))
+        SR_FAIL(SR_ERR_CONFIG, "--null goes neither with --json nor with --page: give one of them");
+    SrFilesForm form = o.json || o.page ? SR_FILES_JSON : o.null ? SR_FILES_NULL : SR_FILES_TEXT;
     if (args.n_names != 1 || args.n_overrides || !o.data || !o.model)
         SR_FAIL(SR_ERR_CONFIG, "sslrun similar needs an image, --in DIR and --model CHECKPOINT");
     if (o.count < 1)
@@ -45,10 +48,9 @@ static SrStatus run_verb(int argc, char **argv) {
     if (status == SR_OK)
         status = sr_similar(&m, args.names[0], o.data, o.layer, o.count, form, &out);
     sr_checkpoint_model_close(&m);
-    if (status == SR_OK)
-        return sr_args_print(&out);
-    sr_text_deinit(&out);
-    return status;
+    if (status == SR_OK && o.page)
+        status = sr_photo_page_similar(o.page, args.names[0], out.s);
+    return sr_photo_page_print(status, o.page, o.json, &out);
 }
 
 const SrVerb sr_verb_similar = {
@@ -63,7 +65,9 @@ const SrVerb sr_verb_similar = {
         {{"sslrun similar photos/hat/0.jpg --in photos --model runs/photos",
           "Lists the ten most similar photos."},
          {"sslrun similar photos/hat/0.jpg --in photos --model runs/photos --layer res4 --count 3",
-          "Compares another layer."}},
+          "Compares another layer."},
+         {"sslrun similar photos/hat/0.jpg --in photos --model runs/photos --page hats.html",
+          "Writes a page with the photos."}},
     .flags = flags,
     .run = run_verb,
 };

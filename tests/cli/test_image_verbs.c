@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/file.h"
 #include "base/mem.h"
 #include "tests/check.h"
 #include "tests/data/fixture.h"
@@ -140,6 +141,44 @@ static void test_similar_and_duplicates(void **state) {
 
 // The best layer of the run's evaluation is used and named; without an evaluation it is the
 // trunk's output vector.
+static void check_page(const char *path, const char *title, const char *second, int photos) {
+    char *page;
+    size_t bytes;
+    int n = 0;
+    CHECK_OK(sr_file_read(path, 1 << 24, &page, &bytes));
+    if (!strstr(page, title) || !strstr(page, second))
+        fail_msg("%s lacks %s or %s", path, title, second);
+    for (const char *at = page; (at = strstr(at, "class=\"t s")); at++)
+        n++;
+    CHECK_INT(n, photos);
+    CHECK(strstr(page, "data:image/jpeg;base64,") && !strstr(page, "src=\""));
+    sr_free(page);
+}
+
+// --page writes thumbnails with their paths; without --json its name is all that is printed.
+static void test_pages_of_photos(void **state) {
+    (void)state;
+    Fixture f;
+    char page[160], path[160], line[200];
+    begin(&f);
+    write_image(&f, "images/night/copy.png", true, 7);
+    snprintf(page, sizeof page, "%s/page.html", f.dir);
+    snprintf(line, sizeof line, "%s\n", page);
+    snprintf(path, sizeof path, "%s/day/7.png", f.images);
+    RUN("similar", path, "--in", f.images, "--model", f.run, "--count", "3", "--page", page);
+    CHECK_STR(result.out, line);
+    check_page(page, "<h1>Images like 7.png</h1>", "title=\"1.000: ", 4);
+    RUN("duplicates", f.images, "--model", f.run, "--threshold", "0.99999", "--page", page,
+        "--json");
+    expect(0, "{\"files\": ");
+    check_page(page, "<h1>1 group of images that look alike</h1>", "night/copy.png", 2);
+    RUN("linear", f.run, "--data", f.images);
+    RUN("predict", f.run, f.others, "--page", page);
+    CHECK_STR(result.out, line);
+    check_page(page, "<h1>Classes of 6 images</h1>", "<h2>day <span", 12);
+    temp_dir_remove(f.dir);
+}
+
 static void test_best_layer(void **state) {
     (void)state;
     static const char line[] = "{\"layer_test_images\": 4, \"best_layer\": \"res2\"}\n";
@@ -239,7 +278,7 @@ static void test_names_with_line_breaks(void **state) {
     check_null(&f, "similar \"$Q\" --in \"$IN\" --null", 6, 0);
     check_null(&f, "duplicates \"$IN\" --threshold 0.001 --null", 8, 1);
     RUN("similar", query, "--in", f.others, "--model", f.run, "--null", "--json");
-    expect(2, "two forms of the list");
+    expect(2, "goes neither with --json");
     RUN("predict", f.run, f.others, "-0");
     expect(2, "unknown option '-0'");
     temp_dir_remove(f.dir);
@@ -306,5 +345,5 @@ static void test_linear_refuses_early(void **state) {
 }
 
 SR_TESTS(image_verbs, unit(test_linear_and_predict), unit(test_similar_and_duplicates),
-         unit(test_best_layer), unit(test_all_of_a_folder), unit(test_names_with_line_breaks),
-         unit(test_one_image), unit(test_linear_refuses_early))
+         unit(test_pages_of_photos), unit(test_best_layer), unit(test_all_of_a_folder),
+         unit(test_names_with_line_breaks), unit(test_one_image), unit(test_linear_refuses_early))

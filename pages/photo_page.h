@@ -1,0 +1,18 @@
+// Pages of photos for verbs that list files of a folder: thumbnails, with the path on hover.
+//
+// Input are the JSON lines that the verbs print with --json.  A file that cannot be opened, such as
+// a member of an archive, keeps its place without a picture.
+#ifndef SR_PAGES_PHOTO_PAGE_H
+#define SR_PAGES_PHOTO_PAGE_H
+
+#include "base/status.h"
+#include "base/text.h"
+
+// Writes a page to `file`.  lines: of `similar` for `image`; NULL: there are none.
+SrStatus sr_photo_page_similar(const char *file, const char *image, const char *lines);
+// lines: groups of `duplicates`, larger ones first.
+SrStatus sr_photo_page_duplicates(const char *file, const char *lines);
+// lines: of `predict`.  The page begins with the least certain images.
+SrStatus sr_photo_page_predict(const char *file, const char *lines);
+
+#endif
