@@ -132,7 +132,8 @@ static void test_sentence(void **state) {
                  {79, 75, "no more than raw pixels say"},
                  {70, 79, "taught the trunk nothing"}};
     for (int c = 0; c < SR_COUNT(cases); c++) {
-        SrLayerReport r = {.labels = true, .n_test = 1000, .layers.n = 2, .best = 1};
+        SrLayerReport r = {
+            .labels = true, .n_test = 1000, .layers.n = 2, .best = 1, .other_images = c == 1};
         SrText out = SR_TEXT_INIT;
         strcpy(r.layers.v[0].name, "res2");
         strcpy(r.layers.v[1].name, "res3");
@@ -143,6 +144,7 @@ static void test_sentence(void **state) {
         if (!strstr(out.s, cases[c].says))
             fail_msg("expected \"%s\" in:\n%s", cases[c].says, out.s);
         CHECK(strstr(out.s, "best layer: res3") && strstr(out.s, "(res2)"));
+        CHECK_INT(strstr(out.s, "figures of the kNN report are of others") != NULL, c == 1);
         sr_text_deinit(&out);
     }
 }

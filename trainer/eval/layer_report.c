@@ -83,6 +83,8 @@ SrStatus sr_layer_report(const SrConfig *config, SrModel *trained, SrLayerReport
     if (out->labels)
         SR_TRY_GOTO(sr_baselines_each(&rows, trained, true, score_row, &call));
     out->best = best_layer(out);
+    out->other_images = config->probe.limit > 0 &&
+                        (out->n_train == config->probe.limit || out->n_test == config->probe.limit);
     out->seconds = sr_clock() - began;
 done:
     out->labels &= status == SR_OK;
@@ -185,6 +187,11 @@ void sr_layer_report_text(const SrLayerReport *r, SrText *out) {
     sr_text_printf(out, "  %6.2f  %11s   |  %6.2f\n", r->score[SR_ROW_PIXELS][0].knn, "",
                    r->score[SR_ROW_PIXELS][0].probe.test);
     sr_text_printf(out, "   %-20s  %6.2f\n", "majority class", r->majority);
+    if (r->other_images)
+        sr_text_printf(out,
+                       "  All rows are of the same %lld and %lld images; figures of the kNN report "
+                       "are of others.\n",
+                       (long long)r->n_test, (long long)r->n_train);
     sr_text_add(out, "  untrained: batch norms as drawn (d) or calibrated on these images (c), "
                      "whichever is better\n");
     add_sentence(r, out);

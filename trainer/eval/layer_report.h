@@ -24,6 +24,7 @@ typedef struct {
     double majority;
     int best; // layer whose trained probe does best on training images held out of its fit
     int64_t n_train, n_test;
+    bool other_images; // LIMIT left images out, so that kNN's own report counts others
     double seconds;
 } SrLayerReport;
 
