@@ -7,6 +7,7 @@
 #include "cli/args.h"
 #include "cli/verb.h"
 #include "pages/image_gallery.h"
+#include "pages/run_csv.h"
 #include "pages/run_page.h"
 #include "pages/run_report.h"
 
@@ -31,14 +32,31 @@ static SrStatus compare(const SrArgs *args, const char *file) {
     return SR_OK;
 }
 
+// Prints all figures of the runs, or writes them to a file.
+static SrStatus write_csv(const SrArgs *args, const char *file) {
+    SrText text = SR_TEXT_INIT;
+    SrStatus status = sr_run_csv(args->names, args->n_names, &text);
+    if (status == SR_OK && !file)
+        return sr_args_print(&text);
+    if (status == SR_OK)
+        status = sr_file_write(file, text.s, text.len);
+    sr_text_deinit(&text);
+    SR_TRY(status);
+    printf("%s\n", file);
+    return SR_OK;
+}
+
 typedef struct {
-    bool quick;
+    bool quick, csv;
     const char *out;
 } Options;
 
 static const SrFlag flags[] = {
     SR_FLAG_ON(Options, quick, "--quick", "write the curves again and keep the images"),
-    SR_FLAG_TEXT(Options, out, "--out", "FILE.html", "page of several runs (compared.html)"),
+    SR_FLAG_ON(Options, csv, "--csv",
+               "print every number of metrics.json as run,seed,epoch,key,value"),
+    SR_FLAG_TEXT(Options, out, "--out", "FILE",
+                 "page of several runs (compared.html), or file of --csv"),
     {0}};
 
 static SrStatus run_verb(int argc, char **argv) {
@@ -53,6 +71,8 @@ static SrStatus run_verb(int argc, char **argv) {
                     "%s is no folder of a run: none of stdout.json, metrics.json and "
                     "train_config.yaml lies there",
                     args.names[i]);
+    if (o.csv)
+        return write_csv(&args, o.out);
     if (args.n_names > 1 && o.quick)
         SR_FAIL(SR_ERR_CONFIG, "sslrun report: --quick is of one run; a comparison has no images");
     if (args.n_names == 1 && o.out)
@@ -68,14 +88,14 @@ const SrVerb sr_verb_report = {
     .name = "report",
     .group = SR_VERB_LOOK,
     .common = 3,
-    .args = "RUN\nRUN RUN ... [--out FILE.html]",
+    .args = "RUN\nRUN RUN ... [--out FILE.html]\nRUN ... --csv",
     .summary = "writes the page of a run, or one page that compares runs",
     .help = "The page is a single HTML file without scripts from elsewhere: curves, figures of the "
             "evaluation, neighbours, a map of the images and findings. Training writes it too; "
             "this verb writes it again.",
     .examples = {{"sslrun report runs/photos", "Writes runs/photos/report.html."},
-                 {"sslrun report runs/photos runs/photos-1 --out seeds.html",
-                  "Compares two runs."}},
+                 {"sslrun report runs/photos runs/photos-1 --out seeds.html", "Compares two runs."},
+                 {"sslrun report runs/photos --csv", "Prints all figures, one per line."}},
     .files = "RUN/report.html, or FILE.html, is replaced.",
     .flags = flags,
     .run = run_verb,

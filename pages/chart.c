@@ -162,6 +162,20 @@ static void add_key(const SrChart *chart, const SrCurve *curves, int n, SrText *
     sr_text_add(out, "</div>");
 }
 
+// Adds what the chart says to readers who do not see it: its title and where each curve ends.
+static void add_label(const SrChart *chart, const SrCurve *curves, int n, SrText *out) {
+    sr_text_add(out, " aria-label=\"");
+    sr_html_text(out, "%s, over %s", chart->title, chart->x_name);
+    for (int c = 0; c < n; c++) {
+        int last = curves[c].level ? 0 : curves[c].n - 1;
+        while (last > 0 && !isfinite(curves[c].y[last]))
+            last--;
+        if (last >= 0 && isfinite(curves[c].y[last]))
+            sr_html_text(out, "; %s %.4g%s", curves[c].name, curves[c].y[last], chart->unit);
+    }
+    sr_text_add(out, "\"");
+}
+
 bool sr_html_chart(const SrChart *chart, const SrCurve *curves, int n, SrText *out) {
     Frame f;
     char color[8];
@@ -169,11 +183,13 @@ bool sr_html_chart(const SrChart *chart, const SrCurve *curves, int n, SrText *o
         return false;
     sr_text_add(out, "<figure><figcaption>");
     sr_html_escape(chart->title, out);
+    sr_text_printf(out, "</figcaption><svg class=\"chart\" viewBox=\"0 0 %d %d\" role=\"img\"", W,
+                   H);
+    add_label(chart, curves, n, out);
     sr_text_printf(out,
-                   "</figcaption><svg class=\"chart\" viewBox=\"0 0 %d %d\" role=\"img\" "
-                   "data-c='{\"w\":%d,\"l\":%d,\"r\":%d,\"t\":%d,\"b\":%d,\"x0\":%.9g,\"x1\":%.9g,"
+                   " data-c='{\"w\":%d,\"l\":%d,\"r\":%d,\"t\":%d,\"b\":%d,\"x0\":%.9g,\"x1\":%.9g,"
                    "\"y0\":%.9g,\"y1\":%.9g,\"log\":%d,\"u\":\"%s\",\"n\":\"",
-                   W, H, W, LEFT, RIGHT, TOP, BOTTOM, f.x0, f.x1, f.y0, f.y1, f.log, chart->unit);
+                   W, LEFT, RIGHT, TOP, BOTTOM, f.x0, f.x1, f.y0, f.y1, f.log, chart->unit);
     sr_html_escape(chart->x_name, out);
     sr_text_add(out, "\"}'>");
     add_ticks(chart, &f, out);

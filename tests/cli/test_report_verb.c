@@ -139,16 +139,75 @@ static void test_a_run_has_a_page(void **state) {
     expect(0, "both.html");
     page = page_of(dir, "both.html");
     check_html(page);
-    has(page, "<th>first &lt;run&gt;</th>");
-    has(page, "<td>LOSS.swav_loss.epsilon</td><td>0.05</td><td>0.04</td>");
+    has(page, "<th scope=\"col\">first &lt;run&gt;</th>");
+    has(page, "<th scope=\"row\">LOSS.swav_loss.epsilon</th><td>0.05</td><td>0.04</td>");
     has(page, "minutes of training");
-    has(page, "images seen");
+    has(page, "Loss over images seen");
+    CHECK(!strstr(page, "Mean and spread")); // two configurations of one run each
+    CHECK(!strstr(page, "probe, linear</th>") || strstr(page, "last probe, kNN</th>"));
+    CHECK(!strstr(page, "the same images"));
     CHECK(!strstr(page, "<td>CHECKPOINT.DIR</td>"));
     sr_free(page);
     RUN("report", dir);
     expect(2, "is no folder of a run");
     RUN("report");
     expect(2, "of which run");
+    temp_dir_remove(dir);
+}
+
+// Writes a run folder whose evaluation found kNN, from a configuration with a seed and a folder of
+// images.
+static void write_run(const char *dir, const char *name, int seed, const char *data, double knn) {
+    char text[640], path[96];
+    snprintf(text, sizeof text,
+             "config: {SEED_VALUE: %d, DATA: {TRAIN: {DATA_PATHS: [%s]}}, OPTIMIZER: {num_epochs: "
+             "1}, CHECKPOINT: {DIR: %s}}\n",
+             seed, data, name);
+    snprintf(path, sizeof path, "%s/train_config.yaml", name);
+    fixture_write(dir, path, text, strlen(text));
+    snprintf(text, sizeof text,
+             "{\"iteration\": 9, \"train_phase_idx\": 0, \"train_loss\": 1.5, "
+             "\"train_accuracy_list_meter\": {\"top_1\": {\"0\": 12.5}}}\n"
+             "{\"labels\": true, \"test_images\": 100, \"layer\": \"res3\", "
+             "\"trained_top1_k20\": %g, \"pixels_top1_k20\": 20}\n",
+             knn);
+    snprintf(path, sizeof path, "%s/metrics.json", name);
+    fixture_write(dir, path, text, strlen(text));
+}
+
+// Runs that differ by their seeds alone are one configuration; other images are reported.
+static void test_runs_of_several_seeds(void **state) {
+    (void)state;
+    char dir[64], run[4][96], out[96], line[160];
+    temp_dir_make(dir);
+    for (int i = 0; i < 4; i++) {
+        snprintf(run[i], sizeof run[i], "%s/run%d", dir, i);
+        snprintf(line, sizeof line, "run%d", i);
+        write_run(dir, line, i, i < 3 ? "photos" : "others", 50 + 2 * i);
+    }
+    snprintf(out, sizeof out, "%s/all.html", dir);
+    RUN("report", run[0], run[1], run[2], "--out", out);
+    CHECK_INT(result.code, 0);
+    char *page = page_of(dir, "all.html");
+    check_html(page);
+    has(page, "Mean and spread over seeds");
+    has(page, "<td>3</td><td>52.00 ± 2.00</td>");
+    has(page, "<th scope=\"row\">SEED_VALUE</th><td>0</td><td>1</td><td>2</td>");
+    CHECK(!strstr(page, "images/s</th>") && !strstr(page, "last probe")); // no run has these
+    CHECK(!strstr(page, "do not have the same images"));
+    sr_free(page);
+    RUN("report", run[0], run[3], "--out", out);
+    page = page_of(dir, "all.html");
+    has(page, "do not have the same images");
+    has(page, "DATA.TRAIN.DATA_PATHS differs between run0 and run3");
+    CHECK(!strstr(page, "Mean and spread over seeds"));
+    sr_free(page);
+    RUN("report", run[0], run[3], "--csv");
+    expect(0, "run,seed,epoch,key,value\n");
+    snprintf(line, sizeof line, "%s,0,0,train_accuracy_list_meter.top_1.0,12.5\n", run[0]);
+    expect(0, line);
+    snprintf(line, sizeof line, "%s,3,,trained_top1_k20,56\n", run[3]);
+    expect(0, line);
     temp_dir_remove(dir);
 }
 
@@ -233,6 +292,7 @@ static void test_charts(void **state) {
     has(out.s, "steps &amp; co");
     has(out.s, "\"log\":1");
     has(out.s, "level 10 %");
+    has(out.s, "aria-label=\"A &lt;title&gt;, over steps &amp; co; a 10 %; level 10 %\"");
     CHECK(!strstr(out.s, "nan"));
     CHECK_INT(count(out.s, "<circle"), 3);
     sr_text_deinit(&out);
@@ -391,7 +451,7 @@ static void test_in_a_browser(void **state) {
     temp_dir_remove(dir);
 }
 
-SR_TESTS(report_verb, unit(test_a_run_has_a_page), unit(test_page_with_a_decimal_comma),
-         unit(test_history_of_a_rough_run), unit(test_charts), unit(test_base64),
-         unit(test_share_of_a_run), unit(test_page_of_a_long_log), unit(test_evaluated_later),
-         unit(test_in_a_browser))
+SR_TESTS(report_verb, unit(test_a_run_has_a_page), unit(test_runs_of_several_seeds),
+         unit(test_page_with_a_decimal_comma), unit(test_history_of_a_rough_run), unit(test_charts),
+         unit(test_base64), unit(test_share_of_a_run), unit(test_page_of_a_long_log),
+         unit(test_evaluated_later), unit(test_in_a_browser))
