@@ -26,6 +26,12 @@ void sr_html_end(SrText *out) {
     sr_text_add(out, "</script></body></html>\n");
 }
 
+void sr_html_live_script(SrText *out) {
+    sr_text_add(out, "<script>\n");
+    sr_text_add(out, asset_live_js);
+    sr_text_add(out, "</script>\n");
+}
+
 void sr_html_escape(const char *s, SrText *out) {
     for (; *s; s++) {
         const char *as = *s == '&'    ? "&amp;"

@@ -8,6 +8,7 @@
 // Writes from <!doctype> to the open <main>; sr_html_end closes the page.
 void sr_html_begin(const char *title, SrText *out);
 void sr_html_end(SrText *out);
+void sr_html_live_script(SrText *out);           // script of the live page, which needs #live
 void sr_html_escape(const char *s, SrText *out); // escapes & < > " '
 // Appends formatted text, all of it escaped.
 void sr_html_text(SrText *out, const char *fmt, ...) SR_PRINTF(2, 3);

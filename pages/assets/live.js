@@ -1,0 +1,52 @@
+// The live page: new figures appear without a reload, and runs can be filtered and sorted.
+(function () {
+  'use strict';
+  var live = document.getElementById('live'), tools = document.getElementById('tools'), filter, sort;
+
+  function number(e, key) { var v = parseFloat(e.dataset[key]); return isNaN(v) ? -1e9 : v; }
+  var orders = {
+    'by name': function (a, b) { return a.dataset.name < b.dataset.name ? -1 : 1; },
+    'best kNN first': function (a, b) { return number(b, 'knn') - number(a, 'knn'); },
+    'lowest loss first': function (a, b) { return number(b, 'minusloss') - number(a, 'minusloss'); },
+    'training first': function (a, b) { return (b.dataset.state === 'training') - (a.dataset.state === 'training'); }
+  };
+  function arrange() {
+    var list = live.querySelector('.runs');
+    if (!list || !filter) return;
+    var runs = Array.prototype.slice.call(list.children), words = filter.value.toLowerCase();
+    if (sort.value !== 'by name') runs.sort(orders[sort.value]).forEach(function (r) { list.appendChild(r); });
+    runs.forEach(function (r) { r.hidden = r.textContent.toLowerCase().indexOf(words) < 0; });
+  }
+  function remember() {
+    try { sessionStorage.setItem('runs', JSON.stringify([filter.value, sort.value])); } catch (e) { /* private window */ }
+  }
+  if (tools) {
+    filter = document.createElement('input');
+    filter.type = 'search';
+    filter.placeholder = 'filter';
+    filter.setAttribute('aria-label', 'filter runs by name, state or verdict');
+    sort = document.createElement('select');
+    sort.setAttribute('aria-label', 'order of the runs');
+    Object.keys(orders).forEach(function (o) { sort.add(new Option(o)); });
+    tools.append(filter, sort);
+    try {
+      var kept = JSON.parse(sessionStorage.getItem('runs') || '["","by name"]');
+      filter.value = kept[0];
+      sort.value = kept[1];
+    } catch (e) { /* private window */ }
+    filter.addEventListener('input', function () { arrange(); remember(); });
+    // A new order of names needs the server's list, which the next figures bring.
+    sort.addEventListener('change', function () {
+      var list = live.querySelector('.runs');
+      if (list) Array.prototype.slice.call(list.children).sort(orders[sort.value]).forEach(function (r) { list.appendChild(r); });
+      remember();
+    });
+    arrange();
+  }
+  var source = new EventSource(live.dataset.events);
+  source.onmessage = function (e) {
+    live.innerHTML = e.data;
+    live.dataset.updates = 1 + (+live.dataset.updates || 0);
+    arrange();
+  };
+})();
