@@ -198,11 +198,12 @@ static void cell(SrText *out, double value, int decimals) {
 }
 
 static void results(const Runs *r, SrText *out) {
-    sr_text_add(out, "<h2>Results</h2>\n<p class=\"pale\">Figures of the evaluation are those of "
-                     "each run's best layer, per cent; a column that no run has is left out.</p>\n"
-                     "<div class=\"wide\"><table><thead><tr><th scope=\"col\">run</th><th "
-                     "scope=\"col\">state</th><th scope=\"col\">epochs</th><th scope=\"col\">best "
-                     "layer</th>");
+    sr_text_add(
+        out, "<h2>Results</h2>\n<p class=\"pale\">Figures of the evaluation are those of "
+             "each run's best layer, per cent; a column that no run has is left out.</p>\n"
+             "<div class=\"wide\" tabindex=\"0\"><table><thead><tr><th scope=\"col\">run</th><th "
+             "scope=\"col\">state</th><th scope=\"col\">epochs</th><th scope=\"col\">best "
+             "layer</th>");
     for (int c = 0; c < SR_COUNT(columns); c++)
         if (has_figure(r, columns[c].of))
             sr_text_printf(out, "<th scope=\"col\">%s</th>", columns[c].title);
@@ -260,8 +261,9 @@ static void over_seeds(const Runs *r, SrText *out) {
                    "<h2>Mean and spread over seeds</h2>\n<p class=\"pale\">%d configuration%s; "
                    "± is the standard deviation over the runs of one.</p>\n",
                    groups, groups == 1 ? "" : "s");
-    sr_text_add(out, "<div class=\"wide\"><table><thead><tr><th scope=\"col\">configuration "
-                     "of</th><th scope=\"col\">runs</th>");
+    sr_text_add(
+        out, "<div class=\"wide\" tabindex=\"0\"><table><thead><tr><th scope=\"col\">configuration "
+             "of</th><th scope=\"col\">runs</th>");
     for (int c = 0; c < SR_COUNT(columns); c++)
         if (columns[c].own && has_figure(r, columns[c].of))
             sr_text_printf(out, "<th scope=\"col\">%s</th>", columns[c].title);
@@ -338,7 +340,8 @@ static SrStatus differences(const Runs *r, SrText *out) {
     SrArena arena = SR_ARENA_INIT;
     Differences d = {r, sr_yaml_new(&arena, SR_YAML_MAP, "", 0), &arena, out};
     SrStatus status = d.seen ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for the comparison");
-    sr_text_add(out, "<h2>Where configurations differ</h2>\n<div class=\"wide\"><table><thead><tr>"
+    sr_text_add(out, "<h2>Where configurations differ</h2>\n<div class=\"wide\" "
+                     "tabindex=\"0\"><table><thead><tr>"
                      "<th scope=\"col\">key</th>");
     for (int i = 0; i < r->n; i++) {
         sr_text_add(out, "<th scope=\"col\">");
