@@ -31,7 +31,7 @@ static void read_core(const char *before, char core[64]) {
     CHECK(f && pclose(f) == 0);
 }
 
-// What the system chooses is kept, mended or, if the user names kernels, left alone.
+// Kernels that the system chose well stay, old ones are replaced, and those that the user names stay.
 static void test_core_of_the_program(void **state) {
     (void)state;
     char chosen[64], users[64];
