@@ -9,7 +9,7 @@
 
 #include "base/compiler.h"
 
-char *openblas_get_corename(void); // OpenBLAS's cblas.h
+char *openblas_get_corename(void); // declared by OpenBLAS
 
 const char *sr_blas_core(void) { return openblas_get_corename(); }
 

@@ -31,7 +31,7 @@ static void read_core(const char *before, char core[64]) {
     CHECK(f && pclose(f) == 0);
 }
 
-// Kernels that the system chose well stay, old ones are replaced, and those that the user names stay.
+// The program keeps kernels that the user names; of the others it replaces the old ones.
 static void test_core_of_the_program(void **state) {
     (void)state;
     char chosen[64], users[64];
