@@ -10,7 +10,7 @@ SrStatus sr_batch_plan_input(SrBatchPlan *plan, const char *name, int first, int
         if (plan->h[v] != plan->h[first] || plan->w[v] != plan->w[first])
             SR_FAIL(SR_ERR_CONFIG,
                     "puts views into one tensor '%s', but view %d is %d x %d and view %d is %d x "
-                    "%d; multicrop_collator takes several sizes",
+                    "%d; use multicrop_collator for views of several sizes",
                     name, v, plan->h[v], plan->w[v], first, plan->h[first], plan->w[first]);
     for (int k = 0; k < n; k++) {
         plan->place[first + k].input = plan->n_inputs;
@@ -40,7 +40,8 @@ int sr_batch_plan_images(const SrBatchPlan *plan, int images) {
 
 SrStatus sr_extras_add(SrExtras *extras, const SrBatchExtra *extra) {
     if (extras->n == SR_MAX_EXTRAS)
-        SR_FAIL(SR_ERR_CONFIG, "a batch has more than %d tensors beside its pixels", SR_MAX_EXTRAS);
+        SR_FAIL(SR_ERR_CONFIG, "a batch has more than %d tensors besides its pixels",
+                SR_MAX_EXTRAS);
     extras->v[extras->n++] = *extra;
     return SR_OK;
 }
@@ -63,8 +64,8 @@ SrStatus sr_batch_plan_take(SrBatchPlan *plan, int made) {
     extra.from = made;
     if (plan->input[extra.view].rows != 1)
         SR_FAIL(SR_ERR_CONFIG,
-                "puts several views into one tensor '%s', but the transforms make a '%s' of each; "
-                "multicrop_collator keeps them apart",
+                "puts several views into one tensor '%s', but the transforms make a tensor '%s' of "
+                "each; multicrop_collator keeps them apart",
                 plan->input[extra.view].name, extra.name);
     return sr_extras_add(&plan->extras, &extra);
 }

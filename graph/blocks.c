@@ -37,7 +37,7 @@ static bool channels_last(const void *params, bool of_input) {
 
 const SrOp sr__op_block = {
     .name = "block",
-    .help = "A closed block.",
+    .help = "A block that is kept closed.",
     .params_bytes = sizeof(SrBlockParams),
     .min_in = 0,
     .max_in = SR_OP_MAX_IN,

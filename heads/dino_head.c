@@ -12,18 +12,18 @@ typedef struct {
 #define FIELD(f) offsetof(DinoHead, f)
 static const SrOption options[] = {
     {"in_dim", SR_OPT_INT, FIELD(projection.in_dim), "384", 1, 1 << 24, NULL,
-     "Features that come in."},
+     "Number of input features."},
     {"num_clusters", SR_OPT_INTS, FIELD(num_clusters), "[65536]", 1, 1 << 24, NULL,
-     "Prototypes, as a list of one number."},
+     "Number of prototypes, as a list of one number."},
     {"use_bn", SR_OPT_BOOL, FIELD(use_bn), "False", 0, 0, NULL, "Batch norm between the layers."},
     {"normalize_last_layer", SR_OPT_BOOL, FIELD(normalize_last_layer), "True", 0, 0, NULL,
-     "Every prototype keeps length 1."},
+     "Prototypes always have length 1."},
     {"num_layers", SR_OPT_INT, FIELD(projection.num_layers), "3", 1, 16, NULL,
-     "Linear layers of the projection."},
+     "Number of linear layers of the projection."},
     {"hidden_dim", SR_OPT_INT, FIELD(projection.hidden_dim), "2048", 1, 1 << 20, NULL,
-     "Size between them."},
+     "Width of the hidden layers."},
     {"bottleneck_dim", SR_OPT_INT, FIELD(projection.bottleneck_dim), "256", 1, 1 << 20, NULL,
-     "Size of the last one."},
+     "Width of the last layer."},
     SR_OPTION_END,
 };
 #undef FIELD
@@ -58,7 +58,7 @@ static const SrHeadExample examples[] = {
 
 const SrHead sr_head_dino_head = {
     .name = "dino_head",
-    .help = "projection with GELU to unit length, then prototypes: DINO",
+    .help = "projection with GELU to unit length, then scores against prototypes: DINO",
     .options = options,
     .params_bytes = sizeof(DinoHead),
     .build = build,

@@ -13,7 +13,8 @@ typedef struct {
 
 #define FIELD(f) offsetof(EvalMlpPooled, f)
 static const SrOption options[] = {
-    {"in_channels", SR_OPT_INT, FIELD(in_channels), "1", 1, 1 << 24, NULL, "Features of a token."},
+    {"in_channels", SR_OPT_INT, FIELD(in_channels), "1", 1, 1 << 24, NULL,
+     "Number of features per token."},
     {"dims", SR_OPT_INTS, FIELD(dims), "[]", 1, 1 << 24, NULL,
      "Sizes from a token's features to the classes."},
     {"use_bn", SR_OPT_BOOL, FIELD(layers.use_bn), "False", 0, 0, NULL,

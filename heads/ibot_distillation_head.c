@@ -17,22 +17,23 @@ typedef struct {
 #define FIELD(f) offsetof(IbotDistillationHead, f)
 static const SrOption options[] = {
     {"in_dim", SR_OPT_INT, FIELD(projection.in_dim), "384", 1, 1 << 24, NULL,
-     "Features of a token."},
+     "Number of features per token."},
     {"out_dim", SR_OPT_INT, FIELD(out_dim), "8192", 1, 1 << 24, NULL,
-     "Numbers of the class token's output."},
+     "Width of the class token's output."},
     {"patch_out_dim", SR_OPT_INT, FIELD(patch_out_dim), "0", 0, 1 << 24, NULL,
-     "Numbers of a patch's; 0: out_dim."},
+     "Width of a patch's output; 0: out_dim."},
     {"norm", SR_OPT_ENUM, FIELD(projection.norm), "none", 0, 0, SR_PROJECTION_NORMS,
-     "Norm behind hidden layers; syncbn is bn, shared as MODEL.SYNC_BN_CONFIG says."},
+     "Norm after each hidden layer; syncbn is bn with statistics shared as MODEL.SYNC_BN_CONFIG "
+     "says."},
     {"act", SR_OPT_ENUM, FIELD(projection.act), "gelu", 0, 0, SR_PROJECTION_ACTS,
-     "Activation behind it."},
+     "Activation after that norm."},
     {"last_norm", SR_OPT_ENUM, FIELD(last_norm), "none", 0, 0, "none", "Norm of the outputs."},
     {"num_layers", SR_OPT_INT, FIELD(projection.num_layers), "3", 2, 16, NULL,
-     "Linear layers, the last one included."},
+     "Number of linear layers, the last one included."},
     {"hidden_dim", SR_OPT_INT, FIELD(projection.hidden_dim), "2048", 1, 1 << 20, NULL,
-     "Size between them."},
+     "Width of the hidden layers."},
     {"shared_head", SR_OPT_BOOL, FIELD(shared_head), "False", 0, 0, NULL,
-     "Patches go through the class token's last layer."},
+     "Patches share the class token's last layer."},
     SR_OPTION_END,
 };
 #undef FIELD
@@ -84,7 +85,7 @@ static const SrHeadExample examples[] = {
 
 const SrHead sr_head_ibot_distillation_head = {
     .name = "ibot_distillation_head",
-    .help = "hidden layers over tokens, outputs of the class token and of patches",
+    .help = "hidden layers on every token, with outputs for the class token and for patches",
     .options = options,
     .params_bytes = sizeof(IbotDistillationHead),
     .build = build,

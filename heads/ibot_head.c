@@ -17,26 +17,27 @@ typedef struct {
 #define FIELD(f) offsetof(IbotHead, f)
 static const SrOption options[] = {
     {"in_dim", SR_OPT_INT, FIELD(projection.in_dim), "384", 1, 1 << 24, NULL,
-     "Features of a token."},
+     "Number of features per token."},
     {"out_dim", SR_OPT_INT, FIELD(out_dim), "8192", 1, 1 << 24, NULL,
-     "Prototypes of the class token."},
+     "Number of prototypes of the class token."},
     {"patch_out_dim", SR_OPT_INT, FIELD(patch_out_dim), "0", 0, 1 << 24, NULL,
-     "Prototypes of the patches; 0: out_dim."},
+     "Number of prototypes of the patches; 0: out_dim."},
     {"norm", SR_OPT_ENUM, FIELD(projection.norm), "none", 0, 0, SR_PROJECTION_NORMS,
-     "Norm between the layers, one for all; syncbn is bn, shared as MODEL.SYNC_BN_CONFIG says."},
+     "Norm between the layers, the same for class token and patches; syncbn is bn with statistics "
+     "shared as MODEL.SYNC_BN_CONFIG says."},
     {"act", SR_OPT_ENUM, FIELD(projection.act), "gelu", 0, 0, SR_PROJECTION_ACTS,
      "Activation between the layers."},
     {"last_norm", SR_OPT_ENUM, FIELD(last_norm), "none", 0, 0, "none", "Norm of the scores."},
     {"normalize_last_layer", SR_OPT_BOOL, FIELD(normalize_last_layer), "True", 0, 0, NULL,
-     "Every prototype keeps length 1."},
+     "Prototypes always have length 1."},
     {"num_layers", SR_OPT_INT, FIELD(projection.num_layers), "3", 1, 16, NULL,
-     "Linear layers of the projection."},
+     "Number of linear layers of the projection."},
     {"hidden_dim", SR_OPT_INT, FIELD(projection.hidden_dim), "2048", 1, 1 << 20, NULL,
-     "Size between them."},
+     "Width of the hidden layers."},
     {"bottleneck_dim", SR_OPT_INT, FIELD(projection.bottleneck_dim), "256", 1, 1 << 20, NULL,
-     "Size of the last one."},
+     "Width of the last layer."},
     {"shared_head", SR_OPT_BOOL, FIELD(shared_head), "False", 0, 0, NULL,
-     "Patches are matched to the class token's prototypes."},
+     "Patches share the class token's prototypes."},
     SR_OPTION_END,
 };
 #undef FIELD
@@ -48,7 +49,9 @@ static SrStatus tokens(SrBuilder *b, const IbotHead *p, SrNodeId x, SrNodeId out
     bool shared = p->shared_head;
     int patch_out = p->patch_out_dim > 0 ? p->patch_out_dim : p->out_dim;
     if (length < 2)
-        return sr_builder_fail(b, SR_ERR_CONFIG, "ibot_head: one token leaves no patches");
+        return sr_builder_fail(b, SR_ERR_CONFIG,
+                               "ibot_head: the input has one token and so no patches; take the "
+                               "layer lastBLK of a vision transformer");
     if (shared && patch_out != p->out_dim)
         return sr_builder_fail(b, SR_ERR_CONFIG,
                                "ibot_head: shared_head needs patch_out_dim 0 or %d (out_dim), not "

@@ -128,11 +128,11 @@ const SrOption sr_mlp_options[] = {
     {"use_relu", SR_OPT_BOOL, FIELD(layers.use_relu), "False", 0, 0, NULL,
      "ReLU after each Linear (and its norm)."},
     {"use_dropout", SR_OPT_BOOL, FIELD(layers.use_dropout), "False", 0, 0, NULL,
-     "Dropout of 0.5 after that."},
+     "Dropout of 0.5 after each of these."},
     {"use_bias", SR_OPT_BOOL, FIELD(layers.use_bias), "True", 0, 0, NULL,
      "The Linear layers have a bias."},
     {"skip_last_layer_relu_bn", SR_OPT_BOOL, FIELD(layers.bare_last), "True", 0, 0, NULL,
-     "The last Linear stands alone."},
+     "The last Linear has no norm, activation or dropout after it."},
     SR_OPTION_END,
 };
 #undef FIELD

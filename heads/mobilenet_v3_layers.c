@@ -7,13 +7,14 @@
 #define FIELD(f) offsetof(SrMobilenetV3Head, f)
 const SrOption sr_mobilenet_v3_head_options[] = {
     {"in_channels", SR_OPT_INT, FIELD(in_channels), "960", 1, 1 << 24, NULL,
-     "Features that come in."},
+     "Number of input features."},
     {"mid_channels", SR_OPT_INT, FIELD(mid_channels), "1280", 1, 1 << 24, NULL,
-     "Size of the hidden layer."},
+     "Width of the hidden layer."},
     {"num_classes", SR_OPT_INT, FIELD(num_classes), "1000", 1, 1 << 24, NULL, "Classes."},
-    {"drop_out", SR_OPT_FLOAT, FIELD(drop_out), "0.2", 0, 0.99, NULL, "Before the last layer."},
+    {"drop_out", SR_OPT_FLOAT, FIELD(drop_out), "0.2", 0, 0.99, NULL,
+     "Probability of dropout before the last layer."},
     {"with_bn", SR_OPT_BOOL, FIELD(with_bn), "False", 0, 0, NULL,
-     "A batch norm of the features in front."},
+     "Put a batch norm before the first layer."},
     SR_OPTION_END,
 };
 #undef FIELD

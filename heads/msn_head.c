@@ -15,21 +15,21 @@ typedef struct {
 
 #define FIELD(f) offsetof(MsnHead, f)
 static const SrOption options[] = {
-    {"in_dim", SR_OPT_INT, FIELD(in_dim), "384", 1, 1 << 24, NULL, "Features that come in."},
+    {"in_dim", SR_OPT_INT, FIELD(in_dim), "384", 1, 1 << 24, NULL, "Number of input features."},
     {"num_prototypes", SR_OPT_INT, FIELD(num_prototypes), "1024", 1, 1 << 24, NULL, "Prototypes."},
     {"use_bn", SR_OPT_BOOL, FIELD(use_bn), "False", 0, 0, NULL, "Batch norm between the layers."},
     {"hidden_dim", SR_OPT_INT, FIELD(hidden_dim), "2048", 1, 1 << 20, NULL,
-     "Size between the layers."},
+     "Width of the hidden layers."},
     {"output_dim", SR_OPT_INT, FIELD(output_dim), "256", 1, 1 << 20, NULL,
-     "Size of the projection."},
+     "Width of the projection."},
     {"freeze_prototypes", SR_OPT_BOOL, FIELD(freeze_prototypes), "False", 0, 0, NULL,
-     "The prototypes do not learn."},
+     "Prototypes stay as initialised."},
     {"label_smoothing", SR_OPT_IGNORED, 0, "0", 0, 0, NULL,
-     "of the prototypes' labels; no loss that is built reads it"},
+     "it smooths the prototypes' labels, and no loss of this program reads those"},
     {"temperature", SR_OPT_FLOAT, FIELD(temperature), "0.1", 1e-6, 1e6, NULL,
-     "Cosines are divided by it."},
+     "Temperature that divides the cosines."},
     {"return_query", SR_OPT_BOOL, FIELD(return_query), "False", 0, 0, NULL,
-     "The projection comes instead of the scores."},
+     "Return the projection instead of the scores."},
     SR_OPTION_END,
 };
 #undef FIELD
@@ -105,7 +105,7 @@ static const SrHeadExample examples[] = {{"{in_dim: 8, hidden_dim: 6}", false}};
 
 const SrHead sr_head_msn_head = {
     .name = "msn_head",
-    .help = "projection to unit length and its scaled cosines to prototypes: MSN",
+    .help = "projection to unit length, then scaled cosines to prototypes: MSN",
     .options = options,
     .params_bytes = sizeof(MsnHead),
     .build = build,

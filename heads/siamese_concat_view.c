@@ -10,7 +10,7 @@ typedef struct {
 
 static const SrOption options[] = {
     {"num_towers", SR_OPT_INT, offsetof(SiameseConcatView, num_towers), "1", 1, 1 << 16, NULL,
-     "Rows of an image: 9 patches."},
+     "Number of rows per image, such as 9 patches."},
     SR_OPTION_END,
 };
 
@@ -26,8 +26,8 @@ static SrStatus build(SrBuilder *b, const void *params, const SrHeadSettings *se
     int rows = sr_build_shape(b, x).d[0];
     if (rows % p->num_towers != 0)
         return sr_builder_fail(b, SR_ERR_CONFIG,
-                               "siamese_concat_view: num_towers is %d, but %d rows come in; they "
-                               "must be a multiple of it",
+                               "siamese_concat_view: num_towers is %d, but the input has %d rows; "
+                               "expected a multiple of num_towers",
                                p->num_towers, rows);
     out[0] = sr_build(b, "merge_rows", "view", &(SrMergeRowsParams){p->num_towers}, x);
     *n_out = 1;

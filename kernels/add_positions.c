@@ -27,11 +27,11 @@ static const SrOption options[] = {
     {"to_h", SR_OPT_INT, FIELD(to_h), "1", 1, 0xffff, NULL, "Rows of the tokens' grid."},
     {"to_w", SR_OPT_INT, FIELD(to_w), "1", 1, 0xffff, NULL, "Columns of the tokens' grid."},
     {"align_corners", SR_OPT_BOOL, FIELD(align_corners), "False", 0, 0, NULL,
-     "The corners of both grids lie on each other, instead of their edges."},
+     "Align the corners of both grids instead of their edges."},
     {"antialias", SR_OPT_BOOL, FIELD(antialias), "False", 0, 0, NULL,
-     "A smaller grid is filtered, not sampled."},
+     "Filter against aliasing when the grid becomes smaller."},
     {"offset", SR_OPT_FLOAT, FIELD(offset), "0", 0, 1, NULL,
-     "Added to the tokens' grid when the scale between the grids is taken."},
+     "Offset added to the tokens' grid when the scale between the grids is computed."},
     {"sequence_first", SR_OPT_BOOL, FIELD(sequence_first), "False", 0, 0, NULL,
      "The parameter has the shape (tokens, 1, D) instead of (1, tokens, D)."},
     SR_OPTION_END,
@@ -46,7 +46,8 @@ static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y
         return sr__shape_fail("add_positions", x, n_in, "%d + %d x %d tokens", p->prefix, p->to_h,
                               p->to_w);
     if (p->antialias && 4 * SR_MAX(p->from_h / p->to_h, p->from_w / p->to_w) + 8 > MOST_TAPS)
-        return sr__shape_fail("add_positions", x, n_in, "a grid not that much smaller");
+        return sr__shape_fail("add_positions", x, n_in,
+                              "a grid that is not so much smaller than the learned one");
     *y = x[0];
     return SR_OK;
 }

@@ -20,9 +20,9 @@
 
 #define FIELD(f) offsetof(SrAlignUniformParams, f)
 static const SrOption options[] = {
-    {"alpha", SR_OPT_FLOAT, FIELD(alpha), "2", 1, 64, NULL, "Power of the views' distance."},
-    {"t", SR_OPT_FLOAT, FIELD(t), "2", 1e-6, 1e6, NULL, "Multiplies squared distances."},
-    {"lambda", SR_OPT_FLOAT, FIELD(lambda), "1", 0, 1e6, NULL, "Weight of uniformity."},
+    {"alpha", SR_OPT_FLOAT, FIELD(alpha), "2", 1, 64, NULL, "Power of the distance between views."},
+    {"t", SR_OPT_FLOAT, FIELD(t), "2", 1e-6, 1e6, NULL, "Factor of the squared distances."},
+    {"lambda", SR_OPT_FLOAT, FIELD(lambda), "1", 0, 1e6, NULL, "Weight of the uniformity term."},
     SR_OPTION_END,
 };
 #undef FIELD
@@ -213,7 +213,7 @@ static const SrOpCase cases[] = {
 
 const SrOp sr_op_align_uniform = {
     .name = "align_uniform",
-    .help = "Distance of two views, and how evenly the images of each are spread.",
+    .help = "Distance between two views, and how evenly the images of each view are spread.",
     .options = options,
     .params_bytes = sizeof(SrAlignUniformParams),
     .min_in = 1,

@@ -28,17 +28,20 @@
 static const SrOption options[] = {
     {"num_heads", SR_OPT_INT, FIELD(num_heads), "1", 1, 1 << 16, NULL, "Heads."},
     {"scale", SR_OPT_FLOAT, FIELD(scale), "0", 0, 1e6, NULL,
-     "Factor of the scores before the softmax; 0: 1 / sqrt(numbers of a head)."},
+     "Factor that scales the scores before the softmax; 0: 1 / sqrt(width of a head)."},
     {"dropout", SR_OPT_FLOAT, FIELD(dropout), "0", 0, 0.99, NULL,
      "Dropout of probabilities in training."},
     {"queries", SR_OPT_INT, FIELD(queries), "0", 0, 0x7fffffff, NULL,
-     "Only so many first tokens ask (class attention); 0: all."},
+     "Number of first tokens that have queries (class attention); 0: all."},
     {"windows_h", SR_OPT_INT, FIELD(windows_h), "0", 0, 0xffff, NULL,
-     "Rows of windows of a shifted map; 0: no mask."},
-    {"windows_w", SR_OPT_INT, FIELD(windows_w), "0", 0, 0xffff, NULL, "Columns of windows."},
-    {"window_h", SR_OPT_INT, FIELD(window_h), "0", 0, 0xffff, NULL, "Rows of tokens of a window."},
-    {"window_w", SR_OPT_INT, FIELD(window_w), "0", 0, 0xffff, NULL, "Columns of tokens."},
-    {"shift_h", SR_OPT_INT, FIELD(shift_h), "0", 0, 0xffff, NULL, "Rows the map was shifted by."},
+     "Rows of windows in a shifted map; 0: no mask."},
+    {"windows_w", SR_OPT_INT, FIELD(windows_w), "0", 0, 0xffff, NULL,
+     "Columns of windows in a shifted map."},
+    {"window_h", SR_OPT_INT, FIELD(window_h), "0", 0, 0xffff, NULL, "Rows of tokens in a window."},
+    {"window_w", SR_OPT_INT, FIELD(window_w), "0", 0, 0xffff, NULL,
+     "Columns of tokens in a window."},
+    {"shift_h", SR_OPT_INT, FIELD(shift_h), "0", 0, 0xffff, NULL,
+     "Number of rows that the map was shifted by."},
     {"shift_w", SR_OPT_INT, FIELD(shift_w), "0", 0, 0xffff, NULL, "Columns."},
     SR_OPTION_END,
 };
@@ -58,8 +61,9 @@ static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y
                               p->num_heads);
     SrAttentionSizes s = sr__attention_sizes(p, x[0]);
     if (s.Q > s.L || (n_in > 1 && s.Q < s.L))
-        return sr__shape_fail("attention", x, n_in, "at least %d tokens, all of which ask a bias",
-                              s.Q);
+        return sr__shape_fail(
+            "attention", x, n_in,
+            "at least %d tokens, and queries of all of them where there is a bias", s.Q);
     if (n_in > 1 &&
         (!sr_shape_equal(x[1], SR_SHAPE(x[1].d[0], s.E, s.L, s.L)) || s.images % x[1].d[0] != 0))
         return sr__shape_fail("attention", x, n_in, "a bias (1, %d, %d, %d)", s.E, s.L, s.L);

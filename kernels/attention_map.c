@@ -19,7 +19,7 @@
 static const SrOption options[] = {
     {"num_heads", SR_OPT_INT, FIELD(num_heads), "1", 1, 1 << 16, NULL, "Heads."},
     {"scale", SR_OPT_FLOAT, FIELD(scale), "0", 0, 1e6, NULL,
-     "Factor of the scores before the softmax; 0: 1 / sqrt(numbers of a head)."},
+     "Factor that scales the scores before the softmax; 0: 1 / sqrt(width of a head)."},
     SR_OPTION_END,
 };
 #undef FIELD
@@ -121,7 +121,7 @@ static const SrOpCase cases[] = {
 
 const SrOp sr_op_attention_map = {
     .name = "attention_map",
-    .help = "What each token takes of each other.",
+    .help = "Attention probabilities between all tokens.",
     .options = options,
     .params_bytes = sizeof(SrAttentionMapParams),
     .min_in = 1,

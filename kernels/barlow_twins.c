@@ -19,9 +19,11 @@
 
 #define FIELD(f) offsetof(SrBarlowTwinsParams, f)
 static const SrOption options[] = {
-    {"lambda", SR_OPT_FLOAT, FIELD(lambda), "0.0051", 0, 1e6, NULL, "Weight off the diagonal."},
+    {"lambda", SR_OPT_FLOAT, FIELD(lambda), "0.0051", 0, 1e6, NULL,
+     "Weight of the entries off the diagonal."},
     {"scale", SR_OPT_FLOAT, FIELD(scale), "0.024", 0, 1e6, NULL, "Factor of the whole loss."},
-    {"per_view", SR_OPT_BOOL, FIELD(per_view), "False", 0, 0, NULL, "Statistics of each view."},
+    {"per_view", SR_OPT_BOOL, FIELD(per_view), "False", 0, 0, NULL,
+     "Use the statistics of each view."},
     SR_OPTION_END,
 };
 #undef FIELD
@@ -155,7 +157,7 @@ static const SrOpCase cases[] = {
 
 const SrOp sr_op_barlow_twins = {
     .name = "barlow_twins",
-    .help = "How far the cross-correlation of two views is from the identity.",
+    .help = "Distance of the cross-correlation of two views from the identity.",
     .options = options,
     .params_bytes = sizeof(SrBarlowTwinsParams),
     .min_in = 1,

@@ -25,15 +25,16 @@
 
 static const SrOption options[] = {
     {"eps", SR_OPT_FLOAT, offsetof(SrBatchNormParams, eps), "1e-5", 0, 1, NULL,
-     "Added to the variance."},
+     "Number added to the variance."},
     {"momentum", SR_OPT_FLOAT, offsetof(SrBatchNormParams, momentum), "0.1", 0, 1, NULL,
-     "Share of the batch in the running statistics."},
+     "Momentum: share of the batch in the running statistics."},
     {"relu", SR_OPT_BOOL, offsetof(SrBatchNormParams, relu), "false", 0, 0, NULL,
      "Rectify the output."},
     {"residual", SR_OPT_BOOL, offsetof(SrBatchNormParams, residual), "false", 0, 0, NULL,
      "Add a second input before the relu."},
     {"sync", SR_OPT_INT, offsetof(SrBatchNormParams, sync), "0", 0, 1e6, NULL,
-     "Neighbouring ranks whose rows have one mean and variance; 0: each its own."},
+     "Number of consecutive ranks whose rows share one mean and variance; 0: each rank has its "
+     "own."},
     SR_OPTION_END,
 };
 

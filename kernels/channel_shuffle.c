@@ -11,7 +11,7 @@
 
 static const SrOption options[] = {
     {"groups", SR_OPT_INT, offsetof(SrChannelShuffleParams, groups), "2", 1, 1 << 16, NULL,
-     "Groups the channels come in."},
+     "Number of groups of the channels."},
     SR_OPTION_END,
 };
 
@@ -99,7 +99,7 @@ static const SrOpCase cases[] = {
 
 const SrOp sr_op_channel_shuffle = {
     .name = "channel_shuffle",
-    .help = "Channels of several groups by turns.",
+    .help = "Interleaves the channels of several groups.",
     .options = options,
     .params_bytes = sizeof(SrChannelShuffleParams),
     .min_in = 1,

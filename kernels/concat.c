@@ -11,7 +11,7 @@
 
 static const SrOption options[] = {
     {"dim", SR_OPT_INT, offsetof(SrConcatParams, dim), "0", 0, SR_MAX_RANK - 1, NULL,
-     "The dimension that grows."},
+     "Dimension along which inputs are joined."},
     SR_OPTION_END,
 };
 
@@ -24,7 +24,7 @@ static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y
         other.d[p->dim] = x[0].d[p->dim];
         if (!sr_shape_equal(x[0], other))
             return sr__shape_fail("concat", x, n_in,
-                                  p->dim ? "shapes that agree but for dimension %d"
+                                  p->dim ? "shapes that agree in all dimensions except %d"
                                          : "shapes that agree after the first dimension",
                                   p->dim);
         y->d[p->dim] += x[i].d[p->dim];
@@ -129,7 +129,7 @@ static const SrOpCase cases[] = {
 
 const SrOp sr_op_concat = {
     .name = "concat",
-    .help = "Inputs one after the other along a dimension.",
+    .help = "Inputs joined along a dimension.",
     .options = options,
     .params_bytes = sizeof(SrConcatParams),
     .min_in = 1,

@@ -14,19 +14,19 @@ static const SrOption options[] = {
     {"kernel_h", SR_OPT_INT, offsetof(SrConv2dParams, kernel_h), "1", 1, 1024, NULL,
      "Kernel rows."},
     {"kernel_w", SR_OPT_INT, offsetof(SrConv2dParams, kernel_w), "0", 0, 1024, NULL,
-     "Kernel columns; 0: as rows."},
+     "Kernel columns; 0: as many as rows."},
     {"stride_h", SR_OPT_INT, offsetof(SrConv2dParams, stride_h), "1", 0, 1024, NULL,
-     "Step down; 0: 1."},
+     "Vertical stride; 0: 1."},
     {"stride_w", SR_OPT_INT, offsetof(SrConv2dParams, stride_w), "0", 0, 1024, NULL,
-     "Step right; 0: as down."},
+     "Horizontal stride; 0: as stride_h."},
     {"padding_h", SR_OPT_INT, offsetof(SrConv2dParams, padding_h), "0", 0, 1024, NULL,
      "Zero rows above and below."},
     {"padding_w", SR_OPT_INT, offsetof(SrConv2dParams, padding_w), "-1", -1, 1024, NULL,
-     "Zero columns left and right; -1: as rows."},
+     "Zero columns left and right; -1: as padding_h."},
     {"dilation_h", SR_OPT_INT, offsetof(SrConv2dParams, dilation_h), "1", 0, 1024, NULL,
-     "Tap distance; 0: 1."},
+     "Vertical dilation; 0: 1."},
     {"dilation_w", SR_OPT_INT, offsetof(SrConv2dParams, dilation_w), "0", 0, 1024, NULL,
-     "Tap distance; 0: as rows."},
+     "Horizontal dilation; 0: as dilation_h."},
     {"groups", SR_OPT_INT, offsetof(SrConv2dParams, groups), "1", 0, 1 << 20, NULL,
      "Channel groups; 0: 1."},
     {"bias", SR_OPT_BOOL, offsetof(SrConv2dParams, bias), "false", 0, 0, NULL,
@@ -34,11 +34,11 @@ static const SrOption options[] = {
     {"relu", SR_OPT_BOOL, offsetof(SrConv2dParams, relu), "false", 0, 0, NULL,
      "Apply a ReLU to the result; without gradients only."},
     {"silu", SR_OPT_BOOL, offsetof(SrConv2dParams, silu), "false", 0, 0, NULL,
-     "Or a SiLU; without gradients only."},
+     "Apply a SiLU to the result; without gradients only."},
     {"hardswish", SR_OPT_BOOL, offsetof(SrConv2dParams, hardswish), "false", 0, 0, NULL,
-     "Or a hard-swish; without gradients only."},
+     "Apply a hard-swish to the result; without gradients only."},
     {"relu6", SR_OPT_BOOL, offsetof(SrConv2dParams, relu6), "false", 0, 0, NULL,
-     "Or a ReLU up to 6; without gradients only."},
+     "Apply a ReLU6 to the result; without gradients only."},
     {"residual", SR_OPT_BOOL, offsetof(SrConv2dParams, residual), "false", 0, 0, NULL,
      "Add a second input before the activation; without gradients only."},
     SR_OPTION_END,
@@ -88,8 +88,8 @@ static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y
                               s.C, s.K, s.groups);
     if (s.H + 2 * s.pad_h < (s.R - 1) * s.dilation_h + 1 ||
         s.W + 2 * s.pad_w < (s.S - 1) * s.dilation_w + 1)
-        return sr__shape_fail("conv2d", x, n_in, "a map no smaller than the %d x %d kernel", s.R,
-                              s.S);
+        return sr__shape_fail("conv2d", x, n_in, "a map at least as large as the %d x %d kernel",
+                              s.R, s.S);
     *y = SR_SHAPE(s.N, s.P, s.Q, s.K);
     if (p->residual && !sr_shape_equal(x[1], *y))
         return sr__shape_fail("conv2d", x, n_in, "a residual of the output's shape");

@@ -12,7 +12,7 @@
 
 static const SrOption options[] = {
     {"count", SR_OPT_INT, offsetof(SrCopyStateParams, count), "1", 1, 0x7fffffff, NULL,
-     "Numbers in the entry."},
+     "Number of values in the entry."},
     SR_OPTION_END,
 };
 

@@ -40,7 +40,8 @@ static bool tiles_granted(void) {
     enum { ARCH_REQ_XCOMP_PERM = 0x1023, XFEATURE_XTILEDATA = 18 };
     if (syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) == 0)
         return true;
-    sr_info("cpu: the system refuses the tile registers (%s); going on without", strerror(errno));
+    sr_info("cpu: the system refuses the tile registers (%s); sslrun computes without them",
+            strerror(errno));
     return false;
 }
 

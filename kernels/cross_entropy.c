@@ -17,12 +17,13 @@
 #define FIELD(f) offsetof(SrCrossEntropyParams, f)
 static const SrOption options[] = {
     {"temperature", SR_OPT_FLOAT, FIELD(temperature), "1.0", 1e-10, 1e10, NULL,
-     "Divides the scores."},
+     "Temperature that divides the scores."},
     {"label_smoothing", SR_OPT_FLOAT, FIELD(label_smoothing), "0.0", 0, 1, NULL,
-     "Share of a target spread over all classes."},
+     "Label smoothing: share of a target that is spread over all classes."},
     {"ignore_index", SR_OPT_INT64, FIELD(ignore_index), "-1", 0, 0, NULL,
-     "Label of rows that count for nothing."},
-    {"weight", SR_OPT_FLOATS, FIELD(weight), "[]", 0, 1e10, NULL, "Of each class; empty: all 1."},
+     "Label of rows that are ignored."},
+    {"weight", SR_OPT_FLOATS, FIELD(weight), "[]", 0, 1e10, NULL,
+     "Weight of each class; empty: all 1."},
     SR_OPTION_END,
 };
 #undef FIELD

@@ -13,9 +13,9 @@
 
 static const SrOption options[] = {
     {"prefix", SR_OPT_INT, offsetof(SrDropTokensParams, prefix), "0", 0, 0xffff, NULL,
-     "Tokens that always stay."},
+     "Number of first tokens that always stay."},
     {"kept", SR_OPT_INT, offsetof(SrDropTokensParams, kept), "1", 1, 0x7fffffff, NULL,
-     "How many of the others stay."},
+     "Number of the other tokens that stay."},
     SR_OPTION_END,
 };
 
@@ -98,7 +98,7 @@ static const SrOpCase cases[] = {
 
 const SrOp sr_op_drop_tokens = {
     .name = "drop_tokens",
-    .help = "A random choice of tokens, the same for all images.",
+    .help = "Random choice of tokens, the same for all images.",
     .options = options,
     .params_bytes = sizeof(SrDropTokensParams),
     .min_in = 1,

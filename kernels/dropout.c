@@ -116,7 +116,7 @@ static const SrOpCase cases[] = {
 
 const SrOp sr_op_dropout = {
     .name = "dropout",
-    .help = "Random zeros in training.",
+    .help = "Sets random elements to zero in training.",
     .options = options,
     .params_bytes = sizeof(SrDropoutParams),
     .min_in = 1,

@@ -79,7 +79,7 @@ static const SrOpCase cases[] = {
 
 const SrOp sr_op_flatten = {
     .name = "flatten",
-    .help = "All dimensions but the first as one, in PyTorch's order.",
+    .help = "Joins all dimensions except the first, in PyTorch's order.",
     .min_in = 1,
     .max_in = 1,
     .flags = SR_OP_CHEAP,

@@ -12,11 +12,12 @@
 
 #define FIELD(f) offsetof(SrFourierPositionsParams, f)
 static const SrOption options[] = {
-    {"images", SR_OPT_INT, FIELD(images), "1", 1, 1 << 24, NULL, "Images, all the same."},
+    {"images", SR_OPT_INT, FIELD(images), "1", 1, 1 << 24, NULL,
+     "Number of images; all get the same values."},
     {"height", SR_OPT_INT, FIELD(height), "1", 1, 0xffff, NULL, "Rows of the map."},
     {"width", SR_OPT_INT, FIELD(width), "1", 1, 0xffff, NULL, "Columns of the map."},
     {"features", SR_OPT_INT, FIELD(features), "32", 2, 1 << 16, NULL,
-     "Numbers of a row's place, and as many of a column's."},
+     "Number of features for the row, and as many for the column."},
     SR_OPTION_END,
 };
 #undef FIELD
@@ -84,7 +85,7 @@ static const SrOpCase cases[] = {
 
 const SrOp sr_op_fourier_positions = {
     .name = "fourier_positions",
-    .help = "Sines and cosines of the places of a map.",
+    .help = "Sines and cosines of the positions in a map.",
     .options = options,
     .params_bytes = sizeof(SrFourierPositionsParams),
     .min_in = 0,

@@ -74,7 +74,7 @@ static const SrOpCase cases[] = {
 
 const SrOp sr_op_gate_halves = {
     .name = "gate_halves",
-    .help = "The first half through SiLU times the second.",
+    .help = "SiLU of the first half, multiplied by the second half.",
     .min_in = 1,
     .max_in = 1,
     .infer = infer,

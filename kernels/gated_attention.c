@@ -27,9 +27,9 @@
 static const SrOption options[] = {
     {"num_heads", SR_OPT_INT, FIELD(num_heads), "1", 1, 1 << 16, NULL, "Heads."},
     {"scale", SR_OPT_FLOAT, FIELD(scale), "0", 0, 1e6, NULL,
-     "Factor of the scores before the softmax; 0: 1 / sqrt(numbers of a head)."},
+     "Factor that scales the scores before the softmax; 0: 1 / sqrt(width of a head)."},
     {"locality_dim", SR_OPT_INT, FIELD(locality_dim), "10", 1, 1 << 16, NULL,
-     "Columns of the positions' weights for each of three distances."},
+     "Columns of the position weights for each of the three distances."},
     {"height", SR_OPT_INT, FIELD(height), "1", 1, 0xffff, NULL, "Rows of the map."},
     {"width", SR_OPT_INT, FIELD(width), "1", 1, 0xffff, NULL, "Columns of the map."},
     SR_OPTION_END,
@@ -400,7 +400,7 @@ static const SrOpCase cases[] = {
 
 const SrOp sr_op_gated_attention = {
     .name = "gated_attention",
-    .help = "Attention mixed with one of relative positions by a learned gate.",
+    .help = "Attention mixed with attention by relative position, by a learned gate.",
     .options = options,
     .params_bytes = sizeof(SrGatedAttentionParams),
     .min_in = 2,

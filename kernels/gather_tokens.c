@@ -13,7 +13,7 @@
 
 static const SrOption options[] = {
     {"prefix", SR_OPT_INT, offsetof(SrGatherTokensParams, prefix), "0", 0, 0xffff, NULL,
-     "Tokens that always stay."},
+     "Number of first tokens that always stay."},
     SR_OPTION_END,
 };
 
@@ -107,7 +107,7 @@ static const SrOpCase cases[] = {
 
 const SrOp sr_op_gather_tokens = {
     .name = "gather_tokens",
-    .help = "The tokens of each image that indices name.",
+    .help = "Selects tokens of each image by index.",
     .options = options,
     .params_bytes = sizeof(SrGatherTokensParams),
     .min_in = 2,

@@ -64,13 +64,12 @@ enum { WORK_SPACE = (128 << 20) + (1 << 16), TOUCHED = 5 << 20, MOST_THREADS = 1
 static SrStatus no_room(int threads) {
     char need[32], left[32];
     size_t room = sr_address_space_left();
-    SR_FAIL(
-        SR_ERR_MEMORY,
-        "no room for OpenBLAS's work space: %s of address space for %d threads%s%s%s; raise the "
-        "limit or take fewer threads (OMP_NUM_THREADS=1)",
-        sr_bytes_text((double)threads * WORK_SPACE, need, sizeof need), threads,
-        room == SIZE_MAX ? "" : ", and the limit (ulimit -v) leaves ",
-        room == SIZE_MAX ? "" : sr_bytes_text((double)room, left, sizeof left), "");
+    SR_FAIL(SR_ERR_MEMORY,
+            "OpenBLAS needs %s of address space for %d threads%s%s%s; raise the limit or use fewer "
+            "threads (OMP_NUM_THREADS=1)",
+            sr_bytes_text((double)threads * WORK_SPACE, need, sizeof need), threads,
+            room == SIZE_MAX ? "" : ", and the limit (ulimit -v) leaves ",
+            room == SIZE_MAX ? "" : sr_bytes_text((double)room, left, sizeof left), "");
 }
 
 // A mapping of the same size is tried first: a refusal is an error here, while OpenBLAS would try

@@ -17,7 +17,7 @@ static const SrOption options[] = {
     {"num_groups", SR_OPT_INT, offsetof(SrGroupNormParams, num_groups), "32", 1, 1 << 20, NULL,
      "Groups."},
     {"eps", SR_OPT_FLOAT, offsetof(SrGroupNormParams, eps), "1e-5", 0, 1, NULL,
-     "Added to the variance."},
+     "Number added to the variance."},
     SR_OPTION_END,
 };
 

@@ -16,7 +16,7 @@
 
 static const SrOption options[] = {
     {"temperature", SR_OPT_FLOAT, offsetof(SrInfoNceParams, temperature), "0.1", 1e-6, 1e6, NULL,
-     "Divides the scores."},
+     "Temperature that divides the scores."},
     SR_OPTION_END,
 };
 
@@ -135,7 +135,7 @@ static const SrOpCase cases[] = {
 
 const SrOp sr_op_info_nce = {
     .name = "info_nce",
-    .help = "Cross entropy of each query's own key among the keys of all: MoCo v3, NNCLR.",
+    .help = "Cross entropy of each query's own key among the keys of all images: MoCo v3, NNCLR.",
     .options = options,
     .params_bytes = sizeof(SrInfoNceParams),
     .min_in = 2,

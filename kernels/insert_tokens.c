@@ -13,8 +13,9 @@
 
 #define FIELD(f) offsetof(SrInsertTokensParams, f)
 static const SrOption options[] = {
-    {"at", SR_OPT_INT, FIELD(at), "0", 0, 1 << 20, NULL, "Tokens that stay before them."},
-    {"count", SR_OPT_INT, FIELD(count), "1", 1, 1 << 20, NULL, "How many."},
+    {"at", SR_OPT_INT, FIELD(at), "0", 0, 1 << 20, NULL,
+     "Number of tokens that stay before the new ones."},
+    {"count", SR_OPT_INT, FIELD(count), "1", 1, 1 << 20, NULL, "Number of new tokens."},
     SR_OPTION_END,
 };
 #undef FIELD
@@ -101,7 +102,7 @@ static const SrOpCase cases[] = {
 
 const SrOp sr_op_insert_tokens = {
     .name = "insert_tokens",
-    .help = "Learned tokens put into the sequence of every image.",
+    .help = "Inserts learned tokens into the sequence of every image.",
     .options = options,
     .params_bytes = sizeof(SrInsertTokensParams),
     .min_in = 1,

@@ -18,7 +18,7 @@ static const double eps = 1e-8;
 
 static const SrOption options[] = {
     {"groups", SR_OPT_INT, offsetof(SrKoleoParams, groups), "1", 1, 0xffff, NULL,
-     "Batches of rows; neighbours are sought inside each."},
+     "Number of groups of rows; neighbours are searched inside each group."},
     SR_OPTION_END,
 };
 
@@ -139,7 +139,7 @@ static const SrOpCase cases[] = {
 
 const SrOp sr_op_koleo = {
     .name = "koleo",
-    .help = "How far each row is from the one most like it, logarithms averaged.",
+    .help = "Mean logarithm of the distance from each row to its nearest neighbour.",
     .options = options,
     .params_bytes = sizeof(SrKoleoParams),
     .min_in = 1,

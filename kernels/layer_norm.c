@@ -11,7 +11,7 @@
 
 static const SrOption options[] = {
     {"eps", SR_OPT_FLOAT, offsetof(SrLayerNormParams, eps), "1e-5", 0, 1, NULL,
-     "Added to the variance."},
+     "Number added to the variance."},
     SR_OPTION_END,
 };
 

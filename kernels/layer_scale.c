@@ -10,7 +10,7 @@
 
 static const SrOption options[] = {
     {"init", SR_OPT_FLOAT, offsetof(SrLayerScaleParams, init), "1e-6", 0, 1e6, NULL,
-     "What every factor starts at."},
+     "Initial value of every factor."},
     {"over_planes", SR_OPT_BOOL, offsetof(SrLayerScaleParams, over_planes), "False", 0, 0, NULL,
      "The parameter has the shape (C, 1, 1) instead of (C)."},
     SR_OPTION_END,
@@ -112,7 +112,7 @@ static const SrOpCase cases[] = {
 
 const SrOp sr_op_layer_scale = {
     .name = "layer_scale",
-    .help = "A learned factor a channel.",
+    .help = "Learned factor for each channel.",
     .options = options,
     .params_bytes = sizeof(SrLayerScaleParams),
     .min_in = 1,

@@ -14,7 +14,7 @@
 
 static const SrOption options[] = {
     {"out_features", SR_OPT_INT, offsetof(SrLinearParams, out_features), "1", 1, 1 << 24, NULL,
-     "Output features."},
+     "Number of output features."},
     {"bias", SR_OPT_BOOL, offsetof(SrLinearParams, bias), "true", 0, 0, NULL, "Add a bias."},
     {"gelu", SR_OPT_BOOL, offsetof(SrLinearParams, gelu), "false", 0, 0, NULL,
      "Apply a GELU to the result; without gradients only."},

@@ -14,13 +14,13 @@
 
 static const SrOption options[] = {
     {"size", SR_OPT_INT, offsetof(SrLocalResponseNormParams, size), "5", 1, 4096, NULL,
-     "Neighbouring channels, the channel itself among them."},
+     "Number of neighbouring channels, including the channel itself."},
     {"alpha", SR_OPT_FLOAT, offsetof(SrLocalResponseNormParams, alpha), "1e-4", 0, 1e6, NULL,
      "Factor of the mean of squares."},
     {"beta", SR_OPT_FLOAT, offsetof(SrLocalResponseNormParams, beta), "0.75", 0, 16, NULL,
      "Exponent."},
     {"k", SR_OPT_FLOAT, offsetof(SrLocalResponseNormParams, k), "1", 1e-6, 1e6, NULL,
-     "Added to the mean."},
+     "Number added to the mean."},
     SR_OPTION_END,
 };
 
@@ -161,7 +161,8 @@ static void backward(const SrOpCall *call) {
 static SrStatus onnx(SrOnnxCall *call) {
     const SrLocalResponseNormParams *p = call->params;
     if (p->size % 2 == 0 || call->y.rank != 4)
-        return sr__onnx_unsupported(call, p->size % 2 ? "not of a map" : "an even size");
+        return sr__onnx_unsupported(call, p->size % 2 ? "on an input that is not a map"
+                                                      : "with an even size");
     sr__onnx_begin(call, "LRN", call->in, 1);
     sr_onnx_float(call->file, "alpha", (float)p->alpha);
     sr_onnx_float(call->file, "beta", (float)p->beta);
@@ -179,7 +180,7 @@ static const SrOpCase cases[] = {
 
 const SrOp sr_op_local_response_norm = {
     .name = "local_response_norm",
-    .help = "Each number over a power of its neighbouring channels' mean square.",
+    .help = "Divides each value by a power of the mean square of neighbouring channels.",
     .options = options,
     .params_bytes = sizeof(SrLocalResponseNormParams),
     .min_in = 1,

@@ -66,7 +66,7 @@ static const SrOpCase cases[] = {
 
 const SrOp sr_op_mask_tokens = {
     .name = "mask_tokens",
-    .help = "Hidden tokens replaced by a learned one.",
+    .help = "Replaces hidden tokens by a learned one.",
     .min_in = 2,
     .max_in = 2,
     .flags = SR_OP_CHEAP,

@@ -10,7 +10,7 @@
 
 static const SrOption options[] = {
     {"over", SR_OPT_ENUM, offsetof(SrMaskWeightsParams, over), "image", 0, 0, "image|batch",
-     "What the marked patches are counted in."},
+     "Set in which the marked patches are counted."},
     SR_OPTION_END,
 };
 
@@ -58,7 +58,7 @@ static const SrOpCase cases[] = {
 
 const SrOp sr_op_mask_weights = {
     .name = "mask_weights",
-    .help = "A mask as the weights of a mean over what it marks.",
+    .help = "Turns a mask into the weights of a mean over the marked patches.",
     .options = options,
     .params_bytes = sizeof(SrMaskWeightsParams),
     .min_in = 1,

@@ -52,7 +52,7 @@ static const SrOpCase cases[] = {
 
 const SrOp sr_op_mean = {
     .name = "mean",
-    .help = "Means over the pixels, as vectors.",
+    .help = "Mean over the pixels of each channel.",
     .min_in = 1,
     .max_in = 1,
     .flags = SR_OP_CHEAP | SR_OP_BF16 | SR_OP_MIXES,

@@ -97,7 +97,7 @@ static const SrOpCase cases[] = {
 
 const SrOp sr_op_mean_entropy = {
     .name = "mean_entropy",
-    .help = "How far the mean of rows' distributions is from even.",
+    .help = "Distance of the mean of the rows' distributions from the uniform one.",
     .min_in = 1,
     .max_in = 1,
     .infer = infer,

@@ -15,8 +15,10 @@
 
 #define FIELD(f) offsetof(SrMemoryMoveParams, f)
 static const SrOption options[] = {
-    {"size", SR_OPT_INT, FIELD(size), "1", 1, 0x7fffffff, NULL, "Rows of the memory."},
-    {"momentum", SR_OPT_FLOAT, FIELD(momentum), "0.5", 0, 1, NULL, "Share that a row keeps."},
+    {"size", SR_OPT_INT, FIELD(size), "1", 1, 0x7fffffff, NULL,
+     "Number of rows in the memory bank."},
+    {"momentum", SR_OPT_FLOAT, FIELD(momentum), "0.5", 0, 1, NULL,
+     "Share of its value that a row keeps."},
     SR_OPTION_END,
 };
 #undef FIELD
@@ -92,7 +94,7 @@ static const SrOpCase cases[] = {
 
 const SrOp sr_op_memory_move = {
     .name = "memory_move",
-    .help = "Where rows of a memory move towards new embeddings: NPID, PIRL.",
+    .help = "New rows of a memory bank, moved towards new embeddings: NPID, PIRL.",
     .options = options,
     .params_bytes = sizeof(SrMemoryMoveParams),
     .min_in = 2,

@@ -17,7 +17,7 @@
 
 static const SrOption options[] = {
     {"size", SR_OPT_INT, offsetof(SrMemoryScoresParams, size), "1", 1, 0x7fffffff, NULL,
-     "Rows of the memory."},
+     "Number of rows in the memory bank."},
     SR_OPTION_END,
 };
 
@@ -111,7 +111,7 @@ static const SrOpCase cases[] = {
 
 const SrOp sr_op_memory_scores = {
     .name = "memory_scores",
-    .help = "Products of each row with chosen rows of a memory: NPID, PIRL.",
+    .help = "Products of each row with chosen rows of a memory bank: NPID, PIRL.",
     .options = options,
     .params_bytes = sizeof(SrMemoryScoresParams),
     .min_in = 2,

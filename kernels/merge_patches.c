@@ -82,7 +82,7 @@ static const SrOpCase cases[] = {
 
 const SrOp sr_op_merge_patches = {
     .name = "merge_patches",
-    .help = "2 x 2 pixels as one of four times the channels.",
+    .help = "Joins 2 x 2 pixels into one pixel with four times the channels.",
     .min_in = 1,
     .max_in = 1,
     .flags = SR_OP_CHEAP | SR_OP_BF16,

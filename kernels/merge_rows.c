@@ -7,7 +7,7 @@
 
 static const SrOption options[] = {
     {"count", SR_OPT_INT, offsetof(SrMergeRowsParams, count), "1", 1, 0x7fffffff, NULL,
-     "Rows that become one."},
+     "Number of rows that are joined into one."},
     SR_OPTION_END,
 };
 

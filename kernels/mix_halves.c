@@ -164,7 +164,7 @@ static const SrOpCase cases[] = {
 
 const SrOp sr_op_mix_halves = {
     .name = "mix_halves",
-    .help = "The halves of the channels, weighed by the softmax of pairs of scores.",
+    .help = "Sum of the two halves of the channels, weighted by the softmax of pairs of scores.",
     .min_in = 2,
     .max_in = 2,
     .flags = SR_OP_BF16,

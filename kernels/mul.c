@@ -117,7 +117,7 @@ static const SrOpCase cases[] = {
 
 const SrOp sr_op_mul = {
     .name = "mul",
-    .help = "Product of two inputs, the second perhaps one number a channel.",
+    .help = "Product of two inputs; the second may have one value per channel.",
     .min_in = 2,
     .max_in = 2,
     .flags = SR_OP_CHEAP | SR_OP_BF16,

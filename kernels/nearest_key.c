@@ -9,7 +9,7 @@
 
 static const SrOption options[] = {
     {"queue_size", SR_OPT_INT, offsetof(SrNearestKeyParams, queue_size), "65536", 1, 1 << 28, NULL,
-     "Keys in the queue."},
+     "Number of keys in the queue."},
     SR_OPTION_END,
 };
 

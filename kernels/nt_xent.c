@@ -23,11 +23,11 @@
 
 static const SrOption options[] = {
     {"num_crops", SR_OPT_INT, offsetof(SrNtXentParams, num_crops), "2", 2, 1 << 16, NULL,
-     "Views of every image."},
+     "Number of views per image."},
     {"temperature", SR_OPT_FLOAT, offsetof(SrNtXentParams, temperature), "0.1", 1e-6, 1e6, NULL,
-     "Divides the scores."},
+     "Temperature that divides the scores."},
     {"decoupled", SR_OPT_BOOL, offsetof(SrNtXentParams, decoupled), "False", 0, 0, NULL,
-     "The positive is not in the denominator."},
+     "Leave the positive out of the denominator."},
     SR_OPTION_END,
 };
 

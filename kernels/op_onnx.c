@@ -9,7 +9,8 @@ SrShape sr__onnx_shape(SrShape s) {
 
 SrStatus sr__onnx_unsupported(const SrOnnxCall *call, const char *what) {
     SR_FAIL(SR_ERR_CONFIG,
-            "node '%s' (%s%s%s) has no counterpart in the ONNX export; give --nodes before it",
+            "node '%s' (%s%s%s) has no counterpart in the ONNX export; name layers before it with "
+            "--nodes",
             call->node, call->op, *what ? ", " : "", what);
 }
 

@@ -10,11 +10,11 @@
 
 static const SrOption options[] = {
     {"before", SR_OPT_INT, offsetof(SrPadParams, before), "0", 0, 65535, NULL,
-     "Entries of zeros in front."},
+     "Number of zero entries before the input."},
     {"after", SR_OPT_INT, offsetof(SrPadParams, after), "0", 0, 65535, NULL,
-     "Entries of zeros behind."},
+     "Number of zero entries after the input."},
     {"dim", SR_OPT_INT, offsetof(SrPadParams, dim), "0", 0, SR_MAX_RANK - 1, NULL,
-     "The dimension; 0: the channels."},
+     "Dimension to pad; 0: the channels."},
     SR_OPTION_END,
 };
 
@@ -111,7 +111,7 @@ static const SrOpCase cases[] = {
 
 const SrOp sr_op_pad = {
     .name = "pad",
-    .help = "Zeros before and after the channels, or the entries of another dimension.",
+    .help = "Adds zeros before and after the entries of a dimension.",
     .options = options,
     .params_bytes = sizeof(SrPadParams),
     .min_in = 1,

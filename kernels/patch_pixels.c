@@ -59,7 +59,7 @@ static const SrOpCase cases[] = {
 
 const SrOp sr_op_patch_pixels = {
     .name = "patch_pixels",
-    .help = "An image's patches as rows of numbers.",
+    .help = "Turns an image into rows, one for each patch.",
     .options = options,
     .params_bytes = sizeof(SrPatchPixelsParams),
     .min_in = 1,

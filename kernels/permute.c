@@ -14,10 +14,12 @@
 
 #define FIELD(f) offsetof(SrPermuteParams, f)
 static const SrOption options[] = {
-    {"a", SR_OPT_INT, FIELD(a), "0", 0, SR_MAX_RANK - 2, NULL, "A dimension that is exchanged"},
-    {"b", SR_OPT_INT, FIELD(b), "0", 0, SR_MAX_RANK - 2, NULL, "with this one; the same: none is."},
+    {"a", SR_OPT_INT, FIELD(a), "0", 0, SR_MAX_RANK - 2, NULL,
+     "First of two dimensions that are exchanged."},
+    {"b", SR_OPT_INT, FIELD(b), "0", 0, SR_MAX_RANK - 2, NULL,
+     "Second of these dimensions; equal to the first: none is exchanged."},
     {"channels", SR_OPT_ENUM, FIELD(channels), "same", 0, 0, "same|first|last",
-     "Where torch has the channels of the result."},
+     "Position of the result's channels in PyTorch."},
     SR_OPTION_END,
 };
 #undef FIELD
@@ -116,7 +118,7 @@ static const SrOpCase cases[] = {
 
 const SrOp sr_op_permute = {
     .name = "permute",
-    .help = "Two dimensions exchanged, or channels seen elsewhere.",
+    .help = "Exchanges two dimensions, or reinterprets the position of the channels.",
     .options = options,
     .params_bytes = sizeof(SrPermuteParams),
     .min_in = 1,

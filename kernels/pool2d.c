@@ -13,14 +13,14 @@
 // clang-format off
 #define WINDOW_OPTIONS \
     {"kernel_h", SR_OPT_INT, FIELD(kernel_h), "2", 1, 65535, NULL, "Window rows."}, \
-    {"kernel_w", SR_OPT_INT, FIELD(kernel_w), "0", 0, 65535, NULL, "Window columns; 0: as rows."}, \
-    {"stride_h", SR_OPT_INT, FIELD(stride_h), "0", 0, 65535, NULL, "Step down; 0: as the window."}, \
-    {"stride_w", SR_OPT_INT, FIELD(stride_w), "0", 0, 65535, NULL, "Step right; 0: as down."}, \
+    {"kernel_w", SR_OPT_INT, FIELD(kernel_w), "0", 0, 65535, NULL, "Window columns; 0: as kernel_h."}, \
+    {"stride_h", SR_OPT_INT, FIELD(stride_h), "0", 0, 65535, NULL, "Vertical stride; 0: as kernel_h."}, \
+    {"stride_w", SR_OPT_INT, FIELD(stride_w), "0", 0, 65535, NULL, "Horizontal stride; 0: as stride_h."}, \
     {"padding_h", SR_OPT_INT, FIELD(padding_h), "0", 0, 65535, NULL, "Rows of padding."}, \
-    {"padding_w", SR_OPT_INT, FIELD(padding_w), "-1", -1, 65535, NULL, "Columns of padding; -1: as rows."}
+    {"padding_w", SR_OPT_INT, FIELD(padding_w), "-1", -1, 65535, NULL, "Columns of padding; -1: as padding_h."}
 static const SrOption max_options[] = {
     WINDOW_OPTIONS,
-    {"ceil_mode", SR_OPT_BOOL, FIELD(ceil_mode), "false", 0, 0, NULL, "A last window may hang over the border."},
+    {"ceil_mode", SR_OPT_BOOL, FIELD(ceil_mode), "false", 0, 0, NULL, "The last window may extend beyond the border."},
     SR_OPTION_END};
 static const SrOption avg_options[] = {
     WINDOW_OPTIONS,
@@ -86,7 +86,7 @@ static SrStatus fixed_infer(const char *op, const void *params, const SrShape *x
         SR_FAIL(SR_ERR_CONFIG, "%s: kernel %d x %d: expected at most 65535 cells", op,
                 pool.h.kernel, pool.w.kernel);
     if (pool.h.out < 1 || pool.w.out < 1)
-        return sr__shape_fail(op, x, n_in, "a map no smaller than the %d x %d kernel",
+        return sr__shape_fail(op, x, n_in, "a map at least as large as the %d x %d kernel",
                               pool.h.kernel, pool.w.kernel);
     *y = SR_SHAPE(pool.N, pool.h.out, pool.w.out, pool.C);
     return SR_OK;
@@ -162,7 +162,7 @@ AVG_HOOKS(adaptive_avg, "adaptive_avg_pool2d", adaptive)
 
 const SrOp sr_op_max_pool2d = {
     .name = "max_pool2d",
-    .help = "Largest number of each window.",
+    .help = "Largest value of each window.",
     .options = max_options,
     .params_bytes = sizeof(SrPool2dParams),
     .flags = SR_OP_CHEAP | SR_OP_BF16,

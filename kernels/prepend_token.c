@@ -71,7 +71,7 @@ static const SrOpCase cases[] = {
 
 const SrOp sr_op_prepend_token = {
     .name = "prepend_token",
-    .help = "A learned token before the sequence of every image.",
+    .help = "Puts a learned token before the sequence of every image.",
     .min_in = 1,
     .max_in = 1,
     .flags = SR_OP_CHEAP,

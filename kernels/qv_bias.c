@@ -12,7 +12,7 @@
 
 static const SrOption options[] = {
     {"separate", SR_OPT_BOOL, offsetof(SrQvBiasParams, separate), "False", 0, 0, NULL,
-     "Two parameters, q_bias and v_bias, instead of one that spans the keys too."},
+     "Use two parameters, q_bias and v_bias, instead of one that spans the keys too."},
     SR_OPTION_END,
 };
 

@@ -13,7 +13,7 @@
 
 static const SrOption options[] = {
     {"beta", SR_OPT_FLOAT, offsetof(SrRegressionLossParams, beta), "0", 0, 1e10, NULL,
-     "Smooth L1 around 0 as far as this; 0: squares."},
+     "Smooth L1 loss: differences below this are squared; 0: all are squared."},
     SR_OPTION_END,
 };
 
@@ -24,7 +24,7 @@ static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y
         sr_shape_equal(x[0], x[1]) && (n_in < 3 || sr_shape_count(x[2]) == sr_shape_rows(x[0]));
     if (!fits)
         return sr__shape_fail("regression_loss", x, n_in,
-                              "two tensors of one shape, and a weight a row");
+                              "two tensors of one shape, and a weight for each row");
     *y = SR_SCALAR;
     return SR_OK;
 }
@@ -135,7 +135,7 @@ static const SrOpCase cases[] = {
 
 const SrOp sr_op_regression_loss = {
     .name = "regression_loss",
-    .help = "Mean of squared or smoothed absolute differences, with weights a row.",
+    .help = "Mean of squared or smoothed absolute differences, with a weight per row.",
     .options = options,
     .params_bytes = sizeof(SrRegressionLossParams),
     .min_in = 2,

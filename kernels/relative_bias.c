@@ -18,9 +18,9 @@ static const SrOption options[] = {
     {"window_h", SR_OPT_INT, FIELD(window_h), "1", 1, 0xffff, NULL, "Rows of the grid."},
     {"window_w", SR_OPT_INT, FIELD(window_w), "1", 1, 0xffff, NULL, "Columns of the grid."},
     {"class_token", SR_OPT_BOOL, FIELD(class_token), "False", 0, 0, NULL,
-     "A token without a place comes first."},
+     "The first token is a class token, which has no position."},
     {"tokens", SR_OPT_INT, FIELD(tokens), "0", 0, 1 << 20, NULL,
-     "Only so many first tokens; 0: all."},
+     "Number of first tokens to use; 0: all."},
     SR_OPTION_END,
 };
 #undef FIELD
@@ -38,8 +38,10 @@ static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y
     int L = tokens_of(p);
     if (p->num_heads < 1 || p->window_h < 1 || p->window_w < 1 ||
         L > p->window_h * p->window_w + p->class_token)
-        SR_FAIL(SR_ERR_CONFIG, "relative_bias: %d tokens of %d x %d places, %d heads", L,
-                p->window_h, p->window_w, p->num_heads);
+        SR_FAIL(SR_ERR_CONFIG,
+                "relative_bias: %d tokens for %d x %d positions and %d heads: expected at least "
+                "one head and no more tokens than positions",
+                L, p->window_h, p->window_w, p->num_heads);
     if (n_in > 0 && (sr_shape_last(x[0]) != p->num_heads || sr_shape_rows(x[0]) % rows_of(p) != 0))
         return sr__shape_fail("relative_bias", x, n_in, "a table (%d, %d)", rows_of(p),
                               p->num_heads);
@@ -135,7 +137,7 @@ static const SrOpCase cases[] = {
 
 const SrOp sr_op_relative_bias = {
     .name = "relative_bias",
-    .help = "A learned number for each offset between two places, as attention adds it.",
+    .help = "Learned bias for each offset between two positions, in the form that attention adds.",
     .options = options,
     .params_bytes = sizeof(SrRelativeBiasParams),
     .min_in = 0,

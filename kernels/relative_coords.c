@@ -72,7 +72,7 @@ static const SrOpCase cases[] = {
 
 const SrOp sr_op_relative_coords = {
     .name = "relative_coords",
-    .help = "Offsets between two places of a window on a logarithmic scale.",
+    .help = "Offsets between two positions of a window on a logarithmic scale.",
     .options = options,
     .params_bytes = sizeof(SrRelativeCoordsParams),
     .min_in = 0,

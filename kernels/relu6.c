@@ -23,7 +23,7 @@ SR_POINTWISE_HOOKS(relu6)
 
 const SrOp sr_op_relu6 = {
     .name = "relu6",
-    .help = "Rectifier cut off at 6.",
+    .help = "Rectifier with a maximum of 6, min(max(x, 0), 6).",
     .onnx = onnx,
     .fuses_as = "relu6",
     SR_POINTWISE_OP,

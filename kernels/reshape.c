@@ -30,8 +30,8 @@ static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y
         after += d[i];
     if (n < 1 || after > 0 || sr_shape_count(*y) != sr_shape_count(x[0]))
         return sr__shape_fail("reshape", x, n_in,
-                              "as many numbers an image as [%d, %d, %d, %d, %d] has", d[0], d[1],
-                              d[2], d[3], d[4]);
+                              "as many values per image as the shape [%d, %d, %d, %d, %d] has",
+                              d[0], d[1], d[2], d[3], d[4]);
     return SR_OK;
 }
 
@@ -52,7 +52,7 @@ static const SrOpCase cases[] = {
 
 const SrOp sr_op_reshape = {
     .name = "reshape",
-    .help = "An image's numbers under other dimensions.",
+    .help = "Gives the values of an image other dimensions.",
     .options = options,
     .params_bytes = sizeof(SrReshapeParams),
     .min_in = 1,

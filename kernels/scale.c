@@ -7,8 +7,10 @@
 #include "kernels/scale.h"
 
 static const SrOption options[] = {
-    {"factor", SR_OPT_FLOAT, offsetof(SrScaleParams, factor), "1", 0, 0, NULL, "The multiplier."},
-    {"offset", SR_OPT_FLOAT, offsetof(SrScaleParams, offset), "0", 0, 0, NULL, "Added after it."},
+    {"factor", SR_OPT_FLOAT, offsetof(SrScaleParams, factor), "1", 0, 0, NULL,
+     "Factor of the input."},
+    {"offset", SR_OPT_FLOAT, offsetof(SrScaleParams, offset), "0", 0, 0, NULL,
+     "Number added after the multiplication."},
     SR_OPTION_END,
 };
 
@@ -73,7 +75,7 @@ static const SrOpCase cases[] = {
 
 const SrOp sr_op_scale = {
     .name = "scale",
-    .help = "Multiplication by a constant.",
+    .help = "Multiplication by a constant, and an offset.",
     .options = options,
     .params_bytes = sizeof(SrScaleParams),
     .min_in = 1,

@@ -12,9 +12,9 @@
 
 static const SrOption options[] = {
     {"prefix", SR_OPT_INT, offsetof(SrScatterTokensParams, prefix), "0", 0, 0xffff, NULL,
-     "Tokens that keep their place."},
+     "Number of first tokens that keep their position."},
     {"length", SR_OPT_INT, offsetof(SrScatterTokensParams, length), "1", 1, 0x7fffffff, NULL,
-     "Places behind them."},
+     "Number of positions after them."},
     SR_OPTION_END,
 };
 
@@ -127,7 +127,7 @@ static const SrOpCase cases[] = {
 
 const SrOp sr_op_scatter_tokens = {
     .name = "scatter_tokens",
-    .help = "Tokens back to their places, a learned one everywhere else.",
+    .help = "Puts tokens back to their positions, and a learned token everywhere else.",
     .options = options,
     .params_bytes = sizeof(SrScatterTokensParams),
     .min_in = 2,

@@ -9,11 +9,11 @@
 
 static const SrOption options[] = {
     {"begin", SR_OPT_INT, offsetof(SrSelectTokensParams, begin), "0", 0, 0x7fffffff, NULL,
-     "First token."},
+     "Index of the first token."},
     {"count", SR_OPT_INT, offsetof(SrSelectTokensParams, count), "1", 1, 0x7fffffff, NULL,
      "Number of tokens."},
     {"squeeze", SR_OPT_BOOL, offsetof(SrSelectTokensParams, squeeze), "false", 0, 0, NULL,
-     "With one token: (N, D) instead of (N, 1, D)."},
+     "With one token, give (N, D) instead of (N, 1, D)."},
     SR_OPTION_END,
 };
 

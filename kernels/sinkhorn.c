@@ -15,23 +15,24 @@
 
 static const SrOption options[] = {
     {"epsilon", SR_OPT_FLOAT, offsetof(SrSinkhornParams, epsilon), "0.05", 1e-30, 1e30, NULL,
-     "Softness of the codes."},
+     "Entropy regularisation of the codes: the smaller, the sharper."},
     {"num_iters", SR_OPT_INT, offsetof(SrSinkhornParams, num_iters), "3", 0, 1000000, NULL,
-     "Rounds of balancing."},
+     "Number of iterations."},
     {"powerlaw", SR_OPT_FLOAT, offsetof(SrSinkhornParams, powerlaw), "0", 0, 1000, NULL,
-     "Prototype k gets mass proportional to (k + 1)^-powerlaw; 0: equal."},
+     "Prototype k gets a share of the samples proportional to (k + 1)^-powerlaw; 0: equal shares."},
     {"double_precision", SR_OPT_BOOL, offsetof(SrSinkhornParams, double_precision), "false", 0, 0,
-     NULL, "Compute in double."},
+     NULL, "Compute in double precision."},
     {"no_shift", SR_OPT_BOOL, offsetof(SrSinkhornParams, no_shift), "false", 0, 0, NULL,
-     "Leave the largest score in the exponent while that fits."},
+     "Do not subtract the largest score before the exponential, unless it would overflow."},
     {"form", SR_OPT_ENUM, offsetof(SrSinkhornParams, form), "vissl", 0, 0, "vissl|log",
-     "VISSL's order and precision, or exact in the log domain."},
+     "vissl: VISSL's order and precision; log: exact in the log domain."},
     {"hard_iters", SR_OPT_INT, offsetof(SrSinkhornParams, hard_iters), "0", 0, 0x7fffffff, NULL,
-     "One-hot codes while num_iteration is below."},
+     "Codes are one-hot in steps below this one."},
     {"queue_length", SR_OPT_INT, offsetof(SrSinkhornParams, queue_length), "0", 0, 0x7fffffff, NULL,
-     "Rows of the queue; 0: none."},
+     "Number of rows in the queue; 0: no queue."},
     {"counted", SR_OPT_BOOL, offsetof(SrSinkhornParams, counted), "False", 0, 0, NULL,
-     "The slot use_queue says how many rows of the queue take part; False: all unless it is 0."},
+     "The value in the slot use_queue is the number of rows of the queue to use; False: all rows "
+     "unless it is 0."},
     SR_OPTION_END,
 };
 

@@ -23,7 +23,7 @@ static const SrOption options[] = {
     {"num_iters", SR_OPT_INT, offsetof(SrSinkhornRowsParams, num_iters), "3", 1, 1000, NULL,
      "Iterations."},
     {"probabilities", SR_OPT_BOOL, offsetof(SrSinkhornRowsParams, probabilities), "False", 0, 0,
-     NULL, "Iterations start from the softmax of each row, and not from exponentials."},
+     NULL, "Iterations start from the softmax of each row instead of exponentials."},
     SR_OPTION_END,
 };
 
@@ -32,7 +32,7 @@ static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y
     SR_TRY(sr__expect_rank("sinkhorn_rows", x, 1, 2, SR_MAX_RANK));
     if (sr_shape_count(x[1]) != 1 || (n_in > 2 && sr_shape_count(x[2]) != sr_shape_rows(x[0])))
         return sr__shape_fail("sinkhorn_rows", x, n_in,
-                              "scores (..., K), a temperature, and a number a row");
+                              "scores (..., K), a temperature, and a number for each row");
     *y = x[0];
     return SR_OK;
 }
@@ -159,7 +159,8 @@ static const SrOpCase cases[] = {
 
 const SrOp sr_op_sinkhorn_rows = {
     .name = "sinkhorn_rows",
-    .help = "Scores as targets that use all prototypes alike, at a temperature that is an input.",
+    .help = "Balanced targets from scores: all prototypes are used equally, at a temperature that "
+            "is an input.",
     .options = options,
     .params_bytes = sizeof(SrSinkhornRowsParams),
     .min_in = 2,

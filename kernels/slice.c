@@ -9,7 +9,8 @@
 #include "kernels/slice.h"
 
 static const SrOption options[] = {
-    {"begin", SR_OPT_INT, offsetof(SrSliceParams, begin), "0", 0, 0x7fffffff, NULL, "First entry."},
+    {"begin", SR_OPT_INT, offsetof(SrSliceParams, begin), "0", 0, 0x7fffffff, NULL,
+     "Index of the first entry."},
     {"count", SR_OPT_INT, offsetof(SrSliceParams, count), "1", 1, 0x7fffffff, NULL,
      "Number of entries."},
     {"dim", SR_OPT_INT, offsetof(SrSliceParams, dim), "0", 0, SR_MAX_RANK - 1, NULL,

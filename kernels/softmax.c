@@ -15,7 +15,7 @@
 
 static const SrOption options[] = {
     {"temperature", SR_OPT_FLOAT, offsetof(SrSoftmaxParams, temperature), "1.0", 0, 1e10, NULL,
-     "Divides the numbers; 0: the second input does."},
+     "Temperature that divides the values; 0: the second input is the temperature."},
     {"centered", SR_OPT_BOOL, offsetof(SrSoftmaxParams, centered), "False", 0, 0, NULL,
      "A centre is subtracted first."},
     SR_OPTION_END,

@@ -11,9 +11,9 @@
 
 static const SrOption options[] = {
     {"eps", SR_OPT_FLOAT, offsetof(SrStandardizeParams, eps), "1e-5", 0, 1, NULL,
-     "Added to the variance."},
+     "Number added to the variance."},
     {"unbiased", SR_OPT_BOOL, offsetof(SrStandardizeParams, unbiased), "false", 0, 0, NULL,
-     "Variance over one number less."},
+     "Divide the variance by the number of values minus 1."},
     SR_OPTION_END,
 };
 
@@ -59,7 +59,7 @@ static const SrOpCase cases[] = {
 
 const SrOp sr_op_standardize = {
     .name = "standardize",
-    .help = "Rows to mean 0 and variance 1, for targets.",
+    .help = "Normalises rows to mean 0 and variance 1, for targets.",
     .options = options,
     .params_bytes = sizeof(SrStandardizeParams),
     .min_in = 1,

@@ -16,7 +16,7 @@ static const SrOption options[] = {
     {"p", SR_OPT_FLOAT, offsetof(SrStochasticDepthParams, p), "0.5", 0, 1, NULL,
      "Probability that the branch is left out."},
     {"batch", SR_OPT_BOOL, offsetof(SrStochasticDepthParams, batch), "False", 0, 0, NULL,
-     "One draw for all images."},
+     "Draw once for all images of a batch."},
     SR_OPTION_END,
 };
 
@@ -100,7 +100,7 @@ static const SrOpCase cases[] = {
 
 const SrOp sr_op_stochastic_depth = {
     .name = "stochastic_depth",
-    .help = "Leaves out an image's branch at random in training.",
+    .help = "Leaves out a branch at random for each image in training.",
     .options = options,
     .params_bytes = sizeof(SrStochasticDepthParams),
     .min_in = 1,

@@ -48,7 +48,7 @@ static const SrOpCase cases[] = {
 
 const SrOp sr_op_swap_tokens = {
     .name = "swap_tokens",
-    .help = "Images and tokens exchanged.",
+    .help = "Exchanges the dimensions of images and tokens.",
     .min_in = 1,
     .max_in = 1,
     .flags = SR_OP_CHEAP,

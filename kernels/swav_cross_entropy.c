@@ -16,11 +16,11 @@
 
 static const SrOption options[] = {
     {"num_crops", SR_OPT_INT, offsetof(SrSwavCrossEntropyParams, num_crops), "2", 2, 1024, NULL,
-     "Crops an image."},
+     "Number of crops per image."},
     {"crops_for_assign", SR_OPT_INTS, offsetof(SrSwavCrossEntropyParams, crops_for_assign),
      "[0, 1]", 0, 1023, NULL, "Crops whose codes are targets."},
     {"temperature", SR_OPT_FLOAT, offsetof(SrSwavCrossEntropyParams, temperature), "0.1", 1e-10,
-     1e10, NULL, "Divides the scores."},
+     1e10, NULL, "Temperature that divides the scores."},
     SR_OPTION_END,
 };
 
@@ -30,8 +30,8 @@ static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y
     SR_TRY(sr__expect_rank(op, x, n_in, 2, 2));
     if (p->num_crops < 2 || p->crops_for_assign.n < 1 || !(p->temperature > 0))
         SR_FAIL(SR_ERR_CONFIG,
-                "%s: %d crops, %d to assign, temperature %g: expected at least 2, at least "
-                "1, a positive number",
+                "%s: %d crops, %d crops to assign, temperature %g: expected at least 2 crops, at "
+                "least 1 to assign, and a positive temperature",
                 op, p->num_crops, p->crops_for_assign.n, p->temperature);
     for (int a = 0; a < p->crops_for_assign.n; a++)
         if (p->crops_for_assign.v[a] < 0 || p->crops_for_assign.v[a] >= p->num_crops)

@@ -9,9 +9,10 @@
 
 #define FIELD(f) offsetof(SrViewSpreadParams, f)
 static const SrOption options[] = {
-    {"num_views", SR_OPT_INT, FIELD(num_views), "2", 1, 1 << 16, NULL, "Views of every image."},
+    {"num_views", SR_OPT_INT, FIELD(num_views), "2", 1, 1 << 16, NULL,
+     "Number of views per image."},
     {"global_views", SR_OPT_INT, FIELD(global_views), "2", 1, 1 << 16, NULL,
-     "How many of them are the centre's."},
+     "Number of first views whose mean is the centre."},
     SR_OPTION_END,
 };
 #undef FIELD

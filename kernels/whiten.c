@@ -15,9 +15,9 @@
 
 #define FIELD(f) offsetof(SrWhitenParams, f)
 static const SrOption options[] = {
-    {"rows", SR_OPT_INT, FIELD(rows), "128", 2, 1 << 20, NULL, "Rows of one group."},
+    {"rows", SR_OPT_INT, FIELD(rows), "128", 2, 1 << 20, NULL, "Number of rows in a group."},
     {"eps", SR_OPT_FLOAT, FIELD(eps), "0.0", 0, 1, NULL,
-     "Share of the identity in the covariance."},
+     "Share of the identity matrix that is mixed into the covariance."},
     SR_OPTION_END,
 };
 #undef FIELD
@@ -31,7 +31,7 @@ static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y
         return sr__shape_fail("whiten", x, n_in, "groups of %d rows", p->rows);
     if (p->rows <= x[0].d[1] && p->eps <= 0)
         return sr__shape_fail("whiten", x, n_in,
-                              "more rows a group than the %d features, or eps above 0: the "
+                              "more rows per group than the %d features, or eps above 0: the "
                               "covariance of %d rows has no inverse",
                               x[0].d[1], p->rows);
     *y = x[0];
@@ -250,7 +250,7 @@ static const SrOpCase cases[] = {
 
 const SrOp sr_op_whiten = {
     .name = "whiten",
-    .help = "Groups of rows, each whitened by its own covariance: W-MSE.",
+    .help = "Whitens groups of rows, each by its own covariance: W-MSE.",
     .options = options,
     .params_bytes = sizeof(SrWhitenParams),
     .min_in = 1,

@@ -15,11 +15,14 @@
 static const SrOption options[] = {
     {"window_h", SR_OPT_INT, FIELD(window_h), "1", 1, 0xffff, NULL, "Rows of a window."},
     {"window_w", SR_OPT_INT, FIELD(window_w), "1", 1, 0xffff, NULL, "Columns of a window."},
-    {"shift_h", SR_OPT_INT, FIELD(shift_h), "0", 0, 0xffff, NULL, "Rows the map is rolled up."},
-    {"shift_w", SR_OPT_INT, FIELD(shift_w), "0", 0, 0xffff, NULL, "Columns, to the left."},
-    {"merge", SR_OPT_BOOL, FIELD(merge), "False", 0, 0, NULL, "Windows to a map."},
-    {"height", SR_OPT_INT, FIELD(height), "0", 0, 0xffff, NULL, "Rows of that map."},
-    {"width", SR_OPT_INT, FIELD(width), "0", 0, 0xffff, NULL, "Columns of that map."},
+    {"shift_h", SR_OPT_INT, FIELD(shift_h), "0", 0, 0xffff, NULL,
+     "Number of rows by which the map is rolled upwards."},
+    {"shift_w", SR_OPT_INT, FIELD(shift_w), "0", 0, 0xffff, NULL,
+     "Number of columns by which the map is rolled to the left."},
+    {"merge", SR_OPT_BOOL, FIELD(merge), "False", 0, 0, NULL,
+     "Join windows to a map; False: cut a map into windows."},
+    {"height", SR_OPT_INT, FIELD(height), "0", 0, 0xffff, NULL, "Rows of the joined map."},
+    {"width", SR_OPT_INT, FIELD(width), "0", 0, 0xffff, NULL, "Columns of the joined map."},
     SR_OPTION_END,
 };
 #undef FIELD
@@ -153,7 +156,7 @@ static const SrOpCase cases[] = {
 
 const SrOp sr_op_windows = {
     .name = "windows",
-    .help = "A map cut into shifted windows, or put together from them.",
+    .help = "Cuts a map into shifted windows, or joins windows to a map.",
     .options = options,
     .params_bytes = sizeof(SrWindowsParams),
     .min_in = 1,

@@ -13,8 +13,9 @@ static const SrOption options[] = {
     {"alpha", SR_OPT_FLOAT, FIELD(alpha), "2", 1, 64, NULL,
      "Power of the distance between the two views of an image."},
     {"t", SR_OPT_FLOAT, FIELD(t), "2", 1e-6, 1e6, NULL,
-     "Of exp(-t |x - y|^2) over pairs of images: the larger, the more near neighbours count."},
-    {"lambda", SR_OPT_FLOAT, FIELD(lambda), "1", 0, 1e6, NULL, "Weight of uniformity."},
+     "Factor t of exp(-t |x - y|^2), which is averaged over pairs of images; the larger it is, the "
+     "more near neighbours count."},
+    {"lambda", SR_OPT_FLOAT, FIELD(lambda), "1", 0, 1e6, NULL, "Weight of the uniformity term."},
     SR_OPTION_END,
 };
 #undef FIELD

@@ -22,9 +22,9 @@ typedef struct {
 #define FIELD(f) offsetof(ByolLoss, f)
 static const SrOption options[] = {
     {"momentum", SR_OPT_FLOAT, FIELD(momentum), "0.996", 0, 1, NULL,
-     "Share the target keeps a step at the start; it grows to 1."},
+     "Share of its weights that the target network keeps per step at the start; it grows to 1."},
     {"crops_for_teacher", SR_OPT_INTS, FIELD(crops_for_teacher), "[0, 1]", 0, SR_MAX_VIEWS - 1,
-     NULL, "Crops whose targets are predicted."},
+     NULL, "Crops whose targets the others predict."},
     SR_PREDICTOR_OPTIONS(ByolLoss, "4096"),
     SR_OPTION_END,
 };
@@ -73,11 +73,11 @@ static const SrLossExample examples[] = {
 
 const SrLoss sr_loss_byol_loss = {
     .name = "byol_loss",
-    .help = "BYOL: a predictor follows a slow copy of the model, no negatives",
+    .help = "BYOL: a predictor follows a slowly moving copy of the model, without negatives",
     .subtree = "LOSS.byol_loss",
     .options = options,
     .params_bytes = sizeof(ByolLoss),
-    .whole_batches = "the teacher moves by the same share every step",
+    .whole_batches = "the teacher moves by the same share in every step",
     .examples = examples,
     .n_examples = SR_COUNT(examples),
     .build = build,

@@ -4,7 +4,7 @@
 
 static const SrOption options[] = {
     {"ignore_index", SR_OPT_INT64, offsetof(SrCrossEntropyParams, ignore_index), "-1", 0, 0, NULL,
-     "Images of this label count for nothing."},
+     "Images with this label are ignored."},
     SR_OPTION_END,
 };
 

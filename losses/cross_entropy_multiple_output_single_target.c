@@ -15,17 +15,17 @@ typedef struct {
 #define FIELD(f) offsetof(CrossEntropy, f)
 static const SrOption options[] = {
     {"weight", SR_OPT_FLOATS, FIELD(op.weight), "null", 0, 1e10, NULL,
-     "Of each class in the mean; null: all 1."},
+     "Weight of each class in the mean; null: all 1."},
     {"reduction", SR_OPT_IGNORED, 0, "mean", 0, 0, NULL,
-     "the mean over images is taken, in VISSL too"},
+     "the loss is always the mean over images, in VISSL too"},
     {"ignore_index", SR_OPT_INT64, FIELD(op.ignore_index), "-1", 0, 0, NULL,
-     "Images of this label count for nothing."},
+     "Images with this label are ignored."},
     {"normalize_output", SR_OPT_BOOL, FIELD(normalize), "False", 0, 0, NULL,
-     "Each row of scores gets length 1."},
+     "Divide each row of scores by its length."},
     {"temperature", SR_OPT_FLOAT, FIELD(op.temperature), "1.0", 1e-10, 1e10, NULL,
-     "Divides the scores."},
+     "Temperature that divides the scores."},
     {"label_smoothing", SR_OPT_FLOAT, FIELD(op.label_smoothing), "0.0", 0, 1, NULL,
-     "Share of a target spread over all classes."},
+     "Label smoothing: share of a target that is spread over all classes."},
     SR_OPTION_END,
 };
 #undef FIELD

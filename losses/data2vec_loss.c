@@ -34,14 +34,15 @@ typedef struct {
 #define FIELD(f) offsetof(Data2vecLoss, f)
 static const SrOption options[] = {
     {"average_top_k_layers", SR_OPT_INT, FIELD(average_top_k_layers), "6", 1, MAX_BLOCKS, NULL,
-     "The target is the mean of so many last blocks."},
+     "Number of last blocks whose mean is the target."},
     {"loss_beta", SR_OPT_FLOAT, FIELD(loss_beta), "2", 0, 1e6, NULL,
-     "Smooth L1 around 0 as far as this; 0: squares."},
+     "Smooth L1 loss: differences below this are squared; 0: all are squared."},
     {"ema_decay", SR_OPT_FLOAT, FIELD(ema_decay), "0.9998", 0, 1, NULL,
-     "Share the target encoder keeps a step at the start."},
-    {"ema_end_decay", SR_OPT_FLOAT, FIELD(ema_end_decay), "0.9999", 0, 1, NULL, "At the end."},
+     "Share of its weights that the target encoder keeps per step at the start."},
+    {"ema_end_decay", SR_OPT_FLOAT, FIELD(ema_end_decay), "0.9999", 0, 1, NULL,
+     "Share that the target encoder keeps per step at the end."},
     {"ema_anneal_end_step", SR_OPT_INT, FIELD(anneal), "0", 0, 1 << 30, NULL,
-     "Steps from the one to the other; 0: the whole run."},
+     "Steps in which the share grows from ema_decay to ema_end_decay; 0: the whole run."},
     SR_OPTION_END,
 };
 #undef FIELD
@@ -134,13 +135,14 @@ static const SrLossExample examples[] = {{"{average_top_k_layers: 2, ema_decay: 
 
 const SrLoss sr_loss_data2vec_loss = {
     .name = "data2vec_loss",
-    .help = "data2vec: a slow copy's features of hidden patches, the mean of its last blocks",
+    .help = "data2vec: predicts a slowly moving copy's features of hidden patches, the mean of its "
+            "last blocks",
     .subtree = "LOSS.data2vec_loss",
     .options = options,
     .params_bytes = sizeof(Data2vecLoss),
     .student_views = SR_NO_STUDENT,
     .rows_are_independent = true,
-    .whole_batches = "the teacher moves by the same share every step",
+    .whole_batches = "the teacher moves by the same share in every step",
     .examples = examples,
     .n_examples = SR_COUNT(examples),
     .infer = infer,

@@ -15,9 +15,9 @@ static SrStatus build(SrLossContext *ctx, const void *params, SrNodeId *loss, vo
 
 static const SrOption options[] = {
     {"temperature", SR_OPT_FLOAT, offsetof(SrSimclrOptions, temperature), "0.1", 1e-6, 1e6, NULL,
-     "Divides the cosines."},
+     "Temperature that divides the cosines."},
     {"embedding_dim", SR_OPT_INT, offsetof(SrSimclrOptions, embedding_dim), "128", 1, 1 << 24, NULL,
-     "Size of an embedding; the head must give it."},
+     "Size of an embedding; must equal the size of the head's output."},
     SR_SIMCLR_OPTION_NUM_CROPS,
     SR_OPTION_END,
 };
@@ -28,7 +28,7 @@ static const SrLossExample examples[] = {
 
 const SrLoss sr_loss_dcl_loss = {
     .name = "dcl_loss",
-    .help = "DCL: SimCLR whose denominator holds negatives alone",
+    .help = "DCL: SimCLR with only negatives in the denominator",
     .subtree = "LOSS.dcl_loss",
     .options = options,
     .params_bytes = sizeof(SrSimclrOptions),

@@ -13,16 +13,16 @@ typedef struct {
 #define FIELD(f) offsetof(DinoDistillation, f)
 static const SrOption options[] = {
     {"swapped_assignment", SR_OPT_BOOL, FIELD(swapped), "False", 0, 0, NULL,
-     "A crop learns from the teacher's other crops; False: from the same one, and small crops from "
-     "all."},
+     "A crop learns from the teacher's scores of other crops; False: from its own, and small crops "
+     "from those of all crops."},
     {"teacher_num_crops", SR_OPT_INT, FIELD(teacher_crops), "2", 1, SR_MAX_VIEWS, NULL,
-     "The teacher sees the first so many crops."},
+     "Number of crops, from the first, that the teacher sees."},
     {"teacher_temperature", SR_OPT_FLOAT, FIELD(teacher_temperature), "0.07", 1e-6, 1e6, NULL,
-     "Divides the teacher's scores."},
+     "Temperature that divides the teacher's scores."},
     {"student_num_crops", SR_OPT_INT, FIELD(student_crops), "10", 1, SR_MAX_VIEWS, NULL,
-     "Crops of an image."},
+     "Crops per image."},
     {"student_temperature", SR_OPT_FLOAT, FIELD(student_temperature), "0.1", 1e-6, 1e6, NULL,
-     "Divides the student's scores."},
+     "Temperature that divides the student's scores."},
     SR_OPTION_END,
 };
 #undef FIELD
@@ -56,7 +56,7 @@ static const SrLossExample examples[] = {
 const SrLoss sr_loss_dino_distillation_loss = {
     .name = "dino_distillation_loss",
     .has_teacher = true,
-    .help = "DINO's scores of a trained teacher",
+    .help = "distillation: a student learns the DINO scores of a trained teacher",
     .subtree = "LOSS.dino_distillation_loss",
     .options = options,
     .params_bytes = sizeof(DinoDistillation),

@@ -29,25 +29,25 @@ typedef struct {
 #define FIELD(f) offsetof(DinoLoss, f)
 static const SrOption options[] = {
     {"momentum", SR_OPT_FLOAT, FIELD(momentum), "0.996", 0, 1, NULL,
-     "Share the teacher keeps a step at the start; it grows to 1."},
+     "Share of its weights that the teacher keeps per step at the start; it grows to 1."},
     {"student_temp", SR_OPT_FLOAT, FIELD(student_temp), "0.1", 1e-6, 1e6, NULL,
-     "Divides the student's scores."},
+     "Temperature that divides the student's scores."},
     {"teacher_temp_min", SR_OPT_FLOAT, FIELD(temp_min), "0.04", 1e-6, 1e6, NULL,
-     "Divides the teacher's scores at the first step."},
+     "Temperature that divides the teacher's scores at the first step."},
     {"teacher_temp_max", SR_OPT_FLOAT, FIELD(temp_max), "0.07", 1e-6, 1e6, NULL,
-     "Divides them after the warm-up."},
+     "Temperature of the teacher's scores after the warm-up."},
     {"teacher_temp_warmup_iters", SR_OPT_INT, FIELD(warmup), "37500", 0, 1 << 30, NULL,
-     "Steps from the one to the other."},
+     "Steps of the warm-up from warmup_teacher_temp to teacher_temp."},
     {"crops_for_teacher", SR_OPT_INTS, FIELD(crops_for_teacher), "[0, 1]", 0, SR_MAX_VIEWS - 1,
-     NULL, "Crops that the teacher sees."},
+     NULL, "Crops that the teacher sees, by index."},
     {"ema_center", SR_OPT_FLOAT, FIELD(ema_center), "0.9", 0, 1, NULL,
-     "Share the centre keeps a step."},
+     "Share of its value that the centre keeps per step."},
     {"output_dim", SR_OPT_INT, FIELD(output_dim), "65536", 1, 1 << 24, NULL,
-     "Prototypes (inferred from the head)."},
+     "Number of prototypes (inferred from the head)."},
     {"num_crops", SR_OPT_INT, FIELD(num_crops), "10", 2, SR_MAX_VIEWS, NULL,
-     "Crops of an image (inferred from the transforms)."},
+     "Crops per image (inferred from the transforms)."},
     {"normalize_last_layer", SR_OPT_IGNORED, 0, "False", 0, 0, NULL,
-     "older files of VISSL have it, nothing reads it: the head's key of that name does it"},
+     "older recipes of VISSL set it and no code reads it; the head has a key of that name"},
     SR_OPTION_END,
 };
 #undef FIELD
@@ -68,8 +68,8 @@ static SrStatus infer(SrInfer *in) {
     if (!in->total_crops &&
         sr_tree_is_default(sr_yaml_find_path(in->tree, "LOSS.dino_loss.num_crops")))
         SR_FAIL(SR_ERR_CONFIG,
-                "LOSS.dino_loss.num_crops: how many crops? A transform with "
-                "total_num_crops in DATA.TRAIN.TRANSFORMS says it, or the key itself");
+                "LOSS.dino_loss.num_crops: the number of crops is not known; set the key, or use a "
+                "transform with total_num_crops in DATA.TRAIN.TRANSFORMS");
     SR_TRY(sr_infer_crops(in));
     return sr_infer_force_collator(in, "multicrop_collator");
 }
@@ -78,7 +78,7 @@ static SrStatus check(SrLossContext *ctx, const DinoLoss *p, SrNodeId scores) {
     int K = sr_shape_last(sr_build_shape(ctx->builder, scores));
     if (ctx->n_views != p->num_crops)
         return sr_builder_fail(ctx->builder, SR_ERR_CONFIG,
-                               "LOSS.dino_loss.num_crops is %d, but there are %d crops an image",
+                               "LOSS.dino_loss.num_crops is %d, but there are %d crops per image",
                                p->num_crops, ctx->n_views);
     if (K != p->output_dim)
         return sr_builder_fail(ctx->builder, SR_ERR_CONFIG,
@@ -180,7 +180,7 @@ const SrLoss sr_loss_dino_loss = {
     .subtree = "LOSS.dino_loss",
     .options = options,
     .params_bytes = sizeof(DinoLoss),
-    .whole_batches = "the centre is a mean over steps of one size",
+    .whole_batches = "the centre is a mean over steps of equal size",
     .examples = examples,
     .n_examples = SR_COUNT(examples),
     .infer = infer,

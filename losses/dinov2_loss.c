@@ -38,28 +38,29 @@ typedef struct {
 #define FIELD(f) offsetof(Dinov2Loss, f)
 static const SrOption options[] = {
     {"momentum_teacher", SR_OPT_FLOAT, FIELD(momentum), "0.992", 0, 1, NULL,
-     "Share the teacher keeps a step at the start."},
+     "Share of its weights that the teacher keeps per step at the start."},
     {"final_momentum_teacher", SR_OPT_FLOAT, FIELD(final_momentum), "1", 0, 1, NULL,
-     "At the end, half a cosine later."},
+     "Share that the teacher keeps at the end; it follows half a cosine."},
     {"warmup_teacher_temp", SR_OPT_FLOAT, FIELD(warmup_temp), "0.04", 1e-6, 1e6, NULL,
-     "Divides the teacher's scores at first."},
+     "Temperature that divides the teacher's scores at the start."},
     {"teacher_temp", SR_OPT_FLOAT, FIELD(temp), "0.07", 1e-6, 1e6, NULL,
-     "Divides them after the warm-up."},
+     "Temperature of the teacher's scores after the warm-up."},
     {"warmup_teacher_temp_epochs", SR_OPT_INT, FIELD(warmup_epochs), "30", 0, 1 << 20, NULL,
-     "Epochs from the one to the other."},
+     "Epochs of the warm-up of the teacher's temperature."},
     {"student_temp", SR_OPT_FLOAT, FIELD(student_temp), "0.1", 1e-6, 1e6, NULL,
-     "Divides the student's scores."},
+     "Temperature that divides the student's scores."},
     {"n_iterations", SR_OPT_INT, FIELD(n_iterations), "3", 1, 1000, NULL,
      "Iterations of Sinkhorn-Knopp."},
     {"dino_loss_weight", SR_OPT_FLOAT, FIELD(dino_weight), "1", 0, 1e6, NULL,
-     "Of the class token's term."},
+     "Weight of the class token's term."},
     {"ibot_loss_weight", SR_OPT_FLOAT, FIELD(ibot_weight), "1", 0, 1e6, NULL,
-     "Of the patches' term."},
-    {"koleo_loss_weight", SR_OPT_FLOAT, FIELD(koleo_weight), "0.1", 0, 1e6, NULL, "Of KoLeo."},
+     "Weight of the patches' term."},
+    {"koleo_loss_weight", SR_OPT_FLOAT, FIELD(koleo_weight), "0.1", 0, 1e6, NULL,
+     "Weight of the KoLeo term."},
     {"num_global_crops", SR_OPT_INT, FIELD(num_global), "2", 1, SR_MAX_VIEWS, NULL,
-     "Large crops, which the teacher sees (inferred from the transforms)."},
+     "Number of large crops, which the teacher sees (inferred from the transforms)."},
     {"num_local_crops", SR_OPT_INT, FIELD(num_local), "8", 0, SR_MAX_VIEWS, NULL,
-     "Small crops (inferred from the transforms)."},
+     "Number of small crops (inferred from the transforms)."},
     SR_OPTION_END,
 };
 #undef FIELD
@@ -123,8 +124,10 @@ static SrStatus build_koleo(SrLossContext *ctx, State *s) {
                                "through the trunk together",
                                ctx->name, s->p.num_global, pooled ? pooled->n_views : 0);
     if (ctx->batch < 2)
-        return sr_builder_fail(
-            b, SR_ERR_CONFIG, "%s drives images of a batch apart: a step has one image", ctx->name);
+        return sr_builder_fail(b, SR_ERR_CONFIG,
+                               "%s pushes the images of a batch apart, but a step has one image: "
+                               "set DATA.TRAIN.BATCHSIZE_PER_REPLICA to at least 2",
+                               ctx->name);
     SrNodeId x =
         sr_build(b, "l2_normalize", "class_tokens", &(SrL2NormalizeParams){1e-8}, pooled->node);
     s->terms[2] = sr_build(b, "koleo", "koleo", &(SrKoleoParams){s->p.num_global}, x);
@@ -231,7 +234,7 @@ const SrLoss sr_loss_dinov2_loss = {
     .trunk_outputs = true,
     .rows_are_independent = true,
     .rows_are_compared = true,
-    .whole_batches = "the teacher moves by the same share every step",
+    .whole_batches = "the teacher moves by the same share in every step",
     .examples = examples,
     .n_examples = SR_COUNT(examples),
     .infer = infer,

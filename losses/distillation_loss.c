@@ -24,11 +24,11 @@ typedef struct {
 #define FIELD(f) offsetof(Distillation, f)
 static const SrOption options[] = {
     {"soft_target_alpha", SR_OPT_FLOAT, FIELD(alpha), "1.0", 0, 1, NULL,
-     "Share of the teacher's term; the labels have the rest."},
+     "Weight of the teacher's term; the labels' term has the rest of 1."},
     {"temperature", SR_OPT_FLOAT, FIELD(temperature), "1.0", 1e-6, 1e6, NULL,
-     "Divides the scores of both in the teacher's term."},
+     "Temperature that divides the scores of student and teacher in the teacher's term."},
     {"loss_type", SR_OPT_ENUM, FIELD(loss_type), "kl_divergence", 0, 0,
-     "mse|kl_divergence|cross_entropy", "The teacher's term."},
+     "mse|kl_divergence|cross_entropy", "Kind of the teacher's term."},
     SR_OPTION_END,
 };
 #undef FIELD
@@ -101,7 +101,7 @@ static const SrLossExample examples[] = {
 const SrLoss sr_loss_distillation_loss = {
     .name = "distillation_loss",
     .has_teacher = true,
-    .help = "a trained teacher's class scores, beside the labels",
+    .help = "distillation: class scores of a trained teacher, together with the labels",
     .subtree = "LOSS.distillation_loss",
     .options = options,
     .params_bytes = sizeof(Distillation),

@@ -20,11 +20,14 @@ typedef struct {
 
 #define FIELD(f) offsetof(LejepaLoss, f)
 static const SrOption options[] = {
-    {"lambda", SR_OPT_FLOAT, FIELD(lambda), "0.05", 0, 1, NULL, "Share of SIGReg in the loss."},
+    {"lambda", SR_OPT_FLOAT, FIELD(lambda), "0.05", 0, 1, NULL,
+     "Weight of SIGReg in the loss; the prediction term has the rest of 1."},
     {"global_views", SR_OPT_INT, FIELD(global_views), "2", 1, SR_MAX_VIEWS, NULL,
-     "How many views, from the first, make the mean that all are drawn to."},
-    {"slices", SR_OPT_INT, FIELD(slices), "1024", 1, 1 << 20, NULL, "Random directions a step."},
-    {"knots", SR_OPT_INT, FIELD(knots), "17", 2, 256, NULL, "Points of the integral."},
+     "Number of views, from the first, whose mean all views are pulled to."},
+    {"slices", SR_OPT_INT, FIELD(slices), "1024", 1, 1 << 20, NULL,
+     "Number of random directions per step."},
+    {"knots", SR_OPT_INT, FIELD(knots), "17", 2, 256, NULL,
+     "Number of points of the numerical integral."},
     {"t_max", SR_OPT_FLOAT, FIELD(t_max), "5", 1e-3, 1e3, NULL,
      "The integral goes from -t_max to t_max."},
     SR_OPTION_END,
@@ -94,7 +97,7 @@ static const SrLossExample examples[] = {
 
 const SrLoss sr_loss_lejepa_loss = {
     .name = "lejepa_loss",
-    .help = "LeJEPA: views meet at their mean, embeddings are an isotropic Gaussian (SIGReg)",
+    .help = "LeJEPA: views are pulled to their mean, embeddings to an isotropic Gaussian (SIGReg)",
     .subtree = "LOSS.lejepa_loss",
     .options = options,
     .params_bytes = sizeof(LejepaLoss),

@@ -31,17 +31,19 @@ typedef struct {
 #define FIELD(f) offsetof(MaeLoss, f)
 static const SrOption options[] = {
     {"mask_ratio", SR_OPT_FLOAT, FIELD(mask_ratio), "0.75", 0.01, 0.99, NULL,
-     "Part of the patches that is hidden."},
+     "Share of the patches that are hidden."},
     {"norm_pix_loss", SR_OPT_BOOL, FIELD(norm_pix_loss), "False", 0, 0, NULL,
-     "Each patch's pixels are predicted at mean 0 and variance 1."},
+     "Normalise each patch's pixels to mean 0 and variance 1 before they are predicted."},
     {"patch_size", SR_OPT_INT, FIELD(patch_size), "16", 1, 1024, NULL,
      "Side of a patch in pixels (inferred from the trunk)."},
     {"decoder_embed_dim", SR_OPT_INT, FIELD(dim), "512", 4, 65536, NULL,
-     "Numbers of a token in the decoder."},
-    {"decoder_depth", SR_OPT_INT, FIELD(depth), "8", 0, 256, NULL, "Blocks of the decoder."},
-    {"decoder_num_heads", SR_OPT_INT, FIELD(heads), "16", 1, 1024, NULL, "Heads of its attention."},
+     "Width of a token in the decoder."},
+    {"decoder_depth", SR_OPT_INT, FIELD(depth), "8", 0, 256, NULL,
+     "Number of blocks of the decoder."},
+    {"decoder_num_heads", SR_OPT_INT, FIELD(heads), "16", 1, 1024, NULL,
+     "Attention heads of the decoder."},
     {"mlp_ratio", SR_OPT_FLOAT, FIELD(mlp_ratio), "4", 0.01, 64, NULL,
-     "Width inside its MLPs over decoder_embed_dim."},
+     "Hidden width of the decoder's MLPs, as a multiple of decoder_embed_dim."},
     SR_OPTION_END,
 };
 #undef FIELD
@@ -173,7 +175,7 @@ static const SrLossExample examples[] = {{"{" SMALL "}",
 
 const SrLoss sr_loss_mae_loss = {
     .name = "mae_loss",
-    .help = "MAE: hidden patches' pixels from the visible ones",
+    .help = "MAE: predicts the pixels of hidden patches from the visible ones",
     .subtree = "LOSS.mae_loss",
     .options = options,
     .params_bytes = sizeof(MaeLoss),

@@ -36,16 +36,16 @@ typedef struct {
 #define FIELD(f) offsetof(MsnLoss, f)
 static const SrOption options[] = {
     {"momentum", SR_OPT_FLOAT, FIELD(momentum), "0.996", 0, 1, NULL,
-     "Share the target encoder keeps a step at the start; it grows to 1."},
+     "Share of its weights that the target encoder keeps per step at the start; it grows to 1."},
     {"sharpen", SR_OPT_FLOAT, FIELD(sharpen), "0.25", 1e-3, 1, NULL,
-     "Targets are to the power of 1 over it."},
+     "Temperature that sharpens the targets: they are raised to the power 1 / temperature."},
     {"use_sinkhorn", SR_OPT_BOOL, FIELD(use_sinkhorn), "True", 0, 0, NULL,
      "Spreads the sharpened targets over all prototypes by Sinkhorn-Knopp, as the recipes of the "
      "published code do."},
     {"memax_weight", SR_OPT_FLOAT, FIELD(memax_weight), "1", 0, 1e6, NULL,
-     "Of the entropy of the mean choice."},
+     "Weight of the entropy of the mean assignment."},
     {"patch_drop", SR_OPT_FLOAT, FIELD(patch_drop), "0.15", 0, 0.99, NULL,
-     "Part of the patches of large anchors that is dropped."},
+     "Share of the patches of large anchors that are dropped."},
     {"patch_size", SR_OPT_INT, FIELD(patch_size), "16", 1, 1024, NULL,
      "Side of a patch in pixels (inferred from the trunk)."},
     SR_OPTION_END,
@@ -254,14 +254,14 @@ static const SrLossExample examples[] = {{"{patch_size: 4, momentum: 0.9, use_si
 
 const SrLoss sr_loss_masked_siamese_loss = {
     .name = "masked_siamese_loss",
-    .help = "MSN: anchors with dropped patches choose the prototypes that a whole view chooses",
+    .help = "MSN: anchors with dropped patches predict the prototypes of a whole view",
     .subtree = "LOSS.masked_siamese_loss",
     .options = options,
     .params_bytes = sizeof(MsnLoss),
     .student_views = SR_NO_STUDENT,
     .rows_are_independent = true,
     .rows_are_compared = true,
-    .whole_batches = "the teacher moves by the same share every step",
+    .whole_batches = "the teacher moves by the same share in every step",
     .examples = examples,
     .n_examples = SR_COUNT(examples),
     .infer = infer,

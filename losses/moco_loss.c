@@ -21,13 +21,13 @@ typedef struct {
 #define FIELD(f) offsetof(Moco, f)
 static const SrOption options[] = {
     {"embedding_dim", SR_OPT_INT, FIELD(embedding_dim), "128", 1, 1 << 24, NULL,
-     "Size of an embedding; the head must give it."},
+     "Size of an embedding; must equal the size of the head's output."},
     {"queue_size", SR_OPT_INT, FIELD(queue_size), "65536", 1, 1 << 28, NULL,
-     "Keys in the queue; at least the images of a step."},
+     "Number of keys in the queue; at least the images of a step."},
     {"momentum", SR_OPT_FLOAT, FIELD(momentum), "0.999", 0, 1, NULL,
-     "Share the key encoder keeps a step."},
+     "Share of its weights that the key encoder keeps per step."},
     {"temperature", SR_OPT_FLOAT, FIELD(temperature), "0.2", 1e-6, 1e6, NULL,
-     "Divides the cosines."},
+     "Temperature that divides the cosines."},
     SR_OPTION_END,
 };
 #undef FIELD
@@ -112,12 +112,12 @@ static void after_update(void *instance, const SrLossStep *step) {
 
 const SrLoss sr_loss_moco_loss = {
     .name = "moco_loss",
-    .help = "MoCo: a query's key against a queue of a momentum encoder's keys",
+    .help = "MoCo: finds a query's own key among a queue of a momentum encoder's keys",
     .subtree = "LOSS.moco_loss",
     .options = options,
     .params_bytes = sizeof(Moco),
     .student_views = 1,
-    .whole_batches = "the queue moves by a batch every step",
+    .whole_batches = "the queue moves by a whole batch in every step",
     .examples = &(SrLossExample){.heads = "[[mlp, {dims: [32, 8]}]]",
                                  .options = "{embedding_dim: 8, queue_size: 32}",
                                  .sizes = {16, 16},

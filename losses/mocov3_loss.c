@@ -25,9 +25,9 @@ typedef struct {
 #define FIELD(f) offsetof(Mocov3Loss, f)
 static const SrOption options[] = {
     {"momentum", SR_OPT_FLOAT, FIELD(momentum), "0.99", 0, 1, NULL,
-     "Share the copy keeps a step at the start; it grows to 1."},
+     "Share of its weights that the momentum encoder keeps per step at the start; it grows to 1."},
     {"temperature", SR_OPT_FLOAT, FIELD(temperature), "1.0", 1e-6, 1e6, NULL,
-     "Divides the cosines: 1 for ResNets, 0.2 for transformers."},
+     "Temperature that divides the cosines: 1 for ResNets, 0.2 for transformers."},
     SR_PREDICTOR_OPTIONS(Mocov3Loss, "4096"),
     SR_OPTION_END,
 };
@@ -84,11 +84,12 @@ static const SrLossExample examples[] = {
 
 const SrLoss sr_loss_mocov3_loss = {
     .name = "mocov3_loss",
-    .help = "MoCo v3: predictions find a slow copy's view among the step's images",
+    .help = "MoCo v3: a prediction finds the momentum encoder's view of its image among all images "
+            "of the step",
     .subtree = "LOSS.mocov3_loss",
     .options = options,
     .params_bytes = sizeof(Mocov3Loss),
-    .whole_batches = "the teacher moves by the same share every step",
+    .whole_batches = "the teacher moves by the same share in every step",
     .examples = examples,
     .n_examples = SR_COUNT(examples),
     .build = build,

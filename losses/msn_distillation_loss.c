@@ -13,16 +13,16 @@ typedef struct {
 #define FIELD(f) offsetof(MsnDistillation, f)
 static const SrOption options[] = {
     {"swapped_assignment", SR_OPT_BOOL, FIELD(swapped), "False", 0, 0, NULL,
-     "A crop learns from the teacher's other crops; False: from the same one, and small crops from "
-     "all."},
+     "A crop learns from the teacher's scores of other crops; False: from its own, and small crops "
+     "from those of all crops."},
     {"teacher_num_crops", SR_OPT_INT, FIELD(teacher_crops), "2", 1, SR_MAX_VIEWS, NULL,
-     "The teacher sees the first so many crops."},
+     "Number of crops, from the first, that the teacher sees."},
     {"teacher_temperature", SR_OPT_IGNORED, 0, "0.07", 0, 0, NULL,
-     "the temperature of the teacher's probabilities is its head's"},
+     "the teacher's head has the temperature of its probabilities"},
     {"student_num_crops", SR_OPT_INT, FIELD(student_crops), "12", 1, SR_MAX_VIEWS, NULL,
-     "Crops of an image."},
+     "Crops per image."},
     {"student_temperature", SR_OPT_FLOAT, FIELD(student_temperature), "0.1", 1e-6, 1e6, NULL,
-     "Divides the student's scores."},
+     "Temperature that divides the student's scores."},
     SR_OPTION_END,
 };
 #undef FIELD
@@ -53,7 +53,7 @@ static const SrLossExample examples[] = {
 const SrLoss sr_loss_msn_distillation_loss = {
     .name = "msn_distillation_loss",
     .has_teacher = true,
-    .help = "a trained masked siamese network's probabilities of its prototypes",
+    .help = "distillation: a trained masked siamese network's probabilities of its prototypes",
     .subtree = "LOSS.msn_distillation_loss",
     .options = options,
     .params_bytes = sizeof(MsnDistillation),

@@ -23,9 +23,9 @@ typedef struct {
 #define FIELD(f) offsetof(NnclrLoss, f)
 static const SrOption options[] = {
     {"temperature", SR_OPT_FLOAT, FIELD(temperature), "0.1", 1e-6, 1e6, NULL,
-     "Divides the cosines."},
+     "Temperature that divides the cosines."},
     {"queue_size", SR_OPT_INT, FIELD(queue_size), "98304", 1, 1 << 28, NULL,
-     "Embeddings in the queue; at least the images of a step."},
+     "Number of embeddings in the queue; at least the images of a step."},
     SR_PREDICTOR_OPTIONS(NnclrLoss, "4096"),
     SR_OPTION_END,
 };
@@ -94,11 +94,11 @@ static const SrLossExample examples[] = {
 
 const SrLoss sr_loss_nnclr_loss = {
     .name = "nnclr_loss",
-    .help = "NNCLR: a view's nearest neighbour in a queue stands for the view",
+    .help = "NNCLR: a view's nearest neighbour in a queue takes the place of the view",
     .subtree = "LOSS.nnclr_loss",
     .options = options,
     .params_bytes = sizeof(NnclrLoss),
-    .whole_batches = "the queue moves by a batch every step",
+    .whole_batches = "the queue moves by a whole batch in every step",
     .examples = examples,
     .n_examples = SR_COUNT(examples),
     .build = build,

@@ -40,7 +40,7 @@ static const SrLossExample examples[] = {
 
 const SrLoss sr_loss_simsiam_loss = {
     .name = "simsiam_loss",
-    .help = "SimSiam: a predictor and a stopped gradient, no negatives, no teacher",
+    .help = "SimSiam: a predictor and a stopped gradient, without negatives and teacher",
     .subtree = "LOSS.simsiam_loss",
     .options = options,
     .params_bytes = sizeof(SimsiamLoss),

@@ -22,13 +22,13 @@ typedef struct {
 static const SrOption options[] = {
     SR_SWAV_OPTION_ROWS,
     {"use_double_precision", SR_OPT_BOOL, FIELD(swav.double_precision), "False", 0, 0, NULL,
-     "Sinkhorn in double, without the maximum removed."},
+     "Sinkhorn-Knopp in double precision, without subtracting the maximum."},
     {"temp_hard_assignment_iters", SR_OPT_INT, FIELD(hard_assignment_iters), "0", 0, 1 << 30, NULL,
-     "One-hot codes for the first steps."},
+     "Number of first steps in which each code is a single prototype."},
     {"output_dir", SR_OPT_IGNORED, 0, "\".\"", 0, 0, NULL,
-     "VISSL writes matrices of a NaN there; none are written here"},
+     "VISSL writes the matrices of a NaN there; sslrun writes none"},
     {"shk_powerlaw", SR_OPT_FLOAT, FIELD(powerlaw), "0.0", 0, 100, NULL,
-     "Prototype k gets mass like (k + 1)^-p; 0: equal."},
+     "Prototype k gets a share of the images proportional to (k + 1)^-p; 0: equal shares."},
     SR_OPTION_END,
 };
 #undef FIELD
@@ -106,7 +106,7 @@ const SrLoss sr_loss_swav_loss = {
     .subtree = "LOSS.swav_loss",
     .options = options,
     .params_bytes = sizeof(SwavLoss),
-    .whole_batches = "the queue moves by a batch every step",
+    .whole_batches = "the queue moves by a whole batch in every step",
     .whole_batches_with = "queue.queue_length",
     .examples = sr_swav_examples,
     .n_examples = SR_COUNT(sr_swav_examples),

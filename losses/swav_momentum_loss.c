@@ -28,12 +28,12 @@ typedef struct {
 #define FIELD(f) offsetof(SwavMomentumLoss, f)
 static const SrOption options[] = {
     {"momentum", SR_OPT_FLOAT, FIELD(momentum), "0.99", 0, 1, NULL,
-     "Share the momentum encoder keeps a step."},
+     "Share of its weights that the momentum encoder keeps per step."},
     {"momentum_eval_mode_iter_start", SR_OPT_INT, FIELD(eval_mode_iter_start), "0", 0, 1 << 30,
-     NULL, "From this step on the momentum encoder normalises with running statistics."},
+     NULL, "First step in which the momentum encoder normalises with running statistics."},
     SR_SWAV_OPTION_ROWS,
     {"use_double_precision", SR_OPT_BOOL, FIELD(swav.double_precision), "False", 0, 0, NULL,
-     "Sinkhorn in double (VISSL declares it and does not read it)."},
+     "Sinkhorn-Knopp in double precision (VISSL declares this key and does not read it)."},
     SR_OPTION_END,
 };
 #undef FIELD
@@ -142,7 +142,7 @@ const SrLoss sr_loss_swav_momentum_loss = {
     .subtree = "LOSS.swav_momentum_loss",
     .options = options,
     .params_bytes = sizeof(SwavMomentumLoss),
-    .whole_batches = "the teacher moves by the same share every step",
+    .whole_batches = "the teacher moves by the same share in every step",
     .examples = sr_swav_examples,
     .n_examples = SR_COUNT(sr_swav_examples),
     .infer = infer,

@@ -11,17 +11,19 @@ typedef struct {
 
 #define FIELD(f) offsetof(VicregLoss, f)
 static const SrOption options[] = {
-    {"sim_coeff", SR_OPT_FLOAT, FIELD(sim_coeff), "25", 0, 1e6, NULL, "Weight of invariance."},
-    {"std_coeff", SR_OPT_FLOAT, FIELD(std_coeff), "25", 0, 1e6, NULL, "Weight of variance."},
-    {"cov_coeff", SR_OPT_FLOAT, FIELD(cov_coeff), "1", 0, 1e6, NULL, "Weight of covariance."},
+    {"sim_coeff", SR_OPT_FLOAT, FIELD(sim_coeff), "25", 0, 1e6, NULL,
+     "Weight of the invariance term."},
+    {"std_coeff", SR_OPT_FLOAT, FIELD(std_coeff), "25", 0, 1e6, NULL,
+     "Weight of the variance term."},
+    {"cov_coeff", SR_OPT_FLOAT, FIELD(cov_coeff), "1", 0, 1e6, NULL,
+     "Weight of the covariance term."},
     {"gamma", SR_OPT_FLOAT, FIELD(gamma), "1", 0, 1e6, NULL,
-     "Deviation that variance keeps each feature above."},
+     "Standard deviation that the variance term keeps each feature above."},
     {"eps", SR_OPT_FLOAT, FIELD(eps), "1e-4", 1e-12, 1, NULL,
-     "Added to variances before the root."},
+     "Number added to variances before the square root."},
     {"form", SR_OPT_ENUM, FIELD(form), "official", 0, 0, "official|paper",
-     "official: invariance is a mean over features too and variance halved, as the authors' "
-     "program has "
-     "it; paper: the paper's sums."},
+     "official: invariance is a mean over features too and variance is halved, as in the authors' "
+     "code; paper: the sums of the paper."},
     SR_OPTION_END,
 };
 #undef FIELD

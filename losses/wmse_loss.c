@@ -18,8 +18,10 @@ typedef struct {
 #define FIELD(f) offsetof(WmseLoss, f)
 static const SrOption options[] = {
     {"w_size", SR_OPT_INT, FIELD(w_size), "0", 0, 1 << 20, NULL,
-     "Images that are whitened together, about twice the embedding's size; 0: all of a step."},
-    {"eps", SR_OPT_FLOAT, FIELD(eps), "0", 0, 1, NULL, "Share of the identity in the covariance."},
+     "Number of images that are whitened together, about twice the embedding's size; 0: all images "
+     "of a step."},
+    {"eps", SR_OPT_FLOAT, FIELD(eps), "0", 0, 1, NULL,
+     "Share of the identity matrix that is mixed into the covariance."},
     SR_OPTION_END,
 };
 #undef FIELD
@@ -66,11 +68,11 @@ static const SrLossExample examples[] = {
 
 const SrLoss sr_loss_wmse_loss = {
     .name = "wmse_loss",
-    .help = "W-MSE: two views agree once embeddings are whitened",
+    .help = "W-MSE: two views agree after embeddings are whitened",
     .subtree = "LOSS.wmse_loss",
     .options = options,
     .params_bytes = sizeof(WmseLoss),
-    .whole_batches = "a group of fewer images than numbers cannot be whitened",
+    .whole_batches = "a group of fewer images than features cannot be whitened",
     .examples = examples,
     .n_examples = SR_COUNT(examples),
     .build = build,

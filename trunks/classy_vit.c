@@ -24,34 +24,36 @@ typedef struct {
 } Vit;
 
 #define FIELD(f) offsetof(Vit, f)
-#define UNREAD "classy_vit does not read it, as in VISSL"
+#define UNREAD "classy_vit does not read the key, as in VISSL"
 // The options are those of vision_transformer: each of its keys has a row here.
 // clang-format off
 static const SrOption options[] = {
-    {"name", SR_OPT_IGNORED, 0, "\"\"", 0, 0, NULL, "a label for people"},
-    {"HYBRID", SR_OPT_IGNORED, 0, "null", 0, 0, SR_REFUSED, "a stem of convolutions is not built"},
+    {"name", SR_OPT_IGNORED, 0, "\"\"", 0, 0, NULL, "it is a label for readers only"},
+    {"HYBRID", SR_OPT_IGNORED, 0, "null", 0, 0, SR_REFUSED, "a stem of convolutions is not implemented"},
     {"IMAGE_SIZE", SR_OPT_INT, FIELD(image_size), "224", 1, 65535, NULL, "Side of images in pixels."},
     {"PATCH_SIZE", SR_OPT_INT, FIELD(patch_size), "16", 1, 1024, NULL, "Side of a patch in pixels."},
     {"NUM_LAYERS", SR_OPT_INT, FIELD(layers), "12", 1, MAX_LAYERS, NULL, "Blocks."},
-    {"NUM_HEADS", SR_OPT_INT, FIELD(heads), "12", 1, 1024, NULL, "Heads of the attention."},
-    {"HIDDEN_DIM", SR_OPT_INT, FIELD(hidden_dim), "768", 1, 65536, NULL, "Numbers of a token."},
-    {"MLP_DIM", SR_OPT_INT, FIELD(mlp_dim), "3072", 1, 1 << 20, NULL, "Width inside a block's MLP."},
+    {"NUM_HEADS", SR_OPT_INT, FIELD(heads), "12", 1, 1024, NULL, "Number of attention heads."},
+    {"HIDDEN_DIM", SR_OPT_INT, FIELD(hidden_dim), "768", 1, 65536, NULL, "Width of a token."},
+    {"MLP_DIM", SR_OPT_INT, FIELD(mlp_dim), "3072", 1, 1 << 20, NULL, "Hidden width of a block's MLP."},
     {"DROPOUT_RATE", SR_OPT_FLOAT, FIELD(dropout), "0", 0, 0.99, NULL,
      "Dropout of tokens, of the attention's output and in the MLP."},
     {"ATTENTION_DROPOUT_RATE", SR_OPT_FLOAT, FIELD(attention_dropout), "0", 0, 0.99, NULL,
      "Dropout of attention probabilities."},
     {"CLASSIFIER", SR_OPT_ENUM, FIELD(classifier), "token", 0, 0, "token|gap",
-     "The image's feature: a token of its own, or the mean of the patches."},
+     "Feature of the image.  token: a class token; gap: the mean of the patches."},
     {"DROP_PATH_RATE", SR_OPT_IGNORED, 0, "0", 0, 0, NULL, UNREAD},
     {"QKV_BIAS", SR_OPT_IGNORED, 0, "False", 0, 0, NULL, "queries, keys and values always have biases in classy_vit"},
     {"QK_SCALE", SR_OPT_IGNORED, 0, "False", 0, 0, NULL, UNREAD},
-    {"CHECKPOINT_MLP", SR_OPT_IGNORED, 0, "False", 0, 0, NULL, "the planner decides what is computed again"},
-    {"CHECKPOINT_BLOCK", SR_OPT_IGNORED, 0, "False", 0, 0, NULL, "the planner decides what is computed again"},
+    {"CHECKPOINT_MLP", SR_OPT_IGNORED, 0, "False", 0, 0, NULL,
+     "MODEL.ACTIVATION_CHECKPOINTING and MACHINE.RECOMPUTE decide what is recomputed"},
+    {"CHECKPOINT_BLOCK", SR_OPT_IGNORED, 0, "False", 0, 0, NULL,
+     "MODEL.ACTIVATION_CHECKPOINTING and MACHINE.RECOMPUTE decide what is recomputed"},
     {"MASKED_IMAGE_MODELING.NAME", SR_OPT_IGNORED, 0, "\"\"", 0, 0, NULL, UNREAD},
     {"MASKED_IMAGE_MODELING.PARAMS.drop_ratio", SR_OPT_IGNORED, 0, "0", 0, 0, NULL, UNREAD},
     {"MASKED_IMAGE_MODELING.PARAMS.global_view_tokens", SR_OPT_IGNORED, 0, "196", 0, 0, NULL, UNREAD},
     {"USE_CLASS_TOKEN", SR_OPT_IGNORED, 0, "True", 0, 0, NULL, "CLASSIFIER decides in classy_vit"},
-    {"POS_EMBED", SR_OPT_IGNORED, 0, "learned", 0, 0, NULL, "embeddings of positions are always learned in classy_vit"},
+    {"POS_EMBED", SR_OPT_IGNORED, 0, "learned", 0, 0, NULL, "position embeddings are always learned in classy_vit"},
     SR_OPTION_END,
 };
 // clang-format on

@@ -19,13 +19,14 @@ typedef struct {
 
 #define FIELD(f) offsetof(Densenet, f)
 static const SrOption options[] = {
-    {"GROWTH_RATE", SR_OPT_INT, FIELD(growth), "32", 1, 4096, NULL, "Channels a layer adds."},
+    {"GROWTH_RATE", SR_OPT_INT, FIELD(growth), "32", 1, 4096, NULL,
+     "Growth rate: number of channels that each layer adds."},
     {"BLOCK_CONFIG", SR_OPT_INTS, FIELD(blocks), "[6, 12, 24, 16]", 1, 63, NULL,
-     "Layers of each of the four blocks."},
+     "Number of layers in each of the four blocks."},
     {"NUM_INIT_FEATURES", SR_OPT_INT, FIELD(init_features), "64", 1, 65536, NULL,
-     "Channels of the stem."},
+     "Number of channels of the stem."},
     {"BN_SIZE", SR_OPT_INT, FIELD(bn_size), "4", 1, 64, NULL,
-     "Channels between a layer's two convolutions, over its growth."},
+     "Channels between a layer's two convolutions, as a multiple of the growth rate."},
     SR_OPTION_END,
 };
 #undef FIELD
@@ -146,7 +147,7 @@ static const SrTrunkExample examples[] = {
 
 const SrTrunk sr_trunk_densenet = {
     .name = "densenet",
-    .help = "DenseNet of 121 to 201 layers, or others",
+    .help = "DenseNet of 121 to 201 layers, or of other depths",
     .subtree = "MODEL.TRUNK.DENSENET",
     .options = options,
     .params_bytes = sizeof(Densenet),

@@ -19,15 +19,16 @@ typedef struct {
 static const SrOption options[] = {
     {"WIDTH_MULTIPLIER", SR_OPT_FLOAT, FIELD(width_multiplier), "1", 0.0625, 16, NULL,
      "Factor on the channels of every layer."},
-    {"DROPOUT", SR_OPT_FLOAT, FIELD(dropout), "0.2", 0, 0.99, NULL, "Before the classifier."},
+    {"DROPOUT", SR_OPT_FLOAT, FIELD(dropout), "0.2", 0, 0.99, NULL,
+     "Probability of dropout before the classifier."},
     {"DROPOUT_AUX", SR_OPT_FLOAT, FIELD(dropout_aux), "0.7", 0, 0.99, NULL,
-     "In the auxiliary classifiers."},
+     "Probability of dropout in the auxiliary classifiers."},
     {"AUX_CLASSES", SR_OPT_INT, FIELD(aux_classes), "0", 0, 1 << 24, NULL,
-     "Outputs of the two auxiliary classifiers, which exist in training; 0: there are none."},
+     "Number of outputs of the two auxiliary classifiers, which exist in training only; 0: no "
+     "auxiliary classifiers."},
     {"TRANSFORM_INPUT", SR_OPT_BOOL, FIELD(transform_input), "False", 0, 0, NULL,
-     "torchvision's published weights: images come normalised by ImageNet's mean and deviation, "
-     "and "
-     "are turned to those they were trained with."},
+     "Convert images from ImageNet's mean and deviation to the normalisation that torchvision's "
+     "published weights were trained with."},
     SR_OPTION_END,
 };
 #undef FIELD

@@ -5,21 +5,22 @@
 #include "kernels/pool2d.h"
 
 #define FIELD(f) offsetof(SrMobileNet, f)
-#define WIDTH                                                                             \
-    {                                                                                     \
-        "WIDTH_MULTIPLIER", SR_OPT_FLOAT, FIELD(width_multiplier), "1", 0.0625, 16, NULL, \
-            "Factor on the channels of every layer (ours); fractions make small nets."    \
+#define WIDTH                                                                                   \
+    {                                                                                           \
+        "WIDTH_MULTIPLIER", SR_OPT_FLOAT, FIELD(width_multiplier), "1", 0.0625, 16, NULL,       \
+            "Factor on the channels of every layer (not in VISSL); a fraction makes a smaller " \
+            "net."                                                                              \
     }
 #define NAMES                                                            \
     {                                                                    \
         "NAME", SR_OPT_ENUM, FIELD(name), "mobilenetv3_large_100", 0, 0, \
             "mobilenetv3_large_100|mobilenetv3_small_100",               \
-            "Which net; VISSL has the large one alone."                  \
+            "Name of the net; VISSL has only the large one."             \
     }
-#define PRETRAINED                                                  \
-    {                                                               \
-        "PRETRAINED", SR_OPT_IGNORED, 0, "False", 0, 0, SR_REFUSED, \
-            "nothing is downloaded; give WEIGHTS_INIT.PARAMS_FILE"  \
+#define PRETRAINED                                                          \
+    {                                                                       \
+        "PRETRAINED", SR_OPT_IGNORED, 0, "False", 0, 0, SR_REFUSED,         \
+            "sslrun downloads nothing; give MODEL.WEIGHTS_INIT.PARAMS_FILE" \
     }
 
 // clang-format off
@@ -27,15 +28,16 @@ const SrOption sr_mobilenetv3_tv_options[] = {
     NAMES,
     {"TIMM_BN", SR_OPT_BOOL, FIELD(timm_bn), "False", 0, 0, NULL,
      "Batch norms have timm's epsilon 1e-5 and momentum 0.1 instead of 1e-3 and 0.01."},
-    {"TRUNK_ONLY", SR_OPT_IGNORED, 0, "True", 0, 0, NULL, "mobilenetv3_timm reads it"},
+    {"TRUNK_ONLY", SR_OPT_IGNORED, 0, "True", 0, 0, NULL, "only mobilenetv3_timm reads it"},
     PRETRAINED, WIDTH,
     SR_OPTION_END,
 };
 const SrOption sr_mobilenetv3_timm_options[] = {
     NAMES,
-    {"TIMM_BN", SR_OPT_IGNORED, 0, "False", 0, 0, NULL, "mobilenetv3_timm always has timm's; mobilenetv3_tv reads it"},
+    {"TIMM_BN", SR_OPT_IGNORED, 0, "False", 0, 0, NULL,
+     "mobilenetv3_timm always has timm's initial values; only mobilenetv3_tv reads the key"},
     {"TRUNK_ONLY", SR_OPT_BOOL, FIELD(trunk_only), "True", 0, 0, NULL,
-     "Without the convolution between pooling and classifier, which is the head's then."},
+     "Leave out the convolution between pooling and classifier; the head has it then."},
     PRETRAINED, WIDTH,
     SR_OPTION_END,
 };

@@ -10,7 +10,7 @@ typedef struct {
 
 static const SrOption options[] = {
     {"SIDE", SR_OPT_INT, offsetof(Pixels, side), "32", 1, 65500, NULL,
-     "The longest side left: larger images are averaged over squares."},
+     "Largest side in pixels of the result; larger images are averaged over squares."},
     SR_OPTION_END,
 };
 
@@ -36,7 +36,7 @@ static const SrTrunkExample examples[] = {{"{SIDE: 8}", 32, 48}};
 
 const SrTrunk sr_trunk_pixels = {
     .name = "pixels",
-    .help = "the image itself: the baseline of every probe",
+    .help = "the pixels of the image themselves, a baseline for probes",
     .subtree = "MODEL.TRUNK.PIXELS",
     .options = options,
     .params_bytes = sizeof(Pixels),

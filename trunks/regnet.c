@@ -35,36 +35,42 @@ enum { RELU, SILU };
 // clang-format off
 static const SrOption options[] = {
     {"name", SR_OPT_STRING, FIELD(name), "\"\"", 0, 0, NULL,
-     "regnet_y_16gf and the like; anynet: stages from the lists below; empty: from depth, w_0, w_a, w_m, group_width."},
-    {"depth", SR_OPT_INT, FIELD(layout.depth), "0", 0, 1000, NULL, "Blocks in all stages."},
+     "Name of a net, such as regnet_y_16gf.  anynet: stages come from the lists depths, widths and so on.  Empty:"
+     " stages come from depth, w_0, w_a, w_m and group_width."},
+    {"depth", SR_OPT_INT, FIELD(layout.depth), "0", 0, 1000, NULL, "Number of blocks in all stages together."},
     {"w_0", SR_OPT_FLOAT, FIELD(layout.w_0), "0", 0, 1e5, NULL, "Width of the first block, a multiple of 8."},
-    {"w_a", SR_OPT_FLOAT, FIELD(layout.w_a), "0", 0, 1e5, NULL, "Slope of the widths over blocks."},
-    {"w_m", SR_OPT_FLOAT, FIELD(layout.w_m), "0", 0, 100, NULL, "Ratio of the widths of neighbouring stages, above 1."},
+    {"w_a", SR_OPT_FLOAT, FIELD(layout.w_a), "0", 0, 1e5, NULL, "Slope of the width from block to block."},
+    {"w_m", SR_OPT_FLOAT, FIELD(layout.w_m), "0", 0, 100, NULL, "Ratio of the widths of consecutive stages, above 1."},
     {"group_width", SR_OPT_INT, FIELD(layout.group_width), "0", 0, 1 << 16, NULL,
-     "Channels in a group of the 3x3 convolution."},
+     "Number of channels per group in the 3x3 convolution."},
     {"bottleneck_multiplier", SR_OPT_FLOAT, FIELD(layout.bottleneck), "1", 0.01, 100, NULL,
-     "Channels inside a block over those outside."},
-    {"depths", SR_OPT_INTS, FIELD(depths), "[]", 1, 1000, NULL, "anynet: blocks of each stage."},
-    {"widths", SR_OPT_INTS, FIELD(widths), "[]", 1, 1 << 20, NULL, "anynet: channels of each stage."},
-    {"group_widths", SR_OPT_INTS, FIELD(group_widths), "[]", 1, 1 << 20, NULL, "anynet: channels in a group."},
+     "Channels inside a block, as a multiple of those outside."},
+    {"depths", SR_OPT_INTS, FIELD(depths), "[]", 1, 1000, NULL, "anynet: number of blocks in each stage."},
+    {"widths", SR_OPT_INTS, FIELD(widths), "[]", 1, 1 << 20, NULL, "anynet: number of channels in each stage."},
+    {"group_widths", SR_OPT_INTS, FIELD(group_widths), "[]", 1, 1 << 20, NULL,
+     "anynet: number of channels per group in each stage."},
     {"bottleneck_multipliers", SR_OPT_FLOATS, FIELD(bottleneck_multipliers), "[]", 0.01, 100, NULL,
-     "anynet: channels inside a block over those outside."},
+     "anynet: channels inside a block, as a multiple of those outside, in each stage."},
     {"strides", SR_OPT_INTS, FIELD(strides), "[]", 1, 4, NULL, "anynet: stride of each stage's first block."},
     {"stem_type", SR_OPT_ENUM, FIELD(stem_type), "simple_stem_in", 0, 0, "simple_stem_in|res_stem_cifar|res_stem_in",
-     "3x3 of stride 2; 3x3 of stride 1; 7x7 of stride 2 and a max-pool."},
-    {"stem_width", SR_OPT_INT, FIELD(stem_width), "32", 1, 1 << 16, NULL, "Channels of the stem."},
+     "Stem.  simple_stem_in: 3x3 convolution of stride 2; res_stem_cifar: 3x3 of stride 1; res_stem_in: 7x7 of"
+     " stride 2 and a max-pool."},
+    {"stem_width", SR_OPT_INT, FIELD(stem_width), "32", 1, 1 << 16, NULL, "Number of channels of the stem."},
     {"block_type", SR_OPT_ENUM, FIELD(block_type), "res_bottleneck_block", 0, 0,
      "res_bottleneck_block|res_bottleneck_linear_block|res_basic_block|vanilla_block",
-     "1x1, 3x3, 1x1 with a shortcut; the same without an activation behind it; two 3x3 with a shortcut; without."},
+     "Block.  res_bottleneck_block: 1x1, 3x3 and 1x1 convolutions with a shortcut; res_bottleneck_linear_block:"
+     " without the activation after it; res_basic_block: two 3x3 with a shortcut; vanilla_block: two 3x3 without."},
     {"activation", SR_OPT_ENUM, FIELD(activation), "relu", 0, 0, "relu|silu", "Activation of all layers."},
     {"activation_type", SR_OPT_ENUM, FIELD(activation_type), "relu", 0, 0, "relu|silu",
-     "Another name of `activation`; silu in either is silu."},
-    {"use_se", SR_OPT_BOOL, FIELD(use_se), "True", 0, 0, NULL, "Squeeze-excitation in the bottleneck (RegNetY)."},
+     "Another name of `activation`; silu in one of the two keys means silu."},
+    {"use_se", SR_OPT_BOOL, FIELD(use_se), "True", 0, 0, NULL, "Use squeeze-excitation in the bottleneck (RegNetY)."},
     {"se_ratio", SR_OPT_FLOAT, FIELD(se_ratio), "0.25", 0, 4, NULL,
-     "Channels inside squeeze-excitation over those before the block."},
+     "Channels inside squeeze-excitation, as a share of those before the block."},
     {"bn_epsilon", SR_OPT_FLOAT, FIELD(bn_epsilon), "1e-5", 1e-12, 1, NULL, "Epsilon of batch norms."},
-    {"bn_momentum", SR_OPT_FLOAT, FIELD(bn_momentum), "0.1", 0, 1, NULL, "Share of a batch in running statistics."},
-    {"stage_checkpoints", SR_OPT_IGNORED, 0, "[]", 0, 0, NULL, "the planner decides what is computed again"},
+    {"bn_momentum", SR_OPT_FLOAT, FIELD(bn_momentum), "0.1", 0, 1, NULL,
+     "Momentum of batch norms: share of the batch in the running statistics."},
+    {"stage_checkpoints", SR_OPT_IGNORED, 0, "[]", 0, 0, NULL,
+     "MODEL.ACTIVATION_CHECKPOINTING and MACHINE.RECOMPUTE decide what is recomputed"},
     SR_OPTION_END,
 };
 // clang-format on
@@ -115,9 +121,10 @@ static SrStatus apply_name(SrBuilder *b, const Regnet *p, Net *net, SrRegnetPara
                                        "regnet_x_1.6gf, regnet_z_4gf",
                                p->name);
     if (p->layout.depth)
-        return sr_builder_fail(b, SR_ERR_CONFIG,
-                               SUBTREE ": name %s says what depth %d says otherwise; give one",
-                               p->name, p->layout.depth);
+        return sr_builder_fail(
+            b, SR_ERR_CONFIG,
+            SUBTREE ": name %s and depth %d describe different nets; give one of the two", p->name,
+            p->layout.depth);
     layout->depth = named[i].depth;
     layout->w_0 = named[i].w_0;
     layout->w_a = named[i].w_a;
@@ -181,10 +188,11 @@ static SrStatus check_groups(SrBuilder *b, const Net *net) {
         int inner = inner_width(&net->stage[s]);
         int groups = inner / net->stage[s].group_width;
         if (net->block_type <= BLOCK_LINEAR && (groups < 1 || inner % groups))
-            return sr_builder_fail(b, SR_ERR_CONFIG,
-                                   SUBTREE ": stage %d has %d channels inside, which %d a group do "
-                                           "not divide",
-                                   s + 1, inner, net->stage[s].group_width);
+            return sr_builder_fail(
+                b, SR_ERR_CONFIG,
+                SUBTREE
+                ": stage %d has %d channels inside, which is no multiple of its group width %d",
+                s + 1, inner, net->stage[s].group_width);
     }
     return SR_OK;
 }

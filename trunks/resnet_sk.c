@@ -26,13 +26,14 @@ typedef struct {
 #define FIELD(f) offsetof(ResnetSk, f)
 // clang-format off
 static const SrOption options[] = {
-    {"DEPTH", SR_OPT_INT, FIELD(depth), "152", 1, 1000, NULL, "Layers: 50, 101, 152 or 200."},
+    {"DEPTH", SR_OPT_INT, FIELD(depth), "152", 1, 1000, NULL, "Number of layers: 50, 101, 152 or 200."},
     {"WIDTH_MULTIPLIER", SR_OPT_FLOAT, FIELD(width_multiplier), "3", 0.03125, 16, NULL,
-     "Factor on the channels of every stage; fractions make small nets."},
+     "Factor on the channels of every stage; a fraction makes a smaller net."},
     {"SK_RATIO", SR_OPT_FLOAT, FIELD(sk_ratio), "0.0625", 0, 1, NULL,
-     "Channels of what mixes the kernels over those of a block, at least 32 channels; 0: no selective kernels."},
+     "Channels of the layer that mixes the kernels, as a share of the block's channels, at least 32; 0: no"
+     " selective kernels."},
     {"BLOCKS", SR_OPT_INTS, FIELD(blocks), "[]", 1, 200, NULL,
-     "Blocks of the four stages (ours); empty: those of DEPTH."},
+     "Number of blocks in each of the four stages (not in VISSL); empty: as DEPTH says."},
     SR_OPTION_END,
 };
 // clang-format on
@@ -201,10 +202,11 @@ static SrStatus build(SrBuilder *b, const void *params, const SrTrunkInput *in,
     const ResnetSk *p = params;
     const int *blocks = blocks_of(p);
     if (!blocks)
-        return sr_builder_fail(b, SR_ERR_CONFIG,
-                               SUBTREE ": expected DEPTH 50, 101, 152 or 200 (is %d), or BLOCKS of "
-                                       "4 stages (is of %d)",
-                               p->depth, p->blocks.n);
+        return sr_builder_fail(
+            b, SR_ERR_CONFIG,
+            SUBTREE
+            ": DEPTH is %d, expected 50, 101, 152 or 200; or else BLOCKS needs 4 stages, it has %d",
+            p->depth, p->blocks.n);
     sr_builder_push_block(b, "net", "Sequential");
     SrNodeId x = stem(b, p, in->image);
     for (int s = 0; s < STAGES; s++)

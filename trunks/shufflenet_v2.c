@@ -20,9 +20,10 @@ typedef struct {
 #define FIELD(f) offsetof(Shufflenet, f)
 static const SrOption options[] = {
     {"STAGES_REPEATS", SR_OPT_INTS, FIELD(repeats), "[4, 8, 4]", 1, 1000, NULL,
-     "Blocks of each of the three stages."},
+     "Number of blocks in each of the three stages."},
     {"STAGES_OUT_CHANNELS", SR_OPT_INTS, FIELD(channels), "[24, 116, 232, 464, 1024]", 1, 1 << 20,
-     NULL, "Channels of the stem, of each stage (even) and of the last convolution."},
+     NULL,
+     "Number of channels of the stem, of each stage (an even number) and of the last convolution."},
     SR_OPTION_END,
 };
 #undef FIELD
@@ -121,8 +122,8 @@ static SrStatus check(SrBuilder *b, const Shufflenet *p) {
     for (int s = 1; s <= STAGES; s++)
         if (p->channels.v[s] % 2)
             return sr_builder_fail(b, SR_ERR_CONFIG,
-                                   "MODEL.TRUNK.SHUFFLENET_V2.STAGES_OUT_CHANNELS: %d is odd, but "
-                                   "a stage's channels are halved",
+                                   "MODEL.TRUNK.SHUFFLENET_V2.STAGES_OUT_CHANNELS: %d is odd; "
+                                   "expected an even number, since a stage's channels are halved",
                                    p->channels.v[s]);
     return SR_OK;
 }

@@ -22,13 +22,16 @@ enum { MAX_STAGES = 8 };
 // clang-format off
 const SrOption sr_swin_options[] = {
     {"IMAGE_SIZE", SR_OPT_INT, FIELD(image_size), "224", 1, 65535, NULL,
-     "Side in pixels that the windows are made for; others are filled up with zeros."},
+     "Side in pixels of the images that windows are made for; other sizes are padded with zeros."},
     {"PATCH_SIZE", SR_OPT_INT, FIELD(patch_size), "4", 1, 1024, NULL, "Side of a patch in pixels."},
-    {"EMBED_DIM", SR_OPT_INT, FIELD(embed_dim), "96", 1, 65536, NULL, "Channels of the first stage; each next has twice as many."},
-    {"DEPTHS", SR_OPT_INTS, FIELD(depths), "[2, 2, 6, 2]", 1, 1024, NULL, "Blocks of each stage."},
-    {"NUM_HEADS", SR_OPT_INTS, FIELD(heads), "[3, 6, 12, 24]", 1, 1024, NULL, "Heads of each stage."},
+    {"EMBED_DIM", SR_OPT_INT, FIELD(embed_dim), "96", 1, 65536, NULL,
+     "Number of channels of the first stage; each following stage has twice as many."},
+    {"DEPTHS", SR_OPT_INTS, FIELD(depths), "[2, 2, 6, 2]", 1, 1024, NULL, "Number of blocks in each stage."},
+    {"NUM_HEADS", SR_OPT_INTS, FIELD(heads), "[3, 6, 12, 24]", 1, 1024, NULL, "Number of attention heads in each"
+     " stage."},
     {"WINDOW_SIZE", SR_OPT_INT, FIELD(window), "7", 1, 1024, NULL, "Side of a window in tokens."},
-    {"MLP_RATIO", SR_OPT_FLOAT, FIELD(mlp_ratio), "4", 0.01, 64, NULL, "Width inside a block's MLP over its channels."},
+    {"MLP_RATIO", SR_OPT_FLOAT, FIELD(mlp_ratio), "4", 0.01, 64, NULL,
+     "Hidden width of a block's MLP, as a multiple of its channels."},
     {"DROPOUT_RATE", SR_OPT_FLOAT, FIELD(dropout), "0", 0, 0.99, NULL,
      "Dropout of tokens, of the attention's output and in the MLP."},
     {"ATTENTION_DROPOUT_RATE", SR_OPT_FLOAT, FIELD(attention_dropout), "0", 0, 0.99, NULL,
@@ -37,7 +40,7 @@ const SrOption sr_swin_options[] = {
      "Probability of leaving out a branch of the last block; earlier blocks have proportionally less."},
     {"QKV_BIAS", SR_OPT_BOOL, FIELD(qkv_bias), "True", 0, 0, NULL, "Queries, keys and values have biases."},
     {"QK_SCALE", SR_OPT_TREE, FIELD(qk_scale), "False", 0, 0, NULL,
-     "Factor of the scores before the softmax; False: 1 / sqrt(numbers of a head)."},
+     "Factor that scales attention scores before the softmax; False: 1 / sqrt(width of a head)."},
     SR_OPTION_END,
 };
 // clang-format on

@@ -16,12 +16,13 @@ typedef struct {
 
 #define FIELD(f) offsetof(Vgg, f)
 static const SrOption options[] = {
-    {"DEPTH", SR_OPT_INT, FIELD(depth), "16", 11, 19, NULL, "Layers: 11, 13, 16 or 19."},
+    {"DEPTH", SR_OPT_INT, FIELD(depth), "16", 11, 19, NULL, "Number of layers: 11, 13, 16 or 19."},
     {"BATCH_NORM", SR_OPT_BOOL, FIELD(batch_norm), "False", 0, 0, NULL,
-     "A batch norm after each convolution."},
+     "Put a batch norm after each convolution."},
     {"WIDTH_MULTIPLIER", SR_OPT_FLOAT, FIELD(width_multiplier), "1", 0.015625, 16, NULL,
      "Factor on the channels of every stage."},
-    {"DROPOUT", SR_OPT_FLOAT, FIELD(dropout), "0.5", 0, 0.99, NULL, "In the classifier."},
+    {"DROPOUT", SR_OPT_FLOAT, FIELD(dropout), "0.5", 0, 0.99, NULL,
+     "Probability of dropout in the classifier."},
     SR_OPTION_END,
 };
 #undef FIELD

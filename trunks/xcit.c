@@ -34,27 +34,32 @@ typedef struct {
 #define FIELD(f) offsetof(Xcit, f)
 // clang-format off
 static const SrOption options[] = {
-    {"name", SR_OPT_IGNORED, 0, "\"\"", 0, 0, NULL, "a label for people"},
-    {"IMAGE_SIZE", SR_OPT_IGNORED, 0, "224", 0, 0, NULL, "positions are computed for images of any size"},
+    {"name", SR_OPT_IGNORED, 0, "\"\"", 0, 0, NULL, "it is a label for readers only"},
+    {"IMAGE_SIZE", SR_OPT_IGNORED, 0, "224", 0, 0, NULL, "position embeddings are computed for images of any size"},
     {"PATCH_SIZE", SR_OPT_INT, FIELD(patch_size), "16", 8, 16, NULL, "Side of a patch in pixels: 8 or 16."},
-    {"HIDDEN_DIM", SR_OPT_INT, FIELD(hidden_dim), "384", 8, 65536, NULL, "Numbers of a token."},
-    {"NUM_LAYERS", SR_OPT_INT, FIELD(layers), "12", 1, 256, NULL, "Blocks before the two of class attention."},
-    {"NUM_HEADS", SR_OPT_INT, FIELD(heads), "8", 1, 1024, NULL, "Heads of the attention."},
-    {"MLP_RATIO", SR_OPT_FLOAT, FIELD(mlp_ratio), "4", 0.01, 64, NULL, "Width inside a block's MLP over HIDDEN_DIM."},
+    {"HIDDEN_DIM", SR_OPT_INT, FIELD(hidden_dim), "384", 8, 65536, NULL, "Width of a token."},
+    {"NUM_LAYERS", SR_OPT_INT, FIELD(layers), "12", 1, 256, NULL,
+     "Number of blocks before the two blocks of class attention."},
+    {"NUM_HEADS", SR_OPT_INT, FIELD(heads), "8", 1, 1024, NULL, "Number of attention heads."},
+    {"MLP_RATIO", SR_OPT_FLOAT, FIELD(mlp_ratio), "4", 0.01, 64, NULL,
+     "Hidden width of a block's MLP, as a multiple of HIDDEN_DIM."},
     {"DROPOUT_RATE", SR_OPT_FLOAT, FIELD(dropout), "0", 0, 0.99, NULL,
      "Dropout of tokens, of the attention's output and in the MLP."},
     {"ATTENTION_DROPOUT_RATE", SR_OPT_FLOAT, FIELD(attention_dropout), "0", 0, 0.99, NULL,
-     "Dropout of attention probabilities; only 0 is built."},
+     "Dropout of attention probabilities; only 0 is implemented."},
     {"DROP_PATH_RATE", SR_OPT_FLOAT, FIELD(drop_path), "0.05", 0, 0.99, NULL,
      "Probability of leaving out a branch, the same for all blocks."},
-    {"ETA", SR_OPT_FLOAT, FIELD(eta), "1", 0, 1e6, NULL, "What the learned factors of branches start at."},
+    {"ETA", SR_OPT_FLOAT, FIELD(eta), "1", 0, 1e6, NULL,
+     "Initial value of the learned factors of branches (LayerScale)."},
     {"TOKENS_NORM", SR_OPT_BOOL, FIELD(tokens_norm), "True", 0, 0, NULL,
-     "Class attention normalises all tokens, not the class token alone."},
+     "Class attention normalises all tokens, and not only the class token."},
     {"QKV_BIAS", SR_OPT_BOOL, FIELD(qkv_bias), "True", 0, 0, NULL, "Queries, keys and values have biases."},
     {"QK_SCALE", SR_OPT_TREE, FIELD(qk_scale), "False", 0, 0, NULL,
-     "Factor of the scores of class attention; False: 1 / sqrt(numbers of a head)."},
-    {"CHECKPOINT_XCA_BLOCK", SR_OPT_IGNORED, 0, "False", 0, 0, NULL, "the planner decides what is computed again"},
-    {"CHECKPOINT_ATTN_BLOCK", SR_OPT_IGNORED, 0, "False", 0, 0, NULL, "the planner decides what is computed again"},
+     "Factor that scales the scores of class attention; False: 1 / sqrt(width of a head)."},
+    {"CHECKPOINT_XCA_BLOCK", SR_OPT_IGNORED, 0, "False", 0, 0, NULL,
+     "MODEL.ACTIVATION_CHECKPOINTING and MACHINE.RECOMPUTE decide what is recomputed"},
+    {"CHECKPOINT_ATTN_BLOCK", SR_OPT_IGNORED, 0, "False", 0, 0, NULL,
+     "MODEL.ACTIVATION_CHECKPOINTING and MACHINE.RECOMPUTE decide what is recomputed"},
     SR_OPTION_END,
 };
 // clang-format on
@@ -223,7 +228,7 @@ static SrStatus check(SrBuilder *b, const Xcit *p) {
                                p->hidden_dim, p->heads);
     if (p->attention_dropout > 0)
         return sr_builder_fail(b, SR_ERR_CONFIG,
-                               SUBTREE ".ATTENTION_DROPOUT_RATE is %g, but only 0 is built",
+                               SUBTREE ".ATTENTION_DROPOUT_RATE is %g, but only 0 is implemented",
                                p->attention_dropout);
     if (sr_token_scale(p->qk_scale) < 0)
         return sr_builder_fail(b, SR_ERR_CONFIG,

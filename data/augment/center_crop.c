@@ -40,7 +40,7 @@ static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews
 
 const SrTransform sr_transform_center_crop = {
     .name = "CenterCrop",
-    .help = "Cuts the middle out of an image; a smaller one gets a black border.",
+    .help = "Cuts the middle out of an image; a smaller image gets a black border.",
     .fixed = true,
     .options = options,
     .params_bytes = sizeof(Params),

@@ -14,9 +14,13 @@ typedef struct {
 
 // clang-format off
 static const SrOption options[] = {
-    {"num_patches", SR_OPT_INT, offsetof(Params, num_patches), "9", 1, 64, NULL, "Patches an image, a square number."},
-    {"patch_jitter", SR_OPT_INT, offsetof(Params, patch_jitter), "21", 0, 4096, NULL, "Pixels by which a patch is smaller than its cell."},
-    {"normalize_patches", SR_OPT_BOOL, offsetof(Params, normalize_patches), "false", 0, 0, NULL, "Each patch's channels to mean 0 and deviation 1, so that neighbours are not known by their brightness and contrast."},
+    {"num_patches", SR_OPT_INT, offsetof(Params, num_patches), "9", 1, 64, NULL,
+     "Number of patches per image, a square number."},
+    {"patch_jitter", SR_OPT_INT, offsetof(Params, patch_jitter), "21", 0, 4096, NULL,
+     "Number of pixels by which a patch is smaller than its cell."},
+    {"normalize_patches", SR_OPT_BOOL, offsetof(Params, normalize_patches), "false", 0, 0, NULL,
+     "Normalise each patch's channels to mean 0 and deviation 1, so that brightness and contrast do not reveal which"
+     " patches are neighbours."},
     SR_OPTION_END};
 // clang-format on
 
@@ -30,7 +34,7 @@ static SrStatus shape(const void *params, int *n, int h[SR_MAX_VIEWS], int w[SR_
     const Params *p = params;
     SrPatchGrid grid;
     if (*n != 1)
-        SR_FAIL(SR_ERR_CONFIG, "cuts one image, but gets %d", *n);
+        SR_FAIL(SR_ERR_CONFIG, "needs one image, but a transform before it makes %d", *n);
     SR_TRY(sr__patch_grid(p->num_patches, SR_MIN(h[0], w[0]), p->patch_jitter, &grid));
     *n = grid.n;
     int size = grid.cell > 0 ? grid.cell - grid.jitter : 0;
@@ -73,7 +77,7 @@ static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews
 
 const SrTransform sr_transform_img_patches_from_tensor = {
     .name = "ImgPatchesFromTensor",
-    .help = "The patches of a grid as views, each from a random place of its cell.",
+    .help = "Cuts a grid of patches as views, each from a random position in its cell.",
     .options = options,
     .params_bytes = sizeof(Params),
     .takes_floats = true,

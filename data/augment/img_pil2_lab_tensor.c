@@ -11,7 +11,7 @@ static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews
 
 const SrTransform sr_transform_img_pil2_lab_tensor = {
     .name = "ImgPil2LabTensor",
-    .help = "Levels to floats in CIE LAB: L - 50, a, b; in the place of ToTensor.",
+    .help = "Converts levels to floats in CIE LAB: L - 50, a, b; replaces ToTensor.",
     .fixed = true,
     .gives_floats = true,
     .apply = apply,

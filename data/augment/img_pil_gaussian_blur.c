@@ -42,7 +42,7 @@ static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews
 
 const SrTransform sr_transform_img_pil_gaussian_blur = {
     .name = "ImgPilGaussianBlur",
-    .help = "With a probability, a Gaussian blur of random width.",
+    .help = "Blurs with a probability, by a Gaussian of random width.",
     .options = options,
     .params_bytes = sizeof(Params),
     .check = check,

@@ -13,7 +13,8 @@ typedef struct {
 // clang-format off
 static const SrOption options[] = {
     {"transforms", SR_OPT_TREE, offsetof(Params, transforms), "[]", 0, 0, NULL, "List of transforms, each {name: ..., options}."},
-    {"prob", SR_OPT_FLOATS, offsetof(Params, prob), "[]", 0, 1, NULL, "For each crop the probability of applying them."},
+    {"prob", SR_OPT_FLOATS, offsetof(Params, prob), "[]", 0, 1, NULL,
+     "Probability, for each crop, of applying the transforms."},
     SR_OPTION_END};
 // clang-format on
 
@@ -28,13 +29,17 @@ static SrStatus prepare(void *params, const char *where, uint32_t stage, SrArena
 static SrStatus shape(const void *params, int *n, int h[SR_MAX_VIEWS], int w[SR_MAX_VIEWS]) {
     const Params *p = params;
     if (p->prob.n != *n)
-        SR_FAIL(SR_ERR_CONFIG, "prob has %d entries for %d crops", p->prob.n, *n);
+        SR_FAIL(SR_ERR_CONFIG,
+                "prob has %d entries, but there are %d crops; give one for each crop", p->prob.n,
+                *n);
     for (int v = 0; v < *n; v++) {
         int one = 1, inner_h[SR_MAX_VIEWS] = {h[v]}, inner_w[SR_MAX_VIEWS] = {w[v]};
         SR_TRY(sr__pipeline_walk_shape(p->inner, &one, inner_h, inner_w));
         if (one != 1 || inner_h[0] != h[v] || inner_w[0] != w[v])
             SR_FAIL(SR_ERR_CONFIG,
-                    "its transforms change the size of crop %d, which is only sometimes done", v);
+                    "its transforms change the size of crop %d, but they are applied at random "
+                    "only; use transforms that keep the size",
+                    v);
     }
     return SR_OK;
 }

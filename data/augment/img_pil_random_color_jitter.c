@@ -11,7 +11,7 @@ typedef struct {
 
 // clang-format off
 static const SrOption options[] = {
-    {"strength", SR_OPT_FLOAT, offsetof(Params, strength), "1.0", 0, 2.5, NULL, "Factor on all four ranges."},
+    {"strength", SR_OPT_FLOAT, offsetof(Params, strength), "1.0", 0, 2.5, NULL, "Factor of all four ranges."},
     {"p", SR_OPT_FLOAT, offsetof(Params, p), "0.8", 0, 1, NULL, "Probability."},
     SR_OPTION_END};
 // clang-format on
@@ -34,7 +34,7 @@ static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews
 
 const SrTransform sr_transform_img_pil_random_color_jitter = {
     .name = "ImgPilRandomColorJitter",
-    .help = "With a probability, a colour jitter of SimCLR's ranges.",
+    .help = "Applies SimCLR's colour jitter with a probability.",
     .options = options,
     .params_bytes = sizeof(Params),
     .apply = apply,

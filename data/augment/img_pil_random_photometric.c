@@ -38,7 +38,7 @@ static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews
 
 const SrTransform sr_transform_img_pil_random_photometric = {
     .name = "ImgPilRandomPhotometric",
-    .help = "With a probability, posterises, sharpens, solarises and stretches contrast.",
+    .help = "Posterises, sharpens, solarises and stretches contrast with a probability.",
     .options = options,
     .params_bytes = sizeof(Params),
     .apply = apply,

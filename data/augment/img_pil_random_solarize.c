@@ -15,7 +15,8 @@ typedef struct {
 // clang-format off
 static const SrOption options[] = {
     {"p", SR_OPT_FLOAT, offsetof(Params, p), "0.66", 0, 1, NULL, "Probability."},
-    {"threshold", SR_OPT_INT, offsetof(Params, threshold), "-1", -1, 256, NULL, "Fixed threshold; -1 draws it from 0 .. 256, as VISSL does."},
+    {"threshold", SR_OPT_INT, offsetof(Params, threshold), "-1", -1, 256, NULL,
+     "Threshold; -1: drawn from 0 .. 256, as in VISSL."},
     SR_OPTION_END};
 // clang-format on
 
@@ -34,7 +35,7 @@ static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews
 
 const SrTransform sr_transform_img_pil_random_solarize = {
     .name = "ImgPilRandomSolarize",
-    .help = "With a probability, inverts levels at or above a threshold.",
+    .help = "Inverts levels at or above a threshold with a probability.",
     .options = options,
     .params_bytes = sizeof(Params),
     .apply = apply,

@@ -15,10 +15,13 @@ typedef struct {
 
 // clang-format off
 static const SrOption options[] = {
-    {"total_num_crops", SR_OPT_INT, offsetof(Params, total), "2", 1, SR_MAX_VIEWS, NULL, "Crops of an image, the sum of num_crops."},
-    {"num_crops", SR_OPT_INTS, offsetof(Params, counts), "[2]", 1, SR_MAX_VIEWS, NULL, "Crops in each group."},
+    {"total_num_crops", SR_OPT_INT, offsetof(Params, total), "2", 1, SR_MAX_VIEWS, NULL,
+     "Number of crops per image, the sum of num_crops."},
+    {"num_crops", SR_OPT_INTS, offsetof(Params, counts), "[2]", 1, SR_MAX_VIEWS, NULL, "Number of crops in each"
+     " group."},
     {"size_crops", SR_OPT_INTS, offsetof(Params, sizes), "[224]", 1, 4096, NULL, "Side of each group's crops in pixels."},
-    {"crop_scales", SR_OPT_TREE, offsetof(Params, scales), "[[0.14, 1]]", 0, 0, NULL, "Each group's range [low, high] of the crop's share of the image's area."},
+    {"crop_scales", SR_OPT_TREE, offsetof(Params, scales), "[[0.14, 1]]", 0, 0, NULL,
+     "Range [low, high] of a crop's share of the image's area, for each group."},
     {"interpolation", SR_OPT_ENUM, offsetof(Params, interpolation), "bilinear", 0, 0, SR_FILTER_CHOICES, "Resampling filter, by name or PIL's number."},
     SR_OPTION_END};
 // clang-format on
@@ -52,10 +55,10 @@ static SrStatus prepare(void *params, const char *where, uint32_t stage, SrArena
     const SrYaml *list = p->scales;
     if (!list || list->type != SR_YAML_LIST || list->n != p->sizes.n || p->counts.n != p->sizes.n ||
         list->n > SR_MAX_VIEWS)
-        SR_FAIL(
-            SR_ERR_CONFIG,
-            "%s: num_crops, size_crops and crop_scales have %d, %d and %d entries, expected equal",
-            where, p->counts.n, p->sizes.n, list && list->type == SR_YAML_LIST ? list->n : 0);
+        SR_FAIL(SR_ERR_CONFIG,
+                "%s: num_crops, size_crops and crop_scales have %d, %d and %d entries; expected "
+                "equal numbers",
+                where, p->counts.n, p->sizes.n, list && list->type == SR_YAML_LIST ? list->n : 0);
     for (int g = 0; g < list->n; g++)
         SR_TRY(read_scale(list->items[g], where, g, p->scale[g]));
     return SR_OK;
@@ -68,7 +71,8 @@ static SrStatus check(const void *params) {
     for (int g = 0; g < p->counts.n; g++)
         sum += p->counts.v[g];
     if (sum != p->total)
-        SR_FAIL(SR_ERR_CONFIG, "num_crops add up to %d, total_num_crops is %d", sum, p->total);
+        SR_FAIL(SR_ERR_CONFIG, "num_crops add up to %d, but total_num_crops is %d; make them equal",
+                sum, p->total);
     return SR_OK;
 }
 
@@ -76,7 +80,7 @@ static SrStatus check(const void *params) {
 static SrStatus shape(const void *params, int *n, int h[SR_MAX_VIEWS], int w[SR_MAX_VIEWS]) {
     const Params *p = params;
     if (*n != 1)
-        SR_FAIL(SR_ERR_CONFIG, "crops one image, but gets %d", *n);
+        SR_FAIL(SR_ERR_CONFIG, "needs one image, but a transform before it makes %d", *n);
     *n = 0;
     for (int g = 0; g < p->counts.n; g++)
         for (int i = 0; i < p->counts.v[g]; i++, ++*n)
@@ -108,8 +112,8 @@ static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews
 
 const SrTransform sr_transform_img_pil_to_multi_crop = {
     .name = "ImgPilToMultiCrop",
-    .help =
-        "Cuts several random resized crops out of an image, in groups of one size and area range.",
+    .help = "Cuts several random resized crops out of an image; the crops of a group share size "
+            "and range of area.",
     .stands_on = "",
     .options = options,
     .params_bytes = sizeof(Params),

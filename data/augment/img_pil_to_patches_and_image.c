@@ -16,10 +16,14 @@ typedef struct {
 static const SrOption options[] = {
     {"crop_scale_image", SR_OPT_FLOATS, offsetof(Params, image_scale), "[0.08, 1.0]", 1e-6, 1, NULL, "Range of the image crop's share of the area."},
     {"crop_size_image", SR_OPT_INT, offsetof(Params, image_size), "224", 1, 4096, NULL, "Side of the image crop in pixels."},
-    {"crop_scale_patches", SR_OPT_FLOATS, offsetof(Params, patches_scale), "[0.6, 1.0]", 1e-6, 1, NULL, "Range of the area of the crop that is cut into patches."},
-    {"crop_size_patches", SR_OPT_INT, offsetof(Params, patches_size), "255", 1, 4096, NULL, "Side of that crop."},
-    {"permute_patches", SR_OPT_IGNORED, 0, "True", 0, 0, NULL, "VISSL ignores it too: patches are always in random order."},
-    {"num_patches", SR_OPT_INT, offsetof(Params, num_patches), "9", 1, 63, NULL, "Patches, a square number."},
+    {"crop_scale_patches", SR_OPT_FLOATS, offsetof(Params, patches_scale), "[0.6, 1.0]", 1e-6, 1, NULL,
+     "Range of the area share of the crop that is cut into patches."},
+    {"crop_size_patches", SR_OPT_INT, offsetof(Params, patches_size), "255", 1, 4096, NULL,
+     "Side in pixels of the crop that is cut into patches."},
+    {"permute_patches", SR_OPT_IGNORED, 0, "True", 0, 0, NULL,
+     "VISSL ignores the key too: patches are always in random order."},
+    {"num_patches", SR_OPT_INT, offsetof(Params, num_patches), "9", 1, 63, NULL, "Number of patches, a square"
+     " number."},
     SR_OPTION_END};
 // clang-format on
 
@@ -41,7 +45,7 @@ static SrStatus shape(const void *params, int *n, int h[SR_MAX_VIEWS], int w[SR_
     const Params *p = params;
     SrPatchGrid grid;
     if (*n != 1)
-        SR_FAIL(SR_ERR_CONFIG, "cuts one image, but gets %d", *n);
+        SR_FAIL(SR_ERR_CONFIG, "needs one image, but a transform before it makes %d", *n);
     SR_TRY(grid_of(p, &grid));
     *n = 1 + grid.n;
     h[0] = w[0] = p->image_size;
@@ -83,7 +87,7 @@ static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews
 
 const SrTransform sr_transform_img_pil_to_patches_and_image = {
     .name = "ImgPilToPatchesAndImage",
-    .help = "A crop of the image, then the patches of another crop in random order.",
+    .help = "Cuts a crop of the image, then the patches of another crop in random order.",
     .stands_on = "",
     .options = options,
     .params_bytes = sizeof(Params),

@@ -21,7 +21,7 @@ static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews
 
 const SrTransform sr_transform_img_pil_to_raw_tensor = {
     .name = "ImgPilToRawTensor",
-    .help = "Levels as floats 0 .. 255, in the place of ToTensor.",
+    .help = "Converts levels to floats 0 .. 255; replaces ToTensor.",
     .fixed = true,
     .gives_floats = true,
     .apply = apply,

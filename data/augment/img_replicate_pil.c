@@ -10,14 +10,15 @@ typedef struct {
 
 // clang-format off
 static const SrOption options[] = {
-    {"num_times", SR_OPT_INT, offsetof(Params, num_times), "2", 1, 64, NULL, "Number of copies, the original among them."},
+    {"num_times", SR_OPT_INT, offsetof(Params, num_times), "2", 1, 64, NULL,
+     "Number of copies, including the original."},
     SR_OPTION_END};
 // clang-format on
 
 static SrStatus shape(const void *params, int *n, int h[SR_MAX_VIEWS], int w[SR_MAX_VIEWS]) {
     const Params *p = params;
     if (*n != 1)
-        SR_FAIL(SR_ERR_CONFIG, "copies one image, but gets %d", *n);
+        SR_FAIL(SR_ERR_CONFIG, "needs one image, but a transform before it makes %d", *n);
     *n = p->num_times;
     for (int v = 1; v < *n; v++) {
         h[v] = h[0];
@@ -36,7 +37,7 @@ static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews
 
 const SrTransform sr_transform_img_replicate_pil = {
     .name = "ImgReplicatePil",
-    .help = "Copies an image; each copy is then augmented on its own.",
+    .help = "Copies an image; each copy is then augmented independently.",
     .stands_on = "",
     .fixed = true,
     .options = options,

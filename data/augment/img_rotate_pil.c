@@ -11,8 +11,10 @@ typedef struct {
 
 // clang-format off
 static const SrOption options[] = {
-    {"num_angles", SR_OPT_INT, offsetof(Params, num_angles), "4", 1, 360, NULL, "Number of classes."},
-    {"num_rotations_per_img", SR_OPT_IGNORED, 0, "1", 0, 0, NULL, "VISSL ignores it too: one rotation an image."},
+    {"num_angles", SR_OPT_INT, offsetof(Params, num_angles), "4", 1, 360, NULL,
+     "Number of angles, which is the number of classes."},
+    {"num_rotations_per_img", SR_OPT_IGNORED, 0, "1", 0, 0, NULL,
+     "VISSL ignores the key too: each image is rotated once."},
     SR_OPTION_END};
 // clang-format on
 
@@ -36,7 +38,8 @@ static int classes(const void *params) { return ((const Params *)params)->num_an
 // Any angle keeps the size: what leaves the frame is lost.
 const SrTransform sr_transform_img_rotate_pil = {
     .name = "ImgRotatePil",
-    .help = "Turns by a random multiple of 360 / num_angles, which becomes the label.",
+    .help = "Rotates by a random multiple of 360 / num_angles; the index of the angle becomes the "
+            "label.",
     .options = options,
     .params_bytes = sizeof(Params),
     .classes = classes,

@@ -19,10 +19,14 @@ typedef struct {
 
 // clang-format off
 static const SrOption options[] = {
-    {"pred_ratio_mean", SR_OPT_FLOATS, offsetof(Params, mean), "[0.3]", 0, 1, NULL, "Shares of hidden patches; each mask takes one of them."},
-    {"pred_ratio_var", SR_OPT_FLOATS, offsetof(Params, var), "[0]", 0, 1, NULL, "Its share is uniform within so much of that; one for each."},
-    {"patch_size", SR_OPT_INT, offsetof(Params, patch_size), "16", 1, 1024, NULL, "Side of a patch in pixels, the trunk's."},
-    {"log_aspect_ratio", SR_OPT_FLOATS, offsetof(Params, log_aspect), "[0.3, 3.3333333333333335]", -100, 100, NULL, "Height / width of a rectangle is exp of a number between these."},
+    {"pred_ratio_mean", SR_OPT_FLOATS, offsetof(Params, mean), "[0.3]", 0, 1, NULL,
+     "Shares of hidden patches; each mask uses one of them, at random."},
+    {"pred_ratio_var", SR_OPT_FLOATS, offsetof(Params, var), "[0]", 0, 1, NULL,
+     "Largest deviation from each share; the share is drawn uniformly within it."},
+    {"patch_size", SR_OPT_INT, offsetof(Params, patch_size), "16", 1, 1024, NULL,
+     "Side of a patch in pixels, the same as in the trunk."},
+    {"log_aspect_ratio", SR_OPT_FLOATS, offsetof(Params, log_aspect), "[0.3, 3.3333333333333335]", -100, 100, NULL,
+     "Range of the logarithm of a rectangle's height / width."},
     SR_OPTION_END};
 // clang-format on
 
@@ -30,8 +34,7 @@ static SrStatus check(const void *params) {
     const Params *p = params;
     if (p->mean.n < 1 || p->mean.n != p->var.n)
         SR_FAIL(SR_ERR_CONFIG,
-                "pred_ratio_mean has %d numbers and pred_ratio_var %d: expected one of each for "
-                "every choice",
+                "pred_ratio_mean has %d numbers and pred_ratio_var %d; expected equal numbers",
                 p->mean.n, p->var.n);
     if (p->log_aspect.n != 2)
         SR_FAIL(SR_ERR_CONFIG, "log_aspect_ratio has %d numbers, expected [first, second]",
@@ -79,7 +82,7 @@ static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews
 
 const SrTransform sr_transform_masked_image_modeling = {
     .name = "MaskedImageModeling",
-    .help = "Draws which patches of each view are hidden, in rectangles.",
+    .help = "Chooses at random which patches of each view are hidden, in rectangles.",
     .options = options,
     .params_bytes = sizeof(Params),
     .takes_floats = true,

@@ -10,8 +10,10 @@ typedef struct {
 
 // clang-format off
 static const SrOption options[] = {
-    {"size", SR_OPT_INTS, offsetof(Params, size), "[]", 1, 65500, NULL, "Width and height of the result, or one side; []: as the image."},
-    {"box", SR_OPT_INTS, offsetof(Params, box), "[0, 0]", -65500, 65500, NULL, "Left and top of where the image goes (right and bottom may follow)."},
+    {"size", SR_OPT_INTS, offsetof(Params, size), "[]", 1, 65500, NULL,
+     "Width and height of the result, or one number for both; []: those of the image."},
+    {"box", SR_OPT_INTS, offsetof(Params, box), "[0, 0]", -65500, 65500, NULL,
+     "Position of the image: [left, top] or [left, top, right, bottom]."},
     SR_OPTION_END};
 // clang-format on
 
@@ -50,7 +52,7 @@ static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews
 
 const SrTransform sr_transform_mnist_img_pil2_rgb = {
     .name = "MNISTImgPil2RGB",
-    .help = "Puts the image at a place of a black one.",
+    .help = "Pastes the image into a black one.",
     .fixed = true,
     .options = options,
     .params_bytes = sizeof(Params),

@@ -23,7 +23,7 @@ static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews
 
 const SrTransform sr_transform_one_hot_encode = {
     .name = "OneHotEncode",
-    .help = "Labels become a column a class: 1 at the image's class, else 0.",
+    .help = "Turns labels into one column per class: 1 at the image's class, 0 elsewhere.",
     .options = options,
     .params_bytes = sizeof(Params),
     .stands_on = "{name: ToTensor}",

@@ -12,8 +12,8 @@ SrStatus sr__patch_grid(int n, int size, int jitter, SrPatchGrid *out) {
     *out = (SrPatchGrid){.n = n, .side = side, .cell = size / side, .jitter = jitter};
     if (size > 0 && out->cell <= jitter)
         SR_FAIL(SR_ERR_CONFIG,
-                "%d patches of an image of %d pixels have cells of %d, which leave nothing of a "
-                "jitter of %d",
+                "%d patches of an image of %d pixels have cells of %d pixels, so a jitter of %d "
+                "pixels leaves nothing; use fewer patches or a smaller jitter",
                 n, size, out->cell, jitter);
     return SR_OK;
 }

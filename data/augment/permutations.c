@@ -66,7 +66,8 @@ SrStatus sr__permutations_make(int count, int n, SrArena *arena, SrPermutations 
     for (int i = 2; i <= n && all < 1 << 30; i++)
         all *= i;
     if (n < 2 || n > MOST_NUMBERS || count > all)
-        SR_FAIL(SR_ERR_CONFIG, "%d permutations of %d patches are wanted, there are %lld", count, n,
+        SR_FAIL(SR_ERR_CONFIG,
+                "%d permutations of %d patches are asked for, but there are only %lld", count, n,
                 (long long)all);
     Tally *tally = sr_calloc(1, sizeof *tally);
     SrStatus status = tally ? allocate(count, n, arena, out)
@@ -95,7 +96,8 @@ static SrStatus read_rows(const char *path, const SrNpy *npy, SrArena *arena, Sr
     int64_t least = INT64_MAX;
     if (sr_npy_has_strings(npy) || npy->n < 1 || npy->n > 1 << 20 || npy->columns < 2 ||
         npy->columns > MOST_NUMBERS)
-        SR_FAIL(SR_ERR_CONFIG, "%s: expected a table of integers, a permutation a row", path);
+        SR_FAIL(SR_ERR_CONFIG, "%s: expected a table of integers with one permutation per row",
+                path);
     for (int64_t i = 0; i < npy->n * npy->columns; i++)
         least = SR_MIN(least, sr_npy_integer(npy, i));
     SR_TRY(allocate((int)npy->n, (int)npy->columns, arena, out));

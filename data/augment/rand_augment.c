@@ -21,9 +21,12 @@ typedef struct {
 static const SrOption options[] = {
     {"magnitude", SR_OPT_FLOAT, offsetof(Params, magnitude), "10", 0, 10, NULL, "Strength of every operation, 0 to 10."},
     {"magnitude_std", SR_OPT_FLOAT, offsetof(Params, magnitude_std), "0", 0, 10, NULL, "Standard deviation of the strength of a single operation."},
-    {"num_layers", SR_OPT_INT, offsetof(Params, num_layers), "2", 1, OPS - 2, NULL, "Operations an image."},
-    {"increasing_severity", SR_OPT_BOOL, offsetof(Params, increasing_severity), "False", 0, 0, NULL, "Operations whose effect grows with the magnitude."},
-    {"weight_choice", SR_OPT_INT, offsetof(Params, weight_choice), "-1", -1, 0, NULL, "0: VISSL's weights, without replacement; -1: all alike, with replacement."},
+    {"num_layers", SR_OPT_INT, offsetof(Params, num_layers), "2", 1, OPS - 2, NULL, "Number of operations per image."},
+    {"increasing_severity", SR_OPT_BOOL, offsetof(Params, increasing_severity), "False", 0, 0, NULL,
+     "Use operations whose effect grows with the magnitude."},
+    {"weight_choice", SR_OPT_INT, offsetof(Params, weight_choice), "-1", -1, 0, NULL,
+     "How operations are drawn.  0: with VISSL's weights, without replacement; -1: with equal weights, with"
+     " replacement."},
     SR_OPTION_END};
 
 static const char *const names[2][OPS] = {
@@ -79,7 +82,7 @@ static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews
 
 const SrTransform sr_transform_rand_augment = {
     .name = "RandAugment",
-    .help = "A few operations drawn from a list, all at one magnitude.",
+    .help = "Applies a few operations drawn from a list, all at one magnitude.",
     .options = options,
     .params_bytes = sizeof(Params),
     .apply = apply,

@@ -29,7 +29,7 @@ static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews
 
 const SrTransform sr_transform_random_grayscale = {
     .name = "RandomGrayscale",
-    .help = "With a probability, grey in all three channels.",
+    .help = "Turns an image grey with a probability, keeping three channels.",
     .options = options,
     .params_bytes = sizeof(Params),
     .apply = apply,

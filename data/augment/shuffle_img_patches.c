@@ -21,9 +21,12 @@ typedef struct {
 
 // clang-format off
 static const SrOption options[] = {
-    {"perm_file", SR_OPT_STRING, offsetof(Params, perm_file), "", 0, 0, NULL, "A .npy table with a permutation a row; empty: one is made."},
-    {"num_permutations", SR_OPT_INT, offsetof(Params, num_permutations), "100", 1, 1 << 16, NULL, "Permutations of a table that is made: the number of classes."},
-    {"num_patches", SR_OPT_INT, offsetof(Params, num_patches), "9", 2, 64, NULL, "Patches of a table that is made."},
+    {"perm_file", SR_OPT_STRING, offsetof(Params, perm_file), "", 0, 0, NULL,
+     "A .npy file with one permutation per row; empty: a table is made."},
+    {"num_permutations", SR_OPT_INT, offsetof(Params, num_permutations), "100", 1, 1 << 16, NULL,
+     "Number of permutations in a table that is made, which is the number of classes."},
+    {"num_patches", SR_OPT_INT, offsetof(Params, num_patches), "9", 2, 64, NULL,
+     "Number of patches in a table that is made."},
     SR_OPTION_END};
 // clang-format on
 
@@ -34,11 +37,12 @@ static SrStatus read_address(Params *p, const char *where) {
     const char *name = strrchr(p->perm_file, '/') + 1, *at = strstr(name, "perms_");
     if (!at || sscanf(at, "perms_%d_patches_%d", &p->num_permutations, &p->num_patches) != 2)
         SR_FAIL(SR_ERR_CONFIG,
-                "%s.perm_file: %s cannot be fetched; give a .npy file, or "
+                "%s.perm_file: sslrun downloads nothing, and %s is a URL; give a .npy file, or "
                 "num_permutations and no file",
                 where, p->perm_file);
-    sr_info("%s.perm_file: nothing is fetched; %d permutations of %d patches are made instead",
-            where, p->num_permutations, p->num_patches);
+    sr_info(
+        "%s.perm_file: sslrun downloads nothing; %d permutations of %d patches are made instead",
+        where, p->num_permutations, p->num_patches);
     return SR_OK;
 }
 
@@ -56,12 +60,12 @@ static SrStatus shape(const void *params, int *n, int h[SR_MAX_VIEWS], int w[SR_
     const Params *p = params;
     for (int v = 1; v < *n; v++)
         if (h[v] != h[0] || w[v] != w[0])
-            SR_FAIL(SR_ERR_CONFIG, "shuffles views of one size, but view %d differs", v);
+            SR_FAIL(SR_ERR_CONFIG, "needs views of equal size, but view %d differs from the first",
+                    v);
     if (*n != p->table.n)
         SR_FAIL(SR_ERR_CONFIG,
-                "num_patches: the permutations have %d patches, but there are %d views: "
-                "ImgPatchesFromTensor "
-                "before it makes them",
+                "num_patches: the permutations have %d patches, but there are %d views; put "
+                "ImgPatchesFromTensor with as many patches before it",
                 p->table.n, *n);
     return SR_OK;
 }
@@ -86,7 +90,7 @@ static int classes(const void *params) { return ((const Params *)params)->table.
 
 const SrTransform sr_transform_shuffle_img_patches = {
     .name = "ShuffleImgPatches",
-    .help = "Puts patches into a drawn order, whose number becomes the label.",
+    .help = "Shuffles patches by a random permutation, whose index becomes the label.",
     .stands_on = "{name: ToTensor}, {name: ImgPatchesFromTensor}",
     .options = options,
     .params_bytes = sizeof(Params),

@@ -47,7 +47,7 @@ static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews
 
 const SrTransform sr_transform_to_tensor = {
     .name = "ToTensor",
-    .help = "Levels 0 .. 255 to floats 0 .. 1.",
+    .help = "Converts levels 0 .. 255 to floats 0 .. 1.",
     .fixed = true,
     .params_bytes = sizeof(Params),
     .gives_floats = true,

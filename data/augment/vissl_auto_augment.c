@@ -15,7 +15,8 @@ typedef struct {
 
 // clang-format off
 static const SrOption options[] = {
-    {"policy_name", SR_OPT_ENUM, offsetof(Params, policy_name), "v0", 0, 0, "v0|v0r|original|originalr", "Which table of pairs."},
+    {"policy_name", SR_OPT_ENUM, offsetof(Params, policy_name), "v0", 0, 0, "v0|v0r|original|originalr", "Table of"
+     " pairs of operations."},
     {"magnitude_std", SR_OPT_FLOAT, offsetof(Params, magnitude_std), "0", 0, 10, NULL, "Standard deviation of the strength of a single operation."},
     SR_OPTION_END};
 
@@ -110,7 +111,7 @@ static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews
 
 const SrTransform sr_transform_vissl_auto_augment = {
     .name = "VisslAutoAugment",
-    .help = "One of 25 learned pairs of operations an image.",
+    .help = "Applies one of 25 learned pairs of operations to each image.",
     .options = options,
     .params_bytes = sizeof(Params),
     .apply = apply,

@@ -22,16 +22,25 @@ typedef struct {
 #define FIELD(f) offsetof(Params, f)
 // clang-format off
 static const SrOption options[] = {
-    {"mixup_alpha", SR_OPT_FLOAT, FIELD(mix.mixup_alpha), "1.0", 0, 1e6, NULL, "Blends by Beta(alpha, alpha); 0: none."},
-    {"cutmix_alpha", SR_OPT_FLOAT, FIELD(mix.cutmix_alpha), "0.0", 0, 1e6, NULL, "Boxes by Beta(alpha, alpha); 0: none."},
-    {"cutmix_minmax", SR_OPT_FLOATS, FIELD(mix.cutmix_minmax), "null", 0, 1, NULL, "[least, most] share of a side that a box has, instead of cutmix_alpha."},
+    {"mixup_alpha", SR_OPT_FLOAT, FIELD(mix.mixup_alpha), "1.0", 0, 1e6, NULL,
+     "alpha of Beta(alpha, alpha), which mixup draws its blending weight from; 0: no mixup."},
+    {"cutmix_alpha", SR_OPT_FLOAT, FIELD(mix.cutmix_alpha), "0.0", 0, 1e6, NULL,
+     "alpha of Beta(alpha, alpha), which CutMix draws its box size from; 0: no CutMix."},
+    {"cutmix_minmax", SR_OPT_FLOATS, FIELD(mix.cutmix_minmax), "null", 0, 1, NULL,
+     "Range [least, most] of a box's side as a share of the image's; replaces cutmix_alpha."},
     {"prob", SR_OPT_FLOAT, FIELD(mix.prob), "1.0", 0, 1, NULL, "Probability of mixing."},
-    {"switch_prob", SR_OPT_FLOAT, FIELD(mix.switch_prob), "0.5", 0, 1, NULL, "Of CutMix, where mixup is possible too."},
-    {"mode", SR_OPT_ENUM, FIELD(mix.mode), "batch", 0, 0, "batch|pair|elem", "What is drawn for: the batch, two images that are mixed with each other, an image."},
-    {"correct_lam", SR_OPT_BOOL, FIELD(mix.correct_lam), "True", 0, 0, NULL, "A box that the image's border cuts off counts with what is left of it."},
-    {"label_smoothing", SR_OPT_FLOAT, FIELD(label_smoothing), "0.1", 0, 1, NULL, "Share of a target spread over all classes."},
-    {"num_classes", SR_OPT_INT, FIELD(num_classes), "1000", 1, 1 << 24, NULL, "Classes of a target: the number of scores."},
-    {"ssl_method", SR_OPT_ENUM, FIELD(ssl_method), "\"\"", 0, 0, "|simclr|moco|swav", "Lay the views out as simclr_collator, moco_collator or multicrop_collator does."},
+    {"switch_prob", SR_OPT_FLOAT, FIELD(mix.switch_prob), "0.5", 0, 1, NULL,
+     "Probability of CutMix where mixup is possible too."},
+    {"mode", SR_OPT_ENUM, FIELD(mix.mode), "batch", 0, 0, "batch|pair|elem",
+     "Drawn once for: the batch, two images that are mixed with each other (pair), or each image (elem)."},
+    {"correct_lam", SR_OPT_BOOL, FIELD(mix.correct_lam), "True", 0, 0, NULL,
+     "Correct the label's weight if the image's border cuts off part of a box."},
+    {"label_smoothing", SR_OPT_FLOAT, FIELD(label_smoothing), "0.1", 0, 1, NULL,
+     "Share of a target that is spread over all classes."},
+    {"num_classes", SR_OPT_INT, FIELD(num_classes), "1000", 1, 1 << 24, NULL,
+     "Number of classes, which is the number of scores."},
+    {"ssl_method", SR_OPT_ENUM, FIELD(ssl_method), "\"\"", 0, 0, "|simclr|moco|swav",
+     "Arrange the views as simclr_collator, moco_collator or multicrop_collator does."},
     SR_OPTION_END};
 // clang-format on
 #undef FIELD
@@ -41,18 +50,19 @@ static SrStatus check(const Params *p, const SrBatchPlan *plan) {
     if (share.n != 0 && (share.n != 2 || share.v[0] > share.v[1]))
         SR_FAIL(SR_ERR_CONFIG, "cutmix_minmax: expected [least, most]");
     if (p->mix.mixup_alpha <= 0 && p->mix.cutmix_alpha <= 0 && share.n == 0)
-        SR_FAIL(SR_ERR_CONFIG, "mixup_alpha and cutmix_alpha are 0: nothing is mixed; "
-                               "default_collate does that");
+        SR_FAIL(SR_ERR_CONFIG, "mixup_alpha and cutmix_alpha are 0, so nothing is mixed; raise one "
+                               "of them, or use default_collate");
     if (plan->made.n > 0)
-        SR_FAIL(SR_ERR_CONFIG, "cannot mix the '%s' that the transforms make of each image",
+        SR_FAIL(SR_ERR_CONFIG, "cannot mix the tensor '%s' that the transforms make of each image",
                 plan->made.v[0].name);
     if (p->ssl_method == SSL_MOCO && plan->n_views != 2)
-        SR_FAIL(SR_ERR_CONFIG, "ssl_method moco needs 2 views an image, the transforms make %d",
+        SR_FAIL(SR_ERR_CONFIG,
+                "ssl_method moco needs 2 views per image, but the transforms make %d",
                 plan->n_views);
     for (int v = 1; v < plan->n_views && p->ssl_method == SSL_SIMCLR; v++)
         if (plan->h[v] != plan->h[0] || plan->w[v] != plan->w[0])
-            SR_FAIL(SR_ERR_CONFIG, "ssl_method simclr needs views of one size, but view %d differs",
-                    v);
+            SR_FAIL(SR_ERR_CONFIG,
+                    "ssl_method simclr needs views of equal size, but view %d differs", v);
     return SR_OK;
 }
 
@@ -119,7 +129,7 @@ static const SrCollatorExample examples[] = {
 
 const SrCollator sr_collator_cutmixup_collator = {
     .name = "cutmixup_collator",
-    .help = "Images mixed in pairs by mixup and CutMix, with soft labels.",
+    .help = "Mixes images in pairs by mixup and CutMix, with soft labels.",
     .options = options,
     .params_bytes = sizeof(Params),
     .plan = plan,

@@ -17,9 +17,8 @@ static SrStatus plan(const void *params, SrBatchPlan *p) {
         masks++;
     }
     if (masks == 0)
-        SR_FAIL(SR_ERR_CONFIG,
-                "needs masks of the largest views: add {name: MaskedImageModeling} at "
-                "the end of the transforms");
+        SR_FAIL(SR_ERR_CONFIG, "needs masks of the largest views; add {name: MaskedImageModeling} "
+                               "at the end of the transforms");
     return SR_OK;
 }
 

@@ -15,7 +15,7 @@ static SrStatus plan(const void *params, SrBatchPlan *p) {
 
 const SrCollator sr_collator_multicrop_collator = {
     .name = "multicrop_collator",
-    .help = "A list of tensors, one a view, each with that view of all images.",
+    .help = "A list with one tensor per view, which holds that view of all images.",
     .options = options,
     .plan = plan,
     .examples = &(SrCollatorExample){.sizes = {8, 8, 4}, .masks = true},

@@ -11,7 +11,8 @@
 static SrStatus plan(const void *params, SrBatchPlan *p) {
     (void)params;
     if (p->made.n > 0)
-        SR_FAIL(SR_ERR_CONFIG, "cannot blend the '%s' that the transforms make of each image",
+        SR_FAIL(SR_ERR_CONFIG,
+                "cannot blend the tensor '%s' that the transforms make of each image",
                 p->made.v[0].name);
     p->merged = 2;
     return sr_batch_plan_list(p, "data");
@@ -50,7 +51,7 @@ static void fill(const void *params, const SrBatchPlan *plan, const SrCollateCon
 
 const SrCollator sr_collator_multicrop_mixup_collator = {
     .name = "multicrop_mixup_collator",
-    .help = "Pairs of images blended into one, then a list of tensors, one a view.",
+    .help = "Blends pairs of images, then gives a list with one tensor per view.",
     .plan = plan,
     .fill = fill,
     .examples = &(SrCollatorExample){.sizes = {8, 8, 4}},

@@ -5,8 +5,8 @@
 static SrStatus plan(const void *params, SrBatchPlan *p) {
     (void)params;
     if (p->n_views < 2)
-        SR_FAIL(SR_ERR_CONFIG, "needs an image and its patches, the transforms make 1 view: add "
-                               "{name: ImgPilToPatchesAndImage}");
+        SR_FAIL(SR_ERR_CONFIG, "needs an image and its patches, but the transforms make 1 view; "
+                               "add {name: ImgPilToPatchesAndImage}");
     SR_TRY(sr_batch_plan_input(p, "images", 0, 1));
     return sr_batch_plan_input(p, "patches", 1, p->n_views - 1);
 }

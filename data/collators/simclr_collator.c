@@ -9,7 +9,7 @@ static SrStatus plan(const void *params, SrBatchPlan *p) {
         if (p->h[v] != p->h[0] || p->w[v] != p->w[0])
             SR_FAIL(SR_ERR_CONFIG,
                     "puts all views into one tensor, but view %d is %d x %d and view 0 is %d x %d; "
-                    "multicrop_collator takes several sizes",
+                    "use multicrop_collator for views of several sizes",
                     v, p->h[v], p->w[v], p->h[0], p->w[0]);
     return sr_batch_plan_list(p, "data");
 }

@@ -13,20 +13,20 @@ typedef struct {
 
 static const SrOption options[] = {
     {"num_classes", SR_OPT_INT, offsetof(Params, num_classes), "1000", 1, 1 << 24, NULL,
-     "Columns of the labels."},
+     "Number of columns of the labels."},
     SR_OPTION_END,
 };
 
 static SrStatus plan(const void *params, SrBatchPlan *p) {
     if (p->n_views != 1)
-        SR_FAIL(SR_ERR_CONFIG, "needs 1 view an image, the transforms make %d", p->n_views);
+        SR_FAIL(SR_ERR_CONFIG, "needs 1 view per image, but the transforms make %d", p->n_views);
     p->n_targets = ((const Params *)params)->num_classes;
     return sr_batch_plan_input(p, "data", 0, 1);
 }
 
 const SrCollator sr_collator_targets_one_hot_default_collator = {
     .name = "targets_one_hot_default_collator",
-    .help = "One view an image, and a column a class for its labels.",
+    .help = "One view per image, and labels with one column per class.",
     .options = options,
     .params_bytes = sizeof(Params),
     .plan = plan,

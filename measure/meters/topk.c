@@ -11,7 +11,7 @@
 const SrOption sr__topk_options[] = {
     SR_METER_OPTIONS(SrTopkParams),
     {"topk_values", SR_OPT_INTS, offsetof(SrTopkParams, topk_values), "[1]", 1, 1 << 20, NULL,
-     "How many of the best scores are looked at; one value each."},
+     "Numbers k of best scores to look at; the meter gives one value for each."},
     SR_OPTION_END,
 };
 
@@ -19,8 +19,8 @@ SrStatus sr__topk_open(const void *params, int classes, int64_t rows, void **sta
     const SrTopkParams *p = params;
     (void)rows;
     if (p->topk_values.n < 1 || p->topk_values.n > SR_METER_MAX_VALUES)
-        SR_FAIL(SR_ERR_CONFIG, "topk_values holds %d numbers; 1 to %d are possible",
-                p->topk_values.n, SR_METER_MAX_VALUES);
+        SR_FAIL(SR_ERR_CONFIG, "topk_values holds %d numbers; expected 1 to %d", p->topk_values.n,
+                SR_METER_MAX_VALUES);
     SrTopk *t = sr_calloc(1, sizeof *t);
     if (!t)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for a meter");

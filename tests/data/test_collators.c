@@ -231,7 +231,7 @@ static void test_refusals(void **state) {
     CHECK_FAILS(sr_collation_new("siamese_collator", NULL, "DATA.TRAIN", &views, &arena, &c),
                 SR_ERR_CONFIG, "several views into one tensor 'data'");
     CHECK_FAILS(sr_collation_new("cutmixup_collator", NULL, "DATA.TRAIN", &views, &arena, &c),
-                SR_ERR_CONFIG, "cannot mix the 'mask'");
+                SR_ERR_CONFIG, "cannot mix the tensor 'mask'");
     SrPipeline *p;
     SrExtras extras;
     CHECK_OK(sr_pipeline_new(

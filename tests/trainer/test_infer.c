@@ -214,7 +214,7 @@ static void test_dino_needs_crops(void **state) {
     CHECK_FAILS(infer("LOSS: {name: dino_loss, dino_loss: {output_dim: 1}}\n"
                       "MODEL: {HEAD: {PARAMS: [[dino_head, {num_clusters: [77]}]]}}\n",
                       1),
-                SR_ERR_CONFIG, "LOSS.dino_loss.num_crops: how many crops?");
+                SR_ERR_CONFIG, "LOSS.dino_loss.num_crops: the number of crops is not known");
     CHECK_OK(infer("LOSS: {name: dino_loss, dino_loss: {output_dim: 1, num_crops: 4}}\n"
                    "MODEL: {HEAD: {PARAMS: [[dino_head, {num_clusters: [77]}]]}}\n",
                    1));

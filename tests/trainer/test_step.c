@@ -194,9 +194,8 @@ static void test_state(void **state) {
 // Without memory no optimiser is made, but settings that it would refuse are refused.
 static void test_optimizer_is_checked(void **state) {
     (void)state;
-    static const char *const rows[][2] = {
-        {"OPTIMIZER.momentum=0", "OPTIMIZER.nesterov=True needs"},
-        {"OPTIMIZER.name=adam", "OPTIMIZER.use_larc=True goes with"}};
+    static const char *const rows[][2] = {{"OPTIMIZER.momentum=0", "OPTIMIZER.nesterov=True needs"},
+                                          {"OPTIMIZER.name=adam", "OPTIMIZER.use_larc=True needs"}};
     for (int i = 0; i < SR_COUNT(rows); i++) {
         SrConfig *config;
         SrRun *run;

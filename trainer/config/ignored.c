@@ -156,12 +156,12 @@ static void report_switched_off(const Walk *w) {
         const SrYaml *same = rows[i].same ? sr_yaml_find_path(w->tree, rows[i].same) : NULL;
         bool copied = same && sr_yaml_equal(sr_yaml_find_path(w->tree, rows[i].key), same);
         if (!sr_tree_bool(w->tree, rows[i].switched_by, false) && !copied)
-            say_decided(w, rows[i].key, "it is switched on by ", rows[i].switched_by);
+            say_decided(w, rows[i].key, "it has an effect only with ", rows[i].switched_by);
     }
 }
 
 static void say_unread(const Walk *w, const char *key, const char *name, const char *chosen_by) {
-    const char *why = sr_arena_printf(w->arena, "%s has no use for it: ", name);
+    const char *why = sr_arena_printf(w->arena, "'%s' does not read the key; see ", name);
     say_decided(w, key, why ? why : "", chosen_by);
 }
 
@@ -226,7 +226,7 @@ static void report_single_group(const Walk *w) {
         strcmp(sr_tree_text(w->tree, constructor, "default"), "default") != 0)
         return;
     for (int i = 0; i < SR_COUNT(keys); i++)
-        say_decided(w, keys[i], "there is one group: ", single);
+        say_decided(w, keys[i], "all parameters are in one group; see ", single);
 }
 
 // Reports keys of another source of images.  Says nothing where the source is found by its path.
@@ -245,7 +245,7 @@ static void report_sources(const Walk *w, const char *split) {
              key = strtok_r(NULL, " ", &rest)) {
             snprintf(path, sizeof path, "DATA.%s.%s", split, key);
             if (is_changed(w, path))
-                say(w, path, "it is for DATA_SOURCES ", other->name);
+                say(w, path, "it is an option of the data source ", other->name);
         }
     }
 }
@@ -263,7 +263,7 @@ static void report_train_labels(const Walk *w) {
     bool listed = !is_empty_list(sr_yaml_find_path(w->tree, "DATA.TRAIN.LABEL_PATHS"));
     bool compared = !is_empty_list(labels) && !is_empty_list(images);
     if (compared && !listed && !sr_yaml_equal(labels, images) && is_changed(w, sources))
-        say(w, sources, "labels come with the images or from LABEL_PATHS", "");
+        say(w, sources, "labels come with the images, or from LABEL_PATHS", "");
 }
 
 // Reports label keys of testing.  Labels come with the images or from LABEL_PATHS; evaluation needs
@@ -278,25 +278,25 @@ static void report_test_labels(const Walk *w) {
         is_empty_list(labels) && strcmp(sr_tree_text(w->tree, type, ""), "sample_index") == 0;
     bool listed = !is_empty_list(sr_yaml_find_path(w->tree, "DATA.TEST.LABEL_PATHS"));
     if (!inferred && is_changed(w, type))
-        say(w, type, "evaluation takes the classes of the images", "");
+        say(w, type, "evaluation always uses the classes of the images", "");
     if (!is_empty_list(labels) && !listed && !(images && sr_yaml_equal(labels, images)))
-        say(w, sources, "labels come with the images or from LABEL_PATHS", "");
+        say(w, sources, "labels come with the images, or from LABEL_PATHS", "");
     if (is_changed(w, keys))
-        say(w, keys, "evaluation has one input", "");
+        say(w, keys, "evaluation always has one input", "");
     if (is_changed(w, targets))
-        say(w, targets, "evaluation compares labels", "");
+        say(w, targets, "evaluation always compares labels", "");
     static const char *const collators[] = {"DATA.TEST.COLLATE_FUNCTION",
                                             "DATA.TEST.COLLATE_FUNCTION_PARAMS"};
     for (int i = 0; i < SR_COUNT(collators); i++)
         if (is_changed(w, collators[i]))
-            say(w, collators[i], "evaluation reads one view an image and asks no collator", "");
+            say(w, collators[i], "evaluation reads one view per image and uses no collator", "");
 }
 
 // Reports the map of a plugin that was not chosen.  Plugins may share a map: vision transformers
 // do.
 static void report_unchosen(const Walk *w, const char *map, bool chosen, const char *chooser) {
     if (map && !chosen)
-        say_decided(w, map, "it is not what was chosen by ", chooser);
+        say_decided(w, map, "another plugin is chosen by ", chooser);
 }
 
 // True if an earlier trunk has the same map: it was reported then.
@@ -327,7 +327,7 @@ static void report_plugins(const Walk *w) {
         report_unchosen(w, l->subtree, chosen, "LOSS.name");
     }
     if (!teacher)
-        say_decided(w, "DISTILLATION.TEACHER_MODEL", "no teacher is asked by ", "LOSS.name");
+        say_decided(w, "DISTILLATION.TEACHER_MODEL", "the loss has no teacher; see ", "LOSS.name");
     for (int i = 0; sr_meter_at(i); i++) {
         bool chosen = strcmp(sr_meter_at(i)->name, deprecated) == 0;
         for (int k = 0; names && names->type == SR_YAML_LIST && k < names->n; k++)
@@ -341,14 +341,14 @@ static void report_seed(const Walk *w) {
     static const char key[] = "MODEL._MODEL_INIT_SEED";
     if (is_changed(w, key) &&
         !sr_yaml_equal(sr_yaml_find_path(w->tree, key), sr_yaml_find_path(w->tree, "SEED_VALUE")))
-        say(w, key, "parameters are drawn with ", "SEED_VALUE");
+        say(w, key, "the seed of the parameters is always ", "SEED_VALUE");
 }
 
 // Reports DISTRIBUTED.REDUCE: a single process sums without a network.
 static void report_reduce(const Walk *w) {
     static const char key[] = "DISTRIBUTED.REDUCE";
     if (is_changed(w, key) && sr_comm_size() == 1)
-        say(w, key, "there is one rank", "");
+        say(w, key, "the run has one rank", "");
 }
 
 // Reports MACHINE.RECOMPUTE: activation checkpointing decides what a step keeps.
@@ -356,7 +356,7 @@ static void report_recompute(const Walk *w) {
     static const char key[] = "MACHINE.RECOMPUTE",
                       segments[] = "MODEL.ACTIVATION_CHECKPOINTING.USE_ACTIVATION_CHECKPOINTING";
     if (sr_tree_bool(w->tree, segments, false) && is_changed(w, key))
-        say(w, key, "what is kept is decided by ", segments);
+        say(w, key, "the values that a step keeps follow from ", segments);
 }
 
 static void report_device(const Walk *w) {

@@ -20,9 +20,9 @@ typedef struct {
 static const SrOption options[] = {
     {"momentum", SR_OPT_FLOAT, offsetof(Lars, momentum), "0.9", 0, 1, NULL, "Momentum, below 1."},
     {"eta", SR_OPT_FLOAT, offsetof(Lars, eta), "0.001", 0, 1e6, NULL,
-     "Step length as a share of the parameter's norm."},
+     "Trust coefficient: step length as a share of the parameter's norm."},
     {"exclude_bias_and_norm", SR_OPT_BOOL, offsetof(Lars, exclude_bias_and_norm), "False", 0, 0,
-     NULL, "Vectors are not adapted."},
+     NULL, "Biases and norms keep the global rate: it is not adapted to vectors."},
     SR_OPTION_END,
 };
 
@@ -34,7 +34,7 @@ static int n_states(const void *params) {
 static SrStatus check(const void *params) {
     const Lars *o = params;
     if (!(o->momentum >= 0 && o->momentum < 1))
-        SR_FAIL(SR_ERR_CONFIG, "OPTIMIZER.momentum is %g, lars needs 0 <= momentum < 1",
+        SR_FAIL(SR_ERR_CONFIG, "OPTIMIZER.momentum is %g, but lars needs 0 <= momentum < 1",
                 o->momentum);
     return SR_OK;
 }

@@ -15,35 +15,38 @@
     " interval_scaling: [], lengths: [], start_value: 0.1, end_value: 0.0, value: 0.1}"
 
 static const SrOption shared[] = {
-    {"name", SR_OPT_STRING, OFF(name), "sgd", 0, 0, NULL, "Which optimizer."},
-    {"weight_decay", SR_OPT_FLOAT, OFF(weight_decay), "1e-4", 0, 1e6, NULL, "L2 penalty, or decoupled from the gradient where the optimizer says so."},
-    {"num_epochs", SR_OPT_INT, OFF(num_epochs), "90", 1, 1e9, NULL, "Length of the training."},
+    {"name", SR_OPT_STRING, OFF(name), "sgd", 0, 0, NULL, "Name of the optimizer."},
+    {"weight_decay", SR_OPT_FLOAT, OFF(weight_decay), "1e-4", 0, 1e6, NULL,
+     "Weight decay: an L2 penalty, or decoupled from the gradient in adamw."},
+    {"num_epochs", SR_OPT_INT, OFF(num_epochs), "90", 1, 1e9, NULL, "Number of epochs."},
     {"gradient_accumulation_steps", SR_OPT_INT, OFF(accumulation), "1", 1, 65536, NULL,
-     "Rounds of all replicas before an update. Losses see the rows of all rounds, as of one large batch."},
-    {"regularize_bn", SR_OPT_BOOL, OFF(regularize_bn), "False", 0, 0, NULL, "Norm layers decay."},
-    {"regularize_bias", SR_OPT_BOOL, OFF(regularize_bias), "True", 0, 0, NULL, "Biases decay."},
+     "Number of batches that every replica computes before an update (gradient accumulation).  Losses see the rows"
+     " of all of them, as if they were one large batch."},
+    {"regularize_bn", SR_OPT_BOOL, OFF(regularize_bn), "False", 0, 0, NULL, "Weight decay applies to norm layers."},
+    {"regularize_bias", SR_OPT_BOOL, OFF(regularize_bias), "True", 0, 0, NULL, "Weight decay applies to biases."},
     {"non_regularized_parameters", SR_OPT_STRINGS, OFF(non_regularized_parameters), "[]", 0, 0, NULL,
-     "Parameters whose names contain one of these do not decay."},
+     "Parameters whose names contain one of these get no weight decay."},
     {"construct_single_param_group_only", SR_OPT_BOOL, OFF(construct_single_param_group_only), "False", 0, 0, NULL,
-     "One group: the same decay and rate for all."},
+     "Use one group of parameters: the same weight decay and rate for all."},
     {"param_group_constructor", SR_OPT_STRING, OFF(param_group_constructor), "default", 0, 0, NULL,
      "How parameters are grouped: default, dino, lr_decay or linear_eval_heads."},
     {"layer_wise_lr_decay.decay", SR_OPT_FLOAT, OFF(layer_decay), "0.9", 1e-6, 1e3, NULL,
-     "lr_decay: factor on the rate from a layer to the one below it."},
+     "For lr_decay: factor on the rate from a layer to the layer below it."},
     {"linear_eval_heads", SR_OPT_TREE, OFF(linear_eval_heads), "[]", 0, 0, NULL,
-     "linear_eval_heads: {lr: factor on the rate, weight_decay, regularize_bn} for each head."},
+     "For linear_eval_heads: {lr: factor on the rate, weight_decay, regularize_bn} for each head."},
     {"head_optimizer_params.use_different_lr", SR_OPT_BOOL, OFF(head_use_different_lr), "False", 0, 0, NULL,
-     "Heads follow param_schedulers.lr_head."},
+     "Learning rate of heads follows param_schedulers.lr_head."},
     {"head_optimizer_params.use_different_wd", SR_OPT_BOOL, OFF(head_use_different_wd), "False", 0, 0, NULL,
-     "Heads have a decay of their own."},
+     "Heads have their own weight decay."},
     {"head_optimizer_params.weight_decay", SR_OPT_FLOAT, OFF(head_weight_decay), "1e-4", 0, 1e6, NULL,
-     "The heads' decay."},
+     "Weight decay of the heads."},
     {"param_schedulers.lr", SR_OPT_TREE, OFF(lr), LR_TREE, 0, 0, NULL, "Schedule of the learning rate."},
-    {"param_schedulers.lr_head", SR_OPT_TREE, OFF(lr_head), LR_TREE, 0, 0, NULL, "Schedule of the heads' rate."},
+    {"param_schedulers.lr_head", SR_OPT_TREE, OFF(lr_head), LR_TREE, 0, 0, NULL, "Schedule of the heads' learning"
+     " rate."},
     {"param_schedulers.weight_decay", SR_OPT_TREE, OFF(weight_decay_schedule), "{}", 0, 0, NULL,
-     "Schedule of the decay, instead of weight_decay."},
+     "Schedule of the weight decay, instead of weight_decay."},
     {"param_schedulers.weight_decay_head", SR_OPT_TREE, OFF(weight_decay_head_schedule), "{}", 0, 0, NULL,
-     "Schedule of the heads' decay."},
+     "Schedule of the heads' weight decay."},
     SR_OPTION_END,
 };
 // clang-format on
@@ -118,7 +121,7 @@ static SrStatus check_claims(const SrOptimizer *kind, const SrYaml *map) {
         const SrYaml *claimed = other->claims ? sr_yaml_find(map, other->claims) : NULL;
         if (claimed && claimed->type == SR_YAML_BOOL && claimed->b &&
             !sr_options_find(kind->options, other->claims))
-            SR_FAIL(SR_ERR_CONFIG, "%s: OPTIMIZER.%s=True goes with OPTIMIZER.name=%s, not %s",
+            SR_FAIL(SR_ERR_CONFIG, "%s: OPTIMIZER.%s=True needs OPTIMIZER.name=%s, but it is %s",
                     sr_yaml_place(claimed).text, other->claims, other->name, kind->name);
     }
     return SR_OK;

@@ -20,15 +20,15 @@ typedef struct {
 #define FIELD(f) offsetof(Sgd, f)
 static const SrOption options[] = {
     {"momentum", SR_OPT_FLOAT, FIELD(momentum), "0.9", 0, 1, NULL, "Momentum, below 1."},
-    {"nesterov", SR_OPT_BOOL, FIELD(nesterov), "False", 0, 0, NULL, "Nesterov's momentum."},
+    {"nesterov", SR_OPT_BOOL, FIELD(nesterov), "False", 0, 0, NULL, "Use Nesterov's momentum."},
     {"use_larc", SR_OPT_BOOL, FIELD(use_larc), "False", 0, 0, NULL,
-     "Rates adapted a parameter (LARC)."},
+     "Adapt the rate to each parameter (LARC)."},
     {"larc_config.clip", SR_OPT_BOOL, FIELD(clip), "False", 0, 0, NULL,
-     "LARC: never above the global rate."},
+     "LARC: the adapted rate never exceeds the global rate."},
     {"larc_config.eps", SR_OPT_FLOAT, FIELD(eps), "1e-8", 0, 1, NULL,
-     "LARC: added to the denominator."},
+     "LARC: number added to the denominator."},
     {"larc_config.trust_coefficient", SR_OPT_FLOAT, FIELD(trust), "0.001", 0, 1e6, NULL,
-     "LARC: step length as a share of the parameter's norm."},
+     "LARC: trust coefficient, the step length as a share of the parameter's norm."},
     SR_OPTION_END,
 };
 #undef FIELD
@@ -38,7 +38,7 @@ static int n_states(const void *params) { return ((const Sgd *)params)->momentum
 static SrStatus check(const void *params) {
     const Sgd *o = params;
     if (!(o->momentum >= 0 && o->momentum < 1))
-        SR_FAIL(SR_ERR_CONFIG, "OPTIMIZER.momentum is %g, sgd needs 0 <= momentum < 1",
+        SR_FAIL(SR_ERR_CONFIG, "OPTIMIZER.momentum is %g, but sgd needs 0 <= momentum < 1",
                 o->momentum);
     if (o->nesterov && o->momentum == 0)
         SR_FAIL(SR_ERR_CONFIG, "OPTIMIZER.nesterov=True needs OPTIMIZER.momentum above 0");

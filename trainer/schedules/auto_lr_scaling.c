@@ -21,13 +21,13 @@ typedef struct {
 
 static const SrOption options[] = {
     {"auto_scale", SR_OPT_BOOL, offsetof(Scaling, enabled), "False", 0, 0, NULL,
-     "Scale with the batch size."},
+     "Scale the learning rate with the batch size."},
     {"base_value", SR_OPT_FLOAT, offsetof(Scaling, base_value), "0.1", 0, SR_SCHEDULE_MAX, NULL,
      "Learning rate for a batch of base_lr_batch_size."},
     {"base_lr_batch_size", SR_OPT_INT, offsetof(Scaling, base_batch), "256", 1, 1e9, NULL,
-     "The batch it is for."},
+     "Batch size that base_value is for."},
     {"scaling_type", SR_OPT_ENUM, offsetof(Scaling, type), "linear", 0, 0, "linear|sqrt",
-     "With the batch, or with its square root."},
+     "Scale with the batch size (linear), or with its square root (sqrt)."},
     SR_OPTION_END,
 };
 
@@ -53,7 +53,8 @@ static SrStatus scale_cosine(SrYaml *tree, const Target *t) {
     SR_TRY(sr_tree_number(tree, "end_value", t->where, &end));
     if (start == 0)
         SR_FAIL(SR_ERR_CONFIG,
-                "%s: %s.start_value is 0; auto_lr_scaling needs a cosine that starts above 0",
+                "%s: %s.start_value is 0; auto_lr_scaling needs a cosine that starts above 0; set "
+                "auto_scale=False, or another start_value",
                 sr_yaml_place(tree).text, t->where);
     if (start ==
         t->scaled) // scaled already (a saved configuration): end must not change by rounding
@@ -109,8 +110,8 @@ static SrStatus drop_or_start_warmups(SrYaml *parts, const Target *t) {
             parts->items[kept++] = part;
     }
     if (kept < parts->n)
-        sr_info("%s: a warm-up that starts at its end value is removed (set "
-                "auto_lr_scaling.auto_scale=False to keep it)",
+        sr_info("%s: the warm-up starts at its end value, so it is removed "
+                "(auto_lr_scaling.auto_scale=False keeps it)",
                 t->where);
     parts->n = kept;
     return SR_OK;
@@ -155,7 +156,8 @@ static SrStatus scale_tree(SrYaml *tree, const Target *t, int depth) {
             return sr_tree_put_float(t->arena, tree, simple[i][1], t->scaled);
     const SrScheduleKind *kind = NULL;
     SR_TRY(sr_schedule_kind_find(name, &kind));
-    SR_FAIL(SR_ERR_CONFIG, "%s: %s: auto_lr_scaling does not know the schedule '%s'",
+    SR_FAIL(SR_ERR_CONFIG,
+            "%s: %s: auto_lr_scaling cannot scale the schedule '%s'; set auto_scale=False",
             sr_yaml_place(tree).text, t->where, name);
 }
 
@@ -181,7 +183,7 @@ SrStatus sr_schedule_auto_scale(SrYaml *tree, const char *where, int global_batc
         .arena = arena,
     };
     SR_TRY(scale_tree(tree, &target, 0));
-    sr_info("%s: %g at a batch of %d becomes %g at %d (%s)", where, s.base_value, s.base_batch,
-            target.scaled, global_batch, s.type == 0 ? "linear" : "sqrt");
+    sr_info("%s: %g at batch size %d becomes %g at batch size %d (%s)", where, s.base_value,
+            s.base_batch, target.scaled, global_batch, s.type == 0 ? "linear" : "sqrt");
     return SR_OK;
 }

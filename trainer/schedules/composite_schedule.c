@@ -25,9 +25,9 @@ static const SrOption options[] = {
     {"schedulers", SR_OPT_TREE, offsetof(Composite, schedulers), "[]", 0, 0, NULL,
      "The schedules, in order."},
     {"lengths", SR_OPT_FLOATS, offsetof(Composite, lengths), "[]", 0, 1, NULL,
-     "Share of training each lasts; sum 1."},
+     "Share of the training that each schedule lasts; the sum is 1."},
     {"interval_scaling", SR_OPT_STRINGS, offsetof(Composite, scaling), "[]", 0, 0, NULL,
-     "rescaled or fixed, one a schedule."},
+     "rescaled or fixed, one for each schedule."},
     SR_OPTION_END,
 };
 
@@ -46,14 +46,14 @@ static SrStatus check_counts(const Composite *p, const SrScheduleBuild *build) {
                 sr_yaml_place(at).text, build->where);
     if (p->lengths.n != n || (p->scaling.n != n && !has_no_scaling(build)))
         SR_FAIL(SR_ERR_CONFIG,
-                "%s: %s: %d schedulers need as many lengths and interval_scaling entries, "
-                "there are %d and %d",
+                "%s: %s: %d schedulers need equal numbers of lengths and interval_scaling entries, "
+                "but there are %d and %d",
                 sr_yaml_place(at).text, build->where, n, p->lengths.n, p->scaling.n);
     double sum = 0;
     for (int i = 0; i < n; i++)
         sum += p->lengths.v[i];
     if (!(fabs(sum - 1) < 1e-3))
-        SR_FAIL(SR_ERR_CONFIG, "%s: %s.lengths must add up to 1, they give %g",
+        SR_FAIL(SR_ERR_CONFIG, "%s: %s.lengths must add up to 1, but they add up to %g",
                 sr_yaml_place(at).text, build->where, sum);
     return SR_OK;
 }

@@ -18,7 +18,7 @@ static double value(const void *params, const void *prepared, int num_epochs, do
 
 const SrScheduleKind sr_schedule_constant = {
     .name = "constant",
-    .help = "The same value throughout.",
+    .help = "The same value during the whole training.",
     .options = options,
     .params_bytes = sizeof(Constant),
     .required = {"value"},

@@ -29,9 +29,9 @@ static const SrOption options[] = {
     {"restart_interval_length", SR_OPT_FLOAT, offsetof(WarmRestart, interval), "1.0", 1e-6, 1, NULL,
      "Share of training from one restart to the next."},
     {"wave_type", SR_OPT_ENUM, offsetof(WarmRestart, wave), "half", 0, 0, "half|full",
-     "half: jumps back up; full: swings back up."},
+     "half: half a cosine, then a jump back up; full: a whole cosine, down and up."},
     {"lr_multiplier", SR_OPT_FLOAT, offsetof(WarmRestart, multiplier), "1.0", 0, SR_SCHEDULE_MAX,
-     NULL, "Factor on the peak from one restart to the next."},
+     NULL, "Factor of the peak from one restart to the next."},
     {"is_adaptive", SR_OPT_BOOL, offsetof(WarmRestart, adaptive), "False", 0, 0, NULL,
      "Peaks follow one cosine over the whole training."},
     SR_OPTION_END,
@@ -61,7 +61,7 @@ static double value(const void *params, const void *prepared, int num_epochs, do
 
 const SrScheduleKind sr_schedule_cosine_warm_restart = {
     .name = "cosine_warm_restart",
-    .help = "A cosine that begins anew at fixed intervals.",
+    .help = "A cosine that restarts at fixed intervals.",
     .options = options,
     .params_bytes = sizeof(WarmRestart),
     .required = {"start_value", "end_value", "restart_interval_length"},

@@ -12,9 +12,10 @@ typedef struct {
 
 static const SrOption options[] = {
     {"values", SR_OPT_FLOATS, offsetof(Multistep, values), "[0.1, 0.01, 0.001]", 0, SR_SCHEDULE_MAX,
-     NULL, "One value more than milestones."},
+     NULL, "Values of the schedule, one more than milestones."},
     {"milestones", SR_OPT_INTS, offsetof(Multistep, milestones), "[30, 60]", 0, 1e9, NULL,
-     "Epochs (from 0) at which the next value begins, rising; without the key: evenly."},
+     "Epochs (from 0) at which the next value begins, in rising order; without this key, evenly "
+     "spaced."},
     SR_OPTION_END,
 };
 
@@ -46,12 +47,12 @@ static SrStatus check_milestones(const Multistep *p, const SrScheduleBuild *buil
     const SrYaml *at = sr_yaml_find(build->tree, "milestones");
     at = at ? at : build->tree;
     if (p->values.n == 0 || p->values.n != p->milestones.n + 1)
-        SR_FAIL(SR_ERR_CONFIG, "%s: %s: %d values need %d milestones, there are %d",
+        SR_FAIL(SR_ERR_CONFIG, "%s: %s: %d values need %d milestones, but there are %d",
                 sr_yaml_place(at).text, build->where, p->values.n,
                 p->values.n > 0 ? p->values.n - 1 : 0, p->milestones.n);
     for (int i = 0; i < p->milestones.n; i++) {
         if (i > 0 && p->milestones.v[i] <= p->milestones.v[i - 1])
-            SR_FAIL(SR_ERR_CONFIG, "%s: %s.milestones must rise: %d follows %d",
+            SR_FAIL(SR_ERR_CONFIG, "%s: %s.milestones must be in rising order, but %d follows %d",
                     sr_yaml_place(at).text, build->where, p->milestones.v[i],
                     p->milestones.v[i - 1]);
         if (p->milestones.v[i] >= build->num_epochs)

@@ -4,7 +4,7 @@
 static SrStatus plan(const void *params, SrBatchPlan *p) {
     (void)params;
     if (p->n_views != 1)
-        SR_FAIL(SR_ERR_CONFIG, "needs 1 view an image, the transforms make %d", p->n_views);
+        SR_FAIL(SR_ERR_CONFIG, "needs 1 view per image, but the transforms make %d", p->n_views);
     return sr_batch_plan_input(p, "data", 0, 1);
 }
 
@@ -22,7 +22,7 @@ static void fill(const void *params, const SrBatchPlan *p, const SrCollateContex
 
 const SrCollator sr_collator_toy_collate = {
     .name = "toy_collate",
-    .help = "One view an image, two of its pixels exchanged.",
+    .help = "One view per image, with two of its pixels exchanged.",
     .plan = plan,
     .fill = fill,
     .examples = &(SrCollatorExample){.sizes = {8}},
