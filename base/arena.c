@@ -87,8 +87,8 @@ char *sr_arena_printf(SrArena *arena, const char *fmt, ...) {
 SrStatus sr_arena_failure(const SrArena *arena, const char *path) {
     if (!arena->refused)
         SR_FAIL(SR_ERR_MEMORY, "%s: out of memory", path);
-    SR_FAIL(SR_ERR_CONFIG, "%s: what it holds unfolds to more than %zu bytes; refused", path,
-            arena->bound);
+    SR_FAIL(SR_ERR_CONFIG, "%s: the file's contents need more than %zu bytes of memory; refused",
+            path, arena->bound);
 }
 
 void sr_arena_deinit(SrArena *arena) {

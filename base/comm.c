@@ -48,16 +48,16 @@ SrStatus sr_comm_start(const SrCommLibrary *library) {
     int launched = launched_as();
     if (!library && launched > 1)
         SR_FAIL(SR_ERR_CONFIG,
-                "started as one of %d processes, but this program was built without MPI: install "
-                "libopenmpi-dev and build again",
+                "mpirun or srun started %d processes, but this program was built without MPI; "
+                "install libopenmpi-dev and build again",
                 launched);
     if (!library || !library->launched())
         return SR_OK;
     SR_TRY(library->start(&my_rank, &ranks));
     if (ranks < launched && ranks == 1)
         SR_FAIL(SR_ERR_CONFIG,
-                "%d processes were started that do not see each other: start them with mpirun, or "
-                "with srun --mpi=pmix",
+                "%d processes were started, but they are not connected by MPI; start them with "
+                "mpirun, or with srun --mpi=pmix",
                 launched);
     lib = library;
     return gather_hosts();
@@ -212,8 +212,7 @@ SrStatus sr_comm_check_same(const char *what, const char *text) {
     int r = alone() ? 0 : first_other(text);
     if (r > 0)
         SR_FAIL(SR_ERR_CONFIG,
-                "rank %d on %s and rank 0 on %s differ in %s; every machine needs the "
-                "same",
+                "rank %d on %s and rank 0 on %s differ in %s; these must be equal on every machine",
                 r, sr_comm_host(r), sr_comm_host(0), what);
     return SR_OK;
 }
@@ -251,8 +250,8 @@ SrStatus sr_comm_check_same_lines(const char *what, const char *text) {
     differing_lines(text, first, lines);
     sr_comm_broadcast(lines, sizeof lines, r);
     SR_FAIL(SR_ERR_CONFIG,
-            "rank %d on %s and rank 0 on %s differ in %s: %s; every machine needs the same", r,
-            sr_comm_host(r), sr_comm_host(0), what, lines);
+            "rank %d on %s and rank 0 on %s differ in %s: %s; these must be equal on every machine",
+            r, sr_comm_host(r), sr_comm_host(0), what, lines);
 }
 
 // ---- long sums

@@ -76,7 +76,7 @@ static SrStatus read_file(const char *path, size_t max_bytes, bool end, char **d
         size = max_bytes;
     if (size > max_bytes) {
         close(fd);
-        SR_FAIL(SR_ERR_IO, "'%s' has %zu bytes; at most %zu are read", path, size, max_bytes);
+        SR_FAIL(SR_ERR_IO, "'%s' has %zu bytes; expected at most %zu", path, size, max_bytes);
     }
     char *buffer = sr_alloc(size + 1);
     size_t done = 0;
@@ -323,7 +323,7 @@ bool sr_file_exists(const char *path) {
 
 SrStatus sr_file_check_new(const char *path, bool force) {
     if (sr_file_is_dir(path))
-        SR_FAIL(SR_ERR_CONFIG, "%s: a directory; name the file to write", path);
+        SR_FAIL(SR_ERR_CONFIG, "%s is a directory; name the file to write", path);
     if (!force && sr_file_exists(path))
         SR_FAIL(SR_ERR_CONFIG, "%s exists; --force replaces it", path);
     return SR_OK;
@@ -352,7 +352,7 @@ bool sr_file_is_dir(const char *path) {
 SrStatus sr_file_mkdirs(const char *path) {
     char buffer[PATH_BYTES];
     if (!*path)
-        SR_FAIL(SR_ERR_CONFIG, "cannot make a folder without a name");
+        SR_FAIL(SR_ERR_CONFIG, "cannot create a folder without a name");
     if (snprintf(buffer, sizeof buffer, "%s", path) >= (int)sizeof buffer)
         SR_FAIL(SR_ERR_CONFIG, "path too long: '%.80s...'", path);
     for (char *p = buffer + 1;; p++) {
@@ -363,14 +363,14 @@ SrStatus sr_file_mkdirs(const char *path) {
         int reason = mkdir(buffer, 0777) == 0 ? 0 : errno;
         if (reason != 0 && reason != EEXIST && !sr_file_is_dir(buffer)) {
             errno = reason; // errno of mkdir, not of the check after it
-            return fail_errno("cannot make folder", buffer);
+            return fail_errno("cannot create folder", buffer);
         }
         if (end == '\0')
             break;
         *p = end;
     }
     if (!sr_file_is_dir(path))
-        SR_FAIL(SR_ERR_IO, "cannot make folder '%s': a file of that name exists", path);
+        SR_FAIL(SR_ERR_IO, "cannot create folder '%s': a file of that name exists", path);
     return SR_OK;
 }
 
@@ -383,9 +383,9 @@ SrStatus sr_file_symlink(const char *target, const char *path) {
     remove_orphans_of(path);
     unlink(temporary);
     if (symlink(target, temporary) != 0) {
-        status = fail_errno("cannot make link", path);
+        status = fail_errno("cannot create link", path);
     } else if (rename(temporary, path) != 0) {
-        status = fail_errno("cannot make link", path);
+        status = fail_errno("cannot create link", path);
         unlink(temporary);
     }
     sr_free(temporary);
@@ -481,10 +481,10 @@ static SrStatus refuse_lock(int fd, const char *path) {
     pid[n > 0 ? n : 0] = '\0';
     pid[strcspn(pid, "\n")] = '\0';
     close(fd);
-    SR_FAIL(
-        SR_ERR_IO,
-        "'%s' is held by another process%s%s; wait for that one, stop it, or use another folder",
-        path, *pid ? ", number " : "", pid);
+    SR_FAIL(SR_ERR_IO,
+            "'%s' is in use by another process%s%s; wait until that process ends, stop it, or use "
+            "another folder",
+            path, *pid ? ", number " : "", pid);
 }
 
 // Opens a regular file and refuses links and pipes before anything is written: they lead to files
@@ -493,10 +493,10 @@ static SrStatus open_own(const char *path, int flags, int *out) {
     struct stat st;
     int fd = open(path, flags | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644);
     if (fd < 0 && errno == ELOOP)
-        SR_FAIL(SR_ERR_IO, "'%s' is a link; remove it", path);
+        SR_FAIL(SR_ERR_IO, "'%s' is a symbolic link, expected a regular file; remove it", path);
     if (fd < 0)
-        SR_FAIL(SR_ERR_IO, "cannot open '%s': %s; its folder must be one that can be written to",
-                path, strerror(errno));
+        SR_FAIL(SR_ERR_IO, "cannot open '%s': %s; expected a folder that can be written to", path,
+                strerror(errno));
     if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
         *out = fd;
         return SR_OK;

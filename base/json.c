@@ -127,7 +127,7 @@ static SrStatus check_repeated(const SrYaml *map, const char *file) {
     SR_TRY(sr__yaml_repeated(map, &first, &second));
     if (second < 0)
         return SR_OK;
-    SR_FAIL(SR_ERR_CONFIG, "%s: key '%s' stands in one object twice", file, map->keys[second]);
+    SR_FAIL(SR_ERR_CONFIG, "%s: key '%s' occurs twice in one object", file, map->keys[second]);
 }
 
 // Converts recursively, as deep as check_bounds allowed.  Lines are 0: cJSON does not keep them.
@@ -179,9 +179,11 @@ SrStatus sr_json_parse(SrArena *arena, const char *text, size_t bytes, const cha
     sr_number_end(locale);
     if (!root)
         return parse_failure(text, bytes, end, file);
-    SrStatus status = skip_blanks(end, text + bytes) == text + bytes
-                          ? convert(arena, root, name, out)
-                          : sr_fail(SR_ERR_CONFIG, "%s: something follows the JSON document", file);
+    SrStatus status =
+        skip_blanks(end, text + bytes) == text + bytes
+            ? convert(arena, root, name, out)
+            : sr_fail(SR_ERR_CONFIG,
+                      "%s: not valid JSON: there is text after the end of the document", file);
     cJSON_Delete(root);
     return status;
 }
@@ -226,13 +228,13 @@ SrStatus sr_json_members(const char *text, size_t bytes, const char *file, size_
     const char *end = text + bytes, *p = skip_blanks(text, end);
     SR_TRY(check_bounds(text, bytes, MAX_VALUES, file));
     if (p == end || *p != '{')
-        SR_FAIL(SR_ERR_CONFIG, "%s: not valid JSON: an object in braces is expected", file);
+        SR_FAIL(SR_ERR_CONFIG, "%s: not valid JSON: expected an object in braces", file);
     p = skip_blanks(p + 1, end);
     bool more = p < end && *p != '}';
     while (more) {
         const char *stop = member_end(p, end);
         if ((size_t)(stop - p) > max_member)
-            SR_FAIL(SR_ERR_CONFIG, "%s: a JSON member of %zu bytes; at most %zu are read", file,
+            SR_FAIL(SR_ERR_CONFIG, "%s: a JSON member has %zu bytes; expected at most %zu", file,
                     (size_t)(stop - p), max_member);
         SR_TRY(check_bounds(p, (size_t)(stop - p), MEMBER_VALUES, file));
         SR_TRY(read_member(p, (size_t)(stop - p), file, fn, arg));
@@ -240,7 +242,8 @@ SrStatus sr_json_members(const char *text, size_t bytes, const char *file, size_
         p = more ? stop + 1 : stop;
     }
     if (p == end || *p != '}' || skip_blanks(p + 1, end) != end)
-        SR_FAIL(SR_ERR_CONFIG, "%s: not valid JSON: something follows the object", file);
+        SR_FAIL(SR_ERR_CONFIG, "%s: not valid JSON: there is text after the end of the object",
+                file);
     return SR_OK;
 }
 

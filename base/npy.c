@@ -163,15 +163,16 @@ static SrStatus check_type(const char *path, const SrNpyHeader *h) {
         h->width == 4 || h->width == 8 || (h->kind != 'f' && (h->width == 1 || h->width == 2));
     if (h->kind == 'O')
         SR_FAIL(SR_ERR_CONFIG,
-                "%s holds pickled Python objects; write it again with numpy.save(path, "
+                "%s holds pickled Python objects; save it again with numpy.save(path, "
                 "array.astype(str))",
                 path);
     if (h->order == '>' && h->width > 1)
-        SR_FAIL(SR_ERR_CONFIG, "%s: big-endian elements, expected little-endian strings or numbers",
-                path);
+        SR_FAIL(SR_ERR_CONFIG,
+                "%s: the elements are big-endian; expected little-endian strings or numbers", path);
     if (number && !stored)
         SR_FAIL(SR_ERR_CONFIG,
-                "%s: %s of %d bytes; write it again with numpy.save(path, array.astype(numpy.%s))",
+                "%s: %s of %d bytes are not supported; save it again with numpy.save(path, "
+                "array.astype(numpy.%s))",
                 path, h->kind == 'f' ? "floats" : "numbers", h->width,
                 h->kind == 'f' ? "float32" : "int64");
     return SR_OK;
@@ -179,11 +180,11 @@ static SrStatus check_type(const char *path, const SrNpyHeader *h) {
 
 static SrStatus check_shape(const char *path, const SrNpyHeader *h) {
     if (h->rank < 1 || h->rank > 2)
-        SR_FAIL(SR_ERR_CONFIG, "%s: expected a list or a matrix, its shape has %d dimensions", path,
-                h->rank);
+        SR_FAIL(SR_ERR_CONFIG, "%s: expected a list or a matrix, but its shape has %d dimensions",
+                path, h->rank);
     if (h->rank == 2 && h->fortran)
         SR_FAIL(SR_ERR_CONFIG,
-                "%s is stored by columns; write it again with numpy.ascontiguousarray", path);
+                "%s is stored by columns; save it again after numpy.ascontiguousarray", path);
     return SR_OK;
 }
 
@@ -205,7 +206,7 @@ static SrStatus open_mapped(const char *path, SrNpy *npy) {
     size_t room = npy->map_bytes - end, row;
     if (__builtin_mul_overflow((size_t)npy->width, (size_t)npy->columns, &row) ||
         (row ? room % row != 0 || room / row != (size_t)npy->n : room != 0))
-        SR_FAIL(SR_ERR_CONFIG, "%s: %zu bytes of data, expected %lld x %lld x %d", path, room,
+        SR_FAIL(SR_ERR_CONFIG, "%s: %zu bytes of data, expected %lld x %lld x %d bytes", path, room,
                 (long long)npy->n, (long long)npy->columns, npy->width);
     return SR_OK;
 }

@@ -211,7 +211,7 @@ static SrStatus unknown_key(const Parser *p, const SrYaml *v, const char *key) {
         near >= 0
             ? sr_fail(SR_ERR_CONFIG, "%sunknown key '%s%s%s'; did you mean '%s'?", at, p->where,
                       dot(p->where), key, names[near])
-            : sr_fail(SR_ERR_CONFIG, "%sunknown key '%s%s%s'; `sslrun %s%s` lists the known ones",
+            : sr_fail(SR_ERR_CONFIG, "%sunknown key '%s%s%s'; `sslrun %s%s` lists the valid ones",
                       at, p->where, dot(p->where), key,
                       *p->where ? "describe " : "check CONFIG --tree", manual);
     sr_free(names);

@@ -19,8 +19,8 @@ static SrStatus report_row(const SrOption *row, const SrYaml *map, const char *w
     const SrYamlPlace at = sr_yaml_place(other);
     const char *dot = *where ? "." : "";
     if (row->choices && strcmp(row->choices, SR_REFUSED) == 0)
-        SR_FAIL(SR_ERR_CONFIG, "%s: %s%s%s can only be %s here: %s", at.text, where, dot, row->name,
-                text, row->help);
+        SR_FAIL(SR_ERR_CONFIG, "%s: %s%s%s can only be %s in sslrun: %s", at.text, where, dot,
+                row->name, text, row->help);
     sr_info("%s: %s%s%s is accepted and changes nothing: %s", at.text, where, dot, row->name,
             row->help);
     return SR_OK;

@@ -205,7 +205,7 @@ SrStatus sr_yaml_merge(SrArena *arena, SrYaml *base, const SrYaml *over) {
         return SR_OK; // an empty file changes nothing
     const SrYaml *wrong = base->type != SR_YAML_MAP ? base : over;
     if (wrong->type != SR_YAML_MAP)
-        SR_FAIL(SR_ERR_CONFIG, "%s: %s where a map of keys is expected", sr_yaml_place(wrong).text,
+        SR_FAIL(SR_ERR_CONFIG, "%s: expected a map of keys, found %s", sr_yaml_place(wrong).text,
                 sr_yaml_type_name(wrong->type));
     for (int i = 0; i < over->n; i++) {
         SrYaml *old = sr_yaml_find(base, over->keys[i]);

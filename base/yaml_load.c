@@ -49,7 +49,7 @@ static SrStatus next_event(Loader *l, yaml_event_t *event) {
     bool tab =
         strstr(problem, "cannot start any token") != NULL; // other characters cause this error too
     SR_FAIL(SR_ERR_CONFIG, "%s:%zu: not valid YAML: %s%s", l->file, problem_line(l), problem,
-            tab ? "; is it a tab? Indent with blanks" : "");
+            tab ? "; a tab may be the cause: indent with blanks" : "");
 }
 
 static int line_of(const yaml_event_t *event) { return (int)event->start_mark.line + 1; }
@@ -83,7 +83,8 @@ static int tree_depth(const SrYaml *node) {
 }
 
 static SrStatus too_deep(const Loader *l, int line) {
-    SR_FAIL(SR_ERR_CONFIG, "%s:%d: nested deeper than %d levels", l->file, line, MAX_DEPTH);
+    SR_FAIL(SR_ERR_CONFIG, "%s:%d: values are nested deeper than %d levels", l->file, line,
+            MAX_DEPTH);
 }
 
 static SrStatus resolve_alias(Loader *l, const yaml_event_t *event, int depth, SrYaml **out) {
@@ -147,7 +148,8 @@ static SrStatus parse_scalar(Loader *l, const yaml_event_t *event, SrYaml **out)
 static SrStatus parse_pair(Loader *l, const yaml_event_t *key, SrYaml *map, int depth,
                            bool *merges) {
     if (key->type != YAML_SCALAR_EVENT)
-        SR_FAIL(SR_ERR_CONFIG, "%s:%d: a key must be a plain word", l->file, line_of(key));
+        SR_FAIL(SR_ERR_CONFIG, "%s:%d: a key must be a plain word, not a list or a map", l->file,
+                line_of(key));
     const char *name = (const char *)key->data.scalar.value;
     if (strlen(name) != key->data.scalar.length || key->data.scalar.length > MAX_KEY)
         SR_FAIL(SR_ERR_CONFIG, "%s:%d: key '%.40s' is longer than %d bytes or holds a NUL", l->file,
@@ -168,8 +170,8 @@ static SrStatus check_repeated(const Loader *l, const SrYaml *map) {
     SR_TRY(sr__yaml_repeated(map, &first, &second));
     if (second < 0)
         return SR_OK;
-    SR_FAIL(SR_ERR_CONFIG, "%s:%d: key '%s' stands here twice; the first is at line %d", l->file,
-            map->items[second]->line, map->keys[second], map->items[first]->line);
+    SR_FAIL(SR_ERR_CONFIG, "%s:%d: key '%s' occurs twice in this map; the first is at line %d",
+            l->file, map->items[second]->line, map->keys[second], map->items[first]->line);
 }
 
 // Adds the entries of "<<: *usual" (YAML 1.1): those of one map or several whose keys this map
@@ -256,8 +258,8 @@ static SrStatus parse_stream(Loader *l, SrYaml **out) {
         yaml_event_type_t type = event.type;
         SrStatus status = SR_OK;
         if (type == YAML_DOCUMENT_START_EVENT && seen)
-            status = sr_fail(SR_ERR_CONFIG, "%s:%d: a second document; one is expected", l->file,
-                             line_of(&event));
+            status = sr_fail(SR_ERR_CONFIG, "%s:%d: the file holds a second document; expected one",
+                             l->file, line_of(&event));
         bool outer = type == YAML_STREAM_START_EVENT || type == YAML_STREAM_END_EVENT ||
                      type == YAML_DOCUMENT_START_EVENT || type == YAML_DOCUMENT_END_EVENT;
         if (!outer) {
@@ -275,7 +277,7 @@ static SrStatus parse_stream(Loader *l, SrYaml **out) {
 SrStatus sr_yaml_parse(SrArena *arena, const char *text, size_t bytes, const char *file,
                        SrYaml **out) {
     if (bytes > MAX_TEXT)
-        SR_FAIL(SR_ERR_CONFIG, "%s: %zu bytes of YAML; at most %d are read", file, bytes, MAX_TEXT);
+        SR_FAIL(SR_ERR_CONFIG, "%s: %zu bytes of YAML; expected at most %d", file, bytes, MAX_TEXT);
     Loader l = {.arena = arena, .file = sr_arena_strdup(arena, file), .text = text};
     *out = sr_yaml_new(arena, SR_YAML_NULL, l.file, 1);
     if (!l.file || !*out || !yaml_parser_initialize(&l.parser))

@@ -14,7 +14,7 @@ static SrStatus augment(const SrConfig *config, const SrSheetOptions *o, const c
         status = sr_file_write(file, png.s, png.len);
     sr_text_deinit(&png);
     SR_TRY(status);
-    sr_text_printf(out, "%s: %d images of epoch %lld and %d views of each, %d x %d pixels\n", file,
+    sr_text_printf(out, "%s: %d images of epoch %lld with %d views each, %d x %d pixels\n", file,
                    report.images, (long long)o->epoch, report.views, report.w, report.h);
     if (report.unreadable)
         sr_text_printf(out, "%d of them cannot be read\n", report.unreadable);
@@ -48,7 +48,7 @@ static SrStatus run_verb(int argc, char **argv) {
     if (!o.file || o.images < 1)
         SR_FAIL(SR_ERR_CONFIG, "sslrun augment needs --out FILE.png and at least one image");
     if (o.images > SR_SHEET_MAX_IMAGES)
-        SR_FAIL(SR_ERR_CONFIG, "--images %d: at most %d fit a sheet", o.images,
+        SR_FAIL(SR_ERR_CONFIG, "--images %d: expected at most %d, which fit one picture", o.images,
                 SR_SHEET_MAX_IMAGES);
     if (!sr_text_ends(o.file, ".png"))
         SR_FAIL(SR_ERR_CONFIG, "--out %s: the name should end in .png", o.file);

@@ -74,8 +74,8 @@ static SrStatus bench_forward(Options *o, const SrArgs *args) {
     SrBenchResult result;
     SrText profile = SR_TEXT_INIT;
     if (args->n_names != 1)
-        SR_FAIL(SR_ERR_CONFIG,
-                "sslrun bench --forward-only: which trunk? Give a model (resnet50) or a YAML file");
+        SR_FAIL(SR_ERR_CONFIG, "sslrun bench --forward-only: no trunk is named; give a model "
+                               "(resnet50) or a YAML file");
     o->forward.trunk = args->names[0];
     o->forward.overrides = args->overrides;
     o->forward.n_overrides = args->n_overrides;
@@ -96,7 +96,7 @@ static SrStatus run_verb(int argc, char **argv) {
     if (o.bench.steps < 1)
         SR_FAIL(SR_ERR_CONFIG, "--steps needs at least 1");
     if (o.data_only && o.forward_only)
-        SR_FAIL(SR_ERR_CONFIG, "--data and --forward-only: one of them");
+        SR_FAIL(SR_ERR_CONFIG, "--data and --forward-only exclude each other; give one of them");
     if (o.data_only)
         return bench_data(&o, &args);
     return o.forward_only ? bench_forward(&o, &args) : bench_steps(&o, &args);

@@ -19,10 +19,12 @@ SrStatus sr_best_layer(const SrCheckpointModel *m, const char **layer, SrBestLay
     const char *best = history.layers ? sr_tree_text(history.layers, "best_layer", "") : "";
     snprintf(out->name, sizeof out->name, "%s", *best ? best : m->config->knn.layer);
     if (*best)
-        sr_info("layer %s, the best in the run's evaluation; --layer takes another", out->name);
+        sr_info("layer %s: the best one in the run's evaluation; --layer chooses another",
+                out->name);
     else
-        sr_info("layer %s: %s holds no evaluation of the layers; --layer takes another", out->name,
-                folder);
+        sr_info("layer %s: the default, since %s holds no evaluation of layers; --layer chooses "
+                "another",
+                out->name, folder);
     sr_history_deinit(&history);
     *layer = out->name;
     return SR_OK;

@@ -15,19 +15,20 @@ static void print_text(const SrRun *run, double seconds, SrText *out) {
     char need[32], free_now[32];
     const SrRunCost *c = &run->cost;
     size_t bytes = sr_run_bytes(c);
-    const char *method = !run->config->learns     ? "no loss: everything is frozen"
+    const char *method = !run->config->learns     ? "no loss, since all parameters are frozen"
                          : run->config->test_only ? "evaluation only"
                                                   : run->config->loss_name;
     sr_text_printf(out, "%s: trunk %s, %s%s\n  ", run->config->path, run->config->model.trunk_name,
                    method == run->config->loss_name ? "loss " : "", method);
     sr_run_cost_text(run, out);
-    sr_text_printf(out, "\n  %s in all, %s free on this machine%s",
-                   sr_bytes_text((double)bytes, need, sizeof need),
-                   sr_bytes_text((double)c->available_bytes, free_now, sizeof free_now),
-                   c->available_bytes > 0 && bytes > c->available_bytes ? ": too large" : "");
+    sr_text_printf(
+        out, "\n  %s in all, %s free on this machine%s",
+        sr_bytes_text((double)bytes, need, sizeof need),
+        sr_bytes_text((double)c->available_bytes, free_now, sizeof free_now),
+        c->available_bytes > 0 && bytes > c->available_bytes ? ": more than this machine has" : "");
     sr_text_printf(out,
-                   "\n  about %.3g s a step on this machine with %d threads: an estimate, `sslrun "
-                   "bench` measures\n",
+                   "\n  about %.3g s a step on this machine with %d threads (an estimate; `sslrun "
+                   "bench` measures it)\n",
                    seconds, sr_parallel_threads());
 }
 
@@ -43,8 +44,8 @@ static SrStatus forecast(const SrRun *run, double seconds, const Cluster *c, SrT
     double backward_share = sr_estimate_backward_share(run);
     if (c->ranks < 1 || c->gbit < 1 || c->cores < 0 || replicas % c->ranks)
         SR_FAIL(SR_ERR_CONFIG,
-                "--ranks %d --network %d: expected ranks that divide the %d replicas, and Gbit/s "
-                "from 1 on",
+                "--ranks %d --network %d: expected a number of ranks that divides the %d replicas, "
+                "and at least 1 Gbit/s",
                 c->ranks, c->gbit, replicas);
     const SrLoss *loss = run->graph.loss_kind;
     bool twice = loss && !loss->rows_are_independent && run->cost.kept_bytes == 0;

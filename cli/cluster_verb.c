@@ -6,7 +6,7 @@
 static SrStatus need_features(const char *name) {
     if (!sr_args_is_features(name))
         SR_FAIL(SR_ERR_CONFIG,
-                "sslrun cluster takes features, and there are none in '%s'; `sslrun extract MODEL "
+                "sslrun cluster needs features, but '%s' holds none; `sslrun extract MODEL "
                 "--weights FILE --nodes flatten --data DIR --out FEATURES` writes them",
                 name);
     return SR_OK;
@@ -34,9 +34,8 @@ static SrStatus run_verb(int argc, char **argv) {
         for (int i = 0; i < args.n_names; i++)
             SR_TRY(need_features(args.names[i]));
     else
-        SR_FAIL(SR_ERR_CONFIG,
-                "sslrun cluster takes features: TRAIN and perhaps TEST, as `sslrun extract --data` "
-                "writes them");
+        SR_FAIL(SR_ERR_CONFIG, "sslrun cluster needs one or two folders of features, TRAIN and "
+                               "TEST, as `sslrun extract --data` writes them");
     SR_TRY(sr_config_options(args.overrides, args.n_overrides, &config));
     SrStatus status = sr_cluster(config, args.names[0], args.n_names > 1 ? args.names[1] : NULL,
                                  o.layer, o.force, &report);

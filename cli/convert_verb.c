@@ -10,9 +10,9 @@
 
 static SrStatus parse_options(const char *to, const char *only, SrConvertOptions *out) {
     if (to && !sr_names_parse(to, &out->names))
-        SR_FAIL(SR_ERR_CONFIG, "--to %s: known are torchvision, vissl, timm", to);
+        SR_FAIL(SR_ERR_CONFIG, "--to %s: expected torchvision, vissl or timm", to);
     if (only && strcmp(only, "trunk") != 0)
-        SR_FAIL(SR_ERR_CONFIG, "--only %s: known is trunk", only);
+        SR_FAIL(SR_ERR_CONFIG, "--only %s: expected trunk", only);
     out->rename = to != NULL;
     out->only_trunk = only != NULL;
     return SR_OK;
@@ -39,7 +39,7 @@ static SrStatus run_verb(int argc, char **argv) {
     SR_TRY(sr_args_parse(argc, argv, flags, &o, &args));
     SR_TRY(sr_args_no_overrides(&args, "convert"));
     if (args.n_names != 2)
-        SR_FAIL(SR_ERR_CONFIG, "sslrun convert: two files are expected, IN and OUT");
+        SR_FAIL(SR_ERR_CONFIG, "sslrun convert: expected two files, IN and OUT");
     SR_TRY(parse_options(o.to, o.only, &options));
     char in[4096]; // for a run folder its newest checkpoint
     const char *out = args.names[1];
@@ -47,12 +47,12 @@ static SrStatus run_verb(int argc, char **argv) {
     SR_TRY(sr_file_check_new(out, o.force));
     SR_TRY(sr_convert(in, out, &options, &result));
     if (result.blank_classifier)
-        sr_info("%s has no classifier: fc.* of zeros were added, so that torchvision loads it with "
-                "strict=True (--only trunk leaves them out)",
+        sr_info("%s has no classifier; fc.* of zeros were added, so that torchvision loads the "
+                "file with strict=True (--only trunk leaves them out)",
                 in);
     const SrNaming *naming = &result.naming;
     if (*naming->unlike && (o.to || o.only))
-        sr_warn("%s has the names of a %s, but %s: what builds a %s will refuse it", out,
+        sr_warn("%s has the names of a %s, but %s; programs that build a %s will refuse it", out,
                 naming->trunk, naming->unlike, naming->trunk);
     SrText text = SR_TEXT_INIT;
     sr_text_printf(&text, "%s: %d tensor%s written", out, result.tensors,

@@ -9,7 +9,7 @@ static SrStatus run_verb(int argc, char **argv) {
     SR_TRY(sr_args_parse(argc, argv, NULL, NULL, &args));
     SR_TRY(sr_args_no_overrides(&args, "describe"));
     if (args.n_names == 0)
-        SR_FAIL(SR_ERR_CONFIG, "sslrun describe: what? Give a plugin (resnet), a key "
+        SR_FAIL(SR_ERR_CONFIG, "sslrun describe: no name is given; give a plugin (resnet), a key "
                                "(LOSS.swav_loss.epsilon) or a section (OPTIMIZER)");
     for (int i = 0; i < args.n_names; i++) {
         SrStatus status = sr_manual_describe(args.names[i], &sr_manual_verbs, &out);

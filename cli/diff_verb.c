@@ -78,7 +78,7 @@ static SrStatus run_verb(int argc, char **argv) {
     SR_TRY(sr_args_parse(argc, argv, NULL, NULL, &args));
     SR_TRY(sr_args_no_overrides(&args, "diff"));
     if (args.n_names != 2)
-        SR_FAIL(SR_ERR_CONFIG, "sslrun diff: two files are expected");
+        SR_FAIL(SR_ERR_CONFIG, "sslrun diff: expected two files");
     char path[2][4096]; // for a run folder its newest checkpoint
     for (int i = 0; i < 2; i++)
         SR_TRY(sr_folder_weights(args.names[i], path[i], sizeof path[i]));

@@ -73,7 +73,7 @@ static void print(const Findings *f, int trouble, const char *run) {
         printf("): %s\n", k->text);
     }
     if (trouble == 0)
-        printf("%s: nothing was found in %lld epoch%s\n", run, (long long)f->epochs,
+        printf("%s: no problems were found in %lld epoch%s\n", run, (long long)f->epochs,
                f->epochs == 1 ? "" : "s");
 }
 
@@ -98,21 +98,22 @@ static SrStatus run_verb(int argc, char **argv) {
     size_t bytes = 0;
     SR_TRY(sr_args_parse(argc, argv, NULL, NULL, &args));
     if (args.n_names != 1 || args.n_overrides)
-        SR_FAIL(SR_ERR_CONFIG, "sslrun doctor: of which run? Give its folder");
+        SR_FAIL(SR_ERR_CONFIG, "sslrun doctor: no run is named; give the folder of one");
     SR_TRY(sr_file_join(path, sizeof path, args.names[0], "metrics.json"));
     if (sr_file_read(path, MAX_BYTES, &text, &bytes) != SR_OK)
-        SR_FAIL(SR_ERR_CONFIG, "%s is no folder of a run that has finished an epoch: %s",
+        SR_FAIL(SR_ERR_CONFIG, "%s is not the folder of a run that has finished an epoch: %s",
                 args.names[0], sr_status_message());
     read_lines(&findings, text, path);
     sr_free(text);
     if (findings.n == 0 && findings.epochs == 0)
-        SR_FAIL(SR_ERR_CONFIG, "%s: no line of it is of a finished epoch, so nothing can be said",
+        SR_FAIL(SR_ERR_CONFIG,
+                "%s: the file has no line of a finished epoch; wait until the run has finished one",
                 path);
     int trouble = findings.n;
     SR_TRY(judge(args.names[0], &trouble));
     print(&findings, trouble, args.names[0]);
     if (trouble > 0)
-        SR_FAIL(SR_ERR_RUN, "%d kind%s of trouble in %s", trouble, trouble == 1 ? "" : "s",
+        SR_FAIL(SR_ERR_RUN, "%d kind%s of problems in %s", trouble, trouble == 1 ? "" : "s",
                 args.names[0]);
     return SR_OK;
 }

@@ -21,11 +21,11 @@ static void check_threads(void) {
     char *end;
     long n = strtol(text, &end, 10), cores = sysconf(_SC_NPROCESSORS_ONLN);
     if (end == text || (*end && *end != ',') || n < 1)
-        sr_warn("OMP_NUM_THREADS=%s is no number of threads; %d are used", text,
+        sr_warn("OMP_NUM_THREADS=%s is not a number of threads; sslrun uses %d", text,
                 sr_parallel_threads());
     else if (n > TOO_MANY * cores) {
-        sr_warn("OMP_NUM_THREADS=%s on %ld processors: %ld are used", text, cores,
-                TOO_MANY * cores);
+        sr_warn("OMP_NUM_THREADS=%s, but the machine has %ld processors; sslrun uses %ld threads",
+                text, cores, TOO_MANY * cores);
         sr_parallel_set_threads((int)(TOO_MANY * cores));
     }
 }

@@ -62,7 +62,7 @@ static SrStatus nothing_named(const SrArgs *args, const char *verb, SrConfig **c
     SrArgs first = *args;
     first.n_names = 1;
     SrStatus status = sr_args_load_config(&first, verb, config);
-    return sr_fail_prefix(status, "sslrun %s: neither features nor a configuration", verb);
+    return sr_fail_prefix(status, "sslrun %s: expected features or a configuration", verb);
 }
 
 SrStatus sr_args_eval_sets(const SrArgs *args, const char *verb, SrConfig **config,
@@ -73,22 +73,23 @@ SrStatus sr_args_eval_sets(const SrArgs *args, const char *verb, SrConfig **conf
     bool files = !run && args->n_names > 0 && sr_args_is_features(args->names[0]);
     if (args->n_names == 0 && args->n_overrides == 0)
         SR_FAIL(SR_ERR_CONFIG,
-                "sslrun %s: of what? Give a YAML file, a run's folder, or two folders of features "
-                "(TRAIN TEST)",
+                "sslrun %s: no name is given; give a YAML file, a run folder, or two folders of "
+                "features (TRAIN TEST)",
                 verb);
     if (files && args->n_names > 2)
         SR_FAIL(SR_ERR_CONFIG,
-                "sslrun %s: what is '%s'? Features of TRAIN and of TEST are expected", verb,
-                args->names[2]);
+                "sslrun %s: '%s' is one name too many; expected features of TRAIN and of TEST",
+                verb, args->names[2]);
     if (sets->random && (files || !sets->baselines))
         SR_FAIL(SR_ERR_CONFIG,
-                "sslrun %s: --random is a configuration's trunk without weights, which is "
-                "one of its baselines; leave out %s",
+                "sslrun %s: --random evaluates the untrained trunk of a configuration, which is "
+                "one of the baselines; leave out %s",
                 verb, files ? "the features" : "--no-baselines");
     if (sets->weights && (files || sets->random))
-        SR_FAIL(SR_ERR_CONFIG,
-                "sslrun %s: --weights is of a configuration's trained trunk; leave out %s", verb,
-                files ? "the features" : "--random");
+        SR_FAIL(
+            SR_ERR_CONFIG,
+            "sslrun %s: --weights belongs to the trained trunk of a configuration; leave out %s",
+            verb, files ? "the features" : "--random");
     if (run)
         return eval_run(args, verb, of_run, config, sets);
     if (!files && args->n_names > 0 && !sr_config_found(args->names[0]))

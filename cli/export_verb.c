@@ -12,7 +12,7 @@
 static SrStatus check(const SrArgs *args, const SrFeatureOptions *o, const char *out, bool force) {
     if (args->n_names != 1)
         SR_FAIL(SR_ERR_CONFIG,
-                "sslrun export: which trunk? Give a model (resnet50) or a YAML file");
+                "sslrun export: no trunk is named; give a model (resnet50) or a YAML file");
     if (!o->weights || !o->layers || !out)
         SR_FAIL(SR_ERR_CONFIG,
                 "sslrun export needs --weights FILE, --nodes a,b:c and --out FILE.onnx");

@@ -47,23 +47,21 @@ static SrStatus check(Options *p) {
     if (!o->features.layers || !o->out)
         SR_FAIL(SR_ERR_CONFIG, "sslrun extract needs --nodes a,b:c and --out");
     if (!o->features.weights == !p->random)
-        SR_FAIL(
-            SR_ERR_CONFIG,
-            "sslrun extract needs one of --weights FILE and --random, which takes the "
-            "trunk as it is drawn; a run's folder in place of the trunk has weights of its own");
+        SR_FAIL(SR_ERR_CONFIG, "sslrun extract needs --weights FILE, or --random for the untrained "
+                               "trunk; a run folder in place of the trunk has its own weights");
     if (!o->input == !o->data)
         SR_FAIL(SR_ERR_CONFIG,
-                "sslrun extract needs one of --input x.safetensors and --data DIR|LIST");
+                "sslrun extract needs either --input x.safetensors or --data DIR|LIST");
     if (o->input && o->npy)
-        SR_FAIL(SR_ERR_CONFIG, "--format npy goes with --data; --input gives one .safetensors");
+        SR_FAIL(SR_ERR_CONFIG,
+                "--format npy works only with --data; --input writes one .safetensors");
     if (o->input && (o->test || o->labels))
-        SR_FAIL(SR_ERR_CONFIG, "--split and --labels go with --data");
+        SR_FAIL(SR_ERR_CONFIG, "--split and --labels work only with --data");
     if (o->data && sr_text_ends(o->out, ".safetensors"))
-        SR_FAIL(SR_ERR_CONFIG, "--out %s: --data fills a folder with shards, so name a folder",
-                o->out);
+        SR_FAIL(SR_ERR_CONFIG, "--out %s: --data writes a folder of shards; name a folder", o->out);
     if (o->data && train)
         SR_FAIL(SR_ERR_CONFIG,
-                "--mode train needs --input: statistics of a batch have no meaning over shards");
+                "--mode train needs --input, since batch statistics have no meaning over shards");
     return SR_OK;
 }
 
@@ -77,7 +75,8 @@ static SrStatus take_run(Options *p, char *config, size_t bytes) {
         e->weights = e->trunk;
     SR_TRY(sr_file_join(config, bytes, e->trunk, "train_config.yaml"));
     if (!sr_file_exists(config))
-        SR_FAIL(SR_ERR_CONFIG, "%s is no folder of a run: it holds no train_config.yaml", e->trunk);
+        SR_FAIL(SR_ERR_CONFIG, "%s is not the folder of a run: it holds no train_config.yaml",
+                e->trunk);
     e->trunk = config;
     return SR_OK;
 }
@@ -87,8 +86,8 @@ static SrStatus extract(Options *p, const SrArgs *args) {
     char weights[4096], config[4096];
     SrText report = SR_TEXT_INIT;
     if (args->n_names != 1)
-        SR_FAIL(SR_ERR_CONFIG, "sslrun extract: which trunk? Give a model (resnet50), a YAML file "
-                               "or the folder of a run");
+        SR_FAIL(SR_ERR_CONFIG, "sslrun extract: no trunk is named; give a model (resnet50), a YAML "
+                               "file or a run folder");
     o->features.trunk = args->names[0];
     SR_TRY(take_run(p, config, sizeof config));
     SR_TRY(check(p));

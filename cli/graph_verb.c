@@ -159,9 +159,9 @@ static void say_untappable(const SrGraph *graph) {
     for (int i = 0; i < n; i++)
         tensors += sr_graph_remark_at(graph, i)->is_tensor;
     if (n > 0)
-        sr_info("%d of these names are torchvision's and cannot be tapped: %d parameters or steps "
-                "inside one call, %d values that are no tensors (None); --format tabular marks "
-                "them with '-'",
+        sr_info("%d of these names exist in torchvision only and cannot be tapped: %d parameters "
+                "or steps inside one call, %d values that are not tensors (None); --format tabular "
+                "marks them with '-'",
                 n, tensors, n - tensors);
 }
 
@@ -207,8 +207,8 @@ done:
 // Names the batch and the size that shapes and costs assume, if the user did not choose them.
 static void say_size(const Options *o) {
     if (strcmp(o->format, "tabular") == 0 || strcmp(o->format, "names") == 0)
-        sr_info("for %d image%s of %d x %d pixels (--batch, --size)", o->batch,
-                o->batch == 1 ? "" : "s", o->size, o->size);
+        sr_info("the shapes are for %d image%s of %d x %d pixels (--batch and --size change them)",
+                o->batch, o->batch == 1 ? "" : "s", o->size, o->size);
 }
 
 static SrStatus run_graph(const Options *given, const SrArgs *args) {
@@ -251,7 +251,8 @@ static SrStatus run_verb(int argc, char **argv) {
     SR_TRY(sr_args_parse(argc, argv, flags, &o, &args));
     sr_args_take_config(&args);
     if (args.n_names != 1)
-        SR_FAIL(SR_ERR_CONFIG, "sslrun graph: which trunk? Give a model (resnet50) or a YAML file");
+        SR_FAIL(SR_ERR_CONFIG,
+                "sslrun graph: no trunk is named; give a model (resnet50) or a YAML file");
     return run_graph(&o, &args);
 }
 

@@ -40,7 +40,8 @@ static SrStatus choose_names(const char *photos, const char *out, Names *n) {
         SR_FAIL(SR_ERR_CONFIG, "%s: no such folder", photos);
     if (sr_text_ends(photos, ".yaml") || sr_text_ends(photos, ".yml"))
         SR_FAIL(SR_ERR_CONFIG,
-                "%s is a configuration, which init writes: give it the folder of photos", photos);
+                "%s is a configuration; sslrun init writes one, so give it a folder of photos",
+                photos);
     char path[PATH_BYTES];
     snprintf(path, sizeof path, "%s", n->data);
     char *slash = strrchr(path, '/');
@@ -65,8 +66,8 @@ static void add_next(const Names *n, SrText *out) {
     sr_text_printf(out, "next:\n  %s augment %s --out ", sr_args_program(), file.s);
     sr_text_add_word(out, sheet.s);
     sr_text_printf(out,
-                   "\n      shows photos as the network will see them\n  %s %s\n"
-                   "      trains, and writes %s/report.html while it does\n",
+                   "\n      shows photos as the network sees them\n  %s %s\n      trains, and "
+                   "writes %s/report.html while it does\n",
                    sr_args_program(), file.s, n->run);
     sr_text_deinit(&file);
     sr_text_deinit(&sheet);
@@ -108,7 +109,7 @@ static SrStatus run_verb(int argc, char **argv) {
     SrText text = SR_TEXT_INIT;
     SR_TRY(sr_args_parse(argc, argv, flags, &o, &args));
     if (args.n_names != 1 || args.n_overrides)
-        SR_FAIL(SR_ERR_CONFIG, "sslrun init: which photos? Give one folder of images");
+        SR_FAIL(SR_ERR_CONFIG, "sslrun init: expected one name, the folder of photos");
     if (o.minutes < 1)
         SR_FAIL(SR_ERR_CONFIG, "--minutes needs at least 1");
     SR_TRY(choose_names(args.names[0], o.out, &names));

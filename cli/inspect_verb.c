@@ -85,7 +85,7 @@ static void print_head(Inspect *in) {
     sr_text_printf(&in->out, "  written by: %s\n", in->naming.writer);
     if (*in->naming.trunk || *in->naming.prefix)
         sr_text_printf(&in->out, "  trunk: %s%s%s%s\n",
-                       *in->naming.trunk ? in->naming.trunk : "of no known kind",
+                       *in->naming.trunk ? in->naming.trunk : "of an unknown kind",
                        *in->naming.prefix ? " under '" : "", in->naming.prefix,
                        *in->naming.prefix ? "'" : "");
     if (in->stats)
@@ -302,8 +302,8 @@ static SrStatus run_verb(int argc, char **argv) {
     SR_TRY(sr_args_parse(argc, argv, flags, &in, &args));
     SR_TRY(sr_args_no_overrides(&args, "inspect"));
     if (args.n_names != 1)
-        SR_FAIL(SR_ERR_CONFIG, "sslrun inspect: which file? Give one of weights: .safetensors, "
-                               ".pth, .npz, .npy");
+        SR_FAIL(SR_ERR_CONFIG, "sslrun inspect: no file is named; give a file of weights: "
+                               ".safetensors, .pth, .npz or .npy");
     char path[4096]; // for a run folder its newest checkpoint
     SR_TRY(sr_folder_weights(args.names[0], path, sizeof path));
     SR_TRY(sr_weights_open(&in.w, path));

@@ -33,7 +33,7 @@ static void on_signal(int number) {
         _exit(128 + number);
     received = number;
     if (listening) {
-        write_note("finishing the step and saving; once more to stop at once");
+        write_note("finishing the step and saving; press Ctrl-C again to stop at once");
         return;
     }
     write_note(last_words);

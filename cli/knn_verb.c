@@ -25,9 +25,9 @@ static void tell_unread(const SrConfig *config, const SrEvalSets *sets) {
     };
     for (int i = 0; i < SR_COUNT(rows); i++)
         if (rows[i].set)
-            sr_info(
-                "NEAREST_NEIGHBOR.%s is accepted and changes nothing: features come from files%s",
-                rows[i].key, i == 0 ? " (--layer names one of theirs)" : "");
+            sr_info("NEAREST_NEIGHBOR.%s is accepted and changes nothing: the features come from "
+                    "files%s",
+                    rows[i].key, i == 0 ? " (--layer chooses a layer of these files)" : "");
 }
 
 // Prints `out`.  run: folder whose page gets the figures of `line`; NULL: none.
@@ -78,8 +78,8 @@ static SrStatus compare_layers(const SrConfig *config, const char *run, bool jso
     sr_model_free(model);
     SR_TRY(status);
     if (!report.labels)
-        SR_FAIL(SR_ERR_CONFIG, "--layers: the images have no labels, or several each, so "
-                               "there is nothing to compare");
+        SR_FAIL(SR_ERR_CONFIG,
+                "--layers needs images with one label each; these have none, or several");
     sr_knn_warn_lengths(report.length_ratio);
     (json ? sr_layer_report_json : sr_layer_report_text)(&report, &out);
     sr_layer_report_json(&report, &line);
@@ -112,7 +112,7 @@ static SrStatus run_verb(int argc, char **argv) {
         config->knn.layer = sets->layer;
     SrStatus status = o.layers && (sets->train || sets->random || o.only)
                           ? sr_fail(SR_ERR_CONFIG, "--layers compares a trained trunk with its "
-                                                   "baselines: give a configuration or a run alone")
+                                                   "baselines; give only a configuration or a run")
                       : o.layers ? compare_layers(config, run_of(&args, config, sets), o.json)
                                  : evaluate(config, sets, run_of(&args, config, sets), o.json);
     sr_config_free(config);

@@ -26,8 +26,8 @@ static SrStatus run_verb(int argc, char **argv) {
     SR_TRY(sr_args_parse(argc, argv, flags, &o, &args));
     if (args.n_names != 1 || args.n_overrides || !o.data)
         SR_FAIL(SR_ERR_CONFIG,
-                "sslrun linear needs a checkpoint (or its run folder) and --data DIR; linear "
-                "evaluation by a recipe is `sslrun configs/benchmark/linear.yaml`");
+                "sslrun linear needs a checkpoint (or its run folder) and --data DIR; `sslrun "
+                "configs/benchmark/linear.yaml` runs linear evaluation by a recipe");
     SR_TRY(sr_args_check_images("--data", o.data));
     SR_TRY(sr_checkpoint_model_open(args.names[0], &m));
     SrStatus status = sr_image_classifier_train(&m, o.data, o.layer, o.out, &report);

@@ -20,8 +20,8 @@ static SrStatus parse_bytes(const char *text, int64_t *out) {
     for (int k = 0; unit && k <= unit - units; k++)
         value *= 1024;
     if (end == text || (*end && (!unit || end[1])) || !(value >= 4096 && value <= 1e15))
-        SR_FAIL(SR_ERR_CONFIG, "--size %s: expected bytes of a shard from 4K on, as in 256M or 1G",
-                text);
+        SR_FAIL(SR_ERR_CONFIG,
+                "--size %s: expected the bytes of a shard, at least 4K, as in 256M or 1G", text);
     *out = (int64_t)value;
     return SR_OK;
 }
@@ -33,8 +33,8 @@ static SrStatus check_parts(const char *data, const char *out) {
         return SR_OK;
     const char *name = strrchr(test, '/') + 1;
     SR_FAIL(SR_ERR_CONFIG,
-            "%s has the parts train and %s, which would become its classes: pack each, with --out "
-            "%s/train and --out %s/%s; DATA.TRAIN.DATA_PATHS=[%s] then finds both",
+            "%s has the folders train and %s, which would become classes; pack each of them, with "
+            "--out %s/train and --out %s/%s, and DATA.TRAIN.DATA_PATHS=[%s] finds both",
             data, name, out, out, name, out);
 }
 
@@ -48,7 +48,7 @@ static SrStatus say_packed(const SrShardPackOptions *options, const SrShardPackR
                    done->shards == 1 ? "" : "s", (double)done->bytes / 1e6);
     if (done->left_out)
         sr_text_printf(&out, ", %lld damaged left out", (long long)done->left_out);
-    sr_text_printf(&out, "; to train on them: DATA.TRAIN.DATA_PATHS=[%s]\n", options->out);
+    sr_text_printf(&out, "; to train on them, set DATA.TRAIN.DATA_PATHS=[%s]\n", options->out);
     return sr_args_print_done(&out, options->out);
 }
 
@@ -64,7 +64,8 @@ static SrStatus pack(const SrShardPackOptions *options, const char *labels) {
     SR_TRY(check_parts(options->data, options->out));
     SR_TRY(sr_dataset_infer(options->data, "TRAIN", &source));
     if (*labels && !source->reads_label_path)
-        SR_FAIL(SR_ERR_CONFIG, "--labels: %s brings its own labels (it is read as %s)",
+        SR_FAIL(SR_ERR_CONFIG,
+                "--labels: %s has its own labels, since it is read as %s; leave out --labels",
                 options->data, source->name);
     SR_TRY(sr_dataset_open(source, &config, &set));
     SrStatus status = sr_shard_pack(source, set, options, &done);
@@ -72,7 +73,7 @@ static SrStatus pack(const SrShardPackOptions *options, const char *labels) {
     sr_dataset_close(source, set);
     SR_TRY(status);
     if (classes == 0 && !*labels && source->reads_label_path)
-        sr_warn("%s names no labels, so the shards have none; --labels FILE adds them",
+        sr_warn("%s holds no labels, so the shards have none; --labels FILE adds them",
                 options->data);
     return say_packed(options, &done, classes);
 }
@@ -122,8 +123,8 @@ static SrStatus check(const char *path) {
         status = sr_args_print(&out);
     sr_text_deinit(&out);
     if (status == SR_OK && damaged > 0)
-        SR_FAIL(SR_ERR_IO, "%s: %lld images are damaged; copy their shards again", path,
-                (long long)damaged);
+        SR_FAIL(SR_ERR_IO, "%s: %lld images are damaged; copy the shards that hold them again",
+                path, (long long)damaged);
     return status;
 }
 

@@ -15,7 +15,7 @@
 static SrStatus again(const char *run, bool quick) {
     SrGalleryReport images;
     if (!quick && sr_image_gallery_again(run, &SR_GALLERY_DEFAULT, &images) != SR_OK)
-        sr_warn("the page keeps the images it had, if any: %s", sr_status_message());
+        sr_warn("the page keeps its earlier images, if it had any: %s", sr_status_message());
     SR_TRY(sr_run_report_write(run));
     printf("%s/" SR_REPORT_FILE "\n", run);
     return SR_OK;
@@ -64,22 +64,24 @@ static SrStatus run_verb(int argc, char **argv) {
     SrArgs args;
     SR_TRY(sr_args_parse(argc, argv, flags, &o, &args));
     if (args.n_names < 1 || args.n_overrides)
-        SR_FAIL(SR_ERR_CONFIG, "sslrun report: of which run? Give its folder, or several");
+        SR_FAIL(SR_ERR_CONFIG,
+                "sslrun report: no run is named; give the folder of one run or of several");
     for (int i = 0; i < args.n_names; i++)
         if (!sr_run_is_folder(args.names[i]))
             SR_FAIL(SR_ERR_CONFIG,
-                    "%s is no folder of a run: none of stdout.json, metrics.json and "
-                    "train_config.yaml lies there",
+                    "%s is not the folder of a run: it holds none of stdout.json, metrics.json and "
+                    "train_config.yaml",
                     args.names[i]);
     if (o.csv)
         return write_csv(&args, o.out);
     if (args.n_names > 1 && o.quick)
-        SR_FAIL(SR_ERR_CONFIG, "sslrun report: --quick is of one run; a comparison has no images");
+        SR_FAIL(SR_ERR_CONFIG,
+                "sslrun report: --quick works with one run only; a comparison has no images");
     if (args.n_names == 1 && o.out)
-        SR_FAIL(
-            SR_ERR_CONFIG,
-            "sslrun report: --out is of a comparison; the page of one run is %s/" SR_REPORT_FILE,
-            args.names[0]);
+        SR_FAIL(SR_ERR_CONFIG,
+                "sslrun report: --out works with several runs only; the page of one run is "
+                "%s/" SR_REPORT_FILE,
+                args.names[0]);
     return args.n_names == 1 ? again(args.names[0], o.quick)
                              : compare(&args, o.out ? o.out : "compared.html");
 }

@@ -36,7 +36,7 @@ void sr_run_pages_told(void *arg, SrTold what) {
         p->began = sr_clock();
         sr_run_record_write(p->config, p->words, p->n_words, p->command);
         if (sr_projector_augmentations(p->config) != SR_OK)
-            sr_warn("no augmentations for TensorBoard: %s", sr_status_message());
+            sr_warn("TensorBoard gets no augmentations: %s", sr_status_message());
         return;
     }
     if (p->spent == 0 || p->spent < SHARE * (sr_clock() - p->began))
@@ -60,7 +60,8 @@ static void say_where(const char *run) {
         sr_text_addn(&folder, run, (size_t)SR_MAX(slash - run, 1));
     sr_text_add_word(&name, folder.s ? folder.s : ".");
     if (SR_WEB)
-        sr_info("%s/" SR_REPORT_FILE " shows the run; next to others, while they train: %s web %s",
+        sr_info("%s/" SR_REPORT_FILE
+                " shows the run; to see it next to other runs while they train: %s web %s",
                 run, sr_args_program(), name.s ? name.s : ".");
     else
         sr_info("%s/" SR_REPORT_FILE " shows the run", run);
@@ -101,7 +102,7 @@ void sr_run_pages_end(SrRunPages *p, SrRun *run, SrStatus ended_with) {
         write_gallery(p, run);
     if (write_report(p))
         say_where(p->config->checkpoint.dir);
-    sr_log(SR_LOG_DEBUG, "pages took %.2f s, %.2f %% of the run while it went on", p->spent,
+    sr_log(SR_LOG_DEBUG, "the pages took %.2f s, %.2f %% of the time of the run", p->spent,
            100 * share);
     if (ended_with != SR_OK)
         sr_fail(ended_with, "%s", message);

@@ -176,10 +176,11 @@ static SrStatus run_verb(int argc, char **argv) {
     SrText out = SR_TEXT_INIT;
     SR_TRY(sr_args_parse(argc, argv, flags, &o, &args));
     if (report->out && report->low_shot)
-        SR_FAIL(SR_ERR_CONFIG, "--low-shot trains many machines and keeps none: leave out --out");
+        SR_FAIL(SR_ERR_CONFIG,
+                "--low-shot trains many classifiers and keeps none; leave out --out");
     if (report->out && sets->random)
         SR_FAIL(SR_ERR_CONFIG,
-                "--out keeps what is trained on the trunk's features: leave out --random");
+                "--out keeps the classifiers of the trained trunk; leave out --random");
     SR_TRY(check_out(report->out, report->force));
     sets->baselines = !o.only;
     SR_TRY(sr_args_eval_sets(&args, "svm", &config, sets));

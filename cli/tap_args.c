@@ -3,13 +3,11 @@
 
 SrStatus sr_tap_args_check(const SrTapArgs *args) {
     if (!args->train != !args->eval)
-        SR_FAIL(SR_ERR_CONFIG,
-                "%s without %s: each mode needs its list; give both flags, or --nodes for both "
-                "modes",
+        SR_FAIL(SR_ERR_CONFIG, "%s is given without %s; give both flags, or --nodes for both modes",
                 args->train ? "--train-nodes" : "--eval-nodes",
                 args->train ? "--eval-nodes" : "--train-nodes");
     if (args->both && args->train)
-        SR_FAIL(SR_ERR_CONFIG, "--nodes with --train-nodes and --eval-nodes: give one list for "
+        SR_FAIL(SR_ERR_CONFIG, "--nodes excludes --train-nodes and --eval-nodes; give one list for "
                                "both modes, or one for each mode");
     return SR_OK;
 }

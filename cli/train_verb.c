@@ -58,10 +58,10 @@ static void say_heading(void) {
 // Prints the mean losses of the first and last epoch, which show whether the model learned.
 static void print_losses(const SrTrainResult *r, SrText *out) {
     if (r->epochs > 1)
-        sr_text_printf(out, "mean loss of the first epoch here %.4f, of the last %.4f\n",
+        sr_text_printf(out, "mean loss in this session: first epoch %.4f, last epoch %.4f\n",
                        r->first_loss, r->last_loss);
     else if (r->epochs == 1)
-        sr_text_printf(out, "mean loss of the only epoch here %.4f\n", r->last_loss);
+        sr_text_printf(out, "mean loss in this session: %.4f, one epoch\n", r->last_loss);
 }
 
 static void print_result(const SrTrainResult *r, bool json, SrText *out) {
@@ -129,7 +129,7 @@ static SrStatus evaluate(const SrConfig *config, SrRun *run, bool json, SrText *
     SrStatus status = SR_OK;
     if (config->supervised && !run->frozen_trunk)
         return SR_OK;
-    sr_info("evaluating the frozen trunk and its baselines (TEST_MODEL=False leaves this out)");
+    sr_info("evaluating the frozen trunk and its baselines (TEST_MODEL=False skips this)");
     if (config->supervised) {
         SrLinearReport report;
         SR_TRY_GOTO(sr_linear_report(run, &report));
@@ -141,7 +141,7 @@ static SrStatus evaluate(const SrConfig *config, SrRun *run, bool json, SrText *
         SR_TRY_GOTO(sr_knn_report(config, run->model, true, &report));
         sr_knn_report_print(&report, json, out);
         if (sr_layer_report(config, run->model, &layers) != SR_OK) // a class has too few images
-            sr_warn("no figures of the layers: %s", sr_status_message());
+            sr_warn("the layers could not be evaluated: %s", sr_status_message());
         (json ? sr_layer_report_json : sr_layer_report_text)(&layers, out);
         sr_knn_report_json(&report, &line);
         sr_layer_report_json(&layers, &line);
@@ -196,7 +196,7 @@ static SrStatus train(const SrConfig *config, SrTrainOptions options, bool json)
     SrTrainResult result;
     continuation(config, &command);
     sr_interrupt_at_once(
-        "stopped before the first step: nothing is lost, the same command goes on");
+        "stopped before the first step; no work is lost, and the same command starts the run");
     options.stop = sr_interrupt_asked;
     options.test = &out;
     options.again = command.s;
@@ -208,10 +208,11 @@ static SrStatus train(const SrConfig *config, SrTrainOptions options, bool json)
     options.told = sr_run_pages_told;
     options.told_arg = &pages;
     SrStatus status = train_and_print(config, &options, json, &run, &result);
-    sr_interrupt_at_once("the evaluation was cut short: the same command catches up on it");
+    sr_interrupt_at_once("the evaluation was interrupted; the same command repeats it");
     if (status == SR_OK && sr_interrupt_signal())
-        status = sr_fail(SR_ERR_INTERRUPT, "training had just finished and is saved; the same "
-                                           "command catches up on its evaluation");
+        status =
+            sr_fail(SR_ERR_INTERRUPT,
+                    "training had finished and is saved; the same command runs its evaluation");
     if (status == SR_OK && wants_evaluation(config, &result)) {
         if (result.already_finished)
             pages.began = sr_clock();

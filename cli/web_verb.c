@@ -28,8 +28,8 @@ static SrStatus serve(const SrWebOptions *o) {
     block(&set);
     SR_TRY(sr_web_start(o, &server));
     printf("http://%s:%d/?token=%s\n", o->address, sr_web_port(server), o->token);
-    printf("Ctrl-C ends the page; runs go on.  Without the token the page can be read on this "
-           "machine alone.\n");
+    printf("Ctrl-C ends the page; runs continue.  Without the token, the page can be read on this "
+           "machine only.\n");
     fflush(stdout);
     sigwait(&set, &number);
     sr_web_stop(server);
@@ -55,7 +55,7 @@ static SrStatus run_verb(int argc, char **argv) {
     if (args.n_names > 1 || args.n_overrides)
         SR_FAIL(SR_ERR_CONFIG, "sslrun web takes one folder of runs");
     if (o.port > 65535)
-        SR_FAIL(SR_ERR_CONFIG, "--port: 0 to 65535");
+        SR_FAIL(SR_ERR_CONFIG, "--port: expected a number from 0 to 65535");
     SR_TRY(sr_web_draw_token(drawn));
     return serve(&(SrWebOptions){.dir = args.n_names ? args.names[0] : "runs",
                                  .address = o.address,

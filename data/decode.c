@@ -120,7 +120,7 @@ SrStatus sr_image_open(const void *bytes, size_t n, SrImage *out) {
     SrImageHeader probe;
     SR_TRY(sr__image_header_read(bytes, n, &probe));
     if (n > INT_MAX / 2)
-        SR_FAIL(SR_ERR_IO, "image file of %zu bytes", n);
+        SR_FAIL(SR_ERR_IO, "the image file has %zu bytes, which is too large", n);
     *out = (SrImage){.H = probe.H, .W = probe.W, .encoded = bytes, .encoded_bytes = n};
     return SR_OK;
 }

@@ -21,12 +21,14 @@ static uint32_t be32(const uint8_t *p) { return be16(p) << 16 | be16(p + 2); }
 // No code of either format spends fewer bits: `per_byte` pixels at most come from one byte.
 static SrStatus check_size(SrImageHeader *out, uint32_t h, uint32_t w, size_t n, int64_t per_byte) {
     if (h < 1 || w < 1 || h > MAX_SIDE || w > MAX_SIDE)
-        SR_FAIL(SR_ERR_IO, "image of %u x %u pixels, expected 1 .. %d a side", w, h, MAX_SIDE);
+        SR_FAIL(SR_ERR_IO, "the image has %u x %u pixels, expected 1 to %d per side", w, h,
+                MAX_SIDE);
     int64_t pixels = (int64_t)h * w;
     if (pixels > SR_IMAGE_MAX_PIXELS)
-        SR_FAIL(SR_ERR_IO, "image of %u x %u pixels, more than %d", w, h, SR_IMAGE_MAX_PIXELS);
+        SR_FAIL(SR_ERR_IO, "the image has %u x %u pixels, expected at most %d in all", w, h,
+                SR_IMAGE_MAX_PIXELS);
     if (pixels / per_byte > (int64_t)n)
-        SR_FAIL(SR_ERR_IO, "%u x %u pixels cannot come from %zu bytes", w, h, n);
+        SR_FAIL(SR_ERR_IO, "the header says %u x %u pixels, which %zu bytes cannot hold", w, h, n);
     out->H = (int)h;
     out->W = (int)w;
     return SR_OK;
@@ -45,11 +47,11 @@ typedef struct {
 // SOF: precision, height, width, number of components, three bytes for each.
 static SrStatus jpeg_frame(Jpeg *j, const uint8_t *body, size_t len, SrImageHeader *out) {
     if (j->components)
-        SR_FAIL(SR_ERR_IO, "JPEG with two frames");
+        SR_FAIL(SR_ERR_IO, "the JPEG has two frames");
     if (len < 6 || len != 6 + 3 * (size_t)body[5])
-        SR_FAIL(SR_ERR_IO, "JPEG frame header of a wrong length");
+        SR_FAIL(SR_ERR_IO, "the JPEG's frame header has a wrong length");
     if (body[0] != 8)
-        SR_FAIL(SR_ERR_IO, "JPEG of %d bits a sample, only 8 are read", body[0]);
+        SR_FAIL(SR_ERR_IO, "the JPEG has %d bits per sample, only 8 are supported", body[0]);
     j->components = body[5];
     // At least one bit a block of 64 samples, and each component's first scan passes all its
     // blocks; the largest MCU covers 32 x 32 pixels with one block of the coarsest component.
@@ -64,12 +66,13 @@ static SrStatus jpeg_huffman(const uint8_t *body, size_t len) {
         for (int i = 1; i <= 16; i++)
             codes += body[i];
         if (codes > 256 || 17 + codes > len)
-            SR_FAIL(SR_ERR_IO, "JPEG Huffman table of %zu codes", codes);
+            SR_FAIL(SR_ERR_IO, "a Huffman table of the JPEG has %zu codes, which is too many",
+                    codes);
         body += 17 + codes;
         len -= 17 + codes;
     }
     if (len)
-        SR_FAIL(SR_ERR_IO, "JPEG Huffman table cut off");
+        SR_FAIL(SR_ERR_IO, "a Huffman table of the JPEG is cut off");
     return SR_OK;
 }
 
@@ -80,16 +83,17 @@ static SrStatus jpeg_segment(Jpeg *j, int marker, const uint8_t *body, size_t le
         return jpeg_huffman(body, len);
     if (marker >= 0xC0 && marker <= 0xCF && marker != 0xC8 && marker != 0xCC) {
         if (marker > 0xC2)
-            SR_FAIL(SR_ERR_IO, "JPEG of kind SOF%d (lossless or arithmetic), not read",
+            SR_FAIL(SR_ERR_IO,
+                    "the JPEG is of kind SOF%d (lossless or arithmetic), which is not supported",
                     marker - 0xC0);
         return jpeg_frame(j, body, len, out);
     }
     if (marker == 0xEE && len >= 12 && memcmp(body, "Adobe", 5) == 0)
         j->adobe = true;
     if (marker == 0xDA && ++j->scans > MAX_SCANS)
-        SR_FAIL(SR_ERR_IO, "JPEG of more than %d scans", MAX_SCANS);
+        SR_FAIL(SR_ERR_IO, "the JPEG has more than %d scans", MAX_SCANS);
     if (marker == 0xDA && !j->components)
-        SR_FAIL(SR_ERR_IO, "JPEG scan before its frame");
+        SR_FAIL(SR_ERR_IO, "a scan of the JPEG comes before its frame");
     return SR_OK;
 }
 
@@ -118,18 +122,18 @@ static SrStatus probe_jpeg(const uint8_t *bytes, size_t n, SrImageHeader *out) {
     while ((marker = jpeg_next_marker(&j)) >= 0 && marker != 0xD9) {
         size_t left = (size_t)(j.end - j.p);
         if (left < 2 || be16(j.p) < 2 || be16(j.p) > left)
-            SR_FAIL(SR_ERR_IO, "JPEG cut off after %zu bytes", n);
+            SR_FAIL(SR_ERR_IO, "the JPEG is cut off after %zu bytes", n);
         size_t len = be16(j.p);
         SR_TRY(jpeg_segment(&j, marker, j.p + 2, len - 2, out));
         j.p += len;
     }
     if (!j.scans)
-        SR_FAIL(SR_ERR_IO, "JPEG without image data");
+        SR_FAIL(SR_ERR_IO, "the JPEG has no image data");
     if (marker != 0xD9) // both decoders would fill the rest with grey
-        SR_FAIL(SR_ERR_IO, "JPEG cut off after %zu bytes", n);
+        SR_FAIL(SR_ERR_IO, "the JPEG is cut off after %zu bytes", n);
     if (j.components == 4 && !j.adobe)
         SR_FAIL(SR_ERR_IO,
-                "JPEG of four components without Adobe's marker: their meaning is unknown");
+                "the JPEG has four components and no Adobe marker, so their meaning is unknown");
     out->format = SR_IMAGE_JPEG;
     out->components = j.components;
     return SR_OK;
@@ -143,9 +147,9 @@ static SrStatus png_chunk(const uint8_t *chunk, uint32_t len, size_t offset, SrI
     bool palette = memcmp(chunk + 4, "PLTE", 4) == 0;
     bool header = memcmp(chunk + 4, "IHDR", 4) == 0;
     if ((header || palette) && crc32(0, chunk + 4, len + 4) != be32(chunk + 8 + len))
-        SR_FAIL(SR_ERR_IO, "PNG with a damaged %.4s chunk", (const char *)chunk + 4);
+        SR_FAIL(SR_ERR_IO, "the PNG has a damaged %.4s chunk", (const char *)chunk + 4);
     if (palette && (len % 3 || len > 768))
-        SR_FAIL(SR_ERR_IO, "PNG palette of %u bytes", len);
+        SR_FAIL(SR_ERR_IO, "the PNG's palette has %u bytes, which is not a valid size", len);
     if (palette && !out->plte) {
         out->plte = offset;
         out->plte_bytes = (int)len;
@@ -155,19 +159,19 @@ static SrStatus png_chunk(const uint8_t *chunk, uint32_t len, size_t offset, SrI
 
 static SrStatus probe_png(const uint8_t *bytes, size_t n, SrImageHeader *out) {
     if (n < 33 || be32(bytes + 8) != 13 || memcmp(bytes + 12, "IHDR", 4) != 0)
-        SR_FAIL(SR_ERR_IO, "PNG without a header");
+        SR_FAIL(SR_ERR_IO, "the PNG has no header");
     // Deflate expands at most 1032 times, and a pixel takes at least one bit.
     SR_TRY(check_size(out, be32(bytes + 20), be32(bytes + 16), n, 1032 * 8));
     for (size_t at = 8; at + 12 <= n;) {
         uint32_t len = be32(bytes + at);
         if (len > n - at - 12)
-            SR_FAIL(SR_ERR_IO, "PNG cut off after %zu bytes", n);
+            SR_FAIL(SR_ERR_IO, "the PNG is cut off after %zu bytes", n);
         SR_TRY(png_chunk(bytes + at, len, at, out));
         if (memcmp(bytes + at + 4, "IEND", 4) == 0)
             return SR_OK;
         at += 12 + (size_t)len;
     }
-    SR_FAIL(SR_ERR_IO, "PNG cut off after %zu bytes", n);
+    SR_FAIL(SR_ERR_IO, "the PNG is cut off after %zu bytes", n);
 }
 
 // ---- WebP (RFC 9649) ----
@@ -181,10 +185,10 @@ static SrStatus probe_webp(const uint8_t *bytes, size_t n, SrImageHeader *out) {
     const int64_t any = INT64_MAX;
     out->format = SR_IMAGE_WEBP;
     if (n < 30)
-        SR_FAIL(SR_ERR_IO, "WebP cut off after %zu bytes", n);
+        SR_FAIL(SR_ERR_IO, "the WebP is cut off after %zu bytes", n);
     if (memcmp(bytes + 12, "VP8X", 4) == 0) {
         if (body[0] & 2)
-            SR_FAIL(SR_ERR_IO, "an animated WebP, which is not read");
+            SR_FAIL(SR_ERR_IO, "the file is an animated WebP, which is not supported");
         return check_size(out, le24(body + 7) + 1, le24(body + 4) + 1, n, any);
     }
     if (memcmp(bytes + 12, "VP8L", 4) == 0) {
@@ -193,7 +197,7 @@ static SrStatus probe_webp(const uint8_t *bytes, size_t n, SrImageHeader *out) {
     }
     if (memcmp(bytes + 12, "VP8 ", 4) == 0)
         return check_size(out, le24(body + 8) & 0x3FFF, le24(body + 6) & 0x3FFF, n, any);
-    SR_FAIL(SR_ERR_IO, "WebP without an image");
+    SR_FAIL(SR_ERR_IO, "the WebP has no image");
 }
 
 // ---- all ----
@@ -212,9 +216,10 @@ static SrStatus refuse(const uint8_t *bytes, size_t n) {
                  {4, 4, "ftyp", "HEIC or AVIF"}, {0, 4, "%PDF", "PDF"}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (at(bytes, n, known[i].offset, known[i].magic, known[i].len))
-            SR_FAIL(SR_ERR_IO, "a %s file, which is not read: convert it to JPEG or PNG",
+            SR_FAIL(SR_ERR_IO,
+                    "the file is a %s file, which is not supported; convert it to JPEG or PNG",
                     known[i].name);
-    SR_FAIL(SR_ERR_IO, n ? "neither JPEG, PNG nor WebP" : "empty file");
+    SR_FAIL(SR_ERR_IO, n ? "the file is neither JPEG, PNG nor WebP" : "the file is empty");
 }
 
 // The content decides, never the name's ending: many .jpg files are PNG.
@@ -227,6 +232,7 @@ SrStatus sr__image_header_read(const uint8_t *bytes, size_t n, SrImageHeader *ou
     if (!at(bytes, n, 0, "RIFF", 4) || !at(bytes, n, 8, "WEBP", 4))
         return refuse(bytes, n);
     if (!SR_WEBP)
-        SR_FAIL(SR_ERR_IO, "a WebP file: build with libwebp-dev installed, or convert it");
+        SR_FAIL(SR_ERR_IO, "the file is a WebP, which needs a build with libwebp-dev installed; "
+                           "build again, or convert the file");
     return probe_webp(bytes, n, out);
 }

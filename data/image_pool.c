@@ -106,7 +106,9 @@ void sr_image_pool_rewind(SrImagePool *pool, size_t mark) {
 SrStatus sr_image_new(SrImagePool *pool, int h, int w, SrImage *out) {
     // An image of 1 x 65,500 pixels with its shorter side resized to 224 would take 10 GB.
     if ((int64_t)h * w > SR_IMAGE_MAX_PIXELS)
-        SR_FAIL(SR_ERR_IO, "it would become %d x %d pixels, more than %d: too long for its width",
+        SR_FAIL(SR_ERR_IO,
+                "the image would become %d x %d pixels, expected at most %d; it is too long for "
+                "its width",
                 w, h, SR_IMAGE_MAX_PIXELS);
     *out = (SrImage){.H = h, .W = w, .rgb = sr_image_pool_take(pool, (size_t)h * (size_t)w * 3)};
     if (!out->rgb)

@@ -210,10 +210,10 @@ static SrStatus make_targets(SrLoader *l) {
     int classes = c->dataset->classes ? c->dataset->classes(c->set) : 0;
     l->n_targets = l->has_targets ? classes : standard ? asked : 0;
     if (l->n_targets > 0 && sr_extras_find(&l->collation.plan.extras, SR_EXTRA_LABEL, 0) >= 0)
-        SR_FAIL(SR_ERR_CONFIG,
-                "COLLATE_FUNCTION %s mixes images of one class each, but the labels "
-                "have %d columns",
-                l->collation.collator->name, l->n_targets);
+        SR_FAIL(
+            SR_ERR_CONFIG,
+            "COLLATE_FUNCTION %s needs images of one class each, but the labels have %d columns",
+            l->collation.collator->name, l->n_targets);
     if (!standard || asked == 0 || (l->has_targets ? asked == classes : asked >= classes))
         return SR_OK;
     SR_FAIL(
@@ -395,8 +395,7 @@ static SrStatus count_batch(SrLoader *l, const SrLoaderSlot *slot) {
         return SR_OK;
     SR_FAIL(SR_ERR_RUN,
             "%lld of %lld images could not be read, more than the share of %g that "
-            "MAX_BAD_IMAGE_SHARE tolerates; "
-            "the first: %s",
+            "MAX_BAD_IMAGE_SHARE allows; the first one: %s",
             (long long)l->epoch_bad, (long long)l->epoch_seen, l->config.max_bad_share,
             l->n_listed ? l->listed[0] : "?");
 }

@@ -48,7 +48,8 @@ static void list_bad(SrLoader *l, const char *path, const char *reason) {
 static SrStatus write_views(const SrLoader *l, const SrViews *views) {
     const SrBatchPlan *plan = &l->collation.plan;
     if (views->n != plan->n_views)
-        SR_FAIL(SR_ERR_RUN, "the transforms made %d views, announced %d", views->n, plan->n_views);
+        SR_FAIL(SR_ERR_RUN, "the transforms made %d views, but they announced %d", views->n,
+                plan->n_views);
     for (int v = 0; v < plan->n_views; v++) {
         const SrImage *image = &views->view[v];
         SR_TRY(sr__view_fits(views, v));

@@ -34,9 +34,8 @@ struct SrPipeline {
 // Keys of VISSL's wrapper, which mean nothing with one source of images.
 static const SrOption wrapper_keys[] = {
     {"indices", SR_OPT_IGNORED, 0, NULL, 0, 0, NULL,
-     "there is one source of images, and a transform sees all of it"},
-    {"transform_type", SR_OPT_IGNORED, 0, NULL, 0, 0, NULL,
-     "transforms are found by their names alone"},
+     "there is only one source of images, and transforms apply to all of it"},
+    {"transform_type", SR_OPT_IGNORED, 0, NULL, 0, 0, NULL, "transforms are found by name only"},
     SR_OPTION_END,
 };
 
@@ -46,7 +45,7 @@ static SrStatus stage_parse(SrArena *arena, const SrYaml *entry, const char *whe
                             SrProblems *problems) {
     const SrYaml *name = sr_yaml_find(entry, "name");
     if (!name || name->type != SR_YAML_STRING)
-        SR_FAIL(SR_ERR_CONFIG, "%s: %s: a transform is a map with a `name`, this is %s",
+        SR_FAIL(SR_ERR_CONFIG, "%s: %s: a transform is a map with a key `name`, found %s",
                 sr_yaml_place(entry).text, where, sr_yaml_type_name(entry->type));
     SrStatus status = sr_transform_find(name->text, &stage->transform);
     if (status != SR_OK)
@@ -93,7 +92,7 @@ static SrStatus stages_parse(SrPipeline *p, const SrYaml *list, const char *wher
         SR_FAIL(SR_ERR_CONFIG, "%s: %s is %s, expected a list of transforms",
                 sr_yaml_place(list).text, where, sr_yaml_type_name(list->type));
     if (list->n > MAX_STAGES)
-        SR_FAIL(SR_ERR_CONFIG, "%s: %s has %d transforms, at most %d are taken",
+        SR_FAIL(SR_ERR_CONFIG, "%s: %s has %d transforms, expected at most %d",
                 sr_yaml_place(list).text, where, list->n, MAX_STAGES);
     for (; p->n < list->n; p->n++) {
         Stage *stage = &p->stage[p->n];
@@ -254,10 +253,11 @@ static SrStatus shape_of_squares(const SrPipeline *pipeline, int *n, int h[SR_MA
     SR_TRY(shape_from(pipeline, 256, &other_n, other_h, other_w));
     for (int v = 0; v < *n; v++)
         if (h[v] != other_h[v] || w[v] != other_w[v])
-            SR_FAIL(SR_ERR_CONFIG,
-                    "%s leaves view %d as large as its file; images of a batch need one size: add "
-                    "RandomResizedCrop, CenterCrop, or Resize with [height, width]",
-                    pipeline->where, v);
+            SR_FAIL(
+                SR_ERR_CONFIG,
+                "%s leaves view %d in the size of its file, but the images of a batch need equal "
+                "sizes; add RandomResizedCrop, CenterCrop, or Resize with [height, width]",
+                pipeline->where, v);
     return SR_OK;
 }
 
@@ -283,11 +283,10 @@ SrStatus sr_pipeline_extras(const SrPipeline *pipeline, SrExtras *out) {
         if (status != SR_OK)
             return sr_fail_prefix(status, "%s[%d].%s", pipeline->where, i, t->name);
         if (out->n > 0 && !t->extras && t->shape)
-            SR_FAIL(
-                SR_ERR_CONFIG,
-                "%s[%d].%s changes the views that a transform before it made a '%s' of: it must "
-                "stand before that one",
-                pipeline->where, i, t->name, out->v[0].name);
+            SR_FAIL(SR_ERR_CONFIG,
+                    "%s[%d].%s changes views after another transform has made the tensor '%s' of "
+                    "them; put it before that transform",
+                    pipeline->where, i, t->name, out->v[0].name);
     }
     return SR_OK;
 }
@@ -326,8 +325,8 @@ SrStatus sr__view_fits(const SrViews *views, int v) {
     if (image->H == views->h[v] && image->W == views->w[v])
         return SR_OK;
     SR_FAIL(SR_ERR_CONFIG,
-            "the transforms make %d x %d of it, not %d x %d: where images are not square, "
-            "TRANSFORMS need CenterCrop or Resize with [height, width]",
+            "the transforms make a view of %d x %d of the image, expected %d x %d; for images that "
+            "are not square, TRANSFORMS need CenterCrop or Resize with [height, width]",
             image->H, image->W, views->h[v], views->w[v]);
 }
 

@@ -61,7 +61,7 @@ static SrStatus choose_balanced(const SrLoaderConfig *config, Groups *g, uint32_
         present += g->first[c + 1] > g->first[c];
     if (config->limit < present)
         SR_FAIL(SR_ERR_CONFIG,
-                "DATA_LIMIT %lld is balanced over %d classes: it must be at least %d",
+                "DATA_LIMIT is %lld, but it is balanced over %d classes; set it to at least %d",
                 (long long)config->limit, present, present);
     for (int c = 0; c < g->classes; c++) {
         int64_t have = g->first[c + 1] - g->first[c];
@@ -71,7 +71,8 @@ static SrStatus choose_balanced(const SrLoaderConfig *config, Groups *g, uint32_
                 take = share(config->limit, present, rank);
         if (skip + take > have)
             SR_FAIL(SR_ERR_CONFIG,
-                    "DATA_LIMIT %lld balanced needs %lld images of class %d, which has %lld",
+                    "DATA_LIMIT %lld with IS_BALANCED needs %lld images of class %d, but there are "
+                    "%lld; lower DATA_LIMIT or set IS_BALANCED to False",
                     (long long)config->limit, (long long)(skip + take), c, (long long)have);
         SrRng rng = sr_rng(config->limit_seed, SR_RNG_SUBSET, 0, (uint64_t)c, 0, 0);
         choose(&rng, g->pool + g->first[c], have, skip, take, out);
@@ -85,12 +86,11 @@ static SrStatus subset_balanced(const SrLoaderConfig *config, int64_t n, uint32_
                                 uint32_t *out) {
     Groups g = {.pool = pool, .classes = config->dataset->classes(config->set)};
     if (g.classes < 1)
-        SR_FAIL(SR_ERR_CONFIG,
-                "DATA_LIMIT_SAMPLING.IS_BALANCED needs labels, and these images have none");
+        SR_FAIL(SR_ERR_CONFIG, "DATA_LIMIT_SAMPLING.IS_BALANCED needs labels, but these images "
+                               "have none; set it to False");
     if (config->dataset->targets && config->dataset->targets(config->set, 0))
-        SR_FAIL(SR_ERR_CONFIG,
-                "DATA_LIMIT_SAMPLING.IS_BALANCED needs one class an image, and these have several "
-                "labels; set it to False");
+        SR_FAIL(SR_ERR_CONFIG, "DATA_LIMIT_SAMPLING.IS_BALANCED needs one class per image, but "
+                               "these images have several labels; set it to False");
     g.first = sr_calloc((size_t)g.classes + 1, sizeof *g.first);
     if (!g.first)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for %d classes", g.classes);
@@ -115,12 +115,14 @@ SrStatus sr__sampler_subset(const SrLoaderConfig *config, uint32_t **subset, int
     *subset = NULL;
     *n = config->dataset->length(config->set);
     if (*n > INT32_MAX)
-        SR_FAIL(SR_ERR_CONFIG, "%lld images, at most %d are taken", (long long)*n, INT32_MAX);
+        SR_FAIL(SR_ERR_CONFIG, "there are %lld images, expected at most %d", (long long)*n,
+                INT32_MAX);
     if (config->limit <= 0)
         return SR_OK;
     if (config->limit_skip < 0 || config->limit > *n - config->limit_skip)
         SR_FAIL(SR_ERR_CONFIG,
-                "DATA_LIMIT %lld after SKIP_NUM_SAMPLES %lld, but there are %lld images",
+                "DATA_LIMIT %lld and SKIP_NUM_SAMPLES %lld need more than the %lld images there "
+                "are; lower one of them",
                 (long long)config->limit, (long long)config->limit_skip, (long long)*n);
     uint32_t *pool = sr_alloc(sizeof *pool * (size_t)*n);
     *subset = sr_alloc(sizeof **subset * (size_t)config->limit);

@@ -16,7 +16,8 @@ SrStatus sr__webp_decode(const SrImageHeader *probe, const uint8_t *bytes, size_
     SR_TRY(sr_image_new(pool, h, w, out));
     WebPDecoderConfig config;
     if (!WebPInitDecoderConfig(&config))
-        SR_FAIL(SR_ERR_RUN, "libwebp is of another version than its header");
+        SR_FAIL(SR_ERR_RUN, "the libwebp library has another version than the header that sslrun "
+                            "was built with; build again");
     config.output.colorspace = MODE_RGB;
     config.output.is_external_memory = 1;
     config.output.u.RGBA = (WebPRGBABuffer){out->rgb, 3 * w, (size_t)h * (size_t)w * 3};

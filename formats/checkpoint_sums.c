@@ -48,8 +48,8 @@ SrStatus sr_checkpoint_verify_metadata(const SrSafetensors *st, const char *path
     const char *format = sr_safetensors_meta(st, "format");
     if (!format || strcmp(format, SR_CHECKPOINT_NAME) != 0)
         SR_FAIL(SR_ERR_CONFIG,
-                "%s: not a checkpoint of sslrun (bare weights go into "
-                "MODEL.WEIGHTS_INIT.PARAMS_FILE)",
+                "%s is not a checkpoint of sslrun; for weights alone, set "
+                "MODEL.WEIGHTS_INIT.PARAMS_FILE",
                 path);
     const char *stored = sr_safetensors_meta(st, "metadata_checksum");
     uint32_t crc = sr_checkpoint_metadata_sum(st->meta_keys, st->meta_values, st->n_meta);
@@ -57,7 +57,8 @@ SrStatus sr_checkpoint_verify_metadata(const SrSafetensors *st, const char *path
         return damaged(path, "the checksum of its metadata differs");
     const char *version = sr_safetensors_meta(st, "format_version");
     if (!version || atoi(version) != SR_CHECKPOINT_FORMAT)
-        SR_FAIL(SR_ERR_CONFIG, "%s: checkpoint format %s, this program reads format %d", path,
+        SR_FAIL(SR_ERR_CONFIG,
+                "%s has checkpoint format %s, but this version of sslrun reads format %d", path,
                 version ? version : "(none)", SR_CHECKPOINT_FORMAT);
     return SR_OK;
 }

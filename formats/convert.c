@@ -147,9 +147,9 @@ static SrStatus plan(Convert *c) {
     }
     if (c->result->naming.kind == SR_TRUNK_UNKNOWN)
         SR_FAIL(SR_ERR_CONFIG,
-                "%s: no trunk of a known kind (ResNet, RegNet, DenseNet, EfficientNet, MobileNet, "
-                "ConvNeXt, Swin, vision transformer) among its %d "
-                "tensors; convert without --to and --only keeps all names",
+                "%s holds no trunk of a known kind (ResNet, RegNet, DenseNet, EfficientNet, "
+                "MobileNet, ConvNeXt, Swin, vision transformer) among its %d tensors; convert "
+                "without --to and --only keeps all names",
                 c->w.path, c->w.n);
     if (o->rename) {
         SR_TRY(sr_naming_check(&c->result->naming, c->w.path, o->names));

@@ -92,7 +92,7 @@ static uint32_t masked(const void *bytes, size_t n) {
 }
 
 static void give_up(SrEventFile *e) {
-    sr_warn("TensorBoard's events are no longer written: %s", strerror(errno));
+    sr_warn("sslrun stops writing events for TensorBoard: %s", strerror(errno));
     fclose(e->f);
     e->f = NULL;
 }

@@ -109,7 +109,7 @@ static const char *guess_writer(const SrWeights *w, const SrNaming *n) {
     if (n->kind == SR_TRUNK_VIT_TIMM)
         return vit_writer(w, n);
     if (n->kind == SR_TRUNK_LAYOUT && n->side == SR_NAMES_VISSL)
-        return "its authors' names, as VISSL's";
+        return "its authors' names, which VISSL uses too";
     if (n->kind == SR_TRUNK_LAYOUT && n->side == SR_NAMES_TIMM)
         return "timm";
     if (n->kind != SR_TRUNK_UNKNOWN)
@@ -256,13 +256,12 @@ const char *sr_naming_vissl_prefix(const SrNaming *n) {
 SrStatus sr_naming_check(const SrNaming *n, const char *path, SrNames to) {
     if (n->authors_own && to == SR_NAMES_TORCHVISION)
         SR_FAIL(SR_ERR_CONFIG,
-                "%s: torchvision has no names for parts of a %s (layer scales, registers, biases "
-                "of positions); convert to vissl or timm",
+                "%s: torchvision has no names for some parts of a %s (layer scales, registers, "
+                "position biases); convert to vissl or timm",
                 path, n->trunk);
     if (n->kind == SR_TRUNK_LAYOUT && !sr_layout_writes(n, to))
-        SR_FAIL(SR_ERR_CONFIG,
-                "%s: VISSL's names of a %s are not known; convert to torchvision or timm", path,
-                n->trunk);
+        SR_FAIL(SR_ERR_CONFIG, "%s: VISSL has no names for a %s; convert to torchvision or timm",
+                path, n->trunk);
     return SR_OK;
 }
 

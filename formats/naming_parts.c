@@ -132,11 +132,10 @@ static SrStatus take_class_place(Parts *p, const SrWeightsTensor *positions,
         sr_shape_count(token->shape) != s.d[2])
         return SR_OK;
     if (token->dtype != SR_F32 || positions->dtype != SR_F32)
-        SR_FAIL(
-            SR_ERR_CONFIG,
-            "%s: %s is %s and %s is %s; timm's form holds their sum, which is made of F32 alone",
-            p->w->path, token->name, sr_dtype_name(token->dtype), positions->name,
-            sr_dtype_name(positions->dtype));
+        SR_FAIL(SR_ERR_CONFIG,
+                "%s: %s is %s and %s is %s; timm's form holds their sum, which needs both as F32",
+                p->w->path, token->name, sr_dtype_name(token->dtype), positions->name,
+                sr_dtype_name(positions->dtype));
     size_t row = token->bytes;
     float *first = sr_arena_alloc(&p->w->arena, row + 1);
     if (!first)

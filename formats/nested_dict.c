@@ -25,7 +25,7 @@ static void list_keys(const SrWeights *w, SrText *out) {
 static SrStatus unknown_key(const SrWeights *w, const char *key) {
     SrText keys = SR_TEXT_INIT;
     list_keys(w, &keys);
-    SrStatus status = sr_fail(SR_ERR_CONFIG, "%s: no key '%s' in it; there are: %s", w->path, key,
+    SrStatus status = sr_fail(SR_ERR_CONFIG, "%s has no key '%s'; it has: %s", w->path, key,
                               keys.s ? keys.s : "none");
     sr_text_deinit(&keys);
     return status;

@@ -238,7 +238,9 @@ SrStatus sr_onnx_save(SrOnnx *onnx, const char *path) {
     if (failed)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for an ONNX graph");
     if (bytes > MAX_PROTOBUF - 1024)
-        SR_FAIL(SR_ERR_CONFIG, "%s: %zu bytes; a protobuf may have 2 GiB", path, bytes);
+        SR_FAIL(SR_ERR_CONFIG,
+                "%s: the graph needs %zu bytes, but an ONNX file may have at most 2 GiB", path,
+                bytes);
     SR_TRY(sr_file_begin(&writer, path));
     SrStatus status = write_model(onnx, writer.f, bytes);
     if (status == SR_OK)

@@ -120,7 +120,7 @@ static SrStatus grow(const Machine *m, SrPickleValue ***table, int *cap, int nee
     if (need <= *cap)
         return SR_OK;
     if (need > MAX_STACK)
-        return bad(m, "it keeps more than a million values at once");
+        return bad(m, "it has more than a million values on the stack");
     int bigger = SR_MAX(need, SR_MIN(MAX_STACK, SR_MAX(64, 2 * *cap)));
     SrPickleValue **p = sr_realloc(*table, (size_t)bigger * sizeof *p);
     if (!p)
@@ -194,7 +194,7 @@ static SrStatus push_text(Machine *m, int length_bytes) {
     SR_TRY(take_number(m, length_bytes, &n));
     SR_TRY(take_bytes(m, n, &from));
     if (n > INT32_MAX)
-        return bad(m, "a text of more than 2 GiB");
+        return bad(m, "it holds a text of more than 2 GiB");
     char *text = sr__pickle_take(m->p, (size_t)n + 1);
     SrPickleValue *v = text ? sr__pickle_new(m->p, SR_PICKLE_TEXT) : NULL;
     if (!v)
@@ -256,7 +256,7 @@ static SrStatus extend(Machine *m, int first, SrPickleKind kind) {
     SrPickleValue *target = NULL;
     SR_TRY(top(m, &target));
     if (target->kind != kind || (kind == SR_PICKLE_DICT && n % 2))
-        return bad(m, "items are added to what takes none");
+        return bad(m, "it adds items to a value that takes none");
     for (int i = 0; i < n; i++)
         SR_TRY(sr__pickle_push(m->p, target, m->stack[first + i]));
     return SR_OK;
@@ -280,7 +280,7 @@ static SrStatus collect_marked(Machine *m, SrPickleKind kind) {
     SR_TRY(collect(m, first));
     SrPickleValue *v = m->stack[m->depth - 1];
     if (kind == SR_PICKLE_DICT && v->n % 2)
-        return bad(m, "a dict with a key without a value");
+        return bad(m, "a dict has a key without a value");
     v->kind = kind;
     return SR_OK;
 }
@@ -289,7 +289,7 @@ static SrStatus memo_put(Machine *m, uint64_t index) {
     SrPickleValue *v = NULL;
     SR_TRY(top(m, &v));
     if (index >= (uint64_t)(m->at - m->begin)) // Python numbers them consecutively, one per opcode
-        return bad(m, "it remembers a value under a number it cannot have reached");
+        return bad(m, "it stores a value under a memo number that is out of range");
     SR_TRY(grow(m, &m->memo, &m->memo_cap, (int)SR_MIN(index, MAX_STACK) + 1));
     m->memo[index] = v;
     m->memo_n = SR_MAX(m->memo_n, (int)index + 1);
@@ -298,7 +298,7 @@ static SrStatus memo_put(Machine *m, uint64_t index) {
 
 static SrStatus memo_get(Machine *m, uint64_t index) {
     if (index >= (uint64_t)m->memo_n || !m->memo[index])
-        return bad(m, "it recalls what was never remembered");
+        return bad(m, "it loads a memo number that was never stored");
     return push(m, m->memo[index]);
 }
 
@@ -334,7 +334,7 @@ static SrStatus do_stack_global(Machine *m) {
     SR_TRY(pop(m, &name));
     SR_TRY(pop(m, &module));
     if (name->kind != SR_PICKLE_TEXT || module->kind != SR_PICKLE_TEXT)
-        return bad(m, "the name of a global is no text");
+        return bad(m, "the name of a global is not text");
     return push_global(m, module->text, name->text);
 }
 
@@ -343,7 +343,7 @@ static SrStatus do_call(Machine *m) {
     SR_TRY(pop(m, &args));
     SR_TRY(pop(m, &fn));
     if (fn->kind != SR_PICKLE_GLOBAL || args->kind != SR_PICKLE_LIST)
-        return bad(m, "it calls what is no function");
+        return bad(m, "it calls a value that is not a function");
     SR_TRY(sr__pickle_call(m->p, fn, args, &out));
     return push(m, out);
 }
@@ -376,7 +376,7 @@ static SrStatus do_stack(Machine *m, int op) {
     switch (op) {
     case MARK:
         if (m->n_marks == MAX_MARKS)
-            return bad(m, "nested deeper than 1024 levels");
+            return bad(m, "values are nested deeper than 1024 levels");
         m->marks[m->n_marks++] = m->depth;
         return SR_OK;
     case POP: return pop(m, &v);
@@ -466,7 +466,7 @@ static SrStatus step(Machine *m, int op) {
     case BUILD: return do_build(m);
     case BINPERSID: return do_persistent(m);
     default:
-        SR_FAIL(SR_ERR_CONFIG, "%s: damaged pickle, or none: opcode 0x%02x", m->p->path,
+        SR_FAIL(SR_ERR_CONFIG, "%s: damaged pickle, or not a pickle: opcode 0x%02x", m->p->path,
                 (unsigned)op);
     }
 }

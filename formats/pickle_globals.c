@@ -79,8 +79,8 @@ SrStatus sr__pickle_global(const SrPickle *p, const char *module, const char *na
         return SR_OK;
     }
     SR_FAIL(SR_ERR_CONFIG,
-            "%s: its pickle asks for '%.120s.%.120s', which no state dict needs; refused, "
-            "nothing was executed (save model.state_dict() alone)",
+            "%s: its pickle uses '%.120s.%.120s', which no state dict needs, so sslrun refuses the "
+            "file and has executed nothing; save model.state_dict() alone",
             p->path, module, name);
 }
 
@@ -105,7 +105,7 @@ static int read_ints(const SrPickleValue *list, int64_t out[SR_MAX_RANK]) {
 static SrStatus make_tensor(SrPickle *p, const SrPickleValue *args, SrPickleValue **out) {
     if (args->n < 4 || args->items[0]->kind != SR_PICKLE_STORAGE ||
         args->items[1]->kind != SR_PICKLE_INT)
-        return bad(p, "a tensor without storage or offset");
+        return bad(p, "a tensor has no storage or no offset");
     SrPickleTensor *t = sr__pickle_take(p, sizeof *t);
     *out = t ? sr__pickle_new(p, SR_PICKLE_TENSOR) : NULL;
     if (!*out)
@@ -114,7 +114,7 @@ static SrStatus make_tensor(SrPickle *p, const SrPickleValue *args, SrPickleValu
     t->offset = args->items[1]->i;
     t->rank = read_ints(args->items[2], t->sizes);
     if (t->rank < 0 || read_ints(args->items[3], t->strides) != t->rank)
-        return bad(p, "a tensor whose sizes and strides are not two lists of up to 6 numbers");
+        return bad(p, "the sizes and strides of a tensor are not two lists of up to 6 numbers");
     (*out)->tensor = t;
     return SR_OK;
 }
@@ -131,7 +131,7 @@ static SrStatus make_dict(SrPickle *p, const SrPickleGlobal *g, const SrPickleVa
     for (int i = 0; pairs->kind == SR_PICKLE_LIST && i < pairs->n; i++) {
         const SrPickleValue *pair = pairs->items[i];
         if (pair->kind != SR_PICKLE_LIST || pair->n != 2)
-            return bad(p, "an OrderedDict of something other than pairs");
+            return bad(p, "an OrderedDict holds something other than pairs");
         SR_TRY(sr__pickle_push(p, *out, pair->items[0]));
         SR_TRY(sr__pickle_push(p, *out, pair->items[1]));
     }
@@ -141,7 +141,7 @@ static SrStatus make_dict(SrPickle *p, const SrPickleGlobal *g, const SrPickleVa
 // Converts UTF-8 text of characters up to 255 to the bytes that they stand for.
 static SrStatus make_bytes(SrPickle *p, const SrPickleValue *text, SrPickleValue **out) {
     if (!text || text->kind != SR_PICKLE_TEXT)
-        return bad(p, "bytes that are no text");
+        return bad(p, "bytes are not valid text");
     char *bytes = sr__pickle_take(p, (size_t)text->n + 1);
     *out = bytes ? sr__pickle_new(p, SR_PICKLE_TEXT) : NULL;
     if (!*out)
@@ -191,7 +191,7 @@ SrStatus sr__pickle_call(SrPickle *p, const SrPickleValue *fn, SrPickleValue *ar
     case AS_TENSOR: return make_tensor(p, args, out);
     case AS_PARAMETER:
         if (!first || first->kind != SR_PICKLE_TENSOR)
-            return bad(p, "a parameter without a tensor");
+            return bad(p, "a parameter has no tensor");
         *out = first;
         return SR_OK;
     case AS_DICT: return make_dict(p, g, args, out);
@@ -200,7 +200,7 @@ SrStatus sr__pickle_call(SrPickle *p, const SrPickleValue *fn, SrPickleValue *ar
     case AS_FIRST: *out = first ? first : args; return SR_OK;
     case AS_BYTES: return make_bytes(p, first, out);
     case AS_SCALAR: return make_scalar(p, args, out);
-    default: return bad(p, "it calls a type that is only ever named");
+    default: return bad(p, "it calls a type that is not a function");
     }
 }
 
@@ -222,9 +222,10 @@ SrStatus sr__pickle_storage(SrPickle *p, const SrPickleValue *id, SrPickleValue 
               id->items[4]->kind == SR_PICKLE_INT && id->items[4]->i >= 0;
     if (!ok || id->items[1]->kind != SR_PICKLE_GLOBAL ||
         id->items[1]->global->meaning != IS_STORAGE)
-        return bad(p, "a persistent id that is no storage");
+        return bad(p, "a persistent id is not a storage");
     if (id->n > 5 && id->items[5]->kind != SR_PICKLE_NONE)
-        SR_FAIL(SR_ERR_CONFIG, "%s: views of storages (PyTorch before 0.4) are not read", p->path);
+        SR_FAIL(SR_ERR_CONFIG, "%s: views of storages (PyTorch before 0.4) are not supported",
+                p->path);
     SrPickleStorage *s = sr__pickle_take(p, sizeof *s);
     *out = s ? sr__pickle_new(p, SR_PICKLE_STORAGE) : NULL;
     if (!*out)

@@ -49,18 +49,18 @@ static SrStatus bad(const char *path, const char *name, const char *what) {
 static SrStatus read_shape(const char *path, const char *name, const SrYaml *shape, SrShape *out,
                            uint64_t *count) {
     if (!shape || shape->type != SR_YAML_LIST)
-        return bad(path, name, "no shape");
+        return bad(path, name, "it has no shape");
     if (shape->n > SR_MAX_RANK)
-        return bad(path, name, "more dimensions than are supported");
+        return bad(path, name, "it has more dimensions than are supported");
     out->rank = shape->n;
     *count = 1;
     for (int i = 0; i < shape->n; i++) {
         const SrYaml *d = shape->items[i];
         if (d->type != SR_YAML_INT || d->i < 0 || d->i > INT32_MAX)
-            return bad(path, name, "a dimension that is no whole number from 0 to 2^31-1");
+            return bad(path, name, "a dimension is not a whole number from 0 to 2^31-1");
         out->d[i] = (int)d->i;
         if (d->i > 0 && *count > UINT64_MAX / 16 / (uint64_t)d->i) // 16: an element and more
-            return bad(path, name, "a shape that overflows");
+            return bad(path, name, "its shape overflows");
         *count *= (uint64_t)d->i;
     }
     return SR_OK;
@@ -80,7 +80,7 @@ static SrStatus read_entry(const char *path, const char *name, const SrYaml *map
     bool two = offsets && offsets->type == SR_YAML_LIST && offsets->n == 2 &&
                offsets->items[0]->type == SR_YAML_INT && offsets->items[1]->type == SR_YAML_INT;
     if (!two || offsets->items[0]->i < 0 || offsets->items[1]->i < offsets->items[0]->i)
-        return bad(path, name, "data_offsets are not two growing whole numbers");
+        return bad(path, name, "data_offsets are not two whole numbers in rising order");
     out->begin = (uint64_t)offsets->items[0]->i;
     out->end = (uint64_t)offsets->items[1]->i;
     if (out->end > data_bytes)
@@ -96,7 +96,8 @@ static SrStatus check_tiling(const char *path, const Entry *entries, int n, uint
     for (int i = 0; i < n; i++) {
         if (entries[i].begin != at)
             return bad(path, entries[i].named.name,
-                       entries[i].begin < at ? "overlaps the one before" : "a gap before it");
+                       entries[i].begin < at ? "it overlaps the tensor before it"
+                                             : "there is a gap before it");
         at = entries[i].end;
     }
     if (at != data_bytes)
@@ -114,8 +115,8 @@ static SrStatus read_meta(Header *h, const SrYaml *meta) {
     if (meta->type != SR_YAML_MAP)
         SR_FAIL(SR_ERR_CONFIG, "%s: __metadata__ is not a map", h->path);
     if (h->meta || meta->n > MAX_META)
-        SR_FAIL(SR_ERR_CONFIG, "%s: __metadata__ stands there twice, or has more than %d keys",
-                h->path, MAX_META);
+        SR_FAIL(SR_ERR_CONFIG, "%s: __metadata__ occurs twice, or has more than %d keys", h->path,
+                MAX_META);
     h->meta = true;
     st->meta_keys = sr_arena_alloc(&st->arena, (size_t)(meta->n + 1) * sizeof *st->meta_keys);
     st->meta_values = sr_arena_alloc(&st->arena, (size_t)(meta->n + 1) * sizeof *st->meta_values);
@@ -173,7 +174,7 @@ static SrStatus check_names(const char *path, Entry *entries, int n) {
         qsort(entries, (size_t)n, sizeof *entries, by_name);
     for (int i = 1; i < n; i++)
         if (strcmp(entries[i - 1].named.name, entries[i].named.name) == 0)
-            return bad(path, entries[i].named.name, "stands there twice");
+            return bad(path, entries[i].named.name, "occurs twice");
     return SR_OK;
 }
 
@@ -205,8 +206,9 @@ static SrStatus open_mapped(SrSafetensors *st, const char *path) {
         header_bytes = header_bytes << 8 | map[i];
     if (header_bytes > MAX_HEADER || header_bytes > st->map_bytes - 8)
         SR_FAIL(SR_ERR_CONFIG,
-                "%s: not a safetensors file: a header of %" PRIu64 " bytes is claimed in %zu", path,
-                header_bytes, st->map_bytes);
+                "%s: not a safetensors file: a header of %" PRIu64
+                " bytes is announced, but the file has %zu",
+                path, header_bytes, st->map_bytes);
     const char *text = (const char *)st->map + 8;
     Header h = {.st = st, .path = path, .data_bytes = st->map_bytes - 8 - header_bytes};
     SrStatus status =

@@ -64,8 +64,8 @@ SrStatus sr_save_check(const char *path) {
     if (find_ending(path) >= 0)
         return SR_OK;
     SR_FAIL(SR_ERR_CONFIG,
-            "%s: in which format? The name should end in .safetensors, .pth, "
-            ".pt, .torch or .npz",
+            "%s: the format is not known; the name should end in .safetensors, .pth, .pt, .torch "
+            "or .npz",
             path);
 }
 

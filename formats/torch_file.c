@@ -133,7 +133,7 @@ static SrStatus flatten_child(Flatten *f, const SrPickleValue *key, int index,
     else if (key->kind == SR_PICKLE_INT)
         need = snprintf(f->path + len, room, "%s%" PRId64, dot, key->i);
     else
-        SR_FAIL(SR_ERR_CONFIG, "%s: a key under '%.200s' is neither text nor number", f->w->path,
+        SR_FAIL(SR_ERR_CONFIG, "%s: a key below '%.200s' is neither text nor a number", f->w->path,
                 f->path);
     if (need < 0 || (size_t)need >= room)
         SR_FAIL(SR_ERR_CONFIG, "%s: a name of more than %d bytes", f->w->path, MAX_PATH);
@@ -180,7 +180,7 @@ static SrStatus flatten_root(SrWeights *w, const SrPickleValue *root) {
 
 static SrStatus storage_bytes(const SrWeights *w, const SrPickleStorage *s, uint64_t *bytes) {
     if (__builtin_mul_overflow((uint64_t)s->count, (uint64_t)sr_dtype_bytes(s->dtype), bytes))
-        SR_FAIL(SR_ERR_CONFIG, "%s: storage '%.80s' claims more elements than are possible",
+        SR_FAIL(SR_ERR_CONFIG, "%s: storage '%.80s' claims an impossible number of elements",
                 w->path, s->key);
     return SR_OK;
 }
@@ -223,7 +223,8 @@ SrStatus sr__torch_zip_open(SrWeights *w) {
     const SrZipEntry *e = find_pickle(w, &folder);
     w->format = SR_WEIGHTS_TORCH;
     if (!e || e->deflated)
-        SR_FAIL(SR_ERR_CONFIG, "%s: data.pkl is compressed; torch.save stores it", w->path);
+        SR_FAIL(SR_ERR_CONFIG, "%s: data.pkl is compressed, but torch.save stores it uncompressed",
+                w->path);
     if (folder > MAX_PATH / 2)
         SR_FAIL(SR_ERR_CONFIG, "%s: a folder name of %zu bytes", w->path, folder);
     SR_TRY(sr_pickle_read(&p, e->data, (size_t)e->bytes, &used, &root));
@@ -305,7 +306,8 @@ SrStatus sr__torch_legacy_open(SrWeights *w) {
         at += used;
     }
     if (parts[1]->kind != SR_PICKLE_INT || parts[1]->i != 1001)
-        SR_FAIL(SR_ERR_CONFIG, "%s: PyTorch's old format, but not version 1001", w->path);
+        SR_FAIL(SR_ERR_CONFIG, "%s: the file has PyTorch's old format, but not version 1001",
+                w->path);
     SR_TRY(place_storages(w, &p, parts[4], at));
     return flatten_root(w, parts[3]);
 }

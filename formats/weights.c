@@ -115,8 +115,8 @@ static SrStatus open_zip(SrWeights *w) {
     }
     if (arrays)
         return sr__numpy_archive_open(w);
-    SR_FAIL(SR_ERR_CONFIG, "%s: a zip archive without data.pkl (PyTorch) or *.npy (NumPy)",
-            w->path);
+    SR_FAIL(SR_ERR_CONFIG,
+            "%s: the zip archive has neither data.pkl (PyTorch) nor *.npy files (NumPy)", w->path);
 }
 
 static SrStatus open_mapped(SrWeights *w) {
@@ -131,7 +131,8 @@ static SrStatus open_mapped(SrWeights *w) {
     if (is_safetensors(p, n))
         return open_safetensors(w);
     if (n >= 2 && p[0] == 0x80 && p[1] <= 5)
-        SR_FAIL(SR_ERR_CONFIG, "%s: a bare pickle, not a file of torch.save", w->path);
+        SR_FAIL(SR_ERR_CONFIG, "%s: the file is a bare pickle, expected a file of torch.save",
+                w->path);
     SR_FAIL(SR_ERR_CONFIG,
             "%s: not a weights file (%zu bytes): none of safetensors, PyTorch .pth, .npz, "
             ".npy; damaged or cut off?",
@@ -161,7 +162,7 @@ static SrStatus sort_names(SrWeights *w) {
 SrStatus sr_weights_open(SrWeights *w, const char *path) {
     *w = (SrWeights){.path = path};
     if (sr_file_is_dir(path))
-        SR_FAIL(SR_ERR_CONFIG, "%s: a directory; a weights file is expected", path);
+        SR_FAIL(SR_ERR_CONFIG, "%s is a directory, expected a weights file", path);
     if (!sr_file_exists(path))
         SR_FAIL(SR_ERR_CONFIG, "%s: no such file", path);
     w->path = sr_arena_strdup(&w->arena, path);
@@ -169,7 +170,7 @@ SrStatus sr_weights_open(SrWeights *w, const char *path) {
                               : sr_fail(SR_ERR_MEMORY, "%s: out of memory", path);
     w->arena.bound = w->file_bytes + SR_WEIGHTS_KNOWN;
     if (status == SR_OK && w->file_bytes == 0)
-        status = sr_fail(SR_ERR_CONFIG, "%s: an empty file", path);
+        status = sr_fail(SR_ERR_CONFIG, "%s is an empty file, expected weights", path);
     if (status == SR_OK)
         status = open_mapped(w);
     if (status == SR_OK)
@@ -209,7 +210,7 @@ void sr_weights_close(SrWeights *w) {
 static SrStatus need_scratch(SrWeights *w, const SrWeightsTensor *t, size_t bytes) {
     if (bytes > w->file_bytes + SR_WEIGHTS_SCRATCH - w->arena.bytes)
         SR_FAIL(SR_ERR_CONFIG,
-                "%s: tensor '%.200s' would unfold to %zu bytes, beyond the file's %zu + 60 MiB",
+                "%s: tensor '%.200s' would need %zu bytes, more than the file's %zu + 60 MiB",
                 w->path, t->name, bytes, w->file_bytes);
     if (bytes <= w->scratch_bytes)
         return SR_OK;

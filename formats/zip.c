@@ -63,7 +63,7 @@ static SrStatus find_end(Archive *a) {
         return SR_OK;
     uint64_t twin = number(end - LOCATOR64_BYTES + 8, 8);
     if (twin > a->bytes || a->bytes - twin < END64_BYTES || !is_signature(a->map + twin, "\6\6"))
-        return bad(a, "its Zip64 record is not where it is said to be");
+        return bad(a, "its Zip64 record is not where the archive says");
     a->n = number(a->map + twin + 32, 8);
     a->directory_bytes = number(a->map + twin + 40, 8);
     a->directory = number(a->map + twin + 48, 8);

@@ -90,7 +90,8 @@ static SrStatus unknown_class(const SrGraph *graph, const char *name) {
     int near = sr_text_nearest(name, known, n);
     SrStatus status =
         sr_fail(SR_ERR_CONFIG,
-                "there is no block of class '%s'%s%s%s (classes here: %s; or default, through)",
+                "there is no block of class '%s'%s%s%s (expected default, through, or classes of "
+                "this trunk: %s)",
                 name, near >= 0 ? "; did you mean '" : "", near >= 0 ? known[near] : "",
                 near >= 0 ? "'?" : "", list.s ? list.s : "none");
     sr_text_deinit(&list);
@@ -145,9 +146,8 @@ SrStatus sr_leaf_check_taps(const SrGraph *graph, const SrStrings *classes, cons
             if (is_in(classes->v, classes->n, b->class_name) &&
                 sr_text_below(taps->v[t].query, b->path))
                 SR_FAIL(SR_ERR_CONFIG,
-                        "layer '%s' is inside %s, a %s that is kept closed; ask for '%s', or open "
-                        "it with "
-                        "--leaf through",
+                        "layer '%s' is inside %s, a %s that is kept closed; name '%s' instead, or "
+                        "open the block with --leaf through",
                         taps->v[t].query, b->path, b->class_name, b->path);
         }
     return SR_OK;
@@ -365,7 +365,7 @@ SrStatus sr_graph_inline(const SrGraph *graph, SrNodeId id, SrGraph **out) {
     *out = NULL;
     if (id != SR_NO_NODE &&
         (id < 0 || id >= sr_graph_count(graph) || sr_graph_at(graph, id)->op != &sr__op_block))
-        SR_FAIL(SR_ERR_CONFIG, "node %d is no closed block", id);
+        SR_FAIL(SR_ERR_CONFIG, "node %d is not a closed block", id);
     return sr__rewrite(graph, sr_graph_params(graph), inline_each, &id, NULL, NULL, out);
 }
 

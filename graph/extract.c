@@ -106,7 +106,8 @@ void sr_extraction_free(SrExtraction *e) {
 }
 
 void sr_extraction_report(const SrExtraction *e, SrText *out) {
-    sr_text_printf(out, "%d of %d nodes, %.2f of %.2f M parameters, %.3f of %.3f GFLOP stay",
+    sr_text_printf(out,
+                   "%d of %d nodes, %.2f of %.2f M parameters and %.3f of %.3f GFLOP are needed",
                    e->after.nodes, e->before.nodes, (double)e->after.numbers * 1e-6,
                    (double)e->before.numbers * 1e-6, (double)e->after.flops * 1e-9,
                    (double)e->before.flops * 1e-9);

@@ -209,7 +209,7 @@ static SrStatus text_member(const Parse *p, const SrYaml *map, const char *key, 
     const SrYaml *node;
     SR_TRY(member(p, map, key, SR_YAML_STRING, &node));
     if (!node)
-        SR_FAIL(SR_ERR_CONFIG, "%s: a node has no \"%s\"", p->file, key);
+        SR_FAIL(SR_ERR_CONFIG, "%s: a node has no key \"%s\"", p->file, key);
     *out = node->text;
     return SR_OK;
 }
@@ -269,7 +269,7 @@ static SrStatus parse_inputs(const Parse *p, const SrYaml *map, SrNodeSpec *spec
         const char *name = list->items[i]->type == SR_YAML_STRING ? list->items[i]->text : "";
         in[i] = sr__graph_named(p->graph, name);
         if (in[i] == SR_NO_NODE)
-            SR_FAIL(SR_ERR_CONFIG, "%s: %s reads '%s', which no node before it is called", p->file,
+            SR_FAIL(SR_ERR_CONFIG, "%s: %s reads '%s', but no earlier node has that name", p->file,
                     spec->name, name);
     }
     spec->in = in;
@@ -291,7 +291,8 @@ static SrStatus parse_init(const Parse *p, const SrYaml *inits, SrSlot *slot) {
                 pair->items[0]->i >= 0 && pair->items[0]->i < SR_INIT_KINDS &&
                 (pair->items[1]->type == SR_YAML_FLOAT || pair->items[1]->type == SR_YAML_INT);
     if (!good)
-        SR_FAIL(SR_ERR_CONFIG, "%s: the initialisation of a slot is [kind, value]", p->file);
+        SR_FAIL(SR_ERR_CONFIG, "%s: expected the initialisation of a slot as [kind, value]",
+                p->file);
     slot->init = (SrInit){(SrInitKind)pair->items[0]->i, pair->items[1]->f};
     return SR_OK;
 }
@@ -311,13 +312,13 @@ static SrStatus parse_entries(Parse *p, const SrYaml *map, SrNodeSpec *spec, int
     SR_TRY(check_size(p, spec->name, y));
     spec->n_w = spec->op->slots ? spec->op->slots(spec->params, x, spec->n_in, slots) : 0;
     if (spec->n_w != (names ? names->n : 0))
-        SR_FAIL(SR_ERR_CONFIG, "%s: %s has %d parameters, %d are named", p->file, spec->name,
-                spec->n_w, names ? names->n : 0);
+        SR_FAIL(SR_ERR_CONFIG, "%s: %s has %d parameters, but %d names are given", p->file,
+                spec->name, spec->n_w, names ? names->n : 0);
     for (int i = 0; i < spec->n_w; i++) {
         SR_TRY(check_size(p, slots[i].name, slots[i].shape));
         SR_TRY(parse_init(p, inits, &slots[i]));
         if (names->items[i]->type != SR_YAML_STRING)
-            SR_FAIL(SR_ERR_CONFIG, "%s: %s: the names of parameters are strings", p->file,
+            SR_FAIL(SR_ERR_CONFIG, "%s: %s: expected the names of parameters as strings", p->file,
                     spec->name);
         SR_TRY(sr_params_add(p->params, names->items[i]->text, &slots[i], &w[i]));
         if (has_string(frozen, slots[i].name))
@@ -387,7 +388,7 @@ static SrStatus parse_names(Parse *p, const SrYaml *root) {
     for (int i = 0; stages && i < stages->n; i++) {
         const SrYaml *row = stages->items[i];
         if (!is_row(row, 2))
-            SR_FAIL(SR_ERR_CONFIG, "%s: a stage is [name, node]", p->file);
+            SR_FAIL(SR_ERR_CONFIG, "%s: expected a stage as [name, node]", p->file);
         SR_TRY(sr_graph_alias(p->graph, row->items[0]->text,
                               sr__graph_named(p->graph, row->items[1]->text)));
     }
@@ -395,7 +396,8 @@ static SrStatus parse_names(Parse *p, const SrYaml *root) {
         const SrYaml *row = blocks->items[i];
         if (!is_row(row, 4) || row->items[2]->i < 0 ||
             row->items[3]->i > sr_graph_count(p->graph) || row->items[2]->i > row->items[3]->i)
-            SR_FAIL(SR_ERR_CONFIG, "%s: a block is [path, class, first node, end]", p->file);
+            SR_FAIL(SR_ERR_CONFIG, "%s: expected a block as [path, class, first node, end]",
+                    p->file);
         SR_TRY(sr_graph_add_block(p->graph, row->items[0]->text, row->items[1]->text,
                                   (int)row->items[2]->i, (int)row->items[3]->i));
     }
@@ -406,7 +408,7 @@ static SrStatus parse_document(Parse *p, const char *text, size_t bytes) {
     SrYaml *root;
     const SrYaml *nodes;
     if (bytes > MAX_BYTES)
-        SR_FAIL(SR_ERR_CONFIG, "%s: a graph of more than %d bytes", p->file, MAX_BYTES);
+        SR_FAIL(SR_ERR_CONFIG, "%s: the graph has more than %d bytes", p->file, MAX_BYTES);
     SR_TRY(sr_json_parse(&p->arena, text, bytes, p->file, &root));
     SR_TRY(member(p, root, "nodes", SR_YAML_LIST, &nodes));
     if (!nodes || nodes->n > MAX_NODES)

@@ -29,11 +29,12 @@ static SrStatus is_remark(const SrGraph *graph, const SrRemark *r) {
     const char *next = r->before < graph->count ? graph->nodes[r->before].name : "the end";
     if (r->is_tensor)
         SR_FAIL(SR_ERR_CONFIG,
-                "layer '%s' is made inside the call of torchvision's that ends in %s, or is a "
-                "parameter, and has no value of its own here; ask for '%s'",
+                "layer '%s' is a parameter, or a step inside the operation that ends in %s, and "
+                "cannot be tapped; name '%s' instead",
                 r->name, next, next);
     SR_FAIL(SR_ERR_CONFIG,
-            "layer '%s' is a step of torchvision's Python, not a tensor; the next layer is '%s'",
+            "layer '%s' is a step of torchvision's Python code and not a tensor; name the next "
+            "layer, '%s'",
             r->name, next);
 }
 

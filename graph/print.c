@@ -242,10 +242,10 @@ SrStatus sr_graph_print_modes(const SrGraph *graph, SrText *out) {
         add_only(graph, train ? SR_MODE_TRAIN : SR_MODE_EVAL, out);
         sr_text_add(out, "\n");
     } else {
-        sr_text_printf(out, "train and eval differ: %d nodes are shared, %d are train's alone",
-                       both, train);
+        sr_text_printf(out, "train and eval differ: %d nodes are shared, %d in train only", both,
+                       train);
         add_only(graph, SR_MODE_TRAIN, out);
-        sr_text_printf(out, ", %d eval's alone", eval);
+        sr_text_printf(out, ", %d in eval only", eval);
         add_only(graph, SR_MODE_EVAL, out);
         sr_text_add(out, "\n");
     }

@@ -222,7 +222,7 @@ static SrStatus invert_into(const SrGraph *graph, SrNodeId first, SrNodeId last,
 SrStatus sr_graph_invert(const SrGraph *graph, SrNodeId first, SrNodeId last, SrGraph **out) {
     *out = NULL;
     if (first < 0 || last < first || last >= sr_graph_count(graph))
-        SR_FAIL(SR_ERR_CONFIG, "nodes %d to %d are no chain", first, last);
+        SR_FAIL(SR_ERR_CONFIG, "nodes %d to %d do not form a chain", first, last);
     SR_TRY(sr_graph_new(sr_graph_params(graph), out));
     SrStatus status = invert_into(graph, first, last, *out);
     if (status == SR_OK)

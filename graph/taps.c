@@ -17,7 +17,7 @@ static SrStatus parse_tap(char *word, SrTap *out) {
         out->name = colon + 1;
     }
     if (!*out->query || !*out->name || strchr(out->name, ':'))
-        SR_FAIL(SR_ERR_CONFIG, "a layer without a name in the list: %s", expected);
+        SR_FAIL(SR_ERR_CONFIG, "a layer in the list has no name: %s", expected);
     return SR_OK;
 }
 
@@ -38,7 +38,7 @@ SrStatus sr_taps_parse(const char *text, SrArena *arena, SrTaps *out) {
     if (!copy || !out->v)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for a list of layers");
     if (strspn(text, " ") == strlen(text))
-        SR_FAIL(SR_ERR_CONFIG, "an empty list of layers: %s", expected);
+        SR_FAIL(SR_ERR_CONFIG, "the list of layers is empty: %s", expected);
     while (rest) {
         char *word = strsep(&rest, ",");
         SrTap tap;
@@ -61,8 +61,8 @@ SrStatus sr_taps_find(const SrGraph *graph, SrMode mode, SrLayerNames first, SrT
         if (sr_graph_at(graph, tap->node)->mode & mode)
             continue;
         SR_FAIL(SR_ERR_CONFIG,
-                "layer '%s' exists only in %s mode, and %s mode was asked for; `sslrun graph %s "
-                "--mode %s` lists what there is",
+                "layer '%s' exists only in %s mode, but %s mode is used; `sslrun graph %s --mode "
+                "%s` lists the layers of this mode",
                 tap->query, mode_name(SR_MODE_BOTH & ~(unsigned)mode), mode_name(mode),
                 sr_graph_title(graph), mode_name(mode));
     }

@@ -5,8 +5,8 @@ static SrStatus build(SrBuilder *b, const void *params, const SrHeadSettings *se
                       const SrNodeId *in, int n_in, SrNodeId out[SR_HEAD_MAX_OUT], int *n_out) {
     (void)params, (void)settings;
     if (n_in > SR_HEAD_MAX_OUT)
-        return sr_builder_fail(b, SR_ERR_CONFIG, "identity: %d inputs; at most %d are possible",
-                               n_in, SR_HEAD_MAX_OUT);
+        return sr_builder_fail(b, SR_ERR_CONFIG, "identity: %d inputs, expected at most %d", n_in,
+                               SR_HEAD_MAX_OUT);
     for (int i = 0; i < n_in; i++)
         out[i] = in[i];
     *n_out = n_in;

@@ -85,7 +85,8 @@ SrStatus sr_head_one_input(SrBuilder *b, const char *head, int n_in) {
     if (n_in == 1)
         return sr_builder_status(b);
     return sr_builder_fail(b, SR_ERR_CONFIG,
-                           "%s takes one input, but the module before it gives %d", head, n_in);
+                           "%s takes one input, but the module before it has %d outputs", head,
+                           n_in);
 }
 
 // VISSL's heads also take (N, C, 1, 1), which is (N, 1, 1, C) here.  A larger map must be pooled
@@ -128,7 +129,7 @@ const SrOption sr_mlp_options[] = {
     {"use_relu", SR_OPT_BOOL, FIELD(layers.use_relu), "False", 0, 0, NULL,
      "ReLU after each Linear (and its norm)."},
     {"use_dropout", SR_OPT_BOOL, FIELD(layers.use_dropout), "False", 0, 0, NULL,
-     "Dropout of 0.5 after each of these."},
+     "Dropout of 0.5 after each Linear, its norm and its ReLU."},
     {"use_bias", SR_OPT_BOOL, FIELD(layers.use_bias), "True", 0, 0, NULL,
      "The Linear layers have a bias."},
     {"skip_last_layer_relu_bn", SR_OPT_BOOL, FIELD(layers.bare_last), "True", 0, 0, NULL,

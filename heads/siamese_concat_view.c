@@ -38,7 +38,7 @@ static const SrHeadExample examples[] = {{"{}", false}};
 
 const SrHead sr_head_siamese_concat_view = {
     .name = "siamese_concat_view",
-    .help = "the features of an image's patches side by side",
+    .help = "joins the features of an image's patches to one row",
     .options = options,
     .params_bytes = sizeof(SiameseConcatView),
     .build = build,

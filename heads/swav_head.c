@@ -58,7 +58,7 @@ static SrNodeId prototypes(SrBuilder *b, const SwavHead *p, int set, SrNodeId x)
 static SrStatus check(SrBuilder *b, const SwavHead *p) {
     if (p->num_clusters.n > SR_HEAD_MAX_OUT - 1)
         return sr_builder_fail(b, SR_ERR_CONFIG,
-                               "swav_head: num_clusters has %d sets; at most %d are possible",
+                               "swav_head: num_clusters has %d sets, expected at most %d",
                                p->num_clusters.n, SR_HEAD_MAX_OUT - 1);
     if (p->normalize_last_layer && !p->weight_norm)
         return sr_builder_fail(

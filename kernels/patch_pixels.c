@@ -18,7 +18,8 @@ static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y
     const SrPatchPixelsParams *p = params;
     SR_TRY(sr__expect_rank("patch_pixels", x, n_in, 4, 4));
     if (p->patch < 1 || x[0].d[1] % p->patch || x[0].d[2] % p->patch)
-        return sr__shape_fail("patch_pixels", x, n_in, "whole patches of %d pixels", p->patch);
+        return sr__shape_fail("patch_pixels", x, n_in,
+                              "sides that are multiples of the patch, %d pixels", p->patch);
     *y = SR_SHAPE(x[0].d[0], x[0].d[1] / p->patch * (x[0].d[2] / p->patch),
                   p->patch * p->patch * x[0].d[3]);
     return SR_OK;

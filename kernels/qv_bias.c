@@ -103,7 +103,7 @@ static const SrOpCase cases[] = {
 
 const SrOp sr_op_qv_bias = {
     .name = "qv_bias",
-    .help = "A bias for queries and values alone.",
+    .help = "Adds a bias to queries and values only.",
     .options = options,
     .params_bytes = sizeof(SrQvBiasParams),
     .min_in = 1,

@@ -21,7 +21,7 @@ SrStatus sr_crop_terms_check(SrLossContext *ctx, const char *key, int crops) {
     if (ctx->n_views == crops)
         return sr_builder_status(ctx->builder);
     return sr_builder_fail(ctx->builder, SR_ERR_CONFIG,
-                           "LOSS.%s.%s is %d, but there are %d crops an image", ctx->name, key,
+                           "LOSS.%s.%s is %d, but there are %d crops per image", ctx->name, key,
                            crops, ctx->n_views);
 }
 
@@ -76,8 +76,8 @@ SrStatus sr_crop_terms_build(SrLossContext *ctx, const SrCropTerms *t, SrNodeId 
     SR_TRY(sr_builder_status(b));
     if (pairs == 0)
         return sr_builder_fail(b, SR_ERR_CONFIG,
-                               "LOSS.%s: no crop learns from another: there is one crop, and "
-                               "swapped_assignment takes others",
+                               "LOSS.%s: there is only one crop, but swapped_assignment needs "
+                               "several; set it to False or make more crops",
                                ctx->name);
     *loss = sr_build(b, "scale", "mean", &(SrScaleParams){.factor = 1.0 / pairs},
                      sum(ctx, "sum", term, n_terms));
@@ -92,9 +92,10 @@ SrStatus sr_teacher_model_build(SrLossContext *ctx, int n_views, SrOutputs *out)
                       .views = sr_first_views(n_views),
                       .n_views = n_views};
     if (n_views > ctx->n_views)
-        return sr_builder_fail(ctx->builder, SR_ERR_CONFIG,
-                               "LOSS.%s: the teacher is to see %d crops, but there are %d an image",
-                               ctx->name, n_views, ctx->n_views);
+        return sr_builder_fail(
+            ctx->builder, SR_ERR_CONFIG,
+            "LOSS.%s: the teacher should see %d crops, but there are only %d per image", ctx->name,
+            n_views, ctx->n_views);
     return sr_loss_run(ctx, &run, out);
 }
 
@@ -120,8 +121,9 @@ SrNodeId sr_patch_term(SrLossContext *ctx, SrNodeId scores, SrNodeId targets, Sr
 SrStatus sr_view_masks(SrLossContext *ctx, int n, SrNodeId *mask) {
     SrNodeId all[SR_OP_MAX_IN];
     if (n < 1 || n > SR_OP_MAX_IN)
-        return sr_builder_fail(ctx->builder, SR_ERR_CONFIG, "%s: masks of %d views: 1 to %d",
-                               ctx->name, n, SR_OP_MAX_IN);
+        return sr_builder_fail(ctx->builder, SR_ERR_CONFIG,
+                               "%s: %d views have masks, expected 1 to %d", ctx->name, n,
+                               SR_OP_MAX_IN);
     for (int v = 0; v < n; v++)
         SR_TRY(sr_loss_extra(ctx, "mask", v, &all[v]));
     *mask = n == 1 ? all[0] : sr_build_n(ctx->builder, "concat", "mask", NULL, all, n);

@@ -12,8 +12,8 @@ static SrStatus build(SrLossContext *ctx, const void *params, SrNodeId *loss, vo
     *state = NULL;
     if (ctx->outputs.n != 1)
         return sr_builder_fail(ctx->builder, SR_ERR_CONFIG,
-                               "CrossEntropyLoss takes a model with one output, this one has %d; "
-                               "use cross_entropy_multiple_output_single_target",
+                               "CrossEntropyLoss needs a model with one output, but this one has "
+                               "%d; use cross_entropy_multiple_output_single_target",
                                ctx->outputs.n);
     return sr_label_terms_build(ctx, "cross_entropy", params, false, loss);
 }

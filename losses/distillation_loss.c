@@ -59,14 +59,15 @@ static SrNodeId soft_term(SrLossContext *ctx, const Distillation *p, SrNodeId s,
 static SrStatus check(SrLossContext *ctx, SrNodeId s, SrNodeId t) {
     SrShape a = sr_build_shape(ctx->builder, s), b = sr_build_shape(ctx->builder, t);
     if (ctx->outputs.n != 1 || a.rank != 2)
-        return sr_builder_fail(ctx->builder, SR_ERR_CONFIG,
-                               "%s takes a model with one output of class scores, this one has %d",
-                               ctx->name, ctx->outputs.n);
+        return sr_builder_fail(
+            ctx->builder, SR_ERR_CONFIG,
+            "%s needs a model with one output of class scores, but this one has %d", ctx->name,
+            ctx->outputs.n);
     if (sr_shape_equal(a, b))
         return SR_OK;
     return sr_builder_fail(ctx->builder, SR_ERR_CONFIG,
-                           "%s: the student gives %d scores, DISTILLATION.TEACHER_MODEL %d: the "
-                           "last number of `dims` in its HEAD.PARAMS",
+                           "%s: the student gives %d scores, but DISTILLATION.TEACHER_MODEL gives "
+                           "%d; make the last numbers of `dims` in both HEAD.PARAMS equal",
                            ctx->name, sr_shape_last(a), sr_shape_last(b));
 }
 

@@ -108,9 +108,10 @@ static void range_of(const State *s, int *fewest, int *most) {
 static SrStatus check_pair(SrLossContext *ctx, const char *key, SrDoubles pair) {
     if (pair.n == 2 && pair.v[0] <= pair.v[1])
         return sr_builder_status(ctx->builder);
-    return sr_builder_fail(ctx->builder, SR_ERR_CONFIG,
-                           "LOSS.%s.%s: expected two numbers, the first not above the second",
-                           ctx->name, key);
+    return sr_builder_fail(
+        ctx->builder, SR_ERR_CONFIG,
+        "LOSS.%s.%s: expected two numbers, of which the first is not above the second", ctx->name,
+        key);
 }
 
 static SrStatus check(SrLossContext *ctx, State *s) {
@@ -130,8 +131,9 @@ static SrStatus check(SrLossContext *ctx, State *s) {
     if (s->grid.n > MAX_PATCHES || p->blocks * most >= s->grid.n)
         return sr_builder_fail(
             ctx->builder, SR_ERR_CONFIG,
-            "LOSS.%s: %d blocks (num_pred_masks) of up to %d patches (pred_mask_scale) leave no "
-            "context of %d patches; at most %d are possible",
+            "LOSS.%s: %d blocks (num_pred_masks) of up to %d patches (pred_mask_scale) leave too "
+            "few patches for a context: %d are needed, at most %d are possible; lower "
+            "num_pred_masks or pred_mask_scale",
             ctx->name, p->blocks, most, s->grid.n, MAX_PATCHES);
     return sr_builder_status(ctx->builder);
 }

@@ -101,7 +101,7 @@ SrStatus sr_infer_only_head(const SrInfer *in, const char *names, const SrYaml *
     const SrYaml *list = sr_yaml_find_path(in->tree, "MODEL.HEAD.PARAMS");
     const SrYamlPlace at = sr_yaml_place(list);
     if (!list || list->type != SR_YAML_LIST || list->n != 1)
-        SR_FAIL(SR_ERR_CONFIG, "%s: MODEL.HEAD.PARAMS: %s needs exactly one head, there are %d",
+        SR_FAIL(SR_ERR_CONFIG, "%s: MODEL.HEAD.PARAMS: %s needs exactly one head, but there are %d",
                 at.text, in->loss, list && list->type == SR_YAML_LIST ? list->n : 0);
     const SrYaml *entry = list->items[0];
     const SrYaml *name = entry->type == SR_YAML_LIST && entry->n > 0 ? entry->items[0] : NULL;
@@ -112,7 +112,8 @@ SrStatus sr_infer_only_head(const SrInfer *in, const char *names, const SrYaml *
                  strncmp(p, name->text, strlen(name->text)) == 0;
     if (!known)
         SR_FAIL(SR_ERR_CONFIG,
-                "%s: MODEL.HEAD.PARAMS: %s needs the head [%s, {...}], not a chain or another",
+                "%s: MODEL.HEAD.PARAMS: %s needs the head [%s, {...}], and neither a chain nor "
+                "another head",
                 at.text, in->loss, names);
     *arguments = entry->n > 1 ? entry->items[1] : NULL;
     return SR_OK;

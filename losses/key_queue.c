@@ -7,10 +7,10 @@ SrStatus sr_key_queue_build(SrLossContext *ctx, const char *key, int D, int size
                             SrKeyQueue *out) {
     SrBuilder *b = ctx->builder;
     if (size < rows)
-        return sr_builder_fail(
-            b, SR_ERR_CONFIG,
-            "LOSS.%s.%s is %d, but a step pushes %d keys (all replicas); make it as many or more",
-            ctx->name, key, size, rows);
+        return sr_builder_fail(b, SR_ERR_CONFIG,
+                               "LOSS.%s.%s is %d, but all replicas together push %d keys in a "
+                               "step; set it to at least as many",
+                               ctx->name, key, size, rows);
     *out = (SrKeyQueue){.D = D, .size = size};
     out->keys = sr_build_state(b, "queue", SR_SHAPE(D, size), SR_F32, (SrInit){SR_INIT_NORMAL, 1});
     out->pointer =

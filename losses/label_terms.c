@@ -32,15 +32,15 @@ static SrStatus check_labels(SrLossContext *ctx, const char *op, int i) {
     if (strcmp(op, "bce_logits") != 0)
         return sr_builder_fail(
             ctx->builder, SR_ERR_CONFIG,
-            "%s takes one class an image, and the images have several labels (LABEL_PATHS with a "
-            "column a class): LOSS.name=bce_logits_multiple_output_single_target",
+            "%s needs one class per image, but the images have several labels (LABEL_PATHS with a "
+            "column per class); use LOSS.name=bce_logits_multiple_output_single_target",
             ctx->name);
     if (scores == y.d[1])
         return SR_OK;
     return sr_builder_fail(
         ctx->builder, SR_ERR_CONFIG,
-        "the labels have %d columns, but output %d of the model has %d scores: the last number of "
-        "`dims` in MODEL.HEAD.PARAMS is the number of classes",
+        "the labels have %d columns, but output %d of the model has %d scores; set the last number "
+        "of `dims` in MODEL.HEAD.PARAMS to the number of classes",
         y.d[1], i, scores);
 }
 
@@ -56,8 +56,8 @@ static SrStatus soft_term(SrLossContext *ctx, const char *op, const SrCrossEntro
         classes = sr_shape_last(sr_build_shape(ctx->builder, ctx->labels));
     if (strcmp(op, "cross_entropy") != 0)
         return sr_builder_fail(ctx->builder, SR_ERR_CONFIG,
-                               "%s takes labels of 1 and 0, but DATA.TRAIN.COLLATE_FUNCTION mixes "
-                               "them: LOSS.name=cross_entropy_multiple_output_single_target",
+                               "%s needs labels of 1 and 0, but DATA.TRAIN.COLLATE_FUNCTION mixes "
+                               "them; use LOSS.name=cross_entropy_multiple_output_single_target",
                                ctx->name);
     if (scores != classes)
         return sr_builder_fail(
@@ -67,12 +67,12 @@ static SrStatus soft_term(SrLossContext *ctx, const char *op, const SrCrossEntro
             classes, i, scores);
     if (p->weight.n > 0)
         return sr_builder_fail(ctx->builder, SR_ERR_CONFIG,
-                               "LOSS.%s.weight: classes have no weights where images are mixed "
-                               "(DATA.TRAIN.COLLATE_FUNCTION)",
+                               "LOSS.%s.weight: weights of classes do not work with mixed images "
+                               "(DATA.TRAIN.COLLATE_FUNCTION); set it to null",
                                ctx->name);
     if (p->label_smoothing > 0 && i == 0)
-        sr_warn("LOSS.%s.label_smoothing is for labels of one class; those of mixed images are "
-                "smoothed by DATA.TRAIN.COLLATE_FUNCTION_PARAMS.label_smoothing",
+        sr_warn("LOSS.%s.label_smoothing applies to labels of one class; "
+                "DATA.TRAIN.COLLATE_FUNCTION_PARAMS.label_smoothing smooths those of mixed images",
                 ctx->name);
     SrSoftCrossEntropyParams soft = {.temperature = p->temperature};
     *term = sr_build_n(ctx->builder, "soft_cross_entropy", leaf, &soft,
@@ -84,7 +84,7 @@ SrStatus sr_label_terms_build(SrLossContext *ctx, const char *op, const void *pa
                               bool normalize, SrNodeId *loss) {
     SrBuilder *b = ctx->builder;
     if (ctx->labels == SR_NO_NODE)
-        return sr_builder_fail(b, SR_ERR_CONFIG, "%s needs labels, and the images have none",
+        return sr_builder_fail(b, SR_ERR_CONFIG, "%s needs labels, but the images have none",
                                ctx->name);
     for (int i = 0; i < ctx->outputs.n; i++) {
         char leaf[32], normalized[32];

@@ -47,11 +47,10 @@ static SrStatus build(SrLossContext *ctx, const void *params, SrNodeId *loss, vo
     SrNodeId x, terms[2];
     SR_TRY(sr_loss_output(ctx, "embedding", &x));
     if (ctx->n_views < 2 || p->global_views > ctx->n_views)
-        return sr_builder_fail(
-            b, SR_ERR_CONFIG,
-            "LOSS.%s.global_views is %d, but there are %d views of an image (two "
-            "are needed)",
-            ctx->name, p->global_views, ctx->n_views);
+        return sr_builder_fail(b, SR_ERR_CONFIG,
+                               "LOSS.%s.global_views is %d, but there are %d views per image (at "
+                               "least two are needed)",
+                               ctx->name, p->global_views, ctx->n_views);
     s->D = sr_shape_last(sr_build_shape(b, x));
     s->slices = p->slices;
     s->seed = ctx->seed;

@@ -20,7 +20,7 @@ SrStatus sr_loss_two_views(SrLossContext *ctx) {
         return sr_builder_status(ctx->builder);
     return sr_builder_fail(ctx->builder, SR_ERR_CONFIG,
                            "%s compares two views of an image, but DATA.TRAIN.TRANSFORMS make %d; "
-                           "ImgReplicatePil with num_times: 2 makes two",
+                           "add ImgReplicatePil with num_times: 2",
                            ctx->name, ctx->n_views);
 }
 
@@ -29,8 +29,8 @@ SrStatus sr_loss_check_views(SrLossContext *ctx, const char *key, SrInts views) 
     for (int i = 0; i < views.n; i++) {
         if (views.v[i] < 0 || views.v[i] >= ctx->n_views || seen[views.v[i]])
             return sr_builder_fail(ctx->builder, SR_ERR_CONFIG,
-                                   "LOSS.%s.%s: %d: expected different numbers from 0 to %d, the "
-                                   "views of an image",
+                                   "LOSS.%s.%s holds %d: expected different numbers from 0 to %d, "
+                                   "the views of an image",
                                    ctx->name, key, views.v[i], ctx->n_views - 1);
         seen[views.v[i]] = true;
     }
@@ -48,8 +48,8 @@ SrStatus sr_loss_extra(SrLossContext *ctx, const char *name, int view, SrNodeId 
         return sr_builder_status(ctx->builder);
     return sr_builder_fail(
         ctx->builder, SR_ERR_CONFIG,
-        "%s needs a '%s' of view %d in every batch, and neither "
-        "DATA.TRAIN.TRANSFORMS nor COLLATE_FUNCTION makes one%s",
+        "%s needs the tensor '%s' of view %d in every batch, but neither DATA.TRAIN.TRANSFORMS nor "
+        "COLLATE_FUNCTION makes it%s",
         ctx->name, name, view,
         strcmp(name, "mask") == 0 ? ": add {name: MaskedImageModeling} at the end" : "");
 }
@@ -60,7 +60,7 @@ SrNodeId sr_loss_view(SrLossContext *ctx, int view) {
         node = ctx->services->view(ctx, view);
     if (node == SR_NO_NODE)
         sr_builder_fail(ctx->builder, SR_ERR_CONFIG,
-                        "%s looks at the images, which a frozen trunk's heads do not see: "
+                        "%s needs the images, but heads on a frozen trunk see only features; set "
                         "MODEL.FEATURE_EVAL_SETTINGS.FREEZE_TRUNK_ONLY=False",
                         ctx->name);
     return node;

@@ -69,8 +69,8 @@ static SrStatus check(SrLossContext *ctx, const State *s) {
                                ctx->name, p->dim, p->heads);
     if (s->grid.n > MAX_PATCHES || s->keep < 1 || s->keep == s->grid.n)
         return sr_builder_fail(ctx->builder, SR_ERR_CONFIG,
-                               "LOSS.%s.mask_ratio %g leaves %d of %d patches visible: expected at "
-                               "least one, one hidden, and at most %d patches",
+                               "LOSS.%s.mask_ratio %g leaves %d of %d patches visible; expected at "
+                               "least one visible and one hidden patch, and at most %d patches",
                                ctx->name, p->mask_ratio, s->keep, s->grid.n, MAX_PATCHES);
     return sr_builder_status(ctx->builder);
 }

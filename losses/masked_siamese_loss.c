@@ -68,11 +68,11 @@ typedef struct {
 static SrStatus infer(SrInfer *in) {
     static const char key[] = "MODEL.TRUNK.VISION_TRANSFORMERS.MASKED_IMAGE_MODELING.NAME";
     if (strcmp(sr_tree_text(in->tree, key, ""), "msn") == 0)
-        SR_FAIL(SR_ERR_CONFIG,
-                "%s=msn drops patches of every view, of targets and in evaluation too, as VISSL "
-                "has it; %s drops those of anchors itself: set it to \"\" and "
-                "LOSS.%s.patch_drop",
-                key, in->loss, in->loss);
+        SR_FAIL(
+            SR_ERR_CONFIG,
+            "%s=msn drops patches of every view, also of targets and in evaluation, as VISSL does; "
+            "%s drops patches of anchors itself, so set it to \"\" and use LOSS.%s.patch_drop",
+            key, in->loss, in->loss);
     return sr_infer_patch_size(in);
 }
 
@@ -89,16 +89,15 @@ static int large_anchors(const SrLossContext *ctx) {
 static SrStatus check(SrLossContext *ctx, State *s, int large) {
     SrBuilder *b = ctx->builder;
     if (ctx->n_views < 2 || large < 1)
-        return sr_builder_fail(
-            b, SR_ERR_CONFIG,
-            "%s needs two views of one size first, the target and an anchor, and "
-            "any number of smaller ones",
-            ctx->name);
+        return sr_builder_fail(b, SR_ERR_CONFIG,
+                               "%s needs two first views of equal size, the target and an anchor, "
+                               "and takes any number of smaller views after them",
+                               ctx->name);
     s->keep = (int)(s->grid.n * (1 - s->p.patch_drop));
     if (s->keep < 1 || s->grid.n > MAX_PATCHES)
         return sr_builder_fail(b, SR_ERR_CONFIG,
                                "LOSS.%s.patch_drop %g leaves %d of %d patches; expected at least "
-                               "one of at most %d",
+                               "one, and at most %d patches in all",
                                ctx->name, s->p.patch_drop, s->keep, s->grid.n, MAX_PATCHES);
     return sr_builder_status(b);
 }

@@ -15,8 +15,8 @@ SrStatus sr_memory_bank_build(SrLossContext *ctx, int D, SrMemoryBank *out) {
     if (ctx->n_samples < 1 || ctx->n_samples > INT32_MAX)
         return sr_builder_fail(
             b, SR_ERR_CONFIG,
-            "%s keeps a row for each of %lld images; 1 to 2147483647 are possible", ctx->name,
-            (long long)ctx->n_samples);
+            "%s keeps a row for each image, and there are %lld images; expected 1 to 2147483647",
+            ctx->name, (long long)ctx->n_samples);
     out->memory = sr_build_state(b, "memory", SR_SHAPE((int)out->N, D), SR_F32,
                                  (SrInit){SR_INIT_UNIFORM, 1 / sqrt(D / 3.0)});
     out->place = sr_loss_alloc(ctx, (size_t)out->N * sizeof *out->place);

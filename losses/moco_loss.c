@@ -44,11 +44,10 @@ static SrStatus check(SrLossContext *ctx, const Moco *p, SrNodeId x) {
     SrShape s = sr_build_shape(ctx->builder, x);
     char text[SR_SHAPE_TEXT_BYTES];
     if (ctx->n_views != 2)
-        return sr_builder_fail(
-            ctx->builder, SR_ERR_CONFIG,
-            "%s takes two views of an image, a query and a key, but the data give %d "
-            "(num_times of ImgReplicatePil)",
-            ctx->name, ctx->n_views);
+        return sr_builder_fail(ctx->builder, SR_ERR_CONFIG,
+                               "%s needs two views of an image, a query and a key, but "
+                               "DATA.TRAIN.TRANSFORMS make %d (num_times of ImgReplicatePil)",
+                               ctx->name, ctx->n_views);
     if (s.rank != 2 || s.d[1] != p->embedding_dim)
         return sr_builder_fail(ctx->builder, SR_ERR_CONFIG,
                                "LOSS.%s.embedding_dim is %d, but the head gives %s", ctx->name,

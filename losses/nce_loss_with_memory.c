@@ -87,8 +87,8 @@ static SrStatus check(SrLossContext *ctx, const NceLoss *p) {
     char text[SR_SHAPE_TEXT_BYTES];
     if (ctx->outputs.n != p->loss_weights.n || ctx->outputs.n > MAX_TERMS)
         return sr_builder_fail(b, SR_ERR_CONFIG,
-                               "LOSS.%s.loss_weights has %d numbers, but the model has %d outputs "
-                               "(at most %d are possible)",
+                               "LOSS.%s.loss_weights has %d numbers, but the model has %d outputs; "
+                               "expected one per output, at most %d",
                                ctx->name, p->loss_weights.n, ctx->outputs.n, MAX_TERMS);
     for (int o = 0; o < ctx->outputs.n; o++) {
         SrShape s = sr_build_shape(b, ctx->outputs.v[o].node);
@@ -96,7 +96,7 @@ static SrStatus check(SrLossContext *ctx, const NceLoss *p) {
             return sr_builder_fail(
                 b, SR_ERR_CONFIG,
                 "LOSS.%s.memory_params.embedding_dim is %d, but output %d of the model has shape "
-                "%s for %d images; one embedding an image is expected",
+                "%s for %d images; expected one embedding per image",
                 ctx->name, p->embedding_dim, o, sr_shape_text(s, text, sizeof text), ctx->batch);
     }
     return SR_OK;

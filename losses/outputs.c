@@ -18,11 +18,10 @@ static SrStatus missing(SrBuilder *b, const SrOutputs *outputs, const char *loss
     for (int i = 0; i < outputs->n; i++)
         sr_text_printf(&known, "%s%s", i ? ", " : "",
                        outputs->v[i].name ? outputs->v[i].name : "one without a name");
-    SrStatus status =
-        sr_builder_fail(b, SR_ERR_CONFIG,
-                        "%s needs the output '%s' of the model, which gives %s; another head in "
-                        "MODEL.HEAD.PARAMS has it",
-                        loss, name, known.s ? known.s : "none");
+    SrStatus status = sr_builder_fail(b, SR_ERR_CONFIG,
+                                      "%s needs the output '%s' of the model, but the model gives "
+                                      "%s; use another head in MODEL.HEAD.PARAMS",
+                                      loss, name, known.s ? known.s : "none");
     sr_text_deinit(&known);
     return status;
 }
@@ -37,9 +36,8 @@ SrStatus sr_outputs_get(SrBuilder *b, const SrOutputs *outputs, const char *loss
         return missing(b, outputs, loss, name);
     if (sr_outputs_find(outputs, name, 1))
         return sr_builder_fail(b, SR_ERR_CONFIG,
-                               "%s needs the output '%s' of the model once, and it is there "
-                               "several times (more heads, or views whose features have other "
-                               "shapes)",
+                               "%s needs the output '%s' of the model exactly once, but there are "
+                               "several (several heads, or views whose features differ in shape)",
                                loss, name);
     *node = found->node;
     return SR_OK;

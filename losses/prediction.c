@@ -34,14 +34,16 @@ SrStatus sr_prediction_cosine(SrLossContext *ctx, SrNodeId prediction, SrNodeId 
             if (v == views[t])
                 continue;
             if (n == SR_OP_MAX_IN)
-                return sr_builder_fail(b, SR_ERR_CONFIG,
-                                       "LOSS.%s: at most %d pairs of views are possible", ctx->name,
-                                       SR_OP_MAX_IN);
+                return sr_builder_fail(
+                    b, SR_ERR_CONFIG,
+                    "LOSS.%s: there are too many pairs of views, expected at most %d", ctx->name,
+                    SR_OP_MAX_IN);
             SrNodeId in[2] = {rows_of(ctx, prediction, v), rows_of(ctx, target, t)};
             terms[n++] = sr_build_n(b, "cosine_similarity", "cosine", NULL, in, 2);
         }
     if (n == 0)
-        return sr_builder_fail(b, SR_ERR_CONFIG, "LOSS.%s needs two views at least", ctx->name);
+        return sr_builder_fail(b, SR_ERR_CONFIG, "LOSS.%s needs at least two views of an image",
+                               ctx->name);
     SrNodeId sum = n > 1 ? sr_build_n(b, "add", "add", NULL, terms, n) : terms[0];
     *out = sr_build(b, "scale", "mean", &(SrScaleParams){.factor = 1.0 / n}, sum);
     return sr_builder_status(b);

@@ -10,10 +10,11 @@ static SrStatus check(SrLossContext *ctx, const SrSimclrOptions *o, int num_crop
     SrShape s = sr_build_shape(ctx->builder, x);
     char text[SR_SHAPE_TEXT_BYTES];
     if (ctx->n_views != num_crops)
-        return sr_builder_fail(ctx->builder, SR_ERR_CONFIG,
-                               "%s takes %d views of an image, but the data give %d (num_times of "
-                               "ImgReplicatePil, total_num_crops of ImgPilToMultiCrop)",
-                               ctx->name, num_crops, ctx->n_views);
+        return sr_builder_fail(
+            ctx->builder, SR_ERR_CONFIG,
+            "%s needs %d views of an image, but DATA.TRAIN.TRANSFORMS make %d (num_times of "
+            "ImgReplicatePil, total_num_crops of ImgPilToMultiCrop)",
+            ctx->name, num_crops, ctx->n_views);
     if (s.rank != 2 || s.d[1] != o->embedding_dim)
         return sr_builder_fail(ctx->builder, SR_ERR_CONFIG,
                                "LOSS.%s: embedding_dim is %d, but the head gives %s", ctx->name,
@@ -28,7 +29,7 @@ SrStatus sr_simclr_terms_build(SrLossContext *ctx, const SrSimclrOptions *o, int
     SR_TRY(sr_loss_output(ctx, "embedding", &x));
     SR_TRY(check(ctx, o, num_crops, x));
     if (!decoupled && sr_build_shape(b, x).d[0] == num_crops)
-        sr_warn("%s: a step has one image, so there are no negatives and the loss is 0: set "
+        sr_warn("%s: a step has one image, so there are no negatives and the loss is 0; set "
                 "DATA.TRAIN.BATCHSIZE_PER_REPLICA to at least 2",
                 ctx->name);
     x = sr_build(b, "l2_normalize", "normalize", &(SrL2NormalizeParams){0}, x);

@@ -73,14 +73,14 @@ static SrStatus check(SrLossContext *ctx, const State *state, SrNodeId student) 
     SR_TRY(sr_crop_terms_check(ctx, "num_crops", p->num_crops));
     if (p->num_prototypes.n != 1 || p->num_prototypes.v[0] != state->K)
         return sr_builder_fail(ctx->builder, SR_ERR_CONFIG,
-                               "LOSS.%s.num_prototypes: the teacher has one set of %d", ctx->name,
-                               state->K);
+                               "LOSS.%s.num_prototypes: expected one set of %d, as the teacher has",
+                               ctx->name, state->K);
     if (K == state->K)
         return SR_OK;
     return sr_builder_fail(
         ctx->builder, SR_ERR_CONFIG,
-        "%s: the student gives %d scores, the teacher %d: use_student_prototypes, "
-        "use_teacher_prototypes or another head",
+        "%s: the student gives %d scores, but the teacher %d; set use_student_prototypes or "
+        "use_teacher_prototypes, or change the student's head",
         ctx->name, K, state->K);
 }
 
@@ -99,10 +99,10 @@ static SrStatus student_scores(SrLossContext *ctx, const State *state, SrNodeId 
     if (prototypes.norm >= 0 || prototypes.D != sr_shape_last(sr_build_shape(b, *x)))
         return sr_builder_fail(
             b, SR_ERR_CONFIG,
-            "LOSS.%s.use_teacher_prototypes: the teacher's are %d of %d numbers%s, "
-            "the student gives %d",
+            "LOSS.%s.use_teacher_prototypes: the teacher has %d prototypes of size %d%s, but the "
+            "student's output has size %d",
             ctx->name, prototypes.P, prototypes.D,
-            prototypes.norm >= 0 ? " with weight norm, which is not built" : "",
+            prototypes.norm >= 0 ? " with weight norm, which is not implemented here" : "",
             sr_shape_last(sr_build_shape(b, *x)));
     SrLinearParams linear = {.out_features = prototypes.P};
     *x = sr_build_bound(b, "linear", "teacher_prototypes", &linear, x, 1, &prototypes.weight, 1);

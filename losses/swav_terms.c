@@ -14,19 +14,18 @@
 // The data decide the number of crops; num_crops, inferred or set by hand, must agree.
 static SrStatus check_crops(SrLossContext *ctx, const SrSwavOptions *o) {
     if (o->num_crops < 2 || o->num_crops != ctx->n_views)
-        return sr_builder_fail(
-            ctx->builder, SR_ERR_CONFIG,
-            "LOSS.%s.num_crops is %d, but the data give %d crops (at least 2 are needed)",
-            ctx->name, o->num_crops, ctx->n_views);
+        return sr_builder_fail(ctx->builder, SR_ERR_CONFIG,
+                               "LOSS.%s.num_crops is %d, but DATA.TRAIN.TRANSFORMS make %d crops "
+                               "(at least 2 are needed)",
+                               ctx->name, o->num_crops, ctx->n_views);
     if (o->crops_for_assign.n == 0)
         return sr_builder_fail(ctx->builder, SR_ERR_CONFIG, "LOSS.%s.crops_for_assign is empty",
                                ctx->name);
     for (int i = 0; i < o->crops_for_assign.n; i++)
         if (o->crops_for_assign.v[i] < 0 || o->crops_for_assign.v[i] >= o->num_crops)
-            return sr_builder_fail(
-                ctx->builder, SR_ERR_CONFIG,
-                "LOSS.%s.crops_for_assign holds %d, but there are crops 0 to %d only", ctx->name,
-                o->crops_for_assign.v[i], o->num_crops - 1);
+            return sr_builder_fail(ctx->builder, SR_ERR_CONFIG,
+                                   "LOSS.%s.crops_for_assign holds %d, expected crops from 0 to %d",
+                                   ctx->name, o->crops_for_assign.v[i], o->num_crops - 1);
     return SR_OK;
 }
 
@@ -89,7 +88,7 @@ SrStatus sr_swav_infer(SrInfer *in) {
     int64_t asked = sr_infer_int(in, "queue.queue_length", 0);
     int64_t whole = asked - asked % (in->batch * in->world);
     if (asked > 0 && whole == 0)
-        sr_warn("%s.queue.queue_length is %lld, less than one batch of %lld: there is no queue",
+        sr_warn("%s.queue.queue_length is %lld, less than one batch of %lld, so there is no queue",
                 in->at, (long long)asked, (long long)(in->batch * in->world));
     SR_TRY(sr_infer_set_int(in, "queue.queue_length", whole));
     return sr_infer_set_int(in, "queue.local_queue_length", whole / in->world);
@@ -208,7 +207,7 @@ SrNodeId sr_swav_terms_build(SrLossContext *ctx, const SrSwavTerms *t, const SrS
     SrNodeId terms[SR_SWAV_MAX_SETS];
     if (state->n_assign > SR_OP_MAX_IN) {
         sr_builder_fail(ctx->builder, SR_ERR_CONFIG,
-                        "LOSS.%s.crops_for_assign: at most %d crops are possible", ctx->name,
+                        "LOSS.%s.crops_for_assign: expected at most %d crops", ctx->name,
                         SR_OP_MAX_IN);
         return SR_NO_NODE;
     }

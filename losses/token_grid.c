@@ -23,7 +23,7 @@ SrStatus sr_token_grid_one_view(SrLossContext *ctx) {
     if (ctx->n_views == 1)
         return sr_builder_status(ctx->builder);
     return sr_builder_fail(ctx->builder, SR_ERR_CONFIG,
-                           "%s takes one view of an image, but DATA.TRAIN.TRANSFORMS make %d",
+                           "%s needs one view of an image, but DATA.TRAIN.TRANSFORMS make %d",
                            ctx->name, ctx->n_views);
 }
 
@@ -31,8 +31,8 @@ SrStatus sr_token_grid(SrLossContext *ctx, int patch_size, SrTokenGrid *out) {
     int h = ctx->views[0].h, w = ctx->views[0].w;
     if (h != w || h % patch_size)
         return sr_builder_fail(ctx->builder, SR_ERR_CONFIG,
-                               "%s takes square images of whole patches; these have %d x %d pixels "
-                               "and LOSS.%s.patch_size is %d",
+                               "%s needs square images that patches fill exactly, but these have "
+                               "%d x %d pixels and LOSS.%s.patch_size is %d",
                                ctx->name, w, h, ctx->name, patch_size);
     *out = (SrTokenGrid){patch_size, h / patch_size, h / patch_size * (w / patch_size)};
     return sr_builder_status(ctx->builder);
@@ -43,15 +43,14 @@ SrStatus sr_token_grid_tokens(SrLossContext *ctx, const SrOutputs *outputs, cons
     const SrOutput *found = sr_outputs_find(outputs, "tokens", 0);
     if (!found)
         return sr_builder_fail(ctx->builder, SR_ERR_CONFIG,
-                               "%s works on a transformer's tokens, and the trunk has none: "
+                               "%s needs the tokens of a transformer, but the trunk has none; use "
                                "MODEL.TRUNK.NAME=vision_transformer or dinov2",
                                ctx->name);
     if (found->grid_h != grid->side || found->grid_w != grid->side)
-        return sr_builder_fail(ctx->builder, SR_ERR_CONFIG,
-                               "LOSS.%s.patch_size is %d, which are %d x %d patches, but the trunk "
-                               "makes %d x %d",
-                               ctx->name, grid->patch, grid->side, grid->side, found->grid_w,
-                               found->grid_h);
+        return sr_builder_fail(
+            ctx->builder, SR_ERR_CONFIG,
+            "LOSS.%s.patch_size is %d, which gives %d x %d patches, but the trunk makes %d x %d",
+            ctx->name, grid->patch, grid->side, grid->side, found->grid_w, found->grid_h);
     *tokens = found->node;
     return sr_builder_status(ctx->builder);
 }

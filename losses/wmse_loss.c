@@ -29,14 +29,15 @@ static const SrOption options[] = {
 static SrStatus check(SrLossContext *ctx, const WmseLoss *p, int rows, SrNodeId x) {
     int D = sr_shape_last(sr_build_shape(ctx->builder, x));
     if (ctx->batch % rows != 0)
-        return sr_builder_fail(ctx->builder, SR_ERR_CONFIG,
-                               "LOSS.%s.w_size is %d, but a step has %d images; make it a divisor",
-                               ctx->name, rows, ctx->batch);
+        return sr_builder_fail(
+            ctx->builder, SR_ERR_CONFIG,
+            "LOSS.%s.w_size is %d, but a step has %d images; set it to a divisor of that number",
+            ctx->name, rows, ctx->batch);
     if (rows <= D && p->eps <= 0)
         return sr_builder_fail(
             ctx->builder, SR_ERR_CONFIG,
-            "%s whitens %d images of %d numbers, whose covariance has no inverse; "
-            "raise LOSS.%s.w_size or the batch above %d, or set LOSS.%s.eps",
+            "%s whitens groups of %d images with %d features, whose covariance has no inverse; "
+            "raise LOSS.%s.w_size or the batch size above %d, or set LOSS.%s.eps",
             ctx->name, rows, D, ctx->name, 2 * D, ctx->name);
     return SR_OK;
 }

@@ -100,9 +100,9 @@ SrStatus sr_kmeans_assign(const SrKmeans *km, const SrMatrix *f, int64_t *label,
     if (!w)
         return out_of_memory(km->k);
     SrStatus status =
-        f->d == km->d
-            ? work_init(w, km->k)
-            : sr_fail(SR_ERR_CONFIG, "rows of %d numbers, the centres have %d", f->d, km->d);
+        f->d == km->d ? work_init(w, km->k)
+                      : sr_fail(SR_ERR_CONFIG, "the rows have %d numbers, but the centres have %d",
+                                f->d, km->d);
     if (status == SR_OK)
         assign(km, f, w, label, distance);
     if (f->d == km->d)
@@ -273,7 +273,7 @@ static bool turn(const SrKmeansOptions *o, const SrMatrix *f, Lloyd *l, SrKmeans
 
 static void iterate(const SrKmeansOptions *o, const SrMatrix *f, Lloyd *l, SrKmeans *km) {
     SrBar bar;
-    sr_bar_begin(&bar, "turns of k-means", o->iterations);
+    sr_bar_begin(&bar, "iterations of k-means", o->iterations);
     for (km->iterations = 0; km->iterations < o->iterations; km->iterations++) {
         sr_bar_at(&bar, km->iterations);
         if (!turn(o, f, l, km))
@@ -285,7 +285,7 @@ static void iterate(const SrKmeansOptions *o, const SrMatrix *f, Lloyd *l, SrKme
 SrStatus sr_kmeans(const SrKmeansOptions *o, const SrMatrix *f, SrKmeans *out) {
     *out = (SrKmeans){.k = o->k, .d = f->d, .spherical = o->spherical};
     if (f->n < o->k || f->n > INT32_MAX)
-        SR_FAIL(SR_ERR_CONFIG, "%lld rows cannot make %d clusters: lower CLUSTERFIT.NUM_CLUSTERS",
+        SR_FAIL(SR_ERR_CONFIG, "%lld rows cannot form %d clusters; lower CLUSTERFIT.NUM_CLUSTERS",
                 (long long)f->n, o->k);
     out->centre = sr_calloc((size_t)o->k * (size_t)f->d, sizeof *out->centre);
     Lloyd *l = sr_calloc(1, sizeof *l);

@@ -183,9 +183,8 @@ static SrStatus work_init(Work *w, const SrMatrix *train, const int *k, int n_k)
     *w = (Work){.classes = 1};
     int64_t labelled = 0;
     if (train->target)
-        SR_FAIL(SR_ERR_CONFIG,
-                "neighbours vote for one class, and these images have several labels each: `sslrun "
-                "svm`, `logreg` and `retrieve` take them");
+        SR_FAIL(SR_ERR_CONFIG, "kNN needs one class per image, but these images have several "
+                               "labels each; use `sslrun svm`, `logreg` or `retrieve`");
     for (int64_t i = 0; i < train->n; i++) {
         labelled += train->label[i] >= 0;
         w->classes = SR_MAX(w->classes, (int)train->label[i] + 1);
@@ -258,7 +257,8 @@ static void judge_all(const SrKnnOptions *options, const SrMatrix *train, const 
 SrStatus sr_knn(const SrKnnOptions *options, SrMatrix *train, SrMatrix *test, const int *k, int n_k,
                 SrKnnResult *result, int64_t *ranked) {
     if (train->d != test->d || train->n > INT32_MAX)
-        SR_FAIL(SR_ERR_CONFIG, "kNN: features of length %d against %d", test->d, train->d);
+        SR_FAIL(SR_ERR_CONFIG, "kNN: test features have length %d, but training features %d",
+                test->d, train->d);
     Work *w = sr_alloc(sizeof *w);
     if (!w)
         SR_FAIL(SR_ERR_MEMORY, "kNN: out of memory");
@@ -314,8 +314,10 @@ static void search_all(Search *s, const SrMatrix *bank, const float *queries, in
 SrStatus sr_knn_nearest(const SrMatrix *bank, const float *queries, int64_t n, int k, int64_t *row,
                         float *similarity) {
     if (k < 1 || k > bank->n || bank->n > INT32_MAX)
-        SR_FAIL(SR_ERR_CONFIG, "%d neighbours among %lld rows: 1 to as many as there are", k,
-                (long long)bank->n);
+        SR_FAIL(SR_ERR_CONFIG,
+                "%d neighbours are asked for, but there are %lld rows; expected a number from 1 to "
+                "that",
+                k, (long long)bank->n);
     Search *s = sr_calloc(1, sizeof *s);
     if (s) {
         s->sim = sr_alloc(sizeof(float) * TEST_BLOCK * TRAIN_BLOCK);

@@ -44,8 +44,8 @@ SrStatus sr_linear_rows_new(const SrMatrix *f, SrLinearRows **out) {
     char need[32], have[32];
     if (free_bytes && nodes * sizeof(struct feature_node) > free_bytes)
         SR_FAIL(SR_ERR_MEMORY,
-                "liblinear needs %s for %lld rows of %d numbers and %s are free: limit the images "
-                "(NEAREST_NEIGHBOR.BANK_LIMIT) or take a shorter layer",
+                "liblinear needs %s for %lld rows of %d numbers, but only %s are free; limit the "
+                "images (NEAREST_NEIGHBOR.BANK_LIMIT) or choose a layer with fewer features",
                 sr_bytes_text((double)nodes * sizeof(struct feature_node), need, sizeof need),
                 (long long)f->n, f->d, sr_bytes_text((double)free_bytes, have, sizeof have));
     SrLinearRows *r = sr_calloc(1, sizeof *r);

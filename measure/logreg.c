@@ -128,8 +128,8 @@ SrStatus sr_logreg(const SrLowShotConfig *config, uint64_t seed, const SrMatrix 
     if (!*out)
         return out_of_memory();
     if (*n < 1 || draws < 1)
-        SR_FAIL(SR_ERR_CONFIG,
-                "LOW_SHOT_BENCHMARK.LOGISTIC_REGRESSION: LAMBDA and SEEDS need an entry each");
+        SR_FAIL(SR_ERR_CONFIG, "LOW_SHOT_BENCHMARK.LOGISTIC_REGRESSION: LAMBDA and SEEDS need at "
+                               "least one entry each");
     for (int i = 0; i < *n; i++)
         (*out)[i] = (SrLogregResult){.lambda = config->lambdas.v[i]};
     for (int s = 0; s < draws; s++) {

@@ -12,7 +12,7 @@
 // Maps x instead of allocating it, because 60,000 rows of a ResNet-50 are half a gigabyte.
 SrStatus sr_matrix_init(SrMatrix *f, int64_t n, int d) {
     if (n < 1)
-        SR_FAIL(SR_ERR_CONFIG, "there are no images to take features of");
+        SR_FAIL(SR_ERR_CONFIG, "there are no images to compute features of");
     if (d < 1)
         SR_FAIL(SR_ERR_CONFIG, "features of %d numbers: at least 1 is expected", d);
     *f = (SrMatrix){.n = n, .d = d, .mapped = (size_t)n * (size_t)d * sizeof(float)};

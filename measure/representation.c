@@ -126,7 +126,8 @@ SrStatus sr_representation_measure(const float *x, int views, int n, int D, SrRe
     Work w = {.n = SR_MIN(n, SR_REPRESENTATION_ROWS), .D = D};
     *out = (SrRepresentation){.alignment = -1};
     if (w.n < 2 || D < 1)
-        SR_FAIL(SR_ERR_CONFIG, "%d rows of %d numbers say nothing of a representation", n, D);
+        SR_FAIL(SR_ERR_CONFIG, "%d rows of %d numbers are too few to describe a representation", n,
+                D);
     w.z = sr_calloc(2 * (size_t)w.n * (size_t)D, sizeof *w.z);
     w.g = sr_calloc((size_t)w.n * (size_t)w.n, sizeof *w.g);
     SrStatus status =

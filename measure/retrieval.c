@@ -120,16 +120,17 @@ static SrStatus summarize(const Answer *answer, int64_t n, SrRetrieval *out) {
 static SrStatus check(const SrMatrix *query, const SrMatrix *database) {
     if (query->d != database->d || query->n_targets != database->n_targets)
         SR_FAIL(SR_ERR_CONFIG,
-                "queries have rows of %d numbers and %d labels, the database of %d and %d",
+                "queries have rows of %d numbers and %d labels, but the database has %d numbers "
+                "and %d labels",
                 query->d, SR_MAX(query->n_targets, 1), database->d, SR_MAX(database->n_targets, 1));
     if (query == database && query->n == 1)
         SR_FAIL(SR_ERR_CONFIG, "one image has no other one to retrieve: 2 or more are needed");
     if (query->n < 1 || database->n < 1)
-        SR_FAIL(SR_ERR_CONFIG, "%s: there is nothing to retrieve",
-                query->n < 1 ? "no queries" : "an empty database");
+        SR_FAIL(SR_ERR_CONFIG, "%s, so retrieval is not possible",
+                query->n < 1 ? "there are no queries" : "the database is empty");
     return database->n <= MAX_PRODUCTS
                ? SR_OK
-               : sr_fail(SR_ERR_CONFIG, "a database of %lld rows; at most %d are possible",
+               : sr_fail(SR_ERR_CONFIG, "the database has %lld rows, expected at most %d",
                          (long long)database->n, MAX_PRODUCTS);
 }
 

@@ -20,7 +20,7 @@ static SrStatus out_of_memory(void) {
 static SrStatus kind_of(const SrSvmConfig *c, SrLinearKind *out) {
     if (c->penalty == 1 && c->loss == 1)
         SR_FAIL(SR_ERR_CONFIG,
-                "SVM.penalty l1 with SVM.loss hinge: there is no such machine; use squared_hinge");
+                "SVM.penalty l1 does not work with SVM.loss hinge; use squared_hinge");
     *out = c->penalty == 1 ? SR_LINEAR_L1
            : c->loss == 1  ? SR_LINEAR_HINGE
                            : SR_LINEAR_SQUARED_HINGE;
@@ -31,16 +31,17 @@ SrStatus sr_svm_check(const SrSvmConfig *config, const SrMatrix *train, const Sr
                       SrLinearKind *kind) {
     SR_TRY(kind_of(config, kind));
     if (train->d != test->d)
-        SR_FAIL(SR_ERR_CONFIG, "test features have %d numbers a row, training features %d", test->d,
+        SR_FAIL(SR_ERR_CONFIG,
+                "test features have %d numbers per row, but training features have %d", test->d,
                 train->d);
     if (!train->target != !test->target || train->n_targets != test->n_targets)
-        SR_FAIL(SR_ERR_CONFIG, "labels of %d columns for training and %d for the test",
+        SR_FAIL(SR_ERR_CONFIG, "training labels have %d columns, but test labels have %d",
                 SR_MAX(train->n_targets, 1), SR_MAX(test->n_targets, 1));
     int classes = sr_matrix_classes(train);
     return classes > 1
                ? SR_OK
                : sr_fail(SR_ERR_CONFIG,
-                         "the training features have labels of %d classes; at least 2 are needed",
+                         "the training features have labels of %d classes, expected at least 2",
                          classes);
 }
 
@@ -62,7 +63,7 @@ SrStatus sr_svm_costs(const SrSvmConfig *c, SrArena *arena, double **costs, int 
         (*costs)[(*n)++] = pow(c->cost_base, first + k);
     return *n > 0 && *n <= MAX_COSTS
                ? SR_OK
-               : sr_fail(SR_ERR_CONFIG, "SVM.costs: %d costs; 1 to %d are possible", *n, MAX_COSTS);
+               : sr_fail(SR_ERR_CONFIG, "SVM.costs has %d costs, expected 1 to %d", *n, MAX_COSTS);
 }
 
 static bool wanted(const SrSvmConfig *c, int class) {

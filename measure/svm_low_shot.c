@@ -153,7 +153,8 @@ SrStatus sr_svm_low_shot(const SrSvmConfig *config, uint64_t seed, SrMatrix *tra
     SR_TRY(sr_svm_check(config, train, test, &l.kind));
     SR_TRY(sr_svm_costs(config, arena, &cost, &n_costs));
     if (config->low_shot_k.n < 1 || config->low_shot_draws.n < 1)
-        SR_FAIL(SR_ERR_CONFIG, "SVM.low_shot: k_values and sample_inds need an entry each");
+        SR_FAIL(SR_ERR_CONFIG,
+                "SVM.low_shot: k_values and sample_inds need at least one entry each");
     *n = config->low_shot_k.n * n_costs;
     *out = sr_arena_alloc(arena, (size_t)*n * sizeof **out);
     if (!*out)

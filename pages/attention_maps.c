@@ -235,11 +235,12 @@ SrStatus sr_attention_maps_add(const SrAttentionMaps *m, SrText *out) {
         memset(s.sheet, 255, (size_t)height * (size_t)s.width * 3);
         for (int i = 0; i < m->n; i++)
             draw_row(&s, i, mean);
-        sr_text_printf(out,
-                       "<h2>Where the last attention looks</h2>\n<p class=\"pale\">What the class "
-                       "token takes of each of %d x %d patches: the image, the mean of %d heads, "
-                       "then %d of them, each as bright as its largest share.</p>\n",
-                       m->rows, m->cols, m->heads, columns - 2);
+        sr_text_printf(
+            out,
+            "<h2>Where the last attention looks</h2>\n<p class=\"pale\">Attention of the class "
+            "token to each of %d x %d patches: the image, the mean of %d heads, then %d single "
+            "heads. The brightest patch of each map gets the most attention.</p>\n",
+            m->rows, m->cols, m->heads, columns - 2);
         add_picture(&s, height, out);
     }
     sr_free(mean);

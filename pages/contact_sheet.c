@@ -106,7 +106,8 @@ static SrStatus keep_view(Sheet *s, Cell *cell, const SrViewPreview *shown, int 
     const SrImage *view = &shown->views.view[v];
     char words[1024];
     const char *told = shown->told[v].s;
-    snprintf(words, sizeof words, "%d x %d; %s", view->W, view->H, told ? told : "nothing drawn");
+    snprintf(words, sizeof words, "%d x %d; %s", view->W, view->H,
+             told ? told : "no random choices");
     SR_TRY(keep(s, cell, view->H, view->W, words));
     sr_unnormalize(&s->un, view->f, view->H, view->W, cell->rgb);
     return SR_OK;
@@ -175,9 +176,10 @@ static SrStatus draw(Sheet *s, const SrSheetOptions *o, SrText *out) {
     char title[512];
     int h = measure(s), w = GAP + s->columns * (s->cell + GAP), y = TITLE + GAP;
     SR_TRY(sr_canvas_init(&canvas, h, w, PAPER));
-    snprintf(title, sizeof title,
-             "%s: seed %llu, epoch %lld. Left the photos, then each view as the network sees it.",
-             s->config->path, (unsigned long long)s->config->seed, (long long)o->epoch);
+    snprintf(
+        title, sizeof title,
+        "%s: seed %llu, epoch %lld. Photos on the left, then each view as the network sees it.",
+        s->config->path, (unsigned long long)s->config->seed, (long long)o->epoch);
     sr_canvas_text(&canvas, GAP, GAP, w - 2 * GAP, PALE, title);
     for (int r = 0; r < s->rows; r++) {
         for (int c = 0; c < s->columns; c++)

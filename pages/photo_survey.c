@@ -289,7 +289,7 @@ static SrStatus survey(const SrSplit *split, SrPhotoSurvey *s) {
              split->source->skipped ? split->source->skipped(split->set) : "");
     s->images = split->source->length(split->set);
     if (s->images > UINT32_MAX)
-        SR_FAIL(SR_ERR_CONFIG, "%s: %lld files are more than can be counted here", s->root,
+        SR_FAIL(SR_ERR_CONFIG, "%s: %lld files are too many for this survey", s->root,
                 (long long)s->images);
     SR_TRY(count_classes(split, s));
     SR_TRY_GOTO(choose_files(&look, s->images));
@@ -345,28 +345,30 @@ void sr_photo_survey_text(const SrPhotoSurvey *s, SrText *out) {
                        (long long)s->smallest, s->smallest_name, (long long)s->largest,
                        s->largest_name);
     if (s->opened < s->images)
-        sr_text_printf(out,
-                       "\n  what follows is of %lld files drawn at random, %lld of them decoded",
-                       (long long)s->opened, (long long)s->decoded);
+        sr_text_printf(
+            out,
+            "\n  the lines below describe %lld files chosen at random, of which %lld were decoded",
+            (long long)s->opened, (long long)s->decoded);
     else if (s->decoded + s->unreadable < s->opened)
-        sr_text_printf(out, "\n  all files were opened, %lld of them decoded",
+        sr_text_printf(out, "\n  all files were opened, and %lld of them decoded",
                        (long long)s->decoded);
     sr_text_add(out, "\n  formats: ");
     formats_text(s, out);
     spread_text("\n  shorter side", s->side, out);
     spread_text(" pixels, longer side", s->other, out);
-    sr_text_printf(out, "\n  %lld upright, %lld square, %lld wide; width to height %.2f to %.2f",
+    sr_text_printf(out,
+                   "\n  %lld upright, %lld square, %lld wide; width / height from %.2f to %.2f",
                    (long long)s->portrait, (long long)s->square, (long long)s->landscape,
                    s->narrowest, s->widest);
     if (s->twins)
-        sr_text_printf(out, "\n  %lld cop%s, byte for byte: first %s of %s", (long long)s->twins,
-                       s->twins == 1 ? "y" : "ies", s->twin[1], s->twin[0]);
+        sr_text_printf(out, "\n  %lld identical cop%s, the first one: %s of %s",
+                       (long long)s->twins, s->twins == 1 ? "y" : "ies", s->twin[1], s->twin[0]);
     else
-        sr_text_add(out, "\n  no file is there twice");
+        sr_text_add(out, "\n  no two files are identical");
     if (s->unreadable)
-        sr_text_printf(out, "\n  %lld cannot be read: first %s", (long long)s->unreadable,
+        sr_text_printf(out, "\n  %lld cannot be read, the first one: %s", (long long)s->unreadable,
                        s->reason);
     if (*s->skipped)
-        sr_text_printf(out, "\n  passed over: %s", s->skipped);
+        sr_text_printf(out, "\n  skipped: %s", s->skipped);
     sr_text_add(out, "\n");
 }

@@ -87,7 +87,7 @@ SrStatus sr_registry_find(const SrRegistry *r, const char *name, char *out) {
     for (int64_t i = 0; i < r->names.n; i++)
         if (strcmp(sr__string_list_get(&r->names, i), name) == 0)
             return sr_file_join(out, PATH_BYTES, r->root, name);
-    SR_FAIL(SR_ERR_CONFIG, "there is no such run");
+    SR_FAIL(SR_ERR_CONFIG, "there is no run of this name");
 }
 
 // ---- stopping and starting ----------------------------------------------------------------------
@@ -116,14 +116,15 @@ SrStatus sr_run_ask_stop(const char *run) {
     size_t n;
     SR_TRY(sr_file_join(lock, sizeof lock, run, ".lock"));
     if (!sr_run_is_live(run))
-        SR_FAIL(SR_ERR_CONFIG, "nothing trains there now");
+        SR_FAIL(SR_ERR_CONFIG, "no process trains this run now");
     SR_TRY(sr_file_read(lock, 4096, &text, &n));
     long pid = strtol(text, NULL, 10);
     sr_free(text);
     if (pid <= 1 || !holds((pid_t)pid, lock))
-        SR_FAIL(SR_ERR_CONFIG, "the process that trains there is not one of this machine and user");
+        SR_FAIL(SR_ERR_CONFIG,
+                "the process that trains this run belongs to another machine or user");
     if (kill((pid_t)pid, SIGTERM) != 0)
-        SR_FAIL(SR_ERR_IO, "the process cannot be asked: %s", strerror(errno));
+        SR_FAIL(SR_ERR_IO, "the process cannot be signalled: %s", strerror(errno));
     return SR_OK;
 }
 
@@ -186,16 +187,18 @@ static SrStatus start(const char *run, const SrRunRecord *record) {
 SrStatus sr_run_start_again(const char *run) {
     SrRunRecord record;
     if (sr_run_is_live(run))
-        SR_FAIL(SR_ERR_CONFIG, "it trains already");
+        SR_FAIL(SR_ERR_CONFIG, "the run is already training");
     SrStatus status = sr_run_record_read(run, &record);
     if (status == SR_OK && (record.words.n < 2 || !sr_file_is_dir(record.folder)))
-        status = sr_fail(SR_ERR_CONFIG, "the command that trained it is not known here");
+        status = sr_fail(SR_ERR_CONFIG, "the command that trained this run is not known");
     if (status == SR_OK && record.ranks > 1)
         status = sr_fail(SR_ERR_CONFIG,
-                         "%d processes trained it; start as many again: mpirun -np %d sslrun ...",
+                         "%d processes trained this run; start the same number by hand: mpirun -np "
+                         "%d sslrun ...",
                          record.ranks, record.ranks);
     if (status == SR_OK && strstr(run, "${")) // configurations replace ${...}
-        status = sr_fail(SR_ERR_CONFIG, "its folder's name holds ${: continue it by hand");
+        status = sr_fail(SR_ERR_CONFIG,
+                         "the name of the run's folder contains ${; continue the run by hand");
     if (status == SR_OK)
         status = start(run, &record);
     sr_run_record_deinit(&record);

@@ -25,19 +25,19 @@ typedef struct {
 
 static const Rung rungs[] = {
     {"CIFAR's ResNet-8", "resnet_cifar", "RESNET_CIFAR", "{DEPTH: 8}", 64, 32,
-     "looks at small crops, and at each photo often: minutes, not days"},
+     "sees small crops and each photo many times, and trains in minutes"},
     {"a ResNet-18 of a quarter of the width", "resnet", "RESNETS",
      "{DEPTH: 18, WIDTH_MULTIPLIER: 0.25, SMALL_IMAGE_STEM: True}", 128, 32,
-     "takes minutes for a few thousand photos"},
+     "trains in minutes on a few thousand photos"},
     {"a ResNet-18 of a quarter of the width at 48 pixels", "resnet", "RESNETS",
      "{DEPTH: 18, WIDTH_MULTIPLIER: 0.25, SMALL_IMAGE_STEM: True}", 128, 48,
-     "sees more of a photo in twice the time; configs/photos.yaml has it too"},
+     "sees more detail and takes twice the time; configs/photos.yaml uses it too"},
     {"ResNet-18 at 96 pixels", "resnet", "RESNETS", "{DEPTH: 18}", 512, 96,
-     "has 512 features of crops in which details can be seen"},
+     "gives 512 features, from crops in which details are visible"},
     {"ResNet-18 at 160 pixels", "resnet", "RESNETS", "{DEPTH: 18}", 512, 160,
-     "has 512 features of crops large enough for most photos"},
+     "gives 512 features, from crops that are large enough for most photos"},
     {"ResNet-50 at 224 pixels", "resnet", "RESNETS", "{DEPTH: 50}", 2048, 224,
-     "is what papers report, with their crops"},
+     "is the trunk and crop size that most papers report"},
 };
 
 // The part of the configuration that depends on the folder alone.
@@ -81,24 +81,22 @@ static void add_head(const Recipe *r, const Rung *rung, SrText *out) {
     sr_text_add_word(&name, r->name);
     sr_escape_line(name.s ? name.s : "", out);
     sr_text_deinit(&name);
-    sr_text_printf(
-        out,
-        "             trains; the same command goes on after an interruption\n"
-        "#   sslrun describe KEY   explains a key; KEY=VALUE behind the command changes it\n"
-        "#\n"
-        "# The folder: %s, shorter sides of %lld",
-        sr_bytes_text(s->bytes, size, sizeof size), (long long)s->side.low);
+    sr_text_printf(out,
+                   "             trains; the same command resumes after an interruption\n#   "
+                   "sslrun describe KEY   explains a key; KEY=VALUE after the command changes "
+                   "it\n#\n# The folder: %s, shorter sides of %lld",
+                   sr_bytes_text(s->bytes, size, sizeof size), (long long)s->side.low);
     if (s->side.high > s->side.low)
         sr_text_printf(out, " to %lld", (long long)s->side.high);
     sr_text_add(out, " pixels");
     if (s->classes > 1)
-        sr_text_printf(out, ", %d class folders: they judge the\n# features, they never train them",
-                       s->classes);
+        sr_text_printf(
+            out,
+            ", %d class folders, which serve to\n# evaluate the features and not to train them",
+            s->classes);
     sr_text_printf(out, ".\n# The trunk: %s; it %s.\n", rung->name, rung->why);
-    sr_text_add(
-        out,
-        "# The method: DCL (Yeh et al., 2022): two views of a photo shall find each other in the "
-        "batch, as in SimCLR,\n# and small batches do.\n");
+    sr_text_add(out, "# The method: DCL (Yeh et al., 2022): each view of a photo learns to find "
+                     "the other one in the batch,\n# as in SimCLR; small batches are enough.\n");
 }
 
 static void add_quoted(const char *s, SrText *out) {
@@ -107,46 +105,34 @@ static void add_quoted(const char *s, SrText *out) {
 }
 
 static void add_data(const Recipe *r, const Rung *rung, SrText *out) {
-    sr_text_printf(
-        out,
-        "config:\n"
-        "  SEED_VALUE: 0 # the same seed gives the same bits, whatever the number of threads\n"
-        "  LOG_FREQUENCY: 50 # updates between two lines\n"
-        "  DATA:\n"
-        "    NUM_DATALOADER_WORKERS: %d # threads that read and cut photos\n"
-        "    TRAIN:\n"
-        "      DATA_PATHS: [",
-        sr_parallel_threads());
-    add_quoted(r->data, out);
     sr_text_printf(out,
-                   "]\n"
-                   "      BATCHSIZE_PER_REPLICA: %d # photos of an update\n"
-                   "      DEFAULT_GRAY_IMG_SIZE: %d\n"
-                   "      DROP_LAST: True\n"
-                   "      COLLATE_FUNCTION: simclr_collator\n"
-                   "      TRANSFORMS: # `sslrun augment` shows what they make of a photo\n",
-                   r->batch, rung->crop);
+                   "config:\n  SEED_VALUE: 0 # the same seed gives the same bits, whatever the "
+                   "number of threads\n  LOG_FREQUENCY: 50 # updates between two progress lines\n  "
+                   "DATA:\n    NUM_DATALOADER_WORKERS: %d # threads that read and augment photos\n "
+                   "   TRAIN:\n      DATA_PATHS: [",
+                   sr_parallel_threads());
+    add_quoted(r->data, out);
     sr_text_printf(
         out,
-        "        - {name: ImgReplicatePil, num_times: 2}\n"
-        "        - {name: RandomResizedCrop, size: %d, scale: [0.2, 1]} # pixels a side; "
-        "share of the area\n",
+        "]\n      BATCHSIZE_PER_REPLICA: %d # photos per update\n      DEFAULT_GRAY_IMG_SIZE: %d\n "
+        "     DROP_LAST: True\n      COLLATE_FUNCTION: simclr_collator\n      TRANSFORMS: # "
+        "`sslrun augment` shows the views of a photo\n",
+        r->batch, rung->crop);
+    sr_text_printf(
+        out,
+        "        - {name: ImgReplicatePil, num_times: 2}\n        - {name: RandomResizedCrop, "
+        "size: %d, scale: [0.2, 1]} # pixels per side; share of the area\n",
         rung->crop);
     sr_text_printf(
         out,
-        "        - {name: RandomHorizontalFlip, p: 0.5} # leave out where left and right "
-        "mean something\n"
-        "        - {name: ImgPilColorDistortion, strength: 0.5} # lower where colour means "
-        "something\n"
-        "        - {name: ToTensor}\n"
-        "        - {name: Normalize, mean: [0.485, 0.456, 0.406], std: [0.229, 0.224, 0.225]}\n"
-        "    TEST: # photos of test/ or val/ beside train/, or a tenth held out\n"
-        "      DEFAULT_GRAY_IMG_SIZE: %d\n"
-        "      TRANSFORMS:\n"
-        "        - {name: Resize, size: %d}\n"
-        "        - {name: CenterCrop, size: %d}\n"
-        "        - {name: ToTensor}\n"
-        "        - {name: Normalize, mean: [0.485, 0.456, 0.406], std: [0.229, 0.224, 0.225]}\n",
+        "        - {name: RandomHorizontalFlip, p: 0.5} # remove this if left and right differ in "
+        "meaning\n        - {name: ImgPilColorDistortion, strength: 0.5} # lower this if colours "
+        "have a meaning\n        - {name: ToTensor}\n        - {name: Normalize, mean: [0.485, "
+        "0.456, 0.406], std: [0.229, 0.224, 0.225]}\n    TEST: # photos of test/ or val/ next to "
+        "train/, or a tenth of the photos\n      DEFAULT_GRAY_IMG_SIZE: %d\n      TRANSFORMS:\n    "
+        "    - {name: Resize, size: %d}\n        - {name: CenterCrop, size: %d}\n        - {name: "
+        "ToTensor}\n        - {name: Normalize, mean: [0.485, 0.456, 0.406], std: [0.229, 0.224, "
+        "0.225]}\n",
         rung->crop, rung->crop, rung->crop);
 }
 
@@ -171,41 +157,28 @@ static void add_optimizer(const Recipe *r, SrText *out) {
     double peak = round(1e4 * 0.1 * r->batch / 128) / 1e4; // proportional to the batch
     sr_text_number(peak, rate);
     sr_text_number(peak / 100, low);
-    sr_text_printf(out,
-                   "  OPTIMIZER:\n"
-                   "    name: sgd\n"
-                   "    momentum: 0.9\n"
-                   "    weight_decay: 5.0e-4\n"
-                   "    num_epochs: %d\n"
-                   "    regularize_bn: True\n"
-                   "    regularize_bias: True\n"
-                   "    param_schedulers:\n"
-                   "      lr: # rises for 8 %% of the updates, then falls to nothing\n"
-                   "        name: composite\n"
-                   "        schedulers:\n"
-                   "          - {name: linear, start_value: %s, end_value: %s}\n"
-                   "          - {name: cosine, start_value: %s, end_value: 0.0}\n"
-                   "        update_interval: step\n"
-                   "        interval_scaling: [rescaled, rescaled]\n"
-                   "        lengths: [0.08, 0.92]\n",
-                   r->epochs, low, rate, rate);
+    sr_text_printf(
+        out,
+        "  OPTIMIZER:\n    name: sgd\n    momentum: 0.9\n    weight_decay: 5.0e-4\n    num_epochs: "
+        "%d\n    regularize_bn: True\n    regularize_bias: True\n    param_schedulers:\n      lr: "
+        "# rises for 8 %% of the updates, then falls to zero\n        name: composite\n        "
+        "schedulers:\n          - {name: linear, start_value: %s, end_value: %s}\n          - "
+        "{name: cosine, start_value: %s, end_value: 0.0}\n        update_interval: step\n        "
+        "interval_scaling: [rescaled, rescaled]\n        lengths: [0.08, 0.92]\n",
+        r->epochs, low, rate, rate);
 }
 
 static void add_rest(const Recipe *r, SrText *out) {
     if (r->probe_every)
-        sr_text_printf(
-            out,
-            "  HOOKS:\n"
-            "    PROBE: {EVERY_NUM_EPOCHS: %d, LIMIT: 2000} # how good the features are, "
-            "while they are learned\n",
-            r->probe_every);
+        sr_text_printf(out,
+                       "  HOOKS:\n    PROBE: {EVERY_NUM_EPOCHS: %d, LIMIT: 2000} # measures the "
+                       "features during training\n",
+                       r->probe_every);
     sr_text_add(out, "  CHECKPOINT:\n    DIR: ");
     add_quoted(r->run, out);
     sr_text_printf(out,
-                   " # report.html is there too\n"
-                   "    CHECKPOINT_FREQUENCY: %d # epochs\n"
-                   "    KEEP_LAST: 2\n"
-                   "  NEAREST_NEIGHBOR: {TOPK: [%d], SIGMA: 0.07}\n",
+                   " # report.html is written there too\n    CHECKPOINT_FREQUENCY: %d # epochs\n   "
+                   " KEEP_LAST: 2\n  NEAREST_NEIGHBOR: {TOPK: [%d], SIGMA: 0.07}\n",
                    SR_MAX(r->epochs / 20, 1), (int)SR_MIN(SR_MAX(r->survey->images / 10, 1), 20));
 }
 
@@ -266,7 +239,7 @@ static const char *misfit(const SrPhotoSurvey *s, const Rung *rung, const SrStar
                           int minutes) {
     double free_bytes = (double)sr_memory_available();
     if ((double)rung->crop > 1.15 * (double)s->side.middle)
-        return "the photos are too small for its crops";
+        return "the photos are too small for these crops";
     if (free_bytes > 0 && of->memory_bytes > free_bytes / 2)
         return "and more than half of the free memory";
     return of->seconds > 60.0 * minutes ? "--minutes" : NULL;
@@ -314,8 +287,8 @@ SrStatus sr_starter_config(const SrPhotoSurvey *survey, const char *data, const 
                            const char *name, int minutes, SrText *text, SrStarter *out) {
     if (survey->images - survey->unreadable < SR_STARTER_LEAST_IMAGES)
         SR_FAIL(SR_ERR_CONFIG,
-                "%s: %lld images that can be read are too few to learn from: at "
-                "least %d are needed, and a few hundred before it means anything",
+                "%s: %lld readable images are too few to learn from; sslrun needs at least %d, and "
+                "useful features need a few hundred",
                 survey->root, (long long)(survey->images - survey->unreadable),
                 SR_STARTER_LEAST_IMAGES);
     Recipe recipe = recipe_for(survey, data, run, name);

@@ -131,15 +131,15 @@ static Refusal judge_post(const SrWebServer *s, struct MHD_Connection *c, const 
     const char *type = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Content-Type");
     const char *id = argument(c, "id");
     if (strcmp(url, "/stop") != 0 && strcmp(url, "/continue") != 0)
-        return (Refusal){404, "nothing lies here"};
+        return (Refusal){404, "there is no page at this address"};
     if (type && strcasecmp(type, "application/x-www-form-urlencoded") != 0)
-        return (Refusal){415, "no body is expected, or an empty form"};
+        return (Refusal){415, "expected no body, or an empty form"};
     if (!origin_is_ours(c))
-        return (Refusal){403, "another site's page asks"};
+        return (Refusal){403, "the request comes from a page of another site"};
     if (!shows_token(s, c))
         return (Refusal){403, "the token is wrong"};
     if (!id || !*id || strlen(id) >= ID_BYTES)
-        return (Refusal){400, "id=RUN is expected in the address"};
+        return (Refusal){400, "expected id=RUN in the address"};
     return (Refusal){0, NULL};
 }
 
@@ -149,13 +149,13 @@ static Refusal judge(const SrWebServer *s, struct MHD_Connection *c, const char 
     int hosts = 0;
     MHD_get_connection_values(c, MHD_HEADER_KIND, count_hosts, &hosts);
     if (hosts != 1)
-        return (Refusal){400, "one Host is expected"};
+        return (Refusal){400, "expected one Host header"};
     if (!host_is_ours(s, c))
-        return (Refusal){403, "this page is read as 127.0.0.1 or localhost"};
+        return (Refusal){403, "this page answers only at 127.0.0.1 or localhost"};
     if (strcmp(method, "POST") == 0)
         return judge_post(s, c, url);
     if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
-        return (Refusal){405, "GET or POST"};
+        return (Refusal){405, "expected GET or POST"};
     return (Refusal){0, NULL};
 }
 
@@ -269,7 +269,8 @@ static enum MHD_Result give_report(const SrWebServer *s, struct MHD_Connection *
     Found f;
     char path[4200];
     size_t bytes;
-    SrStatus status = id ? find(s, id, &f) : sr_fail(SR_ERR_CONFIG, "which run?");
+    SrStatus status =
+        id ? find(s, id, &f) : sr_fail(SR_ERR_CONFIG, "no run is named; expected id=RUN");
     if (id)
         sr_registry_deinit(&f.registry);
     if (status != SR_OK)
@@ -277,7 +278,7 @@ static enum MHD_Result give_report(const SrWebServer *s, struct MHD_Connection *
     snprintf(path, sizeof path, "%s/" SR_REPORT_FILE, f.run);
     int fd;
     if (sr_file_open_own(path, &fd, &bytes) != SR_OK)
-        return answer_words(c, 404, "this run has no report yet: it comes with its first epoch");
+        return answer_words(c, 404, "this run has no report yet; its first epoch writes one");
     return answer_under(REPORT_POLICY, c, 200, "text/html; charset=utf-8",
                         MHD_create_response_from_fd(bytes, fd));
 }
@@ -405,7 +406,7 @@ static enum MHD_Result give(SrWebServer *s, struct MHD_Connection *c, const char
     if (argument(c, "token") && !token)
         return answer_words(c, 403, "the token is wrong");
     if (!s->local && !token && !(report && may_read_reports(s, c)))
-        return answer_words(c, 403, "the token is asked for: ?token=...");
+        return answer_words(c, 403, "this page needs its token: ?token=...");
     if (strcmp(url, "/") == 0)
         return give_page(s, c, NULL, token);
     if (strcmp(url, "/run") == 0 && id)
@@ -416,7 +417,7 @@ static enum MHD_Result give(SrWebServer *s, struct MHD_Connection *c, const char
         return give_report(s, c, id);
     if (strcmp(url, "/events") == 0)
         return give_events(s, c, id, token);
-    return answer_words(c, 404, "nothing lies here");
+    return answer_words(c, 404, "there is no page at this address");
 }
 
 // Handles a request.  libmicrohttpd calls it with the head, with each part of a body, and at the
@@ -446,7 +447,7 @@ static enum MHD_Result handle(void *arg, struct MHD_Connection *c, const char *u
     if (refusal.code)
         return answer_words(c, refusal.code, refusal.words);
     if (post && *state == &body)
-        return answer_words(c, 400, "no body is expected: id and token stand in the address");
+        return answer_words(c, 400, "expected no body: id and token belong in the address");
     return post ? act(s, c, url) : give(s, c, url);
 }
 
@@ -483,20 +484,18 @@ static void hush(void *arg, const char *fmt, va_list args) { (void)arg, (void)fm
 static SrStatus check(const SrWebOptions *o, struct sockaddr_in *address) {
     *address = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons((uint16_t)o->port)};
     if (inet_pton(AF_INET, o->address, &address->sin_addr) != 1)
-        SR_FAIL(SR_ERR_CONFIG, "--address %s: an address such as 127.0.0.1 is expected",
-                o->address);
+        SR_FAIL(SR_ERR_CONFIG, "--address %s: expected an address such as 127.0.0.1", o->address);
     if (strlen(o->token) >= TOKEN_BYTES)
-        SR_FAIL(SR_ERR_CONFIG, "--token: at most %d letters are expected", TOKEN_BYTES - 1);
+        SR_FAIL(SR_ERR_CONFIG, "--token: expected at most %d letters", TOKEN_BYTES - 1);
     if (strlen(o->token) < 16)
         SR_FAIL(SR_ERR_CONFIG,
-                "--token: at least 16 letters are expected, so that nobody guesses it");
+                "--token: expected at least 16 letters, so that nobody can guess it");
     for (const char *t = o->token; *t; t++)
         if (!((*t >= '0' && *t <= '9') || (*t >= 'a' && *t <= 'z') || (*t >= 'A' && *t <= 'Z')))
-            SR_FAIL(SR_ERR_CONFIG, "--token: letters and digits alone are expected");
+            SR_FAIL(SR_ERR_CONFIG, "--token: expected only letters and digits");
     if (strcmp(o->address, "127.0.0.1") != 0 && !o->token_given)
         SR_FAIL(SR_ERR_CONFIG,
-                "--address %s: others than this machine are let in with a token alone; give one "
-                "with --token",
+                "--address %s: other machines may connect only with a token; give one with --token",
                 o->address);
     return SR_OK;
 }

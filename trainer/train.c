@@ -186,8 +186,8 @@ static SrStatus train_all(SrTraining *t) {
     if (how == SR_RESUME_FINISHED) {
         t->result->already_finished = true;
         t->result->iterations = t->at.iteration;
-        sr_info("%s: training has finished (%lld updates, %lld epochs); --restart, or another "
-                "CHECKPOINT.DIR, trains again",
+        sr_info("%s: training has finished (%lld updates, %lld epochs); use --restart or another "
+                "CHECKPOINT.DIR to train again",
                 t->last_saved, (long long)t->at.iteration, (long long)t->at.epoch);
         // An interrupted run with fewer epochs now has finished: pages read that from the
         // checkpoint.
@@ -254,7 +254,8 @@ done:
         sr_data_summary_say_bad(
             &(SrBadImages){t.run->train.loader, false, "images", "were replaced"}, status);
         sr_data_summary_say_bad(
-            &(SrBadImages){t.phases.split.loader, true, "test images", "are not judged"}, status);
+            &(SrBadImages){t.phases.split.loader, true, "test images", "are not evaluated"},
+            status);
     }
     sr_phases_close(&t.phases);
     sr_online_probe_close(&t.probe);

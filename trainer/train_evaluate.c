@@ -44,7 +44,7 @@ static SrStatus test(SrTraining *t, int64_t epoch) {
     if (status == SR_OK)
         return keep_figures(t, epoch, began);
     snprintf(t->untested_reason, sizeof t->untested_reason, "%s", sr_status_message());
-    sr_warn("no test phase after epoch %lld: %s; training continues", (long long)epoch,
+    sr_warn("the test phase after epoch %lld failed: %s; training continues", (long long)epoch,
             t->untested_reason);
     sr_status_clear();
     return SR_OK;
@@ -55,7 +55,7 @@ SrStatus sr__train_check_tested(const SrTraining *t) {
         return SR_OK;
     SR_FAIL(SR_ERR_RUN,
             "training has finished and is saved in %s, but the last test phase failed: %s; to "
-            "repeat it, mend the test images and give the same command with TEST_ONLY=True",
+            "repeat it, repair the test images and give the same command with TEST_ONLY=True",
             t->last_saved, t->untested_reason);
 }
 
@@ -66,7 +66,7 @@ static SrStatus probe(SrTraining *t, int64_t epoch) {
     if (status == SR_ERR_INTERRUPT)
         return status;
     if (status != SR_OK) {
-        sr_warn("no probe after epoch %lld: %s", (long long)epoch, sr_status_message());
+        sr_warn("the probe after epoch %lld failed: %s", (long long)epoch, sr_status_message());
         sr_status_clear();
         return SR_OK;
     }

@@ -59,7 +59,7 @@ SrStatus sr__train_interrupted(SrTraining *t) {
     int64_t every = t->config->checkpoint.checkpoint_iter_frequency;
     t->at.stopped = every <= 0 || t->at.iteration % every != 0;
     SR_TRY(sr__train_save(t, SR_CHECKPOINT_ITERATION));
-    SR_FAIL(SR_ERR_INTERRUPT, "stopped after %lld of %lld updates and saved %s; to go on: %s",
+    SR_FAIL(SR_ERR_INTERRUPT, "stopped after %lld of %lld updates and saved %s; to resume: %s",
             (long long)t->at.iteration, (long long)t->run->max_iterations, t->last_saved,
             resume_command(t));
 }

@@ -9,7 +9,7 @@
 
 static void say_resume(const SrTraining *t, SrResume how) {
     if (how == SR_RESUME_CONTINUE)
-        sr_info("going on from %s: epoch %lld, batch %lld, %lld of %lld updates done",
+        sr_info("resuming from %s: epoch %lld, batch %lld, %lld of %lld updates done",
                 t->last_saved, (long long)t->at.epoch, (long long)t->at.batch,
                 (long long)t->at.iteration, (long long)t->run->max_iterations);
     sr_log_file("run %s", t->at.run.id);
@@ -30,10 +30,9 @@ static void say_facts(SrTraining *t) {
     if (g->loss_kind->facts)
         g->loss_kind->facts(g->loss_state, &t->facts);
     if (t->facts.chance > 0)
-        sr_info("a loss that stays at %.4f has learned nothing", t->facts.chance);
+        sr_info("a loss that stays at %.4f means that the model learns nothing", t->facts.chance);
     if (t->facts.rows > 0 && t->facts.rows < t->facts.classes)
-        sr_warn("batch and queue together hold %lld images, fewer than the %d prototypes they are "
-                "spread over: "
+        sr_warn("batch and queue together hold %lld images, fewer than the %d prototypes, so "
                 "assignments will be poor; use fewer prototypes, a larger batch or a queue",
                 (long long)t->facts.rows, t->facts.classes);
 }
@@ -54,12 +53,12 @@ void sr__train_say_epochs(const SrTraining *t) {
             shown = t->config->replicas > 1 ? whole : sr_loader_length(s->loader);
     n -= shown;
     if (n > 0)
-        snprintf(left, sizeof left, " (%lld images fill no batch and are left out: %s)",
+        snprintf(left, sizeof left, " (%lld images do not fill a batch and are left out: %s)",
                  (long long)n,
                  t->config->train.drop_last ? "DROP_LAST"
                  : t->config->whole_batches ? t->config->whole_batches
-                                            : "a step has a batch of every replica");
-    sr_info("%lld images an epoch%s, %d view%s, batch %d: %lld updates an epoch, %d epochs",
+                                            : "a step needs one batch for every replica");
+    sr_info("%lld images per epoch%s, %d view%s, batch size %d: %lld updates per epoch, %d epochs",
             (long long)shown, left, s->n_views, s->n_views == 1 ? "" : "s", t->run->step_images,
             (long long)t->run->steps_per_epoch, t->config->optimizer.num_epochs);
     sr_run_ranks_say(t->run);
@@ -144,7 +143,7 @@ static bool measure_health(SrTraining *t, SrHealthFigures *figures) {
         return false;
     if (sr_health_measure(&t->health, &t->run->step, &view, figures) == SR_OK)
         return true;
-    sr_warn("no figures of health: %s", sr_status_message());
+    sr_warn("the checks of the epoch failed: %s", sr_status_message());
     sr_status_clear();
     return false;
 }

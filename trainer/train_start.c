@@ -59,8 +59,8 @@ static SrStatus check_weights(const SrTraining *t, const char *path) {
         return SR_OK;
     SR_FAIL(SR_ERR_CONFIG,
             "no weights for the %s: CHECKPOINT.DIR '%s' holds no checkpoint; set "
-            "MODEL.WEIGHTS_INIT.PARAMS_FILE to a file of weights, or ask for the trunk as it "
-            "is drawn with --random",
+            "MODEL.WEIGHTS_INIT.PARAMS_FILE to a file of weights, or use the untrained trunk with "
+            "--random",
             frozen ? "frozen trunk" : "model of TEST_ONLY", t->config->checkpoint.dir);
 }
 
@@ -77,8 +77,8 @@ void sr__train_check_kernels(SrTraining *t) {
     char now[24];
     kernels_text(t->config, now);
     if (*t->at.kernels && strcmp(t->at.kernels, now) != 0)
-        sr_warn("the run was computed with %s until here and is with %s from now on: the last bits "
-                "of its numbers differ from those of one machine alone",
+        sr_warn("the run was computed with %s so far and continues with %s, so the last bits of "
+                "its numbers differ from those of a run on one machine",
                 t->at.kernels, now);
     snprintf(t->at.kernels, sizeof t->at.kernels, "%s", now);
 }
@@ -145,13 +145,13 @@ void sr__train_fit_position(SrTraining *t) {
     int loaded = t->config->batch * t->config->replicas;
     SrFit fit = sr_position_fit(&t->at, loaded, images, run->steps_per_epoch, &again);
     if (fit == SR_FIT_BATCH)
-        sr_warn("batches of %d where the checkpoint had %d: going on behind the same images, as "
-                "update %lld instead of %lld (%lld images are seen again)",
+        sr_warn("the batch size is %d, but it was %d in the checkpoint; training resumes after the "
+                "same images, as update %lld instead of %lld (%lld images are seen twice)",
                 loaded, was.batch_size, (long long)t->at.iteration, (long long)was.iteration,
                 (long long)again);
     else if (fit == SR_FIT_RESTART && was.iteration > 0)
-        sr_warn("the checkpoint counts %lld updates where this data and batch size give %lld: "
-                "starting its epoch %lld again",
+        sr_warn("the checkpoint counts %lld updates, but this data and batch size give %lld; its "
+                "epoch %lld starts again",
                 (long long)was.iteration, (long long)(was.epoch * run->steps_per_epoch + was.batch),
                 (long long)was.epoch);
 }

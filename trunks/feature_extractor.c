@@ -69,7 +69,7 @@ static SrStatus read_window(const Place *p, const SrYaml *args, bool max, SrFeat
     SR_TRY(read_flag(p, args, max ? 5 : 3, "ceil_mode", false, &ceil_mode));
     SR_TRY(read_flag(p, max ? NULL : args, 4, "count_include_pad", true, &include_pad));
     if (dilation_h != 1 || dilation_w != 1 || (ceil_mode && !max))
-        return refuse(p, "%s is not built", max ? "a dilation" : "ceil_mode of AvgPool2d");
+        return refuse(p, "%s is not implemented", max ? "a dilation" : "ceil_mode of AvgPool2d");
     pool->ceil_mode = ceil_mode;
     pool->exclude_pad = !include_pad;
     return SR_OK;

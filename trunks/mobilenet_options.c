@@ -35,7 +35,7 @@ const SrOption sr_mobilenetv3_tv_options[] = {
 const SrOption sr_mobilenetv3_timm_options[] = {
     NAMES,
     {"TIMM_BN", SR_OPT_IGNORED, 0, "False", 0, 0, NULL,
-     "mobilenetv3_timm always has timm's initial values; only mobilenetv3_tv reads the key"},
+     "mobilenetv3_timm always has timm's batch norms; only mobilenetv3_tv reads the key"},
     {"TRUNK_ONLY", SR_OPT_BOOL, FIELD(trunk_only), "True", 0, 0, NULL,
      "Leave out the convolution between pooling and classifier; the head has it then."},
     PRETRAINED, WIDTH,

@@ -38,7 +38,7 @@ static size_t record_bytes(const Set *set) { return (size_t)set->label_bytes + 3
 // The file's size is its only header: anything but whole records is refused.
 static SrStatus add_file(Set *set, const char *path) {
     if (set->n_batches == MAX_BATCHES)
-        SR_FAIL(SR_ERR_CONFIG, "more than %d batch files beside %s", MAX_BATCHES, path);
+        SR_FAIL(SR_ERR_CONFIG, "more than %d batch files next to %s", MAX_BATCHES, path);
     Batch *batch = &set->batch[set->n_batches];
     size_t bytes;
     SR_TRY(sr_file_read(path, MAX_FILE_BYTES, &batch->bytes, &bytes));

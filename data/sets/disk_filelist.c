@@ -174,7 +174,8 @@ static SrStatus labels_from_names(Set *set, const List *list) {
 static SrStatus targets_fill(Set *set, const SrDatasetConfig *config, const SrNpy *npy) {
     bool numbers = !sr_npy_has_strings(npy);
     if (npy->columns < 1 || npy->columns > MAX_CLASSES)
-        SR_FAIL(SR_ERR_CONFIG, "DATA.%s.LABEL_PATHS: %s has %lld columns, expected one a class",
+        SR_FAIL(SR_ERR_CONFIG,
+                "DATA.%s.LABEL_PATHS: %s has %lld columns, expected one column per class",
                 config->split, config->label_path, (long long)npy->columns);
     set->targets = sr_alloc((size_t)npy->n * (size_t)npy->columns);
     if (!set->targets)
@@ -185,9 +186,8 @@ static SrStatus targets_fill(Set *set, const SrDatasetConfig *config, const SrNp
         int64_t v = numbers && sr_npy_is_whole(npy, i) ? sr_npy_integer(npy, i) : 2;
         if (v < -1 || v > 1)
             SR_FAIL(SR_ERR_CONFIG,
-                    "DATA.%s.LABEL_PATHS: %s, row %lld, column %lld: a matrix of labels has a "
-                    "column a class and holds "
-                    "1, 0 and -1 (not known)",
+                    "DATA.%s.LABEL_PATHS: %s, row %lld, column %lld: expected 1, 0 or -1 (not "
+                    "known), since a matrix of labels has one column per class",
                     config->split, config->label_path, (long long)(i / npy->columns),
                     (long long)(i % npy->columns));
         set->targets[i] = (int8_t)v;
@@ -225,10 +225,10 @@ static SrStatus targets_from_lines(Set *set, const SrDatasetConfig *config, cons
         return SR_OK;
     size_t classes = (size_t)largest + 1;
     if (classes * (size_t)list->n > MAX_LIST_BYTES)
-        SR_FAIL(
-            SR_ERR_CONFIG,
-            "DATA.%s.LABEL_PATHS: %s: %lld images of %zu classes are too many for lines of numbers",
-            config->split, config->label_path, (long long)list->n, classes);
+        SR_FAIL(SR_ERR_CONFIG,
+                "DATA.%s.LABEL_PATHS: %s: the labels of %lld images with %zu classes are too many; "
+                "give them as a matrix in a .npy file",
+                config->split, config->label_path, (long long)list->n, classes);
     set->targets = sr_calloc((size_t)list->n, classes);
     if (!set->targets)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for %lld x %zu labels", (long long)list->n, classes);
@@ -264,8 +264,9 @@ static SrStatus labels_fill(Set *set, const SrDatasetConfig *config, const List 
     for (int64_t i = 0; i < list->n; i++)
         largest = SR_MAX(largest, set->labels[i]);
     if (largest > INT32_MAX - 1)
-        SR_FAIL(SR_ERR_CONFIG, "DATA.%s.LABEL_PATHS: %s has the label %lld", config->split,
-                config->label_path, (long long)largest);
+        SR_FAIL(SR_ERR_CONFIG,
+                "DATA.%s.LABEL_PATHS: %s has the label %lld, which is too large for a class",
+                config->split, config->label_path, (long long)largest);
     set->n_classes = (int)largest + 1;
     return SR_OK;
 }
@@ -302,7 +303,8 @@ static SrStatus set_open(const SrDatasetConfig *config, void *opened) {
     SR_TRY(sr__source_check_path(config));
     if (sr_file_is_dir(config->data_path))
         SR_FAIL(SR_ERR_CONFIG,
-                "DATA.%s.DATA_PATHS: %s is a folder; folders are read by disk_folder",
+                "DATA.%s.DATA_PATHS: %s is a folder; set DATA_SOURCES to disk_folder, which reads "
+                "folders",
                 config->split, config->data_path);
     const char *slash = strrchr(config->data_path, '/');
     SrStatus status = is_image(config->data_path)

@@ -308,7 +308,8 @@ static SrStatus set_open(const SrDatasetConfig *config, void *opened) {
     struct stat st;
     if (stat(config->data_path, &st) == 0 && !S_ISDIR(st.st_mode))
         SR_FAIL(SR_ERR_CONFIG,
-                "DATA.%s.DATA_PATHS: %s is not a folder; a list of files is read by disk_filelist",
+                "DATA.%s.DATA_PATHS: %s is not a folder; set DATA_SOURCES to disk_filelist, which "
+                "reads lists of files",
                 config->split, config->data_path);
     set->root = sr_strdup(config->data_path);
     return set->root ? scan(set, config)
@@ -380,9 +381,8 @@ static const SrDatasetExample examples[] = {
 
 const SrDataset sr_dataset_disk_folder = {
     .name = "disk_folder",
-    .help = "A folder of class folders with JPEG, PNG and WebP files, or a flat folder of images "
-            "without "
-            "labels.",
+    .help = "A folder with one folder of JPEG, PNG and WebP files per class, or a flat folder of "
+            "images without labels.",
     .set_bytes = sizeof(Set),
     .open = set_open,
     .close = set_close,

@@ -38,7 +38,7 @@ static SrStatus read_exactly(gzFile f, const char *path, void *out, int64_t byte
     while (bytes > 0) {
         int got = gzread(f, p, (unsigned)SR_MIN(bytes, (int64_t)1 << 24));
         if (got <= 0)
-            SR_FAIL(SR_ERR_IO, "%s is cut off or damaged: %lld bytes are missing", path,
+            SR_FAIL(SR_ERR_IO, "%s is cut off or damaged: its last %lld bytes are missing", path,
                     (long long)bytes);
         p += got;
         bytes -= got;
@@ -78,8 +78,10 @@ static SrStatus idx_read(const char *path, Idx *idx) {
     }
     SrStatus status = read_header(f, path, idx);
     if (status == SR_OK && idx->count / 1032 > st.st_size) // deflate's limit
-        status = sr_fail(SR_ERR_CONFIG, "%s says it holds %lld bytes, which its %lld cannot", path,
-                         (long long)idx->count, (long long)st.st_size);
+        status =
+            sr_fail(SR_ERR_CONFIG,
+                    "the header of %s says that it holds %lld bytes, but the file has only %lld",
+                    path, (long long)idx->count, (long long)st.st_size);
     if (status == SR_OK && !(idx->items = sr_alloc((size_t)idx->count)))
         status = sr_fail(SR_ERR_MEMORY, "out of memory for %lld bytes of %s", (long long)idx->count,
                          path);
@@ -176,7 +178,7 @@ static SrStatus open_images(Set *set, const SrDatasetConfig *config) {
     bool color = idx.rank == 4 && idx.d[3] == 3;
     if ((idx.rank != 3 && !color) || idx.d[1] > 65500 || idx.d[2] > 65500)
         SR_FAIL(SR_ERR_CONFIG,
-                "DATA.%s.DATA_PATHS: %s has rank %d, expected images (n, height, width)",
+                "DATA.%s.DATA_PATHS: %s has %d dimensions, expected images (n, height, width)",
                 config->split, set->path, idx.rank);
     set->n = idx.d[0];
     set->H = (int)idx.d[1];
@@ -272,7 +274,7 @@ static const SrDatasetExample examples[] = {
 
 const SrDataset sr_dataset_idx = {
     .name = "idx",
-    .help = "IDX files as MNIST and Fashion-MNIST come, plain or gzip, in memory.",
+    .help = "IDX files, the format of MNIST and Fashion-MNIST, plain or gzip, in memory.",
     .reads_label_path = true,
     .set_bytes = sizeof(Set),
     .open = set_open,

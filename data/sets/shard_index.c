@@ -27,8 +27,8 @@ static SrStatus look_at(const char *folder, const char *name, SrShardRow *row) {
     char path[MAX_PATH_BYTES];
     struct stat st;
     if (snprintf(row->name, sizeof row->name, "%s", name) >= (int)sizeof row->name)
-        SR_FAIL(SR_ERR_CONFIG, "%s/%s: the name of a shard has at most %zu bytes", folder, name,
-                sizeof row->name - 1);
+        SR_FAIL(SR_ERR_CONFIG, "%s/%s: the name is too long; expected at most %zu bytes", folder,
+                name, sizeof row->name - 1);
     SR_TRY(sr_file_join(path, sizeof path, folder, name));
     if (stat(path, &st) != 0)
         SR_FAIL(errno == ENOENT ? SR_ERR_CONFIG : SR_ERR_IO, "cannot read %s: %s", path,
@@ -119,7 +119,9 @@ static SrStatus attach(SrShardIndex *x, const char *path) {
     const SrShardHead *h = x->map;
     if (x->map_bytes < sizeof *h || memcmp(h->magic, SR__SHARD_MAGIC, sizeof h->magic) != 0 ||
         h->version != SR__SHARD_VERSION || !sections(x, h))
-        SR_FAIL(SR_ERR_IO, "%s is no whole index of shards; remove it, and it is made anew", path);
+        SR_FAIL(SR_ERR_IO,
+                "%s is damaged or not an index of shards; remove it, and sslrun builds a new one",
+                path);
     return take_class_names(x, h);
 }
 
@@ -148,14 +150,16 @@ static SrStatus refuse_others(const SrShardIndex *x, const Shards *s, int64_t k)
     bool there = k < s->n, listed = k < x->shards;
     if (there && listed && strcmp(x->row[k].name, s->rows[k].name) == 0)
         SR_FAIL(SR_ERR_IO,
-                "%s/%s has %llu bytes, %s says %llu: cut off or replaced; copy or pack it again",
+                "%s/%s has %llu bytes, but %s says %llu: the shard is cut off or was replaced; "
+                "copy or pack it again",
                 s->folder, s->rows[k].name, (unsigned long long)s->rows[k].bytes, s->index,
                 (unsigned long long)x->row[k].bytes);
     bool missing = !there || (listed && strcmp(x->row[k].name, s->rows[k].name) < 0);
     SR_FAIL(SR_ERR_IO,
-            missing ? "%s/%.239s is missing, and %s lists it: copy it too, or remove the index to "
-                      "go without it"
-                    : "%s/%.239s is not in %s: remove the index, and it is made anew",
+            missing
+                ? "%s/%.239s is missing, but %s lists it; copy the shard too, or remove the index "
+                  "to do without it"
+                : "%s/%.239s is not listed in %s; remove the index, and sslrun builds a new one",
             s->folder, missing ? x->row[k].name : s->rows[k].name, s->index);
 }
 
@@ -229,7 +233,8 @@ static SrStatus make(const Shards *s, SrShardIndex *x) {
     if (status == SR_OK) {
         status = sr_file_write(s->index, text.s, text.len);
         if (status == SR_ERR_IO) {
-            sr_warn("%s; shards are walked through at every start", sr_status_message());
+            sr_warn("%s; without an index, every start reads through all shards",
+                    sr_status_message());
             status = SR_OK;
         }
     }
@@ -243,8 +248,8 @@ static SrStatus make(const Shards *s, SrShardIndex *x) {
     sr_info("%lld images in %lld shard(s) of %s indexed (%.1f s)", (long long)x->n,
             (long long)x->shards, s->folder, sr_clock() - began);
     if (passed_over)
-        sr_info("%s: %lld further images of the samples passed over (masks and the like): a "
-                "sample's image is the file named KEY.jpg, .jpeg, .png or .webp",
+        sr_info("%s: %lld further images of the samples (such as masks) are skipped; a sample's "
+                "image is the file named KEY.jpg, .jpeg, .png or .webp",
                 s->folder, (long long)passed_over);
     return SR_OK;
 }
@@ -258,7 +263,7 @@ static SrStatus open_found(const Shards *s, SrShardIndex *out) {
         SR_TRY(make(s, out));
     }
     if (out->class_names.n > 0 && out->class_names.n < out->classes)
-        sr_warn("%s/" SR_SHARD_CLASSES " names %lld of %d classes: the others have no name",
+        sr_warn("%s/" SR_SHARD_CLASSES " names %lld of %d classes; the others have no name",
                 s->folder, (long long)out->class_names.n, out->classes);
     out->folder = sr_strdup(s->folder);
     return out->folder ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for %s", s->folder);
@@ -287,6 +292,7 @@ SrStatus sr__shard_index_entry(const SrShardIndex *x, int64_t i, const SrShardEn
     if (e->shard < x->shards && e->name < x->names_bytes && e->bytes <= x->row[e->shard].bytes &&
         e->offset <= x->row[e->shard].bytes - e->bytes)
         return SR_OK;
-    SR_FAIL(SR_ERR_IO, "image %lld: the index of %s is damaged; remove it, and it is made anew",
+    SR_FAIL(SR_ERR_IO,
+            "image %lld: the index of %s is damaged; remove it, and sslrun builds a new one",
             (long long)i, x->folder);
 }

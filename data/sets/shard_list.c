@@ -59,8 +59,8 @@ SrStatus sr__shard_list_begin(SrShardList *l, const char *name) {
     SrShardRow row = {.first = l->n};
     size_t len = strlen(name);
     if (len >= sizeof row.name)
-        SR_FAIL(SR_ERR_CONFIG, "%s: the name of a shard has at most %zu bytes", name,
-                sizeof row.name - 1);
+        SR_FAIL(SR_ERR_CONFIG, "%s: the name of the shard is too long; expected at most %zu bytes",
+                name, sizeof row.name - 1);
     memcpy(row.name, name, len);
     sr_text_addn(&l->rows, (const char *)&row, sizeof row);
     return added(&l->rows);
@@ -76,7 +76,8 @@ void sr__shard_list_end(SrShardList *l, uint64_t bytes, int64_t changed) {
 SrStatus sr__shard_list_add(SrShardList *l, const char *name, uint64_t offset, uint64_t bytes,
                             uint32_t crc) {
     if (bytes > UINT32_MAX || l->n == INT32_MAX)
-        SR_FAIL(SR_ERR_CONFIG, "%s: larger than any image, or one of more than %d images", name,
+        SR_FAIL(SR_ERR_CONFIG,
+                "%s: the member is too large for an image, or there are more than %d images", name,
                 INT32_MAX);
     SrShardEntry e = {.offset = offset,
                       .name = l->names.len,
@@ -127,7 +128,9 @@ static SrStatus label_word(SrShardList *l, int64_t i, const char *text) {
     while (len > 0 && isspace((unsigned char)text[len - 1]))
         len--;
     if (l->numbers || l->words.n > INT32_MAX - 2)
-        SR_FAIL(SR_ERR_CONFIG, "%s: its class is \"%.*s\", and those before it are numbers",
+        SR_FAIL(SR_ERR_CONFIG,
+                "%s: its class is the name \"%.*s\", but earlier images have numbers; expected one "
+                "kind in all shards",
                 l->names.s + entries(l)[i].name, (int)SR_MIN(len, 60), text);
     entries(l)[i].label = (int32_t)(-2 - l->words.n);
     return sr__string_list_add(&l->words, text, len);
@@ -140,7 +143,9 @@ SrStatus sr__shard_list_label(SrShardList *l, int64_t i, const char *text) {
     if (n < 0)
         return label_word(l, i, s);
     if (l->words.n)
-        SR_FAIL(SR_ERR_CONFIG, "%s: its class is a number, and those before it are names",
+        SR_FAIL(SR_ERR_CONFIG,
+                "%s: its class is a number, but earlier images have names; expected one kind in "
+                "all shards",
                 l->names.s + entries(l)[i].name);
     l->numbers = true;
     l->several = l->several || n != 1 || strchr(s, '?');
@@ -221,7 +226,7 @@ static SrStatus print_targets(const SrShardList *l, int64_t classes, SrText *out
     static const char zeros[4096];
     int64_t bytes = classes * l->n;
     if (bytes > MAX_TARGET_BYTES)
-        SR_FAIL(SR_ERR_CONFIG, "%lld images of %lld classes are too many for several labels each",
+        SR_FAIL(SR_ERR_CONFIG, "%lld images with several labels each of %lld classes are too many",
                 (long long)l->n, (long long)classes);
     size_t from = out->len;
     for (int64_t left = bytes; left > 0; left -= SR_COUNT(zeros))
@@ -271,7 +276,8 @@ SrStatus sr__shard_list_print(SrShardList *l, const SrStringList *class_names, u
                               bool summed, SrText *out) {
     SrStringList classes = {0};
     if (!l->n)
-        SR_FAIL(SR_ERR_CONFIG, "no image in the shards: .jpg, .jpeg, .png and .webp are read");
+        SR_FAIL(SR_ERR_CONFIG,
+                "the shards hold no image; expected .jpg, .jpeg, .png or .webp files");
     SrStatus status = resolve_words(l, class_names, &classes);
     if (status == SR_OK)
         status = label_words(l, &classes, class_names->n == 0);

@@ -280,7 +280,7 @@ static SrStatus pack_images(Pack *p) {
     }
     sr_bar_end(&bar);
     if (status == SR_OK && p->result.images == 0)
-        status = sr_fail(SR_ERR_CONFIG, "%s: none of its %lld images can be read", p->options->data,
+        status = sr_fail(SR_ERR_CONFIG, "%s: none of the %lld images can be read", p->options->data,
                          (long long)p->n);
     if (status == SR_OK)
         status = end_shard(p);
@@ -364,7 +364,7 @@ static SrStatus begin_folder(Pack *p) {
     while (len > 1 && out[len - 1] == '/')
         len--;
     if (sr_file_exists(out))
-        SR_FAIL(SR_ERR_CONFIG, "%s exists; name a folder that does not, or remove it", out);
+        SR_FAIL(SR_ERR_CONFIG, "%s exists; name a folder that does not exist, or remove it", out);
     if (snprintf(p->folder, sizeof p->folder, "%.*s.partial", (int)len, out) >=
         (int)sizeof p->folder)
         SR_FAIL(SR_ERR_CONFIG, "path too long: '%.80s...'", out);

@@ -48,8 +48,8 @@ static SrStatus finish_sample(Sample *s, SrShardList *list) {
 
 static SrStatus read_label(const SrTar *tar, const SrTarMember *m, Sample *s) {
     if (m->size > MAX_LABEL_BYTES)
-        SR_FAIL(SR_ERR_CONFIG, "%s: %s has %llu bytes, a class has at most %d", tar->path, m->name,
-                (unsigned long long)m->size, MAX_LABEL_BYTES);
+        SR_FAIL(SR_ERR_CONFIG, "%s: the class in %s has %llu bytes, expected at most %d", tar->path,
+                m->name, (unsigned long long)m->size, MAX_LABEL_BYTES);
     SR_TRY(sr__tar_read(tar->fd, tar->path, m->offset, s->label, (size_t)m->size));
     s->label[m->size] = 0;
     s->labelled = true;

@@ -27,7 +27,7 @@ static SrStatus read_all(int fd, const char *path, SrImagePool *pool, const void
     if (!S_ISREG(st.st_mode))
         SR_FAIL(SR_ERR_IO, "cannot read %s: not a regular file", path);
     if (st.st_size > MAX_FILE_BYTES)
-        SR_FAIL(SR_ERR_IO, "cannot read %s: %lld bytes, larger than any image", path,
+        SR_FAIL(SR_ERR_IO, "cannot read %s: %lld bytes are too many for an image", path,
                 (long long)st.st_size);
     size_t want = (size_t)st.st_size, got = 0;
     char *data = sr_image_pool_take(pool, want + 1);
@@ -40,7 +40,7 @@ static SrStatus read_all(int fd, const char *path, SrImagePool *pool, const void
         if (part < 0)
             return sr__source_fail("cannot read", path);
         if (part == 0)
-            SR_FAIL(SR_ERR_IO, "cannot read %s: it became shorter", path);
+            SR_FAIL(SR_ERR_IO, "cannot read %s: the file became shorter during reading", path);
         got += (size_t)part;
     }
     *bytes = data;
@@ -62,7 +62,7 @@ SrStatus sr__source_read_file(const char *path, SrImagePool *pool, const void **
 SrStatus sr__source_check_path(const SrDatasetConfig *config) {
     if (!config->data_path || !*config->data_path)
         SR_FAIL(SR_ERR_CONFIG,
-                "DATA.%s.DATA_PATHS is empty: name the images, as in "
+                "DATA.%s.DATA_PATHS is empty; name a folder or file of images, as in "
                 "DATA.%s.DATA_PATHS=[/path/to/images]",
                 config->split, config->split);
     if (!sr_file_exists(config->data_path))

@@ -57,7 +57,7 @@ SrStatus sr__tar_read(int fd, const char *path, uint64_t at, void *out, size_t n
         if (part < 0)
             return sr__source_fail("cannot read", path);
         if (part == 0)
-            SR_FAIL(SR_ERR_IO, "cannot read %s at byte %llu: it is cut off", path,
+            SR_FAIL(SR_ERR_IO, "cannot read %s at byte %llu: the file is cut off", path,
                     (unsigned long long)(at + got));
         got += (size_t)part;
     }
@@ -104,7 +104,7 @@ static SrStatus read_header(SrTar *tar, Header *h, uint64_t *size) {
     uint64_t sum;
     if (tar->at > tar->size || tar->size - tar->at < SR_TAR_BLOCK)
         SR_FAIL(SR_ERR_IO,
-                "%s is cut off: after %llu bytes the zeros that end an archive are missing; copy "
+                "%s is cut off after %llu bytes: the zeros that end an archive are missing; copy "
                 "or pack it again",
                 tar->path, (unsigned long long)tar->size);
     SR_TRY(sr__tar_read(tar->fd, tar->path, tar->at, h, sizeof *h));
@@ -125,8 +125,8 @@ static SrStatus skip(SrTar *tar, uint64_t size) {
     uint64_t left = tar->size - tar->at;
     if (size > left)
         SR_FAIL(SR_ERR_IO,
-                "%s is cut off: the member at byte %llu has %llu bytes, the file %llu behind it; "
-                "copy or pack it again",
+                "%s is cut off: the member at byte %llu has %llu bytes, but only %llu bytes "
+                "follow; copy or pack the file again",
                 tar->path, (unsigned long long)(tar->at - SR_TAR_BLOCK), (unsigned long long)size,
                 (unsigned long long)left);
     tar->at += size + sr__tar_padding(size);

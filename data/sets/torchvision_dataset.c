@@ -43,8 +43,8 @@ static SrStatus find_files(const SrDatasetConfig *config, char path[MAX_PATH_BYT
         return SR_OK;
     SR_FAIL(SR_ERR_CONFIG,
             "DATA.%s.DATA_PATHS: %s holds neither CIFAR's binary batches (cifar-10-binary.tar.gz, "
-            "unpacked) nor IDX "
-            "files; torchvision_dataset downloads nothing and reads no pickled batches",
+            "unpacked) nor IDX files; torchvision_dataset downloads nothing and does not read "
+            "pickled batches",
             config->split, config->data_path);
 }
 
@@ -108,7 +108,7 @@ static const SrDatasetExample examples[] = {
 
 const SrDataset sr_dataset_torchvision_dataset = {
     .name = "torchvision_dataset",
-    .help = "CIFAR-10, CIFAR-100, MNIST by their files, which must be there already.",
+    .help = "CIFAR-10, CIFAR-100 and MNIST, from files that must have been downloaded.",
     .reads_label_path = true,
     .set_bytes = sizeof(Set),
     .open = set_open,

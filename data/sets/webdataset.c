@@ -70,11 +70,11 @@ static SrStatus set_open(const SrDatasetConfig *config, void *opened) {
         set->first[k + 1] = set->first[k] + x->row[k].n;
         bytes += x->row[k].bytes;
         if (x->row[k].first != set->first[k] || x->row[k].n < 0)
-            SR_FAIL(SR_ERR_IO, "%s: its index is damaged; remove it, and it is made anew",
+            SR_FAIL(SR_ERR_IO, "%s: its index is damaged; remove it, and sslrun builds a new one",
                     config->data_path);
     }
     if (set->first[x->shards] != x->n)
-        SR_FAIL(SR_ERR_IO, "%s: its index is damaged; remove it, and it is made anew",
+        SR_FAIL(SR_ERR_IO, "%s: its index is damaged; remove it, and sslrun builds a new one",
                 config->data_path);
     size_t memory = sr_memory_available();
     set->drops = memory > 0 && bytes > memory / 2;
@@ -157,7 +157,7 @@ static SrStatus read_entry(Set *set, const SrShardEntry *e, const char *path, vo
         close(fd);
     SR_TRY(status);
     if (set->index.summed && crc32(0, bytes, e->bytes) != e->crc)
-        SR_FAIL(SR_ERR_IO, "%s is damaged: its checksum is not that of the index", path);
+        SR_FAIL(SR_ERR_IO, "%s is damaged: its checksum differs from the one in the index", path);
     return SR_OK;
 }
 
@@ -168,7 +168,8 @@ static SrStatus set_read(const void *opened, int64_t i, SrImagePool *pool, SrSam
     SR_TRY(sr__shard_index_entry(&set->index, i, &e));
     SR_TRY(entry_path(&set->index, e, pool, &out->path));
     if (e->bytes > MAX_IMAGE_BYTES)
-        SR_FAIL(SR_ERR_IO, "cannot read %s: %u bytes, larger than any image", out->path, e->bytes);
+        SR_FAIL(SR_ERR_IO, "cannot read %s: %u bytes are too many for an image", out->path,
+                e->bytes);
     char *bytes = sr_image_pool_take(pool, (size_t)e->bytes + 1);
     if (!bytes)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", out->path);

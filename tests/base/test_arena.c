@@ -45,7 +45,7 @@ static void test_bound(void **state) {
     SrArena arena = {.bound = 10000};
     CHECK(sr_arena_alloc(&arena, 100) && sr_arena_alloc(&arena, 5000));
     CHECK(!sr_arena_alloc(&arena, 5000) && arena.refused && arena.bytes <= 10000);
-    CHECK_FAILS(sr_arena_failure(&arena, "f"), SR_ERR_CONFIG, "f: what it holds unfolds to more");
+    CHECK_FAILS(sr_arena_failure(&arena, "f"), SR_ERR_CONFIG, "f: the file's contents need more");
     sr_arena_deinit(&arena);
     sr_mem_fail_at(1);
     CHECK(!sr_arena_alloc(&arena, 4000)); // the arena is empty again, so this asks the system

@@ -63,7 +63,8 @@ static void test_read_is_bounded(void **state) {
     check_content(in("a"), "hello");
     CHECK_OK(sr_file_read(in("a"), 5, &data, &bytes));
     sr_free(data);
-    CHECK_FAILS(sr_file_read(in("a"), 4, &data, &bytes), SR_ERR_IO, "has 5 bytes; at most 4");
+    CHECK_FAILS(sr_file_read(in("a"), 4, &data, &bytes), SR_ERR_IO,
+                "has 5 bytes; expected at most 4");
     CHECK_FAILS(sr_file_read(in("none"), 9, &data, &bytes), SR_ERR_IO, "/none': No such file");
     CHECK_FAILS(sr_file_read(dir, 9, &data, &bytes), SR_ERR_IO, "not a regular file");
     CHECK_INT(mkfifo(in("pipe"), 0600), 0);
@@ -271,7 +272,7 @@ static void test_links_and_removal(void **state) {
     CHECK_OK(sr_file_remove(in("newest")));
     CHECK_INT(names_in_dir(), 2);
     CHECK_FAILS(sr_file_remove(dir), SR_ERR_IO, "cannot remove");
-    CHECK_FAILS(sr_file_symlink("x", in("no/such/link")), SR_ERR_IO, "cannot make link");
+    CHECK_FAILS(sr_file_symlink("x", in("no/such/link")), SR_ERR_IO, "cannot create link");
 }
 
 static void test_join(void **state) {
@@ -356,7 +357,7 @@ static void test_lock_follows_no_link(void **state) {
     int lock;
     CHECK_OK(sr_file_write(in("notes"), "mine", 4));
     CHECK_INT(symlink("notes", in("lock")), 0);
-    CHECK_FAILS(sr_file_lock(in("lock"), &lock), SR_ERR_IO, "is a link");
+    CHECK_FAILS(sr_file_lock(in("lock"), &lock), SR_ERR_IO, "is a symbolic link");
     check_content(in("notes"), "mine");
     CHECK_OK(sr_file_remove(in("lock")));
     CHECK_INT(mkfifo(in("lock"), 0600), 0);
@@ -401,7 +402,7 @@ static void test_append_follows_no_link(void **state) {
     fclose(f);
     check_content(in("lines"), "one\ntwo\n");
     CHECK_INT(symlink("lines", in("link")), 0);
-    CHECK_FAILS(sr_file_append(in("link"), &f), SR_ERR_IO, "is a link");
+    CHECK_FAILS(sr_file_append(in("link"), &f), SR_ERR_IO, "is a symbolic link");
     CHECK_INT(mkfifo(in("pipe"), 0600), 0);
     CHECK_FAILS(sr_file_append(in("pipe"), &f), SR_ERR_IO, "pipe");
     check_content(in("lines"), "one\ntwo\n");

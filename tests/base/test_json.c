@@ -88,11 +88,12 @@ static void test_errors(void **state) {
     fails("\"a\\u0000b\"", "holds a NUL");
     fails("{\"k\\u0000\": 1}", "holds a NUL");
     CHECK_STR(tree("\"\\\\u0000\"")->text, "\\u0000"); // an escaped backslash starts no escape
-    fails("{} {}", "something follows");
-    fails("1,", "something follows");
-    fails("{\"a\": 1, \"b\": 2, \"a\": 3}", "key 'a' stands in one object twice");
+    fails("{} {}", "there is text after the end");
+    fails("1,", "there is text after the end");
+    fails("{\"a\": 1, \"b\": 2, \"a\": 3}", "key 'a' occurs twice in one object");
     SrYaml *node;
-    CHECK_FAILS(parse_bytes(&arena, "{}\0", 3, &node), SR_ERR_CONFIG, "something follows");
+    CHECK_FAILS(parse_bytes(&arena, "{}\0", 3, &node), SR_ERR_CONFIG,
+                "there is text after the end");
     CHECK_FAILS(sr_json_load(&arena, "/nonexistent.json", 10, &node), SR_ERR_IO,
                 "/nonexistent.json");
 }

@@ -87,8 +87,8 @@ static void test_link_is_refused(void **state) {
     snprintf(target, sizeof target, "%s/elsewhere", dir);
     CHECK_OK(sr_file_write(target, "", 0));
     CHECK(symlink("elsewhere", path) == 0);
-    CHECK_FAILS(sr_log_open(path), SR_ERR_IO, "is a link");
-    CHECK_FAILS(sr_metrics_open(&metrics, dir, "log.txt"), SR_ERR_IO, "is a link");
+    CHECK_FAILS(sr_log_open(path), SR_ERR_IO, "is a symbolic link");
+    CHECK_FAILS(sr_metrics_open(&metrics, dir, "log.txt"), SR_ERR_IO, "is a symbolic link");
     temp_dir_remove(dir);
 }
 

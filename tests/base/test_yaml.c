@@ -126,16 +126,17 @@ static void test_tags(void **state) {
 
 static void test_errors_name_the_place(void **state) {
     (void)state;
-    fails("a: 1\nb: 2\na: 3\n", "t.yaml:3: key 'a' stands here twice; the first is at line 1");
+    fails("a: 1\nb: 2\na: 3\n",
+          "t.yaml:3: key 'a' occurs twice in this map; the first is at line 1");
     fails("x:\n  k: 1\n  l: 2\n  k:\n    m: 1\n",
-          "t.yaml:4: key 'k' stands here twice; the first is at line 2");
+          "t.yaml:4: key 'k' occurs twice in this map; the first is at line 2");
     fails("{a: 1, b: 1, b: 2, a: 2}", "key 'b'"); // the first key that repeats
     fails("a: [1, 2\nb: 3", "t.yaml:2");
     fails("a: \"x", "not valid YAML");
     fails("a: 1\n b: 2", "t.yaml:2");
     fails("\tx: 1", "t.yaml:1");
-    fails("a:\n\tx: 1", "is it a tab? Indent with blanks");
-    fails("a: 1\n---\nb: 2", "t.yaml:2: a second document");
+    fails("a:\n\tx: 1", "a tab may be the cause: indent with blanks");
+    fails("a: 1\n---\nb: 2", "t.yaml:2: the file holds a second document");
     fails("a: *missing", "t.yaml:1: alias '*missing' has no anchor");
     fails("&a [*a]", "alias '*a' has no anchor"); // an anchor may not contain its own alias
     fails("[1, 2]: 3", "a key must be a plain word");
@@ -198,7 +199,7 @@ static void test_depth(void **state) {
     sr_text_add(&text, "a0: &a0 [[[[1]]]]\n");
     for (int i = 1; i < 20; i++)
         sr_text_printf(&text, "a%d: &a%d [[[[*a%d]]]]\n", i, i, i - 1);
-    fails(text.s, "t.yaml:16: nested deeper than 64 levels");
+    fails(text.s, "t.yaml:16: values are nested deeper than 64 levels");
     sr_text_deinit(&text);
 }
 
@@ -211,7 +212,7 @@ static void test_sizes_are_bounded(void **state) {
     fails(text.s, "more than 100000 values");
     while (text.len <= 1 << 20)
         sr_text_add(&text, "# a comment of some length\n");
-    fails(text.s, "at most 1048576 are read");
+    fails(text.s, "expected at most 1048576");
     sr_text_deinit(&text);
     for (int i = 0; i < 1001; i++)
         sr_text_printf(&text, "- &a%d 1\n", i);
@@ -231,7 +232,7 @@ static void test_wide_maps(void **state) {
         sr_text_printf(&text, "k%d: 1\n", i);
     CHECK_INT(tree(text.s)->n, 90000);
     sr_text_add(&text, "k77: 1\n");
-    fails(text.s, "t.yaml:90001: key 'k77' stands here twice; the first is at line 78");
+    fails(text.s, "t.yaml:90001: key 'k77' occurs twice in this map; the first is at line 78");
     sr_text_deinit(&text);
 }
 
@@ -286,7 +287,7 @@ static void test_merge_keys(void **state) {
     CHECK_INT(sr_yaml_find_path(tree("a: {\"<<\": 5}"), "a")->n, 1);
     fails("a: {<<: 5}", "t.yaml:1: << takes a map or a list of maps");
     fails("a: {<<: [{b: 1}, 5]}", "t.yaml:1: << takes");
-    fails("a: {<<: {b: 1}, <<: {c: 1}}", "key '<<' stands here twice");
+    fails("a: {<<: {b: 1}, <<: {c: 1}}", "key '<<' occurs twice in this map");
     SrText wide = SR_TEXT_INIT;
     sr_text_add(&wide, "a: {<<: {b: 1}");
     for (int i = 0; i < 1001; i++)

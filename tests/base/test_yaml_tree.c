@@ -66,9 +66,8 @@ static void test_merge(void **state) {
     CHECK_INT(sr_yaml_find_path(base, "new.p")->i, 1);
     CHECK_OK(sr_yaml_merge(&arena, base, tree("")));
     CHECK_FAILS(sr_yaml_merge(&arena, base, tree("[1]")), SR_ERR_CONFIG,
-                "t.yaml:1: a list where a map");
-    CHECK_FAILS(sr_yaml_merge(&arena, tree("[1]"), base), SR_ERR_CONFIG,
-                "a map of keys is expected");
+                "t.yaml:1: expected a map of keys, found a list");
+    CHECK_FAILS(sr_yaml_merge(&arena, tree("[1]"), base), SR_ERR_CONFIG, "expected a map of keys");
 }
 
 // A copy stays valid after the arena of the original is freed.

@@ -20,8 +20,8 @@ static void check_says(const char *memory, const char *text) {
 
 static void test_told(void **state) {
     (void)state;
-    check_says("DISTRIBUTED.MEMORY=keep", "kept for their backward");
-    check_says("DISTRIBUTED.MEMORY=again", "forwards run again");
+    check_says("DISTRIBUTED.MEMORY=keep", "kept for the backward pass");
+    check_says("DISTRIBUTED.MEMORY=again", "forward passes run twice");
 }
 
 static void train(const char *dir, const char *memory) {

@@ -45,7 +45,7 @@ static void test_the_same_for_a_seed(void **state) {
     for (int i = 0; i < 3; i++)
         snprintf(file[i], sizeof file[i], "%s/%d.png", dir, i);
     RUN("augment", CONFIG, "--out", file[0], "--images", "5");
-    expect(0, ": 5 images of epoch 0 and 3 views of each, ");
+    expect(0, ": 5 images of epoch 0 with 3 views each, ");
     expect(0, "next:\n");
     RUN("augment", CONFIG, "--out", file[1], "--images", "5");
     expect(0, "5 images");

@@ -55,11 +55,11 @@ static void test_clusterfit(void **state) {
                          (const char *const[]){"cluster", features, features, out,
                                                "CLUSTERFIT.NUM_CLUSTERS=4", "--force", NULL});
     unsetenv("SR_BAR_AFTER");
-    CHECK(strstr(result.out, "turns of k-means ["));
+    CHECK(strstr(result.out, "iterations of k-means ["));
     RUN("cluster", features, features, out, "CLUSTERFIT.NUM_CLUSTERS=4", "--force");
     CHECK_INT(result.code, 0);
-    CHECK(strstr(result.out, "4 clusters of 32 numbers") && strstr(result.out, "17 images") &&
-          strstr(result.out, "purity") &&
+    CHECK(strstr(result.out, "4 clusters, centres of 32 numbers") &&
+          strstr(result.out, "17 images") && strstr(result.out, "purity") &&
           strstr(result.out, "features_test_features_N4_D32_labels.npy"));
     snprintf(labels, sizeof labels, "%s/clusters/" STEM "_labels.npy", dir);
     CHECK_OK(sr_npy_open(labels, &npy));
@@ -87,9 +87,9 @@ static void expect_refused(const char *text) {
 static void test_refused(void **state) {
     (void)state;
     RUN("cluster", CONFIG);
-    expect_refused("takes features");
+    expect_refused("needs features");
     RUN("cluster", "nothing_here");
-    expect_refused("there are none in 'nothing_here'");
+    expect_refused("'nothing_here' holds none");
     RUN("cluster", "no/such.npz");
     expect_refused("no such file");
     RUN("cluster", "no/such.npz", "CLUSTERFIT.NUM_CLUSTER=4");

@@ -63,15 +63,15 @@ static void test_counts_and_origin(void **state) {
     RUN(CONFIG, train_key, "TEST_MODEL=True", "OPTIMIZER.num_epochs=1");
     CHECK_INT(result.code, 0);
     SAID("training images: 25 images in 2 classes from ");
-    SAID("/train (passed over: 2 .gif)");
+    SAID("/train (skipped: 2 .gif)");
     SAID("test images: 13 images in 2 classes from ");
     SAID("/test, found by DATA.TRAIN.DATA_PATHS");
-    SAID("24 images an epoch (1 images fill no batch and are left out: ");
+    SAID("24 images per epoch (1 images do not fill a batch and are left out: ");
     // In the final evaluation unreadable images are neither in the bank nor classified.
     SAID("1 of 25 training images could not be read and are left out:");
-    SAID("train/cat/bad.png: neither JPEG, PNG nor WebP");
+    SAID("train/cat/bad.png: the file is neither JPEG, PNG nor WebP");
     SAID("1 of 13 test images could not be read and are left out:");
-    SAID("test/cat/worse.png: neither JPEG, PNG nor WebP");
+    SAID("test/cat/worse.png: the file is neither JPEG, PNG nor WebP");
     CHECK(strstr(result.out, "kNN: 12 test images against 24,"));
     // The verb alone reports them in the same way.
     RUN("knn", CONFIG, train_key, "--no-baselines");
@@ -92,7 +92,7 @@ static void test_counts_and_origin(void **state) {
                                       "--out", out, "--nodes", "flatten", NULL});
     CHECK_INT(result.code, 0);
     SAID("images: 25 images in 2 classes from ");
-    SAID("1 of 25 images could not be read and have the features of a grey one (valid is 0):");
+    SAID("1 of 25 images could not be read and have the features of a grey image (valid is 0):");
 }
 
 // Test images that are the training images are reported; a test class that training lacks ends
@@ -108,13 +108,13 @@ static void test_which_test_images(void **state) {
     snprintf(more, sizeof more, "DATA.TEST.DATA_PATHS=[%s/same/.]", dir);
     RUN(CONFIG, same, more, "TEST_MODEL=True", "OPTIMIZER.num_epochs=1");
     CHECK_INT(result.code, 0);
-    SAID("DATA.TEST names the very images of DATA.TRAIN");
+    SAID("DATA.TEST has the same images as DATA.TRAIN");
     add("more/dog/1.png", 7);
     add("more/cat/1.png", 8);
     snprintf(more, sizeof more, "DATA.TEST.DATA_PATHS=[%s/more]", dir);
     RUN(CONFIG, train_key, more, "TEST_MODEL=True", "OPTIMIZER.num_epochs=9");
     CHECK_INT(result.code, 2);
-    SAID("DATA.TEST has images of 1 class that DATA.TRAIN has not: 'dog'");
+    SAID("DATA.TEST has images of 1 class that DATA.TRAIN does not have: 'dog'");
     CHECK(!strstr(result.err, "epoch 0 done"));
 }
 
@@ -138,7 +138,7 @@ static void test_bad_images_everywhere(void **state) {
     RUN(CONFIG, train_key, "TEST_MODEL=False", "OPTIMIZER.num_epochs=1",
         "CHECKPOINT.AUTO_RESUME=False", "DATA.TRAIN.MAX_BAD_IMAGE_SHARE=0.01");
     CHECK_INT(result.code, 1);
-    SAID("more than the share of 0.01 that MAX_BAD_IMAGE_SHARE tolerates");
+    SAID("more than the share of 0.01 that MAX_BAD_IMAGE_SHARE allows");
 }
 
 // A run of one epoch reports a single mean loss.
@@ -146,8 +146,7 @@ static void test_only_epoch(void **state) {
     (void)state;
     RUN(CONFIG, train_key, "TEST_MODEL=False", "OPTIMIZER.num_epochs=1");
     CHECK_INT(result.code, 0);
-    CHECK(strstr(result.out, "mean loss of the only epoch here") &&
-          !strstr(result.out, "of the last"));
+    CHECK(strstr(result.out, "mean loss in this session: ") && !strstr(result.out, "last epoch"));
 }
 
 // VISSL's files name images by a catalogue, which the error says is not read.
@@ -178,7 +177,7 @@ static void test_check_nan(void **state) {
     RUN(CONFIG, train_key, "TEST_MODEL=False", "OPTIMIZER.num_epochs=2", lr, decay,
         "HOOKS.CHECK_NAN=False", "CHECKPOINT.AUTO_RESUME=False");
     CHECK_INT(result.code, 0);
-    CHECK(strstr(result.out, "mean loss of the first epoch here"));
+    CHECK(strstr(result.out, "mean loss in this session: first epoch"));
 }
 
 SR_TESTS(data_told, cmocka_unit_test_setup_teardown(test_counts_and_origin, set_up, tear_down),

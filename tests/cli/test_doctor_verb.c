@@ -21,7 +21,7 @@ static void test_well(void **state) {
     RUN(CONFIG, run, "OPTIMIZER.num_epochs=2");
     CHECK_INT(result.code, 0);
     RUN("doctor", dir);
-    if (result.code != 0 || !strstr(result.out, "nothing was found in 2 epochs"))
+    if (result.code != 0 || !strstr(result.out, "no problems were found in 2 epochs"))
         fail_msg("exit code %d: %s%s", result.code, result.out, result.err);
     temp_dir_remove(dir);
 }
@@ -74,8 +74,8 @@ static void test_verdict(void **state) {
         CHECK_INT(result.code, i == 0);
         CHECK(strstr(result.out,
                      i ? "evaluation: Training helped" : "evaluation: Training did not help"));
-        CHECK_INT(strstr(result.out, "nothing was found in 1 epoch") != NULL, i);
-        CHECK_INT(strstr(result.err, "1 kind of trouble") != NULL, !i);
+        CHECK_INT(strstr(result.out, "no problems were found in 1 epoch") != NULL, i);
+        CHECK_INT(strstr(result.err, "1 kind of problems") != NULL, !i);
     }
     temp_dir_remove(dir);
 }
@@ -88,7 +88,7 @@ static void test_refused(void **state) {
                   "{\"iteration\": ", 14); // killed while it wrote the line of its first epoch
     RUN("doctor", dir);
     CHECK_INT(result.code, 2);
-    CHECK(strstr(result.err, "metrics.json: no line of it is of a finished epoch"));
+    CHECK(strstr(result.err, "metrics.json: the file has no line of a finished epoch"));
     temp_dir_remove(dir);
     RUN("doctor", "no/such/run");
     CHECK_INT(result.code, 2);

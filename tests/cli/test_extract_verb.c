@@ -155,7 +155,7 @@ static void test_data_in_shards(void **state) {
     snprintf(path, sizeof path, "%s/features-00001.safetensors", f.out);
     CHECK_OK(sr_file_remove(path)); // as after a run that was stopped
     RUN_DATA("--size", "16");
-    CHECK(strstr(result.err, "1 of them there before"));
+    CHECK(strstr(result.err, "1 existed before"));
     check_shard(&f, 1, 3, "b/5.png");
     RUN_DATA("--size", "24");
     CHECK_INT(result.code, 2);
@@ -185,7 +185,7 @@ static void test_another_extraction(void **state) {
     save_weights(&f);
     RUN_DATA("--size", "16"); // equal weights in another file
     CHECK_INT(result.code, 0);
-    CHECK(strstr(result.err, "2 of them there before"));
+    CHECK(strstr(result.err, "2 existed before"));
     memcpy(f.weights, first, sizeof first);
     float *weight = sr_params_at(f.e.extraction.params, 0)->value, kept = *weight;
     *weight += 1;
@@ -374,14 +374,14 @@ static void test_refused(void **state) {
     Fixture f;
     begin(&f);
     RUN(CONFIG, "--nodes", "layer1", "--input", f.x, "--out", f.out);
-    expect_refused("one of --weights FILE and --random");
+    expect_refused("needs --weights FILE, or --random");
     RUN(CONFIG, "--weights", f.weights, "--nodes", "layer1", "--out", f.out);
-    expect_refused("one of --input");
+    expect_refused("needs either --input");
     RUN(CONFIG, "--weights", f.weights, "--train-nodes", "layer1", "--input", f.x, "--out", f.out);
-    expect_refused("--train-nodes without --eval-nodes");
+    expect_refused("--train-nodes is given without --eval-nodes");
     RUN(CONFIG, "--weights", f.weights, "--nodes", "layer1", "--input", f.x, "--split", "test",
         "--out", f.out);
-    expect_refused("go with --data");
+    expect_refused("work only with --data");
     RUN(CONFIG, "--weights", f.weights, "--nodes", "layer1", "--data", f.dir, "--out",
         "f.safetensors");
     expect_refused("name a folder");
@@ -454,7 +454,7 @@ static void test_of_a_run(void **state) {
     sr_safetensors_close(&a);
     sr_safetensors_close(&b);
     RUN(f.dir, "--nodes", "flatten", "--input", f.x, "--out", f.out);
-    expect_refused("is no folder of a run");
+    expect_refused("is not the folder of a run");
     end(&f);
 }
 

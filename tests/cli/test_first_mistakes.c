@@ -37,13 +37,13 @@ static void test_words(void **state) {
     RUN(CONFIG, "--steps", "3");
     expect_told("unknown option '--steps' (known: --json, --random, --restart)");
     RUN("check", "tests/data/files");
-    expect_told("tests/data/files is a folder, expected a configuration; for a folder of photos");
+    expect_told("tests/data/files is a folder, expected a configuration; `sslrun init");
     RUN("init", CONFIG);
-    expect_told("give it the folder of photos");
+    expect_told("so give it a folder of photos");
     RUN("augment", CONFIG, "--out", "never.jpg");
     expect_told("should end in .png");
     RUN("augment", CONFIG, "--out", "never.png", "--images", "65");
-    expect_told("at most 64 fit a sheet");
+    expect_told("expected at most 64");
     RUN("list", "head", "LOSS.name=x");
     expect_told("sslrun list reads no configuration, so there is nothing for 'LOSS.name=x'");
     RUN("list", "head", "schedule");
@@ -63,13 +63,13 @@ static void test_words(void **state) {
     RUN("check", CONFIG, "temperature=3"); // the loss is missing
     expect_told("there is no key 'temperature'; `sslrun list keys` has them all");
     RUN("check", CONFIG, "--ranks", "0");
-    expect_told("--ranks 0 --network 10: expected ranks");
+    expect_told("--ranks 0 --network 10: expected a number of ranks");
     RUN("check", "/dev/null");
     expect_told("not a regular file");
     RUN("describe", "a");
-    expect_told("nothing is called 'a' (`sslrun list`");
+    expect_told("nothing has the name 'a' (`sslrun list`");
     RUN(CONFIG, "CHECKPOINT.DIR=");
-    expect_told("CHECKPOINT.DIR: cannot make a folder without a name");
+    expect_told("CHECKPOINT.DIR: cannot create a folder without a name");
 }
 
 // The layer of the final evaluation is looked up before the first step.
@@ -107,7 +107,7 @@ static void test_run_folder(void **state) {
     RUN("svm", at, "--weights", "no/such.pth");
     expect_told("no/such.pth: no such file");
     RUN("check", at);
-    expect_told("/run is a run's folder; its configuration is ");
+    expect_told("/run is a run folder; give its configuration, ");
     RUN("knn", CONFIG, "--weights", at, "MODEL.TRUNK.NAME=mobilenet_v2");
     expect_told("the checkpoint holds the trunk resnet (DEPTH: 18, WIDTH_MULTIPLIER: 0.0625), the "
                 "configuration asks for mobilenet_v2");
@@ -129,17 +129,18 @@ static void test_run_folder(void **state) {
     RUN("predict", "tests/data/files/turned.ppm", "tests/data/files");
     expect_told("not a weights file");
     RUN("predict", at, "tests/data/files");
-    expect_told("no classifier there; `sslrun linear ");
+    expect_told("there is no classifier; `sslrun linear ");
     RUN("report", at, "--out", out);
-    expect_told("--out is of a comparison");
+    expect_told("--out works with several runs only");
     RUN("linear", at, "--data", "no/such/photos");
     expect_told("--data: there is no folder of images 'no/such/photos'");
     RUN("predict", at, "no/such/photos");
     expect_told("sslrun predict: there is no folder of images 'no/such/photos'");
     RUN("linear", "no/such/run", "--data", "tests/data/files");
-    expect_told("no/such/run: no such file or folder; a checkpoint of `sslrun train` or its run's");
+    expect_told(
+        "no/such/run: no such file or folder; expected a checkpoint of `sslrun train` or its run");
     RUN("linear", CONFIG, "--data", "tests/data/files");
-    expect_told("a checkpoint of `sslrun train` is expected");
+    expect_told("expected a checkpoint of `sslrun train`");
     temp_dir_remove(dir);
 }
 

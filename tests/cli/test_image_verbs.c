@@ -72,7 +72,7 @@ static void test_linear_and_predict(void **state) {
     RUN("linear", f.run, "--data", f.images);
     expect(0, "linear: 100.00 % of 4 test images, trained on 36");
     expect(0, "  night                 100.00 %");
-    expect(0, "held out of the bank");
+    expect(0, "left out of the bank");
     RUN("linear", f.run, "--data", f.images, "--layer", "res3", "--json");
     expect(0, "\"layer\": \"res3\"");
     expect(0, "\"classes\": [\"day\", \"night\"], \"confusion\": [[");
@@ -89,13 +89,13 @@ static void test_linear_and_predict(void **state) {
     snprintf(classifier, sizeof classifier, "%s/linear.safetensors", f.run);
     train(other, "SEED_VALUE=2");
     RUN("predict", other, f.others, "--classifier", classifier);
-    expect(2, "a classifier of another trunk");
+    expect(2, "belongs to another trunk");
     RUN("linear", f.run, "--data", f.images, "--layer", "res9");
-    expect(2, "no layer 'res9'");
+    expect(2, "no evaluation layer 'res9'");
     RUN("linear", f.run, "--data", f.others);
-    expect(2, "a folder a class");
+    expect(2, "put each class into its own folder");
     RUN("linear", f.images, "--data", f.images);
-    expect(2, "no checkpoint in");
+    expect(2, "holds no checkpoint");
     temp_dir_remove(f.dir);
 }
 
@@ -130,7 +130,7 @@ static void test_similar_and_duplicates(void **state) {
     RUN("similar", "no/such.png", "--in", f.images, "--model", f.run);
     expect(2, "no such image");
     RUN("duplicates", f.images, "--model", f.run, "--threshold", "0.0001");
-    CHECK(strstr(result.err, "of 41 images are alike to this model"));
+    CHECK(strstr(result.err, "of 41 images look alike to this model"));
     CHECK(!strstr(result.err, "changes nothing")); // the run reported it already
     RUN("duplicates", f.images);
     expect(2, "--model CHECKPOINT");
@@ -193,15 +193,15 @@ static void test_best_layer(void **state) {
     fixture_write(f.run, "metrics.json", line, sizeof line - 1);
     RUN("similar", path, "--in", f.images, "--model", f.run);
     CHECK_INT(result.code, 0);
-    CHECK(strstr(result.err, "layer res2, the best in the run's evaluation"));
+    CHECK(strstr(result.err, "layer res2: the best one in the run's evaluation"));
     snprintf(best, sizeof best, "%s", result.out);
     RUN("similar", path, "--in", f.images, "--model", f.run, "--layer", "flatten");
     CHECK(strcmp(result.out, best) != 0 && !strstr(result.err, "layer flatten"));
     RUN("similar", path, "--in", f.images, "--model", f.run, "--layer", "res2");
     CHECK_STR(result.out, best);
     RUN("duplicates", f.images, "--model", f.run, "--threshold", "0.9");
-    CHECK(strstr(result.err, "layer res2, the best in the run's evaluation"));
-    CHECK(strstr(result.err, "half of all images have another one at a cosine of 0.9"));
+    CHECK(strstr(result.err, "layer res2: the best one in the run's evaluation"));
+    CHECK(strstr(result.err, "half of all images have a neighbour at a cosine of 0.9"));
     temp_dir_remove(f.dir);
 }
 
@@ -230,7 +230,7 @@ static void test_all_of_a_folder(void **state) {
     char shards[128];
     snprintf(shards, sizeof shards, "%s/shards", f.dir);
     RUN("pack", path, "--out", shards);
-    expect(2, "has the parts train and test, which would become its classes: pack each");
+    expect(2, "has the folders train and test, which would become classes; pack each");
     RUN("pack", f.images, "--out", shards);
     expect(0, "/shards: 40 images in 2 classes, 1 shard, ");
     snprintf(path, sizeof path, "%s/photos/train/1.png", f.dir);
@@ -295,10 +295,10 @@ static void test_one_image(void **state) {
     snprintf(image, sizeof image, "%s/night/0.png", alone);
     snprintf(data, sizeof data, "DATA.TRAIN.DATA_PATHS=[%s]", alone);
     RUN("similar", image, "--in", alone, "--model", f.run);
-    expect(2, "night/0.png is the only image that --in names");
+    expect(2, "night/0.png is the only image of --in");
     CHECK_STR(result.out, "");
     RUN("duplicates", alone, "--model", f.run);
-    expect(2, "holds one image that can be read: duplicates need 2 or more");
+    expect(2, "holds one image that can be read; expected 2 or more");
     RUN("knn", f.run, data, "DATA.TRAIN.DATA_SOURCES=[disk_folder]");
     expect(2, "one image cannot be compared with itself");
     CHECK_STR(result.out, "");
@@ -313,7 +313,7 @@ static void test_one_image(void **state) {
     expect(2, "notes.md' is neither a folder of images nor an image or a list");
     CHECK(!strstr(result.err, "DATA."));
     RUN("similar", f.images, "--in", f.images, "--model", f.run);
-    expect(2, "/images is not one image that can be read");
+    expect(2, "/images: expected an image that can be read");
     temp_dir_remove(f.dir);
 }
 
@@ -328,7 +328,7 @@ static void test_linear_refuses_early(void **state) {
     snprintf(pair, sizeof pair, "%s/pair", f.dir);
     RUN("linear", f.run, "--data", pair);
     expect(2, "a classifier needs images of two classes, and two images of one of them; 1 image in "
-              "1 class is left to train on");
+              "1 class is left for training");
     for (int i = 0; i < 8; i++) {
         char name[64];
         snprintf(name, sizeof name, "broken/%s/%d.png", i % 2 ? "day" : "night", i);

@@ -268,7 +268,7 @@ static void test_no_weights(void **state) {
     RUN("svm", CONFIG, f.run, "--random", "--out", f.out);
     expect_refused("leave out --random");
     RUN("extract", "resnet20", "--nodes", "linear", "--data", "tests/data/files", "--out", f.out);
-    expect_refused("one of --weights FILE and --random");
+    expect_refused("needs --weights FILE, or --random");
     RUN("extract", "resnet20", "--nodes", "linear", "--data", "tests/data/files", "--out", f.out,
         "--random", "--size", "32");
     if (result.code != 0)
@@ -313,11 +313,11 @@ static void test_refused(void **state) {
     Fixture f;
     begin(&f);
     RUN("svm");
-    expect_refused("of what?");
+    expect_refused("no name is given");
     RUN("svm", "A", f.test);
-    expect_refused("neither features nor a configuration: A: no such");
+    expect_refused("expected features or a configuration: A: no such");
     RUN("retrieve", "no/such");
-    expect_refused("neither features nor a configuration: no/such: no such");
+    expect_refused("expected features or a configuration: no/such: no such");
     RUN("svm", f.train, f.test, "SVM.cost.costs_list=[1]");
     expect_refused("did you mean 'SVM.costs'");
     RUN("svm", f.train, f.test, "--lowshot");

@@ -107,7 +107,7 @@ static void test_found_by_a_part(void **state) {
     CHECK_OK(sr_manual_describe("PARAMS_FILE", &sr_manual_verbs, &out));
     CHECK(strstr(out.s, "MODEL.WEIGHTS_INIT.PARAMS_FILE "));
     CHECK_FAILS(sr_manual_describe("simclr", &sr_manual_verbs, &out), SR_ERR_CONFIG,
-                "nothing is called 'simclr'; there are ");
+                "nothing has the name 'simclr'; there are ");
     CHECK(strstr(sr_status_message(), " simclr_collator, ") != NULL);
     CHECK_FAILS(sr_manual_describe("ColorDist", &sr_manual_verbs, &out), SR_ERR_CONFIG,
                 "there is ImgPilColorDistortion");

@@ -58,7 +58,7 @@ static void test_nothing_sound(void **state) {
     fixture_folder(dir);
     fixture_write(dir, "photos/a.png", "no picture at all", 17);
     RUN("pack", in("photos"), "--out", in("shards"));
-    expect(2, "none of its 1 images can be read");
+    expect(2, "none of the 1 images can be read");
     CHECK(!sr_file_exists(in("shards")));
     fixture_remove(dir);
 }
@@ -77,11 +77,11 @@ static void test_list(void **state) {
     fixture_write(dir, "labels.txt", labels, strlen(labels));
     RUN("pack", in("list.txt"), "--out", in("bare"));
     expect(0, "4 images in 0 classes");
-    CHECK(strstr(result.err, "names no labels") && strstr(result.err, "--labels FILE"));
+    CHECK(strstr(result.err, "holds no labels") && strstr(result.err, "--labels FILE"));
     RUN("pack", in("list.txt"), "--labels", in("labels.txt"), "--out", in("shards"));
     expect(0, "4 images in 3 classes");
     RUN("pack", in("photos"), "--labels", in("labels.txt"), "--out", in("other"));
-    expect(2, "brings its own labels");
+    expect(2, "has its own labels");
     fixture_remove(dir);
 }
 
@@ -130,8 +130,8 @@ static void test_few_names(void **state) {
                                 NULL};
     fixture_write(dir, "test/classnames.txt", "a\nb\n", 4);
     program_run(&result, 1, args);
-    expect(2, "DATA.TEST has images of 2 classes that DATA.TRAIN has not: 2, 3");
-    CHECK(strstr(result.err, "classnames.txt names 2 of 4 classes: the others have no name"));
+    expect(2, "DATA.TEST has images of 2 classes that DATA.TRAIN does not have: 2, 3");
+    CHECK(strstr(result.err, "classnames.txt names 2 of 4 classes; the others have no name"));
     fixture_write(dir, "train/classnames.txt", "a\nb\n", 4);
     program_run(&result, 1, args);
     expect(0, "");

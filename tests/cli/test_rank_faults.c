@@ -104,7 +104,7 @@ static void test_other_start(void **state) {
     temp_dir_make(dir);
     program_path(path);
     snprintf(other, sizeof other, "env SR_CPU=plain %s", path);
-    check_differs(path, other, "", "differ in their processors' instructions");
+    check_differs(path, other, "", "differ in the instructions of their processors");
     // One more byte at the end makes it a different file that works the same.
     snprintf(other, sizeof other, "%s/sslrun", dir);
     snprintf(command, sizeof command, "cp %s %s && echo >>%s", path, other, other);

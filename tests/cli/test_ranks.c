@@ -411,7 +411,7 @@ static void test_uneven_share(void **state) {
     temp_dir_make(dir);
     int code = program_wait(begin("tests/cli/tiny.yaml", dir, 3, "DISTRIBUTED.REPLICAS=4"), NULL);
     program_read(dir, "err", err, sizeof err);
-    if (code != 2 || !strstr(err, "cannot be shared out evenly over 3 ranks"))
+    if (code != 2 || !strstr(err, "cannot be divided evenly between 3 ranks"))
         fail_msg("exit code %d: %s", code, err);
     temp_dir_remove(dir);
 }

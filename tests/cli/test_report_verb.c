@@ -149,9 +149,9 @@ static void test_a_run_has_a_page(void **state) {
     CHECK(!strstr(page, "<td>CHECKPOINT.DIR</td>"));
     sr_free(page);
     RUN("report", dir);
-    expect(2, "is no folder of a run");
+    expect(2, "is not the folder of a run");
     RUN("report");
-    expect(2, "of which run");
+    expect(2, "no run is named");
     temp_dir_remove(dir);
 }
 

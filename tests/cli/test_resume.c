@@ -122,14 +122,15 @@ static void test_bf16(void **state) {
 
 static void test_replicas(void **state) {
     (void)state;
-    check_killed_run("DISTRIBUTED.REPLICAS=2", "2 replicas of 8 images a step");
+    check_killed_run("DISTRIBUTED.REPLICAS=2", "each step has 2 replicas of 8 images");
 }
 
 // Two accumulation rounds per update: no checkpoint holds a partial sum, so a run resumes after
 // complete updates.
 static void test_accumulation(void **state) {
     (void)state;
-    check_killed_run("OPTIMIZER.gradient_accumulation_steps=2", "2 replicas of 8 images a step");
+    check_killed_run("OPTIMIZER.gradient_accumulation_steps=2",
+                     "each step has 2 replicas of 8 images");
 }
 
 // The order of tar shards is a function of the epoch and not of what a reader has read.
@@ -226,11 +227,11 @@ static void interrupt_with(int signal_number, int expected) {
     CHECK(kill(pid, signal_number) == 0);
     int code = program_wait(pid, NULL);
     program_read(dir, "err", err, sizeof err);
-    if (code != expected || !strstr(err, "saved") || !strstr(err, "to go on: "))
+    if (code != expected || !strstr(err, "saved") || !strstr(err, "to resume: "))
         fail_msg("exit code %d: %s", code, err);
     finish_run(dir, 0);
     program_read(dir, "err", err, sizeof err);
-    CHECK(strstr(err, "going on from"));
+    CHECK(strstr(err, "resuming from"));
     check_same_final(whole_run(), dir);
     // A finished run reports that, does nothing, and exits with 0.
     finish_run(dir, 0);
@@ -322,7 +323,7 @@ static void test_reader_is_gone(void **state) {
     snprintf(path, sizeof path, "%s/checkpoint.safetensors", dir);
     CHECK(sr_file_exists(path));
     program_read(dir, "log.txt", log, sizeof log);
-    CHECK(strstr(log, " stopped after ") && strstr(log, "to go on: "));
+    CHECK(strstr(log, " stopped after ") && strstr(log, "to resume: "));
     finish_run(dir, 0);
     check_same_final(whole_run(), dir);
     temp_dir_remove(dir);
@@ -409,8 +410,8 @@ static void test_folder_is_held(void **state) {
     CHECK_OK(sr_file_lock(path, &lock));
     CHECK_INT(program_wait(start_run(dir, 0, NULL), NULL), 1);
     program_read(dir, "err", err, sizeof err);
-    CHECK(strstr(err, "CHECKPOINT.DIR: ") && strstr(err, "is held by another process"));
-    CHECK(strstr(err, "wait for that one, stop it, or use another folder"));
+    CHECK(strstr(err, "CHECKPOINT.DIR: ") && strstr(err, "is in use by another process"));
+    CHECK(strstr(err, "wait until that process ends, stop it, or use another folder"));
     sr_file_unlock(lock);
     finish_run(dir, 0);
     temp_dir_remove(dir);
@@ -422,7 +423,8 @@ static void test_unwritable_folder(void **state) {
     ProgramResult r;
     program_run(&r, 0, (const char *const[]){CONFIG, "CHECKPOINT.DIR=/proc", NULL});
     CHECK_INT(r.code, 1);
-    CHECK(strstr(r.err, "must be one that can be written to") && !strstr(r.err, "wait for"));
+    CHECK(strstr(r.err, "expected a folder that can be written to") &&
+          !strstr(r.err, "wait until"));
 }
 
 SR_TESTS(resume, unit(test_folder_is_held), unit(test_unwritable_folder), unit(test_sigkill),

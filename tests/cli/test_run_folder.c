@@ -90,8 +90,8 @@ static void test_other_batch_size(void **state) {
     SrPosition at = newest(&r);
     CHECK(at.stopped && at.epoch < 30 && at.batch_size == 8);
     TRAIN(&r, 0, "DATA.TRAIN.BATCHSIZE_PER_REPLICA=32", "OPTIMIZER.num_epochs=30");
-    CHECK(
-        strstr(r.err, "batches of 32 where the checkpoint had 8: going on behind the same images"));
+    CHECK(strstr(r.err, "the batch size is 32, but it was 8 in the checkpoint; training resumes "
+                        "after the same images"));
     CHECK(!strstr(r.err, "training has finished"));
     CHECK_INT(newest(&r).iteration, 60);
     // A finished run is finished for any batch size.
@@ -110,7 +110,7 @@ static void test_command_to_go_on(void **state) {
     open_runs(&r);
     stop_midway(&r);
     int64_t done = newest(&r).iteration;
-    const char *line = strstr(r.err, "to go on: ");
+    const char *line = strstr(r.err, "to resume: ");
     CHECK(line);
     snprintf(command, sizeof command, "%.*s OPTIMIZER.num_epochs=3 > '%s/out' 2> '%s/err'",
              (int)strcspn(line + 10, "\n"), line + 10, r.dir, r.dir);
@@ -119,7 +119,7 @@ static void test_command_to_go_on(void **state) {
     program_read(r.dir, "out", r.out, sizeof r.out);
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
         fail_msg("%s: %s", command, r.err);
-    CHECK(strstr(r.err, "going on from"));
+    CHECK(strstr(r.err, "resuming from"));
     if (done < 24) {
         char text[64];
         snprintf(text, sizeof text, "trained %d updates in", 24 - (int)done);
@@ -135,7 +135,7 @@ static void test_restart(void **state) {
     TRAIN(&r, 0, "OPTIMIZER.num_epochs=1");
     SrPosition first = newest(&r);
     TRAIN(&r, 0, "OPTIMIZER.num_epochs=1", "--restart", "SEED_VALUE=3");
-    CHECK(strstr(r.err, "beginning anew") && strstr(r.out, "trained 8 updates"));
+    CHECK(strstr(r.err, "starting again") && strstr(r.out, "trained 8 updates"));
     CHECK(strcmp(newest(&r).run.id, first.run.id) != 0);
     CHECK(has(&r, "earlier-1/model_final_checkpoint_phase0.safetensors"));
     TRAIN(&r, 0, "OPTIMIZER.num_epochs=1", "SEED_VALUE=3");
@@ -171,16 +171,16 @@ static void test_log(void **state) {
     CHECK(in_file(&r, "log.txt", "==== ") && in_file(&r, "log.txt", CONFIG " 'CHECKPOINT.DIR="));
     CHECK(in_file(&r, "log.txt", "sslrun ") && in_file(&r, "log.txt", "; kernels "));
     CHECK(in_file(&r, "log.txt", "VERBOSE is accepted and changes nothing"));
-    CHECK(!in_file(&r, "log.txt", "going on from"));
+    CHECK(!in_file(&r, "log.txt", "resuming from"));
     // A processor may have plain kernels only.
     bool other = strcmp(newest(&r).kernels, "plain") != 0;
     setenv("SR_CPU", "plain", 1);
     TRAIN(&r, 0, "OPTIMIZER.num_epochs=2");
     unsetenv("SR_CPU");
     CHECK(in_file(&r, "log.txt", "OPTIMIZER.num_epochs=2\n") &&
-          in_file(&r, "log.txt", "going on from"));
+          in_file(&r, "log.txt", "resuming from"));
     CHECK_STR(newest(&r).kernels, "plain");
-    CHECK_INT(strstr(r.err, "is with plain from now on") != NULL, other);
+    CHECK_INT(strstr(r.err, "continues with plain") != NULL, other);
     temp_dir_remove(r.dir);
 }
 

@@ -70,7 +70,7 @@ static void test_refused(void **state) {
     snprintf(test, sizeof test, "DATA.TEST.DATA_PATHS=[%s/images]", dir);
     run(dir, test);
     CHECK_INT(result.code, 2);
-    if (!strstr(result.err, "the labels are made by transforms"))
+    if (!strstr(result.err, "transforms (ImgRotatePil, ShuffleImgPatches) make the labels"))
         fail_msg("%s", result.err);
     temp_dir_remove(dir);
 }

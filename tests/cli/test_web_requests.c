@@ -75,7 +75,7 @@ static void test_nothing_for_strangers(void **state) {
     program_run(&result, 1,
                 (const char *const[]){"web", "/tmp", "--address", "0.0.0.0", "--port", "0", NULL});
     CHECK_INT(result.code, 2);
-    CHECK(strstr(result.err, "with a token alone"));
+    CHECK(strstr(result.err, "only with a token"));
     program_run(&result, 1, (const char *const[]){"web", "/tmp", "--token", "short", NULL});
     CHECK_INT(result.code, 2);
     program_run(&result, 1, (const char *const[]){"web", "/no/such/folder", NULL});
@@ -206,7 +206,7 @@ static void test_stop_spares_others(void **state) {
     int lock = open(path, O_RDONLY | O_CLOEXEC);
     CHECK(lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) == 0);
     CHECK_INT(web_post(&w, "/stop?id=one&token=" WEB_TOKEN, ""), 409);
-    web_has("not one of this machine");
+    web_has("belongs to another machine");
     CHECK_INT(waitpid(bystander, NULL, WNOHANG), 0);
     kill(bystander, SIGKILL);
     int how;

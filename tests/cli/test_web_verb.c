@@ -102,9 +102,9 @@ static void test_runs_that_cannot_be_continued(void **state) {
     fixture_write(w.runs, "ranks/run.json", ranks, sizeof ranks - 1);
     fixture_write(w.runs, "${env:HOME}/run.json", one, sizeof one - 1);
     CHECK_INT(web_post(&w, "/continue?id=ranks&token=" WEB_TOKEN, ""), 409);
-    web_has("2 processes trained it");
+    web_has("2 processes trained this run");
     CHECK_INT(web_post(&w, "/continue?id=$%7Benv:HOME%7D&token=" WEB_TOKEN, ""), 409);
-    web_has("holds ${");
+    web_has("contains ${");
     web_end(&w);
 }
 
@@ -137,11 +137,11 @@ static void test_stop_and_continue(void **state) {
     CHECK(web_becomes(&w, "<button>continue</button>"));
     CHECK_INT(web_post(&w, "/continue?id=" LONG "&token=" WEB_TOKEN, ""), 303);
     log[0] = '\0';
-    for (int i = 0; i < 600 && !strstr(log, "going on from "); i++) {
+    for (int i = 0; i < 600 && !strstr(log, "resuming from "); i++) {
         program_read(folder, "log.txt", log, sizeof log);
         program_sleep_ms(100);
     }
-    CHECK(strstr(log, "going on from "));
+    CHECK(strstr(log, "resuming from "));
     CHECK_INT(web_post(&w, "/stop?id=" LONG "&token=" WEB_TOKEN, ""), 303);
     CHECK(web_becomes(&w, "<button>continue</button>"));
     web_end(&w);

@@ -175,7 +175,7 @@ static void test_names(void **state) {
     expect(0, "109 of 109 tensors loaded\n");
     run(&p, p.other, "MODEL.WEIGHTS_INIT.STATE_DICT_KEY_NAME=[model,teacher]", NULL);
     expect(2, "MODEL.WEIGHTS_INIT.STATE_DICT_KEY_NAME: ");
-    CHECK(strstr(result.err, "no key 'teacher' in it; there are: student"));
+    CHECK(strstr(result.err, "has no key 'teacher'; it has: student"));
     run(&p, "no/such/file.torch", NULL);
     expect(2, "no/such/file.torch");
     close_place(&p);
@@ -224,8 +224,8 @@ static void test_run_folder(void **state) {
     expect(0, file);
     CHECK(!strstr(result.err, "checkpoint.safetensors"));
     run(&p, p.dir, NULL);
-    expect(2, ": no checkpoint in this folder; the folder of a run (its CHECKPOINT.DIR) or a file "
-              "of weights is expected");
+    expect(2, " holds no checkpoint; expected the folder of a run (its CHECKPOINT.DIR) or a file "
+              "of weights");
     *strchr(file, ':') = '\0';
     program_run(&result, 1,
                 (const char *const[]){"knn", "tests/cli/tiny.yaml", "--weights", folder, NULL});

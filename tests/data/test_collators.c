@@ -238,7 +238,7 @@ static void test_refusals(void **state) {
         yaml(&arena, "[{name: Resize, size: [90, 90]}, {name: ToTensor}, {name: "
                      "MaskedImageModeling, patch_size: 3}, {name: ImgPatchesFromTensor}]"),
         "T", &p));
-    CHECK_FAILS(sr_pipeline_extras(p, &extras), SR_ERR_CONFIG, "must stand before");
+    CHECK_FAILS(sr_pipeline_extras(p, &extras), SR_ERR_CONFIG, "put it before");
     sr_pipeline_free(p);
     sr_arena_deinit(&arena);
 }

@@ -215,7 +215,7 @@ static void test_targets(void **state) {
     CHECK(!source()->targets(set, 0) && source()->classes(set) == 2); // names
     sr_dataset_close(source(), set);
     refused(list, write_npy(dir, "l.npy", "|i1", "2, 2", "\1\0\2\0", 4), "row 1, column 0");
-    refused(list, write_npy(dir, "l.npy", "|S1", "2, 2", "1001", 4), "column a class");
+    refused(list, write_npy(dir, "l.npy", "|S1", "2, 2", "1001", 4), "column per class");
     refused(list, write_npy(dir, "l.npy", "|i1", "1, 2", "\1\0", 2), "1 labels for 2 images");
     fixture_remove(dir);
 }

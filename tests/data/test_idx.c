@@ -152,7 +152,7 @@ static void test_errors(void **state) {
     refused(dir, "GIF89a", 6, SR_ERR_CONFIG, "not an IDX file");
     refused(dir, labels_file, 11, SR_ERR_CONFIG, "rank 1");
     images[5] = 0x10; // a million images
-    refused(dir, images, n, SR_ERR_CONFIG, "which its 40 cannot");
+    refused(dir, images, n, SR_ERR_CONFIG, "but the file has only 40");
     images[4] = images[8] = images[12] = 0x7F;
     refused(dir, images, n, SR_ERR_CONFIG, "dimension");
     images[4] = images[5] = images[7] = images[8] = images[12] = 0; // no images

@@ -408,9 +408,9 @@ static void test_not_square(void **state) {
             CHECK_OK(sr_loader_next(loader, &batch, NULL));
         else
             CHECK_FAILS(sr_loader_next(loader, &batch, NULL), SR_ERR_CONFIG,
-                        "some.jpg: the transforms make 6 x 5 of it, not 5 x 5: where images are "
-                        "not square, TRANSFORMS "
-                        "need CenterCrop or Resize with [height, width]");
+                        "some.jpg: the transforms make a view of 6 x 5 of the image, expected 5 x "
+                        "5; for images that are not square, TRANSFORMS need CenterCrop or Resize "
+                        "with [height, width]");
         sr_loader_free(loader);
         sr_pipeline_free(p);
     }

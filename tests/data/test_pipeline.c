@@ -36,8 +36,8 @@ static void test_refused(void **state) {
     (void)state;
     int64_t live = sr_mem_live();
     refused("{a: 1}", "expected a list");
-    refused("[5]", "map with a `name`");
-    refused("[{size: 4}]", "map with a `name`");
+    refused("[5]", "map with a key `name`");
+    refused("[{size: 4}]", "map with a key `name`");
     refused("[{name: RandomHorizontalFlop}]", "RandomHorizontalFlip");
     refused("[{name: ToTensor}, {name: CenterCrup, size: 3}]", "swav.yaml:1");
     refused("[{name: CenterCrop, sise: 3}]", "size");
@@ -61,8 +61,8 @@ static void test_refused(void **state) {
 static void test_shapes(void **state) {
     (void)state;
     shapeless("[]", "no ToTensor");
-    shapeless("[{name: ToTensor}]", "as large as its file");
-    shapeless("[{name: RandomHorizontalFlip}, {name: ToTensor}]", "as large as its file");
+    shapeless("[{name: ToTensor}]", "in the size of its file");
+    shapeless("[{name: RandomHorizontalFlip}, {name: ToTensor}]", "in the size of its file");
     shapeless("[{name: Normalize}]", "after ToTensor");
     shapeless("[{name: CenterCrop, size: 8}, {name: ToTensor}, {name: RandomGrayscale}]",
               "before ToTensor");
@@ -71,7 +71,7 @@ static void test_shapes(void **state) {
     shapeless("[{name: ImgReplicatePil}, {name: ImgReplicatePil}, {name: ToTensor}]", "gets 2");
     shapeless("[{name: ImgReplicatePil}, {name: ImgPilMultiCropRandomApply, prob: [1]}, {name: "
               "ToTensor}]",
-              "1 entries for 2 crops");
+              "1 entries, but there are 2 crops");
     shapeless(
         "[{name: ImgPilMultiCropRandomApply, prob: [1], transforms: [{name: CenterCrop, size: 8}]},"
         " {name: ToTensor}]",

@@ -120,14 +120,15 @@ static void test_errors(void **state) {
     uint32_t *subset;
     int64_t n, live = sr_mem_live();
     SrLoaderConfig config = limited(101, 0, false);
-    CHECK_FAILS(sr__sampler_subset(&config, &subset, &n), SR_ERR_CONFIG, "there are 100 images");
+    CHECK_FAILS(sr__sampler_subset(&config, &subset, &n), SR_ERR_CONFIG,
+                "the 100 images there are");
     config = limited(60, 41, false);
     CHECK_FAILS(sr__sampler_subset(&config, &subset, &n), SR_ERR_CONFIG, "SKIP_NUM_SAMPLES 41");
     config = limited(2, 0, true);
     CHECK_FAILS(sr__sampler_subset(&config, &subset, &n), SR_ERR_CONFIG, "at least 3");
     config = limited(60, 0, true);
     CHECK_FAILS(sr__sampler_subset(&config, &subset, &n), SR_ERR_CONFIG,
-                "20 images of class 2, which has 10");
+                "20 images of class 2, but there are 10");
     config.dataset = &bare;
     CHECK_FAILS(sr__sampler_subset(&config, &subset, &n), SR_ERR_CONFIG, "needs labels");
     CHECK_INT(sr_mem_live(), live);

@@ -210,7 +210,8 @@ static void test_damage(void **state) {
     CHECK_OK(sr_dataset_open(s, &out, &set)); // the other shards are read by their headers
     sr_dataset_close(s, set);
     flip(below(dir, "out/" SR_SHARD_INDEX), 90);
-    CHECK_FAILS(sr_dataset_open(s, &out, &set), SR_ERR_IO, "remove it, and it is made anew");
+    CHECK_FAILS(sr_dataset_open(s, &out, &set), SR_ERR_IO,
+                "remove it, and sslrun builds a new one");
     free(r);
     fixture_remove(dir);
 }

@@ -108,7 +108,7 @@ static void test_class_place(void **state) {
     theirs[1].values[0] = theirs[1].values[1] = 0;
     check_tensors(a, "classy_state_dict.base_model.model.trunk.", theirs, 6);
     write_tensors(a, theirs, 6, SR_F16);
-    CHECK_FAILS(sr_convert(a, b, &to_timm, &result), SR_ERR_CONFIG, "made of F32 alone");
+    CHECK_FAILS(sr_convert(a, b, &to_timm, &result), SR_ERR_CONFIG, "needs both as F32");
     temp_dir_remove(dir);
 }
 

@@ -154,7 +154,7 @@ static void test_lying_maps(void **state) {
             3, "tensor 'b': overlaps");
     refuses("{\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]},"
             "\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[1,2]}}",
-            2, "tensor 'a': stands there twice");
+            2, "tensor 'a': occurs twice");
     refuses("{\"__metadata__\":5}", 0, "__metadata__ is not a map");
     refuses("{\"__metadata__\":{\"a\":5}}", 0, "metadata 'a' is not a string");
 }

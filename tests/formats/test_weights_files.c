@@ -100,7 +100,7 @@ static void test_bomb(void **state) {
     SrWeights w;
     SrTensor t;
     CHECK_OK(sr_weights_open(&w, FILES "bomb.npz"));
-    CHECK_FAILS(sr_weights_read(&w, 0, &t), SR_ERR_CONFIG, "would unfold to 72000128 bytes");
+    CHECK_FAILS(sr_weights_read(&w, 0, &t), SR_ERR_CONFIG, "would need 72000128 bytes");
     CHECK_INT(w.scratch_bytes, 0);
     sr_weights_close(&w);
 }

@@ -209,7 +209,7 @@ static void test_invert(void **state) {
     sr_graph_free(g);
     CHECK_FAILS(sr_graph_invert(f.graph, find(f.graph, "layer.1.relu"), find(f.graph, "half"), &g),
                 SR_ERR_CONFIG, "layer.1.relu (relu) has no inverse");
-    CHECK_FAILS(sr_graph_invert(f.graph, 5, 3, &g), SR_ERR_CONFIG, "no chain");
+    CHECK_FAILS(sr_graph_invert(f.graph, 5, 3, &g), SR_ERR_CONFIG, "do not form a chain");
     end(f);
 }
 
@@ -243,7 +243,7 @@ static void test_close_and_inline(void **state) {
         SR_ERR_CONFIG, "closed block");
     CHECK_FAILS(sr_graph_print(closed, SR_GRAPH_JSON, &out), SR_ERR_CONFIG, "closed block");
     sr_text_deinit(&out);
-    CHECK_FAILS(sr_graph_inline(f.graph, 1, &none), SR_ERR_CONFIG, "no closed block");
+    CHECK_FAILS(sr_graph_inline(f.graph, 1, &none), SR_ERR_CONFIG, "not a closed block");
     CHECK_FAILS(sr_leaf_parse(f.graph, "Blok", &arena, &leaf), SR_ERR_CONFIG,
                 "did you mean 'Block'?");
     CHECK_OK(sr_leaf_parse(f.graph, "through", &arena, &leaf));
@@ -322,9 +322,9 @@ static void test_json_errors(void **state) {
         {"{\"nodes\": [{\"name\": \"x\", \"op\": \"input\", \"shape\": [1, 2], \"dtype\": "
          "\"F32\"}, {\"name\": \"y\", "
          "\"op\": \"batch_norm\", \"in\": [\"x\"]}]}",
-         "5 parameters, 0 are named"},
+         "5 parameters, but 0 names are given"},
         {"{\"nodes\": [], \"stages\": [[\"a\", \"b\"]]}", "does not exist"},
-        {"{\"nodes\": [], \"blocks\": [[\"a\", \"b\", 0, 1]]}", "a block is"},
+        {"{\"nodes\": [], \"blocks\": [[\"a\", \"b\", 0, 1]]}", "expected a block as"},
     };
     for (int i = 0; i < SR_COUNT(rows); i++) {
         SrParams *params;
@@ -351,16 +351,16 @@ static void test_taps(void **state) {
     CHECK_INT(taps.v[0].node, taps.v[1].node); // two queries of one node give two outputs
     CHECK_STR(taps.v[1].name, "stage");
     CHECK_STR(sr_graph_at(f.graph, taps.v[2].node)->name, "layer.0.relu");
-    CHECK_FAILS(sr_taps_parse("", &arena, &taps), SR_ERR_CONFIG, "an empty list");
-    CHECK_FAILS(sr_taps_parse("a,", &arena, &taps), SR_ERR_CONFIG, "without a name");
-    CHECK_FAILS(sr_taps_parse("a:", &arena, &taps), SR_ERR_CONFIG, "without a name");
-    CHECK_FAILS(sr_taps_parse("a:b:c", &arena, &taps), SR_ERR_CONFIG, "without a name");
+    CHECK_FAILS(sr_taps_parse("", &arena, &taps), SR_ERR_CONFIG, "the list of layers is empty");
+    CHECK_FAILS(sr_taps_parse("a,", &arena, &taps), SR_ERR_CONFIG, "has no name");
+    CHECK_FAILS(sr_taps_parse("a:", &arena, &taps), SR_ERR_CONFIG, "has no name");
+    CHECK_FAILS(sr_taps_parse("a:b:c", &arena, &taps), SR_ERR_CONFIG, "has no name");
     CHECK_FAILS(sr_taps_parse("a:b,b", &arena, &taps), SR_ERR_CONFIG, "two outputs are called 'b'");
     parse_taps("aux.drop", &arena, &taps);
     CHECK_OK(sr_taps_find(f.graph, SR_MODE_TRAIN, SR_NAMES_NODES, &taps));
     CHECK_FAILS(sr_taps_find(f.graph, SR_MODE_EVAL, SR_NAMES_NODES, &taps), SR_ERR_CONFIG,
-                "'aux.drop' exists only in train mode, and eval mode was asked for; `sslrun graph "
-                "tiny --mode eval`");
+                "'aux.drop' exists only in train mode, but eval mode is used; `sslrun graph tiny "
+                "--mode eval`");
     parse_taps("aux", &arena, &taps); // the last node below it that exists in the mode
     CHECK_OK(sr_taps_find(f.graph, SR_MODE_EVAL, SR_NAMES_NODES, &taps));
     CHECK_STR(sr_graph_at(f.graph, taps.v[0].node)->name, "aux.relu");

@@ -122,9 +122,9 @@ static void check_refused(const char *loss, int views, const char *text) {
 static void test_refused(void **state) {
     (void)state;
     check_refused("name: moco_loss, moco_loss: {embedding_dim: 8, queue_size: 3}", 2,
-                  "queue_size is 3, but a step pushes 4 keys");
+                  "queue_size is 3, but all replicas together push 4 keys");
     check_refused("name: moco_loss", 2, "embedding_dim is 128");
-    check_refused(LOSS, 3, "takes two views");
+    check_refused(LOSS, 3, "needs two views");
 }
 
 SR_TESTS(moco_loss, unit(test_follows), unit(test_queue), unit(test_wraps), unit(test_views),

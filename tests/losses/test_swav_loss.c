@@ -144,7 +144,7 @@ static void test_refused(void **state) {
     CHECK_FAILS(tiny_model_open(&t, MODEL, "name: swav_loss", 4, 3, sizes) == SR_OK
                     ? sr_model_build_train(t.model, 4, 2, sizes, sizes, 0, &t.graph)
                     : SR_OK,
-                SR_ERR_CONFIG, "num_crops is 3, but the data give 2 crops");
+                SR_ERR_CONFIG, "num_crops is 3, but DATA.TRAIN.TRANSFORMS make 2 crops");
     tiny_model_close(&t);
 }
 

@@ -70,7 +70,7 @@ static void test_refuses(void **state) {
         {MODEL, MAE ", mask_ratio: 0.99}", "leaves 0 of 16 patches visible"},
         {MODEL, "name: mae_loss, mae_loss: {decoder_embed_dim: 12, decoder_num_heads: 5}",
          "decoder_num_heads 5"},
-        {MODEL, IJEPA ", pred_mask_scale: [0.3, 0.3]}", "leave no context"},
+        {MODEL, IJEPA ", pred_mask_scale: [0.3, 0.3]}", "leave too few patches for a context"},
         {MODEL, IJEPA ", ema: [0.9]}", "LOSS.ijepa_loss.ema"},
         {"TRUNK: {NAME: resnet, RESNETS: {DEPTH: 18, WIDTH_MULTIPLIER: 0.0625}}, HEAD: {PARAMS: "
          "[[identity, {}]]}",

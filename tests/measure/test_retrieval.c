@@ -106,7 +106,7 @@ static void test_not_numbers(void **state) {
     CHECK_NEAR(r.p10, 0, 0);
     CHECK_NEAR(r.map, 100 * (1.0 / N + 0) / 2, 1e-9);
     database.n = 0;
-    CHECK_FAILS(sr_retrieval(&query, &database, false, &r), SR_ERR_CONFIG, "an empty database");
+    CHECK_FAILS(sr_retrieval(&query, &database, false, &r), SR_ERR_CONFIG, "the database is empty");
     database.n = N;
     query.n = 0;
     CHECK_FAILS(sr_retrieval(&query, &database, false, &r), SR_ERR_CONFIG, "no queries");

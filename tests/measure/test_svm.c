@@ -214,15 +214,15 @@ static void test_refused(void **state) {
     SrConfig *none = options((const char *[]){"SVM.costs.costs_list=[]"}, 1);
     begin(&f, 1);
     CHECK_FAILS(sr_svm(&both->svm, &f.train, &f.test, &f.arena, &r), SR_ERR_CONFIG,
-                "no such machine");
+                "does not work with SVM.loss hinge");
     CHECK_FAILS(sr_svm(&none->svm, &f.train, &f.test, &f.arena, &r), SR_ERR_CONFIG,
-                "SVM.costs: 0 costs");
+                "SVM.costs has 0 costs");
     for (int64_t i = 0; i < f.train.n; i++)
         f.train.label[i] = 0;
     CHECK_FAILS(sr_svm(&plain->svm, &f.train, &f.test, &f.arena, &r), SR_ERR_CONFIG, "at least 2");
     f.test.d--;
     CHECK_FAILS(sr_svm(&plain->svm, &f.train, &f.test, &f.arena, &r), SR_ERR_CONFIG,
-                "11 numbers a row");
+                "11 numbers per row");
     f.test.d++;
     end(&f);
     sr_config_free(plain);

@@ -81,7 +81,8 @@ static void test_report(void **state) {
     fixture_write(dir, "vit.yaml", config, sizeof config - 1);
     train(dir, file);
     CHECK(page_says(dir, "Where the last attention looks"));
-    CHECK(page_says(dir, "each of 4 x 4 patches: the image, the mean of 2 heads, then 2 of them"));
+    CHECK(page_says(dir,
+                    "each of 4 x 4 patches: the image, the mean of 2 heads, then 2 single heads"));
     CHECK(page_says(dir, "style=\"width:396px;height:"));
     temp_dir_remove(dir);
     temp_dir_make(dir);

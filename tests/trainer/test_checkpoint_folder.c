@@ -262,7 +262,7 @@ static void test_all_damaged(void **state) {
     check_log(&f, "model_final_checkpoint_phase1.safetensors");
     damage(in(&f, "model_phase0.safetensors"));
     open_log(&f);
-    CHECK_FAILS(resume(&f, 2), SR_ERR_CONFIG, "none of its 2 checkpoints is whole");
+    CHECK_FAILS(resume(&f, 2), SR_ERR_CONFIG, "all of its 2 checkpoints are damaged");
     check_log(&f, "model_phase0.safetensors: damaged checkpoint");
     CHECK(sr_file_exists(in(&f, final)) && sr_file_exists(in(&f, "model_phase0.safetensors")));
     f.c.overwrite_existing = true;

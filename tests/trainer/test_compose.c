@@ -119,10 +119,10 @@ static void test_wrong_files(void **state) {
     static const struct {
         const char *override, *message;
     } cases[] = {
-        {"config/pretrain/m/models=wide", "with a plus in front"},
+        {"config/pretrain/m/models=wide", "a plus is missing"},
         {"+config/pretrain/m/models=wode", "did you mean 'pretrain/m/models/wide'"},
-        {"+config/pretrain/m/models=", "which file?"},
-        {"+config/=x", "which file?"},
+        {"+config/pretrain/m/models=", "names no file"},
+        {"+config/=x", "names no file"},
     };
     Place p;
     SrYaml *tree = NULL;
@@ -159,7 +159,7 @@ static void test_defaults_lists(void **state) {
                 "more than 64 files");
     put("bad.yaml", "defaults: [{a: b, c: d}]\n");
     CHECK_FAILS(sr_config_compose("bad.yaml", NULL, 0, &p.arena, &tree), SR_ERR_CONFIG,
-                "bad.yaml:1: defaults: each entry");
+                "bad.yaml:1: defaults: expected each entry");
     close_place(&p);
 }
 
@@ -195,7 +195,7 @@ static void test_launcher_and_sweeps(void **state) {
     CHECK_OK(sr_config_compose("pretrain/m/main", ours, 4, &p.arena, &tree));
     CHECK_STR(sr_tree_text(tree, "SLURM.NAME", ""), "job");
     CHECK_FAILS(sr_config_compose("pretrain/m/main", &sweep, 1, &p.arena, &tree), SR_ERR_CONFIG,
-                "sweeps are not built; write [0,1]");
+                "sweeps are not implemented; write [0,1]");
     CHECK_OK(sr_config_compose("pretrain/m/main", &quoted, 1, &p.arena, &tree));
     CHECK_STR(sr_tree_text(tree, "CHECKPOINT.DIR", ""), "a,b");
     close_place(&p);
@@ -215,8 +215,9 @@ static void test_references(void **state) {
         {"CHECKPOINT.DIR=${CHECKPOINT.DIRR}",
          "command line: '${CHECKPOINT.DIRR}': there is no key 'CHECKPOINT.DIRR'"},
         {"CHECKPOINT.DIR=${config.CHECKPOINT}", "'CHECKPOINT' is a map; only single values"},
-        {"CHECKPOINT.DIR=x${CHECKPOINT.DIR}", "go round in a ring"},
-        {"CHECKPOINT.DIR=${env:SSLRUN_TEST_NOWHERE}", "the environment has no SSLRUN_TEST_NOWHERE"},
+        {"CHECKPOINT.DIR=x${CHECKPOINT.DIR}", "form a ring"},
+        {"CHECKPOINT.DIR=${env:SSLRUN_TEST_NOWHERE}",
+         "the environment has no variable SSLRUN_TEST_NOWHERE"},
         {"CHECKPOINT.DIR=${env:}", "expected ${env:NAME}"},
         {"CHECKPOINT.DIR=${", "'${' without '}'"},
         {"CHECKPOINT.DIR=${}", "there is no key ''"}};

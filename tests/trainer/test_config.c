@@ -112,7 +112,7 @@ static void test_with_and_without_config_key(void **state) {
     CHECK_INT(c->log_frequency, 3);
     sr_config_free(c);
     CHECK_FAILS(parse("config:\n  LOG_FREQUENCY: 3\nLOSS: {name: swav_loss}\n", NULL, 0, &c),
-                SR_ERR_CONFIG, "test.yaml:3: the key 'LOSS' stands beside");
+                SR_ERR_CONFIG, "test.yaml:3: the key 'LOSS' stands next to");
     CHECK_FAILS(parse("config: 5\n", NULL, 0, &c), SR_ERR_CONFIG, "config:");
     CHECK_FAILS(parse("- 1\n- 2\n", NULL, 0, &c), SR_ERR_CONFIG, "map");
     CHECK_FAILS(parse("VERSION: 2\nconfig: {}\n", NULL, 0, &c), SR_ERR_CONFIG, "VERSION");
@@ -186,12 +186,12 @@ static void test_values(void **state) {
         {"SEED_VALUE= 12 ", "SEED_VALUE", "12"},
         {"SEED_VALUE=", "SEED_VALUE", NULL},
         {"CHECKPOINT.DIR=12", "CHECKPOINT.DIR", "12"},
-        {"CHECKPOINT.DIR=a b=c:d, e", "sweeps are not built", NULL},
+        {"CHECKPOINT.DIR=a b=c:d, e", "sweeps are not implemented", NULL},
         {"CHECKPOINT.DIR=\"a b=c:d, e\"", "CHECKPOINT.DIR", "\"a b=c:d, e\""},
         {"CHECKPOINT.DIR=null", "CHECKPOINT.DIR", "null"},
         {"OPTIMIZER.betas=[0.5,0.9]", "OPTIMIZER.betas", "[0.5, 0.9]"},
         {"OPTIMIZER.betas=[0.5,0.9", "OPTIMIZER.betas", NULL},
-        {"OPTIMIZER.betas.1=0.5", "lists are replaced whole", NULL},
+        {"OPTIMIZER.betas.1=0.5", "replace a list as a whole", NULL},
         {"OPTIMIZER.betas.2=0.5", "OPTIMIZER.betas.2", NULL},
         {"OPTIMIZER.larc_config={clip:True,eps:1e-9}", "OPTIMIZER.larc_config.eps", "1e-9"},
         {"OPTIMIZER.larc_config={eps:1e-9}", "OPTIMIZER.larc_config.trust_coefficient", "0.001"},
@@ -200,7 +200,7 @@ static void test_values(void **state) {
         {"OPTIMIZER=5", "expected a map", NULL},
         // The key is removed from the tree.
         {"~OPTIMIZER.num_epochs=90", "OPTIMIZER.num_epochs", ""},
-        {"~OPTIMIZER.num_epochs=91", "the value is 90; ~KEY alone removes any", NULL},
+        {"~OPTIMIZER.num_epochs=91", "the value is 90; ~KEY without a value removes it", NULL},
         {"~OPTIMIZER.betas=[0.9,0.999]", "OPTIMIZER.momentum", "0.9"},
         {"config.config.SEED_VALUE=1", "there is no key 'config.SEED_VALUE'", NULL},
         {"seed_value=1", "did you mean 'SEED_VALUE'", NULL},
@@ -228,7 +228,7 @@ static void test_values(void **state) {
 static void test_override_errors(void **state) {
     (void)state;
     CHECK_FAILS(try_override("LOG_FREQUENCY"), SR_ERR_CONFIG, "no '='");
-    CHECK_FAILS(try_override("CHECKPOINT.DIR=a\xffz"), SR_ERR_CONFIG, "0xff is no UTF-8");
+    CHECK_FAILS(try_override("CHECKPOINT.DIR=a\xffz"), SR_ERR_CONFIG, "0xff is not valid UTF-8");
     CHECK_FAILS(try_override("=5"), SR_ERR_CONFIG, "no key");
     CHECK_FAILS(try_override("OPTIMIZER.num_epoch=5"), SR_ERR_CONFIG,
                 "did you mean 'OPTIMIZER.num_epochs'");
@@ -267,7 +267,7 @@ static void test_unknown_keys_name_line_and_neighbour(void **state) {
 static void test_losses_that_are_not_built(void **state) {
     (void)state;
     CHECK_FAILS(try_override("LOSS.name=msn_loss"), SR_ERR_CONFIG,
-                "msn_loss is a placeholder that its source calls unfinished");
+                "msn_loss is an unfinished placeholder");
     CHECK_FAILS(try_override("LOSS.name=swav_los"), SR_ERR_CONFIG, "swav_loss");
     CHECK_OK(try_override("+LOSS.msn_loss={temperature: 0.2}"));
 }

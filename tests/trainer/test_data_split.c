@@ -199,7 +199,7 @@ static void test_classes_by_name(void **state) {
     CHECK_INT(labels[0], 1);
     make_readable(dir, "other/cow", "1.png");
     CHECK_FAILS(test_labels(train, test, labels, 3), SR_ERR_CONFIG,
-                "DATA.TEST has images of 1 class that DATA.TRAIN has not: 'cow'");
+                "DATA.TEST has images of 1 class that DATA.TRAIN does not have: 'cow'");
     temp_dir_remove(dir);
 }
 

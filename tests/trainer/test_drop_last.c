@@ -136,7 +136,7 @@ static void test_refusals(void **state) {
                 "most 6, or set DATA.TRAIN.DROP_LAST=False");
     finish(&t);
     CHECK_FAILS(start(&t, heads, 9, 8, false, NULL), SR_ERR_CONFIG,
-                "DATA.TRAIN.DROP_LAST=False leaves a last batch of 1 for batch norm");
+                "DATA.TRAIN.DROP_LAST=False leaves a last batch of 1, so the batch norm");
     finish(&t);
 }
 

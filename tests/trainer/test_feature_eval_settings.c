@@ -25,8 +25,8 @@ static const char expected[] =
 static const char *advice(char letter) {
     return letter == 'x'   ? "exclude each other; for a linear evaluation set EVAL_MODE_ON and "
                              "FREEZE_TRUNK_ONLY"
-           : letter == 'h' ? "has no head, which FREEZE_TRUNK_AND_HEAD and EVAL_TRUNK_AND_HEAD "
-                             "need; for features of "
+           : letter == 'h' ? "removes the heads, but FREEZE_TRUNK_AND_HEAD and EVAL_TRUNK_AND_HEAD "
+                             "need them; for features of "
            : letter == 'f' ? "needs a frozen trunk; for features of trunk layers set EVAL_MODE_ON, "
                              "FREEZE_TRUNK_ONLY"
                            : "over a frozen trunk needs EVAL_MODE_ON; for a linear evaluation set";

@@ -207,7 +207,7 @@ static void test_neighbours(void **state) {
             CHECK(better < K);
         }
         CHECK(sr_knn_index_search(index, queries, 1, N + 1, row, similarity) != 0);
-        CHECK(strstr(sr_status_message(), "701 neighbours among 700 rows"));
+        CHECK(strstr(sr_status_message(), "701 neighbours are asked for, but there are 700 rows"));
         CHECK(sr_knn_index_search(index, queries, 0, 1, row, similarity) != 0);
         sr_knn_index_close(index);
     }

@@ -71,7 +71,7 @@ static void test_shared_head(void **state) {
     CHECK_OK(freeze(patches, "[[ibot_head, {shared_head: true}]]", &f, &arena, params));
     CHECK(sr_freeze_at(&f, 2)[1]);
     CHECK_FAILS(freeze(patches, "[[ibot_head, {shared_head: false}]]", &f, &arena, params),
-                SR_ERR_CONFIG, "no parameter is called");
+                SR_ERR_CONFIG, "no parameter has the name");
     sr_params_free(params);
     sr_arena_deinit(&arena);
 }

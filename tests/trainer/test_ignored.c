@@ -69,8 +69,8 @@ static void test_one_line_each(void **state) {
         {"MODEL.FSDP_CONFIG.AUTO_SETUP_FSDP=True", "MODEL.FSDP_CONFIG is accepted"},
         {"MODEL.SYNC_BN_CONFIG.CONVERT_BN_TO_SYNC_BN=True", "MODEL.SYNC_BN_CONFIG is accepted"},
         {"OPTIMIZER.use_zero=True", "OPTIMIZER.use_zero is accepted"},
-        {"OPTIMIZER.name=sgd_fsdp", "OPTIMIZER.name: sgd_fsdp is sgd here"},
-        {"MODEL.TRUNK.NAME=resnet_fsdp", "MODEL.TRUNK.NAME: resnet_fsdp is resnet here"},
+        {"OPTIMIZER.name=sgd_fsdp", "OPTIMIZER.name: sgd_fsdp means sgd in sslrun"},
+        {"MODEL.TRUNK.NAME=resnet_fsdp", "MODEL.TRUNK.NAME: resnet_fsdp means resnet in sslrun"},
         {"CHECKPOINT.APPEND_DISTR_RUN_ID=True", "CHECKPOINT.APPEND_DISTR_RUN_ID is accepted"},
         {"DISTRIBUTED.BACKEND=gloo", "DISTRIBUTED.BACKEND is accepted"},
         {"DISTRIBUTED.NUM_PROC_PER_NODE=8", "DISTRIBUTED asks for 8 processes"},
@@ -149,8 +149,8 @@ static void test_recompute(void **state) {
 // overrides LABEL_TYPE.
 static void test_labels_of_zero(void **state) {
     (void)state;
-    static const char words[] = "LABEL_TYPE is zero, so that LOSS.name CrossEntropyLoss sees every "
-                                "image as class 0";
+    static const char words[] =
+        "LABEL_TYPE is zero, so LOSS.name CrossEntropyLoss sees every image as class 0";
     const char *keys[] = {"DATA.TRAIN.LABEL_TYPE=zero", "LOSS.name=CrossEntropyLoss",
                           "DATA.TRAIN.LABEL_SOURCES=[synthetic]"};
     CHECK_INT(lines_under(keys, 1, words), 0); // swav_loss needs no labels

@@ -265,11 +265,11 @@ static void test_heads_and_collators_refused(void **state) {
          "swav_momentum_loss needs the head [swav_head"},
         {"dino_loss", "[[mlp, {dims: [4, 2]}]]", "dino_loss needs the head [swav_head dino_head"},
         {"dino_loss", "[[dino_head, {num_clusters: [3]}], [identity]]",
-         "needs exactly one head, there are 2"},
+         "needs exactly one head, but there are 2"},
         {"ibot_loss", "[[ibot_head, {out_dim: 3}]]",
          "needs ibot_multicrop_masking_collator, not default_collate"},
         {"swav_loss", "[[[swav_head, {dims: [4, 2], num_clusters: [3]}]]]",
-         "not a chain or another"}};
+         "neither a chain nor another head"}};
     for (int i = 0; i < SR_COUNT(rows); i++) {
         char text[1024];
         snprintf(text, sizeof text,

@@ -128,8 +128,8 @@ static void test_sentence(void **state) {
     static const struct {
         double pixels, untrained;
         const char *says;
-    } cases[] = {{70, 75, "neither pixels nor random weights hold"},
-                 {79, 75, "no more than raw pixels say"},
+    } cases[] = {{70, 75, "better than raw pixels and random weights"},
+                 {79, 75, "no better than raw pixels"},
                  {70, 79, "taught the trunk nothing"}};
     for (int c = 0; c < SR_COUNT(cases); c++) {
         SrLayerReport r = {

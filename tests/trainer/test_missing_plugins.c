@@ -22,15 +22,15 @@ static void test_all_in_one_line(void **state) {
                       "OPTIMIZER: {name: zero}\n"),
                 SR_ERR_CONFIG,
                 "this configuration needs data source 'manifold', optimizer 'zero', which are not "
-                "built yet");
+                "implemented");
     CHECK_FAILS(needs("DATA: {TEST: {DATA_SOURCES: [airstore]}}"), SR_ERR_CONFIG,
                 "DATA.TEST.DATA_SOURCES: airstore is storage inside Facebook");
     CHECK_FAILS(needs("LOSS: {name: swav_loss}\nDATA: {TRAIN: {DATA_SOURCES: [manifold]}}\n"),
                 SR_ERR_CONFIG,
-                "this configuration needs data source 'manifold', which is not built yet");
+                "this configuration needs data source 'manifold', which is not implemented");
     CHECK_FAILS(needs("LOSS: {name: swav_loss}\n"
                       "DATA: {TRAIN: {TRANSFORMS: [{name: Blur, transform_type: augly}]}}\n"),
-                SR_ERR_CONFIG, "needs augly's transform 'Blur', which is not built yet");
+                SR_ERR_CONFIG, "needs augly's transform 'Blur', which is not implemented");
     CHECK_OK(needs("LOSS: {name: swav_loss}\nMODEL: {TRUNK: {NAME: resnet}}\n"));
 }
 

@@ -188,7 +188,7 @@ static void test_refused(void **state) {
     CHECK_FAILS(run(&f, wrong), SR_ERR_CONFIG, "row 0, column 2");
     finish(&f);
     const char *balanced = "DATA.TRAIN={DATA_LIMIT: 16, DATA_LIMIT_SAMPLING: {IS_BALANCED: True}}";
-    CHECK_FAILS(run(&f, balanced), SR_ERR_CONFIG, "these have several labels");
+    CHECK_FAILS(run(&f, balanced), SR_ERR_CONFIG, "these images have several labels");
     finish(&f);
     fixture_remove(f.dir);
 }

@@ -124,7 +124,7 @@ static void check_refused(const char *override, const char *text) {
 
 static void test_refused(void **state) {
     (void)state;
-    check_refused("DATA.TRAIN.RANDOM_SYNTHETIC_LABELS=1", "labels of two classes");
+    check_refused("DATA.TRAIN.RANDOM_SYNTHETIC_LABELS=1", "at least two classes");
     check_refused("MODEL.FEATURE_EVAL_SETTINGS={EVAL_MODE_ON: True, FREEZE_TRUNK_ONLY: True}",
                   "the trunk is frozen");
     check_refused("NEAREST_NEIGHBOR.LAYER=flaten", "flatten");

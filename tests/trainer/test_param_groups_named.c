@@ -182,15 +182,16 @@ static void test_checked_with_the_configuration(void **state) {
     CHECK_FAILS(
         load("param_group_constructor: dinno"), SR_ERR_CONFIG,
         "OPTIMIZER.param_group_constructor: unknown constructor 'dinno'; did you mean 'dino'?");
-    CHECK_FAILS(load("param_group_constructor: linear_eval_heads"), SR_ERR_CONFIG, "one a head");
+    CHECK_FAILS(load("param_group_constructor: linear_eval_heads"), SR_ERR_CONFIG,
+                "one for each head");
     CHECK_FAILS(load("param_group_constructor: linear_eval_heads, linear_eval_heads: [{lr: 0}]"),
                 SR_ERR_CONFIG, "above 0");
     CHECK_FAILS(load("param_group_constructor: linear_eval_heads, linear_eval_heads: [{rl: 1}]"),
-                SR_ERR_CONFIG, "holds lr, weight_decay and regularize_bn only");
+                SR_ERR_CONFIG, "expected lr, weight_decay or regularize_bn");
     CHECK_FAILS(load("layer_wise_lr_decay: {decay: 0}"), SR_ERR_CONFIG, "decay");
     const SrTrunk shallow = {.name = "shallow"};
     SrOptimizerConfig config = {.param_group_constructor = "lr_decay", .trunk = &shallow};
-    CHECK_FAILS(sr_param_groups_check(&config), SR_ERR_CONFIG, "the trunk shallow does not say");
+    CHECK_FAILS(sr_param_groups_check(&config), SR_ERR_CONFIG, "the trunk shallow does not give");
 }
 
 // The factor of a group multiplies the scheduled rate in every step.

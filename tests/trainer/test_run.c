@@ -196,7 +196,7 @@ static void test_refused(void **state) {
     SrRun *run;
     CHECK_OK(sr_config_load(CONFIG, one_row, SR_COUNT(one_row), &config));
     CHECK_FAILS(sr_run_open(config, SR_RUN_CHECK, &run), SR_ERR_CONFIG,
-                "DATA.TRAIN.BATCHSIZE_PER_REPLICA is 1: the batch norm heads.0.");
+                "DATA.TRAIN.BATCHSIZE_PER_REPLICA is 1, so the batch norm heads.0.");
     sr_config_free(config);
     CHECK_OK(sr_config_load(CONFIG, one_row + 1, SR_COUNT(one_row) - 1, &config));
     CHECK_OK(sr_run_open(config, SR_RUN_CHECK, &run));

@@ -146,7 +146,7 @@ static void test_cost(void **state) {
     CHECK(dry->cost.plan.backward_flops > dry->cost.plan.forward_flops);
     SrText text = SR_TEXT_INIT;
     sr_run_cost_text(dry, &text);
-    CHECK(strstr(text.s, "a step of 8 images, 3 views; float32"));
+    CHECK(strstr(text.s, "per step of 8 images, 3 views; float32"));
     CHECK(strstr(text.s, " trained, 0 frozen;") && strstr(text.s, "state "));
     sr_text_deinit(&text);
     sr_run_close(dry);

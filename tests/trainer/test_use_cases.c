@@ -369,9 +369,8 @@ static void test_refused(void **state) {
         {FEAT "{LINEAR_EVAL_FEAT_POOL_OPS_MAP: [[res3, [AvgPool, [2]]]]}", 1,
          "LINEAR_EVAL_FEAT_POOL_OPS_MAP[0]: unknown pooling 'AvgPool'; did you mean 'AvgPool2d'"},
         {"NON_TRAINABLE_PARAMS: [heads.0.prototypes0.weigth]", 1,
-         "MODEL.NON_TRAINABLE_PARAMS: no parameter is called 'heads.0.prototypes0.weigth'; did you "
-         "mean "
-         "'heads.0.prototypes0.weight'?"},
+         "MODEL.NON_TRAINABLE_PARAMS: no parameter has the name 'heads.0.prototypes0.weigth'; did "
+         "you mean 'heads.0.prototypes0.weight'?"},
         {FEAT "{LINEAR_EVAL_FEAT_POOL_OPS_MAP: [[res3, [AvgPool2d]]]}", 1, "takes [kernel"},
         {FEAT "{LINEAR_EVAL_FEAT_POOL_OPS_MAP: [[res3, Identity]]}", 1, "expected [layer"},
         {FEAT "{LINEAR_EVAL_FEAT_POOL_OPS_MAP: [[rse3, [Identity, []]]]}", 1,

@@ -164,9 +164,9 @@ static void test_state_dict_key(void **state) {
     CHECK_NEAR(first(params, 0), 1, 0);
     keys[1] = "momentum";
     CHECK_FAILS(sr_weights_load(&source, params), SR_ERR_CONFIG, "STATE_DICT_KEY_NAME: ");
-    CHECK(strstr(sr_status_message(), "no key 'momentum' in it; there are: student, teacher"));
+    CHECK(strstr(sr_status_message(), "has no key 'momentum'; it has: student, teacher"));
     keys[0] = "mode";
-    CHECK_FAILS(sr_weights_load(&source, params), SR_ERR_CONFIG, "there are: model, optimizer");
+    CHECK_FAILS(sr_weights_load(&source, params), SR_ERR_CONFIG, "it has: model, optimizer");
     keys[0] =
         // VISSL's default, in a file without that key: the content is recognised.
         "classy_state_dict";

@@ -89,7 +89,7 @@ static void expectation(const Pieces *pieces, SrText *out) {
         }
     for (int i = 0; i < pieces->n; i++)
         if (strcmp(pieces->name[i], "everstore") == 0) {
-            sr_text_printf(out, "give images of your own as disk_folder or disk_filelist");
+            sr_text_printf(out, "give your own images as disk_folder or disk_filelist");
             return;
         }
     for (int i = 0; i < pieces->n; i++)
@@ -97,7 +97,7 @@ static void expectation(const Pieces *pieces, SrText *out) {
             sr_text_printf(out, "%s%s '%s'", missing++ ? ", " : "this configuration needs ",
                            pieces->kind[i], pieces->name[i]);
     if (missing > 0)
-        sr_text_printf(out, ", which %s not built yet", missing > 1 ? "are" : "is");
+        sr_text_printf(out, ", which %s not implemented", missing > 1 ? "are" : "is");
 }
 
 // Does what `sslrun check` does with a file and its overrides. Splits `command` into words in

@@ -169,7 +169,7 @@ SrStatus sr_bench_profile(SrPlan *plan, int steps, bool all, SrText *out) {
     qsort(sums, (size_t)n_sums, sizeof *sums, slowest_first);
     if (!all)
         qsort(calls, (size_t)n, sizeof *calls, slowest_first);
-    sr_text_printf(out, "by op, %.1f ms in kernels a step; measured peak %.0f GFLOP/s",
+    sr_text_printf(out, "by op, %.1f ms in kernels per step; measured peak %.0f GFLOP/s",
                    1e3 * total / steps, peaks.f32);
     if (mixed)
         sr_text_printf(out, ", of bfloat16 %.0f", peaks.bf16);

@@ -73,8 +73,7 @@ static const char *mode_name(const SrConfig *config) {
 void sr_bench_data_text(const SrBenchResult *r, const SrConfig *config, SrText *out) {
     sr_text_printf(out,
                    "data alone, %d images, crops %s, %s pixels, JPEG by %s: median %.2f ms, "
-                   "fastest %.2f ms of %d; "
-                   "%.1f images/s a core\n",
+                   "fastest %.2f ms of %d; %.1f images/s per core\n",
                    r->batch, r->crops, mode_name(config), sr_image_decoder_name(), r->median_ms,
                    r->min_ms, r->steps, r->images_per_s);
 }

@@ -34,7 +34,7 @@ SrForecast sr_forecast(const SrForecastInput *in) {
 void sr_forecast_text(const SrForecastInput *in, const SrForecast *f, int images, SrText *out) {
     sr_text_printf(out,
                    "  forecast for %d ranks of %d replica%s each, %g Gbit/s: %.3g s a step (%.3g s "
-                   "computed, %.3g s of gradients exchanged, %.3g s of it waited for), %.4g "
+                   "computed, %.3g s of gradients exchanged, of which %.3g s are not hidden), %.4g "
                    "images/s, %.1f %% of %d times one rank\n",
                    in->ranks, in->replicas / in->ranks, in->replicas > in->ranks ? "s" : "",
                    in->gbit, f->step_s, f->compute_s, f->exchange_s, f->exposed_s,

@@ -143,10 +143,10 @@ static SrStatus not_a_folder(const char *name) {
     char config[MAX_PATH_BYTES];
     if (sr_file_join(config, sizeof config, name, "train_config.yaml") == SR_OK &&
         sr_file_exists(config))
-        SR_FAIL(SR_ERR_CONFIG, "%s is a run's folder; its configuration is %s", name, config);
+        SR_FAIL(SR_ERR_CONFIG, "%s is a run folder; give its configuration, %s", name, config);
     SR_FAIL(SR_ERR_CONFIG,
-            "%s is a folder, expected a configuration; for a folder of photos `sslrun init %s` "
-            "writes one",
+            "%s is a folder, expected a configuration; `sslrun init %s` writes one for a folder of "
+            "photos",
             name, name);
 }
 
@@ -165,7 +165,8 @@ static SrStatus no_such_file(const char *name, SrArena *arena) {
     const char *hint =
         near < 0 ? ""
                  : sr_arena_printf(arena, "; did you mean '%s%s%s'?", folder, names.v[near], end);
-    SR_FAIL(SR_ERR_CONFIG, "%s: no such configuration file, neither here nor below configs/%s%s",
+    SR_FAIL(SR_ERR_CONFIG,
+            "%s: there is no such configuration file, neither at this path nor below configs/%s%s",
             name, also, hint ? hint : "");
 }
 
@@ -178,7 +179,7 @@ static SrStatus not_yaml(SrStatus failed, const char *path, SrArena *arena) {
     if (opened)
         SR_FAIL(SR_ERR_CONFIG,
                 "%s holds weights, expected a configuration; `sslrun inspect %s --config` prints "
-                "that of a run's checkpoint",
+                "the configuration of a run's checkpoint",
                 path, path);
     SR_FAIL(failed, "%s", message ? message : path);
 }
@@ -213,7 +214,8 @@ static SrStatus check_beside(const SrYaml *file) {
         for (int k = 0; k < SR_COUNT(launcher); k++)
             known |= strcmp(file->keys[i], launcher[k]) == 0;
         if (!known)
-            SR_FAIL(SR_ERR_CONFIG, "%s:%d: the key '%s' stands beside `config:`; move it below",
+            SR_FAIL(SR_ERR_CONFIG,
+                    "%s:%d: the key '%s' stands next to `config:`; move it below that key",
                     file->file, file->items[i]->line, file->keys[i]);
     }
     return SR_OK;
@@ -224,9 +226,11 @@ static SrStatus check_beside(const SrYaml *file) {
 static SrStatus unwrap(SrYaml *file, SrYaml **defaults, SrYaml **out) {
     *defaults = *out = NULL;
     if (file->type == SR_YAML_NULL)
-        SR_FAIL(SR_ERR_CONFIG, "%s: an empty file; a configuration is a map of keys", file->file);
+        SR_FAIL(SR_ERR_CONFIG,
+                "%s is an empty file, expected a configuration, which is a map of keys",
+                file->file);
     if (file->type != SR_YAML_MAP)
-        SR_FAIL(SR_ERR_CONFIG, "%s: a configuration is a map of keys, this is %s",
+        SR_FAIL(SR_ERR_CONFIG, "%s: expected a configuration, which is a map of keys, found %s",
                 sr_yaml_place(file).text, sr_yaml_type_name(file->type));
     SR_TRY(check_version(file));
     sr_yaml_remove(file, "VERSION");
@@ -241,7 +245,7 @@ static SrStatus unwrap(SrYaml *file, SrYaml **defaults, SrYaml **out) {
     if ((*out)->type == SR_YAML_NULL)
         *out = NULL;
     else if ((*out)->type != SR_YAML_MAP)
-        SR_FAIL(SR_ERR_CONFIG, "%s: `config:` must hold a map of keys, this is %s",
+        SR_FAIL(SR_ERR_CONFIG, "%s: expected a map of keys below `config:`, found %s",
                 sr_yaml_place(*out).text, sr_yaml_type_name((*out)->type));
     return SR_OK;
 }
@@ -308,7 +312,7 @@ static SrStatus merge_defaults(Composer *c, const SrYaml *list, int first, int *
         const char *name = default_name(entry, c->arena);
         if (!name || strcmp(name, "???") == 0)
             SR_FAIL(SR_ERR_CONFIG,
-                    "%s: defaults: each entry is _self_ or a file, as in "
+                    "%s: defaults: expected each entry to be _self_ or a file, as in "
                     "pretrain/swav/swav_8node_resnet",
                     sr_yaml_place(entry).text);
         const char *path = above(entry->file, name, c->arena);
@@ -403,10 +407,10 @@ static SrStatus merge_group(Composer *c, const char *text) {
     size_t len;
     const char *key = key_of(text, &len), *group = without_group(key);
     if (text[0] != '+')
-        SR_FAIL(SR_ERR_CONFIG, "'%s': a file is added with a plus in front, as in +config/DIR=FILE",
+        SR_FAIL(SR_ERR_CONFIG, "'%s': a plus is missing; write +config/DIR=FILE to add a file",
                 text);
     if (key[len] != '=' || !key[len + 1] || len == strlen("config/"))
-        SR_FAIL(SR_ERR_CONFIG, "'%s': which file? Write +config/DIR=FILE", text);
+        SR_FAIL(SR_ERR_CONFIG, "'%s' names no file; write +config/DIR=FILE", text);
     const char *name = sr_arena_printf(c->arena, "%.*s/%s", (int)(len - (size_t)(group - key)),
                                        group, key + len + 1);
     if (!name)
@@ -425,7 +429,7 @@ static SrStatus merge_overrides(Composer *c, const char *const *overrides, int n
         if (names_file(overrides[i]))
             continue;
         if (is_launchers(overrides[i]))
-            sr_info("%s is accepted and changes nothing: the verb says what runs", overrides[i]);
+            sr_info("%s is accepted and changes nothing: the verb decides what runs", overrides[i]);
         else
             SR_TRY(sr_problems_keep(problems, sr__override_apply(c->tree, overrides[i], c->arena)));
     }

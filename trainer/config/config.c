@@ -91,9 +91,10 @@ static SrStatus read_frozen(SrConfig *config) {
     const SrYaml *list = config->model.frozen_map;
     int n = list && list->type == SR_YAML_LIST ? list->n : 0;
     if (list && list->type != SR_YAML_LIST && list->type != SR_YAML_NULL)
-        SR_FAIL(SR_ERR_CONFIG,
-                "%s: MODEL.TEMP_FROZEN_PARAMS_ITER_MAP must be a list of [name, iterations]",
-                sr_yaml_place(list).text);
+        SR_FAIL(
+            SR_ERR_CONFIG,
+            "%s: MODEL.TEMP_FROZEN_PARAMS_ITER_MAP must be a list of [parameter name, iterations]",
+            sr_yaml_place(list).text);
     config->model.frozen_until =
         sr_arena_alloc(&config->arena, sizeof(SrFrozenUntil) * (size_t)(n + 1));
     if (!config->model.frozen_until)
@@ -104,8 +105,8 @@ static SrStatus read_frozen(SrConfig *config) {
                   e->items[1]->type == SR_YAML_INT && e->items[1]->i >= 0;
         if (!ok)
             SR_FAIL(SR_ERR_CONFIG,
-                    "%s: MODEL.TEMP_FROZEN_PARAMS_ITER_MAP: each entry is [parameter name, "
-                    "iterations]",
+                    "%s: MODEL.TEMP_FROZEN_PARAMS_ITER_MAP: expected each entry to be [parameter "
+                    "name, iterations]",
                     sr_yaml_place(e).text);
         const char *name = sr__plain_param_name(e->items[0]->text, &config->arena);
         if (!name)
@@ -186,7 +187,7 @@ static SrStatus check_topk(const SrConfig *config) {
     const SrYaml *list = sr_yaml_find_path(config->tree, "NEAREST_NEIGHBOR.TOPK");
     if (config->knn.topk.n <= SR_KNN_MAX_TOPK)
         return SR_OK;
-    SR_FAIL(SR_ERR_CONFIG, "%s: NEAREST_NEIGHBOR.TOPK has %d entries, at most %d are possible",
+    SR_FAIL(SR_ERR_CONFIG, "%s: NEAREST_NEIGHBOR.TOPK has %d entries, expected at most %d",
             sr_yaml_place(list).text, config->knn.topk.n, SR_KNN_MAX_TOPK);
 }
 
@@ -194,8 +195,8 @@ static SrStatus check_topk(const SrConfig *config) {
 static void warn_of_labels(const SrConfig *config) {
     const SrSplitConfig *train = &config->train;
     if (config->supervised && strcmp(train->label_type, "zero") == 0)
-        sr_warn("%s: DATA.TRAIN.LABEL_TYPE is zero, so that LOSS.name %s sees every image as class "
-                "0; standard takes the images' own classes",
+        sr_warn("%s: DATA.TRAIN.LABEL_TYPE is zero, so LOSS.name %s sees every image as class 0; "
+                "standard uses the images' classes",
                 sr_yaml_place(sr_yaml_find(train->tree, "LABEL_TYPE")).text, config->loss_name);
 }
 

@@ -287,19 +287,20 @@ static SrStatus unknown(const Schema *s, const char *name, const SrManualKind *m
     }
     for (int k = 0; k < SR_NAME_KINDS; k++)
         if (sr__is_vissl_name((SrNameKind)k, name) && !sr__is_built_name((SrNameKind)k, name))
-            SR_FAIL(SR_ERR_CONFIG, "VISSL's %s '%s' is not built yet (`sslrun list` shows what is)",
+            SR_FAIL(SR_ERR_CONFIG,
+                    "VISSL's %s '%s' is not implemented (`sslrun list` shows what is)",
                     sr__name_kind((SrNameKind)k), name);
     int near = sr_text_nearest(name, names.v, names.n);
     bool slip = near >= 0 && sr_text_distance(name, names.v[near]) <= 1;
     if (!slip && names_with(&names, name, &partly) > 0) {
         SrStatus status =
-            sr_fail(SR_ERR_CONFIG, "nothing is called '%s'; there %s %s", name,
+            sr_fail(SR_ERR_CONFIG, "nothing has the name '%s'; there %s %s", name,
                     strchr(partly.s, ',') ? "are" : "is", partly.failed ? "others" : partly.s);
         sr_text_deinit(&partly);
         return status;
     }
-    SR_FAIL(SR_ERR_CONFIG, "nothing is called '%s'%s%s%s (`sslrun list` shows all plugins)", name,
-            near >= 0 ? "; did you mean '" : "", near >= 0 ? names.v[near] : "",
+    SR_FAIL(SR_ERR_CONFIG, "nothing has the name '%s'%s%s%s (`sslrun list` shows all plugins)",
+            name, near >= 0 ? "; did you mean '" : "", near >= 0 ? names.v[near] : "",
             near >= 0 ? "'?" : "");
 }
 

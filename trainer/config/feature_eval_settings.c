@@ -37,8 +37,8 @@ static const char *contradiction(Flags f) {
         return "FREEZE_TRUNK_ONLY and FREEZE_TRUNK_AND_HEAD exclude each other; " LINEAR_EVAL
                ", " HEAD_FEATURES;
     if (f.extract && (f.both || f.whole))
-        return "EXTRACT_TRUNK_FEATURES_ONLY has no head, which FREEZE_TRUNK_AND_HEAD and "
-               "EVAL_TRUNK_AND_HEAD need; " TRUNK_FEATURES ", " HEAD_FEATURES;
+        return "EXTRACT_TRUNK_FEATURES_ONLY removes the heads, but FREEZE_TRUNK_AND_HEAD and "
+               "EVAL_TRUNK_AND_HEAD need them; " TRUNK_FEATURES ", " HEAD_FEATURES;
     if (f.extract && !(f.eval && f.trunk))
         return "EXTRACT_TRUNK_FEATURES_ONLY needs a frozen trunk; " TRUNK_FEATURES;
     // VISSL builds its feature extractor in evaluation only, and leaves the map out otherwise.
@@ -70,7 +70,7 @@ SrStatus sr__eval_settings_check(const SrYaml *tree) {
         sr_warn("FREEZE_TRUNK_AND_HEAD with EVAL_MODE_ON loads no weights into the heads "
                 "(" HEAD_FEATURES ")");
     if (f.pooled && !f.trunk && !f.both)
-        sr_info("LINEAR_EVAL_FEAT_POOL_OPS_MAP: the heads stand on these layers and the trunk "
-                "learns (" LINEAR_EVAL ")");
+        sr_info("LINEAR_EVAL_FEAT_POOL_OPS_MAP: the heads use features of these layers, and the "
+                "trunk learns too (" LINEAR_EVAL ")");
     return SR_OK;
 }

@@ -35,13 +35,14 @@ static SrStatus scan_transforms(SrInfer *r, const char *split) {
         const SrYaml *name = sr_yaml_find(list->items[i], "name");
         if (!name || name->type != SR_YAML_STRING)
             SR_FAIL(SR_ERR_CONFIG,
-                    "%s: %s: each transform is a map with a key `name`, as in {name: ToTensor}",
+                    "%s: %s: expected each transform to be a map with a key `name`, as in {name: "
+                    "ToTensor}",
                     sr_yaml_place(list->items[i]).text, path);
         const SrYaml *total = sr_yaml_find(list->items[i], "total_num_crops");
         if (!train || !total)
             continue;
         if (total->type != SR_YAML_INT || total->i < 1 || total->i > 1000)
-            SR_FAIL(SR_ERR_CONFIG, "%s: total_num_crops must be a whole number from 1",
+            SR_FAIL(SR_ERR_CONFIG, "%s: total_num_crops must be a whole number of at least 1",
                     sr_yaml_place(total).text);
         r->total_crops = total->i;
         r->num_crops = sr_yaml_find(list->items[i], "num_crops");

@@ -34,7 +34,7 @@ static SrStatus from_environment(Walk *w, const SrYaml *node, const char *name, 
     snprintf(variable, sizeof variable, "%.*s", len, name);
     const char *value = getenv(variable);
     if (!value && !name[len])
-        return refuse(node, "the environment has no %s", variable);
+        return refuse(node, "the environment has no variable %s", variable);
     *out = sr_yaml_scalar(w->arena, value ? value : name + len + 1, node->file, node->line);
     return *out ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for '%s'", node->text);
 }
@@ -51,7 +51,7 @@ static SrStatus look_up(Walk *w, const SrYaml *node, const char *name, SrYaml **
         return refuse(node, "'%s' is %s; only single values can be referred to", path,
                       sr_yaml_type_name((*out)->type));
     if (*out == node || ++w->depth > MAX_DEPTH)
-        return refuse(node, "references go round in a ring, or are more than %d deep", MAX_DEPTH);
+        return refuse(node, "references form a ring, or are nested deeper than %d", MAX_DEPTH);
     SrStatus status = resolve(w, *out);
     w->depth--;
     return status;
@@ -83,7 +83,7 @@ static SrStatus expand(Walk *w, SrYaml *node, SrText *text, SrYaml **whole) {
         *whole = open == node->text && !*rest ? value : NULL;
         sr_text_add(text, value->text ? value->text : "null");
         if (text->len > MAX_TEXT)
-            return refuse(node, "becomes longer than %d bytes", MAX_TEXT);
+            return refuse(node, "the value becomes longer than %d bytes", MAX_TEXT);
     }
     sr_text_add(text, rest);
     return SR_OK;

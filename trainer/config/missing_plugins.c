@@ -139,8 +139,8 @@ static SrStatus refuse_storage(const Needs *needs, const char *path) {
         const char *name = list->items[i]->text;
         if (name && (strcmp(name, "everstore") == 0 || strcmp(name, "airstore") == 0))
             SR_FAIL(SR_ERR_CONFIG,
-                    "%s: %s is storage inside Facebook that this program cannot reach; give "
-                    "images of your own as disk_folder or disk_filelist",
+                    "%s: %s is storage inside Facebook, which this program cannot reach; give your "
+                    "own images as disk_folder or disk_filelist",
                     path, name);
     }
     return SR_OK;
@@ -152,11 +152,10 @@ static SrStatus want_all(Needs *needs) {
     SR_TRY(refuse_storage(needs, "DATA.TRAIN.DATA_SOURCES"));
     SR_TRY(refuse_storage(needs, "DATA.TEST.DATA_SOURCES"));
     if (learns && strcmp(sr_tree_text(needs->tree, "LOSS.name", ""), "msn_loss") == 0)
-        SR_FAIL(
-            SR_ERR_CONFIG,
-            "LOSS.name: VISSL's msn_loss is a placeholder that its source calls unfinished, the "
-            "square of a sum; masked siamese networks as the paper has them are "
-            "LOSS.name=masked_siamese_loss (`sslrun describe LOSS.masked_siamese_loss`)");
+        SR_FAIL(SR_ERR_CONFIG,
+                "LOSS.name: VISSL's msn_loss is an unfinished placeholder; for masked siamese "
+                "networks as in the paper, set LOSS.name=masked_siamese_loss (`sslrun describe "
+                "LOSS.masked_siamese_loss`)");
     SR_TRY(want_at(needs, SR_NAME_TRUNK, "MODEL.TRUNK.NAME"));
     if (learns)
         SR_TRY(want_at(needs, SR_NAME_LOSS, "LOSS.name"));
@@ -176,7 +175,7 @@ SrStatus sr__missing_plugins_check(const SrYaml *tree, SrArena *arena, SrProblem
     Needs needs = {.tree = tree, .arena = arena, .problems = problems};
     SrStatus status = want_all(&needs);
     if (status == SR_OK && needs.n > 0)
-        status = sr_fail(SR_ERR_CONFIG, "this configuration needs %s, which %s not built yet",
+        status = sr_fail(SR_ERR_CONFIG, "this configuration needs %s, which %s not implemented",
                          needs.missing.s ? needs.missing.s : "", needs.n > 1 ? "are" : "is");
     sr_text_deinit(&needs.missing);
     return status;

@@ -55,8 +55,8 @@ static SrStatus refuse_sweep(const char *value, const char *text) {
             depth--;
         else if (*c == ',' && depth <= 0)
             SR_FAIL(SR_ERR_CONFIG,
-                    "override '%s': sweeps are not built; write [%s] for a list, or run "
-                    "once for each value",
+                    "override '%s': sweeps are not implemented; write [%s] for a list, or start "
+                    "one run per value",
                     text, value);
     }
     return SR_OK;
@@ -188,7 +188,8 @@ static SrStatus check_value(const SrYaml *old, const SrYaml *value, const char *
         return SR_OK;
     sr_yaml_print_flow(old, &flow);
     SrStatus status =
-        sr_fail(SR_ERR_CONFIG, "override '%s': the value is %s; ~KEY alone removes any", text,
+        sr_fail(SR_ERR_CONFIG,
+                "override '%s': the value is %s; ~KEY without a value removes it in any case", text,
                 flow.s ? flow.s : "another");
     sr_text_deinit(&flow);
     return status;
@@ -219,8 +220,8 @@ static SrStatus set_key(SrYaml *tree, const char *path, SrYaml *value, const cha
     SrYaml *map = *parent ? sr_yaml_find_path(tree, parent) : tree;
     if (map && map->type != SR_YAML_MAP)
         SR_FAIL(SR_ERR_CONFIG,
-                "override '%s': '%s' is %s, only maps have keys (lists are replaced whole)", text,
-                parent, sr_yaml_type_name(map->type));
+                "override '%s': '%s' is %s, but only maps have keys; replace a list as a whole",
+                text, parent, sr_yaml_type_name(map->type));
     SrYaml *old = sr_yaml_find(map, key);
     if (old && old->type == SR_YAML_MAP && value->type == SR_YAML_MAP)
         return sr_yaml_merge(arena, old, value);
@@ -242,7 +243,7 @@ static SrStatus read_path(const char *text, const char *start, size_t len,
     path[len] = '\0';
     if (strchr(path, '/') || strcmp(path, "config") == 0)
         SR_FAIL(SR_ERR_CONFIG,
-                "override '%s': files are named as config=FILE, once, or +config/DIR=FILE", text);
+                "override '%s': write config=FILE, once, or +config/DIR=FILE to name a file", text);
     if (strstr(path, ".."))
         SR_FAIL(SR_ERR_CONFIG, "override '%s': the key '%s' has an empty part", text, path);
     return SR_OK;
@@ -255,7 +256,8 @@ static SrStatus check_utf8(const char *text) {
         int len = sr_text_utf8(c, &code);
         if (len == 0)
             SR_FAIL(SR_ERR_CONFIG,
-                    "override '%.*s...': the byte 0x%02x is no UTF-8, which configurations are in",
+                    "override '%.*s...': the byte 0x%02x is not valid UTF-8, the encoding of "
+                    "configurations",
                     (int)SR_MIN(c - text, 200), text, (unsigned char)*c);
         c += len;
     }

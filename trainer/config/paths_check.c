@@ -23,7 +23,7 @@ static SrStatus check_path(const SrConfig *config, const char *key, const char *
 static SrStatus check_weights(const SrConfig *config, const char *key, const char *path) {
     if (!sr_weights_are_placeholder(path))
         return check_path(config, key, path);
-    sr_warn("%s: %s is a placeholder ('%s'): name a file before you run it",
+    sr_warn("%s: %s is a placeholder ('%s'); name a file before you start the run",
             sr_yaml_place(sr_yaml_find_path(config->tree, key)).text, key, path);
     return SR_OK;
 }

@@ -10,7 +10,7 @@ const SrOption sr__schema_root[] = {
     {"LOG_FREQUENCY", SR_OPT_INT, OFF(log_frequency), "10", 1, 1e9, NULL,
      "Number of iterations between two progress lines."},
     {"TEST_ONLY", SR_OPT_BOOL, OFF(test_only), "False", 0, 0, NULL,
-     "Evaluate the newest checkpoint and do not train."},
+     "Evaluate the newest checkpoint, or PARAMS_FILE, and do not train."},
     {"TEST_MODEL", SR_OPT_BOOL, OFF(test_model), "True", 0, 0, NULL,
      "Evaluate on DATA.TEST during and after training."},
     {"TEST_EVERY_NUM_EPOCH", SR_OPT_INT, OFF(test_every_num_epoch), "1", 1, 1e9, NULL,

@@ -32,8 +32,8 @@ static SrStatus unshard(SrYaml *node, const char *key, SrArena *arena) {
         SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", key);
     if (strcmp(plain, node->text) == 0)
         return SR_OK;
-    sr_info("%s: %s: %s is %s here: every rank holds the whole model", sr_yaml_place(node).text,
-            key, node->text, plain);
+    sr_info("%s: %s: %s means %s in sslrun, since every rank holds the whole model",
+            sr_yaml_place(node).text, key, node->text, plain);
     node->text = plain;
     return SR_OK;
 }
@@ -83,8 +83,8 @@ static SrStatus resolve_world(SrConfig *config) {
     bool given = !sr_tree_is_default(sr_yaml_find(map, "NUM_NODES")) ||
                  !sr_tree_is_default(sr_yaml_find(map, "NUM_PROC_PER_NODE"));
     if (given && asked != replicas)
-        sr_info("DISTRIBUTED asks for %lld processes; this run has %d, and batch and learning rate "
-                "are counted for it (DISTRIBUTED.REPLICAS=recipe takes the file's)",
+        sr_info("DISTRIBUTED asks for %lld processes, but this run has %d; batch size and learning "
+                "rate are those of this run (DISTRIBUTED.REPLICAS=recipe uses the file's)",
                 (long long)asked, config->replicas);
     SR_TRY(sr_tree_put_int(&config->arena, map, "NUM_NODES", 1));
     return sr_tree_put_int(&config->arena, map, "NUM_PROC_PER_NODE", replicas);
@@ -115,13 +115,13 @@ static SrStatus resolve_sync_bn(SrConfig *config, int node) {
     int world = config->replicas, group = sync_bn_group(config, world, node);
     const SrYaml *given = sr_yaml_find_path(config->tree, key);
     if (world % group)
-        SR_FAIL(SR_ERR_CONFIG,
-                "%s: %s: groups of %d do not divide %d replicas; give a number that does, or 0 "
-                "for all",
-                sr_yaml_place(given).text, key, group, world);
+        SR_FAIL(
+            SR_ERR_CONFIG,
+            "%s: %s: groups of %d do not divide %d replicas; give a divisor, or 0 for all replicas",
+            sr_yaml_place(given).text, key, group, world);
     if (config->model.sync_bn && world == 1)
         sr_info("MODEL.SYNC_BN_CONFIG is accepted and changes nothing: there is one replica, and "
-                "its batch norms see all of its batch (DISTRIBUTED.REPLICAS)");
+                "its batch norms use its whole batch (DISTRIBUTED.REPLICAS)");
     config->sync_bn_ranks = sync_bn_ranks(config, world, group);
     config->sync_bn_group = group / config->sync_bn_ranks;
     // Rounds of gradient accumulation are further replicas: their gradients are summed the same

@@ -213,7 +213,7 @@ SrStatus sr__vissl_keys_move(SrYaml *tree, SrArena *arena) {
         if (!map || !old || old->type != SR_YAML_MAP)
             continue;
         SR_TRY(sr_yaml_merge(arena, map, old));
-        sr_info("%s: %s: its keys are read as if they stood in %s", sr_yaml_place(old).text,
+        sr_info("%s: %s: sslrun reads its keys as keys of %s", sr_yaml_place(old).text,
                 moved[i].nested, moved[i].map);
         sr_yaml_remove(holder, leaf);
     }

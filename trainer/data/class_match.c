@@ -65,11 +65,12 @@ static SrStatus refuse(const SrSplit *train, const SrSplit *test, const int64_t 
     }
     SrStatus status = SR_OK;
     if (missing)
-        status = sr_fail(SR_ERR_CONFIG,
-                         "DATA.TEST has images of %d class%s that DATA.TRAIN has not: %s%s (%s has "
-                         "%d classes): leave them out, or name them alike",
-                         missing, missing == 1 ? "" : "es", text.s ? text.s : "",
-                         missing > NAMED_AT_MOST ? ", ..." : "", train->path, train->classes);
+        status = sr_fail(
+            SR_ERR_CONFIG,
+            "DATA.TEST has images of %d class%s that DATA.TRAIN does not have: %s%s (%s has %d "
+            "classes); leave these images out, or give both the same names of classes",
+            missing, missing == 1 ? "" : "es", text.s ? text.s : "",
+            missing > NAMED_AT_MOST ? ", ..." : "", train->path, train->classes);
     sr_text_deinit(&text);
     return status;
 }

@@ -23,11 +23,9 @@ static const char *first_of(const SrStrings *list) { return list->n > 0 ? list->
 // which is broken (https://github.com/facebookresearch/vissl/issues/471).
 static SrStatus check_single(const SrSplitConfig *c, const char *which) {
     if (c->data_sources.n > 1 || c->data_paths.n > 1)
-        SR_FAIL(
-            SR_ERR_CONFIG,
-            "DATA.%s: %d data sources; exactly one is supported, put the images into one folder "
-            "or list",
-            which, SR_MAX(c->data_sources.n, c->data_paths.n));
+        SR_FAIL(SR_ERR_CONFIG,
+                "DATA.%s has %d data sources, expected one; put the images into one folder or list",
+                which, SR_MAX(c->data_sources.n, c->data_paths.n));
     return SR_OK;
 }
 
@@ -81,7 +79,7 @@ static SrStatus check_labels(const SrSplitConfig *c, const SrDataset *source, co
     if (!labels->reads_label_path)
         return SR_OK;
     SR_FAIL(SR_ERR_CONFIG,
-            "DATA.%s.LABEL_PATHS is for LABEL_SOURCES %s, but the images of %s bring their own "
+            "DATA.%s.LABEL_PATHS is for LABEL_SOURCES %s, but the source of images %s has its own "
             "labels; list the images too (DATA_SOURCES=[%s])",
             which, labels->name, source->name, labels->name);
 }
@@ -349,7 +347,7 @@ static SrStatus open_eval_pipeline(const SrConfig *config, int crop, SrSplit *ou
     SR_TRY(sr_pipeline_new(transforms, where, &out->pipeline));
     SR_TRY(sr_pipeline_shape(out->pipeline, &out->n_views, out->h, out->w));
     if (out->n_views != 1)
-        SR_FAIL(SR_ERR_CONFIG, "DATA.TEST.TRANSFORMS gives %d views, evaluation needs one",
+        SR_FAIL(SR_ERR_CONFIG, "DATA.TEST.TRANSFORMS make %d views, but evaluation needs one",
                 out->n_views);
     return SR_OK;
 }
@@ -459,9 +457,10 @@ static SrStatus open_eval(const SrConfig *config, SrEvalSide side, bool sample, 
     SrLoaderConfig loader = loader_config(config, &c, out);
     if (out->origin == SR_TEST_HELD_OUT) {
         out->note = loader.limit_balanced
-                        ? "no test set: bank and test images are drawn from all training images, "
-                          "without IS_BALANCED, a tenth of them for the test"
-                        : "no test set: a tenth of the training images is held out of the bank";
+                        ? "there is no test set: a tenth of all training images, drawn without "
+                          "IS_BALANCED, become test images, and the others the bank"
+                        : "there is no test set: a tenth of the training images is left out of the "
+                          "bank and used for the test";
         SR_TRY(hold_out(&loader, side, out->source->length(out->set)));
     }
     int64_t cap = side == SR_SIDE_BANK ? config->knn.bank_limit : config->knn.test_limit;

@@ -25,7 +25,7 @@ static void describe(const SrSplit *split, int64_t limit, SrText *out) {
     if (*split->path)
         sr_text_printf(out, " from %s", split->path);
     if (*skipped)
-        sr_text_printf(out, " (passed over: %s)", skipped);
+        sr_text_printf(out, " (skipped: %s)", skipped);
 }
 
 static bool same_file(const char *a, const char *b) {
@@ -71,9 +71,9 @@ void sr_data_summary_say(const SrConfig *config, const SrSplit *train, const SrS
     say_side("test images", test, config->test.data_limit,
              test->origin == SR_TEST_OF_SOURCE ? ", found by DATA.TRAIN.DATA_PATHS" : "");
     if (train && train->source && same_images(config, train, test))
-        sr_warn("DATA.TEST names the very images of DATA.TRAIN (%s): its figures tell how well "
-                "they are remembered, not how new ones would do; name others, or leave "
-                "DATA.TEST.DATA_PATHS out",
+        sr_warn("DATA.TEST has the same images as DATA.TRAIN (%s), so its figures show how well "
+                "the model remembers them and not how well it does on new images; name other "
+                "images, or leave out DATA.TEST.DATA_PATHS",
                 test->path);
 }
 

@@ -160,7 +160,7 @@ static SrStatus find_weights(const SrConfig *config, char *path, size_t path_byt
         return sr_folder_weights(config->model.params_file, path, path_bytes);
     SrStatus status = sr_folder_newest(config->checkpoint.dir, path, path_bytes);
     if (status != SR_OK)
-        SR_FAIL(status, "%s; --random measures the trunk as it is drawn", sr_status_message());
+        SR_FAIL(status, "%s; --random measures the untrained trunk", sr_status_message());
     return SR_OK;
 }
 

@@ -18,19 +18,19 @@
 SrStatus sr_checkpoint_config(const char *path, SrConfig **out) {
     SrWeights weights;
     if (!sr_file_exists(path))
-        SR_FAIL(SR_ERR_CONFIG,
-                "%s: no such file or folder; a checkpoint of `sslrun train` or its run's folder is "
-                "expected",
-                path);
+        SR_FAIL(
+            SR_ERR_CONFIG,
+            "%s: no such file or folder; expected a checkpoint of `sslrun train` or its run folder",
+            path);
     SrStatus status = sr_weights_open(&weights, path);
     const char *text = status == SR_OK ? sr_weights_meta(&weights, "config") : NULL;
     if (status != SR_OK)
         status =
-            sr_fail(status, "%s (a checkpoint of `sslrun train` is expected)", sr_status_message());
+            sr_fail(status, "%s (expected a checkpoint of `sslrun train`)", sr_status_message());
     else if (!text)
         status =
             sr_fail(SR_ERR_CONFIG,
-                    "%s holds no configuration: a checkpoint of `sslrun train` is expected", path);
+                    "%s holds no configuration; expected a checkpoint of `sslrun train`", path);
     else
         status = sr_config_parse_saved(text, path, out);
     sr_weights_close(&weights);

@@ -150,7 +150,8 @@ static SrStatus look(Run *r, const char *train, const char *test, bool force) {
     if (test)
         SR_TRY(sr_features_measure(&to, &n, &d));
     if (test && d != r->d)
-        SR_FAIL(SR_ERR_CONFIG, "%s has rows of %d numbers, %s of %d", test, d, train, r->d);
+        SR_FAIL(SR_ERR_CONFIG, "%s has rows of %d numbers, but %s has rows of %d", test, d, train,
+                r->d);
     for (int i = 0; i < (test ? 2 : 1); i++) {
         SR_TRY(check_new(r, i ? "test" : "train", "labels", force));
         SR_TRY(check_new(r, i ? "test" : "train", "images", force));
@@ -187,11 +188,11 @@ static const char *const side_names[] = {"train", "test"};
 
 void sr_cluster_text(const SrClusterReport *r, SrText *out) {
     char took[48];
-    sr_text_printf(out, "%d clusters of %d numbers, %d iterations, %s\n", r->clusters, r->d,
-                   r->iterations, sr_duration_text(r->seconds, took, sizeof took));
+    sr_text_printf(out, "%d clusters, centres of %d numbers, %d iterations, %s\n", r->clusters,
+                   r->d, r->iterations, sr_duration_text(r->seconds, took, sizeof took));
     for (int s = 0; s < r->n_sides; s++) {
         const SrClusterSide *side = &r->side[s];
-        sr_text_printf(out, "  %-5s  %lld images, %lld to %lld a cluster, mean distance %.5f",
+        sr_text_printf(out, "  %-5s  %lld images, %lld to %lld per cluster, mean distance %.5f",
                        side_names[s], (long long)side->n, (long long)side->smallest,
                        (long long)side->largest, side->spread);
         if (side->purity >= 0)

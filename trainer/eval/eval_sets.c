@@ -35,8 +35,8 @@ static SrStatus each_of_config(SrEvalSets *s, Call *call) {
     s->note = rows.test.note;
     sr_data_summary_say(s->config, &rows.bank, &rows.test);
     if (!rows.labels)
-        SR_TRY_GOTO(sr_fail(SR_ERR_CONFIG,
-                            "the images have no labels, so there is nothing to learn or compare"));
+        SR_TRY_GOTO(
+            sr_fail(SR_ERR_CONFIG, "the images have no labels, but this evaluation needs them"));
     SR_TRY_GOTO(sr_baselines_each(&rows, model, s->baselines, one_row, call));
 done:
     sr_baselines_close(&rows);
@@ -55,8 +55,8 @@ static SrStatus check_sides(const SrEvalSets *s, const SrFeatureFiles *train) {
     if (by_split)
         return SR_OK;
     SR_FAIL(SR_ERR_CONFIG,
-            "%s would be judged on its own training rows: give the features of TRAIN and of TEST "
-            "(one folder is enough only where it holds VISSL's files of both)",
+            "%s would be evaluated on its own training rows; give the features of TRAIN and of "
+            "TEST (one folder is enough only if it holds VISSL's files of both)",
             s->train);
 }
 

@@ -76,7 +76,7 @@ static SrStatus open_pipeline(Run *r, const SrConfig *config, int *h, int *w) {
     SR_TRY(sr_pipeline_new(r->transforms, where, &r->pipeline));
     SR_TRY(sr_pipeline_shape(r->pipeline, &views, heights, widths));
     if (views != 1)
-        SR_FAIL(SR_ERR_CONFIG, "%s give %d views, extraction needs one", where, views);
+        SR_FAIL(SR_ERR_CONFIG, "%s make %d views, but extraction needs one", where, views);
     *h = heights[0];
     *w = widths[0];
     return SR_OK;
@@ -135,7 +135,7 @@ static SrStatus choose_shard(Run *r) {
     for (int i = 0; i < r->source.taps.n; i++) {
         SrShape s = row_shape(r, i);
         if (s.rank < 1 || s.d[0] != r->batch)
-            SR_FAIL(SR_ERR_CONFIG, "%s is not one row an image", r->source.taps.v[i].name);
+            SR_FAIL(SR_ERR_CONFIG, "%s does not have one row per image", r->source.taps.v[i].name);
         if (strchr(r->source.taps.v[i].name, '/'))
             SR_FAIL(SR_ERR_CONFIG,
                     "'%s' cannot be part of a file name; rename it as in layer1:name",
@@ -196,7 +196,7 @@ static SrStatus next_batch(Run *r, int64_t at) {
     double wait;
     SR_TRY(sr_loader_next(r->loader, &b, &wait));
     if (!b)
-        SR_FAIL(SR_ERR_RUN, "%s gave fewer images than it said", r->o->data);
+        SR_FAIL(SR_ERR_RUN, "%s gave fewer images than it announced", r->o->data);
     sr_feature_source_run(&r->source, b->view[0], b->batch);
     keep_batch(r, b, at);
     return SR_OK;
@@ -374,7 +374,7 @@ static SrStatus run_shards(Run *r, SrText *report) {
     }
     sr_bar_end(&bar);
     sr_extraction_report(&r->source.extraction, report);
-    sr_text_printf(report, "; %lld images in %lld shard%s, %lld of them there before\n",
+    sr_text_printf(report, "; %lld images in %lld shard%s, of which %lld existed before\n",
                    (long long)r->n, (long long)shards, shards == 1 ? "" : "s", (long long)first);
     sr_feature_source_say_layers(&r->source, report);
     return SR_OK;
@@ -386,7 +386,7 @@ SrStatus sr_extract_data(const SrExtractOptions *o, SrText *report) {
     if (status == SR_OK)
         status = run_shards(&r, report);
     sr_data_summary_say_bad(
-        &(SrBadImages){r.loader, true, "images", "have the features of a grey one (valid is 0)"},
+        &(SrBadImages){r.loader, true, "images", "have the features of a grey image (valid is 0)"},
         status);
     sr_loader_free(r.loader);
     sr_split_close(&r.split);

@@ -164,11 +164,10 @@ static SrStatus differs(const SrExtractIdentity *id, const char *key, const SrYa
     if (there)
         sr_json_print(there, &a);
     sr_json_print(now, &b);
-    SrStatus status =
-        sr_fail(SR_ERR_CONFIG,
-                "%s holds another extraction: its %s is %.100s, that of this one %.100s; give "
-                "another --out, or remove it",
-                id->options->out, key, a.s ? a.s : "not told", b.s ? b.s : "");
+    SrStatus status = sr_fail(SR_ERR_CONFIG,
+                              "%s holds another extraction: its %s is %.100s, but this one's is "
+                              "%.100s; give another --out, or remove the folder",
+                              id->options->out, key, a.s ? a.s : "not recorded", b.s ? b.s : "");
     sr_text_deinit(&a);
     sr_text_deinit(&b);
     return status;
@@ -202,8 +201,8 @@ static SrStatus check_empty(const char *dir) {
     sr_file_list_free(names, n);
     if (found)
         SR_FAIL(SR_ERR_CONFIG,
-                "%s holds features, but no extract.json that says of what; give another --out, or "
-                "remove it",
+                "%s holds features, but no extract.json that describes them; give another --out, "
+                "or remove the folder",
                 dir);
     return SR_OK;
 }

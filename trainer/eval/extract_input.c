@@ -91,7 +91,7 @@ static SrStatus make_outputs(Run *r) {
         if (t.shape.rank > 0 && rows == r->batch)
             t.shape.d[0] = r->n;
         else if (r->n != r->batch)
-            SR_FAIL(SR_ERR_CONFIG, "%s is not one row an image: give at most %d images",
+            SR_FAIL(SR_ERR_CONFIG, "%s does not have one row per image; give at most %d images",
                     r->source.taps.v[i].name, r->batch);
         t.data = sr_alloc((size_t)sr_shape_count(t.shape) * sizeof(float));
         r->out[i] = (SrNamedTensor){r->source.taps.v[i].name, t};

@@ -169,8 +169,8 @@ static SrStatus choose_layer(const Call *c, const SrMatrix *train, const SrMatri
     if (r->best >= 0)
         return SR_OK;
     int near = sr_text_nearest(c->layer, names, r->layers.n);
-    SR_FAIL(SR_ERR_CONFIG, "the trunk announces no layer '%s'; the nearest is '%s'", c->layer,
-            names[near >= 0 ? near : r->layers.n - 1]);
+    SR_FAIL(SR_ERR_CONFIG, "the trunk has no evaluation layer '%s'; the closest name is '%s'",
+            c->layer, names[near >= 0 ? near : r->layers.n - 1]);
 }
 
 static SrStatus judge(SrClassifierReport *r, const Linear *l, const SrMatrix *test) {
@@ -195,7 +195,7 @@ static SrStatus train_row(void *arg, SrReportRow row, SrMatrix *train, SrMatrix 
     r->n_test = test->n;
     r->classes = sr_matrix_classes(train);
     if (r->layers.n < 1)
-        SR_FAIL(SR_ERR_CONFIG, "the trunk announces no layers");
+        SR_FAIL(SR_ERR_CONFIG, "the trunk has no evaluation layers");
     SR_TRY(choose_layer(c, train, test));
     SR_TRY_GOTO(sr_stages_take(&r->layers, r->best, train, &a));
     SR_TRY_GOTO(sr_stages_take(&r->layers, r->best, test, &b));
@@ -239,11 +239,12 @@ static SrStatus check_images(const SrSplit *bank, const char *data) {
     sr_free(count);
     if (classes >= 2 && most >= 2)
         return SR_OK;
-    SR_FAIL(SR_ERR_CONFIG,
-            "%s: a classifier needs images of two classes, and two images of one of them; %lld "
-            "image%s in %d class%s %s left to train on after the test's share: add images",
-            data, (long long)n, n == 1 ? "" : "s", classes, classes == 1 ? "" : "es",
-            n == 1 ? "is" : "are");
+    SR_FAIL(
+        SR_ERR_CONFIG,
+        "%s: a classifier needs images of two classes, and two images of one of them; %lld image%s "
+        "in %d class%s %s left for training after the test images are set aside; add images",
+        data, (long long)n, n == 1 ? "" : "s", classes, classes == 1 ? "" : "es",
+        n == 1 ? "is" : "are");
 }
 
 // Finds out whether the file can be written, by a temporary one next to it.
@@ -267,7 +268,8 @@ SrStatus sr_image_classifier_train(SrCheckpointModel *m, const char *data, const
     SR_TRY_GOTO(sr_baselines_open(&rows, m->config, m->config->knn.layer));
     if (rows.bank.classes < 2 || rows.bank.n_targets > 0)
         SR_TRY_GOTO(sr_fail(SR_ERR_CONFIG,
-                            "%s: a classifier needs two classes and one an image: a folder a class",
+                            "%s: a classifier needs at least two classes and one class per image; "
+                            "put each class into its own folder",
                             data));
     SR_TRY_GOTO(check_images(&rows.bank, data));
     SR_TRY_GOTO(keep_names(&rows.bank, &out->names));
@@ -333,10 +335,10 @@ void sr_classifier_report_text(const SrClassifierReport *r, SrText *out) {
             sr_text_printf(out, "  layer %-12s %6.2f %%  (%.2f %% of training images held out)\n",
                            r->layers.v[i].name, r->probe[i].test, r->probe[i].held_out);
     sr_text_printf(out, "  class                 right          images%s\n",
-                   r->classes <= WIDEST_MATRIX ? ", and what they were taken for" : "");
+                   r->classes <= WIDEST_MATRIX ? ", and what they were mistaken for" : "");
     for (int c = 0; c < r->classes; c++)
         add_class(r, c, out);
-    sr_text_printf(out, "kept in %s\n", r->file);
+    sr_text_printf(out, "the classifier is kept in %s\n", r->file);
 }
 
 static void quote(const char *s, SrText *out) {
@@ -403,16 +405,17 @@ static SrStatus load(const SrCheckpointModel *m, const char *file, Linear *l, ch
     char sum[16];
     snprintf(sum, sizeof sum, "%08x", sr_checkpoint_model_checksum(m));
     if (!sr_file_exists(file))
-        SR_FAIL(SR_ERR_CONFIG, "%s: no classifier there; `sslrun linear %s --data DIR` trains one",
-                file, m->path);
+        SR_FAIL(SR_ERR_CONFIG,
+                "%s: there is no classifier; `sslrun linear %s --data DIR` trains one", file,
+                m->path);
     SR_TRY_GOTO(sr_weights_open(&w, file));
     SR_TRY_GOTO(read_linear(&w, file, l));
     const char *of = sr_weights_meta(&w, "trunk_checksum"), *name = sr_weights_meta(&w, "layer");
     if (!of || !name || strcmp(of, sum) != 0)
-        SR_TRY_GOTO(sr_fail(SR_ERR_CONFIG,
-                            "%s is a classifier of another trunk than %s; train one with `sslrun "
-                            "linear`",
-                            file, m->path));
+        SR_TRY_GOTO(sr_fail(
+            SR_ERR_CONFIG,
+            "the classifier %s belongs to another trunk than %s; train one with `sslrun linear`",
+            file, m->path));
     snprintf(layer, 64, "%s", name);
     SR_TRY_GOTO(sr__feature_names_read(file, "classes", -1, names));
 done:
@@ -443,8 +446,10 @@ static SrStatus decide_all(const Linear *l, const SrStages *layers, const char *
         at++;
     const SrStage *v = &layers->v[at];
     if (at == layers->n || v->rows * v->columns * v->depth != l->d)
-        SR_FAIL(SR_ERR_CONFIG, "the classifier's layer '%s' of %d numbers is none of the trunk's",
-                layer, l->d);
+        SR_FAIL(
+            SR_ERR_CONFIG,
+            "the classifier needs the layer '%s' with %d numbers, but the trunk has no such layer",
+            layer, l->d);
     for (int64_t i = 0; i < f->n; i++) {
         char number[16];
         double p;

@@ -59,7 +59,7 @@ static SrStatus query_feature(SrCheckpointModel *m, const char *image, const cha
     bool one = status == SR_OK && out->n == 1 && same_file(sr__string_list_get(&files, 0), image);
     sr__string_list_deinit(&files);
     if (status == SR_OK && !one)
-        SR_FAIL(SR_ERR_CONFIG, "%s is not one image that can be read", image);
+        SR_FAIL(SR_ERR_CONFIG, "%s: expected an image that can be read", image);
     return status;
 }
 
@@ -92,7 +92,8 @@ static SrStatus rank(const SrMatrix *query, const SrMatrix *f, const SrStringLis
     if (!enough)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for %lld images", (long long)f->n);
     if (none)
-        SR_FAIL(SR_ERR_CONFIG, "%s is the only image that --in names: it has nothing to be like",
+        SR_FAIL(SR_ERR_CONFIG,
+                "%s is the only image of --in, so there is nothing to compare it with; add images",
                 image);
     return SR_OK;
 }
@@ -206,11 +207,10 @@ static void warn_of_many(Links *l, int64_t images, int64_t n) {
     if ((double)images <= MANY * (double)n)
         return;
     qsort(l->nearest, (size_t)n, sizeof *l->nearest, ascending);
-    sr_warn(
-        "%lld of %lld images are alike to this model, more than are likely to be copies: half of "
-        "all images have another one at a cosine of %.4f or more; raise --threshold above "
-        "that, take another --layer, or train longer",
-        (long long)images, (long long)n, (double)l->nearest[n / 2]);
+    sr_warn("%lld of %lld images look alike to this model, more than are likely to be copies: half "
+            "of all images have a neighbour at a cosine of %.4f or more; raise --threshold above "
+            "that, choose another --layer, or train longer",
+            (long long)images, (long long)n, (double)l->nearest[n / 2]);
 }
 
 static void print_groups(const SrMatrix *f, const SrStringList *files, Links *links, Group *groups,
@@ -260,8 +260,8 @@ SrStatus sr_duplicates(SrCheckpointModel *m, const char *data, const char *layer
     SrStatus status;
     SR_TRY_GOTO(sr_checkpoint_model_features(m, data, layer, NULL, &f, &files));
     if (f.n < 2)
-        SR_TRY_GOTO(sr_fail(
-            SR_ERR_CONFIG, "%s holds one image that can be read: duplicates need 2 or more", data));
+        SR_TRY_GOTO(sr_fail(SR_ERR_CONFIG,
+                            "%s holds one image that can be read; expected 2 or more", data));
     sr_matrix_normalize(&f, 0);
     SR_TRY_GOTO(find_groups(&f, &files, threshold, form, out));
 done:

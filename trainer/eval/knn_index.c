@@ -21,8 +21,10 @@ static SrStatus copy_rows(const float *x, int64_t n, int d, bool normalize, SrMa
 int sr_knn_index_open(const float *rows, int64_t n, int d, int cosine, SrKnnIndex **out) {
     *out = NULL;
     if (n < 1 || d < 1 || n > INT32_MAX)
-        return (int)sr_fail(SR_ERR_CONFIG, "an index of %lld rows of %d numbers: at least 1 of 1",
-                            (long long)n, d);
+        return (int)sr_fail(
+            SR_ERR_CONFIG,
+            "an index of %lld rows of %d numbers is empty; expected at least 1 row of 1 number",
+            (long long)n, d);
     SrKnnIndex *index = sr_calloc(1, sizeof *index);
     if (!index)
         return (int)sr_fail(SR_ERR_MEMORY, "out of memory for an index");
@@ -47,7 +49,8 @@ int sr_knn_index_search(const SrKnnIndex *index, const float *queries, int64_t m
     SrMatrix q = {.x = NULL};
     SrStatus status = SR_OK;
     if (m < 1)
-        return (int)sr_fail(SR_ERR_CONFIG, "%lld queries: at least 1", (long long)m);
+        return (int)sr_fail(SR_ERR_CONFIG, "there are %lld queries, expected at least 1",
+                            (long long)m);
     if (index->cosine)
         status = copy_rows(queries, m, index->rows.d, true, &q);
     if (status == SR_OK)

@@ -127,9 +127,10 @@ static const char *verdict(double over_pixels, double over_untrained, double cha
         return "training has taught the trunk nothing that these images can show; train longer or "
                "change the recipe";
     if (over_pixels <= chance_of)
-        return "training has taught the trunk something, but no more than raw pixels say; train "
-               "longer or on more images";
-    return "training has taught the trunk what neither pixels nor random weights hold";
+        return "training has taught the trunk something, but its features are no better than raw "
+               "pixels; train longer or on more images";
+    return "training has taught the trunk features that are better than raw pixels and random "
+           "weights";
 }
 
 static void add_sentence(const SrLayerReport *r, SrText *out) {
@@ -174,11 +175,11 @@ void sr_layer_report_text(const SrLayerReport *r, SrText *out) {
     char took[48];
     if (!r->labels || r->layers.n == 0)
         return;
-    sr_text_printf(out,
-                   "layers: kNN (k = %d, %s) and linear probe, top-1 of %lld test images against "
-                   "%lld, %s\n",
-                   r->k, r->normalised ? "normalised" : "not normalised", (long long)r->n_test,
-                   (long long)r->n_train, sr_duration_text(r->seconds, took, sizeof took));
+    sr_text_printf(
+        out,
+        "layers: kNN (k = %d, %s) and linear probe, top-1 on %lld test images against %lld, %s\n",
+        r->k, r->normalised ? "normalised" : "not normalised", (long long)r->n_test,
+        (long long)r->n_train, sr_duration_text(r->seconds, took, sizeof took));
     sr_text_printf(out, "  %-21s  %6s  %11s   |  %6s  %11s\n", "layer (numbers)", "kNN",
                    "untrained", "probe", "untrained");
     for (int i = 0; i < r->layers.n; i++)

@@ -176,7 +176,8 @@ SrStatus sr_linear_report(SrRun *trained, SrLinearReport *out) {
         SR_TRY(baseline(trained->config, untrained, 1, SR_ROW_CALIBRATED, out));
         SR_TRY(pixels(trained->config, out));
     } else {
-        sr_info("baselines are left out: without kept features each costs as much as the run");
+        sr_info(
+            "baselines are left out, since without kept features each costs as much as the run");
     }
     out->seconds = sr_clock() - began;
     return SR_OK;
@@ -209,10 +210,11 @@ static void add_layer(const SrLinearReport *r, int k, SrText *out) {
 
 static void print_text(const SrLinearReport *r, SrText *out) {
     bool both = r->has[SR_ROW_UNTRAINED];
-    sr_text_printf(out, "linear probes: %lld training and %lld test images, per cent of the test\n",
-                   (long long)r->n_train, (long long)r->n_test);
+    sr_text_printf(
+        out, "linear probes: %lld training images, %lld test images, per cent of the test images\n",
+        (long long)r->n_train, (long long)r->n_test);
     if (r->random)
-        sr_text_add(out, "  no weights were given: the trunk on the left is untrained too\n");
+        sr_text_add(out, "  no weights were given, so the trunk on the left is untrained too\n");
     sr_text_printf(out, "  %-16s", "");
     for (int pass = 0; pass <= both; pass++)
         for (int i = 0; i < r->n_values; i++)
@@ -228,7 +230,7 @@ static void print_text(const SrLinearReport *r, SrText *out) {
     }
     for (int row = 0; row < SR_ROW_COUNT; row++)
         if (r->has[row] && r->rate[row] > 0 && r->rate[row] < 1)
-            sr_text_printf(out, "  (%s: diverged, learned at %g of the rate)\n",
+            sr_text_printf(out, "  (%s: diverged, so it learned at %g of the rate)\n",
                            sr_report_row_name((SrReportRow)row), r->rate[row]);
     if (r->has[SR_ROW_MAJORITY])
         sr_text_printf(out, "  %-16s  %7.2f\n", "majority class", r->majority);

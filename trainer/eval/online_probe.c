@@ -13,19 +13,17 @@ SrStatus sr_online_probe_open(const SrConfig *config, SrModel *model, SrOnlinePr
     if (config->probe.every_num_epochs == 0)
         return SR_OK;
     if (config->model.freeze_trunk_only && config->model.eval_mode_on) // nor do statistics move
-        SR_FAIL(SR_ERR_CONFIG,
-                "HOOKS.PROBE: the trunk is frozen, so that every probe would find the same; "
-                "set EVERY_NUM_EPOCHS to 0");
+        SR_FAIL(SR_ERR_CONFIG, "HOOKS.PROBE: the trunk is frozen, so every probe would give the "
+                               "same result; set EVERY_NUM_EPOCHS to 0");
     if (config->knn.topk.n < 1)
-        SR_FAIL(SR_ERR_CONFIG,
-                "HOOKS.PROBE: NEAREST_NEIGHBOR.TOPK is empty; the probe takes its first number");
+        SR_FAIL(SR_ERR_CONFIG, "HOOKS.PROBE: NEAREST_NEIGHBOR.TOPK is empty, but the probe needs "
+                               "its first number; give one");
     SR_TRY(sr_config_copy(config, &out->config));
     out->config->knn.bank_limit = out->config->knn.test_limit = config->probe.limit;
     SR_TRY_GOTO(sr_baselines_open(&rows, out->config, config->knn.layer));
     if (rows.bank.classes < 2 || rows.test.classes < 2 || rows.bank.n_targets > 0)
-        SR_TRY_GOTO(sr_fail(SR_ERR_CONFIG, "HOOKS.PROBE: the images have no labels of two classes "
-                                           "or more, or several each, so there "
-                                           "is nothing to probe for; set EVERY_NUM_EPOCHS to 0"));
+        SR_TRY_GOTO(sr_fail(SR_ERR_CONFIG, "HOOKS.PROBE: a probe needs images with one label each "
+                                           "and at least two classes; set EVERY_NUM_EPOCHS to 0"));
     SR_TRY_GOTO(
         sr_feature_source_check(model, rows.layer, rows.batch, rows.bank.h[0], rows.bank.w[0]));
     out->model = model;

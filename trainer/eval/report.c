@@ -21,8 +21,8 @@ typedef struct {
 
 void sr_knn_warn_lengths(double ratio) {
     if (ratio > LENGTHS_DIFFER)
-        sr_warn("kNN compares features as they are, and a tenth of them is at least %.2g times as "
-                "long as another tenth: the longest win votes whatever they show; set "
+        sr_warn("kNN compares features without normalising them, and a tenth of them are at least "
+                "%.2g times as long as another tenth, so the longest features win votes; set "
                 "NEAREST_NEIGHBOR.L2_NORM_FEATS=True",
                 ratio);
 }
@@ -116,8 +116,7 @@ SrStatus sr_knn_report_configured(const SrConfig *config, bool baselines, bool r
 static void knn_report_text(const SrKnnReport *report, SrText *out) {
     char took[48];
     if (!report->labels) {
-        sr_text_add(out, "kNN: the images have no labels, or several each, so there is nothing to "
-                         "compare with\n");
+        sr_text_add(out, "kNN: skipped, since the images have no labels or several labels each\n");
         return;
     }
     sr_text_printf(out, "kNN: %lld test images against %lld, layer %s (%d numbers), %s, %s\n",

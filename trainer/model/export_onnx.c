@@ -103,7 +103,7 @@ static SrStatus export_taps(Export *e) {
         if (!sr_graph_at(e->graph, tap->node)->op &&
             strcmp(tap->name, sr_graph_at(e->graph, tap->node)->name) == 0)
             SR_FAIL(SR_ERR_CONFIG,
-                    "layer '%s' is the input itself; give it another name, as in x:image",
+                    "layer '%s' is the input itself; give the output another name, as in x:image",
                     tap->name);
         const SrNode *node = sr_graph_at(e->graph, tap->node);
         bool tokens = node->channels_last && node->shape.rank == 4; // torch has the same order

@@ -19,7 +19,7 @@ SrStatus sr_freeze_unknown(SrParams *params, const char *key, const char *name) 
         if (sr_params_at(params, i)->trainable)
             names[kept++] = sr_params_at(params, i)->name;
     int near = sr_text_nearest(name, names, kept);
-    SrStatus status = sr_fail(SR_ERR_CONFIG, "%s: no parameter is called '%s'%s%s%s", key, name,
+    SrStatus status = sr_fail(SR_ERR_CONFIG, "%s: no parameter has the name '%s'%s%s%s", key, name,
                               near >= 0 ? "; did you mean '" : "", near >= 0 ? names[near] : "",
                               near >= 0 ? "'?" : "");
     sr_free(names);

@@ -43,7 +43,7 @@ static SrStatus parse_module(const SrYaml *node, const char *where, SrArena *are
     if (!is_module(node) || (node->n > 2 && !is_map_too_many(node)))
         return bad_form(node, where);
     if (node->n > 2)
-        sr_warn("%s: %s: only the first map of arguments counts, as in VISSL",
+        sr_warn("%s: %s: only the first map of arguments is used, as in VISSL",
                 sr_yaml_place(node).text, where);
     const SrYaml *arguments =
         node->n >= 2 && node->items[1]->type != SR_YAML_NULL ? node->items[1] : NULL;

@@ -50,8 +50,8 @@ static SrStatus back(SrLossContext *ctx, SrNodeId x, SrNodeId *out) {
         return SR_OK;
     if (!link)
         return sr_builder_fail(ctx->builder, SR_ERR_CONFIG,
-                               "%s puts a head on a node of its own; only outputs of the model and "
-                               "of its heads can have one",
+                               "%s puts a head on one of its own nodes, but only outputs of the "
+                               "model and of its heads can have heads",
                                ctx->name);
     *out = link->replica;
     return SR_OK;
@@ -81,10 +81,11 @@ static SrStatus run(SrLossContext *ctx, const SrModelRun *asked, SrOutputs *out)
     SrNodeId inputs[SR_MAX_VIEWS];
     int n = run->views ? run->n_views : ctx->n_views;
     if (model->n_view_nodes < ctx->n_views)
-        return sr_builder_fail(ctx->builder, SR_ERR_CONFIG,
-                               "%s runs the model on the images, which a frozen trunk's heads do "
-                               "not see: MODEL.FEATURE_EVAL_SETTINGS.FREEZE_TRUNK_ONLY=False",
-                               ctx->name);
+        return sr_builder_fail(
+            ctx->builder, SR_ERR_CONFIG,
+            "%s runs the model on the images, but heads on a frozen trunk see only features; set "
+            "MODEL.FEATURE_EVAL_SETTINGS.FREEZE_TRUNK_ONLY=False",
+            ctx->name);
     if (run->visible && model->train->graph != model->train->loss_graph)
         return sr_builder_fail(ctx->builder, SR_ERR_RUN,
                                "%s chooses visible patches, but its rows are not independent",

@@ -199,7 +199,8 @@ static SrStatus build_output_graph(SrModel *model, const SrModelInputs *in, SrOu
     SrStatus status;
     *out = (SrOutputGraph){.n_views = in->n};
     if (in->n < 1 || in->n > SR_MAX_VIEWS)
-        SR_FAIL(SR_ERR_CONFIG, "%d crops an image; 1 to %d are possible", in->n, SR_MAX_VIEWS);
+        SR_FAIL(SR_ERR_CONFIG, "there are %d crops per image, expected 1 to %d", in->n,
+                SR_MAX_VIEWS);
     SR_TRY(sr__model_new_graph(model, &out->graph));
     SR_TRY(sr_builder_new(out->graph, &b));
     SR_TRY_GOTO(sr__model_outputs(model, b, in, 0, out->views, &outputs));

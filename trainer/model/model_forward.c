@@ -67,7 +67,7 @@ static SrStatus check_channels(const SrModel *model, SrBuilder *b) {
     if ((model->trunk->flags & SR_TRUNK_TAKES_LAB) &&
         model->config->model.input_type != SR_INPUT_LAB)
         return sr_builder_fail(b, SR_ERR_CONFIG,
-                               "MODEL.TRUNK.NAME: %s sees the lightness of LAB images: set "
+                               "MODEL.TRUNK.NAME: %s needs the lightness of LAB images; set "
                                "MODEL.INPUT_TYPE to lab and use the transform ImgPil2LabTensor",
                                model->trunk->name);
     return SR_OK;
@@ -145,9 +145,10 @@ static SrStatus masks_of(const Forward *f, const SrNodeId *views, int n, SrNodeI
         found += mask[found] != SR_NO_NODE;
     }
     if (found > 0 && found < n)
-        return sr_builder_fail(f->b, SR_ERR_CONFIG,
-                               "%d of %d views of one size have a mask: all of them must, or none",
-                               found, n);
+        return sr_builder_fail(
+            f->b, SR_ERR_CONFIG,
+            "%d of %d views of equal size have a mask; expected masks for all of them or for none",
+            found, n);
     if (found > 0)
         *out = concat(f->b, mask, found);
     return sr_builder_status(f->b);
@@ -157,9 +158,9 @@ static SrStatus masks_of(const Forward *f, const SrNodeId *views, int n, SrNodeI
 static SrStatus check_visible(const Forward *f, int together, int n) {
     if (!f->run->visible || together == n)
         return SR_OK;
-    return sr_builder_fail(f->b, SR_ERR_CONFIG,
-                           "%d views of unlike sizes: a choice of visible patches needs one size",
-                           n);
+    return sr_builder_fail(
+        f->b, SR_ERR_CONFIG,
+        "%d views have different sizes, but a choice of visible patches needs equal sizes", n);
 }
 
 // Builds the trunk passes.  Consecutive views of one size share a pass, and so batch statistics.
@@ -172,10 +173,11 @@ static SrStatus trunk_passes(const Forward *f, const SrFeatures *want, bool mask
              last < n && same_group(f->model, shape, sr_build_shape(f->b, views[last])); last++)
             ;
         if (*n_spans == SR_OP_MAX_IN || last - first > SR_OP_MAX_IN)
-            return sr_builder_fail(f->b, SR_ERR_CONFIG,
-                                   "%d crops: at most %d of one size in a row and %d changes of "
-                                   "size are possible; put crops of one size beside each other",
-                                   n, SR_OP_MAX_IN, SR_OP_MAX_IN - 1);
+            return sr_builder_fail(
+                f->b, SR_ERR_CONFIG,
+                "%d crops: expected at most %d consecutive crops of equal size and %d changes of "
+                "size; put crops of equal size next to each other",
+                n, SR_OP_MAX_IN, SR_OP_MAX_IN - 1);
         SrTrunkPass pass = {
             .b = f->b,
             .prefix = f->prefix,
@@ -268,12 +270,11 @@ static SrStatus all_heads(const Forward *f, const Span *span) {
     if (span->n == 1 && (!parallel || n_heads < 2))
         return chain(f, span);
     if (span->n != 1 && span->n != n_heads)
-        return sr_builder_fail(
-            f->b, SR_ERR_CONFIG,
-            "MODEL.HEAD.PARAMS has %d heads, but "
-            "MODEL.FEATURE_EVAL_SETTINGS.LINEAR_EVAL_FEAT_POOL_OPS_MAP asks for %d features; "
-            "there must be one head a feature",
-            n_heads, span->n);
+        return sr_builder_fail(f->b, SR_ERR_CONFIG,
+                               "MODEL.HEAD.PARAMS has %d heads, but "
+                               "MODEL.FEATURE_EVAL_SETTINGS.LINEAR_EVAL_FEAT_POOL_OPS_MAP asks for "
+                               "%d features; expected one head per feature",
+                               n_heads, span->n);
     for (int i = 0; i < n_heads; i++)
         SR_TRY(one_head(f, f->run->heads ? f->run->heads[i] : i,
                         span->feature[span->n == 1 ? 0 : i], span));
@@ -297,12 +298,14 @@ static SrStatus heads_over(const Forward *f, int head, const Span *span) {
     sr_builder_set_frozen(f->b, !f->run->trainable || config->freeze_trunk_and_head);
     if (config->freeze_trunk_and_head && config->eval_mode_on)
         sr_builder_set_eval_from(f->b, 0);
-    SrStatus status = head < 0       ? all_heads(f, span)
-                      : span->n == 1 ? one_head(f, head, span->feature[0], span)
-                                     : sr_builder_fail(f->b, SR_ERR_CONFIG,
-                                                       "MODEL.MULTI_INPUT_HEAD_MAPPING asks for %d "
-                                                       "features for one head; name one",
-                                                       span->n);
+    SrStatus status =
+        head < 0 ? all_heads(f, span)
+        : span->n == 1
+            ? one_head(f, head, span->feature[0], span)
+            : sr_builder_fail(
+                  f->b, SR_ERR_CONFIG,
+                  "MODEL.MULTI_INPUT_HEAD_MAPPING asks for %d features for one head; name only one",
+                  span->n);
     sr_builder_set_eval_from(f->b, eval_from);
     sr_builder_set_param_prefix(f->b, old);
     return status;
@@ -330,7 +333,7 @@ static SrStatus trunk_blocks(const Forward *f, const Span *span) {
         "block8", "block9", "block10", "block11", "block12", "block13", "block14", "block15"};
     if (f->run->n_blocks > span->given.n_blocks)
         return sr_builder_fail(f->b, SR_ERR_CONFIG,
-                               "the last %d blocks of the trunk are asked for, but it gives %d",
+                               "the last %d blocks of the trunk are needed, but it gives %d",
                                f->run->n_blocks, span->given.n_blocks);
     for (int i = 0; i < f->run->n_blocks; i++)
         SR_TRY(trunk_output(f, names[i], span, span->given.block[i]));

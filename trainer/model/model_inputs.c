@@ -70,13 +70,12 @@ static SrStatus entry_of(const SrModel *model, int v, int n_views, int *entry) {
     if (named < 0 && names.n > 1)
         SR_FAIL(SR_ERR_CONFIG,
                 "DATA.TRAIN.INPUT_KEY_NAMES has %d names (the first is '%s'), but the batch has %d "
-                "inputs; there must "
-                "be one a view",
+                "inputs; expected one per view",
                 names.n, names.v[0], n_views);
     if (named < 0 && mapping->n != n_views)
         SR_FAIL(SR_ERR_CONFIG,
                 "MODEL.MULTI_INPUT_HEAD_MAPPING has %d inputs (the first is '%s'), but the batch "
-                "has %d; there must be one a view",
+                "has %d; expected one per view",
                 mapping->n, mapping->v[0].key, n_views);
     *entry = named < 0 ? v : named;
     return SR_OK;

@@ -13,9 +13,9 @@ SrStatus sr__norm_group_check_loss(const SrConfig *config, const SrLoss *loss) {
     if (config->sync_bn_group <= 1 || !loss->rows_are_compared)
         return SR_OK;
     SR_FAIL(SR_ERR_CONFIG,
-            "MODEL.SYNC_BN_CONFIG: %s compares the images of one replica, so %d replicas of a rank "
-            "cannot be one batch; start a rank for each (mpirun -np), or set CONVERT_BN_TO_SYNC_BN "
-            "to False",
+            "MODEL.SYNC_BN_CONFIG: %s compares the images of one replica, so the %d replicas of a "
+            "rank cannot be joined to one batch; start one rank per replica (mpirun -np), or set "
+            "CONVERT_BN_TO_SYNC_BN to False",
             loss->name, config->sync_bn_group);
 }
 

@@ -39,7 +39,7 @@ SrStatus sr_model_load_teacher(SrModel *model, const char *path, bool random) {
     if (!*source.path)
         SR_FAIL(SR_ERR_CONFIG,
                 "DISTILLATION.TEACHER_MODEL.WEIGHTS_INIT.PARAMS_FILE is empty: name the weights of "
-                "the teacher, or ask for one as it is drawn with --random");
+                "the teacher, or use an untrained teacher with --random");
     SrStatus status = sr_weights_load(&source, model->params);
     return status == SR_OK ? SR_OK : sr_fail_prefix(status, "DISTILLATION.TEACHER_MODEL");
 }

@@ -22,7 +22,7 @@ static SrStatus build_loss(SrModel *model, SrLossContext *ctx, SrTrainGraph *out
     SR_TRY(sr_builder_status(b));
     SrShape shape = sr_build_shape(b, out->loss);
     if (sr_shape_count(shape) != 1)
-        SR_FAIL(SR_ERR_CONFIG, "loss %s gives %lld numbers, not one", model->loss->name,
+        SR_FAIL(SR_ERR_CONFIG, "loss %s gives %lld numbers, expected one", model->loss->name,
                 (long long)sr_shape_count(shape));
     for (int i = 0; i < ctx->n_kept; i++)
         out->outputs[out->n_outputs++] = ctx->kept[i];
@@ -164,7 +164,7 @@ static SrStatus freeze_unused(SrModel *model, SrTrainGraph *train) {
         p->trainable = p->trainable && used[i];
     }
     if (frozen > 0)
-        sr_info("%d parameters feed no loss and stay as they are", frozen);
+        sr_info("%d parameters do not affect the loss and stay unchanged", frozen);
     sr_free(needed);
     sr_free(used);
     return SR_OK;
@@ -211,7 +211,8 @@ static SrStatus build_train(SrModel *model, const SrModelInputs *in, int64_t n_s
                           .sample_index = SR_NO_NODE,
                           .labels = SR_NO_NODE};
     if (in->n < 1 || in->n > SR_MAX_VIEWS)
-        SR_FAIL(SR_ERR_CONFIG, "%d crops an image; 1 to %d are possible", in->n, SR_MAX_VIEWS);
+        SR_FAIL(SR_ERR_CONFIG, "there are %d crops per image, expected 1 to %d", in->n,
+                SR_MAX_VIEWS);
     SR_TRY(sr__model_read_loss(model));
     SR_TRY(sr__norm_group_check_loss(model->config, model->loss));
     SR_TRY(new_graphs(model, out));

@@ -41,9 +41,9 @@ static SrStatus open_model(SrTrunkGraph *t, SrShape s) {
 static SrStatus open_any(SrTrunkGraph *t, const char *what, const char *const *overrides, int n,
                          SrShape shape) {
     if (sr_preset_find(what, &t->preset) != SR_OK && !sr_trunk_is_config(what))
-        return sr_fail_prefix(SR_ERR_CONFIG, "%s is no configuration's file", what);
+        return sr_fail_prefix(SR_ERR_CONFIG, "%s is not a configuration file", what);
     if (t->preset && n > 0)
-        SR_FAIL(SR_ERR_CONFIG, "%s: a model takes no KEY=VALUE; those belong to configurations",
+        SR_FAIL(SR_ERR_CONFIG, "%s: a model takes no KEY=VALUE; use a configuration to set keys",
                 what);
     if (t->preset) {
         SR_TRY(open_preset(t, shape));
@@ -56,8 +56,10 @@ static SrStatus open_any(SrTrunkGraph *t, const char *what, const char *const *o
 
 static SrStatus check_sizes(int batch, int height, int width) {
     if (batch < 1 || height < 1 || width < 1 || batch > 65536 || height > 65536 || width > 65536)
-        SR_FAIL(SR_ERR_CONFIG, "a batch of %d images of %d x %d: each must be 1 to 65536", batch,
-                height, width);
+        SR_FAIL(SR_ERR_CONFIG,
+                "a batch of %d images of %d x %d pixels is not possible; expected 1 to 65536 for "
+                "each number",
+                batch, height, width);
     return SR_OK;
 }
 

@@ -301,12 +301,11 @@ static SrStatus check_counts(const Load *l) {
                 "MODEL.FEATURE_EVAL_SETTINGS.ASSERT_HEAD_LAYER_SHAPE_INIT=False those of heads",
                 l->first_refused, l->refused);
     if (too_few)
-        SR_FAIL(
-            SR_ERR_CONFIG,
-            "%s: %d of the trunk's %d tensors were found in it; see its names with `sslrun inspect "
-            "%s`%s, and MODEL.WEIGHTS_INIT.APPEND_PREFIX and REMOVE_PREFIX to change them (or "
-            "MIN_TRUNK_SHARE to be content with fewer)",
-            path, l->trunk_loaded, l->trunk, path, whose_names(l, whose));
+        SR_FAIL(SR_ERR_CONFIG,
+                "%s: %d of the trunk's %d tensors were found in it; see its names with `sslrun "
+                "inspect %s`%s, and MODEL.WEIGHTS_INIT.APPEND_PREFIX and REMOVE_PREFIX to change "
+                "them (or MIN_TRUNK_SHARE to accept fewer)",
+                path, l->trunk_loaded, l->trunk, path, whose_names(l, whose));
     return SR_OK;
 }
 
@@ -328,8 +327,8 @@ SrStatus sr_weights_load(const SrWeightsSource *source, SrParams *params) {
     Load l = {.source = source, .params = params};
     if (strstr(source->path, "://"))
         SR_FAIL(SR_ERR_CONFIG,
-                "MODEL.WEIGHTS_INIT.PARAMS_FILE: nothing is downloaded here; fetch it with "
-                "`curl -LO %s` and give the file",
+                "MODEL.WEIGHTS_INIT.PARAMS_FILE: sslrun downloads nothing; fetch the file with "
+                "`curl -LO %s` and name it",
                 source->path);
     SR_TRY(sr_weights_open(&l.w, source->path));
     SrStatus status = SR_OK;

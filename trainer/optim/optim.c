@@ -95,7 +95,8 @@ static SrStatus fill_slots(SrOptim *o, SrParams *params) {
             int index = o->groups.groups[g].params[k];
             const SrParam *p = sr_params_at(params, index);
             if (!p->value || !p->grad)
-                SR_FAIL(SR_ERR_RUN, "parameter %s has no gradient to optimise with", p->name);
+                SR_FAIL(SR_ERR_RUN, "parameter %s has no gradient, which the optimiser needs",
+                        p->name);
             int64_t n = sr_shape_count(p->shape);
             o->slots[s] = (Slot){.index = index,
                                  .group = g,

@@ -65,11 +65,10 @@ static int lr_decay_group(const SrParam *p, const SrOptimizerConfig *config) {
 // A trunk that this program does not have is reported elsewhere, so NULL passes here.
 SrStatus sr__param_groups_lr_decay_check(const SrOptimizerConfig *config) {
     if (config->trunk && !config->trunk->depth)
-        SR_FAIL(
-            SR_ERR_CONFIG,
-            "OPTIMIZER.param_group_constructor: lr_decay needs to know how deep each layer lies, "
-            "which the trunk %s does not say; take another constructor",
-            config->trunk->name);
+        SR_FAIL(SR_ERR_CONFIG,
+                "OPTIMIZER.param_group_constructor: lr_decay needs the depth of each layer, which "
+                "the trunk %s does not give; use another constructor",
+                config->trunk->name);
     return SR_OK;
 }
 
@@ -77,7 +76,7 @@ SrStatus sr__param_groups_lr_decay_check(const SrOptimizerConfig *config) {
 SrStatus sr__param_groups_lr_decay(SrParams *params, const SrOptimizerConfig *config,
                                    SrArena *arena, SrParamGroups *out) {
     if (!config->trunk)
-        SR_FAIL(SR_ERR_CONFIG, "OPTIMIZER.param_group_constructor: lr_decay without a trunk");
+        SR_FAIL(SR_ERR_CONFIG, "OPTIMIZER.param_group_constructor: lr_decay needs a trunk");
     int layers = layers_of(config);
     for (int which = 0; which < 2 * (layers + 2); which++) {
         bool regularised = which % 2 == 0;
@@ -125,7 +124,8 @@ static int heads_group(const SrParam *p, const SrOptimizerConfig *config) {
 SrStatus sr__param_groups_heads_check(const SrOptimizerConfig *config) {
     const SrYaml *list = config->linear_eval_heads;
     if (!list || list->type != SR_YAML_LIST || list->n == 0)
-        SR_FAIL(SR_ERR_CONFIG, "%s: %s must be a list of {lr: ..., weight_decay: ...}, one a head",
+        SR_FAIL(SR_ERR_CONFIG,
+                "%s: %s must be a list of {lr: ..., weight_decay: ...}, one for each head",
                 sr_yaml_place(list).text, heads_key);
     for (int i = 0; i < list->n; i++) {
         double lr = 0;
@@ -134,7 +134,8 @@ SrStatus sr__param_groups_heads_check(const SrOptimizerConfig *config) {
             if (entry->type != SR_YAML_MAP ||
                 (strcmp(entry->keys[k], "lr") && strcmp(entry->keys[k], "weight_decay") &&
                  strcmp(entry->keys[k], "regularize_bn")))
-                SR_FAIL(SR_ERR_CONFIG, "%s: %s[%d] holds lr, weight_decay and regularize_bn only",
+                SR_FAIL(SR_ERR_CONFIG,
+                        "%s: %s[%d] has an unknown key; expected lr, weight_decay or regularize_bn",
                         sr_yaml_place(entry).text, heads_key, i);
         SR_TRY(sr_tree_number(entry, "lr", heads_key, &lr));
         if (!(lr > 0 && lr <= SR_SCHEDULE_MAX))
@@ -154,9 +155,8 @@ static SrStatus check_covered(SrParams *params, const SrOptimizerConfig *config)
             continue;
         if (!sr__is_head_param(p))
             SR_FAIL(SR_ERR_CONFIG,
-                    "OPTIMIZER.param_group_constructor: linear_eval_heads has rates for "
-                    "heads alone, but %s "
-                    "learns; set MODEL.FEATURE_EVAL_SETTINGS.FREEZE_TRUNK_ONLY",
+                    "OPTIMIZER.param_group_constructor: linear_eval_heads has rates for heads "
+                    "only, but %s learns; set MODEL.FEATURE_EVAL_SETTINGS.FREEZE_TRUNK_ONLY=True",
                     p->name);
         if (sr_text_number_after(p->name, "heads.") >= config->linear_eval_heads->n)
             SR_FAIL(SR_ERR_CONFIG, "%s has %d entries, none for %s", heads_key,

@@ -256,8 +256,8 @@ static SrStatus check_same_tensors(const SrSafetensors *st, const TensorList *li
     SrStatus status = SR_OK;
     if (n > 0)
         status = sr_fail(SR_ERR_CONFIG,
-                         "%s is of another model: use another CHECKPOINT.DIR, or the "
-                         "configuration it was made with (%d tensor%s differ%s: %s%s)",
+                         "%s belongs to another model; use another CHECKPOINT.DIR, or the "
+                         "configuration that made the checkpoint (%d tensor%s differ%s: %s%s)",
                          path, n, n == 1 ? "" : "s", n == 1 ? "s" : "", text.s ? text.s : "",
                          n > MAX_LISTED ? "; ..." : "");
     sr_text_deinit(&text);

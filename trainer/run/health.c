@@ -171,22 +171,22 @@ static int judge_outputs(const SrHealthFigures *f, SrHealthFinding *out, int n) 
     char lr[160];
     if (f->has_embeddings && e->deviation < 0.01)
         SAY("collapse",
-            "embeddings of different images are one vector (deviation %.4f, 1 where they spread): "
-            "the rate is too high, or nothing keeps them apart; try %s",
+            "embeddings of different images are almost the same vector (deviation %.4f; 1 if they "
+            "are spread): the learning rate is too high, or the loss has no term that keeps them "
+            "apart; try %s",
             e->deviation, rate(lr, f->lr / 10));
     else if (f->has_embeddings && e->rows >= 16 && e->effective_rank < 1.5)
         SAY("low_rank",
-            "embeddings vary in one direction only (effective rank %.2f of %d rows): a head "
-            "without "
-            "batch norm, or too high a rate; try MODEL.HEAD.PARAMS.0.1.use_bn=True, or %s",
+            "embeddings vary in one direction only (effective rank %.2f of %d rows): the head has "
+            "no batch norm, or the learning rate is too high; try "
+            "MODEL.HEAD.PARAMS.0.1.use_bn=True, or %s",
             e->effective_rank, e->rows, rate(lr, f->lr / 3));
     // A model that has not learned yet gives every image nearly the same scores.
     if (f->prototypes >= 4 && f->score_rows >= 64 && f->one_prototype > 1)
         SAY("one_prototype",
-            "all %d rows choose one of %d prototypes, and did an epoch ago: the targets have "
-            "collapsed; freeze "
-            "prototypes "
-            "for longer (MODEL.TEMP_FROZEN_PARAMS_ITER_MAP), or try %s",
+            "all %d rows choose the same one of %d prototypes, as they did an epoch ago: the "
+            "targets have collapsed; freeze prototypes for longer "
+            "(MODEL.TEMP_FROZEN_PARAMS_ITER_MAP), or try %s",
             f->score_rows, f->prototypes, rate(lr, f->lr / 3));
     return n;
 }
@@ -195,18 +195,19 @@ static int judge_targets(const SrHealthFigures *f, SrHealthFinding *out, int n) 
     const SrLossHealth *t = &f->targets;
     if (f->teacher_even > 2)
         SAY("teacher_even",
-            "the teacher gives all %d prototypes the same share, three epochs in a row (entropy "
-            "%.4f, 1 is even): its targets say nothing; sharpen them, try %s.%s",
+            "the teacher gives all %d prototypes the same share, in three consecutive epochs "
+            "(entropy %.4f; 1 means equal shares): its targets carry no information; sharpen them, "
+            "try %s.%s",
             t->prototypes, t->row_entropy, f->loss, t->sharper);
     if (f->teacher_single > 2)
         SAY("teacher_single",
-            "the teacher chooses one of %d prototypes for all images, three epochs in a row: what "
-            "keeps targets apart is too weak; try %s.%s",
+            "the teacher chooses the same one of %d prototypes for all images in three consecutive "
+            "epochs: centring or sharpening is too weak to keep targets apart; try %s.%s",
             t->prototypes, f->loss, t->more_even);
     if (t->clusters >= 4 && t->clusters_used * 10 <= t->clusters)
         SAY("few_clusters",
-            "%d of %d clusters hold all images: embeddings lie in a few places; try "
-            "%s.num_clusters=[%d], or a smaller rate",
+            "%d of %d clusters hold all images: the embeddings are concentrated in a few places; "
+            "try %s.num_clusters=[%d], or a smaller learning rate",
             t->clusters_used, t->clusters, f->loss, SR_MAX(t->clusters / 10, 2));
     return n;
 }
@@ -217,27 +218,25 @@ int sr_health_judge(const SrHealthFigures *f, SrHealthFinding out[SR_HEALTH_MAX]
     double near = 0.01 * f->chance;
     if (f->chance > 0 && f->loss_min >= f->chance - near && f->loss_max <= f->chance + near)
         SAY("trivial_loss",
-            "the loss stayed within 1 %% of %.4f for the whole epoch: nothing is being learned; "
-            "try "
-            "%s, fewer prototypes, or freeze them for longer",
+            "the loss stayed within 1 %% of %.4f for the whole epoch: the model is not learning; "
+            "try %s, fewer prototypes, or freeze them for longer",
             f->chance, rate(lr, f->lr * 3));
     // With moving targets the loss may be above chance for a while, but not for three epochs.
     if (f->above_chance > 2)
         SAY("worse_than_chance",
-            "the loss stayed above %.4f, what outputs that say nothing cost, three epochs in a "
-            "row: "
-            "outputs move faster than what they are compared with; try %s",
+            "the loss stayed above %.4f, the loss of outputs without information, for three "
+            "consecutive epochs: the outputs change faster than their targets; try %s",
             f->chance, rate(lr, f->lr / 5));
     if (!isfinite(f->grad_norm) || f->grad_norm > 1e4)
         SAY("gradients_explode",
-            "the gradients' norm is %.3g: the rate is too high or a loss divides by almost "
-            "nothing; "
-            "try MODEL.GRAD_CLIP.USE_GRAD_CLIP=True, or %s",
+            "the gradients' norm is %.3g: the learning rate is too high, or the loss divides by "
+            "almost zero; try MODEL.GRAD_CLIP.USE_GRAD_CLIP=True, or %s",
             f->grad_norm, rate(lr, f->lr / 10));
     else if (f->grad_norm < 1e-8)
         SAY("gradients_vanish",
-            "the gradients' norm is %.3g: what learns does not reach the loss, or outputs are one "
-            "vector; look for frozen parameters (MODEL.NON_TRAINABLE_PARAMS=[])",
+            "the gradients' norm is %.3g: the trainable parameters do not reach the loss, or all "
+            "outputs are the same vector; look for frozen parameters "
+            "(MODEL.NON_TRAINABLE_PARAMS=[])",
             f->grad_norm);
     if (f->teacher_still)
         SAY("teacher_still",
@@ -247,9 +246,8 @@ int sr_health_judge(const SrHealthFigures *f, SrHealthFinding out[SR_HEALTH_MAX]
             f->loss);
     if (f->queue_still)
         SAY("queue_stale",
-            "the queue holds what it held an epoch ago: steps do not reach it, or it is far longer "
-            "than "
-            "an epoch; try a shorter one (`sslrun describe %s` has its key)",
+            "the queue holds the same embeddings as an epoch ago: steps do not update it, or it is "
+            "much longer than an epoch; try a shorter one (`sslrun describe %s` has its key)",
             f->loss);
     n = judge_targets(f, out, n);
     return judge_outputs(f, out, n);

@@ -29,7 +29,7 @@ void sr_metrics_write(SrMetrics *m) {
         return;
     if (fwrite(m->line.s, 1, m->line.len, m->f) == m->line.len && fflush(m->f) == 0)
         return;
-    sr_warn("metrics are no longer written: %s", strerror(errno));
+    sr_warn("sslrun stops writing metrics: %s", strerror(errno));
     fclose(m->f);
     m->f = NULL;
 }

@@ -53,8 +53,8 @@ static SrStatus open_split(SrRun *run, SrPhases *p) {
     const SrSplit *train = &run->train;
     if (!train->source && (c->train.data_paths.n > 0 || c->train.data_sources.n > 0)) {
         if (sr_split_open_set(&c->train, "TRAIN", c->seed, &names) != SR_OK)
-            sr_warn("the test's classes keep their own numbers, because those of the training are "
-                    "not there: %s",
+            sr_warn("the classes of the test images keep their own numbers, because those of the "
+                    "training images are not known: %s",
                     sr_status_message());
         else
             train = &names;
@@ -95,7 +95,7 @@ static SrStatus open_test(SrRun *run, SrPhases *p, const int *classes, int n) {
     const SrConfig *c = run->config;
     if (!c->test_model || !sr_split_has_test(c)) {
         if (c->test_model)
-            sr_info("there are no test images, so there is no test phase; name some with "
+            sr_info("there are no test images, so test phases are skipped; name images with "
                     "DATA.TEST.DATA_PATHS");
         return SR_OK;
     }

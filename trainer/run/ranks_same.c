@@ -27,8 +27,8 @@ static SrStatus same_program(void) {
 }
 
 static SrStatus same_instructions(void) {
-    return sr_comm_check_same("their processors' instructions (SR_CPU=plain, avx2, avx512 ... in "
-                              "the environment lowers them)",
+    return sr_comm_check_same("the instructions of their processors (SR_CPU=plain, avx2, avx512 "
+                              "... in the environment limits them)",
                               sr_machine_name(sr_machine_default()));
 }
 

@@ -47,7 +47,9 @@ static SrStatus make_aside(const char *dir, char out[PATH_BYTES]) {
         if (!sr_file_exists(out) && !sr_file_is_link(out))
             return sr_file_mkdirs(out);
     }
-    SR_FAIL(SR_ERR_IO, "%s: no free name earlier-1 .. earlier-%d for the checkpoints of before",
+    SR_FAIL(SR_ERR_IO,
+            "%s: none of the names earlier-1 to earlier-%d is free for the earlier checkpoints; "
+            "remove or rename one of these folders",
             dir, MOST_ASIDE);
 }
 
@@ -71,7 +73,7 @@ static SrStatus move_all(const char *dir, const SrFolderEntry *entries, int n) {
         SR_TRY(move(dir, aside, besides[i]));
     for (int i = n - 1; i >= 0; i--)
         SR_TRY(move(dir, aside, entries[i].name));
-    sr_info("beginning anew: the %d checkpoint%s of before %s now in %s", n, n == 1 ? "" : "s",
+    sr_info("starting again: the %d earlier checkpoint%s %s now in %s", n, n == 1 ? "" : "s",
             n == 1 ? "is" : "are", aside);
     return SR_OK;
 }
@@ -107,11 +109,10 @@ static SrStatus check_openable(const Folder *f) {
     }
     if (bad == 0)
         return SR_OK;
-    SR_FAIL(
-        SR_ERR_CONFIG,
-        "CHECKPOINT.DIR '%s': %d checkpoint%s cannot be opened and may be the newest; make them "
-        "readable, give another folder, or begin anew with --restart",
-        f->dir, bad, bad == 1 ? "" : "s");
+    SR_FAIL(SR_ERR_CONFIG,
+            "CHECKPOINT.DIR '%s': %d checkpoint%s cannot be opened and may be the newest; make "
+            "them readable, give another folder, or start again with --restart",
+            f->dir, bad, bad == 1 ? "" : "s");
 }
 
 // Logs one line and no error: a resumed run may have more epochs or another learning rate.
@@ -119,7 +120,7 @@ static SrStatus say_changes(const char *path, const SrCheckpointParts *parts) {
     SrText changes = SR_TEXT_INIT;
     SrStatus status = sr_checkpoint_changes(path, parts->config, &changes);
     if (status == SR_OK && changes.len > 0)
-        sr_warn("the configuration is not the one this run began with: %s", changes.s);
+        sr_warn("the configuration differs from the one that this run started with: %s", changes.s);
     sr_text_deinit(&changes);
     return status;
 }
@@ -159,9 +160,8 @@ static SrStatus try_entries(const Folder *f, const SrCheckpointParts *parts, SrP
     if (overwrite)
         return SR_OK;
     SR_FAIL(SR_ERR_CONFIG,
-            "CHECKPOINT.DIR '%s': none of its %d checkpoints is whole; nothing was touched. "
-            "Give another "
-            "folder, or begin anew with --restart",
+            "CHECKPOINT.DIR '%s': all of its %d checkpoints are damaged; nothing was changed. Give "
+            "another folder, or start again with --restart",
             f->dir, f->n);
 }
 

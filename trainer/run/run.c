@@ -69,7 +69,7 @@ static SrStatus build_over_frozen_trunk(SrRun *run, int64_t samples) {
     SrShape features[SR_HEAD_MAX_OUT];
     if (d->n_views != 1 || d->rows[0] > 1)
         SR_FAIL(SR_ERR_CONFIG,
-                "DATA.TRAIN.TRANSFORMS gives %d views; heads over a frozen trunk take one",
+                "DATA.TRAIN.TRANSFORMS make %d views, but heads on a frozen trunk need one",
                 d->n_views * SR_MAX(d->rows[0], 1));
     SR_TRY(sr_feature_source_of_heads(run->model, run->batch, d->h[0], d->w[0], &run->trunk));
     int n = sr_feature_source_shapes(&run->trunk, run->batch, features);
@@ -90,7 +90,9 @@ static SrStatus count_samples(const SrRun *run, int64_t *samples) {
     if (status == SR_OK || run->mode != SR_RUN_CHECK || run->config->train.data_paths.n > 0)
         return status;
     *samples = IMAGENET;
-    sr_info("DATA.TRAIN.DATA_PATHS is empty: the memory bank is counted for %d images", IMAGENET);
+    sr_info(
+        "DATA.TRAIN.DATA_PATHS is empty, so the size of the memory bank is computed for %d images",
+        IMAGENET);
     return SR_OK;
 }
 
@@ -267,14 +269,14 @@ static SrStatus open_all(SrRun *run) {
 static SrStatus no_cache(const SrRun *run) {
     const char *collator = run->train.collation->collator->name;
     if (run->config->model.cache_features != SR_CACHE_AUTO)
-        SR_FAIL(SR_ERR_CONFIG,
-                "MODEL.FEATURE_EVAL_SETTINGS.CACHE_FEATURES keeps the features of each image, "
-                "but DATA.TRAIN.COLLATE_FUNCTION %s mixes images and their labels anew in "
-                "every batch: set it to off",
-                collator);
-    sr_info(
-        "COLLATE_FUNCTION %s mixes images anew in every batch, so features are computed in each",
-        collator);
+        SR_FAIL(
+            SR_ERR_CONFIG,
+            "MODEL.FEATURE_EVAL_SETTINGS.CACHE_FEATURES keeps the features of each image, but "
+            "DATA.TRAIN.COLLATE_FUNCTION %s mixes images in every batch; set CACHE_FEATURES to off",
+            collator);
+    sr_info("COLLATE_FUNCTION %s mixes images in every batch, so features are computed again for "
+            "each batch",
+            collator);
     return SR_OK;
 }
 
@@ -290,15 +292,15 @@ SrStatus sr_run_begin(SrRun *run, int64_t iteration, bool resumed) {
     if (run->train.collation->collator->fill)
         return no_cache(run);
     if (!sr_pipeline_is_fixed(run->train.pipeline)) {
-        sr_info("DATA.TRAIN.TRANSFORMS draw anew in every epoch, so features are computed in each");
+        sr_info("DATA.TRAIN.TRANSFORMS are random, so features are computed again in every epoch");
         return SR_OK;
     }
     SrLoader *in_order;
     SR_TRY(sr_split_in_order(run->config, &run->train, &in_order));
     SrStatus status = sr_feed_keep(&run->feed, in_order, (SrCacheKind)m->cache_features,
                                    run->config->checkpoint.dir);
-    sr_data_summary_say_bad(&(SrBadImages){in_order, true, "training images", "are grey instead"},
-                            status);
+    sr_data_summary_say_bad(
+        &(SrBadImages){in_order, true, "training images", "were replaced by grey images"}, status);
     sr_loader_free(in_order);
     return status;
 }
@@ -355,24 +357,24 @@ static SrStatus rehearse(const SrConfig *config) {
 SrStatus sr_run_open(const SrConfig *config, SrRunMode mode, SrRun **out) {
     if (mode != SR_RUN_CHECK && !config->learns)
         SR_FAIL(SR_ERR_CONFIG,
-                "%s: nothing learns: MODEL.FEATURE_EVAL_SETTINGS freezes trunk and heads; "
-                "`sslrun extract` computes their features",
+                "%s: no parameter learns, since MODEL.FEATURE_EVAL_SETTINGS freezes trunk and "
+                "heads; use `sslrun extract` to compute their features",
                 config->path);
     if (config->replicas % sr_comm_size() != 0)
         SR_FAIL(
             SR_ERR_CONFIG,
-            "DISTRIBUTED.REPLICAS: %d replica%s cannot be shared out evenly over %d ranks: start "
-            "a number of ranks that divides them, or change it%s",
+            "DISTRIBUTED.REPLICAS: %d replica%s cannot be divided evenly between %d ranks; start a "
+            "number of ranks that divides the replicas, or change the number of replicas%s",
             config->replicas, config->replicas == 1 ? "" : "s", sr_comm_size(),
             config->sync_bn_group > 1
-                ? " (those whose batch norms MODEL.SYNC_BN_CONFIG makes one are computed on "
-                  "one rank and count as one where a rank's share cuts them in pieces or rounds "
-                  "are accumulated)"
+                ? " (replicas in one group of MODEL.SYNC_BN_CONFIG count as one if a group would "
+                  "span ranks unevenly or if batches are accumulated)"
                 : "");
     bool split = config->fp32 == SR_CONV_FP32_X6 || config->fp32 == SR_CONV_FP32_X3;
     if (mode != SR_RUN_CHECK && split && !sr_machine_has_tiles(sr_machine_default()))
-        sr_info("MACHINE.FP32: this processor has no tile registers (%s); computing as ieee",
-                sr_machine_name(sr_machine_default()));
+        sr_info(
+            "MACHINE.FP32: this processor has no tile registers (%s); sslrun computes as with ieee",
+            sr_machine_name(sr_machine_default()));
     if (mode != SR_RUN_CHECK)
         SR_TRY(rehearse(config));
     SrRun *run = sr_calloc(1, sizeof *run);

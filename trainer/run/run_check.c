@@ -23,15 +23,14 @@ SrStatus sr__run_check_norms(const SrRun *run) {
     const char *norm = single_row(run->graph.graph);
     if (norm)
         SR_FAIL(SR_ERR_CONFIG,
-                "DATA.TRAIN.BATCHSIZE_PER_REPLICA is %d: the batch norm %s gets one row, "
-                "and one row has no statistics; set it to 2 or more",
+                "DATA.TRAIN.BATCHSIZE_PER_REPLICA is %d, so the batch norm %s gets one row, which "
+                "has no statistics; set it to 2 or more",
                 run->batch, norm);
     norm = single_row(run->tail.graph.graph);
     if (norm)
         SR_FAIL(SR_ERR_CONFIG,
-                "DATA.TRAIN.DROP_LAST=False leaves a last batch of %d for batch norm %s, "
-                "and one row has no statistics; set it to True, or another "
-                "BATCHSIZE_PER_REPLICA",
+                "DATA.TRAIN.DROP_LAST=False leaves a last batch of %d, so the batch norm %s gets "
+                "one row, which has no statistics; set it to True, or change BATCHSIZE_PER_REPLICA",
                 run->tail.batch, norm);
     return SR_OK;
 }
@@ -56,22 +55,22 @@ SrStatus sr_run_check_classes(const SrRun *run, const SrSplit *split, const char
         return SR_OK;
     if (run->train.loader && split->n_targets != run->train.n_targets)
         SR_FAIL(SR_ERR_CONFIG,
-                "DATA.TRAIN and DATA.TEST: the labels of one are a class an image, those of the "
-                "other a matrix with a column a class, or they have unlike numbers of columns");
+                "DATA.TRAIN and DATA.TEST have different kinds of labels: one class per image, or "
+                "matrices with different numbers of columns; give both the same kind");
     if (run->train.loader &&
         sr_pipeline_classes(run->train.pipeline) != sr_pipeline_classes(split->pipeline))
         SR_FAIL(SR_ERR_CONFIG,
-                "the labels are made by transforms (ImgRotatePil, ShuffleImgPatches) of "
-                "DATA.TRAIN or of DATA.TEST alone: give both the same, or TEST_MODEL=False");
+                "transforms (ImgRotatePil, ShuffleImgPatches) make the labels of DATA.TRAIN or of "
+                "DATA.TEST only; give both the same transforms, or set TEST_MODEL=False");
     if (split->classes < 1)
-        SR_FAIL(SR_ERR_CONFIG, "DATA.%s: LOSS.name %s needs labels, and the images have none",
+        SR_FAIL(SR_ERR_CONFIG, "DATA.%s: LOSS.name %s needs labels, but the images have none",
                 which, run->config->loss_name);
     for (int i = 0; i < g->n_model_outputs; i++) {
         int scores = sr_shape_last(sr_graph_at(g->graph, g->outputs[i])->shape);
         if (scores < split->classes)
             SR_FAIL(SR_ERR_CONFIG,
-                    "DATA.%s has %d classes, but output %d of the model has %d scores: the "
-                    "last number of `dims` in MODEL.HEAD.PARAMS is the number of classes",
+                    "DATA.%s has %d classes, but output %d of the model has %d scores; set the "
+                    "last number of `dims` in MODEL.HEAD.PARAMS to the number of classes",
                     which, split->classes, i, scores);
     }
     return SR_OK;

@@ -36,7 +36,7 @@ SrStatus sr__run_check_memory(const SrRun *run) {
         return SR_OK;
     bool keeps = run->config->recompute != SR_RECOMPUTE_ALWAYS && !run->config->model.checkpointing;
     SR_FAIL(SR_ERR_MEMORY,
-            "the step needs %s and this machine has %s free: lower "
+            "the step needs %s, but this machine has only %s free; lower "
             "DATA.TRAIN.BATCHSIZE_PER_REPLICA (now %d) or the crop sizes%s",
             sr_bytes_text((double)need, a, sizeof a), sr_bytes_text((double)available, b, sizeof b),
             run->batch, keeps ? ", or try MACHINE.RECOMPUTE=always" : "");
@@ -143,7 +143,7 @@ static const char *precision_text(const SrRun *run) {
     const SrMachine *machine = sr_model_machine(run->model);
     if (!run->config->model.use_amp)
         return run->config->fp32 == SR_CONV_FP32_X3 && sr_machine_has_tiles(machine)
-                   ? "float32, products of three bfloat16 ones"
+                   ? "float32, with products from three bfloat16 products"
                    : "float32";
     if (sr_machine_has_tiles(machine) || sr_machine_has_pairs(machine))
         return "maps and their products in bfloat16";
@@ -168,7 +168,8 @@ void sr_run_cost_text(const SrRun *run, SrText *out) {
     const SrRunCost *c = &run->cost;
     char n[3][32], b[6][32];
     sr_text_printf(
-        out, "%s parameters: %s trained, %s frozen; %.2f GFLOP a step of %d images, %d views; %s\n",
+        out,
+        "%s parameters: %s trained, %s frozen; %.2f GFLOP per step of %d images, %d views; %s\n",
         count_text(c->parameters, n[0]), count_text(c->trainable, n[1]),
         count_text(c->parameters - c->trainable, n[2]),
         (double)(c->plan.forward_flops + c->plan.backward_flops) * run->config->replicas / 1e9,
@@ -187,10 +188,10 @@ void sr_run_cost_text(const SrRun *run, SrText *out) {
         sr_text_printf(out, ", %d replicas %s", run->config->replicas,
                        sr_bytes_text((double)c->replica_bytes, b[0], sizeof b[0]));
     if (c->kept_bytes)
-        sr_text_printf(out, ", kept for their backward %s (DISTRIBUTED.MEMORY)",
+        sr_text_printf(out, ", kept for the backward pass %s (DISTRIBUTED.MEMORY)",
                        sr_bytes_text((double)c->kept_bytes, b[0], sizeof b[0]));
     else if (sr_replicas_again(&run->graph) > 0)
-        sr_text_printf(out, ", forwards run again (DISTRIBUTED.MEMORY)");
+        sr_text_printf(out, ", forward passes run twice (DISTRIBUTED.MEMORY)");
 }
 
 // The fields are raw numbers: bytes, floating-point operations.

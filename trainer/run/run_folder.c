@@ -121,7 +121,7 @@ void sr__folder_warn_unreadable(const char *dir, const SrFolderEntry *entries, i
         if (!entries[i].readable &&
             (sr_file_join(path, sizeof path, dir, entries[i].name) != SR_OK ||
              sr_checkpoint_position(path, &unused) != SR_OK))
-            sr_warn("%s; it is passed over", sr_status_message());
+            sr_warn("%s; this checkpoint is skipped", sr_status_message());
     }
 }
 
@@ -146,7 +146,7 @@ SrStatus sr_folder_newest(const char *dir, char *path, size_t path_bytes) {
     SR_TRY(find_newest(dir, path, path_bytes));
     if (!*path)
         SR_FAIL(SR_ERR_CONFIG,
-                "no checkpoint in CHECKPOINT.DIR '%s': train first, or name weights with "
+                "CHECKPOINT.DIR '%s' holds no checkpoint; train first, or name weights with "
                 "MODEL.WEIGHTS_INIT.PARAMS_FILE",
                 dir);
     return SR_OK;
@@ -157,12 +157,12 @@ SrStatus sr_folder_weights(const char *given, char *path, size_t path_bytes) {
         SR_TRY(find_newest(given, path, path_bytes));
         if (!*path)
             SR_FAIL(SR_ERR_CONFIG,
-                    "%s: no checkpoint in this folder; the folder of a run (its CHECKPOINT.DIR) or "
-                    "a file of weights is expected",
+                    "%s holds no checkpoint; expected the folder of a run (its CHECKPOINT.DIR) or "
+                    "a file of weights",
                     given);
     } else if (sr_weights_are_placeholder(given)) {
         SR_FAIL(SR_ERR_CONFIG,
-                "MODEL.WEIGHTS_INIT.PARAMS_FILE is a placeholder ('%s'): name a file of weights or "
+                "MODEL.WEIGHTS_INIT.PARAMS_FILE is a placeholder ('%s'); name a file of weights or "
                 "the folder of a run",
                 given);
     } else if (snprintf(path, path_bytes, "%s", given) >= (int)path_bytes) {
@@ -204,7 +204,8 @@ static SrStatus prune(const char *dir, int keep, const SrFolderEntry *just) {
 static void no_link(const char *link, const char *why) {
     static bool said;
     if (!said)
-        sr_warn("%s: %s; checkpoints are whole, but there is no link to the newest", link, why);
+        sr_warn("%s: %s; the checkpoints are undamaged, but there is no link to the newest", link,
+                why);
     said = true;
 }
 
@@ -212,7 +213,7 @@ static void no_link(const char *link, const char *why) {
 // to.
 static void move_link(const char *link, const char *file) {
     if (sr_file_exists(link) && !sr_file_is_link(link)) {
-        no_link(link, "a file stands in the place of the link");
+        no_link(link, "a file has the name of the link");
         return;
     }
     if (sr_file_symlink(file, link) == SR_OK)

@@ -28,12 +28,11 @@ static SrStatus not_finite(SrStep *step, int64_t iteration, double loss) {
     const char *layer = sr_plan_find_nonfinite(step->plan, iteration);
     if (!layer && step->loss_plan)
         layer = sr_plan_find_nonfinite(step->loss_plan, iteration);
-    SR_FAIL(
-        SR_ERR_RUN,
-        "iteration %lld: the loss is %s; it first appeared in %s%s%s; lower the learning rate or "
-        "look at the images",
-        (long long)iteration, isnan(loss) ? "NaN" : "infinite",
-        layer ? "layer '" : "the loss itself", layer ? layer : "", layer ? "'" : "");
+    SR_FAIL(SR_ERR_RUN,
+            "iteration %lld: the loss is %s; it first appeared in %s%s%s; lower the learning rate, "
+            "or check the images",
+            (long long)iteration, isnan(loss) ? "NaN" : "infinite",
+            layer ? "layer '" : "the loss itself", layer ? layer : "", layer ? "'" : "");
 }
 
 static double forward(SrStep *step, int64_t iteration) {
