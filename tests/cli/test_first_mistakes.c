@@ -35,7 +35,7 @@ static void test_words(void **state) {
     RUN("check", CONFIG, "MODEL.TRUNK.NAME=resnet51"); // NAME may also be a model
     expect_told("did you mean 'resnet50'");
     RUN(CONFIG, "--steps", "3");
-    expect_told("unknown option '--steps' (known: --json, --random, --restart)");
+    expect_told("unknown option '--steps' (known: --restart, --random, --json)");
     RUN("check", "tests/data/files");
     expect_told("tests/data/files is a folder, expected a configuration; `sslrun init");
     RUN("init", CONFIG);
