@@ -315,9 +315,9 @@ static void test_refused(void **state) {
     RUN("svm");
     expect_refused("no name is given");
     RUN("svm", "A", f.test);
-    expect_refused("expected features or a configuration: A: no such");
+    expect_refused("expected features or a configuration: A: there is no such");
     RUN("retrieve", "no/such");
-    expect_refused("expected features or a configuration: no/such: no such");
+    expect_refused("expected features or a configuration: no/such: there is no such");
     RUN("svm", f.train, f.test, "SVM.cost.costs_list=[1]");
     expect_refused("did you mean 'SVM.costs'");
     RUN("svm", f.train, f.test, "--lowshot");

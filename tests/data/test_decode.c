@@ -124,7 +124,7 @@ static void test_refused_before_decoding(void **state) {
     memset(jpeg + table + 5, 255, 16); // 4080 codes for a table of 256
     CHECK_FAILS(sr_image_decode(jpeg, n, pool, &image), SR_ERR_IO, "Huffman");
     free(jpeg);
-    CHECK_FAILS(sr_image_decode("", 0, pool, &image), SR_ERR_IO, "empty file");
+    CHECK_FAILS(sr_image_decode("", 0, pool, &image), SR_ERR_IO, "the file is empty");
     CHECK_FAILS(sr_image_decode("GIF89a..", 8, pool, &image), SR_ERR_IO,
                 "a GIF file, which is not supported; convert it");
     CHECK_FAILS(sr_image_decode("BMxx....", 8, pool, &image), SR_ERR_IO, "a BMP file");

@@ -150,7 +150,7 @@ static void test_errors(void **state) {
     refused(dir, images, n - 1, SR_ERR_IO, "cut off");
     refused(dir, images, 9, SR_ERR_IO, "cut off");
     refused(dir, "GIF89a", 6, SR_ERR_CONFIG, "not an IDX file");
-    refused(dir, labels_file, 11, SR_ERR_CONFIG, "rank 1");
+    refused(dir, labels_file, 11, SR_ERR_CONFIG, "1 dimensions");
     images[5] = 0x10; // a million images
     refused(dir, images, n, SR_ERR_CONFIG, "but the file has only 40");
     images[4] = images[8] = images[12] = 0x7F;

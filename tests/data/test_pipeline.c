@@ -68,7 +68,7 @@ static void test_shapes(void **state) {
               "before ToTensor");
     shapeless("[{name: CenterCrop, size: 8}, {name: ToTensor}, {name: ToTensor}]",
               "before ToTensor");
-    shapeless("[{name: ImgReplicatePil}, {name: ImgReplicatePil}, {name: ToTensor}]", "gets 2");
+    shapeless("[{name: ImgReplicatePil}, {name: ImgReplicatePil}, {name: ToTensor}]", "makes 2");
     shapeless("[{name: ImgReplicatePil}, {name: ImgPilMultiCropRandomApply, prob: [1]}, {name: "
               "ToTensor}]",
               "1 entries, but there are 2 crops");
