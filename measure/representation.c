@@ -2,6 +2,7 @@
 #include "measure/representation.h"
 
 #include <math.h>
+#include <stdbool.h>
 
 #include "base/compiler.h"
 #include "base/mem.h"
@@ -109,6 +110,21 @@ static double alignment(const Work *w) {
     return sum / w->n;
 }
 
+// Counts ties as not found: embeddings that are all equal find nothing.
+static double views_found(const Work *w) {
+    const double *first = w->z, *second = w->z + (int64_t)w->n * w->D;
+    int found = 0;
+    for (int i = 0; i < w->n; i++) {
+        const double *x = first + (int64_t)i * w->D;
+        double own = dot(x, second + (int64_t)i * w->D, w->D);
+        bool nearest = true;
+        for (int j = 0; j < w->n && nearest; j++)
+            nearest = j == i || dot(x, second + (int64_t)j * w->D, w->D) < own;
+        found += nearest;
+    }
+    return (double)found / w->n;
+}
+
 static void fill(const Work *w, const float *x, int views, int n) {
     for (int v = 0; v < SR_MIN(views, 2); v++)
         for (int i = 0; i < w->n; i++)
@@ -124,7 +140,7 @@ static void fill(const Work *w, const float *x, int views, int n) {
 
 SrStatus sr_representation_measure(const float *x, int views, int n, int D, SrRepresentation *out) {
     Work w = {.n = SR_MIN(n, SR_REPRESENTATION_ROWS), .D = D};
-    *out = (SrRepresentation){.alignment = -1};
+    *out = (SrRepresentation){.alignment = -1, .views_found = -1};
     if (w.n < 2 || D < 1)
         SR_FAIL(SR_ERR_CONFIG, "%d rows of %d numbers are too few to describe a representation", n,
                 D);
@@ -137,8 +153,10 @@ SrStatus sr_representation_measure(const float *x, int views, int n, int D, SrRe
         out->rows = w.n;
         out->deviation = deviation(&w);
         out->uniformity = uniformity(&w);
-        if (views > 1)
+        if (views > 1) {
             out->alignment = alignment(&w);
+            out->views_found = views_found(&w);
+        }
         out->effective_rank = effective_rank(&w);
     }
     sr_free(w.z);

@@ -17,6 +17,9 @@ typedef struct {
     // ln of the mean of exp(-2 |x - y|^2) over pairs of images.  Both are of unit rows (Wang and
     // Isola, ICML 2020, arXiv:2005.10242, equations 1 and 2).
     double alignment, uniformity;
+    // Share of images whose second view is the nearest second view of their first, by cosine.
+    // Chance is 1 / rows; -1 with one view.
+    double views_found;
 } SrRepresentation;
 
 enum { SR_REPRESENTATION_ROWS = 128 };

@@ -22,6 +22,10 @@ static void test_spread(void **state) {
     CHECK(r.deviation > 0.9 && r.deviation < 1.1);
     CHECK(r.effective_rank > 14 && r.effective_rank <= 16);
     CHECK(r.alignment > 1.5 && r.uniformity < -3); // independent views, directions all around
+    CHECK(r.views_found < 0.25);
+    memcpy(x + N * D, x, N * D * sizeof *x); // equal views
+    CHECK_OK(sr_representation_measure(x, 2, N, D, &r));
+    CHECK_NEAR(r.views_found, 1, 0);
 }
 
 static void test_collapsed(void **state) {
@@ -34,6 +38,7 @@ static void test_collapsed(void **state) {
     CHECK_NEAR(r.effective_rank, 1, 1e-3);
     CHECK_NEAR(r.alignment, 0, 1e-9);
     CHECK_NEAR(r.uniformity, 0, 1e-9);
+    CHECK_NEAR(r.views_found, 0, 0);
 }
 
 // Four orthogonal directions of equal length, in turn, have rank 4.
@@ -45,6 +50,7 @@ static void test_rank(void **state) {
     CHECK_OK(sr_representation_measure(x, 1, N, D, &r));
     CHECK_NEAR(r.effective_rank, 4, 1e-3);
     CHECK_NEAR(r.alignment, -1, 0);
+    CHECK_NEAR(r.views_found, -1, 0);
 }
 
 static void test_too_few(void **state) {

@@ -134,8 +134,11 @@ void sr_health_json(const SrHealthFigures *f, SrText *out) {
         sr_json_float(out, "embedding_deviation", f->embeddings.deviation);
         sr_json_float(out, "effective_rank", f->embeddings.effective_rank);
         sr_json_float(out, "uniformity", f->embeddings.uniformity);
-        if (f->embeddings.alignment >= 0)
+        sr_json_int(out, "view_rows", f->embeddings.rows);
+        if (f->embeddings.alignment >= 0) {
             sr_json_float(out, "alignment", f->embeddings.alignment);
+            sr_json_float(out, "views_found", f->embeddings.views_found);
+        }
     }
     if (f->prototypes > 0)
         sr_json_int(out, "prototypes_used", f->prototypes_used);

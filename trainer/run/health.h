@@ -47,7 +47,8 @@ SrStatus sr_health_measure(SrHealth *health, const SrStep *step, const SrLossSte
 // Judges the figures; returns the number of findings.
 int sr_health_judge(const SrHealthFigures *figures, SrHealthFinding out[SR_HEALTH_MAX]);
 // Writes fields of an epoch's line in metrics.json: grad_norm, embedding_deviation, effective_rank,
-// alignment, uniformity, prototypes_used, teacher_entropy, teacher_mean_entropy, clusters_used.
+// alignment, uniformity, views_found, view_rows, prototypes_used, teacher_entropy,
+// teacher_mean_entropy, clusters_used.
 void sr_health_json(const SrHealthFigures *figures, SrText *out);
 
 #endif
