@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 
-// Longest list of names that is printed together with a suggestion; `sslrun list` prints all.
+// Longest list of names that is printed together with a suggestion; `sslrun list all` prints all.
 enum { SHORT_LIST = 24 };
 
 SrStatus sr_plugin_unknown(const char *kind, const char *name, const char *const *known, int n) {

@@ -26,11 +26,12 @@ const SrVerb sr_verb_describe = {
     .group = SR_VERB_CHECK,
     .args = "NAME ...",
     .summary = "explains plugins, keys, sections and verbs",
-    .help =
-        "NAME is a plugin (resnet), one of its options (mlp.use_bn), a key "
-        "(LOSS.swav_loss.epsilon), the last part of a key (num_epochs) or a section (OPTIMIZER).",
+    .help = "NAME is a plugin (resnet), one of its options (mlp.use_bn), a key "
+            "(LOSS.swav_loss.epsilon), the last part of a key (num_epochs) or a section "
+            "(OPTIMIZER). Other words are searched for in names and help texts.",
     .examples = {{"sslrun describe OPTIMIZER.num_epochs",
                   "Explains a key: type, range, default, meaning."},
-                 {"sslrun describe swav_loss", "Explains a loss and lists its options."}},
+                 {"sslrun describe swav_loss", "Explains a loss and lists its options."},
+                 {"sslrun describe 'gradient accumulation'", "Searches names and help texts."}},
     .run = run_verb,
 };

@@ -1,5 +1,5 @@
-// sslrun list [KIND ...]: prints every trunk, model, head, loss, data source, transform, collator,
-// optimizer, schedule, meter, op and verb; `list keys` prints every key.
+// sslrun list [KIND ...]: lists trunks, models, heads, losses, keys and so on.  Without KIND it
+// lists the kinds.
 #include "cli/args.h"
 #include "cli/verb.h"
 #include "trainer/config/describe.h"
@@ -9,7 +9,9 @@ static SrStatus run_verb(int argc, char **argv) {
     SrText out = SR_TEXT_INIT;
     SR_TRY(sr_args_parse(argc, argv, NULL, NULL, &args));
     SR_TRY(sr_args_no_overrides(&args, "list"));
-    SrStatus status = args.n_names == 0 ? sr_manual_list(NULL, &sr_manual_verbs, &out) : SR_OK;
+    SrStatus status = SR_OK;
+    if (args.n_names == 0)
+        sr_manual_kinds(&sr_manual_verbs, &out);
     for (int i = 0; status == SR_OK && i < args.n_names; i++)
         status = sr_manual_list(args.names[i], &sr_manual_verbs, &out);
     if (status == SR_OK)
@@ -23,9 +25,11 @@ const SrVerb sr_verb_list = {
     .group = SR_VERB_CHECK,
     .args = "[KIND ...]",
     .summary = "lists trunks, models, losses, transforms, keys and other names",
-    .help = "Without KIND all plugins are listed, one per line with what they do. `list keys` "
-            "lists every key of a configuration with its default.",
-    .examples = {{"sslrun list loss", "Lists the losses."},
-                 {"sslrun list keys", "Lists every key."}},
+    .help =
+        "KIND is trunk, loss, transform or another of the kinds that `sslrun list` alone prints; "
+        "the plural is taken, too. `all` lists everything but the keys.",
+    .examples = {{"sslrun list losses", "Lists the losses, with a line for each."},
+                 {"sslrun list keys", "Lists every key with its type and default."},
+                 {"sslrun list all", "Lists all plugins, models, operations and verbs."}},
     .run = run_verb,
 };

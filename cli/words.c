@@ -75,6 +75,20 @@ static void offer_models(const Words *w) {
         offer(w, preset->name, "");
 }
 
+// Offers what `sslrun list` can list: the first words of its lines.
+static void offer_kinds(const Words *w) {
+    SrText kinds = SR_TEXT_INIT;
+    char *save = NULL;
+    sr_manual_kinds(&sr_manual_verbs, &kinds);
+    for (char *line = kinds.s ? strtok_r(kinds.s, "\n", &save) : NULL; line;
+         line = strtok_r(NULL, "\n", &save)) {
+        line += strspn(line, " ");
+        line[strcspn(line, " ")] = '\0';
+        offer(w, line, "");
+    }
+    sr_text_deinit(&kinds);
+}
+
 // ---- keys ---------------------------------------------------------------------------------------
 
 // Offers keys, each followed by `behind`: "=" before a value, "" for the key alone.
@@ -165,6 +179,8 @@ SrStatus sr_words(const char *const *words, int n, SrText *out) {
         offer_verbs(&w);
     if (n > 1 && takes_layers(words[n - 2]))
         offer_layers(&w, trunk_of(words, n, path));
+    else if (n > 1 && strcmp(words[0], "list") == 0)
+        offer_kinds(&w);
     else if (w.begun[0] == '-')
         offer_flags(&w, words[0]);
     else if (w.begun[0] >= 'A' && w.begun[0] <= 'Z')

@@ -18,7 +18,7 @@ make --no-print-directory BUILD="$build" STRICT=-Werror sslrun "$build/run-tests
 SR_TEST_OP=toy_square "$build/run-tests" op op_hooks >log 2>&1 || { grep -aE 'FAILED|ERROR' log | head; exit 1; }
 "$build/run-tests" trunk head loss augment dataset collators optim schedule meter >log 2>&1 || { grep -aE 'FAILED|ERROR' log | head; exit 1; }
 for name in toy_square toy_trunk toy_head toy_loss my_loss ToyNegative toy_checks toy_collate toy_sign toy_halves toy_meter; do
-    ./sslrun list | grep -q "  $name " || { echo "toy: sslrun list does not know $name"; exit 1; }
+    ./sslrun list all | grep -q "  $name " || { echo "toy: sslrun list does not know $name"; exit 1; }
 done
 ./sslrun --help | grep -q "^  toygreet " || { echo "toy: no help"; exit 1; }
 for form in "man toygreet" verbs bash zsh fish; do

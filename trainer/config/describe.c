@@ -11,6 +11,7 @@
 #include "kernels/op.h"
 #include "losses/loss.h"
 #include "measure/meter.h"
+#include "trainer/config/manual_search.h"
 #include "trainer/config/schema.h"
 #include "trainer/config/vissl_names.h"
 #include "trainer/optim/optim.h"
@@ -212,96 +213,123 @@ static SrStatus list_keys(SrText *out) {
     return status;
 }
 
+// True: `word` is the kind, or its plural.
+static bool is_kind(const char *word, const char *kind) {
+    const char *rest = word + strlen(kind);
+    return strncmp(word, kind, strlen(kind)) == 0 &&
+           (!*rest || strcmp(rest, "s") == 0 || strcmp(rest, "es") == 0);
+}
+
+void sr_manual_kinds(const SrManualKind *more, SrText *out) {
+    const SrManualKind *k;
+    for (int n = 0; (k = kind_at(n, more)) != NULL; n++) {
+        SrManualEntry e;
+        int entries = 0;
+        while (k->at(entries, &e))
+            entries++;
+        sr_text_printf(out, "  %-10s %4d  %s\n", k->kind, entries, k->title);
+    }
+    sr_text_add(out, "  keys             every key of a configuration\n"
+                     "  all              all of these but the keys\n");
+}
+
 // Registries are sorted by name at build time, so the list is stable.
 SrStatus sr_manual_list(const char *kind, const SrManualKind *more, SrText *out) {
-    const char *names[N_KINDS + 1];
+    const char *names[N_KINDS + 2];
     const SrManualKind *k;
-    bool found = false;
+    bool found = false, all = !kind || strcmp(kind, "all") == 0;
     int n = 0;
     for (; (k = kind_at(n, more)) != NULL; n++) {
         SrManualEntry e;
         names[n] = k->kind;
-        if (kind && strcmp(kind, k->kind) != 0)
+        if (!all && !is_kind(kind, k->kind))
             continue;
         found = true;
         sr_text_printf(out, "%s\n", k->title);
         for (int i = 0; k->at(i, &e); i++)
             sr_text_printf(out, "  %-34s %s\n", e.name, e.help ? e.help : "");
     }
-    if (kind && strcmp(kind, "keys") == 0)
+    if (!all && is_kind(kind, "key"))
         return list_keys(out);
     names[n++] = "keys";
+    names[n++] = "all";
     return found ? SR_OK : sr_plugin_unknown("kind", kind, names, n);
 }
 
 // ---- what nobody knows
 
 typedef struct {
-    const char **v;
+    SrManualName *v;
     int n;
 } Names;
 
-enum { MAX_NAMES = 4096 };
+enum { MAX_NAMES = 8192 };
+
+static void add_name(Names *names, const char *name, const char *help) {
+    if (name && names->n < MAX_NAMES)
+        names->v[names->n++] = (SrManualName){name, help};
+}
 
 static void add_names(Names *names, const char *prefix, const SrOption *table, SrArena *arena) {
-    for (const SrOption *o = table; names->n < MAX_NAMES && o && o->name; o++) {
-        const char *key = sr_arena_printf(arena, "%s%s%s", prefix, *prefix ? "." : "", o->name);
-        if (key)
-            names->v[names->n++] = key;
-    }
+    for (const SrOption *o = table; o && o->name; o++)
+        add_name(names, sr_arena_printf(arena, "%s%s%s", prefix, *prefix ? "." : "", o->name),
+                 o->help);
 }
 
-// Writes the names that contain `part`, at most a dozen; returns how many there are.
-static int names_with(const Names *names, const char *part, SrText *out) {
-    enum { MAX_SHOWN = 12 };
-    int n = 0;
-    for (int i = 0; i < names->n && strlen(part) >= 3; i++)
-        if (strcasestr(names->v[i], part) && ++n <= MAX_SHOWN)
-            sr_text_printf(out, "%s%s", n > 1 ? ", " : "", names->v[i]);
-    if (n > MAX_SHOWN)
-        sr_text_printf(out, " and %d more", n - MAX_SHOWN);
-    return n;
-}
-
-// Words the error for an unknown name, from every name that could have been meant: plugins and
-// their options, sections and their keys.
-static SrStatus unknown(const Schema *s, const char *name, const SrManualKind *more,
-                        SrArena *arena) {
-    Names names = {.v = sr_arena_alloc(arena, MAX_NAMES * sizeof *names.v)};
-    SrText partly = SR_TEXT_INIT;
+// Collects keys and sections first, then plugins, and their options if `options`.
+static void collect(const Schema *s, const SrManualKind *more, bool options, SrArena *arena,
+                    Names *out) {
     const SrManualKind *kind;
-    if (!names.v)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for the list of names");
+    for (int i = 0; i < s->n; i++) {
+        if (*s->entries[i].section.path) // the root's path is empty
+            add_name(out, s->entries[i].section.path, NULL);
+        add_names(out, s->entries[i].section.path, s->entries[i].section.table, arena);
+    }
     for (int k = 0; (kind = kind_at(k, more)) != NULL; k++) {
         SrManualEntry e;
-        for (int i = 0; names.n < MAX_NAMES && kind->at(i, &e); i++) {
-            names.v[names.n++] = e.name;
-            if (strchr(name, '.'))
-                add_names(&names, e.name, e.options, arena);
+        for (int i = 0; kind->at(i, &e); i++) {
+            add_name(out, e.name, e.help);
+            if (options && !e.where) // the keys of `where` are in the schema
+                add_names(out, e.name, e.options, arena);
         }
     }
-    for (int i = 0; i < s->n && names.n < MAX_NAMES; i++) {
-        if (*s->entries[i].section.path) // the root's path is empty
-            names.v[names.n++] = s->entries[i].section.path;
-        add_names(&names, s->entries[i].section.path, s->entries[i].section.table, arena);
-    }
+}
+
+// Returns the name that a slip of one letter gave, or with `any` the nearest; NULL: none is near.
+static const char *nearest(const char *name, const Names *names, bool any, SrArena *arena) {
+    const char **v = sr_arena_alloc(arena, (size_t)SR_MAX(names->n, 1) * sizeof *v);
+    for (int i = 0; v && i < names->n; i++)
+        v[i] = names->v[i].name;
+    int near = v ? sr_text_nearest(name, v, names->n) : -1;
+    return near >= 0 && (any || sr_text_distance(name, v[near]) <= 1) ? v[near] : NULL;
+}
+
+// Answers an unknown name: a slip of one letter fails with the name that was meant; else the names
+// are listed that have its words in name or help; else the nearest name is suggested.
+static SrStatus unknown(const Schema *s, const char *name, const SrManualKind *more, SrArena *arena,
+                        SrText *out) {
+    Names names = {.v = sr_arena_alloc(arena, MAX_NAMES * sizeof *names.v)};
+    SrText found = SR_TEXT_INIT;
+    if (!names.v)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for the list of names");
+    collect(s, more, strchr(name, '.') != NULL, arena, &names);
     for (int k = 0; k < SR_NAME_KINDS; k++)
         if (sr__is_vissl_name((SrNameKind)k, name) && !sr__is_built_name((SrNameKind)k, name))
             SR_FAIL(SR_ERR_CONFIG,
-                    "VISSL's %s '%s' is not implemented (`sslrun list` shows what is)",
+                    "VISSL's %s '%s' is not built yet (`sslrun list all` shows what is)",
                     sr__name_kind((SrNameKind)k), name);
-    int near = sr_text_nearest(name, names.v, names.n);
-    bool slip = near >= 0 && sr_text_distance(name, names.v[near]) <= 1;
-    if (!slip && names_with(&names, name, &partly) > 0) {
-        SrStatus status =
-            sr_fail(SR_ERR_CONFIG, "nothing has the name '%s'; there %s %s", name,
-                    strchr(partly.s, ',') ? "are" : "is", partly.failed ? "others" : partly.s);
-        sr_text_deinit(&partly);
-        return status;
-    }
-    SR_FAIL(SR_ERR_CONFIG, "nothing has the name '%s'%s%s%s (`sslrun list` shows all plugins)",
-            name, near >= 0 ? "; did you mean '" : "", near >= 0 ? names.v[near] : "",
-            near >= 0 ? "'?" : "");
+    const char *slip = nearest(name, &names, false, arena);
+    bool listed =
+        !slip && strlen(name) >= 3 && sr_manual_search(name, names.v, names.n, &found) > 0;
+    if (listed)
+        sr_text_printf(out, "nothing is called '%s'; these have it in their name or help:\n%s",
+                       name, found.s ? found.s : "");
+    sr_text_deinit(&found);
+    if (listed)
+        return SR_OK;
+    const char *near = nearest(name, &names, true, arena);
+    SR_FAIL(SR_ERR_CONFIG, "nothing is called '%s'%s%s%s (`sslrun list all` shows all plugins)",
+            name, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
 // Accepts keys with "config." in front, as VISSL's users write them.
@@ -318,7 +346,7 @@ static SrStatus describe(const char *name, const SrManualKind *more, SrArena *ar
     if (describe_key(&s, key, out) || plugin || describe_parent(&s, key, out) ||
         describe_last_part(&s, key, out))
         return out->failed ? sr_fail(SR_ERR_MEMORY, "out of memory for the description") : SR_OK;
-    return unknown(&s, key, more, arena);
+    return unknown(&s, key, more, arena, out);
 }
 
 SrStatus sr_manual_describe(const char *name, const SrManualKind *more, SrText *out) {
