@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/log.h"
 #include "cli/args.h"
+#include "cli/next.h"
 #include "cli/verb.h"
 #include "pages/starter_config.h"
 
@@ -60,32 +62,38 @@ static SrStatus choose_names(const char *photos, const char *out, Names *n) {
 }
 
 static void add_next(const Names *n, SrText *out) {
-    SrText file = SR_TEXT_INIT, sheet = SR_TEXT_INIT;
+    SrText next = SR_TEXT_INIT, sheet = SR_TEXT_INIT, trains = SR_TEXT_INIT;
     sr_text_printf(&sheet, "%s-views.png", n->name);
-    sr_text_add_word(&file, n->out);
-    sr_text_printf(out, "next:\n  %s augment %s --out ", sr_args_program(), file.s);
-    sr_text_add_word(out, sheet.s);
-    sr_text_printf(out,
-                   "\n      shows photos as the network sees them\n  %s %s\n      trains, and "
-                   "writes %s/report.html while it does\n",
-                   sr_args_program(), file.s, n->run);
-    sr_text_deinit(&file);
+    sr_text_printf(&trains, "trains, and writes %s/report.html while it does", n->run);
+    SR_NEXT(&next, "shows photos as the network will see them", "augment", n->out, "--out",
+            sheet.s ? sheet.s : "");
+    SR_NEXT(&next, trains.s ? trains.s : "", n->out);
+    sr_text_add(out, next.s ? next.s : "");
+    sr_text_deinit(&next);
     sr_text_deinit(&sheet);
+    sr_text_deinit(&trains);
+}
+
+static bool is_verbose(void) {
+    SrLogLevel level = sr_log_set_level(SR_LOG_INFO);
+    sr_log_set_level(level);
+    return level == SR_LOG_DEBUG;
 }
 
 static SrStatus init(const Names *n, int minutes, SrText *out) {
     SrPhotoSurvey survey;
-    SrStarter starter;
+    SrStarters starters;
     SrText file = SR_TEXT_INIT;
     SR_TRY(sr_photo_survey(n->data, &survey));
-    sr_photo_survey_text(&survey, out);
-    SrStatus status = sr_starter_config(&survey, n->data, n->run, n->out, minutes, &file, &starter);
+    sr_photo_survey_text(&survey, is_verbose(), out);
+    SrStatus status =
+        sr_starter_config(&survey, n->data, n->run, n->out, minutes, &file, &starters);
     if (status == SR_OK)
         status = sr_file_write(n->out, file.s, file.len);
     sr_text_deinit(&file);
     SR_TRY(status);
     sr_text_printf(out, "%s: ", n->out);
-    sr_starter_text(&starter, out);
+    sr_starters_text(&starters, out);
     add_next(n, out);
     return SR_OK;
 }

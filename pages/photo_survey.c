@@ -219,8 +219,11 @@ static void count_readable(const Look *l, SrPhotoSurvey *s) {
     for (int64_t i = 0; i < l->n; i++) {
         const File *f = &l->file[i];
         s->bytes += (double)f->bytes;
-        if (!f->read && s->unreadable++ == 0)
-            memcpy(s->reason, f->reason, sizeof s->reason);
+        if (f->read)
+            continue;
+        s->unreadable++;
+        if (s->n_reasons < SR_COUNT(s->reason))
+            memcpy(s->reason[s->n_reasons++], f->reason, sizeof f->reason);
     }
     s->bytes *= (double)s->images / (double)SR_MAX(l->n, 1);
 }
@@ -334,7 +337,35 @@ static void formats_text(const SrPhotoSurvey *s, SrText *out) {
         }
 }
 
-void sr_photo_survey_text(const SrPhotoSurvey *s, SrText *out) {
+// Adds a command that finds files of these endings below the folder and converts them.  Does
+// nothing if none of them was passed over.
+static void add_conversion(const SrPhotoSurvey *s, const char *const *endings, const char *program,
+                           const char *package, SrText *out) {
+    SrText names = SR_TEXT_INIT;
+    for (int i = 0; endings[i]; i++) {
+        const char *at = strstr(s->skipped, endings[i]);
+        size_t n = strlen(endings[i]);
+        if (at && (!at[n] || at[n] == ',')) // not .tif for .tiff
+            sr_text_printf(&names, "%s-iname '*%s'", names.len ? " -o " : "", endings[i]);
+    }
+    if (names.len) {
+        sr_text_add(out, "  to read them too:  find ");
+        sr_text_add_word(out, s->root);
+        sr_text_printf(out, " '(' %s ')' -exec %s   # apt-get install %s\n", names.s, program,
+                       package);
+    }
+    sr_text_deinit(&names);
+}
+
+// Adds the commands that convert formats which no build reads.
+static void conversions_text(const SrPhotoSurvey *s, SrText *out) {
+    add_conversion(s, (const char *const[]){".heic", ".avif", NULL}, "heif-convert {} {}.jpg ';'",
+                   "libheif-examples", out);
+    add_conversion(s, (const char *const[]){".gif", ".bmp", ".tif", ".tiff", NULL},
+                   "mogrify -format jpg {} +", "imagemagick", out);
+}
+
+void sr_photo_survey_text(const SrPhotoSurvey *s, bool all_reasons, SrText *out) {
     char size[32];
     sr_text_printf(out, "%s: %lld images, %s", s->root, (long long)s->images,
                    sr_bytes_text(s->bytes, size, sizeof size));
@@ -366,9 +397,12 @@ void sr_photo_survey_text(const SrPhotoSurvey *s, SrText *out) {
     else
         sr_text_add(out, "\n  no two files are identical");
     if (s->unreadable)
-        sr_text_printf(out, "\n  %lld cannot be read, the first one: %s", (long long)s->unreadable,
-                       s->reason);
+        sr_text_printf(out, "\n  %lld cannot be read: first %s%s", (long long)s->unreadable,
+                       s->reason[0], s->n_reasons > 1 && !all_reasons ? " (-v names more)" : "");
+    for (int i = 1; i < s->n_reasons && all_reasons; i++)
+        sr_text_printf(out, "\n    %s", s->reason[i]);
     if (*s->skipped)
         sr_text_printf(out, "\n  skipped: %s", s->skipped);
     sr_text_add(out, "\n");
+    conversions_text(s, out);
 }

@@ -32,13 +32,15 @@ typedef struct {
     int64_t twins;            // opened files with the same bytes as another one
     char twin[2][256];        // the first such pair
     int64_t unreadable;       // opened files that cannot be read
-    char reason[512];         // reason of the first unreadable file
+    int n_reasons;            // of reason
+    char reason[10][512];     // reasons of the first unreadable files, in the order of the set
 } SrPhotoSurvey;
 
 // Surveys photos: a folder, a list of files, or any other path of a data set of files.
 // SR_ERR_CONFIG: there is no image.
 SrStatus sr_photo_survey(const char *photos, SrPhotoSurvey *out);
-// Writes the survey as a few lines of text.
-void sr_photo_survey_text(const SrPhotoSurvey *survey, SrText *out);
+// Writes the survey as a few lines of text.  all_reasons: names the first unreadable files instead
+// of one.
+void sr_photo_survey_text(const SrPhotoSurvey *survey, bool all_reasons, SrText *out);
 
 #endif

@@ -18,26 +18,29 @@
 // A rung of the ladder: a trunk with a size of crops that suits it.
 typedef struct {
     const char *name, *trunk, *map,
-        *options;    // name in texts, MODEL.TRUNK.NAME, the trunk's map, its contents
-    int width, crop; // width: number of features
-    const char *why;
+        *options;       // name in texts, MODEL.TRUNK.NAME, the trunk's map, its contents
+    int width, crop;    // width: number of features
+    const char *why;    // what a comment of the file says about it
+    const char *expect; // what the table says about it
 } Rung;
 
 static const Rung rungs[] = {
     {"CIFAR's ResNet-8", "resnet_cifar", "RESNET_CIFAR", "{DEPTH: 8}", 64, 32,
-     "sees small crops and each photo many times, and trains in minutes"},
+     "looks at small crops, and at each photo often: minutes, not days",
+     "a first look at colours and coarse shapes"},
     {"a ResNet-18 of a quarter of the width", "resnet", "RESNETS",
      "{DEPTH: 18, WIDTH_MULTIPLIER: 0.25, SMALL_IMAGE_STEM: True}", 128, 32,
-     "trains in minutes on a few thousand photos"},
+     "takes minutes for a few thousand photos", "colours, textures, coarse shapes"},
     {"a ResNet-18 of a quarter of the width at 48 pixels", "resnet", "RESNETS",
      "{DEPTH: 18, WIDTH_MULTIPLIER: 0.25, SMALL_IMAGE_STEM: True}", 128, 48,
-     "sees more detail and takes twice the time; configs/photos.yaml uses it too"},
+     "sees more of a photo in twice the time; configs/photos.yaml has it too",
+     "more of the shapes"},
     {"ResNet-18 at 96 pixels", "resnet", "RESNETS", "{DEPTH: 18}", 512, 96,
-     "gives 512 features, from crops in which details are visible"},
+     "has 512 features of crops in which details can be seen", "parts of objects, 512 features"},
     {"ResNet-18 at 160 pixels", "resnet", "RESNETS", "{DEPTH: 18}", 512, 160,
-     "gives 512 features, from crops that are large enough for most photos"},
+     "has 512 features of crops large enough for most photos", "details, 512 features"},
     {"ResNet-50 at 224 pixels", "resnet", "RESNETS", "{DEPTH: 50}", 2048, 224,
-     "is the trunk and crop size that most papers report"},
+     "is what papers report, with their crops", "what papers report, 2048 features"},
 };
 
 // The part of the configuration that depends on the folder alone.
@@ -223,7 +226,9 @@ static SrStatus try_rung(const Recipe *r, const Rung *rung, SrText *text, SrStar
                      .trunk = rung->name,
                      .crop = rung->crop,
                      .batch = r->batch,
-                     .epochs = r->epochs};
+                     .epochs = r->epochs,
+                     .expect = rung->expect,
+                     .why_not = ""};
     write_file(r, rung, text);
     if (text->failed)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", r->name);
@@ -233,16 +238,15 @@ static SrStatus try_rung(const Recipe *r, const Rung *rung, SrText *text, SrStar
     return status;
 }
 
-// Returns the reason why a rung does not fit; NULL: it fits.  Photos are hardly enlarged to fill
-// a crop, and half of the free memory stays free.
-static const char *misfit(const SrPhotoSurvey *s, const Rung *rung, const SrStarter *of,
-                          int minutes) {
+// Returns the reason why a rung does not fit this folder or machine; "": it fits.  Photos are
+// hardly enlarged to fill a crop, and half of the free memory stays free.
+static const char *misfit(const SrPhotoSurvey *s, const Rung *rung, const SrStarter *of) {
     double free_bytes = (double)sr_memory_available();
     if ((double)rung->crop > 1.15 * (double)s->side.middle)
         return "the photos are too small for these crops";
     if (free_bytes > 0 && of->memory_bytes > free_bytes / 2)
-        return "and more than half of the free memory";
-    return of->seconds > 60.0 * minutes ? "--minutes" : NULL;
+        return "needs more than half of the free memory";
+    return "";
 }
 
 // Reduces the epochs of the smallest trunk to those that fit the time, but not below ten, on a slow
@@ -257,34 +261,47 @@ static SrStatus fewer_epochs(Recipe *r, int minutes, SrText *text, SrStarter *s)
     return try_rung(r, &rungs[0], text, s);
 }
 
-static SrStatus climb(Recipe *r, int minutes, SrText *text, SrStarter *out) {
-    SR_TRY(try_rung(r, &rungs[0], text, out));
-    SR_TRY(fewer_epochs(r, minutes, text, out));
-    for (int i = 1; i < SR_COUNT(rungs); i++) {
+// Keeps the last SR_STARTER_SIZES sizes; the chosen one moves with them.
+static void keep(SrStarters *all, const SrStarter *size, bool chosen) {
+    if (all->n == SR_STARTER_SIZES) {
+        for (int i = 1; i < SR_STARTER_SIZES; i++)
+            all->size[i - 1] = all->size[i];
+        all->n--;
+        all->chosen--;
+    }
+    all->chosen = chosen ? all->n : all->chosen;
+    all->size[all->n++] = *size;
+}
+
+// Tries rungs from small to large: the largest that fits and ends in time is chosen, and the table
+// goes on to the next larger ones until it is full.
+static SrStatus climb(Recipe *r, int minutes, SrText *text, SrStarters *all) {
+    SrStarter size;
+    *all = (SrStarters){.n = 0};
+    SR_TRY(try_rung(r, &rungs[0], text, &size));
+    SR_TRY(fewer_epochs(r, minutes, text, &size));
+    keep(all, &size, true);
+    bool taken = true;
+    for (int i = 1; i < SR_COUNT(rungs) && (taken || all->n < SR_STARTER_SIZES); i++) {
         SrText next = SR_TEXT_INIT;
-        SrStarter starter;
-        SrStatus status = try_rung(r, &rungs[i], &next, &starter);
-        const char *why_not =
-            status == SR_OK ? misfit(r->survey, &rungs[i], &starter, minutes) : "";
-        bool taken = !why_not;
+        SrStatus status = try_rung(r, &rungs[i], &next, &size);
+        if (status == SR_OK)
+            size.why_not = misfit(r->survey, &rungs[i], &size);
+        taken = taken && status == SR_OK && !*size.why_not && size.seconds <= 60.0 * minutes;
         if (taken) {
-            *out = starter;
             text->len = 0;
             sr_text_add(text, next.s);
-        } else if (status == SR_OK) {
-            out->larger = rungs[i].name;
-            out->larger_seconds = starter.seconds;
-            out->why_not_larger = why_not;
         }
         sr_text_deinit(&next);
-        if (!taken)
-            return status == SR_ERR_MEMORY ? SR_OK : status; // out of memory: the previous rung
+        if (status != SR_OK) // out of memory: the previous rung
+            return status == SR_ERR_MEMORY ? SR_OK : status;
+        keep(all, &size, taken);
     }
     return SR_OK;
 }
 
 SrStatus sr_starter_config(const SrPhotoSurvey *survey, const char *data, const char *run,
-                           const char *name, int minutes, SrText *text, SrStarter *out) {
+                           const char *name, int minutes, SrText *text, SrStarters *out) {
     if (survey->images - survey->unreadable < SR_STARTER_LEAST_IMAGES)
         SR_FAIL(SR_ERR_CONFIG,
                 "%s: %lld readable images are too few to learn from; sslrun needs at least %d, and "
@@ -298,17 +315,23 @@ SrStatus sr_starter_config(const SrPhotoSurvey *survey, const char *data, const 
     return status;
 }
 
-void sr_starter_text(const SrStarter *s, SrText *out) {
-    char time[48], larger[48], memory[32];
-    sr_text_printf(out,
-                   "%s, %s, crops of %d pixels, batches of %d, %d epochs\n"
-                   "forecast for this machine (%d threads): training about %s, memory %s",
-                   s->method, s->trunk, s->crop, s->batch, s->epochs, sr_parallel_threads(),
-                   sr_duration_text(s->seconds, time, sizeof time),
-                   sr_bytes_text(s->memory_bytes, memory, sizeof memory));
-    if (s->larger)
-        sr_text_printf(out, "; %s would take %s (%s)", s->larger,
-                       sr_duration_text(s->larger_seconds, larger, sizeof larger),
-                       s->why_not_larger);
-    sr_text_add(out, "\n");
+static void add_size(const SrStarter *s, bool chosen, SrText *out) {
+    char time[48], memory[32];
+    sr_text_printf(out, "  %s %8s  %4d  %8s  %s: %s\n", chosen ? "*" : " ",
+                   sr_duration_text(s->seconds, time, sizeof time), s->crop,
+                   sr_bytes_text(s->memory_bytes, memory, sizeof memory), s->trunk,
+                   *s->why_not ? s->why_not : s->expect);
+}
+
+void sr_starters_text(const SrStarters *all, SrText *out) {
+    const SrStarter *s = &all->size[all->chosen];
+    sr_text_printf(
+        out,
+        "%s, %s, crops of %d pixels, batches of %d, %d epochs\n"
+        "forecast for this machine (%d threads); * is written, --minutes N --force takes "
+        "another:\n"
+        "        time  crop    memory  network, and what its features see\n",
+        s->method, s->trunk, s->crop, s->batch, s->epochs, sr_parallel_threads());
+    for (int i = 0; i < all->n; i++)
+        add_size(&all->size[i], i == all->chosen, out);
 }

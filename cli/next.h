@@ -1,0 +1,22 @@
+// Suggests the next commands after a verb has made something.
+#ifndef SR_CLI_NEXT_H
+#define SR_CLI_NEXT_H
+
+#include "base/text.h"
+#include "trainer/run/run.h"
+
+// Adds a command of this program and what it does: "  sslrun web runs\n      shows ...".
+//   words  words after the program's name, NULL at the end; they are quoted for a shell
+// The first command follows a line "next:".  A verb that this build lacks adds nothing.
+void sr_next_add(SrText *next, const char *what, const char *const *words);
+#define SR_NEXT(next, what, ...) sr_next_add(next, what, (const char *const[]){__VA_ARGS__, NULL})
+
+// Adds the live page of the folder that holds the run.
+void sr_next_add_web(SrText *next, const char *run);
+// Adds what can be done with a trained run: `linear` where one folder of images has classes, and
+// `similar` where its images are files.
+void sr_next_add_trained(SrText *next, const SrRun *run);
+// Prints the commands as remarks, which -q leaves out, and empties the text.
+void sr_next_say(SrText *next);
+
+#endif
