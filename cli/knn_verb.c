@@ -8,6 +8,7 @@
 #include "cli/eval_sets_args.h"
 #include "cli/run_pages.h"
 #include "cli/verb.h"
+#include "cli/view_figures.h"
 #include "pages/run_page.h"
 #include "pages/run_report.h"
 #include "trainer/eval/layer_report.h"
@@ -53,6 +54,8 @@ static SrStatus evaluate(const SrConfig *config, const SrEvalSets *sets, const c
     else
         SR_TRY(sr_knn_report_configured(config, sets->baselines, sets->random, &report));
     sr_knn_report_print(&report, json, &out);
+    if (!report.labels && !json && run)
+        sr_view_figures_text(run, &out);
     sr_knn_report_json(&report, &line);
     return print(&out, run, &line);
 }

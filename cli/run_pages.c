@@ -7,14 +7,12 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "cli/args.h"
+#include "cli/next.h"
 #include "pages/image_gallery.h"
 #include "pages/projector.h"
 #include "pages/run_record.h"
 #include "pages/run_report.h"
 #include "trainer/run/metrics.h"
-
-#include "gen/build.h"
 
 // Largest share of a run's time for pages.
 #define SHARE 0.01
@@ -51,22 +49,14 @@ static void write_gallery(SrRunPages *p, SrRun *run) {
     p->spent += report.seconds - report.features_s;
 }
 
-// Prints the name of the page.  In builds with the verb `web` it also prints the command that
-// shows all runs of the folder.
-static void say_where(const char *run) {
-    SrText folder = SR_TEXT_INIT, name = SR_TEXT_INIT;
-    const char *slash = strrchr(run, '/');
-    if (slash)
-        sr_text_addn(&folder, run, (size_t)SR_MAX(slash - run, 1));
-    sr_text_add_word(&name, folder.s ? folder.s : ".");
-    if (SR_WEB)
-        sr_info("%s/" SR_REPORT_FILE
-                " shows the run; to see it next to other runs while they train: %s web %s",
-                run, sr_args_program(), name.s ? name.s : ".");
-    else
-        sr_info("%s/" SR_REPORT_FILE " shows the run", run);
-    sr_text_deinit(&folder);
-    sr_text_deinit(&name);
+// Prints the name of the page, and the next commands.
+static void say_where(const char *dir, const SrRun *trained) {
+    SrText next = SR_TEXT_INIT;
+    sr_info("%s/" SR_REPORT_FILE " shows the run", dir);
+    if (trained)
+        sr_next_add_trained(&next, trained);
+    sr_next_add_web(&next, dir);
+    sr_next_say(&next);
 }
 
 SrStatus sr_run_pages_keep(const char *run, const SrText *line) {
@@ -88,7 +78,7 @@ void sr_run_pages_add(const char *run, const SrText *line) {
     if (status != SR_OK)
         sr_warn("%s/" SR_REPORT_FILE " is without these figures: %s", run, sr_status_message());
     else
-        say_where(run);
+        say_where(run, NULL);
 }
 
 // Keeps the message of the failure that ended the run, even if pages fail too.
@@ -101,8 +91,8 @@ void sr_run_pages_end(SrRunPages *p, SrRun *run, SrStatus ended_with) {
     if (ended_with == SR_OK && p->config->test_model)
         write_gallery(p, run);
     if (write_report(p))
-        say_where(p->config->checkpoint.dir);
-    sr_log(SR_LOG_DEBUG, "the pages took %.2f s, %.2f %% of the time of the run", p->spent,
+        say_where(p->config->checkpoint.dir, ended_with == SR_OK ? run : NULL);
+    sr_log(SR_LOG_DEBUG, "pages took %.2f s, %.2f %% of the run while it went on", p->spent,
            100 * share);
     if (ended_with != SR_OK)
         sr_fail(ended_with, "%s", message);

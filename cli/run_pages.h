@@ -19,7 +19,8 @@ void sr_run_pages_told(void *pages, SrTold what); // for SrTrainOptions.told
 // Appends a report, one line of JSON, to metrics.json of a run folder.
 SrStatus sr_run_pages_keep(const char *run, const SrText *line);
 // Adds a report that was made after the run's end to its metrics.json and its page, and prints
-// the name of the page.  Does nothing while a process trains there.  Failures are warnings.
+// the name of the page and the next commands.  Does nothing while a process trains there.
+// Failures are warnings.
 void sr_run_pages_add(const char *run, const SrText *line);
 // Writes the last pages, after training and evaluation or after the failure `ended_with`.  The
 // gallery of images is written only after success, if the configuration evaluates.

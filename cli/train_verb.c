@@ -16,7 +16,9 @@
 #include "cli/args.h"
 #include "cli/interrupt.h"
 #include "cli/run_pages.h"
+#include "cli/sweep.h"
 #include "cli/verb.h"
+#include "cli/view_figures.h"
 #include "kernels/machine.h"
 #include "trainer/eval/layer_report.h"
 #include "trainer/eval/linear_probes.h"
@@ -143,6 +145,8 @@ static SrStatus evaluate(const SrConfig *config, SrRun *run, bool json, SrText *
         if (sr_layer_report(config, run->model, &layers) != SR_OK) // a class has too few images
             sr_warn("the layers could not be evaluated: %s", sr_status_message());
         (json ? sr_layer_report_json : sr_layer_report_text)(&layers, out);
+        if (!report.labels && !json)
+            sr_view_figures_text(config->checkpoint.dir, out);
         sr_knn_report_json(&report, &line);
         sr_layer_report_json(&layers, &line);
     }
@@ -232,6 +236,7 @@ static SrStatus train(const SrConfig *config, SrTrainOptions options, bool json)
 
 typedef struct {
     bool json;
+    int seeds;
     SrTrainOptions train;
 } Options;
 
@@ -239,6 +244,9 @@ static const SrFlag flags[] = {
     SR_FLAG_ON(Options, train.restart, "--restart",
                "start over; checkpoints in CHECKPOINT.DIR move to earlier-N/ below it"),
     SR_FLAG_ON(Options, train.random, "--random", "accept a frozen trunk that nobody has trained"),
+    SR_FLAG_NUMBER(
+        Options, seeds, "--seeds",
+        "train with N consecutive seeds, one after the other, and print mean and spread"),
     SR_FLAG_ON(Options, json, "--json", "print results as JSON lines"),
     {0}};
 
@@ -296,11 +304,28 @@ static SrStatus refuse_to_train(const SrConfig *config) {
     return status;
 }
 
+static SrStatus run_sweep(const Options *o, const SrArgs *args, SrSweep *sweep) {
+    const char *words[4];
+    int n = 0;
+    if (o->json)
+        words[n++] = "--json";
+    if (o->train.random)
+        words[n++] = "--random";
+    if (o->train.restart)
+        words[n++] = "--restart";
+    words[n] = NULL;
+    return sr_sweep_run(args, sweep, words, o->json);
+}
+
 static SrStatus run_verb(int argc, char **argv) {
     Options o = {.json = false};
     SrArgs args;
     SrConfig *config;
+    SrSweep sweep;
     SR_TRY(sr_args_parse(argc, argv, flags, &o, &args));
+    SR_TRY(sr_sweep_parse(&args, o.seeds, &sweep));
+    if (sweep.n > 0)
+        return run_sweep(&o, &args, &sweep);
     allow_closed_stdout();
     say_heading();
     SR_TRY(sr_args_load_config(&args, "train", &config));
@@ -331,11 +356,14 @@ const SrVerb sr_verb_train = {
             "gives the same bits as an undisturbed run. Ctrl-C finishes the step, saves and stops. "
             "After training, the trunk is compared with an untrained trunk, raw pixels and the "
             "commonest class; TEST_MODEL=False leaves this out.",
-    .examples = {{"sslrun photos.yaml", "Trains what `sslrun init photos` wrote, or resumes it."},
-                 {"sslrun photos.yaml SEED_VALUE=1 CHECKPOINT.DIR=runs/photos-1",
-                  "Trains with another seed into another folder."},
-                 {"sslrun photos.yaml --restart",
-                  "Starts over; the old checkpoints stay in runs/photos/earlier-1/."}},
+    .examples =
+        {{"sslrun photos.yaml", "Trains what `sslrun init photos` wrote, or resumes it."},
+         {"sslrun photos.yaml SEED_VALUE=1 CHECKPOINT.DIR=runs/photos-1",
+          "Trains with another seed into another folder."},
+         {"sslrun photos.yaml --seeds 3",
+          "Trains with three seeds into runs/photos/seed0 and so on; prints mean and spread."},
+         {"sslrun photos.yaml --restart",
+          "Starts over; the old checkpoints stay in runs/photos/earlier-1/."}},
     .files = "CHECKPOINT.DIR (runs/NAME) receives checkpoints, log.txt, metrics.json, "
              "train_config.yaml and report.html.",
     .exit = "0: trained, or trained before; 1: failed; 2: wrong usage or configuration; 128 and "

@@ -93,7 +93,7 @@ static void train(const char *dir, const char *line) {
 
 static void look_at_runs(const char *dir) {
     char line[4096];
-    printed(" web ", "while they train: ", line, sizeof line);
+    printed(" web ", "  ", line, sizeof line);
     CHECK(strstr(line, " web runs"));
     strcat(line, " --port 0");
     pid_t web = start(dir, line);

@@ -35,7 +35,7 @@ static void test_words(void **state) {
     RUN("check", CONFIG, "MODEL.TRUNK.NAME=resnet51"); // NAME may also be a model
     expect_told("did you mean 'resnet50'");
     RUN(CONFIG, "--steps", "3");
-    expect_told("unknown option '--steps' (known: --restart, --random, --json)");
+    expect_told("unknown option '--steps'; did you mean '--seeds'?");
     RUN("check", "tests/data/files");
     expect_told("tests/data/files is a folder, expected a configuration; `sslrun init");
     RUN("init", CONFIG);
@@ -67,7 +67,7 @@ static void test_words(void **state) {
     RUN("check", "/dev/null");
     expect_told("not a regular file");
     RUN("describe", "a");
-    expect_told("nothing has the name 'a' (`sslrun list`");
+    expect_told("nothing is called 'a' (`sslrun list all`");
     RUN(CONFIG, "CHECKPOINT.DIR=");
     expect_told("CHECKPOINT.DIR: cannot create a folder without a name");
 }

@@ -195,7 +195,7 @@ static void test_launcher_and_sweeps(void **state) {
     CHECK_OK(sr_config_compose("pretrain/m/main", ours, 4, &p.arena, &tree));
     CHECK_STR(sr_tree_text(tree, "SLURM.NAME", ""), "job");
     CHECK_FAILS(sr_config_compose("pretrain/m/main", &sweep, 1, &p.arena, &tree), SR_ERR_CONFIG,
-                "sweeps are not implemented; write [0,1]");
+                "takes several values; write [0,1]");
     CHECK_OK(sr_config_compose("pretrain/m/main", &quoted, 1, &p.arena, &tree));
     CHECK_STR(sr_tree_text(tree, "CHECKPOINT.DIR", ""), "a,b");
     close_place(&p);

@@ -186,7 +186,7 @@ static void test_values(void **state) {
         {"SEED_VALUE= 12 ", "SEED_VALUE", "12"},
         {"SEED_VALUE=", "SEED_VALUE", NULL},
         {"CHECKPOINT.DIR=12", "CHECKPOINT.DIR", "12"},
-        {"CHECKPOINT.DIR=a b=c:d, e", "sweeps are not implemented", NULL},
+        {"CHECKPOINT.DIR=a b=c:d, e", "takes several values", NULL},
         {"CHECKPOINT.DIR=\"a b=c:d, e\"", "CHECKPOINT.DIR", "\"a b=c:d, e\""},
         {"CHECKPOINT.DIR=null", "CHECKPOINT.DIR", "null"},
         {"OPTIMIZER.betas=[0.5,0.9]", "OPTIMIZER.betas", "[0.5, 0.9]"},

@@ -1,6 +1,7 @@
 // Applies command-line overrides in Hydra's grammar: A.B=v, +A.B=v, ++A.B=v, ~A.B, ~A.B=v, with or
 // without "config.".  Values are YAML in flow style; {k:v} needs no blank after the colon, as in
 // Hydra.  compose.c merges files (+config/dir=file); sweeps (a=1,2) are refused.
+// `sslrun train` takes a sweep over SEED_VALUE out before.
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -55,8 +56,9 @@ static SrStatus refuse_sweep(const char *value, const char *text) {
             depth--;
         else if (*c == ',' && depth <= 0)
             SR_FAIL(SR_ERR_CONFIG,
-                    "override '%s': sweeps are not implemented; write [%s] for a list, or start "
-                    "one run per value",
+                    "override '%s': only SEED_VALUE of `sslrun train` takes several values; write "
+                    "[%s] for "
+                    "a list, or run once for each value",
                     text, value);
     }
     return SR_OK;
