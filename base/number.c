@@ -44,3 +44,15 @@ int sr_number_print(char *out, size_t bytes, const char *fmt, ...) {
     va_end(args);
     return len;
 }
+
+const char *sr_count_text(int64_t n, char out[32]) {
+    if (n >= 1000000000)
+        sr_number_print(out, 32, "%.2f G", (double)n / 1e9);
+    else if (n >= 1000000)
+        sr_number_print(out, 32, "%.2f M", (double)n / 1e6);
+    else if (n >= 1000)
+        sr_number_print(out, 32, "%.1f k", (double)n / 1e3);
+    else
+        sr_number_print(out, 32, "%lld", (long long)n);
+    return out;
+}

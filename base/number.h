@@ -7,6 +7,7 @@
 
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/compiler.h"
 
@@ -16,6 +17,9 @@ double sr_number_parse(const char *s, char **end);
 // error.
 int sr_number_print(char *out, size_t bytes, const char *fmt, ...) SR_PRINTF(3, 4);
 int sr_number_vprint(char *out, size_t bytes, const char *fmt, va_list args) SR_PRINTF(3, 0);
+
+// Writes a count as "2.30 G", "28.35 M", "44.4 k" or "812"; returns out.
+const char *sr_count_text(int64_t n, char out[32]);
 
 // Enclose a call into another library that reads or prints numbers.  begin returns the thread's
 // locale, and end restores it.

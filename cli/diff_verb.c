@@ -1,6 +1,8 @@
 // sslrun diff A B: what changed between two files of weights, whatever their formats.
 #include <string.h>
 
+#include "base/compiler.h"
+#include "base/number.h"
 #include "cli/args.h"
 #include "cli/verb.h"
 #include "formats/stats.h"
@@ -10,8 +12,19 @@
 typedef struct {
     SrWeights a, b;
     int added, removed, changed, reshaped;
-    double largest;
+    int close; // tensors that differ within the tolerances
+    double largest, largest_close;
+    double rtol, atol;
 } Diff;
+
+typedef struct {
+    const char *rtol, *atol;
+} Options;
+
+static const SrFlag flags[] = {
+    SR_FLAG_TEXT(Options, rtol, "--rtol", "R", "accept |a - b| <= A + R |b| in every element (0)"),
+    SR_FLAG_TEXT(Options, atol, "--atol", "A", "accept |a - b| <= A + R |b| in every element (0)"),
+    {0}};
 
 static SrStatus diff_tensor(Diff *d, int i, int j, SrText *out) {
     const SrWeightsTensor *a = &d->a.tensors[i], *b = &d->b.tensors[j];
@@ -30,6 +43,11 @@ static SrStatus diff_tensor(Diff *d, int i, int j, SrText *out) {
     sr_tensor_diff(&x, &y, &diff);
     if (diff.same_bits)
         return SR_OK;
+    if ((d->rtol > 0 || d->atol > 0) && sr_tensor_close(&x, &y, d->rtol, d->atol)) {
+        d->close++;
+        d->largest_close = SR_MAX(d->largest_close, diff.largest);
+        return SR_OK;
+    }
     d->changed++;
     d->largest = diff.largest > d->largest ? diff.largest : d->largest;
     sr_text_printf(out, "~ %s: largest difference %.4g, relative %.4g, cosine %.9g", a->name,
@@ -61,7 +79,11 @@ static SrStatus diff_all(Diff *d, SrText *out) {
 
 static SrStatus print_result(const Diff *d, const SrArgs *args, SrText *out) {
     bool same = !d->added && !d->removed && !d->changed && !d->reshaped;
-    if (same)
+    if (same && d->close)
+        sr_text_printf(out, "equal within the tolerances: %d tensor%s differ%s by up to %.4g\n",
+                       d->close, d->close == 1 ? "" : "s", d->close == 1 ? "s" : "",
+                       d->largest_close);
+    else if (same)
         sr_text_add(out, "identical\n");
     else
         sr_text_printf(
@@ -71,11 +93,24 @@ static SrStatus print_result(const Diff *d, const SrArgs *args, SrText *out) {
     return same ? SR_OK : sr_fail(SR_ERR_RUN, "%s and %s differ", args->names[0], args->names[1]);
 }
 
+static SrStatus parse_tolerance(const char *flag, const char *text, double *out) {
+    char *end;
+    if (!text)
+        return SR_OK;
+    *out = sr_number_parse(text, &end);
+    if (end == text || *end || !(*out >= 0 && *out < 1e30))
+        SR_FAIL(SR_ERR_CONFIG, "%s %s: expected a number of at least 0, such as 1e-5", flag, text);
+    return SR_OK;
+}
+
 static SrStatus run_verb(int argc, char **argv) {
     SrArgs args;
     Diff d = {.added = 0};
     SrText out = SR_TEXT_INIT;
-    SR_TRY(sr_args_parse(argc, argv, NULL, NULL, &args));
+    Options o = {.rtol = NULL};
+    SR_TRY(sr_args_parse(argc, argv, flags, &o, &args));
+    SR_TRY(parse_tolerance("--rtol", o.rtol, &d.rtol));
+    SR_TRY(parse_tolerance("--atol", o.atol, &d.atol));
     SR_TRY(sr_args_no_overrides(&args, "diff"));
     if (args.n_names != 2)
         SR_FAIL(SR_ERR_CONFIG, "sslrun diff: expected two files");
@@ -101,8 +136,12 @@ const SrVerb sr_verb_diff = {
     .summary = "compares two files of weights tensor by tensor",
     .help = "A and B may have different formats, and a run folder means its newest checkpoint. "
             "Tensors are matched by name.",
-    .examples = {{"sslrun diff runs/photos runs/photos-1",
-                  "Compares the checkpoints of two runs."}},
-    .exit = "0: identical; 1: different, or a file cannot be read; 2: wrong usage.",
+    .examples = {{"sslrun diff runs/photos runs/photos-1", "Compares the checkpoints of two runs."},
+                 {"sslrun diff trunk.pth trunk.safetensors --rtol 1e-5 --atol 1e-8",
+                  "Accepts rounding, as numpy.allclose does."}},
+    .exit =
+        "0: identical, or equal within the tolerances; 1: different, or a file cannot be read; 2: "
+        "wrong usage.",
+    .flags = flags,
     .run = run_verb,
 };

@@ -1,5 +1,7 @@
 // sslrun predict CHECKPOINT DIR: predicts the classes of a folder's images by the classifier of
 // `sslrun linear`.
+#include <string.h>
+
 #include "cli/args.h"
 #include "cli/photo_page_args.h"
 #include "cli/verb.h"
@@ -8,12 +10,13 @@
 
 typedef struct {
     bool json;
-    const char *classifier, *page;
+    const char *classifier, *page, *sort;
 } Options;
 
 static const SrFlag flags[] = {
     SR_FLAG_TEXT(Options, classifier, "--classifier", "FILE",
                  "classifier of `sslrun linear` (linear.safetensors next to the checkpoint)"),
+    SR_FLAG_TEXT(Options, sort, "--sort", "doubt", "list the least certain images first"),
     SR_FLAG_TEXT(Options, page, "--page", "FILE.html", "write a page with thumbnails"),
     SR_FLAG_ON(Options, json, "--json", "print one JSON line per image"),
     {0}};
@@ -27,10 +30,12 @@ static SrStatus run_verb(int argc, char **argv) {
     if (args.n_names != 2 || args.n_overrides)
         SR_FAIL(SR_ERR_CONFIG,
                 "sslrun predict needs a checkpoint (or its run folder) and a folder of images");
+    if (o.sort && strcmp(o.sort, "doubt") != 0)
+        SR_FAIL(SR_ERR_CONFIG, "--sort %s: expected doubt", o.sort);
     SR_TRY(sr_args_check_images("sslrun predict", args.names[1]));
     SR_TRY(sr_checkpoint_model_open(args.names[0], &m));
-    SrStatus status =
-        sr_image_classifier_apply(&m, args.names[1], o.classifier, o.json || o.page, &out);
+    SrStatus status = sr_image_classifier_apply(&m, args.names[1], o.classifier, o.sort != NULL,
+                                                o.json || o.page, &out);
     sr_checkpoint_model_close(&m);
     if (status == SR_OK && o.page)
         status = sr_photo_page_predict(o.page, out.s);
@@ -46,6 +51,8 @@ const SrVerb sr_verb_predict = {
         "RUN is a run folder or a checkpoint for which `sslrun linear` has trained a classifier. "
         "One line per image holds the file, its class and the probability, separated by tabs.",
     .examples = {{"sslrun predict runs/photos new-photos", "Predicts the class of each photo."},
+                 {"sslrun predict runs/photos new-photos --sort doubt",
+                  "Begins with the photos that are worth a look."},
                  {"sslrun predict runs/photos new-photos --json", "Prints JSON lines."},
                  {"sslrun predict runs/photos new-photos --page classes.html",
                   "Writes a page with the least certain photos first."}},

@@ -69,3 +69,19 @@ void sr_tensor_diff(const SrTensor *a, const SrTensor *b, SrTensorDiff *out) {
     if (xx > 0 || yy > 0)
         out->cosine = xx > 0 && yy > 0 ? dot / (sqrt(xx) * sqrt(yy)) : 0;
 }
+
+bool sr_tensor_close(const SrTensor *a, const SrTensor *b, double rtol, double atol) {
+    double x[PIECE], y[PIECE];
+    int64_t n = sr_shape_count(a->shape);
+    for (int64_t at = 0; at < n; at += PIECE) {
+        int64_t piece = SR_MIN(n - at, PIECE);
+        sr_weights_doubles(a, at, piece, x);
+        sr_weights_doubles(b, at, piece, y);
+        for (int64_t i = 0; i < piece; i++) {
+            bool equal = x[i] == y[i] || (isnan(x[i]) && isnan(y[i]));
+            if (!equal && !(fabs(x[i] - y[i]) <= atol + rtol * fabs(y[i])))
+                return false;
+        }
+    }
+    return true;
+}

@@ -22,6 +22,10 @@ typedef struct {
     double cosine;   // cosine of a and b as vectors; 1 when both are 0
 } SrTensorDiff;
 
+// Tells whether |a - b| <= atol + rtol |b| for all elements, as numpy.allclose does.  NaN equals
+// NaN.  Tensors have equal shape.
+bool sr_tensor_close(const SrTensor *a, const SrTensor *b, double rtol, double atol);
+
 // Compares tensors of equal shape; element types may differ.
 void sr_tensor_diff(const SrTensor *a, const SrTensor *b, SrTensorDiff *out);
 

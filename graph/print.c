@@ -4,6 +4,9 @@
 
 #include <string.h>
 
+#include "base/clock.h"
+#include "base/number.h"
+
 // Prints all stages of the node, each between `before` and `after`.
 static void add_aliases(const SrGraph *graph, SrNodeId id, const char *before, const char *after,
                         SrText *out) {
@@ -104,9 +107,12 @@ static SrStatus print_table(const SrGraph *graph, unsigned mode, SrText *out) {
         bytes += sr_graph_bytes(graph, id);
     }
     print_table_remarks(graph, sr_graph_count(graph), &remark, width, out);
-    sr_text_printf(out, "%d nodes, %lld learned numbers, %lld FLOPs, %lld bytes of activations\n",
-                   nodes, (long long)sr_params_numbers(sr_graph_params(graph), false),
-                   (long long)flops, (long long)bytes);
+    char parameters[32], work[32], memory[32];
+    sr_count_text((int64_t)flops, work);
+    sr_text_printf(out, "%d nodes, %s parameters, %s%sFLOP, %s of activations\n", nodes,
+                   sr_count_text(sr_params_numbers(sr_graph_params(graph), false), parameters),
+                   work, strchr(work, ' ') ? "" : " ",
+                   sr_bytes_text((double)bytes, memory, sizeof memory));
     return SR_OK;
 }
 

@@ -215,6 +215,13 @@ static void test_diff(void **state) {
     expect(1, "~ module.conv1.weight: largest difference 0.25, relative 0.125, cosine 0.99");
     CHECK_STR(last_line(result.out),
               "different: 0 added, 0 removed, 0 of another shape, 2 changed by up to 0.25\n");
+    RUN("diff", other, path, "--atol", "0.25");
+    expect(0, "equal within the tolerances: 2 tensors differ by up to 0.25\n");
+    RUN("diff", other, path, "--rtol=1e-3", "--atol=0.1");
+    expect(1, "2 changed by up to 0.25\n");
+    RUN("diff", other, path, "--rtol", "much");
+    CHECK_INT(result.code, 2);
+    CHECK(strstr(result.err, "--rtol much: expected a number"));
     RUN("diff", path, FILES "matrix.npy");
     expect(1, "- module.conv1.weight\n");
     expect(1, "+ array\n");

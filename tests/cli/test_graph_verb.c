@@ -98,7 +98,7 @@ static void test_closed_blocks(void **state) {
 static void test_formats(void **state) {
     (void)state;
     RUN("resnet18", "--format", "tabular");
-    CHECK(strstr(result.out, "70 nodes, 11689512 learned numbers"));
+    CHECK(strstr(result.out, "70 nodes, 11.69 M parameters, 3.63 GFLOP, "));
     RUN("resnet18", "--format", "dot");
     CHECK(sr_text_starts(result.out, "digraph model {"));
     RUN("resnet18", "--format", "code");

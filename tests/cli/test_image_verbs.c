@@ -72,7 +72,9 @@ static void test_linear_and_predict(void **state) {
     RUN("linear", f.run, "--data", f.images);
     expect(0, "linear: 100.00 % of 4 test images, trained on 36");
     expect(0, "  night                 100.00 %");
-    expect(0, "left out of the bank");
+    expect(0, "held out of the bank");
+    expect(0, "  raw pixels ");
+    expect(0, "  majority class      50.00 %  (always the commonest class)\n");
     RUN("linear", f.run, "--data", f.images, "--layer", "res3", "--json");
     expect(0, "\"layer\": \"res3\"");
     expect(0, "\"classes\": [\"day\", \"night\"], \"confusion\": [[");
@@ -83,6 +85,19 @@ static void test_linear_and_predict(void **state) {
         snprintf(line, sizeof line, "%s/%d.png\t%s\t", f.others, i, i % 2 ? "day" : "night");
         expect(0, line);
     }
+    RUN("predict", f.run, f.others, "--sort", "doubt");
+    CHECK_INT(result.code, 0);
+    double least = 0, p = 0;
+    int listed = 0;
+    for (const char *tab = result.out; (tab = strchr(tab, '\t')); listed += p > 0, tab++)
+        if (sscanf(tab, "\t%lf\n", &p) == 1) {
+            CHECK(p >= least);
+            least = p;
+        } else
+            p = 0;
+    CHECK_INT(listed, 6);
+    RUN("predict", f.run, f.others, "--sort", "size");
+    expect(2, "--sort size: expected doubt");
     RUN("predict", f.run, f.others, "--json");
     expect(0, "\"class\": \"day\", \"probability\": ");
     snprintf(other, sizeof other, "%s/other", f.dir);

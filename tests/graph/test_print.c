@@ -57,8 +57,7 @@ static void test_table(void **state) {
         "layer1.conv1  conv2d                [2, 8, 4, 4]                 288           18432      "
         "    1024  x  {",
         "stride", "layer1.relu   relu                  [2, 8, 4, 4]                   0",
-        "[train]  <res2>\n",
-        "3 nodes, 288 learned numbers, 18432 FLOPs, 4096 bytes of activations\n"};
+        "[train]  <res2>\n", "3 nodes, 288 parameters, 18.4 kFLOP, 4.0 kB of activations\n"};
     check_text(SR_GRAPH_TABLE, parts, SR_COUNT(parts));
 }
 

@@ -93,6 +93,11 @@ done:
     return status;
 }
 
+SrStatus sr_baselines_pixels(SrBaselines *rows, SrEachRow each, void *arg) {
+    rows->bank.shared = rows->test.shared = true;
+    return row_of_pixels(rows, each, arg);
+}
+
 SrStatus sr_baselines_drawn(const SrConfig *config, const char *layer, int batch, int crop,
                             SrModel **out) {
     SR_TRY(sr_model_new(config, out));

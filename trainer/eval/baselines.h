@@ -48,6 +48,9 @@ typedef SrStatus (*SrEachRow)(void *arg, SrReportRow row, SrMatrix *bank, SrMatr
 SrStatus sr_baselines_each(SrBaselines *rows, SrModel *trained, bool baselines, SrEachRow each,
                            void *arg);
 
+// The row of raw pixels alone.
+SrStatus sr_baselines_pixels(SrBaselines *rows, SrEachRow each, void *arg);
+
 // Makes a model with the trunk alone, for batches of crop x crop pixels, as the run's seed draws
 // it.
 SrStatus sr_baselines_drawn(const SrConfig *config, const char *layer, int batch, int crop,

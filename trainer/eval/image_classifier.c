@@ -16,6 +16,7 @@
 #include "formats/safetensors.h"
 #include "formats/weights.h"
 #include "kernels/gemm.h"
+#include "measure/knn.h"
 #include "measure/softmax_regression.h"
 
 // y = w x + b: w (classes, d), b (classes).
@@ -209,6 +210,15 @@ done:
     return status;
 }
 
+// Measures what a classifier reaches without the trunk: on raw pixels, and by the commonest class.
+static SrStatus pixels_row(void *arg, SrReportRow row, SrMatrix *train, SrMatrix *test) {
+    (void)row;
+    const Call *c = arg;
+    c->out->majority = sr_knn_majority(train, test);
+    sr_log_live("raw pixels");
+    return sr_chosen_probe(train, test, &c->out->pixels);
+}
+
 static SrStatus keep_names(const SrSplit *split, SrStringList *names) {
     for (int c = 0; split->source->class_name && c < split->classes; c++) {
         const char *name = split->source->class_name(split->set, c);
@@ -274,6 +284,7 @@ SrStatus sr_image_classifier_train(SrCheckpointModel *m, const char *data, const
     SR_TRY_GOTO(check_images(&rows.bank, data));
     SR_TRY_GOTO(keep_names(&rows.bank, &out->names));
     snprintf(out->note, sizeof out->note, "%s", rows.test.note);
+    SR_TRY_GOTO(sr_baselines_pixels(&rows, pixels_row, &call));
     rows.stages = &out->layers;
     SR_TRY_GOTO(sr_baselines_each(&rows, m->model, false, train_row, &call));
 done:
@@ -334,6 +345,10 @@ void sr_classifier_report_text(const SrClassifierReport *r, SrText *out) {
         if (r->probe[i].cost > 0)
             sr_text_printf(out, "  layer %-12s %6.2f %%  (%.2f %% of training images held out)\n",
                            r->layers.v[i].name, r->probe[i].test, r->probe[i].held_out);
+    sr_text_printf(out, "  %-18s %6.2f %%  (the same classifier without a trunk)\n", "raw pixels",
+                   r->pixels.test);
+    sr_text_printf(out, "  %-18s %6.2f %%  (always the commonest class)\n", "majority class",
+                   r->majority);
     sr_text_printf(out, "  class                 right          images%s\n",
                    r->classes <= WIDEST_MATRIX ? ", and what they were mistaken for" : "");
     for (int c = 0; c < r->classes; c++)
@@ -371,6 +386,8 @@ void sr_classifier_report_json(const SrClassifierReport *r, SrText *out) {
     quote(r->layers.v[r->best].name, out);
     sr_text_add(out, ", \"file\": ");
     quote(r->file, out);
+    sr_json_float(out, "pixels", r->pixels.test);
+    sr_json_float(out, "majority", r->majority);
     json_confusion(r, out);
     sr_text_add(out, "}\n");
 }
@@ -438,29 +455,49 @@ static void add_decision(const char *path, const char *class, double p, bool jso
     sr_json_end(out);
 }
 
+typedef struct {
+    int64_t at; // image
+    int class;
+    double probability;
+} Decision;
+
+static int doubtful_first(const void *a, const void *b) {
+    const Decision *x = a, *y = b;
+    if (x->probability != y->probability)
+        return x->probability < y->probability ? -1 : 1;
+    return (x->at > y->at) - (x->at < y->at);
+}
+
 static SrStatus decide_all(const Linear *l, const SrStages *layers, const char *layer,
                            const SrMatrix *f, const SrStringList *files, const SrStringList *names,
-                           bool json, SrText *out) {
+                           bool by_doubt, bool json, SrText *out) {
     int at = 0;
     while (at < layers->n && strcmp(layers->v[at].name, layer) != 0)
         at++;
     const SrStage *v = &layers->v[at];
     if (at == layers->n || v->rows * v->columns * v->depth != l->d)
-        SR_FAIL(
-            SR_ERR_CONFIG,
-            "the classifier needs the layer '%s' with %d numbers, but the trunk has no such layer",
-            layer, l->d);
+        SR_FAIL(SR_ERR_CONFIG, "the classifier's layer '%s' of %d numbers is none of the trunk's",
+                layer, l->d);
+    Decision *all = sr_alloc((size_t)SR_MAX(f->n, 1) * sizeof *all);
+    if (!all)
+        return out_of_memory();
+    for (int64_t i = 0; i < f->n; i++) {
+        all[i].at = i;
+        all[i].class = decide(l, f->x + i * f->d + v->first, &all[i].probability);
+    }
+    if (by_doubt)
+        qsort(all, (size_t)f->n, sizeof *all, doubtful_first);
     for (int64_t i = 0; i < f->n; i++) {
         char number[16];
-        double p;
-        int c = decide(l, f->x + i * f->d + v->first, &p);
-        add_decision(sr__string_list_get(files, i), class_name(names, c, number), p, json, out);
+        add_decision(sr__string_list_get(files, all[i].at), class_name(names, all[i].class, number),
+                     all[i].probability, json, out);
     }
+    sr_free(all);
     return SR_OK;
 }
 
 SrStatus sr_image_classifier_apply(SrCheckpointModel *m, const char *data, const char *file,
-                                   bool json, SrText *out) {
+                                   bool by_doubt, bool json, SrText *out) {
     char path[4096], layer[64];
     SrMatrix f = {0};
     SrStages layers;
@@ -470,7 +507,7 @@ SrStatus sr_image_classifier_apply(SrCheckpointModel *m, const char *data, const
     SR_TRY(file_name(m, file, path));
     SR_TRY_GOTO(load(m, path, &l, layer, &names));
     SR_TRY_GOTO(sr_checkpoint_model_features(m, data, NULL, &layers, &f, &files));
-    SR_TRY_GOTO(decide_all(&l, &layers, layer, &f, &files, &names, json, out));
+    SR_TRY_GOTO(decide_all(&l, &layers, layer, &f, &files, &names, by_doubt, json, out));
 done:
     sr_matrix_deinit(&f);
     sr__string_list_deinit(&files);

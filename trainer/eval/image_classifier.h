@@ -14,7 +14,9 @@
 typedef struct {
     SrStages layers;
     SrChosenProbe probe[SR_STAGES_MAX];
-    int best; // layer with the highest accuracy on training images held out
+    SrChosenProbe pixels; // the same probe on raw pixels
+    double majority;      // accuracy of the commonest training class, in per cent
+    int best;             // layer with the highest accuracy on training images held out
     int classes;
     SrStringList names; // (classes), empty: the source has none
     int64_t n_train, n_test;
@@ -30,9 +32,10 @@ void sr_classifier_report_deinit(SrClassifierReport *report);
 void sr_classifier_report_text(const SrClassifierReport *report, SrText *out);
 void sr_classifier_report_json(const SrClassifierReport *report, SrText *out); // one object
 
-// Appends the predicted classes of the images at `data`, one line "path<TAB>class<TAB>probability"
-// or one JSON object per image.  SR_ERR_CONFIG: the classifier belongs to another trunk.
+// Predicts the classes of the images at `data`: one line "path<TAB>class<TAB>probability" per
+// image, or a JSON object.  by_doubt: the least probable first; else in the order of the files.
+// SR_ERR_CONFIG: the classifier belongs to another trunk.
 SrStatus sr_image_classifier_apply(SrCheckpointModel *m, const char *data, const char *file,
-                                   bool json, SrText *out);
+                                   bool by_doubt, bool json, SrText *out);
 
 #endif

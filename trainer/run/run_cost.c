@@ -152,26 +152,14 @@ static const char *precision_text(const SrRun *run) {
                : "maps stored in bfloat16, products in float32 (this processor has no avx512_bf16)";
 }
 
-// Writes a count as "28.35 M" or "44.4 k".
-static const char *count_text(int64_t n, char out[32]) {
-    if (n >= 1000000)
-        sr_number_print(out, 32, "%.2f M", (double)n / 1e6);
-    else if (n >= 1000)
-        sr_number_print(out, 32, "%.1f k", (double)n / 1e3);
-    else
-        snprintf(out, 32, "%lld", (long long)n);
-    return out;
-}
-
 // The log and `sslrun check` show these two lines.
 void sr_run_cost_text(const SrRun *run, SrText *out) {
     const SrRunCost *c = &run->cost;
     char n[3][32], b[6][32];
     sr_text_printf(
-        out,
-        "%s parameters: %s trained, %s frozen; %.2f GFLOP per step of %d images, %d views; %s\n",
-        count_text(c->parameters, n[0]), count_text(c->trainable, n[1]),
-        count_text(c->parameters - c->trainable, n[2]),
+        out, "%s parameters: %s trained, %s frozen; %.2f GFLOP a step of %d images, %d views; %s\n",
+        sr_count_text(c->parameters, n[0]), sr_count_text(c->trainable, n[1]),
+        sr_count_text(c->parameters - c->trainable, n[2]),
         (double)(c->plan.forward_flops + c->plan.backward_flops) * run->config->replicas / 1e9,
         run->step_images, run->train.n_views, precision_text(run));
     sr_text_printf(
