@@ -2,12 +2,13 @@
 // them.
 #include "base/file.h"
 #include "cli/args.h"
+#include "cli/next.h"
 #include "cli/verb.h"
 #include "pages/contact_sheet.h"
 
 static SrStatus augment(const SrConfig *config, const SrSheetOptions *o, const char *file,
                         SrText *out) {
-    SrText png = SR_TEXT_INIT, name = SR_TEXT_INIT;
+    SrText png = SR_TEXT_INIT, next = SR_TEXT_INIT, trains = SR_TEXT_INIT;
     SrSheetReport report;
     SrStatus status = sr_contact_sheet(config, o, &png, &report);
     if (status == SR_OK)
@@ -18,11 +19,12 @@ static SrStatus augment(const SrConfig *config, const SrSheetOptions *o, const c
                    report.images, (long long)o->epoch, report.views, report.w, report.h);
     if (report.unreadable)
         sr_text_printf(out, "%d of them cannot be read\n", report.unreadable);
-    sr_text_add_word(&name, config->path);
-    sr_text_printf(out,
-                   "next:\n  %s %s\n      trains, and writes report.html in %s while it does\n",
-                   sr_args_program(), name.s ? name.s : "", config->checkpoint.dir);
-    sr_text_deinit(&name);
+    sr_text_printf(&trains, "trains, and writes report.html in %s while it does",
+                   config->checkpoint.dir);
+    SR_NEXT(&next, trains.s ? trains.s : "", config->path);
+    sr_text_add(out, next.s ? next.s : "");
+    sr_text_deinit(&next);
+    sr_text_deinit(&trains);
     return SR_OK;
 }
 

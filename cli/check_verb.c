@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "base/parallel.h"
 #include "cli/args.h"
+#include "cli/next.h"
 #include "cli/verb.h"
 #include "trainer/bench/estimate.h"
 #include "trainer/bench/forecast.h"
@@ -116,6 +117,16 @@ static SrStatus check(const SrConfig *config, const Cluster *cluster, bool json)
     return status;
 }
 
+static void say_next(const SrConfig *config, const SrArgs *args) {
+    const char *words[SR_ARGS_MAX + 3] = {"train", config->path};
+    SrText next = SR_TEXT_INIT;
+    for (int i = 0, n = 2; i < args->n_overrides; i++)
+        if (!sr_text_starts(args->overrides[i], "config=")) // names the configuration itself
+            words[n++] = args->overrides[i];
+    sr_next_add(&next, "trains, resumes after an interruption, and evaluates at the end", words);
+    sr_next_say(&next);
+}
+
 typedef struct {
     bool json, tree;
     Cluster cluster;
@@ -143,6 +154,8 @@ static SrStatus run_verb(int argc, char **argv) {
         status = sr_args_print(&out);
     } else {
         status = check(config, &o.cluster, o.json);
+        if (status == SR_OK && !o.json && config->learns)
+            say_next(config, &args);
     }
     sr_config_free(config);
     return status;

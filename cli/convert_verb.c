@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "cli/args.h"
+#include "cli/next.h"
 #include "cli/verb.h"
 #include "formats/convert.h"
 #include "trainer/run/run_folder.h"
@@ -54,14 +55,17 @@ static SrStatus run_verb(int argc, char **argv) {
     if (*naming->unlike && (o.to || o.only))
         sr_warn("%s has the names of a %s, but %s; programs that build a %s will refuse it", out,
                 naming->trunk, naming->unlike, naming->trunk);
-    SrText text = SR_TEXT_INIT;
+    SrText text = SR_TEXT_INIT, next = SR_TEXT_INIT;
     sr_text_printf(&text, "%s: %d tensor%s written", out, result.tensors,
                    result.tensors == 1 ? "" : "s");
     if (result.left_out > 0)
         sr_text_printf(&text, ", %d of %s left out", result.left_out, in);
     sr_text_printf(&text, " (%s%s%s%s)\n", naming->writer, *naming->trunk ? ", " : "",
                    *naming->unlike ? "unlike " : "", naming->trunk);
-    return sr_args_print_done(&text, out);
+    SR_TRY(sr_args_print_done(&text, out));
+    SR_NEXT(&next, "lists the tensors of the file", "inspect", out);
+    sr_next_say(&next);
+    return SR_OK;
 }
 
 const SrVerb sr_verb_convert = {

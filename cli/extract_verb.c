@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "cli/args.h"
+#include "cli/next.h"
 #include "cli/tap_args.h"
 #include "cli/verb.h"
 #include "trainer/eval/extract_data.h"
@@ -81,6 +82,18 @@ static SrStatus take_run(Options *p, char *config, size_t bytes) {
     return SR_OK;
 }
 
+static void say_next(const SrExtractOptions *o) {
+    SrText next = SR_TEXT_INIT, folder = SR_TEXT_INIT;
+    sr_text_printf(&folder, "CLUSTERFIT.OUTPUT_DIR=%s-clusters", o->out);
+    if (o->input)
+        SR_NEXT(&next, "lists the features of the file", "inspect", o->out);
+    else if (!strchr(o->features.layers, ',') && !o->npy) // one feature
+        SR_NEXT(&next, "sorts the images into two clusters", "cluster", o->out,
+                "CLUSTERFIT.NUM_CLUSTERS=2", folder.s ? folder.s : "");
+    sr_next_say(&next);
+    sr_text_deinit(&folder);
+}
+
 static SrStatus extract(Options *p, const SrArgs *args) {
     SrExtractOptions *o = &p->o;
     char weights[4096], config[4096];
@@ -102,6 +115,8 @@ static SrStatus extract(Options *p, const SrArgs *args) {
     if (report.s && sr_comm_rank() == 0)
         fputs(report.s, stderr);
     sr_text_deinit(&report);
+    if (status == SR_OK && sr_comm_rank() == 0)
+        say_next(o);
     return status;
 }
 

@@ -1,6 +1,7 @@
 // sslrun linear CHECKPOINT --data DIR: trains a linear classifier on a trained trunk and
 // evaluates it per class.
 #include "cli/args.h"
+#include "cli/next.h"
 #include "cli/verb.h"
 #include "trainer/eval/image_classifier.h"
 
@@ -16,6 +17,16 @@ static const SrFlag flags[] = {
                  "file of the classifier (linear.safetensors next to the checkpoint)"),
     SR_FLAG_ON(Options, json, "--json", "print results as one JSON line"),
     {0}};
+
+static void say_next(const Options *o, const char *run) {
+    static const char what[] = "predicts the class of each image; any folder can stand there";
+    SrText next = SR_TEXT_INIT;
+    if (o->out)
+        SR_NEXT(&next, what, "predict", run, o->data, "--classifier", o->out);
+    else
+        SR_NEXT(&next, what, "predict", run, o->data);
+    sr_next_say(&next);
+}
 
 static SrStatus run_verb(int argc, char **argv) {
     Options o = {.json = false};
@@ -33,9 +44,13 @@ static SrStatus run_verb(int argc, char **argv) {
     SrStatus status = sr_image_classifier_train(&m, o.data, o.layer, o.out, &report);
     if (status == SR_OK)
         (o.json ? sr_classifier_report_json : sr_classifier_report_text)(&report, &out);
-    sr_classifier_report_deinit(&report);
     sr_checkpoint_model_close(&m);
-    return status == SR_OK ? sr_args_print(&out) : status;
+    if (status == SR_OK)
+        status = sr_args_print(&out);
+    if (status == SR_OK && !o.json)
+        say_next(&o, args.names[0]);
+    sr_classifier_report_deinit(&report);
+    return status;
 }
 
 const SrVerb sr_verb_linear = {

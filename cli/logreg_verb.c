@@ -121,7 +121,8 @@ const SrVerb sr_verb_logreg = {
     .summary = "evaluates frozen features by logistic regression",
     .help = "RUN is a run folder, whose newest checkpoint is taken; CONFIG is its configuration. "
             "TRAIN and TEST are folders or files of features, as `sslrun extract` writes them. One "
-            "row per value of LOW_SHOT.LAMBDAS is printed, next to the baselines.",
+            "row per penalty is printed, next to the baselines; "
+            "LOW_SHOT_BENCHMARK.LOGISTIC_REGRESSION.LAMBDA holds them.",
     .examples = {{"sslrun logreg runs/photos", "Evaluates a run."},
                  {"sslrun logreg train-features test-features",
                   "Evaluates features of `sslrun extract`."}},

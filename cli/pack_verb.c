@@ -7,6 +7,7 @@
 #include "base/number.h"
 #include "base/text.h"
 #include "cli/args.h"
+#include "cli/next.h"
 #include "cli/verb.h"
 #include "data/sets/shard_pack.h"
 #include "trainer/data/data_split.h"
@@ -42,14 +43,17 @@ static SrStatus check_parts(const char *data, const char *out) {
 // script packs again.
 static SrStatus say_packed(const SrShardPackOptions *options, const SrShardPackResult *done,
                            int classes) {
-    SrText out = SR_TEXT_INIT;
+    SrText out = SR_TEXT_INIT, next = SR_TEXT_INIT;
     sr_text_printf(&out, "%s: %lld images in %d classes, %lld shard%s, %.1f MB", options->out,
                    (long long)done->images, classes, (long long)done->shards,
                    done->shards == 1 ? "" : "s", (double)done->bytes / 1e6);
     if (done->left_out)
         sr_text_printf(&out, ", %lld damaged left out", (long long)done->left_out);
-    sr_text_printf(&out, "; to train on them, set DATA.TRAIN.DATA_PATHS=[%s]\n", options->out);
-    return sr_args_print_done(&out, options->out);
+    sr_text_printf(&out, "; to train on them: DATA.TRAIN.DATA_PATHS=[%s]\n", options->out);
+    SR_TRY(sr_args_print_done(&out, options->out));
+    SR_NEXT(&next, "compares every image with its checksum", "pack", options->out, "--check");
+    sr_next_say(&next);
+    return SR_OK;
 }
 
 static SrStatus pack(const SrShardPackOptions *options, const char *labels) {

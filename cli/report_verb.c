@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "cli/args.h"
+#include "cli/next.h"
 #include "cli/verb.h"
 #include "pages/image_gallery.h"
 #include "pages/run_csv.h"
@@ -14,10 +15,13 @@
 // Writes a run's page once more; a run without photos or checkpoints still has curves.
 static SrStatus again(const char *run, bool quick) {
     SrGalleryReport images;
+    SrText next = SR_TEXT_INIT;
     if (!quick && sr_image_gallery_again(run, &SR_GALLERY_DEFAULT, &images) != SR_OK)
         sr_warn("the page keeps its earlier images, if it had any: %s", sr_status_message());
     SR_TRY(sr_run_report_write(run));
     printf("%s/" SR_REPORT_FILE "\n", run);
+    sr_next_add_web(&next, run);
+    sr_next_say(&next);
     return SR_OK;
 }
 

@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "cli/args.h"
 #include "cli/best_layer.h"
+#include "cli/next.h"
 #include "cli/photo_page_args.h"
 #include "cli/verb.h"
 #include "pages/photo_page.h"
@@ -50,7 +51,14 @@ static SrStatus run_verb(int argc, char **argv) {
     sr_checkpoint_model_close(&m);
     if (status == SR_OK && o.page)
         status = sr_photo_page_similar(o.page, args.names[0], out.s);
-    return sr_photo_page_print(status, o.page, o.json, &out);
+    status = sr_photo_page_print(status, o.page, o.json, &out);
+    if (status == SR_OK && !o.json) {
+        SrText next = SR_TEXT_INIT;
+        SR_NEXT(&next, "groups the images of the folder that look alike", "duplicates", o.data,
+                "--model", o.model);
+        sr_next_say(&next);
+    }
+    return status;
 }
 
 const SrVerb sr_verb_similar = {

@@ -284,9 +284,12 @@ static void test_check_and_manual(void **state) {
     expect_refused("--steps needs a whole number, got 'ten'");
     RUN("list");
     CHECK_INT(result.code, 0);
+    CHECK(strstr(result.out, "\n  loss ") && !strstr(result.out, "ImgPilToMultiCrop"));
+    RUN("list", "all");
+    CHECK_INT(result.code, 0);
     CHECK(strstr(result.out, "resnet") && strstr(result.out, "ImgPilToMultiCrop"));
-    RUN("list", "trunks");
-    expect_refused("trunk");
+    RUN("list", "trunkz");
+    expect_refused("'trunk'");
     RUN("describe", "LOSS.swav_loss.epsilon", "resnet");
     CHECK_INT(result.code, 0);
     CHECK(strstr(result.out, "epsilon") && strstr(result.out, "DEPTH"));

@@ -1,4 +1,5 @@
-// The examples of every verb's page, pasted into a shell next to two folders of photos.
+// Pastes the examples of every verb's page, and the commands that verbs suggest, into a shell next
+// to two folders of photos.
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -16,6 +17,8 @@
 enum { PER_CLASS = 20, SIDE = 24 };
 
 static char dir[64], said[1 << 15];
+static char suggested[40][1024]; // commands that verbs have printed
+static int n_suggested;
 
 static void write_photos(const char *folder, const char *name, int seed) {
     for (int i = 0; i < PER_CLASS; i++) {
@@ -46,7 +49,7 @@ static void open_place(void) {
 
 // Runs a line with the program in the path and returns its exit code.
 static int paste(const char *line) {
-    char program[4096], command[12000];
+    char program[4096], command[16384];
     program_path(program);
     *strrchr(program, '/') = '\0';
     snprintf(command, sizeof command, "cd '%s' && PATH='%s':$PATH && { %s; } >said 2>&1", dir,
@@ -56,11 +59,17 @@ static int paste(const char *line) {
     return WEXITSTATUS(code);
 }
 
-// Shortens what takes minutes, and ends what does not end by itself.
-static void try_example(const SrVerb *verb, const char *command) {
-    bool trains = strcmp(verb->name, "train") == 0, serves = strcmp(verb->name, "web") == 0;
-    bool may_find = strcmp(verb->name, "doctor") == 0 || strcmp(verb->name, "diff") == 0;
-    char line[4096];
+// Runs a command.  Training takes one epoch, and what serves a page is ended.  Exit code 1 is good
+// where it means that something was found.
+static void try_command(const char *command) {
+    const char *verb = command + strlen("sslrun ");
+    const char *file = strstr(verb, ".yaml");
+    bool quoted = verb[0] == '\'';
+    bool trains =
+        sr_text_starts(verb, "train ") || (file && (quoted || file < verb + strcspn(verb, " ")));
+    bool serves = sr_text_starts(verb, "web ");
+    bool may_find = sr_text_starts(verb, "doctor ") || sr_text_starts(verb, "diff ");
+    char line[8192];
     if (serves && !SR_WEB)
         return;
     snprintf(line, sizeof line, "%s%s%s", serves ? "timeout 2 " : "", command,
@@ -73,12 +82,38 @@ static void try_example(const SrVerb *verb, const char *command) {
         fail_msg("%s gave %d\n%s", line, code, said + (n > 800 ? n - 800 : 0));
 }
 
+// Keeps the commands that stand after "next:" in what was said, each once.
+static void keep_suggestions(void) {
+    static char lines[1 << 15];
+    const char *next = strstr(said, "next:\n");
+    if (!next)
+        return;
+    snprintf(lines, sizeof lines, "%s", next);
+    for (char *line = strtok(lines, "\n"); line; line = strtok(NULL, "\n")) {
+        if (!sr_text_starts(line, "  sslrun ") || strstr(line, " configs/")) // another data set
+            continue;
+        bool known = false;
+        for (int i = 0; i < n_suggested; i++)
+            known = known || strcmp(suggested[i], line + 2) == 0;
+        if (known)
+            continue;
+        CHECK(n_suggested < SR_COUNT(suggested));
+        snprintf(suggested[n_suggested++], sizeof suggested[0], "%s", line + 2);
+    }
+}
+
+static void try_suggestions(void) {
+    for (int i = 0; i < n_suggested; i++)
+        try_command(suggested[i]);
+}
+
 static void try_verb(const SrVerb *verb) {
     for (int i = 0; i < SR_EXAMPLES_MAX && verb->examples[i].command; i++) {
         const char *command = verb->examples[i].command;
         if (!sr_text_starts(command, "sslrun "))
             fail_msg("%s: an example should begin with sslrun: %s", verb->name, command);
-        try_example(verb, command);
+        try_command(command);
+        keep_suggestions();
     }
 }
 
@@ -99,7 +134,29 @@ static void test_pasted(void **state) {
         if (!done)
             try_verb(verb);
     }
+    CHECK(n_suggested >= 10);
+    try_suggestions();
     temp_dir_remove(dir);
 }
 
-SR_TESTS(examples, unit(test_pasted))
+// A flat folder has no classes: the run ends with figures that need none, and with `similar`.
+static void test_flat_folder(void **state) {
+    (void)state;
+    temp_dir_make(dir);
+    write_photos("my flat photos", ".", 9);
+    n_suggested = 0;
+    try_command("sslrun init 'my flat photos'");
+    keep_suggestions();
+    try_command("sslrun 'my flat photos.yaml'");
+    keep_suggestions();
+    CHECK(strstr(said, "  views of an image that find each other "));
+    CHECK(strstr(said, "  effective rank ") && !strstr(said, "nothing to compare"));
+    CHECK(strstr(said, "  sslrun similar '") && !strstr(said, "sslrun linear "));
+    CHECK(n_suggested >= 3);
+    try_suggestions();
+    try_command("sslrun knn 'runs/my flat photos'");
+    CHECK(strstr(said, "  views of an image that find each other "));
+    temp_dir_remove(dir);
+}
+
+SR_TESTS(examples, unit(test_pasted), unit(test_flat_folder))
