@@ -65,7 +65,7 @@ static void add_next(const Names *n, SrText *out) {
     SrText next = SR_TEXT_INIT, sheet = SR_TEXT_INIT, trains = SR_TEXT_INIT;
     sr_text_printf(&sheet, "%s-views.png", n->name);
     sr_text_printf(&trains, "trains, and writes %s/report.html while it does", n->run);
-    SR_NEXT(&next, "shows photos as the network will see them", "augment", n->out, "--out",
+    SR_NEXT(&next, "shows photos as the network sees them", "augment", n->out, "--out",
             sheet.s ? sheet.s : "");
     SR_NEXT(&next, trains.s ? trains.s : "", n->out);
     sr_text_add(out, next.s ? next.s : "");

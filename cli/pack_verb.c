@@ -49,7 +49,7 @@ static SrStatus say_packed(const SrShardPackOptions *options, const SrShardPackR
                    done->shards == 1 ? "" : "s", (double)done->bytes / 1e6);
     if (done->left_out)
         sr_text_printf(&out, ", %lld damaged left out", (long long)done->left_out);
-    sr_text_printf(&out, "; to train on them: DATA.TRAIN.DATA_PATHS=[%s]\n", options->out);
+    sr_text_printf(&out, "; to train on them, set DATA.TRAIN.DATA_PATHS=[%s]\n", options->out);
     SR_TRY(sr_args_print_done(&out, options->out));
     SR_NEXT(&next, "compares every image with its checksum", "pack", options->out, "--check");
     sr_next_say(&next);

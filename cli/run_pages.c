@@ -92,7 +92,7 @@ void sr_run_pages_end(SrRunPages *p, SrRun *run, SrStatus ended_with) {
         write_gallery(p, run);
     if (write_report(p))
         say_where(p->config->checkpoint.dir, ended_with == SR_OK ? run : NULL);
-    sr_log(SR_LOG_DEBUG, "pages took %.2f s, %.2f %% of the run while it went on", p->spent,
+    sr_log(SR_LOG_DEBUG, "the pages took %.2f s, %.2f %% of the time of the run", p->spent,
            100 * share);
     if (ended_with != SR_OK)
         sr_fail(ended_with, "%s", message);

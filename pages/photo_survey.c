@@ -397,8 +397,9 @@ void sr_photo_survey_text(const SrPhotoSurvey *s, bool all_reasons, SrText *out)
     else
         sr_text_add(out, "\n  no two files are identical");
     if (s->unreadable)
-        sr_text_printf(out, "\n  %lld cannot be read: first %s%s", (long long)s->unreadable,
-                       s->reason[0], s->n_reasons > 1 && !all_reasons ? " (-v names more)" : "");
+        sr_text_printf(out, "\n  %lld cannot be read, the first one: %s%s",
+                       (long long)s->unreadable, s->reason[0],
+                       s->n_reasons > 1 && !all_reasons ? " (-v names more)" : "");
     for (int i = 1; i < s->n_reasons && all_reasons; i++)
         sr_text_printf(out, "\n    %s", s->reason[i]);
     if (*s->skipped)

@@ -26,21 +26,24 @@ typedef struct {
 
 static const Rung rungs[] = {
     {"CIFAR's ResNet-8", "resnet_cifar", "RESNET_CIFAR", "{DEPTH: 8}", 64, 32,
-     "looks at small crops, and at each photo often: minutes, not days",
+     "sees small crops and each photo many times, and trains in minutes",
      "a first look at colours and coarse shapes"},
     {"a ResNet-18 of a quarter of the width", "resnet", "RESNETS",
      "{DEPTH: 18, WIDTH_MULTIPLIER: 0.25, SMALL_IMAGE_STEM: True}", 128, 32,
-     "takes minutes for a few thousand photos", "colours, textures, coarse shapes"},
+     "trains in minutes on a few thousand photos", "colours, textures, coarse shapes"},
     {"a ResNet-18 of a quarter of the width at 48 pixels", "resnet", "RESNETS",
      "{DEPTH: 18, WIDTH_MULTIPLIER: 0.25, SMALL_IMAGE_STEM: True}", 128, 48,
-     "sees more of a photo in twice the time; configs/photos.yaml has it too",
+     "sees more detail and takes twice the time; configs/photos.yaml uses it too",
      "more of the shapes"},
     {"ResNet-18 at 96 pixels", "resnet", "RESNETS", "{DEPTH: 18}", 512, 96,
-     "has 512 features of crops in which details can be seen", "parts of objects, 512 features"},
+     "gives 512 features, from crops in which details are visible",
+     "parts of objects, 512 features"},
     {"ResNet-18 at 160 pixels", "resnet", "RESNETS", "{DEPTH: 18}", 512, 160,
-     "has 512 features of crops large enough for most photos", "details, 512 features"},
+     "gives 512 features, from crops that are large enough for most photos",
+     "details, 512 features"},
     {"ResNet-50 at 224 pixels", "resnet", "RESNETS", "{DEPTH: 50}", 2048, 224,
-     "is what papers report, with their crops", "what papers report, 2048 features"},
+     "is the trunk and crop size that most papers report",
+     "the size of most papers, 2048 features"},
 };
 
 // The part of the configuration that depends on the folder alone.

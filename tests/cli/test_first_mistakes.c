@@ -67,7 +67,7 @@ static void test_words(void **state) {
     RUN("check", "/dev/null");
     expect_told("not a regular file");
     RUN("describe", "a");
-    expect_told("nothing is called 'a' (`sslrun list all`");
+    expect_told("nothing has the name 'a' (`sslrun list all`");
     RUN(CONFIG, "CHECKPOINT.DIR=");
     expect_told("CHECKPOINT.DIR: cannot create a folder without a name");
 }

@@ -72,7 +72,7 @@ static void test_linear_and_predict(void **state) {
     RUN("linear", f.run, "--data", f.images);
     expect(0, "linear: 100.00 % of 4 test images, trained on 36");
     expect(0, "  night                 100.00 %");
-    expect(0, "held out of the bank");
+    expect(0, "left out of the bank");
     expect(0, "  raw pixels ");
     expect(0, "  majority class      50.00 %  (always the commonest class)\n");
     RUN("linear", f.run, "--data", f.images, "--layer", "res3", "--json");

@@ -57,11 +57,11 @@ static void test_few_photos(void **state) {
     RUN("init", photos, "--out", out, "--minutes", "1");
     expect(0, ": 34 images, ");
     expect(0, "formats: 32 PNG");
-    expect(0, "2 upright, 28 square, 2 wide; width to height 0.50 to 2.00");
-    expect(0, "1 copy, byte for byte: first");
-    expect(0, "2 cannot be read: first");
+    expect(0, "2 upright, 28 square, 2 wide; width / height from 0.50 to 2.00");
+    expect(0, "1 identical copy, the first one:");
+    expect(0, "2 cannot be read, the first one:");
     expect(0, " (-v names more)\n");
-    expect(0, "passed over: 1 .gif");
+    expect(0, "skipped: 1 .gif");
     expect(
         0,
         " '(' -iname '*.gif' ')' -exec mogrify -format jpg {} +   # apt-get install imagemagick");
@@ -101,7 +101,7 @@ static void test_classes_and_parts(void **state) {
     expect(0, "set/train: 24 images, ");
     expect(0, "in 2 classes of 8 (dog) to 16 (cat)");
     expect(0, "CIFAR's ResNet-");
-    expect(0, ": the photos are too small for its crops\n");
+    expect(0, ": the photos are too small for these crops\n");
     CHECK(strstr(result.out, "\n  * ") &&
           strstr(result.out, "  network, and what its features see\n"));
     for (int i = 0; i < 8; i++) {
@@ -145,7 +145,7 @@ static void test_samples_large_folders(void **state) {
     CHECK_INT(a.landscape, SR_SURVEY_FILES);
     CHECK(memcmp(&a, &b, sizeof a) == 0);
     sr_photo_survey_text(&a, false, &text);
-    CHECK(strstr(text.s, "what follows is of 5000 files drawn at random"));
+    CHECK(strstr(text.s, "the lines below describe 5000 files chosen at random"));
     sr_text_deinit(&text);
     temp_dir_remove(dir);
 }

@@ -118,11 +118,11 @@ static void test_found_by_a_part(void **state) {
     for (int i = 0; i < SR_COUNT(words); i++) {
         if (!words[i][1]) {
             CHECK_FAILS(sr_manual_describe(words[i][0], &sr_manual_verbs, &out), SR_ERR_CONFIG,
-                        "nothing is called");
+                        "nothing has the name");
             continue;
         }
         CHECK_OK(sr_manual_describe(words[i][0], &sr_manual_verbs, &out));
-        if (!strstr(out.s, "nothing is called '") || !strstr(out.s, words[i][1]))
+        if (!strstr(out.s, "nothing has the name '") || !strstr(out.s, words[i][1]))
             fail_msg("describe '%s' does not find %s: %s", words[i][0], words[i][1], out.s);
         sr_text_deinit(&out);
     }

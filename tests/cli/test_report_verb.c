@@ -158,7 +158,7 @@ static void test_a_run_has_a_page(void **state) {
 // Writes a run folder whose evaluation found kNN, from a configuration with a seed and a folder of
 // images.
 static void write_run(const char *dir, const char *name, int seed, const char *data, double knn) {
-    char text[640], path[96];
+    char text[640], path[192];
     snprintf(text, sizeof text,
              "config: {SEED_VALUE: %d, DATA: {TRAIN: {DATA_PATHS: [%s]}}, OPTIMIZER: {num_epochs: "
              "1}, CHECKPOINT: {DIR: %s}}\n",

@@ -316,19 +316,19 @@ static SrStatus unknown(const Schema *s, const char *name, const SrManualKind *m
     for (int k = 0; k < SR_NAME_KINDS; k++)
         if (sr__is_vissl_name((SrNameKind)k, name) && !sr__is_built_name((SrNameKind)k, name))
             SR_FAIL(SR_ERR_CONFIG,
-                    "VISSL's %s '%s' is not built yet (`sslrun list all` shows what is)",
+                    "VISSL's %s '%s' is not implemented (`sslrun list all` shows what is)",
                     sr__name_kind((SrNameKind)k), name);
     const char *slip = nearest(name, &names, false, arena);
     bool listed =
         !slip && strlen(name) >= 3 && sr_manual_search(name, names.v, names.n, &found) > 0;
     if (listed)
-        sr_text_printf(out, "nothing is called '%s'; these have it in their name or help:\n%s",
+        sr_text_printf(out, "nothing has the name '%s'; these have it in their name or help:\n%s",
                        name, found.s ? found.s : "");
     sr_text_deinit(&found);
     if (listed)
         return SR_OK;
     const char *near = nearest(name, &names, true, arena);
-    SR_FAIL(SR_ERR_CONFIG, "nothing is called '%s'%s%s%s (`sslrun list all` shows all plugins)",
+    SR_FAIL(SR_ERR_CONFIG, "nothing has the name '%s'%s%s%s (`sslrun list all` shows all plugins)",
             name, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 

@@ -57,8 +57,7 @@ static SrStatus refuse_sweep(const char *value, const char *text) {
         else if (*c == ',' && depth <= 0)
             SR_FAIL(SR_ERR_CONFIG,
                     "override '%s': only SEED_VALUE of `sslrun train` takes several values; write "
-                    "[%s] for "
-                    "a list, or run once for each value",
+                    "[%s] for a list, or start one run per value",
                     text, value);
     }
     return SR_OK;

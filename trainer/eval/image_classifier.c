@@ -476,8 +476,10 @@ static SrStatus decide_all(const Linear *l, const SrStages *layers, const char *
         at++;
     const SrStage *v = &layers->v[at];
     if (at == layers->n || v->rows * v->columns * v->depth != l->d)
-        SR_FAIL(SR_ERR_CONFIG, "the classifier's layer '%s' of %d numbers is none of the trunk's",
-                layer, l->d);
+        SR_FAIL(
+            SR_ERR_CONFIG,
+            "the classifier needs the layer '%s' with %d numbers, but the trunk has no such layer",
+            layer, l->d);
     Decision *all = sr_alloc((size_t)SR_MAX(f->n, 1) * sizeof *all);
     if (!all)
         return out_of_memory();

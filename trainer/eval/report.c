@@ -116,8 +116,7 @@ SrStatus sr_knn_report_configured(const SrConfig *config, bool baselines, bool r
 static void knn_report_text(const SrKnnReport *report, SrText *out) {
     char took[48];
     if (!report->labels) {
-        sr_text_add(out, "kNN: the images have no labels, or several each; an accuracy needs one "
-                         "label per image\n");
+        sr_text_add(out, "kNN: skipped, since the images have no labels or several labels each\n");
         return;
     }
     sr_text_printf(out, "kNN: %lld test images against %lld, layer %s (%d numbers), %s, %s\n",

@@ -157,7 +157,8 @@ void sr_run_cost_text(const SrRun *run, SrText *out) {
     const SrRunCost *c = &run->cost;
     char n[3][32], b[6][32];
     sr_text_printf(
-        out, "%s parameters: %s trained, %s frozen; %.2f GFLOP a step of %d images, %d views; %s\n",
+        out,
+        "%s parameters: %s trained, %s frozen; %.2f GFLOP per step of %d images, %d views; %s\n",
         sr_count_text(c->parameters, n[0]), sr_count_text(c->trainable, n[1]),
         sr_count_text(c->parameters - c->trainable, n[2]),
         (double)(c->plan.forward_flops + c->plan.backward_flops) * run->config->replicas / 1e9,
