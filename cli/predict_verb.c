@@ -16,8 +16,8 @@ typedef struct {
 static const SrFlag flags[] = {
     SR_FLAG_TEXT(Options, classifier, "--classifier", "FILE",
                  "classifier of `sslrun linear` (linear.safetensors next to the checkpoint)"),
-    SR_FLAG_TEXT(Options, sort, "--sort", "doubt", "list the least certain images first"),
     SR_FLAG_TEXT(Options, page, "--page", "FILE.html", "write a page with thumbnails"),
+    SR_FLAG_TEXT(Options, sort, "--sort", "doubt", "list the least certain images first"),
     SR_FLAG_ON(Options, json, "--json", "print one JSON line per image"),
     {0}};
 

@@ -51,14 +51,14 @@ static SrStatus run_verb(int argc, char **argv) {
     sr_checkpoint_model_close(&m);
     if (status == SR_OK && o.page)
         status = sr_photo_page_similar(o.page, args.names[0], out.s);
-    status = sr_photo_page_print(status, o.page, o.json, &out);
-    if (status == SR_OK && !o.json) {
+    SR_TRY(sr_photo_page_print(status, o.page, o.json, &out));
+    if (!o.json && !o.null) {
         SrText next = SR_TEXT_INIT;
         SR_NEXT(&next, "groups the images of the folder that look alike", "duplicates", o.data,
                 "--model", o.model);
         sr_next_say(&next);
     }
-    return status;
+    return SR_OK;
 }
 
 const SrVerb sr_verb_similar = {
