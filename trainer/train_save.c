@@ -18,12 +18,14 @@ SrStatus sr__train_save(SrTraining *t, SrCheckpointKind kind) {
     if (!sr__train_leads())
         return SR_OK;
     const char *bad = t->config->check_nan ? sr_params_nonfinite(parts.params) : NULL;
-    if (bad)
-        SR_FAIL(SR_ERR_RUN,
-                "after iteration %lld '%s' holds a NaN or an infinity; nothing was saved, "
-                "the last good "
-                "checkpoint is %s",
-                (long long)t->at.iteration - 1, bad, *t->last_saved ? t->last_saved : "(none yet)");
+    if (bad) {
+        SrStatus status =
+            sr_fail(SR_ERR_RUN, "after iteration %lld '%s' holds a NaN or an infinity",
+                    (long long)t->at.iteration - 1, bad);
+        sr__train_say_finding(t, t->at.epoch, "not_finite", sr_status_message());
+        SR_FAIL(status, "%s; nothing was saved, the last good checkpoint is %s",
+                sr_status_message(), *t->last_saved ? t->last_saved : "(none yet)");
+    }
     SrStatus status =
         sr_folder_save(&t->config->checkpoint, kind, &parts, &t->at, name, sizeof name);
     if (status != SR_OK) {

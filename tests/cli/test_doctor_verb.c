@@ -48,7 +48,7 @@ static void test_not_finite(void **state) {
     temp_dir_make(dir);
     snprintf(run, sizeof run, "CHECKPOINT.DIR=%s", dir);
     RUN(CONFIG, run, "OPTIMIZER.num_epochs=2", "OPTIMIZER.use_larc=False",
-        "OPTIMIZER.param_schedulers.lr.start_value=1e30");
+        "OPTIMIZER.weight_decay=1e6", "OPTIMIZER.param_schedulers.lr.start_value=1e6");
     CHECK_INT(result.code, 1);
     RUN("doctor", dir);
     if (result.code != 1 || !strstr(result.out, "not_finite"))
