@@ -75,7 +75,7 @@ length = vectors / numpy.linalg.norm(vectors, axis=1, keepdims=True)
 best = numpy.sort(length @ length.T, axis=1)[:, -2]
 assert numpy.allclose(cosine[:, 1], best, atol=1e-5)
 fails("expected", model.features, numpy.zeros((1, 3, 8, 8)))
-fails("neighbours among 9 rows", sslrun.Index(vectors).search, vectors, 10)
+fails("there are 9 rows", sslrun.Index(vectors).search, vectors, 10)
 fails("did you mean 'resnet50'", sslrun.Model, "resnet51", 1, 32, 32)
 fails("there is no layer", model.tap, "layer9")
 plain = sslrun.Model("resnet18", 1, 32, 32)
