@@ -327,7 +327,7 @@ static void test_refused(void **state) {
     RUN("svm", f.train, f.test, "--low-shot", "--out", f.out);
     expect_refused("leave out --out");
     RUN("logreg", f.train, f.test, f.test);
-    expect_refused("what is");
+    expect_refused("one name too many");
     RUN("logreg", f.dir);
     expect_refused("holds no features of train images");
     RUN("logreg", "no/such.safetensors", f.test);
