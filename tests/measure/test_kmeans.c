@@ -87,7 +87,8 @@ static void test_nearest(void **state) {
     CHECK_NEAR(distance[2], 2.25, 1e-6);
     CHECK_NEAR(distance[3], 36, 1e-5);
     f.d = 1;
-    CHECK_FAILS(sr_kmeans_assign(&km, &f, label, distance), SR_ERR_CONFIG, "the rows have 1 numbers");
+    CHECK_FAILS(sr_kmeans_assign(&km, &f, label, distance), SR_ERR_CONFIG,
+                "the rows have 1 numbers");
 }
 
 // Equal rows leave clusters empty, which are then filled; no row is lost.
