@@ -306,7 +306,7 @@ static void test_json_errors(void **state) {
         {"{", "JSON"},
         {"[]", "expected a graph"},
         {"{\"nodes\": 3}", "\"nodes\" must be a list"},
-        {"{\"nodes\": [{\"name\": \"x\"}]}", "no \"op\""},
+        {"{\"nodes\": [{\"name\": \"x\"}]}", "a node has no key \"op\""},
         {"{\"nodes\": [{\"name\": \"x\", \"op\": \"input\", \"shape\": [1, 0], \"dtype\": "
          "\"F32\"}]}",
          "dimension 1"},
