@@ -38,7 +38,7 @@ static void test_closed(void **state) {
     CHECK(*text && strspn(text, "0123456789\n") == strlen(text)); // only the number of the process
     program_read(dir, "log.txt", text, sizeof text);
     CHECK(strstr(text, "epoch 0 done"));
-    CHECK_INT(shell("list losses >&- 2>/dev/null"), 2);
+    CHECK_INT(shell("list nonsense >&- 2>/dev/null"), 2);
     CHECK_INT(shell("list loss >&- 2>/dev/null"), 1);
     temp_dir_remove(dir);
 }

@@ -151,7 +151,7 @@ static void test_lying_maps(void **state) {
     (void)state;
     refuses("{\"a\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0,2]},"
             "\"b\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[1,3]}}",
-            3, "tensor 'b': overlaps");
+            3, "tensor 'b': it overlaps");
     refuses("{\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]},"
             "\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[1,2]}}",
             2, "tensor 'a': occurs twice");

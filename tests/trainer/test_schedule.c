@@ -144,7 +144,7 @@ static void test_errors_name_the_key(void **state) {
     CHECK_FAILS(build("{name: multistep, values: [1, 2], milestones: [30, 60]}", 90), SR_ERR_CONFIG,
                 "milestones");
     CHECK_FAILS(build("{name: multistep, values: [1, 2, 3], milestones: [60, 30]}", 90),
-                SR_ERR_CONFIG, "rise");
+                SR_ERR_CONFIG, "rising order");
     CHECK_FAILS(build("{name: multistep, values: [1, 2, 3], milestones: [30, 60]}", 20),
                 SR_ERR_CONFIG, "num_epochs=20");
     CHECK_FAILS(build("{name: multistep, values: [1, 0.1, 0.01], milestones: [30, 60]}", 40),
