@@ -32,7 +32,7 @@ typedef struct SrVerb {
     const char *name;
     SrVerbGroup group;
     int common; // place among the commonest verbs, from 1; 0: not one of them
-    // What follows the name, with the flags that are required.  A line break separates two forms.
+    // Arguments and required flags that follow the name.  A line break separates two forms.
     const char *args;
     const char *summary; // one line in lower case without a full stop
     const char *help;    // some sentences; an empty line separates paragraphs

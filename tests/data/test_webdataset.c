@@ -417,7 +417,7 @@ static SrPipeline *pipeline(void) {
 }
 
 // Reads the batches of epoch 2 from `first` on and writes a pair (index, first pixel) per image.
-// It opens everything once more, as another process would. Returns the number of batches.
+// Opens the dataset and the loader again, as another process would. Returns the number of batches.
 static int batches(const char *path, SrShare share, int64_t first, float *out) {
     void *set;
     SrLoader *loader;

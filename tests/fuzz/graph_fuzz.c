@@ -1,7 +1,7 @@
 // Fuzz target of libFuzzer over queries, lists of layers, lists of blocks and graphs as JSON.
 // `make fuzz` runs it under the sanitizers; the tests run it over the corpus (test_graph_fuzz.c).
 //
-// It checks invariants: a query that is found leads to a node of that name or below it, an
+// The checks are: a name that is found belongs to a node of that name or below it, an
 // extraction keeps what was requested, a closed block opens to the same graph, and a parsed text
 // prints the same again.
 #include "tests/fuzz/graph_fuzz.h"

@@ -333,7 +333,7 @@ static const char *const elsewhere[] = {
     "DISTRIBUTED.MEMORY",              // the same bits; check reports it (test_activations.c)
     "DATA.TEST.BATCHSIZE_PER_REPLICA", // images are classified one by one
     "DATA.TEST.PIXELS",                // a grey level or two changes no class
-    // The same bits from memory, disk or computation (test_linear_probes.c).
+    // Kept and computed features give the same bits; test_linear_probes.c checks that.
     "MODEL.FEATURE_EVAL_SETTINGS.CACHE_FEATURES",
     // Keeps weights of heads where nothing learns (test_weights_init.c).
     "MODEL.FEATURE_EVAL_SETTINGS.EVAL_TRUNK_AND_HEAD",

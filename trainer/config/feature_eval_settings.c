@@ -58,7 +58,7 @@ static const SrYaml *place(const SrYaml *settings) {
 }
 
 // A map of layers without freezing is legal: heads then read several layers of a trunk that learns.
-// It is also what a linear evaluation looks like when its flags were forgotten.
+// A linear evaluation whose author forgot these flags looks the same.
 SrStatus sr__eval_settings_check(const SrYaml *tree) {
     const SrYaml *settings = sr_yaml_find_path(tree, "MODEL.FEATURE_EVAL_SETTINGS");
     Flags f = read_flags(settings);

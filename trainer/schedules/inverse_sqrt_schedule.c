@@ -1,7 +1,7 @@
 // inverse_sqrt: falls with the square root of the training done (Vaswani et al., "Attention is all
 // you need", 2017, section 5.3; VISSL's inverse_sqrt_decay).
 //   start * sqrt(warmup) * where^-1/2          which equals start at where = warmup
-// It is meant as the `fixed` second part of a composite, after a linear part as long as the
+// Use it as the `fixed` second part of a composite, after a linear part that is as long as the
 // warm-up.
 #include <math.h>
 
