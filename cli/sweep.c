@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "cli/interrupt.h"
 #include "cli/next.h"
+#include "measure/mean_deviation.h"
 #include "pages/run_verdict.h"
 
 extern char **environ;
@@ -134,19 +135,6 @@ static SrStatus read_row(const char *dir, Row *out) {
 
 // ---- the table ----------------------------------------------------------------------------------
 
-// Gives mean and standard deviation (n - 1) of the figure at `offset` of each row.
-static void spread(const Row *rows, int n, size_t offset, double *mean, double *deviation) {
-    double sum = 0, squares = 0;
-    for (int i = 0; i < n; i++)
-        sum += *(const double *)((const char *)&rows[i] + offset);
-    *mean = sum / n;
-    for (int i = 0; i < n; i++) {
-        double away = *(const double *)((const char *)&rows[i] + offset) - *mean;
-        squares += away * away;
-    }
-    *deviation = n > 1 ? sqrt(squares / (n - 1)) : 0;
-}
-
 static const struct {
     const char *name;
     size_t offset;
@@ -154,6 +142,17 @@ static const struct {
 } columns[] = {{"loss", offsetof(Row, loss), 4},
                {"knn", offsetof(Row, knn), 2},
                {"probe", offsetof(Row, probe), 2}};
+
+static double figure_of(const Row *row, int column) {
+    return *(const double *)((const char *)row + columns[column].offset);
+}
+
+static SrMeanDeviation over_seeds(const Row *rows, int n, int column) {
+    double value[SR_SWEEP_MAX];
+    for (int i = 0; i < n; i++)
+        value[i] = figure_of(&rows[i], column);
+    return sr_mean_deviation(value, n);
+}
 
 static void add_value(double value, int digits, SrText *out) {
     if (isfinite(value))
@@ -169,16 +168,14 @@ static void add_table(const SrSweep *sweep, const Row *rows, const char *dir, Sr
     for (int i = 0; i < sweep->n; i++) {
         sr_text_printf(out, "  %-10lld", (long long)sweep->seed[i]);
         for (int c = 0; c < SR_COUNT(columns); c++)
-            add_value(*(const double *)((const char *)&rows[i] + columns[c].offset),
-                      columns[c].digits, out);
+            add_value(figure_of(&rows[i], c), columns[c].digits, out);
         sr_text_add(out, "\n");
     }
     for (int line = 0; line < 2; line++) {
         sr_text_printf(out, "  %-10s", line ? "deviation" : "mean");
         for (int c = 0; c < SR_COUNT(columns); c++) {
-            double figure[2];
-            spread(rows, sweep->n, columns[c].offset, &figure[0], &figure[1]);
-            add_value(figure[line], columns[c].digits, out);
+            SrMeanDeviation s = over_seeds(rows, sweep->n, c);
+            add_value(line ? s.deviation : s.mean, columns[c].digits, out);
         }
         sr_text_add(out, "\n");
     }
@@ -190,12 +187,11 @@ static void add_json(const SrSweep *sweep, const Row *rows, const char *dir, SrT
     sr_json_string(out, "sweep", dir);
     sr_json_int(out, "seeds", sweep->n);
     for (int c = 0; c < SR_COUNT(columns); c++) {
-        double mean, deviation;
-        spread(rows, sweep->n, columns[c].offset, &mean, &deviation);
+        SrMeanDeviation s = over_seeds(rows, sweep->n, c);
         snprintf(key, sizeof key, "%s_mean", columns[c].name);
-        sr_json_float(out, key, mean);
+        sr_json_float(out, key, s.mean);
         snprintf(key, sizeof key, "%s_deviation", columns[c].name);
-        sr_json_float(out, key, deviation);
+        sr_json_float(out, key, s.deviation);
     }
     sr_json_end(out);
 }

@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "base/yaml_edit.h"
+#include "measure/mean_deviation.h"
 #include "pages/config_changes.h"
 #include "pages/html.h"
 #include "pages/run_page.h"
@@ -224,28 +225,24 @@ static void results(const Runs *r, SrText *out) {
     sr_text_add(out, "</tbody></table></div>\n");
 }
 
-// Adds mean and sample standard deviation of a figure over the runs of a group.
+// Adds mean and deviation of a figure over the runs of a group that have it.
 static void add_spread(const Runs *r, int group, const Column *c, SrText *out) {
-    double sum = 0, square = 0;
+    double value[MOST];
     int n = 0;
     for (int i = 0; i < r->n; i++) {
         double v = c->of(&r->page[i]);
-        if (r->group[i] == group && !isnan(v)) {
-            sum += v;
-            n++;
-        }
+        if (r->group[i] == group && !isnan(v))
+            value[n++] = v;
     }
-    for (int i = 0; i < r->n && n > 1; i++) {
-        double v = c->of(&r->page[i]) - sum / n;
-        square += r->group[i] == group && !isnan(v) ? v * v : 0;
-    }
-    if (n == 0)
+    if (n == 0) {
         sr_text_add(out, "<td></td>");
-    else if (n == 1)
-        cell(out, sum, c->decimals);
+        return;
+    }
+    SrMeanDeviation s = sr_mean_deviation(value, n);
+    if (n == 1)
+        cell(out, s.mean, c->decimals);
     else
-        sr_text_printf(out, "<td>%.*f ± %.*f</td>", c->decimals, sum / n, c->decimals,
-                       sqrt(square / (n - 1)));
+        sr_text_printf(out, "<td>%.*f ± %.*f</td>", c->decimals, s.mean, c->decimals, s.deviation);
 }
 
 // Adds mean and spread over seeds, if some configuration has several runs.
