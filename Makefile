@@ -30,7 +30,7 @@ PACKAGES = gcc libc6-dev make libopenblas-dev liblinear-dev libyaml-dev libstb-d
 # Each package enables a part that a build may lack; tests/deps.sh describes the parts.
 RECOMMENDED = libturbojpeg0-dev libwebp-dev libmicrohttpd-dev libopenmpi-dev openmpi-bin
 
-FOLDERS = base formats kernels graph measure trunks heads losses data features trainer pages cli
+FOLDERS = base formats kernels graph measure trunks heads losses data trainer pages cli
 SOURCES := $(sort $(foreach d,$(FOLDERS),$(wildcard $(d)/*.c) $(wildcard $(d)/*/*.c)))
 # libjpeg-turbo (libturbojpeg0-dev) reads JPEG if it is installed. TURBOJPEG=no builds without it and uses stb_image.
 ifeq ($(origin TURBOJPEG),undefined)
@@ -224,9 +224,8 @@ $(eval $(call plugin_list,golden,$(TESTS),$(call descriptors,golden)))
 test_groups = s/^SR_TESTS(\([a-z0-9_]*\),.*/    X(Type, tests, \1) \\/p
 $(eval $(call plugin_list,tests,$(TESTS),$(test_groups)))
 
-# A program is called example-<stem>: the objects of features/ have build/features. Older builds left a program there.
+# A program is called example-<stem>, since build/<room> is the folder of a room's objects.
 EXAMPLES = $(patsubst examples/%.c,$(BUILD)/example-%,$(wildcard examples/*.c))
-$(shell test ! -f $(BUILD)/features || rm $(BUILD)/features)
 # tests/cli runs the program that is next to the test binary.
 $(BUILD)/run-tests: $(TESTOBJ) $(BUILD)/libsslrun.a | $(BUILD)/sslrun $(BUILD)/libsslrun.so $(BUILD)/run-golden $(BUILD)/faults.so $(EXAMPLES) seeds
 	$(SAY) LD $@

@@ -4,8 +4,8 @@
 #include "base/log.h"
 #include "cli/args.h"
 #include "cli/verb.h"
-#include "features/feature_source.h"
 #include "trainer/data/data_split.h"
+#include "trainer/features/feature_source.h"
 #include "trainer/model/export_onnx.h"
 #include "trainer/run/run_folder.h"
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Fails on a file that compiles a plan of its own, and on a header that is implemented in a .c of another stem.
 #
-# Features come from features/feature_source.c; it alone calls sr_plan_compile for them. Private headers (*_internal.h)
+# Features come from trainer/features/feature_source.c; it alone calls sr_plan_compile for them. Private headers (*_internal.h)
 # are shared by several files and are not checked. tests/one_road.known lists the exceptions that stand:
 #     plan FILE             compiles plans of the training loop or of bench
 #     stem HEADER FILE      implements functions of HEADER
@@ -9,9 +9,9 @@
 cd "${1:-$(dirname "$0")/..}" || exit 1
 known=tests/one_road.known
 [ -f $known ] || known=/dev/null
-sources=$(find base formats kernels graph measure trunks heads losses data features trainer pages cli -name '*.[ch]' | sort)
+sources=$(find base formats kernels graph measure trunks heads losses data trainer pages cli -name '*.[ch]' | sort)
 {
-    grep -l 'sr_plan_compile(' $sources | grep -v '^graph/plan\.[ch]$\|^features/feature_source\.c$' | sed 's/^/plan /'
+    grep -l 'sr_plan_compile(' $sources | grep -v '^graph/plan\.[ch]$\|^trainer/features/feature_source\.c$' | sed 's/^/plan /'
     awk '
         # A function at the start of a line: declared in a header, defined in a .c.
         /^(static|typedef|#|\/)/ || !/^[A-Za-z].*[ *]sr_+[a-z0-9_]+\(/ { next }
@@ -27,7 +27,7 @@ sources=$(find base formats kernels graph measure trunks heads losses data featu
 } | awk '
     FILENAME != "-" { if ($0 !~ /^#/ && NF) known[$0] = 1; next }
     $0 in known { delete known[$0]; next }
-    $1 == "plan" { print $2 ": compiles a plan; take features from features/feature_source.h"; bad = 1 }
+    $1 == "plan" { print $2 ": compiles a plan; take features from trainer/features/feature_source.h"; bad = 1 }
     $1 == "stem" { print $3 ": implements functions of " $2; bad = 1 }
     END {
         for (k in known) { print "tests/one_road.known: \"" k "\" no longer stands; remove the line"; bad = 1 }

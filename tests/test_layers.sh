@@ -4,8 +4,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 tree=$(mktemp -d) || exit 1
 trap 'rm -rf "$tree"' EXIT
 mkdir -p "$tree/tests" && cp "$here/layers.awk" "$here/plugin_names.awk" "$tree/tests"
-for d in base formats kernels/conv graph measure trunks heads losses data features pages cli trainer/schedules trainer/optim \
-    trainer/config trainer/data trainer/model trainer/run trainer/eval trainer/bench; do
+for d in base formats kernels/conv graph measure trunks heads losses data pages cli trainer/schedules trainer/optim \
+    trainer/config trainer/data trainer/model trainer/features trainer/run trainer/eval trainer/bench; do
     mkdir -p "$tree/$d" && echo '// nothing' >"$tree/$d/empty.h"
 done
 fails=0
@@ -17,8 +17,8 @@ check() { # file, its text, expected report
 "$here/layers.sh" "$tree" | grep -q "layers: ok" || { echo "test_layers: a clean tree fails"; fails=1; }
 check base/a.c '#include "graph/empty.h"\n' "base/a.c includes graph/empty.h"
 check trainer/optim/a.c '#include "trainer/run/empty.h"\n' "trainer/optim/a.c includes trainer/run/empty.h"
-check features/a.c '#include "trainer/run/empty.h"\n' "features/a.c includes trainer/run/empty.h"
-check trainer/model/a.c '#include "features/empty.h"\n' "trainer/model/a.c includes features/empty.h"
+check trainer/features/a.c '#include "trainer/run/empty.h"\n' "trainer/features/a.c includes trainer/run/empty.h"
+check trainer/model/a.c '#include "trainer/features/empty.h"\n' "trainer/model/a.c includes trainer/features/empty.h"
 check pages/a.c '#include "cli/empty.h"\n' "pages/a.c includes cli/empty.h"
 check data/a.c '#include "formats/empty.h"\n' "data/a.c includes formats/empty.h"
 printf '#include "graph/b.h"\n' >"$tree/graph/a.h"

@@ -5,13 +5,13 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/npy.h"
-#include "features/feature_values.h"
 #include "formats/safetensors.h"
 #include "tests/check.h"
 #include "tests/data/fixture.h"
 #include "tests/program.h"
 #include "tests/temp_dir.h"
 #include "trainer/eval/feature_files.h"
+#include "trainer/features/feature_values.h"
 
 #define CONFIG "tests/cli/tiny.yaml"
 static ProgramResult result; // two 64 kB texts: too large for the stack of a test

@@ -1,8 +1,8 @@
 // With USE_AMP evaluation computes in bfloat16 as training does: features for knn and probes, the
 // stages of `knn --layers`, and the pass over the test images. Values are close to those in
 // float32 from the same weights, and never equal.
-#include "features/feature_rows.h"
 #include "tests/check.h"
+#include "trainer/features/feature_rows.h"
 #include "trainer/run/phases.h"
 
 static const char text[] =

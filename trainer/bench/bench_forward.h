@@ -4,8 +4,8 @@
 #define SR_TRAINER_BENCH_BENCH_FORWARD_H
 
 #include "base/text.h"
-#include "features/feature_source.h"
 #include "trainer/bench/bench.h"
+#include "trainer/features/feature_source.h"
 
 // Times `extractor` on normal numbers, with random weights.  profile: gets the profile if options
 // ask for one.

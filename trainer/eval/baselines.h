@@ -6,7 +6,7 @@
 #ifndef SR_TRAINER_EVAL_BASELINES_H
 #define SR_TRAINER_EVAL_BASELINES_H
 
-#include "features/feature_rows.h"
+#include "trainer/features/feature_rows.h"
 
 typedef enum {
     SR_ROW_MAJORITY,

@@ -15,11 +15,11 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/npy.h"
-#include "features/feature_values.h"
 #include "formats/safetensors.h"
 #include "trainer/data/data_summary.h"
 #include "trainer/eval/extract_identity.h"
 #include "trainer/eval/feature_names.h"
+#include "trainer/features/feature_values.h"
 
 enum { PATH_BYTES = 4096, NAME_BYTES = 512, BATCH = 32, SHARD_BYTES = 256 << 20 };
 

@@ -5,10 +5,10 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "features/feature_values.h"
 #include "formats/safetensors.h"
 #include "formats/weights.h"
 #include "kernels/conv/conv.h"
+#include "trainer/features/feature_values.h"
 
 enum { CHUNK = 32 }; // images at once in evaluation, where batches do not matter
 

@@ -3,7 +3,7 @@
 #ifndef SR_TRAINER_EVAL_EXTRACT_OPTIONS_H
 #define SR_TRAINER_EVAL_EXTRACT_OPTIONS_H
 
-#include "features/feature_source.h"
+#include "trainer/features/feature_source.h"
 
 typedef struct {
     // Trunk, layers, weights.  Height and width are set by the extraction, and a batch of 0 too

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/yaml.h"
-#include "features/feature_values.h"
 #include "trainer/data/data_split.h"
+#include "trainer/features/feature_values.h"
 
 enum { MODEL_CROP = 224 };
 

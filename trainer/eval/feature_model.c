@@ -9,11 +9,11 @@
 #include "base/parallel.h"
 #include "base/text.h"
 #include "base/version.h"
-#include "features/feature_values.h"
 #include "formats/safetensors.h"
 #include "graph/print.h"
 #include "sslrun.h"
 #include "trainer/eval/feature_images.h"
+#include "trainer/features/feature_values.h"
 #include "trainer/run/run_folder.h"
 
 struct SrFeatureModel {

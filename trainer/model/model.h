@@ -107,7 +107,7 @@ SrStatus sr_model_forward(SrModel *model, SrBuilder *b, const SrModelRun *run,
 // ---- evaluation
 
 // Builds the trunk for images (batch, h, w, 3).  The graph belongs to the model, and a second call
-// with the same sizes gives the same one.  features/ looks layers up in it and compiles it.
+// with the same sizes gives the same one.  trainer/features looks layers up in it and compiles it.
 SrStatus sr_model_build_trunk(SrModel *model, int batch, int h, int w, SrGraph **graph,
                               SrNodeId *input);
 

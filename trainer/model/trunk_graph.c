@@ -1,5 +1,5 @@
 // Builds a trunk's graph from a model's name or a configuration.  trunk_weights.c loads its
-// weights, features/feature_source.c runs it.
+// weights, trainer/features/feature_source.c runs it.
 #include "trainer/model/trunk_graph.h"
 
 #include <string.h>

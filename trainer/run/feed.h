@@ -6,8 +6,8 @@
 #ifndef SR_TRAINER_RUN_FEED_H
 #define SR_TRAINER_RUN_FEED_H
 
-#include "features/feature_source.h"
 #include "trainer/data/data_split.h"
+#include "trainer/features/feature_source.h"
 
 typedef enum { SR_CACHE_AUTO, SR_CACHE_MEMORY, SR_CACHE_DISK, SR_CACHE_OFF } SrCacheKind;
 

@@ -1,7 +1,7 @@
 // Refuses training runs that would train or evaluate something else than was asked for.
 #include <string.h>
 
-#include "features/feature_source.h"
+#include "trainer/features/feature_source.h"
 #include "trainer/run/run.h"
 
 // Returns the name of a batch norm over a single row, or NULL.  The row is its own mean, with

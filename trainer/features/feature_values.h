@@ -1,9 +1,9 @@
 // Copies a source's values out in the layouts that users want: torch's (maps NCHW) or the one in
 // memory (NHWC), tokens as a sequence or as a map of their patches.
-#ifndef SR_FEATURES_FEATURE_VALUES_H
-#define SR_FEATURES_FEATURE_VALUES_H
+#ifndef SR_TRAINER_FEATURES_FEATURE_VALUES_H
+#define SR_TRAINER_FEATURES_FEATURE_VALUES_H
 
-#include "features/feature_source.h"
+#include "trainer/features/feature_source.h"
 
 // Returns the shape of a layer as torch has it, or with nhwc as it lies in memory.
 SrShape sr_feature_shape(const SrFeatureSource *source, int layer, bool nhwc);

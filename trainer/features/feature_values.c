@@ -1,5 +1,5 @@
 // Lays values of a source out as users want them.
-#include "features/feature_values.h"
+#include "trainer/features/feature_values.h"
 
 #include <string.h>
 

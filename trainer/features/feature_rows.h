@@ -3,11 +3,11 @@
 // Rows have the order and the labels of the set, whatever the number of threads.  Images that
 // cannot be read leave no row.  Over a shared split (trainer/data/data_split.h) each rank computes
 // its share of the batches, and every rank gets all rows; such a call is collective.
-#ifndef SR_FEATURES_FEATURE_ROWS_H
-#define SR_FEATURES_FEATURE_ROWS_H
+#ifndef SR_TRAINER_FEATURES_FEATURE_ROWS_H
+#define SR_TRAINER_FEATURES_FEATURE_ROWS_H
 
-#include "features/feature_source.h"
 #include "trainer/data/data_split.h"
+#include "trainer/features/feature_source.h"
 
 // Computes the layers of every image, next to each other and flattened as they lie in memory;
 // stages are pooled.  The split's batches are the source's.  Free with sr_matrix_deinit.

@@ -1,7 +1,7 @@
 // Stages of a trunk for reports that compare layers: the last ones that a trunk announces, each
 // pooled to a bounded number of floats, next to each other in one row.
-#ifndef SR_FEATURES_STAGES_H
-#define SR_FEATURES_STAGES_H
+#ifndef SR_TRAINER_FEATURES_STAGES_H
+#define SR_TRAINER_FEATURES_STAGES_H
 
 #include "graph/graph.h"
 #include "measure/matrix.h"

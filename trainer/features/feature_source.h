@@ -13,12 +13,12 @@
 //
 // Only this room compiles plans for others.  The training loop compiles its own step and its own
 // test pass (trainer/run); tests/one_road.sh holds the list.
-#ifndef SR_FEATURES_FEATURE_SOURCE_H
-#define SR_FEATURES_FEATURE_SOURCE_H
+#ifndef SR_TRAINER_FEATURES_FEATURE_SOURCE_H
+#define SR_TRAINER_FEATURES_FEATURE_SOURCE_H
 
-#include "features/stages.h"
 #include "graph/extract.h"
 #include "graph/plan.h"
+#include "trainer/features/stages.h"
 #include "trainer/model/trunk_graph.h"
 
 // Values that a source gives.

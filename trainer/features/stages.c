@@ -1,5 +1,5 @@
 // Finds the last stages of a trunk and averages their maps over windows.
-#include "features/stages.h"
+#include "trainer/features/stages.h"
 
 #include <ctype.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 // Opens sources of features: builds the trunk, looks layers up, loads weights, folds norms,
 // compiles the plan, and runs it.
-#include "features/feature_source.h"
+#include "trainer/features/feature_source.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 // Tests sources of features: a cut graph gives the values of the whole one, and folded norms do
 // too. Weights load under every naming, and an error lists all tensors that do not fit.
-#include "features/feature_values.h"
+#include "trainer/features/feature_values.h"
 
 #include "base/mem.h"
 #include "formats/safetensors.h"

@@ -1,5 +1,5 @@
 // Passes over all images of a split, shared by ranks, through a source or over the pixels.
-#include "features/feature_rows.h"
+#include "trainer/features/feature_rows.h"
 
 #include <string.h>
 
