@@ -60,6 +60,13 @@ SrLogLevel sr_log_set_level(SrLogLevel level) {
     return before;
 }
 
+SrLogLevel sr_log_level(void) {
+    pthread_mutex_lock(&lock);
+    SrLogLevel now = threshold;
+    pthread_mutex_unlock(&lock);
+    return now;
+}
+
 // Replaces control characters: names of files and keys are untrusted and must not control the
 // terminal.
 static void disarm(char *line) {

@@ -11,6 +11,7 @@ typedef enum { SR_LOG_DEBUG, SR_LOG_INFO, SR_LOG_WARN, SR_LOG_ERROR } SrLogLevel
 // Sets the lowest level that goes to stderr, INFO at first, and returns the earlier one.  The log
 // file always gets INFO and above.
 SrLogLevel sr_log_set_level(SrLogLevel level);
+SrLogLevel sr_log_level(void); // the lowest level that goes to stderr
 // Writes one line, which begins with its level unless that is INFO.
 void sr_log(SrLogLevel level, const char *fmt, ...) SR_PRINTF(2, 3);
 #define sr_info(...) sr_log(SR_LOG_INFO, __VA_ARGS__)

@@ -74,18 +74,12 @@ static void add_next(const Names *n, SrText *out) {
     sr_text_deinit(&trains);
 }
 
-static bool is_verbose(void) {
-    SrLogLevel level = sr_log_set_level(SR_LOG_INFO);
-    sr_log_set_level(level);
-    return level == SR_LOG_DEBUG;
-}
-
 static SrStatus init(const Names *n, int minutes, SrText *out) {
     SrPhotoSurvey survey;
     SrStarters starters;
     SrText file = SR_TEXT_INIT;
     SR_TRY(sr_photo_survey(n->data, &survey));
-    sr_photo_survey_text(&survey, is_verbose(), out);
+    sr_photo_survey_text(&survey, sr_log_level() == SR_LOG_DEBUG, out);
     SrStatus status =
         sr_starter_config(&survey, n->data, n->run, n->out, minutes, &file, &starters);
     if (status == SR_OK)

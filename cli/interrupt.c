@@ -10,7 +10,7 @@
 
 static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
 
-static volatile sig_atomic_t received, listening;
+static volatile sig_atomic_t received, listening, quiet;
 static const char *volatile last_words = "";
 
 // Writes the note; of several ranks that are stopped together, one writes it.
@@ -32,6 +32,8 @@ static void on_signal(int number) {
     if (received)
         _exit(128 + number);
     received = number;
+    if (listening && quiet)
+        return;
     if (listening) {
         write_note("finishing the step and saving; press Ctrl-C again to stop at once");
         return;
@@ -67,6 +69,8 @@ void sr_interrupt_uninstall(void) {
     if (!received) // the signal may have ended the log's reader too
         signal(SIGPIPE, SIG_DFL);
 }
+
+void sr_interrupt_remember(void) { listening = quiet = 1; }
 
 int sr_interrupt_signal(void) { return (int)received; }
 

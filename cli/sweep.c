@@ -21,7 +21,9 @@
 
 extern char **environ;
 
-enum { PATH_BYTES = 4096 };
+#define FOLDER_KEY "CHECKPOINT.DIR="
+
+enum { PATH_BYTES = 4096, FLAGS_MOST = 4 };
 
 // Figures of one run; NaN: not measured.
 typedef struct {
@@ -81,24 +83,46 @@ static int wait_for(pid_t pid) {
     return WIFEXITED(code) ? WEXITSTATUS(code) : 128 + WTERMSIG(code);
 }
 
-static SrStatus run_seed(const SrArgs *args, const char *dir, int64_t seed,
-                         const char *const *flags) {
-    const char *words[2 * SR_ARGS_MAX + 8] = {sr_args_program(), "train"};
-    char seed_word[64];
-    SrText dir_word = SR_TEXT_INIT;
-    int n = 2;
-    pid_t pid;
+// Adds CHECKPOINT.DIR=dir, in YAML's quotes if it could be read as something else than a text.
+static void add_folder(const char *dir, SrText *out) {
+    static const char plain[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./-";
+    bool quoted = strspn(dir, plain) != strlen(dir);
+    sr_text_printf(out, "%s%s", FOLDER_KEY, quoted ? "'" : "");
+    for (const char *c = dir; *c; c++)
+        sr_text_addn(out, *c == '\'' ? "''" : c, *c == '\'' ? 2 : 1);
+    sr_text_add(out, quoted ? "'" : "");
+}
+
+// Collects the words of a run's command: those of the sweep, but with a folder and a seed of its
+// own.  Returns their number.
+static int add_words(const SrArgs *args, const char *const *flags, const char **words) {
+    SrLogLevel level = sr_log_level();
+    int n = 0;
+    words[n++] = sr_args_program();
+    words[n++] = "train";
     for (int i = 0; i < args->n_names; i++)
         words[n++] = args->names[i];
     for (int i = 0; i < args->n_overrides; i++)
-        words[n++] = args->overrides[i];
-    for (int i = 0; flags[i] && i < 4; i++)
+        if (!sr_text_starts(args->overrides[i], FOLDER_KEY) &&
+            !sr_text_starts(args->overrides[i], "config." FOLDER_KEY))
+            words[n++] = args->overrides[i];
+    for (int i = 0; flags[i] && i < FLAGS_MOST; i++)
         words[n++] = flags[i];
+    if (level != SR_LOG_INFO)
+        words[n++] = level == SR_LOG_DEBUG ? "-v" : "-q";
+    return n;
+}
+
+static SrStatus run_seed(const SrArgs *args, const char *dir, int64_t seed,
+                         const char *const *flags) {
+    const char *words[2 * SR_ARGS_MAX + FLAGS_MOST + 6] = {NULL};
+    char seed_word[64];
+    SrText dir_word = SR_TEXT_INIT;
+    int n = add_words(args, flags, words);
+    pid_t pid;
     snprintf(seed_word, sizeof seed_word, "SEED_VALUE=%lld", (long long)seed);
-    sr_text_add(&dir_word, "CHECKPOINT.DIR='");
-    for (const char *c = dir; *c; c++)
-        sr_text_addn(&dir_word, *c == '\'' ? "''" : c, *c == '\'' ? 2 : 1);
-    sr_text_add(&dir_word, "'");
+    add_folder(dir, &dir_word);
     words[n++] = seed_word;
     words[n++] = dir_word.s ? dir_word.s : "";
     sr_info("seed %lld, in %s", (long long)seed, dir);
@@ -108,9 +132,13 @@ static SrStatus run_seed(const SrArgs *args, const char *dir, int64_t seed,
     if (!started)
         SR_FAIL(SR_ERR_RUN, "cannot start the run of seed %lld", (long long)seed);
     int code = wait_for(pid);
-    if (code > 128)
+    if (code > 128 && sr_interrupt_signal())
         SR_FAIL(SR_ERR_INTERRUPT, "stopped in the run of seed %lld; the same command resumes it",
                 (long long)seed);
+    if (code > 128)
+        SR_FAIL(SR_ERR_RUN,
+                "the run of seed %lld was ended by signal %d; the same command resumes it",
+                (long long)seed, code - 128);
     if (code != 0)
         SR_FAIL(code == 2 ? SR_ERR_CONFIG : SR_ERR_RUN, "the run of seed %lld failed",
                 (long long)seed);
@@ -216,7 +244,7 @@ static SrStatus run_all(const SrArgs *args, const SrSweep *sweep, const char *di
     char name[64], page[PATH_BYTES];
     SrText out = SR_TEXT_INIT;
     sr_interrupt_at_once("");
-    sr_interrupt_asked(NULL); // from now on a signal ends the run, which saves, and then the sweep
+    sr_interrupt_remember(); // from now on a signal ends the run, which saves, and then the sweep
     for (int i = 0; i < sweep->n; i++) {
         snprintf(name, sizeof name, "seed%lld", (long long)sweep->seed[i]);
         SR_TRY(sr_file_join(dirs[i], PATH_BYTES, dir, name));

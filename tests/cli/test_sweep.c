@@ -1,5 +1,7 @@
 // Several seeds: one run folder each, and a table of their figures.
+#include <signal.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/file.h"
 #include "tests/check.h"
@@ -46,6 +48,53 @@ static void test_seeds(void **state) {
     temp_dir_remove(dir);
 }
 
+// A run's lines follow the sweep's -q.
+static void test_quiet(void **state) {
+    (void)state;
+    char dir[64], folder[96];
+    temp_dir_make(dir);
+    snprintf(folder, sizeof folder, "CHECKPOINT.DIR=%s", dir);
+    RUN("--seeds", "2", folder, "OPTIMIZER.num_epochs=1", "-q");
+    expect(0, "2 seeds in ");
+    CHECK(!strstr(result.err, "epoch 0 done"));
+    temp_dir_remove(dir);
+}
+
+static pid_t start_endless(const char *dir) {
+    char folder[96], first[96];
+    snprintf(folder, sizeof folder, "CHECKPOINT.DIR=%s/runs", dir);
+    snprintf(first, sizeof first, "%s/runs/seed0", dir);
+    pid_t pid = program_start(dir, 1,
+                              (const char *const[]){"tests/cli/tiny.yaml", "--seeds", "2", folder,
+                                                    "OPTIMIZER.num_epochs=2000", NULL});
+    program_wait_for_progress(first);
+    return pid;
+}
+
+// A signal to the sweep ends its run in order, with one notice; a run that dies by itself is
+// reported as such.
+static void test_signals(void **state) {
+    (void)state;
+    char dir[64], err[8192];
+    temp_dir_make(dir);
+    pid_t pid = start_endless(dir);
+    kill(pid, SIGTERM);
+    CHECK_INT(program_wait(pid, NULL), 128 + SIGTERM);
+    program_read(dir, "err", err, sizeof err);
+    const char *notice = strstr(err, "finishing the step");
+    CHECK(notice && !strstr(notice + 1, "finishing the step"));
+    CHECK(strstr(err, "to resume: ") && strstr(err, "/runs/seed0\n"));
+    CHECK(strstr(err, "stopped in the run of seed 0; the same command resumes it"));
+    temp_dir_remove(dir);
+    temp_dir_make(dir);
+    pid = start_endless(dir);
+    kill(program_rank(pid, 0), SIGKILL);
+    CHECK_INT(program_wait(pid, NULL), 1);
+    program_read(dir, "err", err, sizeof err);
+    CHECK(strstr(err, "the run of seed 0 was ended by signal 9"));
+    temp_dir_remove(dir);
+}
+
 static void test_mistakes(void **state) {
     (void)state;
     RUN("SEED_VALUE=1,x");
@@ -56,4 +105,4 @@ static void test_mistakes(void **state) {
     expect(2, "only SEED_VALUE of `sslrun train` takes several values");
 }
 
-SR_TESTS(sweep, unit(test_seeds), unit(test_mistakes))
+SR_TESTS(sweep, unit(test_seeds), unit(test_quiet), unit(test_signals), unit(test_mistakes))
