@@ -13,8 +13,8 @@ void sr_interrupt_at_once(const char *note);
 // Returns the signal that arrived; 0: none.  Serves as SrTrainOptions.stop.  After the first
 // call, a signal no longer ends the process; the next call returns it.
 int sr_interrupt_asked(void *unused);
-// As sr_interrupt_asked, but the signal is remembered without a line on stderr: a child process
-// gets the signal too and writes its own.
+// Remembers the next signals without ending the process, as sr_interrupt_asked does, but writes no
+// line to stderr: a child process gets the signal too and writes its own.
 void sr_interrupt_remember(void);
 int sr_interrupt_signal(void); // the signal that arrived; 0: none
 // Restores the default actions.  SIGPIPE stays ignored if a signal has arrived.
