@@ -359,6 +359,28 @@ static void test_linear_refuses_early(void **state) {
     temp_dir_remove(f.dir);
 }
 
-SR_TESTS(image_verbs, unit(test_linear_and_predict), unit(test_similar_and_duplicates),
-         unit(test_pages_of_photos), unit(test_best_layer), unit(test_all_of_a_folder),
-         unit(test_names_with_line_breaks), unit(test_one_image), unit(test_linear_refuses_early))
+// Images of a data set without files have numbers for names.
+static void test_set_without_files(void **state) {
+    (void)state;
+    Fixture f;
+    uint8_t batch[3 * (1 + 3 * 32 * 32)] = {0}; // CIFAR's: label, then red, green, blue
+    begin(&f);
+    fixture_noise(batch + 1, 3 * 32 * 32, 7);
+    fixture_write(f.dir, "cifar/data_batch_1.bin", batch, sizeof batch);
+    fixture_write(f.dir, "cifar/test_batch.bin", batch, sizeof batch);
+    char cifar[96];
+    snprintf(cifar, sizeof cifar, "%s/cifar", f.dir);
+    RUN("linear", f.run, "--data", f.images);
+    CHECK_INT(result.code, 0);
+    RUN("predict", f.run, cifar);
+    expect(0, "image 0\t");
+    expect(0, "\nimage 2\t");
+    RUN("predict", f.run, cifar, "--json");
+    expect(0, "{\"file\": \"image 1\", ");
+    temp_dir_remove(f.dir);
+}
+
+SR_TESTS(image_verbs, unit(test_set_without_files), unit(test_linear_and_predict),
+         unit(test_similar_and_duplicates), unit(test_pages_of_photos), unit(test_best_layer),
+         unit(test_all_of_a_folder), unit(test_names_with_line_breaks), unit(test_one_image),
+         unit(test_linear_refuses_early))

@@ -89,14 +89,17 @@ void sr_checkpoint_model_set_data(SrCheckpointModel *m, const char *const *data)
     m->config->knn.bank_limit = m->config->knn.test_limit = 0;
 }
 
-// Lists the file of each row.  A row's label is the image's number.
+// Lists the file of each row, or "image 17" in a set without files.  A row's label is the image's
+// number.
 static SrStatus name_rows(const SrSplit *split, const SrMatrix *f, SrStringList *files) {
     SrImagePool *pool;
-    const char *path = "";
+    char number[32];
+    const char *path = number;
     SrStatus status = SR_OK;
     SR_TRY(sr_image_pool_new(&pool));
     for (int64_t i = 0; status == SR_OK && i < f->n; i++) {
         sr_image_pool_reset(pool);
+        snprintf(number, sizeof number, "image %lld", (long long)f->label[i]);
         if (split->source->path)
             status = split->source->path(split->set, f->label[i], pool, &path);
         if (status == SR_OK)
