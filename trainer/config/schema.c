@@ -32,25 +32,26 @@ static const SrSection sections[] = {
     {"CLUSTERFIT", sr__schema_cluster, 0, NULL, false},
 };
 
-// Gives the k-th map that a plugin owns: trunks, then losses, then meters.  False past the end.
-static bool owned_map(int k, SrSchemaEntry *out) {
-    int trunks = 0, losses = 0;
-    while (sr_trunk_at(trunks))
-        trunks++;
-    while (sr_loss_at(losses))
-        losses++;
-    if (k < trunks) {
-        const SrTrunk *t = sr_trunk_at(k);
+// The next plugin whose map has not been given: trunks come first, then losses, then meters.
+typedef struct {
+    int trunk, loss, meter;
+} Owners;
+
+// Gives the map of the next plugin.  False: there are no more.
+static bool next_owned(Owners *at, SrSchemaEntry *out) {
+    const SrTrunk *t = sr_trunk_at(at->trunk);
+    const SrLoss *l = t ? NULL : sr_loss_at(at->loss);
+    const SrMeter *m = t || l ? NULL : sr_meter_at(at->meter);
+    if (t)
         *out = (SrSchemaEntry){{.path = t->subtree, .table = t->options}, true, t->params_bytes};
-        return true;
-    }
-    const SrLoss *l = sr_loss_at(k - trunks);
-    const SrMeter *m = sr_meter_at(k - trunks - losses);
-    if (l)
+    else if (l)
         *out = (SrSchemaEntry){{.path = l->subtree, .table = l->options}, true, l->params_bytes};
     else if (m)
         *out = (SrSchemaEntry){{.path = m->subtree, .table = m->options}, true, m->params_bytes};
-    return l || m;
+    at->trunk += t != NULL;
+    at->loss += l != NULL;
+    at->meter += m != NULL;
+    return t || l || m;
 }
 
 // Returns the name of `subtree` inside `section`.  NULL: it lies elsewhere, or `subtree` is NULL.
@@ -69,7 +70,7 @@ static bool has_row(const SrOption *rows, int n, const char *name) {
 // True if a plugin owns a map that the table lists as "not built".
 static bool is_owned(const char *section, const char *name) {
     SrSchemaEntry e;
-    for (int k = 0; owned_map(k, &e); k++) {
+    for (Owners at = {0}; next_owned(&at, &e);) {
         const char *inside = name_inside(section, e.section.path);
         if (inside && strcmp(inside, name) == 0)
             return true;
@@ -86,7 +87,7 @@ static int count_rows(const SrOption *table) {
 
 // Appends the rows of a table, except those whose map a plugin owns.
 static void add_rows(const SrSection *section, const SrOption *table, SrOption *rows, int *m) {
-    for (int i = 0; i < count_rows(table); i++)
+    for (int i = 0; table && table[i].name; i++)
         if (table[i].type != SR_OPT_IGNORED || !is_owned(section->path, table[i].name))
             rows[(*m)++] = table[i];
 }
@@ -106,7 +107,7 @@ static void add_owned(const SrSection *section, SrOption *rows, int *m) {
                        ? offsetof(SrModelConfig, owned)
                        : offsetof(SrConfig, sections.owned);
     SrSchemaEntry e;
-    for (int k = 0; owned_map(k, &e); k++) {
+    for (Owners at = {0}; next_owned(&at, &e);) {
         const char *name = name_inside(section->path, e.section.path);
         if (name && !has_row(rows, *m, name)) // two trunks may share a map
             rows[(*m)++] = (SrOption){name, SR_OPT_TREE, place, "{}", 0, 0, NULL, ""};
@@ -139,7 +140,7 @@ static SrStatus build_table(const SrSection *section, int owned, SrArena *arena,
 SrStatus sr__schema_entries(SrArena *arena, SrSchemaEntry **out, int *n) {
     int owned = 0;
     SrSchemaEntry e;
-    while (owned_map(owned, &e))
+    for (Owners at = {0}; next_owned(&at, &e);)
         owned++;
     SrSchemaEntry *list =
         sr_arena_alloc(arena, sizeof *list * (size_t)(SR_COUNT(sections) + owned));
@@ -150,7 +151,7 @@ SrStatus sr__schema_entries(SrArena *arena, SrSchemaEntry **out, int *n) {
         list[*n].section = sections[i];
         SR_TRY(build_table(&sections[i], owned, arena, &list[(*n)++].section.table));
     }
-    for (int k = 0; owned_map(k, &e); k++)
+    for (Owners at = {0}; next_owned(&at, &e);)
         if (e.section.path)
             list[(*n)++] = e;
     *out = list;
