@@ -6,6 +6,7 @@
 
 #include "base/parallel.h"
 #include "base/plugin.h"
+#include "cli/restart.h"
 #include "kernels/op.h"
 #include "losses/loss.h"
 #include "tests/check.h"
@@ -34,6 +35,7 @@ static SrStatus check_names(void) {
 }
 
 int main(int argc, char **argv) {
+    sr_restart_with_settings(argv); // tests compute with the program's settings
     sr_parallel_init();
     process_state_remember();
     if (check_names() != SR_OK) {
