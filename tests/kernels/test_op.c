@@ -246,18 +246,32 @@ static void test_forward_again_repeats(void **state) {
     each_case(again_case);
 }
 
-// Returns so many rows that every loop of the op is split between threads.
-static int rows_for_threads(const SrOpCase *example) {
+static size_t scratch_bytes(const SrOp *op, const SrOpCase *example, int rows) {
+    OpCall c;
+    op_call_init(&c, op, example, rows, true, 8);
+    SrOpSite site = op_call_site(&c, SR_F32);
+    size_t bytes = op->scratch_bytes ? op->scratch_bytes(&site) : 0;
+    op_call_deinit(&c);
+    return bytes;
+}
+
+// Returns so many rows that every loop of the op is split between threads. An op that compares all
+// pairs of rows gets fewer: its scratch and its time grow with their square.
+static int rows_for_threads(const SrOp *op, const SrOpCase *example) {
+    const size_t most_scratch = (size_t)32 << 20;
     int64_t most = 1;
     for (int i = 0; i < example->n_in; i++)
         most = SR_MAX(most, sr_shape_count(example->x[i]));
-    return (int)(40000 / most + 1);
+    int rows = (int)(40000 / most + 1);
+    while (rows > 1 && scratch_bytes(op, example, rows) > most_scratch)
+        rows /= 2;
+    return rows;
 }
 
 static void run_with_threads(OpCall *c, const SrOp *op, const SrOpCase *example, bool train,
                              int threads) {
     sr_parallel_set_threads(threads);
-    op_call_init(c, op, example, rows_for_threads(example), train, 8);
+    op_call_init(c, op, example, rows_for_threads(op, example), train, 8);
     op_call_forward(c);
     if (!(op->flags & SR_OP_NO_GRAD))
         op_call_backward(c);
