@@ -1,6 +1,8 @@
 // Runs the built program from tests, alone or under mpirun, and captures its output (program.h).
 #include "tests/program.h"
 
+#include <ctype.h>
+#include <dirent.h>
 #include <fcntl.h>
 #include <libgen.h>
 #include <math.h>
@@ -106,16 +108,42 @@ pid_t program_start_ranks(const char *dir, int ranks, int threads, const char *c
     return start(open_output(dir, "out"), open_output(dir, "err"), ranks, threads, args);
 }
 
-pid_t program_rank(pid_t mpirun, int rank) {
-    char command[64];
-    int pid = 0;
-    snprintf(command, sizeof command, "pgrep -P %d | sed -n %dp", (int)mpirun, rank + 1);
-    FILE *f = popen(command, "r");
-    if (f && fscanf(f, "%d", &pid) != 1)
-        pid = 0;
+// Returns the parent of a process; 0: there is no such process.
+static pid_t parent_of(const char *process) {
+    char path[300];
+    int parent = 0;
+    snprintf(path, sizeof path, "/proc/%s/status", process);
+    FILE *f = fopen(path, "r");
+    for (char line[256]; f && fgets(line, sizeof line, f);)
+        if (sscanf(line, "PPid: %d", &parent) == 1)
+            break;
     if (f)
-        pclose(f);
-    return pid;
+        fclose(f);
+    return parent;
+}
+
+static int compare_pids(const void *a, const void *b) {
+    pid_t x = *(const pid_t *)a, y = *(const pid_t *)b;
+    return (x > y) - (x < y);
+}
+
+pid_t program_rank(pid_t mpirun, int rank) {
+    pid_t found[64];
+    int n = 0;
+    DIR *d = opendir("/proc");
+    CHECK(d != NULL);
+    for (const struct dirent *e; (e = readdir(d)) && n < SR_COUNT(found);)
+        if (isdigit((unsigned char)e->d_name[0]) && parent_of(e->d_name) == mpirun)
+            found[n++] = atoi(e->d_name);
+    closedir(d);
+    qsort(found, (size_t)n, sizeof *found, compare_pids);
+    return rank < n ? found[rank] : 0;
+}
+
+void program_kill_rank(pid_t mpirun, int rank, int signal) {
+    pid_t pid = program_rank(mpirun, rank);
+    CHECK(pid > 0); // process 0 would be the tests themselves
+    CHECK_INT(kill(pid, signal), 0);
 }
 
 void program_need_numpy(void) {

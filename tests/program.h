@@ -35,6 +35,8 @@ void program_run_terminal(ProgramResult *result, int columns, const char *const 
 pid_t program_start_ranks(const char *dir, int ranks, int threads, const char *const *args);
 // Returns the process of a rank below mpirun; 0: it does not exist.
 pid_t program_rank(pid_t mpirun, int rank);
+// Sends a signal to a rank below mpirun; the test fails if there is none.
+void program_kill_rank(pid_t mpirun, int rank, int signal);
 // Skips the test if the program was built without MPI, or there is no mpirun.
 void program_need_ranks(void);
 // Skips the test if /usr/bin/python3 has no numpy.

@@ -88,7 +88,7 @@ static void test_signals(void **state) {
     temp_dir_remove(dir);
     temp_dir_make(dir);
     pid = start_endless(dir);
-    kill(program_rank(pid, 0), SIGKILL);
+    program_kill_rank(pid, 0, SIGKILL);
     CHECK_INT(program_wait(pid, NULL), 1);
     program_read(dir, "err", err, sizeof err);
     CHECK(strstr(err, "the run of seed 0 was ended by signal 9"));
