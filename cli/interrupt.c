@@ -32,10 +32,9 @@ static void on_signal(int number) {
     if (received)
         _exit(128 + number);
     received = number;
-    if (listening && quiet)
-        return;
     if (listening) {
-        write_note("finishing the step and saving; press Ctrl-C again to stop at once");
+        if (!quiet)
+            write_note("finishing the step and saving; press Ctrl-C again to stop at once");
         return;
     }
     write_note(last_words);
@@ -55,7 +54,7 @@ static void handle(int number) {
 
 void sr_interrupt_at_once(const char *note) {
     last_words = note;
-    listening = 0;
+    listening = quiet = 0;
     for (int i = 0; i < SR_COUNT(numbers); i++)
         handle(numbers[i]);
     signal(SIGPIPE, SIG_IGN);

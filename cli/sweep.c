@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/yaml.h"
 #include "cli/interrupt.h"
 #include "cli/next.h"
 #include "measure/mean_deviation.h"
@@ -83,17 +84,6 @@ static int wait_for(pid_t pid) {
     return WIFEXITED(code) ? WEXITSTATUS(code) : 128 + WTERMSIG(code);
 }
 
-// Adds CHECKPOINT.DIR=dir, in YAML's quotes if it could be read as something else than a text.
-static void add_folder(const char *dir, SrText *out) {
-    static const char plain[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./-";
-    bool quoted = strspn(dir, plain) != strlen(dir);
-    sr_text_printf(out, "%s%s", FOLDER_KEY, quoted ? "'" : "");
-    for (const char *c = dir; *c; c++)
-        sr_text_addn(out, *c == '\'' ? "''" : c, *c == '\'' ? 2 : 1);
-    sr_text_add(out, quoted ? "'" : "");
-}
-
 // Collects the words of a run's command: those of the sweep, but with a folder and a seed of its
 // own.  Returns their number.
 static int add_words(const SrArgs *args, const char *const *flags, const char **words) {
@@ -122,7 +112,8 @@ static SrStatus run_seed(const SrArgs *args, const char *dir, int64_t seed,
     int n = add_words(args, flags, words);
     pid_t pid;
     snprintf(seed_word, sizeof seed_word, "SEED_VALUE=%lld", (long long)seed);
-    add_folder(dir, &dir_word);
+    sr_text_add(&dir_word, FOLDER_KEY);
+    sr_yaml_print_flow(&(SrYaml){.type = SR_YAML_STRING, .text = dir}, &dir_word);
     words[n++] = seed_word;
     words[n++] = dir_word.s ? dir_word.s : "";
     sr_info("seed %lld, in %s", (long long)seed, dir);
