@@ -108,6 +108,10 @@ SrOpSite op_call_site(OpCall *c, SrDtype type) {
     return site;
 }
 
+size_t op_scratch_bytes(const SrOp *op, const SrOpSite *site) {
+    return op->scratch_bytes ? op->scratch_bytes(site) : 0;
+}
+
 void op_call_prepare(OpCall *c, SrOpPass pass, SrOpCall *call) {
     SrOpPrepared want = {0};
     SrOpSite site = {call->machine, c->params, c->shapes, c->n_in, call->y.dtype, call->design};
@@ -120,7 +124,7 @@ void op_call_prepare(OpCall *c, SrOpPass pass, SrOpCall *call) {
 
 static SrOpCall call_of(OpCall *c) {
     SrOpSite site = op_call_site(c, SR_F32);
-    size_t scratch = c->op->scratch_bytes ? c->op->scratch_bytes(&site) : 0;
+    size_t scratch = op_scratch_bytes(c->op, &site);
     c->scratch = op_call_alloc(c, scratch);
     memset(c->scratch, 0xA5, scratch); // garbage, so that an op that relies on zeroed scratch fails
     return (SrOpCall){

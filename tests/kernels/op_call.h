@@ -39,6 +39,7 @@ void op_call_forward(OpCall *c);
 void op_call_backward(OpCall *c); // fills dx with garbage first unless dx_add is set
 // Returns the op's node on the test's machine. Its design lives in memory of `c`.
 SrOpSite op_call_site(OpCall *c, SrDtype type);
+size_t op_scratch_bytes(const SrOp *op, const SrOpSite *site); // 0: the op needs none
 // Prepares the weights of a pass in memory of `c`, as a plan does, and stores them in `call`.
 void op_call_prepare(OpCall *c, SrOpPass pass, SrOpCall *call);
 // Computes y64 from x64 and w64; state slots of w64 may change.

@@ -58,7 +58,7 @@ static void begin(Half *h, OpCall *c, unsigned halves) {
     SrDtype type = type_of(halves, c->n_in);
     h->y = (SrTensor){c->y_shape, type, op_call_alloc(c, (size_t)n * sr_dtype_bytes(type))};
     SrOpSite site = op_call_site(c, SR_BF16);
-    size_t bytes = op->scratch_bytes ? op->scratch_bytes(&site) : 0;
+    size_t bytes = op_scratch_bytes(op, &site);
     h->call = (SrOpCall){.machine = site.machine,
                          .design = site.design,
                          .params = c->params,

@@ -250,7 +250,7 @@ static size_t scratch_bytes(const SrOp *op, const SrOpCase *example, int rows) {
     OpCall c;
     op_call_init(&c, op, example, rows, true, 8);
     SrOpSite site = op_call_site(&c, SR_F32);
-    size_t bytes = op->scratch_bytes ? op->scratch_bytes(&site) : 0;
+    size_t bytes = op_scratch_bytes(op, &site);
     op_call_deinit(&c);
     return bytes;
 }
@@ -268,21 +268,21 @@ static int rows_for_threads(const SrOp *op, const SrOpCase *example) {
     return rows;
 }
 
-static void run_with_threads(OpCall *c, const SrOp *op, const SrOpCase *example, bool train,
-                             int threads) {
+static void run_with_threads(OpCall *c, const SrOp *op, const SrOpCase *example, int rows,
+                             bool train, int threads) {
     sr_parallel_set_threads(threads);
-    op_call_init(c, op, example, rows_for_threads(op, example), train, 8);
+    op_call_init(c, op, example, rows, train, 8);
     op_call_forward(c);
     if (!(op->flags & SR_OP_NO_GRAD))
         op_call_backward(c);
 }
 
 static void threads_case(const SrOp *op, const SrOpCase *example, bool train) {
-    int before = sr_parallel_threads();
+    int before = sr_parallel_threads(), rows = rows_for_threads(op, example);
     OpCall one, more;
-    run_with_threads(&one, op, example, train, 1);
+    run_with_threads(&one, op, example, rows, train, 1);
     for (int threads = 2; threads <= 3; threads++) {
-        run_with_threads(&more, op, example, train, threads);
+        run_with_threads(&more, op, example, rows, train, threads);
         same_bits("y with threads", op, example, one.y.data, more.y.data,
                   (size_t)sr_shape_count(one.y_shape) * sizeof(float));
         for (int i = 0; i < one.n_in && !(op->flags & SR_OP_NO_GRAD); i++)
