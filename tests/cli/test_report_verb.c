@@ -338,6 +338,23 @@ static void test_share_of_a_run(void **state) {
     temp_dir_remove(dir);
 }
 
+// A run of 60 epochs says what its pages took.
+static void test_time_of_pages(void **state) {
+    (void)state;
+    char dir[64], key[96];
+    double seconds = -1, share = -1;
+    temp_dir_make(dir);
+    snprintf(key, sizeof key, "CHECKPOINT.DIR=%s", dir);
+    RUN("tests/cli/tiny.yaml", key, "TEST_MODEL=True", "OPTIMIZER.num_epochs=60",
+        "CHECKPOINT.CHECKPOINT_ITER_FREQUENCY=-1", "-v");
+    CHECK_INT(result.code, 0);
+    const char *told = strstr(result.err, "pages took ");
+    CHECK(told && sscanf(told, "pages took %lf s, %lf %%", &seconds, &share) == 2);
+    CHECK(share > 0 && share < 100);
+    sr_free(page_of(dir, SR_REPORT_FILE)); // page_of checks that it is below 5 MB
+    temp_dir_remove(dir);
+}
+
 // The longest log has a line for each of 60,000 updates in 60 epochs.
 static void test_page_of_a_long_log(void **state) {
     (void)state;
@@ -450,5 +467,5 @@ static void test_in_a_browser(void **state) {
 
 SR_TESTS(report_verb, unit(test_a_run_has_a_page), unit(test_runs_of_several_seeds),
          unit(test_page_with_a_decimal_comma), unit(test_history_of_a_rough_run), unit(test_charts),
-         unit(test_base64), unit(test_share_of_a_run), unit(test_page_of_a_long_log),
-         unit(test_evaluated_later), unit(test_in_a_browser))
+         unit(test_base64), unit(test_share_of_a_run), unit(test_time_of_pages),
+         unit(test_page_of_a_long_log), unit(test_evaluated_later), unit(test_in_a_browser))
