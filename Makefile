@@ -115,7 +115,7 @@ BF16   := kernels/conv/conv_tile_simd.c kernels/block_product_simd.c kernels/row
 endif
 OBJECTS := $(PLAIN:%.c=$(BUILD)/%.o) $(foreach isa,$(ISAS),$(SIMD:%.c=$(BUILD)/%.$(isa).o)) \
            $(BF16:%.c=$(BUILD)/%.avx512bf16.o) $(foreach isa,$(AMX_ISAS),$(AMX:%.c=$(BUILD)/%.$(isa).o))
-TESTS   := $(filter-out tests/fuzz/fuzz_% tests/faults/%,$(sort $(wildcard tests/*.c) $(wildcard tests/*/*.c)))
+TESTS   := $(filter-out tests/fuzz/fuzz_% tests/faults/% tests/torture/%,$(sort $(wildcard tests/*.c) $(wildcard tests/*/*.c)))
 TESTOBJ := $(filter-out $(BUILD)/tests/golden/%,$(TESTS:%.c=$(BUILD)/%.o))
 GOLDOBJ := $(filter $(BUILD)/tests/golden/%,$(TESTS:%.c=$(BUILD)/%.o))
 KINDS = op trunk head loss dataset transform collator optimizer schedule meter verb

@@ -1,5 +1,5 @@
 # Checks beyond `make test`: golden numbers, other programs, sanitizers, long runs. The Makefile includes this file.
-.PHONY: golden ranks-long web-long vissl-run parity asan tsan web-fuzz toy ci-night
+.PHONY: torture mutants golden ranks-long web-long vissl-run parity asan tsan web-fuzz toy ci-night
 
 ## make golden     compare with the reference numbers in GOLDEN=DIR (tests/golden/cases)
 GOLDEN ?= tests/golden/cases
@@ -54,6 +54,19 @@ web-fuzz: $(BUILD)/run-tests
 	@$(MAKE) --no-print-directory BUILD=build/asan OPT="-O1" EXTRA="$(ASAN)" SIMD_EXTRA=-fno-sanitize=all build/asan/sslrun
 	cp $(BUILD)/run-tests build/asan/run-web-fuzz
 	SSLRUN_WEB_FUZZ_SECONDS=$(WEB_FUZZ_SECONDS) $(if $(WEB_FUZZ_SEED),SSLRUN_WEB_FUZZ_SEED=$(WEB_FUZZ_SEED)) build/asan/run-web-fuzz web_fuzz
+
+## make torture    let every call of VERBS (all) on memory, threads and files fail once, TORTURE_SECONDS (240) per verb (an hour)
+TORTURE_SECONDS ?= 240
+torture: sslrun $(BUILD)/inject.so
+	tests/torture/torture.py $(VERBS) --seconds $(TORTURE_SECONDS)
+$(BUILD)/inject.so: tests/torture/inject.c Makefile
+	$(SAY) CC $@
+	$(Q)$(CC) $(FLAGS) -fvisibility=default -shared -o $@ $< -ldl
+
+## make mutants    break MUTANTS (300) lines one at a time, and print those that no test notices; ROOMS=kernels,losses MUTANT_SEED=1
+MUTANTS ?= 300
+mutants: sslrun $(BUILD)/run-tests
+	tests/mutate.py --count $(MUTANTS) $(if $(MUTANT_SEED),--seed $(MUTANT_SEED)) $(if $(ROOMS),--rooms $(ROOMS))
 
 ## make toy        add one plugin of each kind, one file each, to a copy of the tree; build, test and train
 toy: sslrun $(BUILD)/run-tests

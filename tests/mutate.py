@@ -1,0 +1,187 @@
+#!/usr/bin/env python3
+"""Breaks one line of the program at a time and asks whether the tests notice.
+
+    tests/mutate.py [--seed N] [--count N] [--rooms kernels,losses,...] [--seconds N]
+    tests/mutate.py --list FILE     breaks chosen places; a line of FILE is FILE<tab>OLD<tab>NEW
+
+Works in a copy of the tree below TMPDIR, so that nothing here changes. Each mutant is one changed line that still
+compiles to other code. The suites that name the file, its stem or one of its public functions run first to last until
+one fails. A mutant that none of them notices is printed as SURVIVED, with the suites that ran. The last lines give the
+share that was noticed, by room. The seed is printed and repeats the choice of places.
+"""
+import argparse
+import glob
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOMS = "kernels,losses,trainer,data,measure,pages,base,formats,graph,heads"
+
+# One way to break a line: a pattern and what replaces it.
+SWAPS = [(r" < ", " <= "), (r" <= ", " < "), (r" > ", " >= "), (r" >= ", " > "), (r" == ", " != "),
+         (r" != ", " == "), (r" \+ ", " - "), (r" - ", " + "), (r" \* ", " / "), (r" / ", " * "),
+         (r" && ", " || "), (r" \|\| ", " && "), (r" \+= ", " -= "), (r" -= ", " += "), (r"\b0\b", "1"),
+         (r"\b1\b", "2"), (r"\b2\b", "3"), (r"\b1\.0f?\b", "0.5"), (r"\btrue\b", "false"),
+         (r"\bfalse\b", "true"), (r" % ", " / "), (r"!(?=[a-z(])", ""), (r"\bSR_MIN\b", "SR_MAX"),
+         (r"\bSR_MAX\b", "SR_MIN")]
+# Statements that can be left out whole.
+STATEMENTS = [r"(SR_TRY\(.*\);)$", r"((?!return)[a-z_]+\(.*\);)$", r"([a-z_>.\[\]-]+ = .*;)$"]
+
+
+def mutants(line):
+    """Returns every way to break the line."""
+    found = []
+    for pattern, new in SWAPS:
+        found += [line[:m.start()] + new + line[m.end():] for m in re.finditer(pattern, line)]
+    stripped = line.strip()
+    if any(re.match(s, stripped) for s in STATEMENTS):
+        found.append(line.replace(stripped, ";"))
+    return found
+
+
+def can_break(line):
+    """Tells whether a line is code inside a function; messages and tables of texts are left out."""
+    s = line.strip()
+    return (line.startswith("    ") and s and '"' not in s and "SR_FAIL" not in s and
+            not s.startswith(("//", "#", "*", "/*", "case ", "static const")))
+
+
+def choose_places(rooms, count, seed):
+    """Draws `count` mutants, in turn from each room: (file, line number, new line)."""
+    draw = random.Random(seed)
+    pools = {}
+    for room in rooms:
+        files = [f for f in glob.glob(room + "/**/*.c", recursive=True) if not f.endswith("_amx.c")]
+        pools[room] = [(f, i) for f in sorted(files) for i, line in enumerate(open(f)) if can_break(line)]
+    chosen = []
+    while len(chosen) < count:
+        f, i = draw.choice(pools[rooms[len(chosen) % len(rooms)]])
+        ways = mutants(open(f).read().split("\n")[i])
+        if ways:
+            chosen.append((f, i, draw.choice(ways)))
+    return chosen
+
+
+def listed_places(path):
+    """Reads chosen places. The old text must occur in exactly one line of its file."""
+    chosen = []
+    for row in open(path):
+        if not row.strip() or row.startswith("#"):
+            continue
+        f, old, new = row.rstrip("\n").split("\t")
+        lines = open(f).read().split("\n")
+        hits = [i for i, line in enumerate(lines) if old in line]
+        if len(hits) != 1:
+            sys.exit(f"mutate: {f} has {len(hits)} lines with '{old}'; expected one")
+        chosen.append((f, hits[0], lines[hits[0]].replace(old, new)))
+    return chosen
+
+
+def suites_of(file, suites):
+    """Returns the suites that may notice a change of the file, those that name it first."""
+    stem = os.path.basename(file)[:-2]
+    header = file[:-2] + ".h"
+    public = re.findall(r"\b(sr_\w+)\(", open(header).read()) if os.path.exists(header) else []
+    own = [s for s, text in suites.items() if s == stem or re.search(rf"\b{stem}\b", text)]
+    users = [s for s, text in suites.items() if s not in own and any(p in text for p in public)]
+    room = file.split("/")[0]
+    broad = {"kernels": ["op", "plan_gradient"], "losses": ["loss", "loss_gradient", "moving_targets"],
+             "trainer": ["train", "resume", "run_folder", "checkpoint"], "data": ["loader", "sampler", "augment"],
+             "pages": ["report_verb", "web_verb", "web_requests"], "measure": ["knn", "meter", "linear_verbs"],
+             "base": ["file", "text", "yaml"], "formats": ["weights", "checkpoint", "pickle"],
+             "graph": ["plan", "graph", "extract"], "heads": ["heads", "model"]}.get(room, [])
+    words = [w for w in stem.split("_") if len(w) > 3]
+    kin = [s for s in suites if any(w in s for w in words)]
+    order = own + kin[:6] + users[:8] + [b for b in broad if b in suites]
+    return list(dict.fromkeys(order))
+
+
+def run(command, seconds, **options):
+    """Runs a command to its end or its bound. Returns the exit code; None: it took too long."""
+    p = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+                         stdin=subprocess.DEVNULL, **options)
+    try:
+        return p.wait(seconds)
+    except subprocess.TimeoutExpired:
+        os.killpg(p.pid, 9)
+        p.wait()
+        return None
+
+
+def code_of(file, tree):
+    """Returns what the file's objects hold without the tables of a debugger."""
+    objects = glob.glob(os.path.join(tree, "build", file[:-2] + "*.o"))
+    return [subprocess.run(["objcopy", "--strip-debug", o, "/dev/stdout"],
+                           capture_output=True, check=False).stdout for o in sorted(objects)]
+
+
+def judge(place, tree, suites, seconds):
+    """Builds one mutant and runs its suites. Returns (verdict, words about it)."""
+    file, i, new = place
+    path = os.path.join(tree, file)
+    whole = open(path).read()
+    lines = whole.split("\n")
+    before = code_of(file, tree)
+    lines[i] = new
+    try:
+        open(path, "w").write("\n".join(lines))
+        if run(["make", "-s", "-j2", "sslrun", "build/run-tests"], 600, cwd=tree) != 0:
+            return "no code", "does not compile"
+        if code_of(file, tree) == before:
+            return "no code", "gives the same code"
+        ran, start = [], time.time()
+        for suite in suites_of(file, suites):
+            if time.time() - start > seconds:
+                break
+            code = run(["build/run-tests", suite], seconds, cwd=tree)
+            ran.append(suite)
+            if code is None:
+                return "caught", f"{suite} (takes longer than {seconds} s)"
+            if code != 0:
+                return "caught", suite
+        return "SURVIVED", " ".join(ran) or "no suite names it"
+    finally:
+        open(path, "w").write(whole)
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--seed", type=int, default=1)
+    p.add_argument("--count", type=int, default=300)
+    p.add_argument("--rooms", default=ROOMS)
+    p.add_argument("--list", help="file of chosen places")
+    p.add_argument("--seconds", type=float, default=120, help="time that the suites of one mutant may take")
+    o = p.parse_args()
+    os.chdir(os.path.dirname(os.path.abspath(__file__)) + "/..")
+    places = listed_places(o.list) if o.list else choose_places(o.rooms.split(","), o.count, o.seed)
+    suites = {}
+    for f in glob.glob("tests/**/*.c", recursive=True):
+        text = open(f).read()
+        for name in re.findall(r"^SR_TESTS\((\w+),", text, re.M):
+            suites[name] = text
+    tally = {}
+    with tempfile.TemporaryDirectory(prefix="sslrun-mutants-") as tmp:
+        tree = os.path.join(tmp, "tree")
+        shutil.copytree(".", tree, symlinks=True, ignore=shutil.ignore_patterns(".git", "runs", "package", "asan", "tsan"))
+        if run(["make", "-s", "-j2", "sslrun", "build/run-tests"], 3600, cwd=tree) != 0:
+            sys.exit("mutate: the tree does not build")
+        print(f"seed {o.seed}" if not o.list else f"places of {o.list}", flush=True)
+        for place in places:
+            verdict, words = judge(place, tree, suites, o.seconds)
+            print(f"{verdict:8} {place[0]}:{place[1] + 1}: {place[2].strip()}  [{words}]", flush=True)
+            if verdict != "no code":
+                caught, n = tally.get(place[0].split("/")[0], (0, 0))
+                tally[place[0].split("/")[0]] = (caught + (verdict == "caught"), n + 1)
+    for room, (caught, n) in sorted(tally.items()):
+        print(f"{room}: {caught} of {n} noticed")
+    caught, n = (sum(t[k] for t in tally.values()) for k in (0, 1))
+    print(f"all: {caught} of {n} noticed, {100 * caught / max(n, 1):.0f} %")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,262 @@
+#!/usr/bin/env python3
+"""Lets one call fail at every point of a verb, and judges how the verb ends.
+
+    tests/torture/torture.py [VERB ...] [--jobs N] [--seconds N] [--seed N] [--only KIND] [--show]
+
+A point is the first call from one chain of callers (tests/torture/inject.c): an allocation, a new thread, or a system
+call on files.  Every fault that fits the kind is tried at each point: an error number once, the same error from there
+on, or half of the bytes.  After the fault the same command runs again without one.  A point is wrong if the program
+
+    CRASH     ends by a signal or with another exit code than 0, 1 or 2
+    HANG      does not end within a minute
+    SILENT    fails without a line, or with one that names nothing (libgomp's own line about memory counts as one)
+    USAGE     calls a fault of the system an error of usage (exit code 2)
+    DAMAGE    ends with 0, another result and not a word about it
+    LEFTOVER  leaves a temporary file behind
+    AGAIN     does not reach the undisturbed result when the command runs again
+
+--seconds bounds the points of one verb; points are drawn at random then, and the line of the verb says how many of all
+were tried. The exit code is 1 if a point was wrong.
+"""
+import argparse
+import concurrent.futures
+import errno
+import glob
+import hashlib
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = os.path.abspath(os.path.dirname(__file__) + "/../..")
+SSLRUN = ROOT + "/sslrun"
+TINY = ROOT + "/tests/cli/tiny.yaml"
+
+# Faults of each kind: what SR_INJECT names after the call's number.
+FAULTS = {
+    "alloc": [f"{errno.ENOMEM}", f"{errno.ENOMEM}:on"],
+    "thread": [f"{errno.EAGAIN}"],
+    "mmap": [f"{errno.ENOMEM}", f"{errno.ENOMEM}:on"],
+    "open": [f"{errno.EMFILE}", f"{errno.EIO}", f"{errno.EINTR}", f"{errno.EMFILE}:on"],
+    "read": [f"{errno.EIO}", f"{errno.EINTR}", "short"],
+    "write": [f"{errno.ENOSPC}", f"{errno.EIO}", f"{errno.EINTR}", "short", f"{errno.ENOSPC}:on"],
+    "fsync": [f"{errno.EIO}"],
+    "rename": [f"{errno.ENOSPC}", f"{errno.EROFS}"],
+    "close": [f"{errno.EIO}"],
+    "unlink": [f"{errno.EROFS}"],
+    "create": [f"{errno.EROFS}", f"{errno.ENOSPC}"],
+    "stat": [f"{errno.EIO}"],
+}
+
+class Verb:
+    """A command, the folders that it reads, and its result: the files that match `files`, or standard output."""
+
+    def __init__(self, args, needs=(), files=None):
+        self.args, self.needs, self.files = args, needs, files
+
+
+TRAIN = ["train", TINY, "OPTIMIZER.num_epochs=1", "DATA.TRAIN.DATA_LIMIT=18", "LOSS.swav_loss.queue.start_iter=2",
+         "CHECKPOINT.DIR=run"]
+VERBS = {
+    "describe": Verb(["describe", "LOSS"]),
+    "train": Verb(TRAIN, files="run/checkpoint.safetensors"),
+    "knn": Verb(["knn", "run"], ["run"], files="run/checkpoint.safetensors"),
+    "report": Verb(["report", "run"], ["run"], files="run/report.html"),
+    "inspect": Verb(["inspect", "run/checkpoint.safetensors", "--stats"], ["run"]),
+    "convert": Verb(["convert", "run/checkpoint.safetensors", "out.pth"], ["run"], files="out.pth"),
+    "export": Verb(["export", "run", "--out", "out.onnx"], ["run"], files="out.onnx"),
+    "extract": Verb(["extract", "run/train_config.yaml", "--weights", "run/checkpoint.safetensors", "--nodes", "layer4",
+                     "--data", "images", "--out", "features"], ["run", "images"], files="features/*"),
+    "pack": Verb(["pack", "images", "--out", "shards"], ["images"], files="shards/*"),
+    "init": Verb(["init", "images", "--out", "images.yaml"], ["images"], files="images.yaml"),
+    "similar": Verb(["similar", "images/a/0.png", "--in", "images", "--model", "run"], ["run", "images"]),
+    "duplicates": Verb(["duplicates", "images", "--model", "run"], ["run", "images"]),
+    "linear": Verb(["linear", "run", "--data", "images", "--out", "linear"], ["run", "images"], files="linear/*"),
+    "doctor": Verb(["doctor", "run"], ["run"]),
+}
+
+
+def environment(**more):
+    """Returns settings with which the program does not start itself again."""
+    env = dict(os.environ, GOMP_SPINCOUNT="20000", OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1", LC_ALL="C.UTF-8")
+    env.setdefault("OPENBLAS_CORETYPE", "Haswell")
+    env.update(more)
+    return env
+
+
+def start(args, cwd, env):
+    """Runs the program. Returns (exit code or None after a minute, standard output, lines of standard error)."""
+    try:
+        p = subprocess.run([SSLRUN] + args, cwd=cwd, env=env, stdin=subprocess.DEVNULL, capture_output=True, timeout=60,
+                           check=False)
+        return p.returncode, p.stdout, p.stderr.decode("utf8", "replace").splitlines()
+    except subprocess.TimeoutExpired:
+        return None, b"", []
+
+
+def make_images(folder):
+    """Writes twelve small pictures in three classes, with a PNG's own checksums."""
+    import struct
+    import zlib
+
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+    draw = random.Random(3)
+    for c in "abc":
+        os.makedirs(f"{folder}/{c}")
+        for i in range(4):
+            rows = b"".join(b"\0" + bytes(draw.randrange(256) for _ in range(60)) for _ in range(20))
+            with open(f"{folder}/{c}/{i}.png", "wb") as f:
+                f.write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 20, 20, 8, 2, 0, 0, 0)) +
+                        chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
+
+
+def tensors(path):
+    """Returns a hash of a checkpoint's tensors alone; its metadata hold times."""
+    with open(path, "rb") as f:
+        n = int.from_bytes(f.read(8), "little")
+        f.seek(8 + n)
+        return hashlib.sha256(f.read()).hexdigest()
+
+
+def result_of(verb, cwd, out):
+    """Returns what must be equal. A page counts by its length, since it holds times."""
+    if not verb.files:
+        return out
+    result = {}
+    for path in sorted(glob.glob(f"{cwd}/{verb.files}")):
+        if path.endswith(".html"):
+            result[path[len(cwd):]] = os.path.getsize(path) // 1000
+        elif path.endswith(".safetensors"):
+            result[path[len(cwd):]] = tensors(path)
+        elif os.path.isfile(path):
+            with open(path, "rb") as f:
+                result[path[len(cwd):]] = hashlib.sha256(f.read()).hexdigest()
+    return result
+
+
+def leftovers(cwd):
+    return [n for _, folders, names in os.walk(cwd) for n in folders + names if ".tmp" in n or n.startswith("core")]
+
+
+class Attack:
+    """Everything that the points of one verb share."""
+
+    def __init__(self, name, base, scratch):
+        self.name, self.verb, self.base, self.scratch = name, VERBS[name], base, scratch
+        self.inject = ROOT + "/build/inject.so"
+        self.folder("reference")
+        code, out, err = self.run("reference", SR_INJECT_POINTS=f"{scratch}/points", injected=True)
+        if code != 0:
+            sys.exit(f"torture: {name} ends with {code} without a fault:\n" + "\n".join(err))
+        self.words = set(err)
+        self.reference = result_of(self.verb, f"{scratch}/reference", out)
+        self.points = []
+        for row in open(f"{scratch}/points"):
+            kind, n = row.split()
+            self.points += [(kind, int(n), fault) for fault in FAULTS[kind]]
+
+    def folder(self, name):
+        path = f"{self.scratch}/{name}"
+        shutil.rmtree(path, ignore_errors=True)
+        os.makedirs(path)
+        for need in self.verb.needs:
+            shutil.copytree(f"{self.base}/{need}", f"{path}/{need}", symlinks=True)
+        return path
+
+    def run(self, name, injected=False, **more):
+        if injected:
+            more.update(LD_PRELOAD=self.inject, SR_INJECT_COUNTS=f"{self.scratch}/{name}.counts")
+        return start(self.verb.args, f"{self.scratch}/{name}", environment(**more))
+
+    def judge(self, number):
+        """Tries point `number`. Returns (its fault, what was wrong, last lines), or None if the call did not come."""
+        kind, n, fault = self.points[number]
+        name = f"p{number}"
+        cwd = self.folder(name)
+        try:
+            code, out, err = self.run(name, injected=True, SR_INJECT=f"{kind}:{n}:{fault}")
+            counts = f"{self.scratch}/{name}.counts"
+            if code == 0 and (not os.path.exists(counts) or "happened 1" not in open(counts).read()):
+                return None
+            own = [line for line in err if line not in self.words]
+            wrong = self.faults_of_end(code, cwd, out, own)
+            wrong += self.faults_of_repeat(name, code)
+            return f"{kind}:{n}:{fault}", wrong, own[-3:]
+        finally:
+            shutil.rmtree(cwd, ignore_errors=True)
+
+    def faults_of_end(self, code, cwd, out, own):
+        wrong = []
+        if code is None:
+            wrong.append("HANG")
+        elif code not in (0, 1, 2):
+            wrong.append(f"CRASH({code})")
+        if code in (1, 2) and (not own or any(line.startswith("sslrun: :") for line in own)):
+            wrong.append("SILENT")
+        if code == 2:
+            wrong.append("USAGE")
+        if code == 0 and not own and result_of(self.verb, cwd, out) != self.reference:
+            wrong.append("DAMAGE")
+        if leftovers(cwd):
+            wrong.append("LEFTOVER")
+        return wrong
+
+    def faults_of_repeat(self, name, code):
+        again, out, err = self.run(name)
+        refused = again == 2 and any("exists" in line for line in err)
+        if refused and code == 0:
+            return []  # the output is there, and the program does not replace it
+        if again != 0:
+            return [f"AGAIN(exit {again}: {err[-1] if err else ''})"]
+        return [] if result_of(self.verb, f"{self.scratch}/{name}", out) == self.reference else ["AGAIN(differs)"]
+
+
+def attack(name, base, options):
+    """Tries the points of a verb and prints those that are wrong. Returns how many there were."""
+    with tempfile.TemporaryDirectory(prefix=f"sslrun-torture-{name}-") as scratch:
+        a = Attack(name, base, scratch)
+        order = [i for i, p in enumerate(a.points) if options.only in (None, p[0])]
+        random.Random(options.seed).shuffle(order)
+        tried, bad, kinds, end = 0, 0, {}, time.time() + options.seconds
+        with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+            def one(i):
+                return a.judge(i) if time.time() < end else None
+            for judged in pool.map(one, order):
+                if not judged:
+                    continue
+                fault, wrong, lines = judged
+                tried += 1
+                bad += bool(wrong)
+                for w in wrong:
+                    kinds[w.split("(")[0]] = kinds.get(w.split("(")[0], 0) + 1
+                if wrong or options.show:
+                    print(f"{name} {fault}: {' '.join(wrong) or 'ok'}  [{' | '.join(lines)}]", flush=True)
+        found = ", ".join(f"{n} {k}" for k, n in sorted(kinds.items())) or "nothing wrong"
+        print(f"{name}: {tried} faults injected, of {len(order)}: {found}", flush=True)
+        return bad
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("verbs", nargs="*", choices=[[], *VERBS], metavar="VERB")
+    p.add_argument("--jobs", type=int, default=os.cpu_count())
+    p.add_argument("--seconds", type=float, default=240)
+    p.add_argument("--seed", type=int, default=1)
+    p.add_argument("--only", choices=sorted(FAULTS))
+    p.add_argument("--show", action="store_true", help="print the points that were right, too")
+    options = p.parse_args()
+    with tempfile.TemporaryDirectory(prefix="sslrun-torture-") as base:
+        make_images(base + "/images")
+        code, _, err = start(TRAIN, base, environment())
+        if code != 0:
+            sys.exit("torture: the run that verbs read does not train:\n" + "\n".join(err))
+        bad = sum(attack(name, base, options) for name in options.verbs or VERBS)
+    sys.exit(bad > 0)
+
+
+if __name__ == "__main__":
+    main()
