@@ -247,7 +247,10 @@ static SrStatus parse_map(const Parser *p, const SrYaml *map, const char *prefix
 // Parses a row's default from YAML text, so that the manual, the default tree and the parser agree.
 static SrStatus default_value(const SrOption *o, SrArena *arena, SrYaml **out) {
     const char *text = o->initial ? o->initial : "null";
-    return sr_yaml_parse(arena, text, strlen(text), "", out);
+    SrStatus status = sr_yaml_parse(arena, text, strlen(text), "", out);
+    if (status == SR_ERR_MEMORY)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for the default of %s", o->name);
+    return status;
 }
 
 // Checks defaults like values from a file: a default outside its range fails the first test of the

@@ -34,7 +34,7 @@ static int64_t count_of(const SrWeightsTensor *t) { return sr_shape_count(t->sha
 // ---- checksums ----------------------------------------------------------------------------------
 
 // Verifies checksums: our checkpoints hold a CRC-32 per tensor, zip archives one per entry.
-static void verify(Inspect *in) {
+static SrStatus verify(Inspect *in) {
     int checked = 0;
     SrStatus status = SR_OK;
     bool ours = sr_safetensors_meta(&in->w.st, "checksums") != NULL;
@@ -42,6 +42,8 @@ static void verify(Inspect *in) {
         status = sr_weights_verify_sums(&in->w);
     else
         status = sr_weights_verify(&in->w, &checked);
+    if (status == SR_ERR_MEMORY) // says nothing about the file
+        return status;
     in->damaged = status != SR_OK;
     if (in->damaged)
         snprintf(in->checksums, sizeof in->checksums, "%.250s", sr_status_message());
@@ -51,6 +53,7 @@ static void verify(Inspect *in) {
         snprintf(in->checksums, sizeof in->checksums, "all %d agree", checked);
     else
         snprintf(in->checksums, sizeof in->checksums, "none in this format");
+    return SR_OK;
 }
 
 // ---- text ---------------------------------------------------------------------------------------
@@ -272,7 +275,7 @@ static SrStatus print_file(Inspect *in) {
     if (writer && strcmp(in->naming.writer, "unknown") == 0) // features, not weights
         in->naming.writer = writer;
     if (in->stats)
-        verify(in);
+        SR_TRY(verify(in));
     if (in->json) {
         SR_TRY(print_json(in));
     } else {
