@@ -27,6 +27,9 @@ typedef enum {
     SR_RNG_NEGATIVES = 22,
     SR_RNG_DIRECTIONS = 23, // SIGReg's directions: epoch = iteration, sample = direction
     SR_RNG_TOKENS = 24,     // visible patches: epoch = iteration, sample = image of the step
+    SR_RNG_FOLDS = 31,      // folds of a cross validation: sample = row
+    SR_RNG_PATCHES = 32,    // sparse projection and sample of patches: sample = column or patch
+    SR_RNG_BALANCED = 33,   // rows that a balanced sample takes: sample = cluster
     SR_RNG_TEST = 99,       // tests
 } SrRngPurpose;
 

@@ -33,6 +33,7 @@ parity: sslrun build/run-golden
 	@test ! -x /usr/bin/python3 || test ! -f $(RESNET20) || \
 	    /usr/bin/python3 tests/parity/resnet20.py ./sslrun $(RESNET20) $(CIFAR10)
 	@test ! -x /usr/bin/python3 || /usr/bin/python3 tests/parity/linear.py ./sslrun
+	@test ! -x /usr/bin/python3 || /usr/bin/python3 tests/parity/folder_rows.py --check
 	@test ! -x /usr/bin/python3 || /usr/bin/python3 tests/parity/losses.py build/run-golden
 	@test ! -x /usr/bin/python3 || /usr/bin/python3 tests/parity/peer.py check build/run-golden
 
