@@ -49,7 +49,10 @@ static SrStatus say_packed(const SrShardPackOptions *options, const SrShardPackR
                    done->shards == 1 ? "" : "s", (double)done->bytes / 1e6);
     if (done->left_out)
         sr_text_printf(&out, ", %lld damaged left out", (long long)done->left_out);
-    sr_text_printf(&out, "; to train on them, set DATA.TRAIN.DATA_PATHS=[%s]\n", options->out);
+    sr_text_printf(&out,
+                   "; to train on them, set DATA.TRAIN.DATA_SOURCES=[webdataset] "
+                   "DATA.TRAIN.DATA_PATHS=[%s]\n",
+                   options->out);
     SR_TRY(sr_args_print_done(&out, options->out));
     SR_NEXT(&next, "compares every image with its checksum", "pack", options->out, "--check");
     sr_next_say(&next);
@@ -172,7 +175,7 @@ const SrVerb sr_verb_pack = {
     .summary = "writes a folder of images as tar shards, or verifies shards",
     .help = "Shards follow WebDataset's convention and hold a checksum per image. A slow or remote "
             "disk reads a few large files faster than many small ones. "
-            "DATA.TRAIN.DATA_PATHS=[SHARDS] trains on shards.",
+            "DATA.TRAIN.DATA_SOURCES=[webdataset] DATA.TRAIN.DATA_PATHS=[SHARDS] trains on shards.",
     .examples = {{"sslrun pack photos --out shards",
                   "Packs a folder, whose sub-folders are the classes."},
                  {"sslrun pack shards --check", "Compares every image with its checksum."}},

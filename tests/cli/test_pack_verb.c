@@ -116,6 +116,7 @@ static void test_few_names(void **state) {
     }
     RUN("pack", in("photos"), "--out", in("train"));
     expect(0, "16 images in 4 classes");
+    CHECK(strstr(result.out, "set DATA.TRAIN.DATA_SOURCES=[webdataset] DATA.TRAIN.DATA_PATHS=["));
     RUN("pack", in("photos"), "--out", in("test"));
     snprintf(train, sizeof train, "DATA.TRAIN.DATA_PATHS=[%s]", in("train"));
     snprintf(test, sizeof test, "DATA.TEST.DATA_PATHS=[%s]", in("test"));

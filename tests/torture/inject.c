@@ -51,20 +51,19 @@ typedef enum {
     KINDS
 } Kind;
 
-static const char *const names[KINDS] = {"alloc",  "thread", "mmap",   "open",   "read",   "write",
-                                         "fsync", "rename", "close",  "unlink", "create", "stat"};
+static const char *const names[KINDS] = {"alloc", "thread", "mmap",  "open",   "read",   "write",
+                                         "fsync", "rename", "close", "unlink", "create", "stat"};
 
 static const struct {
     int number;
     Kind kind;
-} traps[] = {{SYS_mmap, MMAP},         {SYS_open, OPEN},          {SYS_openat, OPEN},
-             {SYS_read, READ},         {SYS_pread64, READ},       {SYS_write, WRITE},
-             {SYS_writev, WRITE},      {SYS_pwrite64, WRITE},     {SYS_fsync, FSYNC},
-             {SYS_fdatasync, FSYNC},   {SYS_msync, FSYNC},        {SYS_rename, RENAME},
-             {SYS_renameat, RENAME},   {SYS_renameat2, RENAME},   {SYS_close, CLOSE},
-             {SYS_unlink, UNLINK},     {SYS_unlinkat, UNLINK},    {SYS_rmdir, UNLINK},
-             {SYS_mkdir, CREATE},      {SYS_symlink, CREATE},     {SYS_ftruncate, CREATE},
-             {SYS_newfstatat, STAT},   {SYS_statx, STAT}};
+} traps[] = {
+    {SYS_mmap, MMAP},        {SYS_open, OPEN},        {SYS_openat, OPEN},  {SYS_read, READ},
+    {SYS_pread64, READ},     {SYS_write, WRITE},      {SYS_writev, WRITE}, {SYS_pwrite64, WRITE},
+    {SYS_fsync, FSYNC},      {SYS_fdatasync, FSYNC},  {SYS_msync, FSYNC},  {SYS_rename, RENAME},
+    {SYS_renameat, RENAME},  {SYS_renameat2, RENAME}, {SYS_close, CLOSE},  {SYS_unlink, UNLINK},
+    {SYS_unlinkat, UNLINK},  {SYS_rmdir, UNLINK},     {SYS_mkdir, CREATE}, {SYS_symlink, CREATE},
+    {SYS_ftruncate, CREATE}, {SYS_newfstatat, STAT},  {SYS_statx, STAT}};
 enum { N_TRAPS = sizeof traps / sizeof *traps };
 
 static atomic_long counts[KINDS];
@@ -218,8 +217,8 @@ static void on_trap(int sig, siginfo_t *info, void *context) {
         bytes /= 2;
     long result = fails && !halves && kind != CLOSE
                       ? -action
-                      : sr_inject_call(number, r[REG_RDI], r[REG_RSI], bytes, r[REG_R10],
-                                       r[REG_R8], r[REG_R9]);
+                      : sr_inject_call(number, r[REG_RDI], r[REG_RSI], bytes, r[REG_R10], r[REG_R8],
+                                       r[REG_R9]);
     if (fails && kind == CLOSE)
         result = -action; // the file is closed all the same, as on Linux
     r[REG_RAX] = result;
@@ -232,11 +231,11 @@ static bool install_filter(void) {
     int n = 0;
     uint64_t own = (uint64_t)(uintptr_t)sr_inject_end;
     const uint32_t ip = offsetof(struct seccomp_data, instruction_pointer);
-    f[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-                                          offsetof(struct seccomp_data, nr));
+    f[n++] =
+        (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
     for (int i = 0; i < N_TRAPS; i++)
-        f[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K,
-                                              (uint32_t)traps[i].number, (uint8_t)(N_TRAPS - i), 0);
+        f[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)traps[i].number,
+                                              (uint8_t)(N_TRAPS - i), 0);
     f[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
     f[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, ip);
     f[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)own, 0, 3);

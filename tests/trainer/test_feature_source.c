@@ -308,6 +308,21 @@ static void test_token_maps(void **state) {
 
 // A name of two meanings follows the caller's vocabulary, and the report gives both.  Other layers
 // can be chosen later.
+// A configuration's keys for the machine hold for its features too.
+static void test_machine_of_config(void **state) {
+    (void)state;
+    static const char *const keys[] = {"MACHINE.WINOGRAD=none", "MACHINE.FP32=x3"};
+    SrFeatureOptions o = options("res2", NULL);
+    SrFeatureSource s;
+    o.overrides = keys;
+    o.n_overrides = SR_COUNT(keys);
+    CHECK_OK(sr_feature_source_open(&o, &s));
+    const SrMachine *machine = sr_plan_machine(s.plan);
+    CHECK_INT(machine->conv_designs & (SR_CONV_WINOGRAD2 | SR_CONV_WINOGRAD4), 0);
+    CHECK_INT(machine->fp32, SR_CONV_FP32_X3);
+    sr_feature_source_close(&s);
+}
+
 static void test_choose(void **state) {
     (void)state;
     SrFeatureSource s;
@@ -368,7 +383,7 @@ static void test_live(void **state) {
     sr_trunk_graph_close(&t);
 }
 
-SR_TESTS(feature_source, unit(test_token_maps), unit(test_folded_norms), unit(test_bf16),
-         unit(test_cut), unit(test_names_of_weights), unit(test_weights_that_do_not_fit),
-         unit(test_classifier_may_be_left_over), unit(test_layouts), unit(test_choose),
-         unit(test_live))
+SR_TESTS(feature_source, unit(test_machine_of_config), unit(test_token_maps),
+         unit(test_folded_norms), unit(test_bf16), unit(test_cut), unit(test_names_of_weights),
+         unit(test_weights_that_do_not_fit), unit(test_classifier_may_be_left_over),
+         unit(test_layouts), unit(test_choose), unit(test_live))

@@ -228,7 +228,8 @@ static SrStatus check_grid(const SrFeatureSource *s) {
 static SrStatus compile(const SrFeatureSource *s, bool bf16, bool dry, SrPlan **out) {
     const SrFeatureOptions *o = &s->options;
     SrNodeId outputs[MAX_LAYERS];
-    SrMachine machine = o->model ? *sr_model_machine(o->model) : *sr_machine_default();
+    const SrModel *model = o->model ? o->model : s->trunk.model;
+    SrMachine machine = model ? *sr_model_machine(model) : *sr_machine_default();
     if (s->taps.n > MAX_LAYERS)
         SR_FAIL(SR_ERR_CONFIG, "%d layers at once; %d are possible", s->taps.n, MAX_LAYERS);
     for (int i = 0; i < s->taps.n; i++)
