@@ -119,8 +119,9 @@ static void run_chunk(Run *r, int first, int rows) {
     }
 }
 
-// Returns the designs to choose from, or 0 to leave the choice to the configuration.  Train mode takes the direct convolutions, which round least: statistics of few values, such as a
-// last stage of 2 x 2 pixels, magnify rounding a hundredfold.
+// Returns the designs to choose from, or 0 to leave the choice to the configuration.  Train mode
+// takes the direct convolutions, which round least: statistics of few values, such as a last stage
+// of 2 x 2 pixels, magnify rounding a hundredfold.
 static unsigned designs(SrMode mode) { return mode == SR_MODE_TRAIN ? SR_CONV_DIRECT : 0; }
 
 static SrStatus open(Run *r, SrShape x) {
