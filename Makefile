@@ -30,7 +30,7 @@ PACKAGES = gcc libc6-dev make libopenblas-dev liblinear-dev libyaml-dev libstb-d
 # Each package enables a part that a build may lack; tests/deps.sh describes the parts.
 RECOMMENDED = libturbojpeg0-dev libwebp-dev libmicrohttpd-dev libopenmpi-dev openmpi-bin
 
-FOLDERS = base formats kernels graph measure trunks heads losses data trainer pages cli
+FOLDERS = base formats kernels graph measure trunks heads losses data trainer folder pages cli
 SOURCES := $(sort $(foreach d,$(FOLDERS),$(wildcard $(d)/*.c) $(wildcard $(d)/*/*.c)))
 # libjpeg-turbo (libturbojpeg0-dev) reads JPEG if it is installed. TURBOJPEG=no builds without it and uses stb_image.
 ifeq ($(origin TURBOJPEG),undefined)
@@ -152,7 +152,7 @@ $(BUILD)/libsslrun.a: $(OBJECTS)
 # program that was built with an earlier sslrun.h could no longer run.
 VERSION := $(shell sed -n 's/.define SR_VERSION "\(.*\)"/\1/p' base/version.h)
 SONAME = libsslrun.so.0
-SHARED = $(filter-out $(BUILD)/cli/% $(BUILD)/pages/% $(BUILD)/base/comm_mpi.o,$(OBJECTS))
+SHARED = $(filter-out $(BUILD)/cli/% $(BUILD)/pages/% $(BUILD)/folder/% $(BUILD)/base/comm_mpi.o,$(OBJECTS))
 $(BUILD)/$(SONAME): $(SHARED)
 	$(SAY) LD $@
 	$(Q)$(CC) $(CFLAGS) -shared $(HARDEN_LINK) -Wl,-soname,$(SONAME) $(if $(findstring sanitize,$(EXTRA)),,-Wl,-z,defs) -Wl,--as-needed -o $@ $^ $(LDLIBS)

@@ -7,17 +7,23 @@
 #include "base/log.h"
 #include "pages/run_history.h"
 
-SrStatus sr_best_layer(const SrCheckpointModel *m, const char **layer, SrBestLayer *out) {
-    char folder[sizeof m->path];
+// Writes the folder of a checkpoint, "." for a file without one.
+static void folder_of(const char *checkpoint, char folder[4096]) {
+    snprintf(folder, 4096, "%s", checkpoint);
+    char *slash = strrchr(folder, '/');
+    snprintf(slash ? slash : folder, slash ? 1 : 2, slash ? "" : ".");
+}
+
+SrStatus sr_best_layer_of(const char *checkpoint, const char *otherwise, const char **layer,
+                          SrBestLayer *out) {
+    char folder[4096];
     SrHistory history;
     if (*layer)
         return SR_OK;
-    snprintf(folder, sizeof folder, "%s", m->path);
-    char *slash = strrchr(folder, '/');
-    snprintf(slash ? slash : folder, slash ? 1 : 2, slash ? "" : ".");
+    folder_of(checkpoint, folder);
     SR_TRY(sr_history_read(folder, &history));
     const char *best = history.layers ? sr_tree_text(history.layers, "best_layer", "") : "";
-    snprintf(out->name, sizeof out->name, "%s", *best ? best : m->config->knn.layer);
+    snprintf(out->name, sizeof out->name, "%s", *best ? best : otherwise);
     if (*best)
         sr_info("layer %s: the best one in the run's evaluation; --layer chooses another",
                 out->name);
@@ -28,4 +34,8 @@ SrStatus sr_best_layer(const SrCheckpointModel *m, const char **layer, SrBestLay
     sr_history_deinit(&history);
     *layer = out->name;
     return SR_OK;
+}
+
+SrStatus sr_best_layer(const SrCheckpointModel *m, const char **layer, SrBestLayer *out) {
+    return sr_best_layer_of(m->path, m->config->knn.layer, layer, out);
 }

@@ -32,16 +32,14 @@ static void insert(SrStages *l, const char *name, SrNodeId node, SrShape shape) 
     snprintf(l->v[at].name, sizeof l->v[at].name, "%s", name);
 }
 
-// Chooses the largest square of windows whose means are SR_STAGE_FLOATS or fewer.
-static void pool_size(SrStage *l) {
-    SrShape s = l->shape;
-    l->rows = s.rank > 2 ? s.d[1] : 1;
-    l->columns = s.rank == 4 ? s.d[2] : 1;
-    l->depth = sr_shape_last(s);
-    while (l->rows * l->columns * l->depth > SR_STAGE_FLOATS && (l->rows > 1 || l->columns > 1)) {
-        int side = SR_MAX(l->rows, l->columns) - 1;
-        l->rows = SR_MIN(l->rows, side);
-        l->columns = SR_MIN(l->columns, side);
+void sr_stage_size(SrShape s, int *rows, int *columns, int *depth) {
+    *rows = s.rank > 2 ? s.d[1] : 1;
+    *columns = s.rank == 4 ? s.d[2] : 1;
+    *depth = sr_shape_last(s);
+    while (*rows * *columns * *depth > SR_STAGE_FLOATS && (*rows > 1 || *columns > 1)) {
+        int side = SR_MAX(*rows, *columns) - 1;
+        *rows = SR_MIN(*rows, side);
+        *columns = SR_MIN(*columns, side);
     }
 }
 
@@ -56,7 +54,7 @@ void sr_stages_find(const SrGraph *graph, SrStages *out) {
     }
     for (int i = 0; i < out->n; i++) {
         SrStage *l = &out->v[i];
-        pool_size(l);
+        sr_stage_size(l->shape, &l->rows, &l->columns, &l->depth);
         l->first = out->d;
         out->d += l->rows * l->columns * l->depth;
     }

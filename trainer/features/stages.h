@@ -32,6 +32,9 @@ void sr_stages_row(const SrStages *stages, const SrTensor *value, int image, flo
 // Copies one stage out of joint rows, as a matrix of its own: (n, rows * columns * depth).
 SrStatus sr_stages_take(const SrStages *stages, int i, const SrMatrix *joint, SrMatrix *out);
 
+// Chooses the windows that a layer (N, H, W, C), (N, L, D) or (N, D) is pooled to: the largest
+// square whose means are SR_STAGE_FLOATS or fewer, of *depth channels each.
+void sr_stage_size(SrShape shape, int *rows, int *columns, int *depth);
 // Pools x (H, W, C) to y (rows, columns, C): means over the windows of torch's AdaptiveAvgPool2d.
 void sr_stage_pool(const float *x, int H, int W, int C, int rows, int columns, float *y);
 

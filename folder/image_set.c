@@ -1,0 +1,67 @@
+// Opens the images of a path through the data sets of data/sets.
+#include "folder/image_set.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/file.h"
+
+SrStatus sr_image_set_open(const char *path, SrImageSet *out) {
+    *out = (SrImageSet){.n = 0};
+    if (snprintf(out->path, sizeof out->path, "%s", path) >= (int)sizeof out->path)
+        SR_FAIL(SR_ERR_CONFIG, "%s: the path is too long", path);
+    const SrDatasetConfig config = {.split = "TEST",
+                                    .data_path = out->path,
+                                    .label_path = "",
+                                    .remove_prefix = "",
+                                    .new_prefix = "",
+                                    .data_limit = -1};
+    SR_TRY(sr_dataset_infer(path, "TRAIN", &out->source));
+    SR_TRY(sr_dataset_open(out->source, &config, &out->set));
+    out->n = out->source->length(out->set);
+    out->classes = out->source->classes ? out->source->classes(out->set) : 0;
+    return SR_OK;
+}
+
+void sr_image_set_close(SrImageSet *images) {
+    if (images->source)
+        sr_dataset_close(images->source, images->set);
+    *images = (SrImageSet){.n = 0};
+}
+
+SrStatus sr_image_set_name(const SrImageSet *images, int64_t i, SrImagePool *pool,
+                           const char **out) {
+    if (images->source->path)
+        return images->source->path(images->set, i, pool, out);
+    enum { BYTES = 32 };
+    char *name = sr_image_pool_take(pool, BYTES);
+    if (!name)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for a name");
+    snprintf(name, BYTES, "image %lld", (long long)i);
+    *out = name;
+    return SR_OK;
+}
+
+int64_t sr_image_set_label(const SrImageSet *images, int64_t i) {
+    return images->classes > 0 ? images->source->label(images->set, i) : -1;
+}
+
+const char *sr_image_set_class(const SrImageSet *images, int c) {
+    const char *name = images->source->class_name ? images->source->class_name(images->set, c)
+                                                  : NULL;
+    return name ? name : "";
+}
+
+void sr_image_set_stat(const char *name, int64_t *bytes, int64_t *mtime) {
+    char path[4096];
+    struct stat st;
+    *bytes = *mtime = 0;
+    if (snprintf(path, sizeof path, "%s", name) >= (int)sizeof path)
+        return;
+    for (char *slash; stat(path, &st) != 0 || !S_ISREG(st.st_mode); *slash = '\0')
+        if (!(slash = strrchr(path, '/')) || slash == path)
+            return;
+    *bytes = st.st_size;
+    *mtime = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
+}
