@@ -285,9 +285,10 @@ $(BUILD)/op-bench: $(BUILD)/bench/op_bench.o $(BUILD)/libsslrun.a
 bench-conv: $(BUILD)/conv-bench
 	$(BUILD)/conv-bench
 
-## make scoreboard  measure the README's benchmark table on this machine, as Markdown (python3-torch; some 15 minutes)
+## make scoreboard  measure the README's benchmark table on this machine, as Markdown, in ROUNDS=3 rounds (python3-torch; some 20 minutes)
+ROUNDS ?= 3
 scoreboard: sslrun
-	@bench/scoreboard.sh
+	@bench/scoreboard.sh $(ROUNDS)
 
 ## make layers     fail on includes against the order of rooms, circles, types defined twice, plugins named elsewhere, large rooms
 layers:

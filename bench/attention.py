@@ -8,6 +8,9 @@ the rounds of the least time in each. PyTorch uses its fused call if it has one 
 """
 import os, re, statistics, subprocess, sys, time
 
+from need_peer import need_peer
+
+need_peer("torch")
 import torch
 
 rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 5

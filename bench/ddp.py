@@ -9,6 +9,9 @@ import os
 import statistics
 import time
 
+from need_peer import need_peer
+
+need_peer("torch", "torchvision")
 import torch
 import torch.distributed as dist
 import torchvision

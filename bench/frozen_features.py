@@ -14,6 +14,9 @@ import subprocess
 import sys
 import time
 
+from need_peer import need_peer
+
+need_peer("torch", "torchvision")
 import torch
 import torchvision
 from torch.fx.experimental.optimization import fuse

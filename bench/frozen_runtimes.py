@@ -3,11 +3,12 @@
 
 usage: NODE_PATH=<folder>/node_modules OMP_NUM_THREADS=2 frozen_runtimes.py SSLRUN [ROUNDS [MODEL...]]
 
-MODEL: vit_b_16 efficientnet_b0 convnext_tiny. Needs python3-torch, python3-torchvision, node and onnxruntime-node
-(npm install --ignore-scripts onnxruntime-node). The programs run in turn with OMP_NUM_THREADS threads each. sslrun's figure
-is that of `sslrun bench`, the others' the median of three forwards after a first one. PyTorch has its faster layout, and
-batch norms are folded if torch.fx can. ONNX Runtime runs PyTorch's own export with all optimisations. The ratio compares
-the faster of the two with sslrun. Only the others compute the classifier, which takes less than one part in a hundred.
+MODEL: vit_b_16 efficientnet_b0 convnext_tiny, or another name of torchvision. Needs python3-torch, python3-torchvision,
+node and onnxruntime-node (a missing one ends the script with the command that installs it). The programs run in turn with
+OMP_NUM_THREADS threads each. sslrun's figure is that of `sslrun bench`, the others' the median of three forwards after a
+first one. PyTorch has its faster layout, and batch norms are folded if torch.fx can. ONNX Runtime runs PyTorch's own
+export with all optimisations. The ratio compares the faster of the two with sslrun. Only the others compute the
+classifier, which takes less than one part in a hundred.
 """
 import os
 import re
@@ -18,6 +19,10 @@ import tempfile
 import time
 import warnings
 
+from need_peer import need_node_peer, need_peer
+
+need_peer("torch", "torchvision")
+need_node_peer()
 import torch
 import torchvision
 from torch.fx.experimental.optimization import fuse

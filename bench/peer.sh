@@ -42,7 +42,6 @@ bf16) [ "$what" = frozen ] && ours="$ours --bf16" || ours="$ours MODEL.AMP_PARAM
 *) echo "usage: bench/peer.sh [ROUNDS] WHAT [f32|bf16]" >&2; exit 2 ;;
 esac
 field() { sed -n "s/.*\"$1\": *\([0-9.]*\).*/\1/p"; }
-median() { sort -n | awk '{a[NR]=$1} END {print NR%2 ? a[(NR+1)/2] : (a[NR/2]+a[NR/2+1])/2}'; }
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
 keep() { # NAME: appends ms and MB of the present JSON to the lists of that name

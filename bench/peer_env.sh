@@ -23,4 +23,19 @@ peer_blas() {
     echo "$0: OpenBLAS does not know this processor; both sides run with OPENBLAS_CORETYPE=$OPENBLAS_CORETYPE" >&2
 }
 
-processor() { sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -n 1; }
+# processor prints the name of the processor, the generation of AMD's (virtual machines call all of them "AMD EPYC"), and
+# the widest instruction set.
+processor() {
+    awk -F': *' '
+        /^cpu family/ && !family { family = $2 } /^model[ \t]*:/ && !model { model = $2 } /^model name/ && !name { name = $2 }
+        /^flags/ && !flags { flags = " " $2 " " }
+        END {
+            zen = family == 26 ? "Zen 5" : family == 25 && (model < 16 || (model >= 32 && model < 96)) ? "Zen 3" : \
+                family == 25 ? "Zen 4" : family == 23 ? (model < 48 ? "Zen" : "Zen 2") : ""
+            set = flags ~ / amx_tile / ? "AMX" : flags ~ / avx512bw / ? "AVX-512" : flags ~ / avx2 / ? "AVX2" : "SSE"
+            print name " (" (name ~ /AMD/ && zen != "" ? zen ", " : "") set ")"
+        }' /proc/cpuinfo
+}
+
+# median prints the median of the numbers on its input, one per line.
+median() { sort -n | awk '{a[NR]=$1} END {print NR%2 ? a[(NR+1)/2] : (a[NR/2]+a[NR/2+1])/2}'; }

@@ -11,6 +11,9 @@ second of processor time. Each round measures every program once; the medians ov
 import json, os, random, statistics, subprocess, sys, tempfile, time
 
 os.environ["OMP_NUM_THREADS"] = "1"
+from need_peer import need_peer
+
+need_peer("torch", "torchvision", "sklearn", "PIL")
 import sklearn.datasets, torch
 from PIL import Image, ImageFilter
 from torchvision import transforms as T
