@@ -32,6 +32,7 @@ install: sslrun libsslrun.a libsslrun.so
 	find docs \( -name '*.md' -o -name '*.png' -o -name '*.svg' \) -exec install -D -m 644 {} $(SHARE)/doc/sslrun/{} \;
 	$(if $(PYTHON_SITE),install -D -m 644 -t $(DESTDIR)$(PYTHON_SITE) python/sslrun.py,@echo "python: PYTHONPATH=$(PREFIX)/share/sslrun/python")
 	find configs -name '*.yaml' -exec install -D -m 644 {} $(SHARE)/sslrun/{} \;
+	install -D -m 755 configs/prepare_data.sh $(SHARE)/sslrun/configs/prepare_data.sh
 	printf '%s\n' 'prefix=$(PREFIX)' 'Name: sslrun' 'Description: features of vision trunks' 'Version: $(VERSION)' \
 	    'Cflags: -I$${prefix}/include' 'Libs: -L$(LIBDIR) -lsslrun' 'Libs.private: -fopenmp $(LDLIBS)' \
 	    >$(LIB)/pkgconfig/sslrun.pc
