@@ -23,7 +23,7 @@ typedef enum {
     SR_RNG_CLUSTER = 12,  // first centres of k-means, empty clusters
     SR_RNG_SHUFFLE = 20,  // which replica encodes which image: epoch = iteration
     SR_RNG_COLLATE = 21,  // mixing images of a batch: epoch, sample = batch, view, stage = image
-    // Negatives from a memory bank: epoch = iteration, sample = row, view = number of the draw.
+    // Draws from a memory bank: epoch = iteration, sample = row, view = number of the draw.
     SR_RNG_NEGATIVES = 22,
     SR_RNG_DIRECTIONS = 23, // SIGReg's directions: epoch = iteration, sample = direction
     SR_RNG_TOKENS = 24,     // visible patches: epoch = iteration, sample = image of the step

@@ -29,7 +29,7 @@ static void name_after(const char *out, Names *n) {
         *dot = '\0';
 }
 
-// True for the parts of a data set, whose names say nothing about the photos.
+// Returns true for names of parts of a data set, which say nothing about the photos.
 static bool is_part(const char *folder) {
     return strcmp(folder, "train") == 0 || strcmp(folder, "test") == 0 ||
            strcmp(folder, "val") == 0;

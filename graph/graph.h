@@ -39,9 +39,9 @@ typedef struct {
     unsigned mode; // SrMode bits
     // Iteration from which a train plan runs the node as in evaluation.  INT64_MAX: never.
     int64_t eval_from;
-    // Axis of the channels in torch; here they are always last.  True: last (tokens, and maps
-    // inside transformers).  False: dimension 1 (images, outputs of convolutions).  Lists and
-    // files use torch's order.
+    // True: the channels are torch's last axis (tokens, and maps inside transformers).  False: they
+    // are its axis 1 (images, outputs of convolutions).  Lists and files use torch's order; buffers
+    // here have the channels last.
     bool channels_last;
     bool aside;    // not in torchvision's list, which has one call for several nodes here
     bool optional; // may be dropped if nothing needs it, in spite of its side effects

@@ -92,7 +92,7 @@ static size_t saved_bytes(const void *params, const SrShape *x, int n_in) {
     return sizeof(float) * (size_t)s.images * (size_t)s.E * (size_t)s.Q;
 }
 
-// Scratch: a part per thread, and shares of the bias' gradient.
+// Returns the bytes of scratch: a part for each thread, and the shares of the bias's gradient.
 static size_t scratch_bytes(const SrOpSite *site) {
     SrAttentionSizes s = sr__attention_sizes(site->params, site->x[0]);
     size_t threads = (size_t)sr_parallel_threads();

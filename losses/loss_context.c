@@ -1,4 +1,5 @@
-// Calls that a loss makes while it builds, and reads of values in its hooks.
+// Holds the functions that losses call: while they build their part of the graph, and in their
+// hooks to read the values of nodes.
 #include <string.h>
 
 #include "losses/loss.h"

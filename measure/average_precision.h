@@ -9,8 +9,8 @@
 typedef enum {
     // Sum of (R_i - R_i-1) P_i, with recall R and precision P: sklearn's average_precision_score.
     SR_AP_STEPS,
-    // That sum, where P_i is the best precision at this recall or a higher one: VOC from 2010
-    // on, VISSL's SVM.
+    // Sum of (R_i - R_i-1) P_i, where P_i is the best precision at this recall or a higher one:
+    // VOC from 2010 on, VISSL's SVM.
     SR_AP_ENVELOPE,
 } SrApKind;
 

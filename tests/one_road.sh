@@ -13,7 +13,7 @@ sources=$(find base formats kernels graph measure trunks heads losses data train
 {
     grep -l 'sr_plan_compile(' $sources | grep -v '^graph/plan\.[ch]$\|^trainer/features/feature_source\.c$' | sed 's/^/plan /'
     awk '
-        # A function at the start of a line: declared in a header, defined in a .c.
+        # Matches a function at the start of a line, which a header declares and a .c file defines.
         /^(static|typedef|#|\/)/ || !/^[A-Za-z].*[ *]sr_+[a-z0-9_]+\(/ { next }
         { name = $0; sub(/\(.*/, "", name); sub(/.*[ *]/, "", name) }
         FILENAME ~ /\.h$/ { if (FILENAME !~ /_internal\.h$/) header[name] = FILENAME; next }

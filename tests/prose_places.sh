@@ -12,6 +12,7 @@ git ls-files -z -- "${@:-.}" | grep -zE '\.(c|h|sh|mk|py|awk)$|(^|/)Makefile$' |
     FILENAME ~ /\.[ch]$/ ? /^ *(\/\/|\/\*)/ : /^ *# / {
         if (block == "") place = FILENAME ":" FNR
         line = $0; sub(/^ *(\/\/+|\/\*+|#) ?/, "", line); sub(/ *\*\/ *$/, "", line)
+        if (line ~ /^----/) next # a heading of a part of the file
         block = block " " line; next }
     { ends() }
     END { ends() }' | awk -F'\t' 'length($2) > 50' |

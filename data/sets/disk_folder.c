@@ -69,7 +69,8 @@ static int kind_of(const char *name) {
     return KINDS;
 }
 
-// False: the folder is one of those above it, or lies too deep.
+// Enters a folder. Returns false if it is one of the folders above it, which a link can cause, or
+// lies too deep.
 static bool enter(Walk *walk, const struct stat *st) {
     if (walk->depth == MAX_DEPTH)
         return false;

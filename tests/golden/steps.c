@@ -210,7 +210,7 @@ static SrStatus configure(StepsRun *r) {
 
 // ---- building
 
-// The run whose gradients the hook keeps before the optimiser overwrites them.
+// Points to the run whose gradients look_at() keeps before the optimiser overwrites them.
 static StepsRun *looking;
 
 // Compares the norm of the gradients, then keeps the gradients of the first step. sr_grad_clip

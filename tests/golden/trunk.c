@@ -62,8 +62,8 @@ static SrStatus find_taps(const TrunkRun *r, const char *kind, Taps *out) {
     return SR_OK;
 }
 
-// Returns "48" for x48, "40x52" for x40x52, "_small" for MSN's x_small. NULL: not an image tensor
-// of another size.
+// Returns the size in the name of an image tensor: "48" for x48, "40x52" for x40x52, "_small" for
+// MSN's x_small. NULL: the name has none.
 static const char *size_of(const TrunkRun *r, const char *name) {
     bool sized =
         r->dropping ? !strcmp(name, "x_small") : name[0] == 'x' && name[1] >= '0' && name[1] <= '9';

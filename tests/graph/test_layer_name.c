@@ -11,7 +11,7 @@ typedef struct {
     SrNodeId conv, relu;
 } Stem;
 
-// A convolution and a ReLU: VISSL calls the ReLU conv1.
+// Builds a convolution and a ReLU. In VISSL's vocabulary the ReLU has the name conv1.
 static void begin(Stem *s) {
     SrBuilder *b;
     CHECK_OK(sr_params_new(&s->params));
