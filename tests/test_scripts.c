@@ -132,4 +132,19 @@ static void test_peers(void **state) {
     temp_dir_remove(dir);
 }
 
-SR_TESTS(scripts, unit(test_cifar), unit(test_imagenet), unit(test_fashion_mnist), unit(test_peers))
+// A chart of the documents shows what its table says: `make charts` draws it from the page.
+static void test_charts(void **state) {
+    (void)state;
+    char dir[64];
+    temp_dir_make(dir);
+    must(dir,
+         "awk -v chart=steps -f bench/charts.awk docs/reference/performance.md | "
+         "cmp - docs/pictures/steps.svg && "
+         "awk -v chart=methods -f bench/charts.awk docs/reference/results.md | "
+         "cmp - docs/pictures/methods.svg",
+         "");
+    refused(dir, "echo | awk -v chart=steps -f bench/charts.awk", 1, "no rows");
+    temp_dir_remove(dir);
+}
+
+SR_TESTS(scripts, unit(test_cifar), unit(test_imagenet), unit(test_fashion_mnist), unit(test_peers), unit(test_charts))
