@@ -6,11 +6,11 @@
 #include "base/version.h"
 #include "cli/args.h"
 #include "cli/completions.h"
+#include "cli/manual_keys.h"
 #include "cli/overview.h"
 #include "cli/verb.h"
 #include "cli/verb_page.h"
 #include "cli/words.h"
-#include "trainer/config/schema.h"
 
 // ---- pages --------------------------------------------------------------------------------------
 
@@ -97,40 +97,6 @@ static SrStatus write_pages(const char *dir) {
     return SR_OK;
 }
 
-// ---- keys ---------------------------------------------------------------------------------------
-
-static SrStatus write_keys_below(const SrYaml *map, const char *prefix, SrArena *arena,
-                                 SrText *out) {
-    for (int i = 0; map->type == SR_YAML_MAP && i < map->n; i++) {
-        SrText said = SR_TEXT_INIT;
-        const char *key =
-            *prefix ? sr_arena_printf(arena, "%s.%s", prefix, map->keys[i]) : map->keys[i];
-        if (!key)
-            SR_FAIL(SR_ERR_MEMORY, "out of memory for the keys");
-        SrStatus status = sr_manual_describe(key, &sr_manual_verbs, &said);
-        if (status == SR_OK && (map->items[i]->type != SR_YAML_MAP || map->items[i]->n == 0))
-            sr_text_printf(out, "%s", said.s ? said.s : "");
-        sr_text_deinit(&said);
-        SR_TRY(status);
-        SR_TRY(write_keys_below(map->items[i], key, arena, out));
-    }
-    return SR_OK;
-}
-
-static SrStatus write_keys(SrText *out) {
-    SrArena arena = SR_ARENA_INIT;
-    SrYaml *defaults;
-    sr_text_add(out,
-                "# Every key of a configuration\n\nWritten by `make docs` from the option tables; "
-                "`sslrun describe KEY` says the same.\n\n```\n");
-    SrStatus status = sr__schema_defaults(&arena, &defaults);
-    if (status == SR_OK)
-        status = write_keys_below(defaults, "", &arena, out);
-    sr_text_add(out, "```\n");
-    sr_arena_deinit(&arena);
-    return status;
-}
-
 // ---- all ----------------------------------------------------------------------------------------
 
 static const struct {
@@ -153,7 +119,7 @@ static SrStatus write(const SrArgs *args, SrText *out) {
     if (args->n_names == 2 && strcmp(form, "pages") == 0)
         return write_pages(args->names[1]);
     if (args->n_names == 1 && strcmp(form, "keys") == 0)
-        return write_keys(out);
+        return sr_manual_keys(out);
     for (int i = 0; args->n_names == 1 && i < SR_COUNT(forms); i++)
         if (strcmp(form, forms[i].name) == 0) {
             forms[i].write(out);

@@ -257,6 +257,11 @@ static void test_reference(void **state) {
             fail_msg("%s is not what `sslrun manual %s` writes; make docs", path, pages[i]);
         sr_free(page);
     }
+    // A key without effect stands under its reason, and in no section.
+    RUN("manual", "keys");
+    CHECK(strstr(result.out, "\n## OPTIMIZER\n") && !strstr(result.out, "\n## SLURM\n"));
+    CHECK(strstr(result.out, "\n* `SLURM`: sslrun submits no cluster jobs\n"));
+    CHECK(!strstr(result.out, "\nSLURM"));
 }
 
 SR_TESTS(manual_verb, unit(test_every_verb_and_flag), unit(test_overview), unit(test_help),
