@@ -19,9 +19,7 @@ typedef struct {
     int n_idle;
 } Page;
 
-static bool is_section(const SrYaml *value) {
-    return value->type == SR_YAML_MAP && value->n > 0;
-}
+static bool is_section(const SrYaml *value) { return value->type == SR_YAML_MAP && value->n > 0; }
 
 // Keeps a key without effect for the end of the page. row: "KEY  accepted, no effect, default X",
 // then its indented reason.

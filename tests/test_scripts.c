@@ -59,7 +59,8 @@ static void test_cifar(void **state) {
     refused(dir, PREPARE " cifar10 $T/cifar.tar.gz $T/data", 2, "has the MD5 checksum");
     refused(dir, PREPARE " cifar10 $T/none.tar.gz $T/data", 2, "there is no file");
     refused(dir, "ls $T/data $T/data.partial", 2, "No such file");
-    must(dir, PREPARE " --unchecked cifar10 $T/cifar.tar.gz $T/data", "cifar-10-batches-bin is ready");
+    must(dir, PREPARE " --unchecked cifar10 $T/cifar.tar.gz $T/data",
+         "cifar-10-batches-bin is ready");
     refused(dir, PREPARE " --unchecked cifar10 $T/cifar.tar.gz $T/data", 2, "exists");
     refused(dir, PREPARE " --unchecked cifar100 $T/cifar.tar.gz $T/other", 1, "cifar-100-binary");
     must(dir,
@@ -79,7 +80,8 @@ static const char make_imagenet[] =
     "tar -cf train.tar n01440764.tar n01443537.tar && "
     "tar -cf val.tar ILSVRC2012_val_00000001.JPEG ILSVRC2012_val_00000002.JPEG && "
     "printf 'ImageId,PredictionString\\nILSVRC2012_val_00000002,n01440764 1 2 3 4\\n' >part.csv && "
-    "{ cat part.csv; printf 'ILSVRC2012_val_00000001,n01443537 1 2 3 4 n01443537 5 6 7 8\\n'; } >all.csv";
+    "{ cat part.csv; printf 'ILSVRC2012_val_00000001,n01443537 1 2 3 4 n01443537 5 6 7 8\\n'; } "
+    ">all.csv";
 
 // Validation images are sorted into the folders of their classes; one without a class fails, and
 // OUT exists only when it is whole.
@@ -147,4 +149,5 @@ static void test_charts(void **state) {
     temp_dir_remove(dir);
 }
 
-SR_TESTS(scripts, unit(test_cifar), unit(test_imagenet), unit(test_fashion_mnist), unit(test_peers), unit(test_charts))
+SR_TESTS(scripts, unit(test_cifar), unit(test_imagenet), unit(test_fashion_mnist), unit(test_peers),
+         unit(test_charts))
