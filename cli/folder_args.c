@@ -28,9 +28,9 @@ SrStatus sr_folder_open(const SrFolderArgs *args, SrFolder *out) {
         SR_FAIL(SR_ERR_CONFIG, "name a model with --model: a run folder such as runs/photos, a "
                                "checkpoint, resnet50 with --weights, or pixels");
     SR_TRY(choose_layer(out));
-    return sr_embedder_open(&(SrEmbedOptions){out->args.model, out->args.weights, out->args.layer,
-                                              out->args.size},
-                            &out->embedder);
+    return sr_embedder_open(
+        &(SrEmbedOptions){out->args.model, out->args.weights, out->args.layer, out->args.size},
+        &out->embedder);
 }
 
 void sr_folder_close(SrFolder *folder) {

@@ -8,9 +8,8 @@ typedef struct {
     bool json;
 } Options;
 
-static const SrFlag flags[] = {SR_FOLDER_FLAGS(Options),
-                               SR_FLAG_ON(Options, json, "--json", "print the counts as JSON"),
-                               {0}};
+static const SrFlag flags[] = {
+    SR_FOLDER_FLAGS(Options), SR_FLAG_ON(Options, json, "--json", "print the counts as JSON"), {0}};
 
 static void print_json(const SrIndex *index, const SrIndexReport *r, SrText *out) {
     sr_json_begin(out);

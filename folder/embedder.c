@@ -249,8 +249,8 @@ static SrStatus crop(const SrImage *from, SrImagePool *pool, SrImage *to) {
     int top = (from->H - H) / 2, left = (from->W - W) / 2;
     SR_TRY(sr_image_new(pool, H, W, to));
     for (int h = 0; h < H; h++)
-        memcpy(to->rgb + (int64_t)h * W * 3,
-               from->rgb + ((int64_t)(top + h) * from->W + left) * 3, (size_t)W * 3);
+        memcpy(to->rgb + (int64_t)h * W * 3, from->rgb + ((int64_t)(top + h) * from->W + left) * 3,
+               (size_t)W * 3);
     return SR_OK;
 }
 

@@ -48,8 +48,8 @@ int64_t sr_image_set_label(const SrImageSet *images, int64_t i) {
 }
 
 const char *sr_image_set_class(const SrImageSet *images, int c) {
-    const char *name = images->source->class_name ? images->source->class_name(images->set, c)
-                                                  : NULL;
+    const char *name =
+        images->source->class_name ? images->source->class_name(images->set, c) : NULL;
     return name ? name : "";
 }
 

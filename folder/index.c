@@ -73,8 +73,8 @@ SrStatus sr_index_path(const SrEmbedder *e, const char *data, SrLook look, char 
     const char *slash = strrchr(real, '/'), *run = sr_embedder_folder(e);
     uint64_t key = sr__index_key(e, look), hash = sr_hash_more(key, real, strlen(real));
     int n = snprintf(out, out_bytes, "%s/index/%.64s-%08x%s.index", *run ? run : "runs",
-                     slash && slash[1] ? slash + 1 : "images",
-                     (unsigned)(hash ^ hash >> 32), looks[look]);
+                     slash && slash[1] ? slash + 1 : "images", (unsigned)(hash ^ hash >> 32),
+                     looks[look]);
     if (n < 0 || (size_t)n >= out_bytes)
         SR_FAIL(SR_ERR_CONFIG, "%s: the path of the index is too long; choose one with --index",
                 data);
@@ -134,8 +134,7 @@ void sr_index_read(const SrIndex *x, int64_t first, int64_t n, float *out) {
     for (int64_t i = 0, m; i < n; i += m) {
         m = run_of(x, first + i, n - i);
         sr__half()->to_float(out + i * x->kind.d,
-                             sr_index_file_row(x->file, x->list.record[first + i]),
-                             m * x->kind.d);
+                             sr_index_file_row(x->file, x->list.record[first + i]), m * x->kind.d);
     }
 }
 

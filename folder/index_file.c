@@ -17,8 +17,9 @@ static SrStatus read_header(SrIndexFile *f, const char *path) {
                 path);
     const char *description = (const char *)(h + 1);
     size_t end = sizeof *h + sr__index_padded(h->description_bytes);
-    if (h->sum != sr__index_sum(h, offsetof(SrIndexFileHeader, sum)) || h->d < 1 || h->description_bytes < 1 ||
-        end > f->bytes || description[h->description_bytes - 1] != '\0' ||
+    if (h->sum != sr__index_sum(h, offsetof(SrIndexFileHeader, sum)) || h->d < 1 ||
+        h->description_bytes < 1 || end > f->bytes ||
+        description[h->description_bytes - 1] != '\0' ||
         h->description_sum != sr__index_sum(description, h->description_bytes))
         SR_FAIL(SR_ERR_CONFIG,
                 "%s: the header of the index is damaged; remove the file, and the next command "
@@ -100,8 +101,8 @@ static SrStatus walk(SrIndexFile *f) {
     const SrIndexBlockHeader *lists[2] = {NULL, NULL}; // the last two: the last may be incomplete
     while (f->good + sizeof(SrIndexBlockHeader) <= f->bytes) {
         const SrIndexBlockHeader *h = (const void *)(f->map + f->good);
-        bool known = h->sum == sr__index_sum(h, offsetof(SrIndexBlockHeader, sum)) && h->bytes % SR_INDEX_ALIGN == 0 &&
-                     h->bytes >= sizeof *h;
+        bool known = h->sum == sr__index_sum(h, offsetof(SrIndexBlockHeader, sum)) &&
+                     h->bytes % SR_INDEX_ALIGN == 0 && h->bytes >= sizeof *h;
         if (!known || h->bytes > f->bytes - f->good) {
             f->broken = !known;
             break;

@@ -37,7 +37,7 @@ typedef struct {
 
 typedef struct SrIndexFile SrIndexFile;
 
-// What a file is for.  Files of another key are refused.
+// Names the use of a file.  Files of another key are refused.
 typedef struct {
     uint64_t key;
     int d;                   // numbers per row, at least 1
@@ -47,7 +47,7 @@ typedef struct {
 // Opens a file for reading.  SR_ERR_CONFIG: no index, or damaged so that nothing can be read.
 // A file without a whole list opens with no rows.
 SrStatus sr_index_file_open(const char *path, SrIndexFile **out);
-void sr_index_file_close(SrIndexFile *file); // NULL is legal
+void sr_index_file_close(SrIndexFile *file);                        // NULL is legal
 void sr_index_file_kind(const SrIndexFile *file, SrIndexKind *out); // description: the file's
 
 // Records of all blocks, also of those that no list names.

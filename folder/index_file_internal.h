@@ -13,7 +13,7 @@ typedef struct {
     char magic[16];
     uint64_t key;
     int32_t d;
-    uint32_t description_bytes; // with the NUL, without padding
+    uint32_t description_bytes;    // with the NUL, without padding
     uint32_t description_sum, sum; // sum: of the bytes before it
     char zeros[24];
 } SrIndexFileHeader;
@@ -22,10 +22,10 @@ enum { SR_INDEX_ROWS = 0x574f5231, SR_INDEX_LIST = 0x54534c31 }; // types of blo
 
 typedef struct {
     uint32_t type;
-    uint32_t n;      // records
-    uint64_t bytes;  // of the block with this header, a multiple of SR_INDEX_ALIGN
-    uint64_t first;  // SR_INDEX_ROWS: number of its first record
-    uint64_t extra;  // bytes of the names
+    uint32_t n;     // records
+    uint64_t bytes; // of the block with this header, a multiple of SR_INDEX_ALIGN
+    uint64_t first; // SR_INDEX_ROWS: number of its first record
+    uint64_t extra; // bytes of the names
     uint32_t classes;
     uint32_t body_sum;
     char zeros[20];
@@ -41,7 +41,9 @@ typedef struct {
     uint32_t zero;
 } SrIndexDiskRecord;
 
-_Static_assert(sizeof(SrIndexFileHeader) == SR_INDEX_ALIGN && sizeof(SrIndexBlockHeader) == SR_INDEX_ALIGN, "headers are 64 bytes");
+_Static_assert(sizeof(SrIndexFileHeader) == SR_INDEX_ALIGN &&
+                   sizeof(SrIndexBlockHeader) == SR_INDEX_ALIGN,
+               "headers are 64 bytes");
 _Static_assert(sizeof(SrIndexDiskRecord) == 48, "records are 48 bytes");
 
 typedef struct {
@@ -62,10 +64,12 @@ struct SrIndexFile {
     int64_t records;
     SrIndexList list;
     uint64_t list_bytes; // of all lists
-    bool broken; // a block in the middle has no readable header
+    bool broken;         // a block in the middle has no readable header
 };
 
-static inline size_t sr__index_padded(size_t bytes) { return (bytes + SR_INDEX_ALIGN - 1) / SR_INDEX_ALIGN * SR_INDEX_ALIGN; }
+static inline size_t sr__index_padded(size_t bytes) {
+    return (bytes + SR_INDEX_ALIGN - 1) / SR_INDEX_ALIGN * SR_INDEX_ALIGN;
+}
 
 static inline uint32_t sr__index_sum(const void *data, size_t bytes) {
     return (uint32_t)crc32_z(0, data, bytes);

@@ -41,7 +41,7 @@ typedef struct {
     int64_t todo, records; // images to read; records in the file
     SrIndexReport report;
     // One batch.
-    int64_t batch[MOST_BATCH];   // (n) items
+    int64_t batch[MOST_BATCH];     // (n) items
     SrImagePool *pool[MOST_BATCH]; // (n) what a data set read
     SrEmbedImage image[MOST_BATCH];
     uint64_t hash[MOST_BATCH];
@@ -74,8 +74,7 @@ static SrStatus make_table(Update *u) {
     sr_free(u->table);
     u->table = sr_alloc(u->slots * sizeof *u->table);
     if (!u->table)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for the names of %lld images",
-                (long long)u->records);
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for the names of %lld images", (long long)u->records);
     memset(u->table, 0xff, u->slots * sizeof *u->table);
     for (int64_t r = 0; r < u->records; r++) {
         SrIndexRecord record;
@@ -307,8 +306,8 @@ static SrStatus make_list(Update *u, const SrIndexFile *now, NewList *out) {
     }
     u->report.rows = rows;
     u->report.added = rows - known;
-    out->list = (SrIndexList){rows,           out->record,    out->label, u->set.classes,
-                              out->classes.s, out->classes.len};
+    out->list = (SrIndexList){rows,           out->record,    out->label,
+                              u->set.classes, out->classes.s, out->classes.len};
     return out->classes.failed ? sr_fail(SR_ERR_MEMORY, "out of memory for classes") : SR_OK;
 }
 
@@ -452,8 +451,8 @@ static void free_update(Update *u) {
     sr_free(u);
 }
 
-SrStatus sr_index_update(SrEmbedder *embedder, const SrIndexOptions *options,
-                         SrIndexReport *report, SrIndex **out) {
+SrStatus sr_index_update(SrEmbedder *embedder, const SrIndexOptions *options, SrIndexReport *report,
+                         SrIndex **out) {
     *out = NULL;
     double began = sr_clock();
     Update *u = sr_calloc(1, sizeof *u);

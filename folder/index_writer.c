@@ -49,9 +49,9 @@ static SrStatus write_all(SrIndexWriter *w, const void *data, size_t bytes) {
 static SrStatus header_text(const SrIndexKind *kind, SrText *out) {
     size_t n = strlen(kind->description) + 1;
     SrIndexFileHeader h = {.key = kind->key,
-                    .d = kind->d,
-                    .description_bytes = (uint32_t)n,
-                    .description_sum = sr__index_sum(kind->description, n)};
+                           .d = kind->d,
+                           .description_bytes = (uint32_t)n,
+                           .description_sum = sr__index_sum(kind->description, n)};
     const char zeros[SR_INDEX_ALIGN] = {0};
     memcpy(h.magic, SR_INDEX_MAGIC, sizeof h.magic);
     h.sum = sr__index_sum(&h, offsetof(SrIndexFileHeader, sum));
@@ -95,12 +95,12 @@ static SrStatus rows_text(const SrIndexRecord *records, const uint16_t *rows, in
         const SrIndexRecord *r = &records[i];
         size_t len = strlen(r->name);
         SrIndexDiskRecord disk = {.name = h.extra,
-                           .bytes = r->bytes,
-                           .mtime = r->mtime,
-                           .hash = r->hash,
-                           .length = r->length,
-                           .flags = r->flags,
-                           .name_bytes = (uint32_t)len};
+                                  .bytes = r->bytes,
+                                  .mtime = r->mtime,
+                                  .hash = r->hash,
+                                  .length = r->length,
+                                  .flags = r->flags,
+                                  .name_bytes = (uint32_t)len};
         sr_text_addn(out, (const char *)&disk, sizeof disk);
         h.extra += len + 1;
     }
@@ -114,9 +114,9 @@ static SrStatus rows_text(const SrIndexRecord *records, const uint16_t *rows, in
 
 static SrStatus list_text(const SrIndexList *list, SrText *out) {
     SrIndexBlockHeader h = {.type = SR_INDEX_LIST,
-                     .n = (uint32_t)list->n,
-                     .extra = list->class_bytes,
-                     .classes = (uint32_t)list->classes};
+                            .n = (uint32_t)list->n,
+                            .extra = list->class_bytes,
+                            .classes = (uint32_t)list->classes};
     sr_text_addn(out, (const char *)&h, sizeof h);
     sr_text_addn(out, (const char *)list->record, (size_t)list->n * sizeof *list->record);
     sr_text_addn(out, (const char *)list->label, (size_t)list->n * sizeof *list->label);

@@ -25,7 +25,8 @@ V_INLINE uint32_t bits_of(float f) {
 
 V_INLINE float to_float_one(uint16_t h) {
     uint32_t bits = (uint32_t)(h & 0x7fff) << 13, exponent = bits & 0x0f800000;
-    uint32_t normal = bits + ((uint32_t)112 << 23) + (exponent == 0x0f800000 ? (uint32_t)112 << 23 : 0);
+    uint32_t normal =
+        bits + ((uint32_t)112 << 23) + (exponent == 0x0f800000 ? (uint32_t)112 << 23 : 0);
     float small = float_of(bits + ((uint32_t)113 << 23)) - float_of((uint32_t)113 << 23);
     uint32_t value = exponent ? normal : bits_of(small);
     return float_of(value | (uint32_t)(h & 0x8000) << 16);

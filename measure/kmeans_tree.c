@@ -117,8 +117,8 @@ static int64_t draw_rows(const SrKmeansTree *t, const Level *low, uint64_t seed,
 SrStatus sr_balanced_sample(const SrKmeansTree *t, int64_t count, uint64_t seed, int64_t *chosen) {
     Level level_[SR_KMEANS_TREE_LEVELS] = {{0}};
     if (count < 1 || count > t->n)
-        SR_FAIL(SR_ERR_CONFIG, "%lld images are to be chosen, expected 1 to %lld",
-                (long long)count, (long long)t->n);
+        SR_FAIL(SR_ERR_CONFIG, "%lld images are to be chosen, expected 1 to %lld", (long long)count,
+                (long long)t->n);
     int64_t *member = sr_alloc((size_t)t->n * sizeof *member);
     uint32_t *order = sr_alloc((size_t)t->n * sizeof *order);
     bool enough = member && order;

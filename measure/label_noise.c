@@ -96,8 +96,7 @@ static void mark_pair(const float *p, const int64_t *label, int64_t n, double al
     int64_t found = 0, most = (int64_t)nearbyint(r->joint[i * k + j] * all);
     for (int64_t row = 0; most > 0 && row < n; row++)
         if (label[row] == i)
-            candidate[found++] =
-                (Candidate){(double)p[row * k + j] - (double)p[row * k + i], row};
+            candidate[found++] = (Candidate){(double)p[row * k + j] - (double)p[row * k + i], row};
     qsort(candidate, (size_t)found, sizeof *candidate, by_margin);
     for (int64_t c = 0; c < SR_MIN(found, most); c++)
         if (candidate[c].margin > 0)

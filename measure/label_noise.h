@@ -14,7 +14,7 @@ typedef struct {
     // (classes, classes) joint distribution of given and true label, sum 1: `confident`, scaled so
     // that row i has the share of label i
     double *joint;
-    double noise;  // estimated share of wrong labels: the sum of `joint` beside the diagonal
+    double noise;  // estimated share of wrong labels: the sum of `joint` off its diagonal
     int64_t *best; // (n) most probable class of each row; -1: no label
     // (n) 1: the label is probably wrong.  For each pair of classes, the n * joint rows with the
     // largest margin p[j] - p[i] are marked ("prune by noise rate")

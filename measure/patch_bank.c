@@ -19,8 +19,9 @@ static void fill_projection(int d, int dims, uint64_t seed, float *matrix) {
         SrRng rng = sr_rng(seed, SR_RNG_PATCHES, 0, (uint64_t)i, 0, 0);
         for (int j = 0; j < d; j++) {
             double u = sr_rng_uniform(&rng);
-            matrix[(int64_t)i * d + j] =
-                u < density / 2 ? (float)-value : u < density ? (float)value : 0;
+            matrix[(int64_t)i * d + j] = u < density / 2 ? (float)-value
+                                         : u < density   ? (float)value
+                                                         : 0;
         }
     }
 }
@@ -62,8 +63,8 @@ SrStatus sr_patch_bank(const SrMatrix *patches, int64_t keep, int dims, uint64_t
     int64_t *chosen = sr_alloc((size_t)keep * sizeof *chosen);
     *bank = (SrMatrix){0};
     if (!chosen)
-        status = sr_fail(SR_ERR_MEMORY, "out of memory for a bank of %lld patches",
-                         (long long)keep);
+        status =
+            sr_fail(SR_ERR_MEMORY, "out of memory for a bank of %lld patches", (long long)keep);
     if (status == SR_OK && dims > 0)
         status = sr_matrix_init(&small, patches->n, dims);
     if (status == SR_OK && dims > 0)

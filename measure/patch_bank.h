@@ -11,9 +11,9 @@
 
 #define SR_PATCH_NEIGHBOURS 9 // patches around the nearest one that weigh an image's score
 
-// Projects rows (n, d) to `dims` numbers.  Each entry of the matrix (dims, d) is 0, or plus or minus
-// sqrt(sqrt(d) / dims) with probability 1 / (2 sqrt(d)) each.  out: from sr_matrix_init (n, dims).
-// SR_ERR_MEMORY: out of memory.
+// Projects rows (n, d) to `dims` numbers.  Each entry of the matrix (dims, d) is 0, or plus or
+// minus sqrt(sqrt(d) / dims) with probability 1 / (2 sqrt(d)) each.  out: from sr_matrix_init
+// (n, dims).  SR_ERR_MEMORY: out of memory.
 SrStatus sr_patch_project(const SrMatrix *rows, int dims, uint64_t seed, SrMatrix *out);
 
 // Chooses `keep` patches.  The first choice is the patch nearest to the mean.  bank: new rows of
@@ -23,9 +23,9 @@ SrStatus sr_patch_bank(const SrMatrix *patches, int64_t keep, int dims, uint64_t
                        SrMatrix *bank);
 
 // Scores patches of one image.  patches: (n, bank->d - 1).  score: (n) Euclidean distance to the
-// nearest patch of the bank.  *image: the largest score s, times 1 - exp(s) / sum of exp(distance to
-// the SR_PATCH_NEIGHBOURS patches of the bank that are nearest to the nearest one), equation 7.  NaN
-// if a patch is not finite.
+// nearest patch of the bank.  *image: the largest score s, times 1 - exp(s) / sum of exp(distance
+// to the SR_PATCH_NEIGHBOURS patches of the bank that are nearest to the nearest one), equation 7.
+// NaN if a patch is not finite.
 // SR_ERR_MEMORY: out of memory.
 SrStatus sr_patch_scores(const SrMatrix *bank, const float *patches, int64_t n, float *score,
                          double *image);

@@ -38,9 +38,9 @@ static void add_position(void *arg, int64_t p, int thread) {
     (void)thread;
     const Job *job = arg;
     int d = job->g->d;
-    const float *x = job->patches + p * d;                // (d)
-    double *mean = job->g->mean + p * d;                  // (d)
-    double *product = job->g->factor + p * triangle(d);   // (d (d + 1) / 2)
+    const float *x = job->patches + p * d;              // (d)
+    double *mean = job->g->mean + p * d;                // (d)
+    double *product = job->g->factor + p * triangle(d); // (d (d + 1) / 2)
     for (int i = 0; i < d; i++) {
         mean[i] += (double)x[i];
         for (int j = 0; j <= i; j++)
@@ -98,10 +98,10 @@ static void score_position(void *arg, int64_t p, int thread) {
     (void)thread;
     const Job *job = arg;
     int d = job->known->d;
-    const float *x = job->patches + p * d;                      // (d)
-    const double *mean = job->known->mean + p * d;              // (d)
-    const double *l = job->known->factor + p * triangle(d);     // (d (d + 1) / 2)
-    double *z = job->solved + p * d, sum = 0;                   // (d)
+    const float *x = job->patches + p * d;                  // (d)
+    const double *mean = job->known->mean + p * d;          // (d)
+    const double *l = job->known->factor + p * triangle(d); // (d (d + 1) / 2)
+    double *z = job->solved + p * d, sum = 0;               // (d)
     for (int i = 0; i < d; i++) {
         const double *row = l + triangle(i); // (i + 1)
         z[i] = (double)x[i] - mean[i];

@@ -17,8 +17,8 @@ typedef struct {
 // Writes one row per position of the first layer: the channels of all layers next to each other.
 // Each layer is averaged over 3 x 3 positions, zeros outside counting (torch's AvgPool2d(3, 1, 1)).
 // Later layers are resized to the first by bilinear interpolation (torch's interpolate,
-// align_corners = False).  pool false: no average, as in PaDiM.  out: (h * w of the first layer, sum
-// of c).  SR_ERR_MEMORY: out of memory.
+// align_corners = False).  pool false: no average, as in PaDiM.  out: (h * w of the first layer,
+// sum of c).  SR_ERR_MEMORY: out of memory.
 SrStatus sr_patch_embed(const SrPatchLayer *layer, int n_layers, bool pool, float *out);
 
 // Resizes scores of patches to an image by bilinear interpolation and smooths them by a Gaussian of

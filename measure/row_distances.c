@@ -12,11 +12,11 @@ enum { BLOCK = 512 }; // rows of a product; affects the last bits, so it is fixe
 
 typedef struct {
     const SrMatrix *rows;
-    double *square;       // (n)
-    const double *known;  // (n)
-    const float *query;   // (d)
-    double query_square;  // squared length of the query
-    float *out;           // (n)
+    double *square;      // (n)
+    const double *known; // (n)
+    const float *query;  // (d)
+    double query_square; // squared length of the query
+    float *out;          // (n)
 } Job;
 
 static double square_of(const float *x, int d) {

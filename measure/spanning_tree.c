@@ -72,8 +72,8 @@ static void grow(const SrMatrix *rows, Prim *p, SrTreeEdge *edge) {
         sr_bar_at(&bar, e);
         sr_row_distances(rows, p->square, rows->x + newest * rows->d, p->distance);
         int64_t i = next_row(p, rows->n, newest);
-        edge[e] = (SrTreeEdge){SR_MIN(i, p->parent[i]), SR_MAX(i, p->parent[i]),
-                               sqrtf(p->nearest[i])};
+        edge[e] =
+            (SrTreeEdge){SR_MIN(i, p->parent[i]), SR_MAX(i, p->parent[i]), sqrtf(p->nearest[i])};
         p->nearest[i] = -1;
         newest = i;
     }

@@ -34,14 +34,14 @@ SrStatus sr_typicality(const SrMatrix *rows, float *typicality) {
 
 typedef struct {
     SrKmeans km;
-    int64_t *label;      // (n) cluster of each row
-    int64_t *size;       // (clusters) rows
-    int64_t *taken;      // (clusters) rows that were chosen
-    int64_t *open;       // (clusters) rows that may be chosen
-    int8_t *used;        // (n) 1: chosen
-    int64_t *member;     // (n) work space
-    float *typical;      // (n) of each row
-    float *part;         // (n) work space
+    int64_t *label;  // (n) cluster of each row
+    int64_t *size;   // (clusters) rows
+    int64_t *taken;  // (clusters) rows that were chosen
+    int64_t *open;   // (clusters) rows that may be chosen
+    int8_t *used;    // (n) 1: chosen
+    int64_t *member; // (n) work space
+    float *typical;  // (n) of each row
+    float *part;     // (n) work space
 } Work;
 
 static SrStatus work_init(Work *w, int64_t n, int clusters) {
@@ -107,8 +107,7 @@ static int64_t pick(const Work *w, int64_t n) {
         if (w->open[c] > 0 && (cluster < 0 || comes_before(w, c, cluster)))
             cluster = c;
     for (int64_t i = 0; i < n; i++)
-        if (w->label[i] == cluster && !w->used[i] &&
-            (best < 0 || w->typical[i] > w->typical[best]))
+        if (w->label[i] == cluster && !w->used[i] && (best < 0 || w->typical[i] > w->typical[best]))
             best = i;
     return best;
 }
@@ -144,8 +143,8 @@ SrStatus sr_typical_rows(const SrTypicalityOptions *options, const SrMatrix *row
     if (wanted > rows->n)
         SR_FAIL(SR_ERR_CONFIG, "%lld rows are to be chosen, but only %lld are free", (long long)k,
                 (long long)(rows->n - options->n_have));
-    SrStatus status = cluster_rows(options, rows,
-                                   (int)SR_MIN(wanted, (int64_t)SR_TYPICALITY_CLUSTERS), &w);
+    SrStatus status =
+        cluster_rows(options, rows, (int)SR_MIN(wanted, (int64_t)SR_TYPICALITY_CLUSTERS), &w);
     for (int64_t i = 0; status == SR_OK && i < k; i++) {
         chosen[i] = pick(&w, rows->n);
         use(&w, chosen[i]);

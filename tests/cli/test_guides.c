@@ -73,15 +73,18 @@ static void open_place(void) {
         write_photos("new-photos", classes[c], c + SR_COUNT(classes));
     }
     snprintf(place, sizeof place, "%s/place", root);
-    snprintf(line, sizeof line,
-             "ln -s '%s/configs' '%s/bench' . && mkdir -p imagenet && cp -r photos imagenet/train && "
-             "cp photos/hat/1.jpg a.jpg && sslrun init photos --minutes 1",
-             here, here);
+    snprintf(
+        line, sizeof line,
+        "ln -s '%s/configs' '%s/bench' . && mkdir -p imagenet && cp -r photos imagenet/train && "
+        "cp -r new-photos test-photos && "
+        "cp photos/hat/1.jpg a.jpg && sslrun init photos --minutes 1",
+        here, here);
     must(place, line);
-    must(place, "mkdir -p data/cifar10/cifar-10-batches-bin && cd data/cifar10/cifar-10-batches-bin "
-                "&& for f in data_batch_1 data_batch_2 data_batch_3 data_batch_4 data_batch_5 "
-                "test_batch; do head -c $((64 * 3073)) /dev/zero >$f.bin; done && seq 10 "
-                ">batches.meta.txt");
+    must(place,
+         "mkdir -p data/cifar10/cifar-10-batches-bin && cd data/cifar10/cifar-10-batches-bin "
+         "&& for f in data_batch_1 data_batch_2 data_batch_3 data_batch_4 data_batch_5 "
+         "test_batch; do head -c $((64 * 3073)) /dev/zero >$f.bin; done && seq 10 "
+         ">batches.meta.txt");
     must(place, "sslrun photos.yaml OPTIMIZER.num_epochs=1");
     must(place, "cp -r runs/photos runs/a; cp -r runs/photos runs/b; cp -r runs/photos runs/swav; "
                 "cp runs/photos/checkpoint.safetensors .");
@@ -105,10 +108,14 @@ static void replace(char line[LINE / 2], const char *word, const char *by) {
 
 // Turns a command of a document into one that runs here in seconds; false: it is not run.
 static bool adapt(const char *command, char *line) {
-    static const char *const words[][2] = {{"CONFIG", "photos.yaml"}, {"RUN", "runs/photos"},
-                                           {"runs/NAME", "runs/photos"}, {"KEY", "LOSS"},
-                                           {"VERB", "knn"}, {"MODEL", "resnet18"},
-                                           {"FILE", "checkpoint.safetensors"}, {"P", "2"},
+    static const char *const words[][2] = {{"CONFIG", "photos.yaml"},
+                                           {"RUN", "runs/photos"},
+                                           {"runs/NAME", "runs/photos"},
+                                           {"KEY", "LOSS"},
+                                           {"VERB", "knn"},
+                                           {"MODEL", "resnet18"},
+                                           {"FILE", "checkpoint.safetensors"},
+                                           {"P", "2"},
                                            {"G", "10"}};
     const char *verb = command + strlen("sslrun") + 1, *comment = strstr(command, "  #");
     char body[LINE / 2];
@@ -130,18 +137,20 @@ static bool adapt(const char *command, char *line) {
     else if (sr_text_starts(body, "doctor") || sr_text_starts(body, "diff"))
         snprintf(line, LINE, "sslrun %s || test $? = 1", body); // 1: something was found
     else if (photos && sr_text_starts(body, "configs/"))
-        snprintf(line, LINE, "sslrun check %s && sslrun photos.yaml --restart OPTIMIZER.num_epochs=1", body);
+        snprintf(line, LINE,
+                 "sslrun check %s && sslrun photos.yaml --restart OPTIMIZER.num_epochs=1", body);
     else if (photos)
         snprintf(line, LINE, "sslrun %s --restart OPTIMIZER.num_epochs=1", body);
     else if (large)
-        snprintf(line, LINE, "sslrun check %.*s", (int)(strstr(body, " --steps") - body - 6), body + 6);
+        snprintf(line, LINE, "sslrun check %.*s", (int)(strstr(body, " --steps") - body - 6),
+                 body + 6);
     else
         snprintf(line, LINE, "sslrun %s%s", recipe ? "check " : "", body);
     return true;
 }
 
-// Masks what differs between machines and data: words with a digit or a slash become #, a word in brackets
-// (#), and units of bytes and marks of one letter or star vanish.
+// Masks what differs between machines and data: words with a digit or a slash become #, a word in
+// brackets (#), and units of bytes and marks of one letter or star vanish.
 static void mask(const char *line, char out[LINE]) {
     char word[LINE];
     size_t n = 0;
@@ -179,7 +188,8 @@ static bool was_said(const char *shown) {
 // machine.
 static void look_at(const char *document, const char *shown) {
     const char *text = shown + strspn(shown, " *");
-    if (strcmp(text, "...") == 0 || isdigit((unsigned char)*text) || sr_text_starts(text, "photos.yaml:"))
+    if (strcmp(text, "...") == 0 || isdigit((unsigned char)*text) ||
+        sr_text_starts(text, "photos.yaml:"))
         return;
     n_shown++;
     if (!was_said(shown))

@@ -2,9 +2,9 @@
 // and updates that were stopped.
 #include "folder/index_update.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

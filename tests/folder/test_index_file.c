@@ -25,7 +25,8 @@ typedef struct {
 } Fixture;
 
 static void begin(Fixture *f) {
-    static const char *const odd[] = {"a b.jpg", "line\nbreak.png", "\xc3\xbc\xe2\x82\xac.webp", ""};
+    static const char *const odd[] = {"a b.jpg", "line\nbreak.png", "\xc3\xbc\xe2\x82\xac.webp",
+                                      ""};
     temp_dir_make(f->dir);
     snprintf(f->path, sizeof f->path, "%s/sub/x.index", f->dir);
     for (int i = 0; i < N; i++) {
@@ -192,7 +193,7 @@ static void test_cut_files(void **state) {
     temp_dir_remove(f.dir);
 }
 
-// A wrong byte anywhere costs at most the records of its block and those behind a lost header;
+// A wrong byte anywhere costs at most the records of its block and those after a lost header;
 // what remains is right.
 static void test_damaged_files(void **state) {
     (void)state;

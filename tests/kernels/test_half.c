@@ -26,7 +26,8 @@ static void test_all_halves(void **state) {
 
 static void test_rounding(void **state) {
     (void)state;
-    const float x[] = {1 + 0x1p-11f, 1 + 0x3p-11f, 1 + 0x1.1p-11f, 0x1p-25f, 0x1.8p-24f, 1e30f, -7e4f};
+    const float x[] = {1 + 0x1p-11f, 1 + 0x3p-11f, 1 + 0x1.1p-11f, 0x1p-25f,
+                       0x1.8p-24f,   1e30f,        -7e4f};
     const uint16_t expected[] = {0x3c00, 0x3c02, 0x3c01, 0, 2, 0x7bff, 0xfbff};
     uint16_t y[SR_COUNT(x)];
     sr__half()->from_float(y, x, SR_COUNT(x));

@@ -12,8 +12,7 @@ static void predictions(float *p, int64_t *label) {
         double z[FOLDER_CLASSES], sum = 0;
         int truth = i % FOLDER_CLASSES;
         for (int c = 0; c < FOLDER_CLASSES; c++)
-            sum += z[c] =
-                exp(2 * (double)p[i * FOLDER_CLASSES + c] + (c == truth ? 1.5 : 0));
+            sum += z[c] = exp(2 * (double)p[i * FOLDER_CLASSES + c] + (c == truth ? 1.5 : 0));
         for (int c = 0; c < FOLDER_CLASSES; c++)
             p[i * FOLDER_CLASSES + c] = (float)(z[c] / sum);
         label[i] = i % 7 == 0 ? (truth + 1) % FOLDER_CLASSES : truth;

@@ -58,8 +58,8 @@ typedef struct {
     const char *weights;
     bool lax; // SrTrunkWeights.lax
     uint64_t seed;
-    // SR_CONV_ bits of the designs to choose from.  0: those of the configuration (MACHINE.WINOGRAD),
-    // or all for a model's name
+    // SR_CONV_ bits of the designs to choose from.  0: those of the configuration
+    // (MACHINE.WINOGRAD), or all for a model's name.
     unsigned conv_designs;
     bool keep_norms; // do not fold batch norms into convolutions (evaluation only)
     // Stores and multiplies maps as bfloat16.  A model with USE_AMP does so anyway
