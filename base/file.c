@@ -315,13 +315,32 @@ SrStatus sr_file_write(const char *path, const void *data, size_t bytes) {
     return sr_file_commit(&writer);
 }
 
+// Asks for a file's status.  A disk that fails once (EIO, ESTALE) is asked again, so that one
+// failure is not taken for an answer.
+static bool look(const char *path, struct stat *st) {
+    for (int again = 2;; again--) {
+        if (stat(path, st) == 0)
+            return true;
+        if (again == 0 || sr_file_is_own_fault(errno))
+            return false;
+    }
+}
+
 // A failing disk does not count as a missing file: opening the file then reports the cause.
 bool sr_file_exists(const char *path) {
     struct stat st;
-    return stat(path, &st) == 0 || !sr_file_is_own_fault(errno);
+    return look(path, &st) || !sr_file_is_own_fault(errno);
+}
+
+SrStatus sr_file_check_known(const char *path) {
+    struct stat st;
+    if (look(path, &st) || sr_file_is_own_fault(errno))
+        return SR_OK;
+    return fail_errno("cannot look at", path);
 }
 
 SrStatus sr_file_check_new(const char *path, bool force) {
+    SR_TRY(sr_file_check_known(path));
     if (sr_file_is_dir(path))
         SR_FAIL(SR_ERR_CONFIG, "%s is a directory; name the file to write", path);
     if (!force && sr_file_exists(path))
@@ -344,7 +363,7 @@ SrStatus sr_file_check_readable(const char *path) {
 
 bool sr_file_is_dir(const char *path) {
     struct stat st;
-    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+    return look(path, &st) && S_ISDIR(st.st_mode);
 }
 
 // Creates each prefix that ends at a slash in turn.  An existing one may be unwritable, somebody

@@ -55,10 +55,13 @@ void sr_file_remove_orphans(const char *dir);
 // True also if the system cannot answer (EIO, ENOMEM): opening the file then reports the cause.
 bool sr_file_exists(const char *path);
 bool sr_file_is_link(const char *path);
+// Checks that the system can tell whether the file exists.  SR_ERR_IO: it cannot (EIO, ENOMEM), and
+// the message gives the reason.
+SrStatus sr_file_check_known(const char *path);
 // Checks that a regular file can be opened; its contents are not read.  SR_ERR_IO gives the reason.
 SrStatus sr_file_check_readable(const char *path);
 // Checks that a new file may be written.  SR_ERR_CONFIG: a folder, or an existing file without
-// `force`.
+// `force`.  SR_ERR_IO: the system cannot tell.
 SrStatus sr_file_check_new(const char *path, bool force);
 bool sr_file_is_dir(const char *path);
 SrStatus sr_file_mkdirs(const char *path);                      // like mkdir -p

@@ -111,6 +111,7 @@ SrStatus sr_args_parse(int argc, char **argv, const SrFlag *flags, void *options
 // read none.
 SrStatus sr_args_check_images(const char *what, const char *path) {
     const SrDataset *source;
+    SR_TRY(sr_file_check_known(path));
     if (!sr_file_exists(path))
         SR_FAIL(SR_ERR_CONFIG, "%s: there is no folder of images '%s'", what, path);
     if (sr_dataset_infer(path, "TRAIN", &source) == SR_OK)
@@ -213,9 +214,10 @@ SrStatus sr_args_print(SrText *text) {
 
 SrStatus sr_args_print_done(SrText *text, const char *path) {
     SrStatus status = sr_args_print(text);
-    if (status != SR_ERR_IO)
+    if (status != SR_ERR_IO && status != SR_ERR_MEMORY)
         return status;
-    if (!freopen("/dev/null", "w", stdout)) // drops the rest of the buffer
+    // A failed stream drops the rest of its buffer.
+    if (status == SR_ERR_IO && !freopen("/dev/null", "w", stdout))
         return status;
     sr_warn("%s, but %s is written and whole", sr_status_message(), path);
     sr_status_clear();

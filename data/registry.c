@@ -41,6 +41,7 @@ SrStatus sr_dataset_infer(const char *path, const char *split, const SrDataset *
     *out = last;
     if (last->accepts(path, split))
         return SR_OK;
+    SR_TRY(sr_file_check_known(path));
     if (!sr_file_exists(path))
         SR_FAIL(SR_ERR_CONFIG, "DATA.%s.DATA_PATHS: no such file or folder: %s", split, path);
     SR_FAIL(SR_ERR_CONFIG,

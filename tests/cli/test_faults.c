@@ -158,6 +158,21 @@ static void test_class_folder_unknown(void **state) {
     fixture_remove(p.dir);
 }
 
+// A disk that fails once is asked again; one that goes on failing is no existing file and no wrong
+// name.
+static void test_unknown_paths(void **state) {
+    (void)state;
+    Place p;
+    place_open(&p);
+    RUN("stat:/out:5:0:1", "pack", in(&p, "train"), "--out", p.out);
+    expect(0, "");
+    RUN("stat:/train:5:0:0", "similar", "docs/pictures/views.png", "--in", in(&p, "train"),
+        "--model", "x");
+    expect(1, "Input/output error");
+    CHECK(!strstr(result.err, "neither a folder"));
+    fixture_remove(p.dir);
+}
+
 // Interrupted calls are repeated. Lack of descriptors or memory and disk errors end the program;
 // they do not make the image unreadable.
 static void test_errors_of_the_system(void **state) {
@@ -264,7 +279,8 @@ static void test_run_folder_is_not_listed(void **state) {
     fixture_remove(p.dir);
 }
 
-SR_TESTS(faults, unit(test_loader_fails), unit(test_images_disappear), unit(test_first_image_fails),
-         unit(test_phase_fails_once), unit(test_last_phase_fails), unit(test_class_folder_unknown),
-         unit(test_errors_of_the_system), unit(test_survey), unit(test_no_temporary_stays),
-         unit(test_page_is_kept), unit(test_sick_disk), unit(test_run_folder_is_not_listed))
+SR_TESTS(faults, unit(test_unknown_paths), unit(test_loader_fails), unit(test_images_disappear),
+         unit(test_first_image_fails), unit(test_phase_fails_once), unit(test_last_phase_fails),
+         unit(test_class_folder_unknown), unit(test_errors_of_the_system), unit(test_survey),
+         unit(test_no_temporary_stays), unit(test_page_is_kept), unit(test_sick_disk),
+         unit(test_run_folder_is_not_listed))
