@@ -22,11 +22,6 @@ bool sr_file_is_own_fault(int error);
 SrStatus sr_file_read(const char *path, size_t max_bytes, char **data, size_t *bytes);
 // Reads a file as sr_file_read does, but of a larger file the last max_bytes.
 SrStatus sr_file_read_end(const char *path, size_t max_bytes, char **data, size_t *bytes);
-// Opens a regular file for reading and refuses a link under that name.  The caller closes *fd.
-SrStatus sr_file_open_own(const char *path, int *fd, size_t *bytes);
-// Opens a file for appending and creates it if it is missing.  SR_ERR_IO: the name is a link or no
-// regular file, and stays untouched, so that a run's lines never go elsewhere.
-SrStatus sr_file_append(const char *path, FILE **out);
 // Maps a file read-only; sr_file_unmap ends the mapping.  An empty file gives data NULL, bytes 0.
 SrStatus sr_file_map(const char *path, const void **data, size_t *bytes);
 void sr_file_unmap(const void *data, size_t bytes);
@@ -69,13 +64,6 @@ SrStatus sr_file_symlink(const char *target, const char *path); // atomic; repla
 SrStatus sr_file_remove(const char *path);                      // SR_OK if it is missing
 // Renames within one file system and replaces `to`.
 SrStatus sr_file_move(const char *from, const char *to);
-// Locks a file for this process until sr_file_unlock or the end of the process.  The file is
-// created if it is missing, stays afterwards, and holds the number of the process.
-// *out: the lock; -1 on a file system without locks, which gives no protection.
-// SR_ERR_IO: another process holds it, and the message names that process.  Also SR_ERR_IO for a
-// link or anything but a regular file, which stays untouched.
-SrStatus sr_file_lock(const char *path, int *out);
-void sr_file_unlock(int lock); // -1 is legal
 // Writes "dir/name" into the caller's buffer.  SR_ERR_CONFIG: it does not fit.
 SrStatus sr_file_join(char *out, size_t out_bytes, const char *dir, const char *name);
 // Lists the names in a folder, sorted by bytes, without "." and "..".  sr_file_list_free frees

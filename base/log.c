@@ -12,8 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/number.h"
+#include "base/own_file.h"
 #include "base/text.h"
 
 #define KEPT_BYTES 65536

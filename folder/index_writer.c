@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/own_file.h"
 #include "base/text.h"
 #include "folder/index_file_internal.h"
 

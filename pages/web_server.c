@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/mem.h"
+#include "base/own_file.h"
 #include "pages/run_report.h"
 #include "pages/web_connections.h"
 #include "pages/web_page.h"

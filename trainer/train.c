@@ -9,8 +9,8 @@
 
 #include "base/clock.h"
 #include "base/comm.h"
-#include "base/file.h"
 #include "base/log.h"
+#include "base/own_file.h"
 #include "base/stop.h"
 #include "trainer/data/data_summary.h"
 #include "trainer/run/ranks_same.h"

@@ -6,6 +6,7 @@
 #include "base/comm.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/own_file.h"
 #include "kernels/conv/conv.h"
 #include "kernels/machine.h"
 #include "trainer/model/weights_init.h"

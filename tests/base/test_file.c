@@ -12,6 +12,7 @@
 #include "base/compiler.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/own_file.h"
 #include "tests/check.h"
 #include "tests/temp_dir.h"
 

@@ -11,6 +11,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "base/own_file.h"
 #include "base/rng.h"
 #include "tests/check.h"
 #include "tests/checkpoint_pair.h"

@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "base/own_file.h"
 
 // Opens the file to append: a resumed run adds to the lines that are there.
 SrStatus sr_metrics_open(SrMetrics *m, const char *dir, const char *name) {
