@@ -1,6 +1,7 @@
 // sslrun index DIR --model RUN: embeds the images of a folder once, for search and duplicates.
 #include "base/json.h"
 #include "cli/folder_args.h"
+#include "cli/next.h"
 #include "cli/verb.h"
 
 typedef struct {
@@ -35,6 +36,14 @@ static void print_text(const SrIndex *index, const SrIndexReport *r, SrText *out
                    (long long)r->bad, r->seconds);
 }
 
+static void say_next(const Options *o, const char *data, const SrIndex *index) {
+    SrText next = SR_TEXT_INIT;
+    SR_NEXT(&next, "lists the images most like one image", "search", sr_index_name(index, 0),
+            "--index", sr_index_file_path(index));
+    SR_NEXT(&next, "groups copies and near copies", "duplicates", data, "--model", o->folder.model);
+    sr_next_say(&next);
+}
+
 static SrStatus run_verb(int argc, char **argv) {
     Options o = {.json = false};
     SrArgs args;
@@ -57,6 +66,8 @@ static SrStatus run_verb(int argc, char **argv) {
             print_text(index, &report, &out);
         status = sr_args_print(&out);
     }
+    if (status == SR_OK && !o.json)
+        say_next(&o, args.names[0], index);
     sr_index_close(index);
     sr_folder_close(&folder);
     return status;

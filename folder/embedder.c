@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/parallel.h"
+#include "folder/picture_match.h"
 #include "trainer/eval/checkpoint_model.h"
 #include "trainer/eval/feature_images.h"
 #include "trainer/features/feature_source.h"
@@ -24,6 +25,7 @@ struct SrEmbedder {
     SrConfig *config;             // of a configuration; NULL: none
     SrFeatureImages images;
     bool pixels; // rows are the images themselves; `source` is zeroed
+    bool grey;   // of "thumbnail"; `images` is zeroed but for h and w
     SrFeatureSource source;
     int rows, columns, depth; // what the layer's map is pooled to; (rows, columns, depth)
     int batch, d;
@@ -37,6 +39,10 @@ struct SrEmbedder {
 // ---- opening ------------------------------------------------------------------------------------
 
 static bool is_name(const SrEmbedder *e, const char *name) { return strcmp(e->model, name) == 0; }
+
+static size_t floats_of(const SrEmbedder *e) {
+    return (size_t)(e->images.h * e->images.w) * (e->grey ? 1 : 3);
+}
 
 static int batch_of(int h, int w) {
     return SR_MAX(SR_MIN(PIXELS_OF_BATCH / (h * w), MOST_BATCH), 8);
@@ -127,8 +133,11 @@ static SrStatus describe(SrEmbedder *e, const char *layer) {
     snprintf(sum, sizeof sum, "%08x", sum_of_weights(e));
     snprintf(pooling, sizeof pooling, "%dx%dx%d", e->rows, e->columns, e->depth);
     SrStatus status = add_transforms(e, &transforms);
-    sr_text_printf(&identity, "1 %s %s %s %s", e->pixels ? "pixels" : sum, layer, pooling,
-                   transforms.s ? transforms.s : "");
+    sr_text_printf(&identity, "1 %s %s %s %s",
+                   e->grey     ? "thumbnail"
+                   : e->pixels ? "pixels"
+                               : sum,
+                   layer, pooling, transforms.s ? transforms.s : "");
     e->key = sr_hash_text(identity.s ? identity.s : "");
     SrText *out = &e->description;
     sr_json_begin(out);
@@ -160,6 +169,15 @@ static SrStatus open_model(SrEmbedder *e, const char **layer) {
         e->d = PIXEL_SIDE * PIXEL_SIDE * 3;
         return SR_OK;
     }
+    if (is_name(e, "thumbnail")) {
+        e->pixels = e->grey = true;
+        *layer = "thumbnail";
+        e->batch = MOST_BATCH;
+        e->rows = e->columns = e->images.h = e->images.w = SR_PICTURE_SIDE;
+        e->depth = 1;
+        e->d = SR_PICTURE_SIDE * SR_PICTURE_SIDE;
+        return SR_OK;
+    }
     SR_TRY(is_checkpoint(e) ? open_checkpoint(e, &o) : open_trunk(e, &o));
     SR_TRY(open_source(e, &o));
     e->batch = o.batch;
@@ -170,7 +188,7 @@ static SrStatus open_model(SrEmbedder *e, const char **layer) {
 static SrStatus make_room(SrEmbedder *e) {
     e->threads = sr_parallel_threads();
     e->pool = sr_calloc((size_t)e->threads, sizeof(SrImagePool *));
-    e->input = sr_map((size_t)e->batch * (size_t)(e->images.h * e->images.w * 3) * sizeof(float));
+    e->input = sr_map((size_t)e->batch * floats_of(e) * sizeof(float));
     if (!e->pool || !e->input)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for a batch of images");
     for (int i = 0; i < e->threads; i++)
@@ -210,8 +228,7 @@ void sr_embedder_close(SrEmbedder *e) {
         sr_image_pool_free(e->pool[i]);
     sr_free(e->pool);
     if (e->input)
-        sr_unmap(e->input,
-                 (size_t)e->batch * (size_t)(e->images.h * e->images.w * 3) * sizeof(float));
+        sr_unmap(e->input, (size_t)e->batch * floats_of(e) * sizeof(float));
     sr_feature_source_close(&e->source);
     sr_feature_images_close(&e->images);
     sr_config_free(e->config);
@@ -265,6 +282,54 @@ static SrStatus look_at(const SrEmbedImage *image, SrImagePool *pool, SrImage *o
     return image->look == SR_LOOK_MIRRORED ? mirror(&whole, pool, out) : crop(&whole, pool, out);
 }
 
+// Grey value of a pixel, 0 to 1.
+static float grey_of(const uint8_t *p) {
+    return (float)(299 * p[0] + 587 * p[1] + 114 * p[2]) / 255e3f;
+}
+
+// Adds one row of the image to cells of a row, each by the share of the pixel that it covers.
+static void add_row(const SrImage *image, int h, float weight, float *cells) {
+    enum { SIDE = SR_PICTURE_SIDE };
+    float scale = (float)image->W / SIDE;
+    for (int c = 0; c < SIDE; c++) {
+        float from = (float)c * scale, to = (float)(c + 1) * scale, sum = 0;
+        for (int w = (int)from; w < image->W && (float)w < to; w++)
+            sum += grey_of(image->rgb + ((int64_t)h * image->W + w) * 3) *
+                   (SR_MIN((float)(w + 1), to) - SR_MAX((float)w, from));
+        cells[c] += sum / scale * weight;
+    }
+}
+
+// Averages grey values over rectangles, to fractions of pixels, and takes the mean away.
+static void squeeze(const SrImage *image, float *x) {
+    enum { SIDE = SR_PICTURE_SIDE };
+    float scale = (float)image->H / SIDE;
+    double mean = 0;
+    memset(x, 0, SIDE * SIDE * sizeof *x);
+    for (int r = 0; r < SIDE; r++) {
+        float from = (float)r * scale, to = (float)(r + 1) * scale;
+        for (int h = (int)from; h < image->H && (float)h < to; h++)
+            add_row(image, h, (SR_MIN((float)(h + 1), to) - SR_MAX((float)h, from)) / scale,
+                    x + r * SIDE);
+    }
+    for (int i = 0; i < SIDE * SIDE; i++)
+        mean += (double)x[i] / (SIDE * SIDE);
+    for (int i = 0; i < SIDE * SIDE; i++)
+        x[i] = (float)((double)x[i] - mean);
+}
+
+// Decoders shrink large photos by the way.
+static SrStatus prepare_grey(const SrEmbedImage *image, SrImagePool *pool, float *x) {
+    SrImage view;
+    SR_TRY(look_at(image, pool, &view));
+    int reduce = 1, least = SR_MIN(view.H, view.W);
+    while (reduce < 8 && least / (2 * reduce) >= 4 * SR_PICTURE_SIDE)
+        reduce *= 2;
+    SR_TRY(sr_image_finish(&view, reduce, pool));
+    squeeze(&view, x);
+    return SR_OK;
+}
+
 static SrStatus prepare(const SrEmbedder *e, const SrEmbedImage *image, SrImagePool *pool,
                         float *x) {
     int64_t label = -1;
@@ -272,7 +337,7 @@ static SrStatus prepare(const SrEmbedder *e, const SrEmbedImage *image, SrImageP
     SR_TRY(look_at(image, pool, &views.view[0]));
     const SrTransformContext ctx = {.fast = e->images.fast, .pool = pool, .label = &label};
     SR_TRY(sr_pipeline_apply(e->images.pipeline, &ctx, &views));
-    memcpy(x, views.view[0].f, (size_t)(e->images.h * e->images.w * 3) * sizeof *x);
+    memcpy(x, views.view[0].f, floats_of(e) * sizeof *x);
     return SR_OK;
 }
 
@@ -280,11 +345,13 @@ static SrStatus prepare(const SrEmbedder *e, const SrEmbedImage *image, SrImageP
 static void prepare_one(void *arg, int64_t i, int thread) {
     Batch *b = arg;
     SrEmbedImage *image = &b->image[i];
-    size_t floats = (size_t)(b->e->images.h * b->e->images.w * 3);
+    size_t floats = floats_of(b->e);
     float *x = b->e->input + (size_t)i * floats;
     SrImagePool *pool = b->e->pool[thread];
     sr_image_pool_reset(pool);
-    b->status[i] = image->good ? prepare(b->e, image, pool, x) : SR_ERR_IO;
+    b->status[i] = !image->good ? SR_ERR_IO
+                   : b->e->grey ? prepare_grey(image, pool, x)
+                                : prepare(b->e, image, pool, x);
     if (b->status[i] != SR_ERR_IO)
         return;
     memset(x, 0, floats * sizeof *x);

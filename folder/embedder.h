@@ -12,7 +12,8 @@ typedef enum { SR_LOOK_PLAIN, SR_LOOK_MIRRORED, SR_LOOK_CROPPED, SR_LOOKS } SrLo
 
 typedef struct {
     // A run folder, a checkpoint, the name of a model ("resnet50"), a configuration, or "pixels":
-    // the image itself, 32 x 32.  "random": a resnet18 whose weights are drawn
+    // the image itself, 32 x 32.  "thumbnail": the whole image squeezed to 32 x 32 grey values with
+    // mean 0, for folder/picture_match.h.  "random": a resnet18 whose weights are drawn
     const char *model;
     const char *weights; // of a model's name or a configuration.  NULL: drawn from a fixed seed
     const char *layer;   // such as "res4".  NULL: the vector before the classifier

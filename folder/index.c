@@ -90,6 +90,7 @@ uint64_t sr__index_key(const SrEmbedder *e, SrLook look) {
 int64_t sr_index_rows(const SrIndex *x) { return x->list.n; }
 int sr_index_dim(const SrIndex *x) { return x->kind.d; }
 const char *sr_index_file_path(const SrIndex *x) { return x->path; }
+uint64_t sr_index_key(const SrIndex *x) { return x->kind.key; }
 const char *sr_index_description(const SrIndex *x) { return x->kind.description; }
 int sr_index_classes(const SrIndex *x) { return x->list.classes; }
 const char *sr_index_class(const SrIndex *x, int c) { return x->class_name[c]; }

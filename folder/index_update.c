@@ -6,6 +6,7 @@
 
 #include "base/bar.h"
 #include "base/clock.h"
+#include "base/escape.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/log.h"
@@ -18,7 +19,7 @@
 #include "kernels/half.h"
 
 #define NONE UINT32_MAX
-enum { MOST_BATCH = 256 };
+enum { MOST_BATCH = 256, BAD_NAMED = 3 };
 
 typedef struct {
     int64_t bytes, mtime; // of the file now
@@ -40,6 +41,7 @@ typedef struct {
     SrImagePool *names;    // of the names that are compared
     int64_t todo, records; // images to read; records in the file
     SrIndexReport report;
+    SrText bad_names; // the first BAD_NAMED
     // One batch.
     int64_t batch[MOST_BATCH];     // (n) items
     SrImagePool *pool[MOST_BATCH]; // (n) what a data set read
@@ -282,6 +284,13 @@ static bool is_bad(const SrIndexFile *now, const Item *item) {
     return (r.flags & SR_INDEX_BAD) != 0;
 }
 
+static void note_bad(Update *u, const SrIndexFile *now, const Item *item) {
+    SrIndexRecord r;
+    sr_index_file_record(now, item->record, &r);
+    sr_text_add(&u->bad_names, u->bad_names.len ? ", " : "");
+    sr_escape_line(r.name, &u->bad_names);
+}
+
 // now: the file with all records.
 static SrStatus make_list(Update *u, const SrIndexFile *now, NewList *out) {
     size_t n = (size_t)u->set.n + 1;
@@ -293,7 +302,8 @@ static SrStatus make_list(Update *u, const SrIndexFile *now, NewList *out) {
     for (int64_t i = 0; i < u->set.n; i++) {
         const Item *item = &u->item[i];
         if (is_bad(now, item)) {
-            u->report.bad++;
+            if (u->report.bad++ < BAD_NAMED)
+                note_bad(u, now, item);
             continue;
         }
         known += item->old != NONE;
@@ -394,6 +404,11 @@ static SrStatus open_present(Update *u) {
     return SR_OK;
 }
 
+static void forget_report(Update *u) {
+    u->report = (SrIndexReport){.rows = 0};
+    sr_text_deinit(&u->bad_names);
+}
+
 static SrStatus is_current(Update *u, bool *out) {
     NewList list = {.record = NULL};
     *out = false;
@@ -403,7 +418,7 @@ static SrStatus is_current(Update *u, bool *out) {
     *out = status == SR_OK && is_listed(u->file, &list.list);
     free_list(&list);
     if (!*out)
-        u->report = (SrIndexReport){.rows = 0};
+        forget_report(u);
     return status;
 }
 
@@ -432,10 +447,12 @@ static SrStatus update(Update *u) {
     return current ? SR_OK : write(u);
 }
 
-static void say_bad(const SrIndexReport *r) {
+static void say_bad(const Update *u) {
+    const SrIndexReport *r = &u->report;
     if (r->bad > 0)
-        sr_warn("%lld of %lld images could not be read and are left out; `sslrun tidy` names them",
-                (long long)r->bad, (long long)(r->bad + r->rows));
+        sr_warn("%lld of %lld images could not be read and are left out: %s%s", (long long)r->bad,
+                (long long)(r->bad + r->rows), u->bad_names.s ? u->bad_names.s : "",
+                r->bad > BAD_NAMED ? ", ...; `sslrun tidy` names all" : "");
 }
 
 static void free_update(Update *u) {
@@ -444,6 +461,7 @@ static void free_update(Update *u) {
     sr_image_pool_free(u->names);
     for (int k = 0; k < MOST_BATCH; k++)
         sr_image_pool_free(u->pool[k]);
+    sr_text_deinit(&u->bad_names);
     sr_free(u->item);
     sr_free(u->table);
     sr_free(u->rows);
@@ -465,7 +483,7 @@ SrStatus sr_index_update(SrEmbedder *embedder, const SrIndexOptions *options, Sr
     if (report)
         *report = u->report;
     if (status == SR_OK)
-        say_bad(&u->report);
+        say_bad(u);
     if (status == SR_OK && u->report.rows == 0)
         status = sr_fail(SR_ERR_CONFIG, "%s: no image could be read", options->data);
     if (status == SR_OK)

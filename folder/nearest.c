@@ -1,0 +1,140 @@
+// Embeds a query and searches the index by blocks.
+#include "folder/nearest.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/number.h"
+#include "base/parallel.h"
+#include "folder/index_internal.h"
+
+enum { BLOCK = 4096 };
+#define MOST_FILE_BYTES ((size_t)1 << 30)
+
+SrStatus sr_rect_parse(const char *text, SrRect *out) {
+    int *field[] = {&out->x, &out->y, &out->w, &out->h};
+    const char *p = text;
+    bool good = true;
+    for (int i = 0; good && i < 4; i++) {
+        char *end;
+        double v = sr_number_parse(p, &end);
+        good = end > p && v == floor(v) && v >= (i < 2 ? 0 : 1) && v < 1e6 &&
+               *end == (i < 3 ? ',' : '\0');
+        *field[i] = good ? (int)v : 0;
+        p = end + 1;
+    }
+    return good ? SR_OK
+                : sr_fail(SR_ERR_CONFIG,
+                          "--crop %s: expected x,y,w,h in whole pixels, such as 10,20,64,64", text);
+}
+
+SrStatus sr_nearest_check(const SrEmbedder *e, const SrIndex *index) {
+    if (sr_index_key(index) == sr__index_key(e, SR_LOOK_PLAIN))
+        return SR_OK;
+    SR_FAIL(SR_ERR_CONFIG,
+            "%s was made by another model, layer or preprocessing; name the model that made it, or "
+            "run `sslrun index`",
+            sr_index_file_path(index));
+}
+
+// ---- search -------------------------------------------------------------------------------------
+
+typedef struct {
+    const SrIndex *index;
+    const float *q;
+    int k;
+    SrNear *near; // (blocks, k)
+} Search;
+
+static void insert(SrNear *list, int k, uint32_t row, float similarity) {
+    int at = k - 1;
+    while (at > 0 && (list[at - 1].row == UINT32_MAX || list[at - 1].similarity < similarity)) {
+        list[at] = list[at - 1];
+        at--;
+    }
+    list[at] = (SrNear){row, similarity};
+}
+
+static void search_block(void *arg, int64_t b, int thread) {
+    const Search *s = arg;
+    float product[BLOCK];
+    SrNear *list = s->near + b * s->k;
+    int64_t first = b * BLOCK, n = SR_MIN(sr_index_rows(s->index) - first, BLOCK);
+    (void)thread;
+    for (int i = 0; i < s->k; i++)
+        list[i] = (SrNear){UINT32_MAX, -INFINITY};
+    sr_index_products(s->index, s->q, first, n, product);
+    for (int64_t i = 0; i < n; i++)
+        if (list[s->k - 1].row == UINT32_MAX || product[i] > list[s->k - 1].similarity)
+            insert(list, s->k, (uint32_t)(first + i), product[i]);
+}
+
+// Blocks are merged in their order, so that the result does not depend on threads.
+SrStatus sr_nearest(const SrIndex *index, const float *q, int k, SrNear *out) {
+    int64_t blocks = (sr_index_rows(index) + BLOCK - 1) / BLOCK;
+    Search s = {index, q, k, sr_alloc((size_t)blocks * (size_t)k * sizeof *s.near)};
+    if (!s.near)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for %d neighbours", k);
+    sr_parallel_for(blocks, search_block, &s);
+    for (int i = 0; i < k; i++)
+        out[i] = (SrNear){UINT32_MAX, -INFINITY};
+    for (int64_t i = 0; i < blocks * k; i++)
+        if (s.near[i].row != UINT32_MAX &&
+            (out[k - 1].row == UINT32_MAX || s.near[i].similarity > out[k - 1].similarity))
+            insert(out, k, s.near[i].row, s.near[i].similarity);
+    sr_free(s.near);
+    return SR_OK;
+}
+
+// ---- query --------------------------------------------------------------------------------------
+
+static SrStatus cut(SrSample *sample, const SrRect *r, SrImagePool *pool, const char *file) {
+    SrImage whole, part;
+    SR_TRY(sr_image_decode(sample->encoded, sample->encoded_bytes, pool, &whole));
+    if (r->x > whole.W - r->w || r->y > whole.H - r->h)
+        SR_FAIL(SR_ERR_CONFIG, "--crop %d,%d,%d,%d lies outside of %s, which has %d x %d pixels",
+                r->x, r->y, r->w, r->h, file, whole.W, whole.H);
+    SR_TRY(sr_image_new(pool, r->h, r->w, &part));
+    for (int h = 0; h < r->h; h++)
+        memcpy(part.rgb + (int64_t)h * r->w * 3,
+               whole.rgb + ((int64_t)(r->y + h) * whole.W + r->x) * 3, (size_t)r->w * 3);
+    *sample = (SrSample){.image = part, .path = file};
+    return SR_OK;
+}
+
+static SrStatus embed(SrEmbedder *e, const char *file, const SrRect *crop, SrImagePool *pool,
+                      float *rows) {
+    char *bytes;
+    size_t n;
+    SR_TRY(sr_file_read(file, MOST_FILE_BYTES, &bytes, &n));
+    SrEmbedImage image = {
+        .sample = {.encoded = bytes, .encoded_bytes = n, .path = file}, .good = true};
+    SrStatus status = crop ? cut(&image.sample, crop, pool, file) : SR_OK;
+    if (status == SR_OK)
+        status = sr_embedder_run(e, &image, 1, rows);
+    sr_free(bytes);
+    if (status == SR_ERR_IO || (status == SR_OK && !image.good))
+        SR_FAIL(SR_ERR_CONFIG, "%s: expected an image that can be read", file);
+    return status;
+}
+
+SrStatus sr_nearest_to_file(SrEmbedder *e, const SrIndex *index, const char *file,
+                            const SrRect *crop, int k, SrNear *out) {
+    SrImagePool *pool;
+    float *row = sr_alloc((size_t)sr_index_dim(index) * sizeof *row);
+    if (!row)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for a row");
+    SrStatus status = sr_image_pool_new(&pool);
+    if (status == SR_OK) {
+        status = embed(e, file, crop, pool, row);
+        sr_image_pool_free(pool);
+    }
+    if (status == SR_OK)
+        status = sr_nearest(index, row, k, out);
+    sr_free(row);
+    return status;
+}
