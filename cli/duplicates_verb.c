@@ -28,7 +28,7 @@ static const SrFlag flags[] = {
     SR_FLAG_TEXT(Options, against, "--against", "OTHER",
                  "list the images of DIR that OTHER holds too, such as a test set"),
     SR_FLAG_TEXT(Options, rate, "--false-alarms", "RATE",
-                 "images per image that may be called copies by chance (0.001)"),
+                 "share of images that may be called copies by chance (0.01)"),
     SR_FLAG_TEXT(Options, threshold, "--threshold", "SIMILARITY",
                  "similarity from which images are copies (from the data)"),
     SR_FLAG_TEXT(Options, by, "--by", "pictures|features",
@@ -185,9 +185,10 @@ static void print_all(const Options *o, const SrCopies *c, const Indexes *x, SrT
 
 static void say_threshold(const Options *o, const SrCopies *c) {
     if (c->from_data)
-        sr_info("similarity %.4f and more counts as a copy: at most %s false alarms per image are "
-                "expected; --threshold chooses another",
-                c->threshold, o->rate);
+        sr_info(
+            "similarity %.4f and more counts as a copy: a share of %s of the images is expected to "
+            "reach it by chance; --threshold chooses another",
+            c->threshold, o->rate);
     if (c->from_data && !isnan(c->found))
         sr_info("%.0f %% of mirrored crops to 80 %% of these images reach that similarity",
                 100 * c->found);
@@ -235,7 +236,7 @@ static SrStatus find(const SrCopiesOptions *c, SrCopies *out) {
 }
 
 static SrStatus run_verb(int argc, char **argv) {
-    Options o = {.rate = "0.001", .by = "pictures"};
+    Options o = {.rate = "0.01", .by = "pictures"};
     SrArgs args;
     SrCopiesOptions c = {.threshold = NAN};
     SrCopies copies = {.n_pairs = 0};

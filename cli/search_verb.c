@@ -39,13 +39,12 @@ static SrStatus model_of_index(Options *o, SrIndex *index, SrArena *arena) {
     SrYaml *tree;
     SR_TRY(sr_json_parse(arena, text, strlen(text), sr_index_file_path(index), &tree));
     const char *weights = sr_tree_text(tree, "weights", "");
+    const char *layer = sr_tree_text(tree, "layer", "");
     const SrYaml *size = sr_yaml_find(tree, "size");
     o->folder.model = sr_tree_text(tree, "model", "");
-    o->folder.layer = sr_tree_text(tree, "layer", "");
+    o->folder.layer = *layer ? layer : NULL;
     o->folder.weights = *weights ? weights : NULL;
     o->folder.size = size ? (int)size->i : 0;
-    if (!strcmp(o->folder.layer, "pixels"))
-        o->folder.layer = NULL;
     return SR_OK;
 }
 
@@ -92,8 +91,8 @@ static SrStatus search(const Options *o, const char *image, const SrFolder *fold
     SrNear *near = sr_alloc((size_t)k * sizeof *near);
     if (!near)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for %d images", k);
-    SrStatus status = sr_nearest_to_file(folder->embedder, index, image, o->crop ? &crop : NULL, k,
-                                         near);
+    SrStatus status =
+        sr_nearest_to_file(folder->embedder, index, image, o->crop ? &crop : NULL, k, near);
     bool known = realpath(image, real) != NULL;
     if (o->csv)
         sr_text_add(out, "file,cosine\n");
@@ -152,13 +151,12 @@ const SrVerb sr_verb_search = {
     .help = "One line per image holds the cosine of the features and the file, the most similar "
             "first. The search is exact. With --in, new images are embedded first; with --index "
             "alone, the index is read as it is, by the model that made it.",
-    .examples =
-        {{"sslrun search photos/hat/0.jpg --in photos --model runs/photos",
-          "Lists the ten most similar photos."},
-         {"sslrun search photos/hat/0.jpg --in photos --model runs/photos --crop 4,4,16,16",
-          "Searches for a part of the photo."},
-         {"sslrun search photos/hat/0.jpg --in photos --model runs/photos --page hats.html",
-          "Writes a page with the photos."}},
+    .examples = {{"sslrun search photos/hat/0.jpg --in photos --model runs/photos",
+                  "Lists the ten most similar photos."},
+                 {"sslrun search photos/hat/0.jpg --in photos --model runs/photos --crop 4,4,16,16",
+                  "Searches for a part of the photo."},
+                 {"sslrun search photos/hat/0.jpg --in photos --model runs/photos --page hats.html",
+                  "Writes a page with the photos."}},
     .files = "RUN/index/ keeps the rows (sslrun index).",
     .flags = flags,
     .run = run_verb,

@@ -14,25 +14,24 @@
 #include "folder/picture_match.h"
 
 enum {
-    LOOKS = 3,       // plain, mirrored, cropped
-    CANDIDATES = 8,  // per image and look
-    SAMPLE = 400,    // images by which a threshold is chosen
-    CHUNK = 1024,    // images whose candidates are scored together
+    LOOKS = 3,      // plain, mirrored, cropped
+    CANDIDATES = 8, // per image and look
+    SAMPLE = 400,   // images by which a threshold is chosen
+    CHUNK = 1024,   // images whose candidates are scored together
     LEAST_SCORES = 50
 };
-#define TAIL 0.1
 #define LEAST_THRESHOLD 0.5
 
 typedef struct {
     const SrCopiesOptions *o;
     const SrIndex *to, *to_thumbs;
-    int64_t n, m;       // rows of images, and of the other side
-    int k;              // candidates per look
-    uint8_t *same;      // (n) among one folder: the image has the bytes of an earlier one
-    int64_t *first;     // (n) that earlier one, or the image itself
+    int64_t n, m;        // rows of images, and of the other side
+    int k;               // candidates per look
+    uint8_t *same;       // (n) among one folder: the image has the bytes of an earlier one
+    int64_t *first;      // (n) that earlier one, or the image itself
     SrNear *near[LOOKS]; // (n, k) by SrLook
-    float *score;       // (CHUNK, LOOKS k)
-    int64_t chunk;      // first image of the present chunk
+    float *score;        // (CHUNK, LOOKS k)
+    int64_t chunk;       // first image of the present chunk
     SrCopies *out;
     int64_t cap;
 } Finder;
@@ -142,12 +141,12 @@ static int ascending(const void *a, const void *b) {
 
 static double fisher(double r) { return atanh(SR_MIN(SR_MAX(r, -0.999999), 0.999999)); }
 
-// z (n) sorted.  The median excess over the ninth decile gives the scale of the tail: a few true
-// copies among the scores hardly move it.
+// z (n) sorted: the best score of each image.  Up to a quarter of the images may have copies, so
+// that the tail is taken from the second and third quartile: exponential, which falls more slowly
+// than the scores of most folders.
 static double tail_threshold(const double *z, int64_t n, double rate) {
-    int64_t at = (int64_t)((1 - TAIL) * (double)n), middle = at + (n - at) / 2;
-    double scale = (z[middle] - z[at]) / log(2);
-    return tanh(z[at] + scale * log(TAIL / SR_MIN(rate, TAIL)));
+    double middle = z[n / 2], scale = (z[3 * n / 4] - middle) / log(2);
+    return tanh(middle + scale * log(0.5 / SR_MIN(rate, 0.5)));
 }
 
 // Draws the part of a picture that a crop to 80 % keeps, enlarges and mirrors it.
@@ -164,8 +163,8 @@ static void crop_of(const float *x, int64_t image, float *y) {
         int r = (int)h, c = (int)w;
         float dh = (float)(h - r), dw = (float)(w - c);
         const float *p = x + (top + r) * SIDE + left + c;
-        y[i] = (1 - dh) * ((1 - dw) * p[0] + dw * p[1]) +
-               dh * ((1 - dw) * p[SIDE] + dw * p[SIDE + 1]);
+        y[i] =
+            (1 - dh) * ((1 - dw) * p[0] + dw * p[1]) + dh * ((1 - dw) * p[SIDE] + dw * p[SIDE + 1]);
     }
 }
 
@@ -190,16 +189,15 @@ static double share_found(Finder *f) {
     return (double)found / (double)n;
 }
 
-// The nearest candidates may be copies, so that the later half of each list is taken.
 static int64_t collect_scores(Finder *f, int64_t sample, double *z) {
     int64_t n = 0;
-    for (int64_t c = 0; c < sample; c++)
-        for (int look = 0; look < LOOKS; look++)
-            for (int k = f->k / 2; k < f->k; k++) {
-                float score = f->score[c * LOOKS * f->k + look * f->k + k];
-                if (f->near[look][(f->chunk + c) * f->k + k].row != UINT32_MAX)
-                    z[n++] = fisher((double)score);
-            }
+    for (int64_t c = 0; c < sample; c++) {
+        float best = -1;
+        for (int k = 0; k < LOOKS * f->k; k++)
+            best = SR_MAX(best, f->score[c * LOOKS * f->k + k]);
+        if (!f->same[f->chunk + c])
+            z[n++] = fisher((double)best);
+    }
     return n;
 }
 
@@ -209,7 +207,7 @@ static SrStatus choose_threshold(Finder *f) {
     f->out->threshold = f->o->threshold;
     f->out->from_data = isnan(f->o->threshold);
     if (f->out->from_data) {
-        double *z = sr_alloc((size_t)(sample * LOOKS * f->k) * sizeof *z);
+        double *z = sr_alloc((size_t)sample * sizeof *z);
         if (!z)
             SR_FAIL(SR_ERR_MEMORY, "out of memory for a threshold");
         SrStatus status = score_chunk(f, (f->n - sample) / 2, sample);
@@ -217,8 +215,7 @@ static SrStatus choose_threshold(Finder *f) {
         qsort(z, (size_t)n, sizeof *z, ascending);
         f->out->threshold = n < LEAST_SCORES
                                 ? 0.95
-                                : SR_MAX(tail_threshold(z, n, f->o->false_alarms / (LOOKS * f->k)),
-                                         LEAST_THRESHOLD);
+                                : SR_MAX(tail_threshold(z, n, f->o->false_alarms), LEAST_THRESHOLD);
         sr_free(z);
         SR_TRY(status);
     }

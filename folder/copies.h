@@ -5,9 +5,8 @@
 // Each candidate pair is then scored: by its pictures (folder/picture_match.h), or by the cosine
 // alone.  A pair from the threshold on is a copy.
 //
-// The threshold comes from the data.  Scores of candidates that are not the nearest show what
-// different images reach by chance; the tail of Fisher's z of these scores (the upper tenth,
-// exponential) is extended to the asked rate of false alarms per image.
+// The threshold comes from the data.  The best scores of most images show what different images
+// reach by chance; the tail of their Fisher's z is extended to the asked rate of false alarms.
 #ifndef SR_FOLDER_COPIES_H
 #define SR_FOLDER_COPIES_H
 

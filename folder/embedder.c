@@ -143,7 +143,7 @@ static SrStatus describe(SrEmbedder *e, const char *layer) {
     sr_json_begin(out);
     sr_json_string(out, "model", e->model);
     sr_json_string(out, "weights", e->options.weights ? e->options.weights : "");
-    sr_json_string(out, "layer", layer);
+    sr_json_string(out, "layer", e->pixels ? "" : layer);
     sr_json_int(out, "size", e->options.size);
     sr_json_string(out, "checksum", sum);
     sr_json_string(out, "pooling", pooling);

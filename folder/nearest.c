@@ -111,8 +111,8 @@ static SrStatus embed(SrEmbedder *e, const char *file, const SrRect *crop, SrIma
     char *bytes;
     size_t n;
     SR_TRY(sr_file_read(file, MOST_FILE_BYTES, &bytes, &n));
-    SrEmbedImage image = {
-        .sample = {.encoded = bytes, .encoded_bytes = n, .path = file}, .good = true};
+    SrEmbedImage image = {.sample = {.encoded = bytes, .encoded_bytes = n, .path = file},
+                          .good = true};
     SrStatus status = crop ? cut(&image.sample, crop, pool, file) : SR_OK;
     if (status == SR_OK)
         status = sr_embedder_run(e, &image, 1, rows);

@@ -114,8 +114,8 @@ static double between(const float *a, const float *b, const Place *p) {
 
 // Moves and scales the place by fractions of a pixel while that helps.
 static void refine(const float *a, const float *b, Place *best) {
-    static const double moves[][3] = {{0, 1, 0},  {0, -1, 0},     {1, 0, 0},      {-1, 0, 0},
-                                      {0, 0, 1},  {0, 0, -1},     {-.5, -.5, 1},  {.5, .5, -1},
+    static const double moves[][3] = {{0, 1, 0},   {0, -1, 0}, {1, 0, 0},     {-1, 0, 0},
+                                      {0, 0, 1},   {0, 0, -1}, {-.5, -.5, 1}, {.5, .5, -1},
                                       {-1, -1, 1}, {1, 1, -1}};
     best->score = SR_MAX(best->score, between(a, b, best));
     for (double step = 0.5; step > 0.2; step /= 2)

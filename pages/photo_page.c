@@ -13,7 +13,7 @@
 #include "pages/html.h"
 #include "pages/thumbnails.h"
 
-enum { MOST = 480, DOUBTFUL = 60, OF_CLASS = 12, OF_GROUP = 24 };
+enum { MOST = 480, DOUBTFUL = 60, OF_CLASS = 12, OF_ISSUE = 12, OF_GROUP = 24 };
 
 // ---- lines --------------------------------------------------------------------------------------
 
@@ -248,4 +248,50 @@ static void fill_predict(Page *p, Lines *l, const char *image, char *title) {
 
 SrStatus sr_photo_page_predict(const char *file, const char *lines) {
     return make_page(file, NULL, lines, fill_predict);
+}
+
+// ---- tidy ---------------------------------------------------------------------------------------
+
+// Adds the photos of one issue, lines [first, end), and a table row's worth of text above them.
+static bool add_issue(Page *p, Lines *l, int first, int end) {
+    bool room = true;
+    char caption[64];
+    const char *issue = sr_tree_text(l->v[first], "issue", "");
+    sr_text_add(&p->body, "<h2>");
+    sr_html_escape(issue, &p->body);
+    sr_text_printf(&p->body, " <span class=\"pale\">%d</span></h2>\n", end - first);
+    begin_photos(p);
+    for (int i = first; i < end && i < first + OF_ISSUE && room; i++) {
+        const char *of = sr_tree_text(l->v[i], "of", "");
+        caption[0] = '\0';
+        if (sr_yaml_find(l->v[i], "value"))
+            sr_number_print(caption, sizeof caption, "%.3g", number(l->v[i], "value"));
+        room = add_photo(p, sr_tree_text(l->v[i], "file", ""), caption);
+        if (room && *of)
+            room = add_photo(p, of, "the other");
+    }
+    end_photos(p);
+    return room;
+}
+
+static void fill_tidy(Page *p, Lines *l, const char *image, char *title) {
+    bool room = true;
+    (void)image;
+    snprintf(title, 256, "%d finding%s", l->n, l->n == 1 ? "" : "s");
+    sr_text_add(&p->body, "<p>What is wrong with the files, the worst twelve of each kind. Nothing "
+                          "was changed.</p>\n");
+    for (int first = 0, end; first < l->n && room; first = end) {
+        const char *issue = sr_tree_text(l->v[first], "issue", "");
+        for (end = first + 1;
+             end < l->n && strcmp(sr_tree_text(l->v[end], "issue", ""), issue) == 0;)
+            end++;
+        room = add_issue(p, l, first, end);
+    }
+    if (!room)
+        sr_text_add(&p->body, "<p class=\"pale\">More are not shown; the list without --page has "
+                              "them all.</p>\n");
+}
+
+SrStatus sr_photo_page_tidy(const char *file, const char *lines) {
+    return make_page(file, NULL, lines, fill_tidy);
 }

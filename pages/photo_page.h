@@ -14,5 +14,7 @@ SrStatus sr_photo_page_similar(const char *file, const char *image, const char *
 SrStatus sr_photo_page_duplicates(const char *file, const char *lines);
 // lines: of `predict`.  The page begins with the least certain images.
 SrStatus sr_photo_page_predict(const char *file, const char *lines);
+// lines: of `tidy`, by issue, the worst first.  The page shows the worst twelve of each.
+SrStatus sr_photo_page_tidy(const char *file, const char *lines);
 
 #endif

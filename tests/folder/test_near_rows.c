@@ -160,7 +160,7 @@ static void test_groups(void **state) {
     temp_dir_remove(dir);
 }
 
-// Noise has no copies: the threshold from the data lets none pass.
+// Noise has no copies: the threshold from the data lets few pass, as its rate says.
 static void test_threshold_from_data(void **state) {
     (void)state;
     char dir[64];
@@ -170,11 +170,11 @@ static void test_threshold_from_data(void **state) {
     const SrCopiesOptions o = {.images = index,
                                .looks = {index, index, index},
                                .threshold = NAN,
-                               .false_alarms = 0.001,
+                               .false_alarms = 0.01,
                                .memory = 1 << 28};
     CHECK_OK(sr_copies_find(&o, &c));
-    CHECK(c.from_data && c.threshold > 0.8 && c.threshold < 0.9999);
-    CHECK(c.n_pairs <= 3);
+    CHECK(c.from_data && c.threshold > 0.6 && c.threshold < 0.9999);
+    CHECK(c.n_pairs <= N / 50);
     sr_copies_deinit(&c);
     sr_index_close(index);
     temp_dir_remove(dir);
