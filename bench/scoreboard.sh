@@ -45,22 +45,22 @@ peer_row() { # ROW: one line of the table from the medians of bench/peer.sh
     bench/peer.sh "$rounds" "$1" >"$tmp" || exit 1
     sed -n 's/^medians.*: sslrun \([0-9]*\) ms, torch nhwc \([0-9]*\), nchw \([0-9]*\); torch.sslrun \([0-9.]*\); memory \([0-9]*\) MB, torch \([0-9]*\) MB/\1 \2 \3 \4 \5 \6/p' "$tmp" |
         awk -v what="$what" '{ best = $2 < $3 ? $2 : $3
-            printf "| %s | %d ms | PyTorch, %d ms | %.2f | %d MB | %d MB |\n", what, $1, best, $4, $5, $6 }'
+            printf "| %s | %d ms | PyTorch, %d ms | %.2f | %d / %d MB |\n", what, $1, best, $4, $5, $6 }'
 }
 onnx_row() { # from the rounds of bench/frozen_runtimes.py: "resnet50 round 0: sslrun A s, PyTorch B s, ONNX Runtime C s, ..."
     OMP_NUM_THREADS="$threads" /usr/bin/python3 bench/frozen_runtimes.py ./sslrun "$rounds" resnet50 >"$tmp" || exit 1
     for column in 5 12; do awk -v c=$column '$2 == "round" { print $c * 1000 }' "$tmp" | median; done | tr '\n' ' ' | awk '{
-        printf "| frozen features, ResNet-50, 224, batch 16 | %d ms | ONNX Runtime, %d ms | %.2f | | |\n", $1, $2, $2 / $1 }'
+        printf "| frozen features, ResNet-50, 224, batch 16 | %d ms | ONNX Runtime, %d ms | %.2f | |\n", $1, $2, $2 / $1 }'
 }
 transforms_row() {
     bench/transforms.py "$rounds" >"$tmp" || exit $?
     awk '$1 == "PIL/torchvision" { peer = $2 } $1 == "exact" { ours = $2 }
-        END { printf "| augmentation with decoding, 2x224 + 6x96, per core | %.0f images/s | torchvision, %.0f images/s | %.1f | | |\n", ours, peer, ours / peer }' "$tmp"
+        END { printf "| augmentation with decoding, 2x224 + 6x96, per core | %.0f images/s | torchvision, %.0f images/s | %.1f | |\n", ours, peer, ours / peer }' "$tmp"
 }
 echo "$(processor), $threads threads, PyTorch ${torch%%[+a]*}, float32, medians of $rounds rounds, $(date +%F): \`make scoreboard\`"
 echo
-echo "| | sslrun | peer | ratio | peak memory, sslrun | peer |"
-echo "|---|---|---|---|---|---|"
+echo "| | sslrun | peer | ratio | peak memory, sslrun / peer |"
+echo "|---|---|---|---|---|"
 for row; do
     case $row in
     transforms) need_peer sklearn PIL && transforms_row ;;
