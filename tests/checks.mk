@@ -19,9 +19,9 @@ web-long: sslrun $(BUILD)/run-tests
 vissl-run: sslrun
 	python3 tests/vissl/run.py ./sslrun $(ONLY)
 
-RESNET20 ?= ../shared/weights/resnet20-12fca82f.th
-CIFAR10 ?= ../shared/data/cifar10_jpeg.tar
-## make parity     compare features with torchvision's, if python3-torch is installed
+## make parity     compare features with torchvision's, if python3-torch is installed; RESNET20=FILE CIFAR10=FILE: with real weights too
+RESNET20 ?=
+CIFAR10 ?=
 parity: sslrun build/run-golden
 	@test ! -x /usr/bin/python3 || /usr/bin/python3 tests/parity/zoo.py ./sslrun $(ONLY)
 	@/usr/bin/python3 tests/parity/parity.py ./sslrun $(ONLY) || { test -x /usr/bin/python3 && exit 1 || \
@@ -30,7 +30,7 @@ parity: sslrun build/run-golden
 	@test ! -x /usr/bin/python3 || /usr/bin/python3 tests/parity/layouts.py ./sslrun
 	@test ! -x /usr/bin/python3 || /usr/bin/python3 tests/parity/dinov2.py ./sslrun
 	@test ! -x /usr/bin/python3 || /usr/bin/python3 tests/parity/export.py ./sslrun
-	@test ! -x /usr/bin/python3 || test ! -f $(RESNET20) || \
+	@test ! -x /usr/bin/python3 || test ! -f "$(RESNET20)" || \
 	    /usr/bin/python3 tests/parity/resnet20.py ./sslrun $(RESNET20) $(CIFAR10)
 	@test ! -x /usr/bin/python3 || /usr/bin/python3 tests/parity/linear.py ./sslrun
 	@test ! -x /usr/bin/python3 || /usr/bin/python3 tests/parity/folder_rows.py --check
