@@ -1,5 +1,5 @@
-// sslrun augment CONFIG --out sheet.png: training images next to their views, as the network sees
-// them.
+// sslrun augment CONFIG --out sheet.png: draws training images next to their views, as the network
+// sees them.
 #include "base/file.h"
 #include "cli/args.h"
 #include "cli/next.h"

@@ -76,7 +76,7 @@ static SrStatus check_features(SrBuilder *b, const MsnHead *p, SrNodeId x) {
                            features);
 }
 
-// in: (N, in_dim) -> scores (N, num_prototypes), or the query (N, output_dim)
+// Builds the head.  in: (N, in_dim); out: scores (N, num_prototypes), or the query (N, output_dim).
 static SrStatus build(SrBuilder *b, const void *params, const SrHeadSettings *settings,
                       const SrNodeId *in, int n_in, SrNodeId out[SR_HEAD_MAX_OUT], int *n_out) {
     (void)settings;

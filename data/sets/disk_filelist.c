@@ -59,7 +59,7 @@ static SrStatus split_lines(const char *text, size_t bytes, SrStringList *lines)
     return SR_OK;
 }
 
-// True: the ending or the first bytes are those of an image.
+// Returns true if a file's ending or its first bytes are those of an image.
 static bool is_image(const char *path) {
     unsigned char b[12] = {0};
     if (sr__shard_is_image(path))

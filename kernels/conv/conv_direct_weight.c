@@ -68,8 +68,8 @@ typedef struct {
     const float **x_at; // (chunk): rows of x
     float *edge;        // (taps * chunk, rows)
     float *own;         // (blocks, taps, rows, width) of the unit
-    // Operands of the next chunk that are fetched meanwhile: pixels of x (FETCHED_TAPS, chunk) and
-    // dy (chunk), and their lines.
+    // Operands of the next chunk, fetched while this one is multiplied: pixels of x
+    // (FETCHED_TAPS, chunk) and of dy (chunk), and their lines.
     const float **next_x, **next_dy;
     SrConvFetch *fetch; // (FETCHES)
 } Table;

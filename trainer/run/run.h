@@ -54,7 +54,7 @@ typedef struct {
     SrReplicas *replicas;     // NULL: one replica
     SrOptim *optim;
     SrEmaModel ema; // HOOKS.EMA_MODEL
-    // Without a configured schedule lr_head is lr, and decays are NULL.
+    // Schedules of rates and weight decays.  lr_head is lr and a decay is NULL where none is set.
     SrSchedule *lr, *lr_head, *decay, *decay_head;
     SrStep step;
     // Step of an epoch's last batch, if DROP_LAST=False makes it smaller.  batch is 0: there is
