@@ -147,7 +147,7 @@ const SrVerb sr_verb_search = {
     .name = "search",
     .group = SR_VERB_FOLDER,
     .args = "IMAGE --in DIR --model RUN\nIMAGE --index FILE",
-    .summary = "lists the images of an index that are most like an image or a part of it",
+    .summary = "lists the images of an index that are most like one",
     .help = "One line per image holds the cosine of the features and the file, the most similar "
             "first. The search is exact. With --in, new images are embedded first; with --index "
             "alone, the index is read as it is, by the model that made it.",

@@ -31,7 +31,8 @@ static const SrFlag flags[] = {
     SR_FLAG_TEXT(Options, drop, "--drop", "ISSUES",
                  "what --keep and --script leave out "
                  "(unreadable,truncated,same-file,same-pixels)"),
-    SR_FLAG_TEXT(Options, page, "--page", "FILE.html", "write a page with the worst twelve of each"),
+    SR_FLAG_TEXT(Options, page, "--page", "FILE.html",
+                 "write a page with the worst twelve of each"),
     SR_FLAG_ON(Options, json, "--json", "print one JSON line per finding"),
     SR_FLAG_ON(Options, csv, "--csv", "print one CSV line per finding"),
     SR_FLAG_ON(Options, check, "--check", "exit with 1 if something was found"),
@@ -169,7 +170,8 @@ static SrStatus look(const SrImageSet *set, SrTidy *t) {
 }
 
 static SrStatus report(const Options *o, const Findings *x, SrText *out, SrText *next) {
-    SrStatus status = o->json || o->csv || o->page ? add_findings(x, o->csv, out) : add_table(x, out);
+    SrStatus status =
+        o->json || o->csv || o->page ? add_findings(x, o->csv, out) : add_table(x, out);
     if (status == SR_OK && (o->keep || o->script))
         status = write_lists(o, x, next);
     return status;
@@ -215,7 +217,7 @@ const SrVerb sr_verb_tidy = {
     .name = "tidy",
     .group = SR_VERB_FOLDER,
     .args = "DIR",
-    .summary = "lists damaged files, copies, and pictures that are dark, blurry or odd",
+    .summary = "lists damaged files, copies and odd pictures",
     .help =
         "Every file is decoded once, without a model. The issues are: unreadable, truncated, "
         "wrong-extension, same-file, same-pixels, near-copy (a 64-bit hash of low frequencies), "
@@ -228,10 +230,12 @@ const SrVerb sr_verb_tidy = {
                  {"sslrun tidy photos --keep keep.txt --script aside.sh",
                   "Writes a list of good files, and commands that move the others aside."},
                  {"sslrun tidy photos --page tidy.html", "Writes a page with the worst of each."}},
-    .files = "FILE.txt of --keep is a list of paths for init, DATA_PATHS and every verb that takes a "
-             "folder. FILE.sh of --script moves files into ISSUE folders below tidy-aside/.",
-    .exit = "0: done. 1: the command failed, or --check was given and something was found. 2: usage "
-            "or configuration. 128 + signal: stopped.",
+    .files =
+        "FILE.txt of --keep is a list of paths for init, DATA_PATHS and every verb that takes a "
+        "folder. FILE.sh of --script moves files into ISSUE folders below tidy-aside/.",
+    .exit =
+        "0: done. 1: the command failed, or --check was given and something was found. 2: usage "
+        "or configuration. 128 + signal: stopped.",
     .flags = flags,
     .run = run_verb,
 };

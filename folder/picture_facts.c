@@ -65,9 +65,9 @@ static bool ends_with(const uint8_t *p, size_t n, const char *mark, size_t mark_
 // Files may have bytes after their end, so that the mark is searched for.
 static bool is_truncated(SrImageFormat format, const uint8_t *p, size_t n) {
     switch (format) {
-        case SR_IMAGE_JPEG: return !ends_with(p, n, "\xff\xd9", 2, n);
-        case SR_IMAGE_PNG: return !ends_with(p, n, "IEND", 4, n);
-        default: return n < 8 || (size_t)number_at(p + 4, 4, false) + 8 > n;
+    case SR_IMAGE_JPEG: return !ends_with(p, n, "\xff\xd9", 2, n);
+    case SR_IMAGE_PNG: return !ends_with(p, n, "IEND", 4, n);
+    default: return n < 8 || (size_t)number_at(p + 4, 4, false) + 8 > n;
     }
 }
 
@@ -146,11 +146,11 @@ static int ascending(const void *a, const void *b) {
 // Low frequencies of the picture at 32 x 32, without the mean.  x: (h, w) grey values.
 static uint64_t shape_hash(const float *x, int h, int w) {
     static const double pi = 3.14159265358979323846;
-    float cosine[LOW][SHAPE], small[SHAPE][SHAPE], rows[SHAPE][LOW], v[LOW * LOW], sorted[LOW * LOW];
+    float cosine[LOW][SHAPE], small[SHAPE][SHAPE], rows[SHAPE][LOW], v[LOW * LOW],
+        sorted[LOW * LOW];
     uint64_t bits = 0;
     for (int i = 0; i < LOW * SHAPE; i++)
-        cosine[i / SHAPE][i % SHAPE] =
-            (float)cos(pi * (i / SHAPE + 1) * (i % SHAPE + 0.5) / SHAPE);
+        cosine[i / SHAPE][i % SHAPE] = (float)cos(pi * (i / SHAPE + 1) * (i % SHAPE + 0.5) / SHAPE);
     for (int i = 0; i < SHAPE * SHAPE; i++) {
         int top = i / SHAPE * h / SHAPE, bottom = SR_MAX((i / SHAPE + 1) * h / SHAPE, top + 1);
         int left = i % SHAPE * w / SHAPE, right = SR_MAX((i % SHAPE + 1) * w / SHAPE, left + 1);

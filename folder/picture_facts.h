@@ -1,4 +1,4 @@
-// What a picture file shows without any model: format, sizes, light, detail, hashes.  One decode.
+// Facts about a picture file that need no model: format, sizes, light, detail, hashes.  One decode.
 #ifndef SR_FOLDER_PICTURE_FACTS_H
 #define SR_FOLDER_PICTURE_FACTS_H
 

@@ -341,10 +341,10 @@ static SrStatus tidy(Look *l) {
     l->pool = sr_calloc((size_t)threads, sizeof *l->pool);
     l->status = sr_calloc((size_t)l->t->n, sizeof *l->status);
     l->t->facts = sr_calloc((size_t)l->t->n, sizeof *l->t->facts);
-    SrStatus status = l->pool && l->status && l->t->facts
-                          ? SR_OK
-                          : sr_fail(SR_ERR_MEMORY, "out of memory for %lld files",
-                                    (long long)l->t->n);
+    SrStatus status =
+        l->pool && l->status && l->t->facts
+            ? SR_OK
+            : sr_fail(SR_ERR_MEMORY, "out of memory for %lld files", (long long)l->t->n);
     for (int i = 0; status == SR_OK && i < threads; i++)
         status = sr_image_pool_new(&l->pool[i]);
     if (status == SR_OK)

@@ -42,8 +42,9 @@ static void add_move(Lists *l, int64_t i, const char *path) {
 }
 
 static void begin_script(Lists *l, const bool issues[SR_TIDY_ISSUES]) {
-    sr_text_add(&l->script, "#!/bin/sh\n# Written by sslrun tidy: moves files aside. Read it before "
-                            "you run it.\nmkdir -p");
+    sr_text_add(&l->script,
+                "#!/bin/sh\n# Written by sslrun tidy: moves files aside. Read it before "
+                "you run it.\nmkdir -p");
     for (int k = 0; k < SR_TIDY_ISSUES; k++)
         if (issues[k])
             sr_text_printf(&l->script, " tidy-aside/%s", sr_tidy_name((SrTidyIssue)k));
@@ -77,8 +78,8 @@ static SrStatus fill(Lists *l, const bool issues[SR_TIDY_ISSUES], SrTidyLists *o
 SrStatus sr_tidy_write_lists(const SrImageSet *images, const SrTidy *tidy,
                              const bool issues[SR_TIDY_ISSUES], SrTidyLists *out) {
     size_t n = (size_t)tidy->n;
-    Lists l = {images, tidy, NULL, sr_calloc(n, sizeof *l.why), sr_calloc(n, 1), SR_TEXT_INIT,
-               SR_TEXT_INIT};
+    Lists l = {images,          tidy,         NULL,        sr_calloc(n, sizeof *l.why),
+               sr_calloc(n, 1), SR_TEXT_INIT, SR_TEXT_INIT};
     SrStatus status = l.why && l.drop ? sr_image_pool_new(&l.pool)
                                       : sr_fail(SR_ERR_MEMORY, "out of memory for a list");
     out->kept = out->dropped = out->unnamed = 0;
