@@ -83,6 +83,16 @@ static SrStatus write_page(Page *p, const char *title, const char *file) {
     return status;
 }
 
+static void page_free(Page *p) {
+    for (int i = 0; p && i < p->n; i++)
+        sr_thumb_deinit(&p->thumb[i]);
+    if (p) {
+        sr_image_pool_free(p->pool);
+        sr_text_deinit(&p->body);
+    }
+    sr_free(p);
+}
+
 // Fills the body of a page from lines and returns the title in `title` (256 bytes).
 typedef void (*FillPage)(Page *p, Lines *l, const char *image, char *title);
 
@@ -97,13 +107,7 @@ static SrStatus make_page(const char *file, const char *image, const char *text,
     fill(p, &lines, image, title);
     SR_TRY_GOTO(write_page(p, title, file));
 done:
-    for (int i = 0; p && i < p->n; i++)
-        sr_thumb_deinit(&p->thumb[i]);
-    if (p) {
-        sr_image_pool_free(p->pool);
-        sr_text_deinit(&p->body);
-    }
-    sr_free(p);
+    page_free(p);
     sr_arena_deinit(&lines.arena);
     return status;
 }
@@ -294,4 +298,40 @@ static void fill_tidy(Page *p, Lines *l, const char *image, char *title) {
 
 SrStatus sr_photo_page_tidy(const char *file, const char *lines) {
     return make_page(file, NULL, lines, fill_tidy);
+}
+
+// ---- any list -----------------------------------------------------------------------------------
+
+static void fill_list(Page *p, const char *intro, const SrPhoto *photos, int n) {
+    const char *section = NULL;
+    sr_text_add(&p->body, "<p>");
+    sr_html_escape(intro, &p->body);
+    sr_text_add(&p->body, "</p>\n");
+    for (int i = 0; i < n && p->n < MOST; i++) {
+        if (!section || strcmp(section, photos[i].section) != 0) {
+            if (section)
+                end_photos(p);
+            section = photos[i].section;
+            sr_text_add(&p->body, "<h2>");
+            sr_html_escape(section, &p->body);
+            sr_text_add(&p->body, "</h2>\n");
+            begin_photos(p);
+        }
+        add_photo(p, photos[i].file, photos[i].caption);
+    }
+    if (section)
+        end_photos(p);
+}
+
+SrStatus sr_photo_page_list(const char *file, const char *title, const char *intro,
+                            const SrPhoto *photos, int n) {
+    SrStatus status = SR_OK;
+    Page *p = sr_calloc(1, sizeof *p);
+    SR_TRY_GOTO(p ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for a page of photos"));
+    SR_TRY_GOTO(sr_image_pool_new(&p->pool));
+    fill_list(p, intro, photos, n);
+    SR_TRY_GOTO(write_page(p, title, file));
+done:
+    page_free(p);
+    return status;
 }

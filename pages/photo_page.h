@@ -17,4 +17,15 @@ SrStatus sr_photo_page_predict(const char *file, const char *lines);
 // lines: of `tidy`, by issue, the worst first.  The page shows the worst twelve of each.
 SrStatus sr_photo_page_tidy(const char *file, const char *lines);
 
+// A photo of a list.
+typedef struct {
+    char *file;
+    char *caption; // below the photo
+    char *section; // heading above the photos that share it; "": none
+} SrPhoto;
+
+// Writes a page of n photos in their order.  intro: a sentence below the title.
+SrStatus sr_photo_page_list(const char *file, const char *title, const char *intro,
+                            const SrPhoto *photos, int n);
+
 #endif
