@@ -32,6 +32,8 @@ parity: sslrun build/run-golden
 	@test ! -x /usr/bin/python3 || /usr/bin/python3 tests/parity/export.py ./sslrun
 	@test ! -x /usr/bin/python3 || test ! -f "$(RESNET20)" || \
 	    /usr/bin/python3 tests/parity/resnet20.py ./sslrun $(RESNET20) $(CIFAR10)
+	@test ! -x /usr/bin/python3 || test ! -f $(RESNET20) || \
+	    /usr/bin/python3 tests/parity/patchcore.py ./sslrun $(RESNET20)
 	@test ! -x /usr/bin/python3 || /usr/bin/python3 tests/parity/linear.py ./sslrun
 	@test ! -x /usr/bin/python3 || /usr/bin/python3 tests/parity/folder_rows.py --check
 	@test ! -x /usr/bin/python3 || /usr/bin/python3 tests/parity/losses.py build/run-golden
