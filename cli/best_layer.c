@@ -17,21 +17,19 @@ static void folder_of(const char *checkpoint, char folder[4096]) {
 SrStatus sr_best_layer_of(const char *checkpoint, const char *otherwise, const char **layer,
                           SrBestLayer *out) {
     char folder[4096];
-    SrHistory history;
     if (*layer)
         return SR_OK;
     folder_of(checkpoint, folder);
-    SR_TRY(sr_history_read(folder, &history));
-    const char *best = history.layers ? sr_tree_text(history.layers, "best_layer", "") : "";
-    snprintf(out->name, sizeof out->name, "%s", *best ? best : otherwise);
-    if (*best)
+    SR_TRY(sr_history_best_layer(folder, out->name, sizeof out->name));
+    if (*out->name) {
         sr_info("layer %s: the best one in the run's evaluation; --layer chooses another",
                 out->name);
-    else
+    } else {
+        snprintf(out->name, sizeof out->name, "%s", otherwise);
         sr_info("layer %s: the default, since %s holds no evaluation of layers; --layer chooses "
                 "another",
                 out->name, folder);
-    sr_history_deinit(&history);
+    }
     *layer = out->name;
     return SR_OK;
 }

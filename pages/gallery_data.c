@@ -10,6 +10,7 @@
 #include "measure/kmeans.h"
 #include "measure/knn.h"
 #include "measure/planar.h"
+#include "pages/run_history.h"
 #include "trainer/eval/baselines.h"
 
 enum { CLUSTERS = 12, CLUSTER_TURNS = 30 };
@@ -27,31 +28,24 @@ static SrStatus keep_name(SrGalleryData *d, const SrSplit *split, int64_t item, 
 }
 
 // Fills thumbnails and names in the order of the rows of features; an image without features has
-// neither.  The loader's pass says which images were read.
+// neither.
 static SrStatus fill_thumbs(SrSplit *split, SrGalleryData *d) {
     SrImagePool *pool = NULL;
-    const SrBatch *batch;
-    int at = 0;
+    int64_t found = 0;
     SrStatus status;
+    int64_t *item = sr_alloc((size_t)d->n * sizeof *item);
     d->thumbs = sr_calloc((size_t)d->n, sizeof *d->thumbs);
-    SR_TRY(d->thumbs ? SR_OK : out_of_memory());
+    SR_TRY_GOTO(item && d->thumbs ? SR_OK : out_of_memory());
     SR_TRY_GOTO(sr_image_pool_new(&pool));
-    SR_TRY_GOTO(sr_loader_start(split->loader, 0, 0));
-    for (;;) {
-        SR_TRY_GOTO(sr_loader_next(split->loader, &batch, NULL));
-        if (!batch)
-            break;
-        for (int i = 0; i < batch->batch; i++) {
-            if (batch->valid[i] < 0 || at >= d->n)
-                continue;
-            int64_t item = sr_loader_in_set(split->loader, batch->index[i]);
-            sr_image_pool_reset(pool);
-            SR_TRY_GOTO(keep_name(d, split, item, pool));
-            SR_TRY_GOTO(sr_thumb_of_item(split->source, split->set, item, pool, &d->thumbs[at++]));
-        }
+    SR_TRY_GOTO(sr_feature_rows_items(split, d->n, item, &found));
+    for (int i = 0; i < found; i++) {
+        sr_image_pool_reset(pool);
+        SR_TRY_GOTO(keep_name(d, split, item[i], pool));
+        SR_TRY_GOTO(sr_thumb_of_item(split->source, split->set, item[i], pool, &d->thumbs[i]));
     }
 done:
     sr_image_pool_free(pool);
+    sr_free(item);
     return status;
 }
 
@@ -176,19 +170,37 @@ static SrStatus fill_maps(SrGalleryData *d) {
     return sr_tsne(&d->after, &SR_TSNE_DEFAULT, d->tsne);
 }
 
+// Computes the rows of the gallery's layer.  An evaluated stage is pooled as in the evaluation: a
+// whole map of a large network would not fit into memory.
+static SrStatus layer_rows(SrModel *model, const SrGalleryData *d, const SrBaselines *rows,
+                           SrSplit *split, SrMatrix *out) {
+    SrStages stages;
+    SrMatrix joint = {0};
+    int at = -1;
+    if (!d->best)
+        return sr_feature_rows_of_model(model, d->layer, NULL, split, rows->batch, out);
+    SR_TRY(sr_feature_rows_of_model(model, d->layer, &stages, split, rows->batch, &joint));
+    for (int i = 0; i < stages.n; i++)
+        at = strcmp(stages.v[i].name, d->layer) == 0 ? i : at;
+    SrStatus status = at >= 0 ? sr_stages_take(&stages, at, &joint, out)
+                              : sr_fail(SR_ERR_CONFIG,
+                                        "the trunk has no layer '%s', which metrics.json names as "
+                                        "the best; evaluate the run once more",
+                                        d->layer);
+    sr_matrix_deinit(&joint);
+    return status;
+}
+
 static SrStatus fill_features(SrModel *trained, SrBaselines *rows, SrMatrix *bank,
                               SrGalleryData *d) {
     SrModel *drawn = NULL;
     double began = sr_clock();
     SrStatus status;
-    SR_TRY(
-        sr_feature_rows_of_model(trained, rows->layer, NULL, &rows->test, rows->batch, &d->after));
+    SR_TRY(layer_rows(trained, d, rows, &rows->test, &d->after));
     if (rows->labels)
-        SR_TRY(
-            sr_feature_rows_of_model(trained, rows->layer, NULL, &rows->bank, rows->batch, bank));
+        SR_TRY(layer_rows(trained, d, rows, &rows->bank, bank));
     SR_TRY_GOTO(sr_baselines_drawn(rows->config, rows->layer, rows->batch, rows->crop, &drawn));
-    SR_TRY_GOTO(
-        sr_feature_rows_of_model(drawn, rows->layer, NULL, &rows->test, rows->batch, &d->before));
+    SR_TRY_GOTO(layer_rows(drawn, d, rows, &rows->test, &d->before));
     sr_matrix_normalize(&d->after, 0);
     sr_matrix_normalize(&d->before, 0);
     d->n = (int)d->after.n;
@@ -198,13 +210,22 @@ done:
     return status;
 }
 
+static SrStatus choose_layer(const SrConfig *config, SrGalleryData *d) {
+    SR_TRY(sr_history_best_layer(config->checkpoint.dir, d->layer, sizeof d->layer));
+    d->best = *d->layer != '\0';
+    if (!d->best)
+        snprintf(d->layer, sizeof d->layer, "%s", config->knn.layer);
+    return SR_OK;
+}
+
 SrStatus sr_gallery_data_fill(const SrConfig *config, SrModel *trained, const SrGalleryOptions *o,
                               SrGalleryData *d) {
     SrConfig *limited;
     SrBaselines rows;
     SrMatrix bank = {0};
     SrStatus status;
-    *d = (SrGalleryData){.layer = config->knn.layer};
+    *d = (SrGalleryData){.n = 0};
+    SR_TRY(choose_layer(config, d));
     SR_TRY(sr_config_copy(config, &limited));
     limited->knn.test_limit = o->images;
     limited->knn.bank_limit = o->bank;

@@ -16,8 +16,11 @@ typedef struct {
 #define SR_GALLERY_DEFAULT ((SrGalleryOptions){.images = 600, .bank = 2000})
 
 typedef struct {
-    int n;                    // number of test images
-    const char *layer;        // layer of the features, the configuration's
+    int n; // number of test images
+    // Layer of the features: the best one of the run's evaluation, pooled as there; without an
+    // evaluation the configuration's.
+    char layer[64];
+    bool best;                // true: the evaluation chose the layer
     int classes;              // number of classes; 0: no labels, or several per image
     SrStringList class_names; // (classes) names; empty: numbers are shown
     SrStringList files;       // (n) names without folders; "": the image has no file

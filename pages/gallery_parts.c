@@ -8,16 +8,9 @@
 #include "base/mem.h"
 #include "kernels/gemm.h"
 #include "pages/html.h"
+#include "pages/score_tables.h"
 
-enum {
-    QUERIES = 10,
-    NEIGHBOURS = 6,
-    GROUPS = 12,
-    OF_GROUP = 6,
-    PAIRS = 8,
-    OF_PAIR = 6,
-    WIDEST_CONFUSION = 40
-};
+enum { QUERIES = 10, NEIGHBOURS = 6, GROUPS = 12, OF_GROUP = 6, PAIRS = 8, OF_PAIR = 6 };
 
 void sr_gallery_title(const SrGalleryData *d, int i, SrText *out) {
     char a[24], b[24];
@@ -111,13 +104,18 @@ SrStatus sr_gallery_neighbours(const SrGallery *g, SrText *out) {
         sr_free(cosine);
         sr_html_text(out,
                      "Of the %d nearest neighbours of an image, %.0f %% had its class before "
-                     "training and %.0f %% have it now (%d test images, layer %s). ",
-                     NEIGHBOURS, before, after, d->n, d->layer);
-        sr_text_add(out, "A red frame marks another class.</p>\n");
+                     "training and %.0f %% have it now (%d test images). ",
+                     NEIGHBOURS, before, after, d->n);
+        sr_text_add(out, "A red frame marks another class. ");
     } else {
         sr_text_add(out, "Each image with its nearest ones, by the untrained and by the trained "
-                         "trunk.</p>\n");
+                         "trunk. ");
     }
+    sr_html_text(out, "%s are those of layer %s, %s",
+                 d->prototypes ? "Neighbours and map" : "Neighbours, map and groups", d->layer,
+                 d->best ? "the best one of the run's evaluation."
+                         : "which the configuration names: the run has no evaluation of layers.");
+    sr_text_add(out, "</p>\n");
     sr_text_add(out, "<div class=\"cards\">\n");
     for (int i = 0; i < n; i++) {
         char buffer[24];
@@ -231,40 +229,8 @@ SrStatus sr_gallery_groups(const SrGallery *gallery, SrText *out) {
 
 // ---- classes ------------------------------------------------------------------------------------
 
-static void confusion_cell(int n, int of, bool diagonal, SrText *out) {
-    double share = of ? (double)n / of : 0;
-    const char *color = diagonal ? "29,122,52" : "200,50,40";
-    sr_text_printf(out, "<td%s style=\"background:rgba(%s,%.2f)\">",
-                   diagonal ? " class=\"diagonal\"" : "", color,
-                   diagonal ? 0.35 * share : fmin(0.55, 1.6 * share));
-    if (n)
-        sr_text_printf(out, "%d", n);
-    sr_text_add(out, "</td>");
-}
-
-static void add_confusion(const SrGalleryData *d, const int *count, SrText *out) {
-    char buffer[24];
-    sr_text_add(out, "<div class=\"wide\" tabindex=\"0\" role=\"group\" aria-label=\"confusion of "
-                     "classes\"><table class=\"confusion\"><thead><tr><td class=\"pale\">is, and "
-                     "is taken for</td>");
-    for (int c = 0; c < d->classes; c++) {
-        sr_text_add(out, "<th scope=\"col\">");
-        sr_html_escape(sr_gallery_class(d, c, buffer), out);
-        sr_text_add(out, "</th>");
-    }
-    sr_text_add(out, "</tr></thead><tbody>\n");
-    for (int c = 0; c < d->classes; c++) {
-        int of = 0;
-        for (int k = 0; k < d->classes; k++)
-            of += count[c * d->classes + k];
-        sr_text_add(out, "<tr><th scope=\"row\">");
-        sr_html_escape(sr_gallery_class(d, c, buffer), out);
-        sr_text_add(out, "</th>");
-        for (int k = 0; k < d->classes; k++)
-            confusion_cell(count[c * d->classes + k], of, c == k, out);
-        sr_text_add(out, "</tr>\n");
-    }
-    sr_text_add(out, "</tbody></table></div>\n");
+static const char *name_of(const void *data, int c, char buffer[24]) {
+    return sr_gallery_class(data, c, buffer);
 }
 
 // Adds one pair of classes with the images concerned.
@@ -285,7 +251,7 @@ static void add_pair(const SrGallery *g, int is, int said, int n, SrText *out) {
 }
 
 // Adds the pairs of classes with the most confusions.
-static void add_worst_pairs(const SrGallery *g, int *count, SrText *out) {
+static void add_worst_pairs(const SrGallery *g, int64_t *count, SrText *out) {
     const SrGalleryData *d = g->d;
     sr_text_add(out, "<h3>The commonest confusions</h3>\n<div class=\"cards\">\n");
     for (int shown = 0; shown < PAIRS; shown++) {
@@ -296,7 +262,7 @@ static void add_worst_pairs(const SrGallery *g, int *count, SrText *out) {
                 worst = i;
         if (worst < 0)
             break;
-        add_pair(g, worst / d->classes, worst % d->classes, count[worst], out);
+        add_pair(g, worst / d->classes, worst % d->classes, (int)count[worst], out);
         count[worst] = 0;
     }
     sr_text_add(out, "</div>\n");
@@ -306,7 +272,7 @@ SrStatus sr_gallery_classes(const SrGallery *g, SrText *out) {
     const SrGalleryData *d = g->d;
     if (!d->said || d->classes < 2)
         return SR_OK;
-    int *count = sr_calloc((size_t)d->classes * (size_t)d->classes, sizeof *count);
+    int64_t *count = sr_calloc((size_t)d->classes * (size_t)d->classes, sizeof *count);
     if (!count)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for %d classes", d->classes);
     for (int i = 0; i < d->n; i++)
@@ -318,8 +284,7 @@ SrStatus sr_gallery_classes(const SrGallery *g, SrText *out) {
                    "gallery is given a class by its %d nearest training images; %.1f %% are "
                    "right.</p>\n",
                    d->n, d->k, d->knn);
-    if (d->classes <= WIDEST_CONFUSION)
-        add_confusion(d, count, out);
+    sr_confusion_table(d, name_of, count, d->classes, out);
     add_worst_pairs(g, count, out);
     sr_free(count);
     return SR_OK;

@@ -117,6 +117,6 @@ SrStatus sr_projector_features(const SrConfig *config, const SrGalleryData *d) {
                    "embeddings {\n  tensor_name: \"features:%s\"\n  tensor_path: \"tensors.tsv\"\n"
                    "  metadata_path: \"metadata.tsv\"\n  sprite {\n    image_path: \"sprite.png\"\n"
                    "    single_image_dim: %d\n    single_image_dim: %d\n  }\n}\n",
-                   config->knn.layer, THUMB, THUMB);
+                   d->layer, THUMB, THUMB);
     return write(config, "projector_config.pbtxt", &text);
 }

@@ -10,32 +10,19 @@
 #include "pages/html.h"
 #include "pages/run_curves.h"
 #include "pages/run_verdict.h"
+#include "pages/score_tables.h"
 
 // ---- bars ---------------------------------------------------------------------------------------
-
-// Adds a row: name, bar with its standard error, number.  A score that was not measured has none.
-static void add_bar(const char *name, bool own, double percent, int64_t images, SrText *out) {
-    if (isnan(percent))
-        return;
-    double error = sr_standard_error(percent, images);
-    sr_text_printf(out, "<tr%s><th scope=\"row\">", own ? " class=\"own\"" : "");
-    sr_html_escape(name, out);
-    sr_text_printf(out,
-                   "</th><td><span class=\"bar\"><b style=\"width:%.2f%%\"></b><i "
-                   "style=\"left:%.2f%%;width:%.2f%%\"></i></span></td>"
-                   "<td>%.1f ± %.1f %%</td></tr>\n",
-                   percent, percent - error, 2 * error, percent, error);
-}
 
 static void add_bars(const char *title, const SrRunScores *e, const SrScores *s, SrText *out) {
     if (isnan(s->trained))
         return;
     sr_text_printf(out, "<figure><figcaption>%s</figcaption><table class=\"bars\"><tbody>\n",
                    title);
-    add_bar("trained", true, s->trained, e->images, out);
-    add_bar("untrained", false, s->untrained, e->images, out);
-    add_bar("raw pixels", false, s->pixels, e->images, out);
-    add_bar("commonest class", false, e->majority, e->images, out);
+    sr_score_bar("trained", true, s->trained, e->images, out);
+    sr_score_bar("untrained", false, s->untrained, e->images, out);
+    sr_score_bar("raw pixels", false, s->pixels, e->images, out);
+    sr_score_bar("commonest class", false, e->majority, e->images, out);
     sr_text_add(out, "</tbody></table></figure>\n");
 }
 

@@ -265,6 +265,14 @@ done:
     return status;
 }
 
+SrStatus sr_history_best_layer(const char *run, char *out, size_t n) {
+    SrHistory history;
+    SR_TRY(sr_history_read(run, &history));
+    snprintf(out, n, "%s", history.layers ? sr_tree_text(history.layers, "best_layer", "") : "");
+    sr_history_deinit(&history);
+    return SR_OK;
+}
+
 void sr_history_deinit(SrHistory *h) {
     for (int s = 0; s < h->n_series; s++)
         sr_free(h->series[s].y);

@@ -40,6 +40,8 @@ typedef struct {
 // Reads a history; a folder without these files gives an empty one.
 SrStatus sr_history_read(const char *run, SrHistory *out);
 void sr_history_deinit(SrHistory *history);
+// Writes the best layer of the run's last evaluation of layers to out (n bytes); "": there is none.
+SrStatus sr_history_best_layer(const char *run, char *out, size_t n);
 const SrSeries *sr_history_find(const SrHistory *history, const char *key); // NULL: no line has it
 double sr_history_last(const SrHistory *history, const char *key);          // NaN: no line has it
 

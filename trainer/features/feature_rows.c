@@ -184,6 +184,20 @@ SrStatus sr_feature_rows_of_model(SrModel *model, const char *layer, SrStages *s
     return status;
 }
 
+SrStatus sr_feature_rows_items(SrSplit *split, int64_t n, int64_t *item, int64_t *found) {
+    const SrBatch *batch;
+    *found = 0;
+    SR_TRY(sr_loader_start(split->loader, 0, 0));
+    for (;;) {
+        SR_TRY(sr_loader_next(split->loader, &batch, NULL));
+        if (!batch)
+            return SR_OK;
+        for (int i = 0; i < batch->batch; i++)
+            if (batch->valid[i] >= 0 && *found < n)
+                item[(*found)++] = sr_loader_in_set(split->loader, batch->index[i]);
+    }
+}
+
 // Runs as many epochs as it takes: a small set passes several times, in another order each.
 static SrStatus run_batches(SrFeatureSource *s, SrLoader *loader, int batches) {
     for (int64_t epoch = 0; s->passes < batches; epoch++) {

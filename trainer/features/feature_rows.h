@@ -18,6 +18,11 @@ SrStatus sr_feature_rows(SrFeatureSource *source, SrSplit *split, SrMatrix *out)
 SrStatus sr_feature_rows_of_model(SrModel *model, const char *layer, SrStages *stages,
                                   SrSplit *split, int batch, SrMatrix *out);
 
+// Finds the item of the set that each row belongs to.  Images that cannot be read have no row.
+// Makes a pass over the images.
+//   item  (n) gets the items; *found gets their number, at most n
+SrStatus sr_feature_rows_items(SrSplit *split, int64_t n, int64_t *item, int64_t *found);
+
 // Copies the images: normalised pixels, averaged over squares down to at most 32 x 32.
 #define SR_PIXELS_MAX_SIDE 32
 SrStatus sr_feature_rows_of_pixels(SrSplit *split, SrMatrix *out);
