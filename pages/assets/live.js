@@ -43,9 +43,20 @@
     });
     arrange();
   }
+  // Rows of sweeps that the reader has opened stay open when new figures replace them.
+  function opened() {
+    return Array.prototype.map.call(live.querySelectorAll('details[open]'), function (d) { return d.parentNode.dataset.name; });
+  }
+  function open(names) {
+    live.querySelectorAll('.sweep').forEach(function (r) {
+      if (names.indexOf(r.dataset.name) >= 0) r.querySelector('details').open = true;
+    });
+  }
   var source = new EventSource(live.dataset.events);
   source.onmessage = function (e) {
+    var names = opened();
     live.innerHTML = e.data;
+    open(names);
     live.dataset.updates = 1 + (+live.dataset.updates || 0);
     arrange();
   };

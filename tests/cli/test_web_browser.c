@@ -76,6 +76,48 @@ static void test_pages_in_a_browser(void **state) {
     web_end(&w);
 }
 
+// The row of a sweep opens by its summary and stays open when new figures arrive; the filter and
+// the order of the list reach it.
+static void test_sweep_in_a_browser(void **state) {
+    (void)state;
+    static const char first[] = "document.querySelector('.run').dataset.name";
+    char text[64];
+    Web w;
+    Browser b;
+    web_need();
+    browser_need();
+    web_begin(&w);
+    browser_start(&b);
+    web_write_run(w.runs, "photos/seed0", 3, 1);
+    web_write_run(w.runs, "photos/seed1", 3, 2);
+    web_write_run(w.runs, "alone", 3, 9);
+    open_index(&b, &w, 390, true);
+    CHECK(browser_becomes(&b, "document.querySelector('.sweep summary')", 20));
+    browser_click(&b, ".sweep summary");
+    CHECK(browser_becomes(&b, "document.querySelector('details').open", 20));
+    web_write_run(w.runs, "photos/seed1", 4, 3);
+    CHECK(browser_becomes(&b, "document.body.innerText.includes('2.0000')", 20));
+    CHECK(browser_becomes(&b, "document.querySelector('details').open", 20));
+    browser_ask(&b, "document.documentElement.scrollWidth == innerWidth", text, sizeof text);
+    CHECK_STR(text, "true");
+    browser_ask(&b, first, text, sizeof text);
+    CHECK_STR(text, "alone");
+    browser_ask(&b,
+                "(s => { s.value = 'lowest loss first'; s.dispatchEvent(new Event('change')); })"
+                "(document.querySelector('select'))",
+                text, sizeof text);
+    browser_ask(&b, first, text, sizeof text);
+    CHECK_STR(text, "photos");
+    browser_ask(&b,
+                "(i => { i.value = 'alone'; i.dispatchEvent(new Event('input')); })"
+                "(document.querySelector('input'))",
+                text, sizeof text);
+    CHECK(browser_becomes(&b, "document.querySelector('.sweep').hidden", 20));
+    CHECK_STR(b.errors, "");
+    browser_stop(&b);
+    web_end(&w);
+}
+
 // Saves a picture for the documents into the folder SSLRUN_PICTURES, if that is set.
 static void keep_picture(Browser *b, const Web *w) {
     const char *folder = getenv("SSLRUN_PICTURES");
@@ -129,4 +171,5 @@ static void test_training_in_a_browser(void **state) {
     web_end(&w);
 }
 
-SR_TESTS(web_browser, unit(test_pages_in_a_browser), unit(test_training_in_a_browser))
+SR_TESTS(web_browser, unit(test_pages_in_a_browser), unit(test_sweep_in_a_browser),
+         unit(test_training_in_a_browser))

@@ -35,6 +35,31 @@ static void test_pages(void **state) {
     web_end(&w);
 }
 
+// Seeds of one sweep are one row with their mean, which holds the rows of the seeds.
+static void test_sweep_is_one_row(void **state) {
+    (void)state;
+    Web w;
+    web_need();
+    web_begin(&w);
+    web_write_run(w.runs, "photos/seed0", 3, 1);
+    web_write_run(w.runs, "photos/seed1", 3, 2);
+    web_write_run(w.runs, "photos/seed12", 3, 3);
+    web_write_run(w.runs, "photos/seedling", 3, 9);
+    web_write_run(w.runs, "seed3", 3, 7); // alone
+    CHECK_INT(web_get(&w, "/?token=" WEB_TOKEN), 200);
+    web_has("<li class=\"run sweep\" data-state=\"stopped\" data-knn=\"nan\" "
+            "data-minusloss=\"-2.000000\" data-name=\"photos\">");
+    web_has("loss, mean of 3 &plusmn; 1.0000</small>");
+    web_has("<details><summary>3 seeds</summary>");
+    web_has("5 runs");
+    const char *sweep = strstr(web_answer, "run sweep"), *end = strstr(web_answer, "</details>");
+    const char *seed = strstr(web_answer, "data-name=\"photos/seed12\"");
+    CHECK(sweep < seed && seed < end);
+    CHECK(strstr(web_answer, "data-name=\"photos/seedling\"") > end);
+    CHECK(!strstr(end, "run sweep"));
+    web_end(&w);
+}
+
 // A report may come from a stranger: it is shown in a sandbox, and neither its address nor a link
 // to it contains the token.
 static void test_report_without_token(void **state) {
@@ -147,6 +172,6 @@ static void test_stop_and_continue(void **state) {
     web_end(&w);
 }
 
-SR_TESTS(web_verb, unit(test_pages), unit(test_report_without_token),
+SR_TESTS(web_verb, unit(test_pages), unit(test_sweep_is_one_row), unit(test_report_without_token),
          unit(test_readers_from_elsewhere), unit(test_runs_that_cannot_be_continued),
          unit(test_stop_and_continue))
