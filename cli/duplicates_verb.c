@@ -10,6 +10,7 @@
 #include "base/stop.h"
 #include "cli/folder_args.h"
 #include "cli/interrupt.h"
+#include "cli/next.h"
 #include "cli/photo_page_args.h"
 #include "cli/verb.h"
 #include "folder/copies.h"
@@ -20,7 +21,8 @@
 typedef struct {
     SrFolderArgs folder;
     bool json, csv, null, check, pairs;
-    const char *threshold, *rate, *by, *against, *memory, *page;
+    const char *threshold, *rate, *by, *against, *memory;
+    SrPhotoFiles files;
 } Options;
 
 static const SrFlag flags[] = {
@@ -35,7 +37,7 @@ static const SrFlag flags[] = {
                  "compare candidates by their pictures, or by features alone (pictures)"),
     SR_FLAG_ON(Options, pairs, "--pairs", "list pairs, the most similar first, and no groups"),
     SR_FLAG_TEXT(Options, memory, "--memory", "SIZE", "memory for the comparison (1G)"),
-    SR_FLAG_TEXT(Options, page, "--page", "FILE.html", "write a page with thumbnails"),
+    SR_PHOTO_FLAGS(Options),
     SR_FLAG_ON(Options, json, "--json", "print one JSON line per group"),
     SR_FLAG_ON(Options, csv, "--csv", "print one CSV line per image"),
     SR_FLAG_ON(Options, null, "--null", "print names alone, each with a NUL after it; also -0"),
@@ -116,9 +118,9 @@ static void group_json(const SrCopies *c, const SrCopyGroup *g, const SrIndex *x
 static void print_group(const Options *o, const SrCopies *c, int64_t i, const SrIndex *x,
                         SrText *out) {
     const SrCopyGroup *g = &c->group[i];
-    if (o->json || o->page)
+    if (o->json || sr_photo_files_any(&o->files))
         group_json(c, g, x, out);
-    for (int64_t k = -1; !o->json && !o->page && k < g->n; k++) {
+    for (int64_t k = -1; !o->json && !sr_photo_files_any(&o->files) && k < g->n; k++) {
         const SrCopyPair *p = k < 0 ? NULL : &c->member[g->first + k];
         const char *name = sr_index_name(x, p ? p->b : g->keeper);
         double score = p ? (double)p->score : 1;
@@ -129,14 +131,14 @@ static void print_group(const Options *o, const SrCopies *c, int64_t i, const Sr
         else
             text_line(score, name, out);
     }
-    if (!o->json && !o->page && !o->csv)
+    if (!o->json && !sr_photo_files_any(&o->files) && !o->csv)
         sr_text_addn(out, o->null ? "" : "\n", 1);
 }
 
 static void print_pair(const Options *o, const SrCopyPair *p, const Indexes *x, SrText *out) {
     const char *file = sr_index_name(x->images, p->a),
                *other = sr_index_name(x->others ? x->others : x->images, p->b);
-    if (o->json || o->page) {
+    if (o->json || sr_photo_files_any(&o->files)) {
         sr_text_add(out, "{\"files\": [");
         add_name(file, out);
         sr_text_add(out, ", ");
@@ -170,11 +172,11 @@ static void print_all(const Options *o, const SrCopies *c, const Indexes *x, SrT
         print_group(o, c, i, x->images, out);
         images += c->group[i].n + 1;
     }
-    if (!o->json && !o->csv && !o->null && !o->page && o->against)
+    if (!o->json && !o->csv && !o->null && !sr_photo_files_any(&o->files) && o->against)
         sr_text_printf(out, "%lld pair%s of copies between %lld images and %lld others\n",
                        (long long)c->n_pairs, c->n_pairs == 1 ? "" : "s", (long long)n,
                        (long long)sr_index_rows(x->others));
-    else if (!o->json && !o->csv && !o->null && !o->page && !pairs)
+    else if (!o->json && !o->csv && !o->null && !sr_photo_files_any(&o->files) && !pairs)
         sr_text_printf(out, "%lld group%s of %lld images, among %lld\n", (long long)c->n_groups,
                        c->n_groups == 1 ? "" : "s", (long long)images, (long long)n);
     if ((double)images > MANY * (double)n && !c->from_data)
@@ -206,10 +208,11 @@ static SrStatus parse_number(const char *flag, const char *text, double *out) {
 
 static SrStatus parse(int argc, char **argv, Options *o, SrArgs *args, SrCopiesOptions *c) {
     SR_TRY(sr_args_parse(argc, argv, flags, o, args));
-    if (o->null + o->json + o->csv > 1 || (o->page && (o->null || o->csv || o->pairs)))
-        SR_FAIL(SR_ERR_CONFIG,
-                "--null goes neither with --json nor with --page, nor --csv with one of them: give "
-                "one of them");
+    if (o->null + o->json + o->csv > 1 ||
+        (sr_photo_files_any(&o->files) && (o->null || o->csv || o->pairs)))
+        SR_FAIL(SR_ERR_CONFIG, "--null goes neither with --json nor with --page or --sheet, nor "
+                               "--csv with one of them: give "
+                               "one of them");
     if (args->n_names != 1 || args->n_overrides || !o->folder.model)
         SR_FAIL(SR_ERR_CONFIG, "sslrun duplicates needs a folder of images and --model CHECKPOINT");
     if (strcmp(o->by, "pictures") != 0 && strcmp(o->by, "features") != 0)
@@ -260,9 +263,16 @@ static SrStatus run_verb(int argc, char **argv) {
     bool found = copies.n_pairs > 0;
     sr_copies_deinit(&copies);
     close_indexes(&x);
-    if (status == SR_OK && o.page)
-        status = sr_photo_page_duplicates(o.page, out.s);
-    SR_TRY(sr_photo_page_print(status, o.page, o.json, &out));
+    if (status == SR_OK && sr_photo_files_any(&o.files))
+        status = sr_photo_page_duplicates(&o.files, out.s);
+    SR_TRY(sr_photo_files_print(status, &o.files, o.json, &out));
+    if (found && !o.json && !o.csv && !o.null && !o.pairs && !o.against &&
+        !sr_photo_files_any(&o.files)) {
+        SrText next = SR_TEXT_INIT;
+        SR_NEXT(&next, "writes a page that shows the groups", "duplicates", args.names[0],
+                "--model", o.folder.model, "--page", "duplicates.html");
+        sr_next_say(&next);
+    }
     if (o.check && found)
         SR_FAIL(SR_ERR_RUN, "copies were found, and --check was given");
     return SR_OK;

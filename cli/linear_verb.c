@@ -2,12 +2,15 @@
 // evaluates it per class.
 #include "cli/args.h"
 #include "cli/next.h"
+#include "cli/photo_page_args.h"
 #include "cli/verb.h"
+#include "pages/classifier_page.h"
 #include "trainer/eval/image_classifier.h"
 
 typedef struct {
     bool json;
     const char *data, *layer, *out;
+    SrPhotoFiles files;
 } Options;
 
 static const SrFlag flags[] = {
@@ -15,6 +18,7 @@ static const SrFlag flags[] = {
     SR_FLAG_TEXT(Options, layer, "--layer", "NAME", "layer, such as res4 (the best is found)"),
     SR_FLAG_TEXT(Options, out, "--out", "FILE",
                  "file of the classifier (linear.safetensors next to the checkpoint)"),
+    SR_PHOTO_FLAGS(Options),
     SR_FLAG_ON(Options, json, "--json", "print results as one JSON line"),
     {0}};
 
@@ -35,6 +39,7 @@ static SrStatus run_verb(int argc, char **argv) {
     SrClassifierReport report;
     SrText out = SR_TEXT_INIT;
     SR_TRY(sr_args_parse(argc, argv, flags, &o, &args));
+    SR_TRY(sr_photo_files_check(&o.files));
     if (args.n_names != 1 || args.n_overrides || !o.data)
         SR_FAIL(SR_ERR_CONFIG,
                 "sslrun linear needs a checkpoint (or its run folder) and --data DIR; `sslrun "
@@ -45,8 +50,9 @@ static SrStatus run_verb(int argc, char **argv) {
     if (status == SR_OK)
         (o.json ? sr_classifier_report_json : sr_classifier_report_text)(&report, &out);
     sr_checkpoint_model_close(&m);
-    if (status == SR_OK)
-        status = sr_args_print(&out);
+    if (status == SR_OK && sr_photo_files_any(&o.files))
+        status = sr_classifier_page(&report, &o.files);
+    status = sr_photo_files_print(status, &o.files, o.json, &out);
     if (status == SR_OK && !o.json)
         say_next(&o, args.names[0]);
     sr_classifier_report_deinit(&report);
@@ -64,7 +70,9 @@ const SrVerb sr_verb_linear = {
     .examples = {{"sslrun linear runs/photos --data photos",
                   "Trains a classifier on the best layer."},
                  {"sslrun linear runs/photos --data photos --layer res4 --out res4.safetensors",
-                  "Takes a given layer."}},
+                  "Takes a given layer."},
+                 {"sslrun linear runs/photos --data photos --page classifier.html",
+                  "Writes a page with the bars, the confusions and the mistaken photos."}},
     .files = "RUN/linear.safetensors is replaced.",
     .flags = flags,
     .run = run_verb,

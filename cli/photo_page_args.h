@@ -1,11 +1,22 @@
-// Output of verbs that can write a page of photos.
+// Output of verbs that can write a page or a contact sheet of photos.
 #ifndef SR_CLI_PHOTO_PAGE_ARGS_H
 #define SR_CLI_PHOTO_PAGE_ARGS_H
 
 #include "cli/args.h"
+#include "pages/photo_files.h"
 
-// Ends a verb whose lines are in `out`: prints them, or, if a page was written without --json, the
-// page's name.  Frees `out` and returns status.
-SrStatus sr_photo_page_print(SrStatus status, const char *page, bool json, SrText *out);
+// The flags --page and --sheet of a struct of options with the member `files` (SrPhotoFiles).
+#define SR_PHOTO_FLAGS(type)                                                               \
+    SR_FLAG_TEXT(type, files.page, "--page", "FILE.html", "write a page with thumbnails"), \
+        SR_FLAG_TEXT(type, files.sheet, "--sheet", "FILE.png",                             \
+                     "write a contact sheet, one picture")
+
+// True: one of the files is wanted.
+bool sr_photo_files_any(const SrPhotoFiles *files);
+// Checks the names of the files before anything is computed.
+SrStatus sr_photo_files_check(const SrPhotoFiles *files);
+// Ends a verb whose lines are in `out`: prints them, or, if files were written without --json, the
+// names of the files.  Frees `out` and returns status.
+SrStatus sr_photo_files_print(SrStatus status, const SrPhotoFiles *files, bool json, SrText *out);
 
 #endif

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/args.h"
+#include "cli/next.h"
 #include "cli/photo_page_args.h"
 #include "cli/verb.h"
 #include "pages/photo_page.h"
@@ -10,16 +11,28 @@
 
 typedef struct {
     bool json;
-    const char *classifier, *page, *sort;
+    const char *classifier, *sort;
+    SrPhotoFiles files;
 } Options;
 
 static const SrFlag flags[] = {
     SR_FLAG_TEXT(Options, classifier, "--classifier", "FILE",
                  "classifier of `sslrun linear` (linear.safetensors next to the checkpoint)"),
-    SR_FLAG_TEXT(Options, page, "--page", "FILE.html", "write a page with thumbnails"),
+    SR_PHOTO_FLAGS(Options),
     SR_FLAG_TEXT(Options, sort, "--sort", "doubt", "list the least certain images first"),
     SR_FLAG_ON(Options, json, "--json", "print one JSON line per image"),
     {0}};
+
+static void say_next(const Options *o, const SrArgs *args) {
+    static const char what[] = "writes a page that begins with the least certain images";
+    SrText next = SR_TEXT_INIT;
+    if (o->classifier)
+        SR_NEXT(&next, what, "predict", args->names[0], args->names[1], "--classifier",
+                o->classifier, "--page", "classes.html");
+    else
+        SR_NEXT(&next, what, "predict", args->names[0], args->names[1], "--page", "classes.html");
+    sr_next_say(&next);
+}
 
 static SrStatus run_verb(int argc, char **argv) {
     Options o = {.json = false};
@@ -27,6 +40,7 @@ static SrStatus run_verb(int argc, char **argv) {
     SrCheckpointModel m;
     SrText out = SR_TEXT_INIT;
     SR_TRY(sr_args_parse(argc, argv, flags, &o, &args));
+    SR_TRY(sr_photo_files_check(&o.files));
     if (args.n_names != 2 || args.n_overrides)
         SR_FAIL(SR_ERR_CONFIG,
                 "sslrun predict needs a checkpoint (or its run folder) and a folder of images");
@@ -35,11 +49,14 @@ static SrStatus run_verb(int argc, char **argv) {
     SR_TRY(sr_args_check_images("sslrun predict", args.names[1]));
     SR_TRY(sr_checkpoint_model_open(args.names[0], &m));
     SrStatus status = sr_image_classifier_apply(&m, args.names[1], o.classifier, o.sort != NULL,
-                                                o.json || o.page, &out);
+                                                o.json || sr_photo_files_any(&o.files), &out);
     sr_checkpoint_model_close(&m);
-    if (status == SR_OK && o.page)
-        status = sr_photo_page_predict(o.page, out.s);
-    return sr_photo_page_print(status, o.page, o.json, &out);
+    if (status == SR_OK && sr_photo_files_any(&o.files))
+        status = sr_photo_page_predict(&o.files, out.s);
+    SR_TRY(sr_photo_files_print(status, &o.files, o.json, &out));
+    if (!o.json && !sr_photo_files_any(&o.files))
+        say_next(&o, &args);
+    return SR_OK;
 }
 
 const SrVerb sr_verb_predict = {

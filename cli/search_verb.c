@@ -19,7 +19,8 @@ typedef struct {
     SrFolderArgs folder;
     bool json, csv, null;
     int count;
-    const char *data, *crop, *page;
+    const char *data, *crop;
+    SrPhotoFiles files;
 } Options;
 
 static const SrFlag flags[] = {
@@ -27,7 +28,7 @@ static const SrFlag flags[] = {
     SR_FOLDER_FLAGS(Options),
     SR_FLAG_TEXT(Options, crop, "--crop", "X,Y,W,H", "search for this part of IMAGE, in pixels"),
     SR_FLAG_NUMBER(Options, count, "--count", "images to list (10)"),
-    SR_FLAG_TEXT(Options, page, "--page", "FILE.html", "write a page with thumbnails"),
+    SR_PHOTO_FLAGS(Options),
     SR_FLAG_ON(Options, json, "--json", "print one JSON line per image"),
     SR_FLAG_ON(Options, csv, "--csv", "print one CSV line per image"),
     SR_FLAG_ON(Options, null, "--null", "print names alone, each with a NUL after it; also -0"),
@@ -63,7 +64,7 @@ static SrStatus open_index(Options *o, SrArena *arena, SrFolder *folder, SrIndex
 static void print_line(const Options *o, const SrIndex *index, const SrNear *near, SrText *out) {
     const char *name = sr_index_name(index, near->row);
     double cosine = (double)near->similarity;
-    if (o->json || o->page) {
+    if (o->json || sr_photo_files_any(&o->files)) {
         sr_json_begin(out);
         sr_json_string(out, "file", name);
         sr_json_float(out, "cosine", cosine);
@@ -111,7 +112,7 @@ static SrStatus search(const Options *o, const char *image, const SrFolder *fold
 
 static SrStatus parse(int argc, char **argv, Options *o, SrArgs *args) {
     SR_TRY(sr_args_parse(argc, argv, flags, o, args));
-    if (o->null + o->json + o->csv > 1 || (o->page && (o->null || o->csv)))
+    if (o->null + o->json + o->csv > 1 || (sr_photo_files_any(&o->files) && (o->null || o->csv)))
         SR_FAIL(SR_ERR_CONFIG, "--json, --csv and --null exclude each other, and --page goes with "
                                "--json alone: give one of them");
     if (args->n_names != 1 || args->n_overrides || (!o->data && !o->folder.index))
@@ -138,9 +139,9 @@ static SrStatus run_verb(int argc, char **argv) {
     sr_index_close(index);
     sr_folder_close(&folder);
     sr_arena_deinit(&arena);
-    if (status == SR_OK && o.page)
-        status = sr_photo_page_similar(o.page, args.names[0], out.s);
-    return sr_photo_page_print(status, o.page, o.json, &out);
+    if (status == SR_OK && sr_photo_files_any(&o.files))
+        status = sr_photo_page_similar(&o.files, args.names[0], out.s);
+    return sr_photo_files_print(status, &o.files, o.json, &out);
 }
 
 const SrVerb sr_verb_search = {

@@ -12,7 +12,8 @@
 typedef struct {
     bool json, null;
     int count;
-    const char *data, *model, *layer, *page;
+    const char *data, *model, *layer;
+    SrPhotoFiles files;
 } Options;
 
 static const SrFlag flags[] = {
@@ -21,7 +22,7 @@ static const SrFlag flags[] = {
     SR_FLAG_TEXT(Options, layer, "--layer", "NAME",
                  "feature to compare, such as res4 (the run's best)"),
     SR_FLAG_NUMBER(Options, count, "--count", "files to list (10)"),
-    SR_FLAG_TEXT(Options, page, "--page", "FILE.html", "write a page with thumbnails"),
+    SR_PHOTO_FLAGS(Options),
     SR_FLAG_ON(Options, json, "--json", "print one JSON line per file"),
     SR_FLAG_ON(Options, null, "--null", "print names alone, each with a NUL after it; also -0"),
     {0}};
@@ -33,9 +34,13 @@ static SrStatus run_verb(int argc, char **argv) {
     SrBestLayer best;
     SrText out = SR_TEXT_INIT;
     SR_TRY(sr_args_parse(argc, argv, flags, &o, &args));
-    if (o.null && (o.json || o.page))
-        SR_FAIL(SR_ERR_CONFIG, "--null goes neither with --json nor with --page: give one of them");
-    SrFilesForm form = o.json || o.page ? SR_FILES_JSON : o.null ? SR_FILES_NULL : SR_FILES_TEXT;
+    SR_TRY(sr_photo_files_check(&o.files));
+    if (o.null && (o.json || sr_photo_files_any(&o.files)))
+        SR_FAIL(SR_ERR_CONFIG,
+                "--null goes neither with --json nor with --page or --sheet: give one of them");
+    SrFilesForm form = o.json || sr_photo_files_any(&o.files) ? SR_FILES_JSON
+                       : o.null                               ? SR_FILES_NULL
+                                                              : SR_FILES_TEXT;
     if (args.n_names != 1 || args.n_overrides || !o.data || !o.model)
         SR_FAIL(SR_ERR_CONFIG, "sslrun similar needs an image, --in DIR and --model CHECKPOINT");
     if (o.count < 1)
@@ -49,9 +54,9 @@ static SrStatus run_verb(int argc, char **argv) {
     if (status == SR_OK)
         status = sr_similar(&m, args.names[0], o.data, o.layer, o.count, form, &out);
     sr_checkpoint_model_close(&m);
-    if (status == SR_OK && o.page)
-        status = sr_photo_page_similar(o.page, args.names[0], out.s);
-    SR_TRY(sr_photo_page_print(status, o.page, o.json, &out));
+    if (status == SR_OK && sr_photo_files_any(&o.files))
+        status = sr_photo_page_similar(&o.files, args.names[0], out.s);
+    SR_TRY(sr_photo_files_print(status, &o.files, o.json, &out));
     if (!o.json && !o.null) {
         SrText next = SR_TEXT_INIT;
         SR_NEXT(&next, "groups the images of the folder that look alike", "duplicates", o.data,
@@ -75,7 +80,9 @@ const SrVerb sr_verb_similar = {
          {"sslrun similar photos/hat/0.jpg --in photos --model runs/photos --layer res4 --count 3",
           "Compares another layer."},
          {"sslrun similar photos/hat/0.jpg --in photos --model runs/photos --page hats.html",
-          "Writes a page with the photos."}},
+          "Writes a page with the photos."},
+         {"sslrun similar photos/hat/0.jpg --in photos --model runs/photos --sheet hats.png",
+          "Writes one picture with the photos."}},
     .flags = flags,
     .run = run_verb,
 };

@@ -20,7 +20,8 @@
 
 typedef struct {
     bool json, csv, check;
-    const char *keep, *script, *drop, *page;
+    const char *keep, *script, *drop;
+    SrPhotoFiles files;
 } Options;
 
 static const SrFlag flags[] = {
@@ -31,8 +32,7 @@ static const SrFlag flags[] = {
     SR_FLAG_TEXT(Options, drop, "--drop", "ISSUES",
                  "what --keep and --script leave out "
                  "(unreadable,truncated,same-file,same-pixels)"),
-    SR_FLAG_TEXT(Options, page, "--page", "FILE.html",
-                 "write a page with the worst twelve of each"),
+    SR_PHOTO_FLAGS(Options),
     SR_FLAG_ON(Options, json, "--json", "print one JSON line per finding"),
     SR_FLAG_ON(Options, csv, "--csv", "print one CSV line per finding"),
     SR_FLAG_ON(Options, check, "--check", "exit with 1 if something was found"),
@@ -170,8 +170,9 @@ static SrStatus look(const SrImageSet *set, SrTidy *t) {
 }
 
 static SrStatus report(const Options *o, const Findings *x, SrText *out, SrText *next) {
-    SrStatus status =
-        o->json || o->csv || o->page ? add_findings(x, o->csv, out) : add_table(x, out);
+    SrStatus status = o->json || o->csv || sr_photo_files_any(&o->files)
+                          ? add_findings(x, o->csv, out)
+                          : add_table(x, out);
     if (status == SR_OK && (o->keep || o->script))
         status = write_lists(o, x, next);
     return status;
@@ -187,7 +188,7 @@ static SrStatus run_verb(int argc, char **argv) {
     SR_TRY(sr_args_no_overrides(&args, "tidy"));
     if (args.n_names != 1)
         SR_FAIL(SR_ERR_CONFIG, "sslrun tidy needs a folder of images");
-    if (o.csv && (o.json || o.page))
+    if (o.csv && (o.json || sr_photo_files_any(&o.files)))
         SR_FAIL(SR_ERR_CONFIG, "--csv goes neither with --json nor with --page: give one of them");
     SR_TRY(sr_args_check_images("sslrun tidy", args.names[0]));
     Findings x = {&set, &t, NULL};
@@ -202,9 +203,9 @@ static SrStatus run_verb(int argc, char **argv) {
     sr_tidy_deinit(&t);
     sr_image_set_close(&set);
     sr_image_pool_free(x.pool);
-    if (status == SR_OK && o.page)
-        status = sr_photo_page_tidy(o.page, out.s);
-    status = sr_photo_page_print(status, o.page, o.json, &out);
+    if (status == SR_OK && sr_photo_files_any(&o.files))
+        status = sr_photo_page_tidy(&o.files, out.s);
+    status = sr_photo_files_print(status, &o.files, o.json, &out);
     if (status == SR_OK && !o.json && !o.csv)
         sr_next_say(&next);
     sr_text_deinit(&next);

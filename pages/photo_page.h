@@ -1,21 +1,21 @@
-// Pages of photos for verbs that list files of a folder: thumbnails, with the path on hover.
+// Pages and contact sheets of photos for verbs that list files of a folder.  A page has thumbnails
+// with the path on hover.
 //
 // Input are the JSON lines that the verbs print with --json.  A file that cannot be opened, such as
 // a member of an archive, keeps its place without a picture.
 #ifndef SR_PAGES_PHOTO_PAGE_H
 #define SR_PAGES_PHOTO_PAGE_H
 
-#include "base/status.h"
-#include "base/text.h"
+#include "pages/photo_files.h"
 
-// Writes a page to `file`.  lines: of `similar` for `image`; NULL: there are none.
-SrStatus sr_photo_page_similar(const char *file, const char *image, const char *lines);
+// lines: of `similar` for `image`; NULL: there are none.
+SrStatus sr_photo_page_similar(const SrPhotoFiles *files, const char *image, const char *lines);
 // lines: groups of `duplicates`, larger ones first.
-SrStatus sr_photo_page_duplicates(const char *file, const char *lines);
+SrStatus sr_photo_page_duplicates(const SrPhotoFiles *files, const char *lines);
 // lines: of `predict`.  The page begins with the least certain images.
-SrStatus sr_photo_page_predict(const char *file, const char *lines);
+SrStatus sr_photo_page_predict(const SrPhotoFiles *files, const char *lines);
 // lines: of `tidy`, by issue, the worst first.  The page shows the worst twelve of each.
-SrStatus sr_photo_page_tidy(const char *file, const char *lines);
+SrStatus sr_photo_page_tidy(const SrPhotoFiles *files, const char *lines);
 
 // A photo of a list.
 typedef struct {

@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "data/data.h"
 #include "tests/check.h"
 #include "tests/data/fixture.h"
 #include "tests/program.h"
@@ -172,6 +173,21 @@ static void check_page(const char *path, const char *title, const char *second, 
     sr_free(page);
 }
 
+// Checks a contact sheet: a PNG as wide as eight photos, and as high as `rows` rows at least.
+static void check_sheet(const char *path, int rows) {
+    char *png;
+    size_t bytes;
+    SrImagePool *pool;
+    SrImage image;
+    CHECK_OK(sr_file_read(path, 1 << 24, &png, &bytes));
+    CHECK_OK(sr_image_pool_new(&pool));
+    CHECK_OK(sr_image_decode(png, bytes, pool, &image));
+    CHECK_INT(image.W, 10 + 8 * 138);
+    CHECK(image.H > rows * 138 && image.H < (rows + 1) * 190);
+    sr_image_pool_free(pool);
+    sr_free(png);
+}
+
 // --page writes thumbnails with their paths; without --json its name is all that is printed.
 static void test_pages_of_photos(void **state) {
     (void)state;
@@ -193,6 +209,42 @@ static void test_pages_of_photos(void **state) {
     RUN("predict", f.run, f.others, "--page", page);
     CHECK_STR(result.out, line);
     check_page(page, "<h1>Classes of 6 images</h1>", "<h2>day <span", 12);
+    temp_dir_remove(f.dir);
+}
+
+// --sheet writes the same photos as one picture; `linear` has a page of its own.
+static void test_sheets_of_photos(void **state) {
+    (void)state;
+    Fixture f;
+    char page[160], sheet[160], path[160], lines[400];
+    begin(&f);
+    snprintf(page, sizeof page, "%s/page.html", f.dir);
+    snprintf(sheet, sizeof sheet, "%s/sheet.png", f.dir);
+    snprintf(path, sizeof path, "%s/day/7.png", f.images);
+    RUN("similar", path, "--in", f.images, "--model", f.run, "--sheet", sheet);
+    snprintf(lines, sizeof lines, "%s\n", sheet);
+    CHECK_STR(result.out, lines);
+    check_sheet(sheet, 3); // the image, and ten others in two rows
+    RUN("duplicates", f.images, "--model", f.run, "--threshold", "0.0001", "--sheet", sheet);
+    CHECK_INT(result.code, 0);
+    check_sheet(sheet, 3); // 24 of a group
+    RUN("similar", path, "--in", f.images, "--model", f.run, "--sheet", "sheet.jpg");
+    expect(2, "--sheet sheet.jpg: the name should end in .png");
+    RUN("linear", f.run, "--data", f.images, "--page", page, "--sheet", sheet);
+    snprintf(lines, sizeof lines, "%s\n%s\n", page, sheet);
+    CHECK_STR(result.out, lines);
+    CHECK(strstr(result.err, " predict "));
+    check_sheet(sheet, 1);
+    char *text;
+    size_t bytes;
+    CHECK_OK(sr_file_read(page, 1 << 24, &text, &bytes));
+    CHECK(strstr(text, " test images are given their class</h1>"));
+    CHECK(strstr(text, "<th scope=\"row\">raw pixels</th>"));
+    CHECK(strstr(text, "<h2>Mistakes, the most certain first</h2>"));
+    CHECK(strstr(text, "<table class=\"confusion\">") && strstr(text, "data:image/jpeg;base64,"));
+    sr_free(text);
+    RUN("predict", f.run, f.others, "--sheet", sheet);
+    check_sheet(sheet, 2);
     temp_dir_remove(f.dir);
 }
 
@@ -382,6 +434,6 @@ static void test_set_without_files(void **state) {
 }
 
 SR_TESTS(image_verbs, unit(test_set_without_files), unit(test_linear_and_predict),
-         unit(test_similar_and_duplicates), unit(test_pages_of_photos), unit(test_best_layer),
-         unit(test_all_of_a_folder), unit(test_names_with_line_breaks), unit(test_one_image),
-         unit(test_linear_refuses_early))
+         unit(test_similar_and_duplicates), unit(test_pages_of_photos), unit(test_sheets_of_photos),
+         unit(test_best_layer), unit(test_all_of_a_folder), unit(test_names_with_line_breaks),
+         unit(test_one_image), unit(test_linear_refuses_early))

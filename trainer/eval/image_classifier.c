@@ -175,13 +175,17 @@ static SrStatus choose_layer(const Call *c, const SrMatrix *train, const SrMatri
 }
 
 static SrStatus judge(SrClassifierReport *r, const Linear *l, const SrMatrix *test) {
-    double unused;
     r->confusion = sr_calloc((size_t)r->classes * (size_t)r->classes, sizeof *r->confusion);
-    if (!r->confusion)
+    r->image = sr_calloc((size_t)test->n + 1, sizeof *r->image);
+    if (!r->confusion || !r->image)
         return out_of_memory();
-    for (int64_t i = 0; i < test->n; i++)
-        if (test->label[i] >= 0 && test->label[i] < r->classes)
-            r->confusion[test->label[i] * r->classes + decide(l, test->x + i * test->d, &unused)]++;
+    for (int64_t i = 0; i < test->n; i++) {
+        SrClassifiedImage *image = &r->image[i];
+        image->is = (int)test->label[i];
+        image->said = decide(l, test->x + i * test->d, &image->sure);
+        if (image->is >= 0 && image->is < r->classes)
+            r->confusion[(int64_t)image->is * r->classes + image->said]++;
+    }
     return SR_OK;
 }
 
@@ -229,6 +233,29 @@ static SrStatus keep_names(const SrSplit *split, SrStringList *names) {
         SR_TRY(sr__string_list_add(names, name, strlen(name)));
     }
     return SR_OK;
+}
+
+// Lists the files of the test images, in the order of their rows.
+static SrStatus keep_files(SrSplit *split, SrClassifierReport *r) {
+    SrImagePool *pool = NULL;
+    int64_t found = 0;
+    SrStatus status;
+    if (!split->source->path)
+        return SR_OK;
+    int64_t *item = sr_alloc((size_t)r->n_test * sizeof *item + 1);
+    SR_TRY_GOTO(item ? SR_OK : out_of_memory());
+    SR_TRY_GOTO(sr_image_pool_new(&pool));
+    SR_TRY_GOTO(sr_feature_rows_items(split, r->n_test, item, &found));
+    for (int64_t i = 0; i < found; i++) {
+        const char *path;
+        sr_image_pool_reset(pool);
+        SR_TRY_GOTO(split->source->path(split->set, item[i], pool, &path));
+        SR_TRY_GOTO(sr__string_list_add(&r->files, path, strlen(path)));
+    }
+done:
+    sr_image_pool_free(pool);
+    sr_free(item);
+    return status;
 }
 
 // Checks the training images before anything is computed.  The choice of the penalty holds out one
@@ -287,6 +314,7 @@ SrStatus sr_image_classifier_train(SrCheckpointModel *m, const char *data, const
     SR_TRY_GOTO(sr_baselines_pixels(&rows, pixels_row, &call));
     rows.stages = &out->layers;
     SR_TRY_GOTO(sr_baselines_each(&rows, m->model, false, train_row, &call));
+    SR_TRY_GOTO(keep_files(&rows.test, out));
 done:
     sr_baselines_close(&rows);
     sr_checkpoint_model_set_data(m, NULL);
@@ -295,8 +323,11 @@ done:
 
 void sr_classifier_report_deinit(SrClassifierReport *r) {
     sr__string_list_deinit(&r->names);
+    sr__string_list_deinit(&r->files);
     sr_free(r->confusion);
+    sr_free(r->image);
     r->confusion = NULL;
+    r->image = NULL;
 }
 
 // ---- in words
@@ -306,6 +337,10 @@ static const char *class_name(const SrStringList *names, int c, char number[16])
     return c < names->n ? sr__string_list_get(names, c) : number;
 }
 
+const char *sr_classifier_report_class(const SrClassifierReport *r, int c, char number[16]) {
+    return class_name(&r->names, c, number);
+}
+
 static int64_t row_sum(const SrClassifierReport *r, int c) {
     int64_t sum = 0;
     for (int k = 0; k < r->classes; k++)
@@ -313,7 +348,7 @@ static int64_t row_sum(const SrClassifierReport *r, int c) {
     return sum;
 }
 
-static double accuracy(const SrClassifierReport *r) {
+double sr_classifier_report_accuracy(const SrClassifierReport *r) {
     int64_t right = 0, all = 0;
     for (int c = 0; c < r->classes; c++) {
         right += r->confusion[(int64_t)c * r->classes + c];
@@ -339,7 +374,7 @@ static void add_class(const SrClassifierReport *r, int c, SrText *out) {
 
 void sr_classifier_report_text(const SrClassifierReport *r, SrText *out) {
     sr_text_printf(out, "linear: %.2f %% of %lld test images, trained on %lld, layer %s%s%s\n",
-                   accuracy(r), (long long)r->n_test, (long long)r->n_train,
+                   sr_classifier_report_accuracy(r), (long long)r->n_test, (long long)r->n_train,
                    r->layers.v[r->best].name, *r->note ? "; " : "", r->note);
     for (int i = 0; i < r->layers.n; i++)
         if (r->probe[i].cost > 0)
@@ -382,7 +417,7 @@ static void json_confusion(const SrClassifierReport *r, SrText *out) {
 void sr_classifier_report_json(const SrClassifierReport *r, SrText *out) {
     sr_text_printf(
         out, "{\"accuracy\": %.6g, \"test_images\": %lld, \"train_images\": %lld, \"layer\": ",
-        accuracy(r), (long long)r->n_test, (long long)r->n_train);
+        sr_classifier_report_accuracy(r), (long long)r->n_test, (long long)r->n_train);
     quote(r->layers.v[r->best].name, out);
     sr_text_add(out, ", \"file\": ");
     quote(r->file, out);

@@ -11,6 +11,12 @@
 #include "measure/chosen_probe.h"
 #include "trainer/eval/checkpoint_model.h"
 
+// A test image: its class, the predicted one, and how probable the classifier finds that.
+typedef struct {
+    int is, said;
+    double sure; // 0 to 1
+} SrClassifiedImage;
+
 typedef struct {
     SrStages layers;
     SrChosenProbe probe[SR_STAGES_MAX];
@@ -21,6 +27,8 @@ typedef struct {
     SrStringList names; // (classes), empty: the source has none
     int64_t n_train, n_test;
     int64_t *confusion;         // (classes, classes): test images by class and predicted class
+    SrClassifiedImage *image;   // (n_test)
+    SrStringList files;         // (n_test) their paths; empty: the source has no files
     char note[256], file[4096]; // how the test images were chosen; where the classifier was kept
 } SrClassifierReport;
 
@@ -29,6 +37,9 @@ typedef struct {
 SrStatus sr_image_classifier_train(SrCheckpointModel *m, const char *data, const char *layer,
                                    const char *file, SrClassifierReport *out);
 void sr_classifier_report_deinit(SrClassifierReport *report);
+double sr_classifier_report_accuracy(const SrClassifierReport *report); // per cent of test images
+// Returns the name of class c, or its number, written into the buffer.
+const char *sr_classifier_report_class(const SrClassifierReport *report, int c, char number[16]);
 void sr_classifier_report_text(const SrClassifierReport *report, SrText *out);
 void sr_classifier_report_json(const SrClassifierReport *report, SrText *out); // one object
 
