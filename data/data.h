@@ -91,6 +91,8 @@ typedef struct SrDataset {
     const char *help; // description for lists of data sets
     // True: the source reads its labels from LABEL_PATHS.  False: the images bring their labels.
     bool reads_label_path;
+    // True: the source makes its images itself and reads no file.
+    bool makes_images;
     // Keys of DATA.TRAIN that only this source reads, separated by blanks.  NULL: none.
     const char *keys;
     size_t set_bytes; // size in bytes of an opened set, which the caller allocates

@@ -71,6 +71,7 @@ static const SrDatasetExample examples[] = {
 
 const SrDataset sr_dataset_synthetic = {
     .name = "synthetic",
+    .makes_images = true,
     .help = "At least 50,000 images of one grey level or of blurred noise, to try a configuration "
             "without data.",
     .keys = "RANDOM_SYNTHETIC_IMAGES RANDOM_SYNTHETIC_LABELS",

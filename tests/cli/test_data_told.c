@@ -149,8 +149,8 @@ static void test_only_epoch(void **state) {
     CHECK(strstr(result.out, "mean loss in this session: ") && !strstr(result.out, "last epoch"));
 }
 
-// VISSL's files name images by a catalogue, which the error says is not read.
-static void test_catalog(void **state) {
+// VISSL's files name images by a catalogue; the error says where it was looked for.
+static void test_no_catalog(void **state) {
     (void)state;
     static const char *const sources[] = {"[disk_folder]", "[]"};
     for (int i = 0; i < SR_COUNT(sources); i++) {
@@ -160,8 +160,10 @@ static void test_catalog(void **state) {
             "DATA.TRAIN.DATASET_NAMES=[imagenet1k_folder]");
         CHECK_INT(result.code, 2);
         SAID("DATA.TRAIN.DATA_PATHS is empty: name ");
-        SAID("; DATASET_NAMES: [imagenet1k_folder] is not looked up, since no "
-             "dataset_catalog.json is read");
+        SAID(
+            "; DATASET_NAMES: [imagenet1k_folder] is not looked up, since "
+            "VISSL_DATASET_CATALOG_PATH is not set and no dataset_catalog.json is in the folder of "
+            "the configuration or above");
         RUN(CONFIG, source, "DATA.TRAIN.DATA_PATHS=[]");
         CHECK(!strstr(result.err, "dataset_catalog"));
     }
@@ -185,4 +187,4 @@ SR_TESTS(data_told, cmocka_unit_test_setup_teardown(test_counts_and_origin, set_
          cmocka_unit_test_setup_teardown(test_bad_images_everywhere, set_up, tear_down),
          cmocka_unit_test_setup_teardown(test_only_epoch, set_up, tear_down),
          cmocka_unit_test_setup_teardown(test_check_nan, set_up, tear_down),
-         cmocka_unit_test_setup_teardown(test_catalog, set_up, tear_down))
+         cmocka_unit_test_setup_teardown(test_no_catalog, set_up, tear_down))

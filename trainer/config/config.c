@@ -19,6 +19,7 @@
 #include "losses/loss.h"
 #include "measure/meter.h"
 #include "trainer/config/compose.h"
+#include "trainer/config/dataset_catalog.h"
 #include "trainer/config/schema.h"
 #include "trainer/config/vissl_keys.h"
 #include "trainer/optim/optim.h"
@@ -285,6 +286,7 @@ static SrStatus check_values(SrConfig *config, const char *unscaled) {
 // that a wrong file gives its errors and nothing else.
 static SrStatus resolve(SrConfig *config, SrProblems *problems) {
     SR_TRY(check_tree(config, problems));
+    SR_TRY(sr__catalog_resolve(config->tree, config->path, &config->arena));
     SR_TRY(sr__report_ignored(config, &config->arena));
     SR_TRY(sr__sharding_resolve(config));
     const char *unscaled = NULL;

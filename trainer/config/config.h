@@ -17,6 +17,7 @@
 typedef struct { // DATA.TRAIN or DATA.TEST
     const SrYaml *tree;
     SrStrings data_sources, data_paths, label_sources, label_paths;
+    SrStrings dataset_names; // names in VISSL's catalogue (trainer/config/dataset_catalog.h)
     const char *label_type, *remove_img_path_prefix, *new_img_path_prefix, *collate_function;
     int batchsize_per_replica, default_gray_img_size;
     int64_t data_limit;

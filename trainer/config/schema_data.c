@@ -24,6 +24,11 @@ const SrOption sr__schema_split[] = {
      "Kind of each source: disk_folder, disk_filelist, webdataset and others that `sslrun list` shows.  Empty: the"
      " kind is recognised from the path."},
     {"DATA_PATHS", SR_OPT_STRINGS, OFF(data_paths), "[]", 0, 0, NULL, "Folder or file of each source."},
+    {"DATASET_NAMES", SR_OPT_STRINGS, OFF(dataset_names), "[imagenet1k_folder]", 0, 0, NULL,
+     "Names of the sources in VISSL's catalogue of data sets, looked up where DATA_PATHS is empty.  The catalogue is"
+     " the file that VISSL_DATASET_CATALOG_PATH names, else dataset_catalog.json in the folder of the configuration"
+     " or above, else configs/config/dataset_catalog.json: {\"name\": {\"train\": [images, labels], \"val\":"
+     " [images, labels]}}."},
     {"LABEL_SOURCES", SR_OPT_STRINGS, OFF(label_sources), "[]", 0, 0, NULL,
      "Kind of the label source, one for each source of images."},
     {"LABEL_PATHS", SR_OPT_STRINGS, OFF(label_paths), "[]", 0, 0, NULL, "Label file of each source."},

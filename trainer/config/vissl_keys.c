@@ -63,7 +63,7 @@ const SrVisslKey sr__vissl_keys[] = {
         "GEM_POOL_POWER: 4.0, CROP_QUERY_ROI: False, NORMALIZE_FEATURES: True, CENTER_CROP: "
         "False, SAVE_RETRIEVAL_RANKINGS_SCORES: True, SAVE_FEATURES: False, "
         "USE_FEATURE_EXTRACTION_ENGINE: False, FEATURE_EXTRACTION_DIR: \"\"}",
-        "not implemented"),
+        "steps of VISSL's instance retrieval; `sslrun retrieve` refuses a configuration that changes them"),
     NO_EFFECT("GEO_LOCALIZATION",
         "{TRAIN_LABEL_MAPPING: \"/path/to/.json\", ACC_KM_THRESHOLDS: [1, 25, 200, 750, 2500]}",
         "not implemented"),
@@ -113,8 +113,6 @@ const SrVisslKey sr__vissl_keys[] = {
     REFUSED("DATA.*.POWER_LAW_SAMPLER.ENABLED", "False", "not implemented"),
     NO_EFFECT("DATA.*.POWER_LAW_SAMPLER.POWER", "1.0", "not implemented"),
     REFUSED("DATA.*.BASE_DATASET", "generic_ssl", "there is only one base data set"),
-    NO_EFFECT("DATA.*.DATASET_NAMES", "[imagenet1k_folder]",
-        "names in VISSL's catalogue of data sets; here DATA_PATHS says where images are"),
     NO_EFFECT("DATA.*.MMAP_MODE", "True", "sslrun chooses between mapping and reading a file"),
     NO_EFFECT("DATA.*.COPY_TO_LOCAL_DISK", "False", "images are read from where they are"),
     NO_EFFECT("DATA.*.COPY_DESTINATION_DIR", "\"\"", "images are read from where they are"),

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "base/yaml_edit.h"
+#include "trainer/config/dataset_catalog.h"
 #include "trainer/data/class_match.h"
 
 #define PATH_BYTES 4096
@@ -109,8 +110,7 @@ static SrStatus open_path(const SrSplitConfig *c, const char *which, const char 
     return SR_OK;
 }
 
-// Adds a sentence to the error of a split without paths.  VISSL's users name their images in a
-// catalogue and expect that it is read.
+// Adds a sentence to the error of a split without paths, if VISSL's catalogue was not found.
 static SrStatus mention_catalog(const SrSplitConfig *c, SrStatus status) {
     const SrYaml *names = sr_yaml_find(c->tree, "DATASET_NAMES");
     if (status != SR_ERR_CONFIG || sr_tree_is_default(names))
@@ -118,8 +118,9 @@ static SrStatus mention_catalog(const SrSplitConfig *c, SrStatus status) {
     SrText text = SR_TEXT_INIT;
     sr_yaml_print_flow(names, &text);
     status = sr_fail(status,
-                     "%s; DATASET_NAMES: %.200s is not looked up, since no dataset_catalog.json is "
-                     "read",
+                     "%s; DATASET_NAMES: %.200s is not looked up, since " SR_CATALOG_VARIABLE
+                     " is not set and no " SR_CATALOG_FILE
+                     " is in the folder of the configuration or above",
                      sr_status_message(), text.s ? text.s : "");
     sr_text_deinit(&text);
     return status;
