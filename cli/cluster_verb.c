@@ -7,6 +7,7 @@
 #include "cli/eval_sets_args.h"
 #include "cli/findings.h"
 #include "cli/folder_rows.h"
+#include "cli/next.h"
 #include "cli/verb.h"
 #include "measure/kmeans_tree.h"
 #include "trainer/eval/clusterfit.h"
@@ -41,6 +42,35 @@ static const SrFlag flags[] = {
 
 // ---- features -----------------------------------------------------------------------------------
 
+// Writes KEY=[PATH], with the path as YAML.
+static void add_path(const char *key, const char *path, SrText *out) {
+    SrYaml node = {.type = SR_YAML_STRING, .text = path};
+    sr_text_printf(out, "%s=[", key);
+    sr_yaml_print_flow(&node, out);
+    sr_text_add(out, "]");
+}
+
+// Suggests ClusterFit on the files, if the names of the images are known.
+static void say_next(const SrClusterReport *r) {
+    enum { BATCH = 128 };
+    const SrClusterSide *train = &r->side[0];
+    SrText next = SR_TEXT_INIT, images = SR_TEXT_INIT, labels = SR_TEXT_INIT;
+    char head[96], batch[64];
+    if (!*train->images)
+        return;
+    add_path("DATA.TRAIN.DATA_PATHS", train->images, &images);
+    add_path("DATA.TRAIN.LABEL_PATHS", train->labels, &labels);
+    snprintf(head, sizeof head, "MODEL.HEAD.PARAMS=[[mlp, {dims: [128, %d]}]]", r->clusters);
+    snprintf(batch, sizeof batch, "DATA.TRAIN.BATCHSIZE_PER_REPLICA=%d",
+             (int)SR_MIN(train->n, BATCH));
+    if (images.s && labels.s)
+        SR_NEXT(&next, "trains a new trunk to predict the clusters (ClusterFit)", "train",
+                "pretrain/clusterfit/clusterfit_cifar10", images.s, labels.s, head, batch);
+    sr_next_say(&next);
+    sr_text_deinit(&images);
+    sr_text_deinit(&labels);
+}
+
 static SrStatus cluster_features(const Options *o, const SrArgs *args) {
     SrConfig *config;
     SrClusterReport report;
@@ -60,7 +90,10 @@ static SrStatus cluster_features(const Options *o, const SrArgs *args) {
     sr_config_free(config);
     SR_TRY(status);
     (o->to.json ? sr_cluster_json : sr_cluster_text)(&report, &out);
-    return sr_args_print(&out);
+    SR_TRY(sr_args_print(&out));
+    if (!o->to.json)
+        say_next(&report);
+    return SR_OK;
 }
 
 // ---- a balanced subset --------------------------------------------------------------------------

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/yaml_edit.h"
 #include "cli/args.h"
+#include "cli/next.h"
 #include "cli/verb.h"
 #include "pages/run_verdict.h"
 
@@ -96,6 +97,7 @@ static SrStatus run_verb(int argc, char **argv) {
     SrArgs args;
     char path[4096], *text = NULL;
     size_t bytes = 0;
+    SrText next = SR_TEXT_INIT;
     SR_TRY(sr_args_parse(argc, argv, NULL, NULL, &args));
     if (args.n_names != 1 || args.n_overrides)
         SR_FAIL(SR_ERR_CONFIG, "sslrun doctor: no run is named; give the folder of one");
@@ -112,6 +114,8 @@ static SrStatus run_verb(int argc, char **argv) {
     int trouble = findings.n;
     SR_TRY(judge(args.names[0], &trouble));
     print(&findings, trouble, args.names[0]);
+    SR_NEXT(&next, "writes the page of the run, with its curves", "report", args.names[0]);
+    sr_next_say(&next);
     if (trouble > 0)
         SR_FAIL(SR_ERR_RUN, "%d kind%s of problems in %s", trouble, trouble == 1 ? "" : "s",
                 args.names[0]);

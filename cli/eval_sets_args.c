@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "cli/next.h"
 #include "trainer/run/run_folder.h"
 
 enum { PATH_BYTES = 4096 };
@@ -103,4 +104,29 @@ SrStatus sr_args_eval_sets(const SrArgs *args, const char *verb, SrConfig **conf
         sets->test = args->n_names > 1 ? args->names[1] : args->names[0];
     }
     return SR_OK;
+}
+
+void sr_args_say_other(const SrArgs *args, const SrEvalSets *sets, const char *verb,
+                       const char *what) {
+    const char *words[2 * SR_ARGS_MAX + 8];
+    SrText next = SR_TEXT_INIT;
+    int n = 0;
+    words[n++] = verb;
+    for (int i = 0; i < args->n_names; i++)
+        words[n++] = args->names[i];
+    for (int i = 0; i < args->n_overrides; i++)
+        words[n++] = args->overrides[i];
+    if (sets->layer) {
+        words[n++] = "--layer";
+        words[n++] = sets->layer;
+    }
+    if (sets->weights) {
+        words[n++] = "--weights";
+        words[n++] = sets->weights;
+    }
+    if (sets->random)
+        words[n++] = "--random";
+    words[n] = NULL;
+    sr_next_add(&next, what, words);
+    sr_next_say(&next);
 }

@@ -23,5 +23,9 @@ bool sr_args_is_features(const char *name);
 // before.
 SrStatus sr_args_eval_sets(const SrArgs *args, const char *verb, SrConfig **config,
                            SrEvalSets *sets);
+// Suggests another verb for the same features, with the same names, keys, layer and weights.
+//   what  what that verb does with them
+void sr_args_say_other(const SrArgs *args, const SrEvalSets *sets, const char *verb,
+                       const char *what);
 
 #endif

@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "cli/args.h"
+#include "cli/next.h"
 #include "cli/verb.h"
 #include "trainer/data/data_split.h"
 #include "trainer/features/feature_source.h"
@@ -54,6 +55,23 @@ static SrStatus run_export(const SrFeatureOptions *o, const char *out) {
     return status;
 }
 
+static void say_next(const SrArgs *args, const char *layers) {
+    const char *words[SR_ARGS_MAX + 8];
+    SrText next = SR_TEXT_INIT;
+    int n = 0;
+    words[n++] = "graph";
+    words[n++] = args->names[0];
+    for (int i = 0; i < args->n_overrides; i++)
+        words[n++] = args->overrides[i];
+    words[n++] = "--nodes";
+    words[n++] = layers;
+    words[n++] = "--format";
+    words[n++] = "tabular";
+    words[n] = NULL;
+    sr_next_add(&next, "lists the layers in the file, with shapes and costs", words);
+    sr_next_say(&next);
+}
+
 typedef struct {
     SrFeatureOptions features;
     const char *out;
@@ -89,7 +107,9 @@ static SrStatus run_verb(int argc, char **argv) {
     if (o.size == 0)
         SR_TRY(default_size(args.names[0], &args, &o.size));
     e->height = e->width = o.size;
-    return run_export(e, o.out);
+    SR_TRY(run_export(e, o.out));
+    say_next(&args, e->layers);
+    return SR_OK;
 }
 
 const SrVerb sr_verb_export = {

@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "cli/args.h"
+#include "cli/next.h"
 #include "cli/tap_args.h"
 #include "cli/verb.h"
 #include "graph/blocks.h"
@@ -211,6 +212,20 @@ static void say_size(const Options *o) {
                 o->batch, o->batch == 1 ? "" : "s", o->size, o->size);
 }
 
+static void say_next(const SrArgs *args) {
+    const char *words[SR_ARGS_MAX + 4];
+    SrText next = SR_TEXT_INIT;
+    int n = 0;
+    words[n++] = "bench";
+    words[n++] = args->names[0];
+    for (int i = 0; i < args->n_overrides; i++)
+        words[n++] = args->overrides[i];
+    words[n++] = "--forward-only";
+    words[n] = NULL;
+    sr_next_add(&next, "times the features on this machine", words);
+    sr_next_say(&next);
+}
+
 static SrStatus run_graph(const Options *given, const SrArgs *args) {
     SrTrunkGraph trunk;
     SrText out = SR_TEXT_INIT;
@@ -226,6 +241,8 @@ static SrStatus run_graph(const Options *given, const SrArgs *args) {
         status = sr_args_print(&out);
     sr_text_deinit(&out);
     sr_trunk_graph_close(&trunk);
+    if (status == SR_OK && (o->stages || strcmp(o->format, "names") == 0))
+        say_next(args);
     return status;
 }
 

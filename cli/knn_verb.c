@@ -118,6 +118,8 @@ static SrStatus run_verb(int argc, char **argv) {
                                                    "baselines; give only a configuration or a run")
                       : o.layers ? compare_layers(config, run_of(&args, config, sets), o.json)
                                  : evaluate(config, sets, run_of(&args, config, sets), o.json);
+    if (status == SR_OK && !o.json && sets->train)
+        sr_args_say_other(&args, sets, "svm", "evaluates a classifier on the same features");
     sr_config_free(config);
     return status;
 }

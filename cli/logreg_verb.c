@@ -109,6 +109,9 @@ static SrStatus run_verb(int argc, char **argv) {
         }
         status = sr_args_print(&out);
     }
+    if (status == SR_OK && !o.json)
+        sr_args_say_other(&args, sets, "svm",
+                          "evaluates the same features by support vector machines");
     sr_arena_deinit(&report.arena);
     sr_config_free(config);
     return status;

@@ -6,6 +6,7 @@
 #include "cli/eval_sets_args.h"
 #include "cli/verb.h"
 #include "measure/retrieval.h"
+#include "trainer/config/instance_retrieval.h"
 
 typedef struct {
     bool normalize, itself;
@@ -73,17 +74,21 @@ static SrStatus run_verb(int argc, char **argv) {
     SR_TRY(sr_args_parse(argc, argv, flags, &o, &args));
     sets->baselines = !o.only;
     SR_TRY(sr_args_eval_sets(&args, "retrieve", &config, sets));
+    SrStatus status = sr_config_check_retrieval(config);
     Report report = {.normalize = config->rank_normalized,
                      .itself = sets->train && args.n_names == 1};
     if (report.itself)
         sets->one_set = true;
-    SrStatus status = sr_eval_sets_each(sets, evaluate, &report);
+    if (status == SR_OK)
+        status = sr_eval_sets_each(sets, evaluate, &report);
     if (status == SR_OK) {
         sr_baselines_keep_better(report.has, report.row[SR_ROW_UNTRAINED].map,
                                  report.row[SR_ROW_CALIBRATED].map);
         (o.json ? print_json : print_table)(&report, sets, &out);
         status = sr_args_print(&out);
     }
+    if (status == SR_OK && !o.json && !report.itself)
+        sr_args_say_other(&args, sets, "svm", "evaluates a classifier on the same features");
     sr_config_free(config);
     return status;
 }

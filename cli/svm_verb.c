@@ -192,6 +192,9 @@ static SrStatus run_verb(int argc, char **argv) {
         print_report(report, sets, o.json, &out);
         status = sr_args_print(&out);
     }
+    if (status == SR_OK && !o.json)
+        sr_args_say_other(&args, sets, "logreg",
+                          "evaluates the same features by logistic regression");
     sr_arena_deinit(&report->arena);
     sr_config_free(config);
     return status;

@@ -232,6 +232,13 @@ static void test_trunk(void **state) {
           strstr(result.out, "layer layer4"));
     RUN("retrieve", CONFIG, f.run, "OPTIMIZER.num_epochs=1");
     CHECK(result.code == 0 && strstr(result.out, "raw pixels") && strstr(result.out, "P@10"));
+    CHECK(strstr(result.err, " svm ") && strstr(result.err, "a classifier on the same features"));
+    RUN("retrieve", CONFIG, f.run, "OPTIMIZER.num_epochs=1", "IMG_RETRIEVAL.RESIZE_IMG=512",
+        "IMG_RETRIEVAL.FEATS_PROCESSING_TYPE=gem", "IMG_RETRIEVAL.N_PCA=512");
+    expect_refused("IMG_RETRIEVAL sets RESIZE_IMG, FEATS_PROCESSING_TYPE: resizing, pooling and ");
+    RUN("retrieve", CONFIG, f.run, "OPTIMIZER.num_epochs=1", "IMG_RETRIEVAL.RESIZE_IMG=512",
+        "~IMG_RETRIEVAL", "--no-baselines");
+    CHECK_INT(result.code, 0);
     RUN("svm", CONFIG, f.run, "--layer", "layer9");
     expect_refused("layer9");
     temp_dir_remove(f.dir);

@@ -145,6 +145,7 @@ static void test_sentence(void **state) {
             fail_msg("expected \"%s\" in:\n%s", cases[c].says, out.s);
         CHECK(strstr(out.s, "best layer: res3") && strstr(out.s, "(res2)"));
         CHECK_INT(strstr(out.s, "figures of the kNN report are of others") != NULL, c == 1);
+        CHECK_INT(strstr(out.s, "    of 1000") != NULL, c == 1); // rows of the table
         sr_text_deinit(&out);
     }
 }

@@ -170,8 +170,9 @@ def small_crops(tree, side):
 def completed(tree, verb):
     """Returns missing transforms: an evaluation of features reads both sides, and VISSL's files often describe one."""
     sides = ("TRAIN", "TEST") if verb != "train" else ()
-    return [f"DATA.{side}.TRANSFORMS={TRANSFORMS}" for side in sides
-            if not any("ToTensor" in e for e in block(tree, f"DATA.{side}.TRANSFORMS"))]
+    out = ["~IMG_RETRIEVAL"] if verb == "retrieve" else []  # its steps are not built, and refused
+    return out + [f"DATA.{side}.TRANSFORMS={TRANSFORMS}" for side in sides
+                  if not any("ToTensor" in e for e in block(tree, f"DATA.{side}.TRANSFORMS"))]
 
 
 def training(tree):

@@ -172,7 +172,7 @@ static void add_layer(const SrLayerReport *r, int i, SrText *out) {
 }
 
 void sr_layer_report_text(const SrLayerReport *r, SrText *out) {
-    char took[48];
+    char took[48], of[32] = "";
     if (!r->labels || r->layers.n == 0)
         return;
     sr_text_printf(
@@ -185,9 +185,12 @@ void sr_layer_report_text(const SrLayerReport *r, SrText *out) {
     for (int i = 0; i < r->layers.n; i++)
         add_layer(r, i, out);
     add_name("  ", "raw pixels", r->pixel_numbers, out);
-    sr_text_printf(out, "  %6.2f  %11s   |  %6.2f\n", r->score[SR_ROW_PIXELS][0].knn, "",
+    if (r->other_images)
+        snprintf(of, sizeof of, "of %lld", (long long)r->n_test);
+    sr_text_printf(out, "  %6.2f  %9s     |  %6.2f\n", r->score[SR_ROW_PIXELS][0].knn, of,
                    r->score[SR_ROW_PIXELS][0].probe.test);
-    sr_text_printf(out, "   %-20s  %6.2f\n", "majority class", r->majority);
+    sr_text_printf(out, "   %-20s  %6.2f%s%s\n", "majority class", r->majority, *of ? "     " : "",
+                   of);
     if (r->other_images)
         sr_text_printf(out,
                        "  All rows are of the same %lld and %lld images; figures of the kNN report "

@@ -142,7 +142,9 @@ static void knn_report_text(const SrKnnReport *report, SrText *out) {
             else
                 sr_text_printf(out, "  %6.2f", report->row[row][i].top5);
         }
-        sr_text_add(out, "\n");
+        // The table of layers stands on the same screen and may have other images.
+        sr_text_printf(out, "%s  of %lld\n", row == SR_ROW_MAJORITY ? "        " : "",
+                       (long long)report->n_test);
     }
 }
 
