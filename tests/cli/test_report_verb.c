@@ -109,7 +109,7 @@ static void test_a_run_has_a_page(void **state) {
     has(page, "t-SNE");
     has(page, "principal components");
     has(page, "Nearest neighbours before and after training");
-    has(page, ", the best one of the run's evaluation.");
+    has(page, ", the best one of the run&#39;s evaluation.");
     has(page, "What the most used prototypes hold");
     has(page, "Which class is taken for which");
     has(page, "HOOKS.PROBE.EVERY_NUM_EPOCHS: 0 -&gt; 1");
