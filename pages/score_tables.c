@@ -8,8 +8,7 @@
 
 enum { WIDEST = 40 }; // classes of the widest table of confusions
 
-void sr_score_bar(const char *name, bool own, double percent, int64_t images,
-                  SrText *out) {
+void sr_score_bar(const char *name, bool own, double percent, int64_t images, SrText *out) {
     if (isnan(percent))
         return;
     double error = sr_standard_error(percent, images);
