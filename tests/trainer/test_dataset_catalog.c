@@ -115,7 +115,7 @@ static void test_refused(void **state) {
     (void)state;
     Place p;
     begin(&p, "config/" SR_CATALOG_FILE, "DATASET_NAMES: [photo]", "");
-    refuses(&p, "DATA.TRAIN.DATASET_NAMES: 'photo' is not among the 2 names of ");
+    refuses(&p, "DATA.TRAIN.DATASET_NAMES: 'photo' is not among the names of ");
     begin(&p, "config/" SR_CATALOG_FILE, "DATASET_NAMES: [photo]", "");
     refuses(&p, " (the closest is 'photos'); add it there, or set DATA_PATHS");
     begin(&p, "config/" SR_CATALOG_FILE, names, "TEST_MODEL: True");

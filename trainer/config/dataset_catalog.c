@@ -71,8 +71,8 @@ static SrStatus read_entries(Catalog *c) {
 static SrStatus unknown(const Catalog *c, const SrYaml *name, const char *key) {
     int near = sr_text_nearest(name->text, (const char *const *)c->entries->keys, c->entries->n);
     SR_FAIL(SR_ERR_CONFIG,
-            "%s: %s: '%s' is not among the %d names of %s%s%s%s; add it there, or set DATA_PATHS",
-            sr_yaml_place(name).text, key, name->text, c->entries->n, c->path,
+            "%s: %s: '%s' is not among the names of %s%s%s%s; add it there, or set DATA_PATHS",
+            sr_yaml_place(name).text, key, name->text, c->path,
             near >= 0 ? " (the closest is '" : "", near >= 0 ? c->entries->keys[near] : "",
             near >= 0 ? "')" : "");
 }
