@@ -26,7 +26,7 @@ enum { MAX_LAYERS = 256 };
 
 typedef struct {
     int image_size, patch_size, layers, heads, hidden_dim, mlp_dim;
-    double dropout, attention_dropout;
+    double dropout, attention_dropout, norm_eps;
 } Vit;
 
 #define FIELD(f) offsetof(Vit, f)
@@ -43,6 +43,8 @@ static const SrOption options[] = {
      "Dropout of tokens, of the attention's output and in the MLP."},
     {"ATTENTION_DROPOUT", SR_OPT_FLOAT, FIELD(attention_dropout), "0", 0, 0.99, NULL,
      "Dropout of attention probabilities."},
+    {"NORM_EPS", SR_OPT_FLOAT, FIELD(norm_eps), "1e-6", 0, 1, NULL,
+     "Epsilon of layer norms; Hugging Face's ViT has 1e-12."},
     SR_OPTION_END,
 };
 // clang-format on
@@ -55,10 +57,11 @@ static void remarks(SrBuilder *b, const char *const *leaf, int n) {
 
 // torch.fx drops the number at the end of a module's name, so ln_1 and ln_2 are the nodes ln and
 // ln_1.
-static SrNodeId block_norm(SrBuilder *b, const char *weight, const char *bias, SrNodeId x) {
+static SrNodeId block_norm(SrBuilder *b, const Vit *p, const char *weight, const char *bias,
+                           SrNodeId x) {
     sr_builder_set_entry(b, "weight", weight);
     sr_builder_set_entry(b, "bias", bias);
-    return sr_build(b, "layer_norm", "ln", &(SrLayerNormParams){.eps = 1e-6}, x);
+    return sr_build(b, "layer_norm", "ln", &(SrLayerNormParams){.eps = p->norm_eps}, x);
 }
 
 // Adds torch.nn.MultiheadAttention, a single call in torch.fx that returns a tuple; its first
@@ -89,11 +92,11 @@ static SrNodeId block(SrBuilder *b, const Vit *p, int i, SrNodeId x) {
     snprintf(scope, sizeof scope, "encoder_layer_%d", i);
     sr_builder_push_block(b, scope, "EncoderBlock");
     remarks(b, (const char *[]){"dim", "eq", "getattr", "_assert"}, 4);
-    SrNodeId y = block_norm(b, "ln_1.weight", "ln_1.bias", x);
+    SrNodeId y = block_norm(b, p, "ln_1.weight", "ln_1.bias", x);
     y = self_attention(b, p, i + 1 == p->layers, y);
     y = sr_dropout(b, "dropout", y, p->dropout);
     x = sr_build_n(b, "add", "add", NULL, (SrNodeId[]){y, x}, 2);
-    y = mlp(b, p, block_norm(b, "ln_2.weight", "ln_2.bias", x));
+    y = mlp(b, p, block_norm(b, p, "ln_2.weight", "ln_2.bias", x));
     x = sr_build_n(b, "add", "add", NULL, (SrNodeId[]){x, y}, 2);
     sr_builder_pop(b);
     return x;
@@ -199,7 +202,7 @@ static SrStatus build(SrBuilder *b, const void *params, const SrTrunkInput *in,
     for (int i = 0; i < p->layers; i++)
         blocks[i] = x = block(b, p, i, x);
     sr_builder_pop(b);
-    x = sr_build(b, "layer_norm", "ln", &(SrLayerNormParams){.eps = 1e-6}, x);
+    x = sr_build(b, "layer_norm", "ln", &(SrLayerNormParams){.eps = p->norm_eps}, x);
     sr_builder_pop(b);
     stages(b, p, blocks, x, &grid, out);
     out->pooled = sr_build(b, "select_tokens", "getitem",

@@ -44,6 +44,7 @@ typedef struct {
     const char *options;    // the trunk's map in flow YAML
     const char *classifier; // path of the last linear layer: "fc"
     int classes;
+    double mean[3], std[3]; // of the pixels, scaled to [0, 1]; zeros: ImageNet's
 } SrPreset;
 
 // Options and image sizes for the contract tests, small enough for a training step in a fraction

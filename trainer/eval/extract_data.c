@@ -46,13 +46,17 @@ typedef struct {
 
 // ---- opening
 
-// Makes the transforms with which torchvision evaluates its models (presets of IMAGENET1K_V1).
-static SrStatus preset_transforms(int size, SrArena *arena, SrYaml **out) {
+// Makes the transforms with which torchvision evaluates its models (presets of IMAGENET1K_V1), with
+// the preset's own statistics of pixels where it has them.
+static SrStatus preset_transforms(const SrPreset *preset, int size, SrArena *arena, SrYaml **out) {
+    static const double imagenet[2][3] = {{0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}};
+    bool own = preset && preset->std[0] > 0;
+    const double *mean = own ? preset->mean : imagenet[0], *std = own ? preset->std : imagenet[1];
     char *text = sr_arena_printf(
         arena,
         "[{name: Resize, size: %d}, {name: CenterCrop, size: %d}, {name: ToTensor}, "
-        "{name: Normalize, mean: [0.485, 0.456, 0.406], std: [0.229, 0.224, 0.225]}]",
-        size < 64 ? size : size * 8 / 7, size);
+        "{name: Normalize, mean: [%g, %g, %g], std: [%g, %g, %g]}]",
+        size < 64 ? size : size * 8 / 7, size, mean[0], mean[1], mean[2], std[0], std[1], std[2]);
     return text ? sr_yaml_parse(arena, text, strlen(text), "transforms of evaluation", out)
                 : sr_fail(SR_ERR_MEMORY, "out of memory for the transforms of evaluation");
 }
@@ -70,7 +74,11 @@ static SrStatus open_pipeline(Run *r, const SrConfig *config, int *h, int *w) {
         SR_TRY(sr_split_eval_transforms(config, size, &r->arena, &r->transforms, &where));
     } else {
         SrYaml *tree;
-        SR_TRY(preset_transforms(r->o->size > 0 ? r->o->size : 224, &r->arena, &tree));
+        const SrPreset *preset = NULL;
+        const char *model = r->o->features.trunk;
+        if (model && !sr_trunk_is_config(model))
+            SR_TRY(sr_preset_find(model, &preset));
+        SR_TRY(preset_transforms(preset, r->o->size > 0 ? r->o->size : 224, &r->arena, &tree));
         r->transforms = tree;
     }
     SR_TRY(sr_pipeline_new(r->transforms, where, &r->pipeline));
