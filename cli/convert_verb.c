@@ -10,8 +10,13 @@
 #include "trainer/run/run_folder.h"
 
 static SrStatus parse_options(const char *to, const char *only, SrConvertOptions *out) {
-    if (to && !sr_names_parse(to, &out->names))
-        SR_FAIL(SR_ERR_CONFIG, "--to %s: expected torchvision, vissl or timm", to);
+    out->huggingface = to && strcmp(to, "huggingface") == 0;
+    out->plain = to && strcmp(to, "meta") == 0;
+    if (out->huggingface || out->plain)
+        out->names = SR_NAMES_VISSL;
+    else if (to && !sr_names_parse(to, &out->names))
+        SR_FAIL(SR_ERR_CONFIG, "--to %s: expected torchvision, vissl, timm, meta or huggingface",
+                to);
     if (only && strcmp(only, "trunk") != 0)
         SR_FAIL(SR_ERR_CONFIG, "--only %s: expected trunk", only);
     out->rename = to != NULL;
@@ -26,7 +31,8 @@ typedef struct {
 
 static const SrFlag flags[] = {
     SR_FLAG_TEXT(Options, to, "--to", "NAMES",
-                 "rename tensors: torchvision, vissl or timm; by default names stay"),
+                 "rename tensors: torchvision, vissl, timm, meta or huggingface; by default names "
+                 "stay"),
     SR_FLAG_TEXT(Options, only, "--only", "trunk",
                  "leave out heads, losses, optimiser and classifier"),
     SR_FLAG_ON(Options, force, "--force", "replace a file that exists"),
@@ -73,9 +79,11 @@ const SrVerb sr_verb_convert = {
     .group = SR_VERB_FILES,
     .args = "IN OUT",
     .summary = "converts weights between formats and naming schemes",
-    .help = "Formats follow from the names: .safetensors, .pth and .npz are read and written; .npy "
-            "and PyTorch's legacy format are read. IN may be a run folder, which means its newest "
-            "checkpoint.",
+    .help =
+        "Formats follow from the names: .safetensors, .pth and .npz are read and written; .npy "
+        "and PyTorch's legacy format are read. IN may be a run folder, which means its newest "
+        "checkpoint. meta gives the authors' names without VISSL's dicts. huggingface gives the "
+        "trunk alone; a ConvNeXt without a classifier gets DINOv3's names.",
     .examples = {{"sslrun convert runs/photos trunk.pth --to torchvision --only trunk",
                   "Gives a trunk to PyTorch under torchvision's names."},
                  {"sslrun convert trunk.pth trunk.safetensors", "Changes the format alone."}},

@@ -11,12 +11,17 @@
 #include "formats/naming.h"
 #include "formats/stats.h"
 #include "formats/weights.h"
+#include "trainer/model/trunk_graph.h"
+#include "trainer/model/trunk_weights.h"
 #include "trainer/run/checkpoint.h"
 #include "trainer/run/run_folder.h"
+
+enum { IMAGE_SIDE = 224 }; // size at which the model of --as is built
 
 typedef struct {
     bool stats, json, tree, config;
     const char *filter; // NULL: every tensor
+    const char *as;     // model or configuration to compare with; NULL: none
     SrWeights w;
     SrNaming naming;
     SrText out;
@@ -251,6 +256,22 @@ static SrStatus print_json(Inspect *in) {
     return status;
 }
 
+// ---- another model ----------------------------------------------------------------------------
+
+// Compares the file with the tensors of a model.
+static SrStatus print_as(Inspect *in) {
+    SrTrunkGraph trunk;
+    SR_TRY(sr_trunk_graph_open(in->as, NULL, 0, 1, IMAGE_SIDE, IMAGE_SIDE, &trunk));
+    SrTrunkWeights source = {.path = in->w.path,
+                             .classifier = trunk.preset ? trunk.preset->classifier : "fc"};
+    sr_text_printf(&in->out, "%s as %s: ", in->w.path, in->as);
+    SrStatus status = sr_trunk_weights_compare(&source, trunk.params, &in->out);
+    if (status != SR_OK && !strchr(in->out.s, '\n'))
+        sr_text_add(&in->out, "refused\n");
+    sr_trunk_graph_close(&trunk);
+    return status;
+}
+
 // ---- the verb -----------------------------------------------------------------------------------
 
 // Prints the configuration as YAML that loads again.
@@ -270,6 +291,8 @@ static SrStatus print_config(Inspect *in) {
 static SrStatus print_file(Inspect *in) {
     if (in->config)
         return print_config(in);
+    if (in->as)
+        return print_as(in);
     sr_naming_detect(&in->w, &in->naming);
     const char *writer = sr_weights_meta(&in->w, "written_by");
     if (writer && strcmp(in->naming.writer, "unknown") == 0) // features, not weights
@@ -294,6 +317,8 @@ static SrStatus print_file(Inspect *in) {
 static const SrFlag flags[] = {
     SR_FLAG_ON(Inspect, stats, "--stats", "read the numbers: statistics, and verified checksums"),
     SR_FLAG_TEXT(Inspect, filter, "--filter", "GLOB", "show only matching names, with * and ?"),
+    SR_FLAG_TEXT(Inspect, as, "--as", "MODEL",
+                 "compare with a model's name or a configuration: used, missing, left over"),
     SR_FLAG_ON(Inspect, tree, "--tree", "list modules and the count of numbers in each"),
     SR_FLAG_ON(Inspect, config, "--config", "print the configuration that made a checkpoint"),
     SR_FLAG_ON(Inspect, json, "--json", "print one JSON object: file, metadata, modules, tensors"),
@@ -330,8 +355,11 @@ const SrVerb sr_verb_inspect = {
     .examples = {{"sslrun inspect runs/photos", "Lists format, writer, trunk and tensors."},
                  {"sslrun inspect runs/photos --stats --filter '*conv1*'",
                   "Prints statistics of some tensors."},
+                 {"sslrun inspect trunk.pth --as resnet18",
+                  "Compares the file with a model, tensor by tensor."},
                  {"sslrun inspect runs/photos --config", "Prints the configuration of the run."}},
-    .exit = "0: done; 1: the file cannot be read; 2: wrong usage, or a checksum is wrong.",
+    .exit = "0: done; 1: the file cannot be read; 2: wrong usage, a checksum is wrong, or the file "
+            "is no complete set of weights for the model of --as.",
     .flags = flags,
     .run = run_verb,
 };

@@ -7,6 +7,7 @@
 #include "base/compiler.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "formats/naming_huggingface.h"
 #include "formats/naming_parts.h"
 
 enum { CLASSES = 1000, NAME_BYTES = 1024, EXTRA_ITEMS = 16 };
@@ -66,7 +67,7 @@ static SrStatus add_trunk(Convert *c, bool vissl) {
             continue;
         snprintf(name, sizeof name, "%s%s%s", vissl ? VISSL_MODEL "trunk/" : "",
                  vissl ? sr_naming_vissl_prefix(&c->result->naming) : "",
-                 c->options->rename ? bare : t->name);
+                 c->options->rename ? bare : sr_weights_origin(t));
         SrShape shape =
             c->options->rename ? sr_naming_shape(bare, t->shape, c->options->names) : t->shape;
         SR_TRY(add(c, name, shape, t->dtype, i));
@@ -137,6 +138,69 @@ static SrStatus make_room(Convert *c) {
     return c->items && c->source ? SR_OK : out_of_memory(c);
 }
 
+static bool has_classifier(const Convert *c) {
+    const SrNaming *n = &c->result->naming;
+    char bare[NAME_BYTES];
+    for (int i = 0; i < c->w.n; i++)
+        if (sr_naming_bare(n, c->w.tensors[i].name, SR_NAMES_VISSL, bare, sizeof bare) &&
+            sr_naming_is_classifier(n, bare, SR_NAMES_VISSL))
+            return true;
+    return false;
+}
+
+// Returns the family of the file's trunk.  ConvNeXt has two sets of names: files without a
+// classifier get DINOv3's.
+static const SrHuggingface *family_of(const Convert *c) {
+    const SrNaming *n = &c->result->naming;
+    if (n->huggingface)
+        return n->huggingface;
+    if (n->kind == SR_TRUNK_RESNET || n->kind == SR_TRUNK_SEQUENTIAL)
+        return sr_huggingface_of("resnet", false);
+    if (n->kind == SR_TRUNK_LAYOUT)
+        return sr_huggingface_of(n->trunk, has_classifier(c));
+    return sr_huggingface_of(n->family, n->gated);
+}
+
+// Gives every tensor of the trunk its authors' name under the prefix that splitting expects.
+static SrStatus rename_to_authors(Convert *c) {
+    char bare[NAME_BYTES];
+    bool *none = sr_arena_alloc(&c->w.arena, ((size_t)c->w.n + 1) * sizeof *none);
+    if (!none)
+        return out_of_memory(c);
+    for (int i = 0; i < c->w.n; i++) {
+        SrWeightsTensor *t = &c->w.tensors[i];
+        if (!sr_naming_bare(&c->result->naming, t->name, SR_NAMES_VISSL, bare, sizeof bare))
+            continue;
+        t->shape = sr_naming_shape(bare, t->shape, SR_NAMES_VISSL);
+        t->name = sr_arena_printf(&c->w.arena, SR_HUGGINGFACE "%s", bare);
+        if (!t->name)
+            return out_of_memory(c);
+    }
+    return sr_weights_exchange(&c->w, none, NULL, 0); // sorts the new names
+}
+
+static SrStatus add_huggingface(Convert *c) {
+    const SrHuggingface *family = family_of(c);
+    char name[NAME_BYTES];
+    if (!family)
+        SR_FAIL(SR_ERR_CONFIG,
+                "%s: Hugging Face's names of a %s are not known; known are DINOv3, DINOv2, ViT, "
+                "ConvNeXt and ResNet",
+                c->w.path, c->result->naming.trunk);
+    SR_TRY(rename_to_authors(c));
+    SR_TRY(sr_huggingface_split(&c->w, family, SR_HUGGINGFACE));
+    SR_TRY(make_room(c));
+    for (int i = 0; i < c->w.n; i++) {
+        const SrWeightsTensor *t = &c->w.tensors[i];
+        if (sr_text_starts(t->name, SR_HUGGINGFACE) &&
+            sr_huggingface_name(family, t->name + strlen(SR_HUGGINGFACE), name, sizeof name))
+            SR_TRY(add(c, name, t->shape, t->dtype, i));
+        else
+            c->result->left_out++;
+    }
+    return SR_OK;
+}
+
 static SrStatus plan(Convert *c) {
     const SrConvertOptions *o = c->options;
     if (!o->rename && !o->only_trunk) {
@@ -155,8 +219,12 @@ static SrStatus plan(Convert *c) {
         SR_TRY(sr_naming_check(&c->result->naming, c->w.path, o->names));
         SR_TRY(sr_naming_parts(&c->w, &c->result->naming, o->names));
     }
+    if (o->rename && o->huggingface)
+        return add_huggingface(c);
+    if (o->rename && o->plain)
+        SR_TRY(sr_naming_constants(&c->w, &c->result->naming));
     SR_TRY(make_room(c));
-    bool vissl = o->rename && o->names == SR_NAMES_VISSL;
+    bool vissl = o->rename && o->names == SR_NAMES_VISSL && !o->plain;
     SR_TRY(add_trunk(c, vissl));
     if (vissl) {
         SR_TRY(add_heads(c));
@@ -186,8 +254,11 @@ SrStatus sr_convert(const char *in, const char *out, const SrConvertOptions *opt
     *result = (SrConvertResult){.tensors = 0};
     SR_TRY(sr_save_check(out));
     SR_TRY(sr_weights_open(&c.w, in));
-    sr_naming_detect(&c.w, &result->naming);
     SrStatus status = sr_weights_verify_sums(&c.w);
+    if (status == SR_OK && (options->rename || options->only_trunk))
+        status = sr_naming_open(&c.w, &result->naming);
+    else
+        sr_naming_detect(&c.w, &result->naming);
     if (status == SR_OK && c.w.n == 0)
         status = sr_fail(SR_ERR_CONFIG, "%s: no tensors to convert", in);
     if (status == SR_OK)

@@ -6,8 +6,11 @@
 #include "formats/save.h"
 
 typedef struct {
-    bool rename;     // rename tensors to `names`; false: every tensor keeps its name
-    SrNames names;   // target of the renaming
+    bool rename;   // rename tensors to `names`; false: every tensor keeps its name
+    SrNames names; // target of the renaming
+    // With `rename` and SR_NAMES_VISSL, whose words for transformers and ConvNeXt are the authors':
+    // plain writes them without VISSL's dicts, huggingface turns them into Hugging Face's.
+    bool plain, huggingface;
     bool only_trunk; // write the trunk alone, without its classifier
 } SrConvertOptions;
 

@@ -7,7 +7,9 @@
 
 #include "base/compiler.h"
 #include "base/text.h"
+#include "formats/naming_huggingface.h"
 #include "formats/naming_layout.h"
+#include "formats/naming_pattern.h"
 
 // A name that ends in an anchor belongs to that kind of trunk; the text before it is the prefix.
 static const struct {
@@ -68,6 +70,7 @@ static const struct {
     const char *part, *writer, *kind;
     bool own; // torchvision's transformer lacks this part
 } vit_parts[] = {
+    {"storage_tokens", "DINOv3", "dinov3", true},
     {"decoder_embed.weight", "MAE", "vit", false},
     {"blocks.0.attn.q_bias", "BEiT", "beit", true},
     {"blocks.0.gamma_1", "BEiT", "beit", true},
@@ -78,7 +81,14 @@ static const struct {
     {"blocks.0.0.ls1.gamma", "DINOv2", "dinov2", true},
 };
 
+// timm's DINOv3 has registers as its DINOv2 has, and scales named as BEiT's.
+static bool is_timms_dinov3(const SrWeights *w, const SrNaming *n) {
+    return has_part(w, n, "reg_token") && has_part(w, n, "blocks.0.gamma_1");
+}
+
 static int vit_part(const SrWeights *w, const SrNaming *n) {
+    if (is_timms_dinov3(w, n))
+        return 0;
     for (int i = 0; i < SR_COUNT(vit_parts); i++)
         if (has_part(w, n, vit_parts[i].part))
             return i;
@@ -87,6 +97,8 @@ static int vit_part(const SrWeights *w, const SrNaming *n) {
 
 static const char *vit_writer(const SrWeights *w, const SrNaming *n) {
     int part = vit_part(w, n);
+    if (is_timms_dinov3(w, n))
+        return "timm, DINOv3's";
     return part < 0 ? "timm" : vit_parts[part].writer;
 }
 
@@ -94,6 +106,8 @@ static const char *guess_writer(const SrWeights *w, const SrNaming *n) {
     const char *p = n->prefix;
     if (sr_weights_meta(w, "sslrun_version"))
         return "sslrun";
+    if (strcmp(p, SR_HUGGINGFACE) == 0)
+        return "Hugging Face";
     if (strstr(p, "classy_state_dict") || strstr(p, "_feature_blocks"))
         return "VISSL";
     if (strstr(p, "encoder_q") || strstr(p, "base_encoder"))
@@ -199,6 +213,8 @@ static void guess_resnet(const SrWeights *w, SrNaming *n) {
 static bool is_gated(const SrWeights *w, const SrNaming *n) {
     const SrWeightsTensor *in = find(w, n, "blocks.0.mlp.fc1.weight");
     const SrWeightsTensor *out = find(w, n, "blocks.0.mlp.fc2.weight");
+    if (find(w, n, "blocks.0.mlp.w1.weight") || find(w, n, "blocks.0.mlp.fc1_g.weight"))
+        return true; // DINOv3
     if (find(w, n, "blocks.0.mlp.w12.weight") || find(w, n, "blocks.0.0.mlp.w12.weight"))
         return true;
     return in && out && in->shape.rank == 2 && out->shape.rank == 2 &&
@@ -207,24 +223,32 @@ static bool is_gated(const SrWeights *w, const SrNaming *n) {
 
 static void guess_vit(const SrWeights *w, SrNaming *n) {
     bool timm = n->kind == SR_TRUNK_VIT_TIMM;
+    int part = timm ? vit_part(w, n) : -1;
     n->gated = timm && is_gated(w, n);
+    n->dinov3 = part == 0;
+    n->family = part < 0 ? "vit" : vit_parts[part].kind;
+    n->authors_own = part >= 0 && vit_parts[part].own;
     const SrWeightsTensor *patch =
         find(w, n, timm ? "patch_embed.proj.weight" : "conv_proj.weight");
     if (!patch || patch->shape.rank != 4)
         return;
-    int width = patch->shape.d[0], size = patch->shape.d[2], part = timm ? vit_part(w, n) : -1;
-    n->authors_own = part >= 0 && vit_parts[part].own;
+    int width = patch->shape.d[0], size = patch->shape.d[2];
     const char *name = width == 192    ? "tiny"
                        : width == 384  ? "small"
                        : width == 768  ? "base"
                        : width == 1024 ? "large"
                                        : "other";
-    snprintf(n->trunk, sizeof n->trunk, "%s_%s_patch%d", part < 0 ? "vit" : vit_parts[part].kind,
-             name, size);
+    snprintf(n->trunk, sizeof n->trunk, "%s_%s_patch%d", n->family, name, size);
 }
 
 void sr_naming_detect(const SrWeights *w, SrNaming *out) {
     *out = (SrNaming){.kind = SR_TRUNK_UNKNOWN};
+    const SrHuggingface *family = sr_huggingface_find(w, out->prefix, sizeof out->prefix);
+    if (family) { // sr_naming_open changes the names
+        out->writer = "Hugging Face";
+        snprintf(out->trunk, sizeof out->trunk, "%s", sr_huggingface_family(family));
+        return;
+    }
     if (!sr_layout_detect(w, out))
         find_trunk(w, out);
     out->writer = guess_writer(w, out);
@@ -234,6 +258,16 @@ void sr_naming_detect(const SrWeights *w, SrNaming *out) {
         snprintf(out->trunk, sizeof out->trunk, "%s", sr_layout_family(out));
     else if (out->kind != SR_TRUNK_UNKNOWN)
         guess_vit(w, out);
+}
+
+SrStatus sr_naming_open(SrWeights *w, SrNaming *out) {
+    char prefix[sizeof out->prefix];
+    const SrHuggingface *family = sr_huggingface_find(w, prefix, sizeof prefix);
+    if (family)
+        SR_TRY(sr_huggingface_read(w, family, prefix));
+    sr_naming_detect(w, out);
+    out->huggingface = family;
+    return SR_OK;
 }
 
 bool sr_names_parse(const char *text, SrNames *out) {
@@ -331,8 +365,12 @@ static bool rename_sequential(const char *name, char *out, size_t bytes) {
 }
 
 bool sr_naming_is_constant(const char *name) {
-    static const char *const leaves[] = {"relative_position_index", "relative_coords_table",
-                                         "attn_mask", "mask_token"};
+    static const char *const leaves[] = {"relative_position_index",
+                                         "relative_coords_table",
+                                         "attn_mask",
+                                         "mask_token",
+                                         "bias_mask",
+                                         "periods"};
     const char *dot = strrchr(name, '.');
     for (int i = 0; i < SR_COUNT(leaves); i++)
         if (strcmp(dot ? dot + 1 : name, leaves[i]) == 0)
@@ -390,7 +428,8 @@ static bool is_resnet_name(const char *bare) {
 // iBOT.
 static bool is_beside(const char *bare) {
     static const char *const names[] = {"projection_head.", "prototypes", "decoder_",
-                                        "lm_head.",         "dino_head.", "ibot_head."};
+                                        "lm_head.",         "dino_head.", "ibot_head.",
+                                        "local_cls_norm."};
     for (int i = 0; i < SR_COUNT(names); i++)
         if (sr_text_starts(bare, names[i]))
             return true;
@@ -407,6 +446,31 @@ static const char *without_chunk(const char *bare, char *out, size_t bytes) {
         return bare;
     snprintf(out, bytes, "blocks.%d.%s", block, rest);
     return out;
+}
+
+// DINOv3's words and timm's.  timm keeps neither constants nor the mask token.
+static bool rename_dinov3(const SrNaming *n, const char *bare, SrNames to, char *out,
+                          size_t bytes) {
+    static const char *const rules[][2] = {
+        {"storage_tokens", "reg_token"},
+        {"blocks.<a>.ls1.gamma", "blocks.<a>.gamma_1"},
+        {"blocks.<a>.ls2.gamma", "blocks.<a>.gamma_2"},
+        {"blocks.<a>.mlp.w1.", "blocks.<a>.mlp.fc1_g."},
+        {"blocks.<a>.mlp.w2.", "blocks.<a>.mlp.fc1_x."},
+        {"blocks.<a>.mlp.w3.", "blocks.<a>.mlp.fc2."},
+    };
+    int from = to == SR_NAMES_TIMM ? 0 : 1, values[SR_PATTERN_LETTERS];
+    if (to == SR_NAMES_TORCHVISION || (to == SR_NAMES_TIMM && sr_naming_is_constant(bare)))
+        return false;
+    for (int i = 0; i < (n->gated ? SR_COUNT(rules) : 3); i++) {
+        const char *rest = sr_pattern_match(rules[i][from], bare, values);
+        if (!rest)
+            continue;
+        sr_pattern_write(rules[i][1 - from], values, rest, out, bytes);
+        return true;
+    }
+    snprintf(out, bytes, "%s", bare);
+    return true;
 }
 
 // timm has its own words for the registers of DINOv2's transformers and the layers of gated
@@ -445,6 +509,8 @@ bool sr_naming_bare(const SrNaming *n, const char *name, SrNames to, char *out, 
         return rename_sequential(bare, out, bytes);
     if (n->kind == SR_TRUNK_VIT_TIMM)
         bare = without_chunk(bare, buffer, sizeof buffer);
+    if (n->dinov3)
+        return rename_dinov3(n, bare, to, out, bytes);
     if (n->kind == SR_TRUNK_VIT_TIMM && to == SR_NAMES_TORCHVISION)
         return rename_vit(bare, 1, out, bytes);
     if (n->kind == SR_TRUNK_VIT && to != SR_NAMES_TORCHVISION)

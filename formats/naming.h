@@ -12,6 +12,7 @@
 //   DINO         teacher.backbone., student.module.backbone.
 //   lightly      backbone.N. of a Sequential: 0 conv1, 1 bn1, 4 to 7 layer1 to layer4
 //   solo-learn   state_dict.backbone. or state_dict.encoder.
+//   Hugging Face its own words for every family (formats/naming_huggingface.h)
 //
 // A file with several trunks gives the teacher rather than the student, and the query encoder
 // rather than the momentum encoder: their authors evaluate those weights.
@@ -28,6 +29,9 @@
 
 // Fills *out; its kind is SR_TRUNK_UNKNOWN when no trunk was found.
 void sr_naming_detect(const SrWeights *w, SrNaming *out);
+// Turns Hugging Face's names, if the file has them, into those that the functions below know, and
+// fills *out.  SR_ERR_CONFIG: a part of a joined tensor is missing; the message names it.
+SrStatus sr_naming_open(SrWeights *w, SrNaming *out);
 // Parses "torchvision", "vissl" or "timm"; false: none of these.
 bool sr_names_parse(const char *text, SrNames *out);
 

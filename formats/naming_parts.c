@@ -2,6 +2,7 @@
 #include "formats/naming_parts.h"
 
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -165,16 +166,118 @@ static SrStatus class_places(Parts *p, SrNames to) {
     return SR_OK;
 }
 
+// ---- DINOv3 -------------------------------------------------------------------------------------
+
+enum { WIDEST = 4096 }; // width of the published model that has no biases at all
+#define QKV_WEIGHT "attn.qkv.weight"
+#define BIAS_MASK "attn.qkv.bias_mask"
+
+// Adds a bias of zeros to a layer of timm's models without biases.
+static SrStatus add_zero_bias(Parts *p, const SrWeightsTensor *weight) {
+    uint8_t *data;
+    if (weight->shape.rank != 2 || weight->shape.d[1] == WIDEST ||
+        beside(p, weight->name, QKV_WEIGHT, Q_BIAS) ||
+        beside(p, weight->name, QKV_WEIGHT, QKV_BIAS))
+        return SR_OK;
+    return make(p, weight, QKV_WEIGHT, QKV_BIAS, SR_SHAPE(weight->shape.d[0]), &data);
+}
+
+static bool all_zero(const uint8_t *data, size_t bytes) {
+    for (size_t i = 0; i < bytes; i++)
+        if (data[i])
+            return false;
+    return true;
+}
+
+// Splits a bias into those of queries and values.  A bias of zeros is left out, as timm does.
+static SrStatus cut_masked_bias(Parts *p, const SrWeightsTensor *qkv) {
+    uint8_t *q, *v;
+    if (qkv->shape.rank != 1 || qkv->shape.d[0] % 3)
+        return SR_OK;
+    SrShape third = SR_SHAPE(qkv->shape.d[0] / 3);
+    size_t bytes = qkv->bytes / 3;
+    SR_TRY(make(p, qkv, QKV_BIAS, Q_BIAS, third, &q));
+    SR_TRY(make(p, qkv, QKV_BIAS, "attn.v_bias", third, &v));
+    SR_TRY(copy(p, qkv, 0, bytes, q));
+    SR_TRY(copy(p, qkv, 2 * bytes, bytes, v));
+    drop(p, qkv);
+    if (all_zero(q, bytes) && all_zero(v, bytes))
+        p->n_made -= 2;
+    return SR_OK;
+}
+
+static SrStatus dinov3_bias(Parts *p, const SrWeightsTensor *t, bool from_timm, SrNames to) {
+    if (from_timm && to != SR_NAMES_TIMM && sr_text_ends(t->name, Q_BIAS))
+        return join_bias(p, t);
+    if (from_timm && to != SR_NAMES_TIMM && sr_text_ends(t->name, QKV_WEIGHT))
+        return add_zero_bias(p, t);
+    if (!from_timm && to == SR_NAMES_TIMM && sr_text_ends(t->name, QKV_BIAS))
+        return cut_masked_bias(p, t);
+    return SR_OK;
+}
+
+static SrStatus dinov3_biases(Parts *p, SrNames to) {
+    bool from_timm = part(p, "reg_token") != NULL;
+    for (int i = 0; i < p->w->n; i++)
+        if (sr_text_starts(p->w->tensors[i].name, p->naming->prefix))
+            SR_TRY(dinov3_bias(p, &p->w->tensors[i], from_timm, to));
+    return SR_OK;
+}
+
+static SrStatus start(Parts *p, SrWeights *w, const SrNaming *naming) {
+    size_t room = 2 * (size_t)w->n + 2; // each tensor is split in at most two
+    *p = (Parts){.w = w, .naming = naming};
+    p->drop = sr_arena_alloc(&w->arena, room * sizeof *p->drop);
+    p->made = sr_arena_alloc(&w->arena, room * sizeof *p->made);
+    return p->drop && p->made ? SR_OK : sr_arena_failure(&w->arena, w->path);
+}
+
 SrStatus sr_naming_parts(SrWeights *w, const SrNaming *naming, SrNames to) {
     bool swin = naming->kind == SR_TRUNK_LAYOUT && strcmp(naming->trunk, "swin") == 0;
-    size_t room = 2 * (size_t)w->n + 2; // each tensor is split in at most two
+    Parts p;
     if (!swin && naming->kind != SR_TRUNK_VIT_TIMM)
         return SR_OK;
-    Parts p = {.w = w, .naming = naming};
-    p.drop = sr_arena_alloc(&w->arena, room * sizeof *p.drop);
-    p.made = sr_arena_alloc(&w->arena, room * sizeof *p.made);
-    if (!p.drop || !p.made)
-        return sr_arena_failure(&w->arena, w->path);
-    SR_TRY(swin ? swin_biases(&p, to) : class_places(&p, to));
-    return p.n_made ? sr_weights_exchange(w, p.drop, p.made, p.n_made) : SR_OK;
+    SR_TRY(start(&p, w, naming));
+    if (swin)
+        SR_TRY(swin_biases(&p, to));
+    else
+        SR_TRY(naming->dinov3 ? dinov3_biases(&p, to) : class_places(&p, to));
+    return sr_weights_exchange(w, p.drop, p.made, p.n_made);
+}
+
+// Adds a mask of 1 for queries and values and 0 for keys.
+static SrStatus add_mask(Parts *p, const SrWeightsTensor *bias) {
+    uint8_t *data;
+    if (bias->dtype != SR_F32 || bias->shape.rank != 1 || bias->shape.d[0] % 3 ||
+        beside(p, bias->name, QKV_BIAS, BIAS_MASK))
+        return SR_OK;
+    SR_TRY(make(p, bias, QKV_BIAS, BIAS_MASK, bias->shape, &data));
+    for (int i = 0, D = bias->shape.d[0] / 3; i < 3 * D; i++)
+        ((float *)data)[i] = i / D != 1;
+    return SR_OK;
+}
+
+static SrStatus add_periods(Parts *p, const SrWeightsTensor *token) {
+    int head = sr_shape_last(token->shape) == WIDEST ? 128 : 64;
+    uint8_t *data;
+    if (token->dtype != SR_F32 || part(p, "rope_embed.periods"))
+        return SR_OK;
+    SR_TRY(make(p, token, "cls_token", "rope_embed.periods", SR_SHAPE(head / 4), &data));
+    for (int i = 0; i < head / 4; i++)
+        ((float *)data)[i] = (float)pow(100, 4.0 * i / head);
+    return SR_OK;
+}
+
+SrStatus sr_naming_constants(SrWeights *w, const SrNaming *naming) {
+    Parts p;
+    if (!naming->dinov3)
+        return SR_OK;
+    SR_TRY(start(&p, w, naming));
+    for (int i = 0; i < w->n; i++)
+        if (sr_text_starts(w->tensors[i].name, naming->prefix) &&
+            sr_text_ends(w->tensors[i].name, QKV_BIAS))
+            SR_TRY(add_mask(&p, &w->tensors[i]));
+    if (part(&p, "cls_token"))
+        SR_TRY(add_periods(&p, part(&p, "cls_token")));
+    return sr_weights_exchange(w, p.drop, p.made, p.n_made);
 }

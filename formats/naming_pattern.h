@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-enum { SR_PATTERN_LETTERS = 2 };
+enum { SR_PATTERN_LETTERS = 3 };
 
 // Returns the rest of the name after the pattern and fills the letters' values; NULL: no match.
 const char *sr_pattern_match(const char *pattern, const char *name, int values[SR_PATTERN_LETTERS]);

@@ -27,7 +27,11 @@ typedef struct {
     int side;                      // column of the table that the file uses
     int blocks[SR_NAMING_STAGES];  // blocks per stage, where a writer numbers blocks through
     bool authors_own;              // transformer with parts that torchvision has no names for
+    const char *family;            // of a transformer: "vit", "beit", "dinov2"; NULL: another trunk
     bool gated;                    // transformer with gated branches (SwiGLU)
+    bool dinov3;                   // DINOv3's transformer, in its authors' words or timm's
+    // Family of Hugging Face's names that the file had before they were changed; NULL: others
+    const struct SrHuggingface *huggingface;
 } SrNaming;
 
 // Rank of a prefix: of several trunks in a file, the one with the highest rank is read.  A rank

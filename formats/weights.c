@@ -197,6 +197,8 @@ SrStatus sr_weights_exchange(SrWeights *w, const bool *drop, const SrWeightsTens
     return sort_names(w);
 }
 
+const char *sr_weights_origin(const SrWeightsTensor *t) { return t->origin ? t->origin : t->name; }
+
 void sr_weights_close(SrWeights *w) {
     sr_safetensors_close(&w->st);
     sr_file_unmap(w->map, w->file_bytes);

@@ -28,7 +28,8 @@ typedef enum {
 
 // A tensor of a file.  Callers read name, shape, dtype and bytes; the rest belongs to formats/.
 typedef struct {
-    const char *name; // keys of nested dicts joined by dots; "array" in a .npy
+    const char *name;   // keys of nested dicts joined by dots; "array" in a .npy
+    const char *origin; // name in the file, if formats/naming.h changed it; NULL: name
     SrShape shape;
     SrDtype dtype;
     size_t bytes;                 // size of the packed numbers
@@ -74,6 +75,7 @@ SrStatus sr_weights_verify_sums(const SrWeights *w);
 // Verifies the checksums of the container (zip: CRC-32); *checked counts them.
 SrStatus sr_weights_verify(const SrWeights *w, int *checked);
 
+const char *sr_weights_origin(const SrWeightsTensor *t);          // the tensor's name in the file
 int sr_weights_find(const SrWeights *w, const char *name);        // -1 if absent
 const char *sr_weights_meta(const SrWeights *w, const char *key); // NULL if absent
 const char *sr_weights_format_name(SrWeightsFormat format);       // "PyTorch (zip)"

@@ -29,6 +29,7 @@ parity: sslrun build/run-golden
 	@test ! -x /usr/bin/python3 || /usr/bin/python3 tests/parity/exchange.py ./sslrun
 	@test ! -x /usr/bin/python3 || /usr/bin/python3 tests/parity/layouts.py ./sslrun
 	@test ! -x /usr/bin/python3 || /usr/bin/python3 tests/parity/dinov2.py ./sslrun
+	@test ! -x /usr/bin/python3 || /usr/bin/python3 tests/parity/released.py ./sslrun
 	@test ! -x /usr/bin/python3 || /usr/bin/python3 tests/parity/export.py ./sslrun
 	@test ! -x /usr/bin/python3 || test ! -f "$(RESNET20)" || \
 	    /usr/bin/python3 tests/parity/resnet20.py ./sslrun $(RESNET20) $(CIFAR10)

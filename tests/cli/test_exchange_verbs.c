@@ -290,7 +290,7 @@ static void test_convert_refuses(void **state) {
     RUN("diff", other, path);
     CHECK_INT(result.code, 0);
     RUN("convert", other, in_dir(path, "x.pth"), "--to", "tensorflow");
-    expect_refused("torchvision, vissl or timm");
+    expect_refused("torchvision, vissl, timm, meta or huggingface");
     RUN("convert", other, path, "--only", "head");
     expect_refused("trunk");
     RUN("convert", other, in_dir(path, "x.onnx"));

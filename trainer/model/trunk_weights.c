@@ -9,6 +9,7 @@
 #include "base/number.h"
 #include "base/text.h"
 #include "formats/naming.h"
+#include "formats/naming_huggingface.h"
 #include "formats/naming_parts.h"
 #include "formats/weights.h"
 #include "trainer/model/weights_fit.h"
@@ -37,6 +38,8 @@ typedef struct {
     bool *used;        // (w.n) an entry took the tensor
     SrText missing, unexpected, misshapen;
     int n_missing, n_unexpected, n_misshapen;
+    int n_wanted, n_used; // tensors that the trunk has, and those that the file gives it
+    SrText *verdict;      // text of sr_trunk_weights_compare; NULL: loading
 } Load;
 
 // Returns torchvision's name of a table entry.
@@ -119,25 +122,51 @@ SR_PRINTF(3, 4) static void note(SrText *list, int *n, const char *fmt, ...) {
         sr_text_printf(list, "%s%s", *n > 1 ? ", " : "", line);
 }
 
+// Writes Hugging Face's name of a table entry, which has its authors' name or torchvision's.
+static bool huggingface_name(const Load *l, const char *bare, char *out, size_t bytes) {
+    SrNaming ours = l->naming;
+    char authors[KEY_BYTES];
+    const SrHuggingface *family = l->naming.huggingface;
+    if (!family || sr_huggingface_name(family, bare, out, bytes))
+        return family != NULL;
+    *ours.prefix = '\0';
+    ours.side = SR_NAMES_TORCHVISION;
+    if (ours.kind == SR_TRUNK_VIT_TIMM)
+        ours.kind = SR_TRUNK_VIT;
+    return sr_naming_bare(&ours, bare, SR_NAMES_VISSL, authors, sizeof authors) &&
+           sr_huggingface_name(family, authors, out, bytes);
+}
+
+static void note_missing(Load *l, const char *bare) {
+    char theirs[KEY_BYTES];
+    if (huggingface_name(l, bare, theirs, sizeof theirs))
+        note(&l->missing, &l->n_missing, "%s (%s)", theirs, bare);
+    else
+        note(&l->missing, &l->n_missing, "%s", bare);
+}
+
 // Looks up one entry of the whole trunk in the file.  If that entry is wanted, copies its value.
 static SrStatus load_entry(Load *l, const SrParam *p) {
     const char *bare = bare_name(p->name);
     int key = find_key(l, bare), to = sr_params_find(l->params, p->name);
     char a[SR_SHAPE_TEXT_BYTES], b[SR_SHAPE_TEXT_BYTES];
+    bool counter = sr_text_ends(bare, "num_batches_tracked");
+    bool unneeded = (to < 0 || l->verdict) && is_classifier(l, bare);
+    l->n_wanted += !counter && !(key < 0 && unneeded);
     if (key < 0) {
-        bool may = sr_text_ends(bare, "num_batches_tracked") || (to < 0 && is_classifier(l, bare));
-        if (!may)
-            note(&l->missing, &l->n_missing, "%s", bare);
+        if (!counter && !unneeded)
+            note_missing(l, bare);
         return SR_OK;
     }
     const SrWeightsTensor *t = &l->w.tensors[key];
     l->used[key] = true;
     if (!sr_weights_fits(bare, t->shape, p->shape) || t->dtype != p->dtype) {
-        note(&l->misshapen, &l->n_misshapen, "%s (%s %s in the file, %s %s here)", t->name,
-             sr_dtype_name(t->dtype), sr_shape_text(t->shape, a, sizeof a), sr_dtype_name(p->dtype),
-             sr_shape_text(p->shape, b, sizeof b));
+        note(&l->misshapen, &l->n_misshapen, "%s (%s %s in the file, %s %s here)",
+             sr_weights_origin(t), sr_dtype_name(t->dtype), sr_shape_text(t->shape, a, sizeof a),
+             sr_dtype_name(p->dtype), sr_shape_text(p->shape, b, sizeof b));
         return SR_OK;
     }
+    l->n_used += !counter;
     if (to < 0)
         return SR_OK;
     SrTensor data;
@@ -159,7 +188,7 @@ static void note_unexpected(Load *l) {
     for (int i = 0; i < l->w.n; i++)
         if (!l->used[i] && l->bare[i] && !sr_naming_is_constant(l->bare[i]) &&
             (classifier_known || !is_classifier(l, l->bare[i])))
-            note(&l->unexpected, &l->n_unexpected, "%s", l->w.tensors[i].name);
+            note(&l->unexpected, &l->n_unexpected, "%s", sr_weights_origin(&l->w.tensors[i]));
 }
 
 static void add_list(SrText *out, const char *what, int n, const SrText *list) {
@@ -167,6 +196,26 @@ static void add_list(SrText *out, const char *what, int n, const SrText *list) {
         sr_text_printf(out, "%s%d %s: %s", out->len ? "; " : "", n, what, list->s ? list->s : "");
     if (n > MAX_LISTED)
         sr_text_printf(out, " and %d more", n - MAX_LISTED);
+}
+
+// Writes the lists one below the other, after the counts.
+static SrStatus compare(const Load *l) {
+    const char *what[] = {"missing", "left over", "of another shape or type"};
+    const SrText *lists[] = {&l->missing, &l->unexpected, &l->misshapen};
+    const int n[] = {l->n_missing, l->n_unexpected, l->n_misshapen};
+    sr_text_printf(l->verdict, "%d of %d tensors used, %d left over\n", l->n_used, l->n_wanted,
+                   l->n_unexpected);
+    for (int i = 0; i < SR_COUNT(n); i++) {
+        if (n[i] == 0)
+            continue;
+        sr_text_printf(l->verdict, "  %d %s: %s", n[i], what[i], lists[i]->s);
+        if (n[i] > MAX_LISTED)
+            sr_text_printf(l->verdict, " and %d more", n[i] - MAX_LISTED);
+        sr_text_add(l->verdict, "\n");
+    }
+    if (n[0] + n[1] + n[2] == 0)
+        return SR_OK;
+    SR_FAIL(SR_ERR_CONFIG, "%s is no complete set of weights for this trunk", l->source->path);
 }
 
 // Reports everything in one line, also tensors that were left out on purpose.
@@ -188,7 +237,7 @@ static SrStatus report(Load *l) {
 }
 
 static SrStatus load(Load *l) {
-    sr_naming_detect(&l->w, &l->naming);
+    SR_TRY(sr_naming_open(&l->w, &l->naming));
     SR_TRY(sr_naming_parts(&l->w, &l->naming, SR_NAMES_TORCHVISION));
     size_t n = (size_t)l->w.n + 1;
     l->used = sr_arena_alloc(&l->w.arena, n * sizeof *l->used);
@@ -200,12 +249,11 @@ static SrStatus load(Load *l) {
     for (int i = 0; i < sr_params_count(l->whole); i++)
         SR_TRY(load_entry(l, sr_params_at(l->whole, i)));
     note_unexpected(l);
-    return report(l);
+    return l->verdict ? compare(l) : report(l);
 }
 
-SrStatus sr_trunk_weights_load(const SrTrunkWeights *source, SrParams *whole, SrParams *params) {
-    Load l = {.source = source, .whole = whole, .params = params};
-    SR_TRY(sr_weights_open(&l.w, source->path));
+static SrStatus run(Load l) {
+    SR_TRY(sr_weights_open(&l.w, l.source->path));
     SrStatus status = sr_weights_verify_sums(&l.w);
     if (status == SR_OK)
         status = load(&l);
@@ -214,4 +262,12 @@ SrStatus sr_trunk_weights_load(const SrTrunkWeights *source, SrParams *whole, Sr
     sr_text_deinit(&l.misshapen);
     sr_weights_close(&l.w);
     return status;
+}
+
+SrStatus sr_trunk_weights_load(const SrTrunkWeights *source, SrParams *whole, SrParams *params) {
+    return run((Load){.source = source, .whole = whole, .params = params});
+}
+
+SrStatus sr_trunk_weights_compare(const SrTrunkWeights *source, SrParams *whole, SrText *out) {
+    return run((Load){.source = source, .whole = whole, .params = whole, .verdict = out});
 }

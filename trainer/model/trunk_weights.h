@@ -6,6 +6,7 @@
 #ifndef SR_TRAINER_MODEL_TRUNK_WEIGHTS_H
 #define SR_TRAINER_MODEL_TRUNK_WEIGHTS_H
 
+#include "base/text.h"
 #include "graph/params.h"
 
 typedef struct {
@@ -25,5 +26,9 @@ typedef struct {
 // formats/naming.h; the reading that matches most names is taken.  Counters (num_batches_tracked)
 // may be missing, as in files of old torch versions.
 SrStatus sr_trunk_weights_load(const SrTrunkWeights *source, SrParams *whole, SrParams *params);
+// Compares a file with the whole trunk without keeping its numbers: adds "211 of 211 tensors used,
+// 0 left over" to out, then the names of what is missing, left over or of another shape.
+// SR_ERR_CONFIG: there are such names, or the file is refused.
+SrStatus sr_trunk_weights_compare(const SrTrunkWeights *source, SrParams *whole, SrText *out);
 
 #endif

@@ -128,7 +128,7 @@ static const char *model_name(Load *l, const SrNaming *naming, const char *name)
 // heads.; the message suggests the prefix for torchvision's files, the most common case.
 static SrStatus rename_keys(Load *l) {
     SrNaming naming;
-    sr_naming_detect(&l->w, &naming);
+    SR_TRY(sr_naming_open(&l->w, &naming));
     SR_TRY(sr_naming_parts(&l->w, &naming, SR_NAMES_TORCHVISION));
     size_t n = (size_t)l->w.n + 1;
     l->names = sr_arena_alloc(&l->w.arena, n * sizeof *l->names);

@@ -1,0 +1,266 @@
+// Tests Hugging Face's names: queries, keys and values are joined and split, every family converts
+// there and back, and a part that is missing is refused by its name.
+#include <stdio.h>
+#include <string.h>
+
+#include "formats/convert.h"
+#include "tests/check.h"
+#include "tests/temp_dir.h"
+
+typedef struct {
+    const char *name;
+    SrShape shape;
+    float values[12];
+} Tensor;
+
+typedef struct {
+    char dir[64], a[100], b[100];
+} Files;
+
+static SrStatus read_values(void *arg, int i, const void **data) {
+    *data = ((const Tensor *)arg)[i].values;
+    return SR_OK;
+}
+
+static void write_tensors(const char *path, Tensor *tensors, int n) {
+    SrSaveItem items[24];
+    for (int i = 0; i < n; i++)
+        items[i] =
+            (SrSaveItem){.name = tensors[i].name, .shape = tensors[i].shape, .dtype = SR_F32};
+    SrSave save = {items, n, read_values, tensors};
+    CHECK_OK(sr_save(path, &save));
+}
+
+static void check_tensors(const char *path, const Tensor *tensors, int n) {
+    SrWeights w;
+    SrTensor t;
+    CHECK_OK(sr_weights_open(&w, path));
+    CHECK_INT(w.n, n);
+    for (int i = 0; i < n; i++) {
+        int at = sr_weights_find(&w, tensors[i].name);
+        if (at < 0)
+            print_message("%s is missing\n", tensors[i].name);
+        CHECK(at >= 0);
+        CHECK(sr_shape_equal(w.tensors[at].shape, tensors[i].shape));
+        CHECK_OK(sr_weights_read(&w, at, &t));
+        for (int64_t k = 0; k < sr_shape_count(t.shape); k++)
+            CHECK_NEAR(((const float *)t.data)[k], tensors[i].values[k], 0);
+    }
+    sr_weights_close(&w);
+}
+
+static void begin(Files *f) {
+    temp_dir_make(f->dir);
+    snprintf(f->a, sizeof f->a, "%s/a.safetensors", f->dir);
+    snprintf(f->b, sizeof f->b, "%s/b.safetensors", f->dir);
+}
+
+static const SrConvertOptions to_meta = {.rename = true, .names = SR_NAMES_VISSL, .plain = true},
+                              to_theirs = {
+                                  .rename = true, .names = SR_NAMES_VISSL, .huggingface = true};
+
+// Converts both files into each other.
+static void there_and_back(const Files *f, Tensor *theirs, int n_theirs, Tensor *ours, int n_ours) {
+    SrConvertResult result;
+    write_tensors(f->a, theirs, n_theirs);
+    CHECK_OK(sr_convert(f->a, f->b, &to_meta, &result));
+    CHECK_STR(result.naming.writer, "Hugging Face");
+    check_tensors(f->b, ours, n_ours);
+    CHECK_OK(sr_convert(f->b, f->a, &to_theirs, &result));
+    check_tensors(f->a, theirs, n_theirs);
+}
+
+#define THEIRS "layer.0.attention."
+#define OURS "blocks.0.attn."
+
+static Tensor dinov3[] = {{"embeddings.cls_token", SR_SHAPE(1, 1, 1), {5}},
+                          {"embeddings.register_tokens", SR_SHAPE(1, 1, 1), {6}},
+                          {"embeddings.patch_embeddings.weight", SR_SHAPE(1, 1, 1, 1), {7}},
+                          {THEIRS "q_proj.weight", SR_SHAPE(1, 1), {1}},
+                          {THEIRS "k_proj.weight", SR_SHAPE(1, 1), {2}},
+                          {THEIRS "v_proj.weight", SR_SHAPE(1, 1), {3}},
+                          {THEIRS "q_proj.bias", SR_SHAPE(1), {8}},
+                          {THEIRS "v_proj.bias", SR_SHAPE(1), {9}},
+                          {"layer.0.layer_scale1.lambda1", SR_SHAPE(1), {4}},
+                          {"layer.0.mlp.up_proj.weight", SR_SHAPE(2, 1), {1, 2}},
+                          {"layer.0.mlp.down_proj.weight", SR_SHAPE(1, 2), {3, 4}}};
+
+static void test_dinov3(void **state) {
+    (void)state;
+    Files f;
+    SrWeights w;
+    SrConvertResult result;
+    begin(&f);
+    write_tensors(f.a, dinov3, SR_COUNT(dinov3));
+    CHECK_OK(sr_convert(f.a, f.b, &to_meta, &result));
+    CHECK_STR(result.naming.trunk, "dinov3_other_patch1");
+    static const Tensor meta[] = {{"cls_token", SR_SHAPE(1, 1, 1), {5}},
+                                  {"storage_tokens", SR_SHAPE(1, 1, 1), {6}},
+                                  {"patch_embed.proj.weight", SR_SHAPE(1, 1, 1, 1), {7}},
+                                  {OURS "qkv.weight", SR_SHAPE(3, 1), {1, 2, 3}},
+                                  {OURS "qkv.bias", SR_SHAPE(3), {8, 0, 9}},
+                                  {OURS "qkv.bias_mask", SR_SHAPE(3), {1, 0, 1}},
+                                  {"blocks.0.ls1.gamma", SR_SHAPE(1), {4}},
+                                  {"blocks.0.mlp.fc1.weight", SR_SHAPE(2, 1), {1, 2}},
+                                  {"blocks.0.mlp.fc2.weight", SR_SHAPE(1, 2), {3, 4}}};
+    CHECK_OK(sr_weights_open(&w, f.b));
+    CHECK_INT(w.n, SR_COUNT(meta) + 1); // the periods of the rotations
+    int periods = sr_weights_find(&w, "rope_embed.periods");
+    SrTensor t;
+    CHECK(periods >= 0);
+    CHECK_OK(sr_weights_read(&w, periods, &t));
+    CHECK_INT(sr_shape_count(t.shape), 16);
+    CHECK_NEAR(((const float *)t.data)[8], 10, 1e-5); // 100^(4 8 / 64)
+    sr_weights_close(&w);
+    CHECK_OK(sr_convert(f.b, f.a, &to_theirs, &result));
+    check_tensors(f.a, dinov3, SR_COUNT(dinov3));
+    temp_dir_remove(f.dir);
+}
+
+// timm stores no bias where all numbers are zero, and those of queries and values where not.
+static void test_dinov3_of_timm(void **state) {
+    (void)state;
+    Files f;
+    SrConvertResult result;
+    SrConvertOptions to_timm = {.rename = true, .names = SR_NAMES_TIMM};
+    static Tensor timm[] = {{"reg_token", SR_SHAPE(1, 1, 2), {6, 7}},
+                            {"patch_embed.proj.weight", SR_SHAPE(2, 1, 1, 1), {7}},
+                            {"blocks.0.gamma_1", SR_SHAPE(2), {4, 5}},
+                            {OURS "qkv.weight", SR_SHAPE(6, 2), {1, 2, 3}},
+                            {OURS "q_bias", SR_SHAPE(2), {1, 2}},
+                            {OURS "v_bias", SR_SHAPE(2), {3, 4}},
+                            {"blocks.0.mlp.fc1_g.weight", SR_SHAPE(1, 2), {1, 2}},
+                            {"blocks.0.mlp.fc1_x.weight", SR_SHAPE(1, 2), {3, 4}},
+                            {"blocks.0.mlp.fc2.weight", SR_SHAPE(2, 1), {5, 6}}};
+    static const Tensor meta[] = {{"storage_tokens", SR_SHAPE(1, 1, 2), {6, 7}},
+                                  {"patch_embed.proj.weight", SR_SHAPE(2, 1, 1, 1), {7}},
+                                  {"blocks.0.ls1.gamma", SR_SHAPE(2), {4, 5}},
+                                  {OURS "qkv.weight", SR_SHAPE(6, 2), {1, 2, 3}},
+                                  {OURS "qkv.bias", SR_SHAPE(6), {1, 2, 0, 0, 3, 4}},
+                                  {OURS "qkv.bias_mask", SR_SHAPE(6), {1, 1, 0, 0, 1, 1}},
+                                  {"blocks.0.mlp.w1.weight", SR_SHAPE(1, 2), {1, 2}},
+                                  {"blocks.0.mlp.w2.weight", SR_SHAPE(1, 2), {3, 4}},
+                                  {"blocks.0.mlp.w3.weight", SR_SHAPE(2, 1), {5, 6}}};
+    begin(&f);
+    write_tensors(f.a, timm, SR_COUNT(timm));
+    CHECK_OK(sr_convert(f.a, f.b, &to_meta, &result));
+    CHECK_STR(result.naming.writer, "timm, DINOv3's");
+    check_tensors(f.b, meta, SR_COUNT(meta));
+    CHECK_OK(sr_convert(f.b, f.a, &to_timm, &result));
+    check_tensors(f.a, timm, SR_COUNT(timm));
+    timm[4] = timm[8]; // no biases: the authors' form has zeros
+    static Tensor zeros = {OURS "qkv.bias", SR_SHAPE(6), {0}};
+    write_tensors(f.a, (Tensor[]){timm[0], timm[1], timm[2], timm[3], timm[6], timm[7], timm[8]},
+                  7);
+    CHECK_OK(sr_convert(f.a, f.b, &to_meta, &result));
+    check_tensors(
+        f.b,
+        (Tensor[]){meta[0], meta[1], meta[2], meta[3], zeros, meta[5], meta[6], meta[7], meta[8]},
+        9);
+    CHECK_OK(sr_convert(f.b, f.a, &to_timm, &result));
+    CHECK_INT(result.tensors, 7);
+    temp_dir_remove(f.dir);
+}
+
+#define ENCODER "encoder.layer.0."
+
+static void test_encoders(void **state) {
+    (void)state;
+    Files f;
+    static Tensor theirs[] = {
+        {"vit.embeddings.position_embeddings", SR_SHAPE(1, 2, 1), {1, 2}},
+        {ENCODER "attention.attention.query.weight", SR_SHAPE(1, 1), {1}},
+        {ENCODER "attention.attention.key.weight", SR_SHAPE(1, 1), {2}},
+        {ENCODER "attention.attention.value.weight", SR_SHAPE(1, 1), {3}},
+        {ENCODER "attention.attention.query.bias", SR_SHAPE(1), {4}},
+        {ENCODER "attention.attention.key.bias", SR_SHAPE(1), {5}},
+        {ENCODER "attention.attention.value.bias", SR_SHAPE(1), {6}},
+        {ENCODER "attention.output.dense.bias", SR_SHAPE(1), {7}},
+        {ENCODER "layernorm_before.weight", SR_SHAPE(1), {8}},
+        {ENCODER "output.dense.bias", SR_SHAPE(1), {9}},
+    };
+    theirs[0].name += strlen("vit.");
+    static Tensor ours[] = {
+        {"pos_embed", SR_SHAPE(1, 2, 1), {1, 2}},    {OURS "qkv.weight", SR_SHAPE(3, 1), {1, 2, 3}},
+        {OURS "qkv.bias", SR_SHAPE(3), {4, 5, 6}},   {OURS "proj.bias", SR_SHAPE(1), {7}},
+        {"blocks.0.norm1.weight", SR_SHAPE(1), {8}}, {"blocks.0.mlp.fc2.bias", SR_SHAPE(1), {9}}};
+    begin(&f);
+    there_and_back(&f, theirs, SR_COUNT(theirs), ours, SR_COUNT(ours));
+    temp_dir_remove(f.dir);
+}
+
+static void test_convolutional(void **state) {
+    (void)state;
+    Files f;
+    static Tensor convnext[] = {{"stages.0.downsample_layers.0.weight", SR_SHAPE(1), {1}},
+                                {"stages.1.downsample_layers.1.bias", SR_SHAPE(1), {2}},
+                                {"stages.0.layers.0.depthwise_conv.weight", SR_SHAPE(1), {3}},
+                                {"stages.0.layers.0.layer_norm.weight", SR_SHAPE(1), {4}},
+                                {"stages.0.layers.0.pointwise_conv2.bias", SR_SHAPE(1), {5}},
+                                {"stages.0.layers.0.gamma", SR_SHAPE(1), {6}},
+                                {"layer_norm.weight", SR_SHAPE(1), {7}}};
+    static Tensor authors[] = {{"downsample_layers.0.0.weight", SR_SHAPE(1), {1}},
+                               {"downsample_layers.1.1.bias", SR_SHAPE(1), {2}},
+                               {"stages.0.0.dwconv.weight", SR_SHAPE(1), {3}},
+                               {"stages.0.0.norm.weight", SR_SHAPE(1), {4}},
+                               {"stages.0.0.pwconv2.bias", SR_SHAPE(1), {5}},
+                               {"stages.0.0.gamma", SR_SHAPE(1), {6}},
+                               {"norm.weight", SR_SHAPE(1), {7}}};
+    static Tensor resnet[] = {
+        {"embedder.embedder.convolution.weight", SR_SHAPE(1), {1}},
+        {"embedder.embedder.normalization.running_mean", SR_SHAPE(1), {2}},
+        {"encoder.stages.0.layers.0.layer.0.convolution.weight", SR_SHAPE(1), {3}},
+        {"encoder.stages.2.layers.1.layer.2.normalization.bias", SR_SHAPE(1), {4}},
+        {"encoder.stages.1.layers.0.shortcut.convolution.weight", SR_SHAPE(1), {5}},
+        {"encoder.stages.1.layers.0.shortcut.normalization.weight", SR_SHAPE(1), {6}}};
+    static Tensor torchvision[] = {{"conv1.weight", SR_SHAPE(1), {1}},
+                                   {"bn1.running_mean", SR_SHAPE(1), {2}},
+                                   {"layer1.0.conv1.weight", SR_SHAPE(1), {3}},
+                                   {"layer3.1.bn3.bias", SR_SHAPE(1), {4}},
+                                   {"layer2.0.downsample.0.weight", SR_SHAPE(1), {5}},
+                                   {"layer2.0.downsample.1.weight", SR_SHAPE(1), {6}}};
+    begin(&f);
+    there_and_back(&f, convnext, SR_COUNT(convnext), authors, SR_COUNT(authors));
+    there_and_back(&f, resnet, SR_COUNT(resnet), torchvision, SR_COUNT(torchvision));
+    temp_dir_remove(f.dir);
+}
+
+// Writes DINOv3's tensors without one of them, or with another shape of it, and expects a refusal.
+static void refuse(const Files *f, int without, SrShape shape, const char *why) {
+    Tensor tensors[SR_COUNT(dinov3)];
+    SrConvertResult result;
+    int n = 0;
+    for (int i = 0; i < SR_COUNT(dinov3); i++) {
+        tensors[n] = dinov3[i];
+        if (i == without && shape.rank == 0)
+            continue;
+        if (i == without)
+            tensors[n].shape = shape;
+        n++;
+    }
+    write_tensors(f->a, tensors, n);
+    CHECK_FAILS(sr_convert(f->a, f->b, &to_meta, &result), SR_ERR_CONFIG, why);
+}
+
+static void test_refusals(void **state) {
+    (void)state;
+    Files f;
+    SrConvertResult result;
+    begin(&f);
+    refuse(&f, 4, (SrShape){0}, "layer.0.attention.k_proj.weight is missing");
+    refuse(&f, 6, (SrShape){0}, "layer.0.attention.q_proj.bias is missing");
+    refuse(&f, 7, (SrShape){0}, "layer.0.attention.v_proj.bias is missing");
+    refuse(&f, 5, SR_SHAPE(2, 1), "layer.0.attention.v_proj.weight has another shape or type");
+    static Tensor unknown[] = {{"features.0.weight", SR_SHAPE(1), {1}}};
+    write_tensors(f.a, unknown, 1);
+    CHECK_FAILS(sr_convert(f.a, f.b, &to_theirs, &result), SR_ERR_CONFIG, "no trunk of a known");
+    static Tensor swin[] = {{"layers.0.blocks.0.attn.qkv.weight", SR_SHAPE(3, 1), {1}},
+                            {"layers.0.downsample.norm.weight", SR_SHAPE(1), {1}}};
+    write_tensors(f.a, swin, 2);
+    CHECK_FAILS(sr_convert(f.a, f.b, &to_theirs, &result), SR_ERR_CONFIG,
+                "Hugging Face's names of a swin are not known");
+    temp_dir_remove(f.dir);
+}
+
+SR_TESTS(naming_huggingface, unit(test_dinov3), unit(test_dinov3_of_timm), unit(test_encoders),
+         unit(test_convolutional), unit(test_refusals))
