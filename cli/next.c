@@ -54,6 +54,8 @@ void sr_next_add_trained(SrText *next, const SrRun *run) {
     const char *dir = run->config->checkpoint.dir;
     const SrSplit *split = &run->train;
     char image[PATH_BYTES];
+    if (*run->config->model.params_file && split->classes > 1 && split->n_targets == 0)
+        SR_NEXT(next, "compares the trunk before and after this training", "compare", dir);
     if (train->data_paths.n != 1 || !*train->data_paths.v[0])
         return;
     const char *data = train->data_paths.v[0];

@@ -13,8 +13,8 @@ void sr_next_add(SrText *next, const char *what, const char *const *words);
 
 // Adds the live page of the folder that holds the run.
 void sr_next_add_web(SrText *next, const char *run);
-// Adds what can be done with a trained run: `linear` where one folder of images has classes, and
-// `similar` where its images are files.
+// Adds what can be done with a trained run: `compare` where it began from weights, `linear` where
+// one folder of images has classes, and `similar` where its images are files.
 void sr_next_add_trained(SrText *next, const SrRun *run);
 // Prints the commands as remarks, which -q leaves out, and empties the text.
 void sr_next_say(SrText *next);

@@ -1,0 +1,182 @@
+// sslrun compare A B: the features of two trunks on the same labelled images; sslrun compare RUN:
+// the trunk of a run before and after training.
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "cli/eval_sets_args.h"
+#include "cli/verb.h"
+#include "trainer/eval/model_comparison.h"
+#include "trainer/run/run_folder.h"
+#include "trunks/presets.h"
+
+enum { NAME_BYTES = 512, TEXT_BYTES = 4352 };
+
+typedef struct {
+    const char *data;
+    bool json;
+} Options;
+
+typedef struct {
+    SrConfig *config;
+    SrModel *model;
+    char label[NAME_BYTES];
+} Side;
+
+// Splits "resnet18:weights.pth", whose first part is a model's name.  False: another argument.
+static bool parse_model(const char *name, char model[NAME_BYTES], const char **file) {
+    const SrPreset *preset;
+    const char *colon = strchr(name, ':');
+    if (!colon || colon - name >= NAME_BYTES)
+        return false;
+    snprintf(model, NAME_BYTES, "%.*s", (int)(colon - name), name);
+    *file = colon + 1;
+    return sr_preset_find(model, &preset) == SR_OK;
+}
+
+static SrStatus add_override(SrArgs *args, const char *text) {
+    if (args->n_overrides == SR_ARGS_MAX)
+        SR_FAIL(SR_ERR_CONFIG, "sslrun compare: more than %d KEY=VALUE", SR_ARGS_MAX);
+    args->overrides[args->n_overrides++] = text;
+    return SR_OK;
+}
+
+// Replaces the images of a configuration by those of a folder; a tenth is held out as test images
+// unless the folder has its own.
+static SrStatus use_folder(SrArgs *args, const char *data, char text[TEXT_BYTES]) {
+    static const char *const others[] = {"DATA.TRAIN.DATA_SOURCES=[]",  "DATA.TRAIN.LABEL_PATHS=[]",
+                                         "DATA.TRAIN.LABEL_SOURCES=[]", "DATA.TEST.DATA_SOURCES=[]",
+                                         "DATA.TEST.DATA_PATHS=[]",     "DATA.TEST.LABEL_PATHS=[]",
+                                         "DATA.TEST.LABEL_SOURCES=[]"};
+    SR_TRY(sr_args_check_images("--data", data));
+    snprintf(text, TEXT_BYTES, "DATA.TRAIN.DATA_PATHS=[\"%.4096s\"]", data);
+    SR_TRY(add_override(args, text));
+    for (int i = 0; i < SR_COUNT(others); i++)
+        SR_TRY(add_override(args, others[i]));
+    return SR_OK;
+}
+
+// Loads a run or a configuration.
+static SrStatus load_config(const SrArgs *args, const char *name, SrConfig **out) {
+    SrArgs one = *args;
+    SrEvalSets sets = {.baselines = true};
+    one.names[0] = name;
+    one.n_names = 1;
+    SR_TRY(sr_args_eval_sets(&one, "compare", out, &sets));
+    if (sets.train)
+        SR_FAIL(SR_ERR_CONFIG,
+                "%s holds features; sslrun compare takes runs, configurations and MODEL:FILE",
+                name);
+    return SR_OK;
+}
+
+// Loads the weights that a model's name or a run asks for.  frame: run or configuration from which a
+// named model takes images and transforms.
+static SrStatus open_side(const SrArgs *args, const char *name, const char *frame, Side *side) {
+    char model[NAME_BYTES], trunk[NAME_BYTES + 32];
+    const char *file;
+    SrArgs of_model = *args;
+    snprintf(side->label, sizeof side->label, "%s", name);
+    if (parse_model(name, model, &file)) {
+        snprintf(trunk, sizeof trunk, "MODEL.TRUNK.NAME=%s", model);
+        SR_TRY(add_override(&of_model, trunk));
+        SR_TRY(load_config(&of_model, frame, &side->config));
+        side->config->model.params_file = file;
+    } else {
+        SR_TRY(load_config(args, name, &side->config));
+    }
+    return sr_baselines_model(side->config, side->config->knn.layer, NULL, &side->model);
+}
+
+// Opens the trunk of a run with the weights that the run began from.
+static SrStatus open_start(const SrArgs *args, const char *run, Side *side) {
+    SR_TRY(load_config(args, run, &side->config));
+    const SrYaml *file = sr_yaml_find_path(side->config->tree, "MODEL.WEIGHTS_INIT.PARAMS_FILE");
+    if (!file || file->type != SR_YAML_STRING || !*file->text)
+        SR_FAIL(SR_ERR_CONFIG,
+                "%s began from random weights, so that there is no model before training; name a "
+                "second one: sslrun compare A B",
+                run);
+    side->config->model.params_file = file->text;
+    snprintf(side->label, sizeof side->label, "before");
+    return sr_baselines_model(side->config, side->config->knn.layer, NULL, &side->model);
+}
+
+static SrStatus open_sides(const SrArgs *args, Side sides[2]) {
+    char model[NAME_BYTES];
+    const char *file, *frame = NULL;
+    for (int i = args->n_names - 1; i >= 0; i--)
+        if (!parse_model(args->names[i], model, &file))
+            frame = args->names[i];
+    if (!frame)
+        SR_FAIL(SR_ERR_CONFIG, "sslrun compare: one of the names must be a run or a configuration, "
+                               "which has images and transforms");
+    if (args->n_names == 1) {
+        SR_TRY(open_start(args, args->names[0], &sides[0]));
+        SR_TRY(open_side(args, args->names[0], frame, &sides[1]));
+        snprintf(sides[1].label, sizeof sides[1].label, "after");
+        return SR_OK;
+    }
+    for (int i = 0; i < 2; i++)
+        SR_TRY(open_side(args, args->names[i], frame, &sides[i]));
+    return SR_OK;
+}
+
+static SrStatus compare(const SrArgs *args, bool json) {
+    Side sides[2] = {{.config = NULL}, {.config = NULL}};
+    SrModelComparison result;
+    SrText out = SR_TEXT_INIT;
+    SrStatus status;
+    SR_TRY_GOTO(open_sides(args, sides));
+    SrComparedModel models[2];
+    for (int i = 0; i < 2; i++)
+        models[i] = (SrComparedModel){sides[i].label, sides[i].config, sides[i].model};
+    SR_TRY_GOTO(sr_model_comparison(models, args->n_names == 1, &result));
+    (json ? sr_model_comparison_json : sr_model_comparison_text)(&result, &out);
+    SR_TRY_GOTO(sr_args_print(&out));
+done:
+    for (int i = 0; i < 2; i++) {
+        sr_model_free(sides[i].model);
+        sr_config_free(sides[i].config);
+    }
+    return status;
+}
+
+static const SrFlag flags[] = {
+    SR_FLAG_TEXT(Options, data, "--data", "DIR",
+                 "compare on the images of this folder, with one sub-folder per class"),
+    SR_FLAG_ON(Options, json, "--json", "print results as one JSON line"),
+    {0}};
+
+static SrStatus run_verb(int argc, char **argv) {
+    Options o = {.json = false};
+    SrArgs args;
+    char text[TEXT_BYTES];
+    SR_TRY(sr_args_parse(argc, argv, flags, &o, &args));
+    if (args.n_names < 1 || args.n_names > 2)
+        SR_FAIL(SR_ERR_CONFIG,
+                "sslrun compare: expected two runs, configurations or MODEL:FILE, or one run that "
+                "began from weights");
+    if (o.data)
+        SR_TRY(use_folder(&args, o.data, text));
+    return compare(&args, o.json);
+}
+
+const SrVerb sr_verb_compare = {
+    .name = "compare",
+    .group = SR_VERB_EVALUATE,
+    .args = "A [B] [KEY=VALUE ...]",
+    .summary = "says which of two models has the better features for your pictures",
+    .help = "A and B are run folders, configurations, or MODEL:FILE, a model's name and its "
+            "weights. With A alone, a run that began from weights, the trunk is compared before "
+            "and after training. Both see the same images: those of A, or of --data. kNN, linear "
+            "probe and five images per class stand next to raw pixels and an untrained trunk, each "
+            "with its standard error. The linear probe decides, by two standard errors.",
+    .examples = {{"sslrun compare runs/photos resnet18:resnet18.pth",
+                  "Compares a run with released weights."},
+                 {"sslrun compare runs/continued --data photos",
+                  "Says whether training on helped, on other images."}},
+    .flags = flags,
+    .run = run_verb,
+};
