@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "formats/safetensors.h"
+#include "formats/weights.h"
 #include "tests/check.h"
 #include "tests/program.h"
 #include "tests/temp_dir.h"
@@ -113,6 +114,54 @@ static void test_inspect_flags(void **state) {
 }
 
 // --json prints one JSON document, whose entry of a tensor has its statistics.
+// Copies a file without tensor `without`, or with its shape flattened.
+static void spoil(const char *from, const char *to, const char *without, bool flatten) {
+    static SrNamedTensor tensors[256];
+    SrWeights w;
+    int n = 0;
+    CHECK_OK(sr_weights_open(&w, from));
+    for (int i = 0; i < w.n && n < SR_COUNT(tensors); i++) {
+        bool it = strcmp(w.tensors[i].name, without) == 0;
+        if (it && !flatten)
+            continue;
+        tensors[n].name = w.tensors[i].name;
+        CHECK_OK(sr_weights_read(&w, i, &tensors[n].tensor));
+        if (it)
+            tensors[n].tensor.shape = SR_SHAPE((int)sr_shape_count(tensors[n].tensor.shape));
+        n++;
+    }
+    CHECK_INT(n, w.n - !flatten);
+    CHECK_OK(sr_safetensors_save(to, tensors, n, NULL, NULL, 0));
+    sr_weights_close(&w);
+}
+
+#define TINY "tests/cli/tiny.yaml"
+#define SECOND "encoder.stages.0.layers.1.layer.0.convolution.weight"
+
+// A file is complete for a model, or its faults are listed by the names in the file.
+static void test_inspect_as(void **state) {
+    (void)state;
+    char run[160], to_run[200], whole[160], bad[160];
+    snprintf(to_run, sizeof to_run, "CHECKPOINT.DIR=%s", in_dir(run, "run"));
+    RUN(TINY, to_run, "OPTIMIZER.num_epochs=1");
+    CHECK_INT(result.code, 0);
+    RUN("convert", run, in_dir(whole, "whole.safetensors"), "--to", "huggingface");
+    CHECK_INT(result.code, 0);
+    RUN("inspect", whole);
+    expect(0, "written by: Hugging Face");
+    RUN("inspect", whole, "--as", TINY);
+    expect(0, "100 of 100 tensors used, 0 left over\n");
+    spoil(whole, in_dir(bad, "bad.safetensors"), SECOND, false);
+    RUN("inspect", bad, "--as", TINY);
+    expect(2,
+           "99 of 100 tensors used, 0 left over\n  1 missing: " SECOND " (layer1.1.conv1.weight)");
+    spoil(whole, bad, SECOND, true);
+    RUN("inspect", bad, "--as", TINY);
+    expect(2, "1 of another shape or type: " SECOND " (F32");
+    RUN("inspect", whole, "--as", "resnett18");
+    CHECK(result.code == 2 && strstr(result.err, "did you mean 'resnet18'"));
+}
+
 static void test_inspect_json(void **state) {
     (void)state;
     SrArena arena = SR_ARENA_INIT;
@@ -321,7 +370,7 @@ static void test_wrong_shapes(void **state) {
 
 #define in_folder(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 SR_TESTS(exchange_verbs, in_folder(test_inspect), in_folder(test_inspect_flags),
-         in_folder(test_inspect_json), in_folder(test_inspect_damaged), in_folder(test_checksums),
-         in_folder(test_huge), in_folder(test_diff), in_folder(test_convert),
-         in_folder(test_convert_refuses), in_folder(test_convert_tells_what_it_is_not),
-         in_folder(test_wrong_shapes))
+         in_folder(test_inspect_as), in_folder(test_inspect_json), in_folder(test_inspect_damaged),
+         in_folder(test_checksums), in_folder(test_huge), in_folder(test_diff),
+         in_folder(test_convert), in_folder(test_convert_refuses),
+         in_folder(test_convert_tells_what_it_is_not), in_folder(test_wrong_shapes))
