@@ -98,7 +98,7 @@ static void test_overview(void **state) {
     RUN("--help");
     CHECK_INT(result.code, 0);
     const char *last = strstr(result.out, "The commonest verbs:\n  init ");
-    CHECK(last && strstr(last, "\nEvaluate a trunk:\n  linear "));
+    CHECK(last && strstr(last, "\nEvaluate a trunk:\n  compare "));
     for (int i = 0; sr_verb_at(i); i++) {
         snprintf(line, sizeof line, "\n  %-11s %s\n", sr_verb_at(i)->name, sr_verb_at(i)->summary);
         const char *at = strstr(result.out, line);
