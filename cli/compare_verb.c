@@ -71,8 +71,8 @@ static SrStatus load_config(const SrArgs *args, const char *name, SrConfig **out
     return SR_OK;
 }
 
-// Loads the weights that a model's name or a run asks for.  frame: run or configuration from which a
-// named model takes images and transforms.
+// Loads the weights that a model's name or a run asks for.  frame: run or configuration from which
+// a named model takes images and transforms.
 static SrStatus open_side(const SrArgs *args, const char *name, const char *frame, Side *side) {
     char model[NAME_BYTES], trunk[NAME_BYTES + 32];
     const char *file;

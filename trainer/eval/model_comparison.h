@@ -39,8 +39,8 @@ typedef struct {
 SrStatus sr_model_comparison(const SrComparedModel models[2], bool before_after,
                              SrModelComparison *out);
 
-// Says whether the second model is better (1), worse (-1), or no different (0): by its probe, and by
-// more than two standard errors of the difference.
+// Says whether the second model is better (1), worse (-1), or no different (0): by its probe, and
+// by more than two standard errors of the difference.
 int sr_model_comparison_sign(const SrModelComparison *c);
 void sr_model_comparison_text(const SrModelComparison *c, SrText *out); // a table and a sentence
 void sr_model_comparison_json(const SrModelComparison *c, SrText *out); // one line
