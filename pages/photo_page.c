@@ -65,7 +65,7 @@ static void fill_similar(SrPhotoBody *p, Lines *l, const char *image, char *titl
     snprintf(title, 256, "Images like %.200s", slash ? slash + 1 : image);
     sr_text_add(&p->html, "<p>The image, and those whose features are nearest to its own, the "
                           "nearest first. The number is the cosine: 1 is the same.</p>\n");
-    sr_photo_body_section(p, title);
+    sr_photo_body_section(p, "The image");
     sr_photo_body_begin(p);
     sr_photo_body_add(p, image, "the image");
     sr_photo_body_end(p);
