@@ -9,6 +9,7 @@
 #include "cli/args.h"
 #include "cli/next.h"
 #include "cli/verb.h"
+#include "folder/tidy_lists.h"
 #include "pages/starter_config.h"
 
 // MINUTES: length of the run, enough for a first result and short enough to wait for.
@@ -74,12 +75,77 @@ static void add_next(const Names *n, SrText *out) {
     sr_text_deinit(&trains);
 }
 
-static SrStatus init(const Names *n, int minutes, SrText *out) {
+// Writes "<out without .yaml>-<what>.txt" as an absolute path: the next command may be given
+// elsewhere.
+static SrStatus list_path(const Names *n, const char *what, char path[PATH_BYTES]) {
+    char folder[PATH_BYTES], here[PATH_BYTES];
+    const char *slash = strrchr(n->out, '/');
+    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - n->out + 1) : 1,
+             slash ? n->out : ".");
+    if (!realpath(folder, here))
+        SR_FAIL(SR_ERR_CONFIG, "%s: no such folder", folder);
+    if (snprintf(path, PATH_BYTES, "%s/%s-%s.txt", here, n->name, what) >= PATH_BYTES)
+        SR_FAIL(SR_ERR_CONFIG, "%s: the path is too long", n->out);
+    return SR_OK;
+}
+
+static const char stay[] =
+    "  files that cannot be read and exact copies stay in: `sslrun tidy` names them\n";
+
+// Writes the list of the files that are worth training on.
+static SrStatus write_list(Names *n, bool force, SrPhotoSurvey *survey, SrText *out) {
+    static const bool issues[SR_TIDY_ISSUES] = {
+        [SR_TIDY_UNREADABLE] = true, [SR_TIDY_SAME_FILE] = true};
+    char keep[PATH_BYTES], labels[PATH_BYTES];
+    SrTidyLists lists = {.keep = keep};
+    SrImageSet set;
+    SrTidy tidy = {.n = 0};
+    SR_TRY(list_path(n, "keep", keep));
+    SR_TRY(list_path(n, "labels", labels));
+    SR_TRY(sr_file_check_new(keep, force));
+    SrStatus status = sr_image_set_open(n->data, &set);
+    if (status == SR_OK)
+        status = sr_tidy(&set, &tidy);
+    lists.labels = set.classes > 0 ? labels : NULL;
+    if (status == SR_OK)
+        status = sr_tidy_write_lists(&set, &tidy, issues, &lists);
+    sr_image_set_close(&set);
+    if (status == SR_OK) {
+        sr_text_printf(
+            out,
+            "%s: %lld files; left out are %lld that cannot be read and %lld exact copies "
+            "(`sslrun tidy` names them)\n",
+            keep, (long long)lists.kept, (long long)tidy.count[SR_TIDY_UNREADABLE],
+            (long long)tidy.count[SR_TIDY_SAME_FILE]);
+        snprintf(n->data, sizeof n->data, "%s", keep);
+        snprintf(survey->labels, sizeof survey->labels, "%s", lists.labels ? lists.labels : "");
+    }
+    sr_tidy_deinit(&tidy);
+    return status;
+}
+
+// Leaves unreadable files and exact copies out.  A folder with train/ and test/ keeps its parts,
+// and a list is somebody's choice.
+static SrStatus leave_out(Names *n, bool force, SrPhotoSurvey *survey, SrText *out) {
+    bool whole = sr_file_is_dir(n->data) && strcmp(survey->root, n->data) == 0;
+    int64_t good = survey->images - survey->unreadable - survey->twins;
+    if (survey->unreadable + survey->twins == 0 || good < SR_STARTER_LEAST_IMAGES)
+        return SR_OK;
+    if (whole)
+        return write_list(n, force, survey, out);
+    sr_text_add(out,
+                "  the files that cannot be read and exact copies stay in: `sslrun tidy` names "
+                "them\n");
+    return SR_OK;
+}
+
+static SrStatus init(Names *n, int minutes, bool force, SrText *out) {
     SrPhotoSurvey survey;
     SrStarters starters;
     SrText file = SR_TEXT_INIT;
     SR_TRY(sr_photo_survey(n->data, &survey));
     sr_photo_survey_text(&survey, sr_log_level() == SR_LOG_DEBUG, out);
+    SR_TRY(leave_out(n, force, &survey, out));
     SrStatus status =
         sr_starter_config(&survey, n->data, n->run, n->out, minutes, &file, &starters);
     if (status == SR_OK)
@@ -116,7 +182,7 @@ static SrStatus run_verb(int argc, char **argv) {
         SR_FAIL(SR_ERR_CONFIG, "--minutes needs at least 1");
     SR_TRY(choose_names(args.names[0], o.out, &names));
     SR_TRY(sr_file_check_new(names.out, o.force));
-    SrStatus status = init(&names, o.minutes, &text);
+    SrStatus status = init(&names, o.minutes, o.force, &text);
     if (status == SR_OK)
         return sr_args_print(&text);
     sr_text_deinit(&text);
@@ -136,8 +202,10 @@ const SrVerb sr_verb_init = {
     .examples = {{"sslrun init photos", "Writes photos.yaml for a training of about 15 minutes."},
                  {"sslrun init photos --minutes 120 --out long.yaml",
                   "Allows two hours, which buys larger crops and a larger network."}},
-    .files = "FILE.yaml is not replaced without --force.  Training it writes runs/NAME, where NAME "
-             "is the file's name without its ending.",
+    .files =
+        "FILE.yaml is not replaced without --force.  Training it writes runs/NAME, where NAME "
+        "is the file's name without its ending. Where files cannot be read or are exact copies, "
+        "NAME-keep.txt lists the others, and NAME-labels.txt their classes.",
     .flags = flags,
     .run = run_verb,
 };

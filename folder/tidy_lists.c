@@ -15,7 +15,7 @@ typedef struct {
     SrImagePool *pool;
     SrTidyIssue *why; // (n) first issue of each file that is dropped
     uint8_t *drop;    // (n)
-    SrText keep, script;
+    SrText keep, script, labels;
 } Lists;
 
 // Members of archives have no absolute path; their name stays.
@@ -39,6 +39,12 @@ static void add_move(Lists *l, int64_t i, const char *path) {
     sr_text_add(&l->script, " ");
     sr_text_add_word(&l->script, to);
     sr_text_add(&l->script, "\n");
+}
+
+static void add_label(Lists *l, int64_t i) {
+    int64_t label = sr_image_set_label(l->images, i);
+    sr_text_add(&l->labels, label < 0 ? "" : sr_image_set_class(l->images, (int)label));
+    sr_text_add(&l->labels, "\n");
 }
 
 static void begin_script(Lists *l, const bool issues[SR_TIDY_ISSUES]) {
@@ -69,17 +75,21 @@ static SrStatus fill(Lists *l, const bool issues[SR_TIDY_ISSUES], SrTidyLists *o
             out->kept++;
             sr_text_add(&l->keep, path);
             sr_text_add(&l->keep, "\n");
+            add_label(l, i);
         }
     }
-    return l->keep.failed || l->script.failed ? sr_fail(SR_ERR_MEMORY, "out of memory for a list")
-                                              : SR_OK;
+    return l->keep.failed || l->script.failed || l->labels.failed
+               ? sr_fail(SR_ERR_MEMORY, "out of memory for a list")
+               : SR_OK;
 }
 
 SrStatus sr_tidy_write_lists(const SrImageSet *images, const SrTidy *tidy,
                              const bool issues[SR_TIDY_ISSUES], SrTidyLists *out) {
     size_t n = (size_t)tidy->n;
-    Lists l = {images,          tidy,         NULL,        sr_calloc(n, sizeof *l.why),
-               sr_calloc(n, 1), SR_TEXT_INIT, SR_TEXT_INIT};
+    Lists l = {.images = images,
+               .tidy = tidy,
+               .why = sr_calloc(n, sizeof *l.why),
+               .drop = sr_calloc(n, 1)};
     SrStatus status = l.why && l.drop ? sr_image_pool_new(&l.pool)
                                       : sr_fail(SR_ERR_MEMORY, "out of memory for a list");
     out->kept = out->dropped = out->unnamed = 0;
@@ -89,6 +99,9 @@ SrStatus sr_tidy_write_lists(const SrImageSet *images, const SrTidy *tidy,
         status = sr_file_write(out->keep, l.keep.s ? l.keep.s : "", l.keep.len);
     if (status == SR_OK && out->script)
         status = sr_file_write(out->script, l.script.s, l.script.len);
+    if (status == SR_OK && out->labels)
+        status = sr_file_write(out->labels, l.labels.s ? l.labels.s : "", l.labels.len);
+    sr_text_deinit(&l.labels);
     sr_image_pool_free(l.pool);
     sr_free(l.why);
     sr_free(l.drop);

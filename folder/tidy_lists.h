@@ -6,6 +6,7 @@
 
 typedef struct {
     const char *keep, *script; // files to write; NULL: not wanted
+    const char *labels;        // file of class names, a line per line of `keep`; NULL: not wanted
     int64_t kept, dropped;     // receive the numbers of files
     int64_t unnamed;           // files that a list cannot name, because of a line break
 } SrTidyLists;

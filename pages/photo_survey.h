@@ -18,6 +18,7 @@ typedef struct {
 
 typedef struct {
     char root[4096];           // the folder, or its subfolder train/
+    char labels[4096];         // list of the classes' names, if the photos are a list; "": none
     char skipped[512];         // files whose names are skipped: "3 .gif"
     int64_t images;            // files with an image's name
     int64_t opened, decoded;   // how many of these were opened, and decoded

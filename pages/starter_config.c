@@ -110,6 +110,14 @@ static void add_quoted(const char *s, SrText *out) {
     sr_json_print(&node, out);
 }
 
+// A list of photos has its classes in another list.
+static void add_labels(const SrPhotoSurvey *s, SrText *out) {
+    if (!*s->labels)
+        return;
+    sr_text_add(out, "]\n      LABEL_SOURCES: [disk_filelist]\n      LABEL_PATHS: [");
+    add_quoted(s->labels, out);
+}
+
 static void add_data(const Recipe *r, const Rung *rung, SrText *out) {
     sr_text_printf(out,
                    "config:\n  SEED_VALUE: 0 # the same seed gives the same bits, whatever the "
@@ -118,6 +126,7 @@ static void add_data(const Recipe *r, const Rung *rung, SrText *out) {
                    "   TRAIN:\n      DATA_PATHS: [",
                    sr_parallel_threads());
     add_quoted(r->data, out);
+    add_labels(r->survey, out);
     sr_text_printf(
         out,
         "]\n      BATCHSIZE_PER_REPLICA: %d # photos per update\n      DEFAULT_GRAY_IMG_SIZE: %d\n "

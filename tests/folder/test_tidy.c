@@ -101,10 +101,12 @@ static void test_good_pictures(void **state) {
 
 // A JPEG with an EXIF block that asks to turn it.
 static void save_rotated(const Fixture *f, const uint8_t *rgb, const char *name, bool big) {
-    static const uint8_t little[] = "\xff\xe1\x00\x22"
-                                    "Exif\0\0II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0\0\0\0\0";
-    static const uint8_t other[] = "\xff\xe1\x00\x22"
-                                   "Exif\0\0MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x06\0\0\0\0\0\0";
+    static const uint8_t little[] =
+        "\xff\xe1\x00\x22"
+        "Exif\0\0II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0\0\0\0\0";
+    static const uint8_t other[] =
+        "\xff\xe1\x00\x22"
+        "Exif\0\0MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x06\0\0\0\0\0\0";
     SrText jpeg = SR_TEXT_INIT, out = SR_TEXT_INIT;
     sr_jpeg_encode(rgb, SIDE, SIDE, 95, &jpeg);
     sr_text_addn(&out, jpeg.s, 2);
@@ -219,7 +221,7 @@ static void test_lists(void **state) {
     Fixture f;
     SrImageSet set, kept;
     SrTidy t;
-    char keep[128], script[128], command[512], *text;
+    char keep[128], script[128], labels[128], command[512], *text;
     size_t n;
     uint8_t rgb[SIDE * SIDE * 3];
     bool issues[SR_TIDY_ISSUES] = {[SR_TIDY_UNREADABLE] = true, [SR_TIDY_SAME_FILE] = true};
@@ -232,7 +234,8 @@ static void test_lists(void **state) {
     snprintf(keep, sizeof keep, "%s/keep.txt", f.dir);
     snprintf(script, sizeof script, "%s/aside.sh", f.dir);
     look(&f, &set, &t);
-    SrTidyLists lists = {.keep = keep, .script = script};
+    snprintf(labels, sizeof labels, "%s/labels.txt", f.dir);
+    SrTidyLists lists = {.keep = keep, .script = script, .labels = labels};
     CHECK_OK(sr_tidy_write_lists(&set, &t, issues, &lists));
     CHECK_INT(lists.kept, GOOD);
     CHECK_INT(lists.dropped, 2);
@@ -242,13 +245,17 @@ static void test_lists(void **state) {
     CHECK_OK(sr_image_set_open(keep, &kept));
     CHECK_INT(kept.n, GOOD);
     sr_image_set_close(&kept);
+    CHECK_OK(sr_file_read(labels, 1 << 20, &text, &n));
+    CHECK_INT(n, GOOD); // empty lines: a flat folder has no classes
+    sr_free(text);
     CHECK_OK(sr_file_read(script, 1 << 20, &text, &n));
     CHECK(strstr(text, "z bad.jpg") && strstr(text, "mv -n -- ") && !strstr(text, "rm "));
     sr_free(text);
-    snprintf(command, sizeof command,
-             "cd '%s' && sh aside.sh && [ $(ls images | wc -l) -ge %d ] && [ $(find tidy-aside -type f "
-             "| wc -l) = 2 ]",
-             f.dir, GOOD);
+    snprintf(
+        command, sizeof command,
+        "cd '%s' && sh aside.sh && [ $(ls images | wc -l) -ge %d ] && [ $(find tidy-aside -type f "
+        "| wc -l) = 2 ]",
+        f.dir, GOOD);
     CHECK_INT(system(command), 0);
     temp_dir_remove(f.dir);
 }
