@@ -133,9 +133,7 @@ static SrStatus leave_out(Names *n, bool force, SrPhotoSurvey *survey, SrText *o
         return SR_OK;
     if (whole)
         return write_list(n, force, survey, out);
-    sr_text_add(out,
-                "  the files that cannot be read and exact copies stay in: `sslrun tidy` names "
-                "them\n");
+    sr_text_add(out, stay);
     return SR_OK;
 }
 
