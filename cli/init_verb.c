@@ -110,7 +110,13 @@ static SrStatus write_list(Names *n, bool force, SrPhotoSurvey *survey, SrText *
     if (status == SR_OK)
         status = sr_tidy_write_lists(&set, &tidy, issues, &lists);
     sr_image_set_close(&set);
-    if (status == SR_OK) {
+    bool named = lists.unnamed == 0;
+    if (status == SR_OK && !named) { // a list has one name per line
+        sr_text_add(out, stay);
+        sr_file_remove(keep);
+        sr_file_remove(labels);
+    }
+    if (status == SR_OK && named) {
         sr_text_printf(
             out,
             "%s: %lld files; left out are %lld that cannot be read and %lld exact copies "
