@@ -156,7 +156,7 @@ static SrStatus onnx_tables(SrOnnxCall *call, const char **cosine, const char **
 static SrStatus onnx(SrOnnxCall *call) {
     const SrRotatePositionsParams *p = call->params;
     int D = sr_shape_last(call->y) / 3, E = p->num_heads, d = D / E;
-    const char *cosine, *sine, *x = sr__onnx_rows(call, 0);
+    const char *cosine = NULL, *sine = NULL, *x = sr__onnx_rows(call, 0);
     SR_TRY(onnx_tables(call, &cosine, &sine));
     const char *qk = sr__onnx_slice(call, "qk", x, 2, 0, 2 * (int64_t)D);
     const char *v = sr__onnx_slice(call, "v", x, 2, 2 * (int64_t)D, 3 * (int64_t)D);

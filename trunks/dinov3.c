@@ -182,7 +182,6 @@ static SrStatus classify(SrBuilder *b, const void *params, const SrPreset *prese
 #define SEVEN                                                                                   \
     "{NUM_LAYERS: 40, NUM_HEADS: 32, HIDDEN_DIM: 4096, MLP_DIM: 8192, SWIGLU: True, QKV_BIAS: " \
     "False}"
-#define SATELLITE .mean = {0.430, 0.411, 0.296}, .std = {0.213, 0.156, 0.143}
 static const SrPreset presets[] = {
     {"dinov3_vits16", "{}", "head", 384},
     {"dinov3_vits16plus", "{SWIGLU: True}", "head", 384},
@@ -190,8 +189,14 @@ static const SrPreset presets[] = {
     {"dinov3_vitl16", LARGE, "head", 1024},
     {"dinov3_vith16plus", HUGE_PLUS, "head", 1280},
     {"dinov3_vit7b16", SEVEN, "head", 4096},
-    {"dinov3_vitl16_sat", LARGE, "head", 1024, SATELLITE},
-    {"dinov3_vit7b16_sat", SEVEN, "head", 4096, SATELLITE},
+    {"dinov3_vitl16_sat", LARGE, "head", 1024},
+    {"dinov3_vit7b16_sat", SEVEN, "head", 4096},
+};
+
+// The models of satellite images.
+static const SrPresetPixels pixels[] = {
+    {"dinov3_vitl16_sat", {0.430, 0.411, 0.296}, {0.213, 0.156, 0.143}},
+    {"dinov3_vit7b16_sat", {0.430, 0.411, 0.296}, {0.213, 0.156, 0.143}},
 };
 
 static const SrTrunkExample examples[] = {
@@ -214,6 +219,8 @@ const SrTrunk sr_trunk_dinov3 = {
     .decays_by_name = true,
     .presets = presets,
     .n_presets = SR_COUNT(presets),
+    .pixels = pixels,
+    .n_pixels = SR_COUNT(pixels),
     .classify = classify,
     .examples = examples,
     .n_examples = SR_COUNT(examples),

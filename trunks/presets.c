@@ -52,3 +52,11 @@ SrStatus sr_preset_build(const SrPreset *preset, SrBuilder *b, SrNodeId input, S
     return trunk->classify ? trunk->classify(b, params, preset, &features, output)
                            : linear_on_top(b, preset, features.pooled, output);
 }
+
+const SrPresetPixels *sr_preset_pixels(const SrPreset *preset) {
+    const SrTrunk *trunk = sr_preset_trunk(preset);
+    for (int i = 0; trunk && i < trunk->n_pixels; i++)
+        if (strcmp(trunk->pixels[i].preset, preset->name) == 0)
+            return &trunk->pixels[i];
+    return NULL;
+}

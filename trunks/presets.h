@@ -9,6 +9,9 @@ const SrPreset *sr_preset_at(int i); // NULL past the end
 SrStatus sr_preset_find(const char *name, const SrPreset **out);
 const SrTrunk *sr_preset_trunk(const SrPreset *preset); // trunk that lists the preset
 
+// Returns the preset's own statistics of pixels; NULL: ImageNet's.
+const SrPresetPixels *sr_preset_pixels(const SrPreset *preset);
+
 // Adds nodes and parameters with torchvision's names under the builder's scope; `input`: (N, H,
 // W, 3).
 SrStatus sr_preset_build(const SrPreset *preset, SrBuilder *b, SrNodeId input, SrNodeId *output);

@@ -44,8 +44,13 @@ typedef struct {
     const char *options;    // the trunk's map in flow YAML
     const char *classifier; // path of the last linear layer: "fc"
     int classes;
-    double mean[3], std[3]; // of the pixels, scaled to [0, 1]; zeros: ImageNet's
 } SrPreset;
+
+// Statistics of the pixels, scaled to [0, 1], of presets that were not trained with ImageNet's.
+typedef struct {
+    const char *preset; // its name
+    double mean[3], std[3];
+} SrPresetPixels;
 
 // Options and image sizes for the contract tests, small enough for a training step in a fraction
 // of a second.
@@ -88,6 +93,8 @@ typedef struct SrTrunk {
 
     const SrPreset *presets;
     int n_presets;
+    const SrPresetPixels *pixels; // NULL: all presets have ImageNet's statistics
+    int n_pixels;
     // Adds the classifier of a preset on the outputs of build.  NULL: one linear layer on `pooled`.
     SrStatus (*classify)(SrBuilder *b, const void *params, const SrPreset *preset,
                          const SrTrunkOutput *features, SrNodeId *logits);

@@ -49,9 +49,9 @@ typedef struct {
 // Makes the transforms with which torchvision evaluates its models (presets of IMAGENET1K_V1), with
 // the preset's own statistics of pixels where it has them.
 static SrStatus preset_transforms(const SrPreset *preset, int size, SrArena *arena, SrYaml **out) {
-    static const double imagenet[2][3] = {{0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}};
-    bool own = preset && preset->std[0] > 0;
-    const double *mean = own ? preset->mean : imagenet[0], *std = own ? preset->std : imagenet[1];
+    static const SrPresetPixels imagenet = {"", {0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}};
+    const SrPresetPixels *own = preset ? sr_preset_pixels(preset) : NULL;
+    const double *mean = (own ? own : &imagenet)->mean, *std = (own ? own : &imagenet)->std;
     char *text = sr_arena_printf(
         arena,
         "[{name: Resize, size: %d}, {name: CenterCrop, size: %d}, {name: ToTensor}, "
