@@ -90,8 +90,8 @@ int main(int argc, char **argv) {
         check(sr_index_open(path, &part));
         SrNear *out = malloc((size_t)pairs * 8 * sizeof *out);
         began = sr_clock();
-        check(sr_near_rows(&(SrNearOptions){.from = part, .to = index, .k = 8, .memory = (size_t)1 << 29},
-                           out));
+        check(sr_near_rows(
+            &(SrNearOptions){.from = part, .to = index, .k = 8, .memory = (size_t)1 << 29}, out));
         printf("%lld x %lld pairs in %.1f s\n", (long long)pairs, (long long)n, sr_clock() - began);
         free(out);
         sr_index_close(part);

@@ -132,9 +132,9 @@ static void test_killed(void **state) {
     Fixture f;
     begin(&f, 700);
     for (int i = 0; i < 4; i++) {
-        pid_t pid = program_start(f.dir, 1, (const char *const[]){"index", f.images, "--model",
-                                                                  "pixels", "--index", f.index,
-                                                                  NULL});
+        pid_t pid = program_start(f.dir, 1,
+                                  (const char *const[]){"index", f.images, "--model", "pixels",
+                                                        "--index", f.index, NULL});
         program_sleep_ms(20 + 40 * i);
         kill(pid, SIGKILL);
         program_wait(pid, NULL);
