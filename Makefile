@@ -32,7 +32,7 @@ PACKAGES = gcc libc6-dev make libopenblas-dev liblinear-dev libyaml-dev libstb-d
 RECOMMENDED = libturbojpeg0-dev libwebp-dev libmicrohttpd-dev libopenmpi-dev openmpi-bin
 
 FOLDERS = base formats kernels graph measure trunks heads losses data trainer folder pages cli
-SOURCES := $(sort $(foreach d,$(FOLDERS),$(wildcard $(d)/*.c) $(wildcard $(d)/*/*.c)))
+SOURCES := $(sort $(foreach d,$(FOLDERS),$(wildcard $(addprefix $(d)/,*.c */*.c */*/*.c))))
 # libjpeg-turbo (libturbojpeg0-dev) reads JPEG if it is installed. TURBOJPEG=no builds without it and uses stb_image.
 ifeq ($(origin TURBOJPEG),undefined)
 LOOKED_FOR += TURBOJPEG
@@ -65,9 +65,9 @@ endif
 export WEB
 ifeq ($(WEB),yes)
 LDLIBS += $(shell $(PKG_CONFIG) --libs libmicrohttpd)
-SOURCES := $(filter-out pages/web_none.c,$(SOURCES))
+SOURCES := $(filter-out pages/web/web_none.c,$(SOURCES))
 else
-SOURCES := $(filter-out pages/web_server.c,$(SOURCES))
+SOURCES := $(filter-out pages/web/web_server.c,$(SOURCES))
 endif
 # Open MPI (libopenmpi-dev) runs a step on several machines if it is installed. MPI=no builds for one process.
 ifeq ($(origin MPI),undefined)
@@ -77,9 +77,9 @@ endif
 export MPI
 ifeq ($(MPI),yes)
 LINK_MPI = $(shell $(PKG_CONFIG) --libs ompi)
-$(BUILD)/base/comm_mpi.o: override EXTRA += $(shell $(PKG_CONFIG) --cflags-only-I ompi)
+$(BUILD)/base/ranks/comm_mpi.o: override EXTRA += $(shell $(PKG_CONFIG) --cflags-only-I ompi)
 else
-SOURCES := $(filter-out base/comm_mpi.c,$(SOURCES))
+SOURCES := $(filter-out base/ranks/comm_mpi.c,$(SOURCES))
 endif
 # Runs make once more without the results of the searches above, since packages that were just installed may enable more
 # parts.
@@ -88,11 +88,11 @@ LOOK_AGAIN = env $(LOOKED_FOR:%=-u %) $(MAKE) --no-print-directory
 lack = $(if $(filter $(1),$(LOOKED_FOR)),$(if $(filter yes,$($(1))),,$(2)))
 LACKS = $(call lack,TURBOJPEG,libturbojpeg0-dev) $(call lack,WEBP,libwebp-dev) $(call lack,WEB,libmicrohttpd-dev) \
         $(call lack,MPI,libopenmpi-dev openmpi-bin)
-HEADERS := $(sort $(foreach d,$(FOLDERS),$(wildcard $(d)/*.h) $(wildcard $(d)/*/*.h)))
+HEADERS := $(sort $(foreach d,$(FOLDERS),$(wildcard $(addprefix $(d)/,*.h */*.h */*/*.h))))
 # A file *_simd.c is written once, in plain loops or vector templates, and compiled for each instruction set.
 SIMD   := $(filter %_simd.c,$(SOURCES))
 # A file *_amx.c is compiled twice: for tile registers, and with plain C in place of their instructions
-# (kernels/tiles.h).
+# (kernels/core/tiles.h).
 AMX    := $(filter %_amx.c,$(SOURCES))
 PLAIN  := $(filter-out %_simd.c %_amx.c cli/main.c,$(SOURCES))
 ARCH   := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine)))
@@ -110,9 +110,9 @@ ISA_emulated =
 ISA_amx = $(ISA_avx512bf16) -mamx-tile -mamx-bf16 -ffp-contract=off
 ISA_avx512 = -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx2 -mfma -mf16c -mprefer-vector-width=512 -ffp-contract=fast
 ifneq ($(filter avx512,$(ISAS)),)
-BF16   := kernels/conv/conv_tile_simd.c kernels/block_product_simd.c kernels/rows_simd.c kernels/pointwise_simd.c \
-          kernels/batch_norm_simd.c kernels/layer_norm_simd.c kernels/pool2d_simd.c kernels/mix_halves_simd.c \
-          kernels/attention_whole_simd.c
+BF16   := kernels/conv/conv_tile_simd.c kernels/core/block_product_simd.c kernels/core/rows_simd.c \
+          kernels/activation/pointwise_simd.c kernels/norm/batch_norm_simd.c kernels/norm/layer_norm_simd.c \
+          kernels/pool/pool2d_simd.c kernels/basic/mix_halves_simd.c kernels/attention/attention_whole_simd.c
 endif
 OBJECTS := $(PLAIN:%.c=$(BUILD)/%.o) $(foreach isa,$(ISAS),$(SIMD:%.c=$(BUILD)/%.$(isa).o)) \
            $(BF16:%.c=$(BUILD)/%.avx512bf16.o) $(foreach isa,$(AMX_ISAS),$(AMX:%.c=$(BUILD)/%.$(isa).o))
@@ -153,7 +153,7 @@ $(BUILD)/libsslrun.a: $(OBJECTS)
 # program that was built with an earlier sslrun.h could no longer run.
 VERSION := $(shell sed -n 's/.define SR_VERSION "\(.*\)"/\1/p' base/version.h)
 SONAME = libsslrun.so.0
-SHARED = $(filter-out $(BUILD)/cli/% $(BUILD)/pages/% $(BUILD)/folder/% $(BUILD)/base/comm_mpi.o,$(OBJECTS))
+SHARED = $(filter-out $(BUILD)/cli/% $(BUILD)/pages/% $(BUILD)/folder/% $(BUILD)/base/ranks/comm_mpi.o,$(OBJECTS))
 $(BUILD)/$(SONAME): $(SHARED)
 	$(SAY) LD $@
 	$(Q)$(CC) $(CFLAGS) -shared $(HARDEN_LINK) -Wl,-soname,$(SONAME) $(if $(findstring sanitize,$(EXTRA)),,-Wl,-z,defs) -Wl,--as-needed -o $@ $^ $(LDLIBS)
@@ -212,7 +212,7 @@ $(BUILD)/gen/assets.h: $(ASSETS) Makefile
 	    sed 's/^ *//; s/[\\"]/\\&/g; s/.*/    "&\\n"/' $$f; echo '    ;'; done >$@
 
 # Every line "const SrTrunk sr_trunk_resnet" in the sources becomes X(Type, trunk, resnet) in gen/trunk.def.
-# base/plugin.h makes a registry of its macro SR_PLUGINS_trunk(X, Type).
+# base/plugin/plugin.h makes a registry of its macro SR_PLUGINS_trunk(X, Type).
 define plugin_list
 $(BUILD)/gen/$(1).def: $(2) Makefile
 	@mkdir -p $$(@D)
@@ -252,8 +252,8 @@ test: deps
 	+@$(LOOK_AGAIN) $(BUILD)/run-tests lacks
 	$(BUILD)/run-tests $(ONLY)
 
-# kernels/simd.h is a table of macros, aligned by hand, and is not formatted.
-FORMATTED = git ls-files '*.c' '*.h' | grep -v '^kernels/simd\.h$$'
+# kernels/core/simd.h is a table of macros, aligned by hand, and is not formatted.
+FORMATTED = git ls-files '*.c' '*.h' | grep -v '^kernels/core/simd\.h$$'
 CLANG_FORMAT ?= clang-format-14
 ## make format     format all C files with clang-format
 format:

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/number.h"
+#include "base/text/number.h"
 
 enum { FIRST_BLOCK = 1024, LARGEST_BLOCK = 256 * 1024, UNIT = alignof(max_align_t) };
 

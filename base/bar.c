@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/number.h"
+#include "base/text/number.h"
 
 enum { WIDEST = 30, NARROWEST = 5 };
 

@@ -1,5 +1,6 @@
 // Progress bar on the terminal for work that takes longer than two seconds.  Nothing is drawn when
-// stderr is no terminal.  Training reports its progress in lines instead (trainer/run/progress.h).
+// stderr is no terminal.  Training reports its progress in lines instead
+// (trainer/run/meters/progress.h).
 #ifndef SR_BASE_BAR_H
 #define SR_BASE_BAR_H
 

@@ -5,7 +5,7 @@
 #include <time.h>
 
 #include "base/compiler.h"
-#include "base/number.h"
+#include "base/text/number.h"
 
 // Reads the monotonic clock: the wall clock may be set during a run.
 double sr_clock(void) {

@@ -12,9 +12,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/number.h"
 #include "base/own_file.h"
-#include "base/text.h"
+#include "base/text/number.h"
+#include "base/text/text.h"
 
 #define KEPT_BYTES 65536
 

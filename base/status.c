@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "base/number.h"
+#include "base/text/number.h"
 
 enum { MESSAGE_BYTES = 4096 };
 

@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-#include "base/comm.h"
+#include "base/ranks/comm.h"
 
 static int (*stop_asked)(void *arg);
 static void *stop_arg;

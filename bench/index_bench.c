@@ -1,8 +1,9 @@
 // Measures an index of many rows: writing it, opening it, one query, and all pairs within a bound
 // of memory.
 //
-//     gcc -O2 -fopenmp -D_GNU_SOURCE -I. -Ibuild bench/index_bench.c libsslrun.a $(LDLIBS of the Makefile) -o index_bench
-//     ./index_bench FILE ROWS DIM [PAIRS]     PAIRS: rows of which the neighbours are searched
+//     gcc -O2 -fopenmp -D_GNU_SOURCE -I. -Ibuild bench/index_bench.c libsslrun.a $(LDLIBS of the
+//     Makefile) -o index_bench ./index_bench FILE ROWS DIM [PAIRS]     PAIRS: rows of which the
+//     neighbours are searched
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,10 +12,10 @@
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "base/rng.h"
-#include "folder/index_writer.h"
+#include "folder/index/index_writer.h"
 #include "folder/near_rows.h"
 #include "folder/nearest.h"
-#include "kernels/half.h"
+#include "kernels/core/half.h"
 
 enum { BLOCK = 4096 };
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "pages/run_history.h"
+#include "pages/runs/run_history.h"
 
 // Writes the folder of a checkpoint, "." for a file without one.
 static void folder_of(const char *checkpoint, char folder[4096]) {

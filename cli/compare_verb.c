@@ -5,7 +5,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "cli/eval_sets_args.h"
+#include "cli/args/eval_sets_args.h"
 #include "cli/verb.h"
 #include "trainer/eval/model_comparison.h"
 #include "trainer/run/run_folder.h"

@@ -9,7 +9,7 @@
 
 #include "base/log.h"
 #include "base/parallel.h"
-#include "kernels/cpu.h"
+#include "kernels/core/cpu.h"
 
 // OpenMP silently ignores a value that is no number.  A huge number starts that many threads, or
 // crashes.

@@ -5,11 +5,11 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "base/json.h"
 #include "base/mem.h"
-#include "base/number.h"
-#include "cli/args.h"
-#include "cli/folder_args.h"
+#include "base/text/json.h"
+#include "base/text/number.h"
+#include "cli/args/args.h"
+#include "cli/args/folder_args.h"
 
 enum { SECTION_MOST = 240, PHOTOS = 480 };
 

@@ -3,8 +3,8 @@
 #define SR_CLI_FINDINGS_H
 
 #include "base/status.h"
-#include "base/text.h"
-#include "pages/photo_page.h"
+#include "base/text/text.h"
+#include "pages/photos/photo_page.h"
 
 typedef struct {
     bool json, csv, check;

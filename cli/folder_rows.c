@@ -1,7 +1,7 @@
 // Opens model and index of a folder and reads all rows, within --memory.
 #include "cli/folder_rows.h"
 
-#include "base/number.h"
+#include "base/text/number.h"
 
 enum { SEARCH_BYTES = 48 << 20 }; // blocks of products and places of neighbours
 

@@ -2,7 +2,7 @@
 #ifndef SR_CLI_FOLDER_ROWS_H
 #define SR_CLI_FOLDER_ROWS_H
 
-#include "cli/folder_args.h"
+#include "cli/args/folder_args.h"
 
 typedef struct {
     SrIndex *index; // names, classes

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/comm.h"
 #include "base/compiler.h"
+#include "base/ranks/comm.h"
 
 static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
 

@@ -7,23 +7,23 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/comm_mpi.h"
 #include "base/log.h"
 #include "base/parallel.h"
-#include "base/rank_cores.h"
-#include "base/text.h"
+#include "base/ranks/comm_mpi.h"
+#include "base/ranks/rank_cores.h"
+#include "base/text/text.h"
 #include "base/version.h"
-#include "cli/args.h"
+#include "cli/args/args.h"
 #include "cli/environment.h"
+#include "cli/help/overview.h"
+#include "cli/help/verb_page.h"
 #include "cli/interrupt.h"
-#include "cli/overview.h"
 #include "cli/restart.h"
 #include "cli/verb.h"
-#include "cli/verb_page.h"
 #include "data/data.h"
 #include "gen/build.h"
 #include "kernels/machine.h"
-#include "pages/web_server.h"
+#include "pages/web/web_server.h"
 
 // Opens /dev/null for closed standard streams.  Otherwise the first file that is opened, such as
 // a lock or a checkpoint, would get the number of stderr and all its lines.  Read-only, so that

@@ -6,7 +6,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
-#include "cli/args.h"
+#include "cli/args/args.h"
 
 #include "gen/build.h"
 

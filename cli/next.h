@@ -2,7 +2,7 @@
 #ifndef SR_CLI_NEXT_H
 #define SR_CLI_NEXT_H
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "trainer/run/run.h"
 
 // Adds a command of this program and what it does: "  sslrun web runs\n      shows ...".

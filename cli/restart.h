@@ -2,7 +2,7 @@
 #ifndef SR_CLI_RESTART_H
 #define SR_CLI_RESTART_H
 
-#include "kernels/cpu.h"
+#include "kernels/core/cpu.h"
 
 // Replaces this process by the same program with more environment variables, and returns when all
 // of them are set already.  A user's own values stay.  It also returns when threads are bound to

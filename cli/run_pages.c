@@ -6,13 +6,13 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "cli/next.h"
-#include "pages/image_gallery.h"
-#include "pages/projector.h"
-#include "pages/run_record.h"
-#include "pages/run_report.h"
-#include "trainer/run/metrics.h"
+#include "pages/photos/image_gallery.h"
+#include "pages/photos/projector.h"
+#include "pages/runs/run_record.h"
+#include "pages/runs/run_report.h"
+#include "trainer/run/meters/metrics.h"
 
 // Largest share of a run's time for pages.
 #define SHARE 0.01

@@ -10,15 +10,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/comm.h"
 #include "base/file.h"
-#include "base/json.h"
 #include "base/log.h"
-#include "base/yaml.h"
+#include "base/ranks/comm.h"
+#include "base/text/json.h"
+#include "base/text/yaml.h"
 #include "cli/interrupt.h"
 #include "cli/next.h"
 #include "measure/mean_deviation.h"
-#include "pages/run_verdict.h"
+#include "pages/runs/run_verdict.h"
 
 extern char **environ;
 

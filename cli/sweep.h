@@ -2,7 +2,7 @@
 #ifndef SR_CLI_SWEEP_H
 #define SR_CLI_SWEEP_H
 
-#include "cli/args.h"
+#include "cli/args/args.h"
 
 #define SR_SWEEP_MAX 64
 

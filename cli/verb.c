@@ -1,7 +1,7 @@
 // The table of verbs, which the build collects.
 #include "cli/verb.h"
 
-#include "base/plugin.h"
+#include "base/plugin/plugin.h"
 #include "gen/verb.def"
 
 SR_REGISTRY(SrVerb, verb, verb, "verb")

@@ -6,7 +6,7 @@
 #define SR_CLI_VERB_H
 
 #include "base/status.h"
-#include "cli/args.h"
+#include "cli/args/args.h"
 #include "trainer/config/describe.h"
 
 // Groups of `sslrun --help`, in the order in which they are printed.

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "pages/run_history.h"
+#include "pages/runs/run_history.h"
 
 static double number(const SrYaml *line, const char *key) {
     const SrYaml *v = sr_yaml_find(line, key);

@@ -2,7 +2,7 @@
 #ifndef SR_CLI_VIEW_FIGURES_H
 #define SR_CLI_VIEW_FIGURES_H
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 // Adds the figures that the run's last epoch left in metrics.json: how often views of an image find
 // each other, effective rank, alignment and uniformity.  A run without them adds nothing.

@@ -11,11 +11,11 @@
 #include <stdint.h>
 
 #include "base/arena.h"
-#include "base/option.h"
+#include "base/plugin/option.h"
 #include "base/rng.h"
 #include "base/status.h"
 #include "base/tensor.h"
-#include "base/text.h"
+#include "base/text/text.h"
 
 // ---- images ----
 // A picture in one of three forms: exactly one of rgb, f and encoded is set.

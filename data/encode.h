@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 // Appends the encoded picture to out.  rgb: (h, w, 3).  Out of memory: out->failed is set.
 void sr_png_encode(const uint8_t *rgb, int h, int w, SrText *out);

@@ -12,7 +12,7 @@
 
 #include "base/compiler.h"
 #include "base/mem.h"
-#include "base/number.h"
+#include "base/text/number.h"
 
 #define MAX_STAGES 32 // keeps two levels of nesting within the generator's 16 bits of stage
 

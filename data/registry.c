@@ -1,7 +1,7 @@
 // Lists of data sets, transforms and collators, made by the build from their descriptors.
 #include "base/file.h"
 #include "base/mem.h"
-#include "base/plugin.h"
+#include "base/plugin/plugin.h"
 #include "data/data.h"
 #include "gen/collator.def"
 #include "gen/dataset.def"

@@ -9,7 +9,7 @@
 #include "base/compiler.h"
 #include "base/mem.h"
 #include "base/rng.h"
-#include "measure/patch_bank.h"
+#include "measure/patches/patch_bank.h"
 
 enum { LEAST_IMAGES = 5, WORK_BYTES = 64 }; // bytes per patch of a k-centre choice, rounded up
 

@@ -1,14 +1,14 @@
 // Defects on parts that look alike: patches of an image are compared with patches of good images.
 //
-// Two methods: PatchCore's bank (measure/patch_bank.h) and PaDiM's Gaussians
-// (measure/patch_gauss.h), which are cheaper.  Every fifth good image is held out of the fit; its
-// score gives the threshold.  folder/anomaly_file.h keeps a fitted detector in a file.
+// Two methods: PatchCore's bank (measure/patches/patch_bank.h) and PaDiM's Gaussians
+// (measure/patches/patch_gauss.h), which are cheaper.  Every fifth good image is held out of the
+// fit; its score gives the threshold.  folder/anomaly_file.h keeps a fitted detector in a file.
 #ifndef SR_FOLDER_ANOMALY_H
 #define SR_FOLDER_ANOMALY_H
 
 #include "folder/patch_source.h"
 #include "measure/matrix.h"
-#include "measure/patch_gauss.h"
+#include "measure/patches/patch_gauss.h"
 
 #define SR_ANOMALY_HELD_OUT 5     // one image of each 5
 #define SR_ANOMALY_DIMS 128       // of PatchCore's projection
@@ -28,7 +28,7 @@ typedef struct {
 typedef struct {
     SrPatchSource *source;
     bool padim;
-    SrMatrix bank;      // of PatchCore (measure/patch_bank.h)
+    SrMatrix bank;      // of PatchCore (measure/patches/patch_bank.h)
     SrPatchGauss gauss; // of PaDiM
     int *channel;       // (gauss.d) channels of a patch that PaDiM uses
     double threshold;   // images with a larger score are defective

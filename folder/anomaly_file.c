@@ -7,9 +7,9 @@
 
 #include "base/compiler.h"
 #include "base/mem.h"
-#include "base/number.h"
-#include "base/text.h"
-#include "formats/safetensors.h"
+#include "base/text/number.h"
+#include "base/text/text.h"
+#include "formats/weights/safetensors.h"
 
 #define VERSION "1"
 

@@ -10,7 +10,7 @@
 #ifndef SR_FOLDER_COPIES_H
 #define SR_FOLDER_COPIES_H
 
-#include "folder/index.h"
+#include "folder/index/index.h"
 
 typedef struct {
     const SrIndex *images;

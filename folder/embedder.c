@@ -8,12 +8,12 @@
 
 #include "base/file.h"
 #include "base/hash.h"
-#include "base/json.h"
 #include "base/mem.h"
 #include "base/parallel.h"
+#include "base/text/json.h"
 #include "folder/picture_match.h"
 #include "trainer/eval/checkpoint_model.h"
-#include "trainer/eval/feature_images.h"
+#include "trainer/eval/extract/feature_images.h"
 #include "trainer/features/feature_source.h"
 
 enum { PIXEL_SIDE = 32, MODEL_SIDE = 224, PIXELS_OF_BATCH = 40 * 224 * 224, MOST_BATCH = 256 };

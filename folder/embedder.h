@@ -1,5 +1,5 @@
 // Turns single images into rows of length 1 by one model, layer and preprocessing: what an index
-// holds (folder/index.h).  Features come from trainer/features.
+// holds (folder/index/index.h).  Features come from trainer/features.
 #ifndef SR_FOLDER_EMBEDDER_H
 #define SR_FOLDER_EMBEDDER_H
 

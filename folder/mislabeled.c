@@ -6,9 +6,9 @@
 
 #include "base/compiler.h"
 #include "base/mem.h"
-#include "measure/fold_predictions.h"
-#include "measure/nearest_rows.h"
-#include "measure/score_cutoff.h"
+#include "measure/neighbours/nearest_rows.h"
+#include "measure/probes/fold_predictions.h"
+#include "measure/probes/score_cutoff.h"
 
 #define SIGNIFICANCE 0.05
 

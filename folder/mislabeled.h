@@ -1,13 +1,13 @@
 // Labels of a folder that are probably wrong.
 //
 // Two judges look at each image.  A linear probe that never saw it predicts its class
-// (measure/fold_predictions.h), and confident learning turns the predictions into an estimate of
-// the noise (measure/label_noise.h).  SelfClean's ratio compares the nearest image of the same
-// class with the nearest of another one.
+// (measure/probes/fold_predictions.h), and confident learning turns the predictions into an
+// estimate of the noise (measure/probes/label_noise.h).  SelfClean's ratio compares the nearest
+// image of the same class with the nearest of another one.
 #ifndef SR_FOLDER_MISLABELED_H
 #define SR_FOLDER_MISLABELED_H
 
-#include "measure/label_noise.h"
+#include "measure/probes/label_noise.h"
 
 typedef struct {
     uint64_t seed; // of the parts of the probe

@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "base/stop.h"
-#include "kernels/gemm.h"
+#include "kernels/core/gemm.h"
 
 enum { MOST_BLOCK = 2048, LEAST_BLOCK = 64 };
 

@@ -3,7 +3,7 @@
 #ifndef SR_FOLDER_NEAR_ROWS_H
 #define SR_FOLDER_NEAR_ROWS_H
 
-#include "folder/index.h"
+#include "folder/index/index.h"
 
 typedef struct {
     uint32_t row;     // of the other index; UINT32_MAX: none

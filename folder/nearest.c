@@ -8,9 +8,9 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "base/number.h"
 #include "base/parallel.h"
-#include "folder/index_internal.h"
+#include "base/text/number.h"
+#include "folder/index/index_internal.h"
 
 enum { BLOCK = 4096 };
 #define MOST_FILE_BYTES ((size_t)1 << 30)

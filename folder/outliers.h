@@ -1,8 +1,8 @@
 // Pictures that do not belong to a folder, and classes that differ as a whole.
 //
 // A picture is judged by the distance to its 10th neighbour and by its leaf distance in the
-// single-linkage tree (measure/spanning_tree.h), which also finds small groups of strangers.
-// Automatic cut-offs follow SelfClean (measure/score_cutoff.h).
+// single-linkage tree (measure/clusters/spanning_tree.h), which also finds small groups of
+// strangers.  Automatic cut-offs follow SelfClean (measure/probes/score_cutoff.h).
 #ifndef SR_FOLDER_OUTLIERS_H
 #define SR_FOLDER_OUTLIERS_H
 

@@ -9,9 +9,9 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/parallel.h"
-#include "measure/patch_maps.h"
+#include "measure/patches/patch_maps.h"
 #include "trainer/eval/checkpoint_model.h"
-#include "trainer/eval/feature_images.h"
+#include "trainer/eval/extract/feature_images.h"
 #include "trainer/features/feature_source.h"
 
 enum { SIDE = 224, BATCH = 8, LAYERS = 4 };

@@ -1,5 +1,5 @@
 // Patches of images from middle layers of a model, for the search for defects (folder/anomaly.h).
-// Features come from trainer/features, and measure/patch_maps.h makes patches of them.
+// Features come from trainer/features, and measure/patches/patch_maps.h makes patches of them.
 #ifndef SR_FOLDER_PATCH_SOURCE_H
 #define SR_FOLDER_PATCH_SOURCE_H
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "kernels/rows.h"
+#include "kernels/core/rows.h"
 
 enum { SIDE = SR_PICTURE_SIDE, SMALLEST = 22, STEP = 2 };
 // A part counts only if it holds this share of the picture's variance per pixel: flat parts of two

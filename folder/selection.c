@@ -5,8 +5,8 @@
 
 #include "base/compiler.h"
 #include "base/mem.h"
-#include "measure/k_centre.h"
-#include "measure/typicality.h"
+#include "measure/clusters/k_centre.h"
+#include "measure/clusters/typicality.h"
 
 static int by_value(const void *a, const void *b) {
     float x = *(const float *)a, y = *(const float *)b;

@@ -5,8 +5,8 @@
 #include "measure/matrix.h"
 
 typedef enum {
-    SR_SELECT_TYPICAL, // measure/typicality.h: for few labels
-    SR_SELECT_CENTRES, // measure/k_centre.h: for many labels
+    SR_SELECT_TYPICAL, // measure/clusters/typicality.h: for few labels
+    SR_SELECT_CENTRES, // measure/clusters/k_centre.h: for many labels
     SR_SELECT_BOTH,    // k-centre among the more typical half, so that outliers are not chosen
 } SrSelectMethod;
 

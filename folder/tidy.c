@@ -12,7 +12,7 @@
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "base/stop.h"
-#include "base/text.h"
+#include "base/text/text.h"
 
 enum { CHUNK = 64, PARTS = SR_TIDY_NEAR_BITS + 1, REASON_BYTES = 512 };
 

@@ -6,9 +6,9 @@
 
 #include "base/compiler.h"
 #include "base/mem.h"
-#include "base/text.h"
+#include "base/text/text.h"
+#include "formats/names/naming_parts.h"
 #include "formats/naming_huggingface.h"
-#include "formats/naming_parts.h"
 
 enum { CLASSES = 1000, NAME_BYTES = 1024, EXTRA_ITEMS = 16 };
 

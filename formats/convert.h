@@ -2,8 +2,8 @@
 #ifndef SR_FORMATS_CONVERT_H
 #define SR_FORMATS_CONVERT_H
 
-#include "formats/naming.h"
-#include "formats/save.h"
+#include "formats/names/naming.h"
+#include "formats/weights/save.h"
 
 typedef struct {
     bool rename;   // rename tensors to `names`; false: every tensor keeps its name

@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #include "base/status.h"
-#include "base/text.h"
+#include "base/text/text.h"
 
 typedef struct {
     FILE *f;                    // NULL: not open, and every call does nothing

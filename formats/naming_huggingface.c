@@ -1,7 +1,7 @@
 // Tables of Hugging Face's names, one per family, and the parts that it stores separately.
 //
-// A rule holds for every name that begins with its pattern (formats/naming_pattern.h) and keeps the
-// rest of the name.
+// A rule holds for every name that begins with its pattern (formats/names/naming_pattern.h) and
+// keeps the rest of the name.
 #include "formats/naming_huggingface.h"
 
 #include <limits.h>
@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "base/text.h"
-#include "formats/naming_pattern.h"
+#include "base/text/text.h"
+#include "formats/names/naming_pattern.h"
 
 enum { MOST_RULES = 20, N_QKV = 3 };
 

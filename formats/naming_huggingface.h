@@ -1,9 +1,9 @@
 // Reads and writes the names that Hugging Face's transformers give to trunks: DINOv3 (transformer
 // and ConvNeXt), DINOv2, ViT, ConvNeXt and ResNet.
 //
-// A file is read by renaming its tensors to the words that formats/naming.h knows, under the prefix
-// SR_HUGGINGFACE.  Queries, keys and values are separate tensors there and are joined.  Tensors of
-// other parts (classifiers, text towers) keep their names.
+// A file is read by renaming its tensors to the words that formats/names/naming.h knows, under the
+// prefix SR_HUGGINGFACE.  Queries, keys and values are separate tensors there and are joined.
+// Tensors of other parts (classifiers, text towers) keep their names.
 #ifndef SR_FORMATS_NAMING_HUGGINGFACE_H
 #define SR_FORMATS_NAMING_HUGGINGFACE_H
 
@@ -11,7 +11,7 @@
 #include <stddef.h>
 
 #include "base/status.h"
-#include "formats/weights.h"
+#include "formats/weights/weights.h"
 
 #define SR_HUGGINGFACE "huggingface."
 

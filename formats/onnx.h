@@ -1,6 +1,6 @@
 // Writes ONNX files (https://github.com/onnx/onnx, onnx.proto): a graph of operators with weights
 // in protobuf's wire format.  This file knows messages and fields; operators describe themselves
-// through kernels/op_onnx.h.
+// through kernels/core/op_onnx.h.
 //
 // libprotobuf-c would need a compiler for onnx.proto in every build and hold the weights twice in
 // memory.  The writer needs six messages, which take two hundred lines.
@@ -10,7 +10,7 @@
 #include "base/arena.h"
 #include "base/status.h"
 #include "base/tensor.h"
-#include "base/text.h"
+#include "base/text/text.h"
 
 #define SR_ONNX_OPSET 13 // the first with ReduceSum's axes as an input; trunks need nothing newer
 

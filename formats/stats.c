@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "formats/weights.h"
+#include "formats/weights/weights.h"
 
 enum { PIECE = 1024 };
 

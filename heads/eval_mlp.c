@@ -3,7 +3,7 @@
 //
 // State keys: "channel_bn.*", then "clf.clf.0.weight", because an mlp head is nested under "clf".
 #include "heads/mlp_layers.h"
-#include "kernels/batch_norm.h"
+#include "kernels/norm/batch_norm.h"
 
 typedef struct {
     int in_channels;

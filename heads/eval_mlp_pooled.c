@@ -3,7 +3,7 @@
 //
 // State keys: "channel_bn.*", "clf.0.weight" (one clf, unlike eval_mlp's).
 #include "heads/mlp_layers.h"
-#include "kernels/batch_norm.h"
+#include "kernels/norm/batch_norm.h"
 
 typedef struct {
     int in_channels;

@@ -2,7 +2,7 @@
 // the order of names.  It also parses a head's arguments.
 #include "heads/head.h"
 
-#include "base/plugin.h"
+#include "base/plugin/plugin.h"
 
 #include "gen/head.def"
 

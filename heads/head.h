@@ -3,8 +3,8 @@
 #ifndef SR_HEADS_HEAD_H
 #define SR_HEADS_HEAD_H
 
-#include "base/option.h"
-#include "graph/builder.h"
+#include "base/plugin/option.h"
+#include "graph/ir/builder.h"
 
 #define SR_HEAD_MAX_OUT 16
 

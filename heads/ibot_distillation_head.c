@@ -6,7 +6,7 @@
 // statistics once.  VISSL saves the module under the name of each use, and a shared last layer
 // twice.  This program saves them once, under the first name: mlp.1 and to_class_out.
 #include "heads/projection.h"
-#include "kernels/select_tokens.h"
+#include "kernels/tokens/select_tokens.h"
 
 typedef struct {
     SrProjection projection; // without a bottleneck

@@ -5,7 +5,7 @@
 // With shared_head VISSL saves the prototypes twice, as prototypes0 and prototypes1.  This program
 // saves one tensor, prototypes0.
 #include "heads/projection.h"
-#include "kernels/select_tokens.h"
+#include "kernels/tokens/select_tokens.h"
 
 typedef struct {
     SrProjection projection;

@@ -4,10 +4,10 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "kernels/batch_norm.h"
-#include "kernels/dropout.h"
-#include "kernels/linear.h"
-#include "kernels/weight_norm_linear.h"
+#include "kernels/basic/dropout.h"
+#include "kernels/basic/linear.h"
+#include "kernels/norm/batch_norm.h"
+#include "kernels/norm/weight_norm_linear.h"
 
 // Adds the next layer of the Sequential; `index` counts the layers.
 static SrNodeId layer(SrBuilder *b, const char *op, const void *params, int *index, SrNodeId x) {

@@ -1,7 +1,7 @@
 // MobileNetV3's classifier in torchvision's form: Linear -> hard-swish -> dropout -> Linear.
 #include "heads/mobilenet_v3_layers.h"
-#include "kernels/dropout.h"
-#include "kernels/linear.h"
+#include "kernels/basic/dropout.h"
+#include "kernels/basic/linear.h"
 
 static SrNodeId linear(SrBuilder *b, const char *leaf, SrNodeId x, int out_features) {
     sr_builder_set_init(b, "weight", (SrInit){SR_INIT_NORMAL, 0.01});

@@ -1,10 +1,10 @@
 // MobileNetV3's classifier in timm's form: 1x1 convolution -> hard-swish -> flatten -> dropout ->
 // Linear.
 #include "heads/mobilenet_v3_layers.h"
-#include "kernels/conv2d.h"
-#include "kernels/dropout.h"
-#include "kernels/linear.h"
-#include "kernels/reshape.h"
+#include "kernels/basic/dropout.h"
+#include "kernels/basic/linear.h"
+#include "kernels/basic/reshape.h"
+#include "kernels/conv/conv2d.h"
 
 // in: (N, in_channels) -> (N, num_classes)
 static SrStatus build(SrBuilder *b, const void *params, const SrHeadSettings *settings,

@@ -2,7 +2,7 @@
 #include "heads/mobilenet_v3_layers.h"
 
 #include "heads/mlp_layers.h"
-#include "kernels/batch_norm.h"
+#include "kernels/norm/batch_norm.h"
 
 #define FIELD(f) offsetof(SrMobilenetV3Head, f)
 const SrOption sr_mobilenet_v3_head_options[] = {

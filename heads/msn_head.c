@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "heads/projection.h"
-#include "kernels/scale.h"
+#include "kernels/basic/scale.h"
 
 typedef struct {
     int in_dim, hidden_dim, output_dim, num_prototypes;

@@ -3,8 +3,8 @@
 
 #include <stdio.h>
 
-#include "kernels/layer_norm.h"
-#include "kernels/linear.h"
+#include "kernels/basic/linear.h"
+#include "kernels/norm/layer_norm.h"
 
 static const char *const activations[] = {"gelu", "relu", "silu"}; // SR_PROJECTION_ACTS
 

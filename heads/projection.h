@@ -5,7 +5,7 @@
 #define SR_HEADS_PROJECTION_H
 
 #include "heads/mlp_layers.h"
-#include "kernels/batch_norm.h"
+#include "kernels/norm/batch_norm.h"
 
 typedef struct {
     int in_dim, hidden_dim, bottleneck_dim;

@@ -2,7 +2,7 @@
 // patches of PIRL and Jigsaw become one row.  Rows must be sample-major: all towers of image 0
 // come first.
 #include "heads/mlp_layers.h"
-#include "kernels/merge_rows.h"
+#include "kernels/tokens/merge_rows.h"
 
 typedef struct {
     int num_towers;

@@ -8,8 +8,8 @@
 #include <stdio.h>
 
 #include "heads/mlp_layers.h"
-#include "kernels/l2_normalize.h"
-#include "kernels/linear.h"
+#include "kernels/basic/linear.h"
+#include "kernels/norm/l2_normalize.h"
 
 typedef struct {
     SrInts dims, num_clusters; // num_clusters: one set of prototypes per element

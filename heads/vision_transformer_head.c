@@ -6,7 +6,7 @@
 #include <math.h>
 
 #include "heads/mlp_layers.h"
-#include "kernels/linear.h"
+#include "kernels/basic/linear.h"
 
 typedef struct {
     int in_plane, num_classes, hidden_dim;

@@ -1,12 +1,13 @@
 // SrMachine: the instruction set and the choices by which a plan computes.
 //
-// A machine belongs to a plan (graph/plan.h), not to the process: two plans with different machines
-// run side by side, each with its own bits.  Kernels find their machine in SrOpCall, convolutions
-// in SrConvShape.  A machine is a value that must not change while a plan or a shape points to it.
+// A machine belongs to a plan (graph/plan/plan.h), not to the process: two plans with different
+// machines run side by side, each with its own bits.  Kernels find their machine in SrOpCall,
+// convolutions in SrConvShape.  A machine is a value that must not change while a plan or a shape
+// points to it.
 //
-// Files named *_simd.c are compiled once per level (kernels/simd.h).  Each exports one const table
-// of functions under SR_ISA_SYMBOL(name).  Callers declare the tables with SR_CPU_TABLES and take
-// the right one with SR_CPU_PICK:
+// Files named *_simd.c are compiled once per level (kernels/core/simd.h).  Each exports one const
+// table of functions under SR_ISA_SYMBOL(name).  Callers declare the tables with SR_CPU_TABLES and
+// take the right one with SR_CPU_PICK:
 //     SR_CPU_TABLES(SrPoolKernels, sr__pool_kernels); // ..._plain, ..._avx2, ..._avx512
 //     SR_CPU_PICK(call->machine, sr__pool_kernels)->max_forward(...);
 // Tables that round to bfloat16 or multiply pairs of bfloat16 are compiled for avx512bf16 too (BF16
@@ -19,7 +20,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "kernels/cpu.h"
+#include "kernels/core/cpu.h"
 
 // How tile registers multiply floats, which are split into bfloat16 parts.  Six products of three
 // parts are more exact than fused multiply-adds, because 32 terms are summed before they meet the
@@ -44,7 +45,7 @@ enum {
 
 typedef struct SrMachine {
     SrCpuLevel level; // instruction set of the kernels; at most the processor's
-    // Vectors take the place of tile instructions (kernels/tiles.h), at any level.
+    // Vectors take the place of tile instructions (kernels/core/tiles.h), at any level.
     bool emulates_tiles;
     unsigned conv_designs; // SR_CONV_ bits
     SrConvFp32 fp32;

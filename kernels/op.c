@@ -1,7 +1,8 @@
-// The registry of operations, filled by the build from the descriptors it finds (base/plugin.h).
+// The registry of operations, filled by the build from the descriptors it finds
+// (base/plugin/plugin.h).
 #include "kernels/op.h"
 
-#include "base/plugin.h"
+#include "base/plugin/plugin.h"
 #include "gen/op.def"
 
 SR_REGISTRY(SrOp, op, op, "operation")

@@ -22,11 +22,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/option.h"
+#include "base/plugin/option.h"
 #include "base/status.h"
 #include "base/tensor.h"
-#include "kernels/channel_sums.h"
 #include "kernels/machine.h"
+#include "kernels/norm/channel_sums.h"
 
 #define SR_OP_MAX_IN 64
 #define SR_OP_MAX_SLOTS 8
@@ -57,7 +57,7 @@ typedef enum {
     SR_INIT_NORM_OF,          // row norms of the next slot (weight norm's g)
     SR_INIT_SOBEL,            // (2, 1, 3, 3): Sobel's filters, right to left and bottom to top
     SR_INIT_IDENTITY,         // (n, n): 1 on the diagonal
-    // (E, 3 D): heads look at the patches around one (graph/init.c); value: how strongly.
+    // (E, 3 D): heads look at the patches around one (graph/ir/init.c); value: how strongly.
     SR_INIT_LOCALITY,
     // (1, value + side^2, D): sines of places, after `value` tokens of 0.
     SR_INIT_SINE_POSITIONS,
@@ -141,7 +141,7 @@ enum {                 // SrOp.flags
     SR_OP_TAKES_SUMS = 64,    // a training forward can use the channel sums of x[0]
     SR_OP_NO_GRAD = 8,        // gradients stop here: no backward (sinkhorn, detach)
     // The op has slots weight (K, ...) and, with the option "bias" on, bias (K).  A map a x + b of
-    // its K output channels can be multiplied into them (graph/fold_norm.c).
+    // its K output channels can be multiplied into them (graph/edit/fold_norm.c).
     SR_OP_FOLDS_AFFINE = 128,
 };
 
@@ -188,8 +188,8 @@ typedef struct SrOp {
     unsigned flags;
     // Switch in another op's option table that does what this op does ("relu", "residual").  The
     // planner turns it on there and drops this node where no other node reads the value in between
-    // (graph/pass_fuse.c).  An op of one input is a function of each number; one of two inputs is
-    // their sum.  NULL: never fused.
+    // (graph/plan/pass_fuse.c).  An op of one input is a function of each number; one of two inputs
+    // is their sum.  NULL: never fused.
     const char *fuses_as;
 
     // Computes the output shape, or returns SR_ERR_CONFIG with the shapes in the message.
@@ -229,7 +229,7 @@ typedef struct SrOp {
     // product.  0: 1.
     int dx_forwards;
     // Returns whether the arithmetic goes over windows of pixels instead of being one matrix
-    // product; the two have different speeds (graph/plan_time.c).  NULL: never.
+    // product; the two have different speeds (graph/plan/plan_time.c).  NULL: never.
     bool (*over_windows)(const void *params);
 
     // Returns whether the op in evaluation is y = a x + b per channel, and writes a and b (C),

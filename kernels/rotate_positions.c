@@ -13,8 +13,8 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "kernels/onnx_rows.h"
-#include "kernels/op_util.h"
+#include "kernels/core/onnx_rows.h"
+#include "kernels/core/op_util.h"
 
 #define TWO_PI 6.283185307179586
 

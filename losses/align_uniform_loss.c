@@ -1,11 +1,11 @@
 // Alignment and uniformity (Wang and Isola, ICML 2020, arXiv:2005.10242).  On the unit sphere the
 // loss pulls the two views of an image together and spreads the images of each view.
-// kernels/align_uniform.c has the equations.
+// kernels/losses/align_uniform.c has the equations.
 //
 // The uniformity term takes all pairs of different images of the step, as the authors' program
 // does. The paper's mean also contains the pair of each image with itself.
-#include "kernels/align_uniform.h"
-#include "kernels/l2_normalize.h"
+#include "kernels/losses/align_uniform.h"
+#include "kernels/norm/l2_normalize.h"
 #include "losses/loss.h"
 
 #define FIELD(f) offsetof(SrAlignUniformParams, f)

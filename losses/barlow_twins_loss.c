@@ -1,6 +1,6 @@
 // Barlow Twins (Zbontar et al., ICML 2021, arXiv:2103.03230).  Each feature of two views'
 // embeddings should be equal, and different features should be uncorrelated.
-// kernels/barlow_twins.c has the arithmetic.
+// kernels/losses/barlow_twins.c has the arithmetic.
 //
 // VISSL normalises both views together; normalize_views=separate is the paper's way.
 //
@@ -8,8 +8,8 @@
 // sum the matrix over all processes.  Each process then computes the gradient of its own rows
 // alone, and parameter gradients are averaged over processes.  Published learning rates are
 // chosen for that.
-#include "kernels/barlow_twins.h"
-#include "kernels/scale.h"
+#include "kernels/basic/scale.h"
+#include "kernels/losses/barlow_twins.h"
 #include "losses/loss.h"
 
 typedef struct {

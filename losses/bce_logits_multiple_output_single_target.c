@@ -1,6 +1,7 @@
 // Binary cross entropy of every output with the same targets, summed over outputs.  This is VISSL's
-// loss for images with several labels (OpenImages, VOC).  kernels/bce_logits.c has the arithmetic.
-#include "losses/label_terms.h"
+// loss for images with several labels (OpenImages, VOC).  kernels/losses/bce_logits.c has the
+// arithmetic.
+#include "losses/shared/label_terms.h"
 
 typedef struct {
     bool normalize;

@@ -7,9 +7,9 @@
 // (section 3.2).
 #include <math.h>
 
-#include "kernels/scale.h"
-#include "losses/momentum_encoder.h"
-#include "losses/prediction.h"
+#include "kernels/basic/scale.h"
+#include "losses/shared/momentum_encoder.h"
+#include "losses/shared/prediction.h"
 
 #define PREFIX "loss.momentum_encoder."
 

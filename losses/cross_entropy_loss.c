@@ -1,6 +1,6 @@
 // CrossEntropyLoss: torch.nn.CrossEntropyLoss for a model with one output.
-#include "kernels/cross_entropy.h"
-#include "losses/label_terms.h"
+#include "kernels/losses/cross_entropy.h"
+#include "losses/shared/label_terms.h"
 
 static const SrOption options[] = {
     {"ignore_index", SR_OPT_INT64, offsetof(SrCrossEntropyParams, ignore_index), "-1", 0, 0, NULL,

@@ -1,11 +1,11 @@
 // Cross entropy of every output with the same labels, summed over outputs.  This is VISSL's loss
-// for linear evaluation and fine-tuning.  kernels/cross_entropy.c has the arithmetic.
+// for linear evaluation and fine-tuning.  kernels/losses/cross_entropy.c has the arithmetic.
 //
 // Labels are class indices, or distributions if the collator mixes images.  With label smoothing,
 // VISSL computes target vectors and then ignores `weight` and `ignore_index`; here both keep their
 // meaning, as in torch.
-#include "kernels/cross_entropy.h"
-#include "losses/label_terms.h"
+#include "kernels/losses/cross_entropy.h"
+#include "losses/shared/label_terms.h"
 
 typedef struct {
     SrCrossEntropyParams op;

@@ -11,16 +11,16 @@
 // ema_anneal_end_step steps.
 #include <stdio.h>
 
-#include "base/json.h"
-#include "graph/token_blocks.h"
-#include "kernels/mask_weights.h"
-#include "kernels/regression_loss.h"
-#include "kernels/scale.h"
-#include "kernels/select_tokens.h"
-#include "kernels/standardize.h"
-#include "losses/crop_terms.h"
-#include "losses/momentum_encoder.h"
-#include "losses/token_grid.h"
+#include "base/text/json.h"
+#include "graph/ir/token_blocks.h"
+#include "kernels/basic/scale.h"
+#include "kernels/losses/regression_loss.h"
+#include "kernels/norm/standardize.h"
+#include "kernels/tokens/mask_weights.h"
+#include "kernels/tokens/select_tokens.h"
+#include "losses/shared/crop_terms.h"
+#include "losses/shared/momentum_encoder.h"
+#include "losses/shared/token_grid.h"
 
 #define PREFIX "loss.momentum_encoder."
 

@@ -3,7 +3,7 @@
 // shrink when the pair is already close, so DCL needs neither large batches nor a queue.  With
 // more than two views, every other view of an image is a positive of its own, as in multi-crop
 // SimCLR.
-#include "losses/simclr_terms.h"
+#include "losses/shared/simclr_terms.h"
 
 static SrStatus infer(SrInfer *in) { return sr_infer_crops(in); }
 

@@ -11,11 +11,11 @@
 
 #include "base/mem.h"
 #include "base/rng.h"
-#include "kernels/cross_entropy.h"
-#include "kernels/linear.h"
-#include "kernels/scale.h"
+#include "kernels/basic/linear.h"
+#include "kernels/basic/scale.h"
+#include "kernels/losses/cross_entropy.h"
 #include "losses/loss.h"
-#include "measure/kmeans.h"
+#include "measure/clusters/kmeans.h"
 
 enum { MAX_HEADS = 16, UNSEEN = -100 };
 

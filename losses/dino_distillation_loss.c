@@ -2,7 +2,7 @@
 // dino_distillation_loss).  Every crop learns the teacher's distributions of other crops or of the
 // same crop.  The loss is that of losses/dino_loss.c (arXiv:2104.14294, eq. 1), without a centre.
 // The teacher, DISTILLATION.TEACHER_MODEL, does not move.
-#include "losses/crop_terms.h"
+#include "losses/shared/crop_terms.h"
 
 typedef struct {
     bool swapped;

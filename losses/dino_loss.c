@@ -13,10 +13,10 @@
 // (tests/losses/test_moving_targets.c).  The loss starts near ln K.
 #include <math.h>
 
-#include "base/json.h"
-#include "kernels/dino_cross_entropy.h"
-#include "losses/momentum_encoder.h"
-#include "losses/teacher_center.h"
+#include "base/text/json.h"
+#include "kernels/losses/dino_cross_entropy.h"
+#include "losses/shared/momentum_encoder.h"
+#include "losses/shared/teacher_center.h"
 
 #define PREFIX "loss.momentum_encoder."
 

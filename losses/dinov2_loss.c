@@ -18,14 +18,14 @@
 // the temperature every epoch.
 #include <math.h>
 
-#include "base/json.h"
-#include "kernels/koleo.h"
-#include "kernels/l2_normalize.h"
-#include "kernels/scale.h"
-#include "kernels/sinkhorn_rows.h"
-#include "losses/crop_terms.h"
-#include "losses/momentum_encoder.h"
-#include "losses/token_grid.h"
+#include "base/text/json.h"
+#include "kernels/assign/sinkhorn_rows.h"
+#include "kernels/basic/scale.h"
+#include "kernels/losses/koleo.h"
+#include "kernels/norm/l2_normalize.h"
+#include "losses/shared/crop_terms.h"
+#include "losses/shared/momentum_encoder.h"
+#include "losses/shared/token_grid.h"
 
 #define PREFIX "loss.momentum_encoder."
 

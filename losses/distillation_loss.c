@@ -7,12 +7,12 @@
 //   kl_divergence   T^2 KL(softmax(t / T) || softmax(s / T))
 //   cross_entropy   T^2 CE(softmax(t / T), s / T)
 //   mse             squared difference of the scores, also averaged over classes
-#include "kernels/cross_entropy.h"
-#include "kernels/regression_loss.h"
-#include "kernels/scale.h"
-#include "kernels/soft_cross_entropy.h"
-#include "losses/crop_terms.h"
-#include "losses/label_terms.h"
+#include "kernels/basic/scale.h"
+#include "kernels/losses/cross_entropy.h"
+#include "kernels/losses/regression_loss.h"
+#include "kernels/losses/soft_cross_entropy.h"
+#include "losses/shared/crop_terms.h"
+#include "losses/shared/label_terms.h"
 
 enum { SOFT_MSE, SOFT_KL, SOFT_CROSS_ENTROPY };
 

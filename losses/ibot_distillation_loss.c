@@ -2,8 +2,8 @@
 // student's crops learn the teacher's scores of the class token.  The student's hidden patches
 // learn the teacher's scores of these patches.  The loss is that of losses/ibot_loss.c without
 // centres, and the teacher, DISTILLATION.TEACHER_MODEL, does not move.
-#include "kernels/scale.h"
-#include "losses/crop_terms.h"
+#include "kernels/basic/scale.h"
+#include "losses/shared/crop_terms.h"
 
 typedef struct {
     bool swapped;

@@ -13,12 +13,12 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/json.h"
-#include "kernels/scale.h"
-#include "losses/crop_terms.h"
-#include "losses/momentum_encoder.h"
-#include "losses/teacher_center.h"
-#include "losses/token_grid.h"
+#include "base/text/json.h"
+#include "kernels/basic/scale.h"
+#include "losses/shared/crop_terms.h"
+#include "losses/shared/momentum_encoder.h"
+#include "losses/shared/teacher_center.h"
+#include "losses/shared/token_grid.h"
 
 #define PREFIX "loss.momentum_encoder."
 

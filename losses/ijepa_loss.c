@@ -16,15 +16,15 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "base/json.h"
 #include "base/rng.h"
-#include "graph/token_blocks.h"
-#include "kernels/gather_tokens.h"
-#include "kernels/regression_loss.h"
-#include "kernels/select_tokens.h"
-#include "kernels/standardize.h"
-#include "losses/momentum_encoder.h"
-#include "losses/token_grid.h"
+#include "base/text/json.h"
+#include "graph/ir/token_blocks.h"
+#include "kernels/losses/regression_loss.h"
+#include "kernels/norm/standardize.h"
+#include "kernels/tokens/gather_tokens.h"
+#include "kernels/tokens/select_tokens.h"
+#include "losses/shared/momentum_encoder.h"
+#include "losses/shared/token_grid.h"
 
 #define PREFIX "loss.momentum_encoder."
 

@@ -9,8 +9,8 @@
 #include <math.h>
 
 #include "base/rng.h"
-#include "kernels/scale.h"
-#include "kernels/sigreg.h"
+#include "kernels/basic/scale.h"
+#include "kernels/losses/sigreg.h"
 #include "losses/loss.h"
 
 typedef struct {

@@ -2,7 +2,7 @@
 // order.
 #include "losses/loss.h"
 
-#include "base/plugin.h"
+#include "base/plugin/plugin.h"
 
 #include "gen/loss.def"
 

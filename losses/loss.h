@@ -17,11 +17,11 @@
 
 #include <stdint.h>
 
-#include "base/option.h"
-#include "graph/builder.h"
-#include "graph/plan.h"
-#include "losses/infer.h"
-#include "losses/outputs.h"
+#include "base/plugin/option.h"
+#include "graph/ir/builder.h"
+#include "graph/plan/plan.h"
+#include "losses/shared/infer.h"
+#include "losses/shared/outputs.h"
 
 #define SR_LOSS_MAX_KEPT 16
 

@@ -11,14 +11,14 @@
 #include <stdio.h>
 
 #include "base/rng.h"
-#include "graph/token_blocks.h"
-#include "kernels/gather_tokens.h"
-#include "kernels/mask_weights.h"
-#include "kernels/patch_pixels.h"
-#include "kernels/regression_loss.h"
-#include "kernels/select_tokens.h"
-#include "kernels/standardize.h"
-#include "losses/token_grid.h"
+#include "graph/ir/token_blocks.h"
+#include "kernels/losses/regression_loss.h"
+#include "kernels/norm/standardize.h"
+#include "kernels/tokens/gather_tokens.h"
+#include "kernels/tokens/mask_weights.h"
+#include "kernels/tokens/patch_pixels.h"
+#include "kernels/tokens/select_tokens.h"
+#include "losses/shared/token_grid.h"
 
 enum { MAX_PATCHES = 1 << 14 };
 

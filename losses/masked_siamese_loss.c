@@ -14,14 +14,14 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/json.h"
 #include "base/rng.h"
-#include "base/text.h"
-#include "kernels/scale.h"
-#include "kernels/sinkhorn_rows.h"
-#include "losses/crop_terms.h"
-#include "losses/momentum_encoder.h"
-#include "losses/token_grid.h"
+#include "base/text/json.h"
+#include "base/text/text.h"
+#include "kernels/assign/sinkhorn_rows.h"
+#include "kernels/basic/scale.h"
+#include "losses/shared/crop_terms.h"
+#include "losses/shared/momentum_encoder.h"
+#include "losses/shared/token_grid.h"
 
 #define PREFIX "loss.momentum_encoder."
 

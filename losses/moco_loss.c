@@ -8,10 +8,10 @@
 // replica encodes keys of all of them (section 3.3, shuffled batch norm).
 #include <stddef.h>
 
-#include "kernels/l2_normalize.h"
-#include "kernels/moco_cross_entropy.h"
-#include "losses/key_queue.h"
-#include "losses/momentum_encoder.h"
+#include "kernels/losses/moco_cross_entropy.h"
+#include "kernels/norm/l2_normalize.h"
+#include "losses/shared/key_queue.h"
+#include "losses/shared/momentum_encoder.h"
 
 typedef struct {
     int embedding_dim, queue_size;

@@ -8,12 +8,12 @@
 // 3).  It has no predictor.
 #include <math.h>
 
-#include "kernels/info_nce.h"
-#include "kernels/l2_normalize.h"
-#include "kernels/scale.h"
-#include "kernels/slice.h"
-#include "losses/momentum_encoder.h"
-#include "losses/prediction.h"
+#include "kernels/basic/scale.h"
+#include "kernels/basic/slice.h"
+#include "kernels/losses/info_nce.h"
+#include "kernels/norm/l2_normalize.h"
+#include "losses/shared/momentum_encoder.h"
+#include "losses/shared/prediction.h"
 
 #define PREFIX "loss.momentum_encoder."
 

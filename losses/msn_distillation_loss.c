@@ -2,7 +2,7 @@
 // msn_distillation_loss).  The student's crops learn the teacher's probabilities of the
 // prototypes. VISSL's head gives probabilities.  Here msn_head gives scores, and this loss
 // applies the softmax to the teacher's.
-#include "losses/crop_terms.h"
+#include "losses/shared/crop_terms.h"
 
 typedef struct {
     bool swapped;

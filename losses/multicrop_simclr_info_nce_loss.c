@@ -4,7 +4,7 @@
 //
 // VISSL takes no negatives from other processes.  This loss does the same, so the loss of a replica
 // depends on its own rows alone.
-#include "losses/simclr_terms.h"
+#include "losses/shared/simclr_terms.h"
 
 static SrStatus infer(SrInfer *in) {
     SR_TRY(sr_infer_set_int(in, "buffer_params.world_size", in->world));

@@ -12,11 +12,11 @@
 //
 // Outputs are compared in turn.  As in VISSL, each output moves the memory before the next one is
 // compared with it.  The memory in the parameter table gets the moved rows after the step.
-#include "kernels/cross_entropy.h"
-#include "kernels/l2_normalize.h"
-#include "kernels/nce.h"
-#include "kernels/scale.h"
-#include "losses/memory_bank.h"
+#include "kernels/basic/scale.h"
+#include "kernels/losses/cross_entropy.h"
+#include "kernels/memory/nce.h"
+#include "kernels/norm/l2_normalize.h"
+#include "losses/shared/memory_bank.h"
 
 #include <math.h>
 #include <stdio.h>

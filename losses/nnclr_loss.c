@@ -7,12 +7,12 @@
 // step.
 #include <math.h>
 
-#include "kernels/info_nce.h"
-#include "kernels/l2_normalize.h"
-#include "kernels/scale.h"
-#include "kernels/slice.h"
-#include "losses/key_queue.h"
-#include "losses/prediction.h"
+#include "kernels/basic/scale.h"
+#include "kernels/basic/slice.h"
+#include "kernels/losses/info_nce.h"
+#include "kernels/norm/l2_normalize.h"
+#include "losses/shared/key_queue.h"
+#include "losses/shared/prediction.h"
 
 typedef struct {
     SrPredictorOptions predictor;

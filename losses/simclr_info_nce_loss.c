@@ -1,9 +1,9 @@
 // SimCLR (Chen et al., "A simple framework for contrastive learning of visual representations",
 // ICML 2020).  The two views of an image must find each other among the views of all images of
-// the step. kernels/nt_xent.c has the arithmetic.
+// the step. kernels/losses/nt_xent.c has the arithmetic.
 //
 // The loss sees the rows of all replicas; VISSL gathers them from all processes.
-#include "losses/simclr_terms.h"
+#include "losses/shared/simclr_terms.h"
 
 // VISSL's effective batch size counts both views of every image of every replica.
 static SrStatus infer(SrInfer *in) {

@@ -5,8 +5,8 @@
 //   L = -mean cos(p1, sg z2) / 2 - mean cos(p2, sg z1) / 2
 //
 // With more views, it is minus the mean over all ordered pairs of views.
-#include "kernels/scale.h"
-#include "losses/prediction.h"
+#include "kernels/basic/scale.h"
+#include "losses/shared/prediction.h"
 
 typedef struct {
     SrPredictorOptions predictor;

@@ -8,12 +8,12 @@
 #include <math.h>
 #include <string.h>
 
-#include "kernels/l2_normalize.h"
-#include "kernels/linear.h"
-#include "kernels/sinkhorn.h"
-#include "kernels/slice.h"
-#include "losses/crop_terms.h"
-#include "losses/prototypes.h"
+#include "kernels/assign/sinkhorn.h"
+#include "kernels/basic/linear.h"
+#include "kernels/basic/slice.h"
+#include "kernels/norm/l2_normalize.h"
+#include "losses/shared/crop_terms.h"
+#include "losses/shared/prototypes.h"
 
 typedef struct {
     double temperature, epsilon;

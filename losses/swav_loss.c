@@ -10,7 +10,7 @@
 //   * The queue starts with random rows, and rows are pushed only while it is in use.
 #include <string.h>
 
-#include "losses/swav_terms.h"
+#include "losses/shared/swav_terms.h"
 
 typedef struct {
     SrSwavOptions swav; // first, for SR_SWAV_OPTION_ROWS

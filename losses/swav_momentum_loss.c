@@ -14,8 +14,8 @@
 //     the batch never enters the queue.
 // One is not: VISSL computes log(softmax), which gives NaN for distant scores; here it is
 // log_softmax.
-#include "losses/momentum_encoder.h"
-#include "losses/swav_terms.h"
+#include "losses/shared/momentum_encoder.h"
+#include "losses/shared/swav_terms.h"
 
 #define PREFIX "loss.momentum_encoder."
 

@@ -1,7 +1,7 @@
 // VICReg (Bardes, Ponce and LeCun, ICLR 2022, arXiv:2105.04906).  Three terms pull the embeddings
 // of two views together, make every feature vary, and keep features from varying together.
-// kernels/vicreg.c has the equations.
-#include "kernels/vicreg.h"
+// kernels/losses/vicreg.c has the equations.
+#include "kernels/losses/vicreg.h"
 #include "losses/loss.h"
 
 typedef struct {

@@ -5,9 +5,9 @@
 //
 // Rows are whitened in groups of w_size images of a view.  The paper draws the groups from a
 // batch at random.  A batch comes in random order, so consecutive images are such a draw.
-#include "kernels/scale.h"
-#include "kernels/slice.h"
-#include "kernels/whiten.h"
+#include "kernels/basic/scale.h"
+#include "kernels/basic/slice.h"
+#include "kernels/norm/whiten.h"
 #include "losses/loss.h"
 
 typedef struct {

@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 #include "base/parallel.h"
-#include "kernels/gemm.h"
+#include "kernels/core/gemm.h"
 
 // Maps x instead of allocating it, because 60,000 rows of a ResNet-50 are half a gigabyte.
 SrStatus sr_matrix_init(SrMatrix *f, int64_t n, int d) {

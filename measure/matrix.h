@@ -1,5 +1,5 @@
 // Features of many images, one row per image, with the images' labels.  They come from a trunk
-// (trainer/features/feature_rows.h) or from files (trainer/eval/feature_files.h).
+// (trainer/features/feature_rows.h) or from files (trainer/eval/extract/feature_files.h).
 #ifndef SR_MEASURE_MATRIX_H
 #define SR_MEASURE_MATRIX_H
 

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "base/plugin.h"
+#include "base/plugin/plugin.h"
 
 #include "gen/meter.def"
 

@@ -2,11 +2,11 @@
 // finds each descriptor `const SrMeter sr_meter_<stem>` in measure/meters/<stem>.c.
 //
 // A meter looks at one output of the model and keeps its state over a phase.  The trainer opens one
-// for each output and each entry of METERS.names (trainer/run/meter_list.h).
+// for each output and each entry of METERS.names (trainer/run/meters/meter_list.h).
 #ifndef SR_MEASURE_METER_H
 #define SR_MEASURE_METER_H
 
-#include "base/option.h"
+#include "base/plugin/option.h"
 
 #define SR_METER_MAX_VALUES 16
 #define SR_METER_KEY_BYTES 16

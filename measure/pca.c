@@ -6,7 +6,7 @@
 #include "base/compiler.h"
 #include "base/mem.h"
 #include "base/rng.h"
-#include "kernels/gemm.h"
+#include "kernels/core/gemm.h"
 #include "measure/planar.h"
 
 enum { TURNS = 30 };

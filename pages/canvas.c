@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/text.h"
+#include "base/text/text.h"
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wconversion"

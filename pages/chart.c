@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/compiler.h"
-#include "base/number.h"
+#include "base/text/number.h"
 #include "pages/html.h"
 
 enum { W = 480, H = 230, LEFT = 52, RIGHT = 470, TOP = 10, BOTTOM = 196, POINTS = 300 };

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/number.h"
+#include "base/text/number.h"
 
 #include "gen/assets.h"
 

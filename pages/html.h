@@ -3,7 +3,7 @@
 #ifndef SR_PAGES_HTML_H
 #define SR_PAGES_HTML_H
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 // Writes from <!doctype> to the open <main>; sr_html_end closes the page.
 void sr_html_begin(const char *title, SrText *out);

@@ -7,11 +7,11 @@
 #include <stdio.h>
 
 #include "base/clock.h"
-#include "base/escape.h"
-#include "base/json.h"
 #include "base/log.h"
 #include "base/machine.h"
 #include "base/parallel.h"
+#include "base/text/escape.h"
+#include "base/text/json.h"
 #include "trainer/bench/bench_data.h"
 #include "trainer/bench/estimate.h"
 

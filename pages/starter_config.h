@@ -3,7 +3,7 @@
 #ifndef SR_PAGES_STARTER_CONFIG_H
 #define SR_PAGES_STARTER_CONFIG_H
 
-#include "pages/photo_survey.h"
+#include "pages/photos/photo_survey.h"
 
 #define SR_STARTER_LEAST_IMAGES 8
 

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "formats/safetensors.h"
+#include "formats/weights/safetensors.h"
 #include "tests/check.h"
 
 void check_same_checkpoint(const char *a, const char *b, int at_least) {

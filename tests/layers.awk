@@ -3,8 +3,8 @@
 # A unit consists of a .c, a .h and a <stem>_internal.h with one stem. Folders with a single header for others (conv.h,
 # config.h) and files that split one module are units too.
 BEGIN {
-    module["graph/init"] = "graph/params"
-    module["graph/rewrite"] = "graph/blocks"
+    module["graph/ir/init"] = "graph/ir/params"
+    module["graph/edit/rewrite"] = "graph/ir/blocks"
     module["trainer/data/class_match"] = "trainer/data/data_split"
 }
 function unit(file) {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/parallel.h"
-#include "base/plugin.h"
+#include "base/plugin/plugin.h"
 #include "cli/restart.h"
 #include "kernels/op.h"
 #include "losses/loss.h"

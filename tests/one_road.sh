@@ -11,7 +11,7 @@ known=tests/one_road.known
 [ -f $known ] || known=/dev/null
 sources=$(find base formats kernels graph measure trunks heads losses data trainer folder pages cli -name '*.[ch]' | sort)
 {
-    grep -l 'sr_plan_compile(' $sources | grep -v '^graph/plan\.[ch]$\|^trainer/features/feature_source\.c$' | sed 's/^/plan /'
+    grep -l 'sr_plan_compile(' $sources | grep -v '^graph/plan/plan\.[ch]$\|^trainer/features/feature_source\.c$' | sed 's/^/plan /'
     awk '
         # Matches a function at the start of a line, which a header declares and a .c file defines.
         /^(static|typedef|#|\/)/ || !/^[A-Za-z].*[ *]sr_+[a-z0-9_]+\(/ { next }

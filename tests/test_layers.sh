@@ -32,11 +32,16 @@ rm -f "$tree/trunks/some.c"
 for i in 1 2 3 4 5 6 7 8 9 10 11 12 13; do echo '// nothing' >"$tree/trainer/file$i.h"; done
 check trainer/a.c '// nothing\n' "trainer/ has 14 files at its top"
 rm -f "$tree"/trainer/file*.h
-check base/a.c 'double x = strtod("0.5", NULL);\n' "numbers are parsed and printed by base/number.h"
+check base/a.c 'double x = strtod("0.5", NULL);\n' "numbers are parsed and printed by base/text/number.h"
 check pages/a.c 'sr_plan_compile(graph, &options, &plan);\n' "pages/a.c: compiles a plan"
 echo 'int sr_some(int a);' >"$tree/graph/a.h"
 check graph/b.c 'int sr_some(int a) {\n' "graph/b.c: implements functions of graph/a.h"
 rm -f "$tree/graph/a.h"
 check graph/long.c "$(seq -f '// %g\n' 601 | tr -d '\n')" "graph/long.c has 601 lines"
+for i in $(seq 40); do echo '// nothing' >"$tree/heads/file$i.h"; done
+check heads/a.c '// nothing\n' "heads has 42 files at one level"
+rm -f "$tree"/heads/file*.h
+mkdir -p "$tree/data/augment/shared"
+check data/augment/shared/a.c '#include "graph/empty.h"\n' "data/augment/shared/a.c includes graph/empty.h"
 [ $fails = 0 ] && echo "test_layers: ok"
 exit $fails

@@ -8,14 +8,14 @@
 #include <sys/resource.h>
 
 #include "base/clock.h"
-#include "base/comm.h"
 #include "base/log.h"
 #include "base/own_file.h"
+#include "base/ranks/comm.h"
 #include "base/stop.h"
 #include "trainer/data/data_summary.h"
-#include "trainer/run/ranks_same.h"
+#include "trainer/run/ranks/ranks_same.h"
+#include "trainer/run/ranks/run_ranks.h"
 #include "trainer/run/run_folder.h"
-#include "trainer/run/run_ranks.h"
 #include "trainer/train_internal.h"
 
 bool sr__train_leads(void) { return sr_comm_rank() == 0; }

@@ -3,13 +3,13 @@
 #define SR_TRAINER_TRAIN_INTERNAL_H
 
 #include "trainer/eval/online_probe.h"
-#include "trainer/run/health.h"
-#include "trainer/run/metrics.h"
+#include "trainer/run/meters/health.h"
+#include "trainer/run/meters/metrics.h"
+#include "trainer/run/meters/progress.h"
+#include "trainer/run/meters/tensorboard.h"
 #include "trainer/run/phases.h"
 #include "trainer/run/position.h"
-#include "trainer/run/progress.h"
 #include "trainer/run/run_folder.h"
-#include "trainer/run/tensorboard.h"
 #include "trainer/train.h"
 
 enum { SR_TRAIN_PATH_BYTES = 4096 };

@@ -2,8 +2,8 @@
 // trainer/run/run_folder.h writes the checkpoints and decides which stay.
 #include <stdio.h>
 
-#include "base/comm.h"
 #include "base/file.h"
+#include "base/ranks/comm.h"
 #include "trainer/run/run_folder.h"
 #include "trainer/train_internal.h"
 

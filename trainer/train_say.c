@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "trainer/run/run_ranks.h"
+#include "trainer/run/ranks/run_ranks.h"
 #include "trainer/train_internal.h"
 
 static void say_resume(const SrTraining *t, SrResume how) {

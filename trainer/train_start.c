@@ -3,10 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/comm.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/own_file.h"
+#include "base/ranks/comm.h"
 #include "kernels/conv/conv.h"
 #include "kernels/machine.h"
 #include "trainer/model/weights_init.h"

@@ -5,13 +5,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "graph/token_blocks.h"
-#include "kernels/attention.h"
-#include "kernels/insert_tokens.h"
-#include "kernels/qv_bias.h"
+#include "graph/ir/token_blocks.h"
+#include "kernels/attention/attention.h"
+#include "kernels/attention/qv_bias.h"
 #include "kernels/rotate_positions.h"
-#include "trunks/depth.h"
-#include "trunks/token_features.h"
+#include "kernels/tokens/insert_tokens.h"
+#include "trunks/shared/depth.h"
+#include "trunks/shared/token_features.h"
 #include "trunks/trunk.h"
 
 #define SUBTREE "MODEL.TRUNK.DINOV3"

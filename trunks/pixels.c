@@ -1,7 +1,7 @@
 // pixels: a "trunk" without parameters.  It averages the image over squares until no side is longer
 // than `side`.  A probe of any trained trunk has to beat it.
 #include "base/compiler.h"
-#include "kernels/pool2d.h"
+#include "kernels/pool/pool2d.h"
 #include "trunks/trunk.h"
 
 typedef struct {

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "base/plugin.h"
-#include "kernels/linear.h"
+#include "base/plugin/plugin.h"
+#include "kernels/basic/linear.h"
 
 const SrPreset *sr_preset_at(int i) {
     for (int t = 0; i >= 0 && sr_trunk_at(t); i -= sr_trunk_at(t++)->n_presets)

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "base/plugin.h"
+#include "base/plugin/plugin.h"
 
 #include "gen/trunk.def"
 

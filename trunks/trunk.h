@@ -4,8 +4,8 @@
 #ifndef SR_TRUNKS_TRUNK_H
 #define SR_TRUNKS_TRUNK_H
 
-#include "base/option.h"
-#include "graph/builder.h"
+#include "base/plugin/option.h"
+#include "graph/ir/builder.h"
 
 // Input of a trunk.
 typedef struct {

@@ -4,7 +4,7 @@
 #ifndef SR_TRUNKS_VISSL_TRUNKS_H
 #define SR_TRUNKS_VISSL_TRUNKS_H
 
-#include "base/option.h"
+#include "base/plugin/option.h"
 
 extern const char *const sr_vissl_trunk_names[]; // ends with NULL
 extern const SrOption sr_vissl_trunk_maps[];     // IGNORED rows of MODEL.TRUNK

@@ -1,7 +1,7 @@
 // CenterCrop: the middle of an image, with black around it when the image is smaller (torchvision).
 #include <stddef.h>
 
-#include "data/augment/crop.h"
+#include "data/augment/shared/crop.h"
 #include "data/pixels/pixel.h"
 
 // The box never depends on chance, so evaluation sees the same pixels every time.

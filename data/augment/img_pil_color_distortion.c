@@ -3,7 +3,7 @@
 // grey.
 #include <stddef.h>
 
-#include "data/augment/jitter.h"
+#include "data/augment/shared/jitter.h"
 #include "data/pipeline.h"
 
 typedef struct {

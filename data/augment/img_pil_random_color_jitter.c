@@ -2,7 +2,7 @@
 // (VISSL).
 #include <stddef.h>
 
-#include "data/augment/jitter.h"
+#include "data/augment/shared/jitter.h"
 #include "data/pipeline.h"
 
 typedef struct {

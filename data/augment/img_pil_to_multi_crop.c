@@ -2,7 +2,7 @@
 // range (SwAV, arXiv:2006.09882, section 3.2).
 #include <stddef.h>
 
-#include "data/augment/crop.h"
+#include "data/augment/shared/crop.h"
 
 typedef struct {
     int total;

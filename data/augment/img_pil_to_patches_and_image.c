@@ -4,7 +4,7 @@
 #include <stddef.h>
 
 #include "base/compiler.h"
-#include "data/augment/patches.h"
+#include "data/augment/shared/patches.h"
 #include "data/pipeline.h"
 
 typedef struct {

@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 #include "base/compiler.h"
-#include "data/augment/block_mask.h"
+#include "data/augment/shared/block_mask.h"
 #include "data/pipeline.h"
 
 enum { MAX_PATCHES = 1 << 14 };

@@ -2,7 +2,7 @@
 #ifndef SR_DATA_AUGMENT_NORMALIZE_H
 #define SR_DATA_AUGMENT_NORMALIZE_H
 
-#include "base/option.h"
+#include "base/plugin/option.h"
 
 typedef struct {
     SrDoubles mean, std; // (3) each, one value per channel

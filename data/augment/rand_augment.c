@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 #include "base/compiler.h"
-#include "data/augment/policy_ops.h"
+#include "data/augment/shared/policy_ops.h"
 #include "data/pipeline.h"
 
 enum { OPS = 15 };

@@ -3,7 +3,7 @@
 // Where torchvision refuses an image smaller than the box, this one pads it (its pad_if_needed).
 #include <stddef.h>
 
-#include "data/augment/crop.h"
+#include "data/augment/shared/crop.h"
 #include "data/pipeline.h"
 #include "data/pixels/pixel.h"
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/augment/erasing.h"
+#include "data/augment/shared/erasing.h"
 #include "data/pipeline.h"
 
 typedef struct {

@@ -1,7 +1,7 @@
 // RandomHorizontalFlip: mirrors left to right with a probability (torchvision).
 #include <stddef.h>
 
-#include "data/augment/crop.h"
+#include "data/augment/shared/crop.h"
 
 // clang-format off
 static const SrOption options[] = {

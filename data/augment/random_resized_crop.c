@@ -1,7 +1,7 @@
 // RandomResizedCrop: a box of random area and aspect, resized to a fixed size (torchvision).
 #include <stddef.h>
 
-#include "data/augment/crop.h"
+#include "data/augment/shared/crop.h"
 
 typedef struct {
     SrInts size;

@@ -2,7 +2,7 @@
 #include <stddef.h>
 
 #include "base/compiler.h"
-#include "data/augment/crop.h"
+#include "data/augment/shared/crop.h"
 #include "data/pixels/pixel.h"
 
 typedef struct {

@@ -9,8 +9,8 @@
 
 #include "base/compiler.h"
 #include "base/log.h"
-#include "base/text.h"
-#include "data/augment/permutations.h"
+#include "base/text/text.h"
+#include "data/augment/shared/permutations.h"
 #include "data/pipeline.h"
 
 typedef struct {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "data/augment/policy_ops.h"
+#include "data/augment/shared/policy_ops.h"
 #include "data/pipeline.h"
 
 typedef struct {

@@ -17,7 +17,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/npy.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "data/sets/class_names.h"
 #include "data/sets/shard_index.h"
 #include "data/sets/source.h"

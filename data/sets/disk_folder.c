@@ -18,7 +18,7 @@
 #include "base/compiler.h"
 #include "base/file.h"
 #include "base/mem.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "data/sets/class_names.h"
 #include "data/sets/source.h"
 #include "gen/build.h"

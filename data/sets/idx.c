@@ -10,7 +10,7 @@
 #include "base/compiler.h"
 #include "base/file.h"
 #include "base/mem.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "data/sets/source.h"
 
 #define MAX_PATH_BYTES 4096

@@ -9,7 +9,7 @@
 #ifndef SR_DATA_SETS_SHARD_INDEX_H
 #define SR_DATA_SETS_SHARD_INDEX_H
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "data/data.h"
 #include "data/sets/class_names.h"
 #include "data/sets/shard_format.h"

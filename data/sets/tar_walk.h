@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "base/status.h"
-#include "base/text.h"
+#include "base/text/text.h"
 
 enum { SR_TAR_BLOCK = 512, SR_TAR_NAME_BYTES = 4096 };
 

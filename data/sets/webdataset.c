@@ -17,7 +17,7 @@
 #include "base/file.h"
 #include "base/machine.h"
 #include "base/mem.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "data/sets/shard_index.h"
 #include "data/sets/source.h"
 #include "data/sets/tar_walk.h"

@@ -14,8 +14,8 @@
 #include <stdint.h>
 
 #include "base/tensor.h"
-#include "kernels/channel_sums.h"
 #include "kernels/machine.h"
+#include "kernels/norm/channel_sums.h"
 
 typedef struct {
     int N, H, W, C; // input
@@ -67,7 +67,7 @@ typedef struct {
     const float *bias;    // (K) or NULL
     const void *residual; // (N, P, Q, K), of y's type, or NULL
     bool relu;            // A NaN stays a NaN.
-    // Function `f` of kernels/pointwise.h, or NULL
+    // Function `f` of kernels/activation/pointwise.h, or NULL
     void (*activate)(SrDtype type, void *y, const void *x, int64_t n);
     // Sums per channel of y as it is stored.  Only allowed without bias, residual, relu and
     // activate; units: sr_conv_sum_units.  sums.unit NULL: none.

@@ -14,8 +14,8 @@
 
 #include "base/compiler.h"
 #include "kernels/conv/conv.h"
-#include "kernels/op_util.h"
-#include "kernels/rows.h"
+#include "kernels/core/op_util.h"
+#include "kernels/core/rows.h"
 
 // x, w, y, dx, dw and dy have the shapes of kernels/conv/conv.h.  `prepare` fills the buffer
 // `prepared`, whose size the function `prepared` returns; the passes then get it as w.

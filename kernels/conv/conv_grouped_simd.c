@@ -8,7 +8,7 @@
 #include "kernels/conv/conv_grouped.h"
 
 #include "base/compiler.h"
-#include "kernels/simd.h"
+#include "kernels/core/simd.h"
 
 enum {
     RUN = SR_GROUPED_RUN,

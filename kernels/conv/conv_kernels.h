@@ -21,7 +21,7 @@
 #include "kernels/conv/conv.h"
 #include "kernels/machine.h"
 
-// Vectors of a full block; V_LANES is from kernels/simd.h.
+// Vectors of a full block; V_LANES is from kernels/core/simd.h.
 #define SR_CONV_VECTORS (V_LANES == 16 ? 4 : 2)
 
 // out[m][j] (+)= sum over taps and channels of in[tap][m][channel] * w[tap][channel][j]

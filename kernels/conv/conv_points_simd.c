@@ -1,7 +1,7 @@
 // Winograd's products of blocks narrower than a full one, all points in one call (SrConvPoints).
 #include "base/compiler.h"
 #include "kernels/conv/conv_kernels.h"
-#include "kernels/simd.h"
+#include "kernels/core/simd.h"
 
 enum { ROWS = 8, LINE = 16 };
 

@@ -5,7 +5,7 @@
 
 #include "base/compiler.h"
 #include "kernels/conv/conv_kernels.h"
-#include "kernels/simd_pairs.h"
+#include "kernels/core/simd_pairs.h"
 
 #if defined(SR_ISA_avx512bf16)
 #define TYPE SR_BF16

@@ -3,7 +3,7 @@
 // counts that conv_padded.c does not take.  The conversions cost one more pass over memory for each
 // tensor.
 #include "base/bf16.h"
-#include "kernels/cast.h"
+#include "kernels/basic/cast.h"
 #include "kernels/conv/conv_design.h"
 
 static int64_t x_count(const SrConvShape *s) { return (int64_t)s->N * s->H * s->W * s->C; }

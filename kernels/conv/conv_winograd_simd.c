@@ -6,7 +6,7 @@
 // (m = 2), 0, 1, -1, -2 (m = 3) and 0, 1, -1, 2, -2 (m = 4), always infinity.  Each matrix is a
 // function on one column or row; common terms are shared by hand.
 #include "kernels/conv/conv_winograd.h"
-#include "kernels/simd.h"
+#include "kernels/core/simd.h"
 
 // For m = 4:
 //        4  0 -5  0  1  0                                            1/4     0     0

@@ -8,8 +8,8 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "measure/average_precision.h"
 #include "measure/meter.h"
+#include "measure/neighbours/average_precision.h"
 
 typedef struct {
     SrMeterOutputs outputs;

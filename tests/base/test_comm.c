@@ -1,6 +1,6 @@
 // Tests communication in a run of one process: sums return their input, and a gather has one
 // part.
-#include "base/comm.h"
+#include "base/ranks/comm.h"
 #include "tests/check.h"
 
 static void test_one_process(void **state) {

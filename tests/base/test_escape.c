@@ -1,6 +1,6 @@
 // Tests escaping of file names: a name with line breaks and control characters takes one line of
 // a list.
-#include "base/escape.h"
+#include "base/text/escape.h"
 
 #include "tests/check.h"
 

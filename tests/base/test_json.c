@@ -1,7 +1,7 @@
 // Tests reading and writing JSON: types, exact integers, bounds, errors, output that reads back.
 #include "base/file.h"
-#include "base/json.h"
 #include "base/mem.h"
+#include "base/text/json.h"
 #include "tests/check.h"
 
 static SrArena arena;

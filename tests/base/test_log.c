@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "tests/check.h"
 #include "tests/temp_dir.h"
-#include "trainer/run/metrics.h"
+#include "trainer/run/meters/metrics.h"
 
 static void test_file_gets_marked_lines(void **state) {
     (void)state;

@@ -1,13 +1,13 @@
-// Numbers keep their decimal point in a locale with a decimal comma: base/number.h and the
+// Numbers keep their decimal point in a locale with a decimal comma: base/text/number.h and the
 // readers and writers on top of it.
-#include "base/number.h"
+#include "base/text/number.h"
 
 #include <stdlib.h>
 
 #include "base/arena.h"
-#include "base/json.h"
-#include "base/text.h"
-#include "base/yaml_edit.h"
+#include "base/text/json.h"
+#include "base/text/text.h"
+#include "base/text/yaml_edit.h"
 #include "tests/check.h"
 #include "tests/comma_locale.h"
 

@@ -1,7 +1,7 @@
 // Tests option tables: every type, defaults, range checks, messages, and printing that parses
 // back.
 #include "base/mem.h"
-#include "base/option.h"
+#include "base/plugin/option.h"
 #include "tests/check.h"
 
 typedef struct {

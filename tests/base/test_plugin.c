@@ -1,6 +1,6 @@
 // Tests the error for a name that no plugin has: the closest name, and the known names.
 #include "base/mem.h"
-#include "base/plugin.h"
+#include "base/plugin/plugin.h"
 #include "tests/check.h"
 
 static const char *const known[] = {"mlp", "resnet", "vit"};

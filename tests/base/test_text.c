@@ -3,7 +3,7 @@
 
 #include "base/mem.h"
 #include "base/rng.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "tests/check.h"
 
 static void test_growing(void **state) {

@@ -1,8 +1,8 @@
 // Tests reading YAML: types, line numbers, bounds, errors, aliases and merge keys.
 #include "base/file.h"
 #include "base/mem.h"
-#include "base/text.h"
-#include "base/yaml.h"
+#include "base/text/text.h"
+#include "base/text/yaml.h"
 #include "tests/check.h"
 
 static SrArena arena;

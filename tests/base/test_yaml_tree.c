@@ -1,7 +1,7 @@
 // Tests changing, merging and printing YAML trees: a printed tree reads back equal.
 #include "base/mem.h"
 #include "base/rng.h"
-#include "base/yaml.h"
+#include "base/text/yaml.h"
 #include "tests/check.h"
 
 static SrArena arena;

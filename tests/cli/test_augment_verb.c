@@ -9,7 +9,7 @@
 #include "data/sampler.h"
 #include "data/view_preview.h"
 #include "pages/canvas.h"
-#include "pages/contact_sheet.h"
+#include "pages/photos/contact_sheet.h"
 #include "tests/check.h"
 #include "tests/data/fixture.h"
 #include "tests/program.h"

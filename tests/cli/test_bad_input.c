@@ -8,7 +8,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "formats/safetensors.h"
+#include "formats/weights/safetensors.h"
 #include "tests/check.h"
 #include "tests/measure/feature_rows.h"
 #include "tests/program.h"

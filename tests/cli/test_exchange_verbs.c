@@ -4,10 +4,10 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/json.h"
 #include "base/mem.h"
-#include "formats/safetensors.h"
-#include "formats/weights.h"
+#include "base/text/json.h"
+#include "formats/weights/safetensors.h"
+#include "formats/weights/weights.h"
 #include "tests/check.h"
 #include "tests/program.h"
 #include "tests/temp_dir.h"

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "tests/check.h"
 #include "tests/program.h"
 #include "tests/temp_dir.h"

@@ -4,7 +4,7 @@
 
 #include "base/file.h"
 #include "base/npy.h"
-#include "formats/safetensors.h"
+#include "formats/weights/safetensors.h"
 #include "tests/check.h"
 #include "tests/data/fixture.h"
 #include "tests/measure/feature_rows.h"

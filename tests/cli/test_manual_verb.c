@@ -7,7 +7,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "cli/args.h"
+#include "cli/args/args.h"
 #include "cli/verb.h"
 #include "tests/check.h"
 #include "tests/data/fixture.h"

@@ -10,7 +10,7 @@
 
 #include "base/file.h"
 #include "base/rng.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "losses/loss.h"
 #include "tests/check.h"
 #include "tests/checkpoint_pair.h"

@@ -4,8 +4,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "base/text.h"
-#include "formats/safetensors.h"
+#include "base/text/text.h"
+#include "formats/weights/safetensors.h"
 #include "tests/check.h"
 #include "tests/program.h"
 #include "tests/temp_dir.h"

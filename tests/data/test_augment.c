@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "data/augment/jitter.h"
+#include "data/augment/shared/jitter.h"
 #include "data/pixels/pixel.h"
 #include "tests/check.h"
 #include "tests/data/fixture.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/augment/crop.h"
+#include "data/augment/shared/crop.h"
 #include "tests/check.h"
 #include "tests/data/fixture.h"
 

@@ -1,6 +1,6 @@
 // Tests Jigsaw's patches and the permutations that shuffle them.
 #include "base/mem.h"
-#include "data/augment/permutations.h"
+#include "data/augment/shared/permutations.h"
 #include "tests/check.h"
 #include "tests/data/fixture.h"
 

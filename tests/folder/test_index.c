@@ -1,6 +1,6 @@
 // Tests the index of a folder: rows of a model, updates that embed new and changed files only,
 // and updates that were stopped.
-#include "folder/index_update.h"
+#include "folder/index/index_update.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 // Tests the file of an index: what is written is read back, lists replace each other, cut and
 // damaged files keep what is whole, and a second writer is refused.
-#include "folder/index_writer.h"
+#include "folder/index/index_writer.h"
 
 #include <stdio.h>
 #include <stdlib.h>

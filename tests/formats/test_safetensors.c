@@ -5,8 +5,8 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/rng.h"
-#include "base/text.h"
-#include "formats/safetensors.h"
+#include "base/text/text.h"
+#include "formats/weights/safetensors.h"
 #include "tests/check.h"
 #include "tests/temp_dir.h"
 

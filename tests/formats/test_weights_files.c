@@ -1,7 +1,7 @@
 // Tests reading weights from files that PyTorch 1.13 and NumPy wrote (tests/formats/files), and
 // from damaged ones: for every cut and a sweep of flipped bytes, reading succeeds or fails with
 // an error.
-#include "formats/weights.h"
+#include "formats/weights/weights.h"
 
 #include <stdlib.h>
 #include <unistd.h>

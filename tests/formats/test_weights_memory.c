@@ -1,15 +1,15 @@
 // Readers of weights never hold more memory than the size of the file plus 64 MiB. Each test
 // makes a small file that would unfold to much more.
-#include "formats/weights.h"
+#include "formats/weights/weights.h"
 
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "base/text.h"
-#include "formats/save.h"
-#include "formats/zip_write.h"
+#include "base/text/text.h"
+#include "formats/weights/save.h"
+#include "formats/weights/zip_write.h"
 #include "tests/check.h"
 #include "tests/temp_dir.h"
 

@@ -11,7 +11,7 @@
 
 #include "base/compiler.h"
 #include "base/mem.h"
-#include "trainer/eval/feature_files.h"
+#include "trainer/eval/extract/feature_files.h"
 
 enum { MAX_FILES = 6 };
 

@@ -5,7 +5,8 @@ FUZZ_CC ?= clang
 FUZZ = -fsanitize=address,undefined -fno-sanitize-recover=all -Wno-unknown-pragmas
 FUZZ_FLAGS = -max_total_time=$(FUZZ_SECONDS) -timeout=20 -rss_limit_mb=1024 -artifact_prefix=$(BUILD)/
 # What follows from the ranks of a run is left out: it needs threads and MPI, and no reader of files calls it.
-FUZZED = $(filter-out base/parallel.c base/comm.c base/comm_mpi.c base/rank_cores.c base/stop.c,$(wildcard base/*.c)) $(wildcard formats/*.c)
+FUZZED = $(filter-out base/parallel.c base/stop.c,$(wildcard base/*.c base/plugin/*.c base/text/*.c)) \
+    $(wildcard formats/*.c formats/*/*.c)
 FUZZ_FORMATS = safetensors pth npz npy
 .PHONY: fuzz fuzz-library fuzz-image fuzz-features fuzz-graph fuzz-config fuzz-yaml fuzz-tar $(FUZZ_FORMATS:%=fuzz-%)
 fuzz: fuzz-yaml fuzz-image fuzz-tar $(FUZZ_FORMATS:%=fuzz-%) fuzz-features fuzz-graph fuzz-config
@@ -45,9 +46,9 @@ fuzz-tar: $(BUILD)/fuzz_tar
 $(FUZZ_FORMATS:%=fuzz-%): fuzz-%: $(BUILD)/fuzz_% $(BUILD)/seeds/%.unpacked
 	$< $(FUZZ_FLAGS) -max_len=8192 -dict=tests/fuzz/$(patsubst npz,npy,$*).dict $(BUILD)/corpus/$* $(BUILD)/seeds/$*
 # Fuzzer of feature files, as the evaluations read them.
-FUZZ_FEATURES = tests/fuzz/features_fuzz.c trainer/eval/feature_files.c trainer/eval/feature_pieces.c \
-    trainer/eval/feature_names.c measure/matrix.c \
-    base/parallel.c kernels/gemm.c data/sets/class_names.c
+FUZZ_FEATURES = tests/fuzz/features_fuzz.c trainer/eval/extract/feature_files.c trainer/eval/extract/feature_pieces.c \
+    trainer/eval/extract/feature_names.c measure/matrix.c \
+    base/parallel.c kernels/core/gemm.c data/sets/class_names.c
 $(BUILD)/fuzz_features: $(FUZZ_FEATURES) tests/fuzz/features_fuzz.h $(FUZZ_OBJECTS)
 	@mkdir -p $(BUILD)/corpus/features
 	$(FUZZ_COMPILE) -fsanitize=fuzzer -fno-openmp -DSR_FUZZ_ENTRY -o $@ $(FUZZ_FEATURES) $(FUZZ_OBJECTS) \

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/option.h"
+#include "base/plugin/option.h"
 
 typedef struct {
     bool flag;

@@ -11,11 +11,11 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "graph/blocks.h"
-#include "graph/builder.h"
-#include "graph/extract.h"
-#include "graph/print.h"
-#include "graph/surgery.h"
+#include "graph/edit/extract.h"
+#include "graph/edit/surgery.h"
+#include "graph/ir/blocks.h"
+#include "graph/ir/builder.h"
+#include "graph/ir/print.h"
 #include "trunks/presets.h"
 
 #define REQUIRE(condition)                                                               \

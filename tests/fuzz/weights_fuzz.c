@@ -9,11 +9,11 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
-#include "base/json.h"
 #include "base/mem.h"
-#include "formats/naming.h"
+#include "base/text/json.h"
+#include "formats/names/naming.h"
 #include "formats/stats.h"
-#include "formats/weights.h"
+#include "formats/weights/weights.h"
 
 static void require(bool condition, const char *what) {
     if (condition)
@@ -40,8 +40,8 @@ static void read_tensors(SrWeights *w) {
     }
 }
 
-// Reads with formats/safetensors.h, which checkpoints use: it must refuse what formats/weights.h
-// refuses, and align all tensors.
+// Reads with formats/weights/safetensors.h, which checkpoints use: it must refuse what
+// formats/weights/weights.h refuses, and align all tensors.
 static void open_safetensors(const char *path) {
     SrSafetensors st;
     if (sr_safetensors_open(&st, path) != SR_OK)

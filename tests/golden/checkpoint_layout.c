@@ -1,7 +1,7 @@
 // Runs the golden case checkpoint_layout: the keys of a VISSL checkpoint. The test writes a .torch
 // file with the same keys (dimensions cut to 4, zeros as values), reads it through
-// formats/weights.h, and compares every key, type and shape. The trunk must be recognised as
-// VISSL's.
+// formats/weights/weights.h, and compares every key, type and shape. The trunk must be recognised
+// as VISSL's.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,10 +9,10 @@
 
 #include "base/compiler.h"
 #include "base/file.h"
-#include "base/text.h"
-#include "formats/naming.h"
-#include "formats/save.h"
-#include "formats/weights.h"
+#include "base/text/text.h"
+#include "formats/names/naming.h"
+#include "formats/weights/save.h"
+#include "formats/weights/weights.h"
 #include "tests/golden/golden.h"
 
 enum { MAX_ITEMS = 20000, CUT = 4 };

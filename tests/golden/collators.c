@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "data/data.h"
 #include "tests/golden/golden.h"
 

@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "graph/plan.h"
+#include "graph/plan/plan.h"
 #include "tests/golden/table.h"
-#include "trunks/gpsa.h"
+#include "trunks/vit/gpsa.h"
 
 typedef struct {
     SrGoldenCase *c;

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "graph/plan.h"
+#include "graph/plan/plan.h"
 #include "losses/loss.h"
 #include "tests/golden/table.h"
 

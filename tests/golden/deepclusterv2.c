@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "measure/kmeans.h"
+#include "measure/clusters/kmeans.h"
 #include "tests/golden/images.h"
 #include "tests/golden/loss_case.h"
 

@@ -3,7 +3,7 @@
 // step.
 #include <string.h>
 
-#include "losses/momentum_encoder.h"
+#include "losses/shared/momentum_encoder.h"
 #include "tests/golden/images.h"
 #include "tests/golden/loss_case.h"
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "measure/kmeans.h"
+#include "measure/clusters/kmeans.h"
 #include "tests/golden/images.h"
 #include "tests/golden/loss_case.h"
 #include "tests/golden/table.h"

@@ -3,8 +3,8 @@
 // rows of all replicas, and each replica's queue is a share of sslrun's.
 #include <string.h>
 
-#include "graph/plan.h"
-#include "kernels/linear.h"
+#include "graph/plan/plan.h"
+#include "kernels/basic/linear.h"
 #include "losses/loss.h"
 #include "tests/golden/table.h"
 #include "tests/golden/world.h"

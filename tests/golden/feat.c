@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/text.h"
-#include "graph/plan.h"
+#include "base/text/text.h"
+#include "graph/plan/plan.h"
 #include "tests/golden/table.h"
-#include "trunks/feature_extractor.h"
+#include "trunks/shared/feature_extractor.h"
 #include "trunks/trunk.h"
 
 #define SETTINGS "MODEL.FEATURE_EVAL_SETTINGS."

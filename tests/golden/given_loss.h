@@ -4,7 +4,7 @@
 #ifndef SR_TESTS_GOLDEN_GIVEN_LOSS_H
 #define SR_TESTS_GOLDEN_GIVEN_LOSS_H
 
-#include "graph/plan.h"
+#include "graph/plan/plan.h"
 #include "losses/loss.h"
 #include "tests/golden/golden.h"
 

@@ -10,10 +10,10 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/json.h"
 #include "base/log.h"
 #include "base/parallel.h"
-#include "base/plugin.h"
+#include "base/plugin/plugin.h"
+#include "base/text/json.h"
 
 #include "gen/golden.def"
 

@@ -3,8 +3,8 @@
 #ifndef SR_TESTS_GOLDEN_GOLDEN_H
 #define SR_TESTS_GOLDEN_GOLDEN_H
 
-#include "base/yaml.h"
-#include "formats/safetensors.h"
+#include "base/text/yaml.h"
+#include "formats/weights/safetensors.h"
 
 // One case: CASE.json is the manifest, CASE.safetensors holds the tensors (none if the file is
 // missing).

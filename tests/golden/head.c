@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/text.h"
-#include "graph/plan.h"
+#include "base/text/text.h"
+#include "graph/plan/plan.h"
 #include "tests/golden/table.h"
 #include "trainer/model/head_modules.h"
 

@@ -2,7 +2,7 @@
 // classes of each test image, top-1 and top-5.
 #include <string.h>
 
-#include "measure/knn.h"
+#include "measure/neighbours/knn.h"
 #include "tests/golden/golden.h"
 
 static SrStatus read_side(SrGoldenCase *c, const char *features, const char *labels,

@@ -3,7 +3,7 @@
 #ifndef SR_TESTS_GOLDEN_LOSS_CASE_H
 #define SR_TESTS_GOLDEN_LOSS_CASE_H
 
-#include "graph/plan.h"
+#include "graph/plan/plan.h"
 #include "losses/loss.h"
 #include "tests/golden/golden.h"
 

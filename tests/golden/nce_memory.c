@@ -3,7 +3,7 @@
 // index have no recorded draws.
 #include <string.h>
 
-#include "losses/memory_bank.h"
+#include "losses/shared/memory_bank.h"
 #include "tests/golden/images.h"
 #include "tests/golden/loss_case.h"
 #include "tests/golden/table.h"

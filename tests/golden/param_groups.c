@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/yaml_edit.h"
+#include "base/text/yaml_edit.h"
 #include "tests/golden/golden.h"
 #include "trainer/config/schema.h"
 #include "trainer/model/model_internal.h"

@@ -8,8 +8,8 @@
 #include "base/compiler.h"
 #include "base/hash.h"
 #include "base/rng.h"
-#include "kernels/drop_tokens.h"
-#include "kernels/stochastic_depth.h"
+#include "kernels/basic/stochastic_depth.h"
+#include "kernels/tokens/drop_tokens.h"
 
 enum { MOST_NODES = 256, MOST_TRIES = 1 << 20 };
 

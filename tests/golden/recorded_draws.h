@@ -7,7 +7,7 @@
 #ifndef SR_TESTS_GOLDEN_RECORDED_DRAWS_H
 #define SR_TESTS_GOLDEN_RECORDED_DRAWS_H
 
-#include "graph/graph.h"
+#include "graph/ir/graph.h"
 #include "tests/golden/golden.h"
 
 // Replaces the graph's drop_tokens by one that keeps the tokens of `randperm`, and the k-th

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "kernels/sinkhorn.h"
+#include "kernels/assign/sinkhorn.h"
 #include "tests/golden/golden.h"
 
 typedef struct {

@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "graph/plan.h"
-#include "kernels/linear.h"
+#include "graph/plan/plan.h"
+#include "kernels/basic/linear.h"
 #include "losses/loss.h"
-#include "losses/prototypes.h"
+#include "losses/shared/prototypes.h"
 #include "tests/golden/table.h"
 
 enum { MAX_SETS = 15, MAX_OUT = 128 };

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/text.h"
-#include "formats/naming.h"
+#include "base/text/text.h"
+#include "formats/names/naming.h"
 
 enum { NAME_BYTES = 512 };
 

@@ -3,7 +3,7 @@
 #ifndef SR_TESTS_GOLDEN_TABLE_H
 #define SR_TESTS_GOLDEN_TABLE_H
 
-#include "graph/params.h"
+#include "graph/ir/params.h"
 #include "tests/golden/golden.h"
 
 // Tolerances relative to the largest reference value: for outputs of nodes, and for gradients.

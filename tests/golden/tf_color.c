@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/augment/jitter.h"
+#include "data/augment/shared/jitter.h"
 #include "tests/golden/images.h"
 
 typedef struct {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "data/augment/block_mask.h"
+#include "data/augment/shared/block_mask.h"
 #include "tests/golden/golden.h"
 #include "tests/golden/images.h"
 

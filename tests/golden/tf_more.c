@@ -7,8 +7,8 @@
 
 #include "base/compiler.h"
 #include "base/mem.h"
-#include "data/augment/erasing.h"
-#include "data/augment/patches.h"
+#include "data/augment/shared/erasing.h"
+#include "data/augment/shared/patches.h"
 #include "data/pipeline.h"
 #include "tests/golden/images.h"
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "data/augment/jitter.h"
+#include "data/augment/shared/jitter.h"
 #include "tests/golden/images.h"
 
 // ImageNet's mean and deviation, as in all VISSL configurations.

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "base/text.h"
-#include "data/augment/policy_ops.h"
+#include "base/text/text.h"
+#include "data/augment/shared/policy_ops.h"
 #include "tests/golden/images.h"
 
 typedef struct {

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "tests/golden/images.h"
 #include "tests/golden/table.h"
 #include "trainer/run/step.h"

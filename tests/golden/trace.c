@@ -9,7 +9,7 @@
 #include "base/compiler.h"
 #include "base/mem.h"
 #include "base/rng.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "tests/golden/table.h"
 
 enum { RUNS = 4 }; // the first run is not shaken

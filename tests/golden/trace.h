@@ -8,7 +8,7 @@
 #ifndef SR_TESTS_GOLDEN_TRACE_H
 #define SR_TESTS_GOLDEN_TRACE_H
 
-#include "graph/params.h"
+#include "graph/ir/params.h"
 #include "tests/golden/golden.h"
 
 enum { GOLDEN_TRACE_ROWS = 4096 };

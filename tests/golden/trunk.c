@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/text.h"
-#include "graph/layer_name.h"
-#include "graph/plan.h"
+#include "base/text/text.h"
+#include "graph/ir/layer_name.h"
+#include "graph/plan/plan.h"
 #include "tests/golden/recorded_draws.h"
 #include "tests/golden/table.h"
 #include "tests/golden/trunk_notes.h"

@@ -5,7 +5,7 @@
 #ifndef SR_TESTS_GRAPH_GRADIENTS_H
 #define SR_TESTS_GRAPH_GRADIENTS_H
 
-#include "graph/plan.h"
+#include "graph/plan/plan.h"
 
 typedef struct { // all pointers are borrowed
     SrGraph *graph;

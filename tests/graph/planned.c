@@ -2,7 +2,7 @@
 // (planned.h).
 #include "tests/graph/planned.h"
 
-#include "graph/plan_internal.h"
+#include "graph/plan/plan_internal.h"
 #include "tests/check.h"
 
 Planned planned_begin(int rows, int width) {

@@ -3,7 +3,7 @@
 #ifndef SR_TESTS_GRAPH_PLANNED_H
 #define SR_TESTS_GRAPH_PLANNED_H
 
-#include "graph/plan.h"
+#include "graph/plan/plan.h"
 #include "tests/graph/toy.h"
 
 typedef struct {

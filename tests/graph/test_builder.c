@@ -1,9 +1,9 @@
 // Tests the graph builder: names and scopes, shared parameters, initial values, modes, errors
 // that stick until the caller asks, and a failure of every allocation.
-#include "graph/builder.h"
+#include "graph/ir/builder.h"
 
 #include "base/mem.h"
-#include "kernels/conv2d.h"
+#include "kernels/conv/conv2d.h"
 #include "tests/check.h"
 
 typedef struct {

@@ -1,9 +1,9 @@
 // Tests the graph as a data structure: adding nodes, refusals, slots, queries by name, copied
 // parameters.
-#include "graph/graph.h"
+#include "graph/ir/graph.h"
 
 #include "base/mem.h"
-#include "graph/layer_name.h"
+#include "graph/ir/layer_name.h"
 #include "tests/check.h"
 #include "tests/graph/toy.h"
 

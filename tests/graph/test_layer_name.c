@@ -1,8 +1,8 @@
 // Looks one name up in both vocabularies: the caller's comes first, and the answer says which one
 // matched and what the name means in the other.
-#include "graph/layer_name.h"
+#include "graph/ir/layer_name.h"
 
-#include "graph/builder.h"
+#include "graph/ir/builder.h"
 #include "tests/check.h"
 
 typedef struct {

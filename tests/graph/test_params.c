@@ -1,6 +1,6 @@
 // Tests the parameter table: names, memory, trainable entries, distributions of initial values,
 // and a failure of every allocation.
-#include "graph/params.h"
+#include "graph/ir/params.h"
 
 #include "base/mem.h"
 #include "base/parallel.h"

@@ -4,11 +4,11 @@
 #include <pthread.h>
 
 #include "base/mem.h"
-#include "graph/builder.h"
-#include "graph/plan.h"
-#include "graph/plan_internal.h"
-#include "kernels/batch_norm.h"
-#include "kernels/conv2d.h"
+#include "graph/ir/builder.h"
+#include "graph/plan/plan.h"
+#include "graph/plan/plan_internal.h"
+#include "kernels/conv/conv2d.h"
+#include "kernels/norm/batch_norm.h"
 #include "tests/check.h"
 #include "tests/machine.h"
 

@@ -2,10 +2,10 @@
 // references in double precision.
 #include "base/mem.h"
 #include "base/parallel.h"
-#include "graph/builder.h"
-#include "graph/plan_internal.h"
-#include "kernels/conv2d.h"
-#include "kernels/linear.h"
+#include "graph/ir/builder.h"
+#include "graph/plan/plan_internal.h"
+#include "kernels/basic/linear.h"
+#include "kernels/conv/conv2d.h"
 #include "tests/check.h"
 #include "tests/graph/toy.h"
 

@@ -1,14 +1,14 @@
 // Tests precision of a plan's values: which are bfloat16, where conversions stand, and that the
 // results agree with those of the plan on floats.
 #include "base/mem.h"
-#include "graph/builder.h"
-#include "graph/plan_internal.h"
-#include "kernels/batch_norm.h"
-#include "kernels/conv2d.h"
-#include "kernels/layer_norm.h"
-#include "kernels/linear.h"
-#include "kernels/pool2d.h"
-#include "kernels/scale.h"
+#include "graph/ir/builder.h"
+#include "graph/plan/plan_internal.h"
+#include "kernels/basic/linear.h"
+#include "kernels/basic/scale.h"
+#include "kernels/conv/conv2d.h"
+#include "kernels/norm/batch_norm.h"
+#include "kernels/norm/layer_norm.h"
+#include "kernels/pool/pool2d.h"
 #include "tests/check.h"
 #include "tests/graph/toy.h"
 

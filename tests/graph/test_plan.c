@@ -1,7 +1,7 @@
 // Tests plans of toy graphs: forward pass, modes, memory, and the cost and spans that they
 // report.
 #include "base/mem.h"
-#include "graph/plan_internal.h"
+#include "graph/plan/plan_internal.h"
 #include "tests/check.h"
 #include "tests/graph/planned.h"
 

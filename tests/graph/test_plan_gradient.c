@@ -1,7 +1,7 @@
 // Tests gradients of a plan: against values computed by hand, through shared parameters, views
 // and several losses, and where they stop.
 #include "base/mem.h"
-#include "graph/plan_internal.h"
+#include "graph/plan/plan_internal.h"
 #include "tests/check.h"
 #include "tests/graph/planned.h"
 

@@ -1,7 +1,7 @@
 // Tests random graphs: gradients against finite differences, with and without recomputation, on
 // memory that starts as NaN.
 #include "base/mem.h"
-#include "graph/plan_internal.h"
+#include "graph/plan/plan_internal.h"
 #include "tests/check.h"
 #include "tests/graph/planned.h"
 

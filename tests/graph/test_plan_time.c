@@ -2,12 +2,12 @@
 // counts where it is the bound.
 #include <math.h>
 
-#include "graph/builder.h"
-#include "graph/plan.h"
-#include "kernels/attention.h"
+#include "graph/ir/builder.h"
+#include "graph/plan/plan.h"
+#include "kernels/attention/attention.h"
+#include "kernels/basic/linear.h"
 #include "kernels/conv/conv.h"
-#include "kernels/conv2d.h"
-#include "kernels/linear.h"
+#include "kernels/conv/conv2d.h"
 #include "tests/check.h"
 
 static void test_roofline(void **state) {

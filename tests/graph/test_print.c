@@ -1,12 +1,12 @@
 // Tests formats in which a graph is printed: names, table, Graphviz, torchvision's node list,
 // code, and the comparison of training with evaluation mode.
-#include "graph/print.h"
+#include "graph/ir/print.h"
 
-#include "graph/blocks.h"
-#include "graph/builder.h"
-#include "graph/layer_name.h"
-#include "kernels/conv2d.h"
-#include "kernels/permute.h"
+#include "graph/ir/blocks.h"
+#include "graph/ir/builder.h"
+#include "graph/ir/layer_name.h"
+#include "kernels/basic/permute.h"
+#include "kernels/conv/conv2d.h"
 #include "tests/check.h"
 
 typedef struct {

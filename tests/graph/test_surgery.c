@@ -1,16 +1,16 @@
 // Tests graph surgery, closed blocks, taps and JSON on a small network of registered ops: values
 // before and after, names, errors, and a failure of every allocation.
-#include "graph/surgery.h"
+#include "graph/edit/surgery.h"
 
 #include "base/mem.h"
-#include "graph/blocks.h"
-#include "graph/builder.h"
-#include "graph/extract.h"
-#include "graph/plan.h"
-#include "graph/print.h"
-#include "kernels/conv2d.h"
-#include "kernels/dropout.h"
-#include "kernels/scale.h"
+#include "graph/edit/extract.h"
+#include "graph/ir/blocks.h"
+#include "graph/ir/builder.h"
+#include "graph/ir/print.h"
+#include "graph/plan/plan.h"
+#include "kernels/basic/dropout.h"
+#include "kernels/basic/scale.h"
+#include "kernels/conv/conv2d.h"
 #include "tests/check.h"
 #include "tests/graph/toy.h"
 

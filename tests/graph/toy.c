@@ -7,7 +7,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/rng.h"
-#include "graph/plan_internal.h"
+#include "graph/plan/plan_internal.h"
 
 static SrStatus infer_same(const void *params, const SrShape *x, int n_in, SrShape *y) {
     (void)params;

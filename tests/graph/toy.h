@@ -4,7 +4,7 @@
 #ifndef SR_TESTS_GRAPH_TOY_H
 #define SR_TESTS_GRAPH_TOY_H
 
-#include "graph/plan.h"
+#include "graph/plan/plan.h"
 
 extern const SrOp toy_mul; // a * b; reads both inputs, cannot add to dx
 extern const SrOp toy_sum; // a + b; may overwrite a, adds to dx

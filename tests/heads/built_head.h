@@ -2,7 +2,7 @@
 #ifndef SR_TESTS_HEADS_BUILT_HEAD_H
 #define SR_TESTS_HEADS_BUILT_HEAD_H
 
-#include "graph/plan.h"
+#include "graph/plan/plan.h"
 #include "heads/head.h"
 
 typedef struct {

@@ -2,8 +2,8 @@
 // differentiated, and keeps its entries under its scope. Arguments are the heads' own examples.
 #include "tests/check.h"
 
-#include "base/text.h"
-#include "graph/plan.h"
+#include "base/text/text.h"
+#include "graph/plan/plan.h"
 #include "heads/head.h"
 
 enum { ROWS = 4, CHANNELS = 8 };

@@ -10,8 +10,8 @@
 #include <ctype.h>
 #include <stdio.h>
 
-#include "base/text.h"
-#include "kernels/batch_norm.h"
+#include "base/text/text.h"
+#include "kernels/norm/batch_norm.h"
 #include "tests/graph/gradients.h"
 
 static void build(BuiltHead *t, const char *name, const char *arguments, SrShape shape) {

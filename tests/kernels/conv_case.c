@@ -8,7 +8,7 @@
 #include "base/compiler.h"
 #include "base/mem.h"
 #include "base/parallel.h"
-#include "kernels/cast.h"
+#include "kernels/basic/cast.h"
 #include "tests/check.h"
 #include "tests/machine.h"
 

@@ -4,7 +4,7 @@
 
 #include "base/bf16.h"
 #include "base/parallel.h"
-#include "kernels/cast.h"
+#include "kernels/basic/cast.h"
 #include "tests/check.h"
 #include "tests/kernels/op_call.h"
 #include "tests/machine.h"

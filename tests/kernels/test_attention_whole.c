@@ -1,7 +1,7 @@
 // Tests the attention path that computes all scores of a head at once (machines with long
 // vectors), compared with attention and its gradient in double precision. Other machines run the
 // same shapes through tiles. Token counts are those of vision transformers and odd ones.
-#include "kernels/attention_whole.h"
+#include "kernels/attention/attention_whole.h"
 
 #include <math.h>
 #include <stdio.h>

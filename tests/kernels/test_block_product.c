@@ -1,6 +1,6 @@
 // Tests products and transposes of small matrices against plain loops in double precision, over
 // random shapes and row strides.
-#include "kernels/block_product.h"
+#include "kernels/core/block_product.h"
 
 #include "base/bf16.h"
 #include "base/mem.h"

@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "base/rng.h"
-#include "kernels/cast.h"
+#include "kernels/basic/cast.h"
 #include "tests/check.h"
 #include "tests/kernels/conv_case.h"
 #include "tests/machine.h"

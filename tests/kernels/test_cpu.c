@@ -1,6 +1,6 @@
 // Tests detection of the instruction-set level: a caller can ask for a lower level, never for
 // more than the processor has.
-#include "kernels/cpu.h"
+#include "kernels/core/cpu.h"
 
 #include "tests/check.h"
 

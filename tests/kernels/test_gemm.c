@@ -1,6 +1,6 @@
 // Tests the matrix product sr_gemm against plain loops in double precision over random shapes,
 // transposes, strides and factors.
-#include "kernels/gemm.h"
+#include "kernels/core/gemm.h"
 
 #include "base/mem.h"
 #include "base/parallel.h"

@@ -1,5 +1,5 @@
 // Tests conversions of half precision over all halves and at the bounds of rounding.
-#include "kernels/half.h"
+#include "kernels/core/half.h"
 
 #include "base/compiler.h"
 #include "tests/check.h"

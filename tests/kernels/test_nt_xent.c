@@ -1,6 +1,6 @@
 // Tests the op nt_xent on a step with one image: the loss is 0 without negatives, and the
 // decoupled loss refuses such a step.
-#include "kernels/nt_xent.h"
+#include "kernels/losses/nt_xent.h"
 
 #include "tests/check.h"
 #include "tests/kernels/op_call.h"

@@ -2,7 +2,7 @@
 // the checks of op_half.h.
 #include "base/bf16.h"
 #include "base/compiler.h"
-#include "kernels/cast.h"
+#include "kernels/basic/cast.h"
 #include "tests/check.h"
 #include "tests/kernels/op_call.h"
 #include "tests/kernels/op_half.h"

@@ -1,6 +1,6 @@
 // Tests loops of the activations against libm in double precision, on every instruction set of
 // this processor. On bfloat16 the result is that of floats, rounded.
-#include "kernels/pointwise.h"
+#include "kernels/activation/pointwise.h"
 
 #include "base/bf16.h"
 #include "tests/check.h"

@@ -1,6 +1,6 @@
 // Tests vector loops over rows (sums, products, exp) against libm in double precision, on every
 // instruction set of this processor.
-#include "kernels/rows.h"
+#include "kernels/core/rows.h"
 
 #include "base/bf16.h"
 

@@ -1,6 +1,6 @@
 // Tests Sinkhorn codes beyond the op contract and the golden cases: extreme scores, empty
 // prototypes, balance, queue, hard codes.
-#include "kernels/sinkhorn.h"
+#include "kernels/assign/sinkhorn.h"
 
 #include "base/mem.h"
 #include "base/rng.h"

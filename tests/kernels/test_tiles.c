@@ -5,7 +5,7 @@
 
 #define SR_ISA emulated
 #include "base/rng.h"
-#include "kernels/tiles.h"
+#include "kernels/core/tiles.h"
 #include "tests/check.h"
 
 #if defined(__x86_64__)

@@ -2,7 +2,7 @@
 // that are run, the content of the queue, shuffled images, refusals.
 #include "tests/check.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "tests/trainer/tiny_model.h"
 
 static const int sizes[] = {16, 16};

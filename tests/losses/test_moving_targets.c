@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "tests/trainer/tiny_model.h"
 
 static const int sizes[] = {16, 16};

@@ -2,7 +2,7 @@
 // with plain loops.
 #include "tests/check.h"
 
-#include "losses/prototypes.h"
+#include "losses/shared/prototypes.h"
 
 static int add(SrParams *params, const char *name, SrShape shape) {
     SrSlot slot = {.name = name, .shape = shape, .dtype = SR_F32, .kind = SR_SLOT_PARAM};

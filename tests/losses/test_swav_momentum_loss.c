@@ -3,7 +3,7 @@
 // the odd size of the queue.
 #include "tests/check.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "tests/trainer/tiny_model.h"
 
 static const int sizes[] = {16, 16, 8};

@@ -2,7 +2,7 @@
 #include "tests/measure/feature_rows.h"
 
 #include "base/rng.h"
-#include "formats/safetensors.h"
+#include "formats/weights/safetensors.h"
 #include "tests/check.h"
 
 void test_rows_planted(SrMatrix *f, int64_t n, int d, int classes, double spread, uint64_t seed) {

@@ -1,6 +1,6 @@
 // Tests average precision computed by hand: both rules, ties, rows without a judgement, queries
 // without positives.
-#include "measure/average_precision.h"
+#include "measure/neighbours/average_precision.h"
 #include "tests/check.h"
 
 static double ap(const float *score, const int8_t *relevant, int64_t n, SrApKind kind) {

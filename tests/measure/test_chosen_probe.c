@@ -2,8 +2,8 @@
 // rows.
 #include "base/mem.h"
 #include "base/rng.h"
-#include "measure/chosen_probe.h"
-#include "measure/logreg.h"
+#include "measure/probes/chosen_probe.h"
+#include "measure/probes/logreg.h"
 #include "tests/check.h"
 #include "tests/measure/feature_rows.h"
 

@@ -1,7 +1,7 @@
 // Tests out-of-sample predictions: planted classes, wrong labels, rows never seen, threads.
 #include "base/mem.h"
 #include "base/parallel.h"
-#include "measure/fold_predictions.h"
+#include "measure/probes/fold_predictions.h"
 #include "tests/check.h"
 #include "tests/measure/feature_rows.h"
 

@@ -1,6 +1,6 @@
 // Tests k-centre against NumPy's numbers: prefixes, rows at hand, rows that may not be chosen.
 #include "base/mem.h"
-#include "measure/k_centre.h"
+#include "measure/clusters/k_centre.h"
 #include "tests/check.h"
 #include "tests/measure/folder_golden.h"
 #include "tests/measure/folder_rows.h"

@@ -2,7 +2,7 @@
 // and handles few and equal rows.
 #include "base/mem.h"
 #include "base/parallel.h"
-#include "measure/kmeans.h"
+#include "measure/clusters/kmeans.h"
 #include "tests/check.h"
 #include "tests/measure/feature_rows.h"
 

@@ -1,6 +1,6 @@
 // Tests hierarchical k-means and balanced samples: shares of small and large groups, errors.
 #include "base/mem.h"
-#include "measure/kmeans_tree.h"
+#include "measure/clusters/kmeans_tree.h"
 #include "tests/check.h"
 #include "tests/measure/feature_rows.h"
 

@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "base/rng.h"
-#include "measure/knn.h"
+#include "measure/neighbours/knn.h"
 #include "tests/check.h"
 
 static void fill(SrMatrix *f, float *x, int64_t *label, int64_t n, int d, int classes,

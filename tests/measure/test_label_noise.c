@@ -1,6 +1,6 @@
 // Tests confident learning against NumPy's numbers, rows without labels, and memory.
 #include "base/mem.h"
-#include "measure/label_noise.h"
+#include "measure/probes/label_noise.h"
 #include "tests/check.h"
 #include "tests/measure/folder_golden.h"
 #include "tests/measure/folder_rows.h"

@@ -2,7 +2,7 @@
 // list of meters per output.
 #include "base/mem.h"
 #include "tests/check.h"
-#include "trainer/run/meter_list.h"
+#include "trainer/run/meters/meter_list.h"
 
 // scores (4, 3)
 static const float scores[] = {0.9f, 0.5f, 0.1f, 0.2f, 0.8f, 0.3f, 0.4f, 0.6f, 0.5f, 1, 1, 1};

@@ -1,8 +1,8 @@
 // Tests nearest rows against scikit-learn's numbers, exact copies, threads, labels and bounds.
 #include "base/mem.h"
 #include "base/parallel.h"
-#include "measure/label_noise.h"
-#include "measure/nearest_rows.h"
+#include "measure/neighbours/nearest_rows.h"
+#include "measure/probes/label_noise.h"
 #include "tests/check.h"
 #include "tests/measure/folder_golden.h"
 #include "tests/measure/folder_rows.h"

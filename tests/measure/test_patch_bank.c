@@ -1,9 +1,9 @@
 // Tests patches, PatchCore's bank and PaDiM's Gaussians against NumPy's and SciPy's numbers.
 #include "base/mem.h"
 #include "base/parallel.h"
-#include "measure/patch_bank.h"
-#include "measure/patch_gauss.h"
-#include "measure/patch_maps.h"
+#include "measure/patches/patch_bank.h"
+#include "measure/patches/patch_gauss.h"
+#include "measure/patches/patch_maps.h"
 #include "tests/check.h"
 #include "tests/measure/folder_golden.h"
 #include "tests/measure/folder_rows.h"

@@ -1,7 +1,7 @@
 // Tests retrieval: mean average precision by hand and against the definition, queries that
 // exclude themselves, several labels, threads, refusals.
 #include "base/parallel.h"
-#include "measure/retrieval.h"
+#include "measure/neighbours/retrieval.h"
 #include "tests/check.h"
 #include "tests/measure/feature_rows.h"
 

@@ -1,6 +1,6 @@
 // Tests the cut-off of scores against SciPy's numbers, planted faults, and few scores.
 #include "base/mem.h"
-#include "measure/score_cutoff.h"
+#include "measure/probes/score_cutoff.h"
 #include "tests/check.h"
 #include "tests/measure/folder_golden.h"
 #include "tests/measure/folder_rows.h"

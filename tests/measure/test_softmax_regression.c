@@ -5,8 +5,8 @@
 
 #include "base/parallel.h"
 #include "base/rng.h"
-#include "measure/liblinear.h"
-#include "measure/softmax_regression.h"
+#include "measure/probes/liblinear.h"
+#include "measure/probes/softmax_regression.h"
 #include "tests/check.h"
 #include "tests/measure/feature_rows.h"
 

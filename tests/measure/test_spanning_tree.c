@@ -1,7 +1,7 @@
 // Tests the spanning tree and leaf distances against SciPy's numbers, small groups, threads, NaN.
 #include "base/mem.h"
 #include "base/parallel.h"
-#include "measure/spanning_tree.h"
+#include "measure/clusters/spanning_tree.h"
 #include "tests/check.h"
 #include "tests/measure/folder_golden.h"
 #include "tests/measure/folder_rows.h"

@@ -2,8 +2,8 @@
 // costs, low-shot draws, threads, refusals.
 #include "base/mem.h"
 #include "base/parallel.h"
-#include "measure/logreg.h"
-#include "measure/svm.h"
+#include "measure/probes/logreg.h"
+#include "measure/probes/svm.h"
 #include "tests/check.h"
 #include "tests/measure/feature_rows.h"
 #include "trainer/config/config.h"

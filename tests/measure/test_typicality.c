@@ -1,6 +1,6 @@
 // Tests typical rows: dense rows first, one of each cluster, prefixes, rows at hand, outliers last.
 #include "base/mem.h"
-#include "measure/typicality.h"
+#include "measure/clusters/typicality.h"
 #include "tests/check.h"
 #include "tests/measure/feature_rows.h"
 

@@ -1,6 +1,6 @@
 // Tests attention maps: shares computed by hand, with and without a class token. The page of a
 // transformer has them, that of another trunk has none.
-#include "pages/attention_maps.h"
+#include "pages/photos/attention_maps.h"
 
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
 // Tests the history of a run whose files are larger than the part that a page reads.
-#include "pages/run_history.h"
+#include "pages/runs/run_history.h"
 
 #include <fcntl.h>
 #include <stdio.h>

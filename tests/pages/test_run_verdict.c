@@ -2,8 +2,8 @@
 // never gets a green line.
 #include <stdio.h>
 
-#include "pages/run_report.h"
-#include "pages/run_verdict.h"
+#include "pages/runs/run_report.h"
+#include "pages/runs/run_verdict.h"
 #include "tests/check.h"
 #include "tests/data/fixture.h"
 #include "tests/temp_dir.h"

@@ -1,6 +1,6 @@
 // Tests places for connections of the web server: which one is closed so that a new reader gets
 // in.
-#include "pages/web_connections.h"
+#include "pages/web/web_connections.h"
 
 #include <sys/socket.h>
 #include <unistd.h>

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/text.h"
-#include "base/yaml.h"
+#include "base/text/text.h"
+#include "base/text/yaml.h"
 #include "trainer/run/run.h"
 
 enum { MAX_OVERRIDES = 16, MAX_TEXT = 1 << 16, MAX_BYTES = 256 << 20 };

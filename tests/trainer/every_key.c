@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/yaml_edit.h"
+#include "base/text/yaml_edit.h"
 #include "tests/check.h"
 #include "tests/temp_dir.h"
 

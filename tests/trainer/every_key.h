@@ -7,8 +7,8 @@
 #ifndef SR_TESTS_TRAINER_EVERY_KEY_H
 #define SR_TESTS_TRAINER_EVERY_KEY_H
 
-#include "base/option.h"
-#include "base/text.h"
+#include "base/plugin/option.h"
+#include "base/text/text.h"
 
 // Writes everything visible of the owner when configured with this map (flow style). base: index
 // of the base that the map was made from.

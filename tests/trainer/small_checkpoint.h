@@ -3,8 +3,8 @@
 #ifndef SR_TESTS_TRAINER_SMALL_CHECKPOINT_H
 #define SR_TESTS_TRAINER_SMALL_CHECKPOINT_H
 
-#include "base/yaml.h"
-#include "graph/params.h"
+#include "base/text/yaml.h"
+#include "graph/ir/params.h"
 #include "trainer/run/position.h"
 
 SrParams *

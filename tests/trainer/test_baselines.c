@@ -2,7 +2,7 @@
 // norms, of which a report shows the better one.
 #include <string.h>
 
-#include "base/json.h"
+#include "base/text/json.h"
 #include "tests/check.h"
 #include "trainer/eval/report.h"
 #include "trainer/run/run.h"

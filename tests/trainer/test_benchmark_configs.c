@@ -5,7 +5,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "tests/check.h"
 #include "tests/temp_dir.h"
 #include "trainer/schedules/schedule.h"

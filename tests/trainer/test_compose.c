@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/text.h"
-#include "base/yaml_edit.h"
+#include "base/text/text.h"
+#include "base/text/yaml_edit.h"
 #include "tests/check.h"
 #include "tests/temp_dir.h"
 #include "trainer/config/compose.h"

@@ -7,7 +7,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "tests/check.h"
 #include "trainer/config/config.h"
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/file.h"
-#include "base/yaml_edit.h"
+#include "base/text/yaml_edit.h"
 #include "tests/check.h"
 #include "tests/data/fixture.h"
 #include "tests/temp_dir.h"

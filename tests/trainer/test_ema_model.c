@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "formats/safetensors.h"
+#include "formats/weights/safetensors.h"
 #include "tests/check.h"
 #include "tests/temp_dir.h"
 #include "trainer/model/weights_init.h"

@@ -7,7 +7,7 @@
 
 #include "data/data.h"
 #include "data/pixels/pixel.h"
-#include "graph/print.h"
+#include "graph/ir/print.h"
 #include "tests/check.h"
 #include "tests/data/fixture.h"
 #include "tests/trainer/every_key.h"

@@ -5,14 +5,14 @@
 #include <string.h>
 
 #include "data/data.h"
-#include "graph/print.h"
+#include "graph/ir/print.h"
 #include "heads/head.h"
 #include "losses/loss.h"
 #include "tests/check.h"
 #include "tests/heads/built_head.h"
 #include "tests/trainer/every_key.h"
 #include "tests/trainer/tiny_model.h"
-#include "trainer/run/meter_list.h"
+#include "trainer/run/meters/meter_list.h"
 
 // ---- losses: values over some steps, and every number of the parameter table afterwards
 

@@ -2,7 +2,7 @@
 // Classes that TRAIN does not have are refused.
 #include "base/mem.h"
 #include "tests/check.h"
-#include "trainer/eval/feature_classes.h"
+#include "trainer/eval/extract/feature_classes.h"
 
 static void add(SrStringList *list, const char *const *names, int n) {
     *list = (SrStringList){0};

@@ -2,7 +2,7 @@
 // ops: which are refused with which advice, and what model each of the others builds.
 #include <stdio.h>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "tests/check.h"
 #include "tests/trainer/tiny_model.h"
 #include "trainer/model/weights_init.h"

@@ -3,11 +3,11 @@
 
 #include "base/file.h"
 #include "base/npy.h"
-#include "formats/safetensors.h"
+#include "formats/weights/safetensors.h"
 #include "tests/check.h"
 #include "tests/measure/feature_rows.h"
 #include "tests/temp_dir.h"
-#include "trainer/eval/feature_files.h"
+#include "trainer/eval/extract/feature_files.h"
 
 static void save_npy(const char *dir, const char *name, const char *descr, SrShape shape,
                      const void *data, size_t bytes) {

@@ -3,7 +3,7 @@
 #include "trainer/features/feature_values.h"
 
 #include "base/mem.h"
-#include "formats/safetensors.h"
+#include "formats/weights/safetensors.h"
 #include "tests/check.h"
 #include "tests/temp_dir.h"
 

@@ -1,6 +1,6 @@
 // Tests health checks of a run: each injected failure is found by its name, with an override to
 // try; no example of a loss shows any.
-#include "trainer/run/health.h"
+#include "trainer/run/meters/health.h"
 
 #include "tests/check.h"
 #include "tests/trainer/tiny_model.h"

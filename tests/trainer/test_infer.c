@@ -2,7 +2,7 @@
 // only, and what it refuses.
 #include <stdio.h>
 
-#include "base/yaml_edit.h"
+#include "base/text/yaml_edit.h"
 #include "tests/check.h"
 #include "trainer/config/schema.h"
 

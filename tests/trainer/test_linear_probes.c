@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "formats/safetensors.h"
+#include "formats/weights/safetensors.h"
 #include "tests/check.h"
 #include "tests/program.h"
 #include "tests/temp_dir.h"

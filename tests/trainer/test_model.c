@@ -2,7 +2,7 @@
 // evaluation, and refusals.
 #include "tests/check.h"
 
-#include "graph/layer_name.h"
+#include "graph/ir/layer_name.h"
 #include "tests/trainer/tiny_model.h"
 #include "trainer/model/model_internal.h"
 

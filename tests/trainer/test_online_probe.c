@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "measure/logreg.h"
+#include "measure/probes/logreg.h"
 #include "tests/check.h"
 #include "tests/data/fixture.h"
 #include "tests/temp_dir.h"

@@ -5,7 +5,7 @@
 #include "trainer/config/schema.h"
 #include "trainer/optim/optim.h"
 #include "trainer/run/run.h"
-#include "trunks/depth.h"
+#include "trunks/shared/depth.h"
 
 typedef struct {
     const char *name;

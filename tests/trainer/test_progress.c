@@ -1,7 +1,7 @@
 // Tests progress of a run: rates, remaining time, and their texts.
 #include "base/clock.h"
 #include "tests/check.h"
-#include "trainer/run/progress.h"
+#include "trainer/run/meters/progress.h"
 
 static void test_durations(void **state) {
     (void)state;

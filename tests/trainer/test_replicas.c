@@ -3,7 +3,7 @@
 // tree.
 #include "tests/check.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "tests/trainer/tiny_model.h"
 
 static const int sizes[] = {8, 8};

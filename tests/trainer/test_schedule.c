@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "tests/check.h"
 #include "trainer/schedules/schedule.h"
 

@@ -1,6 +1,6 @@
 // Tests files written for a cluster, in one process: names of sharded modules and parameters, and
 // the number of replicas.
-#include "base/yaml_edit.h"
+#include "base/text/yaml_edit.h"
 #include "tests/check.h"
 #include "trainer/config/schema.h"
 

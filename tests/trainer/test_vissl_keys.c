@@ -6,7 +6,7 @@
 #include "base/compiler.h"
 #include "base/file.h"
 #include "base/mem.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "tests/check.h"
 #include "trainer/config/schema.h"
 #include "trainer/config/vissl_keys.h"

@@ -2,8 +2,8 @@
 // are refused because nothing fits.
 #include <stdio.h>
 
-#include "formats/naming.h"
-#include "formats/safetensors.h"
+#include "formats/names/naming.h"
+#include "formats/weights/safetensors.h"
 #include "tests/check.h"
 #include "tests/temp_dir.h"
 #include "trainer/model/weights_init.h"

@@ -1,11 +1,11 @@
 // Tests LINEAR_EVAL_FEAT_POOL_OPS_MAP: each pooling with PyTorch's positional arguments against
 // its definition, window by window; flattening in PyTorch's order, the order of the features, and
 // refusals that name the place.
-#include "trunks/feature_extractor.h"
+#include "trunks/shared/feature_extractor.h"
 
 #include <stdio.h>
 
-#include "graph/plan.h"
+#include "graph/plan/plan.h"
 #include "tests/check.h"
 #include "tests/graph/toy.h"
 

@@ -4,9 +4,9 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "base/text.h"
-#include "graph/builder.h"
-#include "graph/layer_name.h"
+#include "base/text/text.h"
+#include "graph/ir/builder.h"
+#include "graph/ir/layer_name.h"
 #include "trunks/trunk.h"
 
 typedef struct {

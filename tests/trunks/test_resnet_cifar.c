@@ -3,9 +3,9 @@
 // tests/parity/resnet20.py compares outputs of trained weights.
 #include "tests/check.h"
 
-#include "base/text.h"
-#include "graph/builder.h"
-#include "graph/layer_name.h"
+#include "base/text/text.h"
+#include "graph/ir/builder.h"
+#include "graph/ir/layer_name.h"
 #include "trunks/presets.h"
 
 typedef struct {

@@ -1,9 +1,9 @@
 // Tests the contract of trunks/trunk.h, checked for every example of every trunk in the registry:
 // outputs, names, stages, shared parameters over two resolutions, a training step, depths; and
 // every preset.
-#include "base/text.h"
-#include "graph/layer_name.h"
-#include "graph/plan.h"
+#include "base/text/text.h"
+#include "graph/ir/layer_name.h"
+#include "graph/plan/plan.h"
 #include "tests/check.h"
 #include "trunks/presets.h"
 #include "trunks/trunk.h"

@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "base/rng.h"
-#include "graph/plan.h"
+#include "graph/plan/plan.h"
 #include "tests/check.h"
 #include "tests/graph/toy.h"
 #include "trunks/trunk.h"

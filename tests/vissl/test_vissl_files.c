@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "data/data.h"
 #include "heads/head.h"
 #include "losses/loss.h"

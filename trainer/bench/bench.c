@@ -8,10 +8,10 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "base/json.h"
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "base/rng.h"
+#include "base/text/json.h"
 #include "kernels/conv/conv.h"
 #include "kernels/machine.h"
 #include "trainer/bench/memory_rate.h"

@@ -4,8 +4,8 @@
 
 #include <time.h>
 
-#include "base/json.h"
 #include "base/mem.h"
+#include "base/text/json.h"
 
 static double cpu_s(void) {
     struct timespec t;

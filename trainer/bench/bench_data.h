@@ -3,7 +3,7 @@
 #ifndef SR_TRAINER_BENCH_BENCH_DATA_H
 #define SR_TRAINER_BENCH_BENCH_DATA_H
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "trainer/bench/bench.h"
 
 // Times batches of DATA.TRAIN in the calling thread, in processor time.  options->steps batches are

@@ -3,7 +3,7 @@
 #ifndef SR_TRAINER_BENCH_BENCH_FORWARD_H
 #define SR_TRAINER_BENCH_BENCH_FORWARD_H
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "trainer/bench/bench.h"
 #include "trainer/features/feature_source.h"
 

@@ -1,4 +1,4 @@
-// Estimate of a step's time: a roofline over the planned calls (graph/plan_time.c), with rates
+// Estimate of a step's time: a roofline over the planned calls (graph/plan/plan_time.c), with rates
 // that are measured on this program's kernels.  `sslrun bench` runs the step itself.
 //
 // A peak from the data sheet would promise too much.  Each rate is therefore the one that a kind
@@ -12,9 +12,9 @@
 #include <time.h>
 
 #include "base/parallel.h"
-#include "graph/builder.h"
-#include "kernels/batch_norm.h"
-#include "kernels/conv2d.h"
+#include "graph/ir/builder.h"
+#include "kernels/conv/conv2d.h"
+#include "kernels/norm/batch_norm.h"
 #include "trainer/bench/forecast.h"
 
 enum { SIDE = 28, WIDTH = 128, WIDE = 4 * WIDTH, ROUNDS = 5 };

@@ -2,8 +2,8 @@
 // docs/guide/scaling.md.
 //
 // A rank runs its share of the replicas one after the other.  Then the P ranks sum gradients by
-// reduce-scatter and all-gather (base/comm.h): 2 (P - 1) / P of the bytes each way and 2 log2 P
-// messages.  Buckets of gradients are sent while the last replica's backward runs.  The step
+// reduce-scatter and all-gather (base/ranks/comm.h): 2 (P - 1) / P of the bytes each way and 2 log2
+// P messages.  Buckets of gradients are sent while the last replica's backward runs.  The step
 // waits for the rest of the exchange, and at least for the last bucket.
 //
 // The forecast leaves out rows of the loss that are gathered (embeddings are small next to
@@ -13,9 +13,9 @@
 
 #include <stdbool.h>
 
-#include "base/text.h"
+#include "base/text/text.h"
 
-#define SR_FORECAST_BUCKET_BYTES 25e6 // size of a bucket in trainer/run/grad_sums.h
+#define SR_FORECAST_BUCKET_BYTES 25e6 // size of a bucket in trainer/run/ranks/grad_sums.h
 #define SR_FORECAST_MESSAGE_S 30e-6   // seconds for a message over TCP in a data centre
 
 typedef struct {
@@ -41,7 +41,7 @@ typedef struct {
 
 // Returns how many times a rank computes forward and backward of one replica in a step.  twice: the
 // loss needs the rows of all replicas, so that each replica but the last runs its forward again
-// (trainer/run/replicas.h).  backward_share: as in SrForecastInput.
+// (trainer/run/ranks/replicas.h).  backward_share: as in SrForecastInput.
 double sr_forecast_passes(int replicas, bool twice, double backward_share);
 SrForecast sr_forecast(const SrForecastInput *input);
 // Writes a line for people.  images: images of a replica.

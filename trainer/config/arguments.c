@@ -3,7 +3,7 @@
 // and model are built.
 #include <string.h>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "data/data.h"
 #include "trainer/config/schema.h"
 

@@ -10,8 +10,8 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/text.h"
-#include "formats/weights.h"
+#include "base/text/text.h"
+#include "formats/weights/weights.h"
 #include "trainer/config/schema.h"
 
 // Limits on what a configuration reads.  VISSL's own files nest two deep.

@@ -11,9 +11,9 @@
 #define SR_TRAINER_CONFIG_COMPOSE_H
 
 #include "base/arena.h"
-#include "base/option.h"
+#include "base/plugin/option.h"
 #include "base/problems.h"
-#include "base/yaml.h"
+#include "base/text/yaml.h"
 
 // Finds and parses the file of a name as VISSL writes it (pretrain/swav/swav_8node_resnet), or of a
 // path; the ending .yaml may be missing.  *found gets its path, *file its tree; both live in the

@@ -8,13 +8,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/comm.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/plugin.h"
-#include "base/text.h"
-#include "base/yaml_edit.h"
+#include "base/plugin/plugin.h"
+#include "base/ranks/comm.h"
+#include "base/text/text.h"
+#include "base/text/yaml_edit.h"
 #include "data/data.h"
 #include "losses/loss.h"
 #include "measure/meter.h"

@@ -10,8 +10,8 @@
 #ifndef SR_TRAINER_CONFIG_CONFIG_H
 #define SR_TRAINER_CONFIG_CONFIG_H
 
-#include "base/option.h"
-#include "measure/logreg.h"
+#include "base/plugin/option.h"
+#include "measure/probes/logreg.h"
 #include "trainer/optim/optim.h"
 
 typedef struct { // DATA.TRAIN or DATA.TEST
@@ -157,8 +157,8 @@ typedef struct SrConfig {
     const SrYaml *replicas_given; // DISTRIBUTED.REPLICAS: auto, recipe or a number
     int reduce;                   // DISTRIBUTED.REDUCE.  0: tree, 1: mpi
     int memory;                   // DISTRIBUTED.MEMORY.  0: auto, 1: again, 2: keep
-    // Batches of a step, each with its own batch norms (trainer/run/replicas.h): VISSL's replicas
-    // divided by sync_bn_group, times OPTIMIZER.gradient_accumulation_steps.
+    // Batches of a step, each with its own batch norms (trainer/run/ranks/replicas.h): VISSL's
+    // replicas divided by sync_bn_group, times OPTIMIZER.gradient_accumulation_steps.
     // sync_bn_group: VISSL's replicas that a rank computes as one batch, because they share batch
     // norms.  1: none do
     int replicas, sync_bn_group;

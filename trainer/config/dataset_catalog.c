@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "base/json.h"
 #include "base/log.h"
-#include "base/text.h"
-#include "base/yaml_edit.h"
+#include "base/text/json.h"
+#include "base/text/text.h"
+#include "base/text/yaml_edit.h"
 #include "data/data.h"
 
 enum { PATH_BYTES = 4096, CATALOG_BYTES = 1 << 24 };

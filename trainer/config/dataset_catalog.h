@@ -10,7 +10,7 @@
 #define SR_TRAINER_CONFIG_DATASET_CATALOG_H
 
 #include "base/arena.h"
-#include "base/yaml.h"
+#include "base/text/yaml.h"
 
 #define SR_CATALOG_FILE "dataset_catalog.json"
 #define SR_CATALOG_VARIABLE "VISSL_DATASET_CATALOG_PATH"

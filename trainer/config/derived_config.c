@@ -1,7 +1,7 @@
 // Makes configurations from another one: a copy to be changed, and a distillation's teacher.  Each
 // has its own tree, and its structs are read from that tree, so it borrows nothing.
 #include "base/mem.h"
-#include "base/yaml_edit.h"
+#include "base/text/yaml_edit.h"
 #include "trainer/config/schema.h"
 
 // Copies the tree and reads it again.  merged: map that is merged over MODEL first; NULL: none.

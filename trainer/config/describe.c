@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/plugin.h"
+#include "base/plugin/plugin.h"
 #include "data/data.h"
 #include "heads/head.h"
 #include "kernels/op.h"

@@ -4,8 +4,8 @@
 
 #include <stdbool.h>
 
-#include "base/option.h"
-#include "base/text.h"
+#include "base/plugin/option.h"
+#include "base/text/text.h"
 
 typedef struct {
     const char *name, *help;

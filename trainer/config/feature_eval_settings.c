@@ -1,10 +1,10 @@
 // Refuses combinations of MODEL.FEATURE_EVAL_SETTINGS that contradict each other.
-// trunks/feature_extractor.c and trainer/model do what the flags ask for.
+// trunks/shared/feature_extractor.c and trainer/model do what the flags ask for.
 //
 // VISSL takes any combination, and the flag that it reads first wins.  Users combine flags when
 // they copy from two recipes, so each error names the recipe that comes closest.
 #include "base/log.h"
-#include "base/yaml_edit.h"
+#include "base/text/yaml_edit.h"
 #include "trainer/config/schema.h"
 
 #define LINEAR_EVAL "for a linear evaluation set EVAL_MODE_ON and FREEZE_TRUNK_ONLY"

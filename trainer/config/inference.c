@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "base/plugin.h"
-#include "base/text.h"
+#include "base/plugin/plugin.h"
+#include "base/text/text.h"
 #include "data/data.h"
 #include "losses/loss.h"
 #include "measure/meter.h"
@@ -75,7 +75,7 @@ static const SrYaml *trunk_map(const SrYaml *tree, SrArena *arena) {
     return NULL;
 }
 
-// Runs the loss's own rule (losses/infer.h), if it has one.
+// Runs the loss's own rule (losses/shared/infer.h), if it has one.
 static SrStatus infer_loss(SrInfer *r) {
     char at[128];
     r->loss = sr_tree_text(r->tree, "LOSS.name", "");

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "base/text.h"
-#include "base/yaml_edit.h"
+#include "base/text/text.h"
+#include "base/text/yaml_edit.h"
 #include "trainer/config/vissl_keys.h"
 
 static const char section[] = "IMG_RETRIEVAL";

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text.h"
-#include "base/yaml_edit.h"
+#include "base/text/text.h"
+#include "base/text/yaml_edit.h"
 #include "trainer/config/compose.h"
 
 enum { MAX_DEPTH = 8, MAX_REFERENCES = 10000, MAX_TEXT = 4096 };

@@ -2,7 +2,7 @@
 #ifndef SR_TRAINER_CONFIG_MANUAL_SEARCH_H
 #define SR_TRAINER_CONFIG_MANUAL_SEARCH_H
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 typedef struct {
     const char *name, *help; // help: NULL or "": none

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/text.h"
-#include "base/yaml_edit.h"
+#include "base/text/text.h"
+#include "base/text/yaml_edit.h"
 #include "trainer/config/schema.h"
 #include "trainer/config/vissl_names.h"
 #include "trunks/presets.h"

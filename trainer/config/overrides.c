@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "trainer/config/schema.h"
 
 enum { MAX_PATH_LEN = 512, MAX_NESTING = 64, MAX_SECTIONS = 6 };

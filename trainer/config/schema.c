@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "base/text.h"
-#include "base/yaml_edit.h"
+#include "base/text/text.h"
+#include "base/text/yaml_edit.h"
 #include "losses/loss.h"
 #include "measure/meter.h"
 #include "trainer/config/vissl_keys.h"

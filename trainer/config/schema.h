@@ -5,7 +5,7 @@
 #define SR_TRAINER_CONFIG_SCHEMA_H
 
 #include "heads/head.h"
-#include "losses/infer.h"
+#include "losses/shared/infer.h"
 #include "trainer/config/config.h"
 
 typedef struct {

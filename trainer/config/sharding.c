@@ -2,11 +2,11 @@
 // processes, and batch norms over several replicas.
 #include <string.h>
 
-#include "base/comm.h"
 #include "base/compiler.h"
 #include "base/log.h"
-#include "base/text.h"
-#include "base/yaml_edit.h"
+#include "base/ranks/comm.h"
+#include "base/text/text.h"
+#include "base/text/yaml_edit.h"
 #include "trainer/config/schema.h"
 
 // Ending of VISSL's fully sharded modules, which compute the same as the plain ones.

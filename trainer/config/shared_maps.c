@@ -2,7 +2,7 @@
 // trunk takes from another trunk's map.
 #include <string.h>
 
-#include "base/yaml_edit.h"
+#include "base/text/yaml_edit.h"
 #include "trainer/config/schema.h"
 #include "trunks/trunk.h"
 

@@ -7,8 +7,8 @@
 
 #include "base/compiler.h"
 #include "base/log.h"
-#include "base/text.h"
-#include "base/yaml_edit.h"
+#include "base/text/text.h"
+#include "base/text/yaml_edit.h"
 
 #define NO_GPU "sslrun computes on the CPU only"
 #define LAUNCHED "mpirun or srun starts the ranks of a run, and MPI connects them"

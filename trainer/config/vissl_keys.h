@@ -5,7 +5,7 @@
 #define SR_TRAINER_CONFIG_VISSL_KEYS_H
 
 #include "base/arena.h"
-#include "base/option.h"
+#include "base/plugin/option.h"
 
 typedef struct {
     // Dotted, from the root; "DATA.*." stands for DATA.TRAIN. and DATA.TEST.  NULL ends the table

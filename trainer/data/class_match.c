@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "base/text.h"
+#include "base/text/text.h"
 
 #define NAMED_AT_MOST 5 // classes in a message
 

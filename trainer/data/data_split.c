@@ -5,11 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/comm.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "base/text.h"
-#include "base/yaml_edit.h"
+#include "base/ranks/comm.h"
+#include "base/text/text.h"
+#include "base/text/yaml_edit.h"
 #include "trainer/config/dataset_catalog.h"
 #include "trainer/data/class_match.h"
 

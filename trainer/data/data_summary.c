@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/comm.h"
 #include "base/compiler.h"
 #include "base/log.h"
+#include "base/ranks/comm.h"
 #include "trainer/data/class_match.h"
 
 // Describes the images that `limit` chooses.  -1: all.

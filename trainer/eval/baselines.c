@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "base/json.h"
 #include "base/log.h"
+#include "base/text/json.h"
 #include "trainer/data/data_summary.h"
 #include "trainer/model/weights_init.h"
 #include "trainer/run/run_folder.h"

@@ -8,8 +8,8 @@
 
 #include "base/file.h"
 #include "base/log.h"
-#include "base/text.h"
-#include "formats/weights.h"
+#include "base/text/text.h"
+#include "formats/weights/weights.h"
 #include "trainer/data/data_summary.h"
 #include "trainer/run/run_folder.h"
 

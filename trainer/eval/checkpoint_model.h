@@ -5,7 +5,7 @@
 #define SR_TRAINER_EVAL_CHECKPOINT_MODEL_H
 
 #include "trainer/eval/baselines.h"
-#include "trainer/eval/feature_names.h"
+#include "trainer/eval/extract/feature_names.h"
 
 typedef struct {
     char path[4096];  // of the checkpoint

@@ -6,11 +6,11 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "base/json.h"
 #include "base/mem.h"
 #include "base/npy.h"
 #include "base/rng.h"
-#include "trainer/eval/feature_files.h"
+#include "base/text/json.h"
+#include "trainer/eval/extract/feature_files.h"
 
 typedef struct {
     const SrClusterConfig *config;

@@ -8,8 +8,8 @@
 #ifndef SR_TRAINER_EVAL_CLUSTERFIT_H
 #define SR_TRAINER_EVAL_CLUSTERFIT_H
 
-#include "base/text.h"
-#include "measure/kmeans.h"
+#include "base/text/text.h"
+#include "measure/clusters/kmeans.h"
 #include "trainer/config/config.h"
 
 typedef struct {

@@ -4,10 +4,10 @@
 
 #include <sys/stat.h>
 
-#include "base/json.h"
+#include "base/text/json.h"
 #include "trainer/data/data_summary.h"
-#include "trainer/eval/feature_classes.h"
-#include "trainer/eval/feature_files.h"
+#include "trainer/eval/extract/feature_classes.h"
+#include "trainer/eval/extract/feature_files.h"
 
 typedef struct {
     SrEvalSets *sets;

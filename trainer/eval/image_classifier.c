@@ -8,16 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/escape.h"
 #include "base/file.h"
-#include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "formats/safetensors.h"
-#include "formats/weights.h"
-#include "kernels/gemm.h"
-#include "measure/knn.h"
-#include "measure/softmax_regression.h"
+#include "base/text/escape.h"
+#include "base/text/json.h"
+#include "formats/weights/safetensors.h"
+#include "formats/weights/weights.h"
+#include "kernels/core/gemm.h"
+#include "measure/neighbours/knn.h"
+#include "measure/probes/softmax_regression.h"
 
 // y = w x + b: w (classes, d), b (classes).
 typedef struct {
@@ -259,7 +259,7 @@ done:
 }
 
 // Checks the training images before anything is computed.  The choice of the penalty holds out one
-// image of a class and fits on another (measure/chosen_probe.h).
+// image of a class and fits on another (measure/probes/chosen_probe.h).
 static SrStatus check_images(const SrSplit *bank, const char *data) {
     int64_t n = sr_loader_samples(bank->loader), most = 0;
     int64_t *count = sr_calloc((size_t)SR_MAX(bank->classes, 1), sizeof *count);

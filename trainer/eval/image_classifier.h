@@ -7,8 +7,8 @@
 #ifndef SR_TRAINER_EVAL_IMAGE_CLASSIFIER_H
 #define SR_TRAINER_EVAL_IMAGE_CLASSIFIER_H
 
-#include "base/text.h"
-#include "measure/chosen_probe.h"
+#include "base/text/text.h"
+#include "measure/probes/chosen_probe.h"
 #include "trainer/eval/checkpoint_model.h"
 
 // A test image: its class, the predicted one, and how probable the classifier finds that.

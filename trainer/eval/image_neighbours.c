@@ -6,12 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/escape.h"
 #include "base/file.h"
-#include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "kernels/gemm.h"
+#include "base/text/escape.h"
+#include "base/text/json.h"
+#include "kernels/core/gemm.h"
 
 enum { BLOCK = 512 };
 #define MANY 0.05 // share of a folder's images that may be alike without a warning

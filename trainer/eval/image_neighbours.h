@@ -3,7 +3,7 @@
 #ifndef SR_TRAINER_EVAL_IMAGE_NEIGHBOURS_H
 #define SR_TRAINER_EVAL_IMAGE_NEIGHBOURS_H
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "trainer/eval/checkpoint_model.h"
 
 // Forms of a list of files.

@@ -1,8 +1,9 @@
-// Implements the nearest neighbours of sslrun.h with measure/knn.h: keeps rows and answers queries.
+// Implements the nearest neighbours of sslrun.h with measure/neighbours/knn.h: keeps rows and
+// answers queries.
 #include <string.h>
 
 #include "base/mem.h"
-#include "measure/knn.h"
+#include "measure/neighbours/knn.h"
 #include "sslrun.h"
 
 struct SrKnnIndex {

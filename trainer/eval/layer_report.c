@@ -6,9 +6,9 @@
 #include <stdio.h>
 
 #include "base/clock.h"
-#include "base/json.h"
 #include "base/log.h"
-#include "measure/knn.h"
+#include "base/text/json.h"
+#include "measure/neighbours/knn.h"
 
 // ---- figures
 

@@ -5,7 +5,7 @@
 #ifndef SR_TRAINER_EVAL_LAYER_REPORT_H
 #define SR_TRAINER_EVAL_LAYER_REPORT_H
 
-#include "measure/chosen_probe.h"
+#include "measure/probes/chosen_probe.h"
 #include "trainer/eval/baselines.h"
 
 typedef struct {

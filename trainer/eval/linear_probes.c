@@ -6,10 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/json.h"
 #include "base/log.h"
-#include "measure/chosen_probe.h"
-#include "measure/knn.h"
+#include "base/text/json.h"
+#include "measure/neighbours/knn.h"
+#include "measure/probes/chosen_probe.h"
 #include "trainer/run/phases.h"
 
 #define CALIBRATION_BATCHES 40 // as for kNN: what is left of the initial statistics is 1.5 %

@@ -3,9 +3,9 @@
 #ifndef SR_TRAINER_EVAL_LINEAR_PROBES_H
 #define SR_TRAINER_EVAL_LINEAR_PROBES_H
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "trainer/eval/baselines.h"
-#include "trainer/run/meter_list.h"
+#include "trainer/run/meters/meter_list.h"
 #include "trainer/run/run.h"
 
 #define SR_LINEAR_NAME_BYTES 32

@@ -5,11 +5,11 @@
 #include <stdio.h>
 
 #include "base/clock.h"
-#include "base/json.h"
 #include "base/log.h"
-#include "measure/chosen_probe.h"
-#include "measure/knn.h"
-#include "measure/logreg.h"
+#include "base/text/json.h"
+#include "measure/neighbours/knn.h"
+#include "measure/probes/chosen_probe.h"
+#include "measure/probes/logreg.h"
 
 enum { PER_CLASS = 5, DRAWS = 5, MOST_ITERATIONS = 100 };
 

@@ -2,7 +2,7 @@
 #include "trainer/eval/online_probe.h"
 #include "base/clock.h"
 
-#include "measure/logreg.h"
+#include "measure/probes/logreg.h"
 #include "trainer/eval/report.h"
 
 // Opens the images for the length of a call only: between probes they would hold memory.

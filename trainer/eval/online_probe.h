@@ -9,7 +9,7 @@
 #ifndef SR_TRAINER_EVAL_ONLINE_PROBE_H
 #define SR_TRAINER_EVAL_ONLINE_PROBE_H
 
-#include "measure/knn.h"
+#include "measure/neighbours/knn.h"
 #include "trainer/eval/baselines.h"
 
 // Penalty of the classifier, as LOW_SHOT_BENCHMARK.LOGISTIC_REGRESSION.LAMBDA has it: the cost is

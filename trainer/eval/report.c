@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/json.h"
 #include "base/log.h"
+#include "base/text/json.h"
 #include "trainer/data/data_summary.h"
 #include "trainer/eval/eval_sets.h"
 

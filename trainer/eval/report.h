@@ -3,7 +3,7 @@
 #ifndef SR_TRAINER_EVAL_REPORT_H
 #define SR_TRAINER_EVAL_REPORT_H
 
-#include "measure/knn.h"
+#include "measure/neighbours/knn.h"
 #include "trainer/eval/baselines.h"
 
 #define SR_REPORT_MAX_K SR_KNN_MAX_TOPK

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "base/bar.h"
-#include "base/comm.h"
 #include "base/compiler.h"
 #include "base/mem.h"
+#include "base/ranks/comm.h"
 #include "base/stop.h"
 
 static SrStatus make_targets(SrMatrix *f, int classes) {

@@ -16,8 +16,8 @@
 #ifndef SR_TRAINER_FEATURES_FEATURE_SOURCE_H
 #define SR_TRAINER_FEATURES_FEATURE_SOURCE_H
 
-#include "graph/extract.h"
-#include "graph/plan.h"
+#include "graph/edit/extract.h"
+#include "graph/plan/plan.h"
 #include "trainer/features/stages.h"
 #include "trainer/model/trunk_graph.h"
 
@@ -45,7 +45,7 @@ typedef struct {
 
     SrFeatureKind kind;
     const char *layers;   // "layer1,layer4:deep": with or without own names.  NULL: chosen later
-    SrLayerNames meaning; // of a name that torchvision and VISSL both have (graph/layer_name.h)
+    SrLayerNames meaning; // of a name that torchvision and VISSL both have (graph/ir/layer_name.h)
     // Layers of the other mode: names are checked, values are not computed.  NULL: none
     const char *other_layers;
     // Gives tokens (N, L, D) of a transformer as maps of their patches, (N, h, w, D)
@@ -53,8 +53,8 @@ typedef struct {
 
     // TRAIN: norms use the batch's statistics, and running statistics move.  0: EVAL
     SrMode mode;
-    // Weights of a trunk that the source opens: a file in any format of formats/weights.h.  NULL:
-    // drawn from `seed`
+    // Weights of a trunk that the source opens: a file in any format of formats/weights/weights.h.
+    // NULL: drawn from `seed`
     const char *weights;
     bool lax; // SrTrunkWeights.lax
     uint64_t seed;

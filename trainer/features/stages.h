@@ -3,7 +3,7 @@
 #ifndef SR_TRAINER_FEATURES_STAGES_H
 #define SR_TRAINER_FEATURES_STAGES_H
 
-#include "graph/graph.h"
+#include "graph/ir/graph.h"
 #include "measure/matrix.h"
 
 #define SR_STAGES_MAX 5

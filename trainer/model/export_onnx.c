@@ -1,11 +1,11 @@
 // Writes a trunk's evaluation graph as ONNX: walks over the nodes, and each op writes its own
-// (kernels/op_onnx.h).
+// (kernels/core/op_onnx.h).
 #include "trainer/model/export_onnx.h"
 
 #include <string.h>
 
 #include "formats/onnx.h"
-#include "kernels/op_onnx.h"
+#include "kernels/core/op_onnx.h"
 
 typedef struct {
     const SrTaps *taps;

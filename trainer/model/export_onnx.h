@@ -3,7 +3,7 @@
 #ifndef SR_TRAINER_MODEL_EXPORT_ONNX_H
 #define SR_TRAINER_MODEL_EXPORT_ONNX_H
 
-#include "graph/extract.h"
+#include "graph/edit/extract.h"
 
 // Writes the evaluation part of an extraction, with opset SR_ONNX_OPSET.  The input "x" is
 // (N, 3, height, width) with any N.  Each tap is an output under its name; maps are (N, C, H, W).

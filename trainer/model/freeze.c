@@ -1,13 +1,13 @@
 // Finds the parameters to freeze by name, and tells which are frozen at a step.  Parameters that
-// are frozen for the whole run are not trainable in graph/params.h.
+// are frozen for the whole run are not trainable in graph/ir/params.h.
 #include "trainer/model/freeze.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/text.h"
-#include "base/yaml_edit.h"
+#include "base/text/text.h"
+#include "base/text/yaml_edit.h"
 
 // The suggestion is a plain parameter name: the configuration has removed VISSL's "module.".
 SrStatus sr_freeze_unknown(SrParams *params, const char *key, const char *name) {

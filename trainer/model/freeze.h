@@ -3,7 +3,7 @@
 #ifndef SR_TRAINER_MODEL_FREEZE_H
 #define SR_TRAINER_MODEL_FREEZE_H
 
-#include "graph/params.h"
+#include "graph/ir/params.h"
 #include "trainer/config/config.h"
 
 typedef struct {

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "base/plugin.h"
+#include "base/plugin/plugin.h"
 
 #define KEY "MODEL.MULTI_INPUT_HEAD_MAPPING"
 

@@ -3,7 +3,7 @@
 #define SR_TRAINER_MODEL_INPUT_MAPPING_H
 
 #include "trainer/config/config.h"
-#include "trunks/feature_extractor.h"
+#include "trunks/shared/feature_extractor.h"
 
 typedef struct {
     const char *key; // name of an input of the batch: "images"

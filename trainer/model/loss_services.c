@@ -2,7 +2,7 @@
 // graph of the images, and hands the outputs to the loss's graph.
 #include <stdio.h>
 
-#include "kernels/copy_state.h"
+#include "kernels/memory/copy_state.h"
 #include "trainer/model/model_internal.h"
 
 // ---- from the graph of the images to the loss's graph

@@ -6,7 +6,7 @@
 #define SR_TRAINER_MODEL_MODEL_H
 
 #include "data/data.h"
-#include "graph/plan.h"
+#include "graph/plan/plan.h"
 #include "heads/head.h"
 #include "losses/loss.h"
 #include "trainer/config/config.h"

@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "kernels/concat.h"
-#include "kernels/slice.h"
+#include "kernels/basic/concat.h"
+#include "kernels/basic/slice.h"
 #include "trainer/model/model_internal.h"
 
 static SrModelPasses *passes_of(SrModel *model, SrBuilder *b, const char *prefix) {

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/plugin.h"
+#include "base/plugin/plugin.h"
 #include "trainer/model/model_internal.h"
 
 void sr_model_set_batch(SrModel *model, const SrBatchPlan *plan) { model->batch = plan; }

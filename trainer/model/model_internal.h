@@ -6,7 +6,7 @@
 #include "trainer/model/head_modules.h"
 #include "trainer/model/input_mapping.h"
 #include "trainer/model/model.h"
-#include "trunks/feature_extractor.h"
+#include "trunks/shared/feature_extractor.h"
 
 enum { SR__MAX_PREFIXES = 16, SR__PREFIX_BYTES = 256 };
 

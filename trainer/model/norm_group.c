@@ -6,7 +6,7 @@
 // (trainer/config/sharding.c).
 #include <string.h>
 
-#include "kernels/batch_norm.h"
+#include "kernels/norm/batch_norm.h"
 #include "trainer/model/model_internal.h"
 
 SrStatus sr__norm_group_check_loss(const SrConfig *config, const SrLoss *loss) {

@@ -1,6 +1,6 @@
 // Makes the model of DISTILLATION.TEACHER_MODEL: its own architecture and weights, in the student's
 // parameter table and on the student's views.  A momentum encoder is something else: it has the
-// student's architecture (losses/momentum_encoder.h).
+// student's architecture (losses/shared/momentum_encoder.h).
 #include "trainer/model/model_internal.h"
 #include "trainer/model/weights_init.h"
 

@@ -1,5 +1,5 @@
 // Builds the training graph: the model on a step's views, targets and the loss, in one graph or
-// in two (trainer/run/replicas.h).  Freezes parameters that do not learn in it.
+// in two (trainer/run/ranks/replicas.h).  Freezes parameters that do not learn in it.
 #include <stdio.h>
 #include <string.h>
 

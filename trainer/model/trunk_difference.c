@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "base/yaml_edit.h"
+#include "base/text/yaml_edit.h"
 #include "trunks/trunk.h"
 
 typedef struct {

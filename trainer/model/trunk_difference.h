@@ -2,8 +2,8 @@
 #ifndef SR_TRAINER_MODEL_TRUNK_DIFFERENCE_H
 #define SR_TRAINER_MODEL_TRUNK_DIFFERENCE_H
 
-#include "base/text.h"
-#include "formats/weights.h"
+#include "base/text/text.h"
+#include "formats/weights/weights.h"
 #include "trainer/config/config.h"
 
 // Adds "the checkpoint holds ..., the configuration asks for ..." to `out`, with the options that

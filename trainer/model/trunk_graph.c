@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "base/text.h"
-#include "graph/builder.h"
+#include "base/text/text.h"
+#include "graph/ir/builder.h"
 
 bool sr_trunk_is_config(const char *what) {
     const SrPreset *preset;

@@ -2,7 +2,7 @@
 #ifndef SR_TRAINER_MODEL_TRUNK_GRAPH_H
 #define SR_TRAINER_MODEL_TRUNK_GRAPH_H
 
-#include "graph/graph.h"
+#include "graph/ir/graph.h"
 #include "trainer/config/config.h"
 #include "trainer/model/model.h"
 #include "trunks/presets.h"

@@ -6,12 +6,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/number.h"
-#include "base/text.h"
-#include "formats/naming.h"
+#include "base/text/number.h"
+#include "base/text/text.h"
+#include "formats/names/naming.h"
+#include "formats/names/naming_parts.h"
 #include "formats/naming_huggingface.h"
-#include "formats/naming_parts.h"
-#include "formats/weights.h"
+#include "formats/weights/weights.h"
 #include "trainer/model/weights_fit.h"
 
 enum { MAX_LISTED = 8 }; // further tensors are counted: another width differs in hundreds

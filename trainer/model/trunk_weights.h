@@ -1,13 +1,13 @@
 // Loads a frozen trunk's weights strictly, as load_state_dict(strict=True) does in torch, and
-// lists all mistakes at once.  Reads every format of formats/weights.h, with the tensor names of
-// torchvision, VISSL or any other writer that formats/naming.h knows.
+// lists all mistakes at once.  Reads every format of formats/weights/weights.h, with the tensor
+// names of torchvision, VISSL or any other writer that formats/names/naming.h knows.
 //
 // weights_init.h is for MODEL.WEIGHTS_INIT, which starts a training from the tensors that fit.
 #ifndef SR_TRAINER_MODEL_TRUNK_WEIGHTS_H
 #define SR_TRAINER_MODEL_TRUNK_WEIGHTS_H
 
-#include "base/text.h"
-#include "graph/params.h"
+#include "base/text/text.h"
+#include "graph/ir/params.h"
 
 typedef struct {
     const char *path;
@@ -23,8 +23,8 @@ typedef struct {
 //   whole   table of the whole trunk, which the file must match
 //   params  table of the wanted part, which is allocated here
 // Tensor names lose a prefix ("trunk._feature_blocks.", "module.", or none) or are mapped by
-// formats/naming.h; the reading that matches most names is taken.  Counters (num_batches_tracked)
-// may be missing, as in files of old torch versions.
+// formats/names/naming.h; the reading that matches most names is taken.  Counters
+// (num_batches_tracked) may be missing, as in files of old torch versions.
 SrStatus sr_trunk_weights_load(const SrTrunkWeights *source, SrParams *whole, SrParams *params);
 // Compares a file with the whole trunk without keeping its numbers: adds "211 of 211 tensors used,
 // 0 left over" to out, then the names of what is missing, left over or of another shape.

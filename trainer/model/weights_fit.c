@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "base/text.h"
-#include "kernels/add_positions.h"
+#include "base/text/text.h"
+#include "kernels/tokens/add_positions.h"
 
 static SrShape squeezed(SrShape s) {
     SrShape out = {.rank = 0};

@@ -1,12 +1,12 @@
-// Loads initial weights: MODEL.WEIGHTS_INIT.  Reads every format of formats/weights.h.
+// Loads initial weights: MODEL.WEIGHTS_INIT.  Reads every format of formats/weights/weights.h.
 //
 // Tensor names are VISSL's, changed by REMOVE_PREFIX and APPEND_PREFIX.  If neither is set, other
-// writers' names of a trunk are recognised (formats/naming.h).  The log says what became of each
-// tensor, in VISSL's words.  Unlike VISSL, loading fails if nothing of the trunk was found.
+// writers' names of a trunk are recognised (formats/names/naming.h).  The log says what became of
+// each tensor, in VISSL's words.  Unlike VISSL, loading fails if nothing of the trunk was found.
 #ifndef SR_TRAINER_MODEL_WEIGHTS_INIT_H
 #define SR_TRAINER_MODEL_WEIGHTS_INIT_H
 
-#include "graph/params.h"
+#include "graph/ir/params.h"
 #include "trainer/config/config.h"
 
 // REMOVE_PREFIX that takes the averaged model (trainer/run/ema_model.h) of a checkpoint instead of

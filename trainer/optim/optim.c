@@ -13,7 +13,7 @@
 #include "base/compiler.h"
 #include "base/mem.h"
 #include "base/parallel.h"
-#include "base/plugin.h"
+#include "base/plugin/plugin.h"
 #include "gen/optimizer.def"
 #include "trainer/optim/norms.h"
 

@@ -4,8 +4,8 @@
 #ifndef SR_TRAINER_OPTIM_OPTIM_H
 #define SR_TRAINER_OPTIM_OPTIM_H
 
-#include "base/option.h"
-#include "graph/params.h"
+#include "base/plugin/option.h"
+#include "graph/ir/params.h"
 #include "trunks/trunk.h"
 
 #define SR_OPTIM_MAX_STATES 4

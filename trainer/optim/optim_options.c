@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "trainer/optim/optim.h"
 
 #define OFF(field) offsetof(SrOptimizerConfig, field)

@@ -8,8 +8,8 @@
 // Parameters of heads form groups of their own, with lr_head and the heads' decay.
 #include <string.h>
 
-#include "base/plugin.h"
-#include "base/text.h"
+#include "base/plugin/plugin.h"
+#include "base/text/text.h"
 #include "trainer/optim/param_groups.h"
 
 enum { TRUNK_REG, TRUNK_FREE, HEAD_REG, HEAD_FREE, REST_REG, REST_FREE, N_GROUPS };

@@ -9,8 +9,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/text.h"
-#include "base/yaml_edit.h"
+#include "base/text/text.h"
+#include "base/text/yaml_edit.h"
 #include "trainer/optim/param_groups.h"
 #include "trainer/schedules/schedule.h"
 

@@ -12,11 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/comm.h"
 #include "base/file.h"
-#include "base/json.h"
 #include "base/mem.h"
-#include "base/number.h"
+#include "base/ranks/comm.h"
+#include "base/text/json.h"
+#include "base/text/number.h"
 #include "base/version.h"
 
 #define MAX_LISTED 3 // tensors that an error message names

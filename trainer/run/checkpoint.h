@@ -8,8 +8,8 @@
 #ifndef SR_TRAINER_RUN_CHECKPOINT_H
 #define SR_TRAINER_RUN_CHECKPOINT_H
 
-#include "formats/checkpoint_sums.h"
-#include "graph/params.h"
+#include "formats/weights/checkpoint_sums.h"
+#include "graph/ir/params.h"
 #include "trainer/optim/optim.h"
 
 #define SR_RUN_ID_BYTES 20

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/parallel.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "trainer/model/weights_init.h"
 
 enum { NAME_BYTES = 512 };

@@ -8,7 +8,7 @@
 #ifndef SR_TRAINER_RUN_EMA_MODEL_H
 #define SR_TRAINER_RUN_EMA_MODEL_H
 
-#include "graph/params.h"
+#include "graph/ir/params.h"
 #include "trainer/config/config.h"
 
 typedef struct {

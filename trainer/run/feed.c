@@ -2,15 +2,15 @@
 #include "trainer/run/feed.h"
 #include "base/bar.h"
 #include "base/clock.h"
-#include "base/comm.h"
 #include "base/machine.h"
+#include "base/ranks/comm.h"
 
 #include <string.h>
 
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "data/sampler.h"
 #include "trainer/data/data_split.h"
 

@@ -3,7 +3,7 @@
 #ifndef SR_TRAINER_RUN_GRAPH_STATE_H
 #define SR_TRAINER_RUN_GRAPH_STATE_H
 
-#include "graph/graph.h"
+#include "graph/ir/graph.h"
 
 typedef struct {
     SrParams *params;

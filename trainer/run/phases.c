@@ -4,9 +4,9 @@
 
 #include <string.h>
 
-#include "base/comm.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/ranks/comm.h"
 #include "base/stop.h"
 #include "trainer/data/data_summary.h"
 

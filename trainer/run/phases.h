@@ -4,7 +4,7 @@
 #define SR_TRAINER_RUN_PHASES_H
 
 #include "trainer/run/feed.h"
-#include "trainer/run/meter_list.h"
+#include "trainer/run/meters/meter_list.h"
 #include "trainer/run/run.h"
 
 typedef struct {

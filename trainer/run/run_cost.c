@@ -6,12 +6,12 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/comm.h"
-#include "base/json.h"
 #include "base/machine.h"
-#include "base/number.h"
+#include "base/ranks/comm.h"
+#include "base/text/json.h"
+#include "base/text/number.h"
 #include "kernels/conv/conv.h"
-#include "kernels/gemm.h"
+#include "kernels/core/gemm.h"
 #include "kernels/machine.h"
 #include "trainer/run/run.h"
 

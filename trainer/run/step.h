@@ -8,7 +8,7 @@
 #include "trainer/model/model.h"
 #include "trainer/optim/optim.h"
 #include "trainer/run/ema_model.h"
-#include "trainer/run/replicas.h"
+#include "trainer/run/ranks/replicas.h"
 
 // Borrows everything; set up by trainer/run/run.c or by hand in tests.
 typedef struct {

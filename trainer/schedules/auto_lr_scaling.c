@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "base/number.h"
-#include "base/option.h"
-#include "base/yaml_edit.h"
+#include "base/plugin/option.h"
+#include "base/text/number.h"
+#include "base/text/yaml_edit.h"
 #include "trainer/schedules/schedule.h"
 
 typedef struct {

@@ -2,7 +2,7 @@
 //   values[number of milestones <= floor((where + 1e-6) * num_epochs)]
 // Without milestones, the epochs are split evenly: ceil(num_epochs / n) for each of n values.
 // Milestones are epochs, whatever update_interval says.
-#include "base/text.h"
+#include "base/text/text.h"
 #include "trainer/schedules/schedule.h"
 
 typedef struct {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "base/plugin.h"
+#include "base/plugin/plugin.h"
 #include "gen/schedule.def"
 
 SR_REGISTRY(SrScheduleKind, schedule, schedule_kind, "schedule")

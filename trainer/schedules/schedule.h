@@ -4,7 +4,7 @@
 #ifndef SR_TRAINER_SCHEDULES_SCHEDULE_H
 #define SR_TRAINER_SCHEDULES_SCHEDULE_H
 
-#include "base/option.h"
+#include "base/plugin/option.h"
 
 typedef struct SrSchedule SrSchedule;
 

@@ -1,6 +1,6 @@
 // The smallest verb: it greets.  Help, manual page and completions know it without another file
 // (`make toy` adds it to a copy of the tree).
-#include "cli/args.h"
+#include "cli/args/args.h"
 #include "cli/verb.h"
 
 typedef struct {

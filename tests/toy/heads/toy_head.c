@@ -1,6 +1,6 @@
 // toy_head: a linear layer without a bias; tests/toy.sh adds it to a copy of the tree.
 #include "heads/head.h"
-#include "kernels/linear.h"
+#include "kernels/basic/linear.h"
 
 typedef struct {
     int dim;

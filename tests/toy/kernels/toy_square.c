@@ -1,5 +1,5 @@
 // toy_square: y = x^2, the smallest whole op; tests/toy.sh adds it to a copy of the tree.
-#include "kernels/op_util.h"
+#include "kernels/core/op_util.h"
 
 static unsigned reads(const void *params) {
     (void)params;

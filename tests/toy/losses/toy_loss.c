@@ -1,6 +1,6 @@
 // toy_loss: cross entropy without a key; tests/toy.sh adds it to a copy of the tree.
-#include "kernels/cross_entropy.h"
-#include "losses/label_terms.h"
+#include "kernels/losses/cross_entropy.h"
+#include "losses/shared/label_terms.h"
 
 static const SrOption options[] = {SR_OPTION_END};
 

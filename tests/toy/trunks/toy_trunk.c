@@ -1,6 +1,6 @@
 // toy_trunk: one convolution, squared, and a mean; tests/toy.sh adds it to a copy of the tree.
-#include "kernels/conv2d.h"
-#include "kernels/pool2d.h"
+#include "kernels/conv/conv2d.h"
+#include "kernels/pool/pool2d.h"
 #include "trunks/trunk.h"
 
 typedef struct {

@@ -1,0 +1,93 @@
+// YAML documents as trees with line numbers, read by libyaml.  A whole configuration is such a
+// tree: it is merged, overridden and printed here, and each value knows its origin.
+//
+// Bounds: 1 MiB of text, 100,000 nodes, depth 64, 1000 anchors, keys of 200 bytes.  An alias
+// counts as all nodes that it stands for, because libyaml does not stop exponential aliases.
+// Duplicate keys are errors.
+#ifndef SR_BASE_TEXT_YAML_H
+#define SR_BASE_TEXT_YAML_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/status.h"
+#include "base/text/text.h"
+
+typedef enum {
+    SR_YAML_NULL,
+    SR_YAML_BOOL,
+    SR_YAML_INT,
+    SR_YAML_FLOAT,
+    SR_YAML_STRING,
+    SR_YAML_LIST,
+    SR_YAML_MAP
+} SrYamlType;
+
+#define SR_YAML_COMMAND_LINE "command line" // `file` of values from the command line
+
+// One node, owned by the arena it was made in.  Change it only by the functions below.
+typedef struct SrYaml SrYaml;
+struct SrYaml {
+    SrYamlType type;
+    const char *file; // "configs/swav.yaml", "command line", "defaults"
+    int line;         // from 1; 0: no line
+    const char *text; // the scalar as written, also for numbers; NULL: LIST or MAP
+    bool b;
+    int64_t i;         // also set for BOOL (0/1)
+    double f;          // also set for INT
+    int n;             // number of children of a LIST or MAP
+    int cap;           // room for children
+    SrYaml **items;    // (n) children
+    const char **keys; // (n) keys of a MAP, in the order written
+};
+
+// Parses a document.  Plain scalars follow YAML 1.1 as PyYAML and Hydra do, but 1e-4 is a float,
+// and yes, no, on and off are strings.  A first line "# @package _global_" is an ordinary
+// comment.  file: name for messages.
+SrStatus sr_yaml_parse(SrArena *arena, const char *text, size_t bytes, const char *file,
+                       SrYaml **out);
+SrStatus sr_yaml_load(SrArena *arena, const char *path, SrYaml **out);
+
+// The three below return NULL when memory is out.
+SrYaml *sr_yaml_new(SrArena *arena, SrYamlType type, const char *file, int line);
+// The text determines the type.
+SrYaml *sr_yaml_scalar(SrArena *arena, const char *text, const char *file, int line);
+SrYaml *sr_yaml_copy(SrArena *arena, const SrYaml *node); // deep copy
+SrStatus sr_yaml_append(SrArena *arena, SrYaml *list, SrYaml *item);
+// Replaces the value of an existing key, else appends.
+SrStatus sr_yaml_put(SrArena *arena, SrYaml *map, const char *key, SrYaml *value);
+bool sr_yaml_remove(SrYaml *map, const char *key); // true: the key was there
+
+// Appends to a map without a search for the key, for readers that fill a whole map.  At the end
+// they call sr__yaml_repeated, which returns the indices of the earliest repeated key and of its
+// repetition; -1: all keys differ.  This takes O(n log n) for n keys; sr_yaml_put would take
+// O(n^2).
+SrStatus sr__yaml_push(SrArena *arena, SrYaml *map, const char *key, SrYaml *value);
+SrStatus sr__yaml_repeated(const SrYaml *map, int *first, int *second);
+
+// Returns the value of a key; NULL: absent, or map is NULL or no MAP.
+SrYaml *sr_yaml_find(const SrYaml *map, const char *key);
+// Returns the node at a path such as "A.B.2": keys of maps, and numbers as indices of lists.
+SrYaml *sr_yaml_find_path(const SrYaml *map, const char *path);
+// Sets the node at a dotted path and creates the maps on the way.
+SrStatus sr_yaml_put_path(SrArena *arena, SrYaml *map, const char *path, SrYaml *value);
+// Merges `over` into `base` by Hydra's rule: maps merge recursively, lists and scalars are
+// replaced. `over` is copied; a null changes nothing.  SR_ERR_CONFIG: one of them is no map.
+SrStatus sr_yaml_merge(SrArena *arena, SrYaml *base, const SrYaml *over);
+
+// Prints in block style with two blanks per level.  The text parses back to an equal tree.
+void sr_yaml_print(const SrYaml *node, SrText *out);
+// Prints one line in flow style, for messages and the command line.
+void sr_yaml_print_flow(const SrYaml *node, SrText *out);
+bool sr_yaml_equal(const SrYaml *a, const SrYaml *b); // NULL equals only NULL
+const char *sr_yaml_type_name(SrYamlType type);       // "a list", "an integer", ...
+
+// Origin of a node for messages: "configs/swav.yaml:12", "command line" or "defaults"; NULL:
+// "defaults".
+typedef struct {
+    char text[400];
+} SrYamlPlace;
+SrYamlPlace sr_yaml_place(const SrYaml *node);
+
+#endif

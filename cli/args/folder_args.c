@@ -1,0 +1,82 @@
+// Opens the model and the index of the verbs that put a folder in order.
+#include "cli/args/folder_args.h"
+
+#include <string.h>
+
+#include "base/file.h"
+#include "base/stop.h"
+#include "base/text/number.h"
+#include "cli/interrupt.h"
+#include "trainer/run/run_folder.h"
+
+static bool is_run(const SrFolderArgs *a) {
+    return !a->weights && sr_file_exists(a->model) && !sr_text_ends(a->model, ".yaml");
+}
+
+// The best layer of a run's evaluation, where there is a run.
+static SrStatus choose_layer(SrFolder *f) {
+    char checkpoint[4096];
+    if (f->args.layer || !is_run(&f->args))
+        return SR_OK;
+    SR_TRY(sr_folder_weights(f->args.model, checkpoint, sizeof checkpoint));
+    return sr_best_layer_of(checkpoint, "flatten", &f->args.layer, &f->best);
+}
+
+SrStatus sr_folder_open(const SrFolderArgs *args, SrFolder *out) {
+    *out = (SrFolder){.args = *args};
+    if (!args->model)
+        SR_FAIL(SR_ERR_CONFIG, "name a model with --model: a run folder such as runs/photos, a "
+                               "checkpoint, resnet50 with --weights, or pixels");
+    SR_TRY(choose_layer(out));
+    return sr_embedder_open(
+        &(SrEmbedOptions){out->args.model, out->args.weights, out->args.layer, out->args.size},
+        &out->embedder);
+}
+
+void sr_folder_close(SrFolder *folder) {
+    sr_embedder_close(folder->embedder);
+    folder->embedder = NULL;
+}
+
+SrStatus sr_folder_index(const SrFolder *folder, const char *data, SrLook look,
+                         SrIndexReport *report, SrIndex **out) {
+    const SrIndexOptions options = {
+        .data = data, .file = look ? NULL : folder->args.index, .look = look};
+    sr_interrupt_at_once("");
+    sr_stop_set(sr_interrupt_asked, NULL);
+    SrStatus status = sr_index_update(folder->embedder, &options, report, out);
+    sr_stop_set(NULL, NULL);
+    if (status == SR_ERR_INTERRUPT)
+        status = sr_fail(status, "stopped; the index keeps what was embedded, and the same command "
+                                 "continues");
+    else
+        sr_interrupt_uninstall();
+    return status;
+}
+
+SrStatus sr_folder_memory(const char *text, size_t otherwise, size_t *out) {
+    *out = otherwise;
+    if (!text)
+        return SR_OK;
+    char *end;
+    double bytes = sr_number_parse(text, &end);
+    static const char units[] = "KMGT";
+    const char *unit = *end ? strchr(units, *end) : NULL;
+    for (const char *u = units; unit && u <= unit; u++)
+        bytes *= 1024;
+    if (end == text || (*end && (!unit || end[1])) || !(bytes >= 1 << 20) || bytes > 1e15)
+        SR_FAIL(SR_ERR_CONFIG, "--memory %s: expected a size of at least 1M, such as 2G", text);
+    *out = (size_t)bytes;
+    return SR_OK;
+}
+
+void sr_csv_field(SrText *out, const char *field) {
+    if (!strpbrk(field, "\",\r\n")) {
+        sr_text_add(out, field);
+        return;
+    }
+    sr_text_add(out, "\"");
+    for (const char *p = field; *p; p++)
+        sr_text_addn(out, *p == '"' ? "\"\"" : p, *p == '"' ? 2 : 1);
+    sr_text_add(out, "\"");
+}

@@ -1,0 +1,15 @@
+// RandomErasing in two halves, drawing and erasing, so that tests can replay recorded draws.
+#ifndef SR_DATA_AUGMENT_SHARED_ERASING_H
+#define SR_DATA_AUGMENT_SHARED_ERASING_H
+
+#include "data/pixels/pixel.h"
+
+// Draws a box as torchvision's RandomErasing.get_params does: up to 10 times (area, aspect), then
+// top and left.  False: no box that is smaller than the image in both directions was found.
+bool sr__erasing_draw(SrRng *rng, int H, int W, const double scale[2], const double ratio[2],
+                      SrBox *box);
+// Overwrites the box of a float image (H, W, 3) with `level`, one value per channel, or with
+// standard normal numbers from `noise`; noise NULL: `level`.
+void sr__erasing_apply(SrImage *image, SrBox box, const double level[3], SrRng *noise);
+
+#endif

@@ -1,0 +1,146 @@
+// A plan while the passes make it.  Internal to graph/.
+//
+// Order of the passes (sr_plan_compile): dce, fuse, alias, precision, design, gradient,
+// recompute, schedule, place, bind.  The passes before schedule only mark nodes.  Schedule writes
+// symbolic calls over numbered buffers.  Place derives life spans from those calls alone, so that
+// no buffer is read outside its span.  Bind turns numbers into addresses.
+#ifndef SR_GRAPH_PLAN_PLAN_INTERNAL_H
+#define SR_GRAPH_PLAN_PLAN_INTERNAL_H
+
+#include "graph/plan/plan.h"
+
+#define SR_NO_BUFFER (-1)
+
+// A graph node as this plan sees it.  Passes change the copy, never the graph.
+typedef struct {
+    const SrOp *op; // NULL: an input
+    const char *name;
+    const void *params;
+    int n_in;
+    SrNodeId in[SR_OP_MAX_IN];
+    int n_w;
+    int w[SR_OP_MAX_SLOTS];
+    SrShape shape;
+    SrDtype dtype; // type of the value, and of a call's activations except integer inputs
+    int64_t eval_from;
+    bool optional; // its side effects alone do not keep it
+
+    bool live;           // computed in this plan
+    bool is_output;      // readable after a run (outputs and losses)
+    bool is_grad_out;    // its gradient is readable after a backward
+    bool is_view;        // has no kernel and shows in[0] in another shape
+    bool needs_grad;     // its parameters, or a node on the way to it, want a gradient
+    bool has_backward;   // a backward call will run
+    bool kept;           // (roots) a backward call reads the value
+    bool recompute;      // (roots) dropped after the forward and computed again in the backward
+    SrNodeId root;       // node whose memory holds the value: itself unless it is a view
+    SrNodeId grad_root;  // node whose buffer collects the gradient: root, or itself if is_grad_out
+    int n_contributions; // (grad roots) number of backward calls and seeds that add to the gradient
+
+    int value, again; // (roots) buffers of the value and of its recomputed copy
+    int grad;         // (grad roots) buffer of the gradient
+    int sums;         // buffer of channel sums, which the forward call writes; SR_NO_BUFFER: unused
+    int64_t sum_units; // number of row blocks in `sums`
+    int saved;         // buffer that the forward call writes for the backward call
+    void *design;      // choice of SrOp.design (pass_design.c); NULL: the op has no designs
+} SrPlanNode;
+
+typedef struct {
+    size_t bytes;    // a multiple of SR_ALIGN
+    size_t offset;   // into the arena
+    int first, last; // first and last call that touch it
+    bool whole_run;  // the caller fills or reads it: its memory is never shared
+    bool to_end;     // the caller reads it after the run
+} SrBuffer;
+
+typedef enum {
+    SR_CALL_FORWARD,
+    SR_CALL_RECOMPUTE,
+    SR_CALL_BACKWARD,
+    SR_CALL_PREPARE, // rearranges the node's parameters for later calls (SrOp.prepare)
+    SR_CALL_ADD,     // y += x[0], over gradients
+    SR_CALL_COPY,    // y = x[0]
+    SR_CALL_CAST,    // y = x[0], over values
+    SR_CALL_ZERO,    // y = 0
+} SrCallKind;
+
+typedef struct {
+    SrCallKind kind;
+    SrNodeId node; // node whose op runs, or whose gradient is added to
+    int x[SR_OP_MAX_IN], y, dy, dx[SR_OP_MAX_IN], prepared, sums, x_sums, saved, scratch; // buffers
+    SrOpPass pass; // prepare: the pass that wants the parameters
+    uint64_t key;  // prepare: the form that it wants
+    uint64_t dx_add;
+    SrDtype from, to; // add, copy, cast, zero: types of x[0] and y
+
+    int64_t train_until; // runs as in training in iterations below this one
+    void (*run)(const SrOpCall *call);
+    SrOpCall args; // bound addresses
+    int64_t flops;
+    double seconds; // time since compilation, counted while profiling
+    int64_t times;
+} SrPlanCall;
+
+struct SrPlan {
+    SrParams *params; // the graph's table
+    SrArena arena;    // memory of all fixed arrays; names are the graph's
+    SrMode mode;
+    SrMachine machine; // never changes: kernel calls point to it
+    uint64_t seed;
+    bool no_fuse, no_allocate, bf16;
+    int64_t keep_bytes;
+    int splits;
+
+    SrPlanNode *nodes;
+    int n_nodes;
+    SrNodeId *losses;
+    int *seeds; // (n_losses) seed buffer of each loss
+    int n_losses;
+
+    SrBuffer *buffers;
+    int n_buffers, buffers_capacity;
+    SrPlanCall *calls; // n_forward forward calls, then the backward calls
+    int n_calls, calls_capacity;
+    int n_forward;
+    int prepared_from;   // first call whose preparations may still be shared
+    size_t shared_bytes; // gradients that took over another's buffer in place
+
+    char *memory; // (memory_bytes) memory of all buffers; NULL: a dry run
+    size_t memory_bytes;
+    bool profiling;
+    int64_t iteration; // iteration of the last forward pass
+};
+
+// Passes, one file each.
+SrStatus sr__pass_dce(SrPlan *plan);
+SrStatus sr__pass_fuse(SrPlan *plan);
+// SR_ERR_CONFIG: a node that needs gradients uses a switch without backward (SR_OP_FUSED_NO_GRAD).
+SrStatus sr__plan_check_fused(const SrPlan *plan);
+SrStatus sr__pass_alias(SrPlan *plan);
+SrStatus sr__pass_precision(SrPlan *plan);
+SrStatus sr__pass_design(SrPlan *plan);
+SrStatus sr__pass_gradient(SrPlan *plan);
+SrStatus sr__pass_recompute(SrPlan *plan);
+SrStatus sr__pass_schedule(SrPlan *plan);
+SrStatus sr__pass_place(SrPlan *plan);
+SrStatus sr__pass_bind(SrPlan *plan);
+
+// Writes the shapes of a node's inputs into x[SR_OP_MAX_IN].
+void sr__plan_shapes(const SrPlan *plan, const SrPlanNode *node, SrShape *x);
+// Returns the node as its op sees it before a run.  x: scratch of SR_OP_MAX_IN shapes.
+SrOpSite sr__plan_site(const SrPlan *plan, const SrPlanNode *node, SrShape *x);
+SrDtype sr__plan_grad_type(const SrPlanNode *node); // type of the gradient that the node collects
+// Returns the type in which a call of `node` reads `from`.
+SrDtype sr__plan_input_type(const SrPlanNode *node, const SrPlanNode *from);
+// Returns the type in which a backward call of `node` writes the gradient of input i.
+SrDtype sr__plan_dx_type(const SrPlan *plan, const SrPlanNode *node, int i);
+// Tells whether the node has a parameter that is not frozen.
+bool sr__plan_learns(const SrPlan *plan, const SrPlanNode *node);
+// Returns the address of a buffer.  NULL: SR_NO_BUFFER, or a dry run.
+void *sr__plan_address(const SrPlan *plan, int buffer);
+// Returns the largest total of buffers that are alive in one call, a lower bound of any placement.
+size_t sr__plan_live_bytes(const SrPlan *plan);
+const char *sr__call_kind_name(SrCallKind kind);
+double sr__call_traffic(const SrPlan *plan, const SrPlanCall *call); // bytes moved (plan_time.c)
+
+#endif

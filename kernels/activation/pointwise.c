@@ -1,0 +1,37 @@
+// Runs an activation's vector loops over whole tensors, in chunks (pointwise.h).
+#include "kernels/activation/pointwise.h"
+
+unsigned sr__pointwise_reads(const void *params) {
+    (void)params;
+    return SR_READS_X(0);
+}
+
+int sr__pointwise_inplace(const void *params) {
+    (void)params;
+    return 0;
+}
+
+void sr__pointwise_reference(const SrRefCall *call, double (*f)(double x)) {
+    for (int64_t i = 0, n = sr_shape_count(call->y_shape); i < n; i++)
+        call->y[i] = f(call->x[0][i]);
+}
+
+void sr__pointwise_forward(const SrOpCall *call, const SrPointwise *k) {
+    int64_t n = sr_shape_count(call->y.shape);
+    SrDtype type = call->y.dtype;
+#pragma omp parallel for schedule(static) if (n > SR_CHUNK)
+    for (int64_t i = 0; i < n; i += SR_CHUNK)
+        k->f(type, sr__at(type, call->y.data, i), sr__at(type, call->x[0].data, i),
+             SR_MIN(SR_CHUNK, n - i));
+}
+
+void sr__pointwise_backward(const SrOpCall *call, const SrPointwise *k) {
+    int64_t n = sr_shape_count(call->y.shape);
+    SrDtype type = call->y.dtype;
+    if (!call->dx[0])
+        return;
+#pragma omp parallel for schedule(static) if (n > SR_CHUNK)
+    for (int64_t i = 0; i < n; i += SR_CHUNK)
+        k->grad(type, sr__at(type, call->dx[0], i), sr__at(type, call->x[0].data, i),
+                sr__at(type, call->dy, i), SR_MIN(SR_CHUNK, n - i));
+}

@@ -1,0 +1,82 @@
+// exp and the normal distribution's functions as branch-free float code that compilers turn into
+// vectors.  Only for *_simd.c files.  After kernels/core/simd.h there is also v_exp where vectors
+// are long.
+#ifndef SR_KERNELS_CORE_VEXP_H
+#define SR_KERNELS_CORE_VEXP_H
+
+#include <stdint.h>
+#include <string.h>
+
+// Returns 2^n for -126 <= n <= 127, made from the exponent's bits.
+static inline float sr__exp2i(int32_t n) {
+    uint32_t bits = ((uint32_t)n + 127) << 23; // unsigned: a NaN upstream gives any n
+    float f;
+    memcpy(&f, &bits, sizeof f);
+    return f;
+}
+
+// Returns exp(x) to 2 units in the last place; 0 below -104, infinity above 88.73, denormals in
+// between if the processor keeps them.  Cody-Waite reduction x = n ln 2 + r, then the Taylor
+// polynomial of degree 7 (remainder below 6e-9 on |r| <= ln 2 / 2), then 2^n in two factors so that
+// denormals come out right.
+static inline float sr__expf(float x) {
+    float t = x > -104.0f ? x : -104.0f; // so that a NaN makes no absurd integer below
+    t = t > 89.0f ? 89.0f : t;
+    float n =
+        t * 1.44269504088896f + 12582912.0f; // adding 1.5 * 2^23 rounds to the nearest integer
+    int32_t bits;
+    memcpy(&bits, &n, sizeof bits);
+    int32_t i = bits - 0x4B400000;
+    n -= 12582912.0f;
+    float r = t - n * 0.693145751953125f; // ln 2 in two pieces, the first with 12 trailing zeros
+    r -= n * 1.42860682030941723212e-6f;
+    float p = 1.0f / 5040;
+    p = p * r + 1.0f / 720;
+    p = p * r + 1.0f / 120;
+    p = p * r + 1.0f / 24;
+    p = p * r + 1.0f / 6;
+    p = p * r + 0.5f;
+    p = p * r + 1.0f;
+    p = p * r + 1.0f;
+    int32_t half = i >> 1;
+    float y = p * sr__exp2i(half) * sr__exp2i(i - half);
+    y = x < -104.0f ? 0.0f : y;
+    return x != x ? x : y;
+}
+
+#if defined(V_LANES) && V_LANES == 16
+// sr__expf in fewer instructions: AVX-512 rounds, and multiplies by a power of two, in one
+// instruction each.  The maximum and minimum of AVX-512 give their second operand where one is a
+// NaN.
+V_INLINE V v_exp(V x) {
+    x = v_min(v_set1(89), v_max(v_set1(-104), x));
+    V n = _mm512_roundscale_ps(x * v_set1(1.44269504088896f), _MM_FROUND_TO_NEAREST_INT);
+    V r = v_fma(n, v_set1(-0.693145751953125f), x);
+    r = v_fma(n, v_set1(-1.42860682030941723212e-6f), r);
+    V p = v_set1(1.0f / 5040);
+    p = v_fma(p, r, v_set1(1.0f / 720));
+    p = v_fma(p, r, v_set1(1.0f / 120));
+    p = v_fma(p, r, v_set1(1.0f / 24));
+    p = v_fma(p, r, v_set1(1.0f / 6));
+    p = v_fma(p, r, v_set1(0.5f));
+    p = v_fma(p, r, v_set1(1));
+    p = v_fma(p, r, v_set1(1));
+    return _mm512_scalef_ps(p, n);
+}
+
+// Returns 2^x with relative error 2e-7, for x that was rounded before: the polynomial of degree 5
+// whose largest relative error on |r| <= 1/2 is least.
+V_INLINE V v_exp2(V x) {
+    x = v_max(v_set1(-160), x);
+    V n = _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT), r = x - n;
+    V p = v_set1(0.001327647178191553f);
+    p = v_fma(p, r, v_set1(0.009675541332785711f));
+    p = v_fma(p, r, v_set1(0.055507132741498245f));
+    p = v_fma(p, r, v_set1(0.2402211972388154f));
+    p = v_fma(p, r, v_set1(0.6931469670643606f));
+    p = v_fma(p, r, v_set1(1.0000000716546729f));
+    return _mm512_scalef_ps(p, n);
+}
+#endif
+
+#endif

@@ -1,9 +1,0 @@
-// Params of dropout.
-#ifndef SR_KERNELS_DROPOUT_H
-#define SR_KERNELS_DROPOUT_H
-
-typedef struct { // dropout
-    double p;
-} SrDropoutParams;
-
-#endif

@@ -1,0 +1,464 @@
+// batch_norm: torch.nn.BatchNorm1d/2d on (rows, C), with an optional residual and relu in the same
+// pass.
+//
+//   train  mean, biased variance of the batch (Ioffe and Szegedy 2015, algorithm 1); running
+//          statistics move by `momentum` towards them, the variance unbiased, as PyTorch's do
+//   eval   running statistics; also differentiable, because frozen trunks are trained through
+//   y      = relu?((x - mean) * weight * invstd + bias + residual?)
+//
+// Forward and backward read memory twice each: for the sums per channel, then for the rows.  The
+// forward skips the first reading where the op below has left the sums (x_sums).  Sums are taken
+// about the first row, so that a mean far from zero costs no digits.  dx[0] may be dy: the masked
+// dy that the residual receives (dx[1]) is written before dx[0] is.  With bfloat16, only x, y, dy
+// and dx have that type; statistics, coefficients and sums stay as for floats.
+#include "kernels/norm/batch_norm_rows.h"
+
+#include <math.h>
+#include <stddef.h>
+
+#include "base/bf16.h"
+#include "base/ranks/comm.h"
+#include "kernels/core/op_onnx.h"
+#include "kernels/core/op_util.h"
+#include "kernels/core/rows.h"
+#include "kernels/norm/batch_norm.h"
+
+static const SrOption options[] = {
+    {"eps", SR_OPT_FLOAT, offsetof(SrBatchNormParams, eps), "1e-5", 0, 1, NULL,
+     "Number added to the variance."},
+    {"momentum", SR_OPT_FLOAT, offsetof(SrBatchNormParams, momentum), "0.1", 0, 1, NULL,
+     "Momentum: share of the batch in the running statistics."},
+    {"relu", SR_OPT_BOOL, offsetof(SrBatchNormParams, relu), "false", 0, 0, NULL,
+     "Rectify the output."},
+    {"residual", SR_OPT_BOOL, offsetof(SrBatchNormParams, residual), "false", 0, 0, NULL,
+     "Add a second input before the relu."},
+    {"sync", SR_OPT_INT, offsetof(SrBatchNormParams, sync), "0", 0, 1e6, NULL,
+     "Number of consecutive ranks whose rows share one mean and variance; 0: each rank has its "
+     "own."},
+    SR_OPTION_END,
+};
+
+enum { WEIGHT, BIAS, RUNNING_MEAN, RUNNING_VAR, COUNT, N_SLOTS };
+
+// Takes any rank from 2: all dimensions but the last are rows, so (N, C) and (N, H, W, C) are
+// treated alike.
+static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y) {
+    const SrBatchNormParams *p = params;
+    SR_TRY(sr__expect_rank("batch_norm", x, n_in, 2, SR_MAX_RANK));
+    if (n_in != 1 + p->residual)
+        return sr__shape_fail("batch_norm", x, n_in, "%d inputs (residual: %s)", 1 + p->residual,
+                              p->residual ? "true" : "false");
+    if (n_in == 2 && !sr_shape_equal(x[0], x[1]))
+        return sr__shape_fail("batch_norm", x, n_in, "a residual of the input's shape");
+    *y = x[0];
+    return SR_OK;
+}
+
+static int slots(const void *params, const SrShape *x, int n_in, SrSlot out[SR_OP_MAX_SLOTS]) {
+    (void)params, (void)n_in;
+    SrShape c = SR_SHAPE(sr_shape_last(x[0]));
+    out[WEIGHT] = sr__param_slot("weight", c, SR_ROLE_NORM_WEIGHT, SR_INIT_CONSTANT, 1);
+    out[BIAS] = sr__param_slot("bias", c, SR_ROLE_NORM_BIAS, SR_INIT_CONSTANT, 0);
+    out[RUNNING_MEAN] = sr__state_slot("running_mean", c, SR_F32, SR_INIT_CONSTANT, 0);
+    out[RUNNING_VAR] = sr__state_slot("running_var", c, SR_F32, SR_INIT_CONSTANT, 1);
+    out[COUNT] = sr__state_slot("num_batches_tracked", SR_SCALAR, SR_I64, SR_INIT_CONSTANT, 0);
+    return N_SLOTS;
+}
+
+// The mask of the relu is recomputed from x, except after a residual, which can move a number
+// across zero.
+static unsigned reads(const void *params) {
+    const SrBatchNormParams *p = params;
+    return SR_READS_X(0) | (p->relu && p->residual ? SR_READS_Y : 0);
+}
+
+// dx[0] may lie on dy, because number i of dx depends only on number i of dy and on sums taken
+// before.
+static int inplace(const void *params) {
+    (void)params;
+    return 0;
+}
+
+enum {
+    NARROWEST = 64, // channels of a strip at least
+    JOINED = 16,    // channels of a piece of work that joins sums: a cache line of each unit
+    PIECES = 16,    // pieces of work wanted for a sum
+    // Numbers of a tensor from which stores bypass the caches: it would hardly stay there until it
+    // is read again.
+    STREAMED = 1 << 20,
+};
+
+// Rows are summed in chunks whose number depends on the shape alone.
+static int chunk_count(int64_t rows) {
+    int64_t n = rows / 256;
+    return (int)(n < 1 ? 1 : n > 64 ? 64 : n);
+}
+
+static size_t saved_bytes(const void *params, const SrShape *x, int n_in) {
+    (void)params, (void)n_in;
+    return 2 * (size_t)sr_shape_last(x[0]) * sizeof(float); // mean, invstd: each (C)
+}
+
+// Scratch: totals and a partial sum per chunk, each double (2, C); then three rows of coefficients,
+// float (3, C).
+static size_t scratch_bytes(const SrOpSite *site) {
+    size_t C = (size_t)sr_shape_last(site->x[0]),
+           chunks = (size_t)chunk_count(sr_shape_rows(site->x[0]));
+    return 2 * C * sizeof(double) * (1 + chunks) + 3 * C * sizeof(float);
+}
+
+typedef struct {
+    int64_t rows;
+    int C, chunks, strip;     // channels; runs of rows; channels of a piece of work
+    float *mean, *invstd;     // saved, each (C)
+    double *totals, *partial; // (2, C), (chunks, 2, C)
+    float *a, *k1, *k0;       // each (C)
+    SrBatchNormCoefs k;
+    SrDtype type; // type of x, y and their gradients
+    const SrBatchNormKernels *kernels;
+} Work;
+
+// Returns the channels of a strip.  Wide strips read memory in long runs; narrow ones keep all
+// threads busy where chunks are few.  No sum crosses channels, so the width does not change bits.
+static int strip_width(const Work *w) {
+    int width = SR_BN_STRIP;
+    while (width > NARROWEST && w->chunks * ((w->C + width - 1) / width) < PIECES)
+        width /= 2;
+    return width;
+}
+
+static Work work_of(const SrOpCall *call) {
+    Work w = {.rows = sr_shape_rows(call->x[0].shape), .C = sr_shape_last(call->x[0].shape)};
+    w.chunks = chunk_count(w.rows);
+    w.strip = strip_width(&w);
+    w.mean = call->saved;
+    w.invstd = w.mean + w.C;
+    w.totals = call->scratch;
+    w.partial = w.totals + 2 * w.C;
+    w.a = (float *)(w.partial + 2 * (int64_t)w.chunks * w.C);
+    w.k1 = w.a + w.C;
+    w.k0 = w.k1 + w.C;
+    w.k = (SrBatchNormCoefs){w.mean, w.a, call->w[BIAS].data, w.k1, w.k0};
+    w.type = call->x[0].dtype;
+    w.kernels = sr__batch_norm(call->machine, w.type);
+    return w;
+}
+
+// Computes a = weight * invstd.  Every call does so, because weight lives in the table, not in
+// `saved`.
+static void scale_of(const Work *w, const float *weight) {
+    for (int c = 0; c < w->C; c++)
+        w->a[c] = weight[c] * w->invstd[c];
+}
+
+// Adds the partial sums to totals (2, C) in the order of the chunks.
+static void add_partials(const Work *w) {
+    for (int i = 0; i < 2 * w->C; i++)
+        w->totals[i] = 0;
+    for (int chunk = 0; chunk < w->chunks; chunk++)
+        for (int i = 0; i < 2 * w->C; i++)
+            w->totals[i] += w->partial[2 * (int64_t)chunk * w->C + i];
+}
+
+// A piece of a loop over chunks x strips: first row, rows, first channel, and the piece's partial
+// sums.
+typedef struct {
+    int64_t at, rows; // offset of the strip's first number; rows of the chunk
+    int c, width;
+    double *first, *second; // zeroed, each (width)
+} Piece;
+
+static int strip_count(const Work *w) { return (w->C + w->strip - 1) / w->strip; }
+
+static Piece piece_of(const Work *w, int task) {
+    int chunk = task / strip_count(w), c = task % strip_count(w) * w->strip;
+    int64_t low = w->rows * chunk / w->chunks, high = w->rows * (chunk + 1) / w->chunks;
+    Piece p = {
+        .at = low * w->C + c, .rows = high - low, .c = c, .width = SR_MIN(w->strip, w->C - c)};
+    p.first = w->partial + 2 * (int64_t)chunk * w->C + c;
+    p.second = p.first + w->C;
+    for (int i = 0; i < p.width; i++)
+        p.first[i] = p.second[i] = 0;
+    return p;
+}
+
+static bool parallel_pays(const Work *w) { return w->rows * w->C > SR_CHUNK; }
+
+static double first_row(const Work *w, const void *x, int c) {
+    return w->type == SR_BF16 ? (double)sr_bf16_float(((const SrBf16 *)x)[c])
+                              : (double)((const float *)x)[c];
+}
+
+// Sums x - shift and its square into totals, where shift is the first row of x.
+static void sums_of_rows(const Work *w, const void *x) {
+    int tasks = w->chunks * strip_count(w);
+#pragma omp parallel for schedule(static) if (parallel_pays(w))
+    for (int task = 0; task < tasks; task++) {
+        Piece p = piece_of(w, task);
+        w->kernels->stats(sr__at(w->type, x, p.at), p.rows, w->C, p.width, sr__at(w->type, x, p.c),
+                          p.first, p.second);
+    }
+    add_partials(w);
+}
+
+// Fills totals from the channel sums that the op below has left.
+static void sums_of_units(const Work *w, const void *x, const SrChannelSums *sums) {
+    float *shift = w->k0; // not used otherwise in the forward
+    for (int c = 0; c < w->C; c++) {
+        shift[c] = (float)first_row(w, x, c);
+        w->totals[c] = w->totals[w->C + c] = 0;
+    }
+#pragma omp parallel for schedule(static) if (sums->units * w->C > SR_CHUNK)
+    for (int c = 0; c < w->C; c += JOINED)
+        w->kernels->join(sums, w->C, c, SR_MIN(JOINED, w->C - c), shift, w->totals,
+                         w->totals + w->C);
+}
+
+static bool across_ranks(int sync) { return sync > 1 && sr_comm_size() > 1; }
+
+// Fills totals and returns the number of rows that they cover; every rank has the same number.
+static double batch_sums(const Work *w, const void *x, const SrChannelSums *sums, int sync) {
+    if (sums->unit)
+        sums_of_units(w, x, sums);
+    else
+        sums_of_rows(w, x);
+    double rows = (double)w->rows;
+    if (!across_ranks(sync))
+        return rows;
+    // Other ranks have another first row: move the sums to zero, add, and move them back.
+    for (int c = 0; c < w->C; c++) {
+        double shift = first_row(w, x, c), sum = w->totals[c];
+        w->totals[w->C + c] += 2 * shift * sum + rows * shift * shift;
+        w->totals[c] += rows * shift;
+    }
+    sr_comm_sum_among(w->totals, 2 * w->C, sync);
+    double all = rows * sync;
+    for (int c = 0; c < w->C; c++) {
+        double shift = first_row(w, x, c);
+        w->totals[c] -= all * shift;
+        w->totals[w->C + c] -= 2 * shift * w->totals[c] + all * shift * shift;
+    }
+    return all;
+}
+
+// Moves a running statistic one step towards the batch's.
+static float moved(float running, double batch, double momentum) {
+    return (float)((1 - momentum) * (double)running + momentum * batch);
+}
+
+static void batch_statistics(const SrOpCall *call, const Work *w) {
+    const SrBatchNormParams *p = call->params;
+    const void *x = call->x[0].data; // (rows, C)
+    float *running_mean = call->w[RUNNING_MEAN].data, *running_var = call->w[RUNNING_VAR].data;
+    double rows = batch_sums(w, x, &call->x_sums, p->sync),
+           unbias = rows > 1 ? rows / (rows - 1) : 1;
+    for (int c = 0; c < w->C; c++) {
+        double mean = w->totals[c] / rows, var = w->totals[w->C + c] / rows - mean * mean;
+        var = var > 0 || isnan(var) ? var : 0;
+        mean += first_row(w, x, c);
+        w->mean[c] = (float)mean;
+        w->invstd[c] = (float)(1 / sqrt(var + p->eps));
+        running_mean[c] = moved(running_mean[c], mean, p->momentum);
+        running_var[c] = moved(running_var[c], var * unbias, p->momentum);
+    }
+    *(int64_t *)call->w[COUNT].data += 1;
+}
+
+// Evaluation normalises by the running statistics.  They are copied to `saved`, so that the
+// backward need not know which mode it was.
+static void running_statistics(const SrOpCall *call, const Work *w) {
+    const SrBatchNormParams *p = call->params;
+    const float *running_mean = call->w[RUNNING_MEAN].data,
+                *running_var = call->w[RUNNING_VAR].data;
+    for (int c = 0; c < w->C; c++) {
+        w->mean[c] = running_mean[c];
+        w->invstd[c] = (float)(1 / sqrt((double)running_var[c] + p->eps));
+    }
+}
+
+// A recomputation (again) starts at the second pass: mean and invstd are still in `saved`.
+static void forward(const SrOpCall *call) {
+    const SrBatchNormParams *p = call->params;
+    Work w = work_of(call);
+    if (call->train && !call->again)
+        batch_statistics(call, &w);
+    else if (!call->again)
+        running_statistics(call, &w);
+    scale_of(&w, call->w[WEIGHT].data);
+    const void *x = call->x[0].data, *residual = p->residual ? call->x[1].data : NULL;
+    void *y = call->y.data;
+    int64_t step = SR_MAX(1, SR_CHUNK / w.C);
+    bool stream = w.rows * w.C >= STREAMED;
+#pragma omp parallel for schedule(static) if (parallel_pays(&w))
+    for (int64_t r = 0; r < w.rows; r += step)
+        w.kernels->apply(sr__at(w.type, y, r * w.C), sr__at(w.type, x, r * w.C),
+                         sr__at(w.type, residual, r * w.C), SR_MIN(step, w.rows - r), w.C, w.k,
+                         p->relu, stream);
+}
+
+// Fills totals with sum g and sum g (x - mean), where g is dy masked by the relu; dx[1] = g.
+static void gradient_sums(const SrOpCall *call, const Work *w, SrBatchNormMask mask) {
+    const SrBatchNormParams *p = call->params;
+    const void *x = call->x[0].data, *y = mask == SR_BN_MASK_BY_Y ? call->y.data : call->x[0].data;
+    void *g_out = p->residual ? call->dx[1] : NULL;
+    int tasks = w->chunks * strip_count(w);
+#pragma omp parallel for schedule(static) if (parallel_pays(w))
+    for (int task = 0; task < tasks; task++) {
+        Piece s = piece_of(w, task);
+        SrBatchNormCoefs k = {w->k.mean + s.c, w->k.a + s.c, w->k.b + s.c, NULL, NULL};
+        w->kernels->reduce(sr__at(w->type, x, s.at), sr__at(w->type, y, s.at),
+                           sr__at(w->type, call->dy, s.at), sr__at(w->type, g_out, s.at), s.rows,
+                           w->C, s.width, k, mask, w->rows * w->C >= STREAMED, s.first, s.second);
+    }
+    add_partials(w);
+}
+
+// Adds the gradients of weight and bias from the sums over this rank; other ranks' parts arrive
+// with all gradients.
+static void parameter_gradients(const SrOpCall *call, const Work *w) {
+    for (int c = 0; c < w->C; c++) {
+        if (call->dw[WEIGHT])
+            call->dw[WEIGHT][c] += (float)(w->totals[w->C + c] * (double)w->invstd[c]);
+        if (call->dw[BIAS])
+            call->dw[BIAS][c] += (float)w->totals[c];
+    }
+}
+
+// In training the batch's mean and variance depend on x: k0 and k1 account for that.
+static void sum_coefficients(const SrOpCall *call, const Work *w) {
+    const SrBatchNormParams *p = call->params;
+    double rows = (double)w->rows;
+    if (across_ranks(p->sync)) {
+        sr_comm_sum_among(w->totals, 2 * w->C, p->sync);
+        rows *= p->sync;
+    }
+    for (int c = 0; c < w->C; c++) {
+        double a = call->train ? (double)w->a[c] / rows : 0, invstd = (double)w->invstd[c];
+        w->k0[c] = (float)(a * w->totals[c]);
+        w->k1[c] = (float)(a * invstd * invstd * w->totals[w->C + c]);
+    }
+}
+
+// Makes two passes over memory: sums (and the masked dy for the residual), then dx.  Ioffe and
+// Szegedy 2015, section 3, with the terms gathered per channel: dx = a g - k1 (x - mean) - k0.
+static void backward(const SrOpCall *call) {
+    const SrBatchNormParams *p = call->params;
+    Work w = work_of(call);
+    SrBatchNormMask mask = !p->relu      ? SR_BN_NO_MASK
+                           : p->residual ? SR_BN_MASK_BY_Y
+                                         : SR_BN_MASK_BY_X;
+    scale_of(&w, call->w[WEIGHT].data);
+    gradient_sums(call, &w, mask);
+    parameter_gradients(call, &w);
+    if (!call->dx[0])
+        return;
+    sum_coefficients(call, &w);
+    const void *x = call->x[0].data, *y = mask == SR_BN_MASK_BY_Y ? call->y.data : x,
+               *dy = call->dy;
+    if (p->residual && call->dx[1]) { // masked already
+        dy = call->dx[1];
+        mask = SR_BN_NO_MASK;
+    }
+    void *dx = call->dx[0]; // (rows, C), perhaps where dy is
+    int64_t step = SR_MAX(1, SR_CHUNK / w.C);
+    bool stream = w.rows * w.C >= STREAMED && dx != dy;
+#pragma omp parallel for schedule(static) if (parallel_pays(&w))
+    for (int64_t r = 0; r < w.rows; r += step)
+        w.kernels->input_grad(sr__at(w.type, dx, r * w.C), sr__at(w.type, x, r * w.C),
+                              sr__at(w.type, y, r * w.C), sr__at(w.type, dy, r * w.C),
+                              SR_MIN(step, w.rows - r), w.C, w.k, mask, stream);
+}
+
+static void reference_statistics(const SrRefCall *call, int c, int64_t rows, int C, double *mean,
+                                 double *var) {
+    const SrBatchNormParams *p = call->params;
+    double sum = 0, square = 0;
+    for (int64_t r = 0; r < rows; r++)
+        sum += call->x[0][r * C + c];
+    *mean = sum / (double)rows;
+    for (int64_t r = 0; r < rows; r++)
+        square += (call->x[0][r * C + c] - *mean) * (call->x[0][r * C + c] - *mean);
+    *var = square / (double)rows;
+    double unbiased = rows > 1 ? square / (double)(rows - 1) : *var, m = p->momentum;
+    call->w[RUNNING_MEAN][c] = (1 - m) * call->w[RUNNING_MEAN][c] + m * *mean;
+    call->w[RUNNING_VAR][c] = (1 - m) * call->w[RUNNING_VAR][c] + m * unbiased;
+}
+
+// Computes the definition, one channel after the other, without merging passes.
+static void reference(const SrRefCall *call) {
+    const SrBatchNormParams *p = call->params;
+    int64_t rows = sr_shape_rows(call->x_shape[0]);
+    int C = sr_shape_last(call->x_shape[0]);
+    for (int c = 0; c < C; c++) {
+        double mean = call->w[RUNNING_MEAN][c], var = call->w[RUNNING_VAR][c];
+        if (call->train)
+            reference_statistics(call, c, rows, C, &mean, &var);
+        for (int64_t i = c; i < rows * C; i += C) {
+            double v =
+                (call->x[0][i] - mean) / sqrt(var + p->eps) * call->w[WEIGHT][c] + call->w[BIAS][c];
+            v += p->residual ? call->x[1][i] : 0;
+            call->y[i] = p->relu && v < 0 ? 0 : v;
+        }
+    }
+    if (call->train)
+        call->w[COUNT][0] += 1;
+}
+
+static SrStatus onnx(SrOnnxCall *call) {
+    const SrBatchNormParams *p = call->params;
+    if (p->relu || p->residual)
+        return sr__onnx_unsupported(call, "fused");
+    const char *in[5] = {call->in[0]}; // then weight, bias, running_mean, running_var
+    for (int i = 0; i < 4; i++)
+        in[i + 1] = sr__onnx_weight(call, i);
+    sr__onnx_begin(call, "BatchNormalization", in, 5);
+    sr_onnx_float(call->file, "epsilon", (float)p->eps);
+    sr_onnx_end(call->file);
+    return SR_OK;
+}
+
+// Returns y = a x + b with the running statistics.  w is NULL where only the answer is wanted.
+static bool affine(const void *params, const float *const *w, int C, double *a, double *b) {
+    const SrBatchNormParams *p = params;
+    if (p->relu || p->residual)
+        return false;
+    if (!a)
+        return true;
+    const float *gamma = w[0], *beta = w[1], *mean = w[2], *var = w[3]; // (C) each
+    for (int c = 0; c < C; c++) {
+        a[c] = (double)gamma[c] / sqrt((double)var[c] + p->eps);
+        b[c] = (double)beta[c] - a[c] * (double)mean[c];
+    }
+    return true;
+}
+
+static const SrOpCase cases[] = {
+    {"{}", 1, {SR_SHAPE(3, 4, 5, 6)}, false},
+    {"{relu: true, eps: 1e-3, momentum: 0.3}", 1, {SR_SHAPE(19, 70)}, false},
+    {"{relu: true, residual: true}", 2, {SR_SHAPE(2, 3, 3, 17), SR_SHAPE(2, 3, 3, 17)}, false},
+    {"{residual: true}", 2, {SR_SHAPE(8, 5), SR_SHAPE(8, 5)}, false},
+    {"{sync: 2}", 1, {SR_SHAPE(700, 2)}, false}, // two chunks of rows
+};
+
+const SrOp sr_op_batch_norm = {
+    .name = "batch_norm",
+    .help = "Batch normalisation per channel, with an optional residual and relu.",
+    .options = options,
+    .params_bytes = sizeof(SrBatchNormParams),
+    .min_in = 1,
+    .max_in = 2,
+    .flags = SR_OP_IMPURE | SR_OP_CHEAP | SR_OP_BF16 | SR_OP_TAKES_SUMS,
+    .infer = infer,
+    .slots = slots,
+    .reads = reads,
+    .saved_bytes = saved_bytes,
+    .scratch_bytes = scratch_bytes,
+    .inplace = inplace,
+    .reference = reference,
+    .forward = forward,
+    .backward = backward,
+    .affine = affine,
+    .onnx = onnx,
+    .cases = cases,
+    .n_cases = SR_COUNT(cases),
+};

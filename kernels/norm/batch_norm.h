@@ -1,0 +1,14 @@
+// Params of batch_norm.
+#ifndef SR_KERNELS_NORM_BATCH_NORM_H
+#define SR_KERNELS_NORM_BATCH_NORM_H
+
+#include <stdbool.h>
+
+typedef struct {          // batch_norm, on (rows, C): 1d and 2d are one op
+    double eps, momentum; // PyTorch: 1e-5, 0.1
+    bool relu;            // y = max(y, 0) in the same pass
+    bool residual;        // a second input of x's shape is added before the relu
+    int sync;             // ranks that share one statistic; 0, 1: each rank has its own
+} SrBatchNormParams;
+
+#endif

@@ -1,9 +1,0 @@
-// Params of patch_pixels.
-#ifndef SR_KERNELS_PATCH_PIXELS_H
-#define SR_KERNELS_PATCH_PIXELS_H
-
-typedef struct { // patch_pixels
-    int patch;   // side in pixels
-} SrPatchPixelsParams;
-
-#endif

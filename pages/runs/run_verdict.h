@@ -1,0 +1,40 @@
+// Judges the training of a run: figures of its trunk compared with those that cost nothing.
+#ifndef SR_PAGES_RUNS_RUN_VERDICT_H
+#define SR_PAGES_RUNS_RUN_VERDICT_H
+
+#include "pages/runs/run_history.h"
+
+typedef enum {
+    SR_VERDICT_NONE,    // the run was not evaluated, or its images have no labels
+    SR_VERDICT_HELPED,  // better than the untrained trunk, raw pixels and the commonest class
+    SR_VERDICT_PIXELS,  // better than the untrained trunk, and no better than one of the others
+    SR_VERDICT_NOTHING, // no better than the untrained trunk
+} SrVerdict;
+
+// Accuracies on test images, per cent; NaN: not measured.
+typedef struct {
+    double trained, untrained, pixels;
+} SrScores;
+
+// Figures of the last evaluation, all on the same test images.
+typedef struct {
+    const char *layer;    // layer that is judged
+    bool by_probe;        // the probe decides; false: kNN, and `probe` is not measured
+    SrScores probe, knn;  // untrained: of the untrained trunk's best layer
+    double majority;      // accuracy of the commonest class, per cent
+    int64_t images, bank; // number of test images and of training images
+} SrRunScores;
+
+// False: the run was not evaluated, or its images have no labels.
+bool sr_run_scores(const SrHistory *history, SrRunScores *out);
+// Returns the standard error of an accuracy on so many images, per cent.
+double sr_standard_error(double percent, int64_t images);
+
+// Returns the verdict and writes it with its figures to `out`; writes nothing for SR_VERDICT_NONE.
+// The text begins with the sentence that sr_run_verdict_words returns.
+// The linear probe of the best layer decides, as in the table of layers; without it kNN does.
+// Better means by more than two standard errors.
+SrVerdict sr_run_verdict(const SrHistory *history, SrText *out);
+const char *sr_run_verdict_words(SrVerdict verdict); // a sentence; "" for SR_VERDICT_NONE
+
+#endif

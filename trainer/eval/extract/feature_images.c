@@ -1,0 +1,93 @@
+// Decodes single images and applies the transforms of evaluation.
+#include "trainer/eval/extract/feature_images.h"
+
+#include <string.h>
+
+#include "base/text/yaml.h"
+#include "trainer/data/data_split.h"
+#include "trainer/features/feature_values.h"
+
+enum { MODEL_CROP = 224 };
+
+// Makes the transforms with which torchvision's weights were measured; they resize as the default
+// transforms of evaluation do.
+static SrStatus model_transforms(int h, int w, SrArena *arena, const SrYaml **out) {
+    SrYaml *tree;
+    int crop = SR_MAX(h, w);
+    const char *text = sr_arena_printf(
+        arena,
+        "[{name: Resize, size: %d}, {name: CenterCrop, size: [%d, %d]}, {name: ToTensor}, "
+        "{name: Normalize}]",
+        crop < 64 ? crop : crop * 8 / 7, h, w);
+    if (!text)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for the transforms of evaluation");
+    SR_TRY(sr_yaml_parse(arena, text, strlen(text), "transforms of evaluation", &tree));
+    *out = tree;
+    return SR_OK;
+}
+
+static SrStatus find_transforms(const SrConfig *config, int h, int w, SrArena *arena,
+                                const SrYaml **out, const char **where) {
+    int n, sides[SR_MAX_VIEWS], widths[SR_MAX_VIEWS];
+    *where = "transforms of evaluation";
+    if (!config)
+        return model_transforms(h ? h : MODEL_CROP, w ? w : MODEL_CROP, arena, out);
+    if (h == 0) {
+        SR_TRY(sr_split_train_shape(config, &n, sides, widths));
+        h = sides[0];
+    }
+    return sr_split_eval_transforms(config, h, arena, out, where);
+}
+
+static SrStatus open_images(const SrConfig *config, int h, int w, SrFeatureImages *m) {
+    const SrYaml *transforms;
+    const char *where;
+    int n, sides[SR_MAX_VIEWS], widths[SR_MAX_VIEWS];
+    SR_TRY(find_transforms(config, h, w, &m->arena, &transforms, &where));
+    SR_TRY(sr_pipeline_new(transforms, where, &m->pipeline));
+    SR_TRY(sr_pipeline_shape(m->pipeline, &n, sides, widths));
+    m->h = sides[0];
+    m->w = widths[0];
+    m->fast = config && config->test.fast_pixels == 1;
+    if (n != 1)
+        SR_FAIL(SR_ERR_CONFIG, "%s: %d views come out, a feature needs one", where, n);
+    if (h > 0 && (m->h != h || m->w != w))
+        SR_FAIL(SR_ERR_CONFIG,
+                "%s: images of %d x %d come out, and the model was opened for %d x %d; open it "
+                "with 0 x 0 to take the configuration's size",
+                where, m->h, m->w, h, w);
+    return SR_OK;
+}
+
+SrStatus sr_feature_images_open(const SrConfig *config, int h, int w, SrFeatureImages *out) {
+    *out = (SrFeatureImages){.h = 0};
+    SrStatus status = open_images(config, h, w, out);
+    if (status != SR_OK)
+        sr_feature_images_close(out);
+    return status;
+}
+
+void sr_feature_images_close(SrFeatureImages *m) {
+    sr_pipeline_free(m->pipeline);
+    sr_arena_deinit(&m->arena);
+    *m = (SrFeatureImages){.h = 0};
+}
+
+static SrStatus read_image(const SrFeatureImages *m, const void *bytes, size_t n, SrImagePool *pool,
+                           float *x) {
+    SrViews views = {.n = 1};
+    int64_t label = -1;
+    const SrTransformContext ctx = {.fast = m->fast, .pool = pool, .label = &label};
+    SR_TRY(sr_image_open(bytes, n, &views.view[0]));
+    SR_TRY(sr_pipeline_apply(m->pipeline, &ctx, &views));
+    sr_layout_to_nchw(views.view[0].f, SR_SHAPE(1, m->h, m->w, 3), x);
+    return SR_OK;
+}
+
+SrStatus sr_feature_images_read(const SrFeatureImages *m, const void *bytes, size_t n, float *x) {
+    SrImagePool *pool;
+    SR_TRY(sr_image_pool_new(&pool));
+    SrStatus status = read_image(m, bytes, n, pool, x);
+    sr_image_pool_free(pool);
+    return status;
+}

@@ -1,0 +1,26 @@
+// Single images as an evaluation takes them: decoded, and through the transforms of evaluation.
+// Not batches of a data set (trainer/data/data_split.h), which come out of the same transforms.
+#ifndef SR_TRAINER_EVAL_EXTRACT_FEATURE_IMAGES_H
+#define SR_TRAINER_EVAL_EXTRACT_FEATURE_IMAGES_H
+
+#include "data/data.h"
+#include "trainer/config/config.h"
+
+typedef struct {
+    SrArena arena;
+    SrPipeline *pipeline;
+    int h, w;  // of what comes out
+    bool fast; // DATA.TEST.FAST_PIXELS
+} SrFeatureImages;
+
+// config: its transforms of evaluation; NULL: resize, centre crop and ImageNet's mean and
+// deviation.  h x w is what must come out, 0 x 0: whatever the configuration says, the training's
+// first view where it says nothing, 224 without one.
+SrStatus sr_feature_images_open(const SrConfig *config, int h, int w, SrFeatureImages *out);
+void sr_feature_images_close(SrFeatureImages *images); // legal for a zeroed struct
+
+// bytes: a JPEG, PNG or WebP; x: (3, h, w).  Thread-safe.  What is no image: SR_ERR_IO.
+SrStatus sr_feature_images_read(const SrFeatureImages *images, const void *bytes, size_t n,
+                                float *x);
+
+#endif

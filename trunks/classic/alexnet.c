@@ -1,0 +1,107 @@
+// AlexNet in one column (Krizhevsky, arXiv:1404.5997) with torchvision's layers and names.  VISSL's
+// five variants are separate trunks (trunks/classic/alexnet_blocks.h).
+#include <stdio.h>
+
+#include "kernels/conv/conv2d.h"
+#include "kernels/pool/pool2d.h"
+#include "trunks/shared/conv_norm.h"
+#include "trunks/trunk.h"
+
+typedef struct {
+    double width_multiplier, dropout;
+} Alexnet;
+
+#define FIELD(f) offsetof(Alexnet, f)
+static const SrOption options[] = {
+    {"WIDTH_MULTIPLIER", SR_OPT_FLOAT, FIELD(width_multiplier), "1", 0.015625, 16, NULL,
+     "Factor on the channels of every layer."},
+    {"DROPOUT", SR_OPT_FLOAT, FIELD(dropout), "0.5", 0, 0.99, NULL,
+     "Probability of dropout in the classifier."},
+    SR_OPTION_END,
+};
+#undef FIELD
+
+static const struct {
+    int channels, kernel, stride, padding;
+    bool pooled;
+} layers_of[] = {{64, 11, 4, 2, true},
+                 {192, 5, 1, 2, true},
+                 {384, 3, 1, 1, false},
+                 {256, 3, 1, 1, false},
+                 {256, 3, 1, 1, true}};
+
+static SrNodeId layer(SrBuilder *b, const Alexnet *p, int i, int *at, SrNodeId x) {
+    char leaf[16], alias[16];
+    SrConv2dParams conv = {.out_channels = (int)(layers_of[i].channels * p->width_multiplier),
+                           .kernel_h = layers_of[i].kernel,
+                           .stride_h = layers_of[i].stride,
+                           .padding_h = layers_of[i].padding,
+                           .padding_w = -1,
+                           .groups = 1,
+                           .bias = true};
+    x = sr_build(b, "conv2d", sr_next_module(leaf, at), &conv, x);
+    x = sr_build(b, "relu", sr_next_module(leaf, at), NULL, x);
+    snprintf(alias, sizeof alias, "conv%d", i + 1);
+    sr_build_alias(b, alias, x);
+    if (!layers_of[i].pooled)
+        return x;
+    x = sr_build(b, "max_pool2d", sr_next_module(leaf, at),
+                 &(SrPool2dParams){.kernel_h = 3, .stride_h = 2, .padding_w = -1}, x);
+    snprintf(alias, sizeof alias, "pool%d", i + 1);
+    sr_build_alias(b, alias, x);
+    return x;
+}
+
+static SrStatus build(SrBuilder *b, const void *params, const SrTrunkInput *in,
+                      SrTrunkOutput *out) {
+    const Alexnet *p = params;
+    SrNodeId x = in->image;
+    int at = 0;
+    sr_builder_push_block(b, "features", "Sequential");
+    for (int i = 0; i < SR_COUNT(layers_of); i++)
+        x = layer(b, p, i, &at, x);
+    sr_builder_pop(b);
+    out->map = x;
+    x = sr_build(b, "adaptive_avg_pool2d", "avgpool",
+                 &(SrAdaptivePool2dParams){.out_h = 6, .out_w = 6}, x);
+    x = sr_build(b, "flatten", "flatten", NULL, x);
+    sr_build_alias(b, "flatten", x);
+    out->pooled = x;
+    return sr_builder_status(b);
+}
+
+static SrStatus classify(SrBuilder *b, const void *params, const SrPreset *preset,
+                         const SrTrunkOutput *features, SrNodeId *logits) {
+    const Alexnet *p = params;
+    SrNodeId x = features->pooled;
+    char leaf[16];
+    int at = 0;
+    sr_builder_push_block(b, "classifier", "Sequential");
+    for (int i = 0; i < 2; i++) {
+        x = sr_dropout(b, sr_next_module(leaf, &at), x, p->dropout);
+        x = sr_linear_normal(b, sr_next_module(leaf, &at), x, 4096, 0);
+        x = sr_build(b, "relu", sr_next_module(leaf, &at), NULL, x);
+    }
+    *logits = sr_linear_normal(b, sr_next_module(leaf, &at), x, preset->classes, 0);
+    sr_builder_pop(b);
+    return sr_builder_status(b);
+}
+
+static const SrPreset presets[] = {{"alexnet", "{}", "classifier.6", 1000}};
+
+static const SrTrunkExample examples[] = {{"{WIDTH_MULTIPLIER: 0.0625}", 64, 80}};
+
+const SrTrunk sr_trunk_alexnet = {
+    .name = "alexnet",
+    .help = "AlexNet as torchvision has it",
+    .subtree = "MODEL.TRUNK.ALEXNET",
+    .options = options,
+    .params_bytes = sizeof(Alexnet),
+    .param_prefix = "",
+    .build = build,
+    .presets = presets,
+    .n_presets = SR_COUNT(presets),
+    .classify = classify,
+    .examples = examples,
+    .n_examples = SR_COUNT(examples),
+};

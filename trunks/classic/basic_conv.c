@@ -1,0 +1,45 @@
+// Builds BasicConv2d (Szegedy et al., "Rethinking the inception architecture for computer vision",
+// arXiv:1512.00567) with torchvision's epsilon of 1e-3.
+#include "trunks/classic/basic_conv.h"
+
+#include "kernels/basic/concat.h"
+#include "kernels/basic/scale.h"
+#include "kernels/basic/slice.h"
+#include "kernels/conv/conv2d.h"
+#include "kernels/norm/batch_norm.h"
+
+SrNodeId sr_basic_conv(SrBuilder *b, const char *scope, SrNodeId x, const SrBasicConv *p) {
+    int kernel_w = p->kernel_w ? p->kernel_w : p->kernel_h;
+    SrConv2dParams conv = {.out_channels = p->channels,
+                           .kernel_h = p->kernel_h,
+                           .kernel_w = kernel_w,
+                           .stride_h = p->stride,
+                           .padding_h = p->same ? p->kernel_h / 2 : 0,
+                           .padding_w = p->same ? kernel_w / 2 : 0,
+                           .groups = 1};
+    SrBatchNormParams norm = {.eps = 1e-3, .momentum = 0.1};
+    sr_builder_push_block(b, scope, "BasicConv2d");
+    sr_builder_set_init(b, "weight", (SrInit){SR_INIT_NORMAL, p->deviation});
+    x = sr_build(b, "conv2d", "conv", &conv, x);
+    x = sr_build(b, "batch_norm", "bn", &norm, x);
+    x = sr_build(b, "relu", "relu", NULL, x);
+    sr_builder_pop(b);
+    return x;
+}
+
+SrNodeId sr_inception_input(SrBuilder *b, SrNodeId x) {
+    static const double mean[] = {0.485, 0.456, 0.406}, deviation[] = {0.229, 0.224, 0.225};
+    bool aside = sr_builder_set_aside(b, true);
+    SrNodeId channel[3];
+    sr_builder_push(b, "transform_input");
+    for (int c = 0; c < 3; c++) {
+        SrScaleParams p = {.factor = deviation[c] / 0.5, .offset = (mean[c] - 0.5) / 0.5};
+        channel[c] =
+            sr_build(b, "slice", "getitem", &(SrSliceParams){.begin = c, .count = 1, .dim = 3}, x);
+        channel[c] = sr_build(b, "scale", "mul", &p, channel[c]);
+    }
+    x = sr_build_n(b, "concat", "cat", &(SrConcatParams){.dim = 3}, channel, 3);
+    sr_builder_pop(b);
+    sr_builder_set_aside(b, aside);
+    return x;
+}

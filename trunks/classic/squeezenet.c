@@ -1,0 +1,152 @@
+// SqueezeNet 1.0 and 1.1 (Iandola et al., arXiv:1602.07360) with torchvision's layers and names.
+#include <math.h>
+#include <stdio.h>
+
+#include "kernels/basic/concat.h"
+#include "kernels/conv/conv2d.h"
+#include "kernels/pool/pool2d.h"
+#include "trunks/shared/conv_norm.h"
+#include "trunks/trunk.h"
+
+typedef struct {
+    int version;
+    double width_multiplier, dropout;
+} Squeezenet;
+
+#define FIELD(f) offsetof(Squeezenet, f)
+static const SrOption options[] = {
+    {"VERSION", SR_OPT_ENUM, FIELD(version), "v1_0", 0, 0, "v1_0|v1_1",
+     "Version of the net; v1_1 pools earlier and needs 2.4 times less computation."},
+    {"WIDTH_MULTIPLIER", SR_OPT_FLOAT, FIELD(width_multiplier), "1", 0.0625, 16, NULL,
+     "Factor on the channels of every layer."},
+    {"DROPOUT", SR_OPT_FLOAT, FIELD(dropout), "0.5", 0, 0.99, NULL,
+     "Probability of dropout in the classifier."},
+    SR_OPTION_END,
+};
+#undef FIELD
+
+enum { FIRES = 8 };
+static const struct {
+    int channels, kernel;    // of the stem
+    bool pool_before[FIRES]; // true: a pooling precedes the module
+} versions[] = {{96, 7, {true, false, false, true, false, false, false, true}},
+                {64, 3, {true, false, true, false, true, false, false, false}}};
+static const struct { // the paper's table 1
+    int squeeze, expand;
+} fires[FIRES] = {{16, 64},  {16, 64},  {32, 128}, {32, 128},
+                  {48, 192}, {48, 192}, {64, 256}, {64, 256}};
+
+static const char *next(char leaf[16], int *at) {
+    snprintf(leaf, 16, "%d", (*at)++);
+    return leaf;
+}
+
+static int channels_of(const Squeezenet *p, int channels) {
+    return SR_MAX(1, (int)(channels * p->width_multiplier));
+}
+
+// Initial weights follow kaiming_uniform_ with bounds of sqrt(6 / fan_in); biases are 0.
+static SrNodeId conv(SrBuilder *b, const char *leaf, SrNodeId x, int channels, int kernel,
+                     int stride, int padding) {
+    SrConv2dParams p = {.out_channels = channels,
+                        .kernel_h = kernel,
+                        .stride_h = stride,
+                        .padding_h = padding,
+                        .padding_w = -1,
+                        .groups = 1,
+                        .bias = true};
+    sr_builder_set_init(b, "weight", (SrInit){SR_INIT_UNIFORM_FAN_IN, sqrt(6)});
+    sr_builder_set_init(b, "bias", (SrInit){SR_INIT_CONSTANT, 0});
+    return sr_build(b, "conv2d", leaf, &p, x);
+}
+
+static SrNodeId fire(SrBuilder *b, const Squeezenet *p, int i, SrNodeId x) {
+    SrNodeId wide[2];
+    int expand = channels_of(p, fires[i].expand);
+    x = conv(b, "squeeze", x, channels_of(p, fires[i].squeeze), 1, 1, 0);
+    x = sr_build(b, "relu", "squeeze_activation", NULL, x);
+    wide[0] = conv(b, "expand1x1", x, expand, 1, 1, 0);
+    wide[0] = sr_build(b, "relu", "expand1x1_activation", NULL, wide[0]);
+    wide[1] = conv(b, "expand3x3", x, expand, 3, 1, 1);
+    wide[1] = sr_build(b, "relu", "expand3x3_activation", NULL, wide[1]);
+    return sr_build_n(b, "concat", "cat", &(SrConcatParams){3}, wide, 2);
+}
+
+// Announces timm's index for the last map of a resolution.
+static void announce(SrBuilder *b, int *index, SrNodeId x) {
+    char name[16];
+    sr_build_alias(b, next(name, index), x);
+}
+
+static SrNodeId features(SrBuilder *b, const Squeezenet *p, SrNodeId x) {
+    SrPool2dParams pool = {.kernel_h = 3, .stride_h = 2, .padding_w = -1, .ceil_mode = true};
+    char leaf[16];
+    int at = 0, index = 0, kernel = versions[p->version].kernel;
+    x = conv(b, next(leaf, &at), x, channels_of(p, versions[p->version].channels), kernel, 2, 0);
+    x = sr_build(b, "relu", next(leaf, &at), NULL, x);
+    for (int i = 0; i < FIRES; i++) {
+        if (versions[p->version].pool_before[i]) {
+            announce(b, &index, x);
+            x = sr_build(b, "max_pool2d", next(leaf, &at), &pool, x);
+        }
+        sr_builder_push_block(b, next(leaf, &at), "Fire");
+        x = fire(b, p, i, x);
+        sr_builder_pop(b);
+    }
+    announce(b, &index, x);
+    return x;
+}
+
+// torchvision's net has no pooled features: its classifier is a convolution of the map.
+static SrStatus build(SrBuilder *b, const void *params, const SrTrunkInput *in,
+                      SrTrunkOutput *out) {
+    sr_builder_push_block(b, "features", "Sequential");
+    out->map = features(b, params, in->image);
+    sr_builder_pop(b);
+    bool aside = sr_builder_set_aside(b, true);
+    sr_builder_push(b, "pooled");
+    out->pooled = sr_pool_flatten(b, out->map, NULL);
+    sr_builder_pop(b);
+    sr_builder_set_aside(b, aside);
+    return sr_builder_status(b);
+}
+
+static SrStatus classify(SrBuilder *b, const void *params, const SrPreset *preset,
+                         const SrTrunkOutput *features_of, SrNodeId *logits) {
+    const Squeezenet *p = params;
+    SrConv2dParams scores = {
+        .out_channels = preset->classes, .kernel_h = 1, .padding_w = -1, .groups = 1, .bias = true};
+    sr_builder_push_block(b, "classifier", "Sequential");
+    SrNodeId x = sr_dropout(b, "0", features_of->map, p->dropout);
+    sr_builder_set_init(b, "weight", (SrInit){SR_INIT_NORMAL, 0.01});
+    sr_builder_set_init(b, "bias", (SrInit){SR_INIT_CONSTANT, 0});
+    x = sr_build(b, "conv2d", "1", &scores, x);
+    x = sr_build(b, "relu", "2", NULL, x);
+    x = sr_build(b, "adaptive_avg_pool2d", "3", &(SrAdaptivePool2dParams){0}, x);
+    sr_builder_pop(b);
+    *logits = sr_build(b, "flatten", "flatten", NULL, x);
+    return sr_builder_status(b);
+}
+
+static const SrPreset presets[] = {
+    {"squeezenet1_0", "{VERSION: v1_0}", "classifier.1", 1000},
+    {"squeezenet1_1", "{VERSION: v1_1}", "classifier.1", 1000},
+};
+
+static const SrTrunkExample examples[] = {{"{WIDTH_MULTIPLIER: 0.25}", 48, 64},
+                                          {"{VERSION: v1_1, WIDTH_MULTIPLIER: 0.5}", 32, 0}};
+
+const SrTrunk sr_trunk_squeezenet = {
+    .name = "squeezenet",
+    .help = "SqueezeNet 1.0 and 1.1",
+    .subtree = "MODEL.TRUNK.SQUEEZENET",
+    .options = options,
+    .params_bytes = sizeof(Squeezenet),
+    .param_prefix = "",
+    .build = build,
+    .presets = presets,
+    .n_presets = SR_COUNT(presets),
+    .classify = classify,
+    .examples = examples,
+    .n_examples = SR_COUNT(examples),
+};

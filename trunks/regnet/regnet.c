@@ -1,0 +1,389 @@
+// RegNet (Radosavovic et al., arXiv:2003.13678; RegNetZ: Dollar et al., arXiv:2103.06877) with
+// VISSL's keys and names, which are ClassyVision's (classy_vision/models/anynet.py, regnet.py).
+// The trunk torchvision_regnet has torchvision's names.
+//
+// A net is chosen in one of three ways: by its name, by the numbers of the width rule, or with name
+// anynet by the settings of each stage.
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "kernels/conv/conv2d.h"
+#include "kernels/norm/batch_norm.h"
+#include "kernels/pool/pool2d.h"
+#include "trunks/regnet/regnet_layout.h"
+#include "trunks/shared/conv_norm.h"
+#include "trunks/trunk.h"
+
+#define SUBTREE "MODEL.TRUNK.REGNET"
+
+typedef struct {
+    const char *name;
+    SrRegnetParams layout;
+    SrInts depths, widths, group_widths, strides;
+    SrDoubles bottleneck_multipliers;
+    int stem_type, stem_width, block_type, activation, activation_type;
+    bool use_se;
+    double se_ratio, bn_epsilon, bn_momentum;
+} Regnet;
+
+enum { STEM_SIMPLE, STEM_CIFAR, STEM_IN };
+enum { BLOCK_BOTTLENECK, BLOCK_LINEAR, BLOCK_BASIC, BLOCK_VANILLA };
+enum { RELU, SILU };
+
+#define FIELD(f) offsetof(Regnet, f)
+// clang-format off
+static const SrOption options[] = {
+    {"name", SR_OPT_STRING, FIELD(name), "\"\"", 0, 0, NULL,
+     "Name of a net, such as regnet_y_16gf.  anynet: stages come from the lists depths, widths and so on.  Empty:"
+     " stages come from depth, w_0, w_a, w_m and group_width."},
+    {"depth", SR_OPT_INT, FIELD(layout.depth), "0", 0, 1000, NULL, "Number of blocks in all stages together."},
+    {"w_0", SR_OPT_FLOAT, FIELD(layout.w_0), "0", 0, 1e5, NULL, "Width of the first block, a multiple of 8."},
+    {"w_a", SR_OPT_FLOAT, FIELD(layout.w_a), "0", 0, 1e5, NULL, "Slope of the width from block to block."},
+    {"w_m", SR_OPT_FLOAT, FIELD(layout.w_m), "0", 0, 100, NULL, "Ratio of the widths of consecutive stages, above 1."},
+    {"group_width", SR_OPT_INT, FIELD(layout.group_width), "0", 0, 1 << 16, NULL,
+     "Number of channels per group in the 3x3 convolution."},
+    {"bottleneck_multiplier", SR_OPT_FLOAT, FIELD(layout.bottleneck), "1", 0.01, 100, NULL,
+     "Channels inside a block, as a multiple of those outside."},
+    {"depths", SR_OPT_INTS, FIELD(depths), "[]", 1, 1000, NULL, "anynet: number of blocks in each stage."},
+    {"widths", SR_OPT_INTS, FIELD(widths), "[]", 1, 1 << 20, NULL, "anynet: number of channels in each stage."},
+    {"group_widths", SR_OPT_INTS, FIELD(group_widths), "[]", 1, 1 << 20, NULL,
+     "anynet: number of channels per group in each stage."},
+    {"bottleneck_multipliers", SR_OPT_FLOATS, FIELD(bottleneck_multipliers), "[]", 0.01, 100, NULL,
+     "anynet: channels inside a block, as a multiple of those outside, in each stage."},
+    {"strides", SR_OPT_INTS, FIELD(strides), "[]", 1, 4, NULL, "anynet: stride of each stage's first block."},
+    {"stem_type", SR_OPT_ENUM, FIELD(stem_type), "simple_stem_in", 0, 0, "simple_stem_in|res_stem_cifar|res_stem_in",
+     "Stem.  simple_stem_in: 3x3 convolution of stride 2; res_stem_cifar: 3x3 of stride 1; res_stem_in: 7x7 of"
+     " stride 2 and a max-pool."},
+    {"stem_width", SR_OPT_INT, FIELD(stem_width), "32", 1, 1 << 16, NULL, "Number of channels of the stem."},
+    {"block_type", SR_OPT_ENUM, FIELD(block_type), "res_bottleneck_block", 0, 0,
+     "res_bottleneck_block|res_bottleneck_linear_block|res_basic_block|vanilla_block",
+     "Block.  res_bottleneck_block: 1x1, 3x3 and 1x1 convolutions with a shortcut; res_bottleneck_linear_block:"
+     " without the activation after it; res_basic_block: two 3x3 with a shortcut; vanilla_block: two 3x3 without."},
+    {"activation", SR_OPT_ENUM, FIELD(activation), "relu", 0, 0, "relu|silu", "Activation of all layers."},
+    {"activation_type", SR_OPT_ENUM, FIELD(activation_type), "relu", 0, 0, "relu|silu",
+     "Another name of `activation`; silu in one of the two keys means silu."},
+    {"use_se", SR_OPT_BOOL, FIELD(use_se), "True", 0, 0, NULL, "Use squeeze-excitation in the bottleneck (RegNetY)."},
+    {"se_ratio", SR_OPT_FLOAT, FIELD(se_ratio), "0.25", 0, 4, NULL,
+     "Channels inside squeeze-excitation, as a share of those before the block."},
+    {"bn_epsilon", SR_OPT_FLOAT, FIELD(bn_epsilon), "1e-5", 1e-12, 1, NULL, "Epsilon of batch norms."},
+    {"bn_momentum", SR_OPT_FLOAT, FIELD(bn_momentum), "0.1", 0, 1, NULL,
+     "Momentum of batch norms: share of the batch in the running statistics."},
+    {"stage_checkpoints", SR_OPT_IGNORED, 0, "[]", 0, 0, NULL,
+     "MODEL.ACTIVATION_CHECKPOINTING and MACHINE.RECOMPUTE decide what is recomputed"},
+    SR_OPTION_END,
+};
+// clang-format on
+#undef FIELD
+
+static const struct {
+    const char *name;
+    int depth;
+    double w_0, w_a, w_m;
+    int group_width;
+} named[] = {
+    {"regnet_y_400mf", 16, 48, 27.89, 2.09, 8},     {"regnet_y_800mf", 14, 56, 38.84, 2.4, 16},
+    {"regnet_y_1.6gf", 27, 48, 20.71, 2.65, 24},    {"regnet_y_3.2gf", 21, 80, 42.63, 2.66, 24},
+    {"regnet_y_8gf", 17, 192, 76.82, 2.19, 56},     {"regnet_y_16gf", 18, 200, 106.23, 2.48, 112},
+    {"regnet_y_32gf", 20, 232, 115.89, 2.53, 232},  {"regnet_y_64gf", 20, 352, 147.48, 2.4, 328},
+    {"regnet_y_128gf", 27, 456, 160.83, 2.52, 264}, {"regnet_y_256gf", 27, 640, 124.47, 2.04, 848},
+    {"regnet_y_10b", 27, 1744, 620.83, 2.52, 1010}, {"regnet_x_400mf", 22, 24, 24.48, 2.54, 16},
+    {"regnet_x_800mf", 16, 56, 35.73, 2.28, 16},    {"regnet_x_1.6gf", 18, 80, 34.01, 2.25, 24},
+    {"regnet_x_3.2gf", 25, 88, 26.31, 2.25, 48},    {"regnet_x_8gf", 23, 80, 49.56, 2.88, 120},
+    {"regnet_x_16gf", 22, 216, 55.59, 2.1, 128},    {"regnet_x_32gf", 23, 320, 69.86, 2.0, 168},
+    {"regnet_z_500mf", 21, 16, 10.7, 2.51, 4},      {"regnet_z_4gf", 28, 48, 14.5, 2.226, 8},
+};
+
+typedef struct {
+    int width, group_width, blocks, stride;
+    double bottleneck;
+} Stage;
+enum { MAX_STAGES = 16 };
+typedef struct {
+    const Regnet *options;
+    const char *activation; // name of an op
+    int block_type;
+    double se_ratio; // 0: none
+    int n;
+    Stage stage[MAX_STAGES];
+} Net;
+
+// ---- which net
+
+// RegNetX has no squeeze-excitation.  RegNetZ has inverted bottlenecks with linear ends and SiLU.
+static SrStatus apply_name(SrBuilder *b, const Regnet *p, Net *net, SrRegnetParams *layout) {
+    int i = 0;
+    while (i < SR_COUNT(named) && strcmp(named[i].name, p->name) != 0)
+        i++;
+    if (i == SR_COUNT(named))
+        return sr_builder_fail(b, SR_ERR_CONFIG,
+                               SUBTREE ".name is %s; expected anynet or a name like regnet_y_16gf, "
+                                       "regnet_x_1.6gf, regnet_z_4gf",
+                               p->name);
+    if (p->layout.depth)
+        return sr_builder_fail(
+            b, SR_ERR_CONFIG,
+            SUBTREE ": name %s and depth %d describe different nets; give one of the two", p->name,
+            p->layout.depth);
+    layout->depth = named[i].depth;
+    layout->w_0 = named[i].w_0;
+    layout->w_a = named[i].w_a;
+    layout->w_m = named[i].w_m;
+    layout->group_width = named[i].group_width;
+    char family = p->name[strlen("regnet_")];
+    if (family == 'x')
+        net->se_ratio = 0;
+    if (family == 'z') {
+        layout->bottleneck = 4;
+        net->block_type = BLOCK_LINEAR;
+        net->activation = "silu";
+    }
+    return SR_OK;
+}
+
+static SrStatus check_numbers(SrBuilder *b, const SrRegnetParams *l) {
+    if (l->depth < 1 || l->w_0 < 8 || fmod(l->w_0, 8) != 0 || l->w_m <= 1 || l->group_width < 1)
+        return sr_builder_fail(b, SR_ERR_CONFIG,
+                               SUBTREE " needs a name, or depth, w_0 (a multiple of 8), w_a, w_m "
+                                       "(above 1) and group_width; got %d, %g, %g, %g, %d",
+                               l->depth, l->w_0, l->w_a, l->w_m, l->group_width);
+    return SR_OK;
+}
+
+static SrStatus stages_of_numbers(SrBuilder *b, const SrRegnetParams *p, Net *net) {
+    SR_TRY(check_numbers(b, p));
+    SrRegnetLayout layout = sr_regnet_layout(p);
+    int blocks = 0;
+    net->n = layout.n;
+    for (int s = 0; s < layout.n; s++) {
+        net->stage[s] =
+            (Stage){layout.width[s], layout.group_width[s], layout.blocks[s], 2, p->bottleneck};
+        blocks += layout.blocks[s];
+    }
+    if (blocks != p->depth)
+        return sr_builder_fail(b, SR_ERR_CONFIG,
+                               SUBTREE ": w_m %g makes more than %d stages; it must be larger",
+                               p->w_m, SR_REGNET_MAX_STAGES);
+    return SR_OK;
+}
+
+static SrStatus stages_of_lists(SrBuilder *b, const Regnet *p, Net *net) {
+    net->n = p->depths.n;
+    if (net->n < 1 || net->n > MAX_STAGES || p->widths.n != net->n || p->strides.n != net->n ||
+        p->group_widths.n != net->n || p->bottleneck_multipliers.n != net->n)
+        return sr_builder_fail(b, SR_ERR_CONFIG,
+                               SUBTREE ": anynet needs depths, widths, group_widths, "
+                                       "bottleneck_multipliers and strides of one length, 1 to %d",
+                               MAX_STAGES);
+    for (int s = 0; s < net->n; s++)
+        net->stage[s] = (Stage){p->widths.v[s], p->group_widths.v[s], p->depths.v[s],
+                                p->strides.v[s], p->bottleneck_multipliers.v[s]};
+    return SR_OK;
+}
+
+static int inner_width(const Stage *s) { return (int)rint(s->width * s->bottleneck); }
+
+static SrStatus check_groups(SrBuilder *b, const Net *net) {
+    for (int s = 0; s < net->n; s++) {
+        int inner = inner_width(&net->stage[s]);
+        int groups = inner / net->stage[s].group_width;
+        if (net->block_type <= BLOCK_LINEAR && (groups < 1 || inner % groups))
+            return sr_builder_fail(
+                b, SR_ERR_CONFIG,
+                SUBTREE
+                ": stage %d has %d channels inside, which is no multiple of its group width %d",
+                s + 1, inner, net->stage[s].group_width);
+    }
+    return SR_OK;
+}
+
+static SrStatus resolve(SrBuilder *b, const Regnet *p, Net *net) {
+    SrRegnetParams layout = p->layout;
+    layout.nearest = true;
+    *net =
+        (Net){.options = p,
+              .activation = p->activation == SILU || p->activation_type == SILU ? "silu" : "relu",
+              .block_type = p->block_type,
+              .se_ratio = p->use_se ? p->se_ratio : 0};
+    if (strcmp(p->name, "anynet") == 0) {
+        SR_TRY(stages_of_lists(b, p, net));
+    } else {
+        if (p->name[0])
+            SR_TRY(apply_name(b, p, net, &layout));
+        SR_TRY(stages_of_numbers(b, &layout, net));
+    }
+    return check_groups(b, net);
+}
+
+// ---- layers
+
+// All convolutions start with deviation sqrt(2 / (R S K)), those of squeeze-excitation too, whose
+// biases keep PyTorch's initialisation.
+static SrNodeId conv(SrBuilder *b, const char *leaf, SrNodeId x, const SrConv2dParams *given) {
+    SrConv2dParams p = *given;
+    p.padding_h = p.kernel_h / 2;
+    p.padding_w = -1;
+    p.groups = SR_MAX(p.groups, 1);
+    sr_builder_set_init(
+        b, "weight",
+        (SrInit){SR_INIT_NORMAL, sqrt(2.0 / p.kernel_h / p.kernel_h / p.out_channels)});
+    return sr_build(b, "conv2d", leaf, &p, x);
+}
+
+static SrNodeId norm(SrBuilder *b, const Net *net, const char *leaf, SrNodeId x) {
+    SrBatchNormParams p = {.eps = net->options->bn_epsilon, .momentum = net->options->bn_momentum};
+    return sr_build(b, "batch_norm", leaf, &p, x);
+}
+
+// Adds nodes <scope>.0 to <scope>.2: convolution, norm, activation.
+static SrNodeId layer(SrBuilder *b, const Net *net, const char *scope, SrNodeId x,
+                      const SrConv2dParams *p) {
+    sr_builder_push_block(b, scope, "Sequential");
+    x = norm(b, net, "1", conv(b, "0", x, p));
+    x = sr_build(b, net->activation, "2", NULL, x);
+    sr_builder_pop(b);
+    return x;
+}
+
+static SrNodeId point(SrBuilder *b, const char *leaf, SrNodeId x, int channels, int stride) {
+    return conv(b, leaf, x,
+                &(SrConv2dParams){.out_channels = channels, .kernel_h = 1, .stride_h = stride});
+}
+
+static SrNodeId squeeze_excitation(SrBuilder *b, const Net *net, SrNodeId x, int squeeze) {
+    int channels = sr_shape_last(sr_build_shape(b, x));
+    SrConv2dParams in = {.out_channels = squeeze, .kernel_h = 1, .bias = true};
+    SrConv2dParams out = {.out_channels = channels, .kernel_h = 1, .bias = true};
+    sr_builder_push_block(b, "se", "SqueezeAndExcitationLayer");
+    SrNodeId s = sr_build(b, "adaptive_avg_pool2d", "avgpool", &(SrAdaptivePool2dParams){0}, x);
+    sr_builder_push_block(b, "excitation", "Sequential");
+    s = sr_build(b, net->activation, "1", NULL, conv(b, "0", s, &in));
+    s = sr_build(b, "sigmoid", "3", NULL, conv(b, "2", s, &out));
+    sr_builder_pop(b);
+    x = sr_build_n(b, "mul", "mul", NULL, (SrNodeId[]){x, s}, 2);
+    sr_builder_pop(b);
+    return x;
+}
+
+static SrNodeId bottleneck(SrBuilder *b, const Net *net, const Stage *s, SrNodeId x, int stride) {
+    int in = sr_shape_last(sr_build_shape(b, x)), inner = inner_width(s);
+    SrConv2dParams first = {.out_channels = inner, .kernel_h = 1};
+    SrConv2dParams grouped = {
+        .out_channels = inner, .kernel_h = 3, .stride_h = stride, .groups = inner / s->group_width};
+    sr_builder_push_block(b, "f", "BottleneckTransform");
+    x = layer(b, net, "a", x, &first);
+    x = layer(b, net, "b", x, &grouped);
+    if (net->se_ratio > 0)
+        x = squeeze_excitation(b, net, x, SR_MAX(1, (int)rint(net->se_ratio * in)));
+    x = norm(b, net, "final_bn", point(b, "c", x, s->width, 1));
+    sr_builder_pop(b);
+    return x;
+}
+
+static SrConv2dParams square(int channels, int stride) {
+    return (SrConv2dParams){.out_channels = channels, .kernel_h = 3, .stride_h = stride};
+}
+
+static SrNodeId basic(SrBuilder *b, const Net *net, const Stage *s, SrNodeId x, int stride) {
+    SrConv2dParams first = square(s->width, stride), second = square(s->width, 1);
+    sr_builder_push_block(b, "f", "BasicTransform");
+    sr_builder_push_block(b, "a", "Sequential");
+    x = norm(b, net, "1", conv(b, "0", x, &first));
+    x = conv(b, "3", sr_build(b, net->activation, "2", NULL, x), &second);
+    sr_builder_pop(b);
+    x = norm(b, net, "final_bn", x);
+    sr_builder_pop(b);
+    return x;
+}
+
+static SrNodeId vanilla(SrBuilder *b, const Net *net, const Stage *s, SrNodeId x, int stride) {
+    SrConv2dParams first = square(s->width, stride), second = square(s->width, 1);
+    return layer(b, net, "b", layer(b, net, "a", x, &first), &second);
+}
+
+// activation(shortcut(x) + branch(x)); the linear block has no projection and no activation.
+static SrNodeId block(SrBuilder *b, const Net *net, const Stage *s, SrNodeId x, int stride) {
+    bool same = stride == 1 && sr_shape_last(sr_build_shape(b, x)) == s->width;
+    SrNodeId sum[2] = {x, SR_NO_NODE};
+    if (net->block_type == BLOCK_VANILLA)
+        return vanilla(b, net, s, x, stride);
+    if (!same && net->block_type != BLOCK_LINEAR)
+        sum[0] = norm(b, net, "bn", point(b, "proj", x, s->width, stride));
+    sum[1] = net->block_type == BLOCK_BASIC ? basic(b, net, s, x, stride)
+                                            : bottleneck(b, net, s, x, stride);
+    if (net->block_type == BLOCK_LINEAR)
+        return same ? sr_build_n(b, "add", "add", NULL, sum, 2) : sum[1];
+    x = sr_build_n(b, "add", "add", NULL, sum, 2);
+    return sr_build(b, net->activation, "activation", NULL, x);
+}
+
+static SrNodeId stem(SrBuilder *b, const Net *net, SrNodeId x) {
+    static const char *const classes[] = {"SimpleStemIN", "ResStemCifar", "ResStemIN"};
+    int type = net->options->stem_type;
+    SrConv2dParams p = {.out_channels = net->options->stem_width,
+                        .kernel_h = type == STEM_IN ? 7 : 3,
+                        .stride_h = type == STEM_CIFAR ? 1 : 2};
+    SrPool2dParams pool = {.kernel_h = 3, .stride_h = 2, .padding_h = 1, .padding_w = -1};
+    sr_builder_push_block(b, "conv1", classes[type]);
+    x = layer(b, net, "stem", x, &p);
+    if (type == STEM_IN)
+        x = sr_build(b, "max_pool2d", "stem.3", &pool, x);
+    sr_builder_pop(b);
+    sr_build_alias(b, "conv1", x);
+    sr_build_alias(b, "0", x); // timm's indices
+    return x;
+}
+
+static SrNodeId stage(SrBuilder *b, const Net *net, int s, SrNodeId x) {
+    char scope[32], index[16];
+    snprintf(scope, sizeof scope, "res%d", s + 2);
+    sr_builder_push_block(b, scope, "AnyStage");
+    for (int i = 0; i < net->stage[s].blocks; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "block%d-%d", s + 1, i);
+        sr_builder_push_block(b, name, "ResBottleneckBlock");
+        x = block(b, net, &net->stage[s], x, i == 0 ? net->stage[s].stride : 1);
+        sr_builder_pop(b);
+    }
+    sr_builder_pop(b);
+    sr_build_alias(b, scope, x);
+    snprintf(index, sizeof index, "%d", s + 1);
+    sr_build_alias(b, index, x);
+    return x;
+}
+
+static SrStatus build(SrBuilder *b, const void *params, const SrTrunkInput *in,
+                      SrTrunkOutput *out) {
+    Net net;
+    SR_TRY(resolve(b, params, &net));
+    SrNodeId x = stem(b, &net, in->image);
+    for (int s = 0; s < net.n; s++)
+        x = stage(b, &net, s, x);
+    out->map = x;
+    out->pooled = sr_pool_flatten(b, x, "avgpool");
+    return sr_builder_status(b);
+}
+
+static const SrTrunkExample examples[] = {
+    {"{depth: 3, w_0: 8, w_a: 8, w_m: 2, group_width: 4, stem_width: 8}", 32, 48},
+    {"{name: anynet, depths: [1, 2], widths: [8, 16], group_widths: [4, 8], strides: [1, 2], "
+     "bottleneck_multipliers: [2, 1], stem_width: 8, stem_type: res_stem_in, "
+     "block_type: res_bottleneck_linear_block, activation: silu}",
+     32, 0},
+    {"{depth: 2, w_0: 8, w_a: 8, w_m: 2, group_width: 8, stem_width: 4, stem_type: res_stem_cifar, "
+     "block_type: res_basic_block}",
+     16, 0},
+    {"{depth: 2, w_0: 8, w_a: 8, w_m: 2, group_width: 8, stem_width: 4, block_type: vanilla_block}",
+     16, 0}};
+
+const SrTrunk sr_trunk_regnet = {
+    .name = "regnet",
+    .help = "RegNetX, RegNetY, RegNetZ and AnyNet as VISSL and ClassyVision have them",
+    .subtree = SUBTREE,
+    .options = options,
+    .params_bytes = sizeof(Regnet),
+    .param_prefix = "_feature_blocks.",
+    .build = build,
+    .examples = examples,
+    .n_examples = SR_COUNT(examples),
+};

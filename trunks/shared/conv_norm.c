@@ -1,0 +1,115 @@
+// Builds the blocks that torchvision's convolutional nets share.
+#include "trunks/shared/conv_norm.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "kernels/basic/dropout.h"
+#include "kernels/basic/linear.h"
+#include "kernels/basic/stochastic_depth.h"
+#include "kernels/norm/batch_norm.h"
+#include "kernels/pool/pool2d.h"
+
+void sr_conv_kaiming(SrBuilder *b, const SrConv2dParams *p) {
+    double fan_out = (double)p->out_channels * p->kernel_h * p->kernel_h; // K R S
+    sr_builder_set_init(b, "weight", (SrInit){SR_INIT_NORMAL, sqrt(2 / fan_out)});
+    if (p->bias)
+        sr_builder_set_init(b, "bias", (SrInit){SR_INIT_CONSTANT, 0});
+}
+
+SrNodeId sr_conv_norm_flat(SrBuilder *b, int i, SrNodeId x, const SrConvNorm *p) {
+    int dilation = SR_MAX(p->dilation, 1);
+    char leaf[2][16];
+    SrConv2dParams conv = {.out_channels = p->channels,
+                           .kernel_h = p->kernel,
+                           .stride_h = p->stride,
+                           .padding_h = (p->kernel - 1) / 2 * dilation,
+                           .padding_w = -1,
+                           .dilation_h = dilation,
+                           .groups = SR_MAX(p->groups, 1)};
+    SrBatchNormParams norm = {.eps = p->eps > 0 ? p->eps : 1e-5,
+                              .momentum = p->momentum > 0 ? p->momentum : 0.1};
+    snprintf(leaf[0], sizeof leaf[0], "%d", i);
+    snprintf(leaf[1], sizeof leaf[1], "%d", i + 1);
+    sr_conv_kaiming(b, &conv);
+    x = sr_build(b, "conv2d", leaf[0], &conv, x);
+    return sr_build(b, "batch_norm", leaf[1], &norm, x);
+}
+
+SrNodeId sr_conv_norm(SrBuilder *b, const char *scope, SrNodeId x, const SrConvNorm *p) {
+    sr_builder_push_block(b, scope, "Conv2dNormActivation");
+    x = sr_conv_norm_flat(b, 0, x, p);
+    if (p->activation)
+        x = sr_build(b, p->activation, "2", NULL, x);
+    sr_builder_pop(b);
+    return x;
+}
+
+static SrNodeId point(SrBuilder *b, const char *leaf, SrNodeId x, int channels) {
+    SrConv2dParams conv = {
+        .out_channels = channels, .kernel_h = 1, .padding_w = -1, .groups = 1, .bias = true};
+    sr_conv_kaiming(b, &conv);
+    return sr_build(b, "conv2d", leaf, &conv, x);
+}
+
+SrNodeId sr_squeeze_excitation(SrBuilder *b, const char *scope, SrNodeId x,
+                               const SrSqueezeExcitation *p) {
+    SrNodeId in[2] = {x, SR_NO_NODE};
+    int channels = sr_shape_last(sr_build_shape(b, x));
+    sr_builder_push_block(b, scope, "SqueezeExcitation");
+    SrNodeId s = sr_build(b, "adaptive_avg_pool2d", "avgpool", &(SrAdaptivePool2dParams){0}, x);
+    s = point(b, "fc1", s, p->squeeze);
+    s = sr_build(b, p->activation, "activation", NULL, s);
+    s = point(b, "fc2", s, channels);
+    in[1] = sr_build(b, p->gate, "scale_activation", NULL, s);
+    x = sr_build_n(b, "mul", "mul", NULL, in, 2);
+    sr_builder_pop(b);
+    return x;
+}
+
+SrNodeId sr_stochastic_depth(SrBuilder *b, const char *scope, SrNodeId x, double p) {
+    if (p < 0)
+        return x;
+    sr_builder_push_block(b, scope, "StochasticDepth");
+    x = sr_build(b, "stochastic_depth", "stochastic_depth", &(SrStochasticDepthParams){.p = p}, x);
+    sr_builder_pop(b);
+    return x;
+}
+
+int sr_make_divisible(double v, int divisor) {
+    int nearest = (int)(v + divisor / 2.0) / divisor * divisor;
+    int out = SR_MAX(divisor, nearest);
+    return out < 0.9 * v ? out + divisor : out;
+}
+
+SrNodeId sr_linear_normal(SrBuilder *b, const char *leaf, SrNodeId x, int out_features,
+                          double deviation) {
+    if (deviation > 0) {
+        sr_builder_set_init(b, "weight", (SrInit){SR_INIT_NORMAL, deviation});
+        sr_builder_set_init(b, "bias", (SrInit){SR_INIT_CONSTANT, 0});
+    }
+    return sr_build(b, "linear", leaf,
+                    &(SrLinearParams){.out_features = out_features, .bias = true}, x);
+}
+
+const char *sr_next_module(char leaf[16], int *at) {
+    snprintf(leaf, 16, "%d", (*at)++);
+    return leaf;
+}
+
+SrNodeId sr_dropout(SrBuilder *b, const char *leaf, SrNodeId x, double p) {
+    return sr_build(b, "dropout", leaf, &(SrDropoutParams){p}, x);
+}
+
+SrNodeId sr_pool_flatten_named(SrBuilder *b, SrNodeId x, const char *leaf, const char *average) {
+    x = sr_build(b, "adaptive_avg_pool2d", leaf, &(SrAdaptivePool2dParams){0}, x);
+    if (average)
+        sr_build_alias(b, average, x);
+    x = sr_build(b, "flatten", "flatten", NULL, x);
+    sr_build_alias(b, "flatten", x);
+    return x;
+}
+
+SrNodeId sr_pool_flatten(SrBuilder *b, SrNodeId x, const char *average) {
+    return sr_pool_flatten_named(b, x, "avgpool", average);
+}

@@ -1,0 +1,270 @@
+// torchvision's vision transformers (Dosovitskiy et al., arXiv:2010.11929) with its nodes, names
+// and initial values.  trunks/vit/vision_transformer.c has VISSL's names.
+//
+// torchvision's model takes images of IMAGE_SIZE only.  This trunk takes any size: position
+// embeddings are resampled like torchvision's interpolate_embeddings.
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text/text.h"
+#include "graph/ir/token_blocks.h"
+#include "kernels/basic/linear.h"
+#include "kernels/basic/permute.h"
+#include "kernels/basic/reshape.h"
+#include "kernels/conv/conv2d.h"
+#include "kernels/norm/layer_norm.h"
+#include "kernels/tokens/add_positions.h"
+#include "kernels/tokens/select_tokens.h"
+#include "trunks/shared/conv_norm.h"
+#include "trunks/shared/token_features.h"
+#include "trunks/trunk.h"
+
+#define SUBTREE "MODEL.TRUNK.TORCHVISION_VIT"
+
+enum { MAX_LAYERS = 256 };
+
+typedef struct {
+    int image_size, patch_size, layers, heads, hidden_dim, mlp_dim;
+    double dropout, attention_dropout, norm_eps;
+} Vit;
+
+#define FIELD(f) offsetof(Vit, f)
+// clang-format off
+static const SrOption options[] = {
+    {"IMAGE_SIZE", SR_OPT_INT, FIELD(image_size), "224", 1, 65535, NULL,
+     "Side in pixels for which there are position embeddings; they are resampled for images of other sizes."},
+    {"PATCH_SIZE", SR_OPT_INT, FIELD(patch_size), "16", 1, 1024, NULL, "Side of a patch in pixels."},
+    {"NUM_LAYERS", SR_OPT_INT, FIELD(layers), "12", 1, MAX_LAYERS, NULL, "Blocks."},
+    {"NUM_HEADS", SR_OPT_INT, FIELD(heads), "12", 1, 1024, NULL, "Number of attention heads."},
+    {"HIDDEN_DIM", SR_OPT_INT, FIELD(hidden_dim), "768", 1, 65536, NULL, "Width of a token."},
+    {"MLP_DIM", SR_OPT_INT, FIELD(mlp_dim), "3072", 1, 1 << 20, NULL, "Hidden width of a block's MLP."},
+    {"DROPOUT", SR_OPT_FLOAT, FIELD(dropout), "0", 0, 0.99, NULL,
+     "Dropout of tokens, of the attention's output and in the MLP."},
+    {"ATTENTION_DROPOUT", SR_OPT_FLOAT, FIELD(attention_dropout), "0", 0, 0.99, NULL,
+     "Dropout of attention probabilities."},
+    {"NORM_EPS", SR_OPT_FLOAT, FIELD(norm_eps), "1e-6", 0, 1, NULL,
+     "Epsilon of layer norms; Hugging Face's ViT has 1e-12."},
+    SR_OPTION_END,
+};
+// clang-format on
+#undef FIELD
+
+static void remarks(SrBuilder *b, const char *const *leaf, int n) {
+    for (int i = 0; i < n; i++)
+        sr_build_remark(b, leaf[i], NULL);
+}
+
+// torch.fx drops the number at the end of a module's name, so ln_1 and ln_2 are the nodes ln and
+// ln_1.
+static SrNodeId block_norm(SrBuilder *b, const Vit *p, const char *weight, const char *bias,
+                           SrNodeId x) {
+    sr_builder_set_entry(b, "weight", weight);
+    sr_builder_set_entry(b, "bias", bias);
+    return sr_build(b, "layer_norm", "ln", &(SrLayerNormParams){.eps = p->norm_eps}, x);
+}
+
+// Adds torch.nn.MultiheadAttention, a single call in torch.fx that returns a tuple; its first
+// item is the value.
+static SrNodeId self_attention(SrBuilder *b, const Vit *p, bool last, SrNodeId x) {
+    sr_build_remark(b, "self_attention", NULL);
+    bool aside = sr_builder_set_aside(b, true);
+    x = sr_multihead_attention(b, x, &(SrMultiheadAttention){p->heads, p->attention_dropout, last});
+    sr_builder_set_aside(b, aside);
+    x = sr_build(b, "identity", "getitem", NULL, x);
+    sr_build_remark(b, "getitem", NULL);
+    return x;
+}
+
+static SrNodeId mlp(SrBuilder *b, const Vit *p, SrNodeId x) {
+    sr_builder_push_block(b, "mlp", "MLP");
+    x = sr_xavier_linear(b, "0", x, p->mlp_dim);
+    x = sr_build(b, "gelu", "1", NULL, x);
+    x = sr_dropout(b, "2", x, p->dropout);
+    x = sr_xavier_linear(b, "3", x, p->hidden_dim);
+    x = sr_dropout(b, "4", x, p->dropout);
+    sr_builder_pop(b);
+    return x;
+}
+
+static SrNodeId block(SrBuilder *b, const Vit *p, int i, SrNodeId x) {
+    char scope[32];
+    snprintf(scope, sizeof scope, "encoder_layer_%d", i);
+    sr_builder_push_block(b, scope, "EncoderBlock");
+    remarks(b, (const char *[]){"dim", "eq", "getattr", "_assert"}, 4);
+    SrNodeId y = block_norm(b, p, "ln_1.weight", "ln_1.bias", x);
+    y = self_attention(b, p, i + 1 == p->layers, y);
+    y = sr_dropout(b, "dropout", y, p->dropout);
+    x = sr_build_n(b, "add", "add", NULL, (SrNodeId[]){y, x}, 2);
+    y = mlp(b, p, block_norm(b, p, "ln_2.weight", "ln_2.bias", x));
+    x = sr_build_n(b, "add", "add", NULL, (SrNodeId[]){x, y}, 2);
+    sr_builder_pop(b);
+    return x;
+}
+
+typedef struct {
+    int h, w;
+} Grid;
+
+// (N, H, W, 3) -> (N, L, D)
+static SrNodeId patches(SrBuilder *b, const Vit *p, SrNodeId image, Grid *grid) {
+    double fan_in = 3.0 * p->patch_size * p->patch_size;
+    SrConv2dParams conv = {.out_channels = p->hidden_dim,
+                           .kernel_h = p->patch_size,
+                           .stride_h = p->patch_size,
+                           .groups = 1,
+                           .bias = true};
+    remarks(b,
+            (const char *[]){"getattr", "getitem", "getitem", "getitem", "getitem", "eq", "_assert",
+                             "eq", "_assert", "floordiv", "floordiv"},
+            11);
+    sr_builder_set_init(b, "weight", (SrInit){SR_INIT_NORMAL, sqrt(1 / fan_in)});
+    sr_builder_set_init(b, "bias", (SrInit){SR_INIT_CONSTANT, 0});
+    SrNodeId x = sr_build(b, "conv2d", "conv_proj", &conv, image);
+    SrShape s = sr_build_shape(b, x);
+    *grid = (Grid){s.d[1], s.d[2]};
+    sr_build_remark(b, "mul", NULL);
+    x = sr_build(b, "reshape", "reshape",
+                 &(SrReshapeParams){.d1 = grid->h * grid->w, .d2 = p->hidden_dim}, x);
+    return sr_build(b, "permute", "permute", &(SrPermuteParams){.channels = SR_CHANNELS_LAST}, x);
+}
+
+static SrNodeId add_class_token(SrBuilder *b, const Vit *p, SrNodeId x) {
+    SrShape token = SR_SHAPE(1, 1, p->hidden_dim),
+            tokens = SR_SHAPE(sr_build_shape(b, x).d[0], 1, p->hidden_dim);
+    remarks(b, (const char *[]){"getattr", "getitem"}, 2);
+    sr_build_remark(b, "class_token", &token);
+    sr_build_remark(b, "expand", &tokens);
+    sr_builder_set_entry(b, "token", "class_token");
+    sr_builder_set_init(b, "token", (SrInit){SR_INIT_CONSTANT, 0});
+    return sr_build(b, "prepend_token", "cat", NULL, x);
+}
+
+static SrNodeId add_positions(SrBuilder *b, const Vit *p, SrNodeId x, const Grid *grid) {
+    int side = p->image_size / p->patch_size;
+    SrShape learned = SR_SHAPE(1, 1 + side * side, p->hidden_dim);
+    SrAddPositionsParams add = {.prefix = 1,
+                                .from_h = side,
+                                .from_w = side,
+                                .to_h = grid->h,
+                                .to_w = grid->w,
+                                .align_corners = true};
+    remarks(b, (const char *[]){"dim", "eq", "getattr", "_assert"}, 4);
+    sr_build_remark(b, "encoder_pos_embedding", &learned);
+    sr_builder_set_entry(b, "positions", "pos_embedding");
+    x = sr_build(b, "add_positions", "add", &add, x);
+    return sr_dropout(b, "dropout", x, p->dropout);
+}
+
+// Announces VISSL's and timm's stages, which are no nodes of torchvision.
+static void stages(SrBuilder *b, const Vit *p, const SrNodeId *blocks, SrNodeId last,
+                   const Grid *grid, SrTrunkOutput *out) {
+    SrNodeId normed[MAX_LAYERS];
+    bool aside = sr_builder_set_aside(b, true);
+    sr_builder_push(b, "stages");
+    for (int i = 0; i < p->layers; i++)
+        normed[i] = i + 1 < p->layers ? sr_token_norm_again(b, last, blocks[i]) : last;
+    sr_token_features(b,
+                      &(SrTokenFeatures){.blocks = p->layers,
+                                         .raw = blocks,
+                                         .normed = normed,
+                                         .class_token = true,
+                                         .n_prefix = 1,
+                                         .h = grid->h,
+                                         .w = grid->w},
+                      out);
+    sr_builder_pop(b);
+    sr_builder_set_aside(b, aside);
+}
+
+static SrStatus check(SrBuilder *b, const Vit *p) {
+    if (p->hidden_dim % p->heads)
+        return sr_builder_fail(b, SR_ERR_CONFIG,
+                               SUBTREE ".HIDDEN_DIM %d must be a multiple of NUM_HEADS %d",
+                               p->hidden_dim, p->heads);
+    if (p->image_size < p->patch_size)
+        return sr_builder_fail(b, SR_ERR_CONFIG,
+                               SUBTREE ".IMAGE_SIZE %d is smaller than a patch of %d pixels",
+                               p->image_size, p->patch_size);
+    return SR_OK;
+}
+
+static SrStatus build(SrBuilder *b, const void *params, const SrTrunkInput *in,
+                      SrTrunkOutput *out) {
+    const Vit *p = params;
+    SrNodeId blocks[MAX_LAYERS];
+    Grid grid;
+    SR_TRY(check(b, p));
+    SrNodeId x = add_class_token(b, p, patches(b, p, in->image, &grid));
+    sr_builder_push_block(b, "encoder", "Encoder");
+    x = add_positions(b, p, x, &grid);
+    sr_builder_push_block(b, "layers", "Sequential");
+    for (int i = 0; i < p->layers; i++)
+        blocks[i] = x = block(b, p, i, x);
+    sr_builder_pop(b);
+    x = sr_build(b, "layer_norm", "ln", &(SrLayerNormParams){.eps = p->norm_eps}, x);
+    sr_builder_pop(b);
+    stages(b, p, blocks, x, &grid, out);
+    out->pooled = sr_build(b, "select_tokens", "getitem",
+                           &(SrSelectTokensParams){.count = 1, .squeeze = true}, x);
+    return sr_builder_status(b);
+}
+
+static SrStatus classify(SrBuilder *b, const void *params, const SrPreset *preset,
+                         const SrTrunkOutput *features, SrNodeId *logits) {
+    (void)params;
+    sr_builder_push_block(b, "heads", "Sequential");
+    sr_builder_set_init(b, "weight", (SrInit){SR_INIT_CONSTANT, 0});
+    sr_builder_set_init(b, "bias", (SrInit){SR_INIT_CONSTANT, 0});
+    *logits = sr_build(b, "linear", "head",
+                       &(SrLinearParams){.out_features = preset->classes, .bias = true},
+                       features->pooled);
+    sr_builder_pop(b);
+    return sr_builder_status(b);
+}
+
+static int layers(const void *params) { return ((const Vit *)params)->layers; }
+
+// "encoder.layers.encoder_layer_3." has depth 4; tokens, positions and patches have depth 0; the
+// last norm has the last block's depth.
+static int depth(const char *name, int blocks) {
+    const char *at = strstr(name, "encoder_layer_");
+    int i = at ? sr_text_number_after(at, "encoder_layer_") : -1;
+    if (at)
+        return SR_MIN(i, blocks - 1) + 1;
+    return strstr(name, "encoder.ln.") ? blocks : strstr(name, "heads.") ? blocks + 1 : 0;
+}
+
+static const SrPreset presets[] = {
+    {"vit_b_16", "{PATCH_SIZE: 16}", "heads.head", 1000},
+    {"vit_b_32", "{PATCH_SIZE: 32}", "heads.head", 1000},
+    {"vit_l_16", "{PATCH_SIZE: 16, NUM_LAYERS: 24, NUM_HEADS: 16, HIDDEN_DIM: 1024, MLP_DIM: 4096}",
+     "heads.head", 1000},
+    {"vit_l_32", "{PATCH_SIZE: 32, NUM_LAYERS: 24, NUM_HEADS: 16, HIDDEN_DIM: 1024, MLP_DIM: 4096}",
+     "heads.head", 1000},
+    {"vit_h_14", "{PATCH_SIZE: 14, NUM_LAYERS: 32, NUM_HEADS: 16, HIDDEN_DIM: 1280, MLP_DIM: 5120}",
+     "heads.head", 1000},
+};
+
+static const SrTrunkExample examples[] = {
+    {"{IMAGE_SIZE: 32, PATCH_SIZE: 8, NUM_LAYERS: 2, NUM_HEADS: 2, HIDDEN_DIM: 16, MLP_DIM: 32, "
+     "DROPOUT: 0.1, ATTENTION_DROPOUT: 0.1}",
+     32, 48}};
+
+const SrTrunk sr_trunk_torchvision_vit = {
+    .name = "torchvision_vit",
+    .help = "torchvision's vision transformers",
+    .subtree = SUBTREE,
+    .options = options,
+    .params_bytes = sizeof(Vit),
+    .param_prefix = "",
+    .build = build,
+    .layers = layers,
+    .depth = depth,
+    .decays_by_name = true,
+    .presets = presets,
+    .n_presets = SR_COUNT(presets),
+    .classify = classify,
+    .examples = examples,
+    .n_examples = SR_COUNT(examples),
+};
