@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/parallel.h"
+#include "base/text/escape.h"
 
 enum { BLOCK = 64 }; // files between two updates of the bar
 
@@ -367,7 +368,8 @@ static void conversions_text(const SrPhotoSurvey *s, SrText *out) {
 
 void sr_photo_survey_text(const SrPhotoSurvey *s, bool all_reasons, SrText *out) {
     char size[32];
-    sr_text_printf(out, "%s: %lld images, %s", s->root, (long long)s->images,
+    sr_escape_line(s->root, out);
+    sr_text_printf(out, ": %lld images, %s", (long long)s->images,
                    sr_bytes_text(s->bytes, size, sizeof size));
     if (s->classes > 1 && s->smallest == s->largest)
         sr_text_printf(out, ", in %d classes of %lld each", s->classes, (long long)s->largest);
@@ -391,17 +393,24 @@ void sr_photo_survey_text(const SrPhotoSurvey *s, bool all_reasons, SrText *out)
                    "\n  %lld upright, %lld square, %lld wide; width / height from %.2f to %.2f",
                    (long long)s->portrait, (long long)s->square, (long long)s->landscape,
                    s->narrowest, s->widest);
-    if (s->twins)
-        sr_text_printf(out, "\n  %lld identical cop%s, the first one: %s of %s",
-                       (long long)s->twins, s->twins == 1 ? "y" : "ies", s->twin[1], s->twin[0]);
-    else
+    if (s->twins) {
+        sr_text_printf(out, "\n  %lld identical cop%s, the first one: ", (long long)s->twins,
+                       s->twins == 1 ? "y" : "ies");
+        sr_escape_line(s->twin[1], out);
+        sr_text_add(out, " of ");
+        sr_escape_line(s->twin[0], out);
+    } else
         sr_text_add(out, "\n  no two files are identical");
-    if (s->unreadable)
-        sr_text_printf(out, "\n  %lld cannot be read, the first one: %s%s",
-                       (long long)s->unreadable, s->reason[0],
-                       s->n_reasons > 1 && !all_reasons ? " (-v names more)" : "");
-    for (int i = 1; i < s->n_reasons && all_reasons; i++)
-        sr_text_printf(out, "\n    %s", s->reason[i]);
+    for (int i = 0; i < s->n_reasons && (i == 0 || all_reasons); i++) {
+        if (i == 0)
+            sr_text_printf(out, "\n  %lld cannot be read, the first one: ",
+                           (long long)s->unreadable);
+        else
+            sr_text_add(out, "\n    ");
+        sr_escape_line(s->reason[i], out);
+    }
+    if (s->n_reasons > 1 && !all_reasons)
+        sr_text_add(out, " (-v names more)");
     if (*s->skipped)
         sr_text_printf(out, "\n  skipped: %s", s->skipped);
     sr_text_add(out, "\n");

@@ -197,6 +197,7 @@ static void test_names(void **state) {
     for (int i = 0; i < 2; i++) {
         snprintf(out, sizeof out, "%s/%s.yaml", dir, i ? "small" : "large");
         RUN("init", odd, "--out", out, "--minutes", "1");
+        expect(0, "/two\\nlines: [: ");
         expect(0, i ? "writes runs/small/report.html" : "writes runs/large/report.html");
         expect(0, i ? "--out small-views.png" : "--out large-views.png");
         CHECK_OK(sr_file_read(out, 1 << 16, &file, &bytes));
