@@ -403,8 +403,8 @@ void sr_photo_survey_text(const SrPhotoSurvey *s, bool all_reasons, SrText *out)
         sr_text_add(out, "\n  no two files are identical");
     for (int i = 0; i < s->n_reasons && (i == 0 || all_reasons); i++) {
         if (i == 0)
-            sr_text_printf(out, "\n  %lld cannot be read, the first one: ",
-                           (long long)s->unreadable);
+            sr_text_printf(out,
+                           "\n  %lld cannot be read, the first one: ", (long long)s->unreadable);
         else
             sr_text_add(out, "\n    ");
         sr_escape_line(s->reason[i], out);
