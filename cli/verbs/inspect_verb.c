@@ -355,7 +355,7 @@ const SrVerb sr_verb_inspect = {
     .examples = {{"sslrun inspect runs/photos", "Lists format, writer, trunk and tensors."},
                  {"sslrun inspect runs/photos --stats --filter '*conv1*'",
                   "Prints statistics of some tensors."},
-                 {"sslrun inspect trunk.pth --as resnet18",
+                 {"sslrun inspect trunk.pth --as photos.yaml",
                   "Compares the file with a model, tensor by tensor."},
                  {"sslrun inspect runs/photos --config", "Prints the configuration of the run."}},
     .exit = "0: done; 1: the file cannot be read; 2: wrong usage, a checksum is wrong, or the file "

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "tests/check.h"
 #include "tests/program.h"
 #include "tests/temp_dir.h"
@@ -21,6 +22,8 @@ static int shell(const char *dir, const char *format) {
 static void test_configurations(void **state) {
     (void)state;
     char dir[64];
+    if (!sr_file_exists("/usr/share/datasets/fashion-mnist"))
+        SKIP("Fashion-MNIST is not installed", "apt-get install dataset-fashion-mnist");
     temp_dir_make(dir);
     CHECK_INT(shell(dir, "mkdir -p $D/bin $D/share/sslrun && cp $BUILD/sslrun $D/bin && "
                          "cp -r configs $D/share/sslrun"),

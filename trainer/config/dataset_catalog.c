@@ -160,8 +160,24 @@ static SrStatus resolve_split(Catalog *c, const char *which, const char *part) {
     return SR_OK;
 }
 
+// Says that a split's names are not looked up, if the images are named otherwise.
+static void say_unused(const SrYaml *tree, const char *which) {
+    char key[64];
+    snprintf(key, sizeof key, "DATA.%s", which);
+    const SrYaml *split = sr_yaml_find_path(tree, key);
+    const SrYaml *names = sr_yaml_find(split, "DATASET_NAMES");
+    const SrDataset *source = source_of(split, "DATA_SOURCES", 0);
+    bool synthetic = source && source->makes_images;
+    if (!sr_tree_is_default(names) && !is_empty(names) &&
+        (synthetic || !is_empty(sr_yaml_find(split, "DATA_PATHS"))))
+        sr_info("%s: %s.DATASET_NAMES is accepted and changes nothing: %s names the images",
+                sr_yaml_place(names).text, key, synthetic ? "DATA_SOURCES" : "DATA_PATHS");
+}
+
 SrStatus sr__catalog_resolve(SrYaml *tree, const char *config, SrArena *arena) {
     Catalog c = {.tree = tree, .arena = arena};
+    say_unused(tree, "TRAIN");
+    say_unused(tree, "TEST");
     if (!find(config, c.path))
         return SR_OK;
     SR_TRY(resolve_split(&c, "TRAIN", "train"));

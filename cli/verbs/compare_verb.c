@@ -173,10 +173,10 @@ const SrVerb sr_verb_compare = {
             "and after training. Both see the same images: those of A, or of --data. kNN, linear "
             "probe and five images per class stand next to raw pixels and an untrained trunk, each "
             "with its standard error. The linear probe decides, by two standard errors.",
-    .examples = {{"sslrun compare runs/photos resnet18:resnet18.pth",
-                  "Compares a run with released weights."},
-                 {"sslrun compare runs/continued --data photos",
-                  "Says whether training on helped, on other images."}},
+    .examples = {{"sslrun compare runs/photos photos.yaml",
+                  "Compares a run with its configuration's untrained network."},
+                 {"sslrun compare runs/photos photos.yaml --data new-photos",
+                  "Compares them on other images."}},
     .flags = flags,
     .run = run_verb,
 };
