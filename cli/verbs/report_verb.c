@@ -12,11 +12,15 @@
 #include "pages/runs/run_page.h"
 #include "pages/runs/run_report.h"
 
-// Writes a run's page once more; a run without photos or checkpoints still has curves.
+// Writes a run's page once more; a run without photos or checkpoints still has curves.  A file that
+// the system cannot read leaves the page as it was.
 static SrStatus again(const char *run, bool quick) {
     SrGalleryReport images;
     SrText next = SR_TEXT_INIT;
-    if (!quick && sr_image_gallery_again(run, &SR_GALLERY_DEFAULT, &images) != SR_OK)
+    SrStatus status = quick ? SR_OK : sr_image_gallery_again(run, &SR_GALLERY_DEFAULT, &images);
+    if (status == SR_ERR_IO)
+        return status;
+    if (status != SR_OK)
         sr_warn("the page keeps its earlier images, if it had any: %s", sr_status_message());
     SR_TRY(sr_run_report_write(run));
     printf("%s/" SR_REPORT_FILE "\n", run);
