@@ -1,5 +1,6 @@
 // Prints findings: one table, three forms, and a page of photos.
 #include "cli/findings.h"
+#include "base/text/escape.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -47,7 +48,7 @@ static void add_csv(SrFindings *f, const SrField *field, int n) {
         sr_text_printf(&f->out, "%s%s", field[i].name, i + 1 < n ? "," : "\n");
     for (int i = 0; i < n; i++) {
         if (field[i].text)
-            sr_csv_field(&f->out, field[i].text);
+            sr_escape_csv(field[i].text, &f->out);
         else
             add_number(&f->out, &field[i]);
         sr_text_add(&f->out, i + 1 < n ? "," : "\n");

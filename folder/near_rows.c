@@ -21,8 +21,7 @@ typedef struct {
     int n_a, n_b;             // and their numbers
 } Search;
 
-// Puts a candidate at its place of a row's list, which is sorted.
-static void insert(SrNear *list, int k, uint32_t row, float similarity) {
+void sr_near_insert(SrNear *list, int k, uint32_t row, float similarity) {
     int at = k - 1;
     while (at > 0 && (list[at - 1].row == UINT32_MAX || list[at - 1].similarity < similarity)) {
         list[at] = list[at - 1];
@@ -47,7 +46,7 @@ static void scan_row(void *arg, int64_t i, int thread) {
         if (last->row != UINT32_MAX && !(product[j] > last->similarity))
             continue;
         if (!(o->self && to == from) && !(o->skip_to && o->skip_to[to]) && !isnan(product[j]))
-            insert(list, o->k, (uint32_t)to, product[j]);
+            sr_near_insert(list, o->k, (uint32_t)to, product[j]);
     }
 }
 

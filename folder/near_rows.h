@@ -20,6 +20,9 @@ typedef struct {
     const char *what;         // label of the bar
 } SrNearOptions;
 
+// Puts a row at its place of a list of k, the nearest first; the last one leaves the list.
+void sr_near_insert(SrNear *list, int k, uint32_t row, float similarity);
+
 // Fills out (rows of from, k), the nearest first; ties go to the smaller row.  The result does not
 // depend on threads or memory.  SR_ERR_INTERRUPT: base/stop.h asked to stop.
 SrStatus sr_near_rows(const SrNearOptions *options, SrNear *out);

@@ -50,15 +50,6 @@ typedef struct {
     SrNear *near; // (blocks, k)
 } Search;
 
-static void insert(SrNear *list, int k, uint32_t row, float similarity) {
-    int at = k - 1;
-    while (at > 0 && (list[at - 1].row == UINT32_MAX || list[at - 1].similarity < similarity)) {
-        list[at] = list[at - 1];
-        at--;
-    }
-    list[at] = (SrNear){row, similarity};
-}
-
 static void search_block(void *arg, int64_t b, int thread) {
     const Search *s = arg;
     float product[BLOCK];
@@ -70,7 +61,7 @@ static void search_block(void *arg, int64_t b, int thread) {
     sr_index_products(s->index, s->q, first, n, product);
     for (int64_t i = 0; i < n; i++)
         if (list[s->k - 1].row == UINT32_MAX || product[i] > list[s->k - 1].similarity)
-            insert(list, s->k, (uint32_t)(first + i), product[i]);
+            sr_near_insert(list, s->k, (uint32_t)(first + i), product[i]);
 }
 
 // Blocks are merged in their order, so that the result does not depend on threads.
@@ -85,7 +76,7 @@ SrStatus sr_nearest(const SrIndex *index, const float *q, int k, SrNear *out) {
     for (int64_t i = 0; i < blocks * k; i++)
         if (s.near[i].row != UINT32_MAX &&
             (out[k - 1].row == UINT32_MAX || s.near[i].similarity > out[k - 1].similarity))
-            insert(out, k, s.near[i].row, s.near[i].similarity);
+            sr_near_insert(out, k, s.near[i].row, s.near[i].similarity);
     sr_free(s.near);
     return SR_OK;
 }

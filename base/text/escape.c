@@ -1,4 +1,4 @@
-// Escapes of C for text that must stay on one line.
+// Escapes of C for text that must stay on one line, and quotes of CSV.
 #include "base/text/escape.h"
 
 #include <string.h>
@@ -14,4 +14,15 @@ void sr_escape_line(const char *s, SrText *out) {
         else
             sr_text_addn(out, *s == '\\' ? "\\\\" : s, *s == '\\' ? 2 : 1);
     }
+}
+
+void sr_escape_csv(const char *s, SrText *out) {
+    if (!strpbrk(s, ",\"\r\n")) {
+        sr_text_add(out, s);
+        return;
+    }
+    sr_text_add(out, "\"");
+    for (; *s; s++)
+        sr_text_addn(out, *s == '"' ? "\"\"" : s, *s == '"' ? 2 : 1);
+    sr_text_add(out, "\"");
 }

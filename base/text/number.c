@@ -2,12 +2,14 @@
 #include "base/text/number.h"
 
 #include <locale.h>
+#include <math.h>
 #ifdef __APPLE__
 #include <xlocale.h>
 #endif
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static locale_t with_point;
 
@@ -55,4 +57,14 @@ const char *sr_count_text(int64_t n, char out[32]) {
     else
         sr_number_print(out, 32, "%lld", (long long)n);
     return out;
+}
+
+double sr_number_bytes(const char *text) {
+    static const char units[] = "KMGT";
+    char *end;
+    double bytes = sr_number_parse(text, &end);
+    const char *unit = *end ? strchr(units, *end) : NULL;
+    for (const char *u = units; unit && u <= unit; u++)
+        bytes *= 1024;
+    return end == text || (*end && (!unit || end[1])) ? NAN : bytes;
 }

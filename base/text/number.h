@@ -18,6 +18,10 @@ double sr_number_parse(const char *s, char **end);
 int sr_number_print(char *out, size_t bytes, const char *fmt, ...) SR_PRINTF(3, 4);
 int sr_number_vprint(char *out, size_t bytes, const char *fmt, va_list args) SR_PRINTF(3, 0);
 
+// Parses a number of bytes such as "256M", "1.5G" or "500000" (K, M, G, T: powers of 1024).  NaN:
+// the text is no such number.
+double sr_number_bytes(const char *text);
+
 // Writes a count as "2.30 G", "28.35 M", "44.4 k" or "812"; returns out.
 const char *sr_count_text(int64_t n, char out[32]);
 

@@ -58,25 +58,9 @@ SrStatus sr_folder_memory(const char *text, size_t otherwise, size_t *out) {
     *out = otherwise;
     if (!text)
         return SR_OK;
-    char *end;
-    double bytes = sr_number_parse(text, &end);
-    static const char units[] = "KMGT";
-    const char *unit = *end ? strchr(units, *end) : NULL;
-    for (const char *u = units; unit && u <= unit; u++)
-        bytes *= 1024;
-    if (end == text || (*end && (!unit || end[1])) || !(bytes >= 1 << 20) || bytes > 1e15)
+    double bytes = sr_number_bytes(text);
+    if (!(bytes >= 1 << 20) || bytes > 1e15)
         SR_FAIL(SR_ERR_CONFIG, "--memory %s: expected a size of at least 1M, such as 2G", text);
     *out = (size_t)bytes;
     return SR_OK;
-}
-
-void sr_csv_field(SrText *out, const char *field) {
-    if (!strpbrk(field, "\",\r\n")) {
-        sr_text_add(out, field);
-        return;
-    }
-    sr_text_add(out, "\"");
-    for (const char *p = field; *p; p++)
-        sr_text_addn(out, *p == '"' ? "\"\"" : p, *p == '"' ? 2 : 1);
-    sr_text_add(out, "\"");
 }

@@ -45,7 +45,5 @@ SrStatus sr_folder_index(const SrFolder *folder, const char *data, SrLook look,
 // Parses "--memory 2G": bytes with K, M, G or without.  NULL: `otherwise`.  SR_ERR_CONFIG: no size,
 // or less than 1M.
 SrStatus sr_folder_memory(const char *text, size_t otherwise, size_t *out);
-// Appends a field of a CSV line (RFC 4180): quoted where it needs quotes.
-void sr_csv_field(SrText *out, const char *field);
 
 #endif

@@ -98,7 +98,7 @@ static void text_line(double score, const char *name, SrText *out) {
 
 static void csv_line(int64_t group, const char *name, const char *role, double score, SrText *out) {
     sr_text_printf(out, "%lld,", (long long)group);
-    sr_csv_field(out, name);
+    sr_escape_csv(name, out);
     sr_text_printf(out, ",%s,%.6f\n", role, score);
 }
 
@@ -145,9 +145,9 @@ static void print_pair(const Options *o, const SrCopyPair *p, const Indexes *x, 
         add_name(other, out);
         sr_text_printf(out, "], \"similarity\": [1, %.6f]}\n", (double)p->score);
     } else if (o->csv) {
-        sr_csv_field(out, file);
+        sr_escape_csv(file, out);
         sr_text_add(out, ",");
-        sr_csv_field(out, other);
+        sr_escape_csv(other, out);
         sr_text_printf(out, ",%.6f,%s\n", (double)p->score, p->mirrored ? "yes" : "no");
     } else if (o->null) {
         sr_text_addn(out, file, strlen(file) + 1);

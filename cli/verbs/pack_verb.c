@@ -14,13 +14,8 @@
 
 // Reads a size such as "256M", "1G" or "500000".
 static SrStatus parse_bytes(const char *text, int64_t *out) {
-    static const char units[] = "KMGT";
-    char *end;
-    double value = sr_number_parse(text, &end);
-    const char *unit = *end ? strchr(units, *end) : NULL;
-    for (int k = 0; unit && k <= unit - units; k++)
-        value *= 1024;
-    if (end == text || (*end && (!unit || end[1])) || !(value >= 4096 && value <= 1e15))
+    double value = sr_number_bytes(text);
+    if (!(value >= 4096 && value <= 1e15))
         SR_FAIL(SR_ERR_CONFIG,
                 "--size %s: expected the bytes of a shard, at least 4K, as in 256M or 1G", text);
     *out = (int64_t)value;

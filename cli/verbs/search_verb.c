@@ -70,7 +70,7 @@ static void print_line(const Options *o, const SrIndex *index, const SrNear *nea
         sr_json_float(out, "cosine", cosine);
         sr_json_end(out);
     } else if (o->csv) {
-        sr_csv_field(out, name);
+        sr_escape_csv(name, out);
         sr_text_printf(out, ",%.6f\n", cosine);
     } else if (o->null) {
         sr_text_addn(out, name, strlen(name) + 1);

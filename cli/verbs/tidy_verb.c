@@ -77,14 +77,14 @@ static void json_line(const SrTidy *t, int64_t i, const char *file, const char *
 static void csv_line(const SrTidy *t, int64_t i, const char *file, const char *other, SrText *out) {
     const SrTidyFinding *f = &t->finding[i];
     sr_text_printf(out, "%s,", sr_tidy_name(f->issue));
-    sr_csv_field(out, file);
+    sr_escape_csv(file, out);
     if (*sr_tidy_unit(f->issue))
         sr_text_printf(out, ",%.6g,", f->value);
     else
         sr_text_add(out, ",,");
-    sr_csv_field(out, other);
+    sr_escape_csv(other, out);
     sr_text_add(out, ",");
-    sr_csv_field(out, reason_of(t, i));
+    sr_escape_csv(reason_of(t, i), out);
     sr_text_add(out, "\n");
 }
 

@@ -6,23 +6,12 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/text/escape.h"
 #include "base/text/json.h"
 #include "base/text/yaml_edit.h"
 #include "pages/runs/run_page.h"
 
 enum { MAX_BYTES = 1 << 28 };
-
-// Appends a field, in quotes if it needs them (RFC 4180).
-static void add_field(const char *s, SrText *out) {
-    if (!strpbrk(s, ",\"\r\n")) {
-        sr_text_add(out, s);
-        return;
-    }
-    sr_text_add(out, "\"");
-    for (; *s; s++)
-        sr_text_addn(out, *s == '"' ? "\"\"" : s, *s == '"' ? 2 : 1);
-    sr_text_add(out, "\"");
-}
 
 typedef struct {
     const char *run, *seed, *epoch;
@@ -33,9 +22,9 @@ typedef struct {
 static void add_numbers(const Line *l, const char *key, const SrYaml *node) {
     char name[512], number[SR_TEXT_NUMBER_BYTES];
     if (node->type == SR_YAML_INT || node->type == SR_YAML_FLOAT) {
-        add_field(l->run, l->out);
+        sr_escape_csv(l->run, l->out);
         sr_text_printf(l->out, ",%s,%s,", l->seed, l->epoch);
-        add_field(key, l->out);
+        sr_escape_csv(key, l->out);
         sr_text_printf(l->out, ",%s\n", sr_text_number(node->f, number));
         return;
     }

@@ -12,4 +12,14 @@ static void test_names_stay_on_a_line(void **state) {
     sr_text_deinit(&text);
 }
 
-SR_TESTS(escape, unit(test_names_stay_on_a_line))
+static void test_fields_of_csv(void **state) {
+    (void)state;
+    SrText text = SR_TEXT_INIT;
+    sr_escape_csv("plain name.jpg", &text);
+    sr_text_add(&text, ";");
+    sr_escape_csv("a \"b\", c", &text);
+    CHECK_STR(text.s, "plain name.jpg;\"a \"\"b\"\", c\"");
+    sr_text_deinit(&text);
+}
+
+SR_TESTS(escape, unit(test_names_stay_on_a_line), unit(test_fields_of_csv))

@@ -51,4 +51,13 @@ static void test_readers_and_writers(void **state) {
     sr_arena_deinit(&arena);
 }
 
-SR_TESTS(number, unit(test_parse_and_print), unit(test_readers_and_writers))
+static void test_bytes(void **state) {
+    (void)state;
+    static const char *const wrong[] = {"", "M", "2X", "2GB", "two"};
+    CHECK(sr_number_bytes("500000") == 500000 && sr_number_bytes("4K") == 4096);
+    CHECK(sr_number_bytes("1.5G") == 1.5 * (1 << 30) && sr_number_bytes("1T") == 0x1p40);
+    for (int i = 0; i < SR_COUNT(wrong); i++)
+        CHECK(isnan(sr_number_bytes(wrong[i])));
+}
+
+SR_TESTS(number, unit(test_bytes), unit(test_parse_and_print), unit(test_readers_and_writers))

@@ -67,7 +67,7 @@ VERBS = {
     "report": Verb(["report", "run"], ["run"], files="run/report.html"),
     "inspect": Verb(["inspect", "run/checkpoint.safetensors", "--stats"], ["run"]),
     "convert": Verb(["convert", "run/checkpoint.safetensors", "out.pth"], ["run"], files="out.pth"),
-    "export": Verb(["export", "run", "--out", "out.onnx"], ["run"], files="out.onnx"),
+    "export": Verb(["export", "run/train_config.yaml", "--weights", "run", "--nodes", "flatten", "--out", "out.onnx"], ["run"], files="out.onnx"),
     "extract": Verb(["extract", "run/train_config.yaml", "--weights", "run/checkpoint.safetensors", "--nodes", "layer4",
                      "--data", "images", "--out", "features"], ["run", "images"], files="features/*"),
     "pack": Verb(["pack", "images", "--out", "shards"], ["images"], files="shards/*"),
