@@ -1,5 +1,6 @@
 // sslrun doctor RUN: lists the findings of the run's own checks and of its evaluation, from its
 // metrics.json.  Exit code 1: there are findings.
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -52,17 +53,22 @@ static void take(Findings *f, const SrYaml *line) {
 }
 
 // Reads metrics.json line by line; skips a line that a killed run left incomplete.
-static void read_lines(Findings *f, char *text, const char *file) {
+static SrStatus read_lines(Findings *f, char *text, const char *file) {
     for (char *line = text, *end; line && *line; line = end) {
         SrArena arena = SR_ARENA_INIT;
         SrYaml *tree = NULL;
         end = strchr(line, '\n');
         size_t bytes = end ? (size_t)(end - line) : strlen(line);
-        if (bytes > 0 && sr_json_parse(&arena, line, bytes, file, &tree) == SR_OK)
+        SrStatus status =
+            bytes > 0 ? sr_json_parse(&arena, line, bytes, file, &tree) : SR_ERR_CONFIG;
+        if (status == SR_OK)
             take(f, tree);
         sr_arena_deinit(&arena);
+        if (status == SR_ERR_MEMORY)
+            return status;
         end = end ? end + 1 : NULL;
     }
+    return SR_OK;
 }
 
 static void print(const Findings *f, int trouble, const char *run) {
@@ -102,11 +108,16 @@ static SrStatus run_verb(int argc, char **argv) {
     if (args.n_names != 1 || args.n_overrides)
         SR_FAIL(SR_ERR_CONFIG, "sslrun doctor: no run is named; give the folder of one");
     SR_TRY(sr_file_join(path, sizeof path, args.names[0], "metrics.json"));
-    if (sr_file_read(path, MAX_BYTES, &text, &bytes) != SR_OK)
+    errno = 0;
+    SrStatus status = sr_file_read(path, MAX_BYTES, &text, &bytes);
+    if (status == SR_ERR_MEMORY || (status == SR_ERR_IO && errno && !sr_file_is_own_fault(errno)))
+        return status;
+    if (status != SR_OK)
         SR_FAIL(SR_ERR_CONFIG, "%s is not the folder of a run that has finished an epoch: %s",
                 args.names[0], sr_status_message());
-    read_lines(&findings, text, path);
+    status = read_lines(&findings, text, path);
     sr_free(text);
+    SR_TRY(status);
     if (findings.n == 0 && findings.epochs == 0)
         SR_FAIL(SR_ERR_CONFIG,
                 "%s: the file has no line of a finished epoch; wait until the run has finished one",

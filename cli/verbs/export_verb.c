@@ -34,10 +34,11 @@ static SrStatus default_size(const char *trunk, const SrArgs *args, int *size) {
     SrStatus status = sr_config_load(trunk, args->overrides, args->n_overrides, &config);
     sr_log_set_level(level);
     SR_TRY(status);
-    if (sr_split_train_shape(config, &n, h, w) == SR_OK)
+    status = sr_split_train_shape(config, &n, h, w);
+    if (status == SR_OK)
         *size = h[0];
     sr_config_free(config);
-    return SR_OK;
+    return status == SR_ERR_MEMORY ? status : SR_OK; // transforms may have no fixed shape
 }
 
 static SrStatus run_export(const SrFeatureOptions *o, const char *out) {

@@ -123,13 +123,15 @@ def tensors(path):
 
 
 def result_of(verb, cwd, out):
-    """Returns what must be equal. A page counts by its length, since it holds times."""
+    """Returns what must be equal. A page counts by its length, and a configuration by its lines, since both hold times."""
     if not verb.files:
         return out
     result = {}
     for path in sorted(glob.glob(f"{cwd}/{verb.files}")):
         if path.endswith(".html"):
             result[path[len(cwd):]] = os.path.getsize(path) // 1000
+        elif path.endswith(".yaml"):
+            result[path[len(cwd):]] = open(path).read().count("\n")
         elif path.endswith(".safetensors"):
             result[path[len(cwd):]] = tensors(path)
         elif os.path.isfile(path):

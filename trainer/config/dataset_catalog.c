@@ -160,6 +160,12 @@ static SrStatus resolve_split(Catalog *c, const char *which, const char *part) {
     return SR_OK;
 }
 
+// True: the list is the default of DATASET_NAMES, which every saved configuration has.
+static bool is_usual(const SrYaml *names) {
+    return names->n == 1 && names->items[0]->text &&
+           strcmp(names->items[0]->text, "imagenet1k_folder") == 0;
+}
+
 // Says that a split's names are not looked up, if the images are named otherwise.
 static void say_unused(const SrYaml *tree, const char *which) {
     char key[64];
@@ -168,7 +174,7 @@ static void say_unused(const SrYaml *tree, const char *which) {
     const SrYaml *names = sr_yaml_find(split, "DATASET_NAMES");
     const SrDataset *source = source_of(split, "DATA_SOURCES", 0);
     bool synthetic = source && source->makes_images;
-    if (!sr_tree_is_default(names) && !is_empty(names) &&
+    if (!sr_tree_is_default(names) && !is_empty(names) && !is_usual(names) &&
         (synthetic || !is_empty(sr_yaml_find(split, "DATA_PATHS"))))
         sr_info("%s: %s.DATASET_NAMES is accepted and changes nothing: %s names the images",
                 sr_yaml_place(names).text, key, synthetic ? "DATA_SOURCES" : "DATA_PATHS");

@@ -79,8 +79,9 @@ static int newer_first(const void *a, const void *b) {
 static SrStatus read_entry(const char *dir, SrFolderEntry *entry) {
     char path[PATH_BYTES];
     SR_TRY(sr_file_join(path, sizeof path, dir, entry->name));
-    entry->readable = sr_checkpoint_position(path, &entry->at) == SR_OK;
-    return SR_OK;
+    SrStatus status = sr_checkpoint_position(path, &entry->at);
+    entry->readable = status == SR_OK;
+    return status == SR_ERR_MEMORY ? status : SR_OK; // a lack of memory is no damage
 }
 
 // The order follows the metadata, not names: by name, phase 10 comes before phase 2, and
