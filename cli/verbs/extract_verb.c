@@ -36,7 +36,7 @@ static SrStatus check(Options *p) {
     SR_TRY(one_of("--mode", p->mode, "eval", "train", &train));
     SR_TRY(one_of("--layout", p->layout, "nchw", "nhwc", &o->nhwc));
     SR_TRY(one_of("--tokens", p->tokens, "sequence", "map", &o->features.token_maps));
-    SR_TRY(one_of("--format", p->format, "safetensors", "npy", &o->npy));
+    SR_TRY(sr_extract_format_find(p->format, &o->format));
     SR_TRY(one_of("--split", p->split, "train", "test", &o->test));
     o->features.mode = train ? SR_MODE_TRAIN : SR_MODE_EVAL;
     o->features.lax = p->lax;
@@ -53,12 +53,13 @@ static SrStatus check(Options *p) {
     if (!o->input == !o->data)
         SR_FAIL(SR_ERR_CONFIG,
                 "sslrun extract needs either --input x.safetensors or --data DIR|LIST");
-    if (o->input && o->npy)
+    if (o->input && o->format != SR_EXTRACT_SAFETENSORS)
         SR_FAIL(SR_ERR_CONFIG,
-                "--format npy works only with --data; --input writes one .safetensors");
+                "--format %s works only with --data; --input writes one .safetensors", p->format);
     if (o->input && (o->test || o->labels))
         SR_FAIL(SR_ERR_CONFIG, "--split and --labels work only with --data");
-    if (o->data && sr_text_ends(o->out, ".safetensors"))
+    if (o->data && (sr_text_ends(o->out, ".safetensors") || sr_text_ends(o->out, ".npz") ||
+                    sr_text_ends(o->out, ".csv")))
         SR_FAIL(SR_ERR_CONFIG, "--out %s: --data writes a folder of shards; name a folder", o->out);
     if (o->data && train)
         SR_FAIL(SR_ERR_CONFIG,
@@ -87,7 +88,8 @@ static void say_next(const SrExtractOptions *o) {
     sr_text_printf(&folder, "CLUSTERFIT.OUTPUT_DIR=%s-clusters", o->out);
     if (o->input)
         SR_NEXT(&next, "lists the features of the file", "inspect", o->out);
-    else if (!strchr(o->features.layers, ',') && !o->npy) // one feature
+    else if (!strchr(o->features.layers, ',') && // one feature
+             (o->format == SR_EXTRACT_SAFETENSORS || o->format == SR_EXTRACT_NPZ))
         SR_NEXT(&next, "sorts the images into two clusters", "cluster", o->out,
                 "CLUSTERFIT.NUM_CLUSTERS=2", folder.s ? folder.s : "");
     sr_next_say(&next);
@@ -141,7 +143,8 @@ static const SrFlag flags[] = {
     SR_FLAG_TEXT(Options, layout, "--layout", "ORDER", "nchw or nhwc (nchw)"),
     SR_FLAG_TEXT(Options, tokens, "--tokens", "FORM",
                  "of transformers: sequence, or map: the patches as (N, D, h, w) (sequence)"),
-    SR_FLAG_TEXT(Options, format, "--format", "FORMAT", "safetensors or npy (safetensors)"),
+    SR_FLAG_TEXT(Options, format, "--format", "FORMAT",
+                 "safetensors, npy, npz or csv (safetensors)"),
     SR_FLAG_NUMBER(Options, o.features.batch, "--batch", "images per batch"),
     SR_FLAG_NUMBER(Options, o.size, "--size", "pixels per side, with --data"),
     SR_FLAG_NUMBER(Options, o.shard, "--shard", "images per file, with --data"),
@@ -176,7 +179,9 @@ const SrVerb sr_verb_extract = {
         "folder, whose newest checkpoint is taken. Layers have torchvision's names; `sslrun graph "
         "TRUNK` lists them. LAYER:NAME renames a feature.\n\nWith --data the folder receives one "
         "file per layer and shard, with labels and file names, and an interrupted extraction is "
-        "resumed. `sslrun knn`, `svm`, `logreg`, `retrieve` and `cluster` read such folders.",
+        "resumed. `sslrun knn`, `svm`, `logreg`, `retrieve` and `cluster` read such folders, "
+        "except those "
+        "of --format csv, which is for spreadsheets and other programs.",
     .examples =
         {{"sslrun extract runs/photos --nodes flatten --data photos --out train-features",
           "Writes the features of a folder of photos."},
@@ -184,7 +189,9 @@ const SrVerb sr_verb_extract = {
           "Writes the features of other photos, for an evaluation."},
          {"sslrun extract resnet18 --random --nodes layer4,flatten:vector --data photos "
           "--out untrained",
-          "Writes two layers of an untrained ResNet-18."}},
+          "Writes two layers of an untrained ResNet-18."},
+         {"sslrun extract runs/photos --nodes flatten --data photos --format csv --out table",
+          "Writes a table with a row per photo: file name, label, class, numbers."}},
     .files = "With --input, PATH is replaced only if it holds features, or with --force.",
     .flags = flags,
     .run = run_verb,

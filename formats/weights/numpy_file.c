@@ -1,5 +1,6 @@
 // Reads NumPy's array files as weights: .npy, and .npz with stored or deflated entries.  base/npy.h
 // reads the headers.  Numbers must be little-endian; object arrays hold pickles and are refused.
+// Byte strings, (n), are read as U8 of (n, width), padded with zeros.
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,6 +28,16 @@ static bool dtype_of(const SrNpyHeader *h, SrDtype *out) {
     return false;
 }
 
+// Describes byte strings as bytes with one more dimension, which varies fastest.
+static void strings_to_bytes(SrNpyHeader *h) {
+    if (h->kind != 'S' || h->rank != 1 || h->width < 1)
+        return;
+    h->kind = 'u';
+    h->d[h->rank++] = h->width;
+    h->width = 1;
+    h->fortran = false;
+}
+
 // Reads shape, type and strides from the first `end` bytes of an array's file.
 static SrStatus read_header(SrWeights *w, const uint8_t *file, size_t end, SrWeightsTensor *t) {
     SrNpyHeader h;
@@ -35,6 +46,7 @@ static SrStatus read_header(SrWeights *w, const uint8_t *file, size_t end, SrWei
     if (!where)
         return sr_arena_failure(&w->arena, w->path);
     SR_TRY(sr_npy_header_read(file, end, where, &h));
+    strings_to_bytes(&h);
     if (!dtype_of(&h, &t->dtype))
         return bad(w, t->name, "its element type is not a little-endian number");
     t->shape = (SrShape){.rank = h.rank};

@@ -13,15 +13,14 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/npy.h"
 #include "base/ranks/comm.h"
-#include "formats/weights/safetensors.h"
 #include "trainer/data/data_summary.h"
 #include "trainer/eval/extract/extract_identity.h"
+#include "trainer/eval/extract/extract_shard.h"
 #include "trainer/eval/extract/feature_names.h"
 #include "trainer/features/feature_values.h"
 
-enum { PATH_BYTES = 4096, NAME_BYTES = 512, BATCH = 32, SHARD_BYTES = 256 << 20 };
+enum { NAME_BYTES = 512, BATCH = 32, SHARD_BYTES = 256 << 20 };
 
 typedef struct {
     SrArena arena;
@@ -243,67 +242,26 @@ static SrStatus fill_shard(Run *r, int64_t first, int64_t images) {
     return SR_OK;
 }
 
-static SrStatus shard_path(const Run *r, const char *stem, int64_t i, char out[PATH_BYTES]) {
-    char name[NAME_BYTES];
-    snprintf(name, sizeof name, "%s-%05lld.%s", stem, (long long)i,
-             r->o->npy ? "npy" : "safetensors");
-    return sr_file_join(out, PATH_BYTES, r->o->out, name);
-}
-
-static SrShape label_shape(const Run *r, int64_t images) {
-    return r->n_targets ? SR_SHAPE((int)images, r->n_targets) : SR_SHAPE((int)images);
-}
-
-// Writes the layers, "labels", "valid", "files" and, if classes have names, "classes".
-static SrStatus save_safetensors(Run *r, int64_t shard, int64_t images) {
-    char path[PATH_BYTES];
+static SrStatus save_rows(Run *r, int64_t number, int64_t images) {
     int n = r->source.taps.n;
-    SrTensor files = {.data = NULL}, classes = {.data = NULL};
-    SrNamedTensor *tensors = sr_alloc((size_t)(n + 4) * sizeof *tensors);
-    SrStatus status = tensors ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory");
-    SR_TRY_GOTO(status);
-    SR_TRY_GOTO(shard_path(r, "features", shard, path));
-    SR_TRY_GOTO(sr__feature_names_tensor(&r->files, &files));
-    SR_TRY_GOTO(sr__feature_names_tensor(&r->classes, &classes));
+    SrNamedTensor *layers = sr_alloc((size_t)SR_MAX(n, 1) * sizeof *layers);
+    if (!layers)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for a shard");
     for (int i = 0; i < n; i++) {
-        tensors[i] = (SrNamedTensor){r->source.taps.v[i].name, r->features[i]};
-        tensors[i].tensor.shape.d[0] = (int)images;
+        layers[i] = (SrNamedTensor){r->source.taps.v[i].name, r->features[i]};
+        layers[i].tensor.shape.d[0] = (int)images;
     }
-    tensors[n++] = (SrNamedTensor){"labels", {label_shape(r, images), SR_I64, r->labels}};
-    tensors[n++] = (SrNamedTensor){"valid", {SR_SHAPE((int)images), SR_U8, r->valid}};
-    tensors[n++] = (SrNamedTensor){"files", files};
-    if (r->classes.n > 0)
-        tensors[n++] = (SrNamedTensor){"classes", classes};
-    SR_TRY_GOTO(sr_safetensors_save(path, tensors, n, NULL, NULL, 0));
-done:
-    sr_free(files.data);
-    sr_free(classes.data);
-    sr_free(tensors);
+    SrExtractShard shard = {.layers = layers,
+                            .n_layers = n,
+                            .images = images,
+                            .n_targets = r->n_targets,
+                            .labels = r->labels,
+                            .valid = r->valid,
+                            .files = &r->files,
+                            .classes = &r->classes};
+    SrStatus status = sr__extract_shard_save(r->o->format, r->o->out, number, &shard);
+    sr_free(layers);
     return status;
-}
-
-// Writes files-*.npy last: its presence means that the shard is whole.
-static SrStatus save_npy(Run *r, int64_t shard, int64_t images) {
-    char path[PATH_BYTES];
-    for (int i = 0; i < r->source.taps.n; i++) {
-        SrShape s = r->features[i].shape;
-        s.d[0] = (int)images;
-        SR_TRY(shard_path(r, r->source.taps.v[i].name, shard, path));
-        SR_TRY(sr_npy_save(path, "<f4", s, r->features[i].data,
-                           (size_t)sr_shape_count(s) * sizeof(float)));
-    }
-    SR_TRY(shard_path(r, "labels", shard, path));
-    SrShape labels = label_shape(r, images);
-    SR_TRY(sr_npy_save(path, "<i8", labels, r->labels,
-                       (size_t)sr_shape_count(labels) * sizeof(int64_t)));
-    SR_TRY(shard_path(r, "valid", shard, path));
-    SR_TRY(sr_npy_save(path, "|b1", SR_SHAPE((int)images), r->valid, (size_t)images));
-    if (r->classes.n > 0) {
-        SR_TRY(sr_file_join(path, sizeof path, r->o->out, "classes.npy"));
-        SR_TRY(sr__feature_names_save(&r->classes, path));
-    }
-    SR_TRY(shard_path(r, "files", shard, path));
-    return sr__feature_names_save(&r->files, path);
 }
 
 // ---- the run
@@ -319,10 +277,10 @@ static SrStatus claim_folder(const Run *r) {
 }
 
 static SrStatus first_missing(const Run *r, int64_t shards, int64_t *out) {
-    char path[PATH_BYTES];
+    bool there = true;
     for (*out = 0; *out < shards; ++*out) {
-        SR_TRY(shard_path(r, r->o->npy ? "files" : "features", *out, path));
-        if (!sr_file_exists(path))
+        SR_TRY(sr__extract_shard_exists(r->o->format, r->o->out, *out, &there));
+        if (!there)
             break;
     }
     return SR_OK;
@@ -341,9 +299,7 @@ static SrStatus open(Run *r) {
 
 // Writes the shard on rank 0.
 static SrStatus save_shard(Run *r, int64_t i, int64_t images) {
-    if (sr_comm_rank() > 0)
-        return SR_OK;
-    return r->o->npy ? save_npy(r, i, images) : save_safetensors(r, i, images);
+    return sr_comm_rank() > 0 ? SR_OK : save_rows(r, i, images);
 }
 
 // Claims the folder on rank 0, and finds the first shard that is missing.

@@ -153,7 +153,7 @@ static SrStatus describe(const SrExtractIdentity *id, SrText *out) {
     sr_json_int(out, "shard", id->shard);
     sr_json_string(out, "precision", id->source->bf16 ? "bf16" : "f32");
     sr_json_string(out, "layout", o->nhwc ? "nhwc" : "nchw");
-    sr_json_string(out, "format", o->npy ? "npy" : "safetensors");
+    sr_json_string(out, "format", sr_extract_format_name(o->format));
     sr_json_end(out);
     return out->failed ? sr_fail(SR_ERR_MEMORY, "out of memory for extract.json") : SR_OK;
 }
@@ -197,6 +197,8 @@ static SrStatus check_empty(const char *dir) {
     SR_TRY(sr_file_list(dir, &names, &n));
     for (int i = 0; i < n; i++)
         found |= sr_text_glob("features-?????.safetensors", names[i]) ||
+                 sr_text_glob("features-?????.npz", names[i]) ||
+                 sr_text_glob("features-?????.csv", names[i]) ||
                  sr_text_glob("files-?????.npy", names[i]);
     sr_file_list_free(names, n);
     if (found)

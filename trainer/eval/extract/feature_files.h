@@ -1,6 +1,7 @@
 // Reads features from files that `sslrun extract --data`, VISSL's extract_features or NumPy wrote.
 //
 //   a folder with features-00000.safetensors    sslrun extract: layers, `labels`, `valid`
+//   a folder with features-00000.npz            sslrun extract --format npz: the same arrays
 //   a folder with LAYER-00000.npy               sslrun extract --format npy, with labels-00000.npy
 //   a folder with rank0_chunk0_train_LAYER_features.npy
 //                                               VISSL: rows sorted by *_inds.npy, each once

@@ -1,7 +1,8 @@
 // Names that are stored with features: of the images' files, row by row, and of the classes.
 //
 // In a container they are a tensor "files" or "classes" of bytes, (n, width), padded with zeros.
-// NumPy reads it as f["files"].view("S%d" % width).  Separate files are a .npy of strings.  Older
+// NumPy reads it as f["files"].view("S%d" % width).  In an .npz, and in separate .npy files, they
+// are an array of byte strings.  Older
 // extractions have the files as a JSON list in the metadata.
 #ifndef SR_TRAINER_EVAL_EXTRACT_FEATURE_NAMES_H
 #define SR_TRAINER_EVAL_EXTRACT_FEATURE_NAMES_H

@@ -175,9 +175,10 @@ static SrStatus layers_of_file(SrFeaturePieces *l, const char *path) {
     return choose_layer(l, &layers);
 }
 
-static SrStatus find_safetensors(SrFeaturePieces *l) {
+// Finds files that hold layers, labels and names together.
+static SrStatus find_containers(SrFeaturePieces *l, const char *pattern) {
     for (int i = 0; i < l->n_names; i++) {
-        if (!sr_text_glob("features-?????.safetensors", l->names[i]))
+        if (!sr_text_glob(pattern, l->names[i]))
             continue;
         char *path = in_folder(l, l->names[i]);
         SR_TRY(add_piece(l, (SrFeaturePiece){path, path, "", path, path, path}));
@@ -196,7 +197,9 @@ SrStatus sr__feature_pieces_find(SrFeaturePieces *l) {
         return layers_of_file(l, path);
     }
     SR_TRY(sr_file_list(path, &l->names, &l->n_names));
-    SR_TRY(find_safetensors(l));
+    SR_TRY(find_containers(l, "features-?????.safetensors"));
+    if (l->n == 0)
+        SR_TRY(find_containers(l, "features-?????.npz"));
     if (l->n == 0)
         SR_TRY(find_npy(l));
     if (l->n == 0)
