@@ -16,6 +16,16 @@ void sr__pointwise_reference(const SrRefCall *call, double (*f)(double x)) {
         call->y[i] = f(call->x[0][i]);
 }
 
+void sr__reference_activation(const SrRefCall *call, const char *name) {
+    const SrOp *op;
+    if (name && sr_op_find(name, &op) == SR_OK)
+        op->reference(&(SrRefCall){.n_in = 1,
+                                   .x_shape = &call->y_shape,
+                                   .x = (const double *const[]){call->y},
+                                   .y_shape = call->y_shape,
+                                   .y = call->y});
+}
+
 void sr__pointwise_forward(const SrOpCall *call, const SrPointwise *k) {
     int64_t n = sr_shape_count(call->y.shape);
     SrDtype type = call->y.dtype;

@@ -26,6 +26,9 @@ void sr__pointwise_backward(const SrOpCall *call, const SrPointwise *k);
 unsigned sr__pointwise_reads(const void *params); // SR_READS_X(0)
 int sr__pointwise_inplace(const void *params);    // 0: dx may lie on dy
 void sr__pointwise_reference(const SrRefCall *call, double (*f)(double x));
+// Applies the reference of the activation `name` to call->y in place, for an op that does the work
+// of an activation too.  name NULL: does nothing.
+void sr__reference_activation(const SrRefCall *call, const char *name);
 
 // Defines the hooks of op `stem`.  The file has defined `static double value(double x)` and `onnx`;
 // `stem` is a member of the table.

@@ -191,13 +191,7 @@ static void reference(const SrRefCall *call) {
     const SrConv2dParams *o = call->params;
     for (int64_t i = 0; o->residual && i < sr_shape_count(call->y_shape); i++)
         call->y[i] += call->x[1][i];
-    const SrOp *op;
-    if (activation(o) && sr_op_find(activation(o), &op) == SR_OK)
-        op->reference(&(SrRefCall){.n_in = 1,
-                                   .x_shape = &call->y_shape,
-                                   .x = (const double *const[]){call->y},
-                                   .y_shape = call->y_shape,
-                                   .y = call->y});
+    sr__reference_activation(call, activation(o));
 }
 
 static void forward(const SrOpCall *call) {

@@ -44,6 +44,26 @@ static inline float sr__expf(float x) {
     return x != x ? x : y;
 }
 
+// Returns exp(x) for -87 <= x <= 88 to 2 units in the last place: sr__expf where no denormal, no
+// infinity and no NaN can occur.
+static inline float sr__expf_normal(float x) {
+    float n = x * 1.44269504088896f + 12582912.0f;
+    int32_t bits;
+    memcpy(&bits, &n, sizeof bits);
+    n -= 12582912.0f;
+    float r = x - n * 0.693145751953125f;
+    r -= n * 1.42860682030941723212e-6f;
+    float p = 1.0f / 5040;
+    p = p * r + 1.0f / 720;
+    p = p * r + 1.0f / 120;
+    p = p * r + 1.0f / 24;
+    p = p * r + 1.0f / 6;
+    p = p * r + 0.5f;
+    p = p * r + 1.0f;
+    p = p * r + 1.0f;
+    return p * sr__exp2i(bits - 0x4B400000);
+}
+
 #if defined(V_LANES) && V_LANES == 16
 // sr__expf in fewer instructions: AVX-512 rounds, and multiplies by a power of two, in one
 // instruction each.  The maximum and minimum of AVX-512 give their second operand where one is a

@@ -1,16 +1,17 @@
-// batch_norm: torch.nn.BatchNorm1d/2d on (rows, C), with an optional residual and relu in the same
-// pass.
+// batch_norm: torch.nn.BatchNorm1d/2d on (rows, C), with an optional residual and activation in the
+// same pass.
 //
 //   train  mean, biased variance of the batch (Ioffe and Szegedy 2015, algorithm 1); running
 //          statistics move by `momentum` towards them, the variance unbiased, as PyTorch's do
 //   eval   running statistics; also differentiable, because frozen trunks are trained through
-//   y      = relu?((x - mean) * weight * invstd + bias + residual?)
+//   y      = f((x - mean) * weight * invstd + bias + residual?), f: an activation or nothing
 //
 // Forward and backward read memory twice each: for the sums per channel, then for the rows.  The
 // forward skips the first reading where the op below has left the sums (x_sums).  Sums are taken
-// about the first row, so that a mean far from zero costs no digits.  dx[0] may be dy: the masked
-// dy that the residual receives (dx[1]) is written before dx[0] is.  With bfloat16, only x, y, dy
-// and dx have that type; statistics, coefficients and sums stay as for floats.
+// about the first row, so that a mean far from zero costs no digits.  dx[0] may be dy: dx[1], the
+// residual's gradient dy f', is written before dx[0] is.  f' is computed anew from x, so no tensor
+// is kept for it.  With bfloat16, only x, y, dy and dx have that type; statistics, coefficients and
+// sums stay as for floats.
 #include "kernels/norm/batch_norm_rows.h"
 
 #include <math.h>
@@ -18,6 +19,7 @@
 
 #include "base/bf16.h"
 #include "base/ranks/comm.h"
+#include "kernels/activation/pointwise.h"
 #include "kernels/core/op_onnx.h"
 #include "kernels/core/op_util.h"
 #include "kernels/core/rows.h"
@@ -30,8 +32,16 @@ static const SrOption options[] = {
      "Momentum: share of the batch in the running statistics."},
     {"relu", SR_OPT_BOOL, offsetof(SrBatchNormParams, relu), "false", 0, 0, NULL,
      "Rectify the output."},
+    {"relu6", SR_OPT_BOOL, offsetof(SrBatchNormParams, relu6), "false", 0, 0, NULL,
+     "Apply a ReLU6 to the output."},
+    {"silu", SR_OPT_BOOL, offsetof(SrBatchNormParams, silu), "false", 0, 0, NULL,
+     "Apply a SiLU to the output."},
+    {"hardswish", SR_OPT_BOOL, offsetof(SrBatchNormParams, hardswish), "false", 0, 0, NULL,
+     "Apply a hard-swish to the output."},
+    {"gelu", SR_OPT_BOOL, offsetof(SrBatchNormParams, gelu), "false", 0, 0, NULL,
+     "Apply a GELU to the output."},
     {"residual", SR_OPT_BOOL, offsetof(SrBatchNormParams, residual), "false", 0, 0, NULL,
-     "Add a second input before the relu."},
+     "Add a second input before the activation."},
     {"sync", SR_OPT_INT, offsetof(SrBatchNormParams, sync), "0", 0, 1e6, NULL,
      "Number of consecutive ranks whose rows share one mean and variance; 0: each rank has its "
      "own."},
@@ -40,11 +50,32 @@ static const SrOption options[] = {
 
 enum { WEIGHT, BIAS, RUNNING_MEAN, RUNNING_VAR, COUNT, N_SLOTS };
 
+// Returns the name of the op whose work is done after the sum; NULL: none.
+static const char *activation(const SrBatchNormParams *p) {
+    return p->relu        ? "relu"
+           : p->relu6     ? "relu6"
+           : p->silu      ? "silu"
+           : p->hardswish ? "hardswish"
+           : p->gelu      ? "gelu"
+                          : NULL;
+}
+
+static SrBatchNormActivation loop_of(const SrBatchNormParams *p) {
+    return p->relu        ? SR_BN_RELU
+           : p->relu6     ? SR_BN_RELU6
+           : p->silu      ? SR_BN_SILU
+           : p->hardswish ? SR_BN_HARDSWISH
+           : p->gelu      ? SR_BN_GELU
+                          : SR_BN_LINEAR;
+}
+
 // Takes any rank from 2: all dimensions but the last are rows, so (N, C) and (N, H, W, C) are
 // treated alike.
 static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y) {
     const SrBatchNormParams *p = params;
     SR_TRY(sr__expect_rank("batch_norm", x, n_in, 2, SR_MAX_RANK));
+    if (p->relu + p->relu6 + p->silu + p->hardswish + p->gelu > 1)
+        SR_FAIL(SR_ERR_CONFIG, "batch_norm: expected one activation at most");
     if (n_in != 1 + p->residual)
         return sr__shape_fail("batch_norm", x, n_in, "%d inputs (residual: %s)", 1 + p->residual,
                               p->residual ? "true" : "false");
@@ -65,11 +96,12 @@ static int slots(const void *params, const SrShape *x, int n_in, SrSlot out[SR_O
     return N_SLOTS;
 }
 
-// The mask of the relu is recomputed from x, except after a residual, which can move a number
-// across zero.
+// The activation's slope is recomputed from x and the residual.  A relu after a residual reads y
+// instead, whose sign says the same.
 static unsigned reads(const void *params) {
     const SrBatchNormParams *p = params;
-    return SR_READS_X(0) | (p->relu && p->residual ? SR_READS_Y : 0);
+    unsigned residual = !p->residual || !activation(p) ? 0 : p->relu ? SR_READS_Y : SR_READS_X(1);
+    return SR_READS_X(0) | residual;
 }
 
 // dx[0] may lie on dy, because number i of dx depends only on number i of dy and on sums taken
@@ -293,22 +325,40 @@ static void forward(const SrOpCall *call) {
     for (int64_t r = 0; r < w.rows; r += step)
         w.kernels->apply(sr__at(w.type, y, r * w.C), sr__at(w.type, x, r * w.C),
                          sr__at(w.type, residual, r * w.C), SR_MIN(step, w.rows - r), w.C, w.k,
-                         p->relu, stream);
+                         loop_of(p), stream);
 }
 
-// Fills totals with sum g and sum g (x - mean), where g is dy masked by the relu; dx[1] = g.
-static void gradient_sums(const SrOpCall *call, const Work *w, SrBatchNormMask mask) {
+// Returns the tensor from which the backward takes the slope after a residual
+// (batch_norm_rows.h); NULL: none.
+static const void *slope_source(const SrOpCall *call) {
     const SrBatchNormParams *p = call->params;
-    const void *x = call->x[0].data, *y = mask == SR_BN_MASK_BY_Y ? call->y.data : call->x[0].data;
-    void *g_out = p->residual ? call->dx[1] : NULL;
+    return !p->residual || !activation(p) ? NULL : p->relu ? call->y.data : call->x[1].data;
+}
+
+// Returns where g = dy f' is kept between the two passes: as the gradient of the residual, or in
+// dx[0] where computing f' a second time would take longer than writing and reading g.  NULL: it is
+// not kept.
+static void *kept_gradient(const SrOpCall *call) {
+    const SrBatchNormParams *p = call->params;
+    if (p->residual && call->dx[1])
+        return call->dx[1];
+    return activation(p) && !p->relu ? call->dx[0] : NULL;
+}
+
+// Fills totals with sum g and sum g (x - mean).
+static void gradient_sums(const SrOpCall *call, const Work *w) {
+    const SrBatchNormParams *p = call->params;
+    const void *x = call->x[0].data, *aux = slope_source(call);
+    void *g_out = kept_gradient(call);
+    bool stream = w->rows * w->C >= STREAMED && g_out != call->dy;
     int tasks = w->chunks * strip_count(w);
 #pragma omp parallel for schedule(static) if (parallel_pays(w))
     for (int task = 0; task < tasks; task++) {
         Piece s = piece_of(w, task);
         SrBatchNormCoefs k = {w->k.mean + s.c, w->k.a + s.c, w->k.b + s.c, NULL, NULL};
-        w->kernels->reduce(sr__at(w->type, x, s.at), sr__at(w->type, y, s.at),
+        w->kernels->reduce(sr__at(w->type, x, s.at), sr__at(w->type, aux, s.at),
                            sr__at(w->type, call->dy, s.at), sr__at(w->type, g_out, s.at), s.rows,
-                           w->C, s.width, k, mask, w->rows * w->C >= STREAMED, s.first, s.second);
+                           w->C, s.width, k, loop_of(p), stream, s.first, s.second);
     }
     add_partials(w);
 }
@@ -339,25 +389,23 @@ static void sum_coefficients(const SrOpCall *call, const Work *w) {
     }
 }
 
-// Makes two passes over memory: sums (and the masked dy for the residual), then dx.  Ioffe and
+// Makes two passes over memory: sums (and the gradient of the residual), then dx.  Ioffe and
 // Szegedy 2015, section 3, with the terms gathered per channel: dx = a g - k1 (x - mean) - k0.
 static void backward(const SrOpCall *call) {
     const SrBatchNormParams *p = call->params;
     Work w = work_of(call);
-    SrBatchNormMask mask = !p->relu      ? SR_BN_NO_MASK
-                           : p->residual ? SR_BN_MASK_BY_Y
-                                         : SR_BN_MASK_BY_X;
+    SrBatchNormActivation f = loop_of(p);
     scale_of(&w, call->w[WEIGHT].data);
-    gradient_sums(call, &w, mask);
+    gradient_sums(call, &w);
     parameter_gradients(call, &w);
     if (!call->dx[0])
         return;
     sum_coefficients(call, &w);
-    const void *x = call->x[0].data, *y = mask == SR_BN_MASK_BY_Y ? call->y.data : x,
-               *dy = call->dy;
-    if (p->residual && call->dx[1]) { // masked already
-        dy = call->dx[1];
-        mask = SR_BN_NO_MASK;
+    const void *x = call->x[0].data, *aux = slope_source(call), *dy = call->dy;
+    if (kept_gradient(call)) {
+        dy = kept_gradient(call);
+        f = SR_BN_LINEAR;
+        aux = NULL;
     }
     void *dx = call->dx[0]; // (rows, C), perhaps where dy is
     int64_t step = SR_MAX(1, SR_CHUNK / w.C);
@@ -365,8 +413,8 @@ static void backward(const SrOpCall *call) {
 #pragma omp parallel for schedule(static) if (parallel_pays(&w))
     for (int64_t r = 0; r < w.rows; r += step)
         w.kernels->input_grad(sr__at(w.type, dx, r * w.C), sr__at(w.type, x, r * w.C),
-                              sr__at(w.type, y, r * w.C), sr__at(w.type, dy, r * w.C),
-                              SR_MIN(step, w.rows - r), w.C, w.k, mask, stream);
+                              sr__at(w.type, aux, r * w.C), sr__at(w.type, dy, r * w.C),
+                              SR_MIN(step, w.rows - r), w.C, w.k, f, stream);
 }
 
 static void reference_statistics(const SrRefCall *call, int c, int64_t rows, int C, double *mean,
@@ -397,16 +445,17 @@ static void reference(const SrRefCall *call) {
             double v =
                 (call->x[0][i] - mean) / sqrt(var + p->eps) * call->w[WEIGHT][c] + call->w[BIAS][c];
             v += p->residual ? call->x[1][i] : 0;
-            call->y[i] = p->relu && v < 0 ? 0 : v;
+            call->y[i] = v;
         }
     }
+    sr__reference_activation(call, activation(p));
     if (call->train)
         call->w[COUNT][0] += 1;
 }
 
 static SrStatus onnx(SrOnnxCall *call) {
     const SrBatchNormParams *p = call->params;
-    if (p->relu || p->residual)
+    if (activation(p) || p->residual)
         return sr__onnx_unsupported(call, "fused");
     const char *in[5] = {call->in[0]}; // then weight, bias, running_mean, running_var
     for (int i = 0; i < 4; i++)
@@ -420,7 +469,7 @@ static SrStatus onnx(SrOnnxCall *call) {
 // Returns y = a x + b with the running statistics.  w is NULL where only the answer is wanted.
 static bool affine(const void *params, const float *const *w, int C, double *a, double *b) {
     const SrBatchNormParams *p = params;
-    if (p->relu || p->residual)
+    if (activation(p) || p->residual)
         return false;
     if (!a)
         return true;
@@ -437,12 +486,18 @@ static const SrOpCase cases[] = {
     {"{relu: true, eps: 1e-3, momentum: 0.3}", 1, {SR_SHAPE(19, 70)}, false},
     {"{relu: true, residual: true}", 2, {SR_SHAPE(2, 3, 3, 17), SR_SHAPE(2, 3, 3, 17)}, false},
     {"{residual: true}", 2, {SR_SHAPE(8, 5), SR_SHAPE(8, 5)}, false},
+    {"{relu6: true}", 1, {SR_SHAPE(5, 3, 2, 20)}, false},
+    {"{silu: true}", 1, {SR_SHAPE(3, 5, 4, 37)}, false},
+    {"{silu: true, residual: true}", 2, {SR_SHAPE(2, 3, 3, 17), SR_SHAPE(2, 3, 3, 17)}, false},
+    {"{hardswish: true}", 1, {SR_SHAPE(23, 18)}, false},
+    {"{gelu: true}", 1, {SR_SHAPE(3, 4, 5, 8)}, false},
+    {"{gelu: true, residual: true}", 2, {SR_SHAPE(30, 21), SR_SHAPE(30, 21)}, false},
     {"{sync: 2}", 1, {SR_SHAPE(700, 2)}, false}, // two chunks of rows
 };
 
 const SrOp sr_op_batch_norm = {
     .name = "batch_norm",
-    .help = "Batch normalisation per channel, with an optional residual and relu.",
+    .help = "Batch normalisation per channel, with an optional residual and activation.",
     .options = options,
     .params_bytes = sizeof(SrBatchNormParams),
     .min_in = 1,

@@ -6,9 +6,10 @@
 
 typedef struct {          // batch_norm, on (rows, C): 1d and 2d are one op
     double eps, momentum; // PyTorch: 1e-5, 0.1
-    bool relu;            // y = max(y, 0) in the same pass
-    bool residual;        // a second input of x's shape is added before the relu
-    int sync;             // ranks that share one statistic; 0, 1: each rank has its own
+    // The activation of that name in the same pass; one at most
+    bool relu, relu6, silu, hardswish, gelu;
+    bool residual; // a second input of x's shape is added before the activation
+    int sync;      // ranks that share one statistic; 0, 1: each rank has its own
 } SrBatchNormParams;
 
 #endif

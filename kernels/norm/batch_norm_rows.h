@@ -17,10 +17,19 @@ typedef struct {
 
 enum { SR_BN_STRIP = 512 }; // channels of a strip at most
 
-// Where the backward of the fused relu finds its mask.
-typedef enum { SR_BN_NO_MASK, SR_BN_MASK_BY_X, SR_BN_MASK_BY_Y } SrBatchNormMask;
+// The activation f that follows the normalisation in the same pass.
+typedef enum {
+    SR_BN_LINEAR,
+    SR_BN_RELU,
+    SR_BN_RELU6,
+    SR_BN_SILU,
+    SR_BN_HARDSWISH,
+    SR_BN_GELU
+} SrBatchNormActivation;
 
-// x, y, residual and gradients are floats or bfloat16, all of a call the same.
+// x, y, residual and gradients are floats or bfloat16, all of a call the same.  The backward gets
+// the slope of f from `aux`: for a relu after a residual this is y, for another activation after a
+// residual it is the residual, and NULL means that there is no residual.
 typedef struct {
     // Adds over the rows of a strip (rows, width): sum[i] += x - shift[i] and square[i] += (x -
     // shift[i])^2.  Rows lie `stride` apart; shift (width) has x's type.
@@ -30,20 +39,19 @@ typedef struct {
     // left, units in order.
     void (*join)(const SrChannelSums *sums, int C, int from, int width, const float *shift,
                  double *sum, double *square);
-    // y = relu(v + residual); residual NULL and relu false leave a part out.  All are (rows, C),
-    // dense.  stream: y bypasses the caches.
+    // y = f(v + residual); residual NULL leaves that part out.  All are (rows, C), dense.  stream: y
+    // bypasses the caches.
     void (*apply)(void *y, const void *x, const void *residual, int64_t rows, int C,
-                  SrBatchNormCoefs k, bool relu, bool stream);
-    // With g = dy masked: sum_g[i] += g, sum_gx[i] += g (x - mean), and g_out (rows, width) = g.
-    // g_out NULL: not wanted.  Strips as in stats; y is read for SR_BN_MASK_BY_Y only.  stream:
-    // g_out bypasses the caches.
-    void (*reduce)(const void *x, const void *y, const void *dy, void *g_out, int64_t rows,
-                   int64_t stride, int width, SrBatchNormCoefs k, SrBatchNormMask mask, bool stream,
-                   double *sum_g, double *sum_gx);
-    // dx = a g - k1 (x - mean) - k0; dx may be dy.  All are (rows, C), dense.  stream: dx, which is
-    // then not dy, bypasses the caches.
-    void (*input_grad)(void *dx, const void *x, const void *y, const void *dy, int64_t rows, int C,
-                       SrBatchNormCoefs k, SrBatchNormMask mask, bool stream);
+                  SrBatchNormCoefs k, SrBatchNormActivation f, bool stream);
+    // With g = dy f': sum_g[i] += g, sum_gx[i] += g (x - mean), and g_out (rows, width) = g.  g_out
+    // NULL: not wanted.  Strips as in stats.  stream: g_out bypasses the caches.
+    void (*reduce)(const void *x, const void *aux, const void *dy, void *g_out, int64_t rows,
+                   int64_t stride, int width, SrBatchNormCoefs k, SrBatchNormActivation f,
+                   bool stream, double *sum_g, double *sum_gx);
+    // dx = a g - k1 (x - mean) - k0; dx may be dy.  f: SR_BN_LINEAR or SR_BN_RELU.  All are (rows,
+    // C), dense.  stream: dx, which is then not dy, bypasses the caches.
+    void (*input_grad)(void *dx, const void *x, const void *aux, const void *dy, int64_t rows,
+                       int C, SrBatchNormCoefs k, SrBatchNormActivation f, bool stream);
 } SrBatchNormKernels;
 
 typedef struct {

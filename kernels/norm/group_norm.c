@@ -140,7 +140,8 @@ static void forward(const SrOpCall *call) {
             group_statistics(&i, type, x, p->eps);
         }
         coefficients(&i, call->w[WEIGHT].data);
-        kernels->apply(sr__at(type, call->y.data, i.at), x, NULL, i.rows, i.C, i.k, false, false);
+        kernels->apply(sr__at(type, call->y.data, i.at), x, NULL, i.rows, i.C, i.k, SR_BN_LINEAR,
+                       false);
     }
 }
 
@@ -191,12 +192,12 @@ static void backward(const SrOpCall *call) {
         Image i = image_of(call, n);
         const void *x = sr__at(type, call->x[0].data, i.at), *dy = sr__at(type, call->dy, i.at);
         coefficients(&i, weight);
-        kernels->reduce(x, x, dy, NULL, i.rows, i.C, i.C, i.k, SR_BN_NO_MASK, false, i.first,
+        kernels->reduce(x, NULL, dy, NULL, i.rows, i.C, i.C, i.k, SR_BN_LINEAR, false, i.first,
                         i.second);
         sum_coefficients(&i, weight);
         if (call->dx[0])
-            kernels->input_grad(sr__at(type, call->dx[0], i.at), x, x, dy, i.rows, i.C, i.k,
-                                SR_BN_NO_MASK, false);
+            kernels->input_grad(sr__at(type, call->dx[0], i.at), x, NULL, dy, i.rows, i.C, i.k,
+                                SR_BN_LINEAR, false);
     }
     parameter_gradients(call);
 }

@@ -252,6 +252,35 @@ static void check_equal(const float *a, const float *b, int64_t n, double tolera
         CHECK_NEAR(a[i], b[i], tolerance * (1 + fabs((double)b[i])));
 }
 
+// An activation after a norm, also with a sum between them, becomes part of the norm's node, and a
+// training step has the same results as with three nodes.
+static void test_activations_join_norms(void **state) {
+    (void)state;
+    static const char *const names[] = {"relu", "relu6", "silu", "hardswish", "gelu"};
+    for (int i = 0; i < SR_COUNT(names); i++) {
+        Net net = begin();
+        SrNodeId y = conv_norm(net.b, "conv1", "bn1", 3, net.x);
+        y = sr_build(net.b, names[i], "first", NULL, y);
+        SrNodeId z = conv_norm(net.b, "conv2", "bn2", 3, y);
+        z = sr_build_n(net.b, "add", "add", NULL, (SrNodeId[]){z, y}, 2);
+        close_net(&net, sr_build(net.b, names[i], "second", NULL, z));
+        SrPlan *plan = compile(net, (SrPlanOptions){0});
+        CHECK_STR(op_of(plan, "first")->name, "batch_norm");
+        CHECK_STR(op_of(plan, "second")->name, "batch_norm");
+        CHECK(!op_of(plan, "bn1") && !op_of(plan, "bn2") && !op_of(plan, "add"));
+        sr_plan_free(plan);
+        int64_t n, m;
+        SrPlanCost cost;
+        float *fused = one_step(net, (SrPlanOptions){0}, &n, &cost),
+              *apart = one_step(net, (SrPlanOptions){.no_fuse = true}, &m, &cost);
+        CHECK_INT(n, m);
+        check_equal(fused, apart, n, 1e-4);
+        sr_free(fused);
+        sr_free(apart);
+        end(net);
+    }
+}
+
 static void test_fused_equals_unfused(void **state) {
     (void)state;
     Net net = resnet(3);
@@ -443,7 +472,8 @@ static void test_steps_do_not_allocate(void **state) {
 }
 
 SR_TESTS(pass_fuse, unit(test_what_is_fused), unit(test_linear_takes_what_follows),
-         unit(test_what_is_not_fused), unit(test_fused_equals_unfused),
-         unit(test_recompute_is_exact), unit(test_segments_are_exact), unit(test_threads),
-         unit(test_against_double), unit(test_two_resolutions),
-         unit(test_prepared_weights_are_shared), unit(test_steps_do_not_allocate))
+         unit(test_what_is_not_fused), unit(test_activations_join_norms),
+         unit(test_fused_equals_unfused), unit(test_recompute_is_exact),
+         unit(test_segments_are_exact), unit(test_threads), unit(test_against_double),
+         unit(test_two_resolutions), unit(test_prepared_weights_are_shared),
+         unit(test_steps_do_not_allocate))

@@ -69,11 +69,13 @@ static void test_inverse(void **state) {
     each_case(inverse_case, "identity", "scale");
 }
 
+static bool is_activation(const SrOp *op) { return op->fuses_as && op->max_in == 1; }
+
 // With its activation switched on, an op computes the activation of its value.
 static bool activated_case(OpCall *c, const SrOp *act) {
     bool *on = sr_op_switch(c->op, c->params, act->fuses_as);
     int64_t n = sr_shape_count(c->y_shape);
-    if (!on || *on)
+    if (!on)
         return false;
     op_call_forward(c);
     double *x = op_call_alloc(c, (size_t)n * sizeof *x),
@@ -93,10 +95,22 @@ static bool activated_case(OpCall *c, const SrOp *act) {
     return true;
 }
 
+// A case that has an activation already takes no other.
+static bool is_activated_case(const OpCall *c) {
+    for (int i = 0; sr_op_at(i); i++) {
+        const bool *on = is_activation(sr_op_at(i))
+                             ? sr_op_switch(c->op, c->params, sr_op_at(i)->fuses_as)
+                             : NULL;
+        if (on && *on)
+            return true;
+    }
+    return false;
+}
+
 static bool activated_by_any(OpCall *c) {
     bool any = false;
-    for (int i = 0; sr_op_at(i); i++)
-        if (sr_op_at(i)->fuses_as && sr_op_at(i)->max_in == 1)
+    for (int i = 0; sr_op_at(i) && !is_activated_case(c); i++)
+        if (is_activation(sr_op_at(i)))
             any |= activated_case(c, sr_op_at(i));
     return any;
 }
