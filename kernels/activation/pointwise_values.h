@@ -1,5 +1,5 @@
-// Values and slopes of activations at one number, as branch-free float code that compilers turn into
-// vectors.  Slopes at the corners are PyTorch's.  Only for *_simd.c files, after kernels/core/simd.h.
+// Values and slopes of activations at one number, as branch-free float code that compilers turn
+// into vectors.  Slopes at the corners are PyTorch's.  Only for *_simd.c files.
 #ifndef SR_KERNELS_ACTIVATION_POINTWISE_VALUES_H
 #define SR_KERNELS_ACTIVATION_POINTWISE_VALUES_H
 

@@ -39,8 +39,8 @@ typedef struct {
     // left, units in order.
     void (*join)(const SrChannelSums *sums, int C, int from, int width, const float *shift,
                  double *sum, double *square);
-    // y = f(v + residual); residual NULL leaves that part out.  All are (rows, C), dense.  stream: y
-    // bypasses the caches.
+    // y = f(v + residual); residual NULL leaves that part out.  All are (rows, C), dense.  stream:
+    // y bypasses the caches.
     void (*apply)(void *y, const void *x, const void *residual, int64_t rows, int C,
                   SrBatchNormCoefs k, SrBatchNormActivation f, bool stream);
     // With g = dy f': sum_g[i] += g, sum_gx[i] += g (x - mean), and g_out (rows, width) = g.  g_out

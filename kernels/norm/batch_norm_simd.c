@@ -252,8 +252,8 @@ V_INLINE void reduce_strip(SrDtype type, Tensors t, int64_t rows, int64_t stride
         v_stream_end();
 }
 
-// Sums one strip, with a loop for each set of the caller's constants.  A relu without a residual has
-// no g_out.
+// Sums one strip, with a loop for each set of the caller's constants.  A relu without a residual
+// has no g_out.
 V_INLINE void reduce_kind(SrDtype type, Tensors t, int64_t rows, int64_t stride, int from,
                           int width, SrBatchNormCoefs k, double *sum_g, double *sum_gx, bool stream,
                           SrBatchNormActivation f) {
