@@ -10,8 +10,8 @@
 // forward skips the first reading where the op below has left the sums (x_sums).  Sums are taken
 // about the first row, so that a mean far from zero costs no digits.  dx[0] may be dy: dx[1], the
 // residual's gradient dy f', is written before dx[0] is.  f' is computed from x again, so no
-// tensor is kept for it.  With bfloat16, only x, y, dy and dx have that type; statistics, coefficients and
-// sums stay as for floats.
+// tensor is kept for it.  With bfloat16, only x, y, dy and dx have that type; statistics,
+// coefficients and sums stay as for floats.
 #include "kernels/norm/batch_norm_rows.h"
 
 #include <math.h>
