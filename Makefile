@@ -29,7 +29,7 @@ CFLAGS = $(FLAGS) $(STRICT)
 LDLIBS = -lopenblas -llinear -lyaml -lcjson -lz -lm -lpthread
 PACKAGES = gcc libc6-dev make libopenblas-dev liblinear-dev libyaml-dev libstb-dev zlib1g-dev libcjson-dev libcmocka-dev pkg-config
 # Each package enables a part that a build may lack; tests/deps.sh describes the parts.
-RECOMMENDED = libturbojpeg0-dev libwebp-dev libmicrohttpd-dev libopenmpi-dev openmpi-bin
+RECOMMENDED = libturbojpeg0-dev libwebp-dev libtiff-dev libheif-dev libmicrohttpd-dev libopenmpi-dev openmpi-bin
 
 FOLDERS = base formats kernels graph measure trunks heads losses data trainer folder pages cli
 SOURCES := $(sort $(foreach d,$(FOLDERS),$(wildcard $(addprefix $(d)/,*.c */*.c */*/*.c))))
@@ -56,6 +56,30 @@ ifeq ($(WEBP),yes)
 LDLIBS += -lwebp
 else
 SOURCES := $(filter-out data/webp.c,$(SOURCES))
+endif
+# libtiff (libtiff-dev, 4.5 or later) reads TIFF if it is installed. TIFF=no builds without it, and TIFF files are skipped.
+ifeq ($(origin TIFF),undefined)
+LOOKED_FOR += TIFF
+TIFF := $(shell printf '\043include <tiffio.h>\nint main(void) { return !TIFFOpenOptionsAlloc(); }' | \
+    $(CC) -x c - -ltiff -o /dev/null 2>/dev/null && echo yes || echo no)
+endif
+export TIFF
+ifeq ($(TIFF),yes)
+LDLIBS += -ltiff
+else
+SOURCES := $(filter-out data/readers/tiff.c,$(SOURCES))
+endif
+# libheif (libheif-dev) reads HEIC and AVIF if it is installed. HEIF=no builds without it, and these files are skipped.
+ifeq ($(origin HEIF),undefined)
+LOOKED_FOR += HEIF
+HEIF := $(shell printf '\043include <libheif/heif.h>\nint main(void) { return !heif_context_alloc(); }' | \
+    $(CC) -x c - -lheif -o /dev/null 2>/dev/null && echo yes || echo no)
+endif
+export HEIF
+ifeq ($(HEIF),yes)
+LDLIBS += -lheif
+else
+SOURCES := $(filter-out data/readers/heif.c,$(SOURCES))
 endif
 # libmicrohttpd (libmicrohttpd-dev) serves `sslrun web` if it is installed. WEB=no builds without the verb.
 ifeq ($(origin WEB),undefined)
@@ -86,8 +110,8 @@ endif
 LOOK_AGAIN = env $(LOOKED_FOR:%=-u %) $(MAKE) --no-print-directory
 # Packages of the parts that this build lacks without the user having asked for that.
 lack = $(if $(filter $(1),$(LOOKED_FOR)),$(if $(filter yes,$($(1))),,$(2)))
-LACKS = $(call lack,TURBOJPEG,libturbojpeg0-dev) $(call lack,WEBP,libwebp-dev) $(call lack,WEB,libmicrohttpd-dev) \
-        $(call lack,MPI,libopenmpi-dev openmpi-bin)
+LACKS = $(call lack,TURBOJPEG,libturbojpeg0-dev) $(call lack,WEBP,libwebp-dev) $(call lack,TIFF,libtiff-dev) \
+        $(call lack,HEIF,libheif-dev) $(call lack,WEB,libmicrohttpd-dev) $(call lack,MPI,libopenmpi-dev openmpi-bin)
 HEADERS := $(sort $(foreach d,$(FOLDERS),$(wildcard $(addprefix $(d)/,*.h */*.h */*/*.h))))
 # A file *_simd.c is written once, in plain loops or vector templates, and compiled for each instruction set.
 SIMD   := $(filter %_simd.c,$(SOURCES))
@@ -199,6 +223,8 @@ $(BUILD)/gen/build.h: FORCE
 	@mkdir -p $(@D)
 	@echo '#define SR_TURBOJPEG $(if $(filter yes,$(TURBOJPEG)),1,0)' >$@.new
 	@echo '#define SR_WEBP $(if $(filter yes,$(WEBP)),1,0)' >>$@.new
+	@echo '#define SR_TIFF $(if $(filter yes,$(TIFF)),1,0)' >>$@.new
+	@echo '#define SR_HEIF $(if $(filter yes,$(HEIF)),1,0)' >>$@.new
 	@echo '#define SR_WEB $(if $(filter yes,$(WEB)),1,0)' >>$@.new
 	@echo '#define SR_MPI $(if $(filter yes,$(MPI)),1,0)' >>$@.new
 	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@

@@ -49,7 +49,7 @@ int sr_feature_model_tap(SrFeatureModel *model, const char *nodes, const char *w
 
 /* ---- features, from any number of threads ---- */
 
-/* image: a JPEG, PNG or WebP in memory; x: (3, height, width), as the configuration's transforms of evaluation make it;
+/* image: an image file in memory; x: (3, height, width), as the configuration's transforms of evaluation make it;
  * for a model's name resized, cropped and normalised as torchvision's weights expect. */
 int sr_feature_model_preprocess(SrFeatureModel *model, const void *image, size_t bytes, float *x);
 

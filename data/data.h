@@ -23,7 +23,7 @@ typedef struct {
     int H, W;
     uint8_t *rgb;        // (H, W, 3); owned by the SrImagePool it was taken from
     float *f;            // (H, W, 3), after ToTensor; owned by the pool or by the batch
-    const void *encoded; // bytes of a JPEG, PNG or WebP of H x W, not decoded yet; borrowed
+    const void *encoded; // bytes of an image file of H x W, not decoded yet; borrowed
     size_t encoded_bytes;
 } SrImage;
 
@@ -49,7 +49,7 @@ SrStatus sr_image_new(SrImagePool *pool, int h, int w, SrImage *out);
 // Each data set is a file data/sets/<stem>.c with the descriptor `const SrDataset
 // sr_dataset_<stem>`.
 typedef struct {
-    const void *encoded; // bytes of a JPEG, PNG or WebP, owned by the pool; NULL: see image
+    const void *encoded; // bytes of an image file, owned by the pool; NULL: see image
     size_t encoded_bytes;
     SrImage image;    // pixels, owned by the pool; unset if `encoded` is set
     const char *path; // file name for messages; "": the source has no files
@@ -139,9 +139,11 @@ SrStatus sr_dataset_infer(const char *path, const char *split, const SrDataset *
 
 const char *sr_image_decoder_name(void); // decoder of JPEG: "libjpeg-turbo" or "stb_image"
 const char *sr_image_webp_name(void);    // decoder of WebP: "libwebp" or "nothing"
-// Decodes a JPEG, PNG or WebP to RGB as PIL's convert("RGB") does.  The size is read first and
-// bounded: 1 to 65500 pixels per side and SR_IMAGE_MAX_PIXELS in all.  16-bit grey differs from
-// PIL: the high byte is kept, where PIL clips all levels above 255.  SR_ERR_IO: a bad image.
+const char *sr_image_tiff_name(void);    // decoder of TIFF: "libtiff" or "nothing"
+const char *sr_image_heif_name(void);    // decoder of HEIC and AVIF: "libheif" or "nothing"
+// Decodes an image file to RGB as PIL's exif_transpose and convert("RGB") do.  The size is read
+// first and bounded: 1 to 65500 pixels per side and SR_IMAGE_MAX_PIXELS in all.  Of 16 bits the
+// upper 8 are kept; PIL clips all levels of 16-bit grey above 255.  SR_ERR_IO: a bad image.
 SrStatus sr_image_decode(const void *bytes, size_t n, SrImagePool *pool, SrImage *out);
 // The first half of sr_image_decode: reads the size and leaves the image encoded.  `bytes` stay the
 // caller's and must live as long as the image is encoded.

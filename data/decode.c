@@ -1,17 +1,25 @@
-// Decodes JPEG and PNG to RGB by stb_image.  image_header.c bounds each file first, and
+// Decodes JPEG and PNG to RGB by stb_image.  image_probe.c bounds each file first, and
 // stb_image's memory comes from the image pool.  A build with libjpeg-turbo reads JPEG through
-// jpeg_turbo.c, and one with libwebp reads WebP through webp.c.
+// jpeg_turbo.c, and one with libwebp reads WebP through webp.c.  Other formats have
+// their readers in data/readers/.
 //
 // stb_image rounds chroma upsampling and the inverse DCT differently from libjpeg: by 0.01 to 0.13
-// grey levels in the mean and 10 at most.  PNG is exact.  Alpha, colour keys, gamma and orientation
-// are dropped, as PIL's convert("RGB") drops them.
+// grey levels in the mean and 10 at most.  PNG is exact.  Alpha, colour keys and gamma are dropped,
+// as PIL's convert("RGB") drops them.  The orientation of EXIF is obeyed, as PIL's exif_transpose
+// does.
 #include <limits.h>
 #include <string.h>
 
 #include "base/compiler.h"
 #include "data/data.h"
-#include "data/image_header.h"
+#include "data/image_probe.h"
 #include "data/jpeg_turbo.h"
+#include "data/readers/bmp.h"
+#include "data/readers/exif.h"
+#include "data/readers/gif.h"
+#include "data/readers/heif.h"
+#include "data/readers/pnm.h"
+#include "data/readers/tiff.h"
 #include "data/webp.h"
 #include "gen/build.h"
 
@@ -116,13 +124,40 @@ const char *sr_image_decoder_name(void) { return SR_TURBOJPEG ? "libjpeg-turbo" 
 
 const char *sr_image_webp_name(void) { return SR_WEBP ? "libwebp" : "nothing"; }
 
+const char *sr_image_tiff_name(void) { return SR_TIFF ? "libtiff" : "nothing"; }
+
+const char *sr_image_heif_name(void) { return SR_HEIF ? "libheif" : "nothing"; }
+
 SrStatus sr_image_open(const void *bytes, size_t n, SrImage *out) {
     SrImageHeader probe;
     SR_TRY(sr__image_header_read(bytes, n, &probe));
     if (n > INT_MAX / 2)
         SR_FAIL(SR_ERR_IO, "the image file has %zu bytes, which is too large", n);
-    *out = (SrImage){.H = probe.H, .W = probe.W, .encoded = bytes, .encoded_bytes = n};
+    *out = (SrImage){.encoded = bytes, .encoded_bytes = n};
+    sr__image_header_upright(&probe, &out->H, &out->W);
     return SR_OK;
+}
+
+static SrStatus decode(const SrImageHeader *probe, const uint8_t *bytes, size_t n, int reduce,
+                       SrImagePool *pool, SrImage *out) {
+    switch (probe->format) {
+    case SR_IMAGE_PNM: return sr__pnm_decode(probe, bytes, n, pool, out);
+    case SR_IMAGE_BMP: return sr__bmp_decode(probe, bytes, n, pool, out);
+    case SR_IMAGE_GIF: return sr__gif_decode(probe, bytes, n, pool, out);
+#if SR_WEBP
+    case SR_IMAGE_WEBP: return sr__webp_decode(probe, bytes, n, pool, out);
+#endif
+#if SR_TIFF
+    case SR_IMAGE_TIFF: return sr__tiff_decode(probe, bytes, n, pool, out);
+#endif
+#if SR_HEIF
+    case SR_IMAGE_HEIF: return sr__heif_decode(probe, bytes, n, pool, out);
+#endif
+#if SR_TURBOJPEG
+    case SR_IMAGE_JPEG: return sr__jpeg_turbo_decode(probe, bytes, n, reduce, pool, out);
+#endif
+    default: (void)reduce; return stb_decode(probe, bytes, n, pool, out);
+    }
 }
 
 // The header is read again rather than kept: the walk takes a hundredth of the decoding time.
@@ -133,16 +168,8 @@ SrStatus sr_image_finish(SrImage *image, int reduce, SrImagePool *pool) {
     if (!bytes)
         return SR_OK;
     SR_TRY(sr__image_header_read(bytes, n, &probe));
-#if SR_WEBP
-    if (probe.format == SR_IMAGE_WEBP)
-        return sr__webp_decode(&probe, bytes, n, pool, image);
-#endif
-#if SR_TURBOJPEG
-    if (probe.format == SR_IMAGE_JPEG)
-        return sr__jpeg_turbo_decode(&probe, bytes, n, reduce, pool, image);
-#endif
-    (void)reduce;
-    return stb_decode(&probe, bytes, n, pool, image);
+    SR_TRY(decode(&probe, bytes, n, reduce, pool, image));
+    return sr__exif_turn(image, probe.orientation, pool);
 }
 
 SrStatus sr_image_decode(const void *bytes, size_t n, SrImagePool *pool, SrImage *out) {

@@ -1,7 +1,7 @@
 // Decodes JPEG to RGB by libjpeg-turbo, which PIL uses too: equal pixels, faster than stb_image.
 //
 // The build includes this file if it finds TurboJPEG's header; `make TURBOJPEG=no` leaves it out.
-// image_header.c decides which files are decoded at all.  As in PIL, damage inside entropy-coded
+// image_probe.c decides which files are decoded at all.  As in PIL, damage inside entropy-coded
 // data gives grey blocks, and a file without its end is refused.
 #include "data/jpeg_turbo.h"
 
@@ -59,7 +59,7 @@ static SrStatus decode_into(tjhandle tj, const uint8_t *bytes, size_t n, bool cm
     return SR_OK;
 }
 
-// The library must see the size that image_header.c bounded.  It fills in the size before it judges
+// The library must see the size that image_probe.c bounded.  It fills in the size before it judges
 // the rest of the header.
 static SrStatus decode(tjhandle tj, const SrImageHeader *probe, const uint8_t *bytes, size_t n,
                        SrImagePool *pool, SrImage *out) {

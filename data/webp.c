@@ -1,13 +1,13 @@
 // Decodes WebP to RGB by libwebp.
 //
 // The build includes this file if it finds the library's header; `make WEBP=no` leaves it out.
-// image_header.c decides which files are decoded at all.  The library allocates its working memory
+// image_probe.c decides which files are decoded at all.  The library allocates its working memory
 // itself, up to 4 bytes per pixel.
 #include "data/webp.h"
 
 #include <webp/decode.h>
 
-// The library must see the size that image_header.c bounded: the buffer is made for that size.
+// The library must see the size that image_probe.c bounded: the buffer is made for that size.
 SrStatus sr__webp_decode(const SrImageHeader *probe, const uint8_t *bytes, size_t n,
                          SrImagePool *pool, SrImage *out) {
     int w = 0, h = 0;

@@ -7,52 +7,15 @@
 
 #include "base/compiler.h"
 #include "base/hash.h"
+#include "data/image_probe.h"
 
 enum { LEVELS = 256, SHAPE = 32, LOW = 8, SHARP_SIDE = 256, GREY_SPREAD = 4 };
 
-// ---- EXIF ---------------------------------------------------------------------------------------
-
-static unsigned number_at(const uint8_t *p, int bytes, bool big) {
-    unsigned v = 0;
-    for (int i = 0; i < bytes; i++)
-        v = v << 8 | p[big ? i : bytes - 1 - i];
-    return v;
-}
-
-// Reads tag 0x0112 of the first directory of a TIFF block.
-static int orientation_of(const uint8_t *tiff, size_t n) {
-    if (n < 8 || (memcmp(tiff, "II*\0", 4) != 0 && memcmp(tiff, "MM\0*", 4) != 0))
-        return 1;
-    bool big = tiff[0] == 'M';
-    size_t at = number_at(tiff + 4, 4, big);
-    if (at > n - 2)
-        return 1;
-    unsigned entries = number_at(tiff + at, 2, big);
-    for (at += 2; entries > 0 && at + 12 <= n; at += 12, entries--)
-        if (number_at(tiff + at, 2, big) == 0x0112) {
-            unsigned v = number_at(tiff + at + 8, 2, big);
-            return v >= 1 && v <= 8 ? (int)v : 1;
-        }
-    return 1;
-}
-
-int sr_exif_orientation(const void *bytes, size_t n) {
-    const uint8_t *p = bytes;
-    size_t at = 2;
-    if (n < 4 || p[0] != 0xff || p[1] != 0xd8)
-        return 1;
-    while (at + 4 <= n && p[at] == 0xff && p[at + 1] != 0xda) {
-        size_t length = number_at(p + at + 2, 2, true);
-        if (length < 2 || length > n - at - 2)
-            return 1;
-        if (p[at + 1] == 0xe1 && length >= 8 && memcmp(p + at + 4, "Exif\0\0", 6) == 0)
-            return orientation_of(p + at + 10, length - 8);
-        at += 2 + length;
-    }
-    return 1;
-}
-
 // ---- the file -----------------------------------------------------------------------------------
+
+static size_t length_at(const uint8_t *p) {
+    return p[0] | (size_t)p[1] << 8 | (size_t)p[2] << 16 | (size_t)p[3] << 24;
+}
 
 static bool ends_with(const uint8_t *p, size_t n, const char *mark, size_t mark_n, size_t within) {
     size_t first = n > within ? n - within : 0;
@@ -67,15 +30,9 @@ static bool is_truncated(SrImageFormat format, const uint8_t *p, size_t n) {
     switch (format) {
     case SR_IMAGE_JPEG: return !ends_with(p, n, "\xff\xd9", 2, n);
     case SR_IMAGE_PNG: return !ends_with(p, n, "IEND", 4, n);
-    default: return n < 8 || (size_t)number_at(p + 4, 4, false) + 8 > n;
+    case SR_IMAGE_WEBP: return n < 8 || length_at(p + 4) + 8 > n;
+    default: return false; // their readers refuse files that are cut off
     }
-}
-
-// A PNG's colour type is byte 25; WebP stores no grey.
-static bool has_one_channel(const SrImageHeader *h, const uint8_t *p, size_t n) {
-    if (h->format == SR_IMAGE_JPEG)
-        return h->components == 1;
-    return h->format == SR_IMAGE_PNG && n > 25 && (p[25] == 0 || p[25] == 4);
 }
 
 // ---- pixels -------------------------------------------------------------------------------------
@@ -197,12 +154,11 @@ SrStatus sr_picture_facts(const void *bytes, size_t n, SrImagePool *pool, SrPict
     SrImage image;
     *f = (SrPictureFacts){.orientation = 1, .file_hash = sr_hash_bytes(bytes, n)};
     SR_TRY(sr__image_header_read(bytes, n, &header));
-    f->H = header.H;
-    f->W = header.W;
+    sr__image_header_upright(&header, &f->H, &f->W);
     f->format = header.format;
-    f->stored_grey = has_one_channel(&header, bytes, n);
+    f->stored_grey = header.components == 1;
     f->truncated = is_truncated(header.format, bytes, n);
-    f->orientation = sr_exif_orientation(bytes, n);
+    f->orientation = header.orientation;
     SR_TRY(sr_image_decode(bytes, n, pool, &image));
     return measure(&image, pool, f);
 }

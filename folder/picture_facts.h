@@ -27,7 +27,4 @@ typedef struct {
 // are set as far as the header could be read.  Thread-safe.
 SrStatus sr_picture_facts(const void *bytes, size_t n, SrImagePool *pool, SrPictureFacts *out);
 
-// Returns the orientation tag of a JPEG's EXIF block, 1 to 8; 1: none.
-int sr_exif_orientation(const void *bytes, size_t n);
-
 #endif

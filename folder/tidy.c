@@ -41,7 +41,8 @@ static const struct {
     {"odd-size", "Much smaller or larger than the other pictures.", "pixels per side"},
     {"odd-aspect", "One side is more than three times the other.", "short side / long side"},
     {"grey-as-colour", "The picture has no colour and is stored in three channels.", ""},
-    {"rotated", "EXIF asks viewers to turn it, and training does not.", "EXIF orientation"},
+    {"rotated", "EXIF turns it: sslrun does so, and programs that ignore EXIF see it lying.",
+     "EXIF orientation"},
 };
 
 const char *sr_tidy_name(SrTidyIssue issue) { return issues[issue].name; }
@@ -246,11 +247,18 @@ done:
 // ---- single pictures ----------------------------------------------------------------------------
 
 static bool wrong_extension(SrImageFormat format, const char *name) {
-    static const char *const endings[SR_IMAGE_FORMATS][2] = {
-        {".png", ".png"}, {".jpg", ".jpeg"}, {".webp", ".webp"}};
+    static const char *const endings[SR_IMAGE_FORMATS][3] = {
+        [SR_IMAGE_PNG] = {".png"},           [SR_IMAGE_JPEG] = {".jpg", ".jpeg"},
+        [SR_IMAGE_WEBP] = {".webp"},         [SR_IMAGE_PNM] = {".ppm", ".pgm"},
+        [SR_IMAGE_BMP] = {".bmp"},           [SR_IMAGE_GIF] = {".gif"},
+        [SR_IMAGE_TIFF] = {".tif", ".tiff"}, [SR_IMAGE_HEIF] = {".heic", ".heif", ".avif"}};
     const char *dot = strrchr(name, '.');
-    return dot && strcasecmp(dot, endings[format][0]) != 0 &&
-           strcasecmp(dot, endings[format][1]) != 0;
+    if (!dot || strchr(dot, '#')) // a page of a TIFF
+        return false;
+    for (int i = 0; i < 3 && endings[format][i]; i++)
+        if (strcasecmp(dot, endings[format][i]) == 0)
+            return false;
+    return true;
 }
 
 static double side_of(const SrPictureFacts *f) { return sqrt((double)f->H * f->W); }

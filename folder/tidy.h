@@ -22,7 +22,7 @@ typedef enum {
     SR_TIDY_ODD_SIZE,   // much smaller or larger than the middle half of the folder
     SR_TIDY_ODD_ASPECT, // one side more than three times the other
     SR_TIDY_GREY,       // no colour, stored in three channels
-    SR_TIDY_ROTATED,    // EXIF asks viewers to turn it; this program trains on it as it is stored
+    SR_TIDY_ROTATED,    // EXIF turns it; programs that ignore EXIF see it lying
     SR_TIDY_ISSUES
 } SrTidyIssue;
 

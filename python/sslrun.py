@@ -138,7 +138,7 @@ class Model:
             _check(_tap(self._handle, nodes.encode(), os.fsencode(weights) if weights else None, train))
 
     def preprocess(self, images):
-        """Decodes files, or bytes of JPEG, PNG or WebP, to (n, 3, height, width)."""
+        """Decodes files, or bytes of image files, to (n, 3, height, width)."""
         x = numpy.empty((len(images), 3, self.height, self.width), numpy.float32)
         for image, to in zip(images, x):
             if not isinstance(image, bytes):

@@ -21,6 +21,8 @@ about() {
     dataset-fashion-mnist) words="Fashion-MNIST (make run)" probe="test -d /usr/share/datasets/fashion-mnist" ;;
     libturbojpeg0-dev) words="fast JPEG decoding" probe="links turbojpeg.h turbojpeg" ;;
     libwebp-dev) words="WebP images" probe="links webp/decode.h webp" ;;
+    libtiff-dev) words="TIFF images" probe="links tiffio.h tiff" ;;
+    libheif-dev) words="HEIC and AVIF images" probe="links libheif/heif.h heif" ;;
     libmicrohttpd-dev) words="the live page (sslrun web)" probe="links microhttpd.h microhttpd" ;;
     libopenmpi-dev) words="training by several processes" probe="${PKG_CONFIG:-pkg-config} --exists ompi" ;;
     openmpi-bin) words="mpirun" probe="command -v mpirun" ;;

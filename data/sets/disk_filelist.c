@@ -18,6 +18,7 @@
 #include "base/mem.h"
 #include "base/npy.h"
 #include "base/text/text.h"
+#include "data/readers/tiff_page.h"
 #include "data/sets/class_names.h"
 #include "data/sets/shard_index.h"
 #include "data/sets/source.h"
@@ -59,10 +60,11 @@ static SrStatus split_lines(const char *text, size_t bytes, SrStringList *lines)
     return SR_OK;
 }
 
-// Returns true if a file's ending or its first bytes are those of an image.
+// Returns true if a file's ending or its first bytes are those of an image, or of a page of one.
 static bool is_image(const char *path) {
     unsigned char b[12] = {0};
-    if (sr__shard_is_image(path))
+    int page;
+    if (sr__shard_is_image(path) || sr__tiff_page_split(path, &page))
         return true;
     int fd = sr_file_open_fd(path);
     ssize_t n = fd >= 0 ? read(fd, b, sizeof b) : 0;
@@ -346,7 +348,7 @@ static SrStatus set_path(const void *opened, int64_t i, SrImagePool *pool, const
     memcpy(path, set->folder, folder);
     memcpy(path + folder, set->new_prefix, rewritten ? prefix : 0);
     strcpy(path + folder + (rewritten ? prefix : 0), rest);
-    bool here = path[folder] == '/' || (folder && !sr_file_exists(path));
+    bool here = path[folder] == '/' || (folder && !sr__source_exists(path));
     *out = here ? path + folder : path;
     return SR_OK;
 }
@@ -379,7 +381,7 @@ static const char *set_class_name(const void *opened, int c) {
 static bool accepts(const char *path, const char *split) {
     if (strcmp(split, "TRAIN") != 0)
         return false;
-    if (!sr_file_exists(path) || sr_file_is_dir(path))
+    if (!sr__source_exists(path) || sr_file_is_dir(path))
         return false;
     return sr_text_ends(path, ".npy") || sr_text_ends(path, ".txt") || sr_text_ends(path, ".lst") ||
            is_image(path);

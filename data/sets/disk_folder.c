@@ -1,5 +1,5 @@
-// disk_folder: root/CLASS/**.{jpg,jpeg,png,webp}, with classes in the order of their names'
-// bytes.  If images lie in the root itself, the set is all images below it, without labels.
+// disk_folder: root/CLASS/** with image files of image_kind.h, and classes in the order of their
+// names' bytes.  If images lie in the root itself, the set is all images below it, without labels.
 //
 // A subfolder without images is no class: it is passed over, and a message names it.  Images next
 // to the class folders are strays if they are fewer than the smallest class: they are left out,
@@ -12,29 +12,21 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 
 #include "base/compiler.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/text/text.h"
+#include "data/image_kind.h"
 #include "data/sets/class_names.h"
 #include "data/sets/source.h"
-#include "gen/build.h"
 
 #define MAX_DEPTH 32
 #define MAX_PATH_BYTES 4096
 #define NAMED_AT_MOST 3 // empty folders in a message
 
-// Kinds of files by their endings.  The first ones are images; other files are counted by kind.
-static const struct {
-    const char *ending;
-    bool read;
-} kinds[] = {{".jpg", true},   {".jpeg", true}, {".png", true},  {".webp", SR_WEBP},
-             {".gif", false},  {".bmp", false}, {".tif", false}, {".tiff", false},
-             {".heic", false}, {".avif", false}};
-enum { KINDS = SR_COUNT(kinds) };
+enum { MAX_KINDS = 32 }; // more than there are in image_kind.h
 
 typedef struct {
     char *root;
@@ -47,27 +39,16 @@ typedef struct {
 // State of the walk down the tree.  The folders above are kept to find links that lead back up.
 typedef struct {
     Set *set;
-    int64_t skipped[KINDS + 1]; // number of files passed over, by kind; the last: other kinds
-    int64_t strays, loops;      // number of images next to class folders, and of links back up
-    int64_t empty;              // number of subfolders of the root without an image
-    SrText empty_names;         // names of the first of these
+    int64_t skipped[MAX_KINDS + 1]; // number of files passed over, by kind; the last: other kinds
+    int64_t strays, loops;          // number of images next to class folders, and of links back up
+    int64_t empty;                  // number of subfolders of the root without an image
+    SrText empty_names;             // names of the first of these
     int depth;
     struct {
         dev_t device;
         ino_t inode;
     } above[MAX_DEPTH];
 } Walk;
-
-// The ending alone decides: opening a million files to look at their content would take minutes.
-static int kind_of(const char *name) {
-    size_t len = strlen(name);
-    for (int i = 0; i < KINDS; i++) {
-        size_t n = strlen(kinds[i].ending);
-        if (len > n && strcasecmp(name + len - n, kinds[i].ending) == 0)
-            return i;
-    }
-    return KINDS;
-}
 
 // Enters a folder. Returns false if it is one of the folders above it, which a link can cause, or
 // lies too deep.
@@ -130,10 +111,13 @@ static SrStatus collect_entry(Walk *walk, const char *relative, const struct dir
     SR_TRY(look(walk, path, entry->d_type, &st));
     if (S_ISDIR(st.st_mode))
         return descend ? collect_folder(walk, path, &st) : SR_OK;
-    int kind = S_ISREG(st.st_mode) ? kind_of(name) : KINDS; // pipes are never opened
-    if (kind < KINDS && kinds[kind].read)
+    // The ending alone decides: opening a million files to look at their content would take
+    // minutes.  Pipes are never opened.
+    int number = MAX_KINDS;
+    const SrImageKind *kind = S_ISREG(st.st_mode) ? sr__image_kind_find(name, &number) : NULL;
+    if (kind && kind->read)
         return sr__string_list_add(&walk->set->paths, path, strlen(path));
-    walk->skipped[kind]++;
+    walk->skipped[number]++;
     return SR_OK;
 }
 
@@ -259,11 +243,18 @@ static void say(SrText *text, int64_t n, const char *what) {
         sr_text_printf(text, "%s%lld %s", text->len ? ", " : "", (long long)n, what);
 }
 
+// Names a kind that this build does not read, with the package that would add it.
+static void say_kind(SrText *text, int64_t n, const SrImageKind *kind) {
+    say(text, n, kind->ending);
+    if (n)
+        sr_text_printf(text, " (a build with %s reads %s)", kind->package, n == 1 ? "it" : "them");
+}
+
 static SrStatus describe_skipped(const Walk *walk) {
     SrText *text = &walk->set->skipped;
-    for (int i = 0; i < KINDS; i++)
-        say(text, walk->skipped[i], kinds[i].ending);
-    say(text, walk->skipped[KINDS], "other");
+    for (int i = 0; sr__image_kind_at(i); i++)
+        say_kind(text, walk->skipped[i], sr__image_kind_at(i));
+    say(text, walk->skipped[MAX_KINDS], "other");
     say(text, walk->strays, "image(s) next to the class folders");
     say(text, walk->loops, "link(s) back to a folder above");
     say(text, walk->empty, "folder(s) without an image");
@@ -286,10 +277,11 @@ static SrStatus scan(Set *set, const SrDatasetConfig *config) {
         status = describe_skipped(&walk);
     sr_text_deinit(&walk.empty_names);
     SR_TRY(status);
+    char endings[SR_IMAGE_ENDINGS_BYTES];
     if (!set->paths.n)
-        SR_FAIL(SR_ERR_CONFIG, "DATA.%s.DATA_PATHS: no .jpg, .jpeg%s .png file in %s%s%s",
-                config->split, SR_WEBP ? ", .webp or" : " or", set->root,
-                set->skipped.len ? "; files there: " : "", set->skipped.len ? set->skipped.s : "");
+        SR_FAIL(SR_ERR_CONFIG, "DATA.%s.DATA_PATHS: no %s file in %s%s%s", config->split,
+                sr__image_kinds_text(endings), set->root, set->skipped.len ? "; files there: " : "",
+                set->skipped.len ? set->skipped.s : "");
     return SR_OK;
 }
 
@@ -382,8 +374,8 @@ static const SrDatasetExample examples[] = {
 
 const SrDataset sr_dataset_disk_folder = {
     .name = "disk_folder",
-    .help = "A folder with one folder of JPEG, PNG and WebP files per class, or a flat folder of "
-            "images without labels.",
+    .help = "A folder with one folder of image files per class, or a flat folder of images without "
+            "labels.",
     .set_bytes = sizeof(Set),
     .open = set_open,
     .close = set_close,

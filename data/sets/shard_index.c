@@ -249,7 +249,7 @@ static SrStatus make(const Shards *s, SrShardIndex *x) {
             (long long)x->shards, s->folder, sr_clock() - began);
     if (passed_over)
         sr_info("%s: %lld further images of the samples (such as masks) are skipped; a sample's "
-                "image is the file named KEY.jpg, .jpeg, .png or .webp",
+                "image is the file named KEY.jpg, .png, .tif or of another kind of image",
                 s->folder, (long long)passed_over);
     return SR_OK;
 }

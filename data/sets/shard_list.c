@@ -277,7 +277,7 @@ SrStatus sr__shard_list_print(SrShardList *l, const SrStringList *class_names, u
     SrStringList classes = {0};
     if (!l->n)
         SR_FAIL(SR_ERR_CONFIG,
-                "the shards hold no image; expected .jpg, .jpeg, .png or .webp files");
+                "the shards hold no image; expected .jpg, .png, .webp, .tif or other image files");
     SrStatus status = resolve_words(l, class_names, &classes);
     if (status == SR_OK)
         status = label_words(l, &classes, class_names->n == 0);

@@ -142,7 +142,11 @@ static const char *ending_of(const SrSample *sample, const char *path, const cha
             out[k] = (char)tolower((unsigned char)ending[k]);
         return out;
     }
-    return b[0] == 0xFF ? ".jpg" : b[0] == 'R' ? ".webp" : ".png";
+    return b[0] == 0xFF   ? ".jpg"
+           : b[0] == 'R'  ? ".webp"
+           : b[0] == 'P'  ? ".ppm"
+           : b[0] == 0x89 ? ".png"
+                          : ".tif";
 }
 
 // Writes the classes of an image: "3"; "0 4 7?" for several of which 7 is not known; "" for none.

@@ -1,23 +1,21 @@
 // Indexes shards without an index: walks over tar headers and forms samples by WebDataset's rule.
 #include <string.h>
-#include <strings.h>
 
 #include "base/compiler.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "data/image_kind.h"
 #include "data/sets/shard_index.h"
 #include "data/sets/tar_walk.h"
 
 enum { MAX_LABEL_BYTES = 64 << 10, MAX_PATH_BYTES = 4096 };
 
-// Returns the ending of an image's name from the last dot; NULL: no image.
+// Returns the ending of an image's name from the last dot; NULL: no image.  Kinds that this build
+// does not read count too: they are images that cannot be opened.
 static const char *image_ending(const char *name) {
-    static const char *const endings[] = {".jpg", ".jpeg", ".png", ".webp"};
+    int number;
     const char *dot = strrchr(name, '.');
-    for (int i = 0; dot && dot > name && i < SR_COUNT(endings); i++)
-        if (strcasecmp(dot, endings[i]) == 0)
-            return dot;
-    return NULL;
+    return dot && dot > name && sr__image_kind_find(name, &number) ? dot : NULL;
 }
 
 bool sr__shard_is_image(const char *name) { return image_ending(name) != NULL; }

@@ -7,7 +7,9 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "data/readers/tiff_page.h"
 
+enum { MAX_PATH_BYTES = 4096 };
 // Largest image file; larger ones are disk images or films, not photos.
 #define MAX_FILE_BYTES ((off_t)512 << 20)
 
@@ -19,8 +21,7 @@ SrStatus sr__source_fail(const char *what, const char *path) {
 }
 
 // read() may return less than asked for, and be interrupted.
-static SrStatus read_all(int fd, const char *path, SrImagePool *pool, const void **bytes,
-                         size_t *n) {
+static SrStatus read_all(int fd, const char *path, SrImagePool *pool, char **bytes, size_t *n) {
     struct stat st;
     if (fstat(fd, &st) != 0)
         return sr__source_fail("cannot read", path);
@@ -48,14 +49,45 @@ static SrStatus read_all(int fd, const char *path, SrImagePool *pool, const void
     return SR_OK;
 }
 
+// Writes the path before "#2" and sets the page.  Returns false if the path names no page.
+static bool split_page(const char *path, char file[MAX_PATH_BYTES], int *page) {
+    size_t len = sr__tiff_page_split(path, page);
+    if (len == 0 || len >= MAX_PATH_BYTES)
+        return false;
+    memcpy(file, path, len);
+    file[len] = 0;
+    return true;
+}
+
+bool sr__source_exists(const char *path) {
+    char file[MAX_PATH_BYTES];
+    int page;
+    return sr_file_exists(path) || (split_page(path, file, &page) && sr_file_exists(file));
+}
+
+// Opens the file, or the one that holds the page that the path names; *page is 0 without a page.
+static int open_page(const char *path, int *page) {
+    char file[MAX_PATH_BYTES];
+    int fd = sr_file_open_fd(path);
+    *page = 0;
+    if (fd >= 0 || errno != ENOENT || !split_page(path, file, page))
+        return fd;
+    return sr_file_open_fd(file);
+}
+
 // Files are read into the pool, not mapped: a mapped file that shrinks kills the process.
 SrStatus sr__source_read_file(const char *path, SrImagePool *pool, const void **bytes, size_t *n) {
-    int fd = sr_file_open_fd(path);
+    int page = 0;
+    char *data = NULL;
+    int fd = open_page(path, &page);
     if (fd < 0)
         return sr__source_fail("cannot open", path);
-    SrStatus status = read_all(fd, path, pool, bytes, n);
+    SrStatus status = read_all(fd, path, pool, &data, n);
     close(fd);
-    return status;
+    *bytes = data;
+    if (status != SR_OK || page == 0)
+        return status;
+    return sr__tiff_page_choose((uint8_t *)data, *n, page);
 }
 
 // Newcomers meet this error first, so the message names the key to set.
@@ -65,7 +97,7 @@ SrStatus sr__source_check_path(const SrDatasetConfig *config) {
                 "DATA.%s.DATA_PATHS is empty; name a folder or file of images, as in "
                 "DATA.%s.DATA_PATHS=[/path/to/images]",
                 config->split, config->split);
-    if (!sr_file_exists(config->data_path))
+    if (!sr__source_exists(config->data_path))
         SR_FAIL(SR_ERR_CONFIG, "DATA.%s.DATA_PATHS: no such file or folder: %s", config->split,
                 config->data_path);
     return SR_OK;

@@ -1,6 +1,6 @@
 // webdataset: tar shards in WebDataset's convention (https://github.com/webdataset/webdataset),
 // read by an index of offsets (shard_index.h).  Files of one sample share their name up to the
-// first dot: an image (.jpg, .jpeg, .png, .webp) and .cls, which holds a number, a name or
+// first dot: an image (.jpg, .png, ...: image_kind.h) and .cls, which holds a number, a name or
 // several numbers. Files .json and .txt are not read.
 //
 // Any thread reads bytes by their offset.  An epoch goes shard by shard (sampler.h), so the next

@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "base/text/escape.h"
+#include "data/image_probe.h"
 
 enum { BLOCK = 64 }; // files between two updates of the bar
 
@@ -62,7 +63,8 @@ static void look_at_header(void *arg, int64_t i, int thread) {
         f->bytes = sample.encoded_bytes;
         status = sr__image_header_read(sample.encoded, sample.encoded_bytes, &probe);
     } else if (status == SR_OK) {
-        probe = (SrImageHeader){.format = SR_IMAGE_PNG, .H = sample.image.H, .W = sample.image.W};
+        probe = (SrImageHeader){
+            .format = SR_IMAGE_PNG, .orientation = 1, .H = sample.image.H, .W = sample.image.W};
     }
     f->read = status == SR_OK;
     f->failed = status;
@@ -70,8 +72,7 @@ static void look_at_header(void *arg, int64_t i, int thread) {
         keep_reason(f, sample.path);
         return;
     }
-    f->H = probe.H;
-    f->W = probe.W;
+    sr__image_header_upright(&probe, &f->H, &f->W);
     f->format = probe.format;
 }
 
@@ -329,11 +330,11 @@ static void spread_text(const char *what, SrSpread s, SrText *out) {
 }
 
 static void formats_text(const SrPhotoSurvey *s, SrText *out) {
-    static const char *const names[SR_IMAGE_FORMATS] = {"PNG", "JPEG", "WebP"};
     const char *comma = "";
     for (int f = 0; f < SR_IMAGE_FORMATS; f++)
         if (s->format[f] > 0) {
-            sr_text_printf(out, "%s%lld %s", comma, (long long)s->format[f], names[f]);
+            sr_text_printf(out, "%s%lld %s", comma, (long long)s->format[f],
+                           sr__image_format_name((SrImageFormat)f));
             comma = ", ";
         }
 }
@@ -346,7 +347,7 @@ static void add_conversion(const SrPhotoSurvey *s, const char *const *endings, c
     for (int i = 0; endings[i]; i++) {
         const char *at = strstr(s->skipped, endings[i]);
         size_t n = strlen(endings[i]);
-        if (at && (!at[n] || at[n] == ',')) // not .tif for .tiff
+        if (at && at[n] == ' ') // not .tif for .tiff
             sr_text_printf(&names, "%s-iname '*%s'", names.len ? " -o " : "", endings[i]);
     }
     if (names.len) {
@@ -358,12 +359,12 @@ static void add_conversion(const SrPhotoSurvey *s, const char *const *endings, c
     sr_text_deinit(&names);
 }
 
-// Adds the commands that convert formats which no build reads.
+// Adds the commands that convert formats which this build does not read.
 static void conversions_text(const SrPhotoSurvey *s, SrText *out) {
-    add_conversion(s, (const char *const[]){".heic", ".avif", NULL}, "heif-convert {} {}.jpg ';'",
-                   "libheif-examples", out);
-    add_conversion(s, (const char *const[]){".gif", ".bmp", ".tif", ".tiff", NULL},
-                   "mogrify -format jpg {} +", "imagemagick", out);
+    add_conversion(s, (const char *const[]){".heic", ".heif", ".avif", NULL},
+                   "heif-convert {} {}.jpg ';'", "libheif-examples", out);
+    add_conversion(s, (const char *const[]){".tif", ".tiff", ".webp", NULL},
+                   "mogrify -format png {} +", "imagemagick", out);
 }
 
 void sr_photo_survey_text(const SrPhotoSurvey *s, bool all_reasons, SrText *out) {

@@ -181,9 +181,11 @@ static void test_what_is_no_image(void **state) {
     snprintf(path, sizeof path, "%s/a/pipe.jpg", dir);
     CHECK(mkfifo(path, 0600) == 0);
     void *set = open_set(dir);
-    CHECK_INT(source()->length(set), SR_WEBP ? 3 : 2);
-    CHECK_STR(source()->skipped(set),
-              SR_WEBP ? "2 .gif, 1 .tiff, 2 other" : "1 .webp, 2 .gif, 1 .tiff, 2 other");
+    CHECK_INT(source()->length(set), 4 + SR_WEBP + SR_TIFF);
+    snprintf(path, sizeof path, "%s%s2 other",
+             SR_WEBP ? "" : "1 .webp (a build with libwebp-dev reads it), ",
+             SR_TIFF ? "" : "1 .tiff (a build with libtiff-dev reads it), ");
+    CHECK_STR(source()->skipped(set), path);
     sr_dataset_close(source(), set);
     // A pipe took the place of an image after the scan.
     set = open_set(dir);
@@ -192,7 +194,7 @@ static void test_what_is_no_image(void **state) {
     SrImagePool *pool;
     SrSample sample;
     CHECK_OK(sr_image_pool_new(&pool));
-    CHECK_FAILS(source()->read(set, 1, pool, &sample), SR_ERR_IO, "not a regular file");
+    CHECK_FAILS(source()->read(set, 3 + SR_TIFF, pool, &sample), SR_ERR_IO, "not a regular file");
     sr_image_pool_free(pool);
     sr_dataset_close(source(), set);
     fixture_remove(dir);
@@ -238,10 +240,10 @@ static void test_errors(void **state) {
     config.data_path = dir;
     CHECK_FAILS(sr_dataset_open(source(), &config, &set), SR_ERR_CONFIG, "no .jpg, .jpeg");
     config.split = "TEST";
-    config.data_path = fixture_write(dir, "c/list.gif", "x", 1);
+    config.data_path = fixture_write(dir, "c/list.svg", "x", 1);
     CHECK_FAILS(sr_dataset_open(source(), &config, &set), SR_ERR_CONFIG, "DATA.TEST.DATA_PATHS");
     config.data_path = dir;
-    CHECK_FAILS(sr_dataset_open(source(), &config, &set), SR_ERR_CONFIG, "files there: 1 .gif");
+    CHECK_FAILS(sr_dataset_open(source(), &config, &set), SR_ERR_CONFIG, "files there: 1 other");
     fixture_remove(dir);
 }
 

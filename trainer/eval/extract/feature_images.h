@@ -19,7 +19,7 @@ typedef struct {
 SrStatus sr_feature_images_open(const SrConfig *config, int h, int w, SrFeatureImages *out);
 void sr_feature_images_close(SrFeatureImages *images); // legal for a zeroed struct
 
-// bytes: a JPEG, PNG or WebP; x: (3, h, w).  Thread-safe.  What is no image: SR_ERR_IO.
+// bytes: an image file; x: (3, h, w).  Thread-safe.  What is no image: SR_ERR_IO.
 SrStatus sr_feature_images_read(const SrFeatureImages *images, const void *bytes, size_t n,
                                 float *x);
 
