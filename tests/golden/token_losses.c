@@ -1,4 +1,4 @@
-// Runs golden cases data2vec_*, dinov2_* and masked_siamese_*, recorded by
+// Runs golden cases data2vec_*, dinov2_*, masked_siamese_* and feature_distillation_*, recorded by
 // tests/parity/losses.py: from outputs of a student and a teacher the loss and the gradients.
 #include <string.h>
 
@@ -27,6 +27,11 @@ static const Method methods[] = {
      "masked_siamese_loss",
      {{.name = "scores", .tensor = "scores"}, {.name = "tokens", .tensor = "tokens"}},
      {{.name = "scores", .tensor = "t_scores"}},
+     false},
+    {"feature_distillation_",
+     "feature_distillation_loss",
+     {{.name = "embedding", .tensor = "embedding"}},
+     {{.name = "embedding", .tensor = "t_embedding"}},
      false},
 };
 
@@ -63,5 +68,5 @@ static SrStatus run(SrGoldenCase *c) {
     return status;
 }
 
-const SrGolden sr_golden_token_losses = {.prefixes = {"data2vec_", "dinov2_", "masked_siamese_"},
-                                         .run = run};
+const SrGolden sr_golden_token_losses = {
+    .prefixes = {"data2vec_", "dinov2_", "masked_siamese_", "feature_distillation_"}, .run = run};

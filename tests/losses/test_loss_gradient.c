@@ -74,5 +74,12 @@ static void test_align_uniform(void **state) {
     check_method("align_uniform_loss", NULL, 66);
 }
 
+// The teacher does not learn, so only the student and its projection have gradients.
+static void test_feature_distillation(void **state) {
+    (void)state;
+    check_method("feature_distillation_loss", NULL, 62);
+}
+
 SR_TESTS(loss_gradient, unit(test_mae), unit(test_ijepa), unit(test_data2vec), unit(test_dinov2),
-         unit(test_masked_siamese), unit(test_dino), unit(test_align_uniform))
+         unit(test_masked_siamese), unit(test_dino), unit(test_align_uniform),
+         unit(test_feature_distillation))

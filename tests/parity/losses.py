@@ -135,6 +135,22 @@ def masked_siamese(batch, anchors, K, use_sinkhorn):
         {"batch": batch, "views": 1 + anchors, "side": 16, "grid": 4}
 
 
+def feature_distillation(batch, Q, D, own):
+    """The first version of lightly-train's distillation: the step's features of the teacher enter the queue first, then
+    both sides are compared with all of it."""
+    x = {"embedding": draw(batch, own).requires_grad_()}
+    w, b = draw(D, own), draw(D)
+    queue = torch.nn.functional.normalize(draw(Q, D)).float().double()
+    given = {"t_embedding": draw(batch, D), "param.loss.queue": queue, "param.loss.heads.projection.weight": w,
+             "param.loss.heads.projection.bias": b}
+    t = torch.nn.functional.normalize(given["t_embedding"])
+    s = torch.nn.functional.normalize(x["embedding"] @ w.T + b)
+    rows = torch.cat([t, queue[batch:]])[:Q]
+    loss = torch.nn.functional.kl_div((s @ rows.T / 0.07).log_softmax(1), (t @ rows.T / 0.07).softmax(1),
+                                      reduction="batchmean")
+    return loss, x, given, {"queue_size": Q}, {"batch": batch, "views": 1}
+
+
 def given_case(folder, name, loss, x, given, options, values):
     """Writes a case of a loss on given outputs: x holds the student's, which get gradients."""
     loss.backward()
@@ -281,7 +297,9 @@ with tempfile.TemporaryDirectory() as folder:
     made = {"data2vec_0": lambda: data2vec(2, 9, 6, 2.0), "data2vec_1": lambda: data2vec(5, 16, 8, 0.5),
             "dinov2_0": lambda: dinov2(3, 0, 9, 7, 5, 4), "dinov2_1": lambda: dinov2(4, 3, 16, 12, 12, 8),
             "masked_siamese_0": lambda: masked_siamese(4, 1, 6, False),
-            "masked_siamese_1": lambda: masked_siamese(6, 3, 10, True)}
+            "masked_siamese_1": lambda: masked_siamese(6, 3, 10, True),
+            "feature_distillation_0": lambda: feature_distillation(5, 12, 7, 4),
+            "feature_distillation_1": lambda: feature_distillation(9, 6, 20, 33)}
     for k, (name, make) in enumerate(made.items()):
         torch.manual_seed(100 + k)
         given_case(folder, name, *make())
