@@ -1,5 +1,5 @@
 # Checks beyond `make test`: golden numbers, other programs, sanitizers, long runs. The Makefile includes this file.
-.PHONY: torture mutants golden ranks-long web-long vissl-run parity asan tsan web-fuzz toy ci-night
+.PHONY: torture power kills mutants golden ranks-long web-long vissl-run parity asan tsan web-fuzz toy ci-night
 
 ## make golden     compare with the reference numbers in GOLDEN=DIR (tests/golden/cases)
 GOLDEN ?= tests/golden/cases
@@ -66,6 +66,15 @@ torture: sslrun $(BUILD)/inject.so
 $(BUILD)/inject.so: tests/torture/inject.c Makefile
 	$(SAY) CC $@
 	$(Q)$(CC) $(FLAGS) -fvisibility=default -shared -o $@ $< -ldl
+
+## make power      cut the power at CUTS=n moments (all) of a run's writes, in five models of a disk, and resume (20 minutes; strace)
+power: sslrun
+	tests/torture/power.py $(if $(CUTS),--cuts $(CUTS))
+
+## make kills      kill runs of every loss KILLS (1000) times, go on with other threads and ranks, and compare bits (an hour)
+KILLS ?= 1000
+kills: sslrun $(BUILD)/run-tests
+	SSLRUN_KILLS=$(KILLS) SSLRUN_KILLS_RANKS=$(if $(filter yes,$(MPI)),1,0) $(BUILD)/run-tests kills
 
 ## make mutants    break MUTANTS (300) lines one at a time, and print those that no test notices; ROOMS=kernels,losses MUTANT_SEED=1
 MUTANTS ?= 300
