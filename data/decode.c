@@ -15,6 +15,7 @@
 #include "data/image_probe.h"
 #include "data/jpeg_turbo.h"
 #include "data/readers/bmp.h"
+#include "data/readers/dicom.h"
 #include "data/readers/exif.h"
 #include "data/readers/gif.h"
 #include "data/readers/heif.h"
@@ -144,6 +145,7 @@ static SrStatus decode(const SrImageHeader *probe, const uint8_t *bytes, size_t 
     case SR_IMAGE_PNM: return sr__pnm_decode(probe, bytes, n, pool, out);
     case SR_IMAGE_BMP: return sr__bmp_decode(probe, bytes, n, pool, out);
     case SR_IMAGE_GIF: return sr__gif_decode(probe, bytes, n, pool, out);
+    case SR_IMAGE_DICOM: return sr__dicom_decode(probe, bytes, n, pool, out);
 #if SR_WEBP
     case SR_IMAGE_WEBP: return sr__webp_decode(probe, bytes, n, pool, out);
 #endif

@@ -28,8 +28,10 @@ void sr__image_header_upright(const SrImageHeader *header, int *h, int *w) {
 
 const char *sr__image_format_name(SrImageFormat format) {
     static const char *const names[SR_IMAGE_FORMATS] = {
-        [SR_IMAGE_PNG] = "PNG",        [SR_IMAGE_JPEG] = "JPEG",        [SR_IMAGE_WEBP] = "WebP",
-        [SR_IMAGE_PNM] = "PGM or PPM", [SR_IMAGE_BMP] = "BMP",          [SR_IMAGE_GIF] = "GIF",
-        [SR_IMAGE_TIFF] = "TIFF",      [SR_IMAGE_HEIF] = "HEIC or AVIF"};
+        [SR_IMAGE_PNG] = "PNG",    [SR_IMAGE_JPEG] = "JPEG",
+        [SR_IMAGE_WEBP] = "WebP",  [SR_IMAGE_PNM] = "PGM or PPM",
+        [SR_IMAGE_BMP] = "BMP",    [SR_IMAGE_GIF] = "GIF",
+        [SR_IMAGE_TIFF] = "TIFF",  [SR_IMAGE_HEIF] = "HEIC or AVIF",
+        [SR_IMAGE_DICOM] = "DICOM"};
     return names[format];
 }

@@ -18,6 +18,7 @@ typedef enum {
     SR_IMAGE_GIF,
     SR_IMAGE_TIFF,
     SR_IMAGE_HEIF,
+    SR_IMAGE_DICOM,
     SR_IMAGE_FORMATS
 } SrImageFormat;
 

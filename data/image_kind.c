@@ -22,6 +22,7 @@ static const SrImageKind kinds[] = {
     {".bmp", true, NULL},
     {".ppm", true, NULL},
     {".pgm", true, NULL},
+    {".dcm", true, NULL},
 };
 
 const SrImageKind *sr__image_kind_at(int i) { return i < SR_COUNT(kinds) ? &kinds[i] : NULL; }

@@ -10,6 +10,7 @@
 
 #include "data/data.h"
 #include "data/readers/bmp.h"
+#include "data/readers/dicom.h"
 #include "data/readers/exif.h"
 #include "data/readers/gif.h"
 #include "data/readers/heif.h"
@@ -233,7 +234,7 @@ static SrStatus refuse(const uint8_t *bytes, size_t n) {
         SR_FAIL(SR_ERR_IO, "the file is a PDF file, which is not supported; convert it to JPEG or "
                            "PNG");
     SR_FAIL(SR_ERR_IO, n ? "the file is no image that this program knows: JPEG, PNG, WebP, TIFF, "
-                           "HEIC, AVIF, GIF, BMP, PGM or PPM"
+                           "HEIC, AVIF, GIF, BMP, PGM, PPM or DICOM"
                          : "the file is empty");
 }
 
@@ -259,13 +260,15 @@ static SrStatus probe(const uint8_t *bytes, size_t n, SrImageHeader *out) {
     if (at(bytes, n, 0, "GIF8", 4))
         return sr__gif_probe(bytes, n, out);
 #if SR_TIFF
-    if (is_tiff(bytes, n))
+    if (is_tiff(bytes, n) && !sr__dicom_is(bytes, n)) // a DICOM may begin as a TIFF does
         return sr__tiff_probe(bytes, n, out);
 #endif
 #if SR_HEIF
     if (is_heif(bytes, n))
         return sr__heif_probe(bytes, n, out);
 #endif
+    if (sr__dicom_is(bytes, n))
+        return sr__dicom_probe(bytes, n, out);
     if (is_tiff(bytes, n))
         return refuse_unbuilt("a TIFF", "libtiff-dev");
     if (is_heif(bytes, n))

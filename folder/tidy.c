@@ -251,7 +251,8 @@ static bool wrong_extension(SrImageFormat format, const char *name) {
         [SR_IMAGE_PNG] = {".png"},           [SR_IMAGE_JPEG] = {".jpg", ".jpeg"},
         [SR_IMAGE_WEBP] = {".webp"},         [SR_IMAGE_PNM] = {".ppm", ".pgm"},
         [SR_IMAGE_BMP] = {".bmp"},           [SR_IMAGE_GIF] = {".gif"},
-        [SR_IMAGE_TIFF] = {".tif", ".tiff"}, [SR_IMAGE_HEIF] = {".heic", ".heif", ".avif"}};
+        [SR_IMAGE_TIFF] = {".tif", ".tiff"}, [SR_IMAGE_HEIF] = {".heic", ".heif", ".avif"},
+        [SR_IMAGE_DICOM] = {".dcm"}};
     const char *dot = strrchr(name, '.');
     if (!dot || strchr(dot, '#')) // a page of a TIFF
         return false;

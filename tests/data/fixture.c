@@ -10,6 +10,8 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "base/file.h"
+#include "base/mem.h"
 #include "tests/check.h"
 
 #define STBI_WRITE_NO_STDIO
@@ -164,4 +166,27 @@ void fixture_class_folder(const char *folder, const char *name, int n) {
         fixture_write(folder, path, png, bytes);
         free(png);
     }
+}
+
+char *fixture_read(const char *folder, const char *name, size_t *n) {
+    char path[400], *bytes;
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    CHECK_OK(sr_file_read(path, 1 << 20, &bytes, n));
+    return bytes;
+}
+
+void fixture_check_pixels(const SrImage *image, const char *folder, const char *stem, int levels) {
+    char name[300];
+    size_t n;
+    int w, h, at;
+    snprintf(name, sizeof name, "%.200s.ppm", stem);
+    char *ppm = fixture_read(folder, name, &n);
+    CHECK_INT(sscanf(ppm, "P6 %d %d 255%n", &w, &h, &at), 2);
+    if (image->H != h || image->W != w)
+        fail_msg("%s: %d x %d, expected %d x %d", stem, image->W, image->H, w, h);
+    const uint8_t *want = (const uint8_t *)ppm + at + 1;
+    for (int i = 0; i < h * w * 3; i++)
+        if (abs(image->rgb[i] - want[i]) > levels)
+            fail_msg("%s: sample %d is %d, expected %d", stem, i, image->rgb[i], want[i]);
+    sr_free(ppm);
 }

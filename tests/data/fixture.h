@@ -33,4 +33,9 @@ void fixture_noise(uint8_t *out, size_t n, uint64_t seed);
 SrImage fixture_image(SrImagePool *pool, int h, int w, uint64_t seed);
 SrImage fixture_gradient(SrImagePool *pool, int h, int w);
 
+// Reads a file of at most 1 MiB; the caller frees it with sr_free.
+char *fixture_read(const char *folder, const char *name, size_t *n);
+// Compares an image with the PPM <folder>/<stem>.ppm; levels: the largest difference allowed.
+void fixture_check_pixels(const SrImage *image, const char *folder, const char *stem, int levels);
+
 #endif

@@ -41,30 +41,6 @@ static void need_pillow(void) {
         SKIP("/usr/bin/python3 has no Pillow", "apt-get install python3-pil");
 }
 
-static char *read_file(const char *folder, const char *name, size_t *n) {
-    char path[400], *bytes;
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    CHECK_OK(sr_file_read(path, 1 << 20, &bytes, n));
-    return bytes;
-}
-
-// Compares an image with NAME.ppm; levels: the largest difference that is allowed.
-static void check_pixels(const SrImage *image, const char *folder, const char *stem, int levels) {
-    char name[300];
-    size_t n;
-    int w, h, at;
-    snprintf(name, sizeof name, "%.200s.ppm", stem);
-    char *ppm = read_file(folder, name, &n);
-    CHECK_INT(sscanf(ppm, "P6 %d %d 255%n", &w, &h, &at), 2);
-    if (image->H != h || image->W != w)
-        fail_msg("%s: %d x %d, expected %d x %d", stem, image->W, image->H, w, h);
-    const uint8_t *want = (const uint8_t *)ppm + at + 1;
-    for (int i = 0; i < h * w * 3; i++)
-        if (abs(image->rgb[i] - want[i]) > levels)
-            fail_msg("%s: sample %d is %d, expected %d", stem, i, image->rgb[i], want[i]);
-    sr_free(ppm);
-}
-
 static bool is_built(const char *name) {
     return !(strstr(name, ".tif") && !SR_TIFF) && !(strstr(name, ".webp") && !SR_WEBP);
 }
@@ -85,12 +61,12 @@ static void test_pillows_pixels(void **state) {
         if (name[0] == '.' || !dot || strcmp(dot, ".ppm") == 0 || !is_built(name))
             continue;
         snprintf(stem, sizeof stem, "%.*s", (int)(dot - name), name);
-        char *bytes = read_file(dir, name, &n);
+        char *bytes = fixture_read(dir, name, &n);
         sr_image_pool_reset(pool);
         if (sr_image_decode(bytes, n, pool, &image) != SR_OK)
             fail_msg("%s: %s", name, sr_status_message());
         bool near = strstr(name, "ink") || (strstr(name, ".jpg") && !SR_TURBOJPEG);
-        check_pixels(&image, dir, stem, near ? 10 : 0);
+        fixture_check_pixels(&image, dir, stem, near ? 10 : 0);
         sr_free(bytes);
         compared++;
     }
@@ -104,7 +80,7 @@ static void test_turned_and_reduced(void **state) {
     size_t n;
     SrImage image;
     need_pillow();
-    char *bytes = read_file(dir, "turned6_jpeg.jpg", &n);
+    char *bytes = fixture_read(dir, "turned6_jpeg.jpg", &n);
     CHECK_OK(sr_image_open(bytes, n, &image));
     CHECK(image.H == 21 && image.W == 13);
     CHECK_OK(sr_image_finish(&image, 4, pool));
@@ -136,11 +112,11 @@ static void test_pages(void **state) {
         sr_image_pool_reset(pool);
         CHECK_OK(sr__source_read_file(path, pool, &bytes, &n));
         CHECK_OK(sr_image_decode(bytes, n, pool, &image));
-        check_pixels(&image, dir, "page2", 0);
+        fixture_check_pixels(&image, dir, "page2", 0);
         path[strlen(path) - 1] = '1';
         CHECK_OK(sr__source_read_file(path, pool, &bytes, &n));
         CHECK_OK(sr_image_decode(bytes, n, pool, &image));
-        check_pixels(&image, dir, "pages", 0);
+        fixture_check_pixels(&image, dir, "pages", 0);
         path[strlen(path) - 1] = '3';
         CHECK_FAILS(sr__source_read_file(path, pool, &bytes, &n), SR_ERR_IO,
                     "the TIFF has 2 pages, and page 3 was asked for");
@@ -168,7 +144,7 @@ static void test_list_of_pages(void **state) {
     CHECK_OK(sr_dataset_open(list, &config, &set));
     CHECK_OK(list->read(set, 1, pool, &sample));
     CHECK_OK(sr_image_decode(sample.encoded, sample.encoded_bytes, pool, &image));
-    check_pixels(&image, dir, "page2", 0);
+    fixture_check_pixels(&image, dir, "page2", 0);
     sr_dataset_close(list, set);
 }
 
@@ -179,7 +155,7 @@ static void test_heif(void **state) {
     size_t n;
     SrImage image;
     for (int i = 0; i < SR_COUNT(names); i++) {
-        char *bytes = read_file("tests/data/files", names[i], &n), stem[32];
+        char *bytes = fixture_read("tests/data/files", names[i], &n), stem[32];
         snprintf(stem, sizeof stem, "%.*s_%s", (int)strcspn(names[i], "."), names[i],
                  strchr(names[i], '.') + 1);
         sr_image_pool_reset(pool);
@@ -188,7 +164,7 @@ static void test_heif(void **state) {
                         "needs a build with libheif-dev");
         else {
             CHECK_OK(sr_image_decode(bytes, n, pool, &image));
-            check_pixels(&image, "tests/data/files", stem, 2);
+            fixture_check_pixels(&image, "tests/data/files", stem, 2);
             CHECK_FAILS(sr_image_decode(bytes, n / 2, pool, &image), SR_ERR_IO, "HEIC or AVIF");
             CHECK_FAILS(sr_image_decode(bytes, 40, pool, &image), SR_ERR_IO, "HEIC or AVIF");
         }
@@ -199,7 +175,7 @@ static void test_heif(void **state) {
 static void refuse(const char *name, size_t at, const char *with, size_t with_n, const char *why) {
     size_t n;
     SrImage image;
-    char *bytes = read_file(dir, name, &n);
+    char *bytes = fixture_read(dir, name, &n);
     CHECK(at + with_n <= n);
     memcpy(bytes + at, with, with_n);
     CHECK_FAILS(sr_image_decode(bytes, n, pool, &image), SR_ERR_IO, why);
@@ -224,7 +200,7 @@ static void test_bounds(void **state) {
         SrImage image;
         CHECK_FAILS(sr_image_decode("II*\0\010\0\0\0\0\0", 10, pool, &image), SR_ERR_IO,
                     "damaged TIFF");
-        char *bytes = read_file(dir, "tiff_white.tif", &n);
+        char *bytes = fixture_read(dir, "tiff_white.tif", &n);
         uint8_t *width = memmem(bytes, n, "\0\1\3\0\1\0\0\0\x15", 9);
         CHECK(width != NULL);
         width[8] = width[9] = 255;
@@ -236,7 +212,7 @@ static void test_bounds(void **state) {
 // Damage gives an error or pixels that depend on the bytes only.
 static void damage(const char *name, SrImagePool *other) {
     size_t n;
-    char *file = read_file(dir, name, &n), *copy = sr_alloc(n);
+    char *file = fixture_read(dir, name, &n), *copy = sr_alloc(n);
     CHECK(copy != NULL);
     for (uint64_t round = 0; round < 150; round++) {
         SrRng rng = sr_rng(strlen(name), SR_RNG_TEST, round, 0, 0, 0);

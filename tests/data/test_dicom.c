@@ -1,0 +1,171 @@
+// Tests DICOM files that pydicom wrote, against its pixels (dicom.py), and damaged ones.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "data/readers/dicom.h"
+#include "gen/build.h"
+#include "tests/check.h"
+#include "tests/data/fixture.h"
+#include "tests/skip.h"
+#include "tests/temp_dir.h"
+
+static char dir[64];
+static SrImagePool *pool;
+
+static int set_up(void **state) {
+    (void)state;
+    temp_dir_make(dir);
+    CHECK_OK(sr_image_pool_new(&pool));
+    return 0;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    sr_image_pool_free(pool);
+    temp_dir_remove(dir);
+    return 0;
+}
+
+static void write_files(void) {
+    char line[200];
+    if (system("/usr/bin/python3 -c 'import pydicom, numpy, PIL' 2>/dev/null") != 0)
+        SKIP("/usr/bin/python3 has no pydicom",
+             "apt-get install python3-pydicom python3-numpy python3-pil");
+    snprintf(line, sizeof line, "/usr/bin/python3 -B tests/data/dicom.py %s", dir);
+    CHECK_INT(system(line), 0);
+}
+
+static const char *const stems[] = {
+    "grey8", "grey8_white", "grey12", "scan", "scan_implicit", "scan_big",  "signed12",
+    "rgb",   "rgb_planes",  "ybr",    "film", "jpeg_grey",     "jpeg_color"};
+
+static void test_pydicoms_pixels(void **state) {
+    (void)state;
+    write_files();
+    for (int i = 0; i < SR_COUNT(stems); i++) {
+        char name[64];
+        size_t n;
+        SrImage image;
+        bool jpeg = strstr(stems[i], "jpeg") != NULL;
+        snprintf(name, sizeof name, "%s.dcm", stems[i]);
+        char *bytes = fixture_read(dir, name, &n);
+        sr_image_pool_reset(pool);
+        if (sr_image_decode(bytes, n, pool, &image) != SR_OK)
+            fail_msg("%s: %s", name, sr_status_message());
+        fixture_check_pixels(&image, dir, stems[i], jpeg && !SR_TURBOJPEG ? 12 : 1);
+        sr_free(bytes);
+    }
+}
+
+// Every file that ends early is refused: the pixels are its last element.
+static void test_cut_off(void **state) {
+    (void)state;
+    write_files();
+    for (int i = 0; i < SR_COUNT(stems); i++) {
+        char name[64];
+        size_t n;
+        SrImage image;
+        snprintf(name, sizeof name, "%s.dcm", stems[i]);
+        if (strcmp(stems[i], "film") == 0) // its second frame is not read
+            continue;
+        char *bytes = fixture_read(dir, name, &n);
+        for (size_t keep = 0; keep + 12 < n; keep += keep % 5 + 1)
+            CHECK_FAILS(sr_image_decode(bytes, keep, pool, &image), SR_ERR_IO, "");
+        sr_free(bytes);
+    }
+}
+
+// Finds an element's value in an explicit little-endian file.
+static uint8_t *value_of(char *bytes, size_t n, const char *head, size_t head_n) {
+    char *at = NULL, *next = bytes; // the last one: a sequence has elements of the same names
+    while ((next = memmem(next, n - (size_t)(next - bytes), head, head_n)))
+        at = next++;
+    CHECK(at != NULL);
+    return (uint8_t *)at + 8;
+}
+
+static void test_refused(void **state) {
+    (void)state;
+    size_t n;
+    SrImage image;
+    write_files();
+    char *bytes = fixture_read(dir, "jpeg_lossless.dcm", &n);
+    CHECK_FAILS(sr_image_decode(bytes, n, pool, &image), SR_ERR_IO,
+                "the transfer syntax 1.2.840.10008.1.2.4.70, which is not supported");
+    sr_free(bytes);
+    bytes = fixture_read(dir, "grey8.dcm", &n);
+    uint8_t *rows = value_of(bytes, n, "\x28\0\x10\0US\2\0", 8);
+    uint8_t *depth = value_of(bytes, n, "\x28\0\0\1US\2\0", 8);
+    uint8_t *stored = value_of(bytes, n, "\x28\0\1\1US\2\0", 8);
+    uint8_t *meaning = value_of(bytes, n, "\x28\0\4\0CS", 6);
+    rows[0] = rows[1] = 0xFF;
+    CHECK_FAILS(sr_image_decode(bytes, n, pool, &image), SR_ERR_IO, "20 x 65535 pixels");
+    rows[1] = 0;
+    CHECK_FAILS(sr_image_decode(bytes, n, pool, &image), SR_ERR_IO, "cannot hold");
+    rows[0] = 14;
+    CHECK_FAILS(sr_image_decode(bytes, n, pool, &image), SR_ERR_IO, "damaged or cut off");
+    rows[0] = 13;
+    depth[0] = 32;
+    CHECK_FAILS(sr_image_decode(bytes, n, pool, &image), SR_ERR_IO, "1 channels of 32 bits");
+    depth[0] = 8;
+    stored[0] = 0;
+    CHECK_FAILS(sr_image_decode(bytes, n, pool, &image), SR_ERR_IO, "stores 0 bits");
+    stored[0] = 8;
+    memcpy(meaning, "PALETTE", 7);
+    CHECK_FAILS(sr_image_decode(bytes, n, pool, &image), SR_ERR_IO, "has a palette");
+    sr_free(bytes);
+}
+
+// Sequences nest to a bounded depth.
+static void test_nesting(void **state) {
+    (void)state;
+    static const char head[] = "DICM\2\0\x10\0UI\x14\0"
+                               "1.2.840.10008.1.2.1";
+    uint8_t file[132 + sizeof head + 40 * 12] = {0};
+    SrImage image;
+    memcpy(file + 128, head, sizeof head);
+    size_t at = 128 + sizeof head;
+    for (int i = 0; i < 40; i++, at += 12)
+        memcpy(file + at, "\x08\0\x40\x11SQ\0\0\xFF\xFF\xFF\xFF", 12);
+    CHECK(sr__dicom_is(file, sizeof file));
+    CHECK_FAILS(sr_image_decode(file, at, pool, &image), SR_ERR_IO, "nested more than 16 deep");
+}
+
+static void test_damaged(void **state) {
+    (void)state;
+    SrImagePool *other;
+    write_files();
+    CHECK_OK(sr_image_pool_new(&other));
+    for (int i = 0; i < SR_COUNT(stems); i++) {
+        char name[64];
+        size_t n;
+        snprintf(name, sizeof name, "%s.dcm", stems[i]);
+        char *file = fixture_read(dir, name, &n), *copy = sr_alloc(n);
+        CHECK(copy != NULL);
+        for (uint64_t round = 0; round < 150; round++) {
+            SrRng rng = sr_rng((uint64_t)i, SR_RNG_TEST, round, 0, 0, 0);
+            SrImage a, b;
+            memcpy(copy, file, n);
+            for (uint32_t k = 1 + sr_rng_below(&rng, 6); k > 0; k--)
+                copy[132 + sr_rng_below(&rng, (uint32_t)n - 132)] = (char)sr_rng_u32(&rng);
+            sr_image_pool_reset(pool);
+            memset(sr_image_pool_take(other, 1 << 18), (int)round, 1 << 18);
+            sr_image_pool_reset(other);
+            SrStatus first = sr_image_decode(copy, n, pool, &a);
+            CHECK_INT(first, sr_image_decode(copy, n, other, &b));
+            CHECK(first == SR_OK || first == SR_ERR_IO);
+            if (first == SR_OK)
+                CHECK(a.H == b.H && memcmp(a.rgb, b.rgb, (size_t)a.H * (size_t)a.W * 3) == 0);
+        }
+        sr_free(copy);
+        sr_free(file);
+    }
+    sr_image_pool_free(other);
+}
+
+#define in_folder(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+SR_TESTS(dicom, in_folder(test_pydicoms_pixels), in_folder(test_cut_off), in_folder(test_refused),
+         in_folder(test_nesting), in_folder(test_damaged))
