@@ -135,15 +135,29 @@ static uint64_t shape_hash(const float *x, int h, int w) {
     return bits;
 }
 
+// Averages the picture to at most SHARP_SIDE pixels per side.
+static SrStatus shrink_to_side(const SrImage *image, SrImagePool *pool, int *h, int *w,
+                               const float **out) {
+    *out = shrink(image, (SR_MAX(image->H, image->W) + SHARP_SIDE - 1) / SHARP_SIDE, pool, h, w);
+    return *out ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for a picture");
+}
+
+SrStatus sr_picture_shape_hash(const SrImage *image, SrImagePool *pool, uint64_t *out) {
+    const float *x;
+    int h, w;
+    SR_TRY(shrink_to_side(image, pool, &h, &w, &x));
+    *out = shape_hash(x, h, w);
+    return SR_OK;
+}
+
 static SrStatus measure(const SrImage *image, SrImagePool *pool, SrPictureFacts *f) {
-    int h, w, s = (SR_MAX(image->H, image->W) + SHARP_SIDE - 1) / SHARP_SIDE;
+    const float *x;
+    int h, w;
     const int size[2] = {image->H, image->W};
     f->pixel_hash = sr_hash_more(sr_hash_bytes(size, sizeof size), image->rgb,
                                  (size_t)image->H * (size_t)image->W * 3);
     measure_levels(image, f);
-    const float *x = shrink(image, s, pool, &h, &w);
-    if (!x)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for a picture");
+    SR_TRY(shrink_to_side(image, pool, &h, &w, &x));
     f->sharpness = laplacian_variance(x, h, w);
     f->shape_hash = shape_hash(x, h, w);
     return SR_OK;

@@ -26,5 +26,7 @@ typedef struct {
 // Decodes the file's bytes and measures.  SR_ERR_IO: it cannot be read; fields up to `truncated`
 // are set as far as the header could be read.  Thread-safe.
 SrStatus sr_picture_facts(const void *bytes, size_t n, SrImagePool *pool, SrPictureFacts *out);
+// Gives the shape hash of a decoded picture alone.  SR_ERR_MEMORY.
+SrStatus sr_picture_shape_hash(const SrImage *image, SrImagePool *pool, uint64_t *out);
 
 #endif

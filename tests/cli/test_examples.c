@@ -1,6 +1,8 @@
 // Pastes the examples of every verb's page, and the commands that verbs suggest, into a shell next
 // to two folders of photos.
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -42,6 +44,10 @@ static void open_place(void) {
         write_photos("new-photos", classes[c], c + SR_COUNT(classes));
     }
     CHECK(getcwd(here, sizeof here));
+    // Films are read by a stand-in for ffmpeg that gives one grey picture.
+    static const char ffmpeg[] = "#!/bin/sh\nprintf 'P6\\n1 1\\n255\\nabc'\n";
+    CHECK(chmod(fixture_write(dir, "bin/ffmpeg", ffmpeg, strlen(ffmpeg)), 0755) == 0);
+    fixture_write(dir, "film.mp4", "film", 4);
     snprintf(configs, sizeof configs, "%s/configs", here);
     snprintf(path, sizeof path, "%s/configs", dir);
     CHECK(symlink(configs, path) == 0);
@@ -52,8 +58,8 @@ static int paste(const char *line) {
     char program[4096], command[16384];
     program_path(program);
     *strrchr(program, '/') = '\0';
-    snprintf(command, sizeof command, "cd '%s' && PATH='%s':$PATH && { %s; } >said 2>&1", dir,
-             program, line);
+    snprintf(command, sizeof command, "cd '%s' && PATH='%s':'%s/bin':$PATH && { %s; } >said 2>&1",
+             dir, program, dir, line);
     int code = system(command);
     program_read(dir, "said", said, sizeof said);
     return WEXITSTATUS(code);
