@@ -46,7 +46,8 @@ SrStatus sr_dataset_infer(const char *path, const char *split, const SrDataset *
         SR_FAIL(SR_ERR_CONFIG, "DATA.%s.DATA_PATHS: no such file or folder: %s", split, path);
     SR_FAIL(SR_ERR_CONFIG,
             "DATA.%s.DATA_PATHS: %s is neither a folder of images nor an image, a list of paths "
-            "(.npy, .txt), an IDX file or a CIFAR batch; set DATA.%s.DATA_SOURCES if its name is "
+            "(.npy, .txt), a stack of images (.npy), an IDX file or a CIFAR batch; set "
+            "DATA.%s.DATA_SOURCES if its name is "
             "unusual",
             split, path, split);
 }

@@ -383,8 +383,8 @@ static bool accepts(const char *path, const char *split) {
         return false;
     if (!sr__source_exists(path) || sr_file_is_dir(path))
         return false;
-    return sr_text_ends(path, ".npy") || sr_text_ends(path, ".txt") || sr_text_ends(path, ".lst") ||
-           is_image(path);
+    return (sr_text_ends(path, ".npy") && !sr__source_is_stack(path)) ||
+           sr_text_ends(path, ".txt") || sr_text_ends(path, ".lst") || is_image(path);
 }
 
 #define PICTURES \

@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/npy.h"
+#include "base/text/text.h"
 #include "data/readers/tiff_page.h"
 
 enum { MAX_PATH_BYTES = 4096 };
@@ -63,6 +65,22 @@ bool sr__source_exists(const char *path) {
     char file[MAX_PATH_BYTES];
     int page;
     return sr_file_exists(path) || (split_page(path, file, &page) && sr_file_exists(file));
+}
+
+bool sr__source_is_stack(const char *path) {
+    const void *map;
+    size_t bytes;
+    SrNpyHeader h = {.rank = 0};
+    if (!sr_text_ends(path, ".npy") || sr_file_is_dir(path) || !sr_file_exists(path))
+        return false;
+    if (sr_file_map(path, &map, &bytes) == SR_OK) {
+        size_t end = bytes > SR_NPY_PRELUDE ? sr_npy_header_end(map) : 0;
+        if (end == 0 || end > bytes || sr_npy_header_read(map, end, path, &h) != SR_OK)
+            h.rank = 0;
+        sr_file_unmap(map, bytes);
+    }
+    sr_status_clear(); // opening the file tells what is wrong with it
+    return h.rank >= 3;
 }
 
 // Opens the file, or the one that holds the page that the path names; *page is 0 without a page.

@@ -14,6 +14,8 @@ SrStatus sr__source_fail(const char *what, const char *path);
 SrStatus sr__source_read_file(const char *path, SrImagePool *pool, const void **bytes, size_t *n);
 // True if the path names a file or folder, or a page of a TIFF file that exists.
 bool sr__source_exists(const char *path);
+// True if the path is a .npy file of three or more dimensions: images, and no list of names.
+bool sr__source_is_stack(const char *path);
 // SR_ERR_CONFIG: DATA_PATHS is empty or names nothing; the message names the key to set.
 SrStatus sr__source_check_path(const SrDatasetConfig *config);
 
