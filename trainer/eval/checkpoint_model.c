@@ -117,7 +117,10 @@ SrStatus sr_checkpoint_model_features(SrCheckpointModel *m, const char *data, co
     SR_TRY_GOTO(sr_split_open_all(m->config, data, m->batch, m->crop, &split));
     if (!layer)
         layer = m->config->knn.layer;
-    SR_TRY_GOTO(sr_feature_rows_of_model(m->model, layer, stages, &split, m->batch, out));
+    if (stages)
+        SR_TRY_GOTO(sr_feature_rows_of_model(m->model, layer, stages, &split, m->batch, out));
+    else
+        SR_TRY_GOTO(sr_feature_rows_pooled(m->model, layer, &split, m->batch, out));
     sr_data_summary_say_bad(&(SrBadImages){split.loader, true, "images", "are left out"}, SR_OK);
     SR_TRY_GOTO(name_rows(&split, out, files));
 done:

@@ -25,8 +25,8 @@ void sr_checkpoint_model_set_data(SrCheckpointModel *m, const char *const *data)
 
 // Computes one row per image at `data` (all below a folder, or a list of paths that ends in
 // .txt), and lists the files' names, "image 17" in a set without files.  stages: receives the
-// trunk's stages, whose rows are computed.  NULL: `layer` alone, such as "flatten".  A line
-// counts the images that cannot be read and are left out.
+// trunk's stages, whose rows are computed.  NULL: `layer` alone, such as "flatten", pooled as a
+// stage is.  A line counts the images that cannot be read and are left out.
 SrStatus sr_checkpoint_model_features(SrCheckpointModel *m, const char *data, const char *layer,
                                       SrStages *stages, SrMatrix *out, SrStringList *files);
 

@@ -120,10 +120,19 @@ static SrStatus fill_rows(SrSplit *split, SrMatrix *f, RowsOfBatch rows_of, void
 
 // ---- through a source ---------------------------------------------------------------------------
 
+// Returns the floats of layer i in a row.
+static int64_t layer_length(const SrFeatureSource *s, int i) {
+    int rows, columns, depth;
+    if (!s->options.pooled)
+        return sr_feature_source_floats(s, i);
+    sr_stage_size(sr_feature_source_shape(s, i), &rows, &columns, &depth);
+    return (int64_t)rows * columns * depth;
+}
+
 static int row_length(const SrFeatureSource *s) {
     int64_t d = s->stages.d;
     for (int i = 0; s->options.kind != SR_FEATURES_STAGES && i < s->taps.n; i++)
-        d += sr_feature_source_floats(s, i);
+        d += layer_length(s, i);
     return (int)d;
 }
 
@@ -135,6 +144,22 @@ static void rows_of_stages(const SrFeatureSource *s, int n, int d, float *rows) 
         sr_stages_row(&s->stages, value, i, rows + (int64_t)i * d);
 }
 
+// Writes layer k of one image.
+static void row_of_layer(const SrFeatureSource *s, int k, int image, float *row) {
+    SrTensor value = sr_feature_source_value(s, k);
+    int64_t floats = sr_feature_source_floats(s, k);
+    const float *x = (const float *)value.data + image * floats;
+    int rows, columns, depth;
+    if (!s->options.pooled) {
+        memcpy(row, x, (size_t)floats * sizeof *row);
+        return;
+    }
+    sr_stage_size(value.shape, &rows, &columns, &depth);
+    int H = value.shape.rank > 2 ? value.shape.d[1] : 1;
+    int W = value.shape.rank == 4 ? value.shape.d[2] : 1;
+    sr_stage_pool(x, H, W, depth, rows, columns, row);
+}
+
 static void rows_of_source(void *arg, const SrBatch *batch, float *rows) {
     SrFeatureSource *s = arg;
     int d = row_length(s);
@@ -144,11 +169,9 @@ static void rows_of_source(void *arg, const SrBatch *batch, float *rows) {
         return;
     }
     for (int k = 0; k < s->taps.n; k++) {
-        size_t floats = (size_t)sr_feature_source_floats(s, k);
-        const float *x = sr_feature_source_value(s, k).data;
         for (int i = 0; i < batch->batch; i++)
-            memcpy(rows + (int64_t)i * d, x + (size_t)i * floats, floats * sizeof *rows);
-        rows += floats;
+            row_of_layer(s, k, i, rows + (int64_t)i * d);
+        rows += layer_length(s, k);
     }
 }
 
@@ -179,6 +202,19 @@ SrStatus sr_feature_rows_of_model(SrModel *model, const char *layer, SrStages *s
     SR_TRY(sr_feature_source_open(&o, &s));
     if (stages)
         *stages = s.stages;
+    SrStatus status = sr_feature_rows(&s, split, out);
+    sr_feature_source_close(&s);
+    return status;
+}
+
+SrStatus sr_feature_rows_pooled(SrModel *model, const char *layer, SrSplit *split, int batch,
+                                SrMatrix *out) {
+    SrFeatureSource s;
+    SrFeatureOptions o = options_of(model, split, batch);
+    *out = (SrMatrix){0};
+    o.layers = layer;
+    o.pooled = true;
+    SR_TRY(sr_feature_source_open(&o, &s));
     SrStatus status = sr_feature_rows(&s, split, out);
     sr_feature_source_close(&s);
     return status;

@@ -18,6 +18,10 @@ SrStatus sr_feature_rows(SrFeatureSource *source, SrSplit *split, SrMatrix *out)
 SrStatus sr_feature_rows_of_model(SrModel *model, const char *layer, SrStages *stages,
                                   SrSplit *split, int batch, SrMatrix *out);
 
+// Does so for one layer, pooled as a stage is: a map of any size gives few floats per image.
+SrStatus sr_feature_rows_pooled(SrModel *model, const char *layer, SrSplit *split, int batch,
+                                SrMatrix *out);
+
 // Finds the item of the set that each row belongs to.  Images that cannot be read have no row.
 // Makes a pass over the images.
 //   item  (n) gets the items; *found gets their number, at most n

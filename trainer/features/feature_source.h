@@ -50,6 +50,9 @@ typedef struct {
     const char *other_layers;
     // Gives tokens (N, L, D) of a transformer as maps of their patches, (N, h, w, D)
     bool token_maps;
+    // Rows of a data set hold means over windows, as those of stages do (sr_stage_size), in place
+    // of whole maps.  For SR_FEATURES_NAMED
+    bool pooled;
 
     // TRAIN: norms use the batch's statistics, and running statistics move.  0: EVAL
     SrMode mode;
