@@ -40,8 +40,10 @@ void sr_folder_close(SrFolder *folder) {
 
 SrStatus sr_folder_index(const SrFolder *folder, const char *data, SrLook look,
                          SrIndexReport *report, SrIndex **out) {
-    const SrIndexOptions options = {
-        .data = data, .file = look ? NULL : folder->args.index, .look = look};
+    const SrIndexOptions options = {.data = data,
+                                    .file = look ? NULL : folder->args.index,
+                                    .look = look,
+                                    .quiet = look || folder->args.quiet};
     sr_interrupt_at_once("");
     sr_stop_set(sr_interrupt_asked, NULL);
     SrStatus status = sr_index_update(folder->embedder, &options, report, out);

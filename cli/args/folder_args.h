@@ -16,6 +16,7 @@
 typedef struct {
     const char *model, *weights, *layer, *index;
     int size;
+    bool quiet; // SrIndexOptions.quiet
 } SrFolderArgs;
 
 #define SR_FOLDER_FLAGS(Options)                                                                   \

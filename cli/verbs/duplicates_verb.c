@@ -62,7 +62,7 @@ static SrStatus open_indexes(const Options *o, const char *data, bool pictures, 
     for (SrLook look = SR_LOOK_PLAIN + 1; look < SR_LOOKS; look++)
         SR_TRY(sr_folder_index(&x->model, data, look, NULL, &x->looks[look]));
     if (pictures) {
-        SR_TRY(sr_folder_open(&(SrFolderArgs){.model = "thumbnail"}, &x->thumbs));
+        SR_TRY(sr_folder_open(&(SrFolderArgs){.model = "thumbnail", .quiet = true}, &x->thumbs));
         SR_TRY(open_thumbnails(x, data, &x->thumbnails));
     }
     if (!o->against)

@@ -449,7 +449,7 @@ static SrStatus update(Update *u) {
 
 static void say_bad(const Update *u) {
     const SrIndexReport *r = &u->report;
-    if (r->bad > 0)
+    if (r->bad > 0 && !u->options->quiet)
         sr_warn("%lld of %lld images could not be read and are left out: %s%s", (long long)r->bad,
                 (long long)(r->bad + r->rows), u->bad_names.s ? u->bad_names.s : "",
                 r->bad > BAD_NAMED ? ", ...; `sslrun tidy` names all" : "");

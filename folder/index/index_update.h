@@ -10,6 +10,7 @@ typedef struct {
     // The file.  NULL: sr_index_path, next to the run
     const char *file;
     SrLook look; // SR_LOOK_PLAIN for everything but the search for copies
+    bool quiet;  // do not name images that cannot be read: an earlier index of the folder has
 } SrIndexOptions;
 
 // Counts of what an update found.
