@@ -10,6 +10,7 @@
 #include "cli/verb.h"
 #include "trainer/bench/estimate.h"
 #include "trainer/bench/forecast.h"
+#include "trainer/eval/online_probe.h"
 
 // Reports a step that is too large for this machine without failing: another machine may run it.
 static void print_text(const SrRun *run, double seconds, SrText *out) {
@@ -101,6 +102,16 @@ static SrStatus check_test_images(const SrConfig *config) {
     return sr_split_eval_shape(config, &n, h, w);
 }
 
+// Checks what a probe during training needs, if the images are made by their source: check reads
+// no others.
+static SrStatus check_probe(const SrConfig *config) {
+    const SrDataset *source = NULL;
+    const SrStrings *sources = &config->train.data_sources;
+    if (sources->n < 1 || sr_dataset_find(sources->v[0], &source) != SR_OK || !source->makes_images)
+        return SR_OK;
+    return sr_online_probe_check(config);
+}
+
 // Reports mistakes in the step, in the images of the evaluation and in paths together.  Shows the
 // plan even if files are missing, because they may be on another machine.
 static SrStatus check(const SrConfig *config, const Cluster *cluster, bool json) {
@@ -109,6 +120,8 @@ static SrStatus check(const SrConfig *config, const Cluster *cluster, bool json)
     SrStatus status = sr_problems_keep(&problems, check_plan(config, cluster, json));
     if (status == SR_OK)
         status = sr_problems_keep(&problems, check_test_images(config));
+    if (status == SR_OK)
+        status = sr_problems_keep(&problems, check_probe(config));
     if (status == SR_OK)
         status = sr_config_check_paths(config, &problems);
     if (status == SR_OK)

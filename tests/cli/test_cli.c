@@ -225,6 +225,11 @@ static void test_environment_and_levels(void **state) {
     RUN("list", "head");
     CHECK(strstr(result.err, "warning: OMP_NUM_THREADS=100000, but the machine has "));
     unsetenv("OMP_NUM_THREADS");
+    RUN("check", CONFIG, "HOOKS.PROBE.EVERY_NUM_EPOCHS=1");
+    CHECK_INT(result.code, 0);
+    RUN("check", CONFIG, "HOOKS.PROBE.EVERY_NUM_EPOCHS=1", "DATA.TRAIN.RANDOM_SYNTHETIC_LABELS=1");
+    CHECK_INT(result.code, 2); // images that the source makes: what training would say is said now
+    CHECK(strstr(result.err, "HOOKS.PROBE: a probe needs images with one label each and at least"));
     RUN("check", CONFIG);
     CHECK(strstr(result.err, ", inferred (was "));
     RUN("check", "-q", CONFIG);

@@ -70,7 +70,8 @@ static SrStatus refuse(const SrSplit *train, const SrSplit *test, const int64_t 
             "DATA.TEST has images of %d class%s that DATA.TRAIN does not have: %s%s (%s has %d "
             "classes); leave these images out, or give both the same names of classes",
             missing, missing == 1 ? "" : "es", text.s ? text.s : "",
-            missing > NAMED_AT_MOST ? ", ..." : "", train->path, train->classes);
+            missing > NAMED_AT_MOST ? ", ..." : "", *train->path ? train->path : "DATA.TRAIN",
+            train->classes);
     sr_text_deinit(&text);
     return status;
 }

@@ -5,25 +5,46 @@
 #include "measure/probes/logreg.h"
 #include "trainer/eval/report.h"
 
-// Opens the images for the length of a call only: between probes they would hold memory.
-SrStatus sr_online_probe_open(const SrConfig *config, SrModel *model, SrOnlineProbe *out) {
-    SrBaselines rows;
-    SrStatus status;
-    *out = (SrOnlineProbe){.model = NULL};
-    if (config->probe.every_num_epochs == 0)
-        return SR_OK;
+// Opens the images, and fails where their labels or the configuration keep a probe from working.
+static SrStatus open_images(const SrConfig *config, SrConfig *limited, SrBaselines *rows) {
     if (config->model.freeze_trunk_only && config->model.eval_mode_on) // nor do statistics move
         SR_FAIL(SR_ERR_CONFIG, "HOOKS.PROBE: the trunk is frozen, so every probe would give the "
                                "same result; set EVERY_NUM_EPOCHS to 0");
     if (config->knn.topk.n < 1)
         SR_FAIL(SR_ERR_CONFIG, "HOOKS.PROBE: NEAREST_NEIGHBOR.TOPK is empty, but the probe needs "
                                "its first number; give one");
+    limited->knn.bank_limit = limited->knn.test_limit = config->probe.limit;
+    SR_TRY(sr_baselines_open(rows, limited, config->knn.layer));
+    if (rows->bank.classes < 2 || rows->test.classes < 2 || rows->bank.n_targets > 0)
+        SR_FAIL(SR_ERR_CONFIG,
+                "HOOKS.PROBE: a probe needs images with one label each and at least two classes, "
+                "but the training images have %d and the test images %d; add "
+                "HOOKS.PROBE.EVERY_NUM_EPOCHS=0, or give the images labels",
+                rows->bank.classes, rows->test.classes);
+    return SR_OK;
+}
+
+SrStatus sr_online_probe_check(const SrConfig *config) {
+    SrBaselines rows = {.bank = {.note = ""}, .test = {.note = ""}};
+    SrConfig *limited = NULL;
+    if (config->probe.every_num_epochs == 0)
+        return SR_OK;
+    SR_TRY(sr_config_copy(config, &limited));
+    SrStatus status = open_images(config, limited, &rows);
+    sr_baselines_close(&rows);
+    sr_config_free(limited);
+    return status;
+}
+
+// Opens the images for the length of a call only: between probes they would hold memory.
+SrStatus sr_online_probe_open(const SrConfig *config, SrModel *model, SrOnlineProbe *out) {
+    SrBaselines rows = {.bank = {.note = ""}, .test = {.note = ""}};
+    SrStatus status;
+    *out = (SrOnlineProbe){.model = NULL};
+    if (config->probe.every_num_epochs == 0)
+        return SR_OK;
     SR_TRY(sr_config_copy(config, &out->config));
-    out->config->knn.bank_limit = out->config->knn.test_limit = config->probe.limit;
-    SR_TRY_GOTO(sr_baselines_open(&rows, out->config, config->knn.layer));
-    if (rows.bank.classes < 2 || rows.test.classes < 2 || rows.bank.n_targets > 0)
-        SR_TRY_GOTO(sr_fail(SR_ERR_CONFIG, "HOOKS.PROBE: a probe needs images with one label each "
-                                           "and at least two classes; set EVERY_NUM_EPOCHS to 0"));
+    SR_TRY_GOTO(open_images(config, out->config, &rows));
     SR_TRY_GOTO(
         sr_feature_source_check(model, rows.layer, rows.batch, rows.bank.h[0], rows.bank.w[0]));
     out->model = model;

@@ -33,6 +33,8 @@ typedef struct {
 // Before the first step: what would keep a probe from working is SR_ERR_CONFIG now, not after an
 // epoch.  The model's parameters have their memory.
 SrStatus sr_online_probe_open(const SrConfig *config, SrModel *model, SrOnlineProbe *out);
+// Checks the configuration and the labels of the images, which are opened for it, without a model.
+SrStatus sr_online_probe_check(const SrConfig *config);
 bool sr_online_probe_due(const SrOnlineProbe *probe,
                          int64_t epoch); // after every EVERY_NUM_EPOCHS-th
 SrStatus sr_online_probe_run(SrOnlineProbe *probe, SrProbeResult *out);
