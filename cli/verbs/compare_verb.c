@@ -3,9 +3,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "cli/args/eval_sets_args.h"
+#include "cli/next.h"
 #include "cli/verb.h"
 #include "trainer/eval/model_comparison.h"
 #include "trainer/run/run_folder.h"
@@ -15,6 +17,7 @@ enum { NAME_BYTES = 512, TEXT_BYTES = 4352 };
 
 typedef struct {
     const char *data;
+    int size; // pixels per side of the images of MODEL:FILE
     bool json;
 } Options;
 
@@ -71,17 +74,43 @@ static SrStatus load_config(const SrArgs *args, const char *name, SrConfig **out
     return SR_OK;
 }
 
+// Loads the configuration of a model's name: images and labels of `frame`, the transforms with
+// which the model's publisher measures it.  KEY=VALUE of the command line come last and win.
+static SrStatus load_model_config(const SrArgs *args, const char *model, int size,
+                                  const char *frame, SrConfig **out) {
+    char trunk[NAME_BYTES + 32], test[384];
+    const SrPreset *preset;
+    SrArgs own = *args;
+    own.n_overrides = 0;
+    SR_TRY(sr_preset_find(model, &preset));
+    const SrPresetPixels *p = sr_preset_pixels(preset);
+    snprintf(trunk, sizeof trunk, "MODEL.TRUNK.NAME=%s", model);
+    int n = snprintf(test, sizeof test,
+                     "DATA.TEST.TRANSFORMS=[{name: Resize, size: %d}, {name: CenterCrop, size: "
+                     "%d}, {name: ToTensor}, {name: Normalize",
+                     size < 64 ? size : size * 8 / 7, size);
+    if (p)
+        n += snprintf(test + n, sizeof test - (size_t)n, ", mean: [%g, %g, %g], std: [%g, %g, %g]",
+                      p->mean[0], p->mean[1], p->mean[2], p->std[0], p->std[1], p->std[2]);
+    snprintf(test + n, sizeof test - (size_t)n, "}]");
+    SR_TRY(add_override(&own, trunk));
+    SR_TRY(add_override(&own, test));
+    for (int i = 0; i < args->n_overrides; i++)
+        SR_TRY(add_override(&own, args->overrides[i]));
+    SR_TRY(load_config(&own, frame, out));
+    (*out)->train.transforms = (*out)->test.transforms; // they tell the size of the model's images
+    return SR_OK;
+}
+
 // Loads the weights that a model's name or a run asks for.  frame: run or configuration from which
-// a named model takes images and transforms.
-static SrStatus open_side(const SrArgs *args, const char *name, const char *frame, Side *side) {
-    char model[NAME_BYTES], trunk[NAME_BYTES + 32];
+// a named model takes its images.
+static SrStatus open_side(const SrArgs *args, const char *name, int size, const char *frame,
+                          Side *side) {
+    char model[NAME_BYTES];
     const char *file;
-    SrArgs of_model = *args;
     snprintf(side->label, sizeof side->label, "%s", name);
     if (parse_model(name, model, &file)) {
-        snprintf(trunk, sizeof trunk, "MODEL.TRUNK.NAME=%s", model);
-        SR_TRY(add_override(&of_model, trunk));
-        SR_TRY(load_config(&of_model, frame, &side->config));
+        SR_TRY(load_model_config(args, model, size, frame, &side->config));
         side->config->model.params_file = file;
     } else {
         SR_TRY(load_config(args, name, &side->config));
@@ -103,7 +132,7 @@ static SrStatus open_start(const SrArgs *args, const char *run, Side *side) {
     return sr_baselines_model(side->config, side->config->knn.layer, NULL, &side->model);
 }
 
-static SrStatus open_sides(const SrArgs *args, Side sides[2]) {
+static SrStatus open_sides(const SrArgs *args, int size, Side sides[2]) {
     char model[NAME_BYTES];
     const char *file, *frame = NULL;
     for (int i = args->n_names - 1; i >= 0; i--)
@@ -111,30 +140,42 @@ static SrStatus open_sides(const SrArgs *args, Side sides[2]) {
             frame = args->names[i];
     if (!frame)
         SR_FAIL(SR_ERR_CONFIG, "sslrun compare: one of the names must be a run or a configuration, "
-                               "which has images and transforms");
+                               "which has images");
     if (args->n_names == 1) {
         SR_TRY(open_start(args, args->names[0], &sides[0]));
-        SR_TRY(open_side(args, args->names[0], frame, &sides[1]));
+        SR_TRY(open_side(args, args->names[0], size, frame, &sides[1]));
         snprintf(sides[1].label, sizeof sides[1].label, "after");
         return SR_OK;
     }
     for (int i = 0; i < 2; i++)
-        SR_TRY(open_side(args, args->names[i], frame, &sides[i]));
+        SR_TRY(open_side(args, args->names[i], size, frame, &sides[i]));
     return SR_OK;
 }
 
-static SrStatus compare(const SrArgs *args, bool json) {
+// Suggests a classifier on the better model, if that is a run.
+static void say_next(const SrArgs *args, const Options *o, int sign) {
+    const char *better = args->names[args->n_names == 2 && sign > 0 ? 1 : 0];
+    SrText next = SR_TEXT_INIT;
+    if (sr_file_is_dir(better))
+        SR_NEXT(&next, "trains a classifier on its best layer and evaluates it per class", "linear",
+                better, o->data ? "--data" : NULL, o->data);
+    sr_next_say(&next);
+}
+
+static SrStatus compare(const SrArgs *args, const Options *o) {
     Side sides[2] = {{.config = NULL}, {.config = NULL}};
     SrModelComparison result;
     SrText out = SR_TEXT_INIT;
     SrStatus status;
-    SR_TRY_GOTO(open_sides(args, sides));
+    SR_TRY_GOTO(open_sides(args, o->size, sides));
     SrComparedModel models[2];
     for (int i = 0; i < 2; i++)
         models[i] = (SrComparedModel){sides[i].label, sides[i].config, sides[i].model};
     SR_TRY_GOTO(sr_model_comparison(models, args->n_names == 1, &result));
-    (json ? sr_model_comparison_json : sr_model_comparison_text)(&result, &out);
+    (o->json ? sr_model_comparison_json : sr_model_comparison_text)(&result, &out);
     SR_TRY_GOTO(sr_args_print(&out));
+    if (!o->json)
+        say_next(args, o, sr_model_comparison_sign(&result));
 done:
     for (int i = 0; i < 2; i++) {
         sr_model_free(sides[i].model);
@@ -146,11 +187,12 @@ done:
 static const SrFlag flags[] = {
     SR_FLAG_TEXT(Options, data, "--data", "DIR",
                  "compare on the images of this folder, with one sub-folder per class"),
+    SR_FLAG_NUMBER(Options, size, "--size", "pixels per side of the images of MODEL:FILE (224)"),
     SR_FLAG_ON(Options, json, "--json", "print results as one JSON line"),
     {0}};
 
 static SrStatus run_verb(int argc, char **argv) {
-    Options o = {.json = false};
+    Options o = {.size = 224};
     SrArgs args;
     char text[TEXT_BYTES];
     SR_TRY(sr_args_parse(argc, argv, flags, &o, &args));
@@ -160,7 +202,9 @@ static SrStatus run_verb(int argc, char **argv) {
                 "began from weights");
     if (o.data)
         SR_TRY(use_folder(&args, o.data, text));
-    return compare(&args, o.json);
+    if (o.size < 1)
+        SR_FAIL(SR_ERR_CONFIG, "--size needs at least 1");
+    return compare(&args, &o);
 }
 
 const SrVerb sr_verb_compare = {
@@ -170,7 +214,9 @@ const SrVerb sr_verb_compare = {
     .summary = "says which of two models has the better features for your pictures",
     .help = "A and B are run folders, configurations, or MODEL:FILE, a model's name and its "
             "weights. With A alone, a run that began from weights, the trunk is compared before "
-            "and after training. Both see the same images: those of A, or of --data. kNN, linear "
+            "and after training. Both see the same images, those of A or of --data, each through "
+            "its own "
+            "transforms: MODEL:FILE sees them as its publisher does, at --size pixels. kNN, linear "
             "probe and five images per class stand next to raw pixels and an untrained trunk, each "
             "with its standard error. The linear probe decides, by two standard errors.",
     .examples = {{"sslrun compare runs/photos photos.yaml",

@@ -78,4 +78,33 @@ static void test_data(void **state) {
     temp_dir_remove(dir);
 }
 
-SR_TESTS(compare_verb, unit(test_compare), unit(test_data))
+// A model's name sees the images at its own size, whatever the crops of the run are.
+static void test_model_of_a_name(void **state) {
+    (void)state;
+    static const char *const sizes[] = {"8", "32"};
+    char dir[64], run[128], to_run[160], file[128], named[160], found[2][512];
+    temp_dir_make(dir);
+    snprintf(run, sizeof run, "%s/run", dir);
+    snprintf(to_run, sizeof to_run, "CHECKPOINT.DIR=%s", run);
+    snprintf(file, sizeof file, "%s/resnet20.pth", dir);
+    snprintf(named, sizeof named, "resnet20:%s", file);
+    RUN(CONFIG, to_run, "OPTIMIZER.num_epochs=1", "MODEL.TRUNK.NAME=resnet20",
+        "MODEL.HEAD.PARAMS.0.1.dims=[64,16,8]");
+    expect_done();
+    RUN("convert", run, file, "--to", "torchvision", "--only", "trunk");
+    expect_done();
+    for (int i = 0; i < 2; i++) {
+        RUN("compare", run, named, "--size", sizes[i], "--json");
+        expect_done();
+        const char *second = strstr(result.out, "\"second_knn\""),
+                   *end = strstr(result.out, "\"untra");
+        CHECK(second && end);
+        snprintf(found[i], sizeof found[i], "%.*s", (int)(end - second), second);
+    }
+    CHECK(strcmp(found[0], found[1]) != 0);
+    RUN("compare", run, named, "--size", "0");
+    expect_refused("--size needs at least 1");
+    temp_dir_remove(dir);
+}
+
+SR_TESTS(compare_verb, unit(test_compare), unit(test_data), unit(test_model_of_a_name))

@@ -114,6 +114,7 @@ static SrStatus score_row(void *arg, SrReportRow row, SrMatrix *train, SrMatrix 
 // Points a copy of a model's configuration to the images, the split and the limits of the first.
 static SrStatus configure(const SrComparedModel *model, const SrConfig *images, SrConfig **out) {
     SR_TRY(sr_config_copy(model->config, out));
+    (*out)->train.transforms = model->config->train.transforms; // which a caller may have set
     (*out)->knn = images->knn;
     (*out)->knn.bank_limit = (*out)->knn.test_limit = images->probe.limit;
     (*out)->train.data_sources = images->train.data_sources;

@@ -9,7 +9,7 @@
 
 typedef struct {
     const char *label;      // name in the table; borrowed
-    const SrConfig *config; // its transforms of evaluation; the images are those of the first
+    const SrConfig *config; // its transforms; the images are those of the first
     SrModel *model;         // with the values of its parameters, which stay
 } SrComparedModel;
 
