@@ -59,10 +59,9 @@ void sr_next_add_trained(SrText *next, const SrRun *run) {
     if (train->data_paths.n != 1 || !*train->data_paths.v[0])
         return;
     const char *data = train->data_paths.v[0];
-    if (split->classes > 1 && split->n_targets == 0 && train->label_paths.n == 0 &&
-        !run->config->supervised)
+    if (split->classes > 1 && split->n_targets == 0 && !run->config->supervised)
         SR_NEXT(next, "trains a classifier on the best layer and evaluates it per class", "linear",
-                dir, "--data", data);
+                dir, train->label_paths.n == 0 ? "--data" : NULL, data);
     if (first_image(split, image))
         SR_NEXT(next, "lists the images that are most similar to one of them", "similar", image,
                 "--in", data, "--model", dir);

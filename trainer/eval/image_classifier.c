@@ -298,17 +298,18 @@ SrStatus sr_image_classifier_train(SrCheckpointModel *m, const char *data, const
     SrBaselines rows;
     SrStatus status;
     Call call = {m, layer, out};
-    *out = (SrClassifierReport){.best = 0};
+    *out = (SrClassifierReport){.best = 0, .named = layer != NULL};
     SR_TRY(file_name(m, file, out->file));
     SR_TRY(check_file(out->file));
-    sr_checkpoint_model_set_data(m, &data);
+    if (data)
+        sr_checkpoint_model_set_data(m, &data);
     SR_TRY_GOTO(sr_baselines_open(&rows, m->config, m->config->knn.layer));
     if (rows.bank.classes < 2 || rows.bank.n_targets > 0)
         SR_TRY_GOTO(sr_fail(SR_ERR_CONFIG,
                             "%s: a classifier needs at least two classes and one class per image; "
                             "put each class into its own folder",
-                            data));
-    SR_TRY_GOTO(check_images(&rows.bank, data));
+                            rows.bank.path));
+    SR_TRY_GOTO(check_images(&rows.bank, rows.bank.path));
     SR_TRY_GOTO(keep_names(&rows.bank, &out->names));
     snprintf(out->note, sizeof out->note, "%s", rows.test.note);
     SR_TRY_GOTO(sr_baselines_pixels(&rows, pixels_row, &call));
@@ -317,7 +318,8 @@ SrStatus sr_image_classifier_train(SrCheckpointModel *m, const char *data, const
     SR_TRY_GOTO(keep_files(&rows.test, out));
 done:
     sr_baselines_close(&rows);
-    sr_checkpoint_model_set_data(m, NULL);
+    if (data)
+        sr_checkpoint_model_set_data(m, NULL);
     return status;
 }
 

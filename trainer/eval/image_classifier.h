@@ -23,6 +23,7 @@ typedef struct {
     SrChosenProbe pixels; // the same probe on raw pixels
     double majority;      // accuracy of the commonest training class, in per cent
     int best;             // layer with the highest accuracy on training images held out
+    bool named;           // the caller named the layer, so that none was chosen
     int classes;
     SrStringList names; // (classes), empty: the source has none
     int64_t n_train, n_test;
@@ -32,8 +33,9 @@ typedef struct {
     char note[256], file[4096]; // how the test images were chosen; where the classifier was kept
 } SrClassifierReport;
 
-// Trains a classifier on the labelled images at `data`.  layer NULL: the best; file NULL: next to
-// the checkpoint.  Free with sr_classifier_report_deinit, also after a failure.
+// Trains a classifier on the labelled images at `data`.  data NULL: the images of the run, with
+// the labels that its configuration names; layer NULL: the best; file NULL: next to the
+// checkpoint.  Free with sr_classifier_report_deinit, also after a failure.
 SrStatus sr_image_classifier_train(SrCheckpointModel *m, const char *data, const char *layer,
                                    const char *file, SrClassifierReport *out);
 void sr_classifier_report_deinit(SrClassifierReport *report);
