@@ -31,8 +31,11 @@ static void add_layers(const SrClassifierReport *r, SrText *out) {
     for (int i = 0; i < r->layers.n; i++)
         if (r->probe[i].cost > 0)
             sr_score_bar(r->layers.v[i].name, i == r->best, r->probe[i].test, r->n_test, out);
-    sr_text_add(out, "</tbody></table><p class=\"pale\">The layer was chosen on training images "
-                     "that were held out.</p></figure>\n");
+    sr_text_printf(out, "</tbody></table><p class=\"pale\">%s</p></figure>\n",
+                   r->named
+                       ? "The layer was named on the command line; without --layer the best is "
+                         "chosen on training images that are held out."
+                       : "The layer was chosen on training images that were held out.");
 }
 
 static void add_classes(const SrClassifierReport *r, SrText *out) {
@@ -113,10 +116,11 @@ SrStatus sr_classifier_page(const SrClassifierReport *r, const SrPhotoFiles *fil
     SR_TRY_GOTO(sr_photo_body_new(&p));
     snprintf(title, sizeof title, "%.1f %% of %lld test images are given their class",
              sr_classifier_report_accuracy(r), (long long)r->n_test);
+    sr_text_add(&p->html, "<p>");
     sr_html_text(&p->html, "A linear classifier on layer %s, trained on %lld images; %s",
                  r->layers.v[r->best].name, (long long)r->n_train,
                  *r->note ? r->note : "the test images are those of the data set");
-    sr_text_add(&p->html, ".\n<div class=\"grid\">\n");
+    sr_text_add(&p->html, ".</p>\n<div class=\"grid\">\n");
     add_bars(r, &p->html);
     add_layers(r, &p->html);
     sr_text_add(&p->html, "</div>\n");

@@ -9,6 +9,7 @@
 #include "base/text/json.h"
 #include "base/text/number.h"
 #include "base/text/yaml_edit.h"
+#include "folder/tidy.h"
 #include "pages/html.h"
 
 enum { DOUBTFUL = 60, OF_CLASS = 12, OF_ISSUE = 12, OF_GROUP = 24 };
@@ -209,19 +210,26 @@ SrStatus sr_photo_page_predict(const SrPhotoFiles *files, const char *lines) {
 // Adds the photos of one issue, lines [first, end), and a table row's worth of text above them.
 static bool add_issue(SrPhotoBody *p, Lines *l, int first, int end) {
     bool room = true;
-    char caption[64];
+    char caption[96], value[32];
     const char *issue = sr_tree_text(l->v[first], "issue", "");
+    SrTidyIssue kind;
+    bool known = sr_tidy_find_issue(issue, &kind) == SR_OK;
     snprintf(caption, sizeof caption, "%.40s: %d", issue, end - first);
     sr_photo_body_section(p, caption);
     sr_text_add(&p->html, "<h2>");
     sr_html_escape(issue, &p->html);
-    sr_text_printf(&p->html, " <span class=\"pale\">%d</span></h2>\n", end - first);
+    sr_text_printf(&p->html, " <span class=\"pale\">%d</span></h2>\n<p class=\"pale\">%s</p>\n",
+                   end - first, known ? sr_tidy_help(kind) : "");
     sr_photo_body_begin(p);
     for (int i = first; i < end && i < first + OF_ISSUE && room; i++) {
         const char *of = sr_tree_text(l->v[i], "of", "");
         caption[0] = '\0';
-        if (sr_yaml_find(l->v[i], "value"))
-            sr_number_print(caption, sizeof caption, "%.3g", number(l->v[i], "value"));
+        if (known && sr_yaml_find(l->v[i], "value")) {
+            sr_number_print(value, sizeof value, "%.3g", number(l->v[i], "value"));
+            snprintf(caption, sizeof caption, "%s: %s", sr_tidy_unit(kind), value);
+        }
+        if (!*caption) // the file's name is in the tooltip
+            snprintf(caption, sizeof caption, "%.90s", sr_tree_text(l->v[i], "reason", ""));
         room = sr_photo_body_add(p, sr_tree_text(l->v[i], "file", ""), caption);
         if (room && *of)
             room = sr_photo_body_add(p, of, "the other");

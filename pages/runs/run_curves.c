@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/text/yaml_edit.h"
 #include "pages/html.h"
 #include "pages/runs/run_page.h"
 
@@ -47,17 +48,29 @@ static bool is_extra(const char *key) {
     return true;
 }
 
-enum { PROBE_CURVES = 8 };
+enum { PROBE_CURVES = 8, LEVELS = 3 };
+
+// Gets the baselines of the probes: kNN of the untrained trunk and of raw pixels, commonest class.
+// They are those of the layer table, which uses the same images as the probes and the bars of the
+// page, or else those of the final kNN report.
+static void levels_of(const SrHistory *h, double level[LEVELS]) {
+    char untrained[96];
+    const SrYaml *r = h->layers ? h->layers : h->knn;
+    snprintf(untrained, sizeof untrained, "untrained_%.64s_knn",
+             sr_tree_text(h->knn, "layer", "flatten"));
+    level[0] = sr_run_report_figure(r, h->layers ? untrained : "untrained_top1");
+    level[1] = sr_run_report_figure(r, h->layers ? "pixels_knn" : "pixels_top1");
+    level[2] = sr_run_report_figure(r, h->layers ? "majority" : "majority_top1");
+}
 
 // A probe of one epoch is a point, not a curve; the bars of the answer show it already.
 bool sr_run_probe_curves(const SrHistory *h, SrText *out) {
     int n = 0, curves = 0;
-    double *x = sr_alloc((size_t)(5 * h->n_epochs + 1) * sizeof *x), level[3];
+    double *x = sr_alloc((size_t)(5 * h->n_epochs + 1) * sizeof *x), level[LEVELS];
     SrCurve curve[PROBE_CURVES];
     static const char *const names[] = {"kNN", "linear probe", "test top-1", "training top-1"};
-    static const char *const levels[][2] = {{"untrained_top1", "untrained, kNN"},
-                                            {"pixels_top1", "raw pixels, kNN"},
-                                            {"majority_top1", "commonest class"}};
+    static const char *const levels[LEVELS] = {"untrained, kNN", "raw pixels, kNN",
+                                               "commonest class"};
     if (!x)
         return false;
     for (int i = 0; i < h->n_epochs; i++) {
@@ -75,14 +88,13 @@ bool sr_run_probe_curves(const SrHistory *h, SrText *out) {
         bool any = false;
         for (int i = 0; i < n; i++)
             any = any || !isnan(y[i]);
-        if (any)
+        if (any && n > 1)
             curve[curves++] = (SrCurve){.name = names[c], .x = x, .y = y, .n = n, .dots = true};
     }
-    for (int l = 0; l < 3 && curves > 0; l++) {
-        level[l] = sr_run_report_figure(h->knn, levels[l][0]);
+    levels_of(h, level);
+    for (int l = 0, own = curves; l < LEVELS && own > 0; l++)
         if (!isnan(level[l]))
-            curve[curves++] = (SrCurve){.name = levels[l][1], .y = &level[l], .level = true};
-    }
+            curve[curves++] = (SrCurve){.name = levels[l], .y = &level[l], .level = true};
     SrChart chart = {"How good the features are, epoch by epoch", "epochs", " %", false, false};
     bool drawn = curves > 0 && sr_html_chart(&chart, curve, curves, out);
     sr_free(x);

@@ -12,13 +12,18 @@ void sr_score_bar(const char *name, bool own, double percent, int64_t images, Sr
     if (isnan(percent))
         return;
     double error = sr_standard_error(percent, images);
+    bool all_alike = !(percent > 0 && percent < 100); // none or all are right: no error to state
     sr_text_printf(out, "<tr%s><th scope=\"row\">", own ? " class=\"own\"" : "");
     sr_html_escape(name, out);
     sr_text_printf(out,
                    "</th><td><span class=\"bar\"><b style=\"width:%.2f%%\"></b><i "
-                   "style=\"left:%.2f%%;width:%.2f%%\"></i></span></td>"
-                   "<td>%.1f ± %.1f %%</td></tr>\n",
-                   percent, percent - error, 2 * error, percent, error);
+                   "style=\"left:%.2f%%;width:%.2f%%\"></i></span></td>",
+                   percent, percent - error, 2 * error);
+    if (all_alike && images > 0)
+        sr_text_printf(out, "<td>%lld of %lld</td></tr>\n", (long long)(percent > 0 ? images : 0),
+                       (long long)images);
+    else
+        sr_text_printf(out, "<td>%.1f ± %.1f %%</td></tr>\n", percent, error);
 }
 
 static void add_cell(int64_t n, int64_t of, bool diagonal, SrText *out) {

@@ -40,6 +40,17 @@ static void begin(Fixture *f, int n) {
     write_image(f, "images/b/two\nlines.png", 3); // a copy of b/3.png
 }
 
+// Writes a picture without fine detail.
+static void write_gradient(const Fixture *f, const char *name) {
+    uint8_t pixels[40 * 40 * 3];
+    size_t bytes;
+    for (int i = 0; i < 40 * 40 * 3; i++)
+        pixels[i] = (uint8_t)(i / 3 % 40 * 4 + i / 120);
+    void *png = fixture_png(pixels, 40, 40, 3, &bytes);
+    fixture_write(f->dir, name, png, bytes);
+    sr_free(png);
+}
+
 static void expect(int code, const char *text) {
     if (result.code != code || !strstr(code ? result.err : result.out, text))
         fail_msg("expected exit code %d and \"%s\", got %d and:\n%s%s", code, text, result.code,
@@ -94,6 +105,11 @@ static void test_duplicates(void **state) {
     CHECK_INT(result.code, 0);
     RUN("duplicates", f.images, "--model", "pixels", "--index", f.index, "--check");
     expect(1, "copies were found");
+    // Each image that cannot be read is named once, though the folder is embedded several times.
+    fixture_write(f.dir, "images/b/broken.png", "no", 2);
+    RUN("duplicates", f.images, "--model", "pixels", "--index", f.index);
+    const char *named = strstr(result.err, "broken.png");
+    CHECK(named && !strstr(named + 1, "broken.png"));
     write_image(&f, "others/one.png", 7);
     write_image(&f, "others/two.png", 70);
     snprintf(line, sizeof line, "%s/others", f.dir);
@@ -112,6 +128,7 @@ static void test_tidy(void **state) {
     char page[128];
     begin(&f, 12);
     fixture_write(f.dir, "images/a/bad, \"worse\".png", "no", 2);
+    write_gradient(&f, "images/a/gradient.png");
     RUN("tidy", f.images, "--csv");
     expect(0, "issue,file,value,of,reason\nunreadable,\"");
     expect(0, "bad, \"\"worse\"\".png\",,,");
@@ -120,7 +137,14 @@ static void test_tidy(void **state) {
     snprintf(page, sizeof page, "%s/page.html", f.dir);
     RUN("tidy", f.images, "--page", page, "--check");
     expect(1, "findings, and --check was given");
-    CHECK(sr_file_exists(page));
+    char *text;
+    size_t bytes;
+    CHECK_OK(sr_file_read(page, 1 << 24, &text, &bytes));
+    CHECK(strstr(text, "variance of the Laplacian: ")); // a caption names what its number counts
+    CHECK(strstr(text, "the file is neither JPEG, PNG nor WebP"));
+    sr_free(text);
+    RUN("tidy", f.images);
+    CHECK(strstr(result.err, " --page tidy.html") && strstr(result.err, " --keep keep.txt"));
     RUN("tidy", f.images, "--drop", "blury", "--keep", page);
     expect(2, "did you mean 'blurry'?");
     temp_dir_remove(f.dir);

@@ -79,6 +79,10 @@ static void test_linear_and_predict(void **state) {
     RUN("linear", f.run, "--data", f.images, "--layer", "res3", "--json");
     expect(0, "\"layer\": \"res3\"");
     expect(0, "\"classes\": [\"day\", \"night\"], \"confusion\": [[");
+    RUN("linear", f.run, "--json"); // the noise that the run was trained on
+    expect(0, "\"test_images\": 7, \"train_images\": 63");
+    CHECK(!strstr(result.err, "predict")); // which is in no folder
+    RUN("linear", f.run, "--data", f.images);
     RUN("predict", f.run, f.others);
     CHECK_INT(result.code, 0);
     for (int i = 0; i < 6; i++) {
@@ -243,6 +247,14 @@ static void test_sheets_of_photos(void **state) {
     CHECK(strstr(text, "<th scope=\"row\">raw pixels</th>"));
     CHECK(strstr(text, "<h2>Mistakes, the most certain first</h2>"));
     CHECK(strstr(text, "<table class=\"confusion\">") && strstr(text, "data:image/jpeg;base64,"));
+    CHECK(strstr(text, "The layer was chosen on training images"));
+    sr_free(text);
+    RUN("linear", f.run, "--data", f.images, "--layer", "res3", "--page", page);
+    CHECK_OK(sr_file_read(page, 1 << 24, &text, &bytes));
+    CHECK(strstr(text, "The layer was named on the command line"));
+    CHECK(!strstr(text, "The layer was chosen"));
+    CHECK(!strstr(text, " \u00b1 0.0 %")); // none or all of a class: "0 of 2"
+    CHECK(strstr(text, "<td>2 of 2</td>"));
     sr_free(text);
     RUN("predict", f.run, f.others, "--sheet", sheet);
     check_sheet(sheet, 2);

@@ -2,6 +2,7 @@
 // never gets a green line.
 #include <stdio.h>
 
+#include "pages/runs/run_curves.h"
 #include "pages/runs/run_report.h"
 #include "pages/runs/run_verdict.h"
 #include "tests/check.h"
@@ -79,4 +80,31 @@ static void test_verdicts(void **state) {
     temp_dir_remove(dir);
 }
 
-SR_TESTS(run_verdict, unit(test_verdicts))
+#define PROBE(iteration, knn)                                                                     \
+    "{\"iteration\": " iteration ", \"train_phase_idx\": " iteration ", \"probe_knn_top1\": " knn \
+    ", \"probe_linear_top1\": 50}\n"
+
+// The curve of probes stands between the baselines of the layer table, as the bars of the page do.
+// A single probe is no curve.
+static void test_levels(void **state) {
+    (void)state;
+    static const char reports[] = KNN("40", "22.6", "40.3", "19.6") LAYERS("60.5", "50.25", "40");
+    char dir[64], lines[4096];
+    temp_dir_make(dir);
+    for (int probes = 1; probes <= 2; probes++) {
+        SrHistory h;
+        SrText out = SR_TEXT_INIT;
+        snprintf(lines, sizeof lines, "%s%s%s", PROBE("1", "30"),
+                 probes == 2 ? PROBE("2", "35") : "", reports);
+        fixture_write(dir, "metrics.json", lines, strlen(lines));
+        CHECK_OK(sr_history_read(dir, &h));
+        CHECK(sr_run_probe_curves(&h, &out) == (probes == 2));
+        if (probes == 2)
+            CHECK(strstr(out.s, "raw pixels, kNN 33") && !strstr(out.s, "40.3"));
+        sr_text_deinit(&out);
+        sr_history_deinit(&h);
+    }
+    temp_dir_remove(dir);
+}
+
+SR_TESTS(run_verdict, unit(test_levels), unit(test_verdicts))
