@@ -2,6 +2,7 @@
 // features of a trunk; with --data, the loader.
 #include "base/log.h"
 #include "cli/args/args.h"
+#include "cli/next.h"
 #include "cli/verb.h"
 #include "trainer/bench/bench.h"
 #include "trainer/bench/bench_data.h"
@@ -41,6 +42,32 @@ static SrStatus print(const char *arch, const SrBenchResult *result, bool json, 
         sr_bench_text(result, &out);
     SR_TRY(sr_args_print(&out));
     return sr_args_print(profile);
+}
+
+// Suggests the table of kernels where none was printed, and otherwise the training itself.
+static void say_next(const Options *o, const SrArgs *args) {
+    const char *words[SR_ARGS_MAX + 8];
+    SrText next = SR_TEXT_INIT;
+    bool profile = o->bench.profile || o->bench.ops;
+    int n = 0;
+    if (o->json || (profile && o->forward_only))
+        return;
+    words[n++] = profile && !o->data_only ? "train" : "bench";
+    for (int i = 0; i < args->n_names; i++)
+        words[n++] = args->names[i];
+    for (int i = 0; i < args->n_overrides; i++)
+        words[n++] = args->overrides[i];
+    if (o->forward_only)
+        words[n++] = "--forward-only";
+    if (!profile && !o->data_only)
+        words[n++] = "--profile";
+    words[n] = NULL;
+    sr_next_add(&next,
+                o->data_only ? "times training steps, which the loader must keep up with"
+                : profile    ? "trains, resumes after an interruption, and evaluates at the end"
+                             : "prints the time of each kind of kernel call, too",
+                words);
+    sr_next_say(&next);
 }
 
 static SrStatus bench_steps(const Options *o, const SrArgs *args) {
@@ -97,9 +124,12 @@ static SrStatus run_verb(int argc, char **argv) {
         SR_FAIL(SR_ERR_CONFIG, "--steps needs at least 1");
     if (o.data_only && o.forward_only)
         SR_FAIL(SR_ERR_CONFIG, "--data and --forward-only exclude each other; give one of them");
-    if (o.data_only)
-        return bench_data(&o, &args);
-    return o.forward_only ? bench_forward(&o, &args) : bench_steps(&o, &args);
+    SrStatus status = o.data_only      ? bench_data(&o, &args)
+                      : o.forward_only ? bench_forward(&o, &args)
+                                       : bench_steps(&o, &args);
+    if (status == SR_OK)
+        say_next(&o, &args);
+    return status;
 }
 
 const SrVerb sr_verb_bench = {

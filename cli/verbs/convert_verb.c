@@ -66,8 +66,10 @@ static SrStatus run_verb(int argc, char **argv) {
                    result.tensors == 1 ? "" : "s");
     if (result.left_out > 0)
         sr_text_printf(&text, ", %d of %s left out", result.left_out, in);
-    sr_text_printf(&text, " (%s%s%s%s)\n", naming->writer, *naming->trunk ? ", " : "",
-                   *naming->unlike ? "unlike " : "", naming->trunk);
+    if (*naming->trunk || strcmp(naming->writer, "unknown") != 0) // else: features, not weights
+        sr_text_printf(&text, " (%s%s%s%s)", naming->writer, *naming->trunk ? ", " : "",
+                       *naming->unlike ? "unlike " : "", naming->trunk);
+    sr_text_add(&text, "\n");
     SR_TRY(sr_args_print_done(&text, out));
     SR_NEXT(&next, "lists the tensors of the file", "inspect", out);
     sr_next_say(&next);

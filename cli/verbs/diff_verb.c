@@ -4,6 +4,7 @@
 #include "base/compiler.h"
 #include "base/text/number.h"
 #include "cli/args/args.h"
+#include "cli/next.h"
 #include "cli/verb.h"
 #include "formats/stats.h"
 #include "formats/weights/weights.h"
@@ -77,6 +78,18 @@ static SrStatus diff_all(Diff *d, SrText *out) {
     return SR_OK;
 }
 
+// Suggests the rule of numpy.allclose where numbers alone differ, and statistics of the tensors.
+static void say_next(const Diff *d, const SrArgs *args) {
+    SrText next = SR_TEXT_INIT;
+    const char *a = args->names[0], *b = args->names[1];
+    bool numbers = d->changed && !d->added && !d->removed && !d->reshaped;
+    if (numbers && d->rtol == 0 && d->atol == 0)
+        SR_NEXT(&next, "accepts rounding, as numpy.allclose does", "diff", a, b, "--rtol", "1e-5",
+                "--atol", "1e-8");
+    SR_NEXT(&next, "prints the range, mean and norm of each tensor", "inspect", b, "--stats");
+    sr_next_say(&next);
+}
+
 static SrStatus print_result(const Diff *d, const SrArgs *args, SrText *out) {
     bool same = !d->added && !d->removed && !d->changed && !d->reshaped;
     if (same && d->close)
@@ -90,6 +103,7 @@ static SrStatus print_result(const Diff *d, const SrArgs *args, SrText *out) {
             out, "different: %d added, %d removed, %d of another shape, %d changed by up to %.4g\n",
             d->added, d->removed, d->reshaped, d->changed, d->largest);
     SR_TRY(sr_args_print(out));
+    say_next(d, args);
     return same ? SR_OK : sr_fail(SR_ERR_RUN, "%s and %s differ", args->names[0], args->names[1]);
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/text/json.h"
 #include "cli/args/args.h"
+#include "cli/next.h"
 #include "cli/verb.h"
 #include "formats/names/naming.h"
 #include "formats/stats.h"
@@ -314,6 +315,18 @@ static SrStatus print_file(Inspect *in) {
     return SR_OK;
 }
 
+// Adds what else the file can be asked, to what people read.
+static void add_next(const Inspect *in, const char *name, SrText *next) {
+    if (in->json || in->config || in->as)
+        return;
+    if (!in->stats)
+        SR_NEXT(next, "reads the numbers: their range, and whether the file is whole", "inspect",
+                name, "--stats");
+    if (sr_weights_meta(&in->w, "config"))
+        SR_NEXT(next, "prints the configuration that made the checkpoint", "inspect", name,
+                "--config");
+}
+
 static const SrFlag flags[] = {
     SR_FLAG_ON(Inspect, stats, "--stats", "read the numbers: statistics, and verified checksums"),
     SR_FLAG_TEXT(Inspect, filter, "--filter", "GLOB", "show only matching names, with * and ?"),
@@ -335,12 +348,16 @@ static SrStatus run_verb(int argc, char **argv) {
     char path[4096]; // for a run folder its newest checkpoint
     SR_TRY(sr_folder_weights(args.names[0], path, sizeof path));
     SR_TRY(sr_weights_open(&in.w, path));
+    SrText next = SR_TEXT_INIT;
     SrStatus status = print_file(&in);
+    if (status == SR_OK)
+        add_next(&in, args.names[0], &next);
     sr_weights_close(&in.w);
     // Facts found before a damaged place are printed; the error goes to stderr.
     char message[512];
     snprintf(message, sizeof message, "%.500s", sr_status_message());
     SR_TRY(sr_args_print(&in.out));
+    sr_next_say(&next);
     return status == SR_OK ? SR_OK : sr_fail(status, "%s", message);
 }
 

@@ -11,6 +11,7 @@
 #include "base/text/json.h"
 #include "cli/args/folder_args.h"
 #include "cli/args/photo_page_args.h"
+#include "cli/next.h"
 #include "cli/verb.h"
 #include "folder/nearest.h"
 #include "pages/photos/photo_page.h"
@@ -141,7 +142,14 @@ static SrStatus run_verb(int argc, char **argv) {
     sr_arena_deinit(&arena);
     if (status == SR_OK && sr_photo_files_any(&o.files))
         status = sr_photo_page_similar(&o.files, args.names[0], out.s);
-    return sr_photo_files_print(status, &o.files, o.json, &out);
+    SR_TRY(sr_photo_files_print(status, &o.files, o.json, &out));
+    if (o.data && o.folder.model && !o.json && !o.csv && !o.null) {
+        SrText next = SR_TEXT_INIT;
+        SR_NEXT(&next, "groups the images of the folder that look alike", "duplicates", o.data,
+                "--model", o.folder.model);
+        sr_next_say(&next);
+    }
+    return SR_OK;
 }
 
 const SrVerb sr_verb_search = {

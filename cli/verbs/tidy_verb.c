@@ -178,6 +178,20 @@ static SrStatus report(const Options *o, const Findings *x, SrText *out, SrText 
     return status;
 }
 
+// Suggests the page of what was found, and the list without what a training should not see.
+static void add_next(const Options *o, const SrTidy *t, const char *data, SrText *next) {
+    bool issues[SR_TIDY_ISSUES];
+    int64_t dropped = 0;
+    if (parse_drop(o->drop, issues) != SR_OK)
+        return;
+    for (int issue = 0; issue < SR_TIDY_ISSUES; issue++)
+        dropped += issues[issue] ? t->count[issue] : 0;
+    if (t->n_findings > 0 && !sr_photo_files_any(&o->files))
+        SR_NEXT(next, "writes a page that shows them", "tidy", data, "--page", "tidy.html");
+    if (dropped > 0 && !o->keep)
+        SR_NEXT(next, "lists the files that are worth keeping", "tidy", data, "--keep", "keep.txt");
+}
+
 static SrStatus run_verb(int argc, char **argv) {
     Options o = {.drop = "unreadable,truncated,same-file,same-pixels"};
     SrArgs args;
@@ -200,6 +214,8 @@ static SrStatus run_verb(int argc, char **argv) {
     if (status == SR_OK)
         status = report(&o, &x, &out, &next);
     int64_t found = t.n_findings;
+    if (status == SR_OK)
+        add_next(&o, &t, args.names[0], &next);
     sr_tidy_deinit(&t);
     sr_image_set_close(&set);
     sr_image_pool_free(x.pool);

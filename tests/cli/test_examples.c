@@ -19,7 +19,7 @@
 enum { PER_CLASS = 20, SIDE = 24 };
 
 static char dir[64], said[1 << 15];
-static char suggested[60][1024]; // commands that verbs have printed
+static char suggested[90][1024]; // commands that verbs have printed
 static int n_suggested;
 
 static void write_photos(const char *folder, const char *name, int seed) {
