@@ -58,9 +58,10 @@ void sr__train_say_epochs(const SrTraining *t) {
                  t->config->train.drop_last ? "DROP_LAST"
                  : t->config->whole_batches ? t->config->whole_batches
                                             : "a step needs one batch for every replica");
-    sr_info("%lld images per epoch%s, %d view%s, batch size %d: %lld updates per epoch, %d epochs",
+    sr_info("%lld images per epoch%s, %d view%s, batch size %d: %lld updates per epoch, %d epoch%s",
             (long long)shown, left, s->n_views, s->n_views == 1 ? "" : "s", t->run->step_images,
-            (long long)t->run->steps_per_epoch, t->config->optimizer.num_epochs);
+            (long long)t->run->steps_per_epoch, t->config->optimizer.num_epochs,
+            t->config->optimizer.num_epochs == 1 ? "" : "s");
     sr_run_ranks_say(t->run);
 }
 
