@@ -100,105 +100,115 @@ V_INLINE V normalised(V x, SrBatchNormCoefs k, int c, int m) {
     return v_fma(x - load(k.mean + c, m), load(k.a + c, m), load(k.b + c, m));
 }
 
-// Defines an activation and its slope on a vector, by the functions of one number.  bfloat16 maps
-// use the same functions, since the sums of gradients keep the digits of floats.
-#define ON_LANES(name)                       \
-    V_INLINE V name##_of(V v) {              \
-        float lane[V_LANES];                 \
-        v_store(lane, v);                    \
-        SR_SIMD                              \
-        for (int i = 0; i < V_LANES; i++)    \
-            lane[i] = name##_value(lane[i]); \
-        return v_load(lane);                 \
-    }                                        \
-    V_INLINE V name##_slope_of(V v) {        \
-        float lane[V_LANES];                 \
-        v_store(lane, v);                    \
-        SR_SIMD                              \
-        for (int i = 0; i < V_LANES; i++)    \
-            lane[i] = name##_slope(lane[i]); \
-        return v_load(lane);                 \
-    }
-ON_LANES(relu6)
-ON_LANES(silu)
-ON_LANES(hardswish)
-ON_LANES(gelu)
+// Values or slopes of an activation over a strip, v (n) in place.  These are functions, not inlined
+// code, because they are long and every loop below would hold its own copy.
+typedef void (*Strip)(float *v, int n);
 
-// Returns f(v).
-V_INLINE V activated(SrBatchNormActivation f, V v) {
-    switch (f) {
-    case SR_BN_LINEAR: return v;
-    case SR_BN_RELU: return v_max(v_zero(), v);
-    case SR_BN_RELU6: return relu6_of(v);
-    case SR_BN_SILU: return silu_of(v);
-    case SR_BN_HARDSWISH: return hardswish_of(v);
-    case SR_BN_GELU: return gelu_of(v);
+#define STRIP(name)                              \
+    static void name##_values(float *v, int n) { \
+        SR_SIMD                                  \
+        for (int i = 0; i < n; i++)              \
+            v[i] = name##_value(v[i]);           \
+    }                                            \
+    static void name##_slopes(float *v, int n) { \
+        SR_SIMD                                  \
+        for (int i = 0; i < n; i++)              \
+            v[i] = name##_slope(v[i]);           \
     }
-    return v;
-}
+STRIP(relu6)
+STRIP(silu)
+STRIP(hardswish)
+STRIP(gelu)
 
-// Returns dy f'(v).
-V_INLINE V times_slope(SrBatchNormActivation f, V v, V dy) {
-    switch (f) {
-    case SR_BN_LINEAR: return dy;
-    case SR_BN_RELU: return v_where_positive(v, dy);
-    case SR_BN_RELU6: return dy * relu6_slope_of(v);
-    case SR_BN_SILU: return dy * silu_slope_of(v);
-    case SR_BN_HARDSWISH: return dy * hardswish_slope_of(v);
-    case SR_BN_GELU: return dy * gelu_slope_of(v);
-    }
-    return dy;
-}
-
-// Calls `loop`, which ends with the arguments of a constant activation, for each value of f.
-#define FOR_EACH_ACTIVATION(f, loop, ...)                            \
-    switch (f) {                                                     \
-    case SR_BN_LINEAR: loop(__VA_ARGS__, SR_BN_LINEAR); break;       \
-    case SR_BN_RELU: loop(__VA_ARGS__, SR_BN_RELU); break;           \
-    case SR_BN_RELU6: loop(__VA_ARGS__, SR_BN_RELU6); break;         \
-    case SR_BN_SILU: loop(__VA_ARGS__, SR_BN_SILU); break;           \
-    case SR_BN_HARDSWISH: loop(__VA_ARGS__, SR_BN_HARDSWISH); break; \
-    case SR_BN_GELU: loop(__VA_ARGS__, SR_BN_GELU); break;           \
-    }
+static const Strip values[] = {[SR_BN_RELU6] = relu6_values,
+                               [SR_BN_SILU] = silu_values,
+                               [SR_BN_HARDSWISH] = hardswish_values,
+                               [SR_BN_GELU] = gelu_values};
+static const Strip slopes[] = {[SR_BN_RELU6] = relu6_slopes,
+                               [SR_BN_SILU] = silu_slopes,
+                               [SR_BN_HARDSWISH] = hardswish_slopes,
+                               [SR_BN_GELU] = gelu_slopes};
 
 // Normalises channels c .. of the row that begins at element `at`.
-V_INLINE void apply_lanes(SrDtype type, void *y, const void *x, const void *residual, int64_t at,
-                          int c, int m, SrBatchNormCoefs k, bool stream, SrBatchNormActivation f) {
+V_INLINE V sum_lanes(SrDtype type, const void *x, const void *residual, int64_t at, int c, int m,
+                     SrBatchNormCoefs k) {
     V v = normalised(v_get(type, x, at + c, m), k, c, m);
     if (residual)
         v += v_get(type, residual, at + c, m);
-    give(type, y, at + c, activated(f, v), m, stream);
+    return v;
 }
 
-// Constant `residual == NULL`, `stream` and `f` make one loop each.
+// Writes sum_lanes of `width` channels, the first at element `at` and at the beginning of k, to v.
+V_INLINE void sum_strip(SrDtype type, float *v, const void *x, const void *residual, int64_t at,
+                        int width, SrBatchNormCoefs k) {
+    int c = 0;
+    for (; c + V_LANES <= width; c += V_LANES)
+        v_store(v + c, sum_lanes(type, x, residual, at, c, V_LANES, k));
+    if (c < width)
+        v_store_n(v + c, sum_lanes(type, x, residual, at, c, width - c, k), width - c);
+}
+
+// Returns the coefficients of channels from `c` on.
+V_INLINE SrBatchNormCoefs coefs_from(SrBatchNormCoefs k, int c) {
+    return (SrBatchNormCoefs){k.mean + c, k.a + c, k.b + c, NULL, NULL};
+}
+
+// apply with an activation other than relu.
+V_INLINE void apply_strips(SrDtype type, void *y, const void *x, const void *residual, int64_t rows,
+                           int C, SrBatchNormCoefs k, SrBatchNormActivation f, bool stream) {
+    float v[SR_BN_STRIP];
+    for (int64_t at = 0; at < rows * C; at += C)
+        for (int from = 0; from < C; from += SR_BN_STRIP) {
+            int width = SR_MIN(C - from, SR_BN_STRIP), c = 0;
+            sum_strip(type, v, x, residual, at + from, width, coefs_from(k, from));
+            values[f](v, width);
+            for (; c + V_LANES <= width; c += V_LANES)
+                give(type, y, at + from + c, v_load(v + c), V_LANES, stream);
+            if (c < width)
+                v_put(type, y, at + from + c, v_load_n(v + c, width - c), width - c);
+        }
+    if (stream)
+        v_stream_end();
+}
+
+V_INLINE void apply_lanes(SrDtype type, void *y, const void *x, const void *residual, int64_t at,
+                          int c, int m, SrBatchNormCoefs k, bool relu, bool stream) {
+    V v = sum_lanes(type, x, residual, at, c, m, k);
+    give(type, y, at + c, relu ? v_max(v_zero(), v) : v, m, stream);
+}
+
+// Constant `residual == NULL`, `relu` and `stream` make one loop each.
 V_INLINE void apply_rows(SrDtype type, void *y, const void *x, const void *residual, int64_t rows,
-                         int C, SrBatchNormCoefs k, bool stream, SrBatchNormActivation f) {
+                         int C, SrBatchNormCoefs k, bool relu, bool stream) {
     for (int64_t at = 0; at < rows * C; at += C) {
         int c = 0;
         for (; c + V_LANES <= C; c += V_LANES)
-            apply_lanes(type, y, x, residual, at, c, V_LANES, k, stream, f);
+            apply_lanes(type, y, x, residual, at, c, V_LANES, k, relu, stream);
         if (c < C)
-            apply_lanes(type, y, x, residual, at, c, C - c, k, false, f);
+            apply_lanes(type, y, x, residual, at, c, C - c, k, relu, false);
     }
     if (stream)
         v_stream_end();
 }
 
 V_INLINE void apply_kind(SrDtype type, void *y, const void *x, const void *residual, int64_t rows,
-                         int C, SrBatchNormCoefs k, bool stream, SrBatchNormActivation f) {
-    if (residual)
-        apply_rows(type, y, x, residual, rows, C, k, stream, f);
+                         int C, SrBatchNormCoefs k, SrBatchNormActivation f, bool stream) {
+    if (f > SR_BN_RELU)
+        apply_strips(type, y, x, residual, rows, C, k, f, stream);
+    else if (residual && f == SR_BN_RELU)
+        apply_rows(type, y, x, residual, rows, C, k, true, stream);
+    else if (residual)
+        apply_rows(type, y, x, residual, rows, C, k, false, stream);
     else
-        apply_rows(type, y, x, NULL, rows, C, k, stream, f);
+        apply_rows(type, y, x, NULL, rows, C, k, f == SR_BN_RELU, stream);
 }
 
 V_INLINE void apply_any(SrDtype type, void *y, const void *x, const void *residual, int64_t rows,
                         int C, SrBatchNormCoefs k, SrBatchNormActivation f, bool stream) {
-    if (stream && streams(type, y, C)) {
-        FOR_EACH_ACTIVATION(f, apply_kind, type, y, x, residual, rows, C, k, true)
-    } else {
-        FOR_EACH_ACTIVATION(f, apply_kind, type, y, x, residual, rows, C, k, false)
-    }
+    if (stream && streams(type, y, C))
+        apply_kind(type, y, x, residual, rows, C, k, f, true);
+    else
+        apply_kind(type, y, x, residual, rows, C, k, f, false);
 }
 
 // Operands and result of the gradients' sums; aux and g_out as in batch_norm_rows.h.
@@ -207,44 +217,68 @@ typedef struct {
     void *g_out;
 } Tensors;
 
-// Returns g = dy f' at channels c .. of the row that begins at element `at`; x holds its numbers.
-V_INLINE V gradient(SrDtype type, Tensors t, V x, int64_t at, int c, int m, SrBatchNormCoefs k,
-                    SrBatchNormActivation f) {
-    V dy = v_get(type, t.dy, at + c, m);
-    if (f == SR_BN_LINEAR)
-        return dy;
-    if (f == SR_BN_RELU && t.aux)
-        return v_where_positive(v_get(type, t.aux, at + c, m), dy);
-    V v = normalised(x, k, c, m);
-    if (t.aux)
-        v += v_get(type, t.aux, at + c, m);
-    return times_slope(f, v, dy);
+// Returns dy where the relu let its input pass, else 0: channel c of the row at element `at`.
+V_INLINE V masked(SrDtype type, V dy, V x, const void *y, int64_t at, SrBatchNormCoefs k,
+                  SrBatchNormActivation f, int c, int m) {
+    if (f == SR_BN_RELU && y)
+        return v_where_positive(v_get(type, y, at + c, m), dy);
+    if (f == SR_BN_RELU)
+        return v_where_positive(normalised(x, k, c, m), dy);
+    return dy;
 }
 
-V_INLINE void reduce_lanes(SrDtype type, Tensors t, int64_t at, SrBatchNormCoefs k, bool stream,
-                           SrBatchNormActivation f, float *s, float *q, int c, int m) {
-    V v = v_get(type, t.x, at + c, m);
-    V g = gradient(type, t, v, at, c, m, k, f);
+// Keeps and sums the gradients g of channels c .. of the row at element `at`, whose input is v.
+V_INLINE void add_lanes(SrDtype type, Tensors t, int64_t at, SrBatchNormCoefs k, V v, V g,
+                        bool stream, float *s, float *q, int c, int m) {
     if (t.g_out)
         give(type, t.g_out, at + c, g, m, stream);
     store(s + c, load(s + c, m) + g, m);
     store(q + c, v_fma(g, v - load(k.mean + c, m), load(q + c, m)), m);
 }
 
+V_INLINE void reduce_lanes(SrDtype type, Tensors t, int64_t at, SrBatchNormCoefs k,
+                           SrBatchNormActivation f, bool stream, float *s, float *q, int c, int m) {
+    V v = v_get(type, t.x, at + c, m);
+    V g = masked(type, v_get(type, t.dy, at + c, m), v, t.aux, at, k, f, c, m);
+    add_lanes(type, t, at, k, v, g, stream, s, q, c, m);
+}
+
+// reduce_lanes with an activation other than relu: `slope` holds f'.
+V_INLINE void reduce_slope(SrDtype type, Tensors t, int64_t at, SrBatchNormCoefs k,
+                           const float *slope, bool stream, float *s, float *q, int c, int m) {
+    V g = v_get(type, t.dy, at + c, m) * load(slope + c, m);
+    add_lanes(type, t, at, k, v_get(type, t.x, at + c, m), g, stream, s, q, c, m);
+}
+
+// Sums one row of a strip.
+V_INLINE void reduce_row(SrDtype type, Tensors t, int64_t at, int width, SrBatchNormCoefs k,
+                         SrBatchNormActivation f, bool stream, float *s, float *q) {
+    float slope[SR_BN_STRIP];
+    int c = 0;
+    if (f > SR_BN_RELU) {
+        sum_strip(type, slope, t.x, t.aux, at, width, k);
+        slopes[f](slope, width);
+        for (; c + V_LANES <= width; c += V_LANES)
+            reduce_slope(type, t, at, k, slope, stream, s, q, c, V_LANES);
+        if (c < width)
+            reduce_slope(type, t, at, k, slope, false, s, q, c, width - c);
+        return;
+    }
+    for (; c + V_LANES <= width; c += V_LANES)
+        reduce_lanes(type, t, at, k, f, stream, s, q, c, V_LANES);
+    if (c < width)
+        reduce_lanes(type, t, at, k, f, false, s, q, c, width - c);
+}
+
 // Sums channels [from, from + width); the coefficients k begin at channel `from`.
 V_INLINE void reduce_strip(SrDtype type, Tensors t, int64_t rows, int64_t stride, int from,
-                           int width, SrBatchNormCoefs k, double *sum_g, double *sum_gx,
-                           bool stream, SrBatchNormActivation f) {
+                           int width, SrBatchNormCoefs k, SrBatchNormActivation f, bool stream,
+                           double *sum_g, double *sum_gx) {
     float s[SR_BN_STRIP] = {0}, q[SR_BN_STRIP] = {0};
     for (int64_t first = 0; first < rows; first += BLOCK) {
         int64_t end = SR_MIN(rows, first + BLOCK) * stride + from;
-        for (int64_t at = first * stride + from; at < end; at += stride) {
-            int c = 0;
-            for (; c + V_LANES <= width; c += V_LANES)
-                reduce_lanes(type, t, at, k, stream, f, s, q, c, V_LANES);
-            if (c < width)
-                reduce_lanes(type, t, at, k, false, f, s, q, c, width - c);
-        }
+        for (int64_t at = first * stride + from; at < end; at += stride)
+            reduce_row(type, t, at, width, k, f, stream, s, q);
         flush(sum_g + from, s, width);
         flush(sum_gx + from, q, width);
     }
@@ -252,20 +286,21 @@ V_INLINE void reduce_strip(SrDtype type, Tensors t, int64_t rows, int64_t stride
         v_stream_end();
 }
 
-// Sums one strip, with a loop for each set of the caller's constants.  A relu without a residual
-// has no g_out.
+// Sums one strip, with a loop for each set of the caller's constants.
 V_INLINE void reduce_kind(SrDtype type, Tensors t, int64_t rows, int64_t stride, int from,
-                          int width, SrBatchNormCoefs k, double *sum_g, double *sum_gx, bool stream,
-                          SrBatchNormActivation f) {
-    if (f == SR_BN_RELU && !t.aux)
-        t.g_out = NULL;
-    if (stream && t.g_out)
-        reduce_strip(type, t, rows, stride, from, width, k, sum_g, sum_gx, true, f);
-    else if (!t.aux)
-        reduce_strip(type, (Tensors){t.x, NULL, t.dy, t.g_out}, rows, stride, from, width, k, sum_g,
-                     sum_gx, false, f);
+                          int width, SrBatchNormCoefs k, SrBatchNormActivation f, bool stream,
+                          double *sum_g, double *sum_gx) {
+    Tensors no_out = {t.x, NULL, t.dy, NULL}; // relu without a residual keeps no g
+    if (f > SR_BN_RELU)
+        reduce_strip(type, t, rows, stride, from, width, k, f, stream, sum_g, sum_gx);
+    else if (f == SR_BN_RELU && !t.aux)
+        reduce_strip(type, no_out, rows, stride, from, width, k, SR_BN_RELU, false, sum_g, sum_gx);
+    else if (f == SR_BN_RELU && stream)
+        reduce_strip(type, t, rows, stride, from, width, k, SR_BN_RELU, true, sum_g, sum_gx);
+    else if (f == SR_BN_RELU)
+        reduce_strip(type, t, rows, stride, from, width, k, SR_BN_RELU, false, sum_g, sum_gx);
     else
-        reduce_strip(type, t, rows, stride, from, width, k, sum_g, sum_gx, false, f);
+        reduce_strip(type, t, rows, stride, from, width, k, SR_BN_LINEAR, false, sum_g, sum_gx);
 }
 
 V_INLINE void reduce_any(SrDtype type, const void *x, const void *aux, const void *dy, void *g_out,
@@ -274,29 +309,27 @@ V_INLINE void reduce_any(SrDtype type, const void *x, const void *aux, const voi
     Tensors t = {x, aux, dy, g_out};
     stream = g_out && stream && streams(type, g_out, width) && stride % V_LANES == 0;
     for (int c = 0; c < width; c += SR_BN_STRIP) {
-        SrBatchNormCoefs at = {k.mean + c, k.a + c, k.b + c, NULL, NULL};
-        int strip = SR_MIN(width - c, SR_BN_STRIP);
-        FOR_EACH_ACTIVATION(f, reduce_kind, type, t, rows, stride, c, strip, at, sum_g, sum_gx,
-                            stream)
+        reduce_kind(type, t, rows, stride, c, SR_MIN(width - c, SR_BN_STRIP), coefs_from(k, c), f,
+                    stream, sum_g, sum_gx);
     }
 }
 
 V_INLINE void input_grad_lanes(SrDtype type, void *dx, Tensors t, int64_t at, int c, int m,
-                               SrBatchNormCoefs k, bool stream, SrBatchNormActivation f) {
+                               SrBatchNormCoefs k, SrBatchNormActivation f, bool stream) {
     V v = v_get(type, t.x, at + c, m);
-    V g = gradient(type, t, v, at, c, m, k, f);
+    V g = masked(type, v_get(type, t.dy, at + c, m), v, t.aux, at, k, f, c, m);
     V from_sums = v_fma(v - load(k.mean + c, m), load(k.k1 + c, m), load(k.k0 + c, m));
     give(type, dx, at + c, g * load(k.a + c, m) - from_sums, m, stream);
 }
 
 V_INLINE void input_grad_rows(SrDtype type, void *dx, Tensors t, int64_t rows, int C,
-                              SrBatchNormCoefs k, bool stream, SrBatchNormActivation f) {
+                              SrBatchNormCoefs k, SrBatchNormActivation f, bool stream) {
     for (int64_t at = 0; at < rows * C; at += C) {
         int c = 0;
         for (; c + V_LANES <= C; c += V_LANES)
-            input_grad_lanes(type, dx, t, at, c, V_LANES, k, stream, f);
+            input_grad_lanes(type, dx, t, at, c, V_LANES, k, f, stream);
         if (c < C)
-            input_grad_lanes(type, dx, t, at, c, C - c, k, false, f);
+            input_grad_lanes(type, dx, t, at, c, C - c, k, f, false);
     }
     if (stream)
         v_stream_end();
@@ -307,13 +340,13 @@ V_INLINE void input_grad_any(SrDtype type, void *dx, const void *x, const void *
                              bool stream) {
     Tensors t = {x, aux, dy, NULL};
     if (f == SR_BN_RELU && aux)
-        input_grad_rows(type, dx, t, rows, C, k, false, SR_BN_RELU);
+        input_grad_rows(type, dx, t, rows, C, k, SR_BN_RELU, false);
     else if (f == SR_BN_RELU)
-        input_grad_rows(type, dx, (Tensors){x, NULL, dy, NULL}, rows, C, k, false, SR_BN_RELU);
+        input_grad_rows(type, dx, (Tensors){x, NULL, dy, NULL}, rows, C, k, SR_BN_RELU, false);
     else if (stream && streams(type, dx, C))
-        input_grad_rows(type, dx, t, rows, C, k, true, SR_BN_LINEAR);
+        input_grad_rows(type, dx, t, rows, C, k, SR_BN_LINEAR, true);
     else
-        input_grad_rows(type, dx, t, rows, C, k, false, SR_BN_LINEAR);
+        input_grad_rows(type, dx, t, rows, C, k, SR_BN_LINEAR, false);
 }
 
 // Both types, as functions.

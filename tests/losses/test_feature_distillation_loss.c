@@ -65,9 +65,8 @@ static void test_size(void **state) {
     CHECK_INT(tiny_model_param(&t, "loss.queue")->shape.d[0], 32);
     tiny_model_close(&t);
     CHECK_OK(sr_loss_find("feature_distillation_loss", &loss));
-    CHECK_FAILS(
-        tiny_model_start_example(&t, loss, &loss->examples[0], "{queue_size: 64}", 1),
-        SR_ERR_CONFIG, "queue_size is 64, but there are only 64 images");
+    CHECK_FAILS(tiny_model_start_example(&t, loss, &loss->examples[0], "{queue_size: 64}", 1),
+                SR_ERR_CONFIG, "queue_size is 64, but there are only 64 images");
     tiny_model_close(&t);
 }
 
