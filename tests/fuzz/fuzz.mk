@@ -8,8 +8,8 @@ FUZZ_FLAGS = -max_total_time=$(FUZZ_SECONDS) -timeout=20 -rss_limit_mb=1024 -art
 FUZZED = $(filter-out base/parallel.c base/stop.c,$(wildcard base/*.c base/plugin/*.c base/text/*.c)) \
     $(wildcard formats/*.c formats/*/*.c)
 FUZZ_FORMATS = safetensors pth npz npy
-.PHONY: fuzz fuzz-library fuzz-image fuzz-features fuzz-graph fuzz-config fuzz-yaml fuzz-tar $(FUZZ_FORMATS:%=fuzz-%)
-fuzz: fuzz-yaml fuzz-image fuzz-tar $(FUZZ_FORMATS:%=fuzz-%) fuzz-features fuzz-graph fuzz-config
+.PHONY: fuzz fuzz-library fuzz-image fuzz-readers fuzz-features fuzz-graph fuzz-config fuzz-yaml fuzz-tar $(FUZZ_FORMATS:%=fuzz-%)
+fuzz: fuzz-yaml fuzz-image fuzz-readers fuzz-tar $(FUZZ_FORMATS:%=fuzz-%) fuzz-features fuzz-graph fuzz-config
 FUZZ_COMPILE = $(FUZZ_CC) -std=c17 -O1 -g -D_GNU_SOURCE -I. $(FUZZ)
 FUZZ_LINK = -lyaml -lcjson -lz -lm -lpthread
 FUZZ_OBJECTS = $(FUZZED:%.c=$(BUILD)/fuzzed/%.o)
@@ -34,7 +34,13 @@ $(BUILD)/fuzz_image: tests/fuzz/image_fuzz.c tests/fuzz/image_fuzz.h $(FUZZ_IMAG
 	$(FUZZ_COMPILE) -fsanitize=fuzzer -DSR_FUZZ_ENTRY -o $@ $(filter-out %.h,$^) $(FUZZ_LINK) \
 	    $(filter -lturbojpeg -lwebp -ltiff -lheif,$(LDLIBS))
 fuzz-image: $(BUILD)/fuzz_image $(BUILD)/seeds/image.unpacked
-	$< $(FUZZ_FLAGS) -max_len=4096 -dict=tests/fuzz/image.dict $(BUILD)/corpus/image $(BUILD)/seeds/image
+	LSAN_OPTIONS=suppressions=tests/fuzz/libraries.supp $< $(FUZZ_FLAGS) -max_len=4096 -dict=tests/fuzz/image.dict $(BUILD)/corpus/image $(BUILD)/seeds/image
+# Readers alone, without transforms; the seeds are those of fuzz-image.
+$(BUILD)/fuzz_readers: tests/fuzz/fuzz_readers.c $(FUZZ_IMAGE) $(FUZZ_OBJECTS)
+	@mkdir -p $(BUILD)/corpus/readers
+	$(FUZZ_COMPILE) -fsanitize=fuzzer -o $@ $^ $(FUZZ_LINK) $(filter -lturbojpeg -lwebp -ltiff -lheif,$(LDLIBS))
+fuzz-readers: $(BUILD)/fuzz_readers $(BUILD)/seeds/image.unpacked
+	LSAN_OPTIONS=suppressions=tests/fuzz/libraries.supp $< $(FUZZ_FLAGS) -max_len=4096 -dict=tests/fuzz/image.dict $(BUILD)/corpus/readers $(BUILD)/seeds/image
 $(BUILD)/fuzz_tar: tests/fuzz/fuzz_tar.c $(FUZZ_IMAGE) $(FUZZ_OBJECTS)
 	@mkdir -p $(BUILD)/corpus/tar
 	$(FUZZ_COMPILE) -fsanitize=fuzzer -o $@ $^ $(FUZZ_LINK) $(filter -lturbojpeg -lwebp -ltiff -lheif,$(LDLIBS))
