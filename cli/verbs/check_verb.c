@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/parallel.h"
 #include "base/text/json.h"
 #include "cli/args/args.h"
@@ -10,6 +11,7 @@
 #include "cli/verb.h"
 #include "trainer/bench/estimate.h"
 #include "trainer/bench/forecast.h"
+#include "trainer/data/data_summary.h"
 #include "trainer/eval/online_probe.h"
 
 // Reports a step that is too large for this machine without failing: another machine may run it.
@@ -130,6 +132,23 @@ static SrStatus check(const SrConfig *config, const Cluster *cluster, bool json)
     return status;
 }
 
+// Lists the folder of training images, if its source passes files over, and says which: files of
+// formats that this build does not read come with the package that adds them.
+static void say_images(const SrConfig *config) {
+    const SrStrings *names = &config->train.data_sources, *paths = &config->train.data_paths;
+    const SrDataset *source;
+    SrSplit split = {.note = "", .path = ""};
+    SrStatus status = paths->n == 0 || !sr_file_exists(paths->v[0]) ? SR_ERR_CONFIG
+                      : names->n > 0 ? sr_dataset_find(names->v[0], &source)
+                                     : sr_dataset_infer(paths->v[0], "TRAIN", &source);
+    if (status == SR_OK && source->skipped) {
+        if (sr_split_open_set(&config->train, "TRAIN", config->seed, &split) == SR_OK)
+            sr_data_summary_say_set(&split, "training images");
+        sr_split_close(&split);
+    }
+    sr_status_clear(); // paths have their own check
+}
+
 static void say_next(const SrConfig *config, const SrArgs *args) {
     const char *words[SR_ARGS_MAX + 3] = {"train", config->path};
     SrText next = SR_TEXT_INIT;
@@ -167,6 +186,8 @@ static SrStatus run_verb(int argc, char **argv) {
         status = sr_args_print(&out);
     } else {
         status = check(config, &o.cluster, o.json);
+        if (status == SR_OK && !o.json)
+            say_images(config);
         if (status == SR_OK && !o.json && config->learns)
             say_next(config, &args);
     }
@@ -179,8 +200,9 @@ const SrVerb sr_verb_check = {
     .group = SR_VERB_CHECK,
     .args = "CONFIG [KEY=VALUE ...]",
     .summary = "validates a configuration and plans its step: memory, time",
-    .help = "All mistakes are reported together, with file and line. No image is read and no "
-            "memory for training is taken, so the answer comes at once. The time of a step is an "
+    .help = "All mistakes are reported together, with file and line. A folder of images is listed, "
+            "but no image is read and no memory for training is taken, so the answer comes at "
+            "once. The time of a step is an "
             "estimate; `sslrun bench` measures it.",
     .examples = {{"sslrun check photos.yaml", "Prints parameters, memory and time per step."},
                  {"sslrun check photos.yaml --tree", "Prints every key with its value."},

@@ -60,6 +60,10 @@ static int tear_down(void **state) {
 
 static void test_counts_and_origin(void **state) {
     (void)state;
+    RUN("check", CONFIG, train_key);
+    CHECK_INT(result.code, 0);
+    SAID("training images: 25 images in 2 classes from ");
+    SAID("/train (skipped: 2 other)");
     RUN(CONFIG, train_key, "TEST_MODEL=True", "OPTIMIZER.num_epochs=1");
     CHECK_INT(result.code, 0);
     SAID("training images: 25 images in 2 classes from ");
