@@ -11,16 +11,24 @@
 
 enum { WIDEST = 30, NARROWEST = 5 };
 
-// Reads SR_BAR_AFTER, which lets tests and users see every bar or none.
-static double after_s(void) {
-    const char *text = getenv("SR_BAR_AFTER");
+static double line_at; // sr_clock() at the last line in a log, or at the first bar; 0: neither yet
+
+// Reads SR_BAR_AFTER or SR_BAR_EVERY, which let tests and users see every bar or none.
+static double seconds_of(const char *variable, double otherwise) {
+    const char *text = getenv(variable);
     char *end;
-    double seconds = text ? sr_number_parse(text, &end) : SR_BAR_AFTER_S;
-    return text && end == text ? SR_BAR_AFTER_S : seconds;
+    double seconds = text ? sr_number_parse(text, &end) : otherwise;
+    return text && end == text ? otherwise : seconds;
 }
 
 void sr_bar_begin(SrBar *bar, const char *what, int64_t total) {
-    *bar = (SrBar){.what = what, .total = total, .began = sr_clock(), .after = after_s()};
+    *bar = (SrBar){.what = what,
+                   .total = total,
+                   .began = sr_clock(),
+                   .after = seconds_of("SR_BAR_AFTER", SR_BAR_AFTER_S),
+                   .every = seconds_of("SR_BAR_EVERY", SR_BAR_EVERY_S)};
+    if (line_at == 0)
+        line_at = bar->began;
 }
 
 // Estimates the time left at the average speed so far: passes over images have parts of equal cost.
@@ -56,9 +64,21 @@ void sr__bar_text(const SrBar *bar, int64_t done, double seconds, int columns, c
     snprintf(out, bytes, "%s [%s] %s%s", bar->what, marks, counts, left);
 }
 
+// Prints the counts as a line of a log, if the last line is long ago.
+static void say_line(const SrBar *bar, int64_t done, double now) {
+    char text[512];
+    if (now - line_at < bar->every)
+        return;
+    line_at = now;
+    sr__bar_text(bar, done, now - bar->began, 0, text, sizeof text);
+    sr_info("%s", text);
+}
+
 void sr_bar_at(SrBar *bar, int64_t done) {
     char text[512];
     double now = sr_clock();
+    if (!sr_log_is_terminal())
+        say_line(bar, done, now);
     if (now - bar->began < bar->after || now - bar->drawn < 0.2 || !sr_log_is_terminal())
         return;
     bar->drawn = now;

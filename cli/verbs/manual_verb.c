@@ -50,6 +50,8 @@ static void write_man(SrText *out) {
         "for the "
         "numbers of tile registers without them.\n.TP\n.B SR_BAR_AFTER\nseconds after which a long "
         "computation shows a bar (2).\n"
+        ".TP\n.B SR_BAR_EVERY\nseconds between two lines of progress in a log, where no bar is "
+        "drawn (60).\n"
         ".TP\n.B NO_COLOR\nno colours on a terminal.\n"
         ".SH SEE ALSO\n.B sslrun list keys\nand\n.B sslrun describe KEY\nexplain the keys of a "
         "configuration.\n");

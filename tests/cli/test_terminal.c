@@ -131,6 +131,15 @@ static void test_bars(void **state) {
     unsetenv("SR_BAR_AFTER");
     program_run_terminal(&result, 80, (const char *const[]){"knn", CONFIG, folder, NULL});
     CHECK(!strstr(result.out, "neighbours of images ["));
+    // A log has lines in place of bars: none within a minute, unless SR_BAR_EVERY says otherwise.
+    static ProgramResult log;
+    program_run(&log, 1, (const char *const[]){"knn", CONFIG, folder, NULL});
+    CHECK(log.code == 0 && !strstr(log.err, "features of images "));
+    setenv("SR_BAR_EVERY", "0", 1);
+    program_run(&log, 1, (const char *const[]){"knn", CONFIG, folder, NULL});
+    unsetenv("SR_BAR_EVERY");
+    CHECK(strstr(log.err, "\nfeatures of images 100% 7/7"));
+    CHECK(!strchr(log.err, '\r'));
     temp_dir_remove(dir);
 }
 
