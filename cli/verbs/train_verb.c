@@ -273,18 +273,21 @@ static bool sets_something(const SrYaml *node) {
 static SrStatus refuse_to_train(const SrConfig *config) {
     static const struct {
         const char *section, *verb, *flags;
-    } rows[] = {
-        {"CLUSTERFIT", "extract", "--nodes flatten --data DIR --out FEATURES"},
-        {"NEAREST_NEIGHBOR", "knn", ""},
-        {"IMG_RETRIEVAL", "retrieve", ""},
-        {"RANKING", "retrieve", ""},
-        {"SVM", "svm", ""},
-        {"LOW_SHOT_BENCHMARK", "logreg", ""},
-        {"MODEL.FEATURE_EVAL_SETTINGS", "extract", "--nodes flatten --data DIR --out FEATURES"}};
-    int i = 0, n;
-    while (i + 1 < SR_COUNT(rows) &&
-           !sets_something(sr_yaml_find_path(config->tree, rows[i].section)))
+        const char *folder; // of VISSL, whose files may leave the section out.  NULL: none
+    } rows[] = {{"CLUSTERFIT", "extract", "--nodes flatten --data DIR --out FEATURES", NULL},
+                {"NEAREST_NEIGHBOR", "knn", "", "nearest_neighbor/"},
+                {"IMG_RETRIEVAL", "retrieve", "", "instance_retrieval/"},
+                {"RANKING", "retrieve", "", NULL},
+                {"SVM", "svm", "", NULL},
+                {"LOW_SHOT_BENCHMARK", "logreg", "", NULL},
+                {"MODEL.FEATURE_EVAL_SETTINGS", "extract",
+                 "--nodes flatten --data DIR --out FEATURES", NULL}};
+    int i = 0, n, last = SR_COUNT(rows) - 1;
+    while (i < last && !sets_something(sr_yaml_find_path(config->tree, rows[i].section)))
         i++;
+    for (int f = 0; i == last && f < last; f++)
+        if (rows[f].folder && strstr(config->path, rows[f].folder))
+            i = f;
     const char *words[SR_ARGS_MAX];
     SrText command = SR_TEXT_INIT;
     n = sr_args_words("train", words);

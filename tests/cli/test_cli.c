@@ -8,6 +8,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -449,6 +450,21 @@ static void test_nothing_learns(void **state) {
     RUN("config=tests/cli/frozen.yaml", freeze);
     CHECK_INT(result.code, 2);
     CHECK(strstr(result.err, " extract config=") && strstr(result.err, "--nodes flatten"));
+    // VISSL's files of a kNN may leave its section out: their folder tells.
+    char dir[64], path[128], config[160], *text;
+    size_t bytes;
+    temp_dir_make(dir);
+    snprintf(path, sizeof path, "%s/nearest_neighbor", dir);
+    CHECK(mkdir(path, 0777) == 0);
+    snprintf(path, sizeof path, "%s/nearest_neighbor/frozen.yaml", dir);
+    CHECK_OK(sr_file_read("tests/cli/frozen.yaml", 1 << 16, &text, &bytes));
+    CHECK_OK(sr_file_write(path, text, bytes));
+    sr_free(text);
+    snprintf(config, sizeof config, "config=%s", path);
+    RUN(config, freeze);
+    CHECK_INT(result.code, 2);
+    CHECK(strstr(result.err, "NEAREST_NEIGHBOR is for `") && strstr(result.err, " knn config="));
+    temp_dir_remove(dir);
 }
 
 // The estimate of a step and the computation of its forecast on one rank are the same seconds.
