@@ -338,7 +338,7 @@ static SrStatus differences(const Runs *r, SrText *out) {
     Differences d = {r, sr_yaml_new(&arena, SR_YAML_MAP, "", 0), &arena, out};
     SrStatus status = d.seen ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for the comparison");
     sr_text_add(out, "<h2>Where configurations differ</h2>\n<div class=\"wide\" "
-                     "tabindex=\"0\"><table><thead><tr>"
+                     "tabindex=\"0\"><table class=\"differences\"><thead><tr>"
                      "<th scope=\"col\">key</th>");
     for (int i = 0; i < r->n; i++) {
         sr_text_add(out, "<th scope=\"col\">");
