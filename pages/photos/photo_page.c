@@ -210,7 +210,7 @@ SrStatus sr_photo_page_predict(const SrPhotoFiles *files, const char *lines) {
 // Adds the photos of one issue, lines [first, end), and a table row's worth of text above them.
 static bool add_issue(SrPhotoBody *p, Lines *l, int first, int end) {
     bool room = true;
-    char caption[96], value[32];
+    char caption[256], value[32];
     const char *issue = sr_tree_text(l->v[first], "issue", "");
     SrTidyIssue kind;
     bool known = sr_tidy_find_issue(issue, &kind) == SR_OK;
@@ -229,7 +229,7 @@ static bool add_issue(SrPhotoBody *p, Lines *l, int first, int end) {
             snprintf(caption, sizeof caption, "%s: %s", sr_tidy_unit(kind), value);
         }
         if (!*caption) // the file's name is in the tooltip
-            snprintf(caption, sizeof caption, "%.90s", sr_tree_text(l->v[i], "reason", ""));
+            snprintf(caption, sizeof caption, "%.250s", sr_tree_text(l->v[i], "reason", ""));
         room = sr_photo_body_add(p, sr_tree_text(l->v[i], "file", ""), caption);
         if (room && *of)
             room = sr_photo_body_add(p, of, "the other");

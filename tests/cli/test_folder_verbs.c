@@ -141,7 +141,7 @@ static void test_tidy(void **state) {
     size_t bytes;
     CHECK_OK(sr_file_read(page, 1 << 24, &text, &bytes));
     CHECK(strstr(text, "variance of the Laplacian: ")); // a caption names what its number counts
-    CHECK(strstr(text, "the file is neither JPEG, PNG nor WebP"));
+    CHECK(strstr(text, "the file is no image that this program knows: JPEG, PNG, WebP"));
     sr_free(text);
     RUN("tidy", f.images);
     CHECK(strstr(result.err, " --page tidy.html") && strstr(result.err, " --keep keep.txt"));
