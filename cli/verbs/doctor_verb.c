@@ -84,7 +84,8 @@ static void print(const Findings *f, int trouble, const char *run) {
                f->epochs == 1 ? "" : "s");
 }
 
-// Prints the evaluation's verdict, which counts as a finding in *trouble unless training helped.
+// Prints the evaluation's verdict and the comparison with the starting weights.  Each counts as a
+// finding in *trouble: the first unless training helped, the second if it made the features worse.
 static SrStatus judge(const char *run, int *trouble) {
     SrHistory history;
     SrText text = SR_TEXT_INIT;
@@ -92,6 +93,11 @@ static SrStatus judge(const char *run, int *trouble) {
     SrVerdict verdict = sr_run_verdict(&history, &text);
     if (verdict != SR_VERDICT_NONE)
         printf("evaluation: %s\n", text.s ? text.s : "");
+    *trouble += verdict > SR_VERDICT_HELPED;
+    sr_text_deinit(&text);
+    verdict = sr_run_change(&history, &text);
+    if (verdict != SR_VERDICT_NONE)
+        printf("before and after: %s\n", text.s ? text.s : "");
     *trouble += verdict > SR_VERDICT_HELPED;
     sr_text_deinit(&text);
     sr_history_deinit(&history);
@@ -140,7 +146,8 @@ const SrVerb sr_verb_doctor = {
     .summary = "lists what a run's own checks and its evaluation found",
     .help = "During training the program looks for collapse, a loss that says nothing, a teacher "
             "that stands still and gradients that vanish. The evaluation adds whether training has "
-            "helped at all.",
+            "helped at all, and a run that began from weights whether it made them better or "
+            "worse.",
     .examples = {{"sslrun doctor runs/photos", "Lists the findings of a run."}},
     .files = "RUN/metrics.json holds the findings.",
     .exit = "0: no problems; 1: there are findings; 2: RUN is no run folder.",

@@ -77,7 +77,7 @@ static SrStatus compare_layers(const SrConfig *config, const char *run, bool jso
     SrModel *model;
     SrText out = SR_TEXT_INIT, line = SR_TEXT_INIT;
     SR_TRY(sr_baselines_model(config, config->knn.layer, NULL, &model));
-    SrStatus status = sr_layer_report(config, model, &report);
+    SrStatus status = sr_layer_report(config, model, NULL, &report);
     sr_model_free(model);
     SR_TRY(status);
     if (!report.labels)

@@ -20,6 +20,7 @@
 #include "cli/verb.h"
 #include "cli/view_figures.h"
 #include "kernels/machine.h"
+#include "trainer/eval/feature_spread.h"
 #include "trainer/eval/layer_report.h"
 #include "trainer/eval/linear_probes.h"
 #include "trainer/eval/report.h"
@@ -124,6 +125,43 @@ static bool is_evaluated(const SrConfig *config, const SrTrainResult *r) {
     return same;
 }
 
+// Evaluates a self-supervised trunk: kNN on all images, then the layers.  A run that began from
+// weights is compared with them; without labels by figures that need none.
+static SrStatus evaluate_trunk(const SrConfig *config, SrRun *run, bool json, SrText *out,
+                               SrText *line) {
+    SrKnnReport report;
+    SrLayerReport layers;
+    SrFeatureSpread spread;
+    SrModel *started = NULL;
+    SrStatus status;
+    SR_TRY_GOTO(sr_knn_report(config, run->model, true, &report));
+    sr_knn_report_print(&report, json, out);
+    sr_knn_report_json(&report, line);
+    if (sr_comm_agree(sr_baselines_start(config, config->knn.layer, &started)) != SR_OK) {
+        sr_warn("there is no verdict on this training, because the starting weights could not be "
+                "loaded: %s",
+                sr_status_message());
+        sr_status_clear();
+        sr_model_free(started);
+        started = NULL;
+    }
+    // A class may have too few images for the layers.
+    if (sr_layer_report(config, run->model, started, &layers) != SR_OK)
+        sr_warn("the layers could not be evaluated: %s", sr_status_message());
+    (json ? sr_layer_report_json : sr_layer_report_text)(&layers, out);
+    sr_layer_report_json(&layers, line);
+    if (!report.labels && !json)
+        sr_view_figures_text(config->checkpoint.dir, out);
+    if (!report.labels && started) {
+        SR_TRY_GOTO(sr_feature_spread(config, run->model, started, &spread));
+        (json ? sr_feature_spread_json : sr_feature_spread_text)(&spread, out);
+        sr_feature_spread_json(&spread, line);
+    }
+done:
+    sr_model_free(started);
+    return status;
+}
+
 // Evaluates a trunk by kNN, and linear probes on a frozen trunk by their layers.  Test phases have
 // evaluated other models with labels already.
 static SrStatus evaluate(const SrConfig *config, SrRun *run, bool json, SrText *out) {
@@ -138,17 +176,7 @@ static SrStatus evaluate(const SrConfig *config, SrRun *run, bool json, SrText *
         sr_linear_report_print(&report, json, out);
         sr_linear_report_print(&report, true, &line);
     } else {
-        SrKnnReport report;
-        SrLayerReport layers;
-        SR_TRY_GOTO(sr_knn_report(config, run->model, true, &report));
-        sr_knn_report_print(&report, json, out);
-        if (sr_layer_report(config, run->model, &layers) != SR_OK) // a class has too few images
-            sr_warn("the layers could not be evaluated: %s", sr_status_message());
-        (json ? sr_layer_report_json : sr_layer_report_text)(&layers, out);
-        if (!report.labels && !json)
-            sr_view_figures_text(config->checkpoint.dir, out);
-        sr_knn_report_json(&report, &line);
-        sr_layer_report_json(&layers, &line);
+        SR_TRY_GOTO(evaluate_trunk(config, run, json, out, &line));
     }
     if (sr_comm_rank() == 0)
         SR_TRY_GOTO(sr_run_pages_keep(config->checkpoint.dir, &line));

@@ -65,6 +65,56 @@ static void add_state(const SrRunPage *p, SrText *out) {
     sr_text_add(out, "</p>\n");
 }
 
+// ---- before and after ---------------------------------------------------------------------------
+
+// Adds "51.0 ± 2.5"; a dash where the comparison has no such figure.
+static void add_figure(const SrYaml *r, const char *row, const char *what, SrText *out) {
+    char key[96];
+    snprintf(key, sizeof key, "%s_%s", row, what);
+    const SrYaml *v = sr_yaml_find(r, key);
+    snprintf(key, sizeof key, "%s_%s_error", row, what);
+    const SrYaml *error = sr_yaml_find(r, key);
+    if (!v)
+        sr_text_add(out, "<td>–</td>");
+    else if (!error)
+        sr_text_printf(out, "<td>%.1f</td>", v->f);
+    else
+        sr_text_printf(out, "<td>%.1f ± %.1f</td>", v->f, error->f);
+}
+
+// Adds the verdict on a run that began from weights, and a table of its figures.
+static void add_change(const SrHistory *h, SrText *out) {
+    static const char *const rows[][2] = {{"first", "before training"},
+                                          {"second", "after training"},
+                                          {"untrained", "untrained"},
+                                          {"pixels", "raw pixels"}};
+    static const char *const labelled[] = {"knn", "probe", "5shot"};
+    static const char *const unlabelled[] = {"effective_rank", "uniformity"};
+    SrText text = SR_TEXT_INIT;
+    SrVerdict found = sr_run_change(h, &text);
+    if (found == SR_VERDICT_NONE)
+        return;
+    bool labels = sr_yaml_find(h->change, "first_probe") != NULL;
+    sr_text_printf(out, "<p class=\"verdict %s\">", found == SR_VERDICT_HELPED ? "ok" : "bad");
+    sr_text_add(out, "<strong>Before and after:</strong> ");
+    sr_html_escape(text.s, out);
+    sr_text_add(out, "</p>\n<div class=\"wide\"><table class=\"change\"><thead><tr><th "
+                     "scope=\"col\">features</th>");
+    sr_text_add(out, labels ? "<th scope=\"col\">kNN, %</th><th scope=\"col\">linear probe, %</th>"
+                              "<th scope=\"col\">5 images per class, %</th>"
+                            : "<th scope=\"col\">effective rank</th><th scope=\"col\">"
+                              "uniformity</th>");
+    sr_text_add(out, "</tr></thead><tbody>\n");
+    for (int i = 0; i < SR_COUNT(rows); i++) {
+        sr_text_printf(out, "<tr><th scope=\"row\">%s</th>", rows[i][1]);
+        for (int k = 0; k < (labels ? SR_COUNT(labelled) : SR_COUNT(unlabelled)); k++)
+            add_figure(h->change, rows[i][0], (labels ? labelled : unlabelled)[k], out);
+        sr_text_add(out, "</tr>\n");
+    }
+    sr_text_add(out, "</tbody></table></div>\n");
+    sr_text_deinit(&text);
+}
+
 // ---- layers -------------------------------------------------------------------------------------
 
 // Returns a figure of a layer, such as trained_res3_probe, per cent; NaN: none.
@@ -134,12 +184,14 @@ void sr_run_answer(const SrRunPage *p, SrText *out) {
     SrRunScores e;
     if (!sr_run_scores(h, &e)) {
         add_state(p, out);
+        add_change(h, out);
         sr_text_add(out, "<div class=\"grid\">\n");
         sr_run_probe_curves(h, out);
         sr_text_add(out, "</div>\n");
         return;
     }
     add_verdict(h, out);
+    add_change(h, out);
     sr_text_add(out, "<div class=\"grid\">\n");
     add_bars("Linear probe: can a plane separate the classes?", &e, &e.probe, out);
     add_bars("kNN: do images of a class lie together?", &e, &e.knn, out);

@@ -188,6 +188,8 @@ static SrStatus add_epoch(Reader *r, const SrYaml *line) {
         h->layers = line;
     else if (sr_yaml_find(line, "labels"))
         h->knn = line;
+    if (sr_tree_bool(line, "before_after", false))
+        h->change = line;
     if (sr_yaml_find(line, "effective_rank"))
         h->embeddings = line;
     if (isnan(e.epoch) || h->n_epochs == MAX_EPOCHS)

@@ -30,7 +30,8 @@ typedef struct {
     SrSeries series[SR_HISTORY_SERIES];
     SrHistoryEpoch *epoch;      // (n_epochs)
     const SrYaml *knn, *layers; // last reports in metrics.json; NULL: none
-    const SrYaml *embeddings;   // last line of metrics.json with figures of embeddings; NULL: none
+    const SrYaml *change;     // last comparison of the trunk before and after training; NULL: none
+    const SrYaml *embeddings; // last line of metrics.json with figures of embeddings; NULL: none
     int n_warnings;
     const char *warning[24]; // (n_warnings) different warnings of the last start
     int times[24];           // (n_warnings) how often each appears

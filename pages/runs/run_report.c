@@ -116,6 +116,13 @@ static void findings(const SrRunPage *p, SrText *out) {
                        sr_run_verdict_words(sr_run_verdict(h, &verdict)));
         n++;
     }
+    sr_text_deinit(&verdict);
+    if (sr_run_change(h, &verdict) > SR_VERDICT_HELPED) {
+        sr_text_add(&list, "<li class=\"bad\">");
+        sr_html_escape(verdict.s ? verdict.s : "", &list);
+        sr_text_add(&list, "</li>\n");
+        n++;
+    }
     for (int i = 0; wait && i < h->n_steps; i++)
         waited += wait->y[i] / h->n_steps;
     if (waited > 0.3) {

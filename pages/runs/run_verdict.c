@@ -114,3 +114,13 @@ SrVerdict sr_run_verdict(const SrHistory *h, SrText *out) {
     describe(&e, by, out);
     return verdict;
 }
+
+SrVerdict sr_run_change(const SrHistory *h, SrText *out) {
+    const char *verdict = h->change ? sr_tree_text(h->change, "verdict", "") : "";
+    const char *sentence = h->change ? sr_tree_text(h->change, "sentence", "") : "";
+    if (!*sentence)
+        return SR_VERDICT_NONE;
+    sr_text_add(out, sentence);
+    bool worse = strcmp(verdict, "worse") == 0 || strcmp(verdict, "narrower") == 0;
+    return worse ? SR_VERDICT_NOTHING : SR_VERDICT_HELPED;
+}

@@ -35,6 +35,10 @@ double sr_standard_error(double percent, int64_t images);
 // The linear probe of the best layer decides, as in the table of layers; without it kNN does.
 // Better means by more than two standard errors.
 SrVerdict sr_run_verdict(const SrHistory *history, SrText *out);
+// Judges a run that began from weights by the comparison of its trunk before and after training.
+// Appends the comparison's sentence.  SR_VERDICT_NONE: there is no comparison.  SR_VERDICT_NOTHING:
+// the features got worse, or narrower where there are no labels.
+SrVerdict sr_run_change(const SrHistory *history, SrText *out);
 const char *sr_run_verdict_words(SrVerdict verdict); // a sentence; "" for SR_VERDICT_NONE
 
 #endif

@@ -1,12 +1,15 @@
 // Tests sslrun compare: a run before and after training, two runs, other images, and refusals.
 #include <stdio.h>
 
+#include "base/file.h"
+#include "base/mem.h"
 #include "tests/check.h"
 #include "tests/data/fixture.h"
 #include "tests/program.h"
 #include "tests/temp_dir.h"
 
 #define CONFIG "tests/cli/tiny.yaml"
+#define EVALUATES "TEST_MODEL=True"
 
 static ProgramResult result; // two 64 kB texts: too large for the stack of a test
 
@@ -22,6 +25,14 @@ static void expect_refused(const char *text) {
         fail_msg("expected exit code 2 and \"%s\", got %d and:\n%s", text, result.code, result.err);
 }
 
+// Copies the line of a table that begins with `label`.
+static void line_of(const char *text, const char *label, char out[256]) {
+    const char *at = strstr(text, label);
+    if (!at)
+        fail_msg("no \"%s\" in:\n%s", label, text);
+    snprintf(out, 256, "%.*s", (int)strcspn(at, "\n"), at);
+}
+
 static void test_compare(void **state) {
     (void)state;
     char dir[64], first[128], second[128], to_first[160], to_second[160], weights[256], named[256];
@@ -33,13 +44,18 @@ static void test_compare(void **state) {
     snprintf(weights, sizeof weights, "MODEL.WEIGHTS_INIT.PARAMS_FILE=%s/checkpoint.safetensors",
              first);
     snprintf(named, sizeof named, "resnet20:%s/none.pth", dir);
-    RUN(CONFIG, to_first, "OPTIMIZER.num_epochs=1");
+    RUN(CONFIG, to_first, EVALUATES, "OPTIMIZER.num_epochs=1");
     expect_done();
-    RUN(CONFIG, to_second, weights, "OPTIMIZER.num_epochs=1");
+    RUN(CONFIG, to_second, EVALUATES, weights, "OPTIMIZER.num_epochs=1");
     expect_done();
     CHECK(strstr(result.err, "compare") && strstr(result.err, "before and after this training"));
-    RUN("compare", second);
+    char before[256], after[256], verdict[256];
+    line_of(result.out, "  before (", before);
+    line_of(result.out, "  after (", after);
+    line_of(result.out, "verdict: ", verdict);
+    RUN("compare", second); // has the figures of the run's own evaluation
     expect_done();
+    CHECK(strstr(result.out, before) && strstr(result.out, after) && strstr(result.out, verdict));
     CHECK(strstr(result.out, "  before (") && strstr(result.out, "  after ("));
     CHECK(strstr(result.out, "raw pixels") && strstr(result.out, "untrained (") &&
           strstr(result.out, "\nverdict: "));
@@ -107,4 +123,52 @@ static void test_model_of_a_name(void **state) {
     temp_dir_remove(dir);
 }
 
-SR_TESTS(compare_verb, unit(test_compare), unit(test_data), unit(test_model_of_a_name))
+// A run that began from weights says on its page and to doctor whether training helped; without
+// labels, too.
+static void test_verdict_of_run(void **state) {
+    (void)state;
+    char dir[64], first[128], to_first[160], second[128], to_second[160], weights[256], page[256],
+        photos[300], path[256], sentence[640], *text;
+    const char *folder = fixture_folder(path);
+    size_t n;
+    temp_dir_make(dir);
+    snprintf(first, sizeof first, "%s/first", dir);
+    snprintf(second, sizeof second, "%s/second", dir);
+    snprintf(to_first, sizeof to_first, "CHECKPOINT.DIR=%s", first);
+    snprintf(to_second, sizeof to_second, "CHECKPOINT.DIR=%s", second);
+    snprintf(weights, sizeof weights, "MODEL.WEIGHTS_INIT.PARAMS_FILE=%s", first);
+    snprintf(page, sizeof page, "%s/report.html", second);
+    RUN(CONFIG, to_first, EVALUATES, "OPTIMIZER.num_epochs=1");
+    expect_done();
+    CHECK(!strstr(result.out, "before ("));
+    RUN("doctor", first);
+    CHECK(!strstr(result.out, "before and after:"));
+    RUN(CONFIG, to_second, EVALUATES, weights, "OPTIMIZER.num_epochs=1");
+    expect_done();
+    snprintf(sentence, sizeof sentence, "%s", strstr(result.out, "verdict: ") + 9);
+    sentence[strcspn(sentence, ":")] = '\0';
+    RUN("doctor", second);
+    CHECK(strstr(result.out, "before and after: ") && strstr(result.out, sentence));
+    CHECK_OK(sr_file_read(page, 1 << 24, &text, &n));
+    CHECK(strstr(text, "Before and after:") && strstr(text, "before training"));
+    CHECK(strstr(text, sentence) && strstr(text, "5 images per class"));
+    sr_free(text);
+    // Photos in one folder have no labels.
+    fixture_class_folder(folder, "photos", 80);
+    snprintf(photos, sizeof photos, "DATA.TRAIN.DATA_PATHS=[%s/photos/x]", folder);
+    RUN(CONFIG, to_second, EVALUATES, weights, photos, "DATA.TRAIN.DATA_SOURCES=[disk_folder]",
+        "DATA.TRAIN.DATA_LIMIT=-1", "OPTIMIZER.num_epochs=1", "--restart");
+    expect_done();
+    CHECK(strstr(result.out, "features before and after training, on "));
+    CHECK(strstr(result.out, "effective rank") && strstr(result.out, "nearest neighbours stayed"));
+    RUN("doctor", second);
+    CHECK(strstr(result.out, "before and after: ") && strstr(result.out, "effective rank"));
+    CHECK_OK(sr_file_read(page, 1 << 24, &text, &n));
+    CHECK(strstr(text, "Before and after:") && strstr(text, "<th scope=\"col\">effective rank"));
+    sr_free(text);
+    fixture_remove(folder);
+    temp_dir_remove(dir);
+}
+
+SR_TESTS(compare_verb, unit(test_compare), unit(test_data), unit(test_model_of_a_name),
+         unit(test_verdict_of_run))

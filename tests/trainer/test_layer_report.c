@@ -103,8 +103,8 @@ static void test_untrained_gains_nothing(void **state) {
     SrText out = SR_TEXT_INIT;
     begin(&f, "MODEL.TRUNK.NAME=resnet_cifar");
     int64_t live = sr_mem_live();
-    CHECK_OK(sr_layer_report(f.config, f.run->model, &r));
-    CHECK_OK(sr_layer_report(f.config, f.run->model, &r)); // the model owns the graphs
+    CHECK_OK(sr_layer_report(f.config, f.run->model, NULL, &r));
+    CHECK_OK(sr_layer_report(f.config, f.run->model, NULL, &r)); // the model owns the graphs
     CHECK(sr_mem_live() - live < 1 << 22);
     CHECK(r.labels && r.layers.n == 4 && r.n_test == 40 && r.n_train == 360 && r.k == 5);
     for (int i = 0; i < r.layers.n; i++) {

@@ -1,5 +1,7 @@
 // Tests what a comparison of two models says: the sign of the verdict by two standard errors, its
 // sentences, and the keys of its JSON line.
+#include <math.h>
+
 #include "tests/check.h"
 #include "trainer/eval/model_comparison.h"
 
@@ -59,4 +61,20 @@ static void test_table_and_json(void **state) {
     sr_text_deinit(&text);
 }
 
-SR_TESTS(model_comparison, unit(test_verdict), unit(test_table_and_json))
+// A class with fewer than five images has no 5-shot figure: a dash, no key, and no part of the
+// sentence.
+static void test_without_few(void **state) {
+    (void)state;
+    SrModelComparison c = comparison(60, 70, true);
+    SrText text = SR_TEXT_INIT;
+    c.model[0].few = c.model[1].few = (SrFigure){NAN, NAN};
+    sr_model_comparison_text(&c, &text);
+    CHECK(strstr(text.s, "            -\n") && strstr(text.s, "(kNN +1.0)."));
+    sr_text_deinit(&text);
+    sr_model_comparison_json(&c, &text);
+    CHECK(!strstr(text.s, "first_5shot") && strstr(text.s, "pixels_5shot"));
+    CHECK(strstr(text.s, "\"sentence\": \"training on these pictures helped: probe +10.0"));
+    sr_text_deinit(&text);
+}
+
+SR_TESTS(model_comparison, unit(test_verdict), unit(test_table_and_json), unit(test_without_few))

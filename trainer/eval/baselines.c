@@ -14,13 +14,15 @@
 
 // Tables use these names as labels.
 const char *sr_report_row_name(SrReportRow row) {
-    static const char *const names[] = {"majority class", "raw pixels", "untrained, as drawn",
-                                        "untrained, calibrated", "trained trunk"};
+    static const char *const names[] = {"majority class",      "raw pixels",
+                                        "untrained, as drawn", "untrained, calibrated",
+                                        "starting weights",    "trained trunk"};
     return names[row];
 }
 
 const char *sr_report_row_key(SrReportRow row) {
-    static const char *const keys[] = {"majority", "pixels", "untrained", "untrained", "trained"};
+    static const char *const keys[] = {"majority",  "pixels",  "untrained",
+                                       "untrained", "started", "trained"};
     return keys[row];
 }
 
@@ -132,6 +134,8 @@ SrStatus sr_baselines_each(SrBaselines *rows, SrModel *trained, bool baselines, 
         SR_TRY(row_of_pixels(rows, each, arg));
         SR_TRY(row_of_untrained(rows, each, arg));
     }
+    if (rows->started)
+        SR_TRY(row_of_trunk(rows, SR_ROW_STARTED, rows->started, each, arg));
     if (trained)
         SR_TRY(row_of_trunk(rows, SR_ROW_TRAINED, trained, each, arg));
     sr_data_summary_say_bad(
@@ -180,6 +184,31 @@ SrStatus sr_baselines_model(const SrConfig *config, const char *layer, const cha
         sr_info("weights of %s", path);
     }
     SrStatus status = load_model(config, layer, path, configured, out);
+    if (status != SR_OK) {
+        sr_model_free(*out);
+        *out = NULL;
+    }
+    return status;
+}
+
+// Loads as the training does: a share of the trunk is enough if the configuration says so.
+static SrStatus load_start(const SrConfig *config, const char *layer, SrModel **out) {
+    char path[4096];
+    int n, h[SR_MAX_VIEWS], w[SR_MAX_VIEWS];
+    SrWeightsSource source = sr_weights_source(&config->model);
+    SR_TRY(sr_folder_weights(source.path, path, sizeof path));
+    source.path = path;
+    source.quiet = source.skip_heads = true;
+    SR_TRY(sr_split_train_shape(config, &n, h, w));
+    SR_TRY(sr_baselines_drawn(config, layer, 1, h[0], out));
+    return sr_weights_load(&source, sr_model_params(*out));
+}
+
+SrStatus sr_baselines_start(const SrConfig *config, const char *layer, SrModel **out) {
+    *out = NULL;
+    if (!*config->model.params_file)
+        return SR_OK;
+    SrStatus status = load_start(config, layer, out);
     if (status != SR_OK) {
         sr_model_free(*out);
         *out = NULL;

@@ -13,6 +13,7 @@ typedef enum {
     SR_ROW_PIXELS,
     SR_ROW_UNTRAINED,  // the trunk with the parameters the run's seed draws
     SR_ROW_CALIBRATED, // that trunk, its batch norms with statistics of these images
+    SR_ROW_STARTED,    // the trunk with the weights that the run began from
     SR_ROW_TRAINED,
     SR_ROW_COUNT
 } SrReportRow;
@@ -31,6 +32,7 @@ typedef struct {
     SrSplit bank, test;
     int crop, batch;
     SrStages *stages; // rows of all stages, and receives them; NULL: rows of `layer`
+    SrModel *started; // gives SR_ROW_STARTED, borrowed; NULL: no such row
     bool labels;      // both sides have them
 } SrBaselines;
 
@@ -42,9 +44,9 @@ void sr_baselines_close(SrBaselines *rows);
 // One row.  Features live for the length of the call, which bounds memory; the callee may change
 // them.
 typedef SrStatus (*SrEachRow)(void *arg, SrReportRow row, SrMatrix *bank, SrMatrix *test);
-// Pixels and the untrained trunks first (baselines), then `trained`, whose parameters have their
-// values and keep them; NULL: no such row.  Collective: ranks share out the images, and all get
-// all rows.
+// Makes rows of pixels and of the untrained trunks first (baselines), then of `started`, then of
+// `trained`, whose parameters have their values and keep them; NULL: no such row.  Collective:
+// ranks share out the images, and all get all rows.
 SrStatus sr_baselines_each(SrBaselines *rows, SrModel *trained, bool baselines, SrEachRow each,
                            void *arg);
 
@@ -55,6 +57,10 @@ SrStatus sr_baselines_pixels(SrBaselines *rows, SrEachRow each, void *arg);
 // it.
 SrStatus sr_baselines_drawn(const SrConfig *config, const char *layer, int batch, int crop,
                             SrModel **out);
+
+// Makes the trunk alone with the weights that a run of this configuration begins from: as the seed
+// draws it, with what MODEL.WEIGHTS_INIT loads.  *out is NULL if PARAMS_FILE names no file.
+SrStatus sr_baselines_start(const SrConfig *config, const char *layer, SrModel **out);
 
 // The trunk alone, without heads, loss or optimiser, with the weights of a file: one of our
 // checkpoints, or MODEL.WEIGHTS_INIT.PARAMS_FILE with its prefixes.  path NULL: PARAMS_FILE, or

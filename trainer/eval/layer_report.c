@@ -14,6 +14,8 @@
 
 typedef struct {
     SrKnnOptions knn;
+    uint64_t seed;
+    bool change; // a comparison with the starting weights is made
     SrLayerReport *out;
 } Call;
 
@@ -40,6 +42,49 @@ done:
     return status;
 }
 
+static int best_of(const SrLayerReport *r, SrReportRow row) {
+    int best = 0;
+    for (int i = 1; i < r->layers.n; i++)
+        if (r->score[row][i].probe.held_out > r->score[row][best].probe.held_out)
+            best = i;
+    return best;
+}
+
+// Copies figures that score() has measured, and adds those of few images per class.
+static SrStatus compare_layer(const Call *c, SrReportRow row, int i, const SrMatrix *train,
+                              const SrMatrix *test) {
+    SrModelComparison *to = &c->out->change;
+    const SrLayerScore *s = &c->out->score[row][i];
+    SrComparedRow got = {.knn = sr_figure(s->knn, test->n),
+                         .probe = sr_figure(s->probe.test, test->n),
+                         .held_out = s->probe.held_out};
+    snprintf(got.layer, sizeof got.layer, "%s", c->out->layers.v[i].name);
+    if (row == SR_ROW_CALIBRATED && got.probe.value <= to->untrained.probe.value)
+        return SR_OK;
+    SR_TRY(sr_few_shots(c->seed, train, test, &got.few));
+    SrComparedRow *rows[SR_ROW_COUNT] = {[SR_ROW_UNTRAINED] = &to->untrained,
+                                         [SR_ROW_CALIBRATED] = &to->untrained,
+                                         [SR_ROW_STARTED] = &to->model[0],
+                                         [SR_ROW_TRAINED] = &to->model[1]};
+    *rows[row] = got;
+    return SR_OK;
+}
+
+// Compares the best layer of a trunk, which the joint rows hold.
+static SrStatus compare_best(const Call *c, SrReportRow row, const SrMatrix *train,
+                             const SrMatrix *test) {
+    SrMatrix a = {0}, b = {0};
+    SrStatus status;
+    int best = best_of(c->out, row);
+    SR_TRY_GOTO(sr_stages_take(&c->out->layers, best, train, &a));
+    SR_TRY_GOTO(sr_stages_take(&c->out->layers, best, test, &b));
+    SR_TRY_GOTO(compare_layer(c, row, best, &a, &b));
+done:
+    sr_matrix_deinit(&a);
+    sr_matrix_deinit(&b);
+    return status;
+}
+
 static SrStatus score_row(void *arg, SrReportRow row, SrMatrix *train, SrMatrix *test) {
     Call *c = arg;
     SrLayerReport *r = c->out;
@@ -48,26 +93,35 @@ static SrStatus score_row(void *arg, SrReportRow row, SrMatrix *train, SrMatrix 
         r->majority = sr_knn_majority(train, test);
         r->n_train = train->n;
         r->n_test = test->n;
+        if (c->change) // comes first, because kNN normalises the rows in place
+            SR_TRY(sr_few_shots(c->seed, train, test, &r->change.pixels.few));
         SR_TRY(score(c, train, test, &r->score[row][0]));
+        r->change.pixels.knn = sr_figure(r->score[row][0].knn, test->n);
+        r->change.pixels.probe = sr_figure(r->score[row][0].probe.test, test->n);
     }
     for (int i = 0; row != SR_ROW_PIXELS && i < r->layers.n; i++) {
         sr_log_live("%s: layer %s", sr_report_row_name(row), r->layers.v[i].name);
         SR_TRY(score_layer(c, row, i, train, test));
     }
     r->has[row] = true;
-    return SR_OK;
+    return c->change && row != SR_ROW_PIXELS ? compare_best(c, row, train, test) : SR_OK;
 }
 
-static int best_layer(const SrLayerReport *r) {
-    int best = 0;
-    for (int i = 1; i < r->layers.n; i++)
-        if (r->score[SR_ROW_TRAINED][i].probe.held_out >
-            r->score[SR_ROW_TRAINED][best].probe.held_out)
-            best = i;
-    return best;
+// Fills what a comparison says about the images.
+static void end_change(SrLayerReport *r) {
+    SrModelComparison *c = &r->change;
+    c->label[0] = "before";
+    c->label[1] = "after";
+    c->before_after = true;
+    c->majority = r->majority;
+    c->n_train = r->n_train;
+    c->n_test = r->n_test;
+    c->k = r->k;
+    c->seconds = r->seconds;
 }
 
-SrStatus sr_layer_report(const SrConfig *config, SrModel *trained, SrLayerReport *out) {
+SrStatus sr_layer_report(const SrConfig *config, SrModel *trained, SrModel *started,
+                         SrLayerReport *out) {
     SrConfig *limited;
     SrBaselines rows;
     SrStatus status;
@@ -75,17 +129,22 @@ SrStatus sr_layer_report(const SrConfig *config, SrModel *trained, SrLayerReport
     *out = (SrLayerReport){.k = config->knn.topk.n > 0 ? config->knn.topk.v[0] : 20,
                            .normalised = config->knn.l2_norm_feats};
     SR_TRY(sr_config_copy(config, &limited));
-    Call call = {{.sigma = config->knn.sigma, .l2_norm = config->knn.l2_norm_feats}, out};
+    Call call = {.knn = {.sigma = config->knn.sigma, .l2_norm = config->knn.l2_norm_feats},
+                 .seed = config->seed,
+                 .change = started,
+                 .out = out};
     limited->knn.bank_limit = limited->knn.test_limit = config->probe.limit;
     SR_TRY_GOTO(sr_baselines_open(&rows, limited, config->knn.layer));
     out->labels = rows.bank.classes > 1 && rows.test.classes > 1 && rows.bank.n_targets == 0;
     rows.stages = &out->layers;
+    rows.started = started;
     if (out->labels)
         SR_TRY_GOTO(sr_baselines_each(&rows, trained, true, score_row, &call));
-    out->best = best_layer(out);
+    out->best = best_of(out, SR_ROW_TRAINED);
     out->other_images = config->probe.limit > 0 &&
                         (out->n_train == config->probe.limit || out->n_test == config->probe.limit);
     out->seconds = sr_clock() - began;
+    end_change(out);
 done:
     out->labels &= status == SR_OK;
     sr_baselines_close(&rows);
@@ -199,6 +258,8 @@ void sr_layer_report_text(const SrLayerReport *r, SrText *out) {
     sr_text_add(out, "  untrained: batch norms as drawn (d) or calibrated on these images (c), "
                      "whichever is better\n");
     add_sentence(r, out);
+    if (r->has[SR_ROW_STARTED])
+        sr_model_comparison_text(&r->change, out);
 }
 
 static void json_score(const char *row, const char *layer, const char *what, double value,
@@ -240,4 +301,6 @@ void sr_layer_report_json(const SrLayerReport *r, SrText *out) {
     sr_json_float(out, "majority", r->majority);
     sr_json_float(out, "seconds", r->seconds);
     sr_json_end(out);
+    if (r->has[SR_ROW_STARTED])
+        sr_model_comparison_json(&r->change, out);
 }

@@ -6,7 +6,7 @@
 #define SR_TRAINER_EVAL_LAYER_REPORT_H
 
 #include "measure/probes/chosen_probe.h"
-#include "trainer/eval/baselines.h"
+#include "trainer/eval/model_comparison.h"
 
 typedef struct {
     double knn; // top-1, per cent of the test images
@@ -25,17 +25,23 @@ typedef struct {
     int best; // layer whose trained probe does best on training images held out of its fit
     int64_t n_train, n_test;
     bool other_images; // LIMIT left images out, so that kNN's own report counts others
+    // Trunk before and after training; has[SR_ROW_STARTED] tells whether it was measured.  Rows of
+    // both, of the untrained trunk and of pixels have the bits of `score`.
+    SrModelComparison change;
     double seconds;
 } SrLayerReport;
 
-// Changes nothing in `trained`, whose parameters have their values.
-SrStatus sr_layer_report(const SrConfig *config, SrModel *trained, SrLayerReport *out);
+// Measures `trained`, and `started`, the trunk with the weights that the run began from (NULL: it
+// began from random weights).  Changes nothing in either, whose parameters have their values.
+SrStatus sr_layer_report(const SrConfig *config, SrModel *trained, SrModel *started,
+                         SrLayerReport *out);
 
 // The stronger of the two untrained trunks at layer i, by kNN or by the probe.
 SrReportRow sr_layer_untrained(const SrLayerReport *report, int i, bool probe);
 
 void sr_layer_report_text(const SrLayerReport *report,
-                          SrText *out); // a table, and a sentence that says what it means
-void sr_layer_report_json(const SrLayerReport *report, SrText *out); // one line
+                          SrText *out); // tables, and a sentence after each
+// One line, and a second one for the comparison with the starting weights.
+void sr_layer_report_json(const SrLayerReport *report, SrText *out);
 
 #endif

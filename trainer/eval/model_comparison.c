@@ -27,13 +27,12 @@ static double standard_error(double percent, int64_t images) {
     return 100 * sqrt(fmax(p * (1 - p), 0) / (double)SR_MAX(images, 1));
 }
 
-static SrFigure figure(double percent, int64_t images) {
+SrFigure sr_figure(double percent, int64_t images) {
     return (SrFigure){percent, standard_error(percent, images)};
 }
 
-// The error has two parts: which images were drawn for training, and which are in the test.
-static SrStatus few_shots(const Call *c, const SrMatrix *train, const SrMatrix *test,
-                          SrFigure *out) {
+// A class with fewer than five images is no failure: the other figures are still worth their time.
+SrStatus sr_few_shots(uint64_t seed, const SrMatrix *train, const SrMatrix *test, SrFigure *out) {
     static const int seeds[DRAWS] = {1, 2, 3, 4, 5};
     double lambda = PER_CLASS * (double)sr_matrix_classes(train); // C = 1
     SrLowShotConfig config = {.lambdas = {1, &lambda},
@@ -43,11 +42,16 @@ static SrStatus few_shots(const Call *c, const SrMatrix *train, const SrMatrix *
     SrArena arena = SR_ARENA_INIT;
     SrLogregResult *result;
     int n = 0;
-    SrStatus status = sr_logreg(&config, c->config->seed, train, test, &arena, &result, &n);
+    SrStatus status = sr_logreg(&config, seed, train, test, &arena, &result, &n);
+    *out = (SrFigure){NAN, NAN};
     if (status == SR_OK)
         *out = (SrFigure){result[0].test, hypot(result[0].test_std / sqrt(DRAWS),
                                                 standard_error(result[0].test, test->n))};
     sr_arena_deinit(&arena);
+    if (status == SR_ERR_CONFIG) {
+        sr_status_clear();
+        return SR_OK;
+    }
     return status;
 }
 
@@ -57,11 +61,11 @@ static SrStatus score(const Call *c, SrMatrix *train, SrMatrix *test, SrCompared
     SrChosenProbe probe;
     SrKnnResult knn;
     SR_TRY(sr_chosen_probe(train, test, &probe));
-    out->probe = figure(probe.test, test->n);
+    out->probe = sr_figure(probe.test, test->n);
     out->held_out = probe.held_out;
-    SR_TRY(few_shots(c, train, test, &out->few));
+    SR_TRY(sr_few_shots(c->config->seed, train, test, &out->few));
     SR_TRY(sr_knn(&options, train, test, &c->out->k, 1, &knn, NULL));
-    out->knn = figure(knn.top1, knn.n);
+    out->knn = sr_figure(knn.top1, knn.n);
     return SR_OK;
 }
 
@@ -172,16 +176,25 @@ int sr_model_comparison_sign(const SrModelComparison *c) {
     return by > chance(a, b) ? 1 : by < -chance(a, b) ? -1 : 0;
 }
 
+static void add_figure(const char *apart, SrFigure f, SrText *out) {
+    if (isnan(f.value))
+        sr_text_printf(out, "%s%13s", apart, "-");
+    else
+        sr_text_printf(out, "%s%6.2f +-%4.1f", apart, f.value, f.error);
+}
+
 static void add_row(const char *label, const SrComparedRow *row, SrText *out) {
     char name[96];
     snprintf(name, sizeof name, "%s%s%s%s", label, *row->layer ? " (" : "", row->layer,
              *row->layer ? ")" : "");
-    sr_text_printf(out, "  %-40s %6.2f +-%4.1f  %6.2f +-%4.1f  %6.2f +-%4.1f\n", name,
-                   row->knn.value, row->knn.error, row->probe.value, row->probe.error,
-                   row->few.value, row->few.error);
+    sr_text_printf(out, "  %-40s", name);
+    add_figure(" ", row->knn, out);
+    add_figure("  ", row->probe, out);
+    add_figure("  ", row->few, out);
+    sr_text_add(out, "\n");
 }
 
-static void add_verdict(const SrModelComparison *c, SrText *out) {
+void sr_model_comparison_sentence(const SrModelComparison *c, SrText *out) {
     static const char *const trained[] = {
         "training on these pictures made the features worse; try a lower learning rate, fewer "
         "epochs, or freeze the first layers",
@@ -193,15 +206,17 @@ static void add_verdict(const SrModelComparison *c, SrText *out) {
         "the second model's features are better for these pictures"};
     const SrComparedRow *a = &c->model[0], *b = &c->model[1];
     int sign = sr_model_comparison_sign(c);
-    sr_text_printf(out, "verdict: %s: probe %+.1f points, chance +-%.1f (kNN %+.1f, 5-shot %+.1f)",
+    sr_text_printf(out, "%s: probe %+.1f points, chance +-%.1f (kNN %+.1f",
                    (c->before_after ? trained : other)[sign + 1], b->probe.value - a->probe.value,
-                   chance(a->probe, b->probe), b->knn.value - a->knn.value,
-                   b->few.value - a->few.value);
+                   chance(a->probe, b->probe), b->knn.value - a->knn.value);
+    if (!isnan(b->few.value) && !isnan(a->few.value))
+        sr_text_printf(out, ", 5-shot %+.1f", b->few.value - a->few.value);
+    sr_text_add(out, ")");
     if (b->probe.value - c->pixels.probe.value <= chance(b->probe, c->pixels.probe))
         sr_text_printf(out, "; %s is no better than raw pixels", c->label[1]);
     else if (b->probe.value - c->untrained.probe.value <= chance(b->probe, c->untrained.probe))
         sr_text_printf(out, "; %s is no better than an untrained trunk", c->label[1]);
-    sr_text_add(out, ".\n");
+    sr_text_add(out, ".");
 }
 
 void sr_model_comparison_text(const SrModelComparison *c, SrText *out) {
@@ -218,11 +233,15 @@ void sr_model_comparison_text(const SrModelComparison *c, SrText *out) {
     add_row("untrained", &c->untrained, out);
     add_row("raw pixels", &c->pixels, out);
     sr_text_printf(out, "  %-40s %6.2f\n", "majority class", c->majority);
-    add_verdict(c, out);
+    sr_text_add(out, "verdict: ");
+    sr_model_comparison_sentence(c, out);
+    sr_text_add(out, "\n");
 }
 
 static void json_figure(const char *row, const char *what, SrFigure f, SrText *out) {
     char key[64];
+    if (isnan(f.value))
+        return;
     snprintf(key, sizeof key, "%s_%s", row, what);
     sr_json_float(out, key, f.value);
     snprintf(key, sizeof key, "%s_%s_error", row, what);
@@ -241,6 +260,8 @@ static void json_row(const char *name, const SrComparedRow *row, SrText *out) {
 
 void sr_model_comparison_json(const SrModelComparison *c, SrText *out) {
     static const char *const verdicts[] = {"worse", "no difference", "better"};
+    SrText sentence = SR_TEXT_INIT;
+    sr_model_comparison_sentence(c, &sentence);
     sr_json_begin(out);
     sr_json_string(out, "first_name", c->label[0]);
     sr_json_string(out, "second_name", c->label[1]);
@@ -251,7 +272,10 @@ void sr_model_comparison_json(const SrModelComparison *c, SrText *out) {
     json_row("untrained", &c->untrained, out);
     json_row("pixels", &c->pixels, out);
     sr_json_float(out, "majority", c->majority);
+    sr_json_bool(out, "before_after", c->before_after);
     sr_json_string(out, "verdict", verdicts[sr_model_comparison_sign(c) + 1]);
+    sr_json_string(out, "sentence", sentence.s ? sentence.s : "");
     sr_json_float(out, "seconds", c->seconds);
     sr_json_end(out);
+    sr_text_deinit(&sentence);
 }

@@ -13,7 +13,8 @@ typedef struct {
     SrModel *model;         // with the values of its parameters, which stay
 } SrComparedModel;
 
-// A figure in per cent of the test images, with its standard error in points.
+// A figure in per cent of the test images, with its standard error in points.  NaN: a class has
+// too few images for it.
 typedef struct {
     double value, error;
 } SrFigure;
@@ -35,6 +36,12 @@ typedef struct {
     bool before_after; // the models are one trunk before and after training
 } SrModelComparison;
 
+// Returns an accuracy in per cent of so many test images, with its standard error.
+SrFigure sr_figure(double percent, int64_t images);
+// Measures logistic regression on five images per class: the mean of five draws.  Its error has
+// two parts: which images were drawn for training, and which are in the test.
+SrStatus sr_few_shots(uint64_t seed, const SrMatrix *train, const SrMatrix *test, SrFigure *out);
+
 // Measures both models.  SR_ERR_CONFIG: the images have no labels, or several each.
 SrStatus sr_model_comparison(const SrComparedModel models[2], bool before_after,
                              SrModelComparison *out);
@@ -42,6 +49,8 @@ SrStatus sr_model_comparison(const SrComparedModel models[2], bool before_after,
 // Says whether the second model is better (1), worse (-1), or no different (0): by its probe, and
 // by more than two standard errors of the difference.
 int sr_model_comparison_sign(const SrModelComparison *c);
+// Appends one sentence on whether the second model is better, with its figures.
+void sr_model_comparison_sentence(const SrModelComparison *c, SrText *out);
 void sr_model_comparison_text(const SrModelComparison *c, SrText *out); // a table and a sentence
 void sr_model_comparison_json(const SrModelComparison *c, SrText *out); // one line
 
