@@ -78,7 +78,9 @@ static void test_stages(void **state) {
         CHECK_OK(sr_stages_take(&layers, 0, &joint, &one));
         CHECK_OK(sr_feature_rows_pooled(f.run->model, layers.v[0].name, &f.images.test,
                                         f.images.batch, &flat));
-        CHECK(sr_shape_count(layers.v[0].shape) / layers.v[0].shape.d[0] > SR_STAGE_FLOATS);
+        // The first trunk's map has exactly SR_STAGE_FLOATS numbers, the second one's is pooled.
+        CHECK(c == 0 ||
+              sr_shape_count(layers.v[0].shape) / layers.v[0].shape.d[0] > SR_STAGE_FLOATS);
         CHECK_INT(one.d, flat.d);
         CHECK(memcmp(one.x, flat.x, (size_t)(one.n * one.d) * sizeof *one.x) == 0);
         sr_matrix_deinit(&joint);
