@@ -1,6 +1,6 @@
 // Progress bar on the terminal for work that takes longer than two seconds.  When stderr is no
-// terminal, such as a log, a line is printed at most once a minute.  Training reports its progress in lines instead
-// (trainer/run/meters/progress.h).
+// terminal, such as a log, a line is printed at most once a minute.  Training reports its progress
+// in lines instead (trainer/run/meters/progress.h).
 #ifndef SR_BASE_BAR_H
 #define SR_BASE_BAR_H
 

@@ -1,5 +1,5 @@
-// Kills runs of every loss by SIGKILL at random moments. Each goes on with another number of threads
-// and ranks, and ends in the bits of a run that nobody disturbed.
+// Kills runs of every loss by SIGKILL at random moments. Each resumes with another number of
+// threads and ranks, and ends in the bits of a run that nobody disturbed.
 //
 // SSLRUN_KILLS=n kills n times (make kills); SSLRUN_KILLS_SEED=n draws other moments. With
 // SSLRUN_KILLS_RANKS=1 half of the last starts have two ranks.
@@ -79,7 +79,7 @@ static int one_history(const Method *m, SrRng *rng, bool ranks, int kills) {
     temp_dir_make(dir);
     for (bool ended = false; !ended;) {
         int threads = 1 + (int)sr_rng_below(rng, 4);
-        // A kill of mpirun would leave its ranks behind, so only what is not killed has ranks.
+        // Ranks outlive a mpirun that is killed, so only runs that are not killed have ranks.
         bool kill_it = killed < kills;
         int n = ranks && !kill_it ? 2 * (int)sr_rng_below(rng, 2) : 0;
         pid_t pid = begin(m, dir, n, n ? 1 : threads);
