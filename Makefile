@@ -126,7 +126,8 @@ AMX_ISAS = emulated amx
 endif
 ISAS ?= plain
 AMX_ISAS ?= emulated
-ISA_plain  =
+# Every aarch64 processor multiplies and adds in one instruction; an x86-64 of the plain level does not.
+ISA_plain = $(if $(filter aarch64,$(ARCH)),-ffp-contract=fast)
 ISA_avx2   = -mavx2 -mfma -mf16c -ffp-contract=fast
 # Files with products of bfloat16 pairs are also compiled for processors that have these instructions.
 ISA_avx512bf16 = $(ISA_avx512) -mavx512bf16

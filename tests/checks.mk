@@ -1,5 +1,5 @@
 # Checks beyond `make test`: golden numbers, other programs, sanitizers, long runs. The Makefile includes this file.
-.PHONY: torture power kills mutants golden ranks-long web-long vissl-run parity asan tsan web-fuzz toy ci-night
+.PHONY: check-arm64 torture power kills mutants golden ranks-long web-long vissl-run parity asan tsan web-fuzz toy ci-night
 
 ## make golden     compare with the reference numbers in GOLDEN=DIR (tests/golden/cases)
 GOLDEN ?= tests/golden/cases
@@ -51,6 +51,17 @@ asan:
 tsan:
 	@$(MAKE) --no-print-directory BUILD=build/tsan OPT="-O1" EXTRA="-fsanitize=thread" SIMD_EXTRA=-fno-sanitize=all build/tsan/run-tests
 	OMP_NUM_THREADS=1 TSAN_OPTIONS="halt_on_error=1 exitcode=66" build/tsan/run-tests $(or $(ONLY),web_verb web_requests web_events loader)
+
+## make check-arm64 build for aarch64 by Debian's cross compiler and run suites, ONLY="op conv ...", under emulation (qemu-user)
+ARM_SUITES = arena tensor half rng json number text safetensors gemm block_product batch_norm pointwise pool2d sinkhorn graph builder \
+             plan plan_gradient pass_fuse head mlp swav_head schedule
+ARM = CC=aarch64-linux-gnu-gcc AR=aarch64-linux-gnu-ar PKG_CONFIG=false BUILD=build/arm64 MPI=no WEB=no WEBP=no TURBOJPEG=no TIFF=no HEIF=no
+check-arm64:
+	@command -v aarch64-linux-gnu-gcc qemu-aarch64 >/dev/null || { echo "check-arm64: needs packages; to install them:"; \
+	    echo "    dpkg --add-architecture arm64 && apt-get update && apt-get install gcc-aarch64-linux-gnu qemu-user" \
+	        "libgomp1:arm64" $(patsubst %,%:arm64,$(filter lib%-dev zlib%,$(filter-out libc6-dev libstb-dev,$(PACKAGES)))); exit 1; }
+	@$(MAKE) --no-print-directory $(ARM) build/arm64/sslrun build/arm64/run-tests
+	qemu-aarch64 build/arm64/run-tests $(or $(ONLY),$(ARM_SUITES))
 
 ## make web-fuzz   send WEB_FUZZ_SECONDS (60) of drawn requests to a sanitized `sslrun web`; WEB_FUZZ_SEED=n repeats a run
 WEB_FUZZ_SECONDS ?= 60

@@ -117,8 +117,10 @@ static void reference(const SrRefCall *call) {
 
 static double largest(const float *x, int64_t count, double per) {
     double most = -DBL_MAX;
-    for (int64_t i = 0; i < count; i++)
-        most = fmax(most, (double)x[i] * per);
+    for (int64_t i = 0; i < count; i++) { // fmax here ends gcc 12 for aarch64 in an internal error
+        double v = (double)x[i] * per;
+        most = v > most ? v : most;
+    }
     return most;
 }
 

@@ -52,7 +52,7 @@ static bool has_tiles(void) {
         atomic_store(&answer, tiles_exist() && tiles_granted() ? 2 : 1);
     return atomic_load(&answer) == 2;
 }
-#else
+#elif defined(__x86_64__)
 static bool has_tiles(void) { return false; }
 #endif
 

@@ -148,8 +148,10 @@ static void run(const Net *n, SrPlan *plan) {
 
 static void check_near(const char *what, const float *a, const float *b, int64_t n) {
     double largest = 0;
-    for (int64_t i = 0; i < n; i++)
-        largest = fmax(largest, fabs((double)b[i]));
+    for (int64_t i = 0; i < n; i++) { // fmax here ends gcc 12 for aarch64 in an internal error
+        double size = fabs((double)b[i]);
+        largest = size > largest ? size : largest;
+    }
     for (int64_t i = 0; i < n; i++)
         if (!(fabs((double)a[i] - (double)b[i]) <= 0.04 * largest + 1e-6))
             fail_msg("%s[%lld] is %g, expected about %g", what, (long long)i, (double)a[i],

@@ -18,8 +18,10 @@ static void run(OpCall *c, SrCpuLevel level) {
 
 static void compare(const char *what, const float *a, const float *b, int64_t n) {
     double largest = 0;
-    for (int64_t i = 0; i < n; i++)
-        largest = fmax(largest, fabs((double)b[i]));
+    for (int64_t i = 0; i < n; i++) { // fmax here ends gcc 12 for aarch64 in an internal error
+        double size = fabs((double)b[i]);
+        largest = size > largest ? size : largest;
+    }
     for (int64_t i = 0; i < n; i++)
         if (!(fabs((double)a[i] - (double)b[i]) <= 2e-6 * largest))
             fail_msg("%s[%lld] is %.9g, expected %.9g", what, (long long)i, (double)a[i],
