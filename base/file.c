@@ -514,6 +514,24 @@ SrStatus sr_file_map_temporary(const char *dir, size_t bytes, void **data) {
     return SR_OK;
 }
 
+SrStatus sr_file_map_shared(const char *path, size_t bytes, void **data) {
+    struct stat st;
+    *data = NULL;
+    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0)
+        return fail_errno("cannot open", path);
+    bool regular = fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+    int failed = regular ? posix_fallocate(fd, 0, (off_t)bytes) : EINVAL;
+    void *p = failed ? MAP_FAILED : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    int reason = failed ? failed : errno;
+    close(fd);
+    if (p == MAP_FAILED)
+        SR_FAIL(SR_ERR_IO, "%s: no room for a file of %zu bytes: %s", path, bytes,
+                regular ? strerror(reason) : "it is not a regular file");
+    *data = p;
+    return SR_OK;
+}
+
 void sr_file_unmap_temporary(void *data, size_t bytes) {
     if (data)
         munmap(data, SR_MAX(bytes, (size_t)1));

@@ -30,6 +30,10 @@ void sr_file_unmap(const void *data, size_t bytes);
 // with the mapping.
 SrStatus sr_file_map_temporary(const char *dir, size_t bytes, void **data);
 void sr_file_unmap_temporary(void *data, size_t bytes);
+// Maps a file of its owner for reading and writing and makes it at least `bytes` long; new bytes
+// are 0.  Writes reach the file even if the process is killed.  SR_ERR_IO: it is missing, a link or
+// no regular file, or the disk is full.  sr_file_unmap_temporary ends the mapping.
+SrStatus sr_file_map_shared(const char *path, size_t bytes, void **data);
 
 // Replaces a file atomically.  begin opens a temporary file in the same folder, and the caller
 // writes to f.  commit flushes, syncs, renames, and syncs the folder; abort removes the temporary

@@ -123,8 +123,7 @@ static SrStatus start_epoch(SrTraining *t) {
     SrEpoch hook = sr_run_epoch(run, t->at.iteration, (int)t->at.epoch);
     if (g->loss_kind->before_epoch && t->at.batch == 0)
         SR_TRY(g->loss_kind->before_epoch(g->loss_state, &hook));
-    int mine = run->replicas ? sr_replicas_mine(run->replicas) : 1;
-    return sr_feed_start(&run->feed, t->at.epoch, t->at.batch * mine);
+    return sr_run_start_epoch(run, t->at.epoch, t->at.batch);
 }
 
 // Loads a batch.  Collective: all ranks fail if one does, so that rank 0 can save; the message

@@ -215,6 +215,7 @@ static const EveryKeyGiven given[] = {
     {"root.LOG_FREQUENCY", "1", NULL},
     {"root.TEST_EVERY_NUM_EPOCH", "2", "{OPTIMIZER: {num_epochs: 3}}"},
     {"root.DISTILLATION.TEACHER_MODEL", "{TRUNK: {NAME: nosuch}}", NULL},
+    {"root.DISTILLATION.CACHE_FILE", "teacher.cache", NULL},
     {"HOOKS.PROBE.LIMIT", "5", "{HOOKS: {PROBE: {EVERY_NUM_EPOCHS: 1}}}"},
     {"HOOKS.TENSORBOARD_SETUP.LOG_PARAMS", "False",
      "{HOOKS: {TENSORBOARD_SETUP: {USE_TENSORBOARD: True, LOG_PARAMS_EVERY_N_ITERS: 1}}}"},

@@ -134,6 +134,12 @@ typedef struct {                           // CLUSTERFIT
     bool normalize, spherical; // ours
 } SrClusterConfig;
 
+typedef struct {            // DISTILLATION
+    int cached_views;       // CACHED_VIEWS: epochs after which views repeat.  0: never
+    int cache;              // CACHE.  0: on, 1: off
+    const char *cache_file; // CACHE_FILE.  "": in CHECKPOINT.DIR
+} SrDistillationConfig;
+
 typedef struct {           // maps below the root
     const SrYaml *teacher; // DISTILLATION.TEACHER_MODEL
     // `owned` is the target of rows for maps that trunks and losses own; nobody reads it.
@@ -187,6 +193,7 @@ typedef struct SrConfig {
     SrSvmConfig svm;
     SrLowShotConfig low_shot;
     SrClusterConfig cluster;
+    SrDistillationConfig distillation;
     bool rank_normalized; // RANKING.NORMALIZE_FEATS
 } SrConfig;
 

@@ -31,5 +31,6 @@ SrStatus sr__expand_homes(SrConfig *config) {
     for (int i = 0; i < SR_COUNT(lists); i++)
         SR_TRY(expand_all(&config->arena, lists[i]));
     SR_TRY(sr__expand_home(&config->arena, &config->checkpoint.dir));
+    SR_TRY(sr__expand_home(&config->arena, &config->distillation.cache_file));
     return sr__expand_home(&config->arena, &config->model.params_file);
 }

@@ -307,6 +307,22 @@ static bool has_earlier(int i) {
     return false;
 }
 
+// Reports keys of distillation that the loss or CACHED_VIEWS switches off.
+static void report_teacher(const Walk *w, bool has_teacher) {
+    static const char cached[] = "DISTILLATION.CACHED_VIEWS", file[] = "DISTILLATION.CACHE_FILE";
+    static const char *const keys[] = {"DISTILLATION.TEACHER_MODEL", cached, "DISTILLATION.CACHE",
+                                       file};
+    for (int i = 0; i < SR_COUNT(keys) && !has_teacher; i++)
+        say_decided(w, keys[i], "the loss has no teacher; see ", "LOSS.name");
+    const SrYaml *views = sr_yaml_find_path(w->tree, cached);
+    if (!has_teacher)
+        return;
+    for (int i = 2; i < SR_COUNT(keys) && !(views && views->i > 0); i++)
+        say_decided(w, keys[i], "it has an effect only with ", cached);
+    if (strcmp(sr_tree_text(w->tree, "DISTILLATION.CACHE", "on"), "off") == 0)
+        say_decided(w, file, "no file is written; see ", "DISTILLATION.CACHE");
+}
+
 static void report_plugins(const Walk *w) {
     const SrTrunk *trunk = sr__chosen_trunk(w->tree, w->arena);
     const char *loss = sr_tree_text(w->tree, "LOSS.name", "");
@@ -326,8 +342,7 @@ static void report_plugins(const Walk *w) {
         teacher |= chosen && l->has_teacher;
         report_unchosen(w, l->subtree, chosen, "LOSS.name");
     }
-    if (!teacher)
-        say_decided(w, "DISTILLATION.TEACHER_MODEL", "the loss has no teacher; see ", "LOSS.name");
+    report_teacher(w, teacher);
     for (int i = 0; sr_meter_at(i); i++) {
         bool chosen = strcmp(sr_meter_at(i)->name, deprecated) == 0;
         for (int k = 0; names && names->type == SR_YAML_LIST && k < names->n; k++)

@@ -32,6 +32,16 @@ const SrOption sr__schema_root[] = {
      "{FEATURE_EVAL_SETTINGS: {EVAL_MODE_ON: True, FREEZE_TRUNK_AND_HEAD: True, EVAL_TRUNK_AND_HEAD: True}}",
      0, 0, NULL,
      "Keys of MODEL in which the teacher of a distillation differs from the student; WEIGHTS_INIT names its weights."},
+    {"DISTILLATION.CACHED_VIEWS", SR_OPT_INT, OFF(distillation.cached_views), "0", 0, 1 << 20, NULL,
+     "Number K of epochs after which images, order and views repeat, so that the teacher runs K times over the images"
+     " and later epochs read its outputs, in half precision, from a file (not in VISSL).  0: the teacher runs in every"
+     " step."},
+    {"DISTILLATION.CACHE", SR_OPT_ENUM, OFF(distillation.cache), "on", 0, 0, "on|off",
+     "on: keep the teacher's outputs of CACHED_VIEWS in a file.  off: run the teacher in every epoch, with the same"
+     " results (not in VISSL)."},
+    {"DISTILLATION.CACHE_FILE", SR_OPT_STRING, OFF(distillation.cache_file), "\"\"", 0, 0, NULL,
+     "File of the teacher's outputs, which several runs with the same teacher, data and batches may share (not in"
+     " VISSL).  Empty: teacher_outputs.cache in CHECKPOINT.DIR."},
     {"CLUSTERFIT", SR_OPT_TREE, OFF(sections.cluster), "{}", 0, 0, NULL, "k-means of features."},
     {"RANKING.NORMALIZE_FEATS", SR_OPT_BOOL, OFF(rank_normalized), "True", 0, 0, NULL,
      "Divide each feature by its length in `sslrun retrieve`."},

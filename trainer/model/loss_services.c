@@ -105,7 +105,10 @@ static SrStatus run(SrLossContext *ctx, const SrModelRun *asked, SrOutputs *out)
         teacher.use_running = true;
         teacher.running_from = 0;
     }
-    SR_TRY(sr_model_forward(of, model->images, run, inputs, n, out));
+    if (asked->teacher && model->config->distillation.cached_views > 0)
+        SR_TRY(sr__model_teacher_apart(model, run, run->views, n, out));
+    else
+        SR_TRY(sr_model_forward(of, model->images, run, inputs, n, out));
     sr__model_cross_all(model, ctx->builder, out, run->trainable && !shuffle);
     for (int i = first; i < model->train->n_rows; i++)
         model->train->rows[i].shuffled = shuffle;

@@ -115,13 +115,18 @@ SrParams *sr_model_params(SrModel *model) { return model->params; }
 
 bool sr_model_bf16(const SrModel *model) { return model->config->model.use_amp; }
 
-SrStatus sr__model_new_graph(SrModel *model, SrGraph **out) {
+SrStatus sr__model_add_graph(SrModel *model, SrGraph **out) {
     SrGraph **graphs = sr_realloc(model->graphs, (size_t)(model->n_graphs + 1) * sizeof *graphs);
     if (!graphs)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for a graph");
     model->graphs = graphs;
     SR_TRY(sr_graph_new(model->params, out));
     model->graphs[model->n_graphs++] = *out;
+    return SR_OK;
+}
+
+SrStatus sr__model_new_graph(SrModel *model, SrGraph **out) {
+    SR_TRY(sr__model_add_graph(model, out));
     model->n_passes = model->n_view_nodes = 0;
     if (model->teacher)
         model->teacher->n_passes = 0;

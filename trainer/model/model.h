@@ -49,6 +49,17 @@ typedef struct {
     int extra;      // index in SrBatchPlan.extras and SrBatch.extra
 } SrExtraInput;
 
+// Teacher of DISTILLATION.CACHED_VIEWS in a graph of its own.  Its outputs, rounded to half
+// precision, are inputs of the images' graph.  The teacher computes them, or a file holds them.
+typedef struct {
+    SrGraph *graph;               // owned by the model.  NULL: there is none
+    SrNodeId views[SR_MAX_VIEWS]; // inputs, one per view of the batch
+    int n_views;
+    SrNodeId outputs[SR_MAX_OUTPUTS]; // (n_outputs) nodes of `graph`
+    SrNodeId inputs[SR_MAX_OUTPUTS];  // (n_outputs) the inputs of the images' graph for them
+    int n_outputs;
+} SrTeacherGraph;
+
 // ---- the training graph: views -> trunk passes -> concatenated features -> heads -> loss
 typedef struct {
     int batch, replicas; // images per replica, replicas of a step
@@ -69,6 +80,7 @@ typedef struct {
     SrNodeId labels;
     SrExtraInput extras[SR_MAX_EXTRAS]; // those that a part of the model asked for
     int n_extras;
+    SrTeacherGraph teacher;
     // Nodes that a plan must keep readable after a step: the model's outputs, then those that the
     // loss's hooks read.
     SrNodeId outputs[SR_MAX_OUTPUTS + SR_LOSS_MAX_KEPT];

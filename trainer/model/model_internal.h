@@ -82,6 +82,8 @@ typedef struct {
 } SrModelInputs;
 // Makes an empty graph over the model's parameters, and resets the counts of passes.
 SrStatus sr__model_new_graph(SrModel *model, SrGraph **out);
+// Does so in the middle of another graph, whose counts go on.
+SrStatus sr__model_add_graph(SrModel *model, SrGraph **out);
 int sr__model_rows(const SrModel *model, int view); // rows per image in that input
 // Builds input nodes, one per view or feature.
 SrStatus sr__model_inputs(SrModel *model, SrBuilder *b, const SrModelInputs *in, SrNodeId *nodes);
@@ -107,6 +109,11 @@ void sr__model_cross_all(SrModel *model, SrBuilder *loss, SrOutputs *outputs, bo
 // teacher_model.c: gives the model of DISTILLATION.TEACHER_MODEL over the same table and views;
 // makes it in the first call.
 SrStatus sr__model_teacher(SrModel *model, const char *prefix, SrModel **out);
+// Builds a forward of the teacher into the training graph's teacher graph, for
+// DISTILLATION.CACHED_VIEWS.  views: (n) indices.  *out: inputs of the images' graph that take the
+// outputs.
+SrStatus sr__model_teacher_apart(SrModel *model, const SrModelRun *run, const int *views, int n,
+                                 SrOutputs *out);
 // Makes a model over another model's parameter table.
 SrStatus sr__model_new_over(const SrConfig *config, SrParams *params, SrModel **out);
 // Records `node` as input `v` of a batch of n, with its entry of the mapping.

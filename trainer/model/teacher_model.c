@@ -1,6 +1,8 @@
 // Makes the model of DISTILLATION.TEACHER_MODEL: its own architecture and weights, in the student's
 // parameter table and on the student's views.  A momentum encoder is something else: it has the
 // student's architecture (losses/shared/momentum_encoder.h).
+#include <stdio.h>
+
 #include "trainer/model/model_internal.h"
 #include "trainer/model/weights_init.h"
 
@@ -24,6 +26,59 @@ SrStatus sr__model_teacher(SrModel *model, const char *prefix, SrModel **out) {
     for (int v = 0; v < model->n_view_nodes; v++)
         SR_TRY(sr__model_map_view(*out, v, model->n_view_nodes, model->view_node[v]));
     return SR_OK;
+}
+
+// Builds the teacher's own inputs of all views, once.
+static SrStatus teacher_views(SrModel *model, SrBuilder *b) {
+    SrTeacherGraph *t = &model->train->teacher;
+    for (; t->n_views < model->n_view_nodes; t->n_views++) {
+        char name[24];
+        snprintf(name, sizeof name, "crop%d", t->n_views);
+        SrShape shape = sr_build_shape(model->images, model->view_node[t->n_views]);
+        t->views[t->n_views] = sr_build_input(b, name, shape, SR_F32);
+    }
+    for (int v = 0; v < t->n_views; v++)
+        SR_TRY(sr__model_map_view(model->teacher, v, t->n_views, t->views[v]));
+    return sr_builder_status(b);
+}
+
+// Puts an input of the images' graph in the place of each output.
+static SrStatus teacher_inputs(SrModel *model, SrBuilder *b, SrOutputs *outputs) {
+    SrTeacherGraph *t = &model->train->teacher;
+    for (int i = 0; i < outputs->n; i++) {
+        char name[24];
+        if (t->n_outputs == SR_MAX_OUTPUTS)
+            return sr_builder_fail(
+                b, SR_ERR_CONFIG, "DISTILLATION.CACHED_VIEWS: the teacher has more than %d outputs",
+                SR_MAX_OUTPUTS);
+        snprintf(name, sizeof name, "teacher%d", t->n_outputs);
+        SrNodeId from = outputs->v[i].node;
+        const char *nodes = sr_builder_set_node_prefix(model->images, "");
+        SrNodeId input = sr_build_input(model->images, name, sr_build_shape(b, from), SR_F32);
+        sr_builder_set_node_prefix(model->images, nodes);
+        t->outputs[t->n_outputs] = from;
+        t->inputs[t->n_outputs++] = outputs->v[i].node = input;
+    }
+    return sr_builder_status(model->images);
+}
+
+SrStatus sr__model_teacher_apart(SrModel *model, const SrModelRun *run, const int *views, int n,
+                                 SrOutputs *out) {
+    SrTeacherGraph *t = &model->train->teacher;
+    SrNodeId inputs[SR_MAX_VIEWS];
+    SrBuilder *b = NULL;
+    SrStatus status;
+    if (!t->graph)
+        SR_TRY(sr__model_add_graph(model, &t->graph));
+    SR_TRY(sr_builder_new(t->graph, &b));
+    SR_TRY_GOTO(teacher_views(model, b));
+    for (int i = 0; i < n; i++)
+        inputs[i] = t->views[views ? views[i] : i];
+    SR_TRY_GOTO(sr_model_forward(model->teacher, b, run, inputs, n, out));
+    SR_TRY_GOTO(teacher_inputs(model, b, out));
+done:
+    sr_builder_free(b);
+    return status;
 }
 
 const char *sr_model_teacher_file(const SrModel *model) {

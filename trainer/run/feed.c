@@ -162,10 +162,8 @@ static void next_kept(SrFeed *f, const SrFeedTarget *to, int n) {
         index[k] = f->order[f->at + k];
 }
 
-void sr_feed_copy(SrFeed *f, const SrFeedTarget *to, const SrBatch *batch) {
+static void copy_inputs(SrFeed *f, const SrFeedTarget *to, const SrBatch *batch) {
     size_t n = (size_t)batch->batch;
-    if (f->trunk)
-        sr_feature_source_run(f->trunk, batch->view[0], batch->batch);
     for (int i = 0; i < to->n_inputs; i++) {
         SrTensor x = sr_plan_input(to->plan, to->inputs[i]);
         // Rows of one image lie together, so that a smaller batch fills the first rows.
@@ -175,6 +173,15 @@ void sr_feed_copy(SrFeed *f, const SrFeedTarget *to, const SrBatch *batch) {
         else
             copy_in(to, to->inputs[i], batch->view[i], n * (size_t)batch->rows[i] * row);
     }
+}
+
+void sr_feed_copy(SrFeed *f, const SrFeedTarget *to, const SrBatch *batch) {
+    size_t n = (size_t)batch->batch;
+    if (f->trunk)
+        sr_feature_source_run(f->trunk, batch->view[0], batch->batch);
+    copy_inputs(f, to, batch);
+    if (to->also && !f->trunk)
+        copy_inputs(f, to->also, batch);
     copy_in(to, to->labels, batch->label,
             n * (size_t)SR_MAX(batch->n_targets, 1) * sizeof(int64_t));
     copy_in(to, to->sample_index, batch->index, n * sizeof(int64_t));

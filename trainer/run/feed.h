@@ -37,13 +37,15 @@ SrStatus sr_feed_keep(SrFeed *feed, SrLoader *in_order, SrCacheKind kind, const 
 void sr_feed_close(SrFeed *feed); // legal for a zeroed struct
 
 // Target of a batch: a plan with at least as many images.
-typedef struct {
+typedef struct SrFeedTarget {
     SrPlan *plan;
     const SrNodeId *inputs; // one per view or feature
     int n_inputs;
     SrNodeId labels, sample_index; // may be SR_NO_NODE
     const SrExtraInput *extras;
     int n_extras;
+    // Second plan that gets the batch's images: a teacher's.  Ignored for features.  NULL: none
+    const struct SrFeedTarget *also;
 } SrFeedTarget;
 
 // Copies a loader's batch into the target, as sr_feed_next does.  Uses only trunk and batch of

@@ -1,6 +1,6 @@
 // Builds a run in a fixed order: shapes, model, graph, memory check on a dry plan, and only then
 // real memory.
-#include "trainer/run/run.h"
+#include "trainer/run/run_internal.h"
 
 #include <string.h>
 
@@ -184,6 +184,16 @@ SrStatus sr__run_compile(const SrRun *run, const SrTrainGraph *graph, bool dry, 
                              : sr_replicas_compile(graph, &options, out, loss);
 }
 
+SrStatus sr__run_compile_teacher(const SrRun *run, const SrTrainGraph *graph, bool dry,
+                                 SrPlan **out) {
+    SrPlanOptions o = plan_options(run, graph, dry);
+    o.mode = SR_MODE_EVAL;
+    o.outputs = graph->teacher.outputs;
+    o.n_outputs = graph->teacher.n_outputs;
+    o.splits = 0;
+    return sr_plan_compile(graph->teacher.graph, &o, out);
+}
+
 static SrStatus open_replicas(SrRun *run) {
     SrPlanOptions options = plan_options(run, &run->graph, false);
     if (run->graph.replicas < 2)
@@ -283,6 +293,7 @@ static SrStatus no_cache(const SrRun *run) {
 SrStatus sr_run_begin(SrRun *run, int64_t iteration, bool resumed) {
     const SrModelConfig *m = &run->config->model;
     sr_step_start(&run->step, iteration, resumed);
+    SR_TRY(sr_run_teacher_open(run));
     if (!run->frozen_trunk)
         return SR_OK;
     SR_TRY(sr_feature_source_compile(&run->trunk));
@@ -314,6 +325,13 @@ SrStep *sr_run_step_at(SrRun *run, int64_t at) {
     return tail ? &tail->step : &run->step;
 }
 
+SrStatus sr_run_start_epoch(SrRun *run, int64_t epoch, int64_t at) {
+    int mine = run->replicas ? sr_replicas_mine(run->replicas) : 1;
+    int views = run->graph.teacher.graph ? run->config->distillation.cached_views : 0;
+    run->shown_epoch = views > 0 ? epoch % views : epoch;
+    return sr_feed_start(&run->feed, run->shown_epoch, at * mine);
+}
+
 SrStatus sr_run_load(SrRun *run, int64_t at, bool *end, const int64_t **labels, double *wait_s) {
     SrFeedTarget to = sr_run_target_at(run, at);
     int mine = run->replicas ? sr_replicas_mine(run->replicas) : 1;
@@ -323,7 +341,8 @@ SrStatus sr_run_load(SrRun *run, int64_t at, bool *end, const int64_t **labels, 
     for (int r = 0; r < mine && !*end; r++) {
         double wait;
         int rows;
-        SR_TRY(sr_feed_next(&run->feed, &to, &rows, labels, &wait));
+        SR_TRY(run->teacher.graph ? sr_run_teacher_load(run, at, r, &to, &rows, labels, &wait)
+                                  : sr_feed_next(&run->feed, &to, &rows, labels, &wait));
         *wait_s += wait;
         *end = rows == 0;
         if (run->replicas && !*end)
@@ -397,6 +416,7 @@ void sr_run_close(SrRun *run) {
     if (!run)
         return;
     sr_feed_close(&run->feed);
+    sr_run_teacher_close(run);
     sr_split_close(&run->train);
     sr_feature_source_close(&run->trunk);
     sr_replicas_free(run->replicas);

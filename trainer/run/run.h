@@ -7,6 +7,7 @@
 #include "trainer/run/checkpoint.h"
 #include "trainer/run/feed.h"
 #include "trainer/run/step.h"
+#include "trainer/run/teacher_feed.h"
 #include "trainer/schedules/schedule.h"
 
 typedef enum {
@@ -21,12 +22,13 @@ typedef struct {
     size_t parameter_bytes;        // their values and gradients
     // States of the optimiser (momentum); running statistics of trunk and heads
     size_t optimizer_bytes, statistics_bytes;
-    size_t update_bytes;  // memory that the optimiser reads and writes in a step
-    size_t loss_bytes;    // queues, a momentum encoder
-    size_t loader_bytes;  // batches ahead of the step
-    size_t replica_bytes; // images, rows and sums of gradients of several replicas
-    size_t kept_bytes;    // kept activations of further replicas.  0: they are recomputed
-    size_t blas_bytes;    // part of OpenBLAS's work space that matrix products touch
+    size_t update_bytes;       // memory that the optimiser reads and writes in a step
+    size_t loss_bytes;         // queues, a momentum encoder
+    size_t loader_bytes;       // batches ahead of the step
+    size_t replica_bytes;      // images, rows and sums of gradients of several replicas
+    size_t kept_bytes;         // kept activations of further replicas.  0: they are recomputed
+    size_t teacher_file_bytes; // file of DISTILLATION.CACHED_VIEWS.  0: none, or unknown
+    size_t blas_bytes;         // part of OpenBLAS's work space that matrix products touch
     SrPlanCost plan;
     size_t available_bytes; // free memory of this machine or its control group.  0: unknown
 } SrRunCost;
@@ -36,6 +38,7 @@ typedef struct {
     int batch;
     SrTrainGraph graph;
     SrPlan *plan;
+    SrTeacherFeed teacher;
     SrStep step;
 } SrRunTail;
 
@@ -49,6 +52,11 @@ typedef struct {
     bool frozen_trunk; // inputs of the graph are features of `trunk`
     SrFeatureSource trunk;
     SrFeed feed; // fills the plan
+    // With DISTILLATION.CACHED_VIEWS: the teacher, the file of its outputs (NULL: none), and the
+    // epoch whose images and views are shown.
+    SrTeacherFeed teacher;
+    SrTeacherCache *teacher_cache;
+    int64_t shown_epoch;
     SrTrainGraph graph;
     SrPlan *plan, *loss_plan; // loss_plan is NULL: the loss has no graph of its own
     SrReplicas *replicas;     // NULL: one replica
@@ -88,6 +96,9 @@ SrFeedTarget sr_run_target_at(SrRun *run, int64_t at);
 SrStatus sr_run_check_classes(const SrRun *run, const SrSplit *split, const char *which);
 // Compiles the plan of a step; the caller owns it.  dry: without memory.
 SrStatus sr_run_compile(SrRun *run, bool dry, SrPlan **out, SrPlan **loss);
+// Starts an epoch at its step number `at`.  Order and views are those of the epoch; with
+// DISTILLATION.CACHED_VIEWS = K, those of epoch mod K.
+SrStatus sr_run_start_epoch(SrRun *run, int64_t epoch, int64_t at);
 // Loads the images of step number `at` of its epoch, for all replicas of this rank.  *end: there
 // are no images left.  *labels gets those of the last replica, valid until the next call.
 SrStatus sr_run_load(SrRun *run, int64_t at, bool *end, const int64_t **labels, double *wait_s);
@@ -105,6 +116,11 @@ void sr_run_cost_json(const SrRun *run, SrText *out);
 
 size_t sr_run_state_bytes(const SrRunCost *cost); // optimiser, statistics, loss
 size_t sr_run_bytes(const SrRunCost *cost);       // all of it together
+
+// Compiles the plan of a graph's teacher, in evaluation mode.  The caller owns it.  dry: without
+// memory.
+SrStatus sr__run_compile_teacher(const SrRun *run, const SrTrainGraph *graph, bool dry,
+                                 SrPlan **out);
 
 // run_check.c: SR_ERR_CONFIG for batch norms over a single row, and for an evaluated layer that
 // the trunk lacks.

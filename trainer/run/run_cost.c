@@ -13,7 +13,7 @@
 #include "kernels/conv/conv.h"
 #include "kernels/core/gemm.h"
 #include "kernels/machine.h"
-#include "trainer/run/run.h"
+#include "trainer/run/run_internal.h"
 
 // ---- memory -------------------------------------------------------------------------------------
 
@@ -74,6 +74,16 @@ static SrStatus add_trunk_cost(SrRun *run) {
     return SR_OK;
 }
 
+// Adds a teacher that has its own plan, and the file of its outputs.
+static SrStatus add_teacher_cost(SrRun *run) {
+    SrPlan *dry = NULL;
+    SR_TRY(sr__run_compile_teacher(run, &run->graph, true, &dry));
+    run->cost.plan.activation_bytes += sr_plan_cost(dry).activation_bytes;
+    run->cost.teacher_file_bytes = sr_run_teacher_bytes(run);
+    sr_plan_free(dry);
+    return SR_OK;
+}
+
 // Counts the states that the optimiser keeps (momentum, second moments).  Checks its options and
 // parameter groups too, so that a dry run fails where a real one would.
 static SrStatus count_optimizer(SrRun *run, SrRunCost *c) {
@@ -130,6 +140,8 @@ SrStatus sr__run_count_cost(SrRun *run) {
         c->plan.activation_bytes += sr_plan_cost(dry).activation_bytes;
         sr_plan_free(dry);
     }
+    if (run->graph.teacher.graph)
+        SR_TRY(add_teacher_cost(run));
     c->blas_bytes = sr_gemm_touched_bytes();
     if (run->graph.loss_kind)
         choose_memory(run, once, c);
@@ -173,6 +185,9 @@ void sr_run_cost_text(const SrRun *run, SrText *out) {
         sr_bytes_text((double)c->optimizer_bytes, b[3], sizeof b[3]),
         sr_bytes_text((double)c->statistics_bytes, b[4], sizeof b[4]),
         sr_bytes_text((double)c->loss_bytes, b[5], sizeof b[5]));
+    if (c->teacher_file_bytes)
+        sr_text_printf(out, ", file of the teacher's outputs %s (DISTILLATION.CACHED_VIEWS)",
+                       sr_bytes_text((double)c->teacher_file_bytes, b[0], sizeof b[0]));
     if (c->replica_bytes)
         sr_text_printf(out, ", %d replicas %s", run->config->replicas,
                        sr_bytes_text((double)c->replica_bytes, b[0], sizeof b[0]));
@@ -196,6 +211,8 @@ void sr_run_cost_json(const SrRun *run, SrText *out) {
     sr_json_int(out, "optimizer_bytes", (int64_t)c->optimizer_bytes);
     sr_json_int(out, "statistics_bytes", (int64_t)c->statistics_bytes);
     sr_json_int(out, "loss_bytes", (int64_t)c->loss_bytes);
+    if (c->teacher_file_bytes)
+        sr_json_int(out, "teacher_file_bytes", (int64_t)c->teacher_file_bytes);
     sr_json_int(out, "blas_bytes", (int64_t)c->blas_bytes);
     sr_json_int(out, "forward_flops", c->plan.forward_flops);
     sr_json_int(out, "backward_flops", c->plan.backward_flops);

@@ -29,7 +29,8 @@ void sr__replicas_move_inputs(SrReplicas *r, int replica, bool take) {
     for (int i = 0; i < r->n_inputs; i++) {
         char *input = sr_plan_input(r->plan, r->inputs[i]).data;
         size_t bytes = sr__replicas_bytes_of(r->graph->graph, r->inputs[i]);
-        memcpy(take ? at : input, take ? input : at, bytes);
+        if (input) // no node reads some outputs of a teacher
+            memcpy(take ? at : input, take ? input : at, bytes);
         at += bytes;
     }
 }

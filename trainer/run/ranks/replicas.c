@@ -71,6 +71,8 @@ static void list_inputs(SrReplicas *r) {
         r->inputs[r->n_inputs++] = g->labels;
     for (int i = 0; i < g->n_extras; i++)
         r->inputs[r->n_inputs++] = g->extras[i].input;
+    for (int i = 0; i < g->teacher.n_outputs; i++)
+        r->inputs[r->n_inputs++] = g->teacher.inputs[i];
     for (int i = 0; i < r->n_inputs; i++)
         r->input_bytes += sr__replicas_bytes_of(g->graph, r->inputs[i]);
 }

@@ -14,7 +14,8 @@ struct SrReplicas {
     // one
     SrPlan *last, **kept_plans;
     int n, first, mine; // replicas of all ranks; this rank's first replica and their number
-    SrNodeId inputs[SR_MAX_VIEWS + SR_MAX_EXTRAS + 2]; // inputs that the feed fills
+    // Inputs that are filled for each replica: by the feed, and outputs of a teacher.
+    SrNodeId inputs[SR_MAX_VIEWS + SR_MAX_EXTRAS + SR_MAX_OUTPUTS + 2];
     int n_inputs;
     size_t input_bytes; // bytes of all inputs of a replica
     char *images;       // (kept, input_bytes)
