@@ -23,6 +23,7 @@ typedef struct {
     SrRole role;
     SrInit init;
     bool trainable;      // the entry is learned and not frozen: it has a gradient
+    bool merged;         // the value is formed of other entries: it has a gradient and no update
     void *value;         // tensor of `shape` and `dtype`; NULL: before sr_params_allocate
     float *grad;         // gradient of `shape`; NULL: not trainable
     int64_t grad_offset; // offset in floats among all gradients; -1: not trainable

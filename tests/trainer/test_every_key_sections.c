@@ -229,6 +229,8 @@ static const EveryKeyGiven given[] = {
     {"MODEL.SINGLE_PASS_EVERY_CROP", "True", NULL},
     {"MODEL.NON_TRAINABLE_PARAMS", "[heads.0.clf.0.weight]", NULL},
     {"MODEL.TEMP_FROZEN_PARAMS_ITER_MAP", "[[heads.0.clf.0.weight, 2]]", NULL},
+    {"MODEL.LORA.USE_LORA", "True", "{MODEL: {LORA: {TARGETS: [conv1x1]}}}"},
+    {"MODEL.LORA.TARGETS", "[qv]", "{MODEL: {LORA: {USE_LORA: True, TARGETS: [conv1x1]}}}"},
     {"MODEL.MULTI_INPUT_HEAD_MAPPING", "[[nosuch, [[res5avg, [Identity, []]]]]]", NULL},
     {"MODEL.FEATURE_EVAL_SETTINGS.FREEZE_TRUNK_AND_HEAD", "True",
      "{TEST_ONLY: True, MODEL: {FEATURE_EVAL_SETTINGS: {EVAL_MODE_ON: True}}}"},

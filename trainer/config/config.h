@@ -76,6 +76,10 @@ typedef struct {
     SrStrings state_dict_keys;   // STATE_DICT_KEY_NAME
     SrStrings skip_layers;
     const char *append_prefix, *remove_prefix;
+    bool use_lora; // LORA, ours
+    int lora_rank, lora_unfreeze_last;
+    double lora_alpha;
+    SrStrings lora_targets;
     bool grad_clip;
     double grad_clip_norm_type, grad_clip_max_norm;
 } SrModelConfig;

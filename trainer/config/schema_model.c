@@ -51,6 +51,17 @@ const SrOption sr__schema_model[] = {
      "Order of the norm over all gradients together; .inf: the largest absolute value."},
     {"GRAD_CLIP.MAX_NORM", SR_OPT_FLOAT, OFF(grad_clip_max_norm), "1", 0, 1e300, NULL, "Largest norm that gradients"
      " may have."},
+    {"LORA.USE_LORA", SR_OPT_BOOL, OFF(use_lora), "False", 0, 0, NULL,
+     "Train low-rank adapters of the trunk's layers, its norms and its last blocks instead of all its weights (not in"
+     " VISSL).  Checkpoints and exports hold the trunk with the adapters merged."},
+    {"LORA.RANK", SR_OPT_INT, OFF(lora_rank), "8", 1, 4096, NULL, "Rank of the adapters."},
+    {"LORA.ALPHA", SR_OPT_FLOAT, OFF(lora_alpha), "16", 1e-6, 1e6, NULL,
+     "Scale of the adapters: their product is multiplied by ALPHA / RANK."},
+    {"LORA.TARGETS", SR_OPT_STRINGS, OFF(lora_targets), "[qv]", 0, 0, NULL,
+     "Layers with adapters: qv (queries and values of an attention with one weight for all three), linear (all linear"
+     " layers), conv1x1 (convolutions of one pixel)."},
+    {"LORA.UNFREEZE_LAST", SR_OPT_INT, OFF(lora_unfreeze_last), "1", 0, 1000, NULL,
+     "Number of last blocks (stages of a ResNet) whose weights learn without adapters."},
     {"HEAD.PARAMS", SR_OPT_TREE, OFF(head_params), "[]", 0, 0, NULL,
      "List of heads: each is [name, {options}] or a chain, a list of such pairs."},
     {"HEAD.PARALLEL", SR_OPT_BOOL, OFF(parallel_heads), "False", 0, 0, NULL,

@@ -74,7 +74,7 @@ double sr_grad_clip(SrParams *params, const bool *skip, double norm_type, double
     int count = sr_params_count(params);
     for (int i = 0; i < count; i++) {
         const SrParam *p = sr_params_at(params, i);
-        if (!p->trainable || !p->grad || (skip && skip[i]))
+        if (!p->trainable || p->merged || !p->grad || (skip && skip[i]))
             continue;
         int64_t pieces = cut(&w, p);
         sr_parallel_for(pieces, reduce_body, &w);
@@ -88,7 +88,7 @@ double sr_grad_clip(SrParams *params, const bool *skip, double norm_type, double
     w.factor = (float)factor;
     for (int i = 0; i < count; i++) {
         const SrParam *p = sr_params_at(params, i);
-        if (p->trainable && p->grad && !(skip && skip[i]))
+        if (p->trainable && !p->merged && p->grad && !(skip && skip[i]))
             sr_parallel_for(cut(&w, p), scale_body, &w);
     }
     return norm;

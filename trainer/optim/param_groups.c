@@ -154,7 +154,7 @@ SrStatus sr__param_groups_add(SrParams *params, const SrOptimizerConfig *config,
     g->params = members;
     for (int i = 0; i < count; i++) {
         const SrParam *p = sr_params_at(params, i);
-        if (p->trainable && group_of_param(p, config) == which)
+        if (p->trainable && !p->merged && group_of_param(p, config) == which)
             members[g->n++] = i;
     }
     out->groups = groups;

@@ -151,7 +151,7 @@ SrStatus sr__param_groups_heads_check(const SrOptimizerConfig *config) {
 static SrStatus check_covered(SrParams *params, const SrOptimizerConfig *config) {
     for (int i = 0; i < sr_params_count(params); i++) {
         const SrParam *p = sr_params_at(params, i);
-        if (!p->trainable)
+        if (!p->trainable || p->merged)
             continue;
         if (!sr__is_head_param(p))
             SR_FAIL(SR_ERR_CONFIG,

@@ -219,6 +219,7 @@ static SrStatus build_step(SrRun *run) {
         .replicas = run->replicas,
         .optim = run->optim,
         .ema = run->ema,
+        .lora = run->lora,
         .clip = m->grad_clip,
         .clip_norm_type = m->grad_clip_norm_type,
         .clip_max_norm = m->grad_clip_max_norm,
@@ -249,6 +250,8 @@ static SrStatus open_all(SrRun *run) {
         return sr__run_count_cost(run);
     SR_TRY(
         sr_ema_model_add(&run->ema, sr_model_params(run->model), &run->config->ema, &run->arena));
+    // Comes after the averaged model, which takes the sums, and after all graphs.
+    SR_TRY(sr_lora_add(&run->lora, sr_model_params(run->model), run->config, &run->arena));
     SR_TRY(sr__run_build_schedules(run));
     SR_TRY(sr__run_count_cost(run));
     if (run->mode == SR_RUN_CHECK) {

@@ -62,6 +62,7 @@ typedef struct {
     SrReplicas *replicas;     // NULL: one replica
     SrOptim *optim;
     SrEmaModel ema; // HOOKS.EMA_MODEL
+    SrLora lora;    // MODEL.LORA
     // Schedules of rates and weight decays.  lr_head is lr and a decay is NULL where none is set.
     SrSchedule *lr, *lr_head, *decay, *decay_head;
     SrStep step;

@@ -52,7 +52,7 @@ static void count_entries(SrParams *params, SrRunCost *c) {
         int64_t n = sr_shape_count(p->shape);
         size_t bytes = (size_t)n * sr_dtype_bytes(p->dtype);
         bool of_loss = strncmp(p->name, "loss.", strlen("loss.")) == 0;
-        c->trainable += p->trainable ? n : 0;
+        c->trainable += p->trainable && !p->merged ? n : 0;
         if (p->kind == SR_SLOT_PARAM && (p->trainable || !of_loss)) {
             c->parameters += n;
             c->parameter_bytes += bytes * (p->trainable ? 2 : 1);

@@ -17,6 +17,8 @@ SrLossStep sr_step_view(const SrStep *step, int64_t iteration, int epoch) {
 void sr_step_start(const SrStep *step, int64_t iteration, bool resumed) {
     const SrTrainGraph *g = step->graph;
     SrLossStep hook = sr_step_view(step, iteration, 0);
+    if (!resumed)
+        sr_lora_start(&step->lora);
     if (!resumed && step->ema.n > 0)
         sr_ema_model_start(&step->ema, step->params);
     if (g->loss_kind->start)
@@ -65,6 +67,7 @@ SrStatus sr_step_run(SrStep *step, const SrStepArgs *args, double *loss) {
         sr_replicas_backward(step->replicas, args->iteration);
     else
         sr_plan_backward(step->plan);
+    sr_lora_backward(&step->lora);
     if (kind->after_backward)
         kind->after_backward(state, &hook);
     // A frozen parameter does not count in the gradients' norm: it must not slow the others down.
@@ -72,6 +75,7 @@ SrStatus sr_step_run(SrStep *step, const SrStepArgs *args, double *loss) {
     if (step->clip)
         sr_grad_clip(step->params, frozen, step->clip_norm_type, step->clip_max_norm);
     sr_optim_step(step->optim, args->lr, args->lr_head, frozen);
+    sr_lora_merge(&step->lora); // hooks and the averaged model read the sums
     // Hooks normalise prototypes, move teachers towards the student, or put the batch into a queue.
     if (kind->after_update)
         kind->after_update(state, &hook);

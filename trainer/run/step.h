@@ -1,10 +1,11 @@
 // Runs one training step on a compiled plan, in VISSL's order: inputs, hooks of the loss,
-// forward, check of the loss, backward, temporary freezing, clipping, optimiser, hooks of the
-// loss.  Allocates nothing.
+// forward, check of the loss, backward, gradients of adapters, temporary freezing, clipping,
+// optimiser, sums of adapters, hooks of the loss.  Allocates nothing.
 #ifndef SR_TRAINER_RUN_STEP_H
 #define SR_TRAINER_RUN_STEP_H
 
 #include "trainer/model/freeze.h"
+#include "trainer/model/lora.h"
 #include "trainer/model/model.h"
 #include "trainer/optim/optim.h"
 #include "trainer/run/ema_model.h"
@@ -20,6 +21,7 @@ typedef struct {
     SrReplicaHook hook;   // called after each replica's forward pass
     SrOptim *optim;
     SrEmaModel ema; // n is 0: none
+    SrLora lora;    // n is 0: none
     SrFreeze freeze;
     bool clip; // MODEL.GRAD_CLIP
     double clip_norm_type, clip_max_norm;
