@@ -9,6 +9,7 @@
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -48,8 +49,9 @@ static void write_photos(const char *folder, const char *class_name, int seed) {
 }
 
 static int paste(const char *dir, const char *line) {
-    char *command = sr_alloc(2 * LINE + sizeof here + sizeof self);
-    sprintf(command, "cd '%s' && PATH='%s':$PATH && { %s\n} >said 2>&1", dir, self, line);
+    char *command = sr_alloc(2 * LINE + sizeof here + sizeof self + sizeof root);
+    sprintf(command, "cd '%s' && PATH='%s':'%s/bin':$PATH && { %s\n} >said 2>&1", dir, self, root,
+            line);
     int code = system(command);
     sr_free(command);
     program_read(dir, "said", said, sizeof said);
@@ -73,6 +75,10 @@ static void open_place(void) {
         write_photos("photos", classes[c], c);
         write_photos("new-photos", classes[c], c + SR_COUNT(classes));
     }
+    // Films are read by a stand-in for ffmpeg that gives one grey picture.
+    static const char ffmpeg[] = "#!/bin/sh\nprintf 'P6\\n1 1\\n255\\nabc'\n";
+    CHECK(chmod(fixture_write(root, "bin/ffmpeg", ffmpeg, strlen(ffmpeg)), 0755) == 0);
+    fixture_write(root, "place/film.mp4", "film", 4);
     snprintf(place, sizeof place, "%s/place", root);
     snprintf(
         line, sizeof line,
@@ -88,7 +94,8 @@ static void open_place(void) {
          ">batches.meta.txt");
     must(place, "sslrun photos.yaml OPTIMIZER.num_epochs=1");
     must(place, "cp -r runs/photos runs/a; cp -r runs/photos runs/b; cp -r runs/photos runs/swav; "
-                "cp runs/photos/checkpoint.safetensors .");
+                "cp runs/photos/checkpoint.safetensors .; "
+                "cp checkpoint.safetensors resnet50.pth"); // weights that only `check` sees
 }
 
 // Replaces a whole word of a command.
