@@ -15,21 +15,17 @@ static inline float sr__exp2i(int32_t n) {
     return f;
 }
 
-// Returns exp(x) to 2 units in the last place; 0 below -104, infinity above 88.73, denormals in
-// between if the processor keeps them.  Cody-Waite reduction x = n ln 2 + r, then the Taylor
-// polynomial of degree 7 (remainder below 6e-9 on |r| <= ln 2 / 2), then 2^n in two factors so that
-// denormals come out right.
-static inline float sr__expf(float x) {
-    float t = x > -104.0f ? x : -104.0f; // so that a NaN makes no absurd integer below
-    t = t > 89.0f ? 89.0f : t;
-    float n =
-        t * 1.44269504088896f + 12582912.0f; // adding 1.5 * 2^23 rounds to the nearest integer
+// Splits exp(x), -104 <= x <= 89, into 2^n and the number returned, between 0.7 and 1.42.
+// Cody-Waite reduction x = n ln 2 + r, then the Taylor polynomial of degree 7 (remainder below 6e-9
+// on |r| <= ln 2 / 2).
+static inline float sr__exp_split(float x, int32_t *n) {
+    float nearest = x * 1.44269504088896f + 12582912.0f; // adding 1.5 * 2^23 rounds to an integer
     int32_t bits;
-    memcpy(&bits, &n, sizeof bits);
-    int32_t i = bits - 0x4B400000;
-    n -= 12582912.0f;
-    float r = t - n * 0.693145751953125f; // ln 2 in two pieces, the first with 12 trailing zeros
-    r -= n * 1.42860682030941723212e-6f;
+    memcpy(&bits, &nearest, sizeof bits);
+    *n = bits - 0x4B400000;
+    nearest -= 12582912.0f;
+    float r = x - nearest * 0.693145751953125f; // ln 2 in two pieces; the first ends with 12 zeros
+    r -= nearest * 1.42860682030941723212e-6f;
     float p = 1.0f / 5040;
     p = p * r + 1.0f / 720;
     p = p * r + 1.0f / 120;
@@ -37,9 +33,18 @@ static inline float sr__expf(float x) {
     p = p * r + 1.0f / 6;
     p = p * r + 0.5f;
     p = p * r + 1.0f;
-    p = p * r + 1.0f;
-    int32_t half = i >> 1;
-    float y = p * sr__exp2i(half) * sr__exp2i(i - half);
+    return p * r + 1.0f;
+}
+
+// Returns exp(x) to 2 units in the last place; 0 below -104, infinity above 88.73, denormals in
+// between if the processor keeps them: 2^n is multiplied in two factors so that they come out
+// right.
+static inline float sr__expf(float x) {
+    float t = x > -104.0f ? x : -104.0f; // so that a NaN makes no absurd integer below
+    int32_t n;
+    float p = sr__exp_split(t > 89.0f ? 89.0f : t, &n);
+    int32_t half = n >> 1;
+    float y = p * sr__exp2i(half) * sr__exp2i(n - half);
     y = x < -104.0f ? 0.0f : y;
     return x != x ? x : y;
 }
@@ -47,21 +52,9 @@ static inline float sr__expf(float x) {
 // Returns exp(x) for -87 <= x <= 88 to 2 units in the last place: sr__expf where no denormal, no
 // infinity and no NaN can occur.
 static inline float sr__expf_normal(float x) {
-    float n = x * 1.44269504088896f + 12582912.0f;
-    int32_t bits;
-    memcpy(&bits, &n, sizeof bits);
-    n -= 12582912.0f;
-    float r = x - n * 0.693145751953125f;
-    r -= n * 1.42860682030941723212e-6f;
-    float p = 1.0f / 5040;
-    p = p * r + 1.0f / 720;
-    p = p * r + 1.0f / 120;
-    p = p * r + 1.0f / 24;
-    p = p * r + 1.0f / 6;
-    p = p * r + 0.5f;
-    p = p * r + 1.0f;
-    p = p * r + 1.0f;
-    return p * sr__exp2i(bits - 0x4B400000);
+    int32_t n;
+    float p = sr__exp_split(x, &n);
+    return p * sr__exp2i(n);
 }
 
 #if defined(V_LANES) && V_LANES == 16

@@ -50,17 +50,7 @@ static const SrOption options[] = {
 
 enum { WEIGHT, BIAS, RUNNING_MEAN, RUNNING_VAR, COUNT, N_SLOTS };
 
-// Returns the name of the op whose work is done after the sum; NULL: none.
-static const char *activation(const SrBatchNormParams *p) {
-    return p->relu        ? "relu"
-           : p->relu6     ? "relu6"
-           : p->silu      ? "silu"
-           : p->hardswish ? "hardswish"
-           : p->gelu      ? "gelu"
-                          : NULL;
-}
-
-static SrBatchNormActivation loop_of(const SrBatchNormParams *p) {
+static SrBatchNormActivation activation(const SrBatchNormParams *p) {
     return p->relu        ? SR_BN_RELU
            : p->relu6     ? SR_BN_RELU6
            : p->silu      ? SR_BN_SILU
@@ -100,7 +90,9 @@ static int slots(const void *params, const SrShape *x, int n_in, SrSlot out[SR_O
 // instead, whose sign says the same.
 static unsigned reads(const void *params) {
     const SrBatchNormParams *p = params;
-    unsigned residual = !p->residual || !activation(p) ? 0 : p->relu ? SR_READS_Y : SR_READS_X(1);
+    unsigned residual = !p->residual || activation(p) == SR_BN_LINEAR ? 0
+                        : p->relu                                     ? SR_READS_Y
+                                                                      : SR_READS_X(1);
     return SR_READS_X(0) | residual;
 }
 
@@ -325,14 +317,16 @@ static void forward(const SrOpCall *call) {
     for (int64_t r = 0; r < w.rows; r += step)
         w.kernels->apply(sr__at(w.type, y, r * w.C), sr__at(w.type, x, r * w.C),
                          sr__at(w.type, residual, r * w.C), SR_MIN(step, w.rows - r), w.C, w.k,
-                         loop_of(p), stream);
+                         activation(p), stream);
 }
 
 // Returns the tensor from which the backward takes the slope after a residual
 // (batch_norm_rows.h); NULL: none.
 static const void *slope_source(const SrOpCall *call) {
     const SrBatchNormParams *p = call->params;
-    return !p->residual || !activation(p) ? NULL : p->relu ? call->y.data : call->x[1].data;
+    return !p->residual || activation(p) == SR_BN_LINEAR ? NULL
+           : p->relu                                     ? call->y.data
+                                                         : call->x[1].data;
 }
 
 // Returns where g = dy f' is kept between the two passes: as the gradient of the residual, or in
@@ -342,7 +336,7 @@ static void *kept_gradient(const SrOpCall *call) {
     const SrBatchNormParams *p = call->params;
     if (p->residual && call->dx[1])
         return call->dx[1];
-    return activation(p) && !p->relu ? call->dx[0] : NULL;
+    return activation(p) > SR_BN_RELU ? call->dx[0] : NULL;
 }
 
 // Fills totals with sum g and sum g (x - mean).
@@ -358,7 +352,7 @@ static void gradient_sums(const SrOpCall *call, const Work *w) {
         SrBatchNormCoefs k = {w->k.mean + s.c, w->k.a + s.c, w->k.b + s.c, NULL, NULL};
         w->kernels->reduce(sr__at(w->type, x, s.at), sr__at(w->type, aux, s.at),
                            sr__at(w->type, call->dy, s.at), sr__at(w->type, g_out, s.at), s.rows,
-                           w->C, s.width, k, loop_of(p), stream, s.first, s.second);
+                           w->C, s.width, k, activation(p), stream, s.first, s.second);
     }
     add_partials(w);
 }
@@ -394,7 +388,7 @@ static void sum_coefficients(const SrOpCall *call, const Work *w) {
 static void backward(const SrOpCall *call) {
     const SrBatchNormParams *p = call->params;
     Work w = work_of(call);
-    SrBatchNormActivation f = loop_of(p);
+    SrBatchNormActivation f = activation(p);
     scale_of(&w, call->w[WEIGHT].data);
     gradient_sums(call, &w);
     parameter_gradients(call, &w);
@@ -448,14 +442,18 @@ static void reference(const SrRefCall *call) {
             call->y[i] = v;
         }
     }
-    sr__reference_activation(call, activation(p));
+    // Ops that do the same work alone.
+    static const char *const ops[] = {
+        [SR_BN_LINEAR] = NULL, [SR_BN_RELU] = "relu",           [SR_BN_RELU6] = "relu6",
+        [SR_BN_SILU] = "silu", [SR_BN_HARDSWISH] = "hardswish", [SR_BN_GELU] = "gelu"};
+    sr__reference_activation(call, ops[activation(p)]);
     if (call->train)
         call->w[COUNT][0] += 1;
 }
 
 static SrStatus onnx(SrOnnxCall *call) {
     const SrBatchNormParams *p = call->params;
-    if (activation(p) || p->residual)
+    if (activation(p) != SR_BN_LINEAR || p->residual)
         return sr__onnx_unsupported(call, "fused");
     const char *in[5] = {call->in[0]}; // then weight, bias, running_mean, running_var
     for (int i = 0; i < 4; i++)
@@ -469,7 +467,7 @@ static SrStatus onnx(SrOnnxCall *call) {
 // Returns y = a x + b with the running statistics.  w is NULL where only the answer is wanted.
 static bool affine(const void *params, const float *const *w, int C, double *a, double *b) {
     const SrBatchNormParams *p = params;
-    if (activation(p) || p->residual)
+    if (activation(p) != SR_BN_LINEAR || p->residual)
         return false;
     if (!a)
         return true;
