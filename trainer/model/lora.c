@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "base/parallel.h"
 #include "base/text/text.h"
+#include "kernels/core/gemm.h"
 
 enum { TARGET_QV = 1, TARGET_LINEAR = 2, TARGET_CONV = 4 };
 
@@ -126,14 +126,13 @@ SrStatus sr_lora_add(SrLora *out, SrParams *params, const SrConfig *config, SrAr
                 "TARGETS may hold qv (fused queries, keys and values), linear and conv1x1, and a "
                 "frozen trunk takes none",
                 m->trunk_name, m->lora_unfreeze_last);
-    return SR_OK;
+    return sr_gemm_reserve();
 }
 
 // ---- training -----------------------------------------------------------------------------------
 
 // One adapter's tensors during a pass.
 typedef struct {
-    const SrLora *lora;
     const SrLoraAdapter *adapter;
     float *w, *dw, *start; // (rows, in)
     const float *a, *b;    // (rank, in), (rows, rank)
@@ -145,8 +144,7 @@ static Pass pass_of(const SrLora *l, int i) {
     const SrParam *weight = sr_params_at(l->params, a->weight), *pa = sr_params_at(l->params, a->a),
                   *pb = sr_params_at(l->params, a->b);
     int64_t at = (int64_t)a->first * a->in;
-    return (Pass){.lora = l,
-                  .adapter = a,
+    return (Pass){.adapter = a,
                   .w = (float *)weight->value + at,
                   .dw = weight->grad ? weight->grad + at : NULL,
                   .start = sr_params_at(l->params, a->start)->value,
@@ -163,62 +161,20 @@ void sr_lora_start(const SrLora *l) {
     }
 }
 
-// Row k of dA = s B' dW, summed over the rows of dW in their order.
-static void row_of_da(void *arg, int64_t k, int thread) {
-    const Pass *p = arg;
-    int rank = p->lora->rank, in = p->adapter->in;
-    float *da = p->da + k * in;
-    (void)thread;
-    memset(da, 0, (size_t)in * sizeof *da);
-    for (int o = 0; o < p->adapter->rows; o++) {
-        float factor = p->lora->scale * p->b[(int64_t)o * rank + k];
-        const float *dw = p->dw + (int64_t)o * in;
-        for (int j = 0; j < in; j++)
-            da[j] += factor * dw[j];
-    }
-}
-
-// Row o of dB = s dW A'.
-static void row_of_db(void *arg, int64_t o, int thread) {
-    const Pass *p = arg;
-    int rank = p->lora->rank, in = p->adapter->in;
-    const float *dw = p->dw + o * in;
-    (void)thread;
-    for (int k = 0; k < rank; k++) {
-        const float *a = p->a + (int64_t)k * in;
-        double sum = 0;
-        for (int j = 0; j < in; j++)
-            sum += (double)dw[j] * a[j];
-        p->db[o * rank + k] = (float)(p->lora->scale * sum);
-    }
-}
-
 void sr_lora_backward(const SrLora *l) {
     for (int i = 0; i < l->n; i++) {
         Pass p = pass_of(l, i);
-        sr_parallel_for(l->rank, row_of_da, &p);
-        sr_parallel_for(p.adapter->rows, row_of_db, &p);
-    }
-}
-
-// Row o of W0 + s B A.
-static void row_of_w(void *arg, int64_t o, int thread) {
-    const Pass *p = arg;
-    int rank = p->lora->rank, in = p->adapter->in;
-    float *w = p->w + o * in;
-    (void)thread;
-    memcpy(w, p->start + o * in, (size_t)in * sizeof *w);
-    for (int k = 0; k < rank; k++) {
-        float factor = p->lora->scale * p->b[o * rank + k];
-        const float *a = p->a + (int64_t)k * in;
-        for (int j = 0; j < in; j++)
-            w[j] += factor * a[j];
+        int rows = p.adapter->rows, in = p.adapter->in, rank = l->rank;
+        sr_gemm(true, false, rank, in, rows, l->scale, p.b, rank, p.dw, in, 0, p.da, in);
+        sr_gemm(false, true, rows, rank, in, l->scale, p.dw, in, p.a, in, 0, p.db, rank);
     }
 }
 
 void sr_lora_merge(const SrLora *l) {
     for (int i = 0; i < l->n; i++) {
         Pass p = pass_of(l, i);
-        sr_parallel_for(p.adapter->rows, row_of_w, &p);
+        int rows = p.adapter->rows, in = p.adapter->in, rank = l->rank;
+        memcpy(p.w, p.start, (size_t)rows * (size_t)in * sizeof *p.w);
+        sr_gemm(false, false, rows, in, rank, l->scale, p.b, rank, p.a, in, 1, p.w, in);
     }
 }
