@@ -33,54 +33,28 @@ RECOMMENDED = libturbojpeg0-dev libwebp-dev libtiff-dev libheif-dev libmicrohttp
 
 FOLDERS = base formats kernels graph measure trunks heads losses data trainer folder pages cli
 SOURCES := $(sort $(foreach d,$(FOLDERS),$(wildcard $(addprefix $(d)/,*.c */*.c */*/*.c))))
-# libjpeg-turbo (libturbojpeg0-dev) reads JPEG if it is installed. TURBOJPEG=no builds without it and uses stb_image.
-ifeq ($(origin TURBOJPEG),undefined)
-LOOKED_FOR += TURBOJPEG
-TURBOJPEG := $(shell printf '\043include <turbojpeg.h>\nint main(void) { return !tjInitDecompress(); }' | \
-    $(CC) -x c - -lturbojpeg -o /dev/null 2>/dev/null && echo yes || echo no)
+# Looks for a library: $(call library,NAME,HEADER,CALL,LIBRARY,FILE). If a program that uses CALL links, NAME is yes, and the
+# build links with LIBRARY; otherwise it leaves FILE out. The user may set NAME to yes or no instead.
+define library
+ifeq ($$(origin $(1)),undefined)
+LOOKED_FOR += $(1)
+$(1) := $$(shell printf '\043include <$(2)>\nint main(void) { return !$(3)(); }' | \
+    $$(CC) -x c - -l$(4) -o /dev/null 2>/dev/null && echo yes || echo no)
 endif
-export TURBOJPEG
-ifeq ($(TURBOJPEG),yes)
-LDLIBS += -lturbojpeg
+export $(1)
+ifeq ($$($(1)),yes)
+LDLIBS += -l$(4)
 else
-SOURCES := $(filter-out data/jpeg_turbo.c,$(SOURCES))
+SOURCES := $$(filter-out $(5),$$(SOURCES))
 endif
-# libwebp (libwebp-dev) reads WebP if it is installed. WEBP=no builds without it, and WebP files are skipped.
-ifeq ($(origin WEBP),undefined)
-LOOKED_FOR += WEBP
-WEBP := $(shell printf '\043include <webp/decode.h>\nint main(void) { return !WebPGetDecoderVersion(); }' | \
-    $(CC) -x c - -lwebp -o /dev/null 2>/dev/null && echo yes || echo no)
-endif
-export WEBP
-ifeq ($(WEBP),yes)
-LDLIBS += -lwebp
-else
-SOURCES := $(filter-out data/webp.c,$(SOURCES))
-endif
-# libtiff (libtiff-dev, 4.5 or later) reads TIFF if it is installed. TIFF=no builds without it, and TIFF files are skipped.
-ifeq ($(origin TIFF),undefined)
-LOOKED_FOR += TIFF
-TIFF := $(shell printf '\043include <tiffio.h>\nint main(void) { return !TIFFOpenOptionsAlloc(); }' | \
-    $(CC) -x c - -ltiff -o /dev/null 2>/dev/null && echo yes || echo no)
-endif
-export TIFF
-ifeq ($(TIFF),yes)
-LDLIBS += -ltiff
-else
-SOURCES := $(filter-out data/readers/tiff.c,$(SOURCES))
-endif
-# libheif (libheif-dev) reads HEIC and AVIF if it is installed. HEIF=no builds without it, and these files are skipped.
-ifeq ($(origin HEIF),undefined)
-LOOKED_FOR += HEIF
-HEIF := $(shell printf '\043include <libheif/heif.h>\nint main(void) { return !heif_context_alloc(); }' | \
-    $(CC) -x c - -lheif -o /dev/null 2>/dev/null && echo yes || echo no)
-endif
-export HEIF
-ifeq ($(HEIF),yes)
-LDLIBS += -lheif
-else
-SOURCES := $(filter-out data/readers/heif.c,$(SOURCES))
-endif
+endef
+# libjpeg-turbo (libturbojpeg0-dev) reads JPEG; without it stb_image does.
+$(eval $(call library,TURBOJPEG,turbojpeg.h,tjInitDecompress,turbojpeg,data/jpeg_turbo.c))
+# libwebp (libwebp-dev) reads WebP, libtiff (libtiff-dev, 4.5 or later) TIFF, libheif (libheif-dev) HEIC and AVIF; without
+# them these files are skipped.
+$(eval $(call library,WEBP,webp/decode.h,WebPGetDecoderVersion,webp,data/webp.c))
+$(eval $(call library,TIFF,tiffio.h,TIFFOpenOptionsAlloc,tiff,data/readers/tiff.c))
+$(eval $(call library,HEIF,libheif/heif.h,heif_context_alloc,heif,data/readers/heif.c))
 # libmicrohttpd (libmicrohttpd-dev) serves `sslrun web` if it is installed. WEB=no builds without the verb.
 ifeq ($(origin WEB),undefined)
 LOOKED_FOR += WEB

@@ -32,8 +32,8 @@ typedef struct {
 
 // Freezes the trunk and adds the adapters, after all graphs are built and before entries get
 // memory.  Does nothing without MODEL.LORA.USE_LORA.  The memory of *out is the arena's.
-// SR_ERR_CONFIG: an unknown target, or a trunk without such a layer.  SR_ERR_MEMORY: no room for the
-// products either.
+// SR_ERR_CONFIG: an unknown target, or a trunk without such a layer.  SR_ERR_MEMORY: no room, for
+// the work space of products either.
 SrStatus sr_lora_add(SrLora *out, SrParams *params, const SrConfig *config, SrArena *arena);
 // Takes the weights as W0: before the first update of a run that is not resumed.
 void sr_lora_start(const SrLora *lora);
