@@ -9,6 +9,7 @@
 #include "cli/args/eval_sets_args.h"
 #include "cli/next.h"
 #include "cli/verb.h"
+#include "trainer/data/eval_transforms.h"
 #include "trainer/eval/model_comparison.h"
 #include "trainer/run/run_folder.h"
 #include "trunks/presets.h"
@@ -78,26 +79,25 @@ static SrStatus load_config(const SrArgs *args, const char *name, SrConfig **out
 // which the model's publisher measures it.  KEY=VALUE of the command line come last and win.
 static SrStatus load_model_config(const SrArgs *args, const char *model, int size,
                                   const char *frame, SrConfig **out) {
-    char trunk[NAME_BYTES + 32], test[384];
+    char trunk[NAME_BYTES + 32];
+    SrText test = SR_TEXT_INIT;
     const SrPreset *preset;
     SrArgs own = *args;
     own.n_overrides = 0;
     SR_TRY(sr_preset_find(model, &preset));
-    const SrPresetPixels *p = sr_preset_pixels(preset);
     snprintf(trunk, sizeof trunk, "MODEL.TRUNK.NAME=%s", model);
-    int n = snprintf(test, sizeof test,
-                     "DATA.TEST.TRANSFORMS=[{name: Resize, size: %d}, {name: CenterCrop, size: "
-                     "%d}, {name: ToTensor}, {name: Normalize",
-                     size < 64 ? size : size * 8 / 7, size);
-    if (p)
-        n += snprintf(test + n, sizeof test - (size_t)n, ", mean: [%g, %g, %g], std: [%g, %g, %g]",
-                      p->mean[0], p->mean[1], p->mean[2], p->std[0], p->std[1], p->std[2]);
-    snprintf(test + n, sizeof test - (size_t)n, "}]");
-    SR_TRY(add_override(&own, trunk));
-    SR_TRY(add_override(&own, test));
-    for (int i = 0; i < args->n_overrides; i++)
-        SR_TRY(add_override(&own, args->overrides[i]));
-    SR_TRY(load_config(&own, frame, out));
+    sr_text_add(&test, "DATA.TEST.TRANSFORMS=");
+    sr_eval_transforms_preset(preset, size, size, &test);
+    SrStatus status = test.failed ? sr_fail(SR_ERR_MEMORY, "out of memory for the transforms")
+                                  : add_override(&own, trunk);
+    if (status == SR_OK)
+        status = add_override(&own, test.s);
+    for (int i = 0; status == SR_OK && i < args->n_overrides; i++)
+        status = add_override(&own, args->overrides[i]);
+    if (status == SR_OK)
+        status = load_config(&own, frame, out);
+    sr_text_deinit(&test);
+    SR_TRY(status);
     (*out)->train.transforms = (*out)->test.transforms; // they tell the size of the model's images
     return SR_OK;
 }

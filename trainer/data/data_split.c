@@ -12,6 +12,7 @@
 #include "base/text/yaml_edit.h"
 #include "trainer/config/dataset_catalog.h"
 #include "trainer/data/class_match.h"
+#include "trainer/data/eval_transforms.h"
 
 #define PATH_BYTES 4096
 
@@ -305,16 +306,12 @@ static const SrYaml *find_normalize(const SrYaml *transforms) {
     return NULL;
 }
 
-// ImageNet's convention is a resize to 256 for a crop of 224; small images have no margin to give
-// away.  Written as the YAML a person would have put under DATA.TEST.TRANSFORMS, and read by the
-// same parser.
+// Makes the transforms of evaluation with the Normalize of training, by the parser that reads
+// DATA.TEST.TRANSFORMS.
 static SrStatus default_transforms(const SrConfig *config, int crop, SrArena *arena,
                                    const SrYaml **out) {
     SrText text = SR_TEXT_INIT;
-    int resize = crop < 64 ? crop : crop * 8 / 7;
-    sr_text_printf(&text,
-                   "[{name: Resize, size: %d}, {name: CenterCrop, size: %d}, {name: ToTensor}",
-                   resize, crop);
+    sr_eval_transforms_crop(crop, crop, &text);
     const SrYaml *normalize = find_normalize(config->train.transforms);
     if (normalize) {
         sr_text_add(&text, ", ");

@@ -15,6 +15,7 @@
 #include "base/mem.h"
 #include "base/ranks/comm.h"
 #include "trainer/data/data_summary.h"
+#include "trainer/data/eval_transforms.h"
 #include "trainer/eval/extract/extract_identity.h"
 #include "trainer/eval/extract/extract_shard.h"
 #include "trainer/eval/extract/feature_names.h"
@@ -45,21 +46,6 @@ typedef struct {
 
 // ---- opening
 
-// Makes the transforms with which torchvision evaluates its models (presets of IMAGENET1K_V1), with
-// the preset's own statistics of pixels where it has them.
-static SrStatus preset_transforms(const SrPreset *preset, int size, SrArena *arena, SrYaml **out) {
-    static const SrPresetPixels imagenet = {"", {0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}};
-    const SrPresetPixels *own = preset ? sr_preset_pixels(preset) : NULL;
-    const double *mean = (own ? own : &imagenet)->mean, *std = (own ? own : &imagenet)->std;
-    char *text = sr_arena_printf(
-        arena,
-        "[{name: Resize, size: %d}, {name: CenterCrop, size: %d}, {name: ToTensor}, "
-        "{name: Normalize, mean: [%g, %g, %g], std: [%g, %g, %g]}]",
-        size < 64 ? size : size * 8 / 7, size, mean[0], mean[1], mean[2], std[0], std[1], std[2]);
-    return text ? sr_yaml_parse(arena, text, strlen(text), "transforms of evaluation", out)
-                : sr_fail(SR_ERR_MEMORY, "out of memory for the transforms of evaluation");
-}
-
 // Opens the pipeline, whose shape gives the size of the images.
 static SrStatus open_pipeline(Run *r, const SrConfig *config, int *h, int *w) {
     const char *where = "transforms of evaluation";
@@ -77,7 +63,8 @@ static SrStatus open_pipeline(Run *r, const SrConfig *config, int *h, int *w) {
         const char *model = r->o->features.trunk;
         if (model && !sr_trunk_is_config(model))
             SR_TRY(sr_preset_find(model, &preset));
-        SR_TRY(preset_transforms(preset, r->o->size > 0 ? r->o->size : 224, &r->arena, &tree));
+        int size = r->o->size > 0 ? r->o->size : 224;
+        SR_TRY(sr_eval_transforms_parse(preset, size, size, &r->arena, &tree));
         r->transforms = tree;
     }
     SR_TRY(sr_pipeline_new(r->transforms, where, &r->pipeline));

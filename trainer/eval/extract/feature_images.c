@@ -5,6 +5,7 @@
 
 #include "base/text/yaml.h"
 #include "trainer/data/data_split.h"
+#include "trainer/data/eval_transforms.h"
 #include "trainer/features/feature_values.h"
 
 enum { MODEL_CROP = 224 };
@@ -12,18 +13,10 @@ enum { MODEL_CROP = 224 };
 // Makes the transforms with which torchvision's weights were measured; they resize as the default
 // transforms of evaluation do.
 static SrStatus model_transforms(int h, int w, SrArena *arena, const SrYaml **out) {
-    SrYaml *tree;
-    int crop = SR_MAX(h, w);
-    const char *text = sr_arena_printf(
-        arena,
-        "[{name: Resize, size: %d}, {name: CenterCrop, size: [%d, %d]}, {name: ToTensor}, "
-        "{name: Normalize}]",
-        crop < 64 ? crop : crop * 8 / 7, h, w);
-    if (!text)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for the transforms of evaluation");
-    SR_TRY(sr_yaml_parse(arena, text, strlen(text), "transforms of evaluation", &tree));
+    SrYaml *tree = NULL;
+    SrStatus status = sr_eval_transforms_parse(NULL, h, w, arena, &tree);
     *out = tree;
-    return SR_OK;
+    return status;
 }
 
 static SrStatus find_transforms(const SrConfig *config, int h, int w, SrArena *arena,

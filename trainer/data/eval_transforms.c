@@ -1,0 +1,36 @@
+// Resize, centre crop, tensor and statistics of pixels (torchvision's presets of IMAGENET1K_V1).
+#include "trainer/data/eval_transforms.h"
+
+#include "base/compiler.h"
+
+// ImageNet's convention is a resize to 256 for a crop of 224; small images have no margin to give
+// away.
+void sr_eval_transforms_crop(int h, int w, SrText *out) {
+    int crop = SR_MAX(h, w), resize = crop < 64 ? crop : crop * 8 / 7;
+    sr_text_printf(out, "[{name: Resize, size: %d}, {name: CenterCrop, size: ", resize);
+    if (h == w)
+        sr_text_printf(out, "%d", h);
+    else
+        sr_text_printf(out, "[%d, %d]", h, w);
+    sr_text_add(out, "}, {name: ToTensor}");
+}
+
+void sr_eval_transforms_preset(const SrPreset *preset, int h, int w, SrText *out) {
+    static const SrPresetPixels imagenet = {"", {0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}};
+    const SrPresetPixels *own = preset ? sr_preset_pixels(preset) : NULL;
+    const double *mean = (own ? own : &imagenet)->mean, *std = (own ? own : &imagenet)->std;
+    sr_eval_transforms_crop(h, w, out);
+    sr_text_printf(out, ", {name: Normalize, mean: [%g, %g, %g], std: [%g, %g, %g]}]", mean[0],
+                   mean[1], mean[2], std[0], std[1], std[2]);
+}
+
+SrStatus sr_eval_transforms_parse(const SrPreset *preset, int h, int w, SrArena *arena,
+                                  SrYaml **out) {
+    SrText text = SR_TEXT_INIT;
+    sr_eval_transforms_preset(preset, h, w, &text);
+    SrStatus status =
+        text.failed ? sr_fail(SR_ERR_MEMORY, "out of memory for the transforms of evaluation")
+                    : sr_yaml_parse(arena, text.s, text.len, "transforms of evaluation", out);
+    sr_text_deinit(&text);
+    return status;
+}
