@@ -187,11 +187,19 @@ static SrStatus set_read(const void *opened, int64_t i, SrImagePool *pool, SrSam
     int64_t pixels = (int64_t)set->H * set->W, first = i * image_items(set);
     *out = (SrSample){.path = set->path};
     SR_TRY(sr_image_new(pool, set->H, set->W, &out->image));
-    for (int64_t k = 0; k < pixels; k++)
-        for (int64_t c = 0; c < 3; c++) {
-            int64_t at = set->C == 1 ? k : set->planes ? c * pixels + k : 3 * k + c;
-            out->image.rgb[3 * k + c] = level_at(set, first + at);
-        }
+    uint8_t *rgb = out->image.rgb;
+    if (set->C == 1)
+        for (int64_t k = 0; k < pixels; k++, rgb += 3)
+            rgb[0] = rgb[1] = rgb[2] = level_at(set, first + k);
+    else if (set->planes)
+        for (int c = 0; c < 3; c++)
+            for (int64_t k = 0; k < pixels; k++)
+                rgb[3 * k + c] = level_at(set, first + c * pixels + k);
+    else if (set->kind == BYTES)
+        memcpy(rgb, set->items + first, (size_t)(3 * pixels));
+    else
+        for (int64_t k = 0; k < 3 * pixels; k++)
+            rgb[k] = level_at(set, first + k);
     return SR_OK;
 }
 
