@@ -12,6 +12,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/rng.h"
 #include "tests/check.h"
 
 #define STBI_WRITE_NO_STDIO
@@ -189,4 +190,32 @@ void fixture_check_pixels(const SrImage *image, const char *folder, const char *
         if (abs(image->rgb[i] - want[i]) > levels)
             fail_msg("%s: sample %d is %d, expected %d", stem, i, image->rgb[i], want[i]);
     sr_free(ppm);
+}
+
+void fixture_check_damaged(const char *file, size_t n, size_t from, int most, int rounds,
+                           uint64_t seed) {
+    enum { USED = 1 << 18 }; // bytes of the second pool that hold old content
+    SrImagePool *pool, *other;
+    CHECK_OK(sr_image_pool_new(&pool));
+    CHECK_OK(sr_image_pool_new(&other));
+    char *copy = sr_alloc(n);
+    CHECK(copy != NULL);
+    for (uint64_t round = 0; round < (uint64_t)rounds; round++) {
+        SrRng rng = sr_rng(seed, SR_RNG_TEST, round, 0, 0, 0);
+        SrImage a, b;
+        memcpy(copy, file, n);
+        for (uint32_t k = 1 + sr_rng_below(&rng, (uint32_t)most); k > 0; k--)
+            copy[from + sr_rng_below(&rng, (uint32_t)(n - from))] = (char)sr_rng_u32(&rng);
+        sr_image_pool_reset(pool);
+        memset(sr_image_pool_take(other, USED), (int)round, USED);
+        sr_image_pool_reset(other);
+        SrStatus first = sr_image_decode(copy, n, pool, &a);
+        CHECK_INT(first, sr_image_decode(copy, n, other, &b));
+        CHECK(first == SR_OK || first == SR_ERR_IO);
+        if (first == SR_OK)
+            CHECK(a.H == b.H && memcmp(a.rgb, b.rgb, (size_t)a.H * (size_t)a.W * 3) == 0);
+    }
+    sr_free(copy);
+    sr_image_pool_free(pool);
+    sr_image_pool_free(other);
 }

@@ -35,6 +35,11 @@ SrImage fixture_gradient(SrImagePool *pool, int h, int w);
 
 // Reads a file of at most 1 MiB; the caller frees it with sr_free.
 char *fixture_read(const char *folder, const char *name, size_t *n);
+// Decodes copies of a file (n) in which up to `most` bytes from `from` on are damaged, `rounds`
+// times. Each decodes to the same pixels twice, whatever the memory held before, or is a bad image
+// twice.
+void fixture_check_damaged(const char *file, size_t n, size_t from, int most, int rounds,
+                           uint64_t seed);
 // Compares an image with the PPM <folder>/<stem>.ppm; levels: the largest difference allowed.
 void fixture_check_pixels(const SrImage *image, const char *folder, const char *stem, int levels);
 
