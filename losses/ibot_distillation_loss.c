@@ -51,6 +51,13 @@ static SrStatus build(SrLossContext *ctx, const void *params, SrNodeId *loss, vo
     SR_TRY(sr_teacher_model_build(ctx, G, &teacher));
     SR_TRY(sr_all_views(ctx, &teacher, "scores0", &scores));
     SR_TRY(sr_outputs_get(b, &teacher, ctx->name, "patch_scores", &teacher_patches));
+    SrShape own = sr_build_shape(b, patches), wanted = sr_build_shape(b, teacher_patches);
+    if (own.d[1] != wanted.d[1])
+        return sr_builder_fail(b, SR_ERR_CONFIG,
+                               "%s compares patch with patch, but the student has %d patches per "
+                               "image and the teacher %d; choose DISTILLATION.TEACHER_INPUT_SIZE "
+                               "so that both have the same grid",
+                               ctx->name, own.d[1], wanted.d[1]);
     SR_TRY(sr_view_masks(ctx, G, &mask));
     terms.targets = sr_teacher_targets(ctx, "teacher", scores, p->teacher_temp, SR_NO_NODE, -1);
     SR_TRY(sr_crop_terms_build(ctx, &terms, &cls));

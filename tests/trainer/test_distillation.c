@@ -125,4 +125,40 @@ static void test_refusals(void **state) {
     temp_dir_remove(dir);
 }
 
-SR_TESTS(distillation, unit(test_teacher), unit(test_refusals))
+// Counts the nodes of `graph` that resize views, whose results must have `side` rows and columns.
+static int count_resized(const SrGraph *graph, int side) {
+    int n = 0;
+    for (SrNodeId id = 0; id < sr_graph_count(graph); id++) {
+        const SrNode *node = sr_graph_at(graph, id);
+        if (!node->op || strcmp(node->op->name, "interpolate") != 0)
+            continue;
+        CHECK_INT(node->shape.d[1], side);
+        CHECK_INT(node->shape.d[2], side);
+        n++;
+    }
+    return n;
+}
+
+// The teacher alone sees another size: in the step's graph, and in its own graph if its outputs are
+// cached.  A size that the views have already needs no node.
+static void test_input_size(void **state) {
+    (void)state;
+    const char *more[] = {"LOSS.name=distillation_loss", "DISTILLATION.TEACHER_INPUT_SIZE=24",
+                          "DISTILLATION.CACHED_VIEWS=0"};
+    SrConfig *config;
+    SrRun *run;
+    for (int i = 0; i < 3; i++) {
+        more[1] =
+            i < 2 ? "DISTILLATION.TEACHER_INPUT_SIZE=24" : "DISTILLATION.TEACHER_INPUT_SIZE=16";
+        more[2] = i == 1 ? "DISTILLATION.CACHED_VIEWS=2" : "DISTILLATION.CACHED_VIEWS=0";
+        CHECK_OK(sr_config_parse(text, "distil.yaml", more, 3, &config));
+        CHECK_OK(sr_run_open(config, SR_RUN_CHECK, &run));
+        CHECK_INT(count_resized(run->graph.graph, 24), i == 0);
+        if (i == 1)
+            CHECK_INT(count_resized(run->graph.teacher.graph, 24), 1);
+        sr_run_close(run);
+        sr_config_free(config);
+    }
+}
+
+SR_TESTS(distillation, unit(test_teacher), unit(test_refusals), unit(test_input_size))

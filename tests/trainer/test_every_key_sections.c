@@ -216,6 +216,7 @@ static const EveryKeyGiven given[] = {
     {"root.TEST_EVERY_NUM_EPOCH", "2", "{OPTIMIZER: {num_epochs: 3}}"},
     {"root.DISTILLATION.TEACHER_MODEL", "{TRUNK: {NAME: nosuch}}", NULL},
     {"root.DISTILLATION.CACHE_FILE", "teacher.cache", NULL},
+    {"root.DISTILLATION.TEACHER_INPUT_SIZE", "24", NULL},
     {"HOOKS.PROBE.LIMIT", "5", "{HOOKS: {PROBE: {EVERY_NUM_EPOCHS: 1}}}"},
     {"HOOKS.TENSORBOARD_SETUP.LOG_PARAMS", "False",
      "{HOOKS: {TENSORBOARD_SETUP: {USE_TENSORBOARD: True, LOG_PARAMS_EVERY_N_ITERS: 1}}}"},

@@ -133,6 +133,18 @@ static void test_scores(void **state) {
     temp_dir_remove(dir);
 }
 
+// The teacher sees the views at another size.
+static void test_input_size(void **state) {
+    (void)state;
+    const char *more[] = {"DISTILLATION.TEACHER_INPUT_SIZE=24", "DISTRIBUTED.REPLICAS=2"};
+    temp_dir_make(dir);
+    check_exact(more, 1);
+    temp_dir_remove(dir);
+    temp_dir_make(dir);
+    check_exact(more, 2);
+    temp_dir_remove(dir);
+}
+
 // The views of epoch 2 are those of epoch 0, so that a period of 5 epochs gives other numbers.
 static void test_views_repeat(void **state) {
     (void)state;
@@ -204,6 +216,9 @@ static void test_shared(void **state) {
     const char *seed[] = {file, "SEED_VALUE=3"};
     CHECK_FAILS(train(&first, "fourth", seed, 2, 0), SR_ERR_CONFIG, "name another file");
     finish(&first);
+    const char *size[] = {file, "DISTILLATION.TEACHER_INPUT_SIZE=24"};
+    CHECK_FAILS(train(&first, "larger", size, 2, 0), SR_ERR_CONFIG, "name another file");
+    finish(&first);
     flip("shared.cache", 30); // the fingerprint
     CHECK_FAILS(train(&first, "fifth", one, 1, 0), SR_ERR_IO, "the header is damaged");
     finish(&first);
@@ -270,5 +285,6 @@ static void test_records(void **state) {
 }
 
 SR_TESTS(teacher_cache, unit(test_exact), unit(test_replicas), unit(test_bfloat16),
-         unit(test_scores), unit(test_views_repeat), unit(test_stop_and_damage), unit(test_shared),
-         unit(test_own_file_is_renewed), unit(test_size), unit(test_records))
+         unit(test_scores), unit(test_input_size), unit(test_views_repeat),
+         unit(test_stop_and_damage), unit(test_shared), unit(test_own_file_is_renewed),
+         unit(test_size), unit(test_records))

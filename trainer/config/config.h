@@ -139,6 +139,7 @@ typedef struct {                           // CLUSTERFIT
 } SrClusterConfig;
 
 typedef struct {            // DISTILLATION
+    int teacher_side;       // TEACHER_INPUT_SIZE: pixels of the teacher's views.  0: the student's
     int cached_views;       // CACHED_VIEWS: epochs after which views repeat.  0: never
     int cache;              // CACHE.  0: on, 1: off
     const char *cache_file; // CACHE_FILE.  "": in CHECKPOINT.DIR

@@ -314,14 +314,15 @@ static bool has_earlier(int i) {
 // Reports keys of distillation that the loss or CACHED_VIEWS switches off.
 static void report_teacher(const Walk *w, bool has_teacher) {
     static const char cached[] = "DISTILLATION.CACHED_VIEWS", file[] = "DISTILLATION.CACHE_FILE";
-    static const char *const keys[] = {"DISTILLATION.TEACHER_MODEL", cached, "DISTILLATION.CACHE",
-                                       file};
+    static const char *const keys[] = {"DISTILLATION.TEACHER_MODEL",
+                                       "DISTILLATION.TEACHER_INPUT_SIZE", cached,
+                                       "DISTILLATION.CACHE", file};
     for (int i = 0; i < SR_COUNT(keys) && !has_teacher; i++)
         say_decided(w, keys[i], "the loss has no teacher; see ", "LOSS.name");
     const SrYaml *views = sr_yaml_find_path(w->tree, cached);
     if (!has_teacher)
         return;
-    for (int i = 2; i < SR_COUNT(keys) && !(views && views->i > 0); i++)
+    for (int i = 3; i < SR_COUNT(keys) && !(views && views->i > 0); i++)
         say_decided(w, keys[i], "it has an effect only with ", cached);
     if (strcmp(sr_tree_text(w->tree, "DISTILLATION.CACHE", "on"), "off") == 0)
         say_decided(w, file, "no file is written; see ", "DISTILLATION.CACHE");

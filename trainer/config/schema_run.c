@@ -32,6 +32,9 @@ const SrOption sr__schema_root[] = {
      "{FEATURE_EVAL_SETTINGS: {EVAL_MODE_ON: True, FREEZE_TRUNK_AND_HEAD: True, EVAL_TRUNK_AND_HEAD: True}}",
      0, 0, NULL,
      "Keys of MODEL in which the teacher of a distillation differs from the student; WEIGHTS_INIT names its weights."},
+    {"DISTILLATION.TEACHER_INPUT_SIZE", SR_OPT_INT, OFF(distillation.teacher_side), "0", 0, 4096, NULL,
+     "Rows and columns, in pixels, that the student's views are resized to for the teacher, bilinear and without"
+     " antialiasing, as torch's F.interpolate does (not in VISSL).  0: teacher and student see the same size."},
     {"DISTILLATION.CACHED_VIEWS", SR_OPT_INT, OFF(distillation.cached_views), "0", 0, 1 << 20, NULL,
      "Number K of epochs after which images, order and views repeat, so that the teacher runs K times over the images"
      " and later epochs read its outputs, in half precision, from a file (not in VISSL).  0: the teacher runs in every"

@@ -74,10 +74,8 @@ static SrNodeId shuffled_view(SrModel *model, int view) {
 }
 
 // Runs the model, or the teacher's, on views, under the prefix that the loss gives.
-static SrStatus run(SrLossContext *ctx, const SrModelRun *asked, SrOutputs *out) {
-    SrModel *model = ctx->model, *of = model;
-    SrModelRun teacher = *asked;
-    const SrModelRun *run = asked->teacher ? &teacher : asked;
+static SrStatus run(SrLossContext *ctx, const SrModelRun *run, SrOutputs *out) {
+    SrModel *model = ctx->model;
     SrNodeId inputs[SR_MAX_VIEWS];
     int n = run->views ? run->n_views : ctx->n_views;
     if (model->n_view_nodes < ctx->n_views)
@@ -98,18 +96,11 @@ static SrStatus run(SrLossContext *ctx, const SrModelRun *asked, SrOutputs *out)
         int view = run->views ? run->views[i] : i;
         inputs[i] = shuffle ? shuffled_view(model, view) : model->view_node[view];
     }
-    if (asked->teacher) {
-        SR_TRY(sr__model_teacher(model, asked->prefix, &of));
-        teacher.trainable = teacher.masked = false;
-        teacher.visible = NULL;
-        teacher.use_running = true;
-        teacher.running_from = 0;
-    }
-    if (asked->teacher && model->config->distillation.cached_views > 0)
-        SR_TRY(sr__model_teacher_apart(model, run, run->views, n, out));
+    if (run->teacher)
+        SR_TRY(sr__model_teacher(model, run, n, out));
     else
-        SR_TRY(sr_model_forward(of, model->images, run, inputs, n, out));
-    sr__model_cross_all(model, ctx->builder, out, run->trainable && !shuffle);
+        SR_TRY(sr_model_forward(model, model->images, run, inputs, n, out));
+    sr__model_cross_all(model, ctx->builder, out, run->trainable && !run->teacher && !shuffle);
     for (int i = first; i < model->train->n_rows; i++)
         model->train->rows[i].shuffled = shuffle;
     return sr_builder_status(ctx->builder);

@@ -106,14 +106,11 @@ SrNodeId sr__model_extra(SrModel *model, const char *name, int view);
 SrNodeId sr__model_cross(SrModel *model, SrBuilder *loss, SrNodeId node, bool learns);
 void sr__model_cross_all(SrModel *model, SrBuilder *loss, SrOutputs *outputs, bool learns);
 
-// teacher_model.c: gives the model of DISTILLATION.TEACHER_MODEL over the same table and views;
-// makes it in the first call.
-SrStatus sr__model_teacher(SrModel *model, const char *prefix, SrModel **out);
-// Builds a forward of the teacher into the training graph's teacher graph, for
-// DISTILLATION.CACHED_VIEWS.  views: (n) indices.  *out: inputs of the images' graph that take the
-// outputs.
-SrStatus sr__model_teacher_apart(SrModel *model, const SrModelRun *run, const int *views, int n,
-                                 SrOutputs *out);
+// teacher_model.c: builds a forward of the model of DISTILLATION.TEACHER_MODEL on n views, over the
+// same table; the first call makes that model.  *out: nodes of the images' graph.  With
+// DISTILLATION.CACHED_VIEWS they are inputs, and the forward is in the training graph's teacher
+// graph.
+SrStatus sr__model_teacher(SrModel *model, const SrModelRun *run, int n, SrOutputs *out);
 // Makes a model over another model's parameter table.
 SrStatus sr__model_new_over(const SrConfig *config, SrParams *params, SrModel **out);
 // Records `node` as input `v` of a batch of n, with its entry of the mapping.

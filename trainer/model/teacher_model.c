@@ -3,6 +3,7 @@
 // student's architecture (losses/shared/momentum_encoder.h).
 #include <stdio.h>
 
+#include "kernels/basic/interpolate.h"
 #include "trainer/model/model_internal.h"
 #include "trainer/model/weights_init.h"
 
@@ -15,17 +16,35 @@ static SrStatus open_teacher(SrModel *model, const char *prefix) {
     return SR_OK;
 }
 
-SrStatus sr__model_teacher(SrModel *model, const char *prefix, SrModel **out) {
-    if (!model->teacher) {
-        SrStatus status = open_teacher(model, prefix);
-        if (status != SR_OK)
-            return sr_fail_prefix(status, "DISTILLATION.TEACHER_MODEL");
-    }
-    *out = model->teacher;
-    (*out)->batch = model->batch;
+// Builds what the teacher sees of a view: the view at DISTILLATION.TEACHER_INPUT_SIZE.
+static SrNodeId resized(const SrModel *model, SrBuilder *b, SrNodeId view) {
+    int side = model->config->distillation.teacher_side;
+    SrShape shape = sr_build_shape(b, view);
+    SrInterpolateParams p = {.h = side, .w = side};
+    if (side == 0 || (shape.d[1] == side && shape.d[2] == side))
+        return view;
+    bool aside = sr_builder_set_aside(b, true);
+    const char *nodes = sr_builder_set_node_prefix(b, model->teacher_prefix);
+    view = sr_build(b, "interpolate", "input_size", &p, view);
+    sr_builder_set_aside(b, aside);
+    sr_builder_set_node_prefix(b, nodes);
+    return view;
+}
+
+// Runs the teacher on views of the batch.  all: (model->n_view_nodes) nodes of every view.  views:
+// (n) indices; NULL: the first n.
+static SrStatus forward(SrModel *model, SrBuilder *b, const SrModelRun *run, const SrNodeId *all,
+                        const int *views, int n, SrOutputs *out) {
+    SrModel *teacher = model->teacher;
+    SrNodeId inputs[SR_MAX_VIEWS];
+    teacher->batch = model->batch;
     for (int v = 0; v < model->n_view_nodes; v++)
-        SR_TRY(sr__model_map_view(*out, v, model->n_view_nodes, model->view_node[v]));
-    return SR_OK;
+        SR_TRY(sr__model_map_view(teacher, v, model->n_view_nodes, all[v]));
+    for (int i = 0; i < n; i++) {
+        int v = views ? views[i] : i;
+        inputs[i] = teacher->view_node[v] = resized(model, b, all[v]);
+    }
+    return sr_model_forward(teacher, b, run, inputs, n, out);
 }
 
 // Builds the teacher's own inputs of all views, once.
@@ -37,8 +56,6 @@ static SrStatus teacher_views(SrModel *model, SrBuilder *b) {
         SrShape shape = sr_build_shape(model->images, model->view_node[t->n_views]);
         t->views[t->n_views] = sr_build_input(b, name, shape, SR_F32);
     }
-    for (int v = 0; v < t->n_views; v++)
-        SR_TRY(sr__model_map_view(model->teacher, v, t->n_views, t->views[v]));
     return sr_builder_status(b);
 }
 
@@ -62,23 +79,37 @@ static SrStatus teacher_inputs(SrModel *model, SrBuilder *b, SrOutputs *outputs)
     return sr_builder_status(model->images);
 }
 
-SrStatus sr__model_teacher_apart(SrModel *model, const SrModelRun *run, const int *views, int n,
-                                 SrOutputs *out) {
+// Builds the forward into the teacher's own graph, for DISTILLATION.CACHED_VIEWS.
+static SrStatus apart(SrModel *model, const SrModelRun *run, const int *views, int n,
+                      SrOutputs *out) {
     SrTeacherGraph *t = &model->train->teacher;
-    SrNodeId inputs[SR_MAX_VIEWS];
     SrBuilder *b = NULL;
     SrStatus status;
     if (!t->graph)
         SR_TRY(sr__model_add_graph(model, &t->graph));
     SR_TRY(sr_builder_new(t->graph, &b));
     SR_TRY_GOTO(teacher_views(model, b));
-    for (int i = 0; i < n; i++)
-        inputs[i] = t->views[views ? views[i] : i];
-    SR_TRY_GOTO(sr_model_forward(model->teacher, b, run, inputs, n, out));
+    SR_TRY_GOTO(forward(model, b, run, t->views, views, n, out));
     SR_TRY_GOTO(teacher_inputs(model, b, out));
 done:
     sr_builder_free(b);
     return status;
+}
+
+SrStatus sr__model_teacher(SrModel *model, const SrModelRun *asked, int n, SrOutputs *out) {
+    SrModelRun run = *asked;
+    if (!model->teacher) {
+        SrStatus status = open_teacher(model, run.prefix);
+        if (status != SR_OK)
+            return sr_fail_prefix(status, "DISTILLATION.TEACHER_MODEL");
+    }
+    run.trainable = run.masked = false;
+    run.visible = NULL;
+    run.use_running = true;
+    run.running_from = 0;
+    if (model->config->distillation.cached_views > 0)
+        return apart(model, &run, run.views, n, out);
+    return forward(model, model->images, &run, model->view_node, run.views, n, out);
 }
 
 const char *sr_model_teacher_file(const SrModel *model) {
