@@ -26,8 +26,8 @@ endif
 FLAGS = -std=c17 $(OPT) -g $(WARN) -D_GNU_SOURCE -I. -I$(BUILD) -fopenmp -fno-math-errno -fno-trapping-math \
         -ffp-contract=off -fPIC -fvisibility=hidden -MMD -MP $(HARDEN) $(EXTRA)
 CFLAGS = $(FLAGS) $(STRICT)
-LDLIBS = -lopenblas -llinear -lyaml -lcjson -lz -lm -lpthread
-PACKAGES = gcc libc6-dev make libopenblas-dev liblinear-dev libyaml-dev libstb-dev zlib1g-dev libcjson-dev libcmocka-dev pkg-config
+LDLIBS = -lopenblas -llinear -lyaml -ljansson -lz -lm -lpthread
+PACKAGES = gcc libc6-dev make libopenblas-dev liblinear-dev libyaml-dev libstb-dev zlib1g-dev libjansson-dev libcmocka-dev pkg-config
 # Each package enables a part that a build may lack; tests/deps.sh describes the parts.
 RECOMMENDED = libturbojpeg0-dev libwebp-dev libtiff-dev libheif-dev libmicrohttpd-dev libopenmpi-dev openmpi-bin
 

@@ -2,8 +2,8 @@
 // DevTools Protocol (browser.h).
 #include "tests/browser.h"
 
-#include <cjson/cJSON.h>
 #include <fcntl.h>
+#include <jansson.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -28,35 +28,35 @@ void browser_need(void) {
 
 // ---- the pipe -----------------------------------------------------------------------------------
 
-static void note_error(Browser *b, const cJSON *event) {
-    char *text = cJSON_PrintUnformatted(event);
+static void note_error(Browser *b, const json_t *event) {
+    char *text = json_dumps(event, JSON_COMPACT);
     size_t used = strlen(b->errors);
     snprintf(b->errors + used, sizeof b->errors - used, "%s\n", text ? text : "?");
     free(text);
 }
 
-static bool has_text(const cJSON *params, const char *key, const char *value) {
-    const char *text = cJSON_GetStringValue(cJSON_GetObjectItem(params, key));
+static bool has_text(const json_t *params, const char *key, const char *value) {
+    const char *text = json_string_value(json_object_get(params, key));
     return text && strcmp(text, value) == 0;
 }
 
-static void take_event(Browser *b, const cJSON *message) {
-    const char *method = cJSON_GetStringValue(cJSON_GetObjectItem(message, "method"));
-    const cJSON *params = cJSON_GetObjectItem(message, "params");
+static void take_event(Browser *b, const json_t *message) {
+    const char *method = json_string_value(json_object_get(message, "method"));
+    const json_t *params = json_object_get(message, "params");
     if (!method)
         return;
     bool thrown = strcmp(method, "Runtime.exceptionThrown") == 0;
     bool said =
         strcmp(method, "Runtime.consoleAPICalled") == 0 && has_text(params, "type", "error");
     bool logged = strcmp(method, "Log.entryAdded") == 0 &&
-                  has_text(cJSON_GetObjectItem(params, "entry"), "level", "error");
+                  has_text(json_object_get(params, "entry"), "level", "error");
     if (thrown || said || logged)
         note_error(b, params);
     b->loaded |= strcmp(method, "Page.loadEventFired") == 0;
 }
 
 // Returns the next message. The caller frees it.
-static cJSON *receive(Browser *b) {
+static json_t *receive(Browser *b) {
     char *end;
     while (!(end = b->n ? memchr(b->text, 0, b->n) : NULL)) {
         struct pollfd p = {.fd = b->from, .events = POLLIN};
@@ -67,7 +67,7 @@ static cJSON *receive(Browser *b) {
         CHECK(got > 0);
         b->n += (size_t)got;
     }
-    cJSON *message = cJSON_Parse(b->text);
+    json_t *message = json_loads(b->text, 0, NULL);
     size_t taken = (size_t)(end - b->text) + 1;
     memmove(b->text, end + 1, b->n - taken);
     b->n -= taken;
@@ -85,56 +85,52 @@ static void send_text(Browser *b, const char *text) {
 
 // Sends a command and returns the whole answer. Takes over params (NULL: none); the caller frees
 // the answer.
-static cJSON *ask(Browser *b, const char *method, cJSON *params) {
-    cJSON *request = cJSON_CreateObject(), *answer = NULL;
+static json_t *ask(Browser *b, const char *method, json_t *params) {
     int id = ++b->commands;
-    cJSON_AddNumberToObject(request, "id", id);
-    cJSON_AddStringToObject(request, "method", method);
-    if (*b->session)
-        cJSON_AddStringToObject(request, "sessionId", b->session);
-    cJSON_AddItemToObject(request, "params", params ? params : cJSON_CreateObject());
-    char *text = cJSON_PrintUnformatted(request);
-    cJSON_Delete(request);
+    json_t *answer = NULL;
+    json_t *request =
+        json_pack("{s:i, s:s, s:s*, s:o}", "id", id, "method", method, "sessionId",
+                  *b->session ? b->session : NULL, "params", params ? params : json_object());
+    char *text = json_dumps(request, JSON_COMPACT);
+    json_decref(request);
     send_text(b, text);
     free(text);
     for (;;) {
         answer = receive(b);
-        const cJSON *of = cJSON_GetObjectItem(answer, "id");
-        if (of && of->valueint == id)
+        const json_t *of = json_object_get(answer, "id");
+        if (of && json_integer_value(of) == id)
             break;
         take_event(b, answer);
-        cJSON_Delete(answer);
+        json_decref(answer);
     }
     return answer;
 }
 
 // Sends a command and returns the "result" of its answer. The caller frees it.
-static cJSON *command(Browser *b, const char *method, cJSON *params) {
-    cJSON *answer = ask(b, method, params);
-    cJSON *result = cJSON_DetachItemFromObject(answer, "result");
+static json_t *command(Browser *b, const char *method, json_t *params) {
+    json_t *answer = ask(b, method, params);
+    json_t *result = json_incref(json_object_get(answer, "result"));
     if (!result)
-        fail_msg("%s: %s", method, cJSON_PrintUnformatted(answer));
-    cJSON_Delete(answer);
+        fail_msg("%s: %s", method, json_dumps(answer, JSON_COMPACT));
+    json_decref(answer);
     return result;
 }
 
-static void order(Browser *b, const char *method, cJSON *params) {
-    cJSON_Delete(command(b, method, params));
+static void order(Browser *b, const char *method, json_t *params) {
+    json_decref(command(b, method, params));
 }
 
 // Sends a command and copies the text under `key` of its answer.
-static void ask_text(Browser *b, const char *method, cJSON *params, const char *key, char *out,
+static void ask_text(Browser *b, const char *method, json_t *params, const char *key, char *out,
                      size_t n) {
-    cJSON *result = command(b, method, params);
-    const char *text = cJSON_GetStringValue(cJSON_GetObjectItem(result, key));
+    json_t *result = command(b, method, params);
+    const char *text = json_string_value(json_object_get(result, key));
     snprintf(out, n, "%s", text ? text : "");
-    cJSON_Delete(result);
+    json_decref(result);
 }
 
-static cJSON *with_text(const char *key, const char *value) {
-    cJSON *o = cJSON_CreateObject();
-    cJSON_AddStringToObject(o, key, value);
-    return o;
+static json_t *with_text(const char *key, const char *value) {
+    return json_pack("{s:s}", key, value);
 }
 
 // ---- the browser --------------------------------------------------------------------------------
@@ -190,29 +186,23 @@ static void new_page(Browser *b) {
     b->session[0] = b->errors[0] = '\0';
     ask_text(b, "Target.createTarget", with_text("url", "about:blank"), "targetId", target,
              sizeof target);
-    cJSON *attach = with_text("targetId", target);
-    cJSON_AddBoolToObject(attach, "flatten", true);
+    json_t *attach = json_pack("{s:s, s:b}", "targetId", target, "flatten", 1);
     char session[64];
     ask_text(b, "Target.attachToTarget", attach, "sessionId", session, sizeof session);
     snprintf(b->session, sizeof b->session, "%s", session);
 }
 
 static void set_width(Browser *b, int width) {
-    cJSON *size = cJSON_CreateObject();
-    cJSON_AddNumberToObject(size, "width", width);
-    cJSON_AddNumberToObject(size, "height", HEIGHT);
-    cJSON_AddNumberToObject(size, "deviceScaleFactor", 1);
-    cJSON_AddBoolToObject(size, "mobile", false);
-    order(b, "Emulation.setDeviceMetricsOverride", size);
+    order(b, "Emulation.setDeviceMetricsOverride",
+          json_pack("{s:i, s:i, s:i, s:b}", "width", width, "height", HEIGHT, "deviceScaleFactor",
+                    1, "mobile", 0));
 }
 
 void browser_open(Browser *b, const char *url, int width, bool script) {
     char failure[256];
     new_page(b);
     set_width(b, width);
-    cJSON *off = cJSON_CreateObject();
-    cJSON_AddBoolToObject(off, "value", !script);
-    order(b, "Emulation.setScriptExecutionDisabled", off);
+    order(b, "Emulation.setScriptExecutionDisabled", json_pack("{s:b}", "value", !script));
     order(b, "Page.enable", NULL);
     order(b, "Runtime.enable", NULL);
     order(b, "Log.enable", NULL);
@@ -220,9 +210,9 @@ void browser_open(Browser *b, const char *url, int width, bool script) {
     ask_text(b, "Page.navigate", with_text("url", url), "errorText", failure, sizeof failure);
     CHECK_STR(failure, "");
     while (!b->loaded) {
-        cJSON *event = receive(b);
+        json_t *event = receive(b);
         take_event(b, event);
-        cJSON_Delete(event);
+        json_decref(event);
     }
 }
 
@@ -231,14 +221,14 @@ void browser_open(Browser *b, const char *url, int width, bool script) {
 static bool evaluate(Browser *b, const char *expression, char *out, size_t n) {
     char source[4096];
     snprintf(source, sizeof source, "String(%s)", expression);
-    cJSON *answer = ask(b, "Runtime.evaluate", with_text("expression", source));
-    const cJSON *result = cJSON_GetObjectItem(answer, "result");
-    const cJSON *value = cJSON_GetObjectItem(cJSON_GetObjectItem(result, "result"), "value");
-    bool good = cJSON_IsString(value) && !cJSON_GetObjectItem(result, "exceptionDetails");
-    char *whole = good ? NULL : cJSON_PrintUnformatted(answer);
-    snprintf(out, n, "%s", good ? cJSON_GetStringValue(value) : whole);
+    json_t *answer = ask(b, "Runtime.evaluate", with_text("expression", source));
+    const json_t *result = json_object_get(answer, "result");
+    const json_t *value = json_object_get(json_object_get(result, "result"), "value");
+    bool good = json_is_string(value) && !json_object_get(result, "exceptionDetails");
+    char *whole = good ? NULL : json_dumps(answer, JSON_COMPACT);
+    snprintf(out, n, "%s", good ? json_string_value(value) : whole);
     free(whole);
-    cJSON_Delete(answer);
+    json_decref(answer);
     return good;
 }
 
@@ -260,12 +250,9 @@ bool browser_becomes(Browser *b, const char *expression, double seconds) {
 }
 
 static void mouse(Browser *b, const char *type, double x, double y) {
-    cJSON *event = with_text("type", type);
-    cJSON_AddStringToObject(event, "button", "left");
-    cJSON_AddNumberToObject(event, "clickCount", 1);
-    cJSON_AddNumberToObject(event, "x", x);
-    cJSON_AddNumberToObject(event, "y", y);
-    order(b, "Input.dispatchMouseEvent", event);
+    order(b, "Input.dispatchMouseEvent",
+          json_pack("{s:s, s:s, s:i, s:f, s:f}", "type", type, "button", "left", "clickCount", 1,
+                    "x", x, "y", y));
 }
 
 void browser_click(Browser *b, const char *selector) {
@@ -290,8 +277,8 @@ static int digit(char c) {
 }
 
 void browser_picture(Browser *b, const char *path) {
-    cJSON *result = command(b, "Page.captureScreenshot", with_text("format", "png"));
-    const char *text = cJSON_GetStringValue(cJSON_GetObjectItem(result, "data"));
+    json_t *result = command(b, "Page.captureScreenshot", with_text("format", "png"));
+    const char *text = json_string_value(json_object_get(result, "data"));
     FILE *file = fopen(path, "wb");
     CHECK(text && file);
     unsigned bits = 0;
@@ -301,5 +288,5 @@ void browser_picture(Browser *b, const char *path) {
             fputc((int)(bits >> (6 - 2 * (i % 4)) & 255), file);
     }
     CHECK(fclose(file) == 0);
-    cJSON_Delete(result);
+    json_decref(result);
 }

@@ -16,7 +16,7 @@ about() {
     libyaml-dev) words="libyaml" probe="links yaml.h yaml" ;;
     libstb-dev) words="the stb headers" probe="links stb/stb_image.h c" ;;
     zlib1g-dev) words="zlib" probe="links zlib.h z" ;;
-    libcjson-dev) words="cJSON" probe="links cjson/cJSON.h cjson" ;;
+    libjansson-dev) words="jansson" probe="links jansson.h jansson" ;;
     libcmocka-dev) words="cmocka (tests)" probe="links cmocka.h cmocka" ;;
     dataset-fashion-mnist) words="Fashion-MNIST (make run)" probe="test -d /usr/share/datasets/fashion-mnist" ;;
     libturbojpeg0-dev) words="fast JPEG decoding" probe="links turbojpeg.h turbojpeg" ;;

@@ -1,7 +1,7 @@
-// Converts cJSON's documents into YAML trees, and writes records of one line.
+// Converts jansson's documents into YAML trees, and writes records of one line.
 #include "base/text/json.h"
 
-#include <cjson/cJSON.h>
+#include <jansson.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -17,26 +17,23 @@ enum {
     MEMBER_VALUES = 100000, // in sr_json_members
 };
 
-// An allocation failed: cJSON reports that and a syntax error in the same way.
+// An allocation failed: jansson does not always tell that from a syntax error.
 static _Thread_local bool exhausted;
 
-// Allocates for cJSON from the first document on; sr_free is the counterpart.
+// Allocates for jansson from the first document on; sr_free is the counterpart.
 static void *json_alloc(size_t bytes) {
     void *p = sr_alloc(bytes);
     exhausted = exhausted || !p;
     return p;
 }
 
-static void hook_memory(void) {
-    cJSON_Hooks hooks = {.malloc_fn = json_alloc, .free_fn = sr_free};
-    cJSON_InitHooks(&hooks);
-}
+static void hook_memory(void) { json_set_alloc_funcs(json_alloc, sr_free); }
 
 static SrStatus out_of_memory(const char *file) {
     SR_FAIL(SR_ERR_MEMORY, "%s: out of memory", file);
 }
 
-// Facts about a text that are collected before cJSON parses it.
+// Facts about a text that are collected before jansson parses it.
 typedef struct {
     int depth, deepest;
     int64_t values; // upper bound: brackets + commas + 1
@@ -56,9 +53,8 @@ static const char *scan_string(const char *p, const char *end) {
     return p;
 }
 
-// Checks brackets, depth and number of values before cJSON parses.  Unclosed brackets would let
-// cJSON before 1.7.18 read past a text that ends in a comma.  Depth bounds its recursion, and the
-// number of values bounds its memory at 64 bytes each.
+// Checks brackets, depth and number of values before jansson parses.  Depth bounds the recursion,
+// and the number of values bounds jansson's memory at some 200 bytes each.
 static SrStatus check_bounds(const char *text, size_t bytes, int64_t max_values, const char *file) {
     Scan scan = {.values = 1, .line = 1};
     const char *end = text + bytes;
@@ -83,70 +79,61 @@ static SrStatus check_bounds(const char *text, size_t bytes, int64_t max_values,
     return SR_OK;
 }
 
-// Makes an integer of a whole number up to 2^53: cJSON stores numbers as double.
-static SrYaml *number_node(SrArena *arena, double value, const char *file) {
-    bool whole = value == floor(value) && fabs(value) <= 9007199254740992.0;
+// Makes an integer of every whole number up to 2^53, also of one that is written as 1e3.
+static SrYaml *number_node(SrArena *arena, const json_t *j, const char *file) {
+    double value = json_number_value(j);
+    bool whole = json_is_integer(j) || (value == floor(value) && fabs(value) <= 9007199254740992.0);
     SrYaml *node = sr_yaml_new(arena, whole ? SR_YAML_INT : SR_YAML_FLOAT, file, 0);
     if (!node)
         return NULL;
     char text[SR_TEXT_NUMBER_BYTES];
     node->f = value;
-    node->i = whole ? (int64_t)value : 0;
-    if (whole)
-        node->text = sr_arena_printf(arena, "%lld", (long long)node->i);
-    else if (isinf(value)) // 1e999
-        node->text = value < 0 ? "-.inf" : ".inf";
-    else
-        node->text = sr_arena_strdup(arena, sr_text_number(value, text));
+    node->i = json_is_integer(j) ? json_integer_value(j) : whole ? (int64_t)value : 0;
+    node->text = whole ? sr_arena_printf(arena, "%lld", (long long)node->i)
+                       : sr_arena_strdup(arena, sr_text_number(value, text));
     return node->text ? node : NULL;
 }
 
-// Copies strings and numbers, because cJSON's tree is freed; literals share static text.
-static SrYaml *scalar_node(SrArena *arena, const cJSON *j, const char *file) {
-    if (cJSON_IsNumber(j))
-        return number_node(arena, j->valuedouble, file);
+// Copies strings and numbers, because jansson's tree is freed; literals share static text.
+static SrYaml *scalar_node(SrArena *arena, const json_t *j, const char *file) {
+    if (json_is_number(j))
+        return number_node(arena, j, file);
     SrYaml *node = sr_yaml_new(arena, SR_YAML_NULL, file, 0);
-    if (node && cJSON_IsBool(j)) {
+    if (node && json_is_boolean(j)) {
         node->type = SR_YAML_BOOL;
-        node->b = cJSON_IsTrue(j);
+        node->b = json_is_true(j);
         node->i = node->b;
         node->f = node->b;
         node->text = node->b ? "true" : "false";
-    } else if (node && cJSON_IsString(j)) {
+    } else if (node && json_is_string(j)) {
         node->type = SR_YAML_STRING;
-        node->text = sr_arena_strdup(arena, j->valuestring);
+        node->text = sr_arena_strdup(arena, json_string_value(j));
         return node->text ? node : NULL;
     }
     return node;
 }
 
-// Refuses repeated keys: RFC 8259 leaves their meaning undefined, and two readers could see
-// different values in one document.
-static SrStatus check_repeated(const SrYaml *map, const char *file) {
-    int first, second;
-    SR_TRY(sr__yaml_repeated(map, &first, &second));
-    if (second < 0)
-        return SR_OK;
-    SR_FAIL(SR_ERR_CONFIG, "%s: key '%s' occurs twice in one object", file, map->keys[second]);
-}
-
-// Converts recursively, as deep as check_bounds allowed.  Lines are 0: cJSON does not keep them.
-static SrStatus convert(SrArena *arena, const cJSON *j, const char *file, SrYaml **out) {
-    bool object = cJSON_IsObject(j);
-    if (!object && !cJSON_IsArray(j)) {
+// Converts recursively, as deep as check_bounds allowed.  Lines are 0: jansson does not keep them.
+static SrStatus convert(SrArena *arena, json_t *j, const char *file, SrYaml **out) {
+    if (!json_is_object(j) && !json_is_array(j)) {
         *out = scalar_node(arena, j, file);
         return *out ? SR_OK : out_of_memory(file);
     }
-    *out = sr_yaml_new(arena, object ? SR_YAML_MAP : SR_YAML_LIST, file, 0);
+    *out = sr_yaml_new(arena, json_is_object(j) ? SR_YAML_MAP : SR_YAML_LIST, file, 0);
     if (!*out)
         return out_of_memory(file);
-    for (const cJSON *c = j->child; c; c = c->next) {
-        SrYaml *child;
-        SR_TRY(convert(arena, c, file, &child));
-        SR_TRY(object ? sr__yaml_push(arena, *out, c->string, child)
-                      : sr_yaml_append(arena, *out, child));
+    SrYaml *child;
+    size_t index;
+    json_t *value;
+    json_array_foreach(j, index, value) {
+        SR_TRY(convert(arena, value, file, &child));
+        SR_TRY(sr_yaml_append(arena, *out, child));
     }
-    return object ? check_repeated(*out, file) : SR_OK;
+    for (void *i = json_object_iter(j); i; i = json_object_iter_next(j, i)) {
+        SR_TRY(convert(arena, json_object_iter_value(i), file, &child));
+        SR_TRY(sr__yaml_push(arena, *out, json_object_iter_key(i), child));
+    }
+    return SR_OK;
 }
 
 static const char *skip_blanks(const char *p, const char *end) {
@@ -155,36 +142,25 @@ static const char *skip_blanks(const char *p, const char *end) {
     return p;
 }
 
-// Reports a syntax error with its line.  at: position at which cJSON stopped.
-static SrStatus parse_failure(const char *text, size_t bytes, const char *at, const char *file) {
-    if (exhausted)
-        return out_of_memory(file);
-    int line = 1;
-    for (const char *p = text; at && p < at && p < text + bytes; p++)
-        line += *p == '\n';
-    SR_FAIL(SR_ERR_CONFIG, "%s:%d: not valid JSON", file, line);
-}
-
 SrStatus sr_json_parse(SrArena *arena, const char *text, size_t bytes, const char *file,
                        SrYaml **out) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, hook_memory);
     SR_TRY(check_bounds(text, bytes, MAX_VALUES, file));
-    const char *name = sr_arena_strdup(arena, file), *end = NULL;
+    const char *name = sr_arena_strdup(arena, file);
     if (!name)
         return out_of_memory(file);
+    // RFC 8259 leaves the meaning of repeated keys undefined, and two readers could see different
+    // values in one document.
+    json_error_t error;
     exhausted = false;
-    void *locale = sr_number_begin(); // cJSON reads numbers by strtod
-    cJSON *root = cJSON_ParseWithLengthOpts(text, bytes, &end, 0);
-    sr_number_end(locale);
+    json_t *root = json_loadb(text, bytes, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, &error);
+    if (!root && exhausted)
+        return out_of_memory(file);
     if (!root)
-        return parse_failure(text, bytes, end, file);
-    SrStatus status =
-        skip_blanks(end, text + bytes) == text + bytes
-            ? convert(arena, root, name, out)
-            : sr_fail(SR_ERR_CONFIG,
-                      "%s: not valid JSON: there is text after the end of the document", file);
-    cJSON_Delete(root);
+        SR_FAIL(SR_ERR_CONFIG, "%s:%d: not valid JSON: %s", file, error.line, error.text);
+    SrStatus status = convert(arena, root, name, out);
+    json_decref(root);
     return status;
 }
 
@@ -202,7 +178,7 @@ static const char *member_end(const char *p, const char *end) {
     return end;
 }
 
-// Parses one member, put between braces for cJSON, and calls fn.
+// Parses one member, put between braces for jansson, and calls fn.
 static SrStatus read_member(const char *text, size_t bytes, const char *file, SrJsonMember fn,
                             void *arg) {
     SrArena arena = SR_ARENA_INIT;

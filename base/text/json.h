@@ -1,4 +1,4 @@
-// JSON: reads whole documents by cJSON and writes records of one line.
+// JSON: reads whole documents by jansson and writes records of one line.
 #ifndef SR_BASE_TEXT_JSON_H
 #define SR_BASE_TEXT_JSON_H
 
@@ -12,7 +12,8 @@
 
 // Parses a JSON document into a YAML tree, so that the same readers serve both.  An object
 // becomes a MAP, null becomes NULL, and strings are always STRING.  The arena owns the tree.
-// Bounds: 2 million values, and YAML's depth.  SR_ERR_CONFIG for more, or for U+0000 in a string.
+// Bounds: 2 million values, and YAML's depth.  SR_ERR_CONFIG for more, for U+0000 in a string, for
+// a repeated key, for an integer beyond 64 bits, and for a number beyond the range of a double.
 SrStatus sr_json_parse(SrArena *arena, const char *text, size_t bytes, const char *file,
                        SrYaml **out);
 // Reads an object member by member: fn gets the key and value of each, in an arena that is

@@ -55,8 +55,8 @@ static Corners corners_of(Place row, Place column, int W, int C) {
     for (int k = 0; k < 4; k++) {
         int r = k < 2 ? row.first : row.second, q = k % 2 ? column.second : column.first;
         c.at[k] = ((int64_t)r * W + q) * C;
-        c.weight[k] = (k < 2 ? 1 - row.weight : row.weight) *
-                      (k % 2 ? column.weight : 1 - column.weight);
+        c.weight[k] =
+            (k < 2 ? 1 - row.weight : row.weight) * (k % 2 ? column.weight : 1 - column.weight);
     }
     return c;
 }
@@ -89,8 +89,7 @@ static void forward(const SrOpCall *call) {
     int64_t row = (int64_t)y.d[2] * y.d[3], rows = (int64_t)y.d[0] * y.d[1];
 #pragma omp parallel for schedule(static) if (rows * row > SR_CHUNK)
     for (int64_t i = 0; i < rows; i++) {
-        const float *image =
-            (const float *)call->x[0].data + i / y.d[1] * x.d[1] * x.d[2] * x.d[3];
+        const float *image = (const float *)call->x[0].data + i / y.d[1] * x.d[1] * x.d[2] * x.d[3];
         Place at = place_of((int)(i % y.d[1]), y.d[1], x.d[1]);
         for (int j = 0; j < y.d[2]; j++) {
             Corners k = corners_of(at, place_of(j, y.d[2], x.d[2]), x.d[2], x.d[3]);

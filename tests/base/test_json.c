@@ -65,10 +65,11 @@ static void test_numbers(void **state) {
     CHECK(tree("9007199254740992")->i == 9007199254740992);
     CHECK(tree("-9007199254740991")->i == -9007199254740991);
     CHECK_STR(tree("9007199254740991")->text, "9007199254740991");
+    CHECK(tree("9223372036854775807")->i == INT64_MAX);
+    CHECK_STR(tree("-9223372036854775807")->text, "-9223372036854775807");
     CHECK_INT(tree("1e300")->type, SR_YAML_FLOAT);
-    SrYaml *huge = tree("[1e999, -1e999]");
-    CHECK_STR(huge->items[0]->text, ".inf");
-    CHECK_STR(huge->items[1]->text, "-.inf");
+    fails("[1e999]", "t.json:1: not valid JSON: real number overflow");
+    fails("[1,\n9223372036854775808]", "t.json:2: not valid JSON: too big integer");
     CHECK(tree("0.1")->f == 0.1);
 }
 
@@ -88,12 +89,11 @@ static void test_errors(void **state) {
     fails("\"a\\u0000b\"", "holds a NUL");
     fails("{\"k\\u0000\": 1}", "holds a NUL");
     CHECK_STR(tree("\"\\\\u0000\"")->text, "\\u0000"); // an escaped backslash starts no escape
-    fails("{} {}", "there is text after the end");
-    fails("1,", "there is text after the end");
-    fails("{\"a\": 1, \"b\": 2, \"a\": 3}", "key 'a' occurs twice in one object");
+    fails("{} {}", "end of file expected");
+    fails("1,", "end of file expected");
+    fails("{\"a\": 1, \"b\": 2, \"a\": 3}", "duplicate object key near '\"a\"'");
     SrYaml *node;
-    CHECK_FAILS(parse_bytes(&arena, "{}\0", 3, &node), SR_ERR_CONFIG,
-                "there is text after the end");
+    CHECK_FAILS(parse_bytes(&arena, "{}\0", 3, &node), SR_ERR_CONFIG, "end of file expected");
     CHECK_FAILS(sr_json_load(&arena, "/nonexistent.json", 10, &node), SR_ERR_IO,
                 "/nonexistent.json");
 }
@@ -172,7 +172,7 @@ static void test_trees_print_and_read_back(void **state) {
     sr_text_deinit(&text);
 }
 
-// Each allocation fails once, those inside cJSON too: a memory error and no leak.
+// Each allocation fails once, those inside jansson too: a memory error and no leak.
 static void test_without_memory(void **state) {
     (void)state;
     SrText text = SR_TEXT_INIT;

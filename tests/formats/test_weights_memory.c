@@ -72,7 +72,8 @@ static void test_many_tensors(void **state) {
     sr_text_deinit(&header);
 }
 
-// A header may have 100 MB, and cJSON takes 64 bytes for each "0," and the tree twice as much.
+// A header may have 100 MB, and jansson takes 40 bytes for each "0," and the tree three times as
+// much.
 static void test_many_values(void **state) {
     (void)state;
     SrText header = SR_TEXT_INIT;

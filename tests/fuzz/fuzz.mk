@@ -11,7 +11,7 @@ FUZZ_FORMATS = safetensors pth npz npy
 .PHONY: fuzz fuzz-library fuzz-image fuzz-readers fuzz-features fuzz-graph fuzz-config fuzz-yaml fuzz-tar $(FUZZ_FORMATS:%=fuzz-%)
 fuzz: fuzz-yaml fuzz-image fuzz-readers fuzz-tar $(FUZZ_FORMATS:%=fuzz-%) fuzz-features fuzz-graph fuzz-config
 FUZZ_COMPILE = $(FUZZ_CC) -std=c17 -O1 -g -D_GNU_SOURCE -I. $(FUZZ)
-FUZZ_LINK = -lyaml -lcjson -lz -lm -lpthread
+FUZZ_LINK = -lyaml -ljansson -lz -lm -lpthread
 FUZZ_OBJECTS = $(FUZZED:%.c=$(BUILD)/fuzzed/%.o)
 $(FUZZ_OBJECTS): $(BUILD)/fuzzed/%.o: %.c
 	@mkdir -p $(@D)
