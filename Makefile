@@ -138,9 +138,13 @@ PLACE = $(Q)cp $< $@.new && mv -f $@.new $@
 sslrun: $(BUILD)/sslrun
 	$(PLACE)
 # Only the program is linked with the message-passing library (cli/main.c).
-$(BUILD)/sslrun: $(BUILD)/cli/main.o $(BUILD)/libsslrun.a
+# STATIC=yes puts the libraries into it (static/static.mk).
+LINK_KIND = -pie
+include static/static.mk
+$(BUILD)/sslrun: $(BUILD)/cli/main.o $(BUILD)/libsslrun.a $(STATIC_PARTS)
 	$(SAY) LD $@
-	$(Q)$(CC) $(CFLAGS) -pie $(HARDEN_LINK) -o $@ $^ $(LDLIBS) $(LINK_MPI)
+	$(Q)$(CC) $(CFLAGS) $(LINK_KIND) $(HARDEN_LINK) -o $@ $(filter %.o,$^) $(BUILD)/libsslrun.a \
+	    -Wl,--start-group $(LDLIBS) $(LINK_MPI) $(STATIC_LIBS) -Wl,--end-group
 libsslrun.a: $(BUILD)/libsslrun.a
 	$(PLACE)
 $(BUILD)/libsslrun.a: $(OBJECTS)
@@ -314,7 +318,7 @@ lacks: sslrun
 
 ## make clean      remove what the build made
 clean:
-	rm -rf build package sslrun libsslrun.a libsslrun.so*
+	rm -rf build package sslrun sslrun-static *.cdx.json libsslrun.a libsslrun.so*
 
 include install.mk tests/checks.mk tests/fuzz/fuzz.mk
 -include $(shell test -d $(BUILD) && find $(BUILD) -type f -name '*.d')

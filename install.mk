@@ -1,5 +1,5 @@
 # Rules for installation, generated documents and packages. The Makefile includes this file.
-.PHONY: install docs check-install deb check-deb
+.PHONY: install docs check-install sbom deb check-deb
 
 ## make install    install into PREFIX (/usr/local): program, configurations, libraries, sslrun.h, sslrun.pc, manual pages, completions
 PREFIX ?= /usr/local
@@ -44,6 +44,12 @@ docs: sslrun
 ## make check-install  install into a temporary folder, run from another folder, build the example with pkg-config
 check-install:
 	@tests/install.sh "$(MAKE)" "$(CC)"
+
+## make build twice in two folders and fail unless program and libraries are equal byte by byte (minutes)
+## make sbom       write sslrun.cdx.json, the software bill of materials of ./sslrun (CycloneDX; Debian)
+sbom: sslrun
+	@tests/sbom.sh sslrun $(VERSION) /usr/include/stb/stb_image.h >sslrun.cdx.json.new && mv sslrun.cdx.json.new sslrun.cdx.json
+	@echo "sbom: $$(grep -c '"type": "library"' sslrun.cdx.json) packages in sslrun.cdx.json"
 
 ## make deb        build Debian packages of this tree in package/ and check them with lintian
 ## make check-deb  build the packages, install and try them in a root made by debootstrap (as root; minutes)

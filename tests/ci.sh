@@ -18,6 +18,8 @@ job_style() { make layers check-format prose; }
 job_gcc() { make test; }
 # An installed tree works from any folder.
 job_install() { make check-install; }
+# The program as one file passes the tests of its verbs.
+job_static() { make check-static; }
 # Plugins of each kind can be added to a copy of the tree, one file each.
 job_toy() { make toy; }
 # A second compiler builds without warnings, and its vector code computes the same numbers.
@@ -40,7 +42,7 @@ job_ranks() { make ranks-long; }
 # The Debian packages work in a root that has nothing else.
 job_package() { make check-deb; }
 
-jobs=${*:-style gcc install toy clang sanitizers threads fuzz web parity ranks package}
+jobs=${*:-style gcc install static toy clang sanitizers threads fuzz web parity ranks package}
 failed=0
 for job in $jobs; do
     if ! declare -F "job_$job" >/dev/null; then
