@@ -24,7 +24,7 @@ HARDEN_LINK = -Wl,-z,relro,-z,now
 endif
 # Symbols are hidden by default, so that the shared library exports only what sslrun.h declares.
 FLAGS = -std=c17 $(OPT) -g $(WARN) -D_GNU_SOURCE -I. -I$(BUILD) -fopenmp -fno-math-errno -fno-trapping-math \
-        -ffp-contract=off -fPIC -fvisibility=hidden -MMD -MP $(HARDEN) $(EXTRA)
+        -ffp-contract=off -fPIC -fvisibility=hidden -MMD -MP -ffile-prefix-map=$(CURDIR)=. $(HARDEN) $(EXTRA)
 CFLAGS = $(FLAGS) $(STRICT)
 LDLIBS = -lopenblas -llinear -lyaml -ljansson -lz -lm -lpthread
 PACKAGES = gcc libc6-dev make libopenblas-dev liblinear-dev libyaml-dev libstb-dev zlib1g-dev libjansson-dev libcmocka-dev pkg-config

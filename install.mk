@@ -1,5 +1,5 @@
 # Rules for installation, generated documents and packages. The Makefile includes this file.
-.PHONY: install docs check-install sbom deb check-deb
+.PHONY: install docs check-install check-reproducible sbom deb check-deb
 
 ## make install    install into PREFIX (/usr/local): program, configurations, libraries, sslrun.h, sslrun.pc, manual pages, completions
 PREFIX ?= /usr/local
@@ -45,7 +45,9 @@ docs: sslrun
 check-install:
 	@tests/install.sh "$(MAKE)" "$(CC)"
 
-## make build twice in two folders and fail unless program and libraries are equal byte by byte (minutes)
+## make check-reproducible build twice in two folders and fail unless program and libraries are equal byte by byte (minutes)
+check-reproducible:
+	@tests/reproducible.sh "$(MAKE)"
 ## make sbom       write sslrun.cdx.json, the software bill of materials of ./sslrun (CycloneDX; Debian)
 sbom: sslrun
 	@tests/sbom.sh sslrun $(VERSION) /usr/include/stb/stb_image.h >sslrun.cdx.json.new && mv sslrun.cdx.json.new sslrun.cdx.json

@@ -41,8 +41,10 @@ job_parity() { tests/deps.sh python3-torch python3-torchvision && make parity; }
 job_ranks() { make ranks-long; }
 # The Debian packages work in a root that has nothing else.
 job_package() { make check-deb; }
+# Two builds in two folders are equal byte by byte.
+job_reproducible() { make check-reproducible; }
 
-jobs=${*:-style gcc install static toy clang sanitizers threads fuzz web parity ranks package}
+jobs=${*:-style gcc install static toy clang sanitizers threads fuzz web parity ranks package reproducible}
 failed=0
 for job in $jobs; do
     if ! declare -F "job_$job" >/dev/null; then
