@@ -7,7 +7,7 @@
 
 // Checks of peak_bytes allow for a sanitizer, whose shadow memory and quarantine are resident
 // too.
-#ifdef __SANITIZE_ADDRESS__
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 enum { PROGRAM_SANITIZED = 1 };
 #else
 enum { PROGRAM_SANITIZED = 0 };
