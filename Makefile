@@ -206,6 +206,7 @@ $(BUILD)/gen/build.h: FORCE
 	@echo '#define SR_HEIF $(if $(filter yes,$(HEIF)),1,0)' >>$@.new
 	@echo '#define SR_WEB $(if $(filter yes,$(WEB)),1,0)' >>$@.new
 	@echo '#define SR_MPI $(if $(filter yes,$(MPI)),1,0)' >>$@.new
+	@echo '#define SR_STATIC $(if $(filter yes,$(STATIC)),1,0)' >>$@.new
 	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 FORCE:
 

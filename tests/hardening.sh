@@ -16,12 +16,14 @@ for file; do
         continue ;;
     esac
     all=$(readelf -W -h -l -d --dyn-syms "$file") || exit 1
+    # A static program has no symbols for the loader; those of the linker name what is inside.
+    printf '%s\n' "$all" | grep -q NEEDED || all=$(readelf -W -h -l -d -s "$file")
     has() { printf '%s\n' "$all" | grep -Eq "$1" || lacks "$file" "$2"; }
     has '^ *Type: *DYN' 'position independence (-pie)'
     has '^ *GNU_RELRO' 'read-only relocations (-z relro)'
     has 'BIND_NOW|FLAGS_1.*NOW' 'immediate binding (-z now)'
     has '^ *GNU_STACK .* RW ' 'a stack that cannot be executed'
     has '__stack_chk_fail' 'the stack protector'
-    has '__[a-z]+_chk@' 'fortified calls (-D_FORTIFY_SOURCE)'
+    has '__[a-z]+_chk(@|$)' 'fortified calls (-D_FORTIFY_SOURCE)'
 done
 exit $bad

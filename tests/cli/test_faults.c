@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "gen/build.h"
 #include "tests/check.h"
 #include "tests/data/fixture.h"
 #include "tests/program.h"
@@ -39,8 +40,8 @@ static const char *in(const Place *p, const char *name) {
     return path;
 }
 
-// Runs the program with fault CALL:PART:ERRNO:FIRST:COUNT, as preload.c defines it. Skips under a
-// sanitizer, whose runtime must be loaded before any other library.
+// Runs the program with fault CALL:PART:ERRNO:FIRST:COUNT, as preload.c defines it. Skips where the
+// program is static, and under a sanitizer, whose runtime must be loaded before any other library.
 static void run_with(const char *fault, const char *const *args) {
     char path[4096], *slash;
     program_path(path);
@@ -48,6 +49,8 @@ static void run_with(const char *fault, const char *const *args) {
     snprintf(slash, sizeof path - (size_t)(slash - path), "/faults.so");
     if (PROGRAM_SANITIZED)
         SKIP("a sanitized program takes no preloaded faults", NULL);
+    if (SR_STATIC)
+        SKIP("a static program loads nothing before itself", NULL);
     if (access(path, R_OK) != 0)
         SKIP("there is no faults.so next to the program", "make build/faults.so");
     setenv("LD_PRELOAD", path, 1);
