@@ -31,7 +31,7 @@ PACKAGES = gcc libc6-dev make libopenblas-dev liblinear-dev libyaml-dev libstb-d
 # Each package enables a part that a build may lack; tests/deps.sh describes the parts.
 RECOMMENDED = libturbojpeg0-dev libwebp-dev libtiff-dev libheif-dev libmicrohttpd-dev libopenmpi-dev openmpi-bin
 
-FOLDERS = base formats kernels graph measure trunks heads losses data trainer folder pages cli
+FOLDERS = base formats kernels graph measure trunks heads losses data trainer library folder pages cli
 SOURCES := $(sort $(foreach d,$(FOLDERS),$(wildcard $(addprefix $(d)/,*.c */*.c */*/*.c))))
 # Looks for a library: $(call library,NAME,HEADER,CALL,LIBRARY,FILE). If a program that uses CALL links, NAME is yes, and the
 # build links with LIBRARY; otherwise it leaves FILE out. The user may set NAME to yes or no instead.
@@ -152,8 +152,8 @@ $(BUILD)/libsslrun.a: $(OBJECTS)
 	$(SAY) AR $@
 	$(Q)$(AR) rcs $@ $^
 
-# The shared library serves programs that compute features: it has no verbs, pages or ranks. Its soname changes when a
-# program that was built with an earlier sslrun.h could no longer run.
+# The shared library serves programs that compute features or train: it has no verbs, pages or ranks. Its soname changes
+# when a program that was built with an earlier sslrun.h could no longer run.
 VERSION := $(shell sed -n 's/.define SR_VERSION "\(.*\)"/\1/p' base/version.h)
 SONAME = libsslrun.so.0
 SHARED = $(filter-out $(BUILD)/cli/% $(BUILD)/pages/% $(BUILD)/folder/% $(BUILD)/base/ranks/comm_mpi.o,$(OBJECTS))

@@ -1,10 +1,19 @@
-/* sslrun's C interface: features of named layers of a vision trunk, and their nearest neighbours.
+/* sslrun's C interface: features of named layers of a vision trunk and their nearest neighbours.
  *
- * Needs nothing but this header and the library (`pkg-config --cflags --libs sslrun`).  Functions of type int return 0
- * when all went well, otherwise sr_status_message says in one line what did not.  The work inside runs on all cores
- * (OMP_NUM_THREADS).  Numbers in files and messages have a decimal point in any locale.  After fork, the child's thread
- * computes on one core; at the fork, no other thread may be inside a call of this header.  examples/ has a program for
- * each of the two ways below, python/sslrun.py the same for Python. */
+ * Needs nothing but this header and the library (`pkg-config --cflags --libs sslrun`).
+ *
+ * Errors: a function of type int returns 0 on success, unless its comment says otherwise.  Otherwise sr_status_message
+ * says in one line what failed.  A pointer that must not be NULL and is NULL is such an error.  Functions that look at
+ * one element of a list return 1, or 0 past the end and for a NULL list.
+ * Ownership: what an _open function gives belongs to the caller, who closes it; a _close function takes NULL.  Strings
+ * that are given are copied.
+ * Threads: the work inside runs on all cores (OMP_NUM_THREADS).  Different handles may be used by different threads at
+ * the same time; one handle only where this header says so.  After fork, the child's thread computes on one core; at
+ * the fork, no other thread may be inside a call of this header.
+ * The library writes warnings to stderr and nothing else, and never ends the process.  Numbers in files and messages
+ * have a decimal point in any locale.
+ *
+ * examples/ has a program for each part, python/sslrun.py the same for Python. */
 #ifndef SSLRUN_H
 #define SSLRUN_H
 
@@ -29,7 +38,8 @@ typedef struct SrFeatureModel SrFeatureModel;
  * configuration evaluates at, 224 for a model's name. */
 int sr_feature_model_open(const char *trunk, int batch, int height, int width,
                           SrFeatureModel **out);
-void sr_feature_model_close(SrFeatureModel *model); /* NULL is fine */
+void sr_feature_model_close(SrFeatureModel *model);
+/* Zeros for a NULL model; batch, height and width may be NULL. */
 void sr_feature_model_size(const SrFeatureModel *model, int *batch, int *height, int *width);
 
 /* Shapes are torch's: (N, C, H, W), or what the node gives. */
@@ -39,7 +49,7 @@ typedef struct {
     int shape[6];
 } SrFeatureShape;
 
-/* The nodes in execution order, by torchvision's names; 0 past the end, else 1. */
+/* The nodes in execution order, by torchvision's names.  out may be NULL. */
 int sr_feature_model_node(const SrFeatureModel *model, int i, SrFeatureShape *out);
 
 /* Chooses the layers, as in "layer1,layer4:deep", loads weights (safetensors, .pth or .npz with torchvision's or
@@ -73,7 +83,7 @@ typedef struct SrKnnIndex SrKnnIndex;
 
 /* rows: (n, d), copied.  cosine: rows and queries are brought to length 1 first; else by their product. */
 int sr_knn_index_open(const float *rows, int64_t n, int d, int cosine, SrKnnIndex **out);
-void sr_knn_index_close(SrKnnIndex *index); /* NULL is fine */
+void sr_knn_index_close(SrKnnIndex *index);
 
 /* The k rows most similar to each of m queries (m, d), best first, the smaller number first among equals: their numbers
  * and similarities, (m, k).  1 <= k <= n.  Exact.  From any number of threads. */
@@ -82,7 +92,7 @@ int sr_knn_index_search(const SrKnnIndex *index, const float *queries, int64_t m
 
 /* ---- errors ---- */
 
-/* Why the last call of this thread failed. */
+/* Why the last call of this thread failed; valid until the next failure. */
 const char *sr_status_message(void);
 
 #ifdef __GNUC__

@@ -20,7 +20,7 @@ import sys
 import tempfile
 import time
 
-ROOMS = "kernels,losses,trainer,data,measure,pages,base,formats,graph,heads,folder"
+ROOMS = "kernels,losses,trainer,data,measure,pages,base,formats,graph,heads,folder,library"
 
 # One way to break a line: a pattern and what replaces it.
 SWAPS = [(r" < ", " <= "), (r" <= ", " < "), (r" > ", " >= "), (r" >= ", " > "), (r" == ", " != "),

@@ -9,7 +9,7 @@
 cd "${1:-$(dirname "$0")/..}" || exit 1
 known=tests/one_road.known
 [ -f $known ] || known=/dev/null
-sources=$(find base formats kernels graph measure trunks heads losses data trainer folder pages cli -name '*.[ch]' | sort)
+sources=$(find base formats kernels graph measure trunks heads losses data trainer library folder pages cli -name '*.[ch]' | sort)
 {
     grep -l 'sr_plan_compile(' $sources | grep -v '^graph/plan/plan\.[ch]$\|^trainer/features/feature_source\.c$' | sed 's/^/plan /'
     awk '

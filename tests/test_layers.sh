@@ -4,7 +4,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 tree=$(mktemp -d) || exit 1
 trap 'rm -rf "$tree"' EXIT
 mkdir -p "$tree/tests" && cp "$here/layers.awk" "$here/plugin_names.awk" "$tree/tests"
-for d in base formats kernels/conv graph measure trunks heads losses data folder pages cli trainer/schedules trainer/optim \
+for d in base formats kernels/conv graph measure trunks heads losses data library folder pages cli trainer/schedules trainer/optim \
     trainer/config trainer/data trainer/model trainer/features trainer/run trainer/eval trainer/bench; do
     mkdir -p "$tree/$d" && echo '// nothing' >"$tree/$d/empty.h"
 done

@@ -3,23 +3,18 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/file.h"
-#include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"
-#include "base/text/text.h"
 #include "base/version.h"
-#include "formats/weights/safetensors.h"
-#include "graph/ir/print.h"
+#include "library/arguments.h"
+#include "library/trunk_source.h"
 #include "sslrun.h"
 #include "trainer/eval/extract/feature_images.h"
 #include "trainer/features/feature_values.h"
-#include "trainer/run/run_folder.h"
 
 struct SrFeatureModel {
-    char *trunk;       // name, configuration or checkpoint
-    char *config_text; // of a checkpoint, else NULL
-    int batch, height, width;
+    SrTrunkSource from; // what it was opened by
+    int batch;
     SrFeatureSource source; // compiled once layers are tapped
     bool tapped, train;
     float **output;         // (taps) values of the last run, in torch's layout
@@ -31,77 +26,27 @@ const char *sr_version(void) { return SR_VERSION; }
 
 // ---- opening ------------------------------------------------------------------------------------
 
-// A library says what is wrong, and otherwise nothing.
-static void start_library(void) {
-    sr_log_set_level(SR_LOG_WARN);
-    sr_parallel_init();
-}
-
-static SrStatus read_config(SrFeatureModel *m) {
-    SrSafetensors st;
-    SR_TRY(sr_safetensors_map(&st, m->trunk));
-    const char *text = sr_safetensors_meta(&st, "config");
-    m->config_text = text ? sr_strdup(text) : NULL;
-    sr_safetensors_close(&st);
-    if (!text)
-        SR_FAIL(SR_ERR_CONFIG,
-                "%s holds no configuration: a checkpoint of `sslrun train` is expected, other "
-                "weights are loaded by sr_feature_model_tap",
-                m->trunk);
-    return m->config_text ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for %s", m->trunk);
-}
-
-static SrStatus find_trunk(SrFeatureModel *m, const char *trunk) {
-    char path[4096];
-    SR_TRY(sr_folder_weights(trunk, path, sizeof path));
-    m->trunk = sr_strdup(path);
-    if (!m->trunk)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", path);
-    return sr_text_ends(path, ".safetensors") ? read_config(m) : SR_OK;
-}
-
-// Asks the configuration for the size before there is a graph: some trunks take one size alone.
-static SrStatus find_size(SrFeatureModel *m) {
-    SrConfig *config = NULL;
-    SrFeatureImages images = {.h = 0};
-    SrStatus status = SR_OK;
-    if (m->config_text)
-        SR_TRY_GOTO(sr_config_parse_saved(m->config_text, m->trunk, &config));
-    else if (sr_trunk_is_config(m->trunk))
-        SR_TRY_GOTO(sr_config_load(m->trunk, NULL, 0, &config));
-    SR_TRY_GOTO(sr_feature_images_open(config, 0, 0, &images));
-    m->height = images.h;
-    m->width = images.w;
-done:
-    sr_feature_images_close(&images);
-    sr_config_free(config);
-    return status;
-}
-
-static SrStatus open_model(SrFeatureModel *m, const char *trunk) {
-    SR_TRY(find_trunk(m, trunk));
-    if (m->height == 0 && m->width == 0)
-        SR_TRY(find_size(m));
-    SrFeatureOptions o = {.trunk = m->trunk,
-                          .config_text = m->config_text,
+static SrStatus open_model(SrFeatureModel *m, const char *trunk, int height, int width) {
+    SR_TRY(sr__trunk_source_open(trunk, height, width, &m->from));
+    SrFeatureOptions o = {.trunk = m->from.trunk,
+                          .config_text = m->from.config_text,
                           .batch = m->batch,
-                          .height = m->height,
-                          .width = m->width};
+                          .height = m->from.height,
+                          .width = m->from.width};
     return sr_feature_source_build(&o, &m->source);
 }
 
 int sr_feature_model_open(const char *trunk, int batch, int height, int width,
                           SrFeatureModel **out) {
-    SrFeatureModel *m = sr_calloc(1, sizeof *m);
+    SR_NEED(out, "out");
     *out = NULL;
+    SR_NEED(trunk, "trunk");
+    SrFeatureModel *m = sr_calloc(1, sizeof *m);
     if (!m)
         return (int)sr_fail(SR_ERR_MEMORY, "out of memory for %s", trunk);
     pthread_mutex_init(&m->lock, NULL);
     m->batch = batch;
-    m->height = height;
-    m->width = width;
-    start_library();
-    SrStatus status = open_model(m, trunk);
+    SrStatus status = open_model(m, trunk, height, width);
     if (status == SR_OK)
         *out = m;
     else
@@ -123,25 +68,29 @@ void sr_feature_model_close(SrFeatureModel *m) {
     untap(m);
     sr_feature_images_close(&m->images);
     sr_feature_source_close(&m->source);
-    sr_free(m->config_text);
-    sr_free(m->trunk);
+    sr__trunk_source_close(&m->from);
     pthread_mutex_destroy(&m->lock);
     sr_free(m);
 }
 
 void sr_feature_model_size(const SrFeatureModel *m, int *batch, int *height, int *width) {
-    *batch = m->batch;
-    *height = m->height;
-    *width = m->width;
+    if (batch)
+        *batch = m ? m->batch : 0;
+    if (height)
+        *height = m ? m->from.height : 0;
+    if (width)
+        *width = m ? m->from.width : 0;
 }
 
 static void describe(const char *name, SrShape s, SrFeatureShape *out) {
+    if (!out)
+        return;
     *out = (SrFeatureShape){.name = name, .rank = s.rank};
     memcpy(out->shape, s.d, sizeof out->shape);
 }
 
 int sr_feature_model_node(const SrFeatureModel *m, int i, SrFeatureShape *out) {
-    if (i < 0 || i >= sr_graph_count(m->source.whole))
+    if (!m || i < 0 || i >= sr_graph_count(m->source.whole))
         return 0;
     const SrNode *node = sr_graph_at(m->source.whole, i);
     describe(node->name, sr_node_torch_shape(node), out);
@@ -161,7 +110,7 @@ static SrStatus allocate_outputs(SrFeatureModel *m) {
 
 static SrStatus tap(SrFeatureModel *m, const char *nodes, const char *weights, bool train) {
     untap(m);
-    m->source.options.weights = weights || !m->config_text ? weights : m->trunk;
+    m->source.options.weights = weights || !m->from.config_text ? weights : m->from.trunk;
     m->source.options.mode = train ? SR_MODE_TRAIN : SR_MODE_EVAL;
     SrStatus status = sr_feature_source_choose(&m->source, nodes);
     if (status == SR_OK)
@@ -176,6 +125,8 @@ static SrStatus tap(SrFeatureModel *m, const char *nodes, const char *weights, b
 }
 
 int sr_feature_model_tap(SrFeatureModel *m, const char *nodes, const char *weights, int train) {
+    SR_NEED(m, "model");
+    SR_NEED(nodes, "nodes");
     pthread_mutex_lock(&m->lock);
     SrStatus status = tap(m, nodes, weights, train != 0);
     pthread_mutex_unlock(&m->lock);
@@ -188,20 +139,24 @@ static SrStatus open_images(SrFeatureModel *m) {
     SrStatus status = SR_OK;
     pthread_mutex_lock(&m->lock);
     if (!m->images.pipeline)
-        status = sr_feature_images_open(m->source.trunk.config, m->height, m->width, &m->images);
+        status = sr_feature_images_open(m->source.trunk.config, m->from.height, m->from.width,
+                                        &m->images);
     pthread_mutex_unlock(&m->lock);
     return status;
 }
 
 // Once open, the images are read by all threads at the same time.
 int sr_feature_model_preprocess(SrFeatureModel *m, const void *image, size_t bytes, float *x) {
+    SR_NEED(m, "model");
+    SR_NEED(image, "image");
+    SR_NEED(x, "x");
     SrStatus status = open_images(m);
     if (status == SR_OK)
         status = sr_feature_images_read(&m->images, image, bytes, x);
     return (int)status;
 }
 
-static SrStatus check_rows(const SrFeatureModel *m, int64_t n) {
+static SrStatus check_rows(const SrFeatureModel *m, int64_t n, float *const *out) {
     if (!m->tapped)
         SR_FAIL(SR_ERR_CONFIG, "no layers were chosen: call sr_feature_model_tap first");
     if (n < 1)
@@ -211,6 +166,8 @@ static SrStatus check_rows(const SrFeatureModel *m, int64_t n) {
                 m->batch, (long long)n);
     for (int i = 0; i < m->source.taps.n; i++) {
         SrShape s = sr_feature_shape(&m->source, i, false);
+        if (!out[i])
+            SR_FAIL(SR_ERR_CONFIG, "out[%d], for layer %s, is NULL", i, m->source.taps.v[i].name);
         if (s.rank == 0 || s.d[0] != m->batch)
             SR_FAIL(SR_ERR_CONFIG, "%s is not one row an image: sr_feature_model_run gives it",
                     m->source.taps.v[i].name);
@@ -225,7 +182,7 @@ static void run_rows(SrFeatureModel *m, const float *x, int rows, int64_t first,
     SrShape part = in.shape;
     part.d[0] = rows;
     memset(in.data, 0, (size_t)sr_shape_count(in.shape) * sizeof(float));
-    sr_layout_to_nhwc(x + first * 3 * m->height * m->width, part, in.data);
+    sr_layout_to_nhwc(x + first * 3 * m->from.height * m->from.width, part, in.data);
     sr_feature_source_forward(&m->source);
     for (int i = 0; i < m->source.taps.n; i++) {
         SrShape s = sr_feature_shape(&m->source, i, false);
@@ -236,8 +193,11 @@ static void run_rows(SrFeatureModel *m, const float *x, int rows, int64_t first,
 
 // The caller may be a thread whose team has not computed yet.
 int sr_feature_model_features(SrFeatureModel *m, const float *x, int64_t n, float *const *out) {
+    SR_NEED(m, "model");
+    SR_NEED(x, "x");
+    SR_NEED(out, "out");
     pthread_mutex_lock(&m->lock);
-    SrStatus status = check_rows(m, n);
+    SrStatus status = check_rows(m, n, out);
     if (status == SR_OK)
         sr_parallel_init();
     for (int64_t first = 0; status == SR_OK && first < n; first += m->batch)
@@ -247,6 +207,8 @@ int sr_feature_model_features(SrFeatureModel *m, const float *x, int64_t n, floa
 }
 
 int sr_feature_model_run(SrFeatureModel *m, const float *x) {
+    SR_NEED(m, "model");
+    SR_NEED(x, "x");
     if (!m->tapped)
         return (int)sr_fail(SR_ERR_CONFIG,
                             "no layers were chosen: call sr_feature_model_tap first");
@@ -259,9 +221,8 @@ int sr_feature_model_run(SrFeatureModel *m, const float *x) {
 }
 
 const float *sr_feature_model_output(SrFeatureModel *m, int i, SrFeatureShape *out) {
-    if (!m->tapped || i < 0 || i >= m->source.taps.n)
+    if (!m || !m->tapped || i < 0 || i >= m->source.taps.n)
         return NULL;
-    if (out)
-        describe(m->source.taps.v[i].name, sr_feature_shape(&m->source, i, false), out);
+    describe(m->source.taps.v[i].name, sr_feature_shape(&m->source, i, false), out);
     return m->output[i];
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "library/arguments.h"
 #include "measure/neighbours/knn.h"
 #include "sslrun.h"
 
@@ -20,7 +21,9 @@ static SrStatus copy_rows(const float *x, int64_t n, int d, bool normalize, SrMa
 }
 
 int sr_knn_index_open(const float *rows, int64_t n, int d, int cosine, SrKnnIndex **out) {
+    SR_NEED(out, "out");
     *out = NULL;
+    SR_NEED(rows, "rows");
     if (n < 1 || d < 1 || n > INT32_MAX)
         return (int)sr_fail(
             SR_ERR_CONFIG,
@@ -47,6 +50,10 @@ void sr_knn_index_close(SrKnnIndex *index) {
 
 int sr_knn_index_search(const SrKnnIndex *index, const float *queries, int64_t m, int k,
                         int64_t *row, float *similarity) {
+    SR_NEED(index, "index");
+    SR_NEED(queries, "queries");
+    SR_NEED(row, "row");
+    SR_NEED(similarity, "similarity");
     SrMatrix q = {.x = NULL};
     SrStatus status = SR_OK;
     if (m < 1)

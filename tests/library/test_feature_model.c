@@ -216,6 +216,56 @@ static void test_neighbours(void **state) {
     sr_knn_index_close(NULL);
 }
 
+// ---- NULL pointers ------------------------------------------------------------------------------
+
+#define REFUSES(call) CHECK_FAILS((SrStatus)(call), SR_ERR_CONFIG, "is NULL")
+
+static void test_null(void **state) {
+    (void)state;
+    static float x[3 * SIDE * SIDE];
+    float *f = x;
+    int n = 9, h = 9, w = 9;
+    int64_t row;
+    SrFeatureModel *m, *none;
+    SrKnnIndex *index, *no_index;
+    CHECK_INT(sr_feature_model_open("tests/cli/tiny.yaml", 1, 0, 0, &m), 0);
+    REFUSES(sr_feature_model_open(NULL, 1, 0, 0, &none));
+    CHECK(none == NULL);
+    CHECK_FAILS((SrStatus)sr_feature_model_open("resnet18", 1, 0, 0, NULL), SR_ERR_CONFIG,
+                "sr_feature_model_open: the argument `out` is NULL");
+    sr_feature_model_size(NULL, &n, &h, &w);
+    CHECK(n == 0 && h == 0 && w == 0);
+    sr_feature_model_size(m, NULL, NULL, &w);
+    CHECK_INT(w, 16);
+    CHECK_INT(sr_feature_model_node(NULL, 0, NULL), 0);
+    CHECK_INT(sr_feature_model_node(m, 0, NULL), 1);
+    REFUSES(sr_feature_model_tap(NULL, "layer1", NULL, 0));
+    REFUSES(sr_feature_model_tap(m, NULL, NULL, 0));
+    REFUSES(sr_feature_model_preprocess(NULL, "a", 1, x));
+    REFUSES(sr_feature_model_preprocess(m, NULL, 1, x));
+    REFUSES(sr_feature_model_preprocess(m, "a", 1, NULL));
+    REFUSES(sr_feature_model_features(NULL, x, 1, &f));
+    REFUSES(sr_feature_model_features(m, NULL, 1, &f));
+    REFUSES(sr_feature_model_features(m, x, 1, NULL));
+    CHECK_INT(sr_feature_model_tap(m, "layer1", NULL, 0), 0);
+    f = NULL;
+    CHECK_FAILS((SrStatus)sr_feature_model_features(m, x, 1, &f), SR_ERR_CONFIG,
+                "out[0], for layer layer1, is NULL");
+    REFUSES(sr_feature_model_run(NULL, x));
+    REFUSES(sr_feature_model_run(m, NULL));
+    CHECK(sr_feature_model_output(NULL, 0, NULL) == NULL);
+    CHECK_INT(sr_knn_index_open(x, 1, 1, 0, &index), 0);
+    REFUSES(sr_knn_index_open(NULL, 1, 1, 0, &no_index));
+    CHECK(no_index == NULL);
+    REFUSES(sr_knn_index_open(x, 1, 1, 0, NULL));
+    REFUSES(sr_knn_index_search(NULL, x, 1, 1, &row, x));
+    REFUSES(sr_knn_index_search(index, NULL, 1, 1, &row, x));
+    REFUSES(sr_knn_index_search(index, x, 1, 1, NULL, x));
+    REFUSES(sr_knn_index_search(index, x, 1, 1, &row, NULL));
+    sr_knn_index_close(index);
+    sr_feature_model_close(m);
+}
+
 // ---- memory -------------------------------------------------------------------------------------
 
 // Runs everything from opening to neighbours. Returns the status of the first call that fails. f:
@@ -311,5 +361,5 @@ static void test_example(void **state) {
 }
 
 SR_TESTS(feature_model, unit(test_use), unit(test_threads), unit(test_rows), unit(test_preprocess),
-         unit(test_neighbours), unit(test_out_of_memory), unit(test_decimal_comma),
+         unit(test_neighbours), unit(test_null), unit(test_out_of_memory), unit(test_decimal_comma),
          unit(test_example))
