@@ -1,4 +1,5 @@
-/* sslrun's C interface: features of named layers of a vision trunk and their nearest neighbours.
+/* sslrun's C interface: features of named layers of a vision trunk and their nearest neighbours, edited graphs, and files of
+ * weights.
  *
  * Needs nothing but this header and the library (`pkg-config --cflags --libs sslrun`).
  *
@@ -89,6 +90,105 @@ void sr_knn_index_close(SrKnnIndex *index);
  * and similarities, (m, k).  1 <= k <= n.  Exact.  From any number of threads. */
 int sr_knn_index_search(const SrKnnIndex *index, const float *queries, int64_t m, int k,
                         int64_t *row, float *similarity);
+
+/* ---- files of weights ---- */
+
+/* A tensor by its name.  dtype is safetensors' ("F32", "F16", "I64"); count is the product of the shape. */
+typedef struct {
+    const char *name;
+    const char *dtype;
+    int rank; /* 0: a scalar */
+    int shape[6];
+    int64_t count;
+} SrTensorInfo;
+
+typedef struct SrWeightsFile SrWeightsFile;
+
+/* Opens safetensors, PyTorch's .pth (both formats), .npz or .npy, recognised by content.  Reads names and shapes only:
+ * numbers are read when they are asked for.  The checksums of a checkpoint are verified. */
+int sr_weights_file_open(const char *path, SrWeightsFile **out);
+void sr_weights_file_close(SrWeightsFile *file);
+
+/* Tensor i in the file's order.  The strings are valid as long as the file; out may be NULL. */
+int sr_weights_file_tensor(const SrWeightsFile *file, int i, SrTensorInfo *out);
+
+/* Reads a tensor of any type as floats, in C order: x has room for n = count numbers.  From any number of threads. */
+int sr_weights_file_read(SrWeightsFile *file, const char *name, float *x, int64_t n);
+
+/* Writes n tensors of floats; x[i] has the numbers of tensors[i], of which name, rank and shape are read.  The ending
+ * of the path chooses the format: .safetensors, .pth or .npz.  A file of this name is replaced by a whole one, or stays
+ * as it is. */
+int sr_weights_file_write(const char *path, const SrTensorInfo *tensors, const float *const *x,
+                          int n);
+
+/* ---- a graph, to be edited ---- */
+
+/* A trunk's nodes with its weights.  Each edit makes a new graph from the old one and succeeds as a whole, or changes
+ * nothing.  Strings and pointers that describe the graph are valid until its next edit.  One thread uses a graph at a
+ * time.
+ *
+ * Nodes are named as in sr_feature_model_tap: a node ("layer4.0.relu"), a module, which means its last node ("layer4"),
+ * or a stage ("res5"). */
+typedef struct SrModelGraph SrModelGraph;
+
+/* trunk, batch, height, width: as for sr_feature_model_open.  weights: a file that holds all weights of the trunk.
+ * NULL: the checkpoint's own; random ones, the same in each call, where there is no checkpoint. */
+int sr_model_graph_open(const char *trunk, const char *weights, int batch, int height, int width,
+                        SrModelGraph **out);
+void sr_model_graph_close(SrModelGraph *graph);
+
+typedef struct {
+    const char *name;
+    const char *op; /* "conv2d"; "input" for the images */
+    int rank;
+    int shape[6]; /* torch's: (N, C, H, W), or what the node gives */
+    int n_inputs; /* 0 for the images */
+    const int
+        *inputs;   /* (n_inputs) numbers of the nodes that it reads; each is smaller than its own */
+    unsigned tags; /* bits of sr_model_graph_tag */
+} SrGraphNode;
+
+/* Node i in execution order.  out may be NULL. */
+int sr_model_graph_node(const SrModelGraph *graph, int i, SrGraphNode *out);
+/* Number of the node that a name means; -1: there is none, and sr_status_message names the nearest. */
+int sr_model_graph_find(const SrModelGraph *graph, const char *name);
+
+/* Keeps the nodes that these nodes need ("layer3" or "layer2,layer3") and removes the others with their weights. */
+int sr_model_graph_cut(SrModelGraph *graph, const char *nodes);
+
+/* op: an operation of `sslrun list op`, such as "identity", "relu" or "linear"; `sslrun describe OP` lists its options.
+ * options: as in "{out_features: 10}"; NULL: the defaults.  The shapes of later nodes follow, and an edit fails if they
+ * do not fit.  A node that is inserted after the last node of a module becomes what the module's name means.
+ *
+ * insert adds a node called `name` in the module of node `after`, which it reads; all readers of `after` read the new
+ * node.  replace puts the op in the node's place, with its name and inputs.  remove lets its readers read its first input.
+ * New weights are called <node>.weight and so on; they are drawn at random, except those of `replace` whose name and
+ * shape stay, which keep their values. */
+int sr_model_graph_insert(SrModelGraph *graph, const char *after, const char *name, const char *op,
+                          const char *options);
+int sr_model_graph_replace(SrModelGraph *graph, const char *node, const char *op,
+                           const char *options);
+int sr_model_graph_remove(SrModelGraph *graph, const char *node);
+
+/* Sets bits in the tags of all nodes whose names match a pattern ("layer1.*.relu*"), to find the nodes again: edits
+ * keep tags.  n: number of these nodes; NULL: not wanted.  A pattern without a match is an error. */
+int sr_model_graph_tag(SrModelGraph *graph, const char *pattern, unsigned bits, int *n);
+
+/* The weights, by the names that files of weights have.  out may be NULL. */
+int sr_model_graph_tensor(const SrModelGraph *graph, int i, SrTensorInfo *out);
+/* Reads or sets all numbers of a tensor: n = count.  Counters (I64) are rounded. */
+int sr_model_graph_read(const SrModelGraph *graph, const char *name, float *x, int64_t n);
+int sr_model_graph_set(SrModelGraph *graph, const char *name, const float *x, int64_t n);
+
+/* Writes all weights with their types: .safetensors, .pth or .npz, as sr_weights_file_write does. */
+int sr_model_graph_save(const SrModelGraph *graph, const char *path);
+/* Writes the part that `nodes` ("layer4,flatten:features") need as ONNX, as `sslrun export` does: images (N, 3, height,
+ * width) for any N, batch norms folded into convolutions.  An older file is replaced. */
+int sr_model_graph_export(const SrModelGraph *graph, const char *nodes, const char *path);
+
+/* Opens a model with a copy of graph and weights, so that later edits and the end of the graph do not change it.
+ * sr_feature_model_tap with weights NULL takes the graph's. */
+int sr_feature_model_open_graph(const SrModelGraph *graph, SrFeatureModel **out);
 
 /* ---- errors ---- */
 

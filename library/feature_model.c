@@ -7,6 +7,7 @@
 #include "base/parallel.h"
 #include "base/version.h"
 #include "library/arguments.h"
+#include "library/model_graph.h"
 #include "library/trunk_source.h"
 #include "sslrun.h"
 #include "trainer/eval/extract/feature_images.h"
@@ -47,6 +48,37 @@ int sr_feature_model_open(const char *trunk, int batch, int height, int width,
     pthread_mutex_init(&m->lock, NULL);
     m->batch = batch;
     SrStatus status = open_model(m, trunk, height, width);
+    if (status == SR_OK)
+        *out = m;
+    else
+        sr_feature_model_close(m);
+    return (int)status;
+}
+
+static SrStatus open_copy(SrFeatureModel *m, const SrModelGraph *graph) {
+    SrTrunkGraph trunk;
+    SrShape x = sr__model_graph_images(graph);
+    SR_TRY(sr_trunk_graph_copy(sr__model_graph_trunk(graph), &trunk));
+    m->batch = x.d[0];
+    m->from.height = x.d[1];
+    m->from.width = x.d[2];
+    SrFeatureOptions o = {.edited = &trunk,
+                          .trunk = sr_graph_title(trunk.graph),
+                          .batch = x.d[0],
+                          .height = x.d[1],
+                          .width = x.d[2]};
+    return sr_feature_source_build(&o, &m->source);
+}
+
+int sr_feature_model_open_graph(const SrModelGraph *graph, SrFeatureModel **out) {
+    SR_NEED(out, "out");
+    *out = NULL;
+    SR_NEED(graph, "graph");
+    SrFeatureModel *m = sr_calloc(1, sizeof *m);
+    if (!m)
+        return (int)sr_fail(SR_ERR_MEMORY, "out of memory for a model of a graph");
+    pthread_mutex_init(&m->lock, NULL);
+    SrStatus status = open_copy(m, graph);
     if (status == SR_OK)
         *out = m;
     else

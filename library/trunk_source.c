@@ -24,7 +24,7 @@ static SrStatus read_config(SrTrunkSource *s) {
     if (!text)
         SR_FAIL(SR_ERR_CONFIG,
                 "%s holds no configuration: a checkpoint of `sslrun train` is expected, other "
-                "weights are loaded by sr_feature_model_tap",
+                "weights are loaded by sr_feature_model_tap or sr_model_graph_open",
                 s->trunk);
     return s->config_text ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for %s", s->trunk);
 }

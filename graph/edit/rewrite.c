@@ -25,7 +25,7 @@ static SrStatus map_entry(SrRewrite *rw, int w, int *out) {
     return SR_OK;
 }
 
-SrStatus sr__rewrite_spec(SrRewrite *rw, SrNodeId id, SrRewriteSpec *out) {
+SrStatus sr__rewrite_inputs(SrRewrite *rw, SrNodeId id, SrRewriteSpec *out) {
     const SrNode *node = sr_graph_at(rw->from, id);
     out->spec = (SrNodeSpec){.op = node->op,
                              .name = node->name,
@@ -33,7 +33,6 @@ SrStatus sr__rewrite_spec(SrRewrite *rw, SrNodeId id, SrRewriteSpec *out) {
                              .params = node->params,
                              .n_in = node->n_in,
                              .in = out->in,
-                             .n_w = node->n_w,
                              .w = out->w,
                              .mode = node->mode,
                              .has_eval_from = true,
@@ -45,6 +44,13 @@ SrStatus sr__rewrite_spec(SrRewrite *rw, SrNodeId id, SrRewriteSpec *out) {
             SR_FAIL(SR_ERR_CONFIG, "%s reads %s, which is to be removed", node->name,
                     sr_graph_at(rw->from, node->in[i])->name);
     }
+    return SR_OK;
+}
+
+SrStatus sr__rewrite_spec(SrRewrite *rw, SrNodeId id, SrRewriteSpec *out) {
+    const SrNode *node = sr_graph_at(rw->from, id);
+    SR_TRY(sr__rewrite_inputs(rw, id, out));
+    out->spec.n_w = node->n_w;
     for (int i = 0; i < node->n_w; i++)
         SR_TRY(map_entry(rw, node->w[i], &out->w[i]));
     return SR_OK;

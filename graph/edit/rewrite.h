@@ -23,6 +23,8 @@ typedef struct {
     int w[SR_OP_MAX_SLOTS];
 } SrRewriteSpec;
 SrStatus sr__rewrite_spec(SrRewrite *rw, SrNodeId id, SrRewriteSpec *out);
+// Makes the spec without table entries (n_w is 0), which are not added to the new table.
+SrStatus sr__rewrite_inputs(SrRewrite *rw, SrNodeId id, SrRewriteSpec *out);
 // Adds the node with the tags of `id` and sets map[id] to it.
 SrStatus sr__rewrite_add(SrRewrite *rw, SrNodeId id, const SrNodeSpec *spec);
 // Copies node `id` unchanged; also copies inputs of the graph.

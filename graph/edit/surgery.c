@@ -111,7 +111,8 @@ static SrStatus graft_spec(SrGraph *to, const SrGraft *graft, SrNodeSpec *spec, 
     spec->n_w = spec->op->slots ? spec->op->slots(spec->params, x, spec->n_in, slots) : 0;
     spec->w = w;
     for (int i = 0; i < spec->n_w; i++) {
-        char *name = sr_arena_printf(sr_graph_arena(to), "%s.%s", spec->name, slots[i].name);
+        char *name = sr_arena_printf(sr_graph_arena(to), "%s%s.%s",
+                                     graft->prefix ? graft->prefix : "", spec->name, slots[i].name);
         if (!name)
             SR_FAIL(SR_ERR_MEMORY, "out of memory for node %s", spec->name);
         SR_TRY(sr_params_add(sr_graph_params(to), name, &slots[i], &w[i]));
@@ -121,7 +122,7 @@ static SrStatus graft_spec(SrGraph *to, const SrGraft *graft, SrNodeSpec *spec, 
 
 static SrStatus add_replacement(SrRewrite *rw, SrNodeId id, const SrGraft *graft) {
     SrRewriteSpec copy;
-    SR_TRY(sr__rewrite_spec(rw, id, &copy));
+    SR_TRY(sr__rewrite_inputs(rw, id, &copy));
     SR_TRY(graft_spec(rw->to, graft, &copy.spec, copy.w));
     return sr__rewrite_add(rw, id, &copy.spec);
 }
@@ -167,7 +168,12 @@ static SrStatus edit(const SrGraph *graph, const Edit *e, SrGraph **out) {
     *out = NULL;
     if (e->id < 0 || e->id >= sr_graph_count(graph))
         SR_FAIL(SR_ERR_CONFIG, "node %d does not exist", e->id);
-    return sr__rewrite(graph, sr_graph_params(graph), edit_each, (void *)e, NULL, NULL, out);
+    SrParams *table = e->graft && e->graft->table ? e->graft->table : sr_graph_params(graph);
+    return sr__rewrite(graph, table, edit_each, (void *)e, NULL, NULL, out);
+}
+
+SrStatus sr_graph_copy(const SrGraph *graph, SrParams *table, SrGraph **out) {
+    return sr__rewrite(graph, table, sr__rewrite_copy, NULL, NULL, NULL, out);
 }
 
 SrStatus sr_graph_replace(const SrGraph *graph, SrNodeId id, const SrGraft *graft, SrGraph **out) {

@@ -24,16 +24,23 @@ typedef struct {
 SrStatus sr_graph_find_chain(const SrGraph *graph, const char *pattern, SrNodeId from,
                              SrChain *out);
 
-// An op to put somewhere.  New parameters are called <node>.<slot>.
+// An op to put somewhere.  New parameters are called <prefix><node>.<slot>.
 typedef struct {
     const char *op;
     const void *params; // NULL: defaults
     const char *leaf;   // append: the new node's own name within the module; unused by replace
+    const char *prefix; // of new parameters; NULL: none
+    // Table of the new graph: gets the entries of its nodes, without values.  Entries that only the
+    // replaced node has are not among them, so that the new op may have their names.  NULL: the
+    // table of the old graph
+    SrParams *table;
 } SrGraft;
 // Replaces node `id` by this op, with the inputs and the name of the node.
 SrStatus sr_graph_replace(const SrGraph *graph, SrNodeId id, const SrGraft *graft, SrGraph **out);
 // Adds a node after `id`; all readers of `id` read the new node.
 SrStatus sr_graph_append(const SrGraph *graph, SrNodeId id, const SrGraft *graft, SrGraph **out);
+// Copies a graph over another table, which gets the entries of its nodes, without values.
+SrStatus sr_graph_copy(const SrGraph *graph, SrParams *table, SrGraph **out);
 // Removes node `id`; its readers read its first input.  An input of the graph cannot be erased.
 SrStatus sr_graph_erase(const SrGraph *graph, SrNodeId id, SrGraph **out);
 // Makes a graph that inverts the chain first .. last, in which each node is the only input of the

@@ -193,7 +193,7 @@ void sr_params_init(SrParams *params, uint64_t seed) {
         params->drawn[i] = true;
 }
 
-SrStatus sr_params_copy(SrParams *to, SrParams *from) {
+static SrStatus copy_values(SrParams *to, SrParams *from, bool all) {
     SR_TRY(sr_params_allocate(to));
     for (int i = 0; i < to->count; i++) {
         SrParam *p = &to->entries[i];
@@ -201,13 +201,22 @@ SrStatus sr_params_copy(SrParams *to, SrParams *from) {
         const SrParam *q = k < 0 ? NULL : &from->entries[k];
         if (!q || !q->value)
             continue;
-        if (!sr_shape_equal(p->shape, q->shape) || p->dtype != q->dtype)
+        bool fits = sr_shape_equal(p->shape, q->shape) && p->dtype == q->dtype;
+        if (!fits && all)
             SR_FAIL(SR_ERR_CONFIG,
                     "parameter %s differs in shape or type from what is to be copied", p->name);
+        if (!fits)
+            continue;
         memcpy(p->value, q->value, (size_t)sr_shape_count(p->shape) * sr_dtype_bytes(p->dtype));
         to->drawn[i] = from->drawn[k];
     }
     return SR_OK;
+}
+
+SrStatus sr_params_copy(SrParams *to, SrParams *from) { return copy_values(to, from, true); }
+
+SrStatus sr_params_copy_fitting(SrParams *to, SrParams *from) {
+    return copy_values(to, from, false);
 }
 
 void sr_params_zero_grad(SrParams *params) {

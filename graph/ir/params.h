@@ -52,6 +52,8 @@ void sr_params_init(SrParams *params, uint64_t seed);
 // Allocates `to` and copies the values of from's allocated entries of equal names.  Copied entries
 // count as initialised.  Shapes and dtypes must agree.
 SrStatus sr_params_copy(SrParams *to, SrParams *from);
+// Does so for entries of equal shapes and dtypes, and leaves the others.
+SrStatus sr_params_copy_fitting(SrParams *to, SrParams *from);
 void sr_params_zero_grad(SrParams *params);
 size_t sr_params_bytes(const SrParams *params); // values and gradients together
 int64_t sr_params_numbers(const SrParams *params, bool trainable_only); // learned numbers

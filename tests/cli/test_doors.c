@@ -1,5 +1,5 @@
 // Tests nearest neighbours of an image from a trained run by the program, by the C example and by
-// Python: all three agree.
+// Python: all three agree.  Runs the other examples of C.
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -100,4 +100,23 @@ static void test_python(void **state) {
     temp_dir_remove(dir);
 }
 
-SR_TESTS(doors, unit(test_neighbours), unit(test_python))
+// The example writes the weights and the ONNX graph of a network that it cut.
+static void test_surgery(void **state) {
+    (void)state;
+    char dir[64], out[8192];
+    temp_dir_make(dir);
+    CHECK_INT(shell(dir, "$BUILD/example-surgery $D/w.safetensors $D/w.onnx", out, sizeof out), 0);
+    CHECK_STR(out, "52 nodes, the last is layer3.1.probe [2, 16, 4, 4]\n"
+                   "91 tensors, the last is layer3.1.probe.weight of 4096 numbers\n");
+    CHECK(shell(dir, "$BUILD/example-surgery $D/w.bin $D/w.onnx 2>&1", out, sizeof out) != 0);
+    CHECK(strstr(out, "w.bin: the format is not known"));
+    CHECK_INT(shell(dir,
+                    "test -s $D/w.onnx && $BUILD/sslrun inspect $D/w.safetensors | "
+                    "grep -o 'layer3.1.probe.weight'",
+                    out, sizeof out),
+              0);
+    CHECK_STR(out, "layer3.1.probe.weight\n");
+    temp_dir_remove(dir);
+}
+
+SR_TESTS(doors, unit(test_neighbours), unit(test_python), unit(test_surgery))

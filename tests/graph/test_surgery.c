@@ -169,6 +169,44 @@ static void test_replace(void **state) {
     end(f);
 }
 
+// A graph over a table of its own: an op takes the old names with another shape, and the values
+// that fit are copied.
+static void test_other_table(void **state) {
+    (void)state;
+    Fixture f = begin();
+    SrParams *table, *copied;
+    SrGraph *g, *h;
+    SrConv2dParams wide = {.out_channels = 4, .kernel_h = 1, .padding_w = -1};
+    SrNodeId id = find(f.graph, "layer.0.conv");
+    int entries = sr_params_count(f.params);
+    CHECK_FAILS(sr_graph_replace(f.graph, id, &(SrGraft){.op = "conv2d", .params = &wide}, &g),
+                SR_ERR_CONFIG, "layer.0.conv.weight is F32 [4, 4, 3, 3] already");
+    CHECK_OK(sr_params_allocate(f.params));
+    sr_params_init(f.params, 7);
+    CHECK_OK(sr_params_new(&table));
+    CHECK_OK(sr_graph_replace(f.graph, id,
+                              &(SrGraft){.op = "conv2d", .params = &wide, .table = table}, &g));
+    CHECK_INT(sr_params_count(table), entries);
+    CHECK_INT(sr_params_count(f.params), entries);
+    const SrParam *p = sr_params_at(table, sr_params_find(table, "layer.0.conv.weight"));
+    CHECK(p->shape.d[2] == 1 && !p->value);
+    CHECK_FAILS(sr_params_copy(table, f.params), SR_ERR_CONFIG, "layer.0.conv.weight differs");
+    CHECK_OK(sr_params_copy_fitting(table, f.params));
+    const char *kept = "layer.1.conv.weight";
+    CHECK(memcmp(sr_params_at(table, sr_params_find(table, kept))->value,
+                 sr_params_at(f.params, sr_params_find(f.params, kept))->value,
+                 4 * 4 * 9 * sizeof(float)) == 0);
+    CHECK_OK(sr_params_new(&copied));
+    CHECK_OK(sr_graph_copy(f.graph, copied, &h));
+    check_same_text(f.graph, h, SR_GRAPH_JSON);
+    CHECK_INT(sr_params_count(copied), entries);
+    sr_graph_free(g);
+    sr_graph_free(h);
+    sr_params_free(table);
+    sr_params_free(copied);
+    end(f);
+}
+
 static void test_append_and_erase(void **state) {
     (void)state;
     Fixture f = begin();
@@ -506,7 +544,7 @@ static void test_no_memory(void **state) {
 }
 
 SR_TESTS(surgery, unit(test_tags), unit(test_find_chain), unit(test_replace),
-         unit(test_append_and_erase), unit(test_invert), unit(test_close_and_inline),
-         unit(test_module_called_twice), unit(test_json_round_trip), unit(test_json_errors),
-         unit(test_taps), unit(test_extraction_per_mode), unit(test_fold),
+         unit(test_other_table), unit(test_append_and_erase), unit(test_invert),
+         unit(test_close_and_inline), unit(test_module_called_twice), unit(test_json_round_trip),
+         unit(test_json_errors), unit(test_taps), unit(test_extraction_per_mode), unit(test_fold),
          unit(test_fused_convolution), unit(test_no_memory))

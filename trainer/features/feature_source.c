@@ -16,6 +16,11 @@ static SrMode mode_of(const SrFeatureSource *s) {
 // ---- graph and layers
 
 static SrStatus open_trunk(const SrFeatureOptions *o, SrTrunkGraph *out) {
+    if (o->edited) {
+        *out = *o->edited;
+        *o->edited = (SrTrunkGraph){.input = SR_NO_NODE};
+        return SR_OK;
+    }
     if (o->config_text)
         return sr_trunk_graph_parse(o->config_text, o->trunk, o->batch, o->height, o->width, out);
     return sr_trunk_graph_open(o->trunk, o->overrides, o->n_overrides, o->batch, o->height,
@@ -229,7 +234,11 @@ static SrStatus compile(const SrFeatureSource *s, bool bf16, bool dry, SrPlan **
     const SrFeatureOptions *o = &s->options;
     SrNodeId outputs[MAX_LAYERS];
     const SrModel *model = o->model ? o->model : s->trunk.model;
-    SrMachine machine = model ? *sr_model_machine(model) : *sr_machine_default();
+    SrMachine machine = *sr_machine_default();
+    if (model)
+        machine = *sr_model_machine(model);
+    else if (s->trunk.config)
+        machine = sr_machine_of_config(s->trunk.config);
     if (s->taps.n > MAX_LAYERS)
         SR_FAIL(SR_ERR_CONFIG, "%d layers at once; %d are possible", s->taps.n, MAX_LAYERS);
     for (int i = 0; i < s->taps.n; i++)

@@ -36,6 +36,8 @@ typedef struct {
     // Plans read the parameters of `model`, so that values follow its training.  False: the source
     // takes a copy when it is compiled, and folds batch norms into the convolutions of the copy
     bool live;
+    // A trunk with values, often edited, that the source takes over: it is zeroed here.  NULL: none
+    SrTrunkGraph *edited;
     const char *trunk; // model's name, or a configuration file
     // Text of a configuration; `trunk` is then its name in messages.  NULL: there is none
     const char *config_text;
@@ -57,7 +59,7 @@ typedef struct {
     // TRAIN: norms use the batch's statistics, and running statistics move.  0: EVAL
     SrMode mode;
     // Weights of a trunk that the source opens: a file in any format of formats/weights/weights.h.
-    // NULL: drawn from `seed`
+    // NULL: drawn from `seed`, or those of `edited`
     const char *weights;
     bool lax; // SrTrunkWeights.lax
     uint64_t seed;

@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "base/text/text.h"
+#include "graph/edit/surgery.h"
 #include "graph/ir/builder.h"
 
 bool sr_trunk_is_config(const char *what) {
@@ -83,6 +84,24 @@ SrStatus sr_trunk_graph_parse(const char *config_text, const char *name, int bat
         status = open_model(out, SR_SHAPE(batch, height, width, 3));
     if (status == SR_OK)
         status = sr_graph_set_title(out->graph, name);
+    if (status != SR_OK)
+        sr_trunk_graph_close(out);
+    return status;
+}
+
+static SrStatus copy(const SrTrunkGraph *from, SrTrunkGraph *out) {
+    if (from->config)
+        SR_TRY(sr_config_copy(from->config, &out->config));
+    SR_TRY(sr_params_new(&out->params));
+    SR_TRY(sr_graph_copy(from->graph, out->params, &out->graph));
+    out->input = sr_graph_find(out->graph, sr_graph_at(from->graph, from->input)->name);
+    sr_params_set_trainable(out->params, "*", false);
+    return sr_params_copy(out->params, from->params);
+}
+
+SrStatus sr_trunk_graph_copy(const SrTrunkGraph *from, SrTrunkGraph *out) {
+    *out = (SrTrunkGraph){.preset = from->preset, .input = SR_NO_NODE};
+    SrStatus status = copy(from, out);
     if (status != SR_OK)
         sr_trunk_graph_close(out);
     return status;

@@ -27,6 +27,9 @@ SrStatus sr_trunk_graph_open(const char *what, const char *const *overrides, int
 // Builds the trunk of a configuration's text; `name` stands for the file in messages.
 SrStatus sr_trunk_graph_parse(const char *config_text, const char *name, int batch, int height,
                               int width, SrTrunkGraph *out);
+// Copies a trunk with its values, where it has any, and with its configuration.  The copy has a
+// table of its own without gradients, no model, and is not changed by what happens to `from`.
+SrStatus sr_trunk_graph_copy(const SrTrunkGraph *from, SrTrunkGraph *out);
 void sr_trunk_graph_close(SrTrunkGraph *trunk); // legal for a zeroed struct
 
 #endif
