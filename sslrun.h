@@ -1,5 +1,5 @@
-/* sslrun's C interface: features of named layers of a vision trunk and their nearest neighbours, edited graphs, and files of
- * weights.
+/* sslrun's C interface: features of named layers of a vision trunk and their nearest neighbours, edited graphs, files of
+ * weights, and training.
  *
  * Needs nothing but this header and the library (`pkg-config --cflags --libs sslrun`).
  *
@@ -189,6 +189,32 @@ int sr_model_graph_export(const SrModelGraph *graph, const char *nodes, const ch
 /* Opens a model with a copy of graph and weights, so that later edits and the end of the graph do not change it.
  * sr_feature_model_tap with weights NULL takes the graph's. */
 int sr_feature_model_open_graph(const SrModelGraph *graph, SrFeatureModel **out);
+
+/* ---- training ---- */
+
+/* An update that was just made. */
+typedef struct {
+    int64_t step;        /* updates of the whole run so far: 1 after the first */
+    int64_t total_steps; /* updates of the whole run */
+    int64_t epoch;       /* epoch of the update, from 0 */
+    double loss;         /* mean over the batch */
+    double lr;           /* learning rate of the trunk */
+    double seconds;      /* time of this update, with waiting for its images */
+} SrTrainStep;
+
+#define SR_STOPPED 5 /* result of a training that its callback stopped */
+
+/* Trains a configuration as `sslrun train CONFIG KEY=VALUE...` does, with the same bits, and writes the same checkpoints,
+ * log and metrics to CHECKPOINT.DIR.  The evaluation after the training and the page of the run are left out.
+ * config: a YAML file, or a name of VISSL's.  overrides: (n) "KEY=VALUE"; NULL if n is 0.
+ *
+ * A call with the arguments of an earlier one resumes from the newest checkpoint, or returns 0 if the run has finished.
+ * on_step: called with arg after every update, by the calling thread; NULL: not wanted.  If it does not return 0, the
+ * run is saved and sr_train returns SR_STOPPED; resumed, it ends in the bits of an uninterrupted run.  A run that has
+ * made its last update ends with 0 in any case.
+ * A process trains one run at a time, and a second call fails meanwhile.  Models and graphs may be used. */
+int sr_train(const char *config, const char *const *overrides, int n,
+             int (*on_step)(void *arg, const SrTrainStep *step), void *arg);
 
 /* ---- errors ---- */
 

@@ -9,14 +9,27 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/machine_text.h"
 #include "base/own_file.h"
+#include "base/parallel.h"
 #include "base/ranks/comm.h"
 #include "base/stop.h"
+#include "base/version.h"
+#include "kernels/machine.h"
 #include "trainer/data/data_summary.h"
 #include "trainer/run/ranks/ranks_same.h"
 #include "trainer/run/ranks/run_ranks.h"
 #include "trainer/run/run_folder.h"
 #include "trainer/train_internal.h"
+
+void sr_train_heading(const char *command) {
+    char machine[256];
+    sr_log_keep();
+    sr_log_file("==== %s", command);
+    sr_log_file("sslrun " SR_VERSION " on %s; kernels %s, %d threads",
+                sr_machine_text(machine, sizeof machine), sr_machine_name(sr_machine_default()),
+                sr_parallel_threads());
+}
 
 bool sr__train_leads(void) { return sr_comm_rank() == 0; }
 
@@ -34,6 +47,18 @@ static void count_outputs(void *arg, int replica) {
     const SrReplicas *several = t->run->replicas;
     sr_phases_count(&t->phases, t->run, t->at.batch, replica,
                     several ? sr_replicas_labels(several, replica) : t->labels);
+}
+
+static void tell_step(const SrTraining *t, const SrProgressLine *line, double seconds) {
+    if (!sr__train_leads() || !t->options->stepped)
+        return;
+    SrTrainStep step = {.step = line->iteration + 1,
+                        .total_steps = t->run->max_iterations,
+                        .epoch = line->epoch,
+                        .loss = line->loss,
+                        .lr = line->lr,
+                        .seconds = seconds};
+    t->options->stepped(t->options->stepped_arg, &step);
 }
 
 // Makes one update with the loaded batch, moves the position on, and writes all lines and
@@ -65,6 +90,7 @@ static SrStatus one_step(SrTraining *t, double began, double wait_s) {
     t->at.after_epoch = 0;
     sr__train_say_step(t, &line);
     sr_tensorboard_params(&t->board, line.iteration, sr_model_params(run->model));
+    tell_step(t, &line, seconds);
     return SR_OK;
 }
 
@@ -229,8 +255,8 @@ static void fill_result(SrTraining *t) {
         r->peak_bytes = (size_t)usage.ru_maxrss * 1024;
 }
 
-SrStatus sr_train(const SrConfig *config, const SrTrainOptions *options, SrRun **run,
-                  SrTrainResult *result) {
+SrStatus sr_train_run(const SrConfig *config, const SrTrainOptions *options, SrRun **run,
+                      SrTrainResult *result) {
     SrTraining t = {.config = config, .options = options, .result = result, .lock = -1};
     SrStatus status;
     *result = (SrTrainResult){0};

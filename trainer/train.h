@@ -6,6 +6,7 @@
 #ifndef SR_TRAINER_TRAIN_H
 #define SR_TRAINER_TRAIN_H
 
+#include "sslrun.h"
 #include "trainer/run/run.h"
 
 // Events of a run that a caller may hear of, for pages about it.
@@ -19,6 +20,9 @@ typedef struct {
     // saves its state and ends with SR_ERR_INTERRUPT.  NULL: the run never stops early
     int (*stop)(void *arg);
     void *stop_arg;
+    // Called after every step on rank 0, before `stop`.  NULL: not called
+    void (*stepped)(void *arg, const SrTrainStep *step);
+    void *stepped_arg;
     bool random;       // a frozen trunk may stay as drawn; false: it needs weights
     SrText *test;      // TEST_ONLY: gets the meters as one JSON line.  NULL: not wanted
     const char *again; // command line that resumes this run, for messages.  NULL: none
@@ -43,10 +47,13 @@ typedef struct {
     size_t peak_bytes; // largest resident size of the process
 } SrTrainResult;
 
+// Writes the command of this start, this version and the machine into the log that the run will
+// open; log.txt holds the lines of all starts.
+void sr_train_heading(const char *command);
 // Trains from the run folder's newest checkpoint, or from the start.  *run stays open for
 // evaluation; the caller closes it, also after SR_ERR_INTERRUPT and SR_ERR_RUN.  *run is NULL if
 // building it failed.
-SrStatus sr_train(const SrConfig *config, const SrTrainOptions *options, SrRun **run,
-                  SrTrainResult *result);
+SrStatus sr_train_run(const SrConfig *config, const SrTrainOptions *options, SrRun **run,
+                      SrTrainResult *result);
 
 #endif

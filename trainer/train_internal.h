@@ -14,7 +14,7 @@
 
 enum { SR_TRAIN_PATH_BYTES = 4096 };
 
-// Lives as long as the call of sr_train.  `run` outlives it and belongs to the caller.
+// Lives as long as the call of sr_train_run.  `run` outlives it and belongs to the caller.
 typedef struct {
     const SrConfig *config;
     const SrTrainOptions *options;

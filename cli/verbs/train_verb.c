@@ -7,19 +7,15 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "base/machine_text.h"
-#include "base/parallel.h"
 #include "base/ranks/comm.h"
 #include "base/text/json.h"
 #include "base/text/yaml_edit.h"
-#include "base/version.h"
 #include "cli/args/args.h"
 #include "cli/interrupt.h"
 #include "cli/run_pages.h"
 #include "cli/sweep.h"
 #include "cli/verb.h"
 #include "cli/view_figures.h"
-#include "kernels/machine.h"
 #include "trainer/eval/feature_spread.h"
 #include "trainer/eval/layer_report.h"
 #include "trainer/eval/linear_probes.h"
@@ -45,16 +41,11 @@ static int continuation_words(const SrConfig *config, const char *words[SR_ARGS_
     return n;
 }
 
-// Writes a heading for this start into log.txt, which holds the lines of all starts.
+// Writes the command as the heading of this start into log.txt.
 static void say_heading(void) {
     SrText command = SR_TEXT_INIT;
-    char machine[256];
-    sr_log_keep();
     sr_args_command(NULL, &command);
-    sr_log_file("==== %s", command.s ? command.s : "");
-    sr_log_file("sslrun " SR_VERSION " on %s; kernels %s, %d threads",
-                sr_machine_text(machine, sizeof machine), sr_machine_name(sr_machine_default()),
-                sr_parallel_threads());
+    sr_train_heading(command.s ? command.s : "");
     sr_text_deinit(&command);
 }
 
@@ -214,7 +205,7 @@ static SrStatus evaluate_and_print(const SrConfig *config, SrRun *run, const SrT
 
 static SrStatus train_and_print(const SrConfig *config, const SrTrainOptions *options, bool json,
                                 SrRun **run, SrTrainResult *result) {
-    SR_TRY(sr_train(config, options, run, result));
+    SR_TRY(sr_train_run(config, options, run, result));
     if (!config->test_only)
         print_result(result, json, options->test);
     return sr_args_print(options->test);

@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "tests/check.h"
+#include "tests/checkpoint_pair.h"
 #include "tests/data/fixture.h"
 #include "tests/program.h"
 #include "tests/temp_dir.h"
@@ -119,4 +120,24 @@ static void test_surgery(void **state) {
     temp_dir_remove(dir);
 }
 
-SR_TESTS(doors, unit(test_neighbours), unit(test_python), unit(test_surgery))
+// The example trains with the bits of the program.
+static void test_training(void **state) {
+    (void)state;
+    char dir[64], out[8192], a[128], b[128];
+    temp_dir_make(dir);
+    CHECK_INT(shell(dir, "$BUILD/sslrun tests/cli/tiny.yaml CHECKPOINT.DIR=$D/a 2>/dev/null", out,
+                    sizeof out),
+              0);
+    CHECK_INT(shell(dir, "$BUILD/example-training tests/cli/tiny.yaml CHECKPOINT.DIR=$D/b", out,
+                    sizeof out),
+              0);
+    CHECK(strstr(out, "epoch 0, update 1 of 24: loss ") && strstr(out, "epoch 2, update 24 of 24"));
+    snprintf(a, sizeof a, "%s/a/checkpoint.safetensors", dir);
+    snprintf(b, sizeof b, "%s/b/checkpoint.safetensors", dir);
+    check_same_checkpoint(a, b, 60);
+    CHECK(shell(dir, "$BUILD/example-training tests/cli/tiny.yml 2>&1", out, sizeof out) != 0);
+    CHECK(strstr(out, "tests/cli/tiny.yml"));
+    temp_dir_remove(dir);
+}
+
+SR_TESTS(doors, unit(test_neighbours), unit(test_python), unit(test_surgery), unit(test_training))

@@ -347,7 +347,7 @@ static void test_stop_in_probe(void **state) {
     const char *overrides[] = {key, PROBES};
     SrTrainOptions options = {.stop = stop_after, .stop_arg = &left};
     CHECK_OK(sr_config_load(CONFIG, overrides, 2, &config));
-    CHECK_FAILS(sr_train(config, &options, &run, &result), SR_ERR_INTERRUPT,
+    CHECK_FAILS(sr_train_run(config, &options, &run, &result), SR_ERR_INTERRUPT,
                 "stopped after 8 of 24 updates and saved");
     sr_log_close();
     sr_run_close(run);

@@ -47,7 +47,7 @@ static void run_recipe(const char *path) {
     overrides[SR_COUNT(shared)] = folder;
     SrStatus status = sr_config_load(path, overrides, SR_COUNT(overrides), &config);
     if (status == SR_OK)
-        status = sr_train(config, &(SrTrainOptions){.random = true}, &run, &result);
+        status = sr_train_run(config, &(SrTrainOptions){.random = true}, &run, &result);
     if (status != SR_OK)
         fail_msg("%s: %s", path, sr_status_message());
     CHECK_INT(result.iterations, 2);

@@ -46,7 +46,7 @@ static SrStatus train(const char *folder, const char *const *more, int n, SrRun 
         all[1 + i] = more[i];
     *run = NULL;
     SR_TRY(sr_config_parse(text, "distil.yaml", all, 1 + n, config));
-    return sr_train(*config, &(SrTrainOptions){0}, run, &result);
+    return sr_train_run(*config, &(SrTrainOptions){0}, run, &result);
 }
 
 static void finish(SrRun *run, SrConfig *config) {

@@ -52,7 +52,7 @@ static SrStatus start(Trained *t, const char *text, int images, int batch, bool 
     snprintf(over[2], 96, "DATA.TRAIN.BATCHSIZE_PER_REPLICA=%d", batch);
     snprintf(over[3], 96, "DATA.TRAIN.DROP_LAST=%s", drop ? "True" : "False");
     CHECK_OK(sr_config_parse(text, "drop.yaml", overrides, more ? 5 : 4, &t->config));
-    return sr_train(t->config, &(SrTrainOptions){.random = true}, &t->run, &t->result);
+    return sr_train_run(t->config, &(SrTrainOptions){.random = true}, &t->run, &t->result);
 }
 
 static void finish(Trained *t) {
@@ -160,7 +160,7 @@ static void test_whole_batches(void **state) {
                               "DATA.TRAIN.DROP_LAST=False", "LOSS.swav_loss.queue.queue_length=0",
                               "OPTIMIZER.num_epochs=2", dir};
     CHECK_OK(sr_config_load("tests/cli/tiny.yaml", no_queue, 5, &t.config));
-    CHECK_OK(sr_train(t.config, &(SrTrainOptions){.random = true}, &t.run, &t.result));
+    CHECK_OK(sr_train_run(t.config, &(SrTrainOptions){.random = true}, &t.run, &t.result));
     CHECK_INT(t.result.iterations, 4);
     CHECK(isfinite(t.result.last_loss));
     finish(&t);

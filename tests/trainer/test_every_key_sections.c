@@ -101,7 +101,7 @@ static SrStatus train_once(const char *map, const char *folder, SrText *out) {
     bool own = strstr(map, "DIR: ") != NULL;
     SR_TRY(sr_config_parse(map, "keys.yaml", (const char *[]){dir}, own ? 0 : 1, &config));
     SrStatus status =
-        sr_train(config, &(SrTrainOptions){.random = true, .test = &test}, &run, &result);
+        sr_train_run(config, &(SrTrainOptions){.random = true, .test = &test}, &run, &result);
     if (status == SR_OK) {
         add_params(sr_model_params(run->model), out);
         SrPlanCost cost = run->plan ? sr_plan_cost(run->plan) : (SrPlanCost){0};

@@ -57,7 +57,7 @@ static SrStatus start(Linear *l, const char *const *overrides, int n) {
     for (int i = 0; i < n; i++)
         all[1 + i] = overrides[i];
     CHECK_OK(sr_config_parse(text, "linear.yaml", all, n + 1, &l->config));
-    return sr_train(l->config, &(SrTrainOptions){.random = true}, &l->run, &l->result);
+    return sr_train_run(l->config, &(SrTrainOptions){.random = true}, &l->run, &l->result);
 }
 
 static void finish(Linear *l) {
@@ -151,7 +151,7 @@ static void test_resume(void **state) {
     snprintf(folder, sizeof folder, "CHECKPOINT.DIR=%s", l.dir);
     CHECK_OK(sr_config_parse(text, "linear.yaml", overrides, 1, &l.config));
     SrTrainOptions options = {.random = true, .stop = stop_after, .stop_arg = &left};
-    CHECK_INT(sr_train(l.config, &options, &l.run, &l.result), SR_ERR_INTERRUPT);
+    CHECK_INT(sr_train_run(l.config, &options, &l.run, &l.result), SR_ERR_INTERRUPT);
     CHECK_INT(l.result.iterations, 6);
     finish(&l);
     CHECK_OK(start(&l, NULL, 0));
@@ -176,7 +176,7 @@ static void test_stop_in_test_phase(void **state) {
     snprintf(folder, sizeof folder, "CHECKPOINT.DIR=%s", l.dir);
     CHECK_OK(sr_config_parse(text, "linear.yaml", overrides, 1, &l.config));
     SrTrainOptions options = {.stop = stop_after, .stop_arg = &left, .random = true};
-    CHECK_FAILS(sr_train(l.config, &options, &l.run, &l.result), SR_ERR_INTERRUPT,
+    CHECK_FAILS(sr_train_run(l.config, &options, &l.run, &l.result), SR_ERR_INTERRUPT,
                 "stopped after 5 of 20 updates and saved");
     finish(&l);
     CHECK_INT(count_lines(l.dir, "metrics.json", "\"test_accuracy_list_meter\""), 0);
@@ -366,7 +366,7 @@ static void test_no_weights(void **state) {
     for (int i = 0; i < SR_COUNT(needs); i++) {
         const char *overrides[] = {folder, needs[i]};
         CHECK_OK(sr_config_parse(text, "linear.yaml", overrides, 1 + i, &l.config));
-        CHECK_FAILS(sr_train(l.config, &(SrTrainOptions){0}, &l.run, &l.result), SR_ERR_CONFIG,
+        CHECK_FAILS(sr_train_run(l.config, &(SrTrainOptions){0}, &l.run, &l.result), SR_ERR_CONFIG,
                     "set MODEL.WEIGHTS_INIT.PARAMS_FILE");
         CHECK(strstr(sr_status_message(), "--random"));
         finish(&l);
@@ -376,7 +376,7 @@ static void test_no_weights(void **state) {
         "MODEL.FEATURE_EVAL_SETTINGS.LINEAR_EVAL_FEAT_POOL_OPS_MAP=[[flatten, [Identity, []]]]",
         "MODEL.HEAD.PARAMS=[[mlp, {dims: [768, 3]}]]"};
     CHECK_OK(sr_config_parse(text, "linear.yaml", pixels, SR_COUNT(pixels), &l.config));
-    CHECK_OK(sr_train(l.config, &(SrTrainOptions){0}, &l.run, &l.result));
+    CHECK_OK(sr_train_run(l.config, &(SrTrainOptions){0}, &l.run, &l.result));
     finish(&l);
     sr_log_close();
     temp_dir_remove(l.dir);

@@ -93,7 +93,7 @@ static SrStatus run(Fixture *f, const char *override) {
                          override};
     f->run = NULL;
     CHECK_OK(sr_config_parse(text, "several.yaml", all, SR_COUNT(all) - !override, &f->config));
-    return sr_train(f->config, &(SrTrainOptions){.random = true}, &f->run, &f->result);
+    return sr_train_run(f->config, &(SrTrainOptions){.random = true}, &f->run, &f->result);
 }
 
 static void finish(Fixture *f) {

@@ -108,7 +108,7 @@ static void test_failure(void **state) {
     const char *overrides[] = {folder, images, "DATA.TEST.DATA_SOURCES=[disk_folder]",
                                "HOOKS.PROBE.EVERY_NUM_EPOCHS=1", "OPTIMIZER.num_epochs=1"};
     CHECK_OK(sr_config_load(CONFIG, overrides, SR_COUNT(overrides), &config));
-    CHECK_OK(sr_train(config, &(SrTrainOptions){.random = true}, &run, &result));
+    CHECK_OK(sr_train_run(config, &(SrTrainOptions){.random = true}, &run, &result));
     CHECK_INT(result.steps, 8);
     CHECK_STR(sr_status_message(), "");
     sr_run_close(run);

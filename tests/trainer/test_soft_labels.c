@@ -51,7 +51,7 @@ static SrStatus train_three(Fixture *f, const char *a, const char *b, const char
     temp_dir_make(f->dir);
     snprintf(f->folder, sizeof f->folder, "CHECKPOINT.DIR=%s/run", f->dir);
     SR_TRY(sr_config_parse(text, "soft.yaml", all, 1 + !!a + !!b + !!c, &f->config));
-    return sr_train(f->config, &(SrTrainOptions){.random = true}, &f->run, &f->result);
+    return sr_train_run(f->config, &(SrTrainOptions){.random = true}, &f->run, &f->result);
 }
 
 static SrStatus train(Fixture *f, const char *a, const char *b) {

@@ -60,7 +60,7 @@ static SrStatus train(Trained *t, const char *folder, const char *const *more, i
         all[1 + i] = more[i];
     *t = (Trained){NULL, NULL};
     SR_TRY(sr_config_parse(text, "cache.yaml", all, 1 + n, &t->config));
-    return sr_train(t->config, &options, &t->run, &result);
+    return sr_train_run(t->config, &options, &t->run, &result);
 }
 
 static void finish(Trained *t) {

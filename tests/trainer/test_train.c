@@ -41,7 +41,7 @@ static SrStatus train(const SrTrainOptions *options, const char *extra, SrTrainR
     snprintf(text[2], PATH, "CHECKPOINT.DIR=%s", in("run"));
     const char *const overrides[] = {text[0], text[1], text[2], extra};
     CHECK_OK(sr_config_load(CONFIG, overrides, extra ? 4 : 3, &config));
-    SrStatus status = sr_train(config, options, &run, result);
+    SrStatus status = sr_train_run(config, options, &run, result);
     sr_run_close(run);
     sr_config_free(config);
     return status;
