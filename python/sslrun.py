@@ -1,4 +1,5 @@
-"""sslrun from Python: features of named layers and nearest neighbours, over libsslrun.so.0 with ctypes and numpy only.
+"""sslrun from Python: features, nearest neighbours, edited graphs, files of weights and training, over libsslrun.so.0
+with ctypes and numpy only.
 
     import sslrun
     model = sslrun.Model("runs/photos")            # a run, a checkpoint, a configuration, or "resnet50"
@@ -7,13 +8,22 @@
     maps, vectors = model.features(x)
     rows, cosine = sslrun.Index(vectors).search(vectors, k=2)
 
+    graph = sslrun.Graph("resnet50", weights="resnet50.pth")
+    graph.replace("fc", "linear", out_features=10)
+    graph["fc.bias"] = numpy.zeros(10)
+    small = sslrun.Model(graph)                    # a copy
+
+    sslrun.train("photos.yaml", ["SEED_VALUE=1"], on_step=lambda step: print(step.loss))
+
 The library is the one that LIBSSLRUN names, otherwise libsslrun.so.0 in the tree or prefix that holds this file, otherwise
 the one that the system's linker finds.
 After a fork (multiprocessing's default on Linux before Python 3.14) the child computes on one thread; start processes
 by "spawn" to use all cores in each.
 As a program:  python3 sslrun.py RUN QUERY.jpg IMAGE.jpg ...  prints the images most similar to the first.
 """
+import collections
 import ctypes
+import json
 import os
 import sys
 import threading
@@ -57,6 +67,21 @@ class _Shape(ctypes.Structure):
     _fields_ = [("name", ctypes.c_char_p), ("rank", ctypes.c_int), ("shape", ctypes.c_int * 6)]
 
 
+class _GraphNode(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char_p), ("op", ctypes.c_char_p), ("rank", ctypes.c_int), ("shape", ctypes.c_int * 6),
+                ("n_inputs", ctypes.c_int), ("inputs", ctypes.POINTER(ctypes.c_int)), ("tags", ctypes.c_uint)]
+
+
+class _Tensor(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char_p), ("dtype", ctypes.c_char_p), ("rank", ctypes.c_int),
+                ("shape", ctypes.c_int * 6), ("count", ctypes.c_int64)]
+
+
+class _TrainStep(ctypes.Structure):
+    _fields_ = [("step", ctypes.c_int64), ("total_steps", ctypes.c_int64), ("epoch", ctypes.c_int64),
+                ("loss", ctypes.c_double), ("lr", ctypes.c_double), ("seconds", ctypes.c_double)]
+
+
 def _declare(name, result, *arguments):
     function = getattr(_lib, name)
     function.restype, function.argtypes = result, arguments
@@ -77,6 +102,30 @@ _output = _declare("sr_feature_model_output", _floats, _p, _i, ctypes.POINTER(_S
 _index_open = _declare("sr_knn_index_open", _i, _floats, _n, _i, _i, ctypes.POINTER(_p))
 _index_close = _declare("sr_knn_index_close", None, _p)
 _index_search = _declare("sr_knn_index_search", _i, _p, _floats, _n, _i, ctypes.POINTER(_n), _floats)
+_open_graph = _declare("sr_feature_model_open_graph", _i, _p, ctypes.POINTER(_p))
+_graph_open = _declare("sr_model_graph_open", _i, ctypes.c_char_p, ctypes.c_char_p, _i, _i, _i, ctypes.POINTER(_p))
+_graph_close = _declare("sr_model_graph_close", None, _p)
+_graph_node = _declare("sr_model_graph_node", _i, _p, _i, ctypes.POINTER(_GraphNode))
+_graph_find = _declare("sr_model_graph_find", _i, _p, ctypes.c_char_p)
+_graph_cut = _declare("sr_model_graph_cut", _i, _p, ctypes.c_char_p)
+_graph_insert = _declare("sr_model_graph_insert", _i, _p, *[ctypes.c_char_p] * 4)
+_graph_replace = _declare("sr_model_graph_replace", _i, _p, *[ctypes.c_char_p] * 3)
+_graph_remove = _declare("sr_model_graph_remove", _i, _p, ctypes.c_char_p)
+_graph_tag = _declare("sr_model_graph_tag", _i, _p, ctypes.c_char_p, ctypes.c_uint, ctypes.POINTER(_i))
+_graph_tensor = _declare("sr_model_graph_tensor", _i, _p, _i, ctypes.POINTER(_Tensor))
+_graph_read = _declare("sr_model_graph_read", _i, _p, ctypes.c_char_p, _floats, _n)
+_graph_set = _declare("sr_model_graph_set", _i, _p, ctypes.c_char_p, _floats, _n)
+_graph_save = _declare("sr_model_graph_save", _i, _p, ctypes.c_char_p)
+_graph_export = _declare("sr_model_graph_export", _i, _p, ctypes.c_char_p, ctypes.c_char_p)
+_weights_open = _declare("sr_weights_file_open", _i, ctypes.c_char_p, ctypes.POINTER(_p))
+_weights_close = _declare("sr_weights_file_close", None, _p)
+_weights_tensor = _declare("sr_weights_file_tensor", _i, _p, _i, ctypes.POINTER(_Tensor))
+_weights_read = _declare("sr_weights_file_read", _i, _p, ctypes.c_char_p, _floats, _n)
+_weights_write = _declare("sr_weights_file_write", _i, ctypes.c_char_p, ctypes.POINTER(_Tensor),
+                          ctypes.POINTER(_floats), _i)
+_on_step = ctypes.CFUNCTYPE(_i, _p, ctypes.POINTER(_TrainStep))
+_train = _declare("sr_train", _i, ctypes.c_char_p, ctypes.POINTER(ctypes.c_char_p), _i, _on_step, _p)
+_STOPPED = 5
 
 __version__ = _version().decode()
 
@@ -102,13 +151,21 @@ _OWN = object()  # a default that no caller can pass by accident
 
 
 class Model:
-    """A trunk by torchvision's name, a configuration, a checkpoint, or the folder of a run."""
+    """A trunk by torchvision's name, a configuration, a checkpoint, the folder of a run, or a copy of a Graph.
+
+    A Graph brings its own batch, height, width and weights.
+    """
 
     def __init__(self, trunk, batch=8, height=0, width=0):
-        self._trunk = os.fsdecode(trunk)
         self._lock = threading.RLock()  # the sizes of arrays belong to the layers chosen last
         self._handle = _p()
-        _check(_open(os.fsencode(trunk), batch, height, width, ctypes.byref(self._handle)))
+        if isinstance(trunk, Graph):
+            self._trunk, self._has_weights = "a graph", True
+            _check(_open_graph(trunk._handle, ctypes.byref(self._handle)))
+        else:
+            self._trunk = os.fsdecode(trunk)
+            self._has_weights = os.path.isdir(self._trunk) or self._trunk.endswith(".safetensors")
+            _check(_open(os.fsencode(trunk), batch, height, width, ctypes.byref(self._handle)))
         size = [_i(), _i(), _i()]
         _size(self._handle, *map(ctypes.byref, size))
         self.batch, self.height, self.width = (one.value for one in size)
@@ -126,11 +183,11 @@ class Model:
     def tap(self, nodes, weights=_OWN, train=False):
         """Chooses layers ("layer1,layer4:deep") and loads weights.
 
-        weights: a file. Omitted: the checkpoint's own; an Error if the model is no checkpoint. None: the
-        checkpoint's own, or random ones if the model is no checkpoint.
+        weights: a file. Omitted: those of the checkpoint or Graph; an Error if the model is neither. None: the
+        same, or random ones if the model is neither.
         """
         if weights is _OWN:
-            if not (os.path.isdir(self._trunk) or self._trunk.endswith(".safetensors")):
+            if not self._has_weights:
                 raise Error("%s has no weights of its own: weights=FILE loads some, weights=None takes random ones"
                             % self._trunk)
             weights = None
@@ -183,6 +240,167 @@ class Index:
         row_pointer = rows.ctypes.data_as(ctypes.POINTER(_n))
         _check(_index_search(self._handle, _pointer(queries), len(queries), k, row_pointer, _pointer(similarity)))
         return rows, similarity
+
+
+Node = collections.namedtuple("Node", "name op shape inputs tags")  # inputs: names of the nodes that it reads
+Tensor = collections.namedtuple("Tensor", "name dtype shape")  # dtype: safetensors' name of the type in the file
+Step = collections.namedtuple("Step", "step total_steps epoch loss lr seconds")  # as SrTrainStep in sslrun.h
+
+
+class _Tensors:
+    """Named tensors as float32 arrays: what Graph and Weights share."""
+
+    def tensors(self):
+        """Returns [Tensor(name, dtype, shape)]."""
+        found, one = [], _Tensor()
+        while self._tensor(self._handle, len(found), ctypes.byref(one)):
+            found.append(Tensor(one.name.decode(), one.dtype.decode(), tuple(one.shape[:one.rank])))
+        return found
+
+    def keys(self):
+        return [one.name for one in self.tensors()]
+
+    def __iter__(self):
+        return iter(self.keys())
+
+    def __len__(self):
+        return len(self.tensors())
+
+    def __contains__(self, name):
+        return name in self.keys()
+
+    def __getitem__(self, name):
+        """Reads a tensor of any type as a float32 array."""
+        shape = next((one.shape for one in self.tensors() if one.name == name), None)
+        if shape is None:
+            raise KeyError(name)
+        x = numpy.empty(shape, numpy.float32)
+        _check(self._read(self._handle, name.encode(), _pointer(x), x.size))
+        return x
+
+
+class Weights(_Tensors):
+    """A file of weights: safetensors, PyTorch's .pth, .npz or .npy. weights["conv1.weight"] is an array."""
+
+    _tensor, _read = staticmethod(_weights_tensor), staticmethod(_weights_read)
+
+    def __init__(self, path):
+        self._handle = _p()
+        _check(_weights_open(os.fsencode(path), ctypes.byref(self._handle)))
+
+    def __del__(self):
+        _weights_close(getattr(self, "_handle", None))
+
+
+def save_weights(path, arrays):
+    """Writes {name: array} as float32. The path's ending is .safetensors, .pth or .npz; the file is replaced as a whole."""
+    arrays = {name: numpy.asarray(x, numpy.float32, order="C") for name, x in arrays.items()}
+    infos, pointers = (_Tensor * max(len(arrays), 1))(), (_floats * max(len(arrays), 1))()
+    for i, (name, x) in enumerate(arrays.items()):
+        if x.ndim > 6:
+            raise Error("%s has %d dimensions; at most 6 are possible" % (name, x.ndim))
+        infos[i].name, infos[i].rank, infos[i].shape[:x.ndim] = name.encode(), x.ndim, x.shape
+        pointers[i] = _pointer(x)
+    _check(_weights_write(os.fsencode(path), infos, pointers, len(arrays)))
+
+
+class Graph(_Tensors):
+    """A trunk's nodes and weights, to be edited. A failed edit changes nothing.
+
+    graph["conv1.weight"] reads a tensor, and graph["conv1.weight"] = array sets it. Nodes are named as in Model.tap: a
+    node, a module, which means its last node, or a stage. Model(graph) makes a model with a copy.
+    """
+
+    _tensor, _read = staticmethod(_graph_tensor), staticmethod(_graph_read)
+
+    def __init__(self, trunk, weights=None, batch=8, height=0, width=0):
+        """weights: a file. None: the checkpoint's own, or random ones if the trunk is no checkpoint."""
+        self._handle = _p()
+        _check(_graph_open(os.fsencode(trunk), os.fsencode(weights) if weights else None, batch, height, width,
+                           ctypes.byref(self._handle)))
+
+    def __del__(self):
+        _graph_close(getattr(self, "_handle", None))
+
+    def nodes(self):
+        """Returns [Node(name, op, shape, inputs, tags)] in execution order."""
+        found, one = [], _GraphNode()
+        while _graph_node(self._handle, len(found), ctypes.byref(one)):
+            inputs = tuple(found[i].name for i in one.inputs[:one.n_inputs])
+            found.append(Node(one.name.decode(), one.op.decode(), tuple(one.shape[:one.rank]), inputs, one.tags))
+        return found
+
+    def find(self, name):
+        """Returns the name of the node that a module or stage means."""
+        i = _graph_find(self._handle, name.encode())
+        if i < 0:
+            raise Error(_message().decode())
+        return self.nodes()[i].name
+
+    def cut(self, nodes):
+        """Keeps what these nodes need ("layer2,layer3")."""
+        _check(_graph_cut(self._handle, nodes.encode()))
+
+    def insert(self, after, name, op, **options):
+        """Adds a node in the module of node `after`, which it reads; all readers of `after` read the new node."""
+        _check(_graph_insert(self._handle, after.encode(), name.encode(), op.encode(), json.dumps(options).encode()))
+
+    def replace(self, node, op, **options):
+        """Puts an op in a node's place. Weights of the same name and shape stay."""
+        _check(_graph_replace(self._handle, node.encode(), op.encode(), json.dumps(options).encode()))
+
+    def remove(self, node):
+        """Removes a node; its readers read its first input."""
+        _check(_graph_remove(self._handle, node.encode()))
+
+    def tag(self, pattern, bits):
+        """Sets bits in the tags of the nodes that match a pattern, and returns their number."""
+        n = _i()
+        _check(_graph_tag(self._handle, pattern.encode(), bits, ctypes.byref(n)))
+        return n.value
+
+    def __setitem__(self, name, array):
+        shape = next((one.shape for one in self.tensors() if one.name == name), None)
+        if shape is None:
+            raise KeyError(name)
+        x = _array(array, *shape) if shape else numpy.asarray(array, numpy.float32)
+        _check(_graph_set(self._handle, name.encode(), _pointer(x), x.size))
+
+    def save(self, path):
+        """Writes all weights: .safetensors, .pth or .npz."""
+        _check(_graph_save(self._handle, os.fsencode(path)))
+
+    def export(self, nodes, path):
+        """Writes the part that nodes ("layer4,flatten:features") need as ONNX."""
+        _check(_graph_export(self._handle, nodes.encode(), os.fsencode(path)))
+
+
+def train(config, overrides=(), on_step=None):
+    """Trains a configuration as `sslrun train` does, and resumes what an earlier call left. Returns whether it finished.
+
+    overrides: "KEY=VALUE" strings, or a dict. on_step(Step) is called after every update; a true result stops the run,
+    which is saved, and so does Ctrl-C. An exception of on_step does so too, and is raised when the run is saved.
+    """
+    if isinstance(overrides, dict):
+        overrides = ["%s=%s" % one for one in overrides.items()]
+    raised = []
+
+    def call(_, step):
+        try:
+            one = step.contents
+            values = [getattr(one, name) for name in Step._fields]
+            return 1 if on_step is not None and on_step(Step(*values)) else 0
+        except BaseException as error:  # KeyboardInterrupt too: ctypes would print it and go on
+            raised.append(error)
+            return 1
+
+    words = (ctypes.c_char_p * max(len(overrides), 1))(*[os.fsencode(one) for one in overrides])
+    status = _train(os.fsencode(config), words, len(overrides), _on_step(call), None)
+    if raised:
+        raise raised[0]
+    if status != _STOPPED:
+        _check(status)
+    return status != _STOPPED
 
 
 def _main(run, query, *images):

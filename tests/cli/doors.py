@@ -1,4 +1,7 @@
-"""Tests python/sslrun.py: shapes, several threads, fork, files and bytes, errors. Usage: doors.py RUN IMAGE.jpg"""
+"""Tests python/sslrun.py: shapes, several threads, fork, files and bytes, graphs, weights, training, errors.
+
+Usage: doors.py RUN IMAGE.jpg CONFIG FOLDER
+"""
 import os
 import sys
 import threading
@@ -18,7 +21,7 @@ def fails(word, function, *arguments):
         raise AssertionError("%s: no error" % word)
 
 
-run, image = sys.argv[1:]
+run, image, config, folder = sys.argv[1:]
 model = sslrun.Model(run, batch=4)
 assert (model.batch, model.height, model.width) == (4, 16, 16)
 assert dict(model.nodes())["conv1"] == (4, 4, 16, 16)
@@ -81,4 +84,98 @@ fails("there is no layer", model.tap, "layer9")
 plain = sslrun.Model("resnet18", 1, 32, 32)
 fails("no weights of its own: weights=FILE loads some, weights=None takes random ones", plain.tap, "flatten")
 plain.tap("flatten", weights=None)
+
+# A graph has the run's weights and gives its features, and edits leave models that were opened before.
+graph = sslrun.Graph(run, batch=4)
+copy = sslrun.Model(graph)
+assert (copy.batch, copy.height, copy.width) == (4, 16, 16)
+copy.tap("flatten")
+assert (copy.features(x)[0] == vectors).all()
+nodes = graph.nodes()
+assert [(node.name, node.shape) for node in nodes] == model.nodes()
+assert nodes[0].op == "input" and nodes[1].inputs == (nodes[0].name,)
+name = "trunk._feature_blocks.conv1.weight"
+assert name in graph and graph[name].shape == (4, 3, 3, 3) and len(graph) == len(graph.tensors())
+fails("slot weight must be", graph.insert, "layer1", "probe", "conv2d")  # one channel, where layer2 wants four
+graph.insert("layer1", "probe", "identity")
+assert graph.nodes()[[node.name for node in graph.nodes()].index("layer1.1.probe")].inputs == ("layer1.1.relu_1",)
+same = sslrun.Model(graph)
+same.tap("flatten")
+assert (same.features(x)[0] == vectors).all()
+graph.remove("layer1.1.probe")
+assert [node.name for node in graph.nodes()] == [node.name for node in nodes]
+assert graph.find("layer1") == "layer1.1.relu_1"
+fails("there is no layer", graph.find, "layer9")
+fails("there is no layer", graph.cut, "layer9")
+assert graph.tag("layer1.*.conv?", 2) == 4
+assert sum(node.tags == 2 for node in graph.nodes()) == 4
+graph.cut("layer2")
+graph.insert("layer2", "probe", "conv2d", out_channels=3, kernel_h=1)
+probe = "trunk._feature_blocks.layer2.1.probe.weight"
+graph[probe] = numpy.arange(24).reshape(3, 8, 1, 1)
+assert (graph[probe].ravel() == numpy.arange(24)).all()
+fails("expected", graph.__setitem__, probe, numpy.zeros((3, 8)))
+small = sslrun.Model(graph)
+small.tap("layer2.1.relu_1,layer2:p")  # the last node of layer2 is the probe
+maps, products = small.features(x)
+assert numpy.allclose(products, numpy.einsum("kc,nchw->nkhw", graph[probe][:, :, 0, 0], maps), rtol=1e-4, atol=1e-3)
+graph.replace("layer2.1.probe", "conv2d", out_channels=2, kernel_h=1)
+assert graph[probe].shape == (2, 8, 1, 1)
+assert (copy.features(x)[0] == vectors).all()
+try:
+    graph["conv9"]
+    raise AssertionError("conv9: no error")
+except KeyError:
+    pass
+
+# Files of weights.
+path = os.path.join(folder, "graph.safetensors")
+graph.save(path)
+file = sslrun.Weights(path)
+assert list(file) == list(graph) and all((file[key] == graph[key]).all() for key in file)
+assert {"F32", "I64"} == {one.dtype for one in file.tensors()}
+arrays = {"a": rng.standard_normal((2, 3)).astype("f4"), "b.c": numpy.float32(5), "half": numpy.ones(4, "f2")}
+for ending in ("safetensors", "npz", "pth"):
+    path = os.path.join(folder, "w." + ending)
+    sslrun.save_weights(path, arrays)
+    file = sslrun.Weights(path)
+    assert list(file) == list(arrays) and all((file[key] == arrays[key]).all() for key in arrays), ending
+    assert file["b.c"].shape == ()
+fails("the format is not known", sslrun.save_weights, os.path.join(folder, "w.bin"), arrays)
+graph.export("layer2", os.path.join(folder, "graph.onnx"))
+assert os.path.getsize(os.path.join(folder, "graph.onnx")) > 1000
+
+# A training that is stopped in each way and resumed has the bits of an uninterrupted one.
+steps = []
+keys = {"CHECKPOINT.DIR": os.path.join(folder, "whole")}
+assert sslrun.train(config, keys, on_step=steps.append) is True
+assert [step.step for step in steps] == list(range(1, 25)) and steps[0].total_steps == 24
+seen = []
+
+
+def stop_often(step):
+    seen.append(step)
+    if step.step == 5:
+        return True
+    if step.step == 8:
+        raise KeyboardInterrupt
+    if step.step == 9:
+        raise ValueError("nine")
+    return False
+
+
+keys = ["CHECKPOINT.DIR=" + os.path.join(folder, "parts")]
+assert sslrun.train(config, keys, on_step=stop_often) is False
+for kind in (KeyboardInterrupt, ValueError):
+    try:
+        sslrun.train(config, keys, on_step=stop_often)
+        raise AssertionError("no %s" % kind)
+    except kind:
+        pass
+assert sslrun.train(config, keys, on_step=stop_often) is True
+assert [(one.step, one.loss) for one in seen] == [(one.step, one.loss) for one in steps]
+whole, parts = (sslrun.Weights(os.path.join(folder, name, "checkpoint.safetensors")) for name in ("whole", "parts"))
+assert list(whole) == list(parts) and len(whole) > 60
+assert all((whole[key] == parts[key]).all() for key in whole)
+fails("none.yaml", sslrun.train, "none.yaml")
 print("doors: ok")

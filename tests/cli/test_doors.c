@@ -1,5 +1,5 @@
 // Tests nearest neighbours of an image from a trained run by the program, by the C example and by
-// Python: all three agree.  Runs the other examples of C.
+// Python: all three agree.  Runs the other examples of C and Python.
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -94,9 +94,11 @@ static void test_python(void **state) {
     CHECK(shell(dir, PYTHON " python/sslrun.py $D/run $D/none.jpg $D/images/00.jpg 2>&1", python,
                 sizeof python) != 0);
     CHECK(strstr(python, "sslrun.py: ") && strstr(python, "none.jpg"));
-    CHECK_INT(shell(dir, "cd python && " PYTHON " ../tests/cli/doors.py $D/run $D/images/00.jpg",
-                    python, sizeof python),
-              0);
+    if (shell(dir,
+              "cd python && " PYTHON " ../tests/cli/doors.py $D/run $D/images/00.jpg "
+              "../tests/cli/tiny.yaml $D",
+              python, sizeof python) != 0)
+        fail_msg("%s", python);
     CHECK_STR(python, "doors: ok\n");
     temp_dir_remove(dir);
 }
@@ -120,7 +122,7 @@ static void test_surgery(void **state) {
     temp_dir_remove(dir);
 }
 
-// The example trains with the bits of the program.
+// The examples train with the bits of the program.
 static void test_training(void **state) {
     (void)state;
     char dir[64], out[8192], a[128], b[128];
@@ -137,6 +139,17 @@ static void test_training(void **state) {
     check_same_checkpoint(a, b, 60);
     CHECK(shell(dir, "$BUILD/example-training tests/cli/tiny.yml 2>&1", out, sizeof out) != 0);
     CHECK(strstr(out, "tests/cli/tiny.yml"));
+    if (!PROGRAM_SANITIZED) {
+        program_need_numpy();
+        CHECK_INT(shell(dir,
+                        "cp examples/training.py $D && PYTHONPATH=python " PYTHON
+                        " $D/training.py tests/cli/tiny.yaml CHECKPOINT.DIR=$D/c 2>&1",
+                        out, sizeof out),
+                  0);
+        CHECK(strstr(out, "update 24 of 24: loss ") && strstr(out, "conv1.weight: norm "));
+        snprintf(b, sizeof b, "%s/c/checkpoint.safetensors", dir);
+        check_same_checkpoint(a, b, 60);
+    }
     temp_dir_remove(dir);
 }
 
