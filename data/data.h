@@ -324,6 +324,7 @@ typedef struct SrCollator {
     size_t params_bytes;
     // Fills the second half of the plan.  SR_ERR_CONFIG: the collator cannot use such views.
     SrStatus (*plan)(const void *params, SrBatchPlan *plan);
+    bool blends;       // rows show several images, while labels stay those of one of them
     bool plans_extras; // `plan` chooses among the transforms' extras; false: all are taken
     // Runs when all images of a batch are there.  Changes them in place, fills the extras it
     // announced, and lowers batch->batch if the plan merges images.  Runs on any thread and

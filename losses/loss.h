@@ -60,6 +60,10 @@ typedef struct {
     // Number of last blocks whose tokens before the norm, (rows, L, D), trunk_outputs adds:
     // "block0" is the last block.  0: none.
     int n_blocks;
+    // Replaces the outputs by what the loss needs of them, by nodes that the call adds to `b`, the
+    // builder of this forward.  Fewer numbers then go to the loss and into the file of
+    // DISTILLATION.CACHED_VIEWS.  loss: its name, for messages.  NULL: outputs stay.
+    SrStatus (*reduce)(SrBuilder *b, const char *loss, SrOutputs *outputs);
     // Runs the model of DISTILLATION.TEACHER_MODEL instead: another architecture with weights of
     // its own, in evaluation mode, never trained, never masked.  A new run loads its parameters,
     // under `prefix`, from its WEIGHTS_INIT.  Every checkpoint contains them.

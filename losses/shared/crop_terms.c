@@ -3,7 +3,9 @@
 
 #include <stdio.h>
 
+#include "graph/ir/token_blocks.h"
 #include "kernels/activation/softmax.h"
+#include "kernels/basic/interpolate.h"
 #include "kernels/basic/scale.h"
 #include "kernels/basic/slice.h"
 #include "kernels/losses/soft_cross_entropy.h"
@@ -105,6 +107,28 @@ SrNodeId sr_teacher_targets(SrLossContext *ctx, const char *leaf, SrNodeId x, do
     SrNodeId in[2] = {x, by};
     return sr_build_bound(ctx->builder, "softmax", leaf, &p, in, temperature > 0 ? 1 : 2, &center,
                           center >= 0);
+}
+
+SrNodeId sr_student_map(SrLossContext *ctx, const char *leaf, SrNodeId map, SrShape like) {
+    SrBuilder *b = ctx->builder;
+    SrInterpolateParams grid = {.h = like.d[1], .w = like.d[2]};
+    SrShape own = sr_build_shape(b, map);
+    map = sr_token_linear(b, leaf, map, like.d[3], true, 0.02);
+    return own.d[1] == grid.h && own.d[2] == grid.w
+               ? map
+               : sr_build(b, "interpolate", "teacher_grid", &grid, map);
+}
+
+// The divergence is the cross entropy minus the teacher's own entropy.
+SrNodeId sr_divergence(SrLossContext *ctx, double temperature, SrNodeId t, SrNodeId s) {
+    SrBuilder *b = ctx->builder;
+    SrSoftCrossEntropyParams op = {.temperature = temperature};
+    SrNodeId q = sr_teacher_targets(ctx, "targets", t, temperature, SR_NO_NODE, -1);
+    SrNodeId cross =
+        sr_build_n(b, "soft_cross_entropy", "cross_entropy", &op, (SrNodeId[]){s, q}, 2);
+    SrNodeId own = sr_build_n(b, "soft_cross_entropy", "entropy", &op, (SrNodeId[]){t, q}, 2);
+    own = sr_build(b, "scale", "own", &(SrScaleParams){.factor = -1}, own);
+    return sr_build_n(b, "add", "divergence", NULL, (SrNodeId[]){cross, own}, 2);
 }
 
 // ---- patches

@@ -40,6 +40,14 @@ SrStatus sr_teacher_model_build(SrLossContext *ctx, int n_views, SrOutputs *out)
 SrNodeId sr_teacher_targets(SrLossContext *ctx, const char *leaf, SrNodeId x, double temperature,
                             SrNodeId by, int center);
 
+// Builds the student's last map as a teacher's: `map` (N, ., ., C) through the linear layer
+// loss.<leaf>, resized to the grid of `like` (N, h, w, D).
+SrNodeId sr_student_map(SrLossContext *ctx, const char *leaf, SrNodeId map, SrShape like);
+
+// Builds the mean over rows of KL(softmax(t / temperature) || softmax(s / temperature)), a scalar.
+// t, s: scores of teacher and student of one shape, (rows, K) or (N, L, K).
+SrNodeId sr_divergence(SrLossContext *ctx, double temperature, SrNodeId t, SrNodeId s);
+
 // Builds the cross entropy of marked patches with their targets: the mean over the marked patches
 // of an image, then over the M images, a scalar.  scores, targets: (M, L, K).  mask: (M, L), 1
 // marks a patch.  An image without a marked patch adds 0 and counts in the mean.

@@ -215,6 +215,73 @@ static void test_masks(void **state) {
     end(&c);
 }
 
+// Sums the numbers of image i in view v.
+static double sum_of(const SrBatch *b, int v, int i) {
+    int64_t n = (int64_t)b->h[v] * b->w[v] * 3;
+    double sum = 0;
+    for (int64_t p = 0; p < n; p++)
+        sum += (double)b->view[v][i * n + p];
+    return sum;
+}
+
+// Fills a batch of n images whose pixels are (i + 1) (v + 1), and mixes it.
+static void mix(const SrCollator *collator, const SrCollation *c, SrCollateContext at, int n,
+                SrBatch *b) {
+    static float views[2][BATCH * 24 * 24 * 3];
+    *b = (SrBatch){.n_views = 2, .batch = n, .h = {24, 8}, .w = {24, 8}};
+    for (int v = 0; v < 2; v++) {
+        int64_t pixels = (int64_t)b->h[v] * b->w[v] * 3;
+        b->view[v] = views[v];
+        for (int64_t p = 0; p < n * pixels; p++)
+            views[v][p] = (float)((p / pixels + 1) * (v + 1));
+    }
+    collator->fill(c->params, &c->plan, &at, b);
+}
+
+// Each image is l x_i + (1 - l) x_j with one l and one j - i per batch, in all views; the weights
+// over many batches are uniform.
+static void test_mixup(void **state) {
+    (void)state;
+    enum { DRAWS = 400 };
+    const SrCollator *collator;
+    SrArena arena = SR_ARENA_INIT;
+    SrCollation c;
+    SrCollateViews views = {.n = 2, .h = {24, 8}, .w = {24, 8}};
+    SrBatch b;
+    double mean = 0, square = 0;
+    int n_weights = 0, partners[BATCH] = {0};
+    CHECK_OK(sr_collator_find("mixup_collator", &collator));
+    CHECK_OK(sr_collation_new("mixup_collator", NULL, "DATA.TRAIN", &views, &arena, &c));
+    for (int draw = 0; draw < DRAWS; draw++) {
+        mix(collator, &c, (SrCollateContext){5, 1, draw}, BATCH, &b);
+        // x_i - (i + 1) = (1 - l) (j - i): of the step k forwards, or of k - n after the end
+        double first = sum_of(&b, 0, 0) / (24 * 24 * 3) - 1,
+               last = sum_of(&b, 0, BATCH - 1) / (24 * 24 * 3) - BATCH;
+        double rest = (first - last) / BATCH; // (k - (k - n)) (1 - l) / n
+        int k = rest > 1e-6 ? (int)(first / rest + 0.5) : 0;
+        partners[k]++;
+        for (int i = 0; i < BATCH; i++)
+            for (int v = 0; v < 2; v++) {
+                double pixels = b.h[v] * b.w[v] * 3, j = (i + k) % BATCH;
+                double want = (1 + v) * (i + 1 + rest * (j - i));
+                CHECK_NEAR(sum_of(&b, v, i) / pixels, want, 1e-4);
+            }
+        if (k > 0) {
+            mean += rest;
+            square += rest * rest;
+            n_weights++;
+        }
+    }
+    mean /= n_weights;
+    CHECK_NEAR(mean, 0.5, 0.06);
+    CHECK_NEAR(square / n_weights - mean * mean, 1.0 / 12, 0.015);
+    for (int k = 0; k < BATCH; k++)
+        CHECK(partners[k] > DRAWS / BATCH / 2);
+    mix(collator, &c, (SrCollateContext){5, 1, 0}, 1, &b); // an image alone stays as it is
+    CHECK_NEAR(sum_of(&b, 0, 0), 24 * 24 * 3, 1e-3);
+    sr_arena_deinit(&arena);
+}
+
 static void test_refusals(void **state) {
     (void)state;
     SrArena arena = SR_ARENA_INIT;
@@ -244,4 +311,4 @@ static void test_refusals(void **state) {
 }
 
 SR_TESTS(collators, unit(test_every_collator), unit(test_soft_labels), unit(test_masks),
-         unit(test_refusals))
+         unit(test_mixup), unit(test_refusals))

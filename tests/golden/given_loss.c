@@ -30,7 +30,8 @@ static SrStatus add_outputs(GivenLoss *g, GivenOutput *given, SrOutputs *out) {
 // otherwise the teacher's.
 static SrStatus run_teacher(SrLossContext *ctx, const SrModelRun *run, SrOutputs *outputs) {
     GivenLoss *g = ctx->model;
-    return add_outputs(g, run->trainable ? g->student : g->teacher, outputs);
+    SR_TRY(add_outputs(g, run->trainable ? g->student : g->teacher, outputs));
+    return run->reduce ? run->reduce(g->builder, ctx->name, outputs) : SR_OK;
 }
 
 static SrNodeId extra(SrLossContext *ctx, const char *name, int view) {

@@ -1,5 +1,6 @@
-// Runs golden cases data2vec_*, dinov2_*, masked_siamese_* and feature_distillation_*, recorded by
-// tests/parity/losses.py: from outputs of a student and a teacher the loss and the gradients.
+// Runs golden cases data2vec_*, dinov2_*, masked_siamese_* and *_distillation_* of features and
+// patches, recorded by tests/parity/losses.py: from outputs of a student and a teacher the loss and
+// the gradients.
 #include <string.h>
 
 #include "tests/golden/given_loss.h"
@@ -32,6 +33,11 @@ static const Method methods[] = {
      "feature_distillation_loss",
      {{.name = "embedding", .tensor = "embedding"}},
      {{.name = "embedding", .tensor = "t_embedding"}},
+     false},
+    {"patch_distillation_",
+     "patch_distillation_loss",
+     {{.name = "pooled", .tensor = "pooled"}, {.name = "map", .tensor = "map"}},
+     {{.name = "pooled", .tensor = "t_pooled"}, {.name = "map", .tensor = "t_map"}},
      false},
 };
 
@@ -68,5 +74,7 @@ static SrStatus run(SrGoldenCase *c) {
     return status;
 }
 
-const SrGolden sr_golden_token_losses = {
-    .prefixes = {"data2vec_", "dinov2_", "masked_siamese_", "feature_distillation_"}, .run = run};
+const SrGolden sr_golden_token_losses = {.prefixes = {"data2vec_", "dinov2_", "masked_siamese_",
+                                                      "feature_distillation_",
+                                                      "patch_distillation_"},
+                                         .run = run};

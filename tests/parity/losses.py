@@ -151,6 +151,33 @@ def feature_distillation(batch, Q, D, own):
     return loss, x, given, {"queue_size": Q}, {"batch": batch, "views": 1}
 
 
+def on_grid(x, size, w, b):
+    """Sends a map (N, h, w, C) through a linear layer and resizes the result to the teacher's grid."""
+    x = torch.nn.functional.linear(x, w, b).permute(0, 3, 1, 2)
+    return torch.nn.functional.interpolate(x, size=size, mode="bilinear", align_corners=False).permute(0, 2, 3, 1)
+
+
+def patch_distillation(batch, Q, D, own, grid, t_grid, weight):
+    """The third version of lightly-train's distillation: the first version's term, and the divergence between softmaxes of
+    the cosines among the patches of one image, both divided by 0.07."""
+    x = {"pooled": draw(batch, own).requires_grad_(), "map": draw(batch, *grid, own).requires_grad_()}
+    given = {"t_pooled": draw(batch, D), "t_map": draw(batch, *t_grid, D),
+             "param.loss.queue": torch.nn.functional.normalize(draw(Q, D)).float().double()}
+    layers = {k: (draw(D, own), draw(D)) for k in ("global", "local")}
+    for k, (w, b) in layers.items():
+        given.update({f"param.loss.heads.projection_{k}.weight": w, f"param.loss.heads.projection_{k}.bias": b})
+    unit = lambda z: torch.nn.functional.normalize(z, dim=-1)
+    kl = lambda s, t: torch.nn.functional.kl_div((s / 0.07).log_softmax(-1).flatten(0, -2), (t / 0.07).softmax(-1).flatten(0, -2),
+                                                 reduction="batchmean")
+    t, s = unit(given["t_pooled"]), unit(torch.nn.functional.linear(x["pooled"], *layers["global"]))
+    rows = torch.cat([t, given["param.loss.queue"][batch:]])[:Q]
+    loss = kl(s @ rows.T, t @ rows.T)
+    t = unit(given["t_map"].flatten(1, 2))
+    s = unit(on_grid(x["map"], t_grid, *layers["local"]).flatten(1, 2))
+    loss = loss + weight * kl(s @ s.mT, t @ t.mT)
+    return loss, x, given, {"queue_size": Q, "loss_local_weight": weight}, {"batch": batch, "views": 1}
+
+
 def given_case(folder, name, loss, x, given, options, values):
     """Writes a case of a loss on given outputs: x holds the student's, which get gradients."""
     loss.backward()
@@ -299,7 +326,10 @@ with tempfile.TemporaryDirectory() as folder:
             "masked_siamese_0": lambda: masked_siamese(4, 1, 6, False),
             "masked_siamese_1": lambda: masked_siamese(6, 3, 10, True),
             "feature_distillation_0": lambda: feature_distillation(5, 12, 7, 4),
-            "feature_distillation_1": lambda: feature_distillation(9, 6, 20, 33)}
+            "feature_distillation_1": lambda: feature_distillation(9, 6, 20, 33),
+            "patch_distillation_0": lambda: patch_distillation(5, 12, 11, 4, (2, 3), (3, 3), 1.0),
+            "patch_distillation_1": lambda: patch_distillation(3, 8, 6, 9, (7, 5), (4, 5), 0.5),
+            "patch_distillation_2": lambda: patch_distillation(4, 6, 16, 5, (3, 3), (3, 3), 1.0)}
     for k, (name, make) in enumerate(made.items()):
         torch.manual_seed(100 + k)
         given_case(folder, name, *make())

@@ -130,6 +130,8 @@ static void refused(const char *a, const char *b, const char *part) {
 static void test_refusals(void **state) {
     (void)state;
     refused("DATA.TRAIN.COLLATE_FUNCTION_PARAMS.num_classes=5", NULL, "num_classes is 5");
+    refused("DATA.TRAIN.COLLATE_FUNCTION=mixup_collator", "~DATA.TRAIN.COLLATE_FUNCTION_PARAMS",
+            "use cutmixup_collator");
     refused("LOSS.name=bce_logits_multiple_output_single_target", NULL, "needs labels of 1 and 0");
     refused("MODEL.FEATURE_EVAL_SETTINGS={EVAL_MODE_ON: True, FREEZE_TRUNK_ONLY: True, "
             "CACHE_FEATURES: memory, LINEAR_EVAL_FEAT_POOL_OPS_MAP: [[res5avg, [Identity, []]]]}",

@@ -145,6 +145,36 @@ static void test_input_size(void **state) {
     temp_dir_remove(dir);
 }
 
+// Cosines between patches, or the patches where these are fewer numbers; images are mixed.
+static void test_patches(void **state) {
+    (void)state;
+    const char *more[] = {"LOSS.name=patch_distillation_loss",
+                          "+LOSS.patch_distillation_loss={queue_size: 12}",
+                          "DATA.TRAIN.COLLATE_FUNCTION=mixup_collator",
+                          "DISTILLATION.TEACHER_INPUT_SIZE=72", "DISTRIBUTED.REPLICAS=3"};
+    for (int n = 3; n <= 5; n++) {
+        temp_dir_make(dir);
+        check_exact(more, n);
+        temp_dir_remove(dir);
+    }
+}
+
+// Checks the size that `check` reports: 64 bytes, and for each of 2 epochs of 4 batches 16 bytes
+// and 8 x `each` numbers of 2 bytes, rounded up to 64.
+static void check_size(const char *const *more, int n, int each) {
+    SrConfig *config;
+    SrRun *run;
+    SrText out = SR_TEXT_INIT;
+    CHECK_OK(sr_config_parse(text, "cache.yaml", more, n, &config));
+    CHECK_OK(sr_run_open(config, SR_RUN_CHECK, &run));
+    CHECK_INT(run->cost.teacher_file_bytes, 64 + 2 * 4 * ((16 + 8 * each * 2 + 63) / 64 * 64));
+    sr_run_cost_text(run, &out);
+    CHECK(strstr(out.s, "file of the teacher's outputs"));
+    sr_text_deinit(&out);
+    sr_run_close(run);
+    sr_config_free(config);
+}
+
 // The views of epoch 2 are those of epoch 0, so that a period of 5 epochs gives other numbers.
 static void test_views_repeat(void **state) {
     (void)state;
@@ -243,21 +273,14 @@ static void test_own_file_is_renewed(void **state) {
     temp_dir_remove(dir);
 }
 
+// The teacher has 64 channels, on 2 x 2 patches of 16 pixels and 9 x 9 of 72.
 static void test_size(void **state) {
     (void)state;
-    SrConfig *config;
-    SrRun *run;
-    SrText out = SR_TEXT_INIT;
-    // 2 epochs of 4 batches: 64 bytes, and records of 16 bytes and 8 x 64 numbers of 2 bytes
-    enum { BYTES = 64 + 2 * 4 * (16 + 8 * 64 * 2 + 48) };
-    CHECK_OK(sr_config_parse(text, "cache.yaml", NULL, 0, &config));
-    CHECK_OK(sr_run_open(config, SR_RUN_CHECK, &run));
-    CHECK_INT(run->cost.teacher_file_bytes, BYTES);
-    sr_run_cost_text(run, &out);
-    CHECK(strstr(out.s, "file of the teacher's outputs"));
-    sr_text_deinit(&out);
-    sr_run_close(run);
-    sr_config_free(config);
+    const char *more[] = {"LOSS.name=patch_distillation_loss",
+                          "DISTILLATION.TEACHER_INPUT_SIZE=72"};
+    check_size(NULL, 0, 64);
+    check_size(more, 1, 64 + 4 * 4);
+    check_size(more, 2, 64 + 81 * 64);
 }
 
 static void test_records(void **state) {
@@ -285,6 +308,5 @@ static void test_records(void **state) {
 }
 
 SR_TESTS(teacher_cache, unit(test_exact), unit(test_replicas), unit(test_bfloat16),
-         unit(test_scores), unit(test_input_size), unit(test_views_repeat),
-         unit(test_stop_and_damage), unit(test_shared), unit(test_own_file_is_renewed),
-         unit(test_size), unit(test_records))
+         unit(test_scores), unit(test_input_size), unit(test_patches), unit(test_views_repeat), unit(test_stop_and_damage), unit(test_shared),
+         unit(test_own_file_is_renewed), unit(test_size), unit(test_records))

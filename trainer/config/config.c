@@ -209,6 +209,12 @@ static SrStatus check_targets(const SrConfig *config) {
     const char *place = sr_yaml_place(sr_yaml_find_path(config->tree, key)).text;
     const SrCollator *collator = NULL;
     SR_TRY(sr_collator_find(config->train.collate_function, &collator));
+    if (config->supervised && collator->blends)
+        SR_FAIL(SR_ERR_CONFIG,
+                "%s: DATA.TRAIN.COLLATE_FUNCTION %s blends images whose labels LOSS.name %s reads; "
+                "use cutmixup_collator, which mixes the labels too",
+                sr_yaml_place(sr_yaml_find_path(config->tree, "DATA.TRAIN.COLLATE_FUNCTION")).text,
+                collator->name, config->loss_name);
     for (int i = 0; i < targets->n; i++) {
         if (strcmp(targets->v[i], "label") != 0 && strcmp(targets->v[i], "mask") != 0)
             return sr_fail_prefix(sr_plugin_unknown("target", targets->v[i], known, 2), "%s: %s",

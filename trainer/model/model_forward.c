@@ -408,6 +408,8 @@ SrStatus sr_model_forward(SrModel *model, SrBuilder *b, const SrModelRun *run,
     SrStatus status = model->mapping.n > 0
                           ? mapped(&f, views, n_views)
                           : one_input(&f, &model->features, -1, run->masked, views, n_views);
+    if (status == SR_OK && run->reduce)
+        status = run->reduce(b, model->config->loss_name, out);
     sr_builder_set_eval_from(b, eval_from);
     sr_builder_set_frozen(b, false);
     sr_builder_set_node_prefix(b, old_nodes);
