@@ -60,6 +60,9 @@ typedef struct {
     // Number of last blocks whose tokens before the norm, (rows, L, D), trunk_outputs adds:
     // "block0" is the last block.  0: none.
     int n_blocks;
+    // Number of last blocks whose tokens after the trunk's last norm, (rows, L, D), trunk_outputs
+    // adds: "normed0" is the last block.  A trunk without blocks of tokens adds none.  0: none.
+    int n_normed;
     // Replaces the outputs by what the loss needs of them, by nodes that the call adds to `b`, the
     // builder of this forward.  Fewer numbers then go to the loss and into the file of
     // DISTILLATION.CACHED_VIEWS.  loss: its name, for messages.  NULL: outputs stay.

@@ -28,6 +28,7 @@ typedef struct {
         grid_w; // patches of the image, also when some are not among the tokens; 0: unknown
     SrNodeId block
         [SR_TRUNK_MAX_BLOCKS]; // tokens after each of the last blocks, before the norm, last first
+    SrNodeId normed[SR_TRUNK_MAX_BLOCKS]; // the same tokens through the trunk's last norm
     int n_blocks;
     // Further outputs by name.  They may exist in one mode only, like googlenet's auxiliary
     // classifiers in training.

@@ -68,7 +68,9 @@ static void open_place(void) {
           "TEST_MODEL=False");
     for (size_t i = 0; i < sizeof teachers / sizeof *teachers; i++)
         link_to("swav", teachers[i]);
-    fixture_write(dir, "resnet50.pth", "", 0); // `check` asks whether a teacher's file exists
+    // `check` asks whether a teacher's file exists.
+    fixture_write(dir, "resnet50.pth", "", 0);
+    fixture_write(dir, "dinov2_vits14.pth", "", 0);
 }
 
 // Runs a command that takes seconds on few images; of any other it checks the configuration.

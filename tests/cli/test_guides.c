@@ -93,9 +93,10 @@ static void open_place(void) {
          "test_batch; do head -c $((64 * 3073)) /dev/zero >$f.bin; done && seq 10 "
          ">batches.meta.txt");
     must(place, "sslrun photos.yaml OPTIMIZER.num_epochs=1");
+    // Only `check` sees the weights of teachers.
     must(place, "cp -r runs/photos runs/a; cp -r runs/photos runs/b; cp -r runs/photos runs/swav; "
                 "cp runs/photos/checkpoint.safetensors .; "
-                "cp checkpoint.safetensors resnet50.pth"); // weights that only `check` sees
+                "for f in resnet50 dinov2_vits14; do cp checkpoint.safetensors $f.pth; done");
 }
 
 // Replaces a whole word of a command.

@@ -94,4 +94,9 @@ static void test_patches(void **state) {
     check_loss("patch_distillation_loss");
 }
 
-SR_TESTS(teacher_kills, unit(test_features), unit(test_patches))
+static void test_maps(void **state) {
+    (void)state;
+    check_loss("dense_distillation_loss");
+}
+
+SR_TESTS(teacher_kills, unit(test_features), unit(test_patches), unit(test_maps))

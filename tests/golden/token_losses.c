@@ -39,6 +39,18 @@ static const Method methods[] = {
      {{.name = "pooled", .tensor = "pooled"}, {.name = "map", .tensor = "map"}},
      {{.name = "pooled", .tensor = "t_pooled"}, {.name = "map", .tensor = "t_map"}},
      false},
+    {"dense_distillation_blocks_",
+     "dense_distillation_loss",
+     {{.name = "map", .tensor = "map"}},
+     {{.name = "map", .tensor = "t_map"},
+      {.name = "normed0", .tensor = "t_normed0"},
+      {.name = "normed1", .tensor = "t_normed1"}},
+     false},
+    {"dense_distillation_map_",
+     "dense_distillation_loss",
+     {{.name = "map", .tensor = "map"}},
+     {{.name = "map", .tensor = "t_map"}},
+     false},
 };
 
 static int number(const SrGoldenCase *c, const char *key) {
@@ -76,5 +88,5 @@ static SrStatus run(SrGoldenCase *c) {
 
 const SrGolden sr_golden_token_losses = {.prefixes = {"data2vec_", "dinov2_", "masked_siamese_",
                                                       "feature_distillation_",
-                                                      "patch_distillation_"},
+                                                      "patch_distillation_", "dense_distillation_"},
                                          .run = run};

@@ -85,6 +85,12 @@ static void test_patch_distillation(void **state) {
     check_method("patch_distillation_loss", NULL, 64);
 }
 
+static void test_dense_distillation(void **state) {
+    (void)state;
+    check_method("dense_distillation_loss", NULL, 32);
+}
+
 SR_TESTS(loss_gradient, unit(test_mae), unit(test_ijepa), unit(test_data2vec), unit(test_dinov2),
          unit(test_masked_siamese), unit(test_dino), unit(test_align_uniform),
-         unit(test_feature_distillation), unit(test_patch_distillation))
+         unit(test_feature_distillation), unit(test_patch_distillation),
+         unit(test_dense_distillation))

@@ -178,6 +178,22 @@ def patch_distillation(batch, Q, D, own, grid, t_grid, weight):
     return loss, x, given, {"queue_size": Q, "loss_local_weight": weight}, {"batch": batch, "views": 1}
 
 
+def dense_distillation(batch, D, own, grid, t_grid, prefix):
+    """The second version of lightly-train's distillation: mean squared error with the patches of the last two blocks, which
+    stand next to each other after `prefix` tokens; prefix None: with a trunk's last map."""
+    x = {"map": draw(batch, *grid, own).requires_grad_()}
+    given = {"t_map": draw(batch, *t_grid, D)}
+    target = given["t_map"]
+    if prefix is not None:
+        blocks = [draw(batch, prefix + t_grid[0] * t_grid[1], D) for _ in range(2)]
+        given.update({"t_normed1": blocks[0], "t_normed0": blocks[1]})
+        target = torch.cat(blocks, -1)[:, prefix:].unflatten(1, t_grid)
+    w, b = draw(target.shape[-1], own), draw(target.shape[-1])
+    given.update({"param.loss.heads.projection.weight": w, "param.loss.heads.projection.bias": b})
+    loss = torch.nn.functional.mse_loss(on_grid(x["map"], t_grid, w, b), target)
+    return loss, x, given, {"n_teacher_blocks": 2}, {"batch": batch, "views": 1}
+
+
 def given_case(folder, name, loss, x, given, options, values):
     """Writes a case of a loss on given outputs: x holds the student's, which get gradients."""
     loss.backward()
@@ -329,7 +345,10 @@ with tempfile.TemporaryDirectory() as folder:
             "feature_distillation_1": lambda: feature_distillation(9, 6, 20, 33),
             "patch_distillation_0": lambda: patch_distillation(5, 12, 11, 4, (2, 3), (3, 3), 1.0),
             "patch_distillation_1": lambda: patch_distillation(3, 8, 6, 9, (7, 5), (4, 5), 0.5),
-            "patch_distillation_2": lambda: patch_distillation(4, 6, 16, 5, (3, 3), (3, 3), 1.0)}
+            "patch_distillation_2": lambda: patch_distillation(4, 6, 16, 5, (3, 3), (3, 3), 1.0),
+            "dense_distillation_blocks_0": lambda: dense_distillation(3, 6, 4, (2, 3), (4, 5), 1),
+            "dense_distillation_blocks_1": lambda: dense_distillation(2, 5, 7, (6, 6), (3, 3), 5),
+            "dense_distillation_map_0": lambda: dense_distillation(4, 8, 9, (4, 4), (4, 4), None)}
     for k, (name, make) in enumerate(made.items()):
         torch.manual_seed(100 + k)
         given_case(folder, name, *make())

@@ -175,6 +175,25 @@ static void check_size(const char *const *more, int n, int each) {
     sr_config_free(config);
 }
 
+// Maps of the last two blocks of a transformer, which has a grid of its own, or of a ResNet.
+static void test_maps(void **state) {
+    (void)state;
+    const char *more[] = {
+        "LOSS.name=dense_distillation_loss", "DATA.TRAIN.COLLATE_FUNCTION=mixup_collator",
+        "DISTRIBUTED.REPLICAS=2",
+        "DISTILLATION.TEACHER_MODEL.TRUNK={NAME: vision_transformer, VISION_TRANSFORMERS: "
+        "{IMAGE_SIZE: 16, PATCH_SIZE: 4, NUM_LAYERS: 3, NUM_HEADS: 2, HIDDEN_DIM: 16, MLP_DIM: "
+        "32}}"};
+    for (int n = 2; n <= 4; n++) {
+        temp_dir_make(dir);
+        check_exact(more, n);
+        temp_dir_remove(dir);
+    }
+    check_size(more, 1, 2 * 2 * 64);
+    more[2] = more[3];
+    check_size(more, 3, 16 * 2 * 16);
+}
+
 // The views of epoch 2 are those of epoch 0, so that a period of 5 epochs gives other numbers.
 static void test_views_repeat(void **state) {
     (void)state;
@@ -308,5 +327,6 @@ static void test_records(void **state) {
 }
 
 SR_TESTS(teacher_cache, unit(test_exact), unit(test_replicas), unit(test_bfloat16),
-         unit(test_scores), unit(test_input_size), unit(test_patches), unit(test_views_repeat), unit(test_stop_and_damage), unit(test_shared),
+         unit(test_scores), unit(test_input_size), unit(test_patches), unit(test_maps),
+         unit(test_views_repeat), unit(test_stop_and_damage), unit(test_shared),
          unit(test_own_file_is_renewed), unit(test_size), unit(test_records))

@@ -229,10 +229,8 @@ static SrStatus check_targets(const SrConfig *config) {
 
 // ---- the whole
 
-// Replaces a model's name in MODEL.TRUNK.NAME (`efficientnet_b0`, as `sslrun graph` takes it) by
-// its trunk and the options that make the model.  All later stages, and checkpoints, see only the
-// trunk.
-static SrStatus expand_preset(SrConfig *config) {
+// All later stages, and checkpoints, see only the trunk.
+SrStatus sr__preset_expand(SrConfig *config) {
     SrYaml *tree = config->tree, *options;
     const SrYaml *name = sr_yaml_find_path(tree, "MODEL.TRUNK.NAME");
     const SrTrunk *trunk;
@@ -257,7 +255,7 @@ static SrStatus expand_preset(SrConfig *config) {
 // Reports all wrong keys and names: inference needs a tree without mistakes.
 static SrStatus check_tree(SrConfig *config, SrProblems *problems) {
     SR_TRY(sr_problems_keep(problems, sr__vissl_keys_move(config->tree, &config->arena)));
-    SR_TRY(sr_problems_keep(problems, expand_preset(config)));
+    SR_TRY(sr_problems_keep(problems, sr__preset_expand(config)));
     SR_TRY(sr__config_read(config, problems));
     SrStatus status = sr__missing_plugins_check(config->tree, &config->arena, problems);
     if (status != SR_OK)

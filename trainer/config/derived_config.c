@@ -13,6 +13,7 @@ static SrStatus read_again(const SrConfig *config, const SrYaml *merged, SrConfi
         SR_FAIL(SR_ERR_MEMORY, "out of memory for a configuration");
     if (merged && merged->type == SR_YAML_MAP)
         SR_TRY(sr_yaml_merge(&out->arena, model, merged));
+    SR_TRY(sr__preset_expand(out)); // a teacher may have a model's name
     SR_TRY(sr__config_read(out, NULL));
     // Fields that no tree holds, or that may differ from it.
     out->replicas = config->replicas;

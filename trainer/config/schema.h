@@ -52,6 +52,9 @@ SrStatus sr__each_head(const SrYaml *tree, SrArena *arena,
 // config.c: reads every section of config->tree into its struct.  Unknown names of trunk and loss
 // are no error here.  problems collects the mistakes; NULL: the first one is returned.
 SrStatus sr__config_read(SrConfig *config, SrProblems *problems);
+// Replaces a model's name in MODEL.TRUNK.NAME (`efficientnet_b0`, as `sslrun graph` takes it) by
+// its trunk and the options that make the model.  Other names stay.
+SrStatus sr__preset_expand(SrConfig *config);
 // home_paths.c: expands "~/" at the front of the paths of images, labels, weights and run folder.
 SrStatus sr__expand_homes(SrConfig *config);
 SrStatus sr__expand_home(SrArena *arena, const char **path); // a single path

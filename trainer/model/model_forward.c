@@ -331,12 +331,19 @@ static SrStatus trunk_blocks(const Forward *f, const Span *span) {
     static const char *const names[SR_TRUNK_MAX_BLOCKS] = {
         "block0", "block1", "block2",  "block3",  "block4",  "block5",  "block6",  "block7",
         "block8", "block9", "block10", "block11", "block12", "block13", "block14", "block15"};
-    if (f->run->n_blocks > span->given.n_blocks)
+    static const char *const normed[SR_TRUNK_MAX_BLOCKS] = {
+        "normed0",  "normed1",  "normed2",  "normed3", "normed4",  "normed5",
+        "normed6",  "normed7",  "normed8",  "normed9", "normed10", "normed11",
+        "normed12", "normed13", "normed14", "normed15"};
+    int given = span->given.n_blocks, n_normed = given > 0 ? f->run->n_normed : 0;
+    if (SR_MAX(f->run->n_blocks, n_normed) > given)
         return sr_builder_fail(f->b, SR_ERR_CONFIG,
                                "the last %d blocks of the trunk are needed, but it gives %d",
-                               f->run->n_blocks, span->given.n_blocks);
+                               SR_MAX(f->run->n_blocks, n_normed), given);
     for (int i = 0; i < f->run->n_blocks; i++)
         SR_TRY(trunk_output(f, names[i], span, span->given.block[i]));
+    for (int i = 0; i < n_normed; i++)
+        SR_TRY(trunk_output(f, normed[i], span, span->given.normed[i]));
     return SR_OK;
 }
 

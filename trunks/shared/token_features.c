@@ -104,8 +104,10 @@ void sr_token_features(SrBuilder *b, const SrTokenFeatures *f, SrTrunkOutput *ou
     out->tokens = f->normed[f->blocks - 1];
     out->n_prefix = f->n_prefix;
     out->n_blocks = SR_MIN(f->blocks, SR_TRUNK_MAX_BLOCKS);
-    for (int i = 0; i < out->n_blocks; i++)
+    for (int i = 0; i < out->n_blocks; i++) {
         out->block[i] = f->raw[f->blocks - 1 - i];
+        out->normed[i] = f->normed[f->blocks - 1 - i];
+    }
     sr_build_alias(b, "lastBLK", out->tokens);
     if (f->h == 0)
         return;
