@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/bar.h"
 #include "base/compiler.h"
 #include "base/mem.h"
 #include "base/rng.h"
@@ -27,33 +26,6 @@ void sr_anomaly_deinit(SrAnomaly *a) {
 
 static int positions_of(const SrAnomaly *a) {
     return sr_patch_source_rows(a->source) * sr_patch_source_columns(a->source);
-}
-
-// ---- passes over the images ---------------------------------------------------------------------
-
-typedef SrStatus (*EachImage)(void *arg, int64_t image, bool good, const float *patches);
-
-// Computes the patches of every image in turn.
-static SrStatus pass(SrAnomaly *a, const SrImageSet *images, const char *what, EachImage each,
-                     void *arg) {
-    int batch = sr_patch_source_batch(a->source);
-    size_t floats = (size_t)positions_of(a) * (size_t)sr_patch_source_dim(a->source);
-    float *patches = sr_alloc((size_t)batch * floats * sizeof *patches);
-    bool *good = sr_alloc((size_t)batch * sizeof *good);
-    SrStatus status = patches && good ? SR_OK : out_of_memory();
-    SrBar bar;
-    sr_bar_begin(&bar, what, images->n);
-    for (int64_t first = 0; status == SR_OK && first < images->n; first += batch) {
-        int n = (int)SR_MIN(images->n - first, (int64_t)batch);
-        sr_bar_at(&bar, first);
-        status = sr_patch_source_run(a->source, images, first, n, good, patches);
-        for (int k = 0; status == SR_OK && k < n; k++)
-            status = each(arg, first + k, good[k], patches + (size_t)k * floats);
-    }
-    sr_bar_end(&bar);
-    sr_free(patches);
-    sr_free(good);
-    return status;
 }
 
 static bool is_held_out(int64_t image) {
@@ -192,12 +164,12 @@ static SrStatus make_bank(Fit *f) {
 
 static SrStatus fit_all(Fit *f, const SrImageSet *images) {
     SR_TRY(fit_init(f, images->n));
-    SR_TRY(pass(f->a, images, "patches of good images", fit_image, f));
+    SR_TRY(sr_patch_source_each(f->a->source, images, "patches of good images", fit_image, f));
     if (f->a->images < LEAST_IMAGES)
         SR_FAIL(SR_ERR_CONFIG, "%s has %lld images that can be read, at least %d are needed",
                 images->path, (long long)f->a->images, LEAST_IMAGES);
     SR_TRY(f->a->padim ? sr_patch_gauss_finish(&f->a->gauss) : make_bank(f));
-    SR_TRY(pass(f->a, images, "scores of images held out", hold_image, f));
+    SR_TRY(sr_patch_source_each(f->a->source, images, "scores of images held out", hold_image, f));
     f->a->threshold = threshold_of(f);
     return SR_OK;
 }
@@ -243,8 +215,9 @@ SrStatus sr_anomaly_score(SrAnomaly *a, const SrImageSet *images, SrAnomalyEach 
     size_t positions = (size_t)positions_of(a);
     Scoring s = {a, each, arg, sr_alloc(positions * SR_ANOMALY_CHANNELS * sizeof(float)),
                  sr_calloc(positions, sizeof(float))};
-    SrStatus status =
-        s.chosen && s.map ? pass(a, images, "scores of images", score_one, &s) : out_of_memory();
+    SrStatus status = s.chosen && s.map ? sr_patch_source_each(a->source, images,
+                                                               "scores of images", score_one, &s)
+                                        : out_of_memory();
     sr_free(s.chosen);
     sr_free(s.map);
     return status;

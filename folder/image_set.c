@@ -43,6 +43,20 @@ SrStatus sr_image_set_name(const SrImageSet *images, int64_t i, SrImagePool *poo
     return SR_OK;
 }
 
+SrStatus sr_image_set_read(const SrImageSet *images, int64_t i, SrImagePool *pool, SrImage *out) {
+    SrSample sample = {.encoded = NULL};
+    SR_TRY(images->source->read(images->set, i, pool, &sample));
+    *out = sample.image;
+    if (sample.encoded)
+        return sr_image_open(sample.encoded, sample.encoded_bytes, out);
+    return SR_OK;
+}
+
+SrStatus sr_image_set_decode(const SrImageSet *images, int64_t i, SrImagePool *pool, SrImage *out) {
+    SR_TRY(sr_image_set_read(images, i, pool, out));
+    return sr_image_finish(out, 1, pool);
+}
+
 int64_t sr_image_set_label(const SrImageSet *images, int64_t i) {
     return images->classes > 0 ? images->source->label(images->set, i) : -1;
 }
@@ -64,4 +78,21 @@ void sr_image_set_stat(const char *name, int64_t *bytes, int64_t *mtime) {
             return;
     *bytes = st.st_size;
     *mtime = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
+}
+
+// The slash between the last two parts of the name becomes an underscore, and the ending goes.
+void sr_image_set_picture_path(const char *folder, const char *name, int64_t i,
+                               char out[SR_PICTURE_PATH_BYTES]) {
+    char part[512];
+    const char *start = name + strlen(name);
+    for (int slashes = 0; start > name; start--)
+        if (start[-1] == '/' && ++slashes == 2)
+            break;
+    snprintf(part, sizeof part, "%.400s", start);
+    char *dot = strrchr(part, '.');
+    if (dot && dot > part)
+        *dot = '\0';
+    for (char *c = part; *c; c++)
+        *c = *c == '/' || *c == ' ' ? '_' : *c;
+    snprintf(out, SR_PICTURE_PATH_BYTES, "%.3000s/%06lld_%.500s.png", folder, (long long)i, part);
 }

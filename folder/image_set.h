@@ -21,8 +21,18 @@ void sr_image_set_close(SrImageSet *images); // legal for a zeroed struct
 // set without files.
 SrStatus sr_image_set_name(const SrImageSet *images, int64_t i, SrImagePool *pool,
                            const char **out);
+// Reads item i into memory of the pool, still encoded if it is a file.  SR_ERR_IO: the image is
+// bad.
+SrStatus sr_image_set_read(const SrImageSet *images, int64_t i, SrImagePool *pool, SrImage *out);
+// Decodes item i in memory of the pool.  SR_ERR_IO: the image is bad.
+SrStatus sr_image_set_decode(const SrImageSet *images, int64_t i, SrImagePool *pool, SrImage *out);
 int64_t sr_image_set_label(const SrImageSet *images, int64_t i); // class, or -1
 const char *sr_image_set_class(const SrImageSet *images, int c); // name; "" if it has none
+
+// Writes the path of a picture that is made of an image: FOLDER/000017_hat_3.png for hat/3.jpg.
+#define SR_PICTURE_PATH_BYTES 4096
+void sr_image_set_picture_path(const char *folder, const char *name, int64_t i,
+                               char out[SR_PICTURE_PATH_BYTES]);
 
 // Gives size in bytes and time of the last change (nanoseconds since 1970) of the file of `name`,
 // for a member those of its archive.  Both 0: there is no such file.

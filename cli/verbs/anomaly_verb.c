@@ -16,7 +16,7 @@
 #include "folder/anomaly_file.h"
 #include "measure/patches/patch_maps.h"
 
-enum { BANK = 4000, PATH_BYTES = 4096 };
+enum { BANK = 4000 };
 #define MEMORY ((size_t)256 << 20)
 
 typedef struct {
@@ -133,26 +133,9 @@ static void colour(const Job *j, const SrAnomaly *a) {
     }
 }
 
-// Makes a file's name of an image's path: the slash between its last two parts becomes an
-// underscore, and the ending goes.
-static void map_path(const char *folder, const char *name, int64_t i, char out[PATH_BYTES]) {
-    char part[512];
-    const char *start = name + strlen(name);
-    for (int slashes = 0; start > name; start--)
-        if (start[-1] == '/' && ++slashes == 2)
-            break;
-    snprintf(part, sizeof part, "%.400s", start);
-    char *dot = strrchr(part, '.');
-    if (dot && dot > part)
-        *dot = '\0';
-    for (char *c = part; *c; c++)
-        *c = *c == '/' || *c == ' ' ? '_' : *c;
-    snprintf(out, PATH_BYTES, "%.3000s/%06lld_%.500s.png", folder, (long long)i, part);
-}
-
 static SrStatus write_map(Job *j, int64_t image, const float *map) {
     const SrPatchSource *source = j->a.source;
-    char path[PATH_BYTES];
+    char path[SR_PICTURE_PATH_BYTES];
     const char *name;
     SrText png = SR_TEXT_INIT;
     SR_TRY(sr_patch_heat(map, sr_patch_source_rows(source), sr_patch_source_columns(source), j->h,
@@ -161,7 +144,7 @@ static SrStatus write_map(Job *j, int64_t image, const float *map) {
     colour(j, &j->a);
     sr_image_pool_reset(j->names);
     SR_TRY(sr_image_set_name(&j->images, image, j->names, &name));
-    map_path(j->o->maps, name, image, path);
+    sr_image_set_picture_path(j->o->maps, name, image, path);
     sr_png_encode(j->rgb, j->h, j->w, &png);
     SrStatus status = png.failed ? sr_fail(SR_ERR_MEMORY, "out of memory for %s", path)
                                  : sr_file_write(path, png.s, png.len);

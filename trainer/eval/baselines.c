@@ -150,8 +150,7 @@ SrStatus sr_baselines_each(SrBaselines *rows, SrModel *trained, bool baselines, 
 // configured: the file is that of WEIGHTS_INIT, with its prefixes.  False: a checkpoint of sslrun,
 // whose names stay.
 static SrStatus load_model(const SrConfig *config, const char *layer, const char *path,
-                           bool configured, SrModel **out) {
-    int n, h[SR_MAX_VIEWS], w[SR_MAX_VIEWS];
+                           bool configured, int side, SrModel **out) {
     SrWeightsSource source = sr_weights_source(&config->model);
     bool averaged = strcmp(source.remove_prefix, SR_EMA_PREFIX) == 0;
     if (!configured)
@@ -159,9 +158,15 @@ static SrStatus load_model(const SrConfig *config, const char *layer, const char
             (SrWeightsSource){.remove_prefix = averaged ? SR_EMA_PREFIX : "", .append_prefix = ""};
     source.path = path;
     source.quiet = source.whole_trunk = true;
-    SR_TRY(sr_split_train_shape(config, &n, h, w));
-    SR_TRY(sr_baselines_drawn(config, layer, 1, h[0], out));
-    return sr_weights_load(&source, sr_model_params(*out));
+    *out = NULL;
+    SrStatus status = sr_baselines_drawn(config, layer, 1, side, out);
+    if (status == SR_OK)
+        status = sr_weights_load(&source, sr_model_params(*out));
+    if (status == SR_OK)
+        return SR_OK;
+    sr_model_free(*out);
+    *out = NULL;
+    return status;
 }
 
 static SrStatus find_weights(const SrConfig *config, char *path, size_t path_bytes) {
@@ -176,6 +181,7 @@ static SrStatus find_weights(const SrConfig *config, char *path, size_t path_byt
 SrStatus sr_baselines_model(const SrConfig *config, const char *layer, const char *path,
                             SrModel **out) {
     char found[4096];
+    int n, h[SR_MAX_VIEWS], w[SR_MAX_VIEWS];
     bool configured = !path && *config->model.params_file;
     *out = NULL;
     if (!path) {
@@ -183,12 +189,13 @@ SrStatus sr_baselines_model(const SrConfig *config, const char *layer, const cha
         path = found;
         sr_info("weights of %s", path);
     }
-    SrStatus status = load_model(config, layer, path, configured, out);
-    if (status != SR_OK) {
-        sr_model_free(*out);
-        *out = NULL;
-    }
-    return status;
+    SR_TRY(sr_split_train_shape(config, &n, h, w));
+    return load_model(config, layer, path, configured, h[0], out);
+}
+
+SrStatus sr_baselines_model_of_side(const SrConfig *config, const char *layer, const char *path,
+                                    int side, SrModel **out) {
+    return load_model(config, layer, path, false, side, out);
 }
 
 // Loads as the training does: a share of the trunk is enough if the configuration says so.

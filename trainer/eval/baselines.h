@@ -68,5 +68,9 @@ SrStatus sr_baselines_start(const SrConfig *config, const char *layer, SrModel *
 // not to be taken for a trained one.
 SrStatus sr_baselines_model(const SrConfig *config, const char *layer, const char *path,
                             SrModel **out);
+// Does so for images of side x side pixels, with the weights of the checkpoint at `path`; position
+// embeddings are resampled.
+SrStatus sr_baselines_model_of_side(const SrConfig *config, const char *layer, const char *path,
+                                    int side, SrModel **out);
 
 #endif

@@ -37,19 +37,28 @@ SrStatus sr_checkpoint_config(const char *path, SrConfig **out) {
     return status;
 }
 
-static SrStatus open_model(SrCheckpointModel *m) {
+// side 0: that of the training's first view.
+static SrStatus open_model(SrCheckpointModel *m, int side, bool drawn) {
     int n, h[SR_MAX_VIEWS], w[SR_MAX_VIEWS];
     SR_TRY(sr_checkpoint_config(m->path, &m->config));
     SR_TRY(sr_split_train_shape(m->config, &n, h, w));
-    m->crop = h[0];
+    m->crop = side ? side : h[0];
     m->batch = (int)SR_MAX(SR_MIN((int64_t)40 * 224 * 224 / ((int64_t)m->crop * m->crop), 256), 8);
-    return sr_baselines_model(m->config, m->config->knn.layer, m->path, &m->model);
+    const char *layer = m->config->knn.layer;
+    if (drawn)
+        return sr_baselines_drawn(m->config, layer, 1, m->crop, &m->model);
+    return sr_baselines_model_of_side(m->config, layer, m->path, m->crop, &m->model);
 }
 
 SrStatus sr_checkpoint_model_open(const char *path, SrCheckpointModel *out) {
+    return sr_checkpoint_model_open_at(path, 0, false, out);
+}
+
+SrStatus sr_checkpoint_model_open_at(const char *path, int side, bool drawn,
+                                     SrCheckpointModel *out) {
     *out = (SrCheckpointModel){.path = ""};
     SR_TRY(sr_folder_weights(path, out->path, sizeof out->path));
-    SrStatus status = open_model(out);
+    SrStatus status = open_model(out, side, drawn);
     if (status != SR_OK)
         sr_checkpoint_model_close(out);
     return status;

@@ -17,6 +17,10 @@ typedef struct {
 // path: a checkpoint, or a run folder, of which the newest is taken.  No checkpoint of ours:
 // SR_ERR_CONFIG.
 SrStatus sr_checkpoint_model_open(const char *path, SrCheckpointModel *out);
+// Does so for images of side x side pixels, whatever the training's were.  drawn: the trunk keeps
+// the parameters that the run's seed draws, as an untrained one.
+SrStatus sr_checkpoint_model_open_at(const char *path, int side, bool drawn,
+                                     SrCheckpointModel *out);
 void sr_checkpoint_model_close(SrCheckpointModel *m); // a zeroed one is fine
 
 // Both sides' images are those at `data` from now on, with the labels that come with them: train/

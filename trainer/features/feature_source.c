@@ -209,9 +209,20 @@ static SrStatus find_grid(SrFeatureSource *s) {
     return SR_OK;
 }
 
-static bool becomes_map(const SrFeatureSource *s, int layer) {
+static bool is_tokens(const SrFeatureSource *s, int layer) {
     const SrNode *node = sr_graph_at(s->graph, s->taps.v[layer].node);
-    return s->grid_h > 0 && node->shape.rank == 3 && node->channels_last;
+    return node->shape.rank == 3 && node->channels_last;
+}
+
+static bool has_tokens(const SrFeatureSource *s) {
+    bool any = false;
+    for (int i = 0; i < s->taps.n; i++)
+        any = any || is_tokens(s, i);
+    return any;
+}
+
+static bool becomes_map(const SrFeatureSource *s, int layer) {
+    return s->grid_h > 0 && is_tokens(s, layer);
 }
 
 int sr_feature_source_prefix(const SrFeatureSource *s, int layer) {
@@ -268,7 +279,7 @@ SrStatus sr_feature_source_compile(SrFeatureSource *s) {
                ? sr_params_allocate(sr_model_params(s->options.model))
                : take_part(s));
     SR_TRY(compile(s, s->bf16, false, &s->plan));
-    if (s->options.token_maps)
+    if (s->options.token_maps && has_tokens(s))
         SR_TRY(find_grid(s));
     return check_grid(s);
 }

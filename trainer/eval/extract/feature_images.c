@@ -1,6 +1,7 @@
 // Decodes single images and applies the transforms of evaluation.
 #include "trainer/eval/extract/feature_images.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/text/yaml.h"
@@ -55,6 +56,48 @@ static SrStatus open_images(const SrConfig *config, int h, int w, SrFeatureImage
 SrStatus sr_feature_images_open(const SrConfig *config, int h, int w, SrFeatureImages *out) {
     *out = (SrFeatureImages){.h = 0};
     SrStatus status = open_images(config, h, w, out);
+    if (status != SR_OK)
+        sr_feature_images_close(out);
+    return status;
+}
+
+// Makes the list of transforms that squeezes whole images.
+static SrStatus whole_transforms(const SrYaml *evaluation, int h, int w, SrArena *arena,
+                                 SrYaml **out) {
+    char text[80];
+    const SrTransform *t;
+    snprintf(text, sizeof text, "[{name: Resize, size: [%d, %d]}]", h, w);
+    SR_TRY(sr_yaml_parse(arena, text, strlen(text), "transforms of whole images", out));
+    for (int i = 0; i < evaluation->n; i++) {
+        SrYaml *copy = sr_yaml_copy(arena, evaluation->items[i]);
+        SR_TRY(sr_transform_find(sr_tree_text(evaluation->items[i], "name", ""), &t));
+        if (!copy)
+            SR_FAIL(SR_ERR_MEMORY, "out of memory for transforms");
+        if (!t->shape)
+            SR_TRY(sr_yaml_append(arena, *out, copy));
+    }
+    return SR_OK;
+}
+
+static SrStatus open_whole(const SrConfig *config, const SrPreset *preset, SrFeatureImages *m) {
+    const SrYaml *evaluation;
+    SrYaml *parsed, *whole;
+    const char *where = "transforms of evaluation";
+    if (config) {
+        SR_TRY(sr_split_eval_transforms(config, m->h, &m->arena, &evaluation, &where));
+    } else {
+        SR_TRY(sr_eval_transforms_parse(preset, m->h, m->w, &m->arena, &parsed));
+        evaluation = parsed;
+    }
+    SR_TRY(whole_transforms(evaluation, m->h, m->w, &m->arena, &whole));
+    m->fast = config && config->test.fast_pixels == 1;
+    return sr_pipeline_new(whole, where, &m->pipeline);
+}
+
+SrStatus sr_feature_images_open_whole(const SrConfig *config, const SrPreset *preset, int h, int w,
+                                      SrFeatureImages *out) {
+    *out = (SrFeatureImages){.h = h, .w = w};
+    SrStatus status = open_whole(config, preset, out);
     if (status != SR_OK)
         sr_feature_images_close(out);
     return status;

@@ -5,6 +5,7 @@
 
 #include "data/data.h"
 #include "trainer/config/config.h"
+#include "trunks/presets.h"
 
 typedef struct {
     SrArena arena;
@@ -17,6 +18,11 @@ typedef struct {
 // deviation.  h x w is what must come out, 0 x 0: whatever the configuration says, the training's
 // first view where it says nothing, 224 without one.
 SrStatus sr_feature_images_open(const SrConfig *config, int h, int w, SrFeatureImages *out);
+// Does so without cutting anything off: the whole image is resized to h x w, whatever its shape,
+// and those transforms of the evaluation follow that change no size.  config NULL: preset's
+// statistics of pixels, or ImageNet's if that is NULL too.
+SrStatus sr_feature_images_open_whole(const SrConfig *config, const SrPreset *preset, int h, int w,
+                                      SrFeatureImages *out);
 void sr_feature_images_close(SrFeatureImages *images); // legal for a zeroed struct
 
 // bytes: an image file; x: (3, h, w).  Thread-safe.  What is no image: SR_ERR_IO.
