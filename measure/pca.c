@@ -5,11 +5,14 @@
 
 #include "base/compiler.h"
 #include "base/mem.h"
+#include "base/parallel.h"
 #include "base/rng.h"
 #include "kernels/core/gemm.h"
 #include "measure/planar.h"
 
-enum { TURNS = 30 };
+// Iterations for points of a plane, where directions of nearly equal variance may mix, and for a
+// basis.
+enum { TURNS = 30, BASIS_TURNS = 100 };
 
 typedef struct {
     int n, d, k;
@@ -18,14 +21,17 @@ typedef struct {
     float *y; // (n, k) projected rows
 } Pca;
 
-static void center(const SrMatrix *f, float *x) {
+// Centres the columns.  x: (n, d).  mean: (d); NULL: not wanted.
+static void center(const SrMatrix *f, float *x, float *mean) {
     for (int j = 0; j < f->d; j++) {
-        double mean = 0;
+        double sum = 0;
         for (int64_t i = 0; i < f->n; i++)
-            mean += (double)f->x[i * f->d + j];
-        mean /= (double)SR_MAX(f->n, 1);
+            sum += (double)f->x[i * f->d + j];
+        sum /= (double)SR_MAX(f->n, 1);
         for (int64_t i = 0; i < f->n; i++)
-            x[i * f->d + j] = (float)((double)f->x[i * f->d + j] - mean);
+            x[i * f->d + j] = (float)((double)f->x[i * f->d + j] - sum);
+        if (mean)
+            mean[j] = (float)sum;
     }
 }
 
@@ -60,12 +66,12 @@ static void project(Pca *p) {
     sr_gemm(false, true, p->n, p->k, p->d, 1, p->x, p->d, p->v, p->d, 0, p->y, p->k);
 }
 
-static void iterate(Pca *p) {
+static void iterate(Pca *p, int turns) {
     SrRng rng = sr_rng(0, SR_RNG_CLUSTER, 0, 0, 0, 0);
     for (int64_t i = 0; i < (int64_t)p->k * p->d; i++)
         p->v[i] = (float)sr_rng_normal(&rng);
     orthonormalize(p);
-    for (int turn = 0; turn < TURNS; turn++) {
+    for (int turn = 0; turn < turns; turn++) {
         project(p);
         sr_gemm(true, false, p->k, p->d, p->n, 1, p->y, p->k, p->x, p->d, 0, p->v, p->d);
         orthonormalize(p);
@@ -76,13 +82,30 @@ static void iterate(Pca *p) {
 // Signs are arbitrary, so the largest weight of a component is made positive.
 static void fix_signs(Pca *p) {
     for (int i = 0; i < p->k; i++) {
-        const float *v = p->v + (int64_t)i * p->d;
+        float *v = p->v + (int64_t)i * p->d;
         int largest = 0;
         for (int j = 1; j < p->d; j++)
             largest = fabsf(v[j]) > fabsf(v[largest]) ? j : largest;
-        for (int64_t r = 0; v[largest] < 0 && r < p->n; r++)
+        if (!(v[largest] < 0))
+            continue;
+        for (int j = 0; j < p->d; j++)
+            v[j] = -v[j];
+        for (int64_t r = 0; r < p->n; r++)
             p->y[r * p->k + i] = -p->y[r * p->k + i];
     }
+}
+
+static double share_of(const Pca *p) {
+    double all = 0, held = 0;
+    for (int64_t i = 0; i < (int64_t)p->n * p->d; i++)
+        all += (double)p->x[i] * (double)p->x[i];
+    for (int64_t i = 0; i < (int64_t)p->n * p->k; i++)
+        held += (double)p->y[i] * (double)p->y[i];
+    return all > 0 ? held / all : 0;
+}
+
+static SrStatus out_of_memory(int64_t n) {
+    SR_FAIL(SR_ERR_MEMORY, "out of memory for the components of %lld rows", (long long)n);
 }
 
 SrStatus sr_pca(const SrMatrix *f, int k, float *out, double *share) {
@@ -90,19 +113,67 @@ SrStatus sr_pca(const SrMatrix *f, int k, float *out, double *share) {
     size_t cells = (size_t)f->n * (size_t)f->d;
     p.x = sr_alloc((cells + (size_t)p.k * (size_t)f->d) * sizeof *p.x);
     if (!p.x)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for the components of %lld rows", (long long)f->n);
+        return out_of_memory(f->n);
     p.v = p.x + cells;
-    center(f, p.x);
-    iterate(&p);
+    center(f, p.x, NULL);
+    iterate(&p, TURNS);
     fix_signs(&p);
-    if (share) {
-        double all = 0, held = 0;
-        for (size_t i = 0; i < cells; i++)
-            all += (double)p.x[i] * (double)p.x[i];
-        for (int64_t i = 0; i < f->n * p.k; i++)
-            held += (double)out[i] * (double)out[i];
-        *share = all > 0 ? held / all : 0;
-    }
+    if (share)
+        *share = share_of(&p);
     sr_free(p.x);
     return SR_OK;
+}
+
+// ---- a basis for other rows ---------------------------------------------------------------------
+
+SrStatus sr_pca_fit(const SrMatrix *f, int k, SrPca *out) {
+    Pca p = {.n = (int)f->n, .d = f->d, .k = SR_MIN(k, f->d)};
+    size_t cells = (size_t)f->n * (size_t)f->d, kept = (size_t)p.k * (size_t)f->d;
+    *out = (SrPca){.k = p.k, .d = f->d};
+    out->axis = sr_alloc((kept + (size_t)f->d) * sizeof *out->axis);
+    p.x = sr_alloc((cells + (size_t)f->n * (size_t)p.k) * sizeof *p.x);
+    SrStatus status = out->axis && p.x ? SR_OK : out_of_memory(f->n);
+    if (status == SR_OK) {
+        p.y = p.x + cells;
+        p.v = out->axis;
+        out->mean = out->axis + kept;
+        center(f, p.x, out->mean);
+        iterate(&p, BASIS_TURNS);
+        fix_signs(&p);
+        out->share = share_of(&p);
+    } else {
+        sr_pca_deinit(out);
+    }
+    sr_free(p.x);
+    return status;
+}
+
+void sr_pca_deinit(SrPca *pca) {
+    sr_free(pca->axis);
+    *pca = (SrPca){.k = 0};
+}
+
+typedef struct {
+    const SrPca *pca;
+    const float *x;
+    float *out;
+} Projection;
+
+// Subtracts the mean in double precision: it may be much larger than what differs between rows.
+static void project_row(void *arg, int64_t i, int thread) {
+    (void)thread;
+    const Projection *p = arg;
+    const SrPca *pca = p->pca;
+    const float *x = p->x + i * pca->d;
+    for (int c = 0; c < pca->k; c++) {
+        double sum = 0;
+        for (int j = 0; j < pca->d; j++)
+            sum += ((double)x[j] - (double)pca->mean[j]) * (double)pca->axis[c * pca->d + j];
+        p->out[i * pca->k + c] = (float)sum;
+    }
+}
+
+void sr_pca_project(const SrPca *pca, const float *x, int64_t n, float *out) {
+    Projection p = {pca, x, out};
+    sr_parallel_for(n, project_row, &p);
 }

@@ -14,6 +14,21 @@
 // wanted.
 SrStatus sr_pca(const SrMatrix *f, int k, float *out, double *share);
 
+// Mean and directions of rows, to project other rows too.  sr_pca_fit makes it, sr_pca_deinit frees
+// it.
+typedef struct {
+    int k, d;
+    float *axis;  // (k, d) orthogonal directions of length 1, by falling variance; signs as above
+    float *mean;  // (d)
+    double share; // of the variance of the fitted rows, 0 to 1
+} SrPca;
+
+// Fits the first k directions, k <= f->d.  Directions beyond the rank are 0.
+SrStatus sr_pca_fit(const SrMatrix *f, int k, SrPca *out);
+void sr_pca_deinit(SrPca *pca); // legal for a zeroed struct
+// Projects n rows x (n, d).  out: (n, k).
+void sr_pca_project(const SrPca *pca, const float *x, int64_t n, float *out);
+
 typedef struct {
     double perplexity; // about the number of neighbours of a point; reduced to a third of the rows
     int iterations;

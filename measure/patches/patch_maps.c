@@ -6,6 +6,7 @@
 
 #include "base/compiler.h"
 #include "base/mem.h"
+#include "base/parallel.h"
 
 // Averages 3 x 3 positions; the divisor is 9 at the borders too.  out: (h, w, c).
 static void average(const SrPatchLayer *l, float *out) {
@@ -22,16 +23,10 @@ static void average(const SrPatchLayer *l, float *out) {
                 }
 }
 
-typedef struct {
-    int low, high; // the two neighbours
-    float part;    // weight of `high`
-} Place;
-
-// Returns where position `at` of `to` positions lies among `from` positions.
-static Place place(int at, int from, int to) {
+SrPatchPlace sr_patch_place(int at, int from, int to) {
     double p = SR_MAX(((double)at + 0.5) * (double)from / (double)to - 0.5, 0.0);
     int low = SR_MIN((int)p, from - 1);
-    return (Place){low, SR_MIN(low + 1, from - 1), (float)(p - low)};
+    return (SrPatchPlace){low, SR_MIN(low + 1, from - 1), (float)(p - low)};
 }
 
 // Resizes `from` (h, w, c) to (height, width) rows of `stride` floats, of which c are written.
@@ -39,7 +34,7 @@ static void resize(const float *from, int h, int w, int c, int height, int width
                    float *out) {
     for (int y = 0; y < height; y++)
         for (int x = 0; x < width; x++) {
-            Place v = place(y, h, height), u = place(x, w, width);
+            SrPatchPlace v = sr_patch_place(y, h, height), u = sr_patch_place(x, w, width);
             const float *a = from + ((int64_t)v.low * w + u.low) * c;
             const float *b = from + ((int64_t)v.low * w + u.high) * c;
             const float *e = from + ((int64_t)v.high * w + u.low) * c;
@@ -70,6 +65,47 @@ SrStatus sr_patch_embed(const SrPatchLayer *layer, int n_layers, bool pool, floa
     }
     sr_free(map);
     return SR_OK;
+}
+
+void sr_patch_resize(const float *map, int h, int w, int c, int height, int width, float *out) {
+    resize(map, h, w, c, height, width, c, out);
+}
+
+typedef struct {
+    const float *score;
+    int h, w, c, height, width;
+    uint8_t *label;
+} Argmax;
+
+// Labels one row of pixels.
+static void argmax_row(void *arg, int64_t y, int thread) {
+    (void)thread;
+    const Argmax *a = arg;
+    SrPatchPlace v = sr_patch_place((int)y, a->h, a->height);
+    const float *high = a->score + (int64_t)v.low * a->w * a->c; // (w, c), the row above
+    const float *low = a->score + (int64_t)v.high * a->w * a->c;
+    for (int x = 0; x < a->width; x++) {
+        SrPatchPlace u = sr_patch_place(x, a->w, a->width);
+        int64_t left = (int64_t)u.low * a->c, right = (int64_t)u.high * a->c;
+        float best = 0;
+        int label = -1;
+        for (int k = 0; k < a->c; k++) {
+            float above = high[left + k] + (high[right + k] - high[left + k]) * u.part;
+            float below = low[left + k] + (low[right + k] - low[left + k]) * u.part;
+            float value = above + (below - above) * v.part;
+            if (label < 0 || value > best) {
+                best = value;
+                label = k;
+            }
+        }
+        a->label[y * a->width + x] = (uint8_t)label;
+    }
+}
+
+void sr_patch_argmax(const float *score, int h, int w, int c, int height, int width,
+                     uint8_t *label) {
+    Argmax a = {score, h, w, c, height, width, label};
+    sr_parallel_for(height, argmax_row, &a);
 }
 
 // ---- heat maps ----------------------------------------------------------------------------------

@@ -5,6 +5,7 @@
 #define SR_MEASURE_PATCHES_PATCH_MAPS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/status.h"
 
@@ -20,6 +21,21 @@ typedef struct {
 // align_corners = False).  pool false: no average, as in PaDiM.  out: (h * w of the first layer,
 // sum of c).  SR_ERR_MEMORY: out of memory.
 SrStatus sr_patch_embed(const SrPatchLayer *layer, int n_layers, bool pool, float *out);
+
+// Where position `at` of `to` positions lies among `from` positions, by bilinear interpolation.
+typedef struct {
+    int low, high; // the two neighbours
+    float part;    // weight of `high`, 0 to 1
+} SrPatchPlace;
+SrPatchPlace sr_patch_place(int at, int from, int to);
+
+// Resizes a map (h, w, c) to (height, width, c) by bilinear interpolation, as torch's interpolate
+// with align_corners = False does.
+void sr_patch_resize(const float *map, int h, int w, int c, int height, int width, float *out);
+// Resizes scores (h, w, c) in the same way and finds the channel with the largest one for each
+// pixel; ties go to the smaller channel.  c: 1 to 256.  label: (height, width).
+void sr_patch_argmax(const float *score, int h, int w, int c, int height, int width,
+                     uint8_t *label);
 
 // Resizes scores of patches to an image by bilinear interpolation and smooths them by a Gaussian of
 // `sigma` pixels (4 in the papers), cut off at 4 sigma and mirrored at the borders.  score: (h, w).

@@ -109,5 +109,90 @@ static void test_few_or_equal_rows(void **state) {
     }
 }
 
-SR_TESTS(planar, unit(test_pca_of_known_axes), unit(test_tsne_keeps_clouds_apart),
-         unit(test_few_or_equal_rows))
+// ---- a basis ------------------------------------------------------------------------------------
+
+enum { ROWS = 200, WIDE = 9, AXES = 3 };
+
+// Puts the eigenvalues of the symmetric a (WIDE, WIDE) on its diagonal by Jacobi's rotations; rows
+// of v are the eigenvectors.
+static void jacobi(double a[WIDE][WIDE], double v[WIDE][WIDE]) {
+    for (int i = 0; i < WIDE; i++)
+        for (int j = 0; j < WIDE; j++)
+            v[i][j] = i == j;
+    for (int turn = 0; turn < 60; turn++)
+        for (int p = 0; p < WIDE; p++)
+            for (int q = p + 1; q < WIDE; q++) {
+                double angle = 0.5 * atan2(2 * a[p][q], a[q][q] - a[p][p]);
+                double c = cos(angle), s = sin(angle);
+                for (int k = 0; k < WIDE; k++) {
+                    double x = a[k][p], y = a[k][q];
+                    a[k][p] = c * x - s * y;
+                    a[k][q] = s * x + c * y;
+                }
+                for (int k = 0; k < WIDE; k++) {
+                    double x = a[p][k], y = a[q][k], u = v[p][k], w = v[q][k];
+                    a[p][k] = c * x - s * y;
+                    a[q][k] = s * x + c * y;
+                    v[p][k] = c * u - s * w;
+                    v[q][k] = s * u + c * w;
+                }
+            }
+}
+
+// Compares means, directions, projections and the share of variance with those of the covariance
+// matrix in double precision.
+static void test_basis_of_covariance(void **state) {
+    (void)state;
+    SrMatrix f;
+    SrPca pca;
+    double mean[WIDE] = {0}, a[WIDE][WIDE] = {{0}}, v[WIDE][WIDE], all = 0, held = 0;
+    float y[ROWS * AXES];
+    bool used[WIDE] = {false};
+    SrRng rng = sr_rng(5, SR_RNG_TEST, 0, 0, 0, 0);
+    CHECK_OK(sr_matrix_init(&f, ROWS, WIDE));
+    for (int i = 0; i < ROWS; i++) { // a large mean, and directions that are no axes
+        double z[WIDE];
+        for (int j = 0; j < WIDE; j++)
+            z[j] = sr_rng_normal(&rng) * (WIDE - j);
+        for (int j = 0; j < WIDE; j++)
+            f.x[i * WIDE + j] = (float)(100 + 0.8 * z[j] - 0.6 * z[(j + 1) % WIDE]);
+    }
+    for (int i = 0; i < ROWS * WIDE; i++)
+        mean[i % WIDE] += (double)f.x[i] / ROWS;
+    for (int i = 0; i < ROWS; i++)
+        for (int j = 0; j < WIDE; j++)
+            for (int k = 0; k < WIDE; k++)
+                a[j][k] +=
+                    ((double)f.x[i * WIDE + j] - mean[j]) * ((double)f.x[i * WIDE + k] - mean[k]);
+    jacobi(a, v);
+    CHECK_OK(sr_pca_fit(&f, AXES, &pca));
+    sr_pca_project(&pca, f.x, ROWS, y);
+    for (int j = 0; j < WIDE; j++) {
+        CHECK_NEAR(pca.mean[j], mean[j], 1e-4);
+        all += a[j][j];
+    }
+    for (int c = 0; c < AXES; c++) {
+        int best = -1, largest = 0;
+        for (int j = 0; j < WIDE; j++)
+            best = !used[j] && (best < 0 || a[j][j] > a[best][best]) ? j : best;
+        used[best] = true;
+        held += a[best][best];
+        for (int j = 1; j < WIDE; j++)
+            largest = fabs(v[best][j]) > fabs(v[best][largest]) ? j : largest;
+        double sign = v[best][largest] < 0 ? -1 : 1;
+        for (int j = 0; j < WIDE; j++)
+            CHECK_NEAR(pca.axis[c * WIDE + j], sign * v[best][j], 2e-5);
+        for (int i = 0; i < ROWS; i++) {
+            double along = 0;
+            for (int j = 0; j < WIDE; j++)
+                along += ((double)f.x[i * WIDE + j] - mean[j]) * sign * v[best][j];
+            CHECK_NEAR(y[i * AXES + c], along, 1e-3);
+        }
+    }
+    CHECK_NEAR(pca.share, held / all, 1e-5);
+    sr_pca_deinit(&pca);
+    sr_matrix_deinit(&f);
+}
+
+SR_TESTS(planar, unit(test_pca_of_known_axes), unit(test_basis_of_covariance),
+         unit(test_tsne_keeps_clouds_apart), unit(test_few_or_equal_rows))
