@@ -35,12 +35,28 @@ static void write_photos(const char *folder, const char *name, int seed) {
     }
 }
 
+// Writes a mask for each photo: the left half is class 0, the right half class 1.
+static void write_masks(const char *name) {
+    uint8_t class[SIDE * SIDE];
+    for (int i = 0; i < SIDE * SIDE; i++)
+        class[i] = i % SIDE >= SIDE / 2;
+    for (int i = 0; i < PER_CLASS; i++) {
+        char file[96];
+        size_t bytes;
+        void *png = fixture_png(class, SIDE, SIDE, 1, &bytes);
+        snprintf(file, sizeof file, "masks/%s/%d.png", name, i);
+        fixture_write(dir, file, png, bytes);
+        sr_free(png);
+    }
+}
+
 static void open_place(void) {
     static const char *const classes[] = {"boot", "hat", "shirt"};
     char here[4000], configs[4096], path[128];
     temp_dir_make(dir);
     for (int c = 0; c < SR_COUNT(classes); c++) {
         write_photos("photos", classes[c], c);
+        write_masks(classes[c]);
         write_photos("new-photos", classes[c], c + SR_COUNT(classes));
     }
     CHECK(getcwd(here, sizeof here));

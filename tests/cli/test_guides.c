@@ -32,6 +32,21 @@ static char self[4096]; // folder of the program
 static char said[1 << 16];
 static int n_run, n_shown;
 
+// Writes a mask for a photo: the left half is class 0, the right half class 1.
+static void write_mask(const char *folder, const char *class_name, int i, int h, int w) {
+    uint8_t class[(SHORT + 8) * SHORT];
+    char file[96];
+    size_t bytes;
+    if (strcmp(folder, "photos") != 0)
+        return;
+    for (int p = 0; p < h * w; p++)
+        class[p] = p % w >= w / 2;
+    void *png = fixture_png(class, h, w, 1, &bytes);
+    snprintf(file, sizeof file, "place/masks/%s/%d.png", class_name, i);
+    fixture_write(root, file, png, bytes);
+    sr_free(png);
+}
+
 // Photos with a shorter side of one length, most of them upright, and a class of another size, so
 // that `init` has as much to say about them as about the photos in the documents.
 static void write_photos(const char *folder, const char *class_name, int seed) {
@@ -45,6 +60,7 @@ static void write_photos(const char *folder, const char *class_name, int seed) {
         snprintf(file, sizeof file, "place/%s/%s/%d.jpg", folder, class_name, i);
         fixture_write(root, file, jpeg, bytes);
         sr_free(jpeg);
+        write_mask(folder, class_name, i, h, w);
     }
 }
 
