@@ -1,5 +1,6 @@
 // sslrun segment pca | cluster | probe | match: shows what the patches of images have in common,
 // and measures how well they segment images that have masks.
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +19,8 @@
 #include "folder/segment.h"
 #include "pages/photos/match_picture.h"
 #include "pages/photos/segment_pictures.h"
+
+enum { UNSET = INT_MIN, STEPS = 1000, COUNT = 40 };
 
 typedef struct {
     const char *model, *weights, *layers, *out;
@@ -82,6 +85,23 @@ static SrStatus check(const Options *o) {
         SR_FAIL(SR_ERR_CONFIG, "--size %d: expected 1 to 4096 pixels", o->size);
     if (o->steps < 1 || o->count < 1)
         SR_FAIL(SR_ERR_CONFIG, "--%s needs at least 1", o->steps < 1 ? "steps" : "count");
+    return SR_OK;
+}
+
+// Refuses flags that the form does not read, and fills those that were not given.
+static SrStatus take_flags(Options *o, const char *form) {
+    bool is_pca = strcmp(form, "pca") == 0, is_probe = strcmp(form, "probe") == 0;
+    bool is_match = strcmp(form, "match") == 0;
+    const char *strange = o->foreground && !is_pca                   ? "--foreground"
+                          : o->steps != UNSET && !is_probe           ? "--steps"
+                          : o->count != UNSET && !is_match           ? "--count"
+                          : o->seed != UNSET && (is_pca || is_match) ? "--seed"
+                                                                     : NULL;
+    if (strange && *form)
+        SR_FAIL(SR_ERR_CONFIG, "sslrun segment %s does not read %s: leave it out", form, strange);
+    o->steps = o->steps == UNSET ? STEPS : o->steps;
+    o->count = o->count == UNSET ? COUNT : o->count;
+    o->seed = o->seed == UNSET ? 0 : o->seed;
     return SR_OK;
 }
 
@@ -429,11 +449,12 @@ done:
 // ---- verb ---------------------------------------------------------------------------------------
 
 static SrStatus run_verb(int argc, char **argv) {
-    Options o = {.steps = 1000, .count = 40};
+    Options o = {.seed = UNSET, .steps = UNSET, .count = UNSET};
     SrArgs args;
     SR_TRY(sr_args_parse(argc, argv, flags, &o, &args));
     SR_TRY(sr_args_no_overrides(&args, "segment"));
     const char *what = args.n_names ? args.names[0] : "";
+    SR_TRY(take_flags(&o, what));
     if (strcmp(what, "pca") == 0 && args.n_names == 2)
         return pca(&o, args.names[1]);
     if (strcmp(what, "cluster") == 0 && args.n_names == 3)

@@ -256,6 +256,14 @@ static void test_mistakes(void **state) {
     expect(2, "is no map of (rows, columns, channels)");
     RUN("segment", "cluster", "3", f.images, "--model", "resnet18", "--json", "--csv");
     expect(2, "--json and --csv are two forms of one list");
+    RUN("segment", "cluster", "3", f.images, "--model", "resnet18", "--foreground");
+    expect(2, "sslrun segment cluster does not read --foreground: leave it out");
+    RUN("segment", "pca", f.images, "--model", "resnet18", "--seed", "3", "--page", f.a);
+    expect(2, "sslrun segment pca does not read --seed");
+    RUN("segment", "match", f.images, f.images, "--model", "resnet18", "--steps", "3");
+    expect(2, "sslrun segment match does not read --steps");
+    RUN("segment", "probe", f.masks, f.images, "--model", "resnet18", "--count", "3");
+    expect(2, "sslrun segment probe does not read --count");
     CHECK(!sr_file_exists(f.a));
     temp_dir_remove(f.dir);
 }
