@@ -101,6 +101,12 @@ def suites_of(file, suites):
     return list(dict.fromkeys(order))
 
 
+def left_out(folder, names):
+    """Names what a copy of the tree does without: history, runs, packages, and builds with sanitizers."""
+    of = {".": {".git", "runs", "package"}, "./build": {"asan", "tsan", "static", "clang", "arm64"}}
+    return of.get(folder, set()) & set(names)
+
+
 def run(command, seconds, **options):
     """Runs a command to its end or its bound. Returns the exit code; None: it took too long."""
     p = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
@@ -115,9 +121,12 @@ def run(command, seconds, **options):
 
 def code_of(file, tree):
     """Returns what the file's objects hold without the tables of a debugger."""
-    objects = glob.glob(os.path.join(tree, "build", file[:-2] + "*.o"))
-    return [subprocess.run(["objcopy", "--strip-debug", o, "/dev/stdout"],
-                           capture_output=True, check=False).stdout for o in sorted(objects)]
+    codes = []
+    for o in sorted(glob.glob(os.path.join(tree, "build", file[:-2] + "*.o"))):
+        with tempfile.NamedTemporaryFile() as code:
+            subprocess.run(["objcopy", "--strip-debug", o, code.name], check=True)
+            codes.append(open(code.name, "rb").read())
+    return codes
 
 
 def judge(place, tree, suites, seconds):
@@ -167,7 +176,7 @@ def main():
     tally = {}
     with tempfile.TemporaryDirectory(prefix="sslrun-mutants-") as tmp:
         tree = os.path.join(tmp, "tree")
-        shutil.copytree(".", tree, symlinks=True, ignore=shutil.ignore_patterns(".git", "runs", "package", "asan", "tsan"))
+        shutil.copytree(".", tree, symlinks=True, ignore=left_out)
         if run(["make", "-s", "-j2", "sslrun", "build/run-tests"], 3600, cwd=tree) != 0:
             sys.exit("mutate: the tree does not build")
         print(f"seed {o.seed}" if not o.list else f"places of {o.list}", flush=True)
