@@ -16,11 +16,13 @@
 
 static char said[1 << 14];
 
-// Runs a shell command in the root of the tree, where $T is a folder for its files. Returns its
-// exit code; `said` holds what it printed.
+// Runs a shell command in the root of the tree, where $T is a folder for its files and $S the
+// program. Returns its exit code; `said` holds what it printed.
 static int shell(const char *dir, const char *line) {
-    char whole[8192];
-    snprintf(whole, sizeof whole, "T='%s'; { %s; } >'%s/said' 2>&1", dir, line, dir);
+    char whole[8192], program[4096];
+    program_path(program);
+    snprintf(whole, sizeof whole, "T='%s'; S='%s'; { %s; } >'%s/said' 2>&1", dir, program, line,
+             dir);
     int code = system(whole);
     program_read(dir, "said", said, sizeof said);
     return WEXITSTATUS(code);
@@ -66,7 +68,7 @@ static void test_cifar(void **state) {
     must(dir,
          "cp -r $T/data $T/kept; rm -r $T/data; "
          "keys=$(" PREPARE " --unchecked cifar10 $T/cifar.tar.gz $T/data | tail -n 1); "
-         "./sslrun configs/pretrain/dcl/dcl_cifar10.yaml $keys DATA.TRAIN.BATCHSIZE_PER_REPLICA=4 "
+         "$S configs/pretrain/dcl/dcl_cifar10.yaml $keys DATA.TRAIN.BATCHSIZE_PER_REPLICA=4 "
          "OPTIMIZER.num_epochs=1 CHECKPOINT.DIR=$T/run",
          "20 images");
     temp_dir_remove(dir);

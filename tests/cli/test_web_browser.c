@@ -92,7 +92,11 @@ static void test_sweep_in_a_browser(void **state) {
     web_write_run(w.runs, "photos/seed1", 3, 2);
     web_write_run(w.runs, "alone", 3, 9);
     open_index(&b, &w, 390, true);
-    CHECK(browser_becomes(&b, "document.querySelector('.sweep summary')", 20));
+    // The click must not come before all rows have their place.
+    CHECK(browser_becomes(&b,
+                          "document.querySelector('.sweep summary') && "
+                          "document.querySelector('.run').dataset.name == 'alone'",
+                          20));
     browser_click(&b, ".sweep summary");
     CHECK(browser_becomes(&b, "document.querySelector('details').open", 20));
     web_write_run(w.runs, "photos/seed1", 4, 3);
