@@ -134,8 +134,7 @@ static SrStatus run_verb(int argc, char **argv) {
     SR_NEXT(&next, "writes the page of the run, with its curves", "report", args.names[0]);
     sr_next_say(&next);
     if (trouble > 0)
-        SR_FAIL(SR_ERR_RUN, "%d kind%s of problems in %s", trouble, trouble == 1 ? "" : "s",
-                args.names[0]);
+        SR_FAIL(SR_ERR_RUN, "%d problem%s in %s", trouble, trouble == 1 ? "" : "s", args.names[0]);
     return SR_OK;
 }
 

@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "data/encode.h"
+#include "data/image_probe.h"
 #include "data/sets/shard_index.h"
 #include "data/sets/tar_walk.h"
 
@@ -136,17 +137,20 @@ static SrStatus read_sound(const Pack *p, int64_t i, SrText *png, SrSample *samp
 // Returns an ending of WebDataset's convention; the bytes decide if the name does not tell.
 static const char *ending_of(const SrSample *sample, const char *path, const char *ending,
                              char out[8]) {
-    const unsigned char *b = sample->encoded;
+    static const char *const by_format[SR_IMAGE_FORMATS] = {
+        [SR_IMAGE_PNG] = ".png",  [SR_IMAGE_JPEG] = ".jpg",  [SR_IMAGE_WEBP] = ".webp",
+        [SR_IMAGE_PNM] = ".ppm",  [SR_IMAGE_BMP] = ".bmp",   [SR_IMAGE_GIF] = ".gif",
+        [SR_IMAGE_TIFF] = ".tif", [SR_IMAGE_HEIF] = ".heic", [SR_IMAGE_DICOM] = ".dcm"};
+    SrImageHeader header;
     if (sr__shard_is_image(path)) {
         for (size_t k = 0; k <= strlen(ending); k++)
             out[k] = (char)tolower((unsigned char)ending[k]);
         return out;
     }
-    return b[0] == 0xFF   ? ".jpg"
-           : b[0] == 'R'  ? ".webp"
-           : b[0] == 'P'  ? ".ppm"
-           : b[0] == 0x89 ? ".png"
-                          : ".tif";
+    // read_sound has opened the image, so its header can be read.
+    return sr__image_header_read(sample->encoded, sample->encoded_bytes, &header) == SR_OK
+               ? by_format[header.format]
+               : ".png";
 }
 
 // Writes the classes of an image: "3"; "0 4 7?" for several of which 7 is not known; "" for none.

@@ -299,6 +299,9 @@ static void test_check_and_manual(void **state) {
     RUN("describe", "LOSS.swav_loss.epsilon", "resnet");
     CHECK_INT(result.code, 0);
     CHECK(strstr(result.out, "epsilon") && strstr(result.out, "DEPTH"));
+    RUN("describe", "LOSS.swav_loss.epsilon=0.1");
+    CHECK_INT(result.code, 0);
+    CHECK(strncmp(result.out, "LOSS.swav_loss.epsilon ", 23) == 0);
     RUN("describe", "LOSS.swav_loss.epsilom");
     expect_refused("LOSS.swav_loss.epsilon");
 }

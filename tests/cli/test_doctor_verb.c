@@ -75,7 +75,7 @@ static void test_verdict(void **state) {
         CHECK(strstr(result.out,
                      i ? "evaluation: Training helped" : "evaluation: Training did not help"));
         CHECK_INT(strstr(result.out, "no problems were found in 1 epoch") != NULL, i);
-        CHECK_INT(strstr(result.err, "1 kind of problems") != NULL, !i);
+        CHECK_INT(strstr(result.err, "1 problem in ") != NULL, !i);
     }
     temp_dir_remove(dir);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/mem.h"
 #include "tests/check.h"
 #include "tests/data/fixture.h"
 #include "tests/program.h"
@@ -60,6 +61,25 @@ static void test_nothing_sound(void **state) {
     RUN("pack", in("photos"), "--out", in("shards"));
     expect(2, "none of the 1 images can be read");
     CHECK(!sr_file_exists(in("shards")));
+    fixture_remove(dir);
+}
+
+// A file whose name has no ending gets that of its content: here a BMP of one white pixel.
+static void test_without_ending(void **state) {
+    (void)state;
+    static const char bmp[58] = {
+        'B',      'M',       58,       [10] = 54, [14] = 40, [18] = 1, [22] = 1,
+        [26] = 1, [28] = 24, [34] = 4, [54] = -1, -1,        -1};
+    char *tar;
+    size_t bytes;
+    fixture_folder(dir);
+    fixture_write(dir, "scan", bmp, sizeof bmp);
+    fixture_write(dir, "list.txt", "scan\n", 5);
+    RUN("pack", in("list.txt"), "--out", in("shards"));
+    expect(0, "1 images in 0 classes");
+    CHECK_OK(sr_file_read(in("shards/shard-000000.tar"), 1 << 20, &tar, &bytes));
+    CHECK(strstr(tar, "/scan.bmp")); // the first name of the archive
+    sr_free(tar);
     fixture_remove(dir);
 }
 
@@ -153,4 +173,5 @@ static void test_missing(void **state) {
 }
 
 SR_TESTS(pack_verb, unit(test_damaged), unit(test_nothing_sound), unit(test_list),
-         unit(test_full_stdout), unit(test_few_names), unit(test_missing))
+         unit(test_without_ending), unit(test_full_stdout), unit(test_few_names),
+         unit(test_missing))

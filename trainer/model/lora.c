@@ -122,10 +122,10 @@ SrStatus sr_lora_add(SrLora *out, SrParams *params, const SrConfig *config, SrAr
     SR_TRY(add_all(out, config, targets, arena));
     if (out->n == 0)
         SR_FAIL(SR_ERR_CONFIG,
-                "MODEL.LORA: the trunk %s has no layer for an adapter below its last %d blocks; "
+                "MODEL.LORA: with UNFREEZE_LAST %d the trunk %s has no layer for an adapter; "
                 "TARGETS may hold qv (fused queries, keys and values), linear and conv1x1, and a "
                 "frozen trunk takes none",
-                m->trunk_name, m->lora_unfreeze_last);
+                m->lora_unfreeze_last, m->trunk_name);
     return sr_gemm_reserve();
 }
 
