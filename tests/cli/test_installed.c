@@ -41,7 +41,7 @@ static void test_make_while_it_runs(void **state) {
     (void)state;
     char dir[64];
     temp_dir_make(dir);
-    CHECK_INT(shell(dir, "mkdir -p $D/build/cli && cp --parents Makefile install.mk tests/*.mk "
+    CHECK_INT(shell(dir, "mkdir -p $D/build/cli && cp --parents Makefile install.mk */*.mk "
                          "tests/fuzz/*.mk $D && cd $D && "
                          "touch build/cli/main.o build/libsslrun.a && sleep 0.01 && "
                          "cp $(command -v sleep) sslrun && { ./sslrun 60 & } && "
@@ -58,7 +58,7 @@ static void test_tools_and_soname(void **state) {
     char dir[64];
     temp_dir_make(dir);
     CHECK_INT(shell(dir,
-                    "mkdir -p $D/build && cp --parents Makefile install.mk tests/*.mk "
+                    "mkdir -p $D/build && cp --parents Makefile install.mk */*.mk "
                     "tests/fuzz/*.mk $D && cd $D && unset WEB MPI WEBP TIFF HEIF TURBOJPEG && "
                     "printf '#!/bin/sh\\necho \"$*\" >>calls\\nexit 1\\n' >pc && "
                     "chmod +x pc && unset MAKEFLAGS MAKELEVEL && make -n V=1 ISAS=plain "
