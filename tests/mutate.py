@@ -20,6 +20,8 @@ import sys
 import tempfile
 import time
 
+# These suites run whole trainings and could exceed the bound of one mutant without any fault.
+LONG = {"examples", "guides", "config_heads", "recipes", "benchmark_configs", "ranks", "kills"}
 ROOMS = "kernels,losses,trainer,data,measure,pages,base,formats,graph,heads,folder,library"
 
 # One way to break a line: a pattern and what replaces it.
@@ -98,7 +100,7 @@ def suites_of(file, suites):
     words = [w for w in stem.split("_") if len(w) > 3]
     kin = [s for s in suites if any(w in s for w in words)]
     order = own + kin[:6] + users[:8] + [b for b in broad if b in suites]
-    return list(dict.fromkeys(order))
+    return [s for s in dict.fromkeys(order) if s not in LONG]
 
 
 def left_out(folder, names):
