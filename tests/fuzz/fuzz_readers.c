@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "data/data.h"
+#include "data/readers/png_levels.h"
 #include "data/readers/tiff_page.h"
 
 enum { DIRT_BYTES = 1 << 18, MAX_PIXELS = 1 << 20 };
@@ -18,14 +19,38 @@ static void require(bool good, const char *what) {
     abort();
 }
 
-// Decodes in a pool whose memory held other bytes before.
-static SrStatus decode(const uint8_t *data, size_t bytes, int dirt, SrImagePool *pool,
-                       SrImage *out) {
+// Leaves other bytes in the memory that a pool hands out next.
+static void make_dirty(SrImagePool *pool, int dirt) {
     void *old = sr_image_pool_take(pool, DIRT_BYTES);
     require(old != NULL, "a pool");
     memset(old, dirt, DIRT_BYTES);
     sr_image_pool_reset(pool);
+}
+
+static SrStatus decode(const uint8_t *data, size_t bytes, int dirt, SrImagePool *pool,
+                       SrImage *out) {
+    make_dirty(pool, dirt);
     return sr_image_decode(data, bytes, pool, out);
+}
+
+// Reads a mask: the same numbers from the same bytes.
+static void compare_levels(const uint8_t *data, size_t bytes) {
+    int h[2], w[2];
+    uint8_t *level[2];
+    SrStatus status[2];
+    SrImagePool *pool[2];
+    for (int i = 0; i < 2; i++) {
+        require(sr_image_pool_new(&pool[i]) == SR_OK, "pools");
+        make_dirty(pool[i], i ? 0xEE : 0);
+        status[i] = sr_png_levels(data, bytes, pool[i], &h[i], &w[i], &level[i]);
+    }
+    require(status[0] == SR_OK || status[0] == SR_ERR_IO, "a bad refusal of a mask");
+    require(status[0] == status[1], "old memory decides about a mask");
+    require(status[0] != SR_OK || (h[0] == h[1] && w[0] == w[1] &&
+                                   memcmp(level[0], level[1], (size_t)h[0] * (size_t)w[0]) == 0),
+            "old memory changes a mask");
+    for (int i = 0; i < 2; i++)
+        sr_image_pool_free(pool[i]);
 }
 
 static void compare(const uint8_t *data, size_t bytes) {
@@ -56,6 +81,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
     status = sr_image_open(file, bytes - 1, &opened);
     if (status != SR_OK || (int64_t)opened.H * opened.W <= MAX_PIXELS)
         compare(file, bytes - 1);
+    if (status == SR_OK && (int64_t)opened.H * opened.W <= MAX_PIXELS)
+        compare_levels(file, bytes - 1);
     free(file);
     require(sr_mem_bytes() == before, "memory is left over");
     return 0;
