@@ -82,17 +82,17 @@ static double weight(const Work *w, int64_t row) {
     return w->w ? (double)w->w[row] : 1 / (double)w->rows;
 }
 
-// Returns - log softmax of one score, without subtracting two large numbers.
-static double surprise(const Work *w, int64_t row, int c) {
-    return ((double)w->most[row] - (double)w->x[row * w->C + c]) * w->per_t +
-           log((double)w->sum[row]);
+// Returns - log softmax of one score, without subtracting two large numbers.  log_sum: the
+// logarithm of sum[row], which a caller takes once per row.
+static double surprise(const Work *w, int64_t row, int c, double log_sum) {
+    return ((double)w->most[row] - (double)w->x[row * w->C + c]) * w->per_t + log_sum;
 }
 
 static double row_value(const Work *w, int64_t row) {
     const float *q = w->q + row % w->M * w->C;
-    double loss = 0;
+    double loss = 0, log_sum = log((double)w->sum[row]);
     for (int c = 0; c < w->C; c++)
-        loss += (double)q[c] * surprise(w, row, c);
+        loss += (double)q[c] * surprise(w, row, c, log_sum);
     return loss;
 }
 
@@ -129,9 +129,12 @@ static void row_gradient(const Work *w, int64_t row, double dy, float *dx) {
 // The gradient of q serves a teacher that learns; targets that come from the data need none.
 static void target_gradient(const Work *w, double dy, float *dq) {
     memset(dq, 0, (size_t)(w->M * w->C) * sizeof *dq);
-    for (int64_t row = 0; row < w->rows; row++)
+    for (int64_t row = 0; row < w->rows; row++) {
+        double log_sum = log((double)w->sum[row]);
         for (int c = 0; c < w->C; c++)
-            dq[row % w->M * w->C + c] += (float)(dy * weight(w, row) * surprise(w, row, c));
+            dq[row % w->M * w->C + c] +=
+                (float)(dy * weight(w, row) * surprise(w, row, c, log_sum));
+    }
 }
 
 static void backward(const SrOpCall *call) {
