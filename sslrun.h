@@ -60,18 +60,19 @@ int sr_feature_model_tap(SrFeatureModel *model, const char *nodes, const char *w
 
 /* ---- features, from any number of threads ---- */
 
-/* image: an image file in memory; x: (3, height, width), as the configuration's transforms of evaluation make it;
- * for a model's name resized, cropped and normalised as torchvision's weights expect. */
+/* image: an image file in memory; x: (C, height, width), as the configuration's transforms of evaluation make it;
+ * for a model's name resized, cropped and normalised as torchvision's weights expect.  C is 3, or DATA.CHANNELS of the
+ * configuration; node 0, the images, has the shape (batch, C, height, width). */
 int sr_feature_model_preprocess(SrFeatureModel *model, const void *image, size_t bytes, float *x);
 
-/* x: (n, 3, height, width) for any n; out[i] has room for n rows of layer i in the order asked for.  Calls of several
+/* x: (n, C, height, width) for any n; out[i] has room for n rows of layer i in the order asked for.  Calls of several
  * threads take turns; open one model per thread to compute at the same time.  Do not call sr_feature_model_tap from
  * another thread between asking for the layers' shapes and this call: it would change how much is written. */
 int sr_feature_model_features(SrFeatureModel *model, const float *x, int64_t n, float *const *out);
 
 /* ---- features, of one batch in the model's own memory, by one thread ---- */
 
-/* x: (batch, 3, height, width) floats, normalised as the weights expect. */
+/* x: (batch, C, height, width) floats, normalised as the weights expect. */
 int sr_feature_model_run(SrFeatureModel *model, const float *x);
 
 /* Layer i in the order asked for: its shape, and its data of the last run, valid until the next; NULL past the end.

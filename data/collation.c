@@ -28,7 +28,8 @@ SrStatus sr_batch_plan_list(SrBatchPlan *plan, const char *name) {
 
 int64_t sr_batch_offset(const SrBatchPlan *plan, int v, int image) {
     const SrBatchInput *in = &plan->input[plan->place[v].input];
-    return ((int64_t)image * in->rows + plan->place[v].k) * in->h * in->w * 3;
+    return ((int64_t)image * in->rows + plan->place[v].k) * in->h * in->w *
+           sr_channels(plan->channels);
 }
 
 int sr_batch_plan_images(const SrBatchPlan *plan, int images) {
@@ -94,7 +95,9 @@ SrStatus sr_collation_new(const char *name, const SrYaml *options, const char *w
     SrStatus status = sr_collator_find(name, &c);
     if (status != SR_OK)
         return sr_fail_prefix(status, "%s.COLLATE_FUNCTION", where);
-    *out = (SrCollation){.collator = c, .plan = {.n_views = views->n, .made = views->extras}};
+    *out = (SrCollation){
+        .collator = c,
+        .plan = {.n_views = views->n, .channels = views->channels, .made = views->extras}};
     memcpy(out->plan.h, views->h, (size_t)views->n * sizeof *views->h);
     memcpy(out->plan.w, views->w, (size_t)views->n * sizeof *views->w);
     out->params = sr_arena_alloc(arena, SR_MAX(c->params_bytes, 1));

@@ -1,8 +1,10 @@
 // Contracts of the data path: data set -> decoded image -> transforms -> views -> collated batch.
 //
 // Images are uint8 RGB, (H, W, 3), until ToTensor; after it a view is float (H, W, 3), NHWC like
-// all tensors here.  Each random choice comes from Philox keyed by (seed, epoch, sample, view,
-// stage).  The views of an image therefore do not depend on threads, batches or earlier draws.
+// all tensors here.  A run of C channels, or of samples that keep all bits, has float (H, W, C)
+// images from the reader on (SrPixelForm).  Each random choice comes from Philox keyed by (seed,
+// epoch, sample, view, stage).  The views of an image therefore do not depend on threads, batches
+// or earlier draws.
 #ifndef SR_DATA_DATA_H
 #define SR_DATA_DATA_H
 
@@ -18,11 +20,22 @@
 #include "base/text/text.h"
 
 // ---- images ----
+#define SR_MAX_CHANNELS 1024
+// Form of the images of a run.  Samples that become floats are divided by the largest level of
+// their type (255 or 65535), so that 1 is white; floats in files keep their values.
+typedef struct {
+    int channels;    // floats of so many channels per pixel; 0: RGB of 8 bits
+    bool skip_color; // leave out the transforms that need colours; false: they are an error
+} SrPixelForm;
+
 // A picture in one of three forms: exactly one of rgb, f and encoded is set.
 typedef struct {
     int H, W;
+    // Channels of f; for an encoded image, those of the floats that decoding gives.  0: f has 3,
+    // and decoding gives rgb.
+    int channels;
     uint8_t *rgb;        // (H, W, 3); owned by the SrImagePool it was taken from
-    float *f;            // (H, W, 3), after ToTensor; owned by the pool or by the batch
+    float *f;            // (H, W, C), after ToTensor or by SrPixelForm; owned by pool or batch
     const void *encoded; // bytes of an image file of H x W, not decoded yet; borrowed
     size_t encoded_bytes;
 } SrImage;
@@ -44,6 +57,12 @@ void sr_image_pool_rewind(SrImagePool *pool, size_t mark);
 // Makes an image of h x w with rgb in the pool and pixels not set.  SR_ERR_IO (a bad image): the
 // size is above SR_IMAGE_MAX_PIXELS.
 SrStatus sr_image_new(SrImagePool *pool, int h, int w, SrImage *out);
+// Number of channels: 3 where 0 stands for RGB.
+static inline int sr_channels(int channels) { return channels > 0 ? channels : 3; }
+// Number of samples of an image's pixels, H * W * C.
+static inline size_t sr_image_samples(const SrImage *image) {
+    return (size_t)image->H * (size_t)image->W * (size_t)sr_channels(image->channels);
+}
 
 // ---- data sets ----
 // Each data set is a file data/sets/<stem>.c with the descriptor `const SrDataset
@@ -65,6 +84,7 @@ typedef struct {
     int gray_size;      // DEFAULT_GRAY_IMG_SIZE
     bool random_images; // RANDOM_SYNTHETIC_IMAGES
     int random_labels;  // RANDOM_SYNTHETIC_LABELS
+    int channels;       // SrPixelForm.channels; a set that gives rgb may leave the floats to others
     uint64_t seed;
 } SrDatasetConfig;
 
@@ -118,6 +138,9 @@ typedef struct SrDataset {
     // a run are neighbours on disk, and an epoch reads run by run (sampler.h).  NULL: all items
     // cost the same in any order.
     const int64_t *(*runs)(const void *set, int64_t *n);
+    // Tells the samples of the images at a path without opening the set: channels per pixel, and
+    // bits of a sample (32: floats).  NULL: the files' headers tell (image_probe.h).
+    SrStatus (*samples)(const char *path, int *channels, int *bits);
     // Describes the files that were passed over, by type ("3 .gif, 1 other").  "": none were.
     // NULL: the source passes nothing over.
     const char *(*skipped)(const void *set);
@@ -148,7 +171,8 @@ SrStatus sr_image_decode(const void *bytes, size_t n, SrImagePool *pool, SrImage
 // The first half of sr_image_decode: reads the size and leaves the image encoded.  `bytes` stay the
 // caller's and must live as long as the image is encoded.
 SrStatus sr_image_open(const void *bytes, size_t n, SrImage *out);
-// The second half: decodes an encoded image.  Does nothing if the image has its pixels.  reduce 1,
+// The second half: decodes an encoded image, to floats if image->channels is set: TIFF and PNG
+// keep all bits of their samples.  Does nothing if the image has its pixels.  reduce 1,
 // 2, 4 or 8: H and W are divided by it and rounded up if the decoder can do that (JPEG with
 // libjpeg-turbo); other decoders keep the size.
 SrStatus sr_image_finish(SrImage *image, int reduce, SrImagePool *pool);
@@ -176,12 +200,13 @@ int sr_extras_find(const SrExtras *extras, const char *name, int view); // index
 size_t sr_batch_extra_bytes(const SrBatchExtra *extra);                 // bytes per image
 
 // ---- transforms ----
+typedef struct SrPipeline SrPipeline;
 // Each transform is a file data/augment/<stem>.c with the descriptor `const SrTransform
 // sr_transform_<stem>`.
 typedef struct {
     int n; // number of views: 1 at first, more after a multi-crop
     SrImage view[SR_MAX_VIEWS];
-    float *out[SR_MAX_VIEWS];             // target of ToTensor, (h, w, 3); NULL: the pool
+    float *out[SR_MAX_VIEWS];             // target of ToTensor, (h, w, C); NULL: the pool
     int h[SR_MAX_VIEWS], w[SR_MAX_VIEWS]; // size in pixels that out[v] has room for
 } SrViews;
 
@@ -200,6 +225,13 @@ typedef struct {
     void *const *extra; // (extras->n) target of each extra for this image; NULL: not wanted
 } SrTransformContext;
 
+// Images that a transform works on.
+typedef enum {
+    SR_PIXELS_RGB,   // RGB of 8 bits only
+    SR_PIXELS_COLOR, // RGB of 8 bits only, whose colours it changes: others may do without it
+    SR_PIXELS_ANY    // any number of channels, bytes and floats
+} SrTransformPixels;
+
 typedef struct SrTransform {
     const char *name; // "ImgPilToMultiCrop", "RandomHorizontalFlip", ...
     const char *help;
@@ -214,6 +246,11 @@ typedef struct SrTransform {
     // Subtracts a mean and divides; its params begin with SrNormalize (data/augment/normalize.h).
     bool normalizes;
     bool takes_encoded; // decodes images itself; false: the pipeline decodes them first
+    SrTransformPixels pixels;
+    // Checks options that name channels for images of `channels` channels.  NULL: there are none.
+    SrStatus (*check_channels)(const void *params, int channels);
+    // Returns the pipeline inside the transform.  NULL: it has none.
+    SrPipeline *(*inner)(const void *params);
     // Checks what option ranges cannot express.  NULL: nothing to check.
     SrStatus (*check)(const void *params);
     // Builds what the parsed options imply (an inner pipeline) in `arena`; `stage` is the
@@ -244,16 +281,22 @@ const SrTransform *sr_transform_at(int i);
 SrStatus sr_transform_find(const char *name, const SrTransform **out);
 
 // The transforms of one split, read from TRANSFORMS: [{name: ..., keys...}, ...].
-typedef struct SrPipeline SrPipeline;
 SrStatus sr_pipeline_new(const SrYaml *transforms, const char *where, SrPipeline **out);
+// Makes a pipeline for images of this form; sr_pipeline_new makes one for RGB of 8 bits.
+// SR_ERR_CONFIG: a transform works on RGB of 8 bits only.
+SrStatus sr_pipeline_new_for(const SrYaml *transforms, const char *where, SrPixelForm form,
+                             SrPipeline **out);
+SrPixelForm sr_pipeline_form(const SrPipeline *pipeline);
+// Mean of channel c that the pipeline's Normalize subtracts.  0.5: there is no Normalize.
+double sr_pipeline_mean(const SrPipeline *pipeline, int c);
 void sr_pipeline_free(SrPipeline *pipeline);
 // Logs a line for each option of the transforms that is set and changes nothing.  SR_ERR_CONFIG:
 // such an option is refused.  An unreadable list gives SR_OK here; sr_pipeline_new reports it.
 SrStatus sr_pipeline_report_ignored(const SrYaml *transforms, const char *where, SrArena *arena);
 // Adds every wrong key of the transforms to `problems`.  Entries that are no transform or have an
 // unknown name are passed over; sr_pipeline_new reports them.
-SrStatus sr_pipeline_check(const SrYaml *transforms, const char *where, SrArena *arena,
-                           SrProblems *problems);
+SrStatus sr_pipeline_check(const SrYaml *transforms, const char *where, SrPixelForm form,
+                           SrArena *arena, SrProblems *problems);
 // Gives number and sizes of the outgoing views.  If only square files give one size, the files are
 // assumed to be square.  SR_ERR_CONFIG: a size stays open, or ToTensor is missing.
 SrStatus sr_pipeline_shape(const SrPipeline *pipeline, int *n, int h[SR_MAX_VIEWS],
@@ -284,12 +327,13 @@ SrStatus sr_pipeline_apply(const SrPipeline *pipeline, const SrTransformContext 
 typedef struct {
     const char *name; // VISSL's key: "data", "images", "patches"; inputs of a list share it
     int h, w;         // size in pixels of its views
-    int rows;         // views per image: image i has rows i * rows + k of (N * rows, h, w, 3)
+    int rows;         // views per image: image i has rows i * rows + k of (N * rows, h, w, C)
 } SrBatchInput;
 
 typedef struct {
     // Given: the views and extras that the transforms make of an image.
     int n_views, h[SR_MAX_VIEWS], w[SR_MAX_VIEWS];
+    int channels; // C of all views; 0: 3
     SrExtras made;
     // Planned by the collator.
     int n_inputs;
@@ -346,6 +390,7 @@ typedef struct {
 // Views and extras that the transforms make of an image.
 typedef struct {
     int n, h[SR_MAX_VIEWS], w[SR_MAX_VIEWS]; // number of views, and their sizes in pixels
+    int channels;                            // channels of the views; 0: 3
     SrExtras extras;
 } SrCollateViews;
 // Finds the collator, parses its options and makes its plan; all memory is the arena's.  options:
@@ -368,9 +413,10 @@ SrStatus sr_batch_plan_take(SrBatchPlan *plan, int made);
 
 // ---- loader ----
 // One batch as the loader gives it.  view[i] is input i of the collator's plan, floats of
-// (N * rows, h, w, 3).  Without a collator view[i] is view i of all images.
+// (N * rows, h, w, C).  Without a collator view[i] is view i of all images.
 struct SrBatch {
     int n_views, batch; // number of inputs; number of images N
+    int channels;       // C of all inputs; 0: 3
     float *view[SR_MAX_VIEWS];
     int h[SR_MAX_VIEWS], w[SR_MAX_VIEWS], rows[SR_MAX_VIEWS];
     int n_targets;  // columns of the labels; 0: one class per image

@@ -12,6 +12,7 @@
 
 #include "base/compiler.h"
 #include "data/data.h"
+#include "data/image_form.h"
 #include "data/image_probe.h"
 #include "data/jpeg_turbo.h"
 #include "data/readers/bmp.h"
@@ -100,25 +101,65 @@ static SrStatus keep_result(SrImagePool *pool, size_t mark, int h, int w, const 
     return SR_OK;
 }
 
+static void heap_begin(const SrImageHeader *probe, size_t n, SrImagePool *pool) {
+    heap.pool = pool;
+    heap.left = heap_bound(probe, n);
+    heap.short_of_memory = false;
+}
+
+// good: pixels of the right size came out.  read: pixels came out.
+static SrStatus heap_end(const SrImageHeader *probe, bool good, bool read) {
+    heap.pool = NULL;
+    if (good)
+        return SR_OK;
+    if (heap.short_of_memory)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for an image of %d x %d", probe->W, probe->H);
+    SR_FAIL(SR_ERR_IO, "damaged %s (%s)", probe->format == SR_IMAGE_JPEG ? "JPEG" : "PNG",
+            read ? "size" : stbi_failure_reason());
+}
+
 static SrStatus stb_decode(const SrImageHeader *probe, const uint8_t *bytes, size_t n,
                            SrImagePool *pool, SrImage *out) {
     size_t mark = sr_image_pool_mark(pool);
     if (probe->plte && probe->plte_bytes < 768)
         SR_TRY(extend_palette(probe, &bytes, &n, pool));
-    heap.pool = pool;
-    heap.left = heap_bound(probe, n);
-    heap.short_of_memory = false;
     int w = 0, h = 0, channels = 0;
+    heap_begin(probe, n, pool);
     uint8_t *rgb = stbi_load_from_memory(bytes, (int)n, &w, &h, &channels, 3);
-    heap.pool = NULL;
-    if (!rgb || h != probe->H || w != probe->W) {
+    SrStatus status = heap_end(probe, rgb && h == probe->H && w == probe->W, rgb != NULL);
+    if (status != SR_OK) {
         sr_image_pool_rewind(pool, mark);
-        if (heap.short_of_memory)
-            SR_FAIL(SR_ERR_MEMORY, "out of memory for an image of %d x %d", probe->W, probe->H);
-        SR_FAIL(SR_ERR_IO, "damaged %s (%s)", probe->format == SR_IMAGE_JPEG ? "JPEG" : "PNG",
-                rgb ? "size" : stbi_failure_reason());
+        return status;
     }
     return keep_result(pool, mark, h, w, rgb, out);
+}
+
+// Decodes a PNG with all bits of its samples.  stb_image gives 8-bit samples as 257 times their
+// level, so that both depths are divided by 65535.
+static SrStatus png_decode_floats(const SrImageHeader *probe, const uint8_t *bytes, size_t n,
+                                  int channels, SrImagePool *pool, SrImage *out) {
+    SrImage image;
+    SR_TRY(sr_image_new_floats(pool, probe->H, probe->W, channels, &image));
+    size_t mark = sr_image_pool_mark(pool), pixels = (size_t)probe->H * (size_t)probe->W;
+    if (probe->plte && probe->plte_bytes < 768)
+        SR_TRY(extend_palette(probe, &bytes, &n, pool));
+    int w = 0, h = 0, have = 0;
+    heap_begin(probe, n, pool);
+    const uint16_t *levels = stbi_load_16_from_memory(bytes, (int)n, &w, &h, &have, 0);
+    SR_TRY(heap_end(probe, levels && h == probe->H && w == probe->W, levels != NULL));
+    SrPixelChannels of = {have, have == 2 || have == 4};
+    SR_TRY(sr__channels_check(of, channels));
+    float *row = sr_image_pool_take(pool, (size_t)(w * have) * sizeof *row);
+    if (!row)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for an image of %d x %d", w, h);
+    for (size_t at = 0; at < pixels; at += (size_t)w) {
+        for (int i = 0; i < w * have; i++)
+            row[i] = (float)levels[at * (size_t)have + (size_t)i] / 65535.0f;
+        sr__channels_fit(row, of, (size_t)w, channels, image.f + at * (size_t)channels);
+    }
+    sr_image_pool_rewind(pool, mark);
+    *out = image;
+    return SR_OK;
 }
 
 const char *sr_image_decoder_name(void) { return SR_TURBOJPEG ? "libjpeg-turbo" : "stb_image"; }
@@ -162,15 +203,34 @@ static SrStatus decode(const SrImageHeader *probe, const uint8_t *bytes, size_t 
     }
 }
 
+// Formats whose samples have 8 bits are decoded to RGB first.
+static SrStatus decode_floats(const SrImageHeader *probe, const uint8_t *bytes, size_t n,
+                              int channels, SrImagePool *pool, SrImage *out) {
+    if (probe->format == SR_IMAGE_PNG)
+        return png_decode_floats(probe, bytes, n, channels, pool, out);
+    if (probe->format == SR_IMAGE_PNM)
+        return sr__pnm_decode_floats(probe, bytes, n, channels, pool, out);
+#if SR_TIFF
+    if (probe->format == SR_IMAGE_TIFF)
+        return sr__tiff_decode_floats(probe, bytes, n, channels, pool, out);
+#endif
+    SR_TRY(decode(probe, bytes, n, 1, pool, out));
+    return sr_image_to_floats(out, channels, pool);
+}
+
 // The header is read again rather than kept: the walk takes a hundredth of the decoding time.
 SrStatus sr_image_finish(SrImage *image, int reduce, SrImagePool *pool) {
     const void *bytes = image->encoded;
     size_t n = image->encoded_bytes;
+    int channels = image->channels;
     SrImageHeader probe;
     if (!bytes)
         return SR_OK;
     SR_TRY(sr__image_header_read(bytes, n, &probe));
-    SR_TRY(decode(&probe, bytes, n, reduce, pool, image));
+    if (channels > 0)
+        SR_TRY(decode_floats(&probe, bytes, n, channels, pool, image));
+    else
+        SR_TRY(decode(&probe, bytes, n, reduce, pool, image));
     return sr__exif_turn(image, probe.orientation, pool);
 }
 

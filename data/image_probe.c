@@ -157,6 +157,8 @@ static SrStatus probe_png(const uint8_t *bytes, size_t n, SrImageHeader *out) {
     // Deflate expands at most 1032 times, and a pixel takes at least one bit.
     SR_TRY(sr__image_check_size(out, be32(bytes + 20), be32(bytes + 16), n, 1032 * 8));
     out->components = bytes[25] == 0 || bytes[25] == 4 ? 1 : 3;
+    out->samples = out->components;
+    out->bits = bytes[24];
     for (size_t at = 8; at + 12 <= n;) {
         uint32_t len = be32(bytes + at);
         if (len > n - at - 12)

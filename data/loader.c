@@ -93,7 +93,8 @@ static size_t aligned(size_t bytes) { return (bytes + SR_ALIGN - 1) / SR_ALIGN *
 static size_t input_bytes(const SrLoader *l, int i) {
     const SrBatchInput *in = &l->collation.plan.input[i];
     size_t rows = (size_t)l->config.batch * (size_t)in->rows;
-    return aligned(sizeof(float) * rows * (size_t)in->h * (size_t)in->w * 3);
+    size_t C = (size_t)sr_channels(l->collation.plan.channels);
+    return aligned(sizeof(float) * rows * (size_t)in->h * (size_t)in->w * C);
 }
 
 static size_t extra_bytes(const SrLoader *l, int i) {
@@ -110,9 +111,10 @@ static SrStatus slot_init(SrLoader *l, SrLoaderSlot *slot) {
                 l->n_slots, l->block_bytes >> 20);
     char *p = slot->block;
     slot->batch.n_views = l->collation.plan.n_inputs;
+    slot->batch.channels = sr_channels(l->collation.plan.channels);
     for (int i = 0; i < slot->batch.n_views; i++) {
         const SrBatchInput *in = &l->collation.plan.input[i];
-        slot->batch.view[i] = (float *)(void *)p; // (N rows, h, w, 3)
+        slot->batch.view[i] = (float *)(void *)p; // (N rows, h, w, C)
         slot->batch.h[i] = in->h;
         slot->batch.w[i] = in->w;
         slot->batch.rows[i] = in->rows;
@@ -257,6 +259,7 @@ static SrStatus make_epoch(SrLoader *l) {
     }
     SrBatchPlan *plan = &l->collation.plan;
     SR_TRY(sr_pipeline_shape(c->pipeline, &plan->n_views, plan->h, plan->w));
+    plan->channels = sr_pipeline_form(c->pipeline).channels;
     SR_TRY(sr_batch_plan_list(plan, "data"));
     return make_targets(l);
 }

@@ -4,14 +4,26 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "data/image_form.h"
 #include "data/loader_internal.h"
 #include "data/pipeline.h"
 #include "data/sampler.h"
 
 // ---- one image ----
 
-// Makes the grey image that VISSL puts in the place of an unreadable one; its `valid` is -1.
-static SrStatus gray_image(int size, SrImagePool *pool, SrImage *out) {
+// Makes the grey image that VISSL puts in the place of an unreadable one; its `valid` is -1.  An
+// image of floats has the mean of each channel.
+static SrStatus gray_image(const SrLoader *l, SrImagePool *pool, SrImage *out) {
+    int size = l->config.gray_size, C = sr_pipeline_form(l->config.pipeline).channels;
+    if (C > 0) {
+        SR_TRY(sr_image_new_floats(pool, size, size, C, out));
+        for (int c = 0; c < C; c++) {
+            float mean = (float)sr_pipeline_mean(l->config.pipeline, c);
+            for (size_t i = (size_t)c; i < sr_image_samples(out); i += (size_t)C)
+                out->f[i] = mean;
+        }
+        return SR_OK;
+    }
     SR_TRY(sr_image_new(pool, size, size, out));
     memset(out->rgb, 128, (size_t)size * (size_t)size * 3);
     return SR_OK;
@@ -24,11 +36,8 @@ static SrStatus open_image(const SrLoader *l, int64_t i, SrImagePool *pool, SrIm
     SrSample sample = {.path = ""};
     SrStatus status = l->config.dataset->read(l->config.set, i, pool, &sample);
     *path = sample.path ? sample.path : "";
-    if (status != SR_OK || !sample.encoded) {
-        *out = sample.image;
-        return status;
-    }
-    return sr_image_open(sample.encoded, sample.encoded_bytes, out);
+    SR_TRY(status);
+    return sr_sample_image(&sample, sr_pipeline_form(l->config.pipeline).channels, pool, out);
 }
 
 // Needs the lock.  A bad file fails in every epoch and is listed once.
@@ -54,8 +63,7 @@ static SrStatus write_views(const SrLoader *l, const SrViews *views) {
         const SrImage *image = &views->view[v];
         SR_TRY(sr__view_fits(views, v));
         if (image->f != views->out[v])
-            memcpy(views->out[v], image->f,
-                   sizeof(float) * 3 * (size_t)image->H * (size_t)image->W);
+            memcpy(views->out[v], image->f, sizeof(float) * sr_image_samples(image));
     }
     return SR_OK;
 }
@@ -140,7 +148,7 @@ SrStatus sr__loader_item(SrLoader *l, int64_t item, int64_t epoch, SrImagePool *
         views.n = 1;
         sr_image_pool_reset(pool); // the path was in the pool too
         path = "";
-        SR_TRY(gray_image(l->config.gray_size, pool, &views.view[0]));
+        SR_TRY(gray_image(l, pool, &views.view[0]));
         status = sr_pipeline_apply(l->config.pipeline, &ctx, &views);
     }
     if (status == SR_OK)

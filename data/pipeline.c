@@ -13,6 +13,7 @@
 #include "base/compiler.h"
 #include "base/mem.h"
 #include "base/text/number.h"
+#include "data/augment/normalize.h"
 
 #define MAX_STAGES 32 // keeps two levels of nesting within the generator's 16 bits of stage
 
@@ -28,7 +29,8 @@ struct SrPipeline {
     Stage stage[MAX_STAGES];
     int n;
     char where[96]; // for messages
-    SrArena arena;  // of the outermost pipeline only
+    SrPixelForm form;
+    SrArena arena; // of the outermost pipeline only
 };
 
 // Keys of VISSL's wrapper, which mean nothing with one source of images.
@@ -41,8 +43,8 @@ static const SrOption wrapper_keys[] = {
 
 // Parses an entry; errors name its line and its place in the list.  problems: collects all wrong
 // keys; NULL: the first wrong key is the error.
-static SrStatus stage_parse(SrArena *arena, const SrYaml *entry, const char *where, Stage *stage,
-                            SrProblems *problems) {
+static SrStatus stage_parse(SrArena *arena, const SrYaml *entry, const char *where, int channels,
+                            Stage *stage, SrProblems *problems) {
     const SrYaml *name = sr_yaml_find(entry, "name");
     if (!name || name->type != SR_YAML_STRING)
         SR_FAIL(SR_ERR_CONFIG, "%s: %s: a transform is a map with a key `name`, found %s",
@@ -67,6 +69,8 @@ static SrStatus stage_parse(SrArena *arena, const SrYaml *entry, const char *whe
     if (t->prepare)
         SR_TRY(t->prepare(stage->params, where, stage->stage, arena));
     status = t->check ? t->check(stage->params) : SR_OK;
+    if (status == SR_OK && t->check_channels)
+        status = t->check_channels(stage->params, sr_channels(channels));
     if (status != SR_OK)
         return sr_fail_prefix(status, "%s: %s", sr_yaml_place(entry).text, where);
     return SR_OK;
@@ -103,9 +107,35 @@ static SrStatus stages_parse(SrPipeline *p, const SrYaml *list, const char *wher
                             name && name->text ? name->text : "");
         if (!place)
             SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", where);
-        SR_TRY(stage_parse(arena, list->items[p->n], place, stage, NULL));
+        SR_TRY(stage_parse(arena, list->items[p->n], place, p->form.channels, stage, NULL));
     }
     stages_join(p);
+    return SR_OK;
+}
+
+// Refuses or leaves out what the form of the images asks for, in nested pipelines too.  Stages keep
+// their numbers, so that the draws of the others stay.
+static SrStatus stages_choose(SrPipeline *p, SrPixelForm form) {
+    int n = 0;
+    p->form = form;
+    for (int i = 0; i < p->n; i++) {
+        const SrTransform *t = p->stage[i].transform;
+        bool color = t->pixels == SR_PIXELS_COLOR;
+        if (color && form.skip_color)
+            continue;
+        if (form.channels > 0 && t->pixels != SR_PIXELS_ANY)
+            SR_FAIL(SR_ERR_CONFIG,
+                    "%s[%u].%s works on RGB of 8 bits only, but DATA.CHANNELS and DATA.KEEP_BITS "
+                    "ask for floats of %d channel%s; %s",
+                    p->where, (unsigned)p->stage[i].stage % MAX_STAGES, t->name, form.channels,
+                    form.channels == 1 ? "" : "s",
+                    color ? "DATA.COLOR_TRANSFORMS=skip leaves such transforms out"
+                          : "remove it from the list");
+        if (t->inner)
+            SR_TRY(stages_choose(t->inner(p->stage[i].params), form));
+        p->stage[n++] = p->stage[i];
+    }
+    p->n = n;
     return SR_OK;
 }
 
@@ -128,10 +158,18 @@ SrStatus sr__pipeline_nested(const SrYaml *list, const char *where, uint32_t sta
 }
 
 SrStatus sr_pipeline_new(const SrYaml *transforms, const char *where, SrPipeline **out) {
+    return sr_pipeline_new_for(transforms, where, (SrPixelForm){0}, out);
+}
+
+SrStatus sr_pipeline_new_for(const SrYaml *transforms, const char *where, SrPixelForm form,
+                             SrPipeline **out) {
     *out = sr_calloc(1, sizeof **out);
     if (!*out)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", where);
+    (*out)->form = form;
     SrStatus status = stages_parse(*out, transforms, where, 0, &(*out)->arena);
+    if (status == SR_OK)
+        status = stages_choose(*out, form);
     if (status != SR_OK) {
         sr_pipeline_free(*out);
         *out = NULL;
@@ -181,8 +219,8 @@ SrStatus sr_pipeline_report_ignored(const SrYaml *transforms, const char *where,
 
 // The inner list is checked first: its errors are also errors of the outer transform, and a line is
 // kept only once.
-static SrStatus check(const SrYaml *list, const char *where, int depth, SrArena *arena,
-                      SrProblems *problems) {
+static SrStatus check(const SrYaml *list, const char *where, int depth, int channels,
+                      SrArena *arena, SrProblems *problems) {
     for (int i = 0; i < entries(list, depth); i++) {
         const SrYaml *entry = list->items[i], *inner = sr_yaml_find(entry, "transforms");
         Stage stage = {.stage = (uint32_t)i};
@@ -190,15 +228,25 @@ static SrStatus check(const SrYaml *list, const char *where, int depth, SrArena 
         SR_TRY(place_of(list, i, where, arena, &place));
         if (!place.kind)
             continue;
-        SR_TRY(check(inner, place.inside, depth + 1, arena, problems));
-        SR_TRY(sr_problems_keep(problems, stage_parse(arena, entry, place.at, &stage, problems)));
+        SR_TRY(check(inner, place.inside, depth + 1, channels, arena, problems));
+        SR_TRY(sr_problems_keep(problems,
+                                stage_parse(arena, entry, place.at, channels, &stage, problems)));
     }
     return SR_OK;
 }
 
-SrStatus sr_pipeline_check(const SrYaml *transforms, const char *where, SrArena *arena,
-                           SrProblems *problems) {
-    return check(transforms, where, 0, arena, problems);
+SrStatus sr_pipeline_check(const SrYaml *transforms, const char *where, SrPixelForm form,
+                           SrArena *arena, SrProblems *problems) {
+    return check(transforms, where, 0, form.channels, arena, problems);
+}
+
+SrPixelForm sr_pipeline_form(const SrPipeline *pipeline) { return pipeline->form; }
+
+double sr_pipeline_mean(const SrPipeline *pipeline, int c) {
+    for (int i = 0; i < pipeline->n; i++)
+        if (pipeline->stage[i].transform->normalizes)
+            return ((const SrNormalize *)pipeline->stage[i].params)->mean.v[c];
+    return 0.5;
 }
 
 // Inner pipelines live in the outer one's arena and go with it.

@@ -1,7 +1,8 @@
 // Reads one image twice and runs the pipeline on it, with the loader's random keys, for display.
 #include "data/view_preview.h"
 
-#include <string.h>
+#include "data/image_form.h"
+#include "data/pixels/pixel.h"
 
 // Opens the same bytes twice: the views start from the encoded file, the original is decoded
 // at full size.
@@ -11,15 +12,14 @@ static SrStatus read_image(const SrLoaderConfig *config, int64_t in_set, SrImage
     SrStatus status = config->dataset->read(config->set, in_set, pool, &sample);
     out->path = sample.path ? sample.path : "";
     SR_TRY(status);
-    if (sample.encoded) {
-        SR_TRY(sr_image_open(sample.encoded, sample.encoded_bytes, &out->views.view[0]));
-        return sr_image_decode(sample.encoded, sample.encoded_bytes, pool, &out->original);
-    }
+    int channels = sr_pipeline_form(config->pipeline).channels;
+    SR_TRY(sr_sample_image(&sample, channels, pool, &out->views.view[0]));
+    SR_TRY(sr_sample_image(&sample, channels, pool, &out->original));
+    SR_TRY(sr_image_finish(&out->original, 1, pool));
     // Transforms work in place, so the original must be a copy.
-    SR_TRY(sr_image_new(pool, sample.image.H, sample.image.W, &out->original));
-    memcpy(out->original.rgb, sample.image.rgb, (size_t)sample.image.H * sample.image.W * 3);
-    out->views.view[0] = sample.image;
-    return SR_OK;
+    if (!sample.encoded)
+        SR_TRY(sr_pixel_copy(&out->original, pool, &out->original));
+    return sr_image_to_rgb(&out->original, pool);
 }
 
 SrStatus sr_view_preview_make(const SrLoaderConfig *config, int64_t epoch, int64_t index,

@@ -54,6 +54,7 @@ static SrStatus open_checkpoint(SrEmbedder *e, SrFeatureOptions *o) {
     char *slash = strrchr(e->folder, '/');
     snprintf(slash ? slash : e->folder, slash ? 1 : 2, slash ? "" : ".");
     SR_TRY(sr_feature_images_open(e->checkpoint.config, 0, 0, &e->images));
+    SR_TRY(sr_feature_images_need_rgb(&e->images, "a folder's index"));
     o->model = e->checkpoint.model;
     if (!o->layers)
         o->layers = e->checkpoint.config->knn.layer;
@@ -67,7 +68,8 @@ static SrStatus open_trunk(SrEmbedder *e, SrFeatureOptions *o) {
     o->seed = 1;
     if (sr_trunk_is_config(o->trunk)) {
         SR_TRY(sr_config_load(o->trunk, NULL, 0, &e->config));
-        return sr_feature_images_open(e->config, 0, 0, &e->images);
+        SR_TRY(sr_feature_images_open(e->config, 0, 0, &e->images));
+        return sr_feature_images_need_rgb(&e->images, "a folder's index");
     }
     side = side ? side : MODEL_SIDE;
     return sr_feature_images_open(NULL, side, side, &e->images);

@@ -214,7 +214,7 @@ static void run_rows(SrFeatureModel *m, const float *x, int rows, int64_t first,
     SrShape part = in.shape;
     part.d[0] = rows;
     memset(in.data, 0, (size_t)sr_shape_count(in.shape) * sizeof(float));
-    sr_layout_to_nhwc(x + first * 3 * m->from.height * m->from.width, part, in.data);
+    sr_layout_to_nhwc(x + first * part.d[3] * m->from.height * m->from.width, part, in.data);
     sr_feature_source_forward(&m->source);
     for (int i = 0; i < m->source.taps.n; i++) {
         SrShape s = sr_feature_shape(&m->source, i, false);

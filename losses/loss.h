@@ -147,7 +147,7 @@ SrStatus sr_loss_output(SrLossContext *ctx, const char *name, SrNodeId *node);
 // Finds a further tensor (batch, ...) that the batch has for a view.  "mask" is (batch, patches): 1
 // where a patch is hidden.  SR_ERR_CONFIG if neither the transforms nor the collator make it.
 SrStatus sr_loss_extra(SrLossContext *ctx, const char *name, int view, SrNodeId *node);
-// Returns the images of a view, (batch, H, W, 3) as the transforms left them, for losses that
+// Returns the images of a view, (batch, H, W, C) as the transforms left them, for losses that
 // predict pixels.  SR_NO_NODE: a frozen trunk hides the images; the builder's status says so.
 SrNodeId sr_loss_view(SrLossContext *ctx, int view);
 // Makes the value of a node available to sr_loss_value in the hooks.  The model's outputs are

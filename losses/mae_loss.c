@@ -52,6 +52,7 @@ typedef struct {
     MaeLoss p;
     SrTokenGrid grid;
     int batch, keep; // images; visible patches of an image
+    int samples;     // of a patch: patch^2 * channels
     uint64_t seed;
     // Inputs: visible (batch, keep), the indices of visible patches; mask (batch, patches), 1
     // where a patch is hidden.
@@ -76,7 +77,7 @@ static SrStatus check(SrLossContext *ctx, const State *s) {
 }
 
 // Predicts the pixels of all patches from the tokens of the visible ones:
-// (batch, prefix + keep, D) -> (batch, patches, patch^2 * 3).
+// (batch, prefix + keep, D) -> (batch, patches, samples).
 static SrNodeId decode(SrBuilder *b, const State *s, SrNodeId x) {
     const MaeLoss *p = &s->p;
     int prefix = sr_build_shape(b, x).d[1] - s->keep;
@@ -92,7 +93,7 @@ static SrNodeId decode(SrBuilder *b, const State *s, SrNodeId x) {
         x = sr_token_block(b, scope, x, p->heads, (int)(p->dim * p->mlp_ratio));
     }
     x = sr_token_norm(b, "decoder_norm", x, 1e-6);
-    x = sr_token_linear(b, "decoder_pred", x, s->grid.patch * s->grid.patch * 3, true, 0.02);
+    x = sr_token_linear(b, "decoder_pred", x, s->samples, true, 0.02);
     sr_builder_pop(b);
     return sr_build(b, "select_tokens", "pixels",
                     &(SrSelectTokensParams){.begin = prefix, .count = s->grid.n}, x);
@@ -123,6 +124,8 @@ static SrStatus build(SrLossContext *ctx, const void *params, SrNodeId *loss, vo
     SR_TRY(sr_token_grid_one_view(ctx));
     SR_TRY(sr_token_grid(ctx, s->p.patch_size, &s->grid));
     s->keep = (int)(s->grid.n * (1 - s->p.mask_ratio));
+    int channels = sr_shape_last(sr_build_shape(b, sr_loss_view(ctx, 0)));
+    s->samples = s->grid.patch * s->grid.patch * channels;
     SR_TRY(check(ctx, s));
     s->visible = sr_build_input(b, "visible", SR_SHAPE(s->batch, s->keep), SR_I64);
     s->mask = sr_build_input(b, "mask", SR_SHAPE(s->batch, s->grid.n), SR_F32);
@@ -156,7 +159,7 @@ static void before_rows(void *instance, const SrLossStep *step, int64_t first) {
 // Chance is the loss of a decoder that predicts the mean of every patch.
 static void facts(const void *instance, SrLossFacts *out) {
     const State *s = instance;
-    int n = s->grid.patch * s->grid.patch * 3;
+    int n = s->samples;
     if (s->p.norm_pix_loss)
         out->chance = (double)(n - 1) / n;
 }

@@ -118,13 +118,41 @@ static void add_labels(const SrPhotoSurvey *s, SrText *out) {
     add_quoted(s->labels, out);
 }
 
+static void add_numbers(const char *name, const double *v, int n, SrText *out) {
+    sr_text_printf(out, "%s: [", name);
+    for (int i = 0; i < n; i++)
+        sr_text_printf(out, "%s%.6g", i ? ", " : "", v[i]);
+    sr_text_add(out, "]");
+}
+
+// Photos are normalised by ImageNet's figures, other images by their own.
+static void add_floats(const SrPhotoSurvey *s, SrText *out) {
+    static const double mean[] = {0.485, 0.456, 0.406}, std[] = {0.229, 0.224, 0.225};
+    bool own = s->form.channels > 0;
+    int n = sr_channels(s->form.channels);
+    sr_text_add(out, "        - {name: ToTensor}\n        - {name: Normalize, ");
+    add_numbers("mean", own ? s->mean : mean, n, out);
+    add_numbers(", std", own ? s->std : std, n, out);
+    sr_text_add(out, "}\n");
+}
+
+// Names what the files hold where that is no RGB of 8 bits.
+static void add_form(const SrPhotoSurvey *s, SrText *out) {
+    if (s->form.channels == 3)
+        sr_text_printf(out, "    KEEP_BITS: True # the images have %d bits per sample\n", s->bits);
+    else if (s->form.channels > 0)
+        sr_text_printf(out, "    CHANNELS: %d # of %d bits, which are all kept\n", s->form.channels,
+                       s->bits);
+}
+
 static void add_data(const Recipe *r, const Rung *rung, SrText *out) {
     sr_text_printf(out,
                    "config:\n  SEED_VALUE: 0 # the same seed gives the same bits, whatever the "
                    "number of threads\n  LOG_FREQUENCY: 50 # updates between two progress lines\n  "
-                   "DATA:\n    NUM_DATALOADER_WORKERS: %d # threads that read and augment photos\n "
-                   "   TRAIN:\n      DATA_PATHS: [",
+                   "DATA:\n    NUM_DATALOADER_WORKERS: %d # threads that read and augment photos\n",
                    sr_parallel_threads());
+    add_form(r->survey, out);
+    sr_text_add(out, "    TRAIN:\n      DATA_PATHS: [");
     add_quoted(r->data, out);
     add_labels(r->survey, out);
     sr_text_printf(
@@ -138,17 +166,19 @@ static void add_data(const Recipe *r, const Rung *rung, SrText *out) {
         "        - {name: ImgReplicatePil, num_times: 2}\n        - {name: RandomResizedCrop, "
         "size: %d, scale: [0.2, 1]} # pixels per side; share of the area\n",
         rung->crop);
+    sr_text_add(out, "        - {name: RandomHorizontalFlip, p: 0.5} # remove this if left and "
+                     "right differ in meaning\n");
+    if (r->survey->form.channels == 0)
+        sr_text_add(out, "        - {name: ImgPilColorDistortion, strength: 0.5} # lower this if "
+                         "colours have a meaning\n");
+    add_floats(r->survey, out);
     sr_text_printf(
         out,
-        "        - {name: RandomHorizontalFlip, p: 0.5} # remove this if left and right differ in "
-        "meaning\n        - {name: ImgPilColorDistortion, strength: 0.5} # lower this if colours "
-        "have a meaning\n        - {name: ToTensor}\n        - {name: Normalize, mean: [0.485, "
-        "0.456, 0.406], std: [0.229, 0.224, 0.225]}\n    TEST: # photos of test/ or val/ next to "
-        "train/, or a tenth of the photos\n      DEFAULT_GRAY_IMG_SIZE: %d\n      TRANSFORMS:\n    "
-        "    - {name: Resize, size: %d}\n        - {name: CenterCrop, size: %d}\n        - {name: "
-        "ToTensor}\n        - {name: Normalize, mean: [0.485, 0.456, 0.406], std: [0.229, 0.224, "
-        "0.225]}\n",
+        "    TEST: # photos of test/ or val/ next to train/, or a tenth of the photos\n      "
+        "DEFAULT_GRAY_IMG_SIZE: %d\n      TRANSFORMS:\n        - {name: Resize, size: %d}\n        "
+        "- {name: CenterCrop, size: %d}\n",
         rung->crop, rung->crop, rung->crop);
+    add_floats(r->survey, out);
 }
 
 static void add_model(const Rung *rung, SrText *out) {

@@ -169,6 +169,7 @@ class Model:
         size = [_i(), _i(), _i()]
         _size(self._handle, *map(ctypes.byref, size))
         self.batch, self.height, self.width = (one.value for one in size)
+        self.channels = self.nodes()[0][1][1]
 
     def __del__(self):
         _close(getattr(self, "_handle", None))
@@ -195,8 +196,8 @@ class Model:
             _check(_tap(self._handle, nodes.encode(), os.fsencode(weights) if weights else None, train))
 
     def preprocess(self, images):
-        """Decodes files, or bytes of image files, to (n, 3, height, width)."""
-        x = numpy.empty((len(images), 3, self.height, self.width), numpy.float32)
+        """Decodes files, or bytes of image files, to (n, channels, height, width)."""
+        x = numpy.empty((len(images), self.channels, self.height, self.width), numpy.float32)
         for image, to in zip(images, x):
             if not isinstance(image, bytes):
                 with open(image, "rb") as file:
@@ -212,7 +213,7 @@ class Model:
 
     def features(self, x):
         """Returns one array per layer, (n, ...) in PyTorch's layout. Any thread may call it; tap() waits for it to end."""
-        x = _array(x, None, 3, self.height, self.width)
+        x = _array(x, None, self.channels, self.height, self.width)
         with self._lock:
             out = [numpy.empty((len(x), *shape), numpy.float32) for shape in self._shapes()]
             pointers = (_floats * max(len(out), 1))(*map(_pointer, out))

@@ -132,6 +132,12 @@ static SrStatus check(const SrConfig *config, const Cluster *cluster, bool json)
     return status;
 }
 
+static void say_set(const SrConfig *config, const SrSplit *split, bool files) {
+    if (files)
+        sr_data_summary_say_set(split, "training images");
+    sr_data_summary_say_samples(config, split);
+}
+
 // Lists the folder of training images, if its source passes files over, and says which: files of
 // formats that this build does not read come with the package that adds them.
 static void say_images(const SrConfig *config) {
@@ -141,9 +147,10 @@ static void say_images(const SrConfig *config) {
     SrStatus status = paths->n == 0 || !sr_file_exists(paths->v[0]) ? SR_ERR_CONFIG
                       : names->n > 0 ? sr_dataset_find(names->v[0], &source)
                                      : sr_dataset_infer(paths->v[0], "TRAIN", &source);
-    if (status == SR_OK && source->skipped) {
-        if (sr_split_open_set(&config->train, "TRAIN", config->seed, &split) == SR_OK)
-            sr_data_summary_say_set(&split, "training images");
+    if (status == SR_OK && (source->skipped || source->samples)) {
+        if (sr_split_open_set(&config->train, sr_split_form(config), "TRAIN", config->seed,
+                              &split) == SR_OK)
+            say_set(config, &split, source->skipped != NULL);
         sr_split_close(&split);
     }
     sr_status_clear(); // paths have their own check

@@ -137,7 +137,7 @@ static SrStatus leave_out(Names *n, bool force, SrPhotoSurvey *survey, SrText *o
     int64_t good = survey->images - survey->unreadable - survey->twins;
     if (survey->unreadable + survey->twins == 0 || good < SR_STARTER_LEAST_IMAGES)
         return SR_OK;
-    if (whole)
+    if (whole && survey->form.channels == 0)
         return write_list(n, force, survey, out);
     sr_text_add(out, stay);
     return SR_OK;
@@ -200,9 +200,11 @@ const SrVerb sr_verb_init = {
     .args = "PHOTOS",
     .summary = "looks at a folder of photos and writes a configuration for it",
     .help =
-        "PHOTOS is a folder of images, a folder with one sub-folder per class, or a list of paths "
-        "(.txt). The configuration fits the number and size of the photos and the speed of this "
-        "machine. Labels are not needed; where sub-folders name classes, the evaluation uses them.",
+        "PHOTOS is a folder of images, a folder with one sub-folder per class, a list of paths "
+        "(.txt), or a stack of images (.npy). The configuration fits the number and size of the "
+        "photos and the speed of this machine. Labels are not needed; where sub-folders name "
+        "classes, the evaluation uses them. Images of other channels than RGB, or of more bits, "
+        "keep them, and are normalised by their own mean and deviation.",
     .examples = {{"sslrun init photos", "Writes photos.yaml for a training of about 15 minutes."},
                  {"sslrun init photos --minutes 120 --out long.yaml",
                   "Allows two hours, which buys larger crops and a larger network."}},

@@ -46,5 +46,6 @@ const SrTransform sr_transform_center_crop = {
     .params_bytes = sizeof(Params),
     .check = check,
     .shape = shape,
+    .pixels = SR_PIXELS_ANY,
     .apply = apply,
 };

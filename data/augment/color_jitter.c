@@ -60,5 +60,6 @@ const SrTransform sr_transform_color_jitter = {
     .options = options,
     .params_bytes = sizeof(Params),
     .prepare = prepare,
+    .pixels = SR_PIXELS_COLOR,
     .apply = apply,
 };

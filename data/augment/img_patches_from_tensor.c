@@ -46,13 +46,13 @@ static SrStatus shape(const void *params, int *n, int h[SR_MAX_VIEWS], int w[SR_
 // Normalises a patch as Noroozi and Favaro do (section 3.3); VISSL does not.  A channel of one
 // value becomes zeros.
 static void normalize(SrImage *patch) {
-    double mean[3] = {0}, deviation[3] = {0};
-    int n = patch->H * patch->W;
-    for (int i = 0; i < 3 * n; i++)
-        mean[i % 3] += (double)patch->f[i] / n;
-    for (int i = 0; i < 3 * n; i++)
-        deviation[i % 3] += pow((double)patch->f[i] - mean[i % 3], 2) / n;
-    for (int c = 0; c < 3; c++)
+    double mean[SR_MAX_CHANNELS] = {0}, deviation[SR_MAX_CHANNELS] = {0};
+    int n = patch->H * patch->W, C = sr_channels(patch->channels);
+    for (int i = 0; i < C * n; i++)
+        mean[i % C] += (double)patch->f[i] / n;
+    for (int i = 0; i < C * n; i++)
+        deviation[i % C] += pow((double)patch->f[i] - mean[i % C], 2) / n;
+    for (int c = 0; c < C; c++)
         deviation[c] = sqrt(deviation[c] + 1e-6);
     sr_pixel_normalize(patch, mean, deviation);
 }
@@ -84,5 +84,6 @@ const SrTransform sr_transform_img_patches_from_tensor = {
     .gives_floats = true,
     .check = check,
     .shape = shape,
+    .pixels = SR_PIXELS_ANY,
     .apply = apply,
 };

@@ -48,5 +48,6 @@ const SrTransform sr_transform_img_pil_color_distortion = {
         "SimCLR's colour distortion: jitter with probability 0.8, then grey with probability 0.2.",
     .options = options,
     .params_bytes = sizeof(Params),
+    .pixels = SR_PIXELS_COLOR,
     .apply = apply,
 };

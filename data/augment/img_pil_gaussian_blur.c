@@ -46,5 +46,6 @@ const SrTransform sr_transform_img_pil_gaussian_blur = {
     .options = options,
     .params_bytes = sizeof(Params),
     .check = check,
+    .pixels = SR_PIXELS_ANY,
     .apply = apply,
 };

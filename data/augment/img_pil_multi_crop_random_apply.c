@@ -26,6 +26,8 @@ static SrStatus prepare(void *params, const char *where, uint32_t stage, SrArena
     return sr__pipeline_nested(p->transforms, inside, stage, arena, &p->inner);
 }
 
+static SrPipeline *inner(const void *params) { return ((const Params *)params)->inner; }
+
 static SrStatus shape(const void *params, int *n, int h[SR_MAX_VIEWS], int w[SR_MAX_VIEWS]) {
     const Params *p = params;
     if (p->prob.n != *n)
@@ -70,6 +72,8 @@ const SrTransform sr_transform_img_pil_multi_crop_random_apply = {
     .options = options,
     .params_bytes = sizeof(Params),
     .prepare = prepare,
+    .inner = inner,
     .shape = shape,
+    .pixels = SR_PIXELS_ANY,
     .apply = apply,
 };

@@ -37,5 +37,6 @@ const SrTransform sr_transform_img_pil_random_color_jitter = {
     .help = "Applies SimCLR's colour jitter with a probability.",
     .options = options,
     .params_bytes = sizeof(Params),
+    .pixels = SR_PIXELS_COLOR,
     .apply = apply,
 };

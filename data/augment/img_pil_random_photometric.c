@@ -41,5 +41,6 @@ const SrTransform sr_transform_img_pil_random_photometric = {
     .help = "Posterises, sharpens, solarises and stretches contrast with a probability.",
     .options = options,
     .params_bytes = sizeof(Params),
+    .pixels = SR_PIXELS_COLOR,
     .apply = apply,
 };

@@ -38,5 +38,6 @@ const SrTransform sr_transform_img_pil_random_solarize = {
     .help = "Inverts levels at or above a threshold with a probability.",
     .options = options,
     .params_bytes = sizeof(Params),
+    .pixels = SR_PIXELS_COLOR,
     .apply = apply,
 };

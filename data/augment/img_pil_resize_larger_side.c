@@ -49,5 +49,6 @@ const SrTransform sr_transform_img_pil_resize_larger_side = {
     .options = options,
     .params_bytes = sizeof(Params),
     .shape = shape,
+    .pixels = SR_PIXELS_ANY,
     .apply = apply,
 };

@@ -122,5 +122,6 @@ const SrTransform sr_transform_img_pil_to_multi_crop = {
     .absorb = absorb,
     .check = check,
     .shape = shape,
+    .pixels = SR_PIXELS_ANY,
     .apply = apply,
 };

@@ -93,5 +93,6 @@ const SrTransform sr_transform_img_pil_to_patches_and_image = {
     .params_bytes = sizeof(Params),
     .check = check,
     .shape = shape,
+    .pixels = SR_PIXELS_ANY,
     .apply = apply,
 };

@@ -43,5 +43,6 @@ const SrTransform sr_transform_img_replicate_pil = {
     .options = options,
     .params_bytes = sizeof(Params),
     .shape = shape,
+    .pixels = SR_PIXELS_ANY,
     .apply = apply,
 };

@@ -43,5 +43,6 @@ const SrTransform sr_transform_img_rotate_pil = {
     .options = options,
     .params_bytes = sizeof(Params),
     .classes = classes,
+    .pixels = SR_PIXELS_ANY,
     .apply = apply,
 };

@@ -89,5 +89,6 @@ const SrTransform sr_transform_masked_image_modeling = {
     .gives_floats = true,
     .check = check,
     .extras = extras,
+    .pixels = SR_PIXELS_ANY,
     .apply = apply,
 };

@@ -11,12 +11,11 @@ static const SrOption options[] = {
     SR_OPTION_END};
 // clang-format on
 
-// All images are RGB from the decoder on, so there are always three channels.
-static SrStatus check(const void *params) {
+static SrStatus check_channels(const void *params, int channels) {
     const SrNormalize *p = params;
-    if (p->mean.n != 3 || p->std.n != 3)
-        SR_FAIL(SR_ERR_CONFIG, "mean and std have %d and %d entries, expected 3 (red, green, blue)",
-                p->mean.n, p->std.n);
+    if (p->mean.n != channels || p->std.n != channels)
+        SR_FAIL(SR_ERR_CONFIG, "mean and std have %d and %d entries, expected %d (%s)", p->mean.n,
+                p->std.n, channels, channels == 3 ? "red, green, blue" : "DATA.CHANNELS");
     return SR_OK;
 }
 
@@ -38,6 +37,7 @@ const SrTransform sr_transform_normalize = {
     .normalizes = true,
     .takes_floats = true,
     .gives_floats = true,
-    .check = check,
+    .check_channels = check_channels,
+    .pixels = SR_PIXELS_ANY,
     .apply = apply,
 };

@@ -5,7 +5,7 @@
 #include "base/plugin/option.h"
 
 typedef struct {
-    SrDoubles mean, std; // (3) each, one value per channel
+    SrDoubles mean, std; // (C) each, one value per channel
 } SrNormalize;
 
 #endif

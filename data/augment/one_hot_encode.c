@@ -31,5 +31,6 @@ const SrTransform sr_transform_one_hot_encode = {
     .takes_floats = true,
     .gives_floats = true,
     .targets = targets,
+    .pixels = SR_PIXELS_ANY,
     .apply = apply,
 };

@@ -85,5 +85,6 @@ const SrTransform sr_transform_rand_augment = {
     .help = "Applies a few operations drawn from a list, all at one magnitude.",
     .options = options,
     .params_bytes = sizeof(Params),
+    .pixels = SR_PIXELS_COLOR,
     .apply = apply,
 };

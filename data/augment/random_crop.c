@@ -60,5 +60,6 @@ const SrTransform sr_transform_random_crop = {
     .params_bytes = sizeof(Params),
     .check = check,
     .shape = shape,
+    .pixels = SR_PIXELS_ANY,
     .apply = apply,
 };

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/compiler.h"
 #include "data/augment/shared/erasing.h"
 #include "data/pipeline.h"
 
@@ -12,7 +13,8 @@ typedef struct {
     double p;
     SrDoubles scale, ratio;
     const SrYaml *value;
-    double level[3];
+    double *level; // (n_levels) one for all channels, or one for each; NULL: zeros
+    int n_levels;
     bool noise;
 } Params;
 
@@ -33,16 +35,19 @@ static bool is_number(const SrYaml *y) {
 
 static SrStatus prepare(void *params, const char *where, uint32_t stage, SrArena *arena) {
     (void)stage;
-    (void)arena;
     Params *p = params;
     const SrYaml *value = p->value;
-    bool list = value && value->type == SR_YAML_LIST && value->n == 3;
+    bool list = value && value->type == SR_YAML_LIST;
     p->noise = value && value->type == SR_YAML_STRING && strcmp(value->text, "random") == 0;
     if (!value || p->noise)
         return SR_OK;
-    for (int c = 0; c < 3; c++) {
-        const SrYaml *level = list ? value->items[c] : value;
-        if (!is_number(level))
+    p->n_levels = list ? value->n : 1;
+    p->level = sr_arena_alloc(arena, ((size_t)p->n_levels + 1) * sizeof *p->level);
+    if (!p->level)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", where);
+    for (int c = 0; c < SR_MAX(p->n_levels, 1); c++) {
+        const SrYaml *level = !list ? value : value->n > 0 ? value->items[c] : NULL;
+        if (!level || !is_number(level))
             SR_FAIL(SR_ERR_CONFIG, "%s: %s.value: expected a number, [red, green, blue] or random",
                     sr_yaml_place(value).text, where);
         p->level[c] = level->f;
@@ -55,6 +60,14 @@ static SrStatus check(const void *params) {
     if (p->scale.n != 2 || p->ratio.n != 2 || p->scale.v[0] > p->scale.v[1] ||
         p->ratio.v[0] > p->ratio.v[1])
         SR_FAIL(SR_ERR_CONFIG, "scale and ratio: expected [low, high] each");
+    return SR_OK;
+}
+
+static SrStatus check_channels(const void *params, int channels) {
+    const Params *p = params;
+    if (p->n_levels > 1 && p->n_levels != channels)
+        SR_FAIL(SR_ERR_CONFIG, "value has %d entries, expected 1 or %d, one for each channel",
+                p->n_levels, channels);
     return SR_OK;
 }
 
@@ -75,11 +88,12 @@ bool sr__erasing_draw(SrRng *rng, int H, int W, const double scale[2], const dou
     return false;
 }
 
-void sr__erasing_apply(SrImage *image, SrBox box, const double level[3], SrRng *noise) {
+void sr__erasing_apply(SrImage *image, SrBox box, const double *level, int n_levels, SrRng *noise) {
+    int C = sr_channels(image->channels);
     for (int y = 0; y < box.h; y++) {
-        float *to = image->f + ((int64_t)(box.top + y) * image->W + box.left) * 3;
-        for (int i = 0; i < 3 * box.w; i++)
-            to[i] = (float)(noise ? sr_rng_normal(noise) : level[i % 3]);
+        float *to = image->f + ((int64_t)(box.top + y) * image->W + box.left) * C;
+        for (int i = 0; i < C * box.w; i++)
+            to[i] = (float)(noise ? sr_rng_normal(noise) : level[n_levels > 1 ? i % C : 0]);
     }
 }
 
@@ -92,7 +106,8 @@ static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews
         if (sr_rng_uniform(&rng) < p->p &&
             sr__erasing_draw(&rng, image->H, image->W, p->scale.v, p->ratio.v, &box)) {
             sr__tell(ctx, v, "erased %d x %d at %d, %d", box.w, box.h, box.left, box.top);
-            sr__erasing_apply(image, box, p->level, p->noise ? &rng : NULL);
+            const double *level = p->level ? p->level : &(double){0};
+            sr__erasing_apply(image, box, level, p->n_levels, p->noise ? &rng : NULL);
         }
     }
     return SR_OK;
@@ -107,5 +122,7 @@ const SrTransform sr_transform_random_erasing = {
     .gives_floats = true,
     .prepare = prepare,
     .check = check,
+    .check_channels = check_channels,
+    .pixels = SR_PIXELS_ANY,
     .apply = apply,
 };

@@ -32,5 +32,6 @@ const SrTransform sr_transform_random_grayscale = {
     .help = "Turns an image grey with a probability, keeping three channels.",
     .options = options,
     .params_bytes = sizeof(Params),
+    .pixels = SR_PIXELS_COLOR,
     .apply = apply,
 };

@@ -24,5 +24,6 @@ const SrTransform sr_transform_random_horizontal_flip = {
     .help = "Mirrors left to right with a probability.",
     .options = options,
     .params_bytes = sizeof(SrFlip),
+    .pixels = SR_PIXELS_ANY,
     .apply = apply,
 };

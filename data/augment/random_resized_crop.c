@@ -75,5 +75,6 @@ const SrTransform sr_transform_random_resized_crop = {
     .check = check,
     .absorb = absorb,
     .shape = shape,
+    .pixels = SR_PIXELS_ANY,
     .apply = apply,
 };

@@ -99,5 +99,6 @@ const SrTransform sr_transform_shuffle_img_patches = {
     .prepare = prepare,
     .shape = shape,
     .classes = classes,
+    .pixels = SR_PIXELS_ANY,
     .apply = apply,
 };

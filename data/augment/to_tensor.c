@@ -1,4 +1,5 @@
 // ToTensor: converts levels 0 .. 255 to floats 0 .. 1 (torchvision); the layout stays (H, W, 3).
+// Images that have floats keep them.
 // A Normalize that follows is done in the same walk, directly into the batch if there is one.
 #include <string.h>
 
@@ -28,8 +29,7 @@ static SrStatus normalized(const SrNormalize *normalize, const SrTransformContex
     if (out)
         SR_TRY(sr__view_fits(views, v));
     if (!out)
-        out =
-            sr_image_pool_take(ctx->pool, sizeof(float) * 3 * (size_t)image->H * (size_t)image->W);
+        out = sr_image_pool_take(ctx->pool, sizeof(float) * sr_image_samples(image));
     if (!out)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for an image of %d x %d floats", image->H, image->W);
     sr_pixel_to_normalized(image, normalize->mean.v, normalize->std.v, out);
@@ -52,5 +52,6 @@ const SrTransform sr_transform_to_tensor = {
     .params_bytes = sizeof(Params),
     .gives_floats = true,
     .absorb = absorb,
+    .pixels = SR_PIXELS_ANY,
     .apply = apply,
 };

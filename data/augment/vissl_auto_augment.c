@@ -114,5 +114,6 @@ const SrTransform sr_transform_vissl_auto_augment = {
     .help = "Applies one of 25 learned pairs of operations to each image.",
     .options = options,
     .params_bytes = sizeof(Params),
+    .pixels = SR_PIXELS_COLOR,
     .apply = apply,
 };

@@ -109,7 +109,7 @@ void sr__cutmixup_fill(const void *params, SrMixDraws draws, SrBatch *batch) {
             add_label(p, batch->label[i], m.lambda, target);
             add_label(p, batch->label[n - 1 - i], 1 - m.lambda, target);
         }
-        sr__mix_view(&mix, draws, v, batch->view[v], n, batch->h[v], batch->w[v]);
+        sr__mix_view(&mix, draws, v, batch);
     }
 }
 

@@ -103,11 +103,12 @@ static float share_at(const SrMixed *m, int y, int x) {
 }
 
 // Mixes both images of a pair at once, because each needs the unmixed other.
-static void mix_pair(float *a, float *b, const SrMixed *ma, const SrMixed *mb, int h, int w) {
+static void mix_pair(float *a, float *b, const SrMixed *ma, const SrMixed *mb, int h, int w,
+                     int channels) {
     for (int y = 0; y < h; y++)
         for (int x = 0; x < w; x++) {
             float sa = share_at(ma, y, x), sb = share_at(mb, y, x);
-            for (int c = 0; c < 3; c++, a++, b++) {
+            for (int c = 0; c < channels; c++, a++, b++) {
                 float pa = *a, pb = *b;
                 *a = pa * sa + pb * (1 - sa);
                 *b = pb * sb + pa * (1 - sb);
@@ -115,12 +116,15 @@ static void mix_pair(float *a, float *b, const SrMixed *ma, const SrMixed *mb, i
         }
 }
 
-void sr__mix_view(const SrMix *mix, SrMixDraws draws, int v, float *view, int n, int h, int w) {
-    int64_t pixels = (int64_t)h * w * 3;
+void sr__mix_view(const SrMix *mix, SrMixDraws draws, int v, const SrBatch *batch) {
+    int n = batch->batch, h = batch->h[v], w = batch->w[v];
+    float *view = batch->view[v];
+    int channels = sr_channels(batch->channels);
+    int64_t samples = (int64_t)h * w * channels;
     for (int i = 0; i < n / 2; i++) { // the middle image of an odd number is its own partner
         int j = n - 1 - i;
         SrMixed a = sr__mix_of(mix, draws, v, i, n, h, w),
                 b = sr__mix_of(mix, draws, v, j, n, h, w);
-        mix_pair(view + i * pixels, view + j * pixels, &a, &b, h, w);
+        mix_pair(view + i * samples, view + j * samples, &a, &b, h, w, channels);
     }
 }

@@ -44,8 +44,8 @@ typedef struct {
     int top, bottom, left, right; // bounds of the box in pixels, without bottom and right
 } SrMixed;
 SrMixed sr__mix_of(const SrMix *mix, SrMixDraws draws, int v, int i, int n, int h, int w);
-// Mixes all images of view v, (n, h, w, 3), in place.
-void sr__mix_view(const SrMix *mix, SrMixDraws draws, int v, float *view, int n, int h, int w);
+// Mixes all images of view v, (N, h, w, C), in place.
+void sr__mix_view(const SrMix *mix, SrMixDraws draws, int v, const SrBatch *batch);
 // Blends images 2 m and 2 m + 1 of every view to image m, with shares lambda and 1 - lambda.
 // Label, index and validity are those of image 2 m.
 void sr__mixup_neighbours(SrBatch *batch, double lambda);

@@ -29,8 +29,10 @@ static void blend_view(float *view, int n, int64_t pixels, float lambda) {
 
 void sr__mixup_neighbours(SrBatch *batch, double lambda) {
     int n = batch->batch;
-    for (int v = 0; v < batch->n_views; v++)
-        blend_view(batch->view[v], n, (int64_t)batch->h[v] * batch->w[v] * 3, (float)lambda);
+    for (int v = 0; v < batch->n_views; v++) {
+        int64_t samples = (int64_t)batch->h[v] * batch->w[v] * sr_channels(batch->channels);
+        blend_view(batch->view[v], n, samples, (float)lambda);
+    }
     size_t length = (size_t)SR_MAX(batch->n_targets, 1);
     for (int m = 0; m < (n + 1) / 2; m++) {
         memmove(batch->label + (size_t)m * length, batch->label + 2 * (size_t)m * length,

@@ -1,7 +1,8 @@
 // Pixel arithmetic of PIL and torchvision with explicit parameters.  Only sr_pixel_draw_box draws
 // random numbers.
 //
-// Images are uint8 RGB (H, W, 3) in memory of an image pool.  A function with an SrImage * alone
+// Images are uint8 RGB (H, W, 3) in memory of an image pool; the geometry and the blur also take
+// floats of any number of channels (data/pixels/pixel_wide.h).  A function with an SrImage * alone
 // works in place; one with a pool may point the image at new memory.  Results equal those of PIL
 // 9.4 to the grey level (golden cases tf_*).
 #ifndef SR_DATA_PIXELS_PIXEL_H
@@ -105,10 +106,12 @@ SrStatus sr_pixel_sharpness(SrImage *image, double factor, SrImagePool *pool);
 SrStatus sr_pixel_to_lab(SrImage *image, SrImagePool *pool);
 
 // ---- to floats ----
-SrStatus sr_pixel_to_tensor(SrImage *image, SrImagePool *pool); // / 255; rgb becomes NULL
-// Does sr_pixel_to_tensor and sr_pixel_normalize in one walk into out (H, W, 3).  A product and a
-// sum replace the divisions, which changes results by about 1e-7.
-void sr_pixel_to_normalized(SrImage *image, const double mean[3], const double std[3], float *out);
-void sr_pixel_normalize(SrImage *image, const double mean[3], const double std[3]);
+// / 255; rgb becomes NULL.  Floats stay as they are.
+SrStatus sr_pixel_to_tensor(SrImage *image, SrImagePool *pool);
+// Does sr_pixel_to_tensor and sr_pixel_normalize in one walk into out (H, W, C).  For bytes a
+// product and a sum replace the divisions, which changes results by about 1e-7.
+void sr_pixel_to_normalized(SrImage *image, const double *mean, const double *std, float *out);
+// mean, std: (C) one value for each channel.
+void sr_pixel_normalize(SrImage *image, const double *mean, const double *std);
 
 #endif

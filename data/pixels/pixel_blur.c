@@ -9,6 +9,7 @@
 
 #include "base/compiler.h"
 #include "data/pixels/pixel.h"
+#include "data/pixels/pixel_wide.h"
 
 #define PASSES 3
 
@@ -94,6 +95,8 @@ static void blur_columns(const uint8_t *in, int h, size_t row, Box box, uint32_t
 }
 
 SrStatus sr_pixel_blur(SrImage *image, double radius, SrImagePool *pool) {
+    if (image->f)
+        return sr__wide_blur(image, radius, pool);
     Box box = box_of((float)radius);
     size_t row = (size_t)image->W * 3, bytes = row * (size_t)image->H;
     SrImage other;

@@ -11,6 +11,8 @@ static void divide(const uint8_t *restrict p, size_t n, float *restrict out) {
 
 SrStatus sr_pixel_to_tensor(SrImage *image, SrImagePool *pool) {
     size_t n = (size_t)image->H * (size_t)image->W * 3;
+    if (image->f)
+        return SR_OK;
     float *f = sr_image_pool_take(pool, n * sizeof *f); // (H, W, 3)
     if (!f)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for an image of %d x %d floats", image->H, image->W);
@@ -28,10 +30,25 @@ static void normalize(float *f, size_t pixels, const float mean[3], const float 
             f[c] = (f[c] - mean[c]) / std[c];
 }
 
-void sr_pixel_normalize(SrImage *image, const double mean[3], const double std[3]) {
+// Does the same for any number of channels; out may be f.
+static void normalize_wide(const float *f, size_t pixels, size_t channels, const double *mean,
+                           const double *std, float *out) {
+    for (size_t c = 0; c < channels; c++) {
+        const float m = (float)mean[c], s = (float)std[c];
+        for (size_t i = c; i < pixels * channels; i += channels)
+            out[i] = (f[i] - m) / s;
+    }
+}
+
+void sr_pixel_normalize(SrImage *image, const double *mean, const double *std) {
+    size_t pixels = (size_t)image->H * (size_t)image->W;
+    if (sr_channels(image->channels) != 3) {
+        normalize_wide(image->f, pixels, (size_t)image->channels, mean, std, image->f);
+        return;
+    }
     const float m[3] = {(float)mean[0], (float)mean[1], (float)mean[2]};
     const float s[3] = {(float)std[0], (float)std[1], (float)std[2]};
-    normalize(image->f, (size_t)image->H * (size_t)image->W, m, s);
+    normalize(image->f, pixels, m, s);
 }
 
 SR_VECTOR_CLONES
@@ -46,8 +63,14 @@ static void scale_and_shift(const uint8_t *restrict p, size_t pixels, const floa
     }
 }
 
-void sr_pixel_to_normalized(SrImage *image, const double mean[3], const double std[3], float *out) {
+void sr_pixel_to_normalized(SrImage *image, const double *mean, const double *std, float *out) {
     float scale[3], shift[3];
+    if (image->f) {
+        normalize_wide(image->f, (size_t)image->H * (size_t)image->W,
+                       (size_t)sr_channels(image->channels), mean, std, out);
+        image->f = out;
+        return;
+    }
     for (int c = 0; c < 3; c++) {
         scale[c] = (float)(1 / (255 * std[c]));
         shift[c] = (float)(-mean[c] / std[c]);

@@ -4,11 +4,15 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "data/image_form.h"
 #include "data/pixels/pixel.h"
+#include "data/pixels/pixel_wide.h"
 
 // [y0, y1) x [x0, x1) is the part of the result that the image covers.
 SrStatus sr_pixel_crop(const SrImage *src, SrBox box, SrImagePool *pool, SrImage *out) {
     SrImage result;
+    if (src->f)
+        return sr__wide_crop(src, box, pool, out);
     SR_TRY(sr_image_new(pool, box.h, box.w, &result));
     int x0 = SR_MAX(0, -box.left), x1 = SR_MIN(box.w, src->W - box.left);
     int y0 = SR_MAX(0, -box.top), y1 = SR_MIN(box.h, src->H - box.top);
@@ -29,6 +33,10 @@ SrStatus sr_pixel_copy(const SrImage *src, SrImagePool *pool, SrImage *out) {
 
 // Pixels swap from both ends; the middle one of an odd row stays.
 void sr_pixel_flip(SrImage *image) {
+    if (image->f) {
+        sr__wide_flip(image);
+        return;
+    }
     for (int y = 0; y < image->H; y++) {
         uint8_t *a = image->rgb + (size_t)y * (size_t)image->W * 3,
                 *b = a + ((size_t)image->W - 1) * 3;
@@ -54,15 +62,17 @@ static void rotate_into(const SrImage *src, double degrees, SrImage *out) {
     double x_off = cx - (c * cx + s * cy), y_off = cy - (-s * cx + c * cy);
     int64_t ax = fixed(c), ay = fixed(s), bx = fixed(-s), by = fixed(c);
     int64_t x0 = fixed(x_off + c * 0.5 + s * 0.5), y0 = fixed(y_off - s * 0.5 + c * 0.5);
-    uint8_t *dst = out->rgb;
+    size_t bytes = src->f ? sizeof(float) * (size_t)sr_channels(src->channels) : 3;
+    const uint8_t *from = src->f ? (const uint8_t *)src->f : src->rgb;
+    uint8_t *dst = out->f ? (uint8_t *)out->f : out->rgb;
     for (int y = 0; y < out->H; y++, x0 += ay, y0 += by) {
         int64_t xx = x0, yy = y0;
-        for (int x = 0; x < out->W; x++, dst += 3, xx += ax, yy += bx) {
+        for (int x = 0; x < out->W; x++, dst += bytes, xx += ax, yy += bx) {
             int64_t sx = xx >> 16, sy = yy >> 16;
             if (sx >= 0 && sx < src->W && sy >= 0 && sy < src->H)
-                memcpy(dst, src->rgb + ((size_t)sy * (size_t)src->W + (size_t)sx) * 3, 3);
+                memcpy(dst, from + ((size_t)sy * (size_t)src->W + (size_t)sx) * bytes, bytes);
             else
-                memset(dst, 0, 3);
+                memset(dst, 0, bytes);
         }
     }
 }
@@ -73,7 +83,9 @@ SrStatus sr_pixel_rotate(SrImage *image, double degrees, SrImagePool *pool) {
     if (degrees == 0)
         return SR_OK;
     SrImage result;
-    SR_TRY(sr_image_new(pool, image->H, image->W, &result));
+    SR_TRY(image->f ? sr_image_new_floats(pool, image->H, image->W, sr_channels(image->channels),
+                                          &result)
+                    : sr_image_new(pool, image->H, image->W, &result));
     rotate_into(image, degrees, &result);
     *image = result;
     return SR_OK;

@@ -5,44 +5,13 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "data/pixels/filter_weights.h"
 #include "data/pixels/pixel.h"
+#include "data/pixels/pixel_wide.h"
 
 #define PRECISION 22 // 32 bits - 8 of the pixel - 2 so that overshooting filters do not overflow
 #define STRIP \
     1536 // bytes of a row summed at a time: their 32-bit sums stay in the first-level cache
-
-typedef struct {
-    double support; // in source pixels at scale 1
-    double (*weight)(double x);
-} Kernel;
-
-static double sinc(double x) { return x == 0 ? 1 : sin(M_PI * x) / (M_PI * x); }
-
-// Three lobes.
-static double lanczos(double x) { return x >= -3 && x < 3 ? sinc(x) * sinc(x / 3) : 0; }
-
-static double bilinear(double x) { return fabs(x) < 1 ? 1 - fabs(x) : 0; }
-
-// Keys' cubic with a = -0.5.
-static double bicubic(double x) {
-    x = fabs(x);
-    if (x < 1)
-        return (1.5 * x - 2.5) * x * x + 1;
-    return x < 2 ? (((x - 5) * x + 8) * x - 4) * -0.5 : 0;
-}
-
-static double box(double x) { return x > -0.5 && x <= 0.5 ? 1 : 0; }
-
-// A sinc under a Hamming window: sharper than the triangle at the same support.
-static double hamming(double x) {
-    return fabs(x) < 1 ? sinc(x) * (0.54 + 0.46 * cos(M_PI * x)) : 0;
-}
-
-static const Kernel kernels[] = {
-    [SR_FILTER_LANCZOS] = {3, lanczos}, [SR_FILTER_BILINEAR] = {1, bilinear},
-    [SR_FILTER_BICUBIC] = {2, bicubic}, [SR_FILTER_BOX] = {0.5, box},
-    [SR_FILTER_HAMMING] = {1, hamming},
-};
 
 // For each output position: the first source position, how many, and their weights.
 typedef struct {
@@ -53,40 +22,23 @@ typedef struct {
     uint16_t *k_fast; // (n, width), 16 fractional bits; NULL unless asked for
 } Taps;
 
-// Weights of output i, normalised in double and then rounded half away from zero, as PIL does.
-static void taps_fill(const Kernel *kernel, int i, double start, double scale, int in, double *w,
-                      Taps *taps) {
-    double stretch = SR_MAX(scale, 1), support = kernel->support * stretch;
-    double center = start + (i + 0.5) * scale, sum = 0;
-    int first = SR_MAX((int)(center - support + 0.5), 0);
-    int count = SR_MIN((int)(center + support + 0.5), in) - first;
+// Weights of output i, rounded half away from zero, as PIL does.
+static void taps_fill(SrFilter filter, int i, SrFilterSpan span, double *w, Taps *taps) {
+    int count = sr__filter_weights(filter, span, taps->n, i, &taps->first[i], w);
     for (int t = 0; t < count; t++) {
-        w[t] = kernel->weight((t + first - center + 0.5) * (1 / stretch));
-        sum += w[t];
-    }
-    for (int t = 0; t < count; t++) {
-        double v = (sum != 0 ? w[t] / sum : w[t]) * (1 << PRECISION);
+        double v = w[t] * (1 << PRECISION);
         taps->k[(size_t)i * taps->width + t] = (int32_t)(v < 0 ? v - 0.5 : v + 0.5);
     }
     for (int t = 0; t < count && taps->k_fast; t++) // none is negative
         taps->k_fast[(size_t)i * taps->width + t] =
             (uint16_t)SR_MIN((taps->k[(size_t)i * taps->width + t] + 32) >> 6, UINT16_MAX);
-    taps->first[i] = first;
     taps->count[i] = count;
 }
 
-// Part of an axis: `length` from `start` on, of `in` samples.
-typedef struct {
-    int in;
-    double start, length;
-} Span;
-
 // Resizing a span to `out`; all of it scratch of the pool.
-static SrStatus taps_make(SrFilter filter, Span span, int out, bool fast, SrImagePool *pool,
+static SrStatus taps_make(SrFilter filter, SrFilterSpan span, int out, bool fast, SrImagePool *pool,
                           Taps *taps) {
-    const Kernel *kernel = &kernels[filter];
-    double scale = span.length / out;
-    *taps = (Taps){.n = out, .width = (int)ceil(kernel->support * SR_MAX(scale, 1)) * 2 + 1};
+    *taps = (Taps){.n = out, .width = sr__filter_width(filter, span, out)};
     taps->first = sr_image_pool_take(pool, sizeof(int) * (size_t)out);
     taps->count = sr_image_pool_take(pool, sizeof(int) * (size_t)out);
     taps->k = sr_image_pool_take(pool, sizeof(int32_t) * (size_t)out * (size_t)taps->width);
@@ -97,7 +49,7 @@ static SrStatus taps_make(SrFilter filter, Span span, int out, bool fast, SrImag
     if (!taps->first || !taps->count || !taps->k || !w || (fast && !taps->k_fast))
         SR_FAIL(SR_ERR_MEMORY, "out of memory for the weights of a resize");
     for (int i = 0; i < out; i++)
-        taps_fill(kernel, i, span.start, scale, span.in, w, taps);
+        taps_fill(filter, i, span, w, taps);
     return SR_OK;
 }
 
@@ -336,7 +288,7 @@ static SrStatus pass_horizontal(const uint8_t *src, size_t stride, int rows, int
 typedef struct {
     const uint8_t *corner;
     size_t stride;
-    Span y, x;
+    SrFilterSpan y, x;
 } Source;
 
 static Source source_of(const SrImage *src, SrArea a) {
@@ -351,7 +303,7 @@ static Source source_of(const SrImage *src, SrArea a) {
 }
 
 // A pass that would not change anything is skipped, as PIL does.
-static bool unchanged(Span span, int out) {
+static bool unchanged(SrFilterSpan span, int out) {
     return span.in == out && span.start == 0 && span.length == out;
 }
 
@@ -394,6 +346,8 @@ static SrStatus separable(Source s, SrResample *how, SrImagePool *pool, const Sr
 SrStatus sr_pixel_resample(const SrImage *src, SrArea area, SrResample how, SrImagePool *pool,
                            SrImage *out) {
     SrImage result;
+    if (src->f)
+        return sr__wide_resample(src, area, how, pool, out);
     Source source = source_of(src, area);
     if (unchanged(source.y, how.h) && unchanged(source.x, how.w)) {
         SR_TRY(sr_pixel_crop(src, (SrBox){(int)area.top, (int)area.left, how.h, how.w}, pool,

@@ -1,6 +1,7 @@
 // Reads and obeys the orientation of EXIF.  Only the first directory is read: later ones describe
 // thumbnails.
 #include "data/readers/exif.h"
+#include "data/image_form.h"
 
 #include <string.h>
 
@@ -34,13 +35,15 @@ int sr__exif_orientation(const uint8_t *p, size_t n) {
 // Copies the pixels so that row y and column x of the result come from where the orientation says.
 // flip_y and flip_x count from the other end of the source; swap: columns become rows.
 static void copy_turned(const SrImage *from, SrImage *to, bool swap, bool flip_y, bool flip_x) {
+    size_t bytes = from->f ? sizeof(float) * (size_t)sr_channels(from->channels) : 3;
+    const uint8_t *in = from->f ? (const uint8_t *)from->f : from->rgb;
+    uint8_t *out = to->f ? (uint8_t *)to->f : to->rgb;
     for (int y = 0; y < to->H; y++) {
-        uint8_t *out = to->rgb + (size_t)y * (size_t)to->W * 3;
-        for (int x = 0; x < to->W; x++, out += 3) {
+        for (int x = 0; x < to->W; x++, out += bytes) {
             int row = swap ? x : y, column = swap ? y : x;
             row = flip_y ? from->H - 1 - row : row;
             column = flip_x ? from->W - 1 - column : column;
-            memcpy(out, from->rgb + ((size_t)row * (size_t)from->W + (size_t)column) * 3, 3);
+            memcpy(out, in + ((size_t)row * (size_t)from->W + (size_t)column) * bytes, bytes);
         }
     }
 }
@@ -54,7 +57,9 @@ SrStatus sr__exif_turn(SrImage *image, int orientation, SrImagePool *pool) {
     if (orientation < 2 || orientation > 8)
         return SR_OK;
     bool swap = turns[orientation].swap;
-    SR_TRY(sr_image_new(pool, swap ? image->W : image->H, swap ? image->H : image->W, &turned));
+    int h = swap ? image->W : image->H, w = swap ? image->H : image->W;
+    SR_TRY(image->f ? sr_image_new_floats(pool, h, w, sr_channels(image->channels), &turned)
+                    : sr_image_new(pool, h, w, &turned));
     copy_turned(image, &turned, swap, turns[orientation].flip_y, turns[orientation].flip_x);
     *image = turned;
     return SR_OK;

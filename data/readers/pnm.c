@@ -3,6 +3,9 @@
 
 #include <ctype.h>
 
+#include "base/compiler.h"
+#include "data/image_form.h"
+
 enum { LARGEST = 65535 };
 
 typedef struct {
@@ -59,6 +62,27 @@ static uint8_t level(const uint8_t *p, const Pnm *pnm) {
     uint32_t v = pnm->max > 255 ? (uint32_t)p[0] << 8 | p[1] : p[0];
     v = v > pnm->max ? pnm->max : v;
     return (uint8_t)((v * 255 + pnm->max / 2) / pnm->max);
+}
+
+SrStatus sr__pnm_decode_floats(const SrImageHeader *probe, const uint8_t *bytes, size_t n,
+                               int channels, SrImagePool *pool, SrImage *out) {
+    SrImageHeader header = *probe;
+    Pnm pnm;
+    SR_TRY(read_whole(bytes, n, &header, &pnm));
+    SrPixelChannels have = {header.components, false};
+    SR_TRY(sr__channels_check(have, channels));
+    SR_TRY(sr_image_new_floats(pool, header.H, header.W, channels, out));
+    size_t sample = pnm.max > 255 ? 2 : 1, pixels = (size_t)header.H * (size_t)header.W;
+    const uint8_t *p = bytes + pnm.begin;
+    for (size_t i = 0; i < pixels; i++) {
+        float level[3];
+        for (int c = 0; c < have.channels; c++, p += sample) {
+            uint32_t v = sample == 2 ? (uint32_t)p[0] << 8 | p[1] : p[0];
+            level[c] = (float)SR_MIN(v, pnm.max) / (float)pnm.max;
+        }
+        sr__channels_fit(level, have, 1, channels, out->f + i * (size_t)channels);
+    }
+    return SR_OK;
 }
 
 SrStatus sr__pnm_decode(const SrImageHeader *probe, const uint8_t *bytes, size_t n,

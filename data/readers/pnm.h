@@ -12,5 +12,8 @@ SrStatus sr__pnm_probe(const uint8_t *bytes, size_t n, SrImageHeader *out);
 // bits; of samples above 255 the scale is the same, so that 16 bits are rounded to 8.
 SrStatus sr__pnm_decode(const SrImageHeader *probe, const uint8_t *bytes, size_t n,
                         SrImagePool *pool, SrImage *out);
+// Decodes to floats of `channels` channels: levels over the largest one that the file names.
+SrStatus sr__pnm_decode_floats(const SrImageHeader *probe, const uint8_t *bytes, size_t n,
+                               int channels, SrImagePool *pool, SrImage *out);
 
 #endif

@@ -1,19 +1,22 @@
 // Decodes TIFF by libtiff, which also inflates what its strips and tiles hold.
 //
 // The build includes this file if it finds the library's header; `make TIFF=no` leaves it out.
-// Samples of 8 and 16 bits in grey, RGB and palettes are converted here, exactly.  All other kinds
+// Samples of 8 and 16 bits in grey, RGB and palettes are converted here, exactly, and so are any
+// number of channels, also of 32-bit floats, for images of floats.  All other kinds
 // (1 to 4 bits, CMYK, YCbCr, Lab) pass through the library's RGBA interface.  The library allocates
 // its working memory itself, bounded by MAX_LIBRARY_BYTES per piece.
 #include "data/readers/tiff.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <tiffio.h>
 
 #include "base/compiler.h"
 #include "base/text/number.h"
+#include "data/image_form.h"
 
-enum { MAX_CHANNELS = 16, MAX_LIBRARY_BYTES = 256 << 20, MAX_PIECE_BYTES = 512 << 20 };
+enum { MAX_RGB_CHANNELS = 16, MAX_LIBRARY_BYTES = 256 << 20, MAX_PIECE_BYTES = 512 << 20 };
 
 // ---- the file in memory
 
@@ -87,6 +90,7 @@ static SrStatus damaged(const File *f) {
 typedef struct {
     uint32_t w, h;
     uint16_t bits, channels, format, meaning, planar, compression, orientation;
+    bool alpha; // the last channel is opacity
 } Page;
 
 static SrStatus read_page(TIFF *tiff, const File *f, Page *p) {
@@ -101,14 +105,31 @@ static SrStatus read_page(TIFF *tiff, const File *f, Page *p) {
     TIFFGetFieldDefaulted(tiff, TIFFTAG_ORIENTATION, &p->orientation);
     if (!TIFFGetField(tiff, TIFFTAG_PHOTOMETRIC, &p->meaning))
         p->meaning = p->channels >= 3 ? PHOTOMETRIC_RGB : PHOTOMETRIC_MINISBLACK;
-    if (p->channels < 1 || p->channels > MAX_CHANNELS)
-        SR_FAIL(SR_ERR_IO, "the TIFF has %d channels, expected 1 to %d", p->channels, MAX_CHANNELS);
-    if (p->bits > 16 || (p->format != SAMPLEFORMAT_UINT && p->format != SAMPLEFORMAT_VOID))
+    uint16_t extra = 0, *kinds = NULL;
+    if (TIFFGetField(tiff, TIFFTAG_EXTRASAMPLES, &extra, &kinds) && extra == 1 && p->channels > 1)
+        p->alpha = kinds[0] == EXTRASAMPLE_ASSOCALPHA || kinds[0] == EXTRASAMPLE_UNASSALPHA;
+    if (p->channels < 1 || p->channels > SR_MAX_CHANNELS)
+        SR_FAIL(SR_ERR_IO, "the TIFF has %d channels, expected 1 to %d", p->channels,
+                SR_MAX_CHANNELS);
+    (void)f;
+    return SR_OK;
+}
+
+static bool is_float(const Page *p) { return p->format == SAMPLEFORMAT_IEEEFP && p->bits == 32; }
+
+// Refuses what neither RGB (floats false) nor an image of floats can hold.
+static SrStatus check_samples(const Page *p, bool floats) {
+    bool levels =
+        p->bits <= 16 && (p->format == SAMPLEFORMAT_UINT || p->format == SAMPLEFORMAT_VOID);
+    if (!levels && !(floats && is_float(p)))
         SR_FAIL(
             SR_ERR_IO,
             "the TIFF has %d-bit %s samples, which are not supported; convert it to 8 or 16 bits",
             p->bits, p->format == SAMPLEFORMAT_IEEEFP ? "float" : "integer");
-    (void)f;
+    if (!floats && p->channels > MAX_RGB_CHANNELS)
+        SR_FAIL(SR_ERR_IO,
+                "the TIFF has %d channels, expected 1 to %d; DATA.CHANNELS=%d reads all of them",
+                p->channels, MAX_RGB_CHANNELS, p->channels);
     return SR_OK;
 }
 
@@ -123,6 +144,8 @@ SrStatus sr__tiff_probe(const uint8_t *bytes, size_t n, SrImageHeader *out) {
     SR_TRY(status);
     out->format = SR_IMAGE_TIFF;
     out->components = p.channels < 3 && p.meaning <= PHOTOMETRIC_MINISBLACK ? 1 : 3;
+    out->samples = p.meaning == PHOTOMETRIC_PALETTE ? 3 : p.channels - p.alpha;
+    out->bits = p.bits;
     out->orientation = p.orientation >= 1 && p.orientation <= 8 ? p.orientation : 1;
     // Group 4 fax packs a blank row into one bit.
     return sr__image_check_size(out, p.h, p.w, n, INT64_MAX);
@@ -198,6 +221,30 @@ static void put_piece(const Page *p, const Pieces *k, const uint8_t *piece, uint
         }
 }
 
+static float float_at(const Page *p, const uint8_t *piece, size_t i) {
+    float v, white = p->bits == 8 ? 255.0f : 65535.0f;
+    if (is_float(p)) {
+        memcpy(&v, piece + 4 * i, 4);
+        return isfinite(v) ? v : 0;
+    }
+    v = (float)sample_at(piece, i, p->bits);
+    return (p->meaning == PHOTOMETRIC_MINISWHITE ? white - v : v) / white;
+}
+
+// Does the same for an image of floats with all channels of the file.
+static void put_floats(const Page *p, const Pieces *k, const uint8_t *piece, uint32_t top,
+                       uint32_t left, int plane, SrImage *out) {
+    uint32_t rows = SR_MIN(k->h, p->h - top), columns = SR_MIN(k->w, p->w - left);
+    size_t from = (size_t)k->channels, to = p->channels;
+    for (uint32_t y = 0; y < rows; y++)
+        for (uint32_t x = 0; x < columns; x++) {
+            size_t at = ((size_t)y * k->w + x) * from;
+            float *f = out->f + ((size_t)(top + y) * p->w + left + x) * to + SR_MAX(plane, 0);
+            for (size_t c = 0; c < from; c++)
+                f[c] = float_at(p, piece, at + c);
+        }
+}
+
 static SrStatus read_pieces(TIFF *tiff, const File *f, const Page *p, SrImagePool *pool,
                             SrImage *out) {
     Pieces k;
@@ -207,10 +254,12 @@ static SrStatus read_pieces(TIFF *tiff, const File *f, const Page *p, SrImagePoo
     if (!piece)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for an image of %u x %u", p->w, p->h);
     bool color = p->meaning == PHOTOMETRIC_RGB && p->channels >= 3;
-    int planes = k.channels == p->channels || !color ? 1 : 3;
+    int planes = k.channels == p->channels ? 1 : out->f ? p->channels : color ? 3 : 1;
+    void (*put)(const Page *, const Pieces *, const uint8_t *, uint32_t, uint32_t, int, SrImage *) =
+        out->f ? put_floats : put_piece;
     SrStatus status = SR_OK;
     for (int plane = 0; plane < planes; plane++)
-        for (uint32_t top = 0; top < p->h; top += k.h)
+        for (uint32_t top = 0; top < p->h && status == SR_OK; top += k.h)
             for (uint32_t left = 0; left < p->w && status == SR_OK; left += k.w) {
                 uint16_t s = (uint16_t)plane;
                 memset(piece, 0, k.bytes);
@@ -222,7 +271,7 @@ static SrStatus read_pieces(TIFF *tiff, const File *f, const Page *p, SrImagePoo
                 if (got < 0)
                     status = damaged(f);
                 else
-                    put_piece(p, &k, piece, top, left, planes > 1 ? plane : -1, out);
+                    put(p, &k, piece, top, left, planes > 1 ? plane : -1, out);
             }
     sr_image_pool_rewind(pool, mark);
     return status;
@@ -255,6 +304,21 @@ static bool is_exact(const Page *p) {
                      (p->meaning == PHOTOMETRIC_PALETTE && p->channels == 1));
 }
 
+// Opens the page again, which must be that of the probe.
+static SrStatus open_page(TIFF *tiff, const SrImageHeader *probe, const File *f, bool floats,
+                          Page *p) {
+    SR_TRY(read_page(tiff, f, p));
+    SR_TRY(check_samples(p, floats));
+    if (p->w != (uint32_t)probe->W || p->h != (uint32_t)probe->H)
+        return damaged(f);
+    if (p->compression == COMPRESSION_JPEG && p->meaning == PHOTOMETRIC_YCBCR && p->bits == 8 &&
+        p->planar == PLANARCONFIG_CONTIG) {
+        TIFFSetField(tiff, TIFFTAG_JPEGCOLORMODE, JPEGCOLORMODE_RGB);
+        p->meaning = PHOTOMETRIC_RGB;
+    }
+    return SR_OK;
+}
+
 SrStatus sr__tiff_decode(const SrImageHeader *probe, const uint8_t *bytes, size_t n,
                          SrImagePool *pool, SrImage *out) {
     File f = {.bytes = bytes, .n = n};
@@ -263,17 +327,55 @@ SrStatus sr__tiff_decode(const SrImageHeader *probe, const uint8_t *bytes, size_
     TIFF *tiff = open_file(&f);
     if (!tiff)
         return damaged(&f);
-    SrStatus status = read_page(tiff, &f, &p);
-    if (status == SR_OK && (p.w != (uint32_t)probe->W || p.h != (uint32_t)probe->H))
-        status = damaged(&f);
-    if (status == SR_OK && p.compression == COMPRESSION_JPEG && p.meaning == PHOTOMETRIC_YCBCR &&
-        p.bits == 8 && p.planar == PLANARCONFIG_CONTIG) {
-        TIFFSetField(tiff, TIFFTAG_JPEGCOLORMODE, JPEGCOLORMODE_RGB);
-        p.meaning = PHOTOMETRIC_RGB;
-    }
+    SrStatus status = open_page(tiff, probe, &f, false, &p);
     if (status == SR_OK)
         status = is_exact(&p) ? read_pieces(tiff, &f, &p, pool, out)
                               : read_rgba(tiff, &f, &p, pool, out);
+    TIFFClose(tiff);
+    return status;
+}
+
+static bool is_exact_in_floats(const Page *p) {
+    bool depth = p->bits == 8 || p->bits == 16 || is_float(p);
+    return depth && (p->meaning == PHOTOMETRIC_MINISBLACK || p->meaning == PHOTOMETRIC_MINISWHITE ||
+                     p->meaning == PHOTOMETRIC_RGB);
+}
+
+// Reads all channels of the file, and makes those that are wanted of them.
+static SrStatus read_floats(TIFF *tiff, const File *f, const Page *p, int channels,
+                            SrImagePool *pool, SrImage *out) {
+    SrPixelChannels have = {p->channels, p->alpha};
+    SrImage all;
+    SR_TRY(sr__channels_check(have, channels));
+    SR_TRY(sr_image_new_floats(pool, (int)p->h, (int)p->w, p->channels, &all));
+    SR_TRY(read_pieces(tiff, f, p, pool, &all));
+    if (channels == p->channels) {
+        *out = all;
+        return SR_OK;
+    }
+    SR_TRY(sr_image_new_floats(pool, all.H, all.W, channels, out));
+    sr__channels_fit(all.f, have, (size_t)all.H * (size_t)all.W, channels, out->f);
+    return SR_OK;
+}
+
+static SrStatus read_colors(TIFF *tiff, const File *f, const Page *p, int channels,
+                            SrImagePool *pool, SrImage *out) {
+    SR_TRY(sr_image_new(pool, (int)p->h, (int)p->w, out));
+    SR_TRY(is_exact(p) ? read_pieces(tiff, f, p, pool, out) : read_rgba(tiff, f, p, pool, out));
+    return sr_image_to_floats(out, channels, pool);
+}
+
+SrStatus sr__tiff_decode_floats(const SrImageHeader *probe, const uint8_t *bytes, size_t n,
+                                int channels, SrImagePool *pool, SrImage *out) {
+    File f = {.bytes = bytes, .n = n};
+    Page p;
+    TIFF *tiff = open_file(&f);
+    if (!tiff)
+        return damaged(&f);
+    SrStatus status = open_page(tiff, probe, &f, true, &p);
+    if (status == SR_OK)
+        status = is_exact_in_floats(&p) ? read_floats(tiff, &f, &p, channels, pool, out)
+                                        : read_colors(tiff, &f, &p, channels, pool, out);
     TIFFClose(tiff);
     return status;
 }

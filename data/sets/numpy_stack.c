@@ -5,7 +5,12 @@
 // black.  Floats beyond 0 .. 1 are refused at opening, as far as samples of the stack show them: a
 // stack of other units would lose its detail.
 //
+// A run of C channels, or of samples that keep all bits (SrPixelForm), gets floats: C is the number
+// of channels that the run asks for, levels are divided by 255 or 65535, and floats may have any
+// units.
+//
 // LABEL_PATHS names a .npy of (N) integers.
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -14,6 +19,7 @@
 #include "base/mem.h"
 #include "base/npy.h"
 #include "base/text/text.h"
+#include "data/image_form.h"
 #include "data/sets/source.h"
 
 enum { MAX_SIDE = 65500, LOOKS = 100000, MAX_CLASSES = 1 << 20 };
@@ -28,6 +34,7 @@ typedef struct {
     int64_t n;
     int H, W, C;
     bool planes;
+    int floats; // channels of the floats that `read` gives; 0: RGB of 8 bits
     Kind kind;
     int64_t *labels; // (n) classes; NULL: none
     int n_classes;
@@ -52,15 +59,31 @@ static SrStatus set_kind(Set *set, const SrNpyHeader *h) {
     return SR_OK;
 }
 
-// Tells channels from sides: 1 or 3 at the end, else after N.
+// Tells whether an axis of n can be that of the channels.
+static bool is_channels(const Set *set, int64_t n) {
+    return set->floats > 0 && set->floats != 3 ? n == set->floats : n == 1 || n == 3;
+}
+
+// The shorter one of two axes that are not the channels' of a larger number, for a message.
+static long long more_channels(const SrNpyHeader *h) {
+    return (long long)(h->rank == 4 ? SR_MIN(h->d[1], h->d[3]) : 1);
+}
+
+// Tells channels from sides: the number of channels at the end, else after N.
 static SrStatus set_shape(Set *set, const SrNpyHeader *h) {
-    bool last = h->rank == 4 && (h->d[3] == 1 || h->d[3] == 3);
-    bool first = h->rank == 4 && !last && (h->d[1] == 1 || h->d[1] == 3);
-    if (h->rank != 3 && !last && !first)
+    bool last = h->rank == 4 && is_channels(set, h->d[3]);
+    bool first = h->rank == 4 && !last && is_channels(set, h->d[1]);
+    bool flat = h->rank == 3 && is_channels(set, 1);
+    if (!flat && !last && !first && set->floats > 0)
+        SR_FAIL(SR_ERR_CONFIG,
+                "%s: expected images (N, H, W, %d) or (N, %d, H, W) for DATA.CHANNELS %d; set "
+                "DATA.CHANNELS to the number of channels (%lld?)",
+                set->path, set->floats, set->floats, set->floats, more_channels(h));
+    if (!flat && !last && !first)
         SR_FAIL(SR_ERR_CONFIG,
                 "%s: expected images (N, H, W), or (N, H, W, C) or (N, C, H, W) with 1 or 3 "
-                "channels; x[..., :3] takes three of more",
-                set->path);
+                "channels; x[..., :3] takes three of more, and DATA.CHANNELS=%lld all of them",
+                set->path, more_channels(h));
     int64_t height = h->d[first ? 2 : 1], width = h->d[first ? 3 : 2];
     if (height < 1 || width < 1 || height > MAX_SIDE || width > MAX_SIDE ||
         height * width > SR_IMAGE_MAX_PIXELS || h->d[0] < 1)
@@ -72,17 +95,23 @@ static SrStatus set_shape(Set *set, const SrNpyHeader *h) {
     set->H = (int)height;
     set->W = (int)width;
     set->C = h->rank == 3 ? 1 : (int)h->d[last ? 3 : 1];
-    set->planes = first && set->C == 3;
+    set->planes = first && set->C > 1;
     return SR_OK;
+}
+
+// Maps the file.  *end: where its numbers begin.
+static SrStatus map_stack(Set *set, SrNpyHeader *h, size_t *end) {
+    SR_TRY(sr_file_map(set->path, &set->map, &set->map_bytes));
+    *end = set->map_bytes > SR_NPY_PRELUDE ? sr_npy_header_end(set->map) : 0;
+    if (*end == 0 || *end > set->map_bytes)
+        SR_FAIL(SR_ERR_CONFIG, "%s is no .npy file, or its header is cut off", set->path);
+    return sr_npy_header_read(set->map, *end, set->path, h);
 }
 
 static SrStatus open_stack(Set *set) {
     SrNpyHeader h;
-    SR_TRY(sr_file_map(set->path, &set->map, &set->map_bytes));
-    size_t end = set->map_bytes > SR_NPY_PRELUDE ? sr_npy_header_end(set->map) : 0;
-    if (end == 0 || end > set->map_bytes)
-        SR_FAIL(SR_ERR_CONFIG, "%s is no .npy file, or its header is cut off", set->path);
-    SR_TRY(sr_npy_header_read(set->map, end, set->path, &h));
+    size_t end;
+    SR_TRY(map_stack(set, &h, &end));
     SR_TRY(set_kind(set, &h));
     SR_TRY(set_shape(set, &h));
     int64_t per_image = image_items(set) * item_bytes(set->kind);
@@ -102,7 +131,7 @@ static float float_at(const Set *set, int64_t i) {
 // Looks at numbers in even steps.
 static SrStatus check_range(const Set *set) {
     int64_t n = set->n * image_items(set), step = SR_MAX(n / LOOKS, 1);
-    if (set->kind != FLOATS)
+    if (set->kind != FLOATS || set->floats > 0)
         return SR_OK;
     for (int64_t i = 0; i < n; i += step)
         if (float_at(set, i) < -1e-3F || float_at(set, i) > 1.001F)
@@ -154,6 +183,7 @@ static void set_close(void *opened) {
 static SrStatus set_open(const SrDatasetConfig *config, void *opened) {
     Set *set = opened;
     SR_TRY(sr__source_check_path(config));
+    set->floats = config->channels;
     set->path = sr_strdup(config->data_path);
     if (!set->path)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", config->data_path);
@@ -182,10 +212,38 @@ static uint8_t level_at(const Set *set, int64_t i) {
     return (uint8_t)(v > 0 ? SR_MIN(v, 1.0F) * 255 + 0.5F : 0); // NaN is not above 0
 }
 
+static float sample_at(const Set *set, int64_t i) {
+    uint16_t word;
+    if (set->kind == BYTES)
+        return (float)set->items[i] / 255.0f;
+    if (set->kind == FLOATS) {
+        float v = float_at(set, i);
+        return isfinite(v) ? v : 0;
+    }
+    memcpy(&word, set->items + 2 * i, 2);
+    return (float)word / 65535.0f;
+}
+
+// A grey level is copied to all channels that the run asks for.
+static SrStatus read_floats(const Set *set, int64_t i, SrImagePool *pool, SrImage *out) {
+    int64_t pixels = (int64_t)set->H * set->W, first = i * image_items(set);
+    int C = set->floats;
+    SR_TRY(sr_image_new_floats(pool, set->H, set->W, C, out));
+    for (int64_t k = 0; k < pixels; k++)
+        for (int c = 0; c < C; c++) {
+            int from = set->C == 1 ? 0 : c;
+            out->f[k * C + c] =
+                sample_at(set, first + (set->planes ? from * pixels + k : k * set->C + from));
+        }
+    return SR_OK;
+}
+
 static SrStatus set_read(const void *opened, int64_t i, SrImagePool *pool, SrSample *out) {
     const Set *set = opened;
     int64_t pixels = (int64_t)set->H * set->W, first = i * image_items(set);
     *out = (SrSample){.path = set->path};
+    if (set->floats > 0)
+        return read_floats(set, i, pool, &out->image);
     SR_TRY(sr_image_new(pool, set->H, set->W, &out->image));
     uint8_t *rgb = out->image.rgb;
     if (set->C == 1)
@@ -209,6 +267,20 @@ static int64_t set_label(const void *opened, int64_t i) {
 }
 
 static int set_classes(const void *opened) { return ((const Set *)opened)->n_classes; }
+
+static SrStatus samples(const char *path, int *channels, int *bits) {
+    Set set = {.path = sr_strdup(path)};
+    SrNpyHeader h = {.rank = 0};
+    size_t end;
+    SrStatus status =
+        set.path ? map_stack(&set, &h, &end) : sr_fail(SR_ERR_MEMORY, "out of memory for %s", path);
+    bool last = h.rank == 4 && is_channels(&set, h.d[3]);
+    bool first = h.rank == 4 && is_channels(&set, h.d[1]);
+    *channels = (int)SR_MIN(last ? h.d[3] : first ? h.d[1] : more_channels(&h), INT_MAX);
+    *bits = 8 * h.width;
+    set_close(&set);
+    return status;
+}
 
 static bool accepts(const char *path, const char *split) {
     return strcmp(split, "TRAIN") == 0 && sr__source_is_stack(path);
@@ -250,6 +322,7 @@ const SrDataset sr_dataset_numpy_stack = {
     .read = set_read,
     .label = set_label,
     .classes = set_classes,
+    .samples = samples,
     .accepts = accepts,
     .examples = examples,
     .n_examples = SR_COUNT(examples),

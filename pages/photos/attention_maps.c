@@ -68,11 +68,12 @@ static SrStatus keep_image(Fill *f, const float *x) {
     SrImage image, small;
     int h = f->split->h[0], w = f->split->w[0];
     size_t bytes = (size_t)SR_ATTENTION_SIDE * SR_ATTENTION_SIDE * 3;
-    memcpy((float *)sr_feature_source_input(&f->source).data + (int64_t)m->n * h * w * 3, x,
-           (size_t)h * w * 3 * sizeof *x);
+    int channels = sr_pipeline_form(f->split->pipeline).channels;
+    int64_t samples = (int64_t)h * w * sr_channels(channels);
+    memcpy((float *)sr_feature_source_input(&f->source).data + m->n * samples, x,
+           (size_t)samples * sizeof *x);
     sr_image_pool_reset(f->pool);
-    SR_TRY(sr_image_new(f->pool, h, w, &image));
-    sr_unnormalize(&f->un, x, h, w, image.rgb);
+    SR_TRY(sr_show_view(&f->un, x, h, w, channels, f->pool, &image));
     SR_TRY(sr_pixel_resize(&image, (SrBox){0, 0, h, w}, SR_ATTENTION_SIDE, SR_ATTENTION_SIDE,
                            SR_FILTER_BILINEAR, f->pool, &small));
     memcpy(m->rgb + m->n * bytes, small.rgb, bytes);
@@ -87,7 +88,7 @@ static SrStatus take_images(Fill *f) {
         SR_TRY(sr_loader_next(f->split->loader, &batch, NULL));
         if (!batch)
             break;
-        int64_t image = (int64_t)batch->h[0] * batch->w[0] * 3;
+        int64_t image = (int64_t)batch->h[0] * batch->w[0] * sr_channels(batch->channels);
         for (int i = 0; i < batch->batch && f->maps->n < IMAGES; i++)
             if (batch->valid[i] >= 0)
                 SR_TRY(keep_image(f, batch->view[0] + i * image));

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "data/augment/normalize.h"
 #include "data/encode.h"
+#include "data/image_form.h"
 #include "data/pixels/pixel.h"
 #include "data/sampler.h"
 #include "data/view_preview.h"
@@ -32,7 +33,7 @@ void sr_unnormalize_of(const SrYaml *transforms, SrUnnormalize *out) {
     if (name && name->text && sr_transform_find(name->text, &t) == SR_OK && t->normalizes &&
         t->params_bytes == sizeof params && sr_yaml_remove(last, "name") &&
         sr_options_parse(t->options, last, t->name, &arena, &params) == SR_OK)
-        for (int c = 0; c < 3; c++) {
+        for (int c = 0; c < 3 && c < params.mean.n && c < params.std.n; c++) {
             out->mean[c] = params.mean.v[c];
             out->std[c] = params.std.v[c];
         }
@@ -44,6 +45,18 @@ void sr_unnormalize(const SrUnnormalize *u, const float *x, int h, int w, uint8_
         double level = rint(255 * ((double)x[i] * u->std[i % 3] + u->mean[i % 3]));
         rgb[i] = (uint8_t)SR_MAX(0, SR_MIN(level, 255));
     }
+}
+
+SrStatus sr_show_view(const SrUnnormalize *u, const float *x, int h, int w, int channels,
+                      SrImagePool *pool, SrImage *out) {
+    if (channels > 0) {
+        SR_TRY(sr_image_new_floats(pool, h, w, channels, out));
+        memcpy(out->f, x, sr_image_samples(out) * sizeof *x);
+        return sr_image_to_rgb(out, pool);
+    }
+    SR_TRY(sr_image_new(pool, h, w, out));
+    sr_unnormalize(u, x, h, w, out->rgb);
+    return SR_OK;
 }
 
 // ---- cells --------------------------------------------------------------------------------------
@@ -108,8 +121,10 @@ static SrStatus keep_view(Sheet *s, Cell *cell, const SrViewPreview *shown, int 
     const char *told = shown->told[v].s;
     snprintf(words, sizeof words, "%d x %d; %s", view->W, view->H,
              told ? told : "no random choices");
+    SrImage image;
     SR_TRY(keep(s, cell, view->H, view->W, words));
-    sr_unnormalize(&s->un, view->f, view->H, view->W, cell->rgb);
+    SR_TRY(sr_show_view(&s->un, view->f, view->H, view->W, view->channels, s->pool, &image));
+    memcpy(cell->rgb, image.rgb, (size_t)view->H * (size_t)view->W * 3);
     return SR_OK;
 }
 

@@ -5,6 +5,7 @@
 #define SR_PAGES_PHOTOS_CONTACT_SHEET_H
 
 #include "base/text/text.h"
+#include "data/data.h"
 #include "trainer/config/config.h"
 
 enum { SR_SHEET_MAX_IMAGES = 64 };
@@ -30,5 +31,9 @@ typedef struct {
 } SrUnnormalize;
 void sr_unnormalize_of(const SrYaml *transforms, SrUnnormalize *out);
 void sr_unnormalize(const SrUnnormalize *u, const float *x, int h, int w, uint8_t *rgb);
+// Makes a view visible: x (h, w, channels), as the network sees it.  channels 0: by sr_unnormalize.
+// Others are stretched (sr_image_to_rgb).
+SrStatus sr_show_view(const SrUnnormalize *u, const float *x, int h, int w, int channels,
+                      SrImagePool *pool, SrImage *out);
 
 #endif

@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "base/text/escape.h"
+#include "data/image_form.h"
 #include "data/image_probe.h"
 
 enum { BLOCK = 64 }; // files between two updates of the bar
@@ -23,8 +24,9 @@ typedef struct {
     int H, W;
     size_t bytes;
     SrImageFormat format;
-    bool read;       // at least the header is readable
-    SrStatus failed; // SR_ERR_IO: a bad file; SR_ERR_RUN, SR_ERR_MEMORY: the system
+    int channels, bits; // of a TIFF or PNG; 0: another format
+    bool read;          // at least the header is readable
+    SrStatus failed;    // SR_ERR_IO: a bad file; SR_ERR_RUN, SR_ERR_MEMORY: the system
     bool decode;
     char reason[512];
 } File;
@@ -34,6 +36,8 @@ typedef struct {
     File *file; // (n) in the order of the data set
     int64_t n, first;
     SrImagePool **pool; // one per thread
+    int channels;       // of floats to decode; 0: RGB
+    double *sums;       // (n, 2, channels) sums of samples and of their squares; NULL: RGB
 } Look;
 
 // ---- looking ------------------------------------------------------------------------------------
@@ -74,6 +78,20 @@ static void look_at_header(void *arg, int64_t i, int thread) {
     }
     sr__image_header_upright(&probe, &f->H, &f->W);
     f->format = probe.format;
+    f->channels = probe.samples;
+    f->bits = probe.bits;
+}
+
+// Adds up the samples of each channel of an image.  sums: (2, channels).
+static void add_samples(const SrImage *image, double *sums) {
+    size_t C = (size_t)image->channels, n = sr_image_samples(image);
+    memset(sums, 0, 2 * C * sizeof *sums);
+    for (size_t i = 0; i < n; i += C)
+        for (size_t c = 0; c < C; c++) {
+            double v = (double)image->f[i + c];
+            sums[c] += v;
+            sums[C + c] += v * v;
+        }
 }
 
 static void decode(void *arg, int64_t i, int thread) {
@@ -85,8 +103,12 @@ static void decode(void *arg, int64_t i, int thread) {
         return;
     sr_image_pool_reset(l->pool[thread]);
     SrStatus status = l->split->source->read(l->split->set, f->at, l->pool[thread], &sample);
-    if (status == SR_OK && sample.encoded)
-        status = sr_image_decode(sample.encoded, sample.encoded_bytes, l->pool[thread], &image);
+    if (status == SR_OK)
+        status = sr_sample_image(&sample, l->channels, l->pool[thread], &image);
+    if (status == SR_OK)
+        status = sr_image_finish(&image, 1, l->pool[thread]);
+    if (status == SR_OK && l->sums)
+        add_samples(&image, l->sums + (l->first + i) * 2 * l->channels);
     f->read = status == SR_OK;
     f->failed = status;
     if (status != SR_OK)
@@ -124,6 +146,56 @@ static void choose_decoded(Look *l, SrPhotoSurvey *s) {
     }
 }
 
+// Photos, RGB of any depth or grey of 8 bits, are read as RGB of 8 bits.  A stack of arrays is data
+// and keeps its bits.
+static void choose_form(SrPhotoSurvey *s, bool stack) {
+    int C = s->channels;
+    bool deep = s->bits > 8;
+    bool photo = (C == 3 && s->bits <= 16 && !(deep && stack)) || (C == 1 && !deep);
+    s->form.channels = C == 0 || photo ? 0 : C;
+}
+
+static void compare_files(const Look *l, SrPhotoSurvey *s) {
+    const File *one = NULL;
+    for (int64_t i = 0; i < l->n; i++) {
+        const File *f = &l->file[i];
+        if (f->read && (f->channels < 1 || (one && (f->channels != one->channels))))
+            return;
+        if (f->read && (!one || f->bits > one->bits))
+            one = f;
+    }
+    s->channels = one ? one->channels : 0;
+    s->bits = one ? one->bits : 0;
+    choose_form(s, false);
+}
+
+static SrStatus begin_sums(Look *l, const SrPhotoSurvey *s) {
+    l->channels = s->form.channels;
+    if (l->channels == 0)
+        return SR_OK;
+    l->sums = sr_calloc((size_t)l->n, 2 * (size_t)l->channels * sizeof *l->sums);
+    return l->sums ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for %d channels", l->channels);
+}
+
+// Sums are added in the order of the files, so that the figures have the same bits for any number
+// of threads.  A channel of one value gets the deviation 1.
+static void measure_channels(const Look *l, SrPhotoSurvey *s) {
+    for (int c = 0; c < l->channels; c++) {
+        double n = 0, sum = 0, squares = 0;
+        for (int64_t i = 0; i < l->n; i++) {
+            const File *f = &l->file[i];
+            if (!f->decode || !f->read)
+                continue;
+            n += (double)f->H * f->W;
+            sum += l->sums[i * 2 * l->channels + c];
+            squares += l->sums[(i * 2 + 1) * l->channels + c];
+        }
+        double mean = n > 0 ? sum / n : 0, variance = n > 0 ? squares / n - mean * mean : 0;
+        s->mean[c] = mean;
+        s->std[c] = variance > 1e-12 ? sqrt(variance) : 1;
+    }
+}
+
 static SrStatus look_at_all(Look *l, SrPhotoSurvey *s) {
     int threads = sr_parallel_threads();
     SrStatus status = SR_OK;
@@ -134,13 +206,18 @@ static SrStatus look_at_all(Look *l, SrPhotoSurvey *s) {
         SR_TRY_GOTO(sr_image_pool_new(&l->pool[t]));
     each(l, "opening files", look_at_header);
     SR_TRY_GOTO(check_system(l));
+    if (s->channels == 0)
+        compare_files(l, s);
+    SR_TRY_GOTO(begin_sums(l, s));
     choose_decoded(l, s);
     each(l, "decoding files", decode);
     SR_TRY_GOTO(check_system(l));
+    measure_channels(l, s);
 done:
     for (int t = 0; t < threads; t++)
         sr_image_pool_free(l->pool[t]);
     sr_free(l->pool);
+    sr_free(l->sums);
     return status;
 }
 
@@ -308,11 +385,23 @@ done:
     return status;
 }
 
+// Some sources know the samples of all images at once.
+static SrStatus ask_source(const char *photos, SrPhotoSurvey *s) {
+    const SrDataset *source;
+    if (sr_dataset_infer(photos, "TRAIN", &source) != SR_OK || !source->samples)
+        return SR_OK; // opening the set reports what is wrong with the path
+    SR_TRY(source->samples(photos, &s->channels, &s->bits));
+    choose_form(s, true);
+    return SR_OK;
+}
+
 SrStatus sr_photo_survey(const char *photos, SrPhotoSurvey *out) {
     const SrSplitConfig side = {.data_paths = {1, &photos}, .data_limit = -1};
     SrSplit split = {.note = ""};
     *out = (SrPhotoSurvey){.images = 0};
-    SrStatus status = sr_split_open_set(&side, "TRAIN", 0, &split);
+    SrStatus status = ask_source(photos, out);
+    if (status == SR_OK)
+        status = sr_split_open_set(&side, out->form, "TRAIN", 0, &split);
     if (status == SR_OK)
         status = survey(&split, out);
     sr_split_close(&split);
@@ -390,6 +479,9 @@ void sr_photo_survey_text(const SrPhotoSurvey *s, bool all_reasons, SrText *out)
     formats_text(s, out);
     spread_text("\n  shorter side", s->side, out);
     spread_text(" pixels, longer side", s->other, out);
+    if (s->form.channels > 0)
+        sr_text_printf(out, "\n  %d channel%s of %d bits; all are kept", s->channels,
+                       s->channels == 1 ? "" : "s", s->bits);
     sr_text_printf(out,
                    "\n  %lld upright, %lld square, %lld wide; width / height from %.2f to %.2f",
                    (long long)s->portrait, (long long)s->square, (long long)s->landscape,

@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "data/encode.h"
+#include "data/image_form.h"
 #include "data/pixels/pixel.h"
 #include "pages/html.h"
 
@@ -47,6 +48,7 @@ SrStatus sr_thumb_of_item(const SrDataset *source, const void *set, int64_t item
     SR_TRY(source->read(set, item, pool, &sample));
     if (sample.encoded)
         return of_encoded(sample.encoded, sample.encoded_bytes, pool, out);
+    SR_TRY(sr_image_to_rgb(&sample.image, pool));
     return sr_thumb_of_image(&sample.image, pool, out);
 }
 

@@ -15,6 +15,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/npy.h"
 #include "base/text/text.h"
 #include "tests/check.h"
 #include "tests/data/fixture.h"
@@ -64,6 +65,21 @@ static void write_photos(const char *folder, const char *class_name, int seed) {
     }
 }
 
+// A stack of 13 channels in two classes, with its labels.
+static void write_bands(void) {
+    enum { N = 40, ITEMS = N * 13 * 24 * 24 };
+    static uint16_t x[ITEMS];
+    int64_t label[N];
+    char path[128];
+    for (int i = 0; i < N; i++)
+        label[i] = i % 2;
+    fixture_noise((uint8_t *)x, sizeof x, 7);
+    snprintf(path, sizeof path, "%s/place/bands.npy", root);
+    CHECK_OK(sr_npy_save(path, "<u2", SR_SHAPE(N, 13, 24, 24), x, sizeof x));
+    snprintf(path, sizeof path, "%s/place/bands-labels.npy", root);
+    CHECK_OK(sr_npy_save(path, "<i8", SR_SHAPE(N), label, sizeof label));
+}
+
 static int paste(const char *dir, const char *line) {
     char *command = sr_alloc(2 * LINE + sizeof here + sizeof self + sizeof root);
     sprintf(command, "cd '%s' && PATH='%s':'%s/bin':$PATH && { %s\n} >said 2>&1", dir, self, root,
@@ -91,6 +107,7 @@ static void open_place(void) {
         write_photos("photos", classes[c], c);
         write_photos("new-photos", classes[c], c + SR_COUNT(classes));
     }
+    write_bands();
     // Films are read by a stand-in for ffmpeg that gives one grey picture.
     static const char ffmpeg[] = "#!/bin/sh\nprintf 'P6\\n1 1\\n255\\nabc'\n";
     CHECK(chmod(fixture_write(root, "bin/ffmpeg", ffmpeg, strlen(ffmpeg)), 0755) == 0);

@@ -192,8 +192,19 @@ void fixture_check_pixels(const SrImage *image, const char *folder, const char *
     sr_free(ppm);
 }
 
+static SrStatus decode(const char *file, size_t n, int channels, SrImagePool *pool, SrImage *out) {
+    SR_TRY(sr_image_open(file, n, out));
+    out->channels = channels;
+    return sr_image_finish(out, 1, pool);
+}
+
 void fixture_check_damaged(const char *file, size_t n, size_t from, int most, int rounds,
                            uint64_t seed) {
+    fixture_check_damaged_floats(file, n, 0, from, most, rounds, seed);
+}
+
+void fixture_check_damaged_floats(const char *file, size_t n, int channels, size_t from, int most,
+                                  int rounds, uint64_t seed) {
     enum { USED = 1 << 18 }; // bytes of the second pool that hold old content
     SrImagePool *pool, *other;
     CHECK_OK(sr_image_pool_new(&pool));
@@ -209,11 +220,13 @@ void fixture_check_damaged(const char *file, size_t n, size_t from, int most, in
         sr_image_pool_reset(pool);
         memset(sr_image_pool_take(other, USED), (int)round, USED);
         sr_image_pool_reset(other);
-        SrStatus first = sr_image_decode(copy, n, pool, &a);
-        CHECK_INT(first, sr_image_decode(copy, n, other, &b));
+        SrStatus first = decode(copy, n, channels, pool, &a);
+        CHECK_INT(first, decode(copy, n, channels, other, &b));
         CHECK(first == SR_OK || first == SR_ERR_IO);
         if (first == SR_OK)
-            CHECK(a.H == b.H && memcmp(a.rgb, b.rgb, (size_t)a.H * (size_t)a.W * 3) == 0);
+            CHECK(a.H == b.H && a.W == b.W &&
+                  memcmp(channels ? (void *)a.f : a.rgb, channels ? (void *)b.f : b.rgb,
+                         sr_image_samples(&a) * (channels ? sizeof *a.f : 1)) == 0);
     }
     sr_free(copy);
     sr_image_pool_free(pool);

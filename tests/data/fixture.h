@@ -40,6 +40,9 @@ char *fixture_read(const char *folder, const char *name, size_t *n);
 // twice.
 void fixture_check_damaged(const char *file, size_t n, size_t from, int most, int rounds,
                            uint64_t seed);
+// Does the same for floats of `channels` channels; 0: RGB.
+void fixture_check_damaged_floats(const char *file, size_t n, int channels, size_t from, int most,
+                                  int rounds, uint64_t seed);
 // Compares an image with the PPM <folder>/<stem>.ppm; levels: the largest difference allowed.
 void fixture_check_pixels(const SrImage *image, const char *folder, const char *stem, int levels);
 

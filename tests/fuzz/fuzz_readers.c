@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "data/data.h"
+#include "data/image_probe.h"
 #include "data/readers/png_levels.h"
 #include "data/readers/tiff_page.h"
 
@@ -27,10 +28,13 @@ static void make_dirty(SrImagePool *pool, int dirt) {
     sr_image_pool_reset(pool);
 }
 
-static SrStatus decode(const uint8_t *data, size_t bytes, int dirt, SrImagePool *pool,
+// Decodes to floats of `channels` channels; 0: RGB.
+static SrStatus decode(const uint8_t *data, size_t bytes, int channels, int dirt, SrImagePool *pool,
                        SrImage *out) {
     make_dirty(pool, dirt);
-    return sr_image_decode(data, bytes, pool, out);
+    SR_TRY(sr_image_open(data, bytes, out));
+    out->channels = channels;
+    return sr_image_finish(out, 1, pool);
 }
 
 // Reads a mask: the same numbers from the same bytes.
@@ -53,15 +57,17 @@ static void compare_levels(const uint8_t *data, size_t bytes) {
         sr_image_pool_free(pool[i]);
 }
 
-static void compare(const uint8_t *data, size_t bytes) {
+static void compare(const uint8_t *data, size_t bytes, int channels) {
     SrImage a, b;
     SrImagePool *pool, *other;
     require(sr_image_pool_new(&pool) == SR_OK && sr_image_pool_new(&other) == SR_OK, "pools");
-    SrStatus status = decode(data, bytes, 0, pool, &a);
+    SrStatus status = decode(data, bytes, channels, 0, pool, &a);
     require(status == SR_OK || status == SR_ERR_IO, "a bad refusal");
-    require(status == decode(data, bytes, 0xEE, other, &b), "old memory decides");
-    require(status != SR_OK || (a.H == b.H && a.W == b.W &&
-                                memcmp(a.rgb, b.rgb, (size_t)a.H * (size_t)a.W * 3) == 0),
+    require(status == decode(data, bytes, channels, 0xEE, other, &b), "old memory decides");
+    bool floats = channels > 0;
+    require(status != SR_OK || (a.H == b.H && a.W == b.W && (a.f != NULL) == floats &&
+                                memcmp(floats ? (void *)a.f : a.rgb, floats ? (void *)b.f : b.rgb,
+                                       sr_image_samples(&a) * (floats ? sizeof *a.f : 1)) == 0),
             "old memory changes a pixel");
     sr_image_pool_free(pool);
     sr_image_pool_free(other);
@@ -80,9 +86,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
     require(status == SR_OK || status == SR_ERR_IO, "a bad refusal of a page");
     status = sr_image_open(file, bytes - 1, &opened);
     if (status != SR_OK || (int64_t)opened.H * opened.W <= MAX_PIXELS)
-        compare(file, bytes - 1);
+        compare(file, bytes - 1, 0);
     if (status == SR_OK && (int64_t)opened.H * opened.W <= MAX_PIXELS)
         compare_levels(file, bytes - 1);
+    SrImageHeader header;
+    if (status == SR_OK && sr__image_header_read(file, bytes - 1, &header) == SR_OK) {
+        int channels = header.samples > 0 ? header.samples : data[0] & 4 ? 1 : 3;
+        if ((int64_t)opened.H * opened.W * channels <= MAX_PIXELS)
+            compare(file, bytes - 1, channels);
+    }
     free(file);
     require(sr_mem_bytes() == before, "memory is left over");
     return 0;

@@ -181,7 +181,7 @@ static SrStatus run_boxes(Run r) {
         if (value->type == SR_YAML_STRING)
             put_noise(r, golden_numbered(r.c, "noise", i), at, &image);
         else
-            sr__erasing_apply(&image, at, level, NULL);
+            sr__erasing_apply(&image, at, level, 3, NULL);
         SR_TRY(compare_floats(r, golden_numbered(r.c, "out", i), image.f, 1, image.H, image.W));
     }
     return SR_OK;

@@ -224,6 +224,10 @@ static const EveryKeyGiven given[] = {
      "{HOOKS: {TENSORBOARD_SETUP: {USE_TENSORBOARD: True, LOG_PARAMS_EVERY_N_ITERS: 1}}}"},
     {"HOOKS.TENSORBOARD_SETUP.LOG_PARAMS_EVERY_N_ITERS", "2",
      "{HOOKS: {TENSORBOARD_SETUP: {USE_TENSORBOARD: True, LOG_PARAMS_EVERY_N_ITERS: 1}}}"},
+    {"DATA.CHANNELS", "1", NULL},
+    {"DATA.COLOR_TRANSFORMS", "skip",
+     "{DATA: {TRAIN: {TRANSFORMS: [{name: ColorJitter, brightness: 0.4}, {name: CenterCrop, size: "
+     "16}, {name: ToTensor}]}}}"},
     {"DATA.TRAIN.DATASET_NAMES", "[photos]", NULL},
     {"DATA.TEST.DATASET_NAMES", "[photos]", NULL},
     {"MACHINE.RECOMPUTE", "always", "{DATA: {TRAIN: {BATCHSIZE_PER_REPLICA: 20}}}"},

@@ -136,10 +136,8 @@ static void step(Built *t, SrPlan *plan, SrNodeId x, SrNodeId y) {
 
 // A training step gives every learned parameter a finite gradient. Some parameters have none (a
 // bias before a norm); a trunk in which most have none does not learn.
-static void train_case(Built *t) {
-    SrTrunkOutput out;
+static void train(Built *t, SrNodeId x, SrNodeId y) {
     SrPlan *plan;
-    SrNodeId x = add(t, 0, t->example->side, &out), y = out.pooled;
     int n = 0, moved = 0;
     CHECK_OK(sr_params_allocate(t->params));
     sr_params_init(t->params, 1);
@@ -163,9 +161,37 @@ static void train_case(Built *t) {
     sr_plan_free(plan);
 }
 
+static void train_case(Built *t) {
+    SrTrunkOutput out;
+    SrNodeId x = add(t, 0, t->example->side, &out);
+    train(t, x, out.pooled);
+}
+
 static void test_training_step(void **state) {
     (void)state;
     each_example(train_case);
+}
+
+// Images of any number of channels train a trunk, unless an option asks for RGB.
+static void channels_case(Built *t, int channels) {
+    SrTrunkOutput out;
+    int side = t->example->side;
+    SrNodeId x = sr_build_input(t->b, "x", SR_SHAPE(2, side, side, channels), SR_F32);
+    SrStatus status = sr_trunk_build(t->trunk, t->b, t->options,
+                                     &(SrTrunkInput){.image = x, .mask = SR_NO_NODE}, &out);
+    if (status == SR_OK)
+        train(t, x, out.pooled);
+    else
+        CHECK(status == SR_ERR_CONFIG && strstr(sr_status_message(), "is for RGB"));
+}
+
+static void thirteen_case(Built *t) { channels_case(t, 13); }
+static void one_case(Built *t) { channels_case(t, 1); }
+
+static void test_channels(void **state) {
+    (void)state;
+    each_example(thirteen_case);
+    each_example(one_case);
 }
 
 // Two evaluations of one input give the same bits, and no entry of the parameter table changes.
@@ -262,5 +288,5 @@ static void test_presets(void **state) {
     CHECK(sr_preset_at(-1) == NULL);
 }
 
-SR_TESTS(trunk, unit(test_outputs_and_names), unit(test_training_step), unit(test_evaluation),
-         unit(test_depths), unit(test_masks), unit(test_presets))
+SR_TESTS(trunk, unit(test_outputs_and_names), unit(test_training_step), unit(test_channels),
+         unit(test_evaluation), unit(test_depths), unit(test_masks), unit(test_presets))

@@ -22,7 +22,7 @@
 // sparsity and other denormals than training.
 static void fill_inputs(SrRun *run) {
     for (int v = 0; v < run->graph.n_views; v++) {
-        SrTensor x = sr_plan_input(run->plan, run->graph.views[v]); // (N, H, W, 3)
+        SrTensor x = sr_plan_input(run->plan, run->graph.views[v]); // (N, H, W, C)
         SrRng rng = sr_rng(run->config->seed, SR_RNG_SYNTHETIC, 0, (uint64_t)v, 0, 0);
         float *values = x.data;
         for (int64_t i = 0; i < sr_shape_count(x.shape); i++)

@@ -13,7 +13,7 @@
 #include "kernels/machine.h"
 
 static void fill_input(const SrFeatureSource *e) {
-    SrTensor x = sr_feature_source_input(e); // (N, H, W, 3)
+    SrTensor x = sr_feature_source_input(e); // (N, H, W, C)
     SrRng rng = sr_rng(0, SR_RNG_SYNTHETIC, 0, 0, 0, 0);
     for (int64_t i = 0; i < sr_shape_count(x.shape); i++)
         ((float *)x.data)[i] = (float)sr_rng_normal(&rng);

@@ -67,7 +67,11 @@ static SrStatus check_head(void *arg, const SrHead *head, const SrYaml *argument
 SrStatus sr__arguments_check(const SrYaml *tree, SrArena *arena, SrProblems *problems) {
     static const char *const lists[] = {"DATA.TRAIN.TRANSFORMS", "DATA.TEST.TRANSFORMS"};
     Check c = {arena, problems};
+    const SrYaml *channels = sr_yaml_find_path(tree, "DATA.CHANNELS");
+    SrPixelForm form = {.channels =
+                            channels && channels->type == SR_YAML_INT ? (int)channels->f : 0};
     for (int i = 0; i < SR_COUNT(lists); i++)
-        SR_TRY(sr_pipeline_check(sr_yaml_find_path(tree, lists[i]), lists[i], arena, problems));
+        SR_TRY(
+            sr_pipeline_check(sr_yaml_find_path(tree, lists[i]), lists[i], form, arena, problems));
     return sr__each_head(tree, arena, check_head, &c);
 }

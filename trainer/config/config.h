@@ -159,10 +159,13 @@ typedef struct SrConfig {
     SrYaml *tree;     // resolved: every key, after inference, without "config:"
     uint64_t seed;
     int log_frequency, num_dataloader_workers;
-    int device;    // MACHINE.DEVICE: both "gpu" and "cpu" mean the CPU
-    int winograd;  // MACHINE.WINOGRAD.  0: none, 1: F(2x2), 2: F(3x3) and F(4x4) too
-    int fp32;      // MACHINE.FP32: SrConvFp32
-    int recompute; // MACHINE.RECOMPUTE: SrRecompute
+    int channels;         // DATA.CHANNELS
+    bool keep_bits;       // DATA.KEEP_BITS
+    int color_transforms; // DATA.COLOR_TRANSFORMS.  0: keep, 1: skip
+    int device;           // MACHINE.DEVICE: both "gpu" and "cpu" mean the CPU
+    int winograd;         // MACHINE.WINOGRAD.  0: none, 1: F(2x2), 2: F(3x3) and F(4x4) too
+    int fp32;             // MACHINE.FP32: SrConvFp32
+    int recompute;        // MACHINE.RECOMPUTE: SrRecompute
     // DISTRIBUTED.NUM_NODES and NUM_PROC_PER_NODE, as the file asks
     int num_nodes, num_proc_per_node;
     const SrYaml *replicas_given; // DISTRIBUTED.REPLICAS: auto, recipe or a number

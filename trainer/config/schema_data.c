@@ -1,4 +1,5 @@
 // Holds the option tables of DATA and of its splits TRAIN and TEST.
+#include "data/data.h"
 #include "trainer/config/schema.h"
 
 #define OFF(field) offsetof(SrSplitConfig, field)
@@ -7,6 +8,15 @@
 const SrOption sr__schema_data[] = {
     {"NUM_DATALOADER_WORKERS", SR_OPT_INT, offsetof(SrConfig, num_dataloader_workers), "4", 0, 256, NULL,
      "Number of threads that load images; 0: images are decoded between steps, by the training thread."},
+    {"CHANNELS", SR_OPT_INT, offsetof(SrConfig, channels), "3", 1, SR_MAX_CHANNELS, NULL,
+     "Channels of an image, and inputs of the trunk's first layer (not in VISSL).  3: RGB.  Images of another number"
+     " come from numpy_stack or TIFF, of 1 also from grey pictures; their samples keep all bits."},
+    {"KEEP_BITS", SR_OPT_BOOL, offsetof(SrConfig, keep_bits), "False", 0, 0, NULL,
+     "Keep all bits of samples of three CHANNELS (not in VISSL): 16-bit PNG, PPM, TIFF and numpy_stack, and floats of TIFF"
+     " and numpy_stack.  False: images have 8 bits."},
+    {"COLOR_TRANSFORMS", SR_OPT_ENUM, offsetof(SrConfig, color_transforms), "keep", 0, 0, "keep|skip",
+     "What happens to the transforms that change colours, such as ColorJitter and RandomGrayscale (not in VISSL).  keep:"
+     " they run on RGB of 8 bits, and are an error for other images.  skip: they are left out of TRANSFORMS."},
     {"TRAIN", SR_OPT_TREE, offsetof(SrConfig, train.tree), "{}", 0, 0, NULL, "Images to train on."},
     {"TEST", SR_OPT_TREE, offsetof(SrConfig, test.tree), "{}", 0, 0, NULL, "Images to evaluate on."},
     SR_OPTION_END,

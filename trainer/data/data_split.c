@@ -86,9 +86,17 @@ static SrStatus check_labels(const SrSplitConfig *c, const SrDataset *source, co
             which, labels->name, source->name, labels->name);
 }
 
+SrPixelForm sr_split_form(const SrConfig *config) {
+    if (!config)
+        return (SrPixelForm){0};
+    bool rgb = config->channels == 3 && !config->keep_bits;
+    return (SrPixelForm){.channels = rgb ? 0 : config->channels,
+                         .skip_color = config->color_transforms == 1};
+}
+
 // Opens `path` with out->source.
-static SrStatus open_path(const SrSplitConfig *c, const char *which, const char *path,
-                          uint64_t seed, SrSplit *out) {
+static SrStatus open_path(const SrSplitConfig *c, SrPixelForm form, const char *which,
+                          const char *path, uint64_t seed, SrSplit *out) {
     SrDatasetConfig set = {
         .split = which,
         .data_path = path,
@@ -99,6 +107,7 @@ static SrStatus open_path(const SrSplitConfig *c, const char *which, const char 
         .gray_size = c->default_gray_img_size,
         .random_images = c->random_synthetic_images,
         .random_labels = c->random_synthetic_labels,
+        .channels = form.channels,
         .seed = seed,
     };
     SR_TRY(sr_dataset_open(out->source, &set, &out->set));
@@ -128,7 +137,8 @@ static SrStatus mention_catalog(const SrSplitConfig *c, SrStatus status) {
 }
 
 // The path given is replaced by its train/ or test/ part where there is one.
-SrStatus sr_split_open_set(const SrSplitConfig *c, const char *which, uint64_t seed, SrSplit *out) {
+SrStatus sr_split_open_set(const SrSplitConfig *c, SrPixelForm form, const char *which,
+                           uint64_t seed, SrSplit *out) {
     char part[PATH_BYTES];
     const char *path = first_of(&c->data_paths);
     if (sr_split_part(path, strcmp(which, "TEST") == 0, part))
@@ -137,7 +147,7 @@ SrStatus sr_split_open_set(const SrSplitConfig *c, const char *which, uint64_t s
     if (status == SR_OK)
         status = check_labels(c, out->source, which);
     if (status == SR_OK)
-        status = open_path(c, which, path, seed, out);
+        status = open_path(c, form, which, path, seed, out);
     return *path ? status : mention_catalog(c, status);
 }
 
@@ -176,7 +186,7 @@ static SrStatus train_pipeline(const SrConfig *config, SrPipeline **out) {
                 "configuration and add this file to it with +config/DIR=FILE, or list transforms "
                 "that end in ToTensor",
                 config->path);
-    return sr_pipeline_new(list, "DATA.TRAIN.TRANSFORMS", out);
+    return sr_pipeline_new_for(list, "DATA.TRAIN.TRANSFORMS", sr_split_form(config), out);
 }
 
 // Sizes follow from the transforms alone; a pipeline that leaves a size open is an error here.
@@ -194,6 +204,7 @@ static SrStatus train_views(const SrConfig *config, SrCollateViews *out) {
     SrPipeline *pipeline;
     SR_TRY(train_pipeline(config, &pipeline));
     SrStatus status = sr_pipeline_shape(pipeline, &out->n, out->h, out->w);
+    out->channels = sr_pipeline_form(pipeline).channels;
     if (status == SR_OK)
         status = sr_pipeline_extras(pipeline, &out->extras);
     sr_pipeline_free(pipeline);
@@ -225,7 +236,8 @@ static int64_t images_of(const SrSplitConfig *c, const SrSplit *split) {
 
 SrStatus sr_split_train_length(const SrConfig *config, int64_t *n) {
     SrSplit split = {.note = ""};
-    SrStatus status = sr_split_open_set(&config->train, "TRAIN", config->seed, &split);
+    SrStatus status =
+        sr_split_open_set(&config->train, sr_split_form(config), "TRAIN", config->seed, &split);
     if (status == SR_OK)
         *n = images_of(&config->train, &split);
     sr_split_close(&split);
@@ -263,7 +275,7 @@ static SrStatus open_train(const SrConfig *config, SrSplit *out) {
     const SrSplitConfig *c = &config->train;
     SR_TRY(train_pipeline(config, &out->pipeline));
     SR_TRY(sr_split_plan_train(config, out));
-    SR_TRY(sr_split_open_set(c, "TRAIN", config->seed, out));
+    SR_TRY(sr_split_open_set(c, sr_split_form(config), "TRAIN", config->seed, out));
     SrLoaderConfig loader = loader_config(config, c, out);
     loader.collation = out->collation;
     loader.shuffle = true;
@@ -342,7 +354,7 @@ static SrStatus open_eval_pipeline(const SrConfig *config, int crop, SrSplit *ou
     const SrYaml *transforms;
     const char *where;
     SR_TRY(sr_split_eval_transforms(config, crop, &out->arena, &transforms, &where));
-    SR_TRY(sr_pipeline_new(transforms, where, &out->pipeline));
+    SR_TRY(sr_pipeline_new_for(transforms, where, sr_split_form(config), &out->pipeline));
     SR_TRY(sr_pipeline_shape(out->pipeline, &out->n_views, out->h, out->w));
     if (out->n_views != 1)
         SR_FAIL(SR_ERR_CONFIG, "DATA.TEST.TRANSFORMS make %d views, but evaluation needs one",
@@ -433,7 +445,7 @@ static SrSplitConfig side_config(const SrConfig *config, SrEvalSide side, SrTest
 static SrStatus open_side(const SrConfig *config, SrEvalSide side, const SrSplitConfig *c,
                           SrSplit *out) {
     const char *which = side == SR_SIDE_TEST && out->origin != SR_TEST_HELD_OUT ? "TEST" : "TRAIN";
-    return sr_split_open_set(c, which, config->seed, out);
+    return sr_split_open_set(c, sr_split_form(config), which, config->seed, out);
 }
 
 SrStatus sr_split_open_test_set(const SrConfig *config, SrSplit *out) {
@@ -494,7 +506,7 @@ static SrStatus open_all(const SrConfig *config, const char *path, int batch, in
                              .fast_pixels = config->test.fast_pixels};
     SR_TRY(open_eval_pipeline(config, crop, out));
     SR_TRY(sr_dataset_infer(path, "TRAIN", &out->source));
-    SR_TRY(open_path(&c, "TEST", path, config->seed, out));
+    SR_TRY(open_path(&c, sr_split_form(config), "TEST", path, config->seed, out));
     SrLoaderConfig loader = loader_config(config, &c, out);
     loader.batch = batch;
     loader.label_type = "sample_index";

@@ -35,6 +35,9 @@ typedef struct {
     const char *note; // sentence on how the images were chosen.  "": nothing to say
 } SrSplit;
 
+// Form of the images: what DATA.CHANNELS, KEEP_BITS and COLOR_TRANSFORMS ask for.  config NULL: RGB
+// of 8 bits.
+SrPixelForm sr_split_form(const SrConfig *config);
 // Gets number and sizes of the training views from the transforms, without opening any data.
 SrStatus sr_split_train_shape(const SrConfig *config, int *n_views, int h[SR_MAX_VIEWS],
                               int w[SR_MAX_VIEWS]);
@@ -91,7 +94,9 @@ bool sr_split_part(const char *path, bool test, char out[SR_SPLIT_PATH_BYTES]);
 
 // Opens source and images, from the path's train/ or test/ folder if it has them.  which: "TRAIN"
 // or "TEST", also for messages.  Close with sr_split_close, also on failure.
-SrStatus sr_split_open_set(const SrSplitConfig *c, const char *which, uint64_t seed, SrSplit *out);
+//   form  form of the images that the set is to give
+SrStatus sr_split_open_set(const SrSplitConfig *c, SrPixelForm form, const char *which,
+                           uint64_t seed, SrSplit *out);
 
 // True if there are test images that training never sees.  False: sr_split_open_eval holds some
 // out.

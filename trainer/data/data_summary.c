@@ -8,6 +8,7 @@
 #include "base/compiler.h"
 #include "base/log.h"
 #include "base/ranks/comm.h"
+#include "data/image_probe.h"
 #include "trainer/data/class_match.h"
 
 // Describes the images that `limit` chooses.  -1: all.
@@ -75,6 +76,47 @@ void sr_data_summary_say(const SrConfig *config, const SrSplit *train, const SrS
                 "the model remembers them and not how well it does on new images; name other "
                 "images, or leave out DATA.TEST.DATA_PATHS",
                 test->path);
+}
+
+// ---- channels and bits
+
+// Finds the samples of the first image.  False: its format does not tell.
+static bool first_samples(const SrSplit *split, int *channels, int *bits) {
+    SrImagePool *pool;
+    SrSample sample = {.path = ""};
+    SrImageHeader header = {.samples = 0};
+    if (split->source->samples)
+        return split->source->samples(split->path, channels, bits) == SR_OK;
+    if (split->source->length(split->set) < 1 || sr_image_pool_new(&pool) != SR_OK)
+        return false;
+    if (split->source->read(split->set, 0, pool, &sample) != SR_OK || !sample.encoded ||
+        sr__image_header_read(sample.encoded, sample.encoded_bytes, &header) != SR_OK)
+        header.samples = 0;
+    sr_image_pool_free(pool);
+    *channels = header.samples;
+    *bits = header.bits;
+    return header.samples > 0;
+}
+
+void sr_data_summary_say_samples(const SrConfig *config, const SrSplit *split) {
+    int read = sr_split_form(config).channels, channels = 0, bits = 0;
+    char kind[64] = "", hint[96] = "";
+    bool known = first_samples(split, &channels, &bits);
+    bool photo = !known || ((channels == 1 || channels == 3) && bits <= 8);
+    sr_status_clear();
+    if (read == 0 && photo)
+        return;
+    if (known)
+        snprintf(kind, sizeof kind, "%d channel%s of %d bits, ", channels, channels == 1 ? "" : "s",
+                 bits);
+    if (read == 0 && channels != 3)
+        snprintf(hint, sizeof hint, "; DATA.CHANNELS=%d reads all of it", channels);
+    else if (read == 0)
+        snprintf(hint, sizeof hint, "; DATA.KEEP_BITS=True keeps all bits");
+    if (read == 0)
+        sr_info("images: %sread as RGB of 8 bits%s", kind, hint);
+    else
+        sr_info("images: %sread as floats of %d channel%s", kind, read, read == 1 ? "" : "s");
 }
 
 // ---- images that could not be read

@@ -10,6 +10,10 @@ void sr_data_summary_say_set(const SrSplit *split, const char *what);
 // Logs a line for each split of an evaluation.  Warns if DATA.TEST names the training images.
 void sr_data_summary_say(const SrConfig *config, const SrSplit *train, const SrSplit *test);
 
+// Logs channels and bits of the images, and how they are read, unless both are RGB of 8 bits.
+// Looks at the first image.  Names the key that reads what is left out.
+void sr_data_summary_say_samples(const SrConfig *config, const SrSplit *split);
+
 typedef struct {
     const SrLoader *loader; // NULL: none
     bool last_pass;         // counts the last pass alone; false: all passes

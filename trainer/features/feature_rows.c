@@ -267,17 +267,18 @@ typedef struct {
     int h, w;   // pixels of the view
     int s;      // side of a square that is averaged
     int oh, ow; // squares per column and row
+    int C;      // channels
 } Pixels;
 
 // Averages s x s squares; the last rows and columns that fill none are left out.
-static void average_pixels(const Pixels *p, const float *x /* (h, w, 3) */,
-                           float *y /* (oh, ow, 3) */) {
+static void average_pixels(const Pixels *p, const float *x /* (h, w, C) */,
+                           float *y /* (oh, ow, C) */) {
     float scale = 1.0f / (float)(p->s * p->s);
-    for (int i = 0; i < p->oh * p->ow * 3; i++) {
-        int c = i % 3, col = i / 3 % p->ow, row = i / 3 / p->ow;
+    for (int i = 0; i < p->oh * p->ow * p->C; i++) {
+        int c = i % p->C, col = i / p->C % p->ow, row = i / p->C / p->ow;
         float sum = 0;
         for (int k = 0; k < p->s * p->s; k++)
-            sum += x[((row * p->s + k / p->s) * p->w + col * p->s + k % p->s) * 3 + c];
+            sum += x[((row * p->s + k / p->s) * p->w + col * p->s + k % p->s) * p->C + c];
         y[i] = sum * scale;
     }
 }
@@ -285,18 +286,20 @@ static void average_pixels(const Pixels *p, const float *x /* (h, w, 3) */,
 static void rows_of_pixels(void *arg, const SrBatch *batch, float *rows) {
     const Pixels *p = arg;
     for (int i = 0; i < batch->batch; i++)
-        average_pixels(p, batch->view[0] + (size_t)i * (size_t)(p->h * p->w * 3),
-                       rows + (size_t)i * (size_t)(p->oh * p->ow * 3));
+        average_pixels(p, batch->view[0] + (size_t)i * (size_t)(p->h * p->w * p->C),
+                       rows + (size_t)i * (size_t)(p->oh * p->ow * p->C));
 }
 
 // Large images are averaged down because raw pixels at 224 x 224 are 150,000 floats per row, and
 // the little that they say lies in their coarse structure.
 SrStatus sr_feature_rows_of_pixels(SrSplit *split, SrMatrix *out) {
-    Pixels p = {.h = split->h[0], .w = split->w[0]};
+    Pixels p = {.h = split->h[0],
+                .w = split->w[0],
+                .C = sr_channels(sr_pipeline_form(split->pipeline).channels)};
     p.s = (SR_MAX(p.h, p.w) + SR_PIXELS_MAX_SIDE - 1) / SR_PIXELS_MAX_SIDE;
     p.oh = p.h / p.s;
     p.ow = p.w / p.s;
-    SR_TRY(sr_matrix_init(out, sr_loader_length(split->loader), p.oh * p.ow * 3));
+    SR_TRY(sr_matrix_init(out, sr_loader_length(split->loader), p.oh * p.ow * p.C));
     SrStatus status = fill_rows(split, out, rows_of_pixels, &p);
     if (status != SR_OK)
         sr_matrix_deinit(out);

@@ -79,7 +79,7 @@ typedef struct {
     // is not compiled, and for a live model
     SrExtraction extraction;
     SrGraph *graph;  // graph of `taps` and `input`: `whole`, or that of the extraction
-    SrNodeId input;  // images, (batch, height, width, 3)
+    SrNodeId input;  // images, (batch, height, width, C)
     SrTaps taps;     // the layers in the order asked for
     SrStages stages; // of SR_FEATURES_STAGES: what they are pooled to
     SrPlan *plan;    // NULL until the source is compiled

@@ -184,7 +184,8 @@ SrStatus sr_model_build_trunk(SrModel *model, int batch, int h, int w, SrGraph *
     if (!trunk_is_built(model, batch, h, w)) {
         SR_TRY(sr__model_new_graph(model, graph));
         SR_TRY(sr_builder_new(*graph, &b));
-        SrStatus status = build_trunk(model, b, SR_SHAPE(batch, h, w, 3), input);
+        SrStatus status =
+            build_trunk(model, b, SR_SHAPE(batch, h, w, model->config->channels), input);
         sr_builder_free(b);
         SR_TRY(status);
         model->eval.graph = *graph;

@@ -72,7 +72,7 @@ typedef struct {
     int n_rows;
     SrShuffledView shuffled[SR_MAX_VIEWS];
     int n_shuffled;
-    SrNodeId views[SR_MAX_VIEWS]; // inputs, one per view: (N, H_v, W_v, 3)
+    SrNodeId views[SR_MAX_VIEWS]; // inputs, one per view: (N, H_v, W_v, C)
     int n_views;
     SrNodeId sample_index;
     // Input (N) of I64, or (N, classes) after sr_model_set_targets.  SR_NO_NODE: the loss needs no

@@ -95,7 +95,8 @@ SrStatus sr__model_inputs(SrModel *model, SrBuilder *b, const SrModelInputs *in,
         char name[24];
         snprintf(name, sizeof name, in->features ? "feature%d" : "crop%d", v);
         int rows = in->batch * sr__model_rows(model, v);
-        SrShape shape = in->features ? in->features[v] : SR_SHAPE(rows, in->h[v], in->w[v], 3);
+        SrShape shape = in->features ? in->features[v]
+                                     : SR_SHAPE(rows, in->h[v], in->w[v], model->config->channels);
         nodes[v] = sr_build_input(b, name, shape, SR_F32);
         if (!in->features)
             SR_TRY(sr__model_map_view(model, v, in->n, nodes[v]));

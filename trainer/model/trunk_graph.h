@@ -16,7 +16,7 @@ typedef struct {
     SrModel *model;         // owns graph and table.  NULL: made from a model's name
     SrParams *params;
     SrGraph *graph;
-    SrNodeId input; // "x", (batch, height, width, 3)
+    SrNodeId input; // "x", (batch, height, width, C): 3, or DATA.CHANNELS of a configuration
 } SrTrunkGraph;
 
 // Builds the trunk of a model's name ("resnet50": parameters have torchvision's names, with the

@@ -52,7 +52,7 @@ static SrStatus open_split(SrRun *run, SrPhases *p) {
     SrSplit names = {.note = "", .path = ""};
     const SrSplit *train = &run->train;
     if (!train->source && (c->train.data_paths.n > 0 || c->train.data_sources.n > 0)) {
-        if (sr_split_open_set(&c->train, "TRAIN", c->seed, &names) != SR_OK)
+        if (sr_split_open_set(&c->train, sr_split_form(c), "TRAIN", c->seed, &names) != SR_OK)
             sr_warn("the classes of the test images keep their own numbers, because those of the "
                     "training images are not known: %s",
                     sr_status_message());

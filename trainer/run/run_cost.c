@@ -132,7 +132,8 @@ SrStatus sr__run_count_cost(SrRun *run) {
     count_entries(sr_model_params(run->model), c);
     SR_TRY(count_optimizer(run, c));
     for (int v = 0; v < run->train.n_views; v++)
-        c->loader_bytes += SR_SPLIT_BATCHES_AHEAD * (size_t)run->batch * 3 * sizeof(float) *
+        c->loader_bytes += SR_SPLIT_BATCHES_AHEAD * (size_t)run->batch *
+                           (size_t)run->config->channels * sizeof(float) *
                            (size_t)SR_MAX(run->train.rows[v], 1) * (size_t)run->train.h[v] *
                            (size_t)run->train.w[v];
     if (run->tail.batch > 0) {

@@ -1,6 +1,7 @@
 // AlexNet of DeepCluster (Caron et al., arXiv:1807.05520;
 // vissl/models/trunks/alexnet_deepcluster.py): fixed Sobel filters of the channels' mean,
 // followed by one column with batch norms.
+#include "base/compiler.h"
 #include "kernels/conv/conv2d.h"
 #include "trunks/classic/alexnet_blocks.h"
 
@@ -22,12 +23,12 @@ static SrNodeId filter(SrBuilder *b, const char *leaf, SrNodeId x, SrConv2dParam
     return sr_build(b, "conv2d", leaf, &p, x);
 }
 
-// (N, H, W, 3) -> (N, H, W, 2): horizontal and vertical gradient
+// (N, H, W, C) -> (N, H, W, 2): horizontal and vertical gradient
 static SrNodeId sobel(SrBuilder *b, SrNodeId x) {
     sr_builder_push_block(b, "sobel", "Sequential");
     bool frozen = sr_builder_set_frozen(b, true);
     x = filter(b, "0", x, (SrConv2dParams){.out_channels = 1, .kernel_h = 1},
-               (SrInit){SR_INIT_CONSTANT, 1.0 / 3});
+               (SrInit){SR_INIT_CONSTANT, 1.0 / SR_MAX(sr_shape_last(sr_build_shape(b, x)), 1)});
     x = filter(b, "1", x, (SrConv2dParams){.out_channels = 2, .kernel_h = 3, .padding_h = 1},
                (SrInit){SR_INIT_SOBEL, 0});
     sr_builder_set_frozen(b, frozen);

@@ -29,8 +29,15 @@ SrNodeId sr_basic_conv(SrBuilder *b, const char *scope, SrNodeId x, const SrBasi
 
 SrNodeId sr_inception_input(SrBuilder *b, SrNodeId x) {
     static const double mean[] = {0.485, 0.456, 0.406}, deviation[] = {0.229, 0.224, 0.225};
-    bool aside = sr_builder_set_aside(b, true);
     SrNodeId channel[3];
+    if (sr_builder_status(b) == SR_OK && sr_shape_last(sr_build_shape(b, x)) != 3) {
+        sr_builder_fail(b, SR_ERR_CONFIG,
+                        "TRANSFORM_INPUT is for RGB, and the images have %d channels; set it to "
+                        "False",
+                        sr_shape_last(sr_build_shape(b, x)));
+        return x;
+    }
+    bool aside = sr_builder_set_aside(b, true);
     sr_builder_push(b, "transform_input");
     for (int c = 0; c < 3; c++) {
         SrScaleParams p = {.factor = deviation[c] / 0.5, .offset = (mean[c] - 0.5) / 0.5};

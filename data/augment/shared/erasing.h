@@ -8,8 +8,8 @@
 // top and left.  False: no box that is smaller than the image in both directions was found.
 bool sr__erasing_draw(SrRng *rng, int H, int W, const double scale[2], const double ratio[2],
                       SrBox *box);
-// Overwrites the box of a float image (H, W, 3) with `level`, one value per channel, or with
-// standard normal numbers from `noise`; noise NULL: `level`.
-void sr__erasing_apply(SrImage *image, SrBox box, const double level[3], SrRng *noise);
+// Overwrites the box of a float image (H, W, C) with `level`, (n_levels) one value for each channel
+// or one for all, or with standard normal numbers from `noise`; noise NULL: `level`.
+void sr__erasing_apply(SrImage *image, SrBox box, const double *level, int n_levels, SrRng *noise);
 
 #endif

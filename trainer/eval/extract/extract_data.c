@@ -67,7 +67,7 @@ static SrStatus open_pipeline(Run *r, const SrConfig *config, int *h, int *w) {
         SR_TRY(sr_eval_transforms_parse(preset, size, size, &r->arena, &tree));
         r->transforms = tree;
     }
-    SR_TRY(sr_pipeline_new(r->transforms, where, &r->pipeline));
+    SR_TRY(sr_pipeline_new_for(r->transforms, where, sr_split_form(config), &r->pipeline));
     SR_TRY(sr_pipeline_shape(r->pipeline, &views, heights, widths));
     if (views != 1)
         SR_FAIL(SR_ERR_CONFIG, "%s make %d views, but extraction needs one", where, views);
@@ -98,7 +98,8 @@ static SrStatus open_data(Run *r) {
                        .new_img_path_prefix = "",
                        .data_limit = -1,
                        .default_gray_img_size = 224};
-    SR_TRY(sr_split_open_set(&c, r->o->test ? "TEST" : "TRAIN", 0, &r->split));
+    SR_TRY(sr_split_open_set(&c, sr_pipeline_form(r->pipeline), r->o->test ? "TEST" : "TRAIN", 0,
+                             &r->split));
     SrLoaderConfig loader = {.dataset = r->split.source,
                              .set = r->split.set,
                              .limit = -1,

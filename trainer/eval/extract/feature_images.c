@@ -38,7 +38,7 @@ static SrStatus open_images(const SrConfig *config, int h, int w, SrFeatureImage
     const char *where;
     int n, sides[SR_MAX_VIEWS], widths[SR_MAX_VIEWS];
     SR_TRY(find_transforms(config, h, w, &m->arena, &transforms, &where));
-    SR_TRY(sr_pipeline_new(transforms, where, &m->pipeline));
+    SR_TRY(sr_pipeline_new_for(transforms, where, sr_split_form(config), &m->pipeline));
     SR_TRY(sr_pipeline_shape(m->pipeline, &n, sides, widths));
     m->h = sides[0];
     m->w = widths[0];
@@ -91,7 +91,7 @@ static SrStatus open_whole(const SrConfig *config, const SrPreset *preset, SrFea
     }
     SR_TRY(whole_transforms(evaluation, m->h, m->w, &m->arena, &whole));
     m->fast = config && config->test.fast_pixels == 1;
-    return sr_pipeline_new(whole, where, &m->pipeline);
+    return sr_pipeline_new_for(whole, where, sr_split_form(config), &m->pipeline);
 }
 
 SrStatus sr_feature_images_open_whole(const SrConfig *config, const SrPreset *preset, int h, int w,
@@ -101,6 +101,16 @@ SrStatus sr_feature_images_open_whole(const SrConfig *config, const SrPreset *pr
     if (status != SR_OK)
         sr_feature_images_close(out);
     return status;
+}
+
+SrStatus sr_feature_images_need_rgb(const SrFeatureImages *m, const char *what) {
+    int channels = sr_pipeline_form(m->pipeline).channels;
+    if (channels == 0)
+        return SR_OK;
+    SR_FAIL(SR_ERR_CONFIG,
+            "%s needs RGB images of 8 bits, and this model takes floats of %d channels "
+            "(DATA.CHANNELS, KEEP_BITS); sslrun extract, knn and linear read such images",
+            what, channels);
 }
 
 void sr_feature_images_close(SrFeatureImages *m) {
@@ -115,8 +125,10 @@ static SrStatus read_image(const SrFeatureImages *m, const void *bytes, size_t n
     int64_t label = -1;
     const SrTransformContext ctx = {.fast = m->fast, .pool = pool, .label = &label};
     SR_TRY(sr_image_open(bytes, n, &views.view[0]));
+    views.view[0].channels = sr_pipeline_form(m->pipeline).channels;
     SR_TRY(sr_pipeline_apply(m->pipeline, &ctx, &views));
-    sr_layout_to_nchw(views.view[0].f, SR_SHAPE(1, m->h, m->w, 3), x);
+    sr_layout_to_nchw(views.view[0].f, SR_SHAPE(1, m->h, m->w, sr_channels(views.view[0].channels)),
+                      x);
     return SR_OK;
 }
 

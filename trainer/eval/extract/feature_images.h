@@ -25,7 +25,9 @@ SrStatus sr_feature_images_open_whole(const SrConfig *config, const SrPreset *pr
                                       SrFeatureImages *out);
 void sr_feature_images_close(SrFeatureImages *images); // legal for a zeroed struct
 
-// bytes: an image file; x: (3, h, w).  Thread-safe.  What is no image: SR_ERR_IO.
+// SR_ERR_CONFIG: the images are not RGB of 8 bits, which is all that `what` can read.
+SrStatus sr_feature_images_need_rgb(const SrFeatureImages *images, const char *what);
+// bytes: an image file; x: (C, h, w), C is DATA.CHANNELS.  Thread-safe.  SR_ERR_IO: no image.
 SrStatus sr_feature_images_read(const SrFeatureImages *images, const void *bytes, size_t n,
                                 float *x);
 

@@ -69,9 +69,10 @@ static void add_bytes(const SrSplit *s, int64_t i, SrImagePool *pool, SrText *ou
     SrSample sample = {.path = ""};
     if (s->source->read(s->set, i, pool, &sample) == SR_OK) {
         const SrImage *image = &sample.image;
-        size_t pixels = (size_t)image->H * (size_t)image->W * 3;
+        size_t n = sr_image_samples(image);
         uint64_t hash = sample.encoded ? sr_hash_bytes(sample.encoded, sample.encoded_bytes)
-                        : image->rgb   ? sr_hash_bytes(image->rgb, pixels)
+                        : image->rgb   ? sr_hash_bytes(image->rgb, n)
+                        : image->f     ? sr_hash_bytes(image->f, n * sizeof *image->f)
                                        : 0;
         sr_text_printf(out, "%016" PRIx64 "\n", hash);
     }

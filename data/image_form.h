@@ -1,0 +1,33 @@
+// Changes the form of images: bytes become floats, floats become bytes for display, and channels of
+// a file's pixels become those that a run wants.  See SrPixelForm.
+#ifndef SR_DATA_IMAGE_FORM_H
+#define SR_DATA_IMAGE_FORM_H
+
+#include "data/data.h"
+
+// Makes an image of floats, (h, w, channels), not set.  SR_ERR_IO: it would have more than
+// SR_IMAGE_MAX_PIXELS samples.
+SrStatus sr_image_new_floats(SrImagePool *pool, int h, int w, int channels, SrImage *out);
+// Turns RGB of 8 bits into floats of `channels` channels; 0, or an image without rgb: does nothing.
+// One channel is PIL's convert("L").  SR_ERR_IO: other numbers than 1 and 3.
+SrStatus sr_image_to_floats(SrImage *image, int channels, SrImagePool *pool);
+// Turns floats into RGB for display: the first three channels, or the first as grey, each picture
+// stretched from its smallest to its largest sample.  Does nothing if the image has rgb.
+SrStatus sr_image_to_rgb(SrImage *image, SrImagePool *pool);
+// Takes the image of a sample: opens an encoded one for floats of `channels` channels (0: rgb), and
+// turns pixels that a data set gives as rgb into floats.
+SrStatus sr_sample_image(const SrSample *sample, int channels, SrImagePool *pool, SrImage *out);
+
+// Pixels of a file: `channels` samples each, of which the last is opacity if alpha is set.
+typedef struct {
+    int channels;
+    bool alpha;
+} SrPixelChannels;
+
+// Tells whether such pixels give images of `want` channels: as they are; grey and RGB become each
+// other, and opacity is dropped for that.  SR_ERR_IO: they do not.
+SrStatus sr__channels_check(SrPixelChannels have, int want);
+// Converts n pixels, which pass that check.  from: (n, have.channels).  to: (n, want).
+void sr__channels_fit(const float *from, SrPixelChannels have, size_t n, int want, float *to);
+
+#endif
