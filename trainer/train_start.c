@@ -87,7 +87,7 @@ void sr__train_check_kernels(SrTraining *t) {
 // Loads PARAMS_FILE and the teacher's weights; a run folder stands for its newest checkpoint.
 static SrStatus load_weights(SrTraining *t) {
     char path[SR_TRAIN_PATH_BYTES];
-    SrWeightsSource source = sr_weights_source(&t->config->model);
+    SrWeightsSource source = sr_weights_source(t->config);
     const char *teacher = sr_model_teacher_file(t->run->model);
     if (*source.path) {
         SR_TRY(sr_folder_weights(source.path, path, sizeof path));

@@ -87,7 +87,7 @@ static void check_model(const SrConfig *config, int flags) {
     CHECK_INT(entries(params, "trunk.", true) > 0, !frozen);
     CHECK_INT(entries(params, "trunk.base_model.", false) > 0, frozen && eval && flags & MAP);
     CHECK_INT(in_evaluation(g.graph), frozen && eval);
-    CHECK_INT(sr_weights_source(&config->model).skip_heads, eval && !(flags & WHOLE));
+    CHECK_INT(sr_weights_source(config).skip_heads, eval && !(flags & WHOLE));
     CHECK_INT(config->learns, !(flags & BOTH) && !features);
     sr_model_free(model);
 }

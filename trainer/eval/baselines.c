@@ -151,7 +151,7 @@ SrStatus sr_baselines_each(SrBaselines *rows, SrModel *trained, bool baselines, 
 // whose names stay.
 static SrStatus load_model(const SrConfig *config, const char *layer, const char *path,
                            bool configured, int side, SrModel **out) {
-    SrWeightsSource source = sr_weights_source(&config->model);
+    SrWeightsSource source = sr_weights_source(config);
     bool averaged = strcmp(source.remove_prefix, SR_EMA_PREFIX) == 0;
     if (!configured)
         source =
@@ -202,7 +202,7 @@ SrStatus sr_baselines_model_of_side(const SrConfig *config, const char *layer, c
 static SrStatus load_start(const SrConfig *config, const char *layer, SrModel **out) {
     char path[4096];
     int n, h[SR_MAX_VIEWS], w[SR_MAX_VIEWS];
-    SrWeightsSource source = sr_weights_source(&config->model);
+    SrWeightsSource source = sr_weights_source(config);
     SR_TRY(sr_folder_weights(source.path, path, sizeof path));
     source.path = path;
     source.quiet = source.skip_heads = true;

@@ -167,6 +167,7 @@ static SrStatus load(SrFeatureSource *s) {
         return SR_OK;
     SrTrunkWeights source = {.path = o->weights,
                              .lax = o->lax,
+                             .channels = s->trunk.config ? s->trunk.config->channels : 3,
                              .classifier = s->trunk.preset ? s->trunk.preset->classifier : "fc"};
     return sr_trunk_weights_load(&source, s->trunk.params, params);
 }

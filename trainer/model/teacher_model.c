@@ -117,7 +117,7 @@ const char *sr_model_teacher_file(const SrModel *model) {
 }
 
 SrStatus sr_model_load_teacher(SrModel *model, const char *path, bool random) {
-    SrWeightsSource source = sr_weights_source(&model->teacher_config->model);
+    SrWeightsSource source = sr_weights_source(model->teacher_config);
     source.prefix = model->teacher_prefix;
     source.path = path;
     if (!*source.path && random)

@@ -160,7 +160,7 @@ static SrStatus load_entry(Load *l, const SrParam *p) {
     }
     const SrWeightsTensor *t = &l->w.tensors[key];
     l->used[key] = true;
-    if (!sr_weights_fits(bare, t->shape, p->shape) || t->dtype != p->dtype) {
+    if (!sr_weights_fits(bare, t->shape, p->shape, l->source->channels) || t->dtype != p->dtype) {
         note(&l->misshapen, &l->n_misshapen, "%s (%s %s in the file, %s %s here)",
              sr_weights_origin(t), sr_dtype_name(t->dtype), sr_shape_text(t->shape, a, sizeof a),
              sr_dtype_name(p->dtype), sr_shape_text(p->shape, b, sizeof b));

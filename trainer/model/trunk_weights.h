@@ -14,6 +14,7 @@ typedef struct {
     // Name of the classifier ("fc").  It may be missing in the file if no node needs it, and left
     // over if the trunk has none.
     const char *classifier;
+    int channels; // of the trunk's images.  0: 3
     // Missing tensors keep their values, and left-over ones are ignored.  A wrong shape stays an
     // error
     bool lax;

@@ -1,4 +1,5 @@
-// Fits tensors by dropping dimensions of 1, or by resampling grids of position embeddings.
+// Fits tensors by dropping dimensions of 1, by resampling grids of position embeddings, or by
+// spreading a first convolution over other channels.
 #include "trainer/model/weights_fit.h"
 
 #include <string.h>
@@ -46,9 +47,27 @@ static bool has_positions(const char *name, SrShape from, SrShape to, Grids *out
            find_grids(a.d[0], b.d[0], out);
 }
 
-bool sr_weights_fits(const char *name, SrShape from, SrShape to) {
+// True for a convolution (K, 3, R, S) of a file whose counterpart in the model reads the images'
+// channels.
+static bool is_first(SrShape from, SrShape to, int channels) {
+    SrShape rgb = to;
+    rgb.d[1] = 3;
+    return channels > 0 && channels != 3 && to.rank == 4 && to.d[1] == channels &&
+           sr_shape_equal(from, rgb);
+}
+
+// from: (K, 3, R S).  to: (K, C, R S).
+static void spread(const float *from, SrShape s, float *to) {
+    int64_t C = s.d[1], RS = (int64_t)s.d[2] * s.d[3];
+    for (int64_t k = 0; k < s.d[0]; k++, from += 3 * RS)
+        for (int64_t c = 0; c < C; c++)
+            for (int64_t i = 0; i < RS; i++)
+                *to++ = (float)(((double)from[i] + from[RS + i] + from[2 * RS + i]) / (double)C);
+}
+
+bool sr_weights_fits(const char *name, SrShape from, SrShape to, int channels) {
     Grids grids;
-    return sr_shape_equal(from, to) ||
+    return sr_shape_equal(from, to) || is_first(from, to, channels) ||
            (from.rank + to.rank > 0 && sr_shape_equal(squeezed(from), squeezed(to))) ||
            has_positions(name, from, to, &grids);
 }
@@ -56,6 +75,13 @@ bool sr_weights_fits(const char *name, SrShape from, SrShape to) {
 void sr_weights_fit_copy(const char *name, const float *from, SrShape from_shape, float *to,
                          SrShape to_shape) {
     Grids g;
+    if (from_shape.rank == 4 && from_shape.d[1] == 3 && to_shape.rank == 4 && to_shape.d[1] != 3) {
+        spread(from, to_shape, to);
+        sr_info("%s: weights for RGB became weights for %d channels, each the mean of the three "
+                "times 3 / %d",
+                name, to_shape.d[1], to_shape.d[1]);
+        return;
+    }
     if (sr_shape_equal(squeezed(from_shape), squeezed(to_shape))) {
         memcpy(to, from, sizeof *to * (size_t)sr_shape_count(to_shape));
         return;

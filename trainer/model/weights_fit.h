@@ -1,5 +1,6 @@
 // Fits tensors of a file whose shapes differ a little from the model's: by dimensions of 1
-// (ConvNeXt's channel scales), or as position embeddings of another number of patches.
+// (ConvNeXt's channel scales), as position embeddings of another number of patches, or as a first
+// convolution for RGB where the model has other channels.
 #ifndef SR_TRAINER_MODEL_WEIGHTS_FIT_H
 #define SR_TRAINER_MODEL_WEIGHTS_FIT_H
 
@@ -8,10 +9,17 @@
 #include "base/tensor.h"
 
 // True if sr_weights_fit_copy can turn one shape into the other.  name: the tensor's, in any
-// writer's words.
-bool sr_weights_fits(const char *name, SrShape from, SrShape to);
-// Copies `from` into `to`.  Position embeddings of another grid are resampled (bicubic), with a log
-// line; under torchvision's name corners are aligned, as in its interpolate_embeddings.
+// writer's words.  channels: number of channels of the model's images; 0: 3.
+bool sr_weights_fits(const char *name, SrShape from, SrShape to, int channels);
+// Copies `from` into `to`.
+//
+// The first convolution's weights for RGB, (K, 3, R, S), become those for C channels: each channel
+// gets their mean times 3 / C, so that an image with C equal channels gives what a grey image gave.
+// timm's adapt_input_conv scales by 3 / C too, but repeats the red, green and blue weights in turn;
+// with one channel both are the sum.  A log line says so.
+//
+// Position embeddings of another grid are resampled (bicubic), with a log line; under torchvision's
+// name corners are aligned, as in its interpolate_embeddings.
 void sr_weights_fit_copy(const char *name, const float *from, SrShape from_shape, float *to,
                          SrShape to_shape);
 

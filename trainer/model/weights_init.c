@@ -243,7 +243,7 @@ static SrStatus load_param(Load *l, const SrParam *p) {
         l->missing++;
         return SR_OK;
     }
-    if (!sr_weights_fits(p->name, l->w.tensors[key].shape, p->shape)) {
+    if (!sr_weights_fits(p->name, l->w.tensors[key].shape, p->shape, l->source->channels)) {
         note_shape(l, &l->w.tensors[key], p, heads && l->source->lax_head_shapes);
         return SR_OK;
     }
@@ -310,9 +310,11 @@ static SrStatus check_counts(const Load *l) {
 }
 
 // The source borrows the configuration's strings.
-SrWeightsSource sr_weights_source(const SrModelConfig *config) {
+SrWeightsSource sr_weights_source(const SrConfig *whole) {
+    const SrModelConfig *config = &whole->model;
     return (SrWeightsSource){.path = config->params_file,
                              .model = config,
+                             .channels = whole->channels,
                              .keys = config->state_dict_keys,
                              .remove_prefix = config->remove_prefix,
                              .append_prefix = config->append_prefix,

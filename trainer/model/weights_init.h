@@ -26,6 +26,7 @@ typedef struct {
     // Loads entries of the table whose names start with it, before "trunk." and "heads.".  NULL:
     // none
     const char *prefix;
+    int channels;           // of the model's images.  0: 3
     bool quiet;             // do not log each tensor
     bool skip_heads;        // do not load heads
     bool lax_head_shapes;   // skip heads of another shape; false: they are an error
@@ -34,7 +35,7 @@ typedef struct {
 } SrWeightsSource;
 
 // Returns the source that WEIGHTS_INIT describes; it borrows the configuration's strings.
-SrWeightsSource sr_weights_source(const SrModelConfig *config);
+SrWeightsSource sr_weights_source(const SrConfig *config);
 // Loads the weights.  On an error the table may be half loaded.  SR_ERR_IO: an sslrun checkpoint is
 // damaged.  SR_ERR_CONFIG: shapes differ (the message has both), or too little of the trunk fits.
 SrStatus sr_weights_load(const SrWeightsSource *source, SrParams *params);
