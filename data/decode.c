@@ -208,6 +208,8 @@ static SrStatus decode_floats(const SrImageHeader *probe, const uint8_t *bytes, 
                               int channels, SrImagePool *pool, SrImage *out) {
     if (probe->format == SR_IMAGE_PNG)
         return png_decode_floats(probe, bytes, n, channels, pool, out);
+    if (probe->format == SR_IMAGE_DICOM)
+        return sr__dicom_decode_floats(probe, bytes, n, channels, pool, out);
     if (probe->format == SR_IMAGE_PNM)
         return sr__pnm_decode_floats(probe, bytes, n, channels, pool, out);
 #if SR_TIFF

@@ -27,8 +27,8 @@ typedef struct {
     int H, W;        // as stored, before the orientation is obeyed
     int orientation; // EXIF's, 1 (upright) to 8; above 4 height and width change places
     int components;  // number of channels, where the header tells: 1 is grey; 0: not read
-    int samples;     // samples per pixel of a TIFF or PNG, without opacity; 0: not read
-    int bits;        // of a sample of a TIFF or PNG; 0: not read
+    int samples;     // samples per pixel of TIFF, PNG and DICOM, without opacity; 0: not read
+    int bits;        // of a sample of TIFF, PNG and DICOM; 0: not read
     size_t plte;     // offset of a PNG's palette chunk; 0: no palette
     int plte_bytes;  // length of the palette, a multiple of 3
 } SrImageHeader;

@@ -7,6 +7,7 @@
 
 #include "base/compiler.h"
 #include "base/text/number.h"
+#include "data/image_form.h"
 
 enum { MAX_DEPTH = 16, UNDEFINED = -1 };
 
@@ -245,6 +246,8 @@ static SrStatus read_facts(const uint8_t *bytes, size_t n, SrImageHeader *out, D
     SR_TRY(check_kind(d, other_color));
     out->format = SR_IMAGE_DICOM;
     out->components = d->channels;
+    out->samples = d->channels;
+    out->bits = d->jpeg ? 8 : d->stored;
     SR_TRY(sr__image_check_size(out, (uint32_t)d->rows, (uint32_t)d->columns, n,
                                 d->jpeg ? 8 * 1024 : 1));
     int64_t frame = (int64_t)d->rows * d->columns * d->channels * (d->allocated / 8);
@@ -264,12 +267,12 @@ SrStatus sr__dicom_probe(const uint8_t *bytes, size_t n, SrImageHeader *out) {
 
 // ---- pixels
 
-// Writes the windowed level of one stored value.
-static uint8_t windowed(const Dicom *d, double value) {
+// Returns the windowed level of one stored value, 0 to 1.
+static double windowed(const Dicom *d, double value) {
     double x = value * d->slope + d->intercept, c = d->center - 0.5, w = d->width - 1;
     double y = x <= c - w / 2 ? 0 : x > c + w / 2 ? 1 : (x - c) / w + 0.5;
     y = SR_MIN(SR_MAX(y, 0), 1);
-    return (uint8_t)(255 * (d->inverted ? 1 - y : y) + 0.5);
+    return d->inverted ? 1 - y : y;
 }
 
 static int stored_value(const Dicom *d, const uint8_t *p) {
@@ -296,7 +299,7 @@ static void decode_grey(Dicom *d, const uint8_t *p, SrImage *out) {
     if (!d->has_window || d->width < 1)
         span_window(d, p, pixels);
     for (size_t i = 0; i < pixels; i++, p += d->allocated / 8)
-        memset(out->rgb + 3 * i, windowed(d, stored_value(d, p)), 3);
+        memset(out->rgb + 3 * i, (uint8_t)(255 * windowed(d, stored_value(d, p)) + 0.5), 3);
 }
 
 static uint8_t clipped(double v) { return (uint8_t)(v < 0 ? 0 : v > 255 ? 255 : v + 0.5); }
@@ -373,5 +376,29 @@ SrStatus sr__dicom_decode(const SrImageHeader *probe, const uint8_t *bytes, size
         decode_grey(&d, d.pixels.p, out);
     else
         decode_color(&d, d.pixels.p, out);
+    return SR_OK;
+}
+
+// Colours and JPEG have 8 bits.
+SrStatus sr__dicom_decode_floats(const SrImageHeader *probe, const uint8_t *bytes, size_t n,
+                                 int channels, SrImagePool *pool, SrImage *out) {
+    SrImageHeader header = *probe;
+    SrPixelChannels grey = {1, false};
+    Dicom d;
+    SR_TRY(read_facts(bytes, n, &header, &d));
+    if (d.jpeg || d.channels != 1) {
+        SR_TRY(sr__dicom_decode(probe, bytes, n, pool, out));
+        return sr_image_to_floats(out, channels, pool);
+    }
+    SR_TRY(sr__channels_check(grey, channels));
+    SR_TRY(sr_image_new_floats(pool, header.H, header.W, channels, out));
+    size_t pixels = (size_t)out->H * (size_t)out->W;
+    const uint8_t *p = d.pixels.p;
+    if (!d.has_window || d.width < 1)
+        span_window(&d, p, pixels);
+    for (size_t i = 0; i < pixels; i++, p += d.allocated / 8) {
+        float level = (float)windowed(&d, stored_value(&d, p));
+        sr__channels_fit(&level, grey, 1, channels, out->f + i * (size_t)channels);
+    }
     return SR_OK;
 }

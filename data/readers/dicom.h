@@ -18,5 +18,9 @@ SrStatus sr__dicom_probe(const uint8_t *bytes, size_t n, SrImageHeader *out);
 // largest white.  MONOCHROME1 is inverted.
 SrStatus sr__dicom_decode(const SrImageHeader *probe, const uint8_t *bytes, size_t n,
                           SrImagePool *pool, SrImage *out);
+// Decodes to floats of `channels` channels.  Windowed levels of grey pixels are not rounded.
+// Colours and JPEG have 8 bits.
+SrStatus sr__dicom_decode_floats(const SrImageHeader *probe, const uint8_t *bytes, size_t n,
+                                 int channels, SrImagePool *pool, SrImage *out);
 
 #endif

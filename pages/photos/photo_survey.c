@@ -24,7 +24,7 @@ typedef struct {
     int H, W;
     size_t bytes;
     SrImageFormat format;
-    int channels, bits; // of a TIFF or PNG; 0: another format
+    int channels, bits; // of a TIFF, PNG or DICOM; 0: another format
     bool read;          // at least the header is readable
     SrStatus failed;    // SR_ERR_IO: a bad file; SR_ERR_RUN, SR_ERR_MEMORY: the system
     bool decode;

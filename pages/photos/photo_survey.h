@@ -25,8 +25,9 @@ typedef struct {
     int classes;               // number of classes; 0: no folders that could be classes
     int64_t smallest, largest; // images in the smallest and the largest class
     char smallest_name[128], largest_name[128];
-    // Form in which nothing of the files is lost, if all TIFF and PNG files, or a stack, have these
-    // channels and bits; RGB of 8 bits for photos.  channels 0: they differ, or other formats.
+    // Form in which nothing of the files is lost, if all TIFF, PNG and DICOM files, or a stack,
+    // have these channels and bits; RGB of 8 bits for photos.  channels 0: they differ, or are of
+    // other formats.
     SrPixelForm form;
     int channels, bits;
     // Mean and standard deviation of each of form.channels, over the decoded files.

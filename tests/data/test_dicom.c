@@ -1,4 +1,5 @@
 // Tests DICOM files that pydicom wrote, against its pixels (dicom.py), and damaged ones.
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,6 +56,34 @@ static void test_pydicoms_pixels(void **state) {
         if (sr_image_decode(bytes, n, pool, &image) != SR_OK)
             fail_msg("%s: %s", name, sr_status_message());
         fixture_check_pixels(&image, dir, stems[i], jpeg && !SR_TURBOJPEG ? 12 : 1);
+        sr_free(bytes);
+    }
+}
+
+// Floats are the levels before they are rounded to bytes.
+static void test_floats(void **state) {
+    (void)state;
+    write_files();
+    for (int i = 0; i < SR_COUNT(stems); i++) {
+        char name[64];
+        size_t n;
+        SrImage rgb, image;
+        int between = 0;
+        bool deep = strstr(stems[i], "12") || strstr(stems[i], "scan");
+        snprintf(name, sizeof name, "%s.dcm", stems[i]);
+        char *bytes = fixture_read(dir, name, &n);
+        sr_image_pool_reset(pool);
+        CHECK_OK(sr_image_decode(bytes, n, pool, &rgb));
+        CHECK_OK(sr_image_open(bytes, n, &image));
+        image.channels = 3;
+        CHECK_OK(sr_image_finish(&image, 1, pool));
+        CHECK(image.f && image.H == rgb.H && image.W == rgb.W);
+        for (int k = 0; k < rgb.H * rgb.W * 3; k++) {
+            float level = 255 * image.f[k];
+            CHECK(level > (float)rgb.rgb[k] - 0.501f && level < (float)rgb.rgb[k] + 0.501f);
+            between += level - floorf(level) > 0.01f && level - floorf(level) < 0.99f;
+        }
+        CHECK(!deep || between > 20);
         sr_free(bytes);
     }
 }
@@ -148,5 +177,5 @@ static void test_damaged(void **state) {
 
 #define in_folder(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
-SR_TESTS(dicom, in_folder(test_pydicoms_pixels), in_folder(test_cut_off), in_folder(test_refused),
-         in_folder(test_nesting), in_folder(test_damaged))
+SR_TESTS(dicom, in_folder(test_pydicoms_pixels), in_folder(test_floats), in_folder(test_cut_off),
+         in_folder(test_refused), in_folder(test_nesting), in_folder(test_damaged))
