@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/text/yaml.h"
 #include "formats/weights/save.h"
+#include "formats/weights/weights.h"
 #include "graph/edit/extract.h"
 #include "graph/edit/surgery.h"
 #include "library/arguments.h"
@@ -299,7 +300,7 @@ int sr_model_graph_read(const SrModelGraph *g, const char *name, float *x, int64
     SR_NEED(x, "x");
     SrStatus status = find_tensor(g, name, n, &tensor);
     if (status == SR_OK)
-        sr__tensor_floats(&tensor, x);
+        sr_weights_floats(&tensor, x);
     return (int)status;
 }
 

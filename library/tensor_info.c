@@ -1,4 +1,4 @@
-// Describes tensors for sslrun.h and converts their numbers to floats.
+// Describes tensors for sslrun.h.
 #include "library/tensor_info.h"
 
 #include <string.h>
@@ -25,20 +25,4 @@ SrStatus sr__tensor_check_count(const char *name, SrShape shape, int64_t n) {
     SR_FAIL(SR_ERR_CONFIG, "%s has %lld numbers %s, but there is room for %lld", name,
             (long long)sr_shape_count(shape), sr_shape_text(shape, text, sizeof text),
             (long long)n);
-}
-
-void sr__tensor_floats(const SrTensor *tensor, float *x) {
-    enum { PIECE = 1024 };
-    double part[PIECE];
-    int64_t n = sr_shape_count(tensor->shape);
-    if (tensor->dtype == SR_F32) {
-        memcpy(x, tensor->data, (size_t)n * sizeof *x);
-        return;
-    }
-    for (int64_t begin = 0; begin < n; begin += PIECE) {
-        int64_t count = SR_MIN(n - begin, PIECE);
-        sr_weights_doubles(tensor, begin, count, part);
-        for (int64_t i = 0; i < count; i++)
-            x[begin + i] = (float)part[i];
-    }
 }

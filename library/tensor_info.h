@@ -1,4 +1,4 @@
-// Describes tensors to users of sslrun.h, and converts their numbers to and from floats.
+// Describes tensors to users of sslrun.h.
 #ifndef SR_LIBRARY_TENSOR_INFO_H
 #define SR_LIBRARY_TENSOR_INFO_H
 
@@ -10,7 +10,5 @@
 void sr__tensor_info(const char *name, SrShape shape, SrDtype dtype, SrTensorInfo *out);
 // SR_ERR_CONFIG: n is not the number of elements; the message names the tensor.
 SrStatus sr__tensor_check_count(const char *name, SrShape shape, int64_t n);
-// Converts all numbers of a tensor to floats in C order.
-void sr__tensor_floats(const SrTensor *tensor, float *x);
 
 #endif

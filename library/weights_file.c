@@ -60,7 +60,7 @@ static SrStatus read_tensor(SrWeights *w, const char *name, float *x, int64_t n)
                 w->path, name, w->n);
     SR_TRY(sr__tensor_check_count(name, w->tensors[i].shape, n));
     SR_TRY(sr_weights_read(w, i, &tensor));
-    sr__tensor_floats(&tensor, x);
+    sr_weights_floats(&tensor, x);
     return SR_OK;
 }
 

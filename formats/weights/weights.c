@@ -348,3 +348,19 @@ void sr_weights_doubles(const SrTensor *t, int64_t begin, int64_t n, double *out
         }
     }
 }
+
+void sr_weights_floats(const SrTensor *t, float *out) {
+    enum { PIECE = 1024 };
+    double part[PIECE];
+    int64_t n = sr_shape_count(t->shape);
+    if (t->dtype == SR_F32) {
+        memcpy(out, t->data, (size_t)n * sizeof *out);
+        return;
+    }
+    for (int64_t begin = 0; begin < n; begin += PIECE) {
+        int64_t count = SR_MIN(n - begin, PIECE);
+        sr_weights_doubles(t, begin, count, part);
+        for (int64_t i = 0; i < count; i++)
+            out[begin + i] = (float)part[i];
+    }
+}

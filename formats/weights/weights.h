@@ -82,6 +82,8 @@ const char *sr_weights_format_name(SrWeightsFormat format);       // "PyTorch (z
 
 // Converts elements [begin, begin + n) to doubles, for statistics and comparison.
 void sr_weights_doubles(const SrTensor *t, int64_t begin, int64_t n, double *out);
+// Converts all elements to floats; numbers that no float holds are rounded to the nearest.
+void sr_weights_floats(const SrTensor *t, float *out);
 
 // ---- for the readers in this folder
 #define SR_WEIGHTS_KNOWN ((size_t)40 << 20)   // bytes of the arena beyond the file's size

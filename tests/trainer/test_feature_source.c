@@ -198,6 +198,62 @@ static void test_names_of_weights(void **state) {
     }
 }
 
+// Turns a tensor of floats into one of another type, in the arena of the weights.
+static void retype(Weights *w, int i, SrDtype dtype) {
+    SrTensor *t = &w->tensors[i].tensor;
+    int64_t n = sr_shape_count(t->shape);
+    const float *from = t->data;
+    void *to = sr_arena_alloc(&w->arena, (size_t)n * sizeof(double));
+    CHECK(to);
+    for (int64_t k = 0; k < n; k++) {
+        uint32_t bits;
+        memcpy(&bits, &from[k], sizeof bits);
+        if (dtype == SR_F64)
+            ((double *)to)[k] = (double)from[k];
+        else
+            ((uint16_t *)to)[k] = (uint16_t)(bits >> 16);
+    }
+    t->data = to;
+    t->dtype = dtype;
+}
+
+// Weights of half precision and doubles give the features of the same numbers as floats.
+static void test_types_of_weights(void **state) {
+    (void)state;
+    Fixture f;
+    SrFeatureSource floats, mixed;
+    begin(&f, "");
+    Weights *w = &f.weights;
+    // Numbers with eight bits are exact in bfloat16; every third tensor stays as it is.
+    for (int i = 0; i < w->n; i++)
+        for (int64_t k = 0;
+             w->tensors[i].tensor.dtype == SR_F32 && k < sr_shape_count(w->tensors[i].tensor.shape);
+             k++) {
+            uint32_t bits;
+            float *v = (float *)w->tensors[i].tensor.data + k;
+            memcpy(&bits, v, sizeof bits);
+            bits &= 0xffff0000;
+            memcpy(v, &bits, sizeof bits);
+        }
+    CHECK_OK(sr_safetensors_save(f.path, w->tensors, w->n, NULL, NULL, 0));
+    SrFeatureOptions o = options("layer2,flatten", f.path);
+    CHECK_OK(sr_feature_source_open(&o, &floats));
+    for (int i = 0; i < w->n; i++)
+        if (w->tensors[i].tensor.dtype == SR_F32 && i % 3)
+            retype(w, i, i % 3 == 1 ? SR_BF16 : SR_F64);
+    CHECK_OK(sr_safetensors_save(f.path, w->tensors, w->n, NULL, NULL, 0));
+    CHECK_OK(sr_feature_source_open(&o, &mixed));
+    fill_input(&floats);
+    fill_input(&mixed);
+    sr_feature_source_forward(&floats);
+    sr_feature_source_forward(&mixed);
+    check_same(&floats, 0, &mixed, 0, 0);
+    check_same(&floats, 1, &mixed, 1, 0);
+    sr_feature_source_close(&floats);
+    sr_feature_source_close(&mixed);
+    end(&f);
+}
+
 static void test_weights_that_do_not_fit(void **state) {
     (void)state;
     Fixture f;
@@ -385,5 +441,6 @@ static void test_live(void **state) {
 
 SR_TESTS(feature_source, unit(test_machine_of_config), unit(test_token_maps),
          unit(test_folded_norms), unit(test_bf16), unit(test_cut), unit(test_names_of_weights),
-         unit(test_weights_that_do_not_fit), unit(test_classifier_may_be_left_over),
-         unit(test_layouts), unit(test_choose), unit(test_live))
+         unit(test_types_of_weights), unit(test_weights_that_do_not_fit),
+         unit(test_classifier_may_be_left_over), unit(test_layouts), unit(test_choose),
+         unit(test_live))

@@ -55,6 +55,12 @@ static bool is_classifier(const Load *l, const char *bare) {
     return c && sr_text_starts(bare, c) && bare[strlen(c)] == '.';
 }
 
+// Inception's and GoogLeNet's second heads, which torchvision's aux_logits=False leaves out.
+static bool is_auxiliary(const char *bare) {
+    return sr_text_starts(bare, "AuxLogits.") || sr_text_starts(bare, "aux1.") ||
+           sr_text_starts(bare, "aux2.");
+}
+
 // Reads a key in one of several ways: without one of the prefixes, or, in the last readings, with
 // the names of SwAV, MoCo, timm and others turned into torchvision's, VISSL's or timm's.  NULL:
 // in this reading the key is not part of the trunk.
@@ -151,7 +157,7 @@ static SrStatus load_entry(Load *l, const SrParam *p) {
     int key = find_key(l, bare), to = sr_params_find(l->params, p->name);
     char a[SR_SHAPE_TEXT_BYTES], b[SR_SHAPE_TEXT_BYTES];
     bool counter = sr_text_ends(bare, "num_batches_tracked");
-    bool unneeded = (to < 0 || l->verdict) && is_classifier(l, bare);
+    bool unneeded = (to < 0 || l->verdict) && (is_classifier(l, bare) || is_auxiliary(bare));
     l->n_wanted += !counter && !(key < 0 && unneeded);
     if (key < 0) {
         if (!counter && !unneeded)
@@ -160,7 +166,8 @@ static SrStatus load_entry(Load *l, const SrParam *p) {
     }
     const SrWeightsTensor *t = &l->w.tensors[key];
     l->used[key] = true;
-    if (!sr_weights_fits(bare, t->shape, p->shape, l->source->channels) || t->dtype != p->dtype) {
+    if (!sr_weights_fits(bare, t->shape, p->shape, l->source->channels) ||
+        !sr_weights_fits_type(t->dtype, p->dtype)) {
         note(&l->misshapen, &l->n_misshapen, "%s (%s %s in the file, %s %s here)",
              sr_weights_origin(t), sr_dtype_name(t->dtype), sr_shape_text(t->shape, a, sizeof a),
              sr_dtype_name(p->dtype), sr_shape_text(p->shape, b, sizeof b));
@@ -169,14 +176,8 @@ static SrStatus load_entry(Load *l, const SrParam *p) {
     l->n_used += !counter;
     if (to < 0)
         return SR_OK;
-    SrTensor data;
-    SR_TRY(sr_weights_read(&l->w, key, &data));
-    void *value = sr_params_at(l->params, to)->value;
-    if (t->dtype == SR_F32)
-        sr_weights_fit_copy(bare, data.data, t->shape, value, p->shape);
-    else
-        memcpy(value, data.data, t->bytes);
-    return SR_OK;
+    return sr_weights_fit_read(&l->w, key, bare, sr_params_at(l->params, to)->value, p->dtype,
+                               p->shape);
 }
 
 // Notes unused keys of the trunk.  Other keys are legal: whole checkpoints have heads, losses,

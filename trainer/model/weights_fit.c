@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/mem.h"
 #include "base/text/text.h"
 #include "kernels/tokens/add_positions.h"
 
@@ -97,4 +98,29 @@ void sr_weights_fit_copy(const char *name, const float *from, SrShape from_shape
     sr_add_positions_resample(&p, from, squeezed(from_shape).d[1], to);
     sr_info("%s: position embeddings of %d x %d patches were resampled to %d x %d", name, g.from,
             g.from, g.to, g.to);
+}
+
+bool sr_weights_fits_type(SrDtype from, SrDtype to) {
+    return from == to || (to == SR_F32 && (from == SR_F16 || from == SR_BF16 || from == SR_F64));
+}
+
+SrStatus sr_weights_fit_read(SrWeights *w, int i, const char *name, void *to, SrDtype type,
+                             SrShape shape) {
+    SrTensor data;
+    SR_TRY(sr_weights_read(w, i, &data));
+    if (type != SR_F32) {
+        memcpy(to, data.data, w->tensors[i].bytes);
+        return SR_OK;
+    }
+    if (data.dtype == SR_F32) {
+        sr_weights_fit_copy(name, data.data, data.shape, to, shape);
+        return SR_OK;
+    }
+    float *floats = sr_alloc((size_t)sr_shape_count(data.shape) * sizeof *floats);
+    if (!floats)
+        SR_FAIL(SR_ERR_MEMORY, "%s: out of memory for %s", w->path, name);
+    sr_weights_floats(&data, floats);
+    sr_weights_fit_copy(name, floats, data.shape, to, shape);
+    sr_free(floats);
+    return SR_OK;
 }

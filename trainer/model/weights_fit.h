@@ -6,7 +6,9 @@
 
 #include <stdbool.h>
 
+#include "base/status.h"
 #include "base/tensor.h"
+#include "formats/weights/weights.h"
 
 // True if sr_weights_fit_copy can turn one shape into the other.  name: the tensor's, in any
 // writer's words.  channels: number of channels of the model's images; 0: 3.
@@ -22,5 +24,11 @@ bool sr_weights_fits(const char *name, SrShape from, SrShape to, int channels);
 // name corners are aligned, as in its interpolate_embeddings.
 void sr_weights_fit_copy(const char *name, const float *from, SrShape from_shape, float *to,
                          SrShape to_shape);
+// True if a value of type `to` can be read from a tensor of type `from`: the same type, or float32
+// from float16, bfloat16 or float64.
+bool sr_weights_fits_type(SrDtype from, SrDtype to);
+// Reads tensor i of a file, whose type and shape fit, into a value of the model.
+SrStatus sr_weights_fit_read(SrWeights *w, int i, const char *name, void *to, SrDtype type,
+                             SrShape shape);
 
 #endif

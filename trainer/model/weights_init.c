@@ -190,15 +190,10 @@ static SrStatus check_averaged(const Load *l) {
 static SrStatus copy_tensor(Load *l, int key, const SrParam *to) {
     char shape[SR_SHAPE_TEXT_BYTES];
     const SrWeightsTensor *from = &l->w.tensors[key];
-    SrTensor data;
-    if (from->dtype != to->dtype)
+    if (!sr_weights_fits_type(from->dtype, to->dtype))
         SR_FAIL(SR_ERR_CONFIG, "%s: %s holds %s, the model needs %s", to->name, l->source->path,
                 sr_dtype_name(from->dtype), sr_dtype_name(to->dtype));
-    SR_TRY(sr_weights_read(&l->w, key, &data));
-    if (from->dtype == SR_F32)
-        sr_weights_fit_copy(to->name, data.data, from->shape, to->value, to->shape);
-    else
-        memcpy(to->value, data.data, from->bytes);
+    SR_TRY(sr_weights_fit_read(&l->w, key, to->name, to->value, to->dtype, to->shape));
     say(l, "Loaded: %-*s of shape: torch.Size(%s) from checkpoint", l->width, to->name,
         sr_shape_text(from->shape, shape, sizeof shape));
     return SR_OK;
