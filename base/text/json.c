@@ -4,7 +4,9 @@
 #include <jansson.h>
 #include <math.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
@@ -17,17 +19,30 @@ enum {
     MEMBER_VALUES = 100000, // in sr_json_members
 };
 
-// An allocation failed: jansson does not always tell that from a syntax error.
-static _Thread_local bool exhausted;
+// One document that a thread parses.  jansson's lexer does not survive an allocation that fails, so
+// such a call does not return to it; all of its memory is in the arena and goes with that.
+typedef struct {
+    SrArena arena;
+    jmp_buf exhausted;
+} Parsing;
 
-// Allocates for jansson from the first document on; sr_free is the counterpart.
+static _Thread_local Parsing *parsing; // NULL: jansson is called by another part of the process
+
 static void *json_alloc(size_t bytes) {
-    void *p = sr_alloc(bytes);
-    exhausted = exhausted || !p;
+    if (!parsing)
+        return malloc(bytes);
+    void *p = sr_arena_alloc(&parsing->arena, bytes);
+    if (!p)
+        longjmp(parsing->exhausted, 1);
     return p;
 }
 
-static void hook_memory(void) { json_set_alloc_funcs(json_alloc, sr_free); }
+static void json_free(void *p) {
+    if (!parsing)
+        free(p);
+}
+
+static void hook_memory(void) { json_set_alloc_funcs(json_alloc, json_free); }
 
 static SrStatus out_of_memory(const char *file) {
     SR_FAIL(SR_ERR_MEMORY, "%s: out of memory", file);
@@ -94,7 +109,7 @@ static SrYaml *number_node(SrArena *arena, const json_t *j, const char *file) {
     return node->text ? node : NULL;
 }
 
-// Copies strings and numbers, because jansson's tree is freed; literals share static text.
+// Copies strings and numbers, because jansson's tree goes with the parsing.
 static SrYaml *scalar_node(SrArena *arena, const json_t *j, const char *file) {
     if (json_is_number(j))
         return number_node(arena, j, file);
@@ -142,6 +157,17 @@ static const char *skip_blanks(const char *p, const char *end) {
     return p;
 }
 
+// RFC 8259 leaves the meaning of repeated keys undefined, and two readers could see different
+// values in one document; they are refused.
+static SrStatus parse(SrArena *arena, const char *text, size_t bytes, const char *file,
+                      SrYaml **out) {
+    json_error_t error;
+    json_t *root = json_loadb(text, bytes, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, &error);
+    if (!root)
+        SR_FAIL(SR_ERR_CONFIG, "%s:%d: not valid JSON: %s", file, error.line, error.text);
+    return convert(arena, root, file, out);
+}
+
 SrStatus sr_json_parse(SrArena *arena, const char *text, size_t bytes, const char *file,
                        SrYaml **out) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -150,17 +176,15 @@ SrStatus sr_json_parse(SrArena *arena, const char *text, size_t bytes, const cha
     const char *name = sr_arena_strdup(arena, file);
     if (!name)
         return out_of_memory(file);
-    // RFC 8259 leaves the meaning of repeated keys undefined, and two readers could see different
-    // values in one document.
-    json_error_t error;
-    exhausted = false;
-    json_t *root = json_loadb(text, bytes, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, &error);
-    if (!root && exhausted)
-        return out_of_memory(file);
-    if (!root)
-        SR_FAIL(SR_ERR_CONFIG, "%s:%d: not valid JSON: %s", file, error.line, error.text);
-    SrStatus status = convert(arena, root, name, out);
-    json_decref(root);
+    Parsing p = {.arena = SR_ARENA_INIT};
+    SrStatus status;
+    parsing = &p;
+    if (setjmp(p.exhausted) == 0)
+        status = parse(arena, text, bytes, name, out);
+    else
+        status = out_of_memory(file);
+    parsing = NULL;
+    sr_arena_deinit(&p.arena);
     return status;
 }
 

@@ -179,7 +179,7 @@ static void test_without_memory(void **state) {
     sr_text_add(&text, "[0");
     for (int i = 0; i < 60; i++)
         sr_text_printf(&text, ", {\"key\": [\"s%d\", %d.5]}", i, i);
-    sr_text_add(&text, "]");
+    sr_text_printf(&text, ", {\"%0200d\": \"%02000d\"}]", 1, 2); // they outgrow the lexer's buffers
     int64_t live = sr_mem_live();
     int failures = 0;
     for (int n = 1;; n++) {
@@ -195,7 +195,7 @@ static void test_without_memory(void **state) {
         CHECK_INT(status, SR_ERR_MEMORY);
         failures++;
     }
-    CHECK(failures > 200);
+    CHECK(failures > 4); // arenas take memory in large blocks
     sr_text_deinit(&text);
 }
 
