@@ -61,7 +61,7 @@ static double finish(const char *dir, const char *more) {
 }
 
 static void check_loss(const char *loss) {
-    enum { KILLS = 6, LEAST = 3 };
+    enum { KILLS = 6, LEAST = 2 };
     char asked[64], cached[64], a[128], b[128];
     int killed = 0;
     temp_dir_make(asked);
@@ -70,7 +70,7 @@ static void check_loss(const char *loss) {
     double length = finish(asked, "DISTILLATION.CACHE=off");
     for (int i = 0; i < KILLS; i++) {
         pid_t pid = begin(cached, NULL);
-        program_sleep_ms((0.12 + 0.07 * i) * length);
+        program_sleep_ms((0.12 + 0.03 * i) * length);
         kill(pid, SIGKILL);
         killed += program_wait(pid, NULL) == 128 + SIGKILL;
     }
