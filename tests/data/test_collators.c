@@ -58,7 +58,7 @@ static void pipeline_of(Case *c, const SrCollatorExample *e) {
 }
 
 static void begin(Case *c, const SrCollator *collator, const SrCollatorExample *e, int images) {
-    SrCollateViews views;
+    SrCollateViews views = {.n = 0};
     *c = (Case){.images = images};
     pipeline_of(c, e);
     CHECK_OK(sr_pipeline_shape(c->pipeline, &views.n, views.h, views.w));
