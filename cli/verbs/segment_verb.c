@@ -474,7 +474,7 @@ const SrVerb sr_verb_segment = {
             "cluster K DIR --model RUN\n"
             "probe MASKS DIR --model RUN\n"
             "match IMAGE IMAGE --model RUN",
-    .summary = "shows and measures segments of images by the features of their patches",
+    .summary = "segments images by the features of their patches, and measures that",
     .help =
         "A patch is a place of a convolutional map, or a token of a transformer. Images are "
         "resized to a square as a whole, and pictures have the image's own shape. Without --layers "
