@@ -56,9 +56,10 @@ END {
         high = int(high) + 1
         begin_svg(70 + rows * ROW + 30, "Speed of training steps compared with PyTorch")
         text(10, 20, "start", "", "Training steps in float32: how many times as fast as PyTorch")
+        step = 740 / machines
         for (m = 1; m <= machines; m++) {
-            printf "<circle cx=\"%d\" cy=\"41\" r=\"5\" class=\"%s\"/>\n", 16 + (m - 1) * 245, substr(classes, m, 1)
-            text(26 + (m - 1) * 245, 45, "start", "", called[m])
+            printf "<circle cx=\"%d\" cy=\"41\" r=\"5\" class=\"%s\"/>\n", 16 + (m - 1) * step, substr(classes, m, 1)
+            text(26 + (m - 1) * step, 45, "start", "", called[m])
         }
         grid(0, high, 1, 58, 62 + rows * ROW, "")
         for (i = 1; i <= rows; i++) text(LEFT - 12, 58 + i * ROW - 5, "end", "", name[i])
