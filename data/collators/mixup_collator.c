@@ -60,7 +60,7 @@ static void fill(const void *params, const SrBatchPlan *plan, const SrCollateCon
     double alpha = ((const Params *)params)->alpha;
     float l = (float)sr_rng_beta(&rng, alpha, alpha);
     for (int v = 0; v < batch->n_views && n > 0; v++) {
-        int64_t row = (int64_t)batch->h[v] * batch->w[v] * 3;
+        int64_t row = (int64_t)batch->h[v] * batch->w[v] * sr_channels(batch->channels);
         for (int64_t at = 0; at < row; at += WIDTH)
             mix_columns(batch->view[v] + at, row, (int)SR_MIN(WIDTH, row - at), n, k, l);
     }

@@ -282,6 +282,29 @@ static void test_mixup(void **state) {
     sr_arena_deinit(&arena);
 }
 
+// All channels are mixed by the same weight with the same partner.
+static void test_mixup_of_channels(void **state) {
+    (void)state;
+    enum { CHANNELS = 13, SAMPLES = 8 * 8 * CHANNELS };
+    static float x[BATCH * SAMPLES];
+    SrArena arena = SR_ARENA_INIT;
+    SrCollation c;
+    SrCollateViews views = {.n = 1, .h = {8}, .w = {8}, .channels = CHANNELS};
+    SrBatch b = {
+        .n_views = 1, .batch = BATCH, .channels = CHANNELS, .view = {x}, .h = {8}, .w = {8}};
+    int changed = 0;
+    CHECK_OK(sr_collation_new("mixup_collator", NULL, "DATA.TRAIN", &views, &arena, &c));
+    for (int i = 0; i < BATCH * SAMPLES; i++)
+        x[i] = (float)(i / SAMPLES + 1);
+    c.collator->fill(c.params, &c.plan, &(SrCollateContext){5, 1, 0}, &b);
+    for (int i = 0; i < BATCH * SAMPLES; i++) {
+        CHECK_NEAR(x[i], x[i / SAMPLES * SAMPLES], 0);
+        changed += x[i] != (float)(i / SAMPLES + 1);
+    }
+    CHECK_INT(changed, BATCH * SAMPLES);
+    sr_arena_deinit(&arena);
+}
+
 static void test_refusals(void **state) {
     (void)state;
     SrArena arena = SR_ARENA_INIT;
@@ -311,4 +334,4 @@ static void test_refusals(void **state) {
 }
 
 SR_TESTS(collators, unit(test_every_collator), unit(test_soft_labels), unit(test_masks),
-         unit(test_mixup), unit(test_refusals))
+         unit(test_mixup), unit(test_mixup_of_channels), unit(test_refusals))
