@@ -68,17 +68,13 @@ static SrStatus reduce(SrBuilder *b, const char *loss, SrOutputs *outputs) {
 static SrStatus build(SrLossContext *ctx, const void *params, SrNodeId *loss, void **state) {
     const DenseDistillation *p = params;
     SrBuilder *b = ctx->builder;
-    SrModelRun run = {.prefix = SR_TEACHER_PREFIX,
-                      .teacher = true,
-                      .views = sr_first_views(1),
-                      .n_views = 1,
-                      .no_heads = true,
-                      .trunk_outputs = true,
-                      .n_normed = p->n_teacher_blocks,
-                      .reduce = reduce};
+    SrModelRun run = sr_teacher_run(1);
     SrOutputs teacher;
     SrNodeId map;
     *state = NULL;
+    run.no_heads = run.trunk_outputs = true;
+    run.n_normed = p->n_teacher_blocks;
+    run.reduce = reduce;
     SR_TRY(sr_loss_run(ctx, &run, &teacher));
     SR_TRY(sr_loss_output(ctx, "map", &map));
     SrNodeId wanted = teacher.v[0].node;

@@ -27,12 +27,9 @@ static const SrOption options[] = {
 
 // Builds the teacher's feature of the first view, (batch, D).
 static SrStatus teacher_feature(SrLossContext *ctx, SrNodeId *out) {
-    SrModelRun run = {.prefix = SR_TEACHER_PREFIX,
-                      .teacher = true,
-                      .views = sr_first_views(1),
-                      .n_views = 1,
-                      .no_heads = true};
+    SrModelRun run = sr_teacher_run(1);
     SrOutputs teacher;
+    run.no_heads = true;
     SR_TRY(sr_loss_run(ctx, &run, &teacher));
     return sr_outputs_get(ctx->builder, &teacher, ctx->name, "embedding", out);
 }

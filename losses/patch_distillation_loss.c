@@ -91,18 +91,14 @@ static SrStatus build(SrLossContext *ctx, const void *params, SrNodeId *loss, vo
     const PatchDistillation *p = params;
     SrBuilder *b = ctx->builder;
     SrFeatureQueue *queue = *state = sr_loss_alloc(ctx, sizeof *queue);
-    SrModelRun run = {.prefix = SR_TEACHER_PREFIX,
-                      .teacher = true,
-                      .views = sr_first_views(1),
-                      .n_views = 1,
-                      .no_heads = true,
-                      .trunk_outputs = true,
-                      .reduce = reduce};
+    SrModelRun run = sr_teacher_run(1);
     SrFeatureTerm term = {.projection = "heads.projection_global",
                           .temperature = p->temperature_global,
                           .size = p->queue_size};
     SrOutputs teacher;
     SrNodeId images, patches;
+    run.no_heads = run.trunk_outputs = true;
+    run.reduce = reduce;
     SR_TRY(sr_builder_status(b));
     SR_TRY(sr_loss_run(ctx, &run, &teacher));
     term.teacher = teacher.v[0].node;

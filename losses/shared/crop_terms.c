@@ -88,11 +88,15 @@ SrStatus sr_crop_terms_build(SrLossContext *ctx, const SrCropTerms *t, SrNodeId 
 
 // ---- teachers
 
+SrModelRun sr_teacher_run(int n_views) {
+    return (SrModelRun){.prefix = SR_TEACHER_PREFIX,
+                        .teacher = true,
+                        .views = sr_first_views(n_views),
+                        .n_views = n_views};
+}
+
 SrStatus sr_teacher_model_build(SrLossContext *ctx, int n_views, SrOutputs *out) {
-    SrModelRun run = {.prefix = SR_TEACHER_PREFIX,
-                      .teacher = true,
-                      .views = sr_first_views(n_views),
-                      .n_views = n_views};
+    SrModelRun run = sr_teacher_run(n_views);
     if (n_views > ctx->n_views)
         return sr_builder_fail(
             ctx->builder, SR_ERR_CONFIG,

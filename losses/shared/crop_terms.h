@@ -30,10 +30,11 @@ SrStatus sr_crop_terms_check(SrLossContext *ctx, const char *key, int crops);
 // Returns the static array 0, 1, ..., n - 1 for SrModelRun.views.  NULL: n < 1 or n > SR_MAX_VIEWS.
 const int *sr_first_views(int n);
 
-// Builds the forward of DISTILLATION.TEACHER_MODEL on the first `n_views` crops.  SR_ERR_CONFIG: an
-// image has fewer views.
-SrStatus sr_teacher_model_build(SrLossContext *ctx, int n_views, SrOutputs *out);
 #define SR_TEACHER_PREFIX "loss.teacher_model."
+// Returns the run of DISTILLATION.TEACHER_MODEL on the first `n_views` crops, for sr_loss_run.
+SrModelRun sr_teacher_run(int n_views);
+// Builds that run.  SR_ERR_CONFIG: an image has fewer views.
+SrStatus sr_teacher_model_build(SrLossContext *ctx, int n_views, SrOutputs *out);
 
 // Builds softmax((x - center) / temperature) of a teacher's scores x.  temperature 0: the value of
 // the input node `by` (1) divides instead.  center: table index of an entry (1, K); -1: none.
