@@ -17,7 +17,6 @@
 #include "library/trunk_source.h"
 #include "trainer/features/feature_source.h"
 #include "trainer/model/export_onnx.h"
-#include "trainer/model/trunk_weights.h"
 #include "trainer/run/run_folder.h"
 
 struct SrModelGraph {
@@ -40,8 +39,7 @@ static SrStatus fill(SrModelGraph *g, SrParams *whole, const char *weights) {
     if (!weights)
         return SR_OK;
     SR_TRY(sr_folder_weights(weights, path, sizeof path));
-    SrTrunkWeights source = {.path = path,
-                             .classifier = g->trunk.preset ? g->trunk.preset->classifier : "fc"};
+    SrTrunkWeights source = sr_trunk_graph_weights(&g->trunk, path);
     return sr_trunk_weights_load(&source, whole, g->trunk.params);
 }
 

@@ -263,8 +263,7 @@ static SrStatus print_json(Inspect *in) {
 static SrStatus print_as(Inspect *in) {
     SrTrunkGraph trunk;
     SR_TRY(sr_trunk_graph_open(in->as, NULL, 0, 1, IMAGE_SIDE, IMAGE_SIDE, &trunk));
-    SrTrunkWeights source = {.path = in->w.path,
-                             .classifier = trunk.preset ? trunk.preset->classifier : "fc"};
+    SrTrunkWeights source = sr_trunk_graph_weights(&trunk, in->w.path);
     sr_text_printf(&in->out, "%s as %s: ", in->w.path, in->as);
     SrStatus status = sr_trunk_weights_compare(&source, trunk.params, &in->out);
     if (status != SR_OK && !strchr(in->out.s, '\n'))

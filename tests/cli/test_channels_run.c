@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/npy.h"
 #include "base/rng.h"
+#include "sslrun.h"
 #include "tests/check.h"
 #include "tests/checkpoint_pair.h"
 #include "tests/data/fixture.h"
@@ -246,6 +247,12 @@ static void test_rgb_weights(void **state) {
                              "three times 3 / 13"));
     RUN(1, "inspect", folder);
     CHECK(strstr(result.out, "16, 13, 3, 3"));
+    const char *file = strchr(weights, '=') + 1;
+    SrModelGraph *graph;
+    RUN(1, "inspect", file, "--as", config);
+    CHECK(strstr(result.out, ", 0 left over\n"));
+    CHECK_OK((SrStatus)sr_model_graph_open(config, file, 1, 12, 12, &graph));
+    sr_model_graph_close(graph);
     RUN(1, "export", config, "--weights", folder, "--nodes", "flatten", "--out", onnx);
     RUN(1, "extract", config, "--weights", folder, "--nodes", "flatten", "--data",
         strchr(weights, '/') ? (snprintf(weights, sizeof weights, "%s/test.npy", dir), weights)

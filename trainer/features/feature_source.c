@@ -165,10 +165,8 @@ static SrStatus load(SrFeatureSource *s) {
     sr_params_init(params, o->seed);
     if (!o->weights)
         return SR_OK;
-    SrTrunkWeights source = {.path = o->weights,
-                             .lax = o->lax,
-                             .channels = s->trunk.config ? s->trunk.config->channels : 3,
-                             .classifier = s->trunk.preset ? s->trunk.preset->classifier : "fc"};
+    SrTrunkWeights source = sr_trunk_graph_weights(&s->trunk, o->weights);
+    source.lax = o->lax;
     return sr_trunk_weights_load(&source, s->trunk.params, params);
 }
 

@@ -107,6 +107,12 @@ SrStatus sr_trunk_graph_copy(const SrTrunkGraph *from, SrTrunkGraph *out) {
     return status;
 }
 
+SrTrunkWeights sr_trunk_graph_weights(const SrTrunkGraph *t, const char *path) {
+    return (SrTrunkWeights){.path = path,
+                            .classifier = t->preset ? t->preset->classifier : "fc",
+                            .channels = t->config ? t->config->channels : 3};
+}
+
 void sr_trunk_graph_close(SrTrunkGraph *t) {
     if (!t->model) { // otherwise the model owns both
         sr_graph_free(t->graph);

@@ -5,6 +5,7 @@
 #include "graph/ir/graph.h"
 #include "trainer/config/config.h"
 #include "trainer/model/model.h"
+#include "trainer/model/trunk_weights.h"
 #include "trunks/presets.h"
 
 // True if `what` is no model's name and looks like a file.
@@ -30,6 +31,8 @@ SrStatus sr_trunk_graph_parse(const char *config_text, const char *name, int bat
 // Copies a trunk with its values, where it has any, and with its configuration.  The copy has a
 // table of its own without gradients, no model, and is not changed by what happens to `from`.
 SrStatus sr_trunk_graph_copy(const SrTrunkGraph *from, SrTrunkGraph *out);
+// Describes a file of weights for this trunk: its classifier and the channels of its images.
+SrTrunkWeights sr_trunk_graph_weights(const SrTrunkGraph *trunk, const char *path);
 void sr_trunk_graph_close(SrTrunkGraph *trunk); // legal for a zeroed struct
 
 #endif

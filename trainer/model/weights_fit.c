@@ -73,8 +73,8 @@ bool sr_weights_fits(const char *name, SrShape from, SrShape to, int channels) {
            has_positions(name, from, to, &grids);
 }
 
-void sr_weights_fit_copy(const char *name, const float *from, SrShape from_shape, float *to,
-                         SrShape to_shape) {
+static void fit(const char *name, const float *from, SrShape from_shape, float *to,
+                SrShape to_shape) {
     Grids g;
     if (from_shape.rank == 4 && from_shape.d[1] == 3 && to_shape.rank == 4 && to_shape.d[1] != 3) {
         spread(from, to_shape, to);
@@ -113,14 +113,14 @@ SrStatus sr_weights_fit_read(SrWeights *w, int i, const char *name, void *to, Sr
         return SR_OK;
     }
     if (data.dtype == SR_F32) {
-        sr_weights_fit_copy(name, data.data, data.shape, to, shape);
+        fit(name, data.data, data.shape, to, shape);
         return SR_OK;
     }
     float *floats = sr_alloc((size_t)sr_shape_count(data.shape) * sizeof *floats);
     if (!floats)
         SR_FAIL(SR_ERR_MEMORY, "%s: out of memory for %s", w->path, name);
     sr_weights_floats(&data, floats);
-    sr_weights_fit_copy(name, floats, data.shape, to, shape);
+    fit(name, floats, data.shape, to, shape);
     sr_free(floats);
     return SR_OK;
 }

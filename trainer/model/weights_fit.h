@@ -10,10 +10,13 @@
 #include "base/tensor.h"
 #include "formats/weights/weights.h"
 
-// True if sr_weights_fit_copy can turn one shape into the other.  name: the tensor's, in any
+// True if sr_weights_fit_read can turn one shape into the other.  name: the tensor's, in any
 // writer's words.  channels: number of channels of the model's images; 0: 3.
 bool sr_weights_fits(const char *name, SrShape from, SrShape to, int channels);
-// Copies `from` into `to`.
+// True if a value of type `to` can be read from a tensor of type `from`: the same type, or float32
+// from float16, bfloat16 or float64.
+bool sr_weights_fits_type(SrDtype from, SrDtype to);
+// Reads tensor i of a file, whose type and shape fit, into a value of the model.
 //
 // The first convolution's weights for RGB, (K, 3, R, S), become those for C channels: each channel
 // gets their mean times 3 / C, so that an image with C equal channels gives what a grey image gave.
@@ -22,12 +25,6 @@ bool sr_weights_fits(const char *name, SrShape from, SrShape to, int channels);
 //
 // Position embeddings of another grid are resampled (bicubic), with a log line; under torchvision's
 // name corners are aligned, as in its interpolate_embeddings.
-void sr_weights_fit_copy(const char *name, const float *from, SrShape from_shape, float *to,
-                         SrShape to_shape);
-// True if a value of type `to` can be read from a tensor of type `from`: the same type, or float32
-// from float16, bfloat16 or float64.
-bool sr_weights_fits_type(SrDtype from, SrDtype to);
-// Reads tensor i of a file, whose type and shape fit, into a value of the model.
 SrStatus sr_weights_fit_read(SrWeights *w, int i, const char *name, void *to, SrDtype type,
                              SrShape shape);
 
