@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "tests/check.h"
+#include "tests/skip.h"
 
 #define STBI_WRITE_NO_STDIO
 #define STB_IMAGE_WRITE_STATIC
@@ -231,4 +232,17 @@ void fixture_check_damaged_floats(const char *file, size_t n, int channels, size
     sr_free(copy);
     sr_image_pool_free(pool);
     sr_image_pool_free(other);
+}
+
+static bool has_pillow(void) { return system("/usr/bin/python3 -c 'import PIL' 2>/dev/null") == 0; }
+
+int fixture_pillow(const char *script, const char *folder) {
+    char line[512];
+    snprintf(line, sizeof line, "/usr/bin/python3 -B tests/data/%s %s", script, folder);
+    return has_pillow() ? system(line) : 0;
+}
+
+void fixture_need_pillow(void) {
+    if (!has_pillow())
+        SKIP("/usr/bin/python3 has no Pillow", "apt-get install python3-pil");
 }

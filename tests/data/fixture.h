@@ -33,6 +33,11 @@ void fixture_noise(uint8_t *out, size_t n, uint64_t seed);
 SrImage fixture_image(SrImagePool *pool, int h, int w, uint64_t seed);
 SrImage fixture_gradient(SrImagePool *pool, int h, int w);
 
+// Lets tests/data/<script> write pictures into the folder by Pillow. Returns 0; without Pillow it
+// does nothing, and fixture_need_pillow skips the test.
+int fixture_pillow(const char *script, const char *folder);
+void fixture_need_pillow(void);
+
 // Reads a file of at most 1 MiB; the caller frees it with sr_free.
 char *fixture_read(const char *folder, const char *name, size_t *n);
 // Decodes copies of a file (n) in which up to `most` bytes from `from` on are damaged, `rounds`

@@ -15,7 +15,6 @@
 #include "gen/build.h"
 #include "tests/check.h"
 #include "tests/data/fixture.h"
-#include "tests/skip.h"
 #include "tests/temp_dir.h"
 
 static char dir[64];
@@ -23,11 +22,9 @@ static SrImagePool *pool;
 
 static int set_up(void **state) {
     (void)state;
-    char line[200];
     temp_dir_make(dir);
     CHECK_OK(sr_image_pool_new(&pool));
-    snprintf(line, sizeof line, "/usr/bin/python3 -B tests/data/channels.py %s", dir);
-    return system("/usr/bin/python3 -c 'import PIL' 2>/dev/null") == 0 ? system(line) : 0;
+    return fixture_pillow("channels.py", dir);
 }
 
 static int tear_down(void **state) {
@@ -35,11 +32,6 @@ static int tear_down(void **state) {
     sr_image_pool_free(pool);
     temp_dir_remove(dir);
     return 0;
-}
-
-static void need_pillow(void) {
-    if (system("/usr/bin/python3 -c 'import PIL' 2>/dev/null") != 0)
-        SKIP("/usr/bin/python3 has no Pillow", "apt-get install python3-pil");
 }
 
 static SrStatus decode(const char *bytes, size_t n, int channels, SrImage *out) {
@@ -94,7 +86,7 @@ static void check_floats(const char *name, const char *stem, int channels) {
 
 static void test_readers(void **state) {
     (void)state;
-    need_pillow();
+    fixture_need_pillow();
     CHECK(each_file(check_floats) >= (SR_TIFF ? 20 : 7));
 }
 
@@ -109,7 +101,7 @@ static void damage(const char *name, const char *stem, int channels) {
 
 static void test_damaged(void **state) {
     (void)state;
-    need_pillow();
+    fixture_need_pillow();
     CHECK(each_file(damage) > 0);
 }
 
@@ -118,7 +110,7 @@ static void test_other_channels(void **state) {
     (void)state;
     size_t n;
     SrImage image, grey;
-    need_pillow();
+    fixture_need_pillow();
     char *rgba = fixture_read(dir, "png8_RGBA.png", &n);
     CHECK_OK(decode(rgba, n, 3, &image));
     CHECK_OK(decode(rgba, n, 1, &grey));
@@ -245,7 +237,7 @@ static void test_resize_like_pillow(void **state) {
     static const char *const names[] = {"nearest", "lanczos", "bilinear",
                                         "bicubic", "box",     "hamming"};
     static const int sizes[][2] = {{7, 9}, {29, 17}, {13, 8}};
-    need_pillow();
+    fixture_need_pillow();
     SrImage image, small;
     CHECK_OK(sr_image_new_floats(pool, 13, 21, 5, &image));
     for (int i = 0; i < 13 * 21 * 5; i++) {

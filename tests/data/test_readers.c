@@ -22,11 +22,9 @@ static SrImagePool *pool;
 
 static int set_up(void **state) {
     (void)state;
-    char line[200];
     temp_dir_make(dir);
     CHECK_OK(sr_image_pool_new(&pool));
-    snprintf(line, sizeof line, "/usr/bin/python3 -B tests/data/readers.py %s", dir);
-    return system("/usr/bin/python3 -c 'import PIL' 2>/dev/null") == 0 ? system(line) : 0;
+    return fixture_pillow("readers.py", dir);
 }
 
 static int tear_down(void **state) {
@@ -34,11 +32,6 @@ static int tear_down(void **state) {
     sr_image_pool_free(pool);
     temp_dir_remove(dir);
     return 0;
-}
-
-static void need_pillow(void) {
-    if (system("/usr/bin/python3 -c 'import PIL' 2>/dev/null") != 0)
-        SKIP("/usr/bin/python3 has no Pillow", "apt-get install python3-pil");
 }
 
 static bool is_built(const char *name) {
@@ -50,7 +43,7 @@ static bool is_built(const char *name) {
 static void test_pillows_pixels(void **state) {
     (void)state;
     int compared = 0;
-    need_pillow();
+    fixture_need_pillow();
     DIR *d = opendir(dir);
     CHECK(d != NULL);
     for (const struct dirent *e; (e = readdir(d));) {
@@ -79,7 +72,7 @@ static void test_turned_and_reduced(void **state) {
     (void)state;
     size_t n;
     SrImage image;
-    need_pillow();
+    fixture_need_pillow();
     char *bytes = fixture_read(dir, "turned6_jpeg.jpg", &n);
     CHECK_OK(sr_image_open(bytes, n, &image));
     CHECK(image.H == 21 && image.W == 13);
@@ -103,7 +96,7 @@ static void test_pages(void **state) {
     CHECK_INT(sr__tiff_page_split("b.tif#2x", &page), 0);
     CHECK_INT(sr__tiff_page_split("b.png#2", &page), 0);
     CHECK_INT(sr__tiff_page_split("b.tif#99999999999999", &page), 0);
-    need_pillow();
+    fixture_need_pillow();
     if (!SR_TIFF)
         SKIP("this build reads no TIFF", "apt-get install libtiff-dev && make test");
     for (int i = 0; i < 2; i++) {
@@ -131,7 +124,7 @@ static void test_list_of_pages(void **state) {
     void *set;
     SrSample sample;
     SrImage image;
-    need_pillow();
+    fixture_need_pillow();
     if (!SR_TIFF)
         SKIP("this build reads no TIFF", "apt-get install libtiff-dev && make test");
     CHECK_OK(sr_dataset_find("disk_filelist", &list));
@@ -185,7 +178,7 @@ static void refuse(const char *name, size_t at, const char *with, size_t with_n,
 // Sizes are bounded before memory is taken.
 static void test_bounds(void **state) {
     (void)state;
-    need_pillow();
+    fixture_need_pillow();
     refuse("bmp24.bmp", 18, "\xff\xff\xff\x7f", 4, "2147483647 x 13 pixels");
     refuse("bmp24.bmp", 18, "\xdc\xff\0\0\xdc\xff\0\0", 8, "in all");
     refuse("bmp24.bmp", 18, "\0\1\0\0", 4, "cut off");
@@ -245,7 +238,7 @@ static void test_damaged(void **state) {
         "tiff_jpeg.tif",      "tiff16_big.tif",  "tiff_fax.tif",     "tiff_deflate.tif",
         "turned6_tiff.tiff",  "turned5_png.png", "turned7_webp.webp"};
     SrImagePool *other;
-    need_pillow();
+    fixture_need_pillow();
     CHECK_OK(sr_image_pool_new(&other));
     for (int i = 0; i < SR_COUNT(names); i++)
         if (is_built(names[i]))
