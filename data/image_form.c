@@ -19,6 +19,11 @@ SrStatus sr_image_new_floats(SrImagePool *pool, int h, int w, int channels, SrIm
     return SR_OK;
 }
 
+SrStatus sr_image_new_like(const SrImage *form, int h, int w, SrImagePool *pool, SrImage *out) {
+    return form->f ? sr_image_new_floats(pool, h, w, sr_channels(form->channels), out)
+                   : sr_image_new(pool, h, w, out);
+}
+
 // ---- channels
 
 static int without_alpha(SrPixelChannels p) { return p.channels - p.alpha; }

@@ -8,6 +8,15 @@
 // Makes an image of floats, (h, w, channels), not set.  SR_ERR_IO: it would have more than
 // SR_IMAGE_MAX_PIXELS samples.
 SrStatus sr_image_new_floats(SrImagePool *pool, int h, int w, int channels, SrImage *out);
+// Makes an image of h x w of the same form as another: rgb, or floats of as many channels.
+SrStatus sr_image_new_like(const SrImage *form, int h, int w, SrImagePool *pool, SrImage *out);
+// For functions that move pixels, whatever their form: bytes of a pixel, and the first one.
+static inline size_t sr_image_pixel_bytes(const SrImage *image) {
+    return image->f ? sizeof *image->f * (size_t)sr_channels(image->channels) : 3;
+}
+static inline uint8_t *sr_image_pixels(const SrImage *image) {
+    return image->f ? (uint8_t *)image->f : image->rgb;
+}
 // Turns RGB of 8 bits into floats of `channels` channels; 0, or an image without rgb: does nothing.
 // One channel is PIL's convert("L").  SR_ERR_IO: other numbers than 1 and 3.
 SrStatus sr_image_to_floats(SrImage *image, int channels, SrImagePool *pool);

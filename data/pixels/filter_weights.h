@@ -2,6 +2,8 @@
 #ifndef SR_DATA_PIXELS_FILTER_WEIGHTS_H
 #define SR_DATA_PIXELS_FILTER_WEIGHTS_H
 
+#include <stdbool.h>
+
 #include "data/pixels/pixel.h"
 
 // Part of an axis: `length` from `start` on, of `in` samples.
@@ -10,6 +12,10 @@ typedef struct {
     double start, length;
 } SrFilterSpan;
 
+// True if resizing the span to `out` samples would change nothing.
+static inline bool sr__filter_unchanged(SrFilterSpan span, int out) {
+    return span.in == out && span.start == 0 && span.length == out;
+}
 // Most weights of one output, when the span is resized to `out` samples.  SR_FILTER_NEAREST has
 // none.
 int sr__filter_width(SrFilter filter, SrFilterSpan span, int out);

@@ -11,18 +11,18 @@
 // [y0, y1) x [x0, x1) is the part of the result that the image covers.
 SrStatus sr_pixel_crop(const SrImage *src, SrBox box, SrImagePool *pool, SrImage *out) {
     SrImage result;
-    if (src->f)
-        return sr__wide_crop(src, box, pool, out);
-    SR_TRY(sr_image_new(pool, box.h, box.w, &result));
+    SR_TRY(sr_image_new_like(src, box.h, box.w, pool, &result));
     int x0 = SR_MAX(0, -box.left), x1 = SR_MIN(box.w, src->W - box.left);
     int y0 = SR_MAX(0, -box.top), y1 = SR_MIN(box.h, src->H - box.top);
-    size_t row = (size_t)box.w * 3;
+    size_t bytes = sr_image_pixel_bytes(src), row = (size_t)box.w * bytes;
+    const uint8_t *from = sr_image_pixels(src);
+    uint8_t *to = sr_image_pixels(&result);
     if (x0 > 0 || y0 > 0 || x1 < box.w || y1 < box.h)
-        memset(result.rgb, 0, (size_t)box.h * row);
+        memset(to, 0, (size_t)box.h * row);
     for (int y = y0; y < y1 && x0 < x1; y++)
-        memcpy(result.rgb + (size_t)y * row + (size_t)x0 * 3,
-               src->rgb + ((size_t)(box.top + y) * (size_t)src->W + (size_t)(box.left + x0)) * 3,
-               (size_t)(x1 - x0) * 3);
+        memcpy(to + (size_t)y * row + (size_t)x0 * bytes,
+               from + ((size_t)(box.top + y) * (size_t)src->W + (size_t)(box.left + x0)) * bytes,
+               (size_t)(x1 - x0) * bytes);
     *out = result;
     return SR_OK;
 }
@@ -62,9 +62,9 @@ static void rotate_into(const SrImage *src, double degrees, SrImage *out) {
     double x_off = cx - (c * cx + s * cy), y_off = cy - (-s * cx + c * cy);
     int64_t ax = fixed(c), ay = fixed(s), bx = fixed(-s), by = fixed(c);
     int64_t x0 = fixed(x_off + c * 0.5 + s * 0.5), y0 = fixed(y_off - s * 0.5 + c * 0.5);
-    size_t bytes = src->f ? sizeof(float) * (size_t)sr_channels(src->channels) : 3;
-    const uint8_t *from = src->f ? (const uint8_t *)src->f : src->rgb;
-    uint8_t *dst = out->f ? (uint8_t *)out->f : out->rgb;
+    size_t bytes = sr_image_pixel_bytes(src);
+    const uint8_t *from = sr_image_pixels(src);
+    uint8_t *dst = sr_image_pixels(out);
     for (int y = 0; y < out->H; y++, x0 += ay, y0 += by) {
         int64_t xx = x0, yy = y0;
         for (int x = 0; x < out->W; x++, dst += bytes, xx += ax, yy += bx) {
@@ -83,9 +83,7 @@ SrStatus sr_pixel_rotate(SrImage *image, double degrees, SrImagePool *pool) {
     if (degrees == 0)
         return SR_OK;
     SrImage result;
-    SR_TRY(image->f ? sr_image_new_floats(pool, image->H, image->W, sr_channels(image->channels),
-                                          &result)
-                    : sr_image_new(pool, image->H, image->W, &result));
+    SR_TRY(sr_image_new_like(image, image->H, image->W, pool, &result));
     rotate_into(image, degrees, &result);
     *image = result;
     return SR_OK;

@@ -302,11 +302,6 @@ static Source source_of(const SrImage *src, SrArea a) {
                     .x = {right - left, a.left - left, a.w}};
 }
 
-// A pass that would not change anything is skipped, as PIL does.
-static bool unchanged(SrFilterSpan span, int out) {
-    return span.in == out && span.start == 0 && span.length == out;
-}
-
 // PIL takes the source pixel that the centre of the output pixel falls into.
 static void nearest(const Source *s, const SrImage *out) {
     double sy = s->y.length / out->H, sx = s->x.length / out->W;
@@ -321,11 +316,11 @@ static void nearest(const Source *s, const SrImage *out) {
 // how->flip is left set when there was no horizontal pass to do it in.
 static SrStatus separable(Source s, SrResample *how, SrImagePool *pool, const SrImage *out) {
     Taps taps;
-    bool only = unchanged(s.y, out->H),
+    bool only = sr__filter_unchanged(s.y, out->H),
          negative = how->filter == SR_FILTER_LANCZOS || how->filter == SR_FILTER_BICUBIC;
     bool fast = how->fast && !negative;
     size_t row = (size_t)out->W * 3;
-    if (!unchanged(s.x, out->W)) {
+    if (!sr__filter_unchanged(s.x, out->W)) {
         SR_TRY(taps_make(how->filter, s.x, out->W, fast, pool, &taps));
         uint8_t *rows = only ? out->rgb : sr_image_pool_take(pool, (size_t)s.y.in * row);
         if (!rows)
@@ -349,7 +344,7 @@ SrStatus sr_pixel_resample(const SrImage *src, SrArea area, SrResample how, SrIm
     if (src->f)
         return sr__wide_resample(src, area, how, pool, out);
     Source source = source_of(src, area);
-    if (unchanged(source.y, how.h) && unchanged(source.x, how.w)) {
+    if (sr__filter_unchanged(source.y, how.h) && sr__filter_unchanged(source.x, how.w)) {
         SR_TRY(sr_pixel_crop(src, (SrBox){(int)area.top, (int)area.left, how.h, how.w}, pool,
                              &result));
     } else {

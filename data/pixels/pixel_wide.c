@@ -1,4 +1,4 @@
-// Crops, mirrors, resizes and blurs images of floats, (H, W, C).
+// Mirrors, resizes and blurs images of floats, (H, W, C).
 #include "data/pixels/pixel_wide.h"
 
 #include <math.h>
@@ -11,23 +11,6 @@
 static size_t channels_of(const SrImage *image) { return (size_t)sr_channels(image->channels); }
 
 static SrStatus out_of_memory(void) { SR_FAIL(SR_ERR_MEMORY, "out of memory for an image"); }
-
-// [y0, y1) x [x0, x1) is the part of the result that the image covers.
-SrStatus sr__wide_crop(const SrImage *src, SrBox box, SrImagePool *pool, SrImage *out) {
-    SrImage result;
-    size_t C = channels_of(src), row = (size_t)box.w * C;
-    SR_TRY(sr_image_new_floats(pool, box.h, box.w, (int)C, &result));
-    int x0 = SR_MAX(0, -box.left), x1 = SR_MIN(box.w, src->W - box.left);
-    int y0 = SR_MAX(0, -box.top), y1 = SR_MIN(box.h, src->H - box.top);
-    if (x0 > 0 || y0 > 0 || x1 < box.w || y1 < box.h)
-        memset(result.f, 0, sr_image_samples(&result) * sizeof *result.f);
-    for (int y = y0; y < y1 && x0 < x1; y++)
-        memcpy(result.f + (size_t)y * row + (size_t)x0 * C,
-               src->f + ((size_t)(box.top + y) * (size_t)src->W + (size_t)(box.left + x0)) * C,
-               (size_t)(x1 - x0) * C * sizeof *result.f);
-    *out = result;
-    return SR_OK;
-}
 
 void sr__wide_flip(SrImage *image) {
     size_t C = channels_of(image);
@@ -121,15 +104,11 @@ static void pass_vertical(const Source *s, SrFilter filter, const Scratch *k, co
     }
 }
 
-static bool unchanged(SrFilterSpan span, int out) {
-    return span.in == out && span.start == 0 && span.length == out;
-}
-
 // A pass that would not change anything is skipped, as PIL does.
 static SrStatus separable(Source s, SrFilter filter, SrImagePool *pool, const SrImage *out) {
     Scratch k;
     SR_TRY(scratch_take(&s, filter, out, pool, &k));
-    if (!unchanged(s.x, out->W)) {
+    if (!sr__filter_unchanged(s.x, out->W)) {
         pass_horizontal(&s, filter, out->W, &k);
         s.corner = k.rows;
         s.stride = (size_t)out->W * s.C;
@@ -142,9 +121,9 @@ SrStatus sr__wide_resample(const SrImage *src, SrArea area, SrResample how, SrIm
                            SrImage *out) {
     SrImage result;
     Source source = source_of(src, area);
-    if (unchanged(source.y, how.h) && unchanged(source.x, how.w)) {
+    if (sr__filter_unchanged(source.y, how.h) && sr__filter_unchanged(source.x, how.w)) {
         SrBox box = {(int)area.top, (int)area.left, how.h, how.w};
-        SR_TRY(sr__wide_crop(src, box, pool, &result));
+        SR_TRY(sr_pixel_crop(src, box, pool, &result));
     } else {
         SR_TRY(sr_image_new_floats(pool, how.h, how.w, (int)source.C, &result));
         size_t mark = sr_image_pool_mark(pool);

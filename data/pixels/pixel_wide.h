@@ -10,7 +10,6 @@
 
 SrStatus sr__wide_resample(const SrImage *src, SrArea area, SrResample how, SrImagePool *pool,
                            SrImage *out);
-SrStatus sr__wide_crop(const SrImage *src, SrBox box, SrImagePool *pool, SrImage *out);
 void sr__wide_flip(SrImage *image);
 // Blurs by three extended box blurs per axis, as sr_pixel_blur does, without rounding to levels.
 SrStatus sr__wide_blur(SrImage *image, double radius, SrImagePool *pool);

@@ -282,8 +282,10 @@ static int stored_value(const Dicom *d, const uint8_t *p) {
 }
 
 // Without a window, the values of this frame span it.
-static void span_window(Dicom *d, const uint8_t *p, size_t pixels) {
+static void find_window(Dicom *d, const uint8_t *p, size_t pixels) {
     int low = INT32_MAX, high = INT32_MIN, step = d->allocated / 8;
+    if (d->has_window && d->width >= 1)
+        return;
     for (size_t i = 0; i < pixels; i++, p += step) {
         int v = stored_value(d, p);
         low = SR_MIN(low, v);
@@ -296,8 +298,7 @@ static void span_window(Dicom *d, const uint8_t *p, size_t pixels) {
 
 static void decode_grey(Dicom *d, const uint8_t *p, SrImage *out) {
     size_t pixels = (size_t)out->H * (size_t)out->W;
-    if (!d->has_window || d->width < 1)
-        span_window(d, p, pixels);
+    find_window(d, p, pixels);
     for (size_t i = 0; i < pixels; i++, p += d->allocated / 8)
         memset(out->rgb + 3 * i, (uint8_t)(255 * windowed(d, stored_value(d, p)) + 0.5), 3);
 }
@@ -394,8 +395,7 @@ SrStatus sr__dicom_decode_floats(const SrImageHeader *probe, const uint8_t *byte
     SR_TRY(sr_image_new_floats(pool, header.H, header.W, channels, out));
     size_t pixels = (size_t)out->H * (size_t)out->W;
     const uint8_t *p = d.pixels.p;
-    if (!d.has_window || d.width < 1)
-        span_window(&d, p, pixels);
+    find_window(&d, p, pixels);
     for (size_t i = 0; i < pixels; i++, p += d.allocated / 8) {
         float level = (float)windowed(&d, stored_value(&d, p));
         sr__channels_fit(&level, grey, 1, channels, out->f + i * (size_t)channels);

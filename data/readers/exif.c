@@ -1,9 +1,10 @@
 // Reads and obeys the orientation of EXIF.  Only the first directory is read: later ones describe
 // thumbnails.
 #include "data/readers/exif.h"
-#include "data/image_form.h"
 
 #include <string.h>
+
+#include "data/image_form.h"
 
 static uint32_t number_at(const uint8_t *p, int bytes, bool big) {
     uint32_t v = 0;
@@ -35,9 +36,9 @@ int sr__exif_orientation(const uint8_t *p, size_t n) {
 // Copies the pixels so that row y and column x of the result come from where the orientation says.
 // flip_y and flip_x count from the other end of the source; swap: columns become rows.
 static void copy_turned(const SrImage *from, SrImage *to, bool swap, bool flip_y, bool flip_x) {
-    size_t bytes = from->f ? sizeof(float) * (size_t)sr_channels(from->channels) : 3;
-    const uint8_t *in = from->f ? (const uint8_t *)from->f : from->rgb;
-    uint8_t *out = to->f ? (uint8_t *)to->f : to->rgb;
+    size_t bytes = sr_image_pixel_bytes(from);
+    const uint8_t *in = sr_image_pixels(from);
+    uint8_t *out = sr_image_pixels(to);
     for (int y = 0; y < to->H; y++) {
         for (int x = 0; x < to->W; x++, out += bytes) {
             int row = swap ? x : y, column = swap ? y : x;
@@ -58,8 +59,7 @@ SrStatus sr__exif_turn(SrImage *image, int orientation, SrImagePool *pool) {
         return SR_OK;
     bool swap = turns[orientation].swap;
     int h = swap ? image->W : image->H, w = swap ? image->H : image->W;
-    SR_TRY(image->f ? sr_image_new_floats(pool, h, w, sr_channels(image->channels), &turned)
-                    : sr_image_new(pool, h, w, &turned));
+    SR_TRY(sr_image_new_like(image, h, w, pool, &turned));
     copy_turned(image, &turned, swap, turns[orientation].flip_y, turns[orientation].flip_x);
     *image = turned;
     return SR_OK;

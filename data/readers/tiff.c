@@ -93,7 +93,7 @@ typedef struct {
     bool alpha; // the last channel is opacity
 } Page;
 
-static SrStatus read_page(TIFF *tiff, const File *f, Page *p) {
+static SrStatus read_page(TIFF *tiff, Page *p) {
     *p = (Page){.w = 0};
     TIFFGetField(tiff, TIFFTAG_IMAGEWIDTH, &p->w);
     TIFFGetField(tiff, TIFFTAG_IMAGELENGTH, &p->h);
@@ -111,7 +111,6 @@ static SrStatus read_page(TIFF *tiff, const File *f, Page *p) {
     if (p->channels < 1 || p->channels > SR_MAX_CHANNELS)
         SR_FAIL(SR_ERR_IO, "the TIFF has %d channels, expected 1 to %d", p->channels,
                 SR_MAX_CHANNELS);
-    (void)f;
     return SR_OK;
 }
 
@@ -139,7 +138,7 @@ SrStatus sr__tiff_probe(const uint8_t *bytes, size_t n, SrImageHeader *out) {
     TIFF *tiff = open_file(&f);
     if (!tiff)
         return damaged(&f);
-    SrStatus status = read_page(tiff, &f, &p);
+    SrStatus status = read_page(tiff, &p);
     TIFFClose(tiff);
     SR_TRY(status);
     out->format = SR_IMAGE_TIFF;
@@ -307,7 +306,7 @@ static bool is_exact(const Page *p) {
 // Opens the page again, which must be that of the probe.
 static SrStatus open_page(TIFF *tiff, const SrImageHeader *probe, const File *f, bool floats,
                           Page *p) {
-    SR_TRY(read_page(tiff, f, p));
+    SR_TRY(read_page(tiff, p));
     SR_TRY(check_samples(p, floats));
     if (p->w != (uint32_t)probe->W || p->h != (uint32_t)probe->H)
         return damaged(f);
