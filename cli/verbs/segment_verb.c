@@ -180,9 +180,10 @@ static SrStatus pca(const Options *o, const char *data) {
     sr_text_printf(&j.pictures.strips.intro,
                    "<p>Colours are the three main directions of the features of all patches (%s, "
                    "%d x %d in each image), red for the first. Patches of one colour have similar "
-                   "features, in all images. The three hold %.0f %% of the variance.</p>\n",
+                   "features, in all images. The three hold %.0f %% of the variance.%s</p>\n",
                    sr_patch_source_layers(j.source), j.pictures.rows, j.pictures.columns,
-                   100 * j.report.share);
+                   100 * j.report.share,
+                   o->foreground ? " Black patches are the background, which was left out." : "");
     SR_TRY_GOTO(job_end(&j, "Main directions of patches"));
 done:
     job_close(&j);
@@ -307,6 +308,18 @@ static void say_classes(Job *j) {
     }
 }
 
+// Says whether training made the trunk's maps better on the held-out images.
+static void say_verdict(Job *j) {
+    const SrDenseScore *trunk = &j->dense->score[SR_DENSE_TRUNK],
+                       *drawn = &j->dense->score[SR_DENSE_DRAWN];
+    if (!trunk->has || !drawn->has)
+        return;
+    double gain =
+        100 * (sr_confusion_mean_iou(&trunk->confusion) - sr_confusion_mean_iou(&drawn->confusion));
+    sr_findings_say(&j->findings, "the trunk's mIoU is %.1f points %s that of the untrained one\n",
+                    fabs(gain), gain < 0 ? "below" : "above");
+}
+
 static void add_probe_intro(Job *j) {
     const SrDenseReport *r = j->dense;
     char text[SR_CONFUSION_CLASSES][24];
@@ -348,6 +361,7 @@ static SrStatus probe(const Options *o, const char *masks, const char *data) {
                     j.dense->layers);
     for (int row = SR_DENSE_ROWS - 1; row >= 0; row--)
         add_score(&j, (SrDenseRow)row);
+    say_verdict(&j);
     say_classes(&j);
     add_probe_intro(&j);
     j.report = (SrSegmentReport){.images = j.images.n, .bad = j.dense->bad};
@@ -417,6 +431,7 @@ static SrStatus match(const Options *o, const char *a, const char *b) {
                                            "--sheet, without --page and --out"));
     SR_TRY_GOTO(sr_findings_init(&o->to, &f));
     SR_TRY_GOTO(find_pairs(&m, o, path));
+    sr_findings_say(&f, "cosine, then x and y in pixels in each of the two images\n");
     for (int i = 0; i < m.n; i++) {
         const SrPatchPair *p = &m.pair[i];
         SrField field[] = {{"cosine", NULL, (double)p->cosine, 4},
