@@ -67,8 +67,10 @@ static void look_at_header(void *arg, int64_t i, int thread) {
         f->bytes = sample.encoded_bytes;
         status = sr__image_header_read(sample.encoded, sample.encoded_bytes, &probe);
     } else if (status == SR_OK) {
-        probe = (SrImageHeader){
-            .format = SR_IMAGE_PNG, .orientation = 1, .H = sample.image.H, .W = sample.image.W};
+        probe = (SrImageHeader){.format = SR_IMAGE_FORMATS, // it has no file of its own
+                                .orientation = 1,
+                                .H = sample.image.H,
+                                .W = sample.image.W};
     }
     f->read = status == SR_OK;
     f->failed = status;
@@ -278,7 +280,8 @@ static SrStatus count_sizes(const Look *l, SrPhotoSurvey *s) {
         side[n] = SR_MIN(f->H, f->W);
         other[n] = SR_MAX(f->H, f->W);
         aspect[n++] = (double)f->W / f->H;
-        s->format[f->format]++;
+        if (f->format < SR_IMAGE_FORMATS)
+            s->format[f->format]++;
         // A difference of less than a twentieth is hardly visible, so the photo counts as square.
         bool square = 20 * abs(f->W - f->H) < SR_MAX(f->W, f->H);
         s->square += square;
@@ -379,6 +382,9 @@ static SrStatus survey(const SrSplit *split, SrPhotoSurvey *s) {
     SR_TRY_GOTO(look_at_all(&look, s));
     count_readable(&look, s);
     SR_TRY_GOTO(count_sizes(&look, s));
+    if (s->bytes == 0) // the images of a stack have one size, and no files of their own
+        s->bytes = (double)s->images * (double)s->side.low * (double)s->other.low * s->channels *
+                   s->bits / 8;
     SR_TRY_GOTO(count_twins(&look, s));
 done:
     sr_free(look.file);
@@ -419,7 +425,7 @@ static void spread_text(const char *what, SrSpread s, SrText *out) {
 }
 
 static void formats_text(const SrPhotoSurvey *s, SrText *out) {
-    const char *comma = "";
+    const char *comma = "\n  formats: ";
     for (int f = 0; f < SR_IMAGE_FORMATS; f++)
         if (s->format[f] > 0) {
             sr_text_printf(out, "%s%lld %s", comma, (long long)s->format[f],
@@ -475,7 +481,6 @@ void sr_photo_survey_text(const SrPhotoSurvey *s, bool all_reasons, SrText *out)
     else if (s->decoded + s->unreadable < s->opened)
         sr_text_printf(out, "\n  all files were opened, and %lld of them decoded",
                        (long long)s->decoded);
-    sr_text_add(out, "\n  formats: ");
     formats_text(s, out);
     spread_text("\n  shorter side", s->side, out);
     spread_text(" pixels, longer side", s->other, out);

@@ -269,6 +269,7 @@ static void test_init(void **state) {
     snprintf(stack, sizeof stack, "%s/train.npy", dir);
     snprintf(config, sizeof config, "%s/own.yaml", dir);
     RUN(2, "init", stack, "--out", config, "--minutes", "1");
+    CHECK(strstr(result.out, "96 images, 624.0 kB") && !strstr(result.out, "formats"));
     CHECK(strstr(result.out, "13 channels of 16 bits; all are kept"));
     program_read(dir, "own.yaml", text, sizeof text);
     CHECK(strstr(text, "CHANNELS: 13 #") && !strstr(text, "ImgPilColorDistortion"));
