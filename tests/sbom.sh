@@ -8,10 +8,14 @@ program=$1 version=$2
 shift 2
 files=$({ ldd "$program" 2>/dev/null || true; } | awk '$2 == "=>" { print $3 } $1 ~ /^\// { print $1 }')
 files="$files $*"
-# The licences are those that the package's copyright file names.
+# The licences are those that the package's copyright file names where it has Debian's machine-readable form.
 licences() {
-    sed -n 's/^License: *\(.\)/\1/p' "/usr/share/doc/$1/copyright" 2>/dev/null | sort -u |
-        awk '{ gsub(/[\\"]/, ""); printf "%s{\"license\": {\"name\": \"%s\"}}", (NR > 1 ? ", " : ""), $0 }'
+    file=/usr/share/doc/$1/copyright
+    if head -1 "$file" 2>/dev/null | grep -q '^Format:'; then
+        sed -n 's/^License: *\(.\)/\1/p' "$file"
+    else
+        echo "see $file"
+    fi | sort -u | awk '{ gsub(/[\\"]/, ""); printf "%s{\"license\": {\"name\": \"%s\"}}", (NR > 1 ? ", " : ""), $0 }'
 }
 # Debian knows some libraries by their path below /usr alone.
 owner() { dpkg-query -S "$(readlink -f "$1")" 2>/dev/null || dpkg-query -S "/usr$(readlink -f "$1")" 2>/dev/null || dpkg-query -S "$1"; }
