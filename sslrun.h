@@ -142,11 +142,10 @@ typedef struct {
     const char *name;
     const char *op; /* "conv2d"; "input" for the images */
     int rank;
-    int shape[6]; /* torch's: (N, C, H, W), or what the node gives */
-    int n_inputs; /* 0 for the images */
-    const int
-        *inputs;   /* (n_inputs) numbers of the nodes that it reads; each is smaller than its own */
-    unsigned tags; /* bits of sr_model_graph_tag */
+    int shape[6];      /* torch's: (N, C, H, W), or what the node gives */
+    int n_inputs;      /* 0 for the images */
+    const int *inputs; /* (n_inputs) numbers of the nodes that it reads; each is below its own */
+    unsigned tags;     /* bits of sr_model_graph_tag */
 } SrGraphNode;
 
 /* Node i in execution order.  out may be NULL. */

@@ -1,5 +1,5 @@
-// Takes the place of JBIG-KIT in the static program: its licence, the GPL, would extend to the whole file. A TIFF that is
-// compressed by JBIG, as some fax machines do, is a damaged image there.
+// Takes the place of JBIG-KIT in the static program: its licence, the GPL, would extend to the
+// whole file. A TIFF that is compressed by JBIG, as some fax machines do, is a damaged image there.
 #include <stddef.h>
 
 struct jbg_dec_state;

@@ -1,5 +1,6 @@
-// Replaces the part of GnuTLS that libmicrohttpd touches before anybody asks for TLS, for the static program (static/static.mk).
-// `sslrun web` serves plain HTTP, and Debian has no static p11-kit, on which the real GnuTLS stands.
+// Replaces the part of GnuTLS that libmicrohttpd touches before anybody asks for TLS, for the
+// static program (static/static.mk). `sslrun web` serves plain HTTP, and Debian has no static
+// p11-kit, on which the real GnuTLS stands.
 #include <stdlib.h>
 
 int gnutls_global_init(void);
