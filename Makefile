@@ -197,7 +197,7 @@ $(BUILD)/%.o: %.c $(BUILD)/gen/flags | $(DEFS)
 	$(SAY) CC $@
 	$(Q)$(CC) $(CFLAGS) -c -o $@ $<
 
-# Parts of this build for the sources; rewritten only when they change.
+# build.h tells the sources which libraries this build has. It is rewritten only when that changes.
 $(BUILD)/gen/build.h: FORCE
 	@mkdir -p $(@D)
 	@echo '#define SR_TURBOJPEG $(if $(filter yes,$(TURBOJPEG)),1,0)' >$@.new

@@ -101,7 +101,7 @@ static size_t extra_bytes(const SrLoader *l, int i) {
     return aligned((size_t)l->config.batch * sr_batch_extra_bytes(&l->collation.plan.extras.v[i]));
 }
 
-// One block a slot, every array at a 64-byte boundary.
+// Maps one block of memory for a slot, and gives each array a 64-byte boundary in it.
 static SrStatus slot_init(SrLoader *l, SrLoaderSlot *slot) {
     size_t batch = (size_t)l->config.batch;
     slot->block = sr_map(l->block_bytes);

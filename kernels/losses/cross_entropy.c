@@ -48,8 +48,8 @@ static unsigned reads(const void *params) {
     return SR_READS_X(0) | SR_READS_X(1);
 }
 
-// Saved: per row the largest score and the sum of exp((x - largest) / t), then the sum of weights:
-// float (2 rows + 1).
+// The forward pass saves two floats per row, the largest score and the sum of
+// exp((x - largest) / t), and the sum of the weights after them.
 static size_t saved_bytes(const void *params, const SrShape *x, int n_in) {
     (void)params, (void)n_in;
     return (2 * (size_t)(sr_shape_count(x[0]) / sr_shape_last(x[0])) + 1) * sizeof(float);

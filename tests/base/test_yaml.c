@@ -270,8 +270,8 @@ static void test_without_memory(void **state) {
 }
 
 #define in_arena(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-// The merge key "<<": own keys win, then the first of several maps. The merged maps do not
-// change.
+// A map that is merged by "<<" gives the keys that the map itself lacks. Of several maps the first
+// one wins, and none of them changes.
 static void test_merge_keys(void **state) {
     (void)state;
     SrYaml *t = tree(

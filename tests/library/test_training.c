@@ -56,8 +56,8 @@ static void check_losses(const char *dir, const Log *log) {
     program_read(dir, "stdout.json", text, sizeof text);
     for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
         const char *iter = strstr(line, "\"iter\":"), *loss = strstr(line, "\"loss\":");
-        int i;
-        double value;
+        int i = 0;
+        double value = 0;
         CHECK(iter && loss && sscanf(iter + 7, "%d", &i) == 1 &&
               sscanf(loss + 7, "%lf", &value) == 1);
         CHECK_NEAR(log->steps[i].loss, value, 1e-6 * fabs(value));

@@ -1,5 +1,6 @@
-// Shared by the transforms that crop and resize.  They do a flip that follows on the way.  In fast
-// mode a file is decoded at a fraction of its size if every crop is much smaller than its box.
+// Crops boxes of images and resizes them, for the transforms that do both.  A flip that follows is
+// done in the same pass.  In fast mode a file is decoded at a fraction of its size if every crop is
+// much smaller than its box.
 #ifndef SR_DATA_AUGMENT_SHARED_CROP_H
 #define SR_DATA_AUGMENT_SHARED_CROP_H
 

@@ -215,8 +215,8 @@ void sr_grad_sums_keep_own(SrGradSums *s) {
         move_grads(s, s->own, STORE);
 }
 
-// Adds gradients of these parameters, of replica number `done`, up the tree as far as it is
-// complete.
+// Adds the gradients of parameters [first, end) of replica number `done` to the tree, up to the
+// highest level that is complete with them.
 static void climb(SrGradSums *s, int done, int first, int end, int64_t at) {
     int level = 0, last = s->options.mine - 1;
     for (; done >> level & 1; level++)
