@@ -8,7 +8,7 @@
 static void test_images(void **state) {
     (void)state;
     CHECK_INT(fuzz_image((const uint8_t[]){0, 0, 0}, 3), 0);
-    seeds_run("image", 40, fuzz_image);
+    seeds_run("image", 250, fuzz_image);
 }
 
 SR_TESTS(image_fuzz, unit(test_images))
