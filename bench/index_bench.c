@@ -1,20 +1,25 @@
-// Measures an index of many rows: writing it, opening it, one query, and all pairs within a bound
-// of memory.
+// Measures an index of many rows: writing it, opening it, one query, all pairs within a bound of
+// memory, and outliers and choices whose rows are held in memory or read from the file.
 //
 //     gcc -O2 -fopenmp -D_GNU_SOURCE -I. -Ibuild bench/index_bench.c libsslrun.a $(LDLIBS of the
-//     Makefile) -o index_bench ./index_bench FILE ROWS DIM [PAIRS]     PAIRS: rows of which the
-//     neighbours are searched
+//     Makefile) -o index_bench
+//     ./index_bench FILE ROWS DIM [PAIRS]     PAIRS: rows of which the neighbours are searched
+//     ./index_bench FILE ROWS DIM outliers|centres|typical held|file
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "base/rng.h"
 #include "folder/index/index_writer.h"
 #include "folder/near_rows.h"
 #include "folder/nearest.h"
+#include "folder/outliers.h"
+#include "folder/selection.h"
 #include "kernels/core/half.h"
 
 enum { BLOCK = 4096 };
@@ -58,6 +63,35 @@ static void write_file(const char *path, int64_t n, int d) {
     check(sr_index_writer_close(w));
 }
 
+// Runs a search and prints its time, the largest memory of the process and a hash of the answer.
+static void search_all(const SrIndex *index, const char *what, bool held) {
+    enum { CHOSEN = 200 };
+    int64_t *label = sr_calloc((size_t)sr_index_rows(index), sizeof *label), chosen[CHOSEN];
+    SrMatrix matrix = {0};
+    SrOutlierReport report = {0};
+    uint64_t hash;
+    if (held)
+        check(sr_index_matrix(index, &matrix));
+    SrRowView rows = held ? sr_row_view(&matrix) : sr_index_view(index, label);
+    double began = sr_clock();
+    if (strcmp(what, "outliers") == 0) {
+        check(sr_outliers(&(SrOutlierOptions){.share = 0.1}, &rows, &report));
+        hash = sr_hash_bytes(report.v, (size_t)report.n * sizeof *report.v);
+    } else {
+        SrSelectMethod method = strcmp(what, "centres") ? SR_SELECT_TYPICAL : SR_SELECT_CENTRES;
+        check(sr_select_rows(&(SrSelectOptions){.method = method}, &rows, CHOSEN, chosen));
+        hash = sr_hash_bytes(chosen, sizeof chosen);
+    }
+    struct rusage use;
+    getrusage(RUSAGE_SELF, &use);
+    printf("%s, rows %s: %.1f s, peak memory %ld MB, answer %016llx\n", what,
+           held ? "held" : "in the file", sr_clock() - began, use.ru_maxrss / 1024,
+           (unsigned long long)hash);
+    sr_outliers_deinit(&report);
+    sr_matrix_deinit(&matrix);
+    sr_free(label);
+}
+
 int main(int argc, char **argv) {
     if (argc < 4)
         return 2;
@@ -75,6 +109,11 @@ int main(int argc, char **argv) {
     double began = sr_clock();
     check(sr_index_open(argv[1], &index));
     double opened = sr_clock();
+    if (argc > 5) {
+        search_all(index, argv[4], strcmp(argv[5], "held") == 0);
+        sr_index_close(index);
+        return 0;
+    }
     sr_index_read(index, n / 2, 1, q);
     check(sr_nearest(index, q, 10, near));
     double first = sr_clock();

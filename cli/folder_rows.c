@@ -1,25 +1,49 @@
-// Opens model and index of a folder and reads all rows, within --memory.
+// Opens model and index of a folder and chooses where its rows lie, by --memory.
 #include "cli/folder_rows.h"
 
+#include "base/mem.h"
+#include "base/parallel.h"
 #include "base/text/number.h"
 
-enum { SEARCH_BYTES = 48 << 20 }; // blocks of products and places of neighbours
+// Bytes of a search next to the rows: blocks of products, and for each image its neighbours, its
+// place in a tree or a cluster, and its result.
+enum { SEARCH_BYTES = 24 << 20, IMAGE_BYTES = 176, BLOCK_ROWS = 6144, THREAD_ROWS = 128 };
 
-static SrStatus check_memory(const SrIndex *index, size_t most) {
-    double need =
-        (double)sr_index_rows(index) * ((double)sr_index_dim(index) * sizeof(float) + 128);
-    need += SEARCH_BYTES;
+static double search_bytes(const SrIndex *index) {
+    double row = (double)sr_index_dim(index) * sizeof(float);
+    return SEARCH_BYTES + (double)sr_index_rows(index) * IMAGE_BYTES +
+           row * (BLOCK_ROWS + THREAD_ROWS * (double)sr_parallel_threads());
+}
+
+static SrStatus too_small(const SrIndex *index, double need, size_t most) {
+    SR_FAIL(SR_ERR_CONFIG,
+            "%lld images of %d numbers need %.0f MB, but --memory allows %.0f MB: raise it, or "
+            "choose a --layer of fewer numbers",
+            (long long)sr_index_rows(index), sr_index_dim(index), need / 1e6, (double)most / 1e6);
+}
+
+// Reads the rows if they fit, and else leaves them in the file.
+static SrStatus place_rows(SrFolderRowsUse use, size_t most, SrFolderRows *r) {
+    double need = search_bytes(r->index), n = (double)sr_index_rows(r->index),
+           held = n * ((double)sr_index_dim(r->index) * sizeof(float) + sizeof *r->label);
+    if (use == SR_FOLDER_ROWS_HELD && need + 2 * held > (double)most)
+        return too_small(r->index, need + 2 * held, most);
     if (need > (double)most)
-        SR_FAIL(SR_ERR_CONFIG,
-                "%lld images of %d numbers need %.0f MB, but --memory allows %.0f MB: raise it, or "
-                "choose a --layer of fewer numbers",
-                (long long)sr_index_rows(index), sr_index_dim(index), need / 1e6,
-                (double)most / 1e6);
+        return too_small(r->index, need, most);
+    if (need + held <= (double)most) {
+        SR_TRY(sr_index_matrix(r->index, &r->held));
+        r->rows = sr_row_view(&r->held);
+        return SR_OK;
+    }
+    r->label = sr_alloc((size_t)sr_index_rows(r->index) * sizeof *r->label);
+    if (!r->label)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for the classes of %.0f images", n);
+    r->rows = sr_index_view(r->index, r->label);
     return SR_OK;
 }
 
 SrStatus sr_folder_rows_open(const SrFolderArgs *args, const char *command, const char *data,
-                             const char *memory, SrFolderRows *out) {
+                             const char *memory, SrFolderRowsUse use, SrFolderRows *out) {
     SrFolder folder = {0};
     size_t most;
     *out = (SrFolderRows){.index = NULL};
@@ -30,16 +54,15 @@ SrStatus sr_folder_rows_open(const SrFolderArgs *args, const char *command, cons
         status = sr_folder_index(&folder, data, SR_LOOK_PLAIN, NULL, &out->index);
     sr_folder_close(&folder);
     if (status == SR_OK)
-        status = check_memory(out->index, most);
-    if (status == SR_OK)
-        status = sr_index_matrix(out->index, &out->rows);
+        status = place_rows(use, most, out);
     if (status != SR_OK)
         sr_folder_rows_close(out);
     return status;
 }
 
 void sr_folder_rows_close(SrFolderRows *rows) {
-    sr_matrix_deinit(&rows->rows);
+    sr_matrix_deinit(&rows->held);
+    sr_free(rows->label);
     sr_index_close(rows->index);
     *rows = (SrFolderRows){.index = NULL};
 }

@@ -1,4 +1,6 @@
-// Rows of all images of a folder in memory, for verbs that compare every image with every other.
+// Rows of all images of a folder, for verbs that compare every image with every other.  They are
+// held in memory where --memory allows it, and else read from the index again and again; what the
+// verbs print is the same.
 #ifndef SR_CLI_FOLDER_ROWS_H
 #define SR_CLI_FOLDER_ROWS_H
 
@@ -6,18 +8,26 @@
 
 typedef struct {
     SrIndex *index; // names, classes
-    SrMatrix rows;  // (n, d) of length 1, with labels
+    SrRowView rows; // (n, d) of length 1, with labels
+    SrMatrix held;  // the rows, if they are in memory
+    int64_t *label; // (n) of the rows, if they are in the file
 } SrFolderRows;
+
+// Says what a verb does with the rows.
+typedef enum {
+    SR_FOLDER_ROWS_BLOCKS, // reads them by blocks, so that the file serves as well
+    SR_FOLDER_ROWS_HELD,   // needs `held`, and copies all rows once
+} SrFolderRowsUse;
 
 #define SR_FOLDER_MEMORY_FLAG(Options)                \
     SR_FLAG_TEXT(Options, memory, "--memory", "SIZE", \
-                 "most memory for the rows of all images, such as 512M or 2G (2G)")
+                 "most memory for the search, such as 512M or 2G (2G)")
 
-// Brings the index of `data` up to date and reads its rows.  memory: text of --memory; NULL: 2G.
-// command: the verb, for messages.  SR_ERR_CONFIG: the rows and the work space of a search need
-// more than that.
+// Brings the index of `data` up to date and opens its rows.  memory: text of --memory; NULL: 2G.
+// command: the verb, for messages.  SR_ERR_CONFIG: the work space of a search, with the rows if
+// they must be held, needs more than that.
 SrStatus sr_folder_rows_open(const SrFolderArgs *args, const char *command, const char *data,
-                             const char *memory, SrFolderRows *out);
+                             const char *memory, SrFolderRowsUse use, SrFolderRows *out);
 void sr_folder_rows_close(SrFolderRows *rows); // legal for a zeroed struct
 
 // Returns the name of row i, and of its class or "".

@@ -68,10 +68,11 @@ static SrStatus fill(const SrMislabelOptions *o, const SrMatrix *rows, Work *w,
                      SrMislabelReport *out) {
     const SrCutoffOptions cut = {o->share, SIGNIFICANCE};
     int classes = sr_matrix_classes(rows);
+    const SrRowView view = sr_row_view(rows);
     double cutoff;
     SR_TRY(sr_fold_predictions(rows, classes, 0, o->seed, w->probability));
     SR_TRY(sr_label_noise(w->probability, rows->label, rows->n, classes, &out->noise));
-    SR_TRY(sr_nearest_by_class(rows, w->same, w->other));
+    SR_TRY(sr_nearest_by_class(&view, w->same, w->other));
     sr_label_ratio(w->same, w->other, rows->n, true, w->ratio);
     SR_TRY(sr_score_cutoff(&cut, w->ratio, rows->n, &cutoff));
     for (int64_t i = 0; i < rows->n; i++)

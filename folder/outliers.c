@@ -27,7 +27,7 @@ static SrStatus out_of_memory(int64_t n) {
 // ---- distances ----------------------------------------------------------------------------------
 
 // Writes the distance of each row to its 10th neighbour, or to the last of fewer.
-static SrStatus kth_distances(const SrMatrix *rows, float *out) {
+static SrStatus kth_distances(const SrRowView *rows, float *out) {
     int k = (int)SR_MIN((int64_t)SR_OUTLIER_NEIGHBOUR, rows->n - 1);
     for (int64_t i = 0; k < 1 && i < rows->n; i++)
         out[i] = NAN; // a row alone in its class
@@ -42,30 +42,27 @@ static SrStatus kth_distances(const SrMatrix *rows, float *out) {
 }
 
 // Does so inside one class.  member: (n) work space.
-static SrStatus class_distances(const SrMatrix *rows, int label, int64_t *member, float *out) {
-    SrMatrix part = {0};
+static SrStatus class_distances(const SrRowView *rows, int label, int64_t *member, float *out) {
     int64_t n = 0;
     for (int64_t i = 0; i < rows->n; i++)
-        if (rows->label[i] == label)
+        if (sr_row_view_label(rows, i) == label)
             member[n++] = i;
     if (n == 0)
         return SR_OK;
+    const SrRowView part = sr_row_view_pick(rows, member, n);
     float *distance = sr_alloc((size_t)n * sizeof *distance);
-    SrStatus status = distance ? sr_matrix_take(rows, member, n, &part) : out_of_memory(n);
-    if (status == SR_OK)
-        status = kth_distances(&part, distance);
+    SrStatus status = distance ? kth_distances(&part, distance) : out_of_memory(n);
     for (int64_t i = 0; status == SR_OK && i < n; i++)
         out[member[i]] = distance[i];
-    sr_matrix_deinit(&part);
     sr_free(distance);
     return status;
 }
 
-static SrStatus distances(const SrOutlierOptions *o, const SrMatrix *rows, float *out) {
+static SrStatus distances(const SrOutlierOptions *o, const SrRowView *rows, float *out) {
     if (!o->per_class)
         return kth_distances(rows, out);
-    int classes = sr_matrix_classes(rows);
-    if (classes < 1 || rows->target)
+    int classes = sr_row_view_classes(rows);
+    if (classes < 1)
         SR_FAIL(SR_ERR_CONFIG, "--per-class needs one label for each image: put the images of "
                                "each class into a folder of its own");
     int64_t *member = sr_alloc((size_t)rows->n * sizeof *member);
@@ -79,7 +76,7 @@ static SrStatus distances(const SrOutlierOptions *o, const SrMatrix *rows, float
 }
 
 // Euclidean lengths of the tree become 1 - cosine, which is half of their square.
-static SrStatus leaves(const SrMatrix *rows, float *out) {
+static SrStatus leaves(const SrRowView *rows, float *out) {
     SrTreeEdge *edge = sr_alloc((size_t)rows->n * sizeof *edge);
     SrStatus status = edge ? sr_spanning_tree(rows, edge) : out_of_memory(rows->n);
     if (status == SR_OK)
@@ -119,8 +116,8 @@ static int by_suspicion(const void *a, const void *b) {
     return (x->row > y->row) - (x->row < y->row);
 }
 
-static SrStatus judge(const SrOutlierOptions *o, const SrMatrix *rows, float *distance, float *leaf,
-                      float *score, SrOutlierReport *r) {
+static SrStatus judge(const SrOutlierOptions *o, const SrRowView *rows, float *distance,
+                      float *leaf, float *score, SrOutlierReport *r) {
     SR_TRY(distances(o, rows, distance));
     for (int64_t i = 0; i < r->n; i++)
         leaf[i] = NAN;
@@ -157,12 +154,12 @@ static int farthest_first(const void *a, const void *b) {
 }
 
 // Finds each class's median distance to other classes.  value: (n) work space.
-static void measure_classes(const SrMatrix *rows, int classes, const float *other, double *value,
+static void measure_classes(const SrRowView *rows, int classes, const float *other, double *value,
                             SrOutlierReport *r) {
     for (int c = 0; c < classes; c++) {
         int64_t n = 0;
         for (int64_t i = 0; i < rows->n; i++)
-            if (rows->label[i] == c && !isnan(other[i]))
+            if (sr_row_view_label(rows, i) == c && !isnan(other[i]))
                 value[n++] = (double)other[i];
         if (n > 0)
             r->of_class[r->n_classes++] = (SrOddClass){c, n, median(value, n), false};
@@ -184,8 +181,9 @@ static void mark_classes(double *value, SrOutlierReport *r) {
     qsort(r->of_class, (size_t)r->n_classes, sizeof *r->of_class, farthest_first);
 }
 
-static SrStatus judge_classes(const SrMatrix *rows, float *same, float *other, SrOutlierReport *r) {
-    int classes = rows->target ? 0 : sr_matrix_classes(rows);
+static SrStatus judge_classes(const SrRowView *rows, float *same, float *other,
+                              SrOutlierReport *r) {
+    int classes = sr_row_view_classes(rows);
     if (classes < 2)
         return SR_OK;
     double *value = sr_alloc((size_t)SR_MAX(rows->n, (int64_t)classes) * sizeof *value);
@@ -200,7 +198,7 @@ static SrStatus judge_classes(const SrMatrix *rows, float *same, float *other, S
     return status;
 }
 
-SrStatus sr_outliers(const SrOutlierOptions *options, const SrMatrix *rows, SrOutlierReport *out) {
+SrStatus sr_outliers(const SrOutlierOptions *options, const SrRowView *rows, SrOutlierReport *out) {
     size_t n = (size_t)rows->n;
     *out = (SrOutlierReport){.n = rows->n};
     if (rows->n < 3)

@@ -6,7 +6,7 @@
 #ifndef SR_FOLDER_OUTLIERS_H
 #define SR_FOLDER_OUTLIERS_H
 
-#include "measure/matrix.h"
+#include "measure/row_view.h"
 
 #define SR_OUTLIER_NEIGHBOUR 10
 #define SR_OUTLIER_GROUP 5 // most pictures of a group of strangers
@@ -39,9 +39,10 @@ typedef struct {
     SrOddClass *of_class; // (n_classes) classes with pictures, the farthest first
 } SrOutlierReport;
 
-// Judges all rows, which have length 1.  Free *out with sr_outliers_deinit, also after a failure.
+// Judges all rows, which have length 1, by their blocks: memory grows with the number of rows, not
+// with their length.  Free *out with sr_outliers_deinit, also after a failure.
 // SR_ERR_CONFIG: there are fewer than 3 rows, or per_class is set and there are no labels.
-SrStatus sr_outliers(const SrOutlierOptions *options, const SrMatrix *rows, SrOutlierReport *out);
+SrStatus sr_outliers(const SrOutlierOptions *options, const SrRowView *rows, SrOutlierReport *out);
 void sr_outliers_deinit(SrOutlierReport *report);
 
 #endif

@@ -223,8 +223,8 @@ static SrStatus order_centres(Clusters *c) {
     size_t floats = (size_t)km->k * (size_t)km->d;
     int64_t *label = sr_alloc((size_t)c->rows.rows.n * sizeof *label);
     float *centre = sr_alloc(floats * sizeof *centre);
-    SrStatus status =
-        label && centre ? sr_kmeans_assign(km, &c->rows.rows, label, NULL) : out_of_memory();
+    const SrRowView rows = sr_row_view(&c->rows.rows);
+    SrStatus status = label && centre ? sr_kmeans_assign(km, &rows, label, NULL) : out_of_memory();
     if (status == SR_OK) {
         for (int k = 0; k < km->k; k++)
             size[k] = (Size){k, 0};
@@ -257,6 +257,7 @@ SrStatus sr_segment_cluster(SrPatchSource *source, const SrImageSet *images, int
     const SrKmeansOptions options = {
         .k = k, .iterations = ITERATIONS, .seed = seed, .spherical = true};
     size_t n = (size_t)sr_patch_source_rows(source) * (size_t)sr_patch_source_columns(source);
+    SrRowView rows;
     SrStatus status;
     *report = (SrSegmentReport){.images = images->n};
     if (k < 2 || k > SR_SEGMENT_CLUSTERS)
@@ -265,7 +266,8 @@ SrStatus sr_segment_cluster(SrPatchSource *source, const SrImageSet *images, int
     SR_TRY_GOTO(sr_patch_rows(source, images, true, SR_SEGMENT_MEMORY, &c.rows));
     fill_report(&c.rows, report);
     c.map = sr_alloc(n * (size_t)k * sizeof *c.map);
-    SR_TRY_GOTO(c.map ? sr_kmeans(&options, &c.rows.rows, &c.kmeans) : out_of_memory());
+    rows = sr_row_view(&c.rows.rows);
+    SR_TRY_GOTO(c.map ? sr_kmeans(&options, &rows, &c.kmeans) : out_of_memory());
     SR_TRY_GOTO(order_centres(&c));
     SR_TRY_GOTO(sr_patch_rows_each(&c.rows, cluster_image, &c));
 done:

@@ -24,7 +24,7 @@ static void allow_typical(const float *typicality, int64_t n, int64_t wanted, fl
         allowed[i] = typicality[i] >= sorted[n - kept];
 }
 
-static SrStatus choose_both(const SrSelectOptions *o, const SrMatrix *rows, int64_t k,
+static SrStatus choose_both(const SrSelectOptions *o, const SrRowView *rows, int64_t k,
                             int64_t *chosen) {
     size_t n = (size_t)rows->n;
     float *typicality = sr_alloc(2 * n * sizeof *typicality);
@@ -42,7 +42,7 @@ static SrStatus choose_both(const SrSelectOptions *o, const SrMatrix *rows, int6
     return status;
 }
 
-SrStatus sr_select_rows(const SrSelectOptions *o, const SrMatrix *rows, int64_t k,
+SrStatus sr_select_rows(const SrSelectOptions *o, const SrRowView *rows, int64_t k,
                         int64_t *chosen) {
     if (k < 1 || k > rows->n - o->n_have)
         SR_FAIL(SR_ERR_CONFIG,

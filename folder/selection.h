@@ -2,7 +2,7 @@
 #ifndef SR_FOLDER_SELECTION_H
 #define SR_FOLDER_SELECTION_H
 
-#include "measure/matrix.h"
+#include "measure/row_view.h"
 
 typedef enum {
     SR_SELECT_TYPICAL, // measure/clusters/typicality.h: for few labels
@@ -19,7 +19,7 @@ typedef struct {
 
 // Chooses k rows of length 1, the most useful first, so that each prefix is a choice.  chosen: (k).
 // SR_ERR_CONFIG: fewer than k rows are free.
-SrStatus sr_select_rows(const SrSelectOptions *options, const SrMatrix *rows, int64_t k,
+SrStatus sr_select_rows(const SrSelectOptions *options, const SrRowView *rows, int64_t k,
                         int64_t *chosen);
 
 #endif

@@ -55,6 +55,7 @@ int sr_knn_index_search(const SrKnnIndex *index, const float *queries, int64_t m
     SR_NEED(row, "row");
     SR_NEED(similarity, "similarity");
     SrMatrix q = {.x = NULL};
+    SrRowView bank = sr_row_view(&index->rows);
     SrStatus status = SR_OK;
     if (m < 1)
         return (int)sr_fail(SR_ERR_CONFIG, "there are %lld queries, expected at least 1",
@@ -62,7 +63,7 @@ int sr_knn_index_search(const SrKnnIndex *index, const float *queries, int64_t m
     if (index->cosine)
         status = copy_rows(queries, m, index->rows.d, true, &q);
     if (status == SR_OK)
-        status = sr_knn_nearest(&index->rows, index->cosine ? q.x : queries, m, k, row, similarity);
+        status = sr_knn_nearest(&bank, index->cosine ? q.x : queries, m, k, row, similarity);
     sr_matrix_deinit(&q);
     return (int)status;
 }

@@ -178,7 +178,7 @@ static SrStatus cluster(const State *s, const SrLossStep *step, int epoch, int k
     int64_t *out = (int64_t *)entry(step, s->assignments) + k * s->N,
             *index = entry(step, s->index);
     int64_t bank = k % s->p.crops_for_mb.n;
-    SrMatrix rows = {.n = s->N, .d = D, .x = (float *)entry(step, s->memory) + bank * s->N * D};
+    SrRowView rows = {.n = s->N, .d = D, .x = (float *)entry(step, s->memory) + bank * s->N * D};
     uint32_t *order = sr_calloc((size_t)s->N, sizeof *order);
     int64_t *first = sr_calloc((size_t)K, sizeof *first),
             *label = sr_calloc((size_t)s->N, sizeof *label);

@@ -33,7 +33,7 @@ static void add(SrFindings *f, const SrFolderRows *rows, const SrOutlier *o) {
     SrField field[] = {
         {"distance", NULL, (double)o->distance, 4},
         {"leaf", NULL, (double)o->leaf, 4},
-        {"class", sr_folder_rows_class(rows, rows->rows.label[o->row]), 0, 0},
+        {"class", sr_folder_rows_class(rows, sr_row_view_label(&rows->rows, o->row)), 0, 0},
         {"outlier", o->found ? "yes" : "no", 0, 0},
         {"file", name, 0, 0},
     };
@@ -83,7 +83,8 @@ static SrStatus run_verb(int argc, char **argv) {
     SR_TRY(sr_args_parse(argc, argv, flags, &o, &args));
     SR_TRY(sr_folder_rows_check(&args, "outliers"));
     SR_TRY(sr_folder_share(o.share, &share));
-    SR_TRY(sr_folder_rows_open(&o.folder, "sslrun outliers", args.names[0], o.memory, &rows));
+    SR_TRY(sr_folder_rows_open(&o.folder, "sslrun outliers", args.names[0], o.memory,
+                               SR_FOLDER_ROWS_BLOCKS, &rows));
     SrStatus status = report(&o, &rows, share);
     sr_folder_rows_close(&rows);
     if (status == SR_OK && !o.to.page)

@@ -154,7 +154,8 @@ static SrStatus run_verb(int argc, char **argv) {
     SR_TRY(parse_method(o.method, &method));
     if (o.seed < 0)
         SR_FAIL(SR_ERR_CONFIG, "--seed %d: expected 0 or more", o.seed);
-    SR_TRY(sr_folder_rows_open(&o.folder, "sslrun select", args.names[1], o.memory, &rows));
+    SR_TRY(sr_folder_rows_open(&o.folder, "sslrun select", args.names[1], o.memory,
+                               SR_FOLDER_ROWS_BLOCKS, &rows));
     SrStatus status = report(&o, method, k, &rows);
     sr_folder_rows_close(&rows);
     return status;

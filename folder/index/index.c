@@ -153,6 +153,21 @@ void sr_index_products(const SrIndex *x, const float *q, int64_t first, int64_t 
     }
 }
 
+static void read_rows(const void *source, const int64_t *row, int64_t first, int64_t n,
+                      float *out) {
+    if (row)
+        sr_index_take(source, row, n, out);
+    else
+        sr_index_read(source, first, n, out);
+}
+
+SrRowView sr_index_view(const SrIndex *x, int64_t *label) {
+    for (int64_t i = 0; i < x->list.n; i++)
+        label[i] = x->list.label[i];
+    return (SrRowView){
+        .n = x->list.n, .d = x->kind.d, .label = label, .read = read_rows, .source = x};
+}
+
 SrStatus sr_index_matrix(const SrIndex *x, SrMatrix *out) {
     SR_TRY(sr_matrix_init(out, x->list.n, x->kind.d));
     sr_index_read(x, 0, x->list.n, out->x);

@@ -16,7 +16,7 @@
 // depend on the machine.
 #define ROW_BLOCK 1024
 #define CENTRE_BLOCK 4096
-#define STRIP 64 // columns that are summed at once
+#define DRAW_BLOCK 64 // rows that a thread reads at a time
 
 static SrStatus out_of_memory(int k) { SR_FAIL(SR_ERR_MEMORY, "out of memory for %d clusters", k); }
 
@@ -56,27 +56,30 @@ static void scan_row(void *arg, int64_t i, int thread) {
 // Memory of an assignment, shared by all iterations.
 typedef struct {
     float *dot;     // (ROW_BLOCK, CENTRE_BLOCK)
+    float *space;   // ROW_BLOCK rows; NULL: the rows lie in memory
     double *square; // (k)
     double best[ROW_BLOCK];
 } Work;
 
-static SrStatus work_init(Work *w, int k) {
+static SrStatus work_init(Work *w, const SrRowView *f, int k) {
     *w = (Work){.dot = sr_alloc(sizeof(float) * ROW_BLOCK * CENTRE_BLOCK),
                 .square = sr_calloc((size_t)k, sizeof(double))};
+    SR_TRY(sr_row_view_space(f, ROW_BLOCK, &w->space));
     return w->dot && w->square ? SR_OK : out_of_memory(k);
 }
 
 static void work_deinit(Work *w) {
     sr_free(w->dot);
+    sr_free(w->space);
     sr_free(w->square);
 }
 
-static void assign(const SrKmeans *km, const SrMatrix *f, Work *w, int64_t *label,
+static void assign(const SrKmeans *km, const SrRowView *f, Work *w, int64_t *label,
                    float *distance) {
     squares(km->centre, km->k, km->d, w->square);
     for (int64_t at = 0; at < f->n; at += ROW_BLOCK) {
         int rows = (int)SR_MIN(f->n - at, ROW_BLOCK);
-        const float *x = f->x + at * f->d;
+        const float *x = sr_row_view_at_once(f, at, rows, w->space); // (rows, d)
         for (int i = 0; i < rows; i++)
             label[at + i] = -1;
         for (int first = 0; first < km->k; first += CENTRE_BLOCK) {
@@ -95,12 +98,12 @@ static void assign(const SrKmeans *km, const SrMatrix *f, Work *w, int64_t *labe
     }
 }
 
-SrStatus sr_kmeans_assign(const SrKmeans *km, const SrMatrix *f, int64_t *label, float *distance) {
+SrStatus sr_kmeans_assign(const SrKmeans *km, const SrRowView *f, int64_t *label, float *distance) {
     Work *w = sr_alloc(sizeof *w);
     if (!w)
         return out_of_memory(km->k);
     SrStatus status =
-        f->d == km->d ? work_init(w, km->k)
+        f->d == km->d ? work_init(w, f, km->k)
                       : sr_fail(SR_ERR_CONFIG, "the rows have %d numbers, but the centres have %d",
                                 f->d, km->d);
     if (status == SR_OK)
@@ -114,22 +117,32 @@ SrStatus sr_kmeans_assign(const SrKmeans *km, const SrMatrix *f, int64_t *label,
 // ---- first centres ------------------------------------------------------------------------------
 
 typedef struct {
-    const SrMatrix *f;
+    const SrRowView *f;
     const float *centre; // (d) the newest centre
     double *nearest;     // (n) squared distance to the nearest centre so far
+    float *space;        // DRAW_BLOCK rows per thread; NULL: the rows lie in memory
     bool first;          // `centre` is the first one
 } Nearest;
 
-static void nearer(void *arg, int64_t i, int thread) {
-    (void)thread;
-    const Nearest *p = arg;
-    const float *x = p->f->x + i * p->f->d;
+static double square_between(const float *x, const float *y, int d) {
     double sum = 0;
-    for (int j = 0; j < p->f->d; j++) {
-        double diff = (double)x[j] - (double)p->centre[j];
+    for (int j = 0; j < d; j++) {
+        double diff = (double)x[j] - (double)y[j];
         sum += diff * diff;
     }
-    p->nearest[i] = p->first ? sum : fmin(p->nearest[i], sum);
+    return sum;
+}
+
+static void nearer(void *arg, int64_t block, int thread) {
+    const Nearest *p = arg;
+    int d = p->f->d;
+    int64_t first = block * DRAW_BLOCK, n = SR_MIN(p->f->n - first, DRAW_BLOCK);
+    float *space = p->space ? p->space + (int64_t)thread * DRAW_BLOCK * d : NULL;
+    const float *x = sr_row_view_at(p->f, first, n, space); // (n, d)
+    for (int64_t i = 0; i < n; i++) {
+        double square = square_between(x + i * d, p->centre, d);
+        p->nearest[first + i] = p->first ? square : fmin(p->nearest[first + i], square);
+    }
 }
 
 // Draws a row with probability proportional to its squared distance; evenly if all distances are 0.
@@ -146,57 +159,69 @@ static int64_t draw_row(const double *nearest, int64_t n, SrRng *rng) {
     return (int64_t)sr_rng_below(rng, (uint32_t)n);
 }
 
-static void given_centres(const SrKmeansOptions *o, const SrMatrix *f, SrKmeans *km) {
-    for (int c = 0; c < o->k; c++)
-        memcpy(km->centre + (int64_t)c * f->d, f->x + o->first[c] * f->d,
-               (size_t)f->d * sizeof(float));
+// Makes a row the centre c.
+static void copy_row(const SrRowView *f, int64_t row, int64_t c, SrKmeans *km) {
+    float *centre = km->centre + c * f->d;
+    const float *x = sr_row_view_at(f, row, 1, centre);
+    if (x != centre)
+        memcpy(centre, x, (size_t)f->d * sizeof *centre);
 }
 
-static SrStatus first_centres(const SrKmeansOptions *o, const SrMatrix *f, SrKmeans *km) {
-    SrRng rng = sr_rng(o->seed, SR_RNG_CLUSTER, 0, 0, 0, 0);
-    double *nearest = sr_alloc((size_t)f->n * sizeof *nearest);
-    if (!nearest)
-        return out_of_memory(o->k);
-    for (int c = 0; c < o->k; c++) {
-        int64_t row =
-            c ? draw_row(nearest, f->n, &rng) : (int64_t)sr_rng_below(&rng, (uint32_t)f->n);
-        float *centre = km->centre + (int64_t)c * f->d;
-        memcpy(centre, f->x + row * f->d, (size_t)f->d * sizeof *centre);
-        Nearest p = {f, centre, nearest, c == 0};
-        sr_parallel_for(f->n, nearer, &p);
-    }
-    sr_free(nearest);
+static SrStatus given_centres(const SrKmeansOptions *o, const SrRowView *f, SrKmeans *km) {
+    for (int c = 0; c < o->k; c++)
+        copy_row(f, o->first[c], c, km);
     return SR_OK;
+}
+
+static SrStatus drawn_centres(const SrKmeansOptions *o, const SrRowView *f, SrKmeans *km) {
+    SrRng rng = sr_rng(o->seed, SR_RNG_CLUSTER, 0, 0, 0, 0);
+    Nearest p = {.f = f, .nearest = sr_alloc((size_t)f->n * sizeof *p.nearest)};
+    SrStatus status =
+        p.nearest ? sr_row_view_space(f, (int64_t)sr_parallel_threads() * DRAW_BLOCK, &p.space)
+                  : out_of_memory(o->k);
+    for (int c = 0; status == SR_OK && c < o->k; c++) {
+        int64_t row =
+            c ? draw_row(p.nearest, f->n, &rng) : (int64_t)sr_rng_below(&rng, (uint32_t)f->n);
+        copy_row(f, row, c, km);
+        p.centre = km->centre + (int64_t)c * f->d;
+        p.first = c == 0;
+        sr_parallel_for((f->n + DRAW_BLOCK - 1) / DRAW_BLOCK, nearer, &p);
+    }
+    sr_free(p.nearest);
+    sr_free(p.space);
+    return status;
 }
 
 // ---- averages -----------------------------------------------------------------------------------
 
 typedef struct {
     SrKmeans *km;
-    const SrMatrix *f;
+    const SrRowView *f;
     const int64_t *start,
-        *order; // (k + 1), (n): rows of cluster c are order[start[c] .. start[c + 1])
+        *order;   // (k + 1), (n): rows of cluster c are order[start[c] .. start[c + 1])
+    double *sum;  // (threads, d)
+    float *space; // (threads, d)
 } Average;
 
 // Computes centre c, the mean of its rows in double, in the rows' order.  Spherical: scales it to
 // length 1.
 static void average(void *arg, int64_t c, int thread) {
-    (void)thread;
     const Average *p = arg;
     int d = p->f->d;
     float *centre = p->km->centre + c * d;
+    double *sum = p->sum + (int64_t)thread * d, length = 0;
     int64_t n = p->start[c + 1] - p->start[c];
-    double length = 0;
-    for (int first = 0; n > 0 && first < d; first += STRIP) {
-        double sum[STRIP] = {0};
-        int width = SR_MIN(d - first, STRIP);
-        for (int64_t i = p->start[c]; i < p->start[c + 1]; i++)
-            for (int j = 0; j < width; j++)
-                sum[j] += (double)p->f->x[p->order[i] * d + first + j];
-        for (int j = 0; j < width; j++) {
-            centre[first + j] = (float)(sum[j] / (double)n);
-            length += (double)centre[first + j] * (double)centre[first + j];
-        }
+    if (n == 0)
+        return;
+    memset(sum, 0, (size_t)d * sizeof *sum);
+    for (int64_t i = p->start[c]; i < p->start[c + 1]; i++) {
+        const float *x = sr_row_view_at(p->f, p->order[i], 1, p->space + (int64_t)thread * d);
+        for (int j = 0; j < d; j++)
+            sum[j] += (double)x[j];
+    }
+    for (int j = 0; j < d; j++) {
+        centre[j] = (float)(sum[j] / (double)n);
+        length += (double)centre[j] * (double)centre[j];
     }
     for (int j = 0; p->km->spherical && length > 0 && j < d; j++)
         centre[j] = (float)((double)centre[j] / sqrt(length));
@@ -231,18 +256,23 @@ typedef struct {
     Work work;
     int64_t *label, *last, *start, *order;
     float *distance;
+    double *sum; // (threads, d)
+    float *row;  // (threads, d)
 } Lloyd;
 
-static SrStatus lloyd_init(Lloyd *l, int64_t n, int k) {
-    size_t rows = (size_t)n * sizeof(int64_t);
+static SrStatus lloyd_init(Lloyd *l, const SrRowView *f, int k) {
+    size_t rows = (size_t)f->n * sizeof(int64_t),
+           numbers = (size_t)sr_parallel_threads() * (size_t)f->d;
     l->label = sr_alloc(rows);
     l->last = sr_alloc(rows);
     l->order = sr_alloc(rows);
     l->start = sr_alloc(((size_t)k + 2) * sizeof *l->start);
-    l->distance = sr_alloc((size_t)n * sizeof *l->distance);
-    if (!l->label || !l->last || !l->order || !l->start || !l->distance)
+    l->distance = sr_alloc((size_t)f->n * sizeof *l->distance);
+    l->sum = sr_alloc(numbers * sizeof *l->sum);
+    l->row = sr_alloc(numbers * sizeof *l->row);
+    if (!l->label || !l->last || !l->order || !l->start || !l->distance || !l->sum || !l->row)
         return out_of_memory(k);
-    return work_init(&l->work, k);
+    return work_init(&l->work, f, k);
 }
 
 static void lloyd_deinit(Lloyd *l) {
@@ -252,11 +282,13 @@ static void lloyd_deinit(Lloyd *l) {
     sr_free(l->order);
     sr_free(l->start);
     sr_free(l->distance);
+    sr_free(l->sum);
+    sr_free(l->row);
     sr_free(l);
 }
 
 // Runs one iteration.  Returns false if no row changed its cluster.
-static bool turn(const SrKmeansOptions *o, const SrMatrix *f, Lloyd *l, SrKmeans *km) {
+static bool turn(const SrKmeansOptions *o, const SrRowView *f, Lloyd *l, SrKmeans *km) {
     size_t bytes = (size_t)f->n * sizeof *l->label;
     assign(km, f, &l->work, l->label, l->distance);
     sort_rows(l->label, f->n, o->k, l->start, l->order);
@@ -265,13 +297,13 @@ static bool turn(const SrKmeansOptions *o, const SrMatrix *f, Lloyd *l, SrKmeans
     if (km->iterations > 0 && memcmp(l->label, l->last, bytes) == 0)
         return false;
     sort_rows(l->label, f->n, o->k, l->start, l->order);
-    Average p = {km, f, l->start, l->order};
+    Average p = {km, f, l->start, l->order, l->sum, l->row};
     sr_parallel_for(o->k, average, &p);
     memcpy(l->last, l->label, bytes);
     return true;
 }
 
-static void iterate(const SrKmeansOptions *o, const SrMatrix *f, Lloyd *l, SrKmeans *km) {
+static void iterate(const SrKmeansOptions *o, const SrRowView *f, Lloyd *l, SrKmeans *km) {
     SrBar bar;
     sr_bar_begin(&bar, "iterations of k-means", o->iterations);
     for (km->iterations = 0; km->iterations < o->iterations; km->iterations++) {
@@ -282,16 +314,16 @@ static void iterate(const SrKmeansOptions *o, const SrMatrix *f, Lloyd *l, SrKme
     sr_bar_end(&bar);
 }
 
-SrStatus sr_kmeans(const SrKmeansOptions *o, const SrMatrix *f, SrKmeans *out) {
+SrStatus sr_kmeans(const SrKmeansOptions *o, const SrRowView *f, SrKmeans *out) {
     *out = (SrKmeans){.k = o->k, .d = f->d, .spherical = o->spherical};
     if (f->n < o->k || f->n > INT32_MAX)
         SR_FAIL(SR_ERR_CONFIG, "%lld rows cannot form %d clusters; lower CLUSTERFIT.NUM_CLUSTERS",
                 (long long)f->n, o->k);
     out->centre = sr_calloc((size_t)o->k * (size_t)f->d, sizeof *out->centre);
     Lloyd *l = sr_calloc(1, sizeof *l);
-    SrStatus status = out->centre && l ? lloyd_init(l, f->n, o->k) : out_of_memory(o->k);
+    SrStatus status = out->centre && l ? lloyd_init(l, f, o->k) : out_of_memory(o->k);
     if (status == SR_OK)
-        status = o->first ? (given_centres(o, f, out), SR_OK) : first_centres(o, f, out);
+        status = (o->first ? given_centres : drawn_centres)(o, f, out);
     if (status == SR_OK)
         iterate(o, f, l, out);
     else

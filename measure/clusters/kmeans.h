@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-#include "measure/matrix.h"
+#include "measure/row_view.h"
 
 typedef struct {
     int k, iterations; // clusters; most iterations
@@ -32,11 +32,11 @@ typedef struct {
 
 // Clusters the rows.  The caller frees *out with sr_kmeans_deinit.  SR_ERR_CONFIG: there are fewer
 // rows than k.
-SrStatus sr_kmeans(const SrKmeansOptions *options, const SrMatrix *rows, SrKmeans *out);
+SrStatus sr_kmeans(const SrKmeansOptions *options, const SrRowView *rows, SrKmeans *out);
 void sr_kmeans_deinit(SrKmeans *kmeans);
 // Finds the nearest centre of each row.  label: (n).  distance: (n) squared distance, or 1 -
 // product if spherical; NULL: not wanted.
-SrStatus sr_kmeans_assign(const SrKmeans *kmeans, const SrMatrix *rows, int64_t *label,
+SrStatus sr_kmeans_assign(const SrKmeans *kmeans, const SrRowView *rows, int64_t *label,
                           float *distance);
 
 // Computes the share of labelled rows whose label is the most frequent one of their cluster.

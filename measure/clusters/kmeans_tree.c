@@ -10,7 +10,7 @@
 
 enum { ITERATIONS = 50 };
 
-static SrStatus check(const SrMatrix *rows, const int *k, int levels) {
+static SrStatus check(const SrRowView *rows, const int *k, int levels) {
     if (levels < 1 || levels > SR_KMEANS_TREE_LEVELS)
         SR_FAIL(SR_ERR_CONFIG, "%d levels of clusters: expected 1 to %d", levels,
                 SR_KMEANS_TREE_LEVELS);
@@ -24,16 +24,16 @@ static SrStatus check(const SrMatrix *rows, const int *k, int levels) {
 }
 
 // Clusters one level.  *centres: its centres, which the caller frees by `km`.
-static SrStatus level(const SrMatrix *below, int k, uint64_t seed, SrKmeans *km, int64_t *label) {
+static SrStatus level(const SrRowView *below, int k, uint64_t seed, SrKmeans *km, int64_t *label) {
     SrKmeansOptions o = {.k = k, .iterations = ITERATIONS, .seed = seed};
     SR_TRY(sr_kmeans(&o, below, km));
     return sr_kmeans_assign(km, below, label, NULL);
 }
 
-SrStatus sr_kmeans_tree(const SrMatrix *rows, const int *k, int levels, uint64_t seed,
+SrStatus sr_kmeans_tree(const SrRowView *rows, const int *k, int levels, uint64_t seed,
                         SrKmeansTree *out) {
     SrKmeans km[SR_KMEANS_TREE_LEVELS] = {0};
-    SrMatrix below = *rows;
+    SrRowView below = *rows;
     SrStatus status = check(rows, k, levels);
     *out = (SrKmeansTree){.n = rows->n};
     for (int l = 0; status == SR_OK && l < levels; l++) {
@@ -42,7 +42,7 @@ SrStatus sr_kmeans_tree(const SrMatrix *rows, const int *k, int levels, uint64_t
         out->levels = l + 1;
         status = out->label[l] ? level(&below, k[l], seed + (uint64_t)l, &km[l], out->label[l])
                                : sr_fail(SR_ERR_MEMORY, "out of memory for %d clusters", k[l]);
-        below = (SrMatrix){.n = k[l], .d = rows->d, .x = km[l].centre};
+        below = (SrRowView){.n = k[l], .d = rows->d, .x = km[l].centre};
     }
     for (int l = 0; l < levels && l < SR_KMEANS_TREE_LEVELS; l++)
         sr_kmeans_deinit(&km[l]);

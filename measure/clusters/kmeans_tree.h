@@ -8,7 +8,7 @@
 #ifndef SR_MEASURE_CLUSTERS_KMEANS_TREE_H
 #define SR_MEASURE_CLUSTERS_KMEANS_TREE_H
 
-#include "measure/matrix.h"
+#include "measure/row_view.h"
 
 #define SR_KMEANS_TREE_LEVELS 4
 
@@ -23,7 +23,7 @@ typedef struct {
 // Clusters the rows by k-means with Euclidean distances.  k: (levels) numbers of clusters.  Free
 // *out with sr_kmeans_tree_deinit, also after a failure.  SR_ERR_CONFIG: the numbers do not fall,
 // or are above the number of rows.
-SrStatus sr_kmeans_tree(const SrMatrix *rows, const int *k, int levels, uint64_t seed,
+SrStatus sr_kmeans_tree(const SrRowView *rows, const int *k, int levels, uint64_t seed,
                         SrKmeansTree *out);
 void sr_kmeans_tree_deinit(SrKmeansTree *tree);
 

@@ -20,24 +20,26 @@ static int by_length(const void *a, const void *b) {
 }
 
 typedef struct {
-    double *square;            // (n) squared lengths
+    SrRowDistances to;         // distances to one row
+    float *query;              // (d) the newest row of the tree
     float *distance, *nearest; // (n) to the newest row; to the tree, -1: the row is in the tree
     int64_t *parent;           // (n) row of the tree that is nearest
 } Prim;
 
-static SrStatus prim_init(Prim *p, int64_t n) {
-    size_t rows = (size_t)n;
-    p->square = sr_alloc(rows * sizeof *p->square);
-    p->distance = sr_alloc(rows * sizeof *p->distance);
-    p->nearest = sr_alloc(rows * sizeof *p->nearest);
-    p->parent = sr_calloc(rows, sizeof *p->parent);
-    if (!p->square || !p->distance || !p->nearest || !p->parent)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for the tree of %lld images", (long long)n);
-    return SR_OK;
+static SrStatus prim_init(const SrRowView *rows, Prim *p) {
+    size_t n = (size_t)rows->n;
+    *p = (Prim){.query = sr_alloc((size_t)rows->d * sizeof *p->query),
+                .distance = sr_alloc(n * sizeof *p->distance),
+                .nearest = sr_alloc(n * sizeof *p->nearest),
+                .parent = sr_calloc(n, sizeof *p->parent)};
+    if (!p->query || !p->distance || !p->nearest || !p->parent)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for the tree of %lld images", (long long)rows->n);
+    return sr_row_distances_init(rows, &p->to);
 }
 
 static void prim_deinit(Prim *p) {
-    sr_free(p->square);
+    sr_row_distances_deinit(&p->to);
+    sr_free(p->query);
     sr_free(p->distance);
     sr_free(p->nearest);
     sr_free(p->parent);
@@ -60,17 +62,16 @@ static int64_t next_row(Prim *p, int64_t n, int64_t newest) {
     return best;
 }
 
-static void grow(const SrMatrix *rows, Prim *p, SrTreeEdge *edge) {
+static void grow(const SrRowView *rows, Prim *p, SrTreeEdge *edge) {
     SrBar bar;
     int64_t newest = 0;
     sr_bar_begin(&bar, "tree of images", rows->n);
-    sr_row_squares(rows, p->square);
     for (int64_t i = 1; i < rows->n; i++)
         p->nearest[i] = FLT_MAX;
     p->nearest[0] = -1;
     for (int64_t e = 0; e < rows->n - 1; e++) {
         sr_bar_at(&bar, e);
-        sr_row_distances(rows, p->square, rows->x + newest * rows->d, p->distance);
+        sr_row_distances(&p->to, sr_row_view_at(rows, newest, 1, p->query), p->distance);
         int64_t i = next_row(p, rows->n, newest);
         edge[e] =
             (SrTreeEdge){SR_MIN(i, p->parent[i]), SR_MAX(i, p->parent[i]), sqrtf(p->nearest[i])};
@@ -80,9 +81,9 @@ static void grow(const SrMatrix *rows, Prim *p, SrTreeEdge *edge) {
     sr_bar_end(&bar);
 }
 
-SrStatus sr_spanning_tree(const SrMatrix *rows, SrTreeEdge *edge) {
+SrStatus sr_spanning_tree(const SrRowView *rows, SrTreeEdge *edge) {
     Prim p;
-    SrStatus status = prim_init(&p, rows->n);
+    SrStatus status = prim_init(rows, &p);
     if (status == SR_OK)
         grow(rows, &p, edge);
     prim_deinit(&p);

@@ -10,7 +10,7 @@
 
 enum { LEAST_ROWS = 5, ITERATIONS = 50 };
 
-SrStatus sr_typicality(const SrMatrix *rows, float *typicality) {
+SrStatus sr_typicality(const SrRowView *rows, float *typicality) {
     int k = (int)SR_MIN(rows->n - 1, (int64_t)SR_TYPICALITY_NEIGHBOURS);
     for (int64_t i = 0; i < rows->n; i++)
         typicality[i] = 0;
@@ -73,21 +73,18 @@ static void work_deinit(Work *w) {
 }
 
 // Computes the typicality of the rows of one cluster among themselves.
-static SrStatus judge_cluster(const SrMatrix *rows, int64_t cluster, Work *w) {
-    SrMatrix part = {0};
+static SrStatus judge_cluster(const SrRowView *rows, int64_t cluster, Work *w) {
     int64_t n = 0;
     for (int64_t i = 0; i < rows->n; i++)
         if (w->label[i] == cluster)
             w->member[n++] = i;
     if (n == 0)
         return SR_OK;
-    SrStatus status = sr_matrix_take(rows, w->member, n, &part);
-    if (status == SR_OK)
-        status = sr_typicality(&part, w->part);
-    for (int64_t i = 0; status == SR_OK && i < n; i++)
+    SrRowView part = sr_row_view_pick(rows, w->member, n);
+    SR_TRY(sr_typicality(&part, w->part));
+    for (int64_t i = 0; i < n; i++)
         w->typical[w->member[i]] = w->part[i];
-    sr_matrix_deinit(&part);
-    return status;
+    return SR_OK;
 }
 
 // Returns true if cluster a is asked before cluster b.
@@ -118,7 +115,7 @@ static void use(Work *w, int64_t row) {
     w->open[w->label[row]]--;
 }
 
-static SrStatus cluster_rows(const SrTypicalityOptions *o, const SrMatrix *rows, int clusters,
+static SrStatus cluster_rows(const SrTypicalityOptions *o, const SrRowView *rows, int clusters,
                              Work *w) {
     SrKmeansOptions km = {.k = clusters, .iterations = ITERATIONS, .seed = o->seed};
     SR_TRY(work_init(w, rows->n, clusters));
@@ -136,7 +133,7 @@ static SrStatus cluster_rows(const SrTypicalityOptions *o, const SrMatrix *rows,
     return SR_OK;
 }
 
-SrStatus sr_typical_rows(const SrTypicalityOptions *options, const SrMatrix *rows, int64_t k,
+SrStatus sr_typical_rows(const SrTypicalityOptions *options, const SrRowView *rows, int64_t k,
                          int64_t *chosen, float *typicality) {
     Work w = {0};
     int64_t wanted = k + options->n_have;

@@ -8,7 +8,7 @@
 #ifndef SR_MEASURE_CLUSTERS_TYPICALITY_H
 #define SR_MEASURE_CLUSTERS_TYPICALITY_H
 
-#include "measure/matrix.h"
+#include "measure/row_view.h"
 
 #define SR_TYPICALITY_CLUSTERS 500
 #define SR_TYPICALITY_NEIGHBOURS 20
@@ -22,10 +22,10 @@ typedef struct {
 // Chooses k rows of length 1; each prefix of the result is a choice.  chosen: (k).  typicality: (n)
 // of all rows, 0 for a row alone in its cluster; NULL: not wanted.  SR_ERR_CONFIG: fewer than k
 // rows are free.
-SrStatus sr_typical_rows(const SrTypicalityOptions *options, const SrMatrix *rows, int64_t k,
+SrStatus sr_typical_rows(const SrTypicalityOptions *options, const SrRowView *rows, int64_t k,
                          int64_t *chosen, float *typicality);
 
 // Computes the typicality of each row among all rows, without clusters.  typicality: (n).
-SrStatus sr_typicality(const SrMatrix *rows, float *typicality);
+SrStatus sr_typicality(const SrRowView *rows, float *typicality);
 
 #endif

@@ -83,7 +83,7 @@ static int best_first(const void *a, const void *b) {
 // ---- the search ---------------------------------------------------------------------------------
 
 typedef struct {
-    const SrMatrix *train;
+    const SrRowView *train;
     const float *sim; // (test_rows, TRAIN_BLOCK)
     Heap *heaps;      // (test_rows)
     int64_t first;    // training row of column 0
@@ -96,18 +96,19 @@ static void scan_row(void *arg, int64_t i, int thread) {
     const Scan *s = arg;
     const float *row = s->sim + i * TRAIN_BLOCK; // (columns)
     for (int j = 0; j < s->columns; j++)
-        if (s->train->label[s->first + j] >= 0)
+        if (sr_row_view_label(s->train, s->first + j) >= 0)
             heap_offer(&s->heaps[i], (Neighbour){row[j], (int32_t)(s->first + j)});
 }
 
 // Compares every test row of the block with every training row.  The product of a block is read
-// while it is still in the cache.
-static void search_block(const SrMatrix *train, const float *test, int rows, float *sim,
-                         Heap *heaps) {
+// while it is still in the cache.  space: TRAIN_BLOCK rows; NULL: they lie in memory.
+static void search_block(const SrRowView *train, float *space, const float *test, int rows,
+                         float *sim, Heap *heaps) {
     for (int64_t first = 0; first < train->n; first += TRAIN_BLOCK) {
         int columns = (int)SR_MIN(train->n - first, TRAIN_BLOCK);
-        sr_gemm(false, true, rows, columns, train->d, 1.0f, test, train->d,
-                train->x + first * train->d, train->d, 0.0f, sim, TRAIN_BLOCK);
+        const float *x = sr_row_view_at_once(train, first, columns, space); // (columns, d)
+        sr_gemm(false, true, rows, columns, train->d, 1.0f, test, train->d, x, train->d, 0.0f, sim,
+                TRAIN_BLOCK);
         Scan scan = {train, sim, heaps, first, columns};
         sr_parallel_for(rows, scan_row, &scan);
     }
@@ -240,6 +241,7 @@ static void judge(const SrKnnOptions *options, const SrMatrix *train, const SrMa
 // Judges every test image; one block of test images at a time is compared with all of `train`.
 static void judge_all(const SrKnnOptions *options, const SrMatrix *train, const SrMatrix *test,
                       int n_k, Work *w, SrKnnResult *result, int64_t *ranked) {
+    const SrRowView bank = sr_row_view(train);
     SrBar bar;
     sr_bar_begin(&bar, "neighbours of images", test->n);
     for (int64_t first = 0; first < test->n; first += TEST_BLOCK) {
@@ -247,7 +249,7 @@ static void judge_all(const SrKnnOptions *options, const SrMatrix *train, const 
         int rows = (int)SR_MIN(test->n - first, TEST_BLOCK);
         for (int i = 0; i < rows; i++)
             w->heaps[i] = (Heap){w->neighbours + (int64_t)i * w->k_max, 0, w->k_max};
-        search_block(train, test->x + first * test->d, rows, w->sim, w->heaps);
+        search_block(&bank, NULL, test->x + first * test->d, rows, w->sim, w->heaps);
         for (int i = 0; i < rows; i++)
             judge(options, train, test, first + i, &w->heaps[i], n_k, w, result, ranked);
     }
@@ -288,6 +290,7 @@ done:
 
 typedef struct {
     float *sim;            // (TEST_BLOCK, TRAIN_BLOCK)
+    float *space;          // TRAIN_BLOCK rows of the bank; NULL: it lies in memory
     Neighbour *neighbours; // (TEST_BLOCK, k)
     Heap heaps[TEST_BLOCK];
 } Search;
@@ -299,19 +302,19 @@ static void write_neighbours(const Heap *h, int k, int64_t *row, float *similari
     }
 }
 
-static void search_all(Search *s, const SrMatrix *bank, const float *queries, int64_t n, int k,
+static void search_all(Search *s, const SrRowView *bank, const float *queries, int64_t n, int k,
                        int64_t *row, float *similarity) {
     for (int64_t first = 0; first < n; first += TEST_BLOCK) {
         int rows = (int)SR_MIN(n - first, TEST_BLOCK);
         for (int i = 0; i < rows; i++)
             s->heaps[i] = (Heap){s->neighbours + (int64_t)i * k, 0, k};
-        search_block(bank, queries + first * bank->d, rows, s->sim, s->heaps);
+        search_block(bank, s->space, queries + first * bank->d, rows, s->sim, s->heaps);
         for (int i = 0; i < rows; i++)
             write_neighbours(&s->heaps[i], k, row + (first + i) * k, similarity + (first + i) * k);
     }
 }
 
-SrStatus sr_knn_nearest(const SrMatrix *bank, const float *queries, int64_t n, int k, int64_t *row,
+SrStatus sr_knn_nearest(const SrRowView *bank, const float *queries, int64_t n, int k, int64_t *row,
                         float *similarity) {
     if (k < 1 || k > bank->n || bank->n > INT32_MAX)
         SR_FAIL(SR_ERR_CONFIG,
@@ -323,11 +326,13 @@ SrStatus sr_knn_nearest(const SrMatrix *bank, const float *queries, int64_t n, i
         s->sim = sr_alloc(sizeof(float) * TEST_BLOCK * TRAIN_BLOCK);
         s->neighbours = sr_calloc((size_t)TEST_BLOCK * (size_t)k, sizeof *s->neighbours);
     }
-    bool enough = s && s->sim && s->neighbours;
+    bool enough = s && s->sim && s->neighbours &&
+                  sr_row_view_space(bank, SR_MIN(bank->n, TRAIN_BLOCK), &s->space) == SR_OK;
     if (enough)
         search_all(s, bank, queries, n, k, row, similarity);
     if (s) {
         sr_free(s->sim);
+        sr_free(s->space);
         sr_free(s->neighbours);
     }
     sr_free(s);

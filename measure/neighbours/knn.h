@@ -9,7 +9,7 @@
 #ifndef SR_MEASURE_NEIGHBOURS_KNN_H
 #define SR_MEASURE_NEIGHBOURS_KNN_H
 
-#include "measure/matrix.h"
+#include "measure/row_view.h"
 
 #define SR_KNN_TOP 5 // classes that are ranked for each image
 
@@ -43,7 +43,7 @@ SrStatus sr_knn(const SrKnnOptions *options, SrMatrix *train, SrMatrix *test, co
 // bank->d). row, similarity: (n, k) row numbers and products, best first; ties go to the smaller
 // row.  Rows with label -1 are left out.  If fewer than k rows are left, or a query is not
 // finite, row is -1 and similarity NaN.  SR_ERR_CONFIG unless 1 <= k <= bank->n.  Thread-safe.
-SrStatus sr_knn_nearest(const SrMatrix *bank, const float *queries, int64_t n, int k, int64_t *row,
+SrStatus sr_knn_nearest(const SrRowView *bank, const float *queries, int64_t n, int k, int64_t *row,
                         float *similarity);
 
 // Returns the accuracy of always predicting the class that is most frequent in `train`, in per

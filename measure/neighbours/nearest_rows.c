@@ -26,25 +26,27 @@ static void leave_out_self(int64_t i, int k, const int64_t *found, const float *
     }
 }
 
-SrStatus sr_nearest_rows(const SrMatrix *rows, int k, int64_t *row, float *distance) {
+SrStatus sr_nearest_rows(const SrRowView *rows, int k, int64_t *row, float *distance) {
     if (k < 1 || k >= rows->n)
         SR_FAIL(SR_ERR_CONFIG,
                 "%d neighbours are asked for, but there are %lld images; expected a number below "
                 "that",
                 k, (long long)rows->n);
     size_t places = (size_t)QUERIES * ((size_t)k + 1);
-    SrMatrix bank = *rows;
+    SrRowView bank = *rows;
+    bank.label = NULL; // rows without a label are neighbours too
     int64_t *found = sr_alloc(places * sizeof *found);
-    float *similarity = sr_alloc(places * sizeof *similarity);
-    bank.label = sr_calloc((size_t)rows->n, sizeof *bank.label);
-    bool enough = found && similarity && bank.label;
-    SrStatus status = enough ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for neighbours");
+    float *similarity = sr_alloc(places * sizeof *similarity), *space = NULL;
+    SrStatus status = found && similarity
+                          ? sr_row_view_space(rows, SR_MIN(rows->n, QUERIES), &space)
+                          : sr_fail(SR_ERR_MEMORY, "out of memory for neighbours");
     SrBar bar;
     sr_bar_begin(&bar, "neighbours of images", rows->n);
     for (int64_t first = 0; status == SR_OK && first < rows->n; first += QUERIES) {
         int64_t n = SR_MIN(rows->n - first, QUERIES);
         sr_bar_at(&bar, first);
-        status = sr_knn_nearest(&bank, rows->x + first * rows->d, n, k + 1, found, similarity);
+        const float *query = sr_row_view_at_once(rows, first, n, space); // (n, d)
+        status = sr_knn_nearest(&bank, query, n, k + 1, found, similarity);
         for (int64_t i = 0; status == SR_OK && i < n; i++)
             leave_out_self(first + i, k, found + i * (k + 1), similarity + i * (k + 1),
                            row ? row + (first + i) * k : NULL, distance + (first + i) * k);
@@ -52,14 +54,14 @@ SrStatus sr_nearest_rows(const SrMatrix *rows, int k, int64_t *row, float *dista
     sr_bar_end(&bar);
     sr_free(found);
     sr_free(similarity);
-    sr_free(bank.label);
+    sr_free(space);
     return status;
 }
 
 // ---- two minima for each row --------------------------------------------------------------------
 
 typedef struct {
-    const SrMatrix *rows;
+    const SrRowView *rows;
     const float *product; // (ROW_BLOCK, COLUMN_BLOCK)
     int64_t row, column;  // first row and column of the block
     int columns;
@@ -75,36 +77,57 @@ static void scan_row(void *arg, int64_t i, int thread) {
     (void)thread;
     const Scan *s = arg;
     const float *product = s->product + i * COLUMN_BLOCK; // (columns)
-    const int64_t *label = s->rows->label, me = s->row + i;
-    for (int j = 0; label[me] >= 0 && j < s->columns; j++) {
-        int64_t you = s->column + j;
-        if (you == me || label[you] < 0 || isnan(product[j]))
+    int64_t me = s->row + i, mine = sr_row_view_label(s->rows, me);
+    for (int j = 0; mine >= 0 && j < s->columns; j++) {
+        int64_t you = s->column + j, label = sr_row_view_label(s->rows, you);
+        if (you == me || label < 0 || isnan(product[j]))
             continue;
-        nearer(label[you] == label[me] ? &s->same[me] : &s->other[me], fmaxf(1 - product[j], 0));
+        nearer(label == mine ? &s->same[me] : &s->other[me], fmaxf(1 - product[j], 0));
     }
 }
 
-SrStatus sr_nearest_by_class(const SrMatrix *rows, float *same, float *other) {
-    int d = rows->d;
-    float *product = sr_alloc(sizeof(float) * ROW_BLOCK * COLUMN_BLOCK);
-    if (!product)
+// Work space of one call.
+typedef struct {
+    float *product;      // (ROW_BLOCK, COLUMN_BLOCK)
+    float *rows, *other; // ROW_BLOCK and COLUMN_BLOCK rows; NULL: they lie in memory
+} Blocks;
+
+static SrStatus blocks_init(const SrRowView *rows, Blocks *b) {
+    *b = (Blocks){.product = sr_alloc(sizeof(float) * ROW_BLOCK * COLUMN_BLOCK)};
+    if (!b->product)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for neighbours of each class");
-    for (int64_t i = 0; i < rows->n; i++)
-        same[i] = other[i] = NAN;
+    SR_TRY(sr_row_view_space(rows, SR_MIN(rows->n, ROW_BLOCK), &b->rows));
+    return sr_row_view_space(rows, SR_MIN(rows->n, COLUMN_BLOCK), &b->other);
+}
+
+static void scan_all(const SrRowView *rows, const Blocks *b, float *same, float *other) {
+    int d = rows->d;
     SrBar bar;
     sr_bar_begin(&bar, "neighbours of each class", rows->n);
     for (int64_t row = 0; row < rows->n; row += ROW_BLOCK) {
         int n = (int)SR_MIN(rows->n - row, ROW_BLOCK);
+        const float *x = sr_row_view_at_once(rows, row, n, b->rows); // (n, d)
         sr_bar_at(&bar, row);
         for (int64_t column = 0; column < rows->n; column += COLUMN_BLOCK) {
             int columns = (int)SR_MIN(rows->n - column, COLUMN_BLOCK);
-            sr_gemm(false, true, n, columns, d, 1.0f, rows->x + row * d, d, rows->x + column * d, d,
-                    0.0f, product, COLUMN_BLOCK);
-            Scan scan = {rows, product, row, column, columns, same, other};
+            const float *y = sr_row_view_at_once(rows, column, columns, b->other); // (columns, d)
+            sr_gemm(false, true, n, columns, d, 1.0f, x, d, y, d, 0.0f, b->product, COLUMN_BLOCK);
+            Scan scan = {rows, b->product, row, column, columns, same, other};
             sr_parallel_for(n, scan_row, &scan);
         }
     }
     sr_bar_end(&bar);
-    sr_free(product);
-    return SR_OK;
+}
+
+SrStatus sr_nearest_by_class(const SrRowView *rows, float *same, float *other) {
+    Blocks b;
+    SrStatus status = blocks_init(rows, &b);
+    for (int64_t i = 0; i < rows->n; i++)
+        same[i] = other[i] = NAN;
+    if (status == SR_OK)
+        scan_all(rows, &b, same, other);
+    sr_free(b.product);
+    sr_free(b.rows);
+    sr_free(b.other);
+    return status;
 }

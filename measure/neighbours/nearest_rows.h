@@ -1,20 +1,20 @@
 // Exact nearest neighbours of every row among the other rows of the same set.
 //
-// The search is that of measure/neighbours/knn.h, by blocks: memory is one block of products and
-// the k neighbours, never (n, n).  Rows have length 1, so that the distance is 1 - cosine: half of
-// the squared Euclidean distance.
+// The search is that of measure/neighbours/knn.h, by blocks.  Memory is a block of products, some
+// blocks of rows and the k neighbours, never (n, n).  Rows have length 1, so that the distance is
+// 1 - cosine: half of the squared Euclidean distance.
 #ifndef SR_MEASURE_NEIGHBOURS_NEAREST_ROWS_H
 #define SR_MEASURE_NEIGHBOURS_NEAREST_ROWS_H
 
-#include "measure/matrix.h"
+#include "measure/row_view.h"
 
 // Finds the k nearest other rows of each row, whatever the labels are.  row, distance: (n, k),
 // nearest first; ties go to the smaller row; row NULL: not wanted.  A row that is not finite has
 // no neighbours: -1 and NaN.  SR_ERR_CONFIG unless 1 <= k < n.
-SrStatus sr_nearest_rows(const SrMatrix *rows, int k, int64_t *row, float *distance);
+SrStatus sr_nearest_rows(const SrRowView *rows, int k, int64_t *row, float *distance);
 
 // Finds the nearest other row of the same class and the nearest row of another class.  same, other:
 // (n) distances; NaN where there is no such row, or the row has no label.
-SrStatus sr_nearest_by_class(const SrMatrix *rows, float *same, float *other);
+SrStatus sr_nearest_by_class(const SrRowView *rows, float *same, float *other);
 
 #endif

@@ -69,8 +69,9 @@ SrStatus sr_patch_bank(const SrMatrix *patches, int64_t keep, int dims, uint64_t
         status = sr_matrix_init(&small, patches->n, dims);
     if (status == SR_OK && dims > 0)
         status = sr_patch_project(patches, dims, seed, &small);
+    const SrRowView rows = sr_row_view(dims > 0 ? &small : patches);
     if (status == SR_OK)
-        status = sr_k_centre(&o, dims > 0 ? &small : patches, keep, chosen, NULL);
+        status = sr_k_centre(&o, &rows, keep, chosen, NULL);
     if (status == SR_OK)
         status = copy_bank(patches, chosen, keep, bank);
     sr_matrix_deinit(&small);
@@ -91,7 +92,7 @@ static double distance_between(const float *a, const float *b, int d) {
 
 // Returns the weight of equation 7 for the patch with the largest score.  near: (k) neighbours of
 // the bank's patch, itself among them.  The largest distance is subtracted in every exponent.
-static double weight_of(const SrMatrix *bank, const float *patch, double largest,
+static double weight_of(const SrRowView *bank, const float *patch, double largest,
                         const int64_t *near, int k) {
     int d = bank->d - 1;
     double distance[SR_PATCH_NEIGHBOURS], top = largest, sum = 0;
@@ -105,7 +106,7 @@ static double weight_of(const SrMatrix *bank, const float *patch, double largest
 }
 
 typedef struct {
-    SrMatrix bank;     // the caller's rows with labels of our own
+    SrRowView bank;    // the caller's rows, all of which count
     float *query;      // (n, d + 1) patches with a 1 at the end
     float *similarity; // (n)
     int64_t *row;      // (n) nearest patch of the bank
@@ -113,12 +114,11 @@ typedef struct {
 
 static SrStatus search_init(Search *s, const SrMatrix *bank, const float *patches, int64_t n) {
     size_t d = (size_t)bank->d - 1;
-    s->bank = *bank;
+    s->bank = (SrRowView){.n = bank->n, .d = bank->d, .x = bank->x};
     s->query = sr_alloc((size_t)n * (d + 1) * sizeof *s->query);
     s->similarity = sr_alloc((size_t)SR_MAX(n, SR_PATCH_NEIGHBOURS) * sizeof *s->similarity);
     s->row = sr_alloc((size_t)n * sizeof *s->row);
-    s->bank.label = sr_calloc((size_t)bank->n, sizeof *s->bank.label);
-    if (!s->query || !s->similarity || !s->row || !s->bank.label)
+    if (!s->query || !s->similarity || !s->row)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for the scores of %lld patches", (long long)n);
     for (size_t i = 0; i < (size_t)n; i++) {
         memcpy(s->query + i * (d + 1), patches + i * d, d * sizeof *patches);
@@ -160,6 +160,5 @@ done:
     sr_free(s.query);
     sr_free(s.similarity);
     sr_free(s.row);
-    sr_free(s.bank.label);
     return status;
 }

@@ -118,8 +118,9 @@ static SrStatus group_by_kmeans(SrGalleryData *d) {
     SrKmeansOptions options = {
         .k = SR_MAX(SR_MIN(CLUSTERS, d->n / 4), 1), .iterations = CLUSTER_TURNS, .spherical = true};
     int64_t *label = sr_alloc((size_t)d->n * sizeof *label);
-    SR_TRY_GOTO(label ? sr_kmeans(&options, &d->after, &kmeans) : out_of_memory());
-    SR_TRY_GOTO(sr_kmeans_assign(&kmeans, &d->after, label, d->strength));
+    const SrRowView rows = sr_row_view(&d->after);
+    SR_TRY_GOTO(label ? sr_kmeans(&options, &rows, &kmeans) : out_of_memory());
+    SR_TRY_GOTO(sr_kmeans_assign(&kmeans, &rows, label, d->strength));
     for (int i = 0; i < d->n; i++) {
         d->group[i] = (int)label[i];
         d->strength[i] = 1 - d->strength[i];

@@ -24,14 +24,14 @@ static void test_planted(void **state) {
     SrOutlierReport r;
     SrOutlierOptions o = {.share = 0.05};
     plant(&f, 100, 1);
-    CHECK_OK(sr_outliers(&o, &f, &r));
+    CHECK_OK(sr_outliers(&o, ROWS(f), &r));
     CHECK_INT(r.n, N);
     CHECK_INT(r.v[0].row, 100);
     CHECK(r.v[0].found && r.v[0].distance > 2 * r.v[20].distance);
     CHECK(r.found >= 1 && r.found < 20);
     sr_outliers_deinit(&r);
     o.no_tree = true;
-    CHECK_OK(sr_outliers(&o, &f, &r));
+    CHECK_OK(sr_outliers(&o, ROWS(f), &r));
     CHECK(isnan(r.v[0].leaf));
     sr_outliers_deinit(&r);
     sr_matrix_deinit(&f);
@@ -45,7 +45,7 @@ static void test_group(void **state) {
     SrOutlierOptions o = {.share = 0.05};
     int found = 0;
     plant(&f, 100, 4);
-    CHECK_OK(sr_outliers(&o, &f, &r));
+    CHECK_OK(sr_outliers(&o, ROWS(f), &r));
     for (int i = 0; i < N; i++)
         if (r.v[i].row >= 100 && r.v[i].row < 104) {
             found += r.v[i].found;
@@ -69,7 +69,7 @@ static void test_classes(void **state) {
             f.x[i * D + j] = (j == 2 ? -60.0f : f.x[i * D + j]);
     sr_matrix_normalize(&f, 0);
     f.label[0] = -1;
-    CHECK_OK(sr_outliers(&o, &f, &r));
+    CHECK_OK(sr_outliers(&o, ROWS(f), &r));
     CHECK_INT(r.n_classes, 8);
     CHECK_INT(r.of_class[0].label, 5);
     CHECK(r.of_class[0].found && !r.of_class[7].found);
@@ -79,10 +79,10 @@ static void test_classes(void **state) {
     sr_outliers_deinit(&r);
     for (int i = 0; i < N; i++)
         f.label[i] = -1;
-    CHECK_FAILS(sr_outliers(&o, &f, &r), SR_ERR_CONFIG, "--per-class");
+    CHECK_FAILS(sr_outliers(&o, ROWS(f), &r), SR_ERR_CONFIG, "--per-class");
     sr_outliers_deinit(&r);
     f.n = 2;
-    CHECK_FAILS(sr_outliers(&o, &f, &r), SR_ERR_CONFIG, "at least 3");
+    CHECK_FAILS(sr_outliers(&o, ROWS(f), &r), SR_ERR_CONFIG, "at least 3");
     sr_matrix_deinit(&f);
 }
 
@@ -95,7 +95,7 @@ static void test_memory(void **state) {
     int64_t live = sr_mem_live();
     for (int i = 1; i <= 14; i++) {
         sr_mem_fail_at(i);
-        CHECK_FAILS(sr_outliers(&o, &f, &r), SR_ERR_MEMORY, "memory");
+        CHECK_FAILS(sr_outliers(&o, ROWS(f), &r), SR_ERR_MEMORY, "memory");
         sr_mem_fail_at(0);
         sr_outliers_deinit(&r);
         CHECK_INT(sr_mem_live(), live);

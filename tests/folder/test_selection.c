@@ -24,26 +24,26 @@ static void test_methods(void **state) {
     sr_matrix_normalize(&f, 0);
     for (int m = SR_SELECT_TYPICAL; m <= SR_SELECT_BOTH; m++) {
         SrSelectOptions o = {.method = (SrSelectMethod)m};
-        CHECK_OK(sr_select_rows(&o, &f, K, chosen));
+        CHECK_OK(sr_select_rows(&o, ROWS(f), K, chosen));
         CHECK_INT(contains(chosen, K, 9), m == SR_SELECT_CENTRES);
         for (int i = 0; i < K; i++)
             CHECK(!contains(chosen, i, chosen[i]));
         o.have = chosen;
         o.n_have = 4;
-        CHECK_OK(sr_select_rows(&o, &f, K - 4, more));
+        CHECK_OK(sr_select_rows(&o, ROWS(f), K - 4, more));
         for (int i = 0; i < K - 4; i++)
             CHECK(!contains(chosen, 4, more[i]));
-        CHECK_FAILS(sr_select_rows(&o, &f, N - 3, more), SR_ERR_CONFIG, "expected 1 to 196");
-        CHECK_FAILS(sr_select_rows(&o, &f, 0, more), SR_ERR_CONFIG, "expected 1 to 196");
+        CHECK_FAILS(sr_select_rows(&o, ROWS(f), N - 3, more), SR_ERR_CONFIG, "expected 1 to 196");
+        CHECK_FAILS(sr_select_rows(&o, ROWS(f), 0, more), SR_ERR_CONFIG, "expected 1 to 196");
     }
     // More than the typical half is wanted: others are allowed too.
     SrSelectOptions o = {.method = SR_SELECT_BOTH};
     static int64_t all[N];
-    CHECK_OK(sr_select_rows(&o, &f, N, all));
+    CHECK_OK(sr_select_rows(&o, ROWS(f), N, all));
     int64_t live = sr_mem_live();
     for (int i = 1; i <= 6; i++) {
         sr_mem_fail_at(i);
-        CHECK_FAILS(sr_select_rows(&o, &f, K, chosen), SR_ERR_MEMORY, "memory");
+        CHECK_FAILS(sr_select_rows(&o, ROWS(f), K, chosen), SR_ERR_MEMORY, "memory");
         sr_mem_fail_at(0);
         CHECK_INT(sr_mem_live(), live);
     }

@@ -21,7 +21,7 @@ static SrStatus run_clustering(LossCase *r, int k, int iterations) {
                    *index = golden_tensor(c, "memory_index");
     int64_t N = memory->shape.d[1], n;
     int K = first->shape.d[0], D = memory->shape.d[2], bank = k % memory->shape.d[0];
-    SrMatrix rows = {.n = N, .d = D, .x = golden_floats(c, "memory_emb", &n) + bank * N * D};
+    SrRowView rows = {.n = N, .d = D, .x = golden_floats(c, "memory_emb", &n) + bank * N * D};
     SrKmeansOptions o = {.k = K,
                          .iterations = iterations,
                          .spherical = true,

@@ -176,9 +176,9 @@ static SrStatus cluster(const Memory *m, const char *prefix, int head, int itera
     int K = init->shape.d[0];
     for (int k = 0; k < K; k++)
         first[k] = place(m, 0, ((const int64_t *)init->data)[k]);
-    SrMatrix rows = {.n = N,
-                     .d = m->dims,
-                     .x = (float *)value(m->r, "loss.memory") + head % m->banks * N * m->dims};
+    SrRowView rows = {.n = N,
+                      .d = m->dims,
+                      .x = (float *)value(m->r, "loss.memory") + head % m->banks * N * m->dims};
     SrKmeansOptions o = {
         .k = K, .iterations = iterations, .spherical = true, .first = first, .keep_empty = true};
     SrKmeans km;

@@ -2,7 +2,10 @@
 #ifndef SR_TESTS_TRAINER_FEATURE_ROWS_H
 #define SR_TESTS_TRAINER_FEATURE_ROWS_H
 
-#include "measure/matrix.h"
+#include "measure/row_view.h"
+
+// Pointer to a view of a matrix (measure/row_view.h).
+#define ROWS(m) (&(SrRowView){.n = (m).n, .d = (m).d, .label = (m).label, .x = (m).x})
 
 // Fills f with n rows (n, d) around `classes` centres, which are drawn from seed 1 with deviation
 // `spread`. Noise of variance 1 is drawn from `seed`. Label i is i % classes. The caller frees f

@@ -2,6 +2,7 @@
 #include "base/mem.h"
 #include "measure/clusters/k_centre.h"
 #include "tests/check.h"
+#include "tests/measure/feature_rows.h"
 #include "tests/measure/folder_golden.h"
 #include "tests/measure/folder_rows.h"
 
@@ -13,16 +14,16 @@ static void test_against_numpy(void **state) {
     float radius[12];
     folder_rows(&f);
     SrKCentreOptions o = {.first = -1};
-    CHECK_OK(sr_k_centre(&o, &f, 12, chosen, radius));
+    CHECK_OK(sr_k_centre(&o, ROWS(f), 12, chosen, radius));
     for (int i = 0; i < 12; i++)
         CHECK_INT(chosen[i], golden_centre[i]);
     CHECK(isinf(radius[0]));
     for (int i = 2; i < 12; i++)
         CHECK(radius[i] <= radius[i - 1] && radius[i] > 0);
-    CHECK_OK(sr_k_centre(&o, &f, 7, fewer, NULL)); // a prefix is the shorter choice
+    CHECK_OK(sr_k_centre(&o, ROWS(f), 7, fewer, NULL)); // a prefix is the shorter choice
     CHECK(memcmp(fewer, chosen, sizeof fewer) == 0);
     o = (SrKCentreOptions){.have = have, .n_have = 2, .first = -1};
-    CHECK_OK(sr_k_centre(&o, &f, 12, chosen, radius));
+    CHECK_OK(sr_k_centre(&o, ROWS(f), 12, chosen, radius));
     for (int i = 0; i < 12; i++)
         CHECK_INT(chosen[i], golden_centre_have[i]);
     CHECK(isfinite(radius[0]));
@@ -36,11 +37,11 @@ static void test_allowed(void **state) {
     const int8_t allowed[5] = {1, 1, 1, 0, 1};
     SrMatrix f = {.n = 5, .d = 1, .x = x, .label = label};
     SrKCentreOptions o = {.allowed = allowed, .first = 0};
-    CHECK_OK(sr_k_centre(&o, &f, 3, chosen, NULL));
+    CHECK_OK(sr_k_centre(&o, ROWS(f), 3, chosen, NULL));
     CHECK_INT(chosen[0], 0);
     CHECK_INT(chosen[1], 2); // 99 is farther, but not allowed
     CHECK_INT(chosen[2], 1);
-    CHECK_FAILS(sr_k_centre(&o, &f, 4, chosen, NULL), SR_ERR_CONFIG, "only 3 are free");
+    CHECK_FAILS(sr_k_centre(&o, ROWS(f), 4, chosen, NULL), SR_ERR_CONFIG, "only 3 are free");
 }
 
 static void test_memory(void **state) {
@@ -52,7 +53,7 @@ static void test_memory(void **state) {
     int64_t live = sr_mem_live();
     for (int i = 1; i <= 5; i++) {
         sr_mem_fail_at(i);
-        CHECK_FAILS(sr_k_centre(&o, &f, 3, chosen, NULL), SR_ERR_MEMORY, "choice");
+        CHECK_FAILS(sr_k_centre(&o, ROWS(f), 3, chosen, NULL), SR_ERR_MEMORY, "choice");
     }
     sr_mem_fail_at(0);
     CHECK_INT(sr_mem_live(), live);

@@ -33,8 +33,8 @@ static void test_planted(void **state) {
         if (spherical)
             sr_matrix_normalize(&f, 0);
         SrKmeansOptions o = {.k = K, .iterations = 50, .seed = 3, .spherical = spherical};
-        CHECK_OK(sr_kmeans(&o, &f, &km));
-        CHECK_OK(sr_kmeans_assign(&km, &f, label, NULL));
+        CHECK_OK(sr_kmeans(&o, ROWS(f), &km));
+        CHECK_OK(sr_kmeans_assign(&km, ROWS(f), label, NULL));
         CHECK(same_partition(label, f.label, N, K));
         CHECK(km.iterations < 50);
         CHECK_OK(sr_kmeans_purity(&f, label, K, &purity));
@@ -63,8 +63,8 @@ static void test_threads_and_seeds(void **state) {
     for (int i = 0; i < 3; i++) {
         SrKmeansOptions o = {.k = K, .iterations = 6, .seed = i == 2};
         sr_parallel_set_threads(i + 1);
-        CHECK_OK(sr_kmeans(&o, &f, &km[i]));
-        CHECK_OK(sr_kmeans_assign(&km[i], &f, label[i], NULL));
+        CHECK_OK(sr_kmeans(&o, ROWS(f), &km[i]));
+        CHECK_OK(sr_kmeans_assign(&km[i], ROWS(f), label[i], NULL));
     }
     sr_parallel_set_threads(before);
     CHECK(memcmp(km[0].centre, km[1].centre, sizeof(float) * K * D) == 0);
@@ -81,13 +81,13 @@ static void test_nearest(void **state) {
     int64_t label[4];
     SrMatrix f = {.n = 4, .d = 2, .x = x};
     SrKmeans km = {.k = 2, .d = 2, .centre = centre};
-    CHECK_OK(sr_kmeans_assign(&km, &f, label, distance));
+    CHECK_OK(sr_kmeans_assign(&km, ROWS(f), label, distance));
     CHECK(label[0] == 0 && label[1] == 1 && label[3] == 1);
     CHECK_INT(label[2], 0); // ties go to the first
     CHECK_NEAR(distance[2], 2.25, 1e-6);
     CHECK_NEAR(distance[3], 36, 1e-5);
     f.d = 1;
-    CHECK_FAILS(sr_kmeans_assign(&km, &f, label, distance), SR_ERR_CONFIG,
+    CHECK_FAILS(sr_kmeans_assign(&km, ROWS(f), label, distance), SR_ERR_CONFIG,
                 "the rows have 1 numbers");
 }
 
@@ -99,14 +99,14 @@ static void test_few_rows(void **state) {
     SrMatrix f = {.n = 6, .d = 1, .x = x};
     SrKmeans km;
     SrKmeansOptions o = {.k = 4, .iterations = 10};
-    CHECK_OK(sr_kmeans(&o, &f, &km));
-    CHECK_OK(sr_kmeans_assign(&km, &f, label, NULL));
+    CHECK_OK(sr_kmeans(&o, ROWS(f), &km));
+    CHECK_OK(sr_kmeans_assign(&km, ROWS(f), label, NULL));
     CHECK(label[0] == label[3] && label[4] == label[5] && label[0] != label[4]);
     for (int c = 0; c < 4; c++)
         CHECK(km.centre[c] >= 1 && km.centre[c] <= 5);
     sr_kmeans_deinit(&km);
     o.k = 7;
-    CHECK_FAILS(sr_kmeans(&o, &f, &km), SR_ERR_CONFIG, "CLUSTERFIT.NUM_CLUSTERS");
+    CHECK_FAILS(sr_kmeans(&o, ROWS(f), &km), SR_ERR_CONFIG, "CLUSTERFIT.NUM_CLUSTERS");
 }
 
 SR_TESTS(kmeans, unit(test_planted), unit(test_threads_and_seeds), unit(test_nearest),

@@ -54,7 +54,7 @@ static void test_evens_out(void **state) {
         if (i % 3 == 0 || i < 90)
             row[n++] = i;
     CHECK_OK(sr_matrix_take(&all, row, n, &f)); // 200 rows of class 0, 30 of each other
-    CHECK_OK(sr_kmeans_tree(&f, k, 2, 5, &t));
+    CHECK_OK(sr_kmeans_tree(ROWS(f), k, 2, 5, &t));
     CHECK_INT(t.levels, 2);
     CHECK_OK(sr_balanced_sample(&t, 60, 1, chosen));
     for (int i = 0; i < 60; i++)
@@ -62,9 +62,9 @@ static void test_evens_out(void **state) {
     for (int c = 0; c < 3; c++)
         CHECK(count[c] >= 15 && count[c] <= 30);
     sr_kmeans_tree_deinit(&t);
-    CHECK_FAILS(sr_kmeans_tree(&f, wrong, 2, 5, &t), SR_ERR_CONFIG, "fall from level");
+    CHECK_FAILS(sr_kmeans_tree(ROWS(f), wrong, 2, 5, &t), SR_ERR_CONFIG, "fall from level");
     sr_kmeans_tree_deinit(&t);
-    CHECK_FAILS(sr_kmeans_tree(&f, k, 5, 5, &t), SR_ERR_CONFIG, "levels");
+    CHECK_FAILS(sr_kmeans_tree(ROWS(f), k, 5, 5, &t), SR_ERR_CONFIG, "levels");
     sr_kmeans_tree_deinit(&t);
     sr_matrix_deinit(&f);
     sr_matrix_deinit(&all);

@@ -4,6 +4,7 @@
 #include "measure/neighbours/nearest_rows.h"
 #include "measure/probes/label_noise.h"
 #include "tests/check.h"
+#include "tests/measure/feature_rows.h"
 #include "tests/measure/folder_golden.h"
 #include "tests/measure/folder_rows.h"
 
@@ -14,15 +15,15 @@ static void test_against_sklearn(void **state) {
     float distance[FOLDER_N * 3], same[FOLDER_N], other[FOLDER_N], ratio[FOLDER_N];
     folder_rows(&f);
     sr_matrix_normalize(&f, 0);
-    CHECK_OK(sr_nearest_rows(&f, 3, row, distance));
-    CHECK_OK(sr_nearest_by_class(&f, same, other));
+    CHECK_OK(sr_nearest_rows(ROWS(f), 3, row, distance));
+    CHECK_OK(sr_nearest_by_class(ROWS(f), same, other));
     sr_label_ratio(same, other, FOLDER_N, true, ratio);
     for (int i = 0; i < FOLDER_N; i++) {
         CHECK_INT(row[i * 3 + 2], golden_third_row[i]);
         CHECK_NEAR((double)distance[i * 3 + 2], golden_third_distance[i], 1e-6);
         CHECK_NEAR((double)ratio[i], golden_ratio[i], 1e-4);
     }
-    CHECK_FAILS(sr_nearest_rows(&f, FOLDER_N, row, distance), SR_ERR_CONFIG, "below that");
+    CHECK_FAILS(sr_nearest_rows(ROWS(f), FOLDER_N, row, distance), SR_ERR_CONFIG, "below that");
     sr_matrix_deinit(&f);
 }
 
@@ -32,13 +33,13 @@ static void test_copies(void **state) {
     float x[5 * 2] = {1, 0, 1, 0, 1, 0, 1, 0, 0, 1}, distance[5];
     int64_t label[5] = {-1, 0, 1, -1, 0}, row[5];
     SrMatrix f = {.n = 5, .d = 2, .x = x, .label = label};
-    CHECK_OK(sr_nearest_rows(&f, 1, row, distance));
+    CHECK_OK(sr_nearest_rows(ROWS(f), 1, row, distance));
     for (int i = 0; i < 5; i++) {
         CHECK(row[i] != i);
         CHECK_NEAR((double)distance[i], i < 4 ? 0 : 1, 1e-6);
     }
     x[0] = NAN; // finds nothing and is found by nobody
-    CHECK_OK(sr_nearest_rows(&f, 1, row, distance));
+    CHECK_OK(sr_nearest_rows(ROWS(f), 1, row, distance));
     CHECK_INT(row[0], -1);
     CHECK(isnan(distance[0]));
     for (int i = 1; i < 5; i++)
@@ -50,7 +51,7 @@ static void test_classes(void **state) {
     float x[4 * 2] = {1, 0, 0, 1, 1, 0, 1, 0}, same[4], other[4], ratio[4];
     int64_t label[4] = {0, 0, 1, -1};
     SrMatrix f = {.n = 4, .d = 2, .x = x, .label = label};
-    CHECK_OK(sr_nearest_by_class(&f, same, other));
+    CHECK_OK(sr_nearest_by_class(ROWS(f), same, other));
     CHECK_NEAR((double)same[0], 1, 1e-6);
     CHECK_NEAR((double)other[0], 0, 1e-6);
     CHECK(isnan(same[2])); // the only row of its class
@@ -80,11 +81,11 @@ static void test_threads(void **state) {
     for (int i = 0; i < N; i++)
         f.label[i] = i % 4;
     int before = sr_parallel_threads();
-    CHECK_OK(sr_nearest_rows(&f, 2, row, a));
-    CHECK_OK(sr_nearest_by_class(&f, same[0], other[0]));
+    CHECK_OK(sr_nearest_rows(ROWS(f), 2, row, a));
+    CHECK_OK(sr_nearest_by_class(ROWS(f), same[0], other[0]));
     sr_parallel_set_threads(before > 1 ? 1 : 3);
-    CHECK_OK(sr_nearest_rows(&f, 2, row, b));
-    CHECK_OK(sr_nearest_by_class(&f, same[1], other[1]));
+    CHECK_OK(sr_nearest_rows(ROWS(f), 2, row, b));
+    CHECK_OK(sr_nearest_by_class(ROWS(f), same[1], other[1]));
     sr_parallel_set_threads(before);
     CHECK(memcmp(a, b, sizeof a) == 0);
     CHECK(memcmp(same[0], same[1], sizeof same[0]) == 0);
@@ -101,7 +102,7 @@ static void test_memory(void **state) {
     int64_t live = sr_mem_live();
     for (int i = 1; i <= 3; i++) {
         sr_mem_fail_at(i);
-        CHECK_FAILS(sr_nearest_rows(&f, 1, row, distance), SR_ERR_MEMORY, "memory");
+        CHECK_FAILS(sr_nearest_rows(ROWS(f), 1, row, distance), SR_ERR_MEMORY, "memory");
         sr_mem_fail_at(0);
         CHECK_INT(sr_mem_live(), live);
     }

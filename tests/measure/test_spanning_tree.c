@@ -3,6 +3,7 @@
 #include "base/parallel.h"
 #include "measure/clusters/spanning_tree.h"
 #include "tests/check.h"
+#include "tests/measure/feature_rows.h"
 #include "tests/measure/folder_golden.h"
 #include "tests/measure/folder_rows.h"
 
@@ -13,7 +14,7 @@ static void test_against_scipy(void **state) {
     float leaf[FOLDER_N];
     double length = 0;
     folder_rows(&f);
-    CHECK_OK(sr_spanning_tree(&f, edge));
+    CHECK_OK(sr_spanning_tree(ROWS(f), edge));
     CHECK_OK(sr_leaf_distances(edge, FOLDER_N, 5, leaf));
     for (int i = 0; i < FOLDER_N - 1; i++) {
         CHECK(edge[i].from < edge[i].to);
@@ -33,7 +34,7 @@ static void test_group(void **state) {
     int64_t label[8] = {0};
     SrTreeEdge edge[7];
     SrMatrix f = {.n = 8, .d = 1, .x = x, .label = label};
-    CHECK_OK(sr_spanning_tree(&f, edge));
+    CHECK_OK(sr_spanning_tree(ROWS(f), edge));
     CHECK_OK(sr_leaf_distances(edge, 8, 2, leaf));
     CHECK_NEAR((double)leaf[6], 95, 1e-4);
     CHECK_NEAR((double)leaf[7], 95, 1e-4);
@@ -50,9 +51,9 @@ static void test_threads_and_nan(void **state) {
     CHECK_OK(sr_matrix_init(&f, N, D));
     folder_draws(3, f.x, (int64_t)N * D);
     int before = sr_parallel_threads();
-    CHECK_OK(sr_spanning_tree(&f, a));
+    CHECK_OK(sr_spanning_tree(ROWS(f), a));
     sr_parallel_set_threads(before > 1 ? 1 : 3);
-    CHECK_OK(sr_spanning_tree(&f, b));
+    CHECK_OK(sr_spanning_tree(ROWS(f), b));
     sr_parallel_set_threads(before);
     for (int i = 0; i < N - 1; i++) {
         CHECK_INT(a[i].from, b[i].from);
@@ -60,7 +61,7 @@ static void test_threads_and_nan(void **state) {
         CHECK(a[i].length == b[i].length);
     }
     f.x[5 * D] = NAN; // joins last
-    CHECK_OK(sr_spanning_tree(&f, a));
+    CHECK_OK(sr_spanning_tree(ROWS(f), a));
     CHECK(a[N - 2].from == 5 || a[N - 2].to == 5);
     CHECK(a[N - 2].length > 1e18f && a[N - 3].length < 10);
     sr_matrix_deinit(&f);
@@ -72,11 +73,11 @@ static void test_memory(void **state) {
     SrTreeEdge edge[FOLDER_N - 1];
     float leaf[FOLDER_N];
     folder_rows(&f);
-    CHECK_OK(sr_spanning_tree(&f, edge));
+    CHECK_OK(sr_spanning_tree(ROWS(f), edge));
     int64_t live = sr_mem_live();
     for (int i = 1; i <= 4; i++) {
         sr_mem_fail_at(i);
-        CHECK_FAILS(sr_spanning_tree(&f, edge), SR_ERR_MEMORY, "tree");
+        CHECK_FAILS(sr_spanning_tree(ROWS(f), edge), SR_ERR_MEMORY, "tree");
         sr_mem_fail_at(i);
         CHECK_FAILS(sr_leaf_distances(edge, FOLDER_N, 1, leaf), SR_ERR_MEMORY, "groups");
     }

@@ -17,7 +17,7 @@ static void test_covers_clusters(void **state) {
     test_rows_planted(&f, N, D, CLASSES, 8, 3);
     sr_matrix_normalize(&f, 0);
     SrTypicalityOptions o = {.seed = 1};
-    CHECK_OK(sr_typical_rows(&o, &f, CLASSES, chosen, typical));
+    CHECK_OK(sr_typical_rows(&o, ROWS(f), CLASSES, chosen, typical));
     for (int i = 0; i < CLASSES; i++) {
         int64_t c = f.label[chosen[i]];
         CHECK(!seen[c]);
@@ -28,9 +28,9 @@ static void test_covers_clusters(void **state) {
     // Clusters that hold a row already are asked last.
     o.have = chosen;
     o.n_have = 2;
-    CHECK_OK(sr_typical_rows(&o, &f, 1, more, NULL));
+    CHECK_OK(sr_typical_rows(&o, ROWS(f), 1, more, NULL));
     CHECK_INT(f.label[more[0]], f.label[chosen[2]]);
-    CHECK_FAILS(sr_typical_rows(&o, &f, N - 1, more, NULL), SR_ERR_CONFIG, "free");
+    CHECK_FAILS(sr_typical_rows(&o, ROWS(f), N - 1, more, NULL), SR_ERR_CONFIG, "free");
     sr_matrix_deinit(&f);
 }
 
@@ -39,11 +39,11 @@ static void test_typicality(void **state) {
     float x[4 * 2] = {1, 0, 1, 0, 1, 0, 0, 1}, typical[4];
     int64_t label[4] = {0};
     SrMatrix f = {.n = 4, .d = 2, .x = x, .label = label};
-    CHECK_OK(sr_typicality(&f, typical));
+    CHECK_OK(sr_typicality(ROWS(f), typical));
     CHECK_NEAR((double)typical[0], 3 / sqrt(2.0), 1e-5); // distances 0, 0 and sqrt(2)
     CHECK_NEAR((double)typical[3], 1 / sqrt(2.0), 1e-5);
     f.n = 1;
-    CHECK_OK(sr_typicality(&f, typical));
+    CHECK_OK(sr_typicality(ROWS(f), typical));
     CHECK_NEAR((double)typical[0], 0, 0);
 }
 
@@ -56,7 +56,7 @@ static void test_all_rows(void **state) {
     test_rows_planted(&f, 40, D, CLASSES, 2, 3);
     sr_matrix_normalize(&f, 0);
     SrTypicalityOptions o = {.seed = 1};
-    CHECK_OK(sr_typical_rows(&o, &f, 40, chosen, NULL));
+    CHECK_OK(sr_typical_rows(&o, ROWS(f), 40, chosen, NULL));
     for (int i = 0; i < 40; i++) {
         CHECK(!used[chosen[i]]);
         used[chosen[i]] = 1;
@@ -64,7 +64,7 @@ static void test_all_rows(void **state) {
     int64_t live = sr_mem_live();
     for (int i = 1; i <= 30; i++) {
         sr_mem_fail_at(i);
-        CHECK_FAILS(sr_typical_rows(&o, &f, 4, chosen, NULL), SR_ERR_MEMORY, "memory");
+        CHECK_FAILS(sr_typical_rows(&o, ROWS(f), 4, chosen, NULL), SR_ERR_MEMORY, "memory");
         sr_mem_fail_at(0);
         CHECK_INT(sr_mem_live(), live);
     }

@@ -71,10 +71,11 @@ static SrStatus label_side(Run *r, const char *split, const SrMatrix *f,
     SrClusterSide *side = &r->out->side[r->out->n_sides++];
     int64_t *label = sr_alloc((size_t)f->n * sizeof *label);
     float *distance = sr_alloc((size_t)f->n * sizeof *distance);
+    const SrRowView rows = sr_row_view(f);
     SrStatus status;
     *side = (SrClusterSide){.n = f->n};
     SR_TRY_GOTO(label && distance ? SR_OK : out_of_memory());
-    SR_TRY_GOTO(sr_kmeans_assign(&r->km, f, label, distance));
+    SR_TRY_GOTO(sr_kmeans_assign(&r->km, &rows, label, distance));
     SR_TRY_GOTO(count_sizes(r, label, distance, side));
     SR_TRY_GOTO(sr_kmeans_purity(f, label, r->km.k, &side->purity));
     SR_TRY_GOTO(save_side(r, split, names, label, side));
@@ -89,9 +90,9 @@ static SrStatus fit(Run *r, const SrMatrix *f) {
     const SrClusterConfig *c = r->config;
     SrKmeansOptions o = {
         .k = c->clusters, .iterations = c->iterations, .seed = r->seed, .spherical = c->spherical};
+    const SrRowView rows = sr_row_view(f);
     if (c->limit < 0 || c->limit >= f->n)
-        return sr_kmeans(&o, f, &r->km);
-    SrMatrix part = {0};
+        return sr_kmeans(&o, &rows, &r->km);
     uint32_t *order = sr_alloc((size_t)f->n * sizeof *order);
     int64_t *row = sr_alloc((size_t)c->limit * sizeof *row + 1);
     SrStatus status = order && row ? SR_OK : out_of_memory();
@@ -100,11 +101,9 @@ static SrStatus fit(Run *r, const SrMatrix *f) {
         sr_rng_permutation(&rng, order, (uint32_t)f->n);
         for (int64_t i = 0; i < c->limit; i++)
             row[i] = order[i];
-        status = sr_matrix_take(f, row, c->limit, &part);
-    }
-    if (status == SR_OK)
+        const SrRowView part = sr_row_view_pick(&rows, row, c->limit);
         status = sr_kmeans(&o, &part, &r->km);
-    sr_matrix_deinit(&part);
+    }
     sr_free(order);
     sr_free(row);
     return status;

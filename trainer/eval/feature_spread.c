@@ -33,8 +33,9 @@ static SrStatus count_kept(Call *c, SrReportRow row, SrMatrix *rows) {
         status = sr_fail(SR_ERR_MEMORY, "out of memory for the neighbours of %lld images",
                          (long long)rows->n);
     sr_matrix_normalize(rows, 0);
+    const SrRowView view = sr_row_view(rows);
     if (status == SR_OK)
-        status = sr_nearest_rows(rows, K, found, distance);
+        status = sr_nearest_rows(&view, K, found, distance);
     sr_free(distance);
     if (status == SR_OK && row == SR_ROW_STARTED) {
         c->before = found;
