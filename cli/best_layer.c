@@ -33,7 +33,3 @@ SrStatus sr_best_layer_of(const char *checkpoint, const char *otherwise, const c
     *layer = out->name;
     return SR_OK;
 }
-
-SrStatus sr_best_layer(const SrCheckpointModel *m, const char **layer, SrBestLayer *out) {
-    return sr_best_layer_of(m->path, m->config->knn.layer, layer, out);
-}

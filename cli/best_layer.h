@@ -2,18 +2,16 @@
 #ifndef SR_CLI_BEST_LAYER_H
 #define SR_CLI_BEST_LAYER_H
 
-#include "trainer/eval/checkpoint_model.h"
+#include "base/status.h"
 
 typedef struct {
     char name[64];
 } SrBestLayer;
 
 // Sets *layer to the best layer of the last evaluation in the checkpoint's folder, and prints its
-// name.  A *layer that is not NULL stays.  Without an evaluation, *layer becomes the trunk's
-// vector.  out: storage of the name; it must live as long as *layer.
+// name.  A *layer that is not NULL stays.  otherwise: the layer without an evaluation.
+// out: storage of the name; it must live as long as *layer.
 // SR_ERR_CONFIG: the folder's metrics cannot be read.
-SrStatus sr_best_layer(const SrCheckpointModel *m, const char **layer, SrBestLayer *out);
-// Does so for the path of a checkpoint.  otherwise: the layer without an evaluation.
 SrStatus sr_best_layer_of(const char *checkpoint, const char *otherwise, const char **layer,
                           SrBestLayer *out);
 

@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "base/text/json.h"
 #include "base/text/number.h"
+#include "base/text/yaml_edit.h"
 #include "cli/args/folder_args.h"
 #include "cli/findings.h"
 #include "cli/verb.h"

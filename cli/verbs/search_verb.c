@@ -1,155 +1,29 @@
 // sslrun search IMAGE --in DIR: lists the images of an index that are most like an image, or like a
 // part of it.
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/file.h"
-#include "base/mem.h"
-#include "base/text/escape.h"
-#include "base/text/json.h"
-#include "cli/args/folder_args.h"
-#include "cli/args/photo_page_args.h"
-#include "cli/next.h"
+#include "cli/image_search.h"
 #include "cli/verb.h"
-#include "folder/nearest.h"
-#include "pages/photos/photo_page.h"
-
-typedef struct {
-    SrFolderArgs folder;
-    bool json, csv, null;
-    int count;
-    const char *data, *crop;
-    SrPhotoFiles files;
-} Options;
 
 static const SrFlag flags[] = {
-    SR_FLAG_TEXT(Options, data, "--in", "DIR", "the images to search; new ones are embedded first"),
-    SR_FOLDER_FLAGS(Options),
-    SR_FLAG_TEXT(Options, crop, "--crop", "X,Y,W,H", "search for this part of IMAGE, in pixels"),
-    SR_FLAG_NUMBER(Options, count, "--count", "images to list (10)"),
-    SR_PHOTO_FLAGS(Options),
-    SR_FLAG_ON(Options, json, "--json", "print one JSON line per image"),
-    SR_FLAG_ON(Options, csv, "--csv", "print one CSV line per image"),
-    SR_FLAG_ON(Options, null, "--null", "print names alone, each with a NUL after it; also -0"),
+    SR_FLAG_TEXT(SrSearchArgs, data, "--in", "DIR",
+                 "the images to search; new ones are embedded first"),
+    SR_FOLDER_FLAGS(SrSearchArgs),
+    SR_FLAG_TEXT(SrSearchArgs, crop, "--crop", "X,Y,W,H",
+                 "search for this part of IMAGE, in pixels"),
+    SR_FLAG_NUMBER(SrSearchArgs, count, "--count", "images to list (10)"),
+    SR_PHOTO_FLAGS(SrSearchArgs),
+    SR_FLAG_ON(SrSearchArgs, json, "--json", "print one JSON line per image"),
+    SR_FLAG_ON(SrSearchArgs, csv, "--csv", "print one CSV line per image"),
+    SR_FLAG_ON(SrSearchArgs, null, "--null",
+               "print names alone, each with a NUL after it; also -0"),
     {0}};
 
-// An index says what made it: a search needs no other model than that one.
-static SrStatus model_of_index(Options *o, SrIndex *index, SrArena *arena) {
-    const char *text = sr_index_description(index);
-    SrYaml *tree;
-    SR_TRY(sr_json_parse(arena, text, strlen(text), sr_index_file_path(index), &tree));
-    const char *weights = sr_tree_text(tree, "weights", "");
-    const char *layer = sr_tree_text(tree, "layer", "");
-    const SrYaml *size = sr_yaml_find(tree, "size");
-    o->folder.model = sr_tree_text(tree, "model", "");
-    o->folder.layer = *layer ? layer : NULL;
-    o->folder.weights = *weights ? weights : NULL;
-    o->folder.size = size ? (int)size->i : 0;
-    return SR_OK;
-}
-
-static SrStatus open_index(Options *o, SrArena *arena, SrFolder *folder, SrIndex **out) {
-    if (o->data) {
-        SR_TRY(sr_folder_open(&o->folder, folder));
-        return sr_folder_index(folder, o->data, SR_LOOK_PLAIN, NULL, out);
-    }
-    SR_TRY(sr_index_open(o->folder.index, out));
-    if (!o->folder.model)
-        SR_TRY(model_of_index(o, *out, arena));
-    SR_TRY(sr_folder_open(&o->folder, folder));
-    return sr_nearest_check(folder->embedder, *out);
-}
-
-static void print_line(const Options *o, const SrIndex *index, const SrNear *near, SrText *out) {
-    const char *name = sr_index_name(index, near->row);
-    double cosine = (double)near->similarity;
-    if (o->json || sr_photo_files_any(&o->files)) {
-        sr_json_begin(out);
-        sr_json_string(out, "file", name);
-        sr_json_float(out, "cosine", cosine);
-        sr_json_end(out);
-    } else if (o->csv) {
-        sr_escape_csv(name, out);
-        sr_text_printf(out, ",%.6f\n", cosine);
-    } else if (o->null) {
-        sr_text_addn(out, name, strlen(name) + 1);
-    } else {
-        sr_text_printf(out, "%.4f  ", cosine);
-        sr_escape_line(name, out);
-        sr_text_add(out, "\n");
-    }
-}
-
-// One image more is searched for, since the query itself may be in the index.
-static SrStatus search(const Options *o, const char *image, const SrFolder *folder,
-                       const SrIndex *index, SrText *out) {
-    SrRect crop = {0, 0, 0, 0};
-    char real[4096], other[4096];
-    int k = (int)SR_MIN((int64_t)o->count + 1, sr_index_rows(index)), left = o->count;
-    if (o->crop)
-        SR_TRY(sr_rect_parse(o->crop, &crop));
-    SrNear *near = sr_alloc((size_t)k * sizeof *near);
-    if (!near)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for %d images", k);
-    SrStatus status =
-        sr_nearest_to_file(folder->embedder, index, image, o->crop ? &crop : NULL, k, near);
-    bool known = realpath(image, real) != NULL;
-    if (o->csv)
-        sr_text_add(out, "file,cosine\n");
-    for (int i = 0; status == SR_OK && i < k && left > 0; i++) {
-        const char *name = sr_index_name(index, near[i].row);
-        if (known && !o->crop && realpath(name, other) && strcmp(real, other) == 0)
-            continue;
-        print_line(o, index, &near[i], out);
-        left--;
-    }
-    if (status == SR_OK && left == o->count)
-        status = sr_fail(SR_ERR_CONFIG, "%s is the only image of the index; add images", image);
-    sr_free(near);
-    return status;
-}
-
-static SrStatus parse(int argc, char **argv, Options *o, SrArgs *args) {
-    SR_TRY(sr_args_parse(argc, argv, flags, o, args));
-    if (o->null + o->json + o->csv > 1 || (sr_photo_files_any(&o->files) && (o->null || o->csv)))
-        SR_FAIL(SR_ERR_CONFIG, "--json, --csv and --null exclude each other, and --page goes with "
-                               "--json alone: give one of them");
-    if (args->n_names != 1 || args->n_overrides || (!o->data && !o->folder.index))
-        SR_FAIL(SR_ERR_CONFIG,
-                "sslrun search needs an image, and --in DIR with --model, or --index FILE");
-    if (o->count < 1)
-        SR_FAIL(SR_ERR_CONFIG, "--count needs at least 1");
-    if (!sr_file_exists(args->names[0]))
-        SR_FAIL(SR_ERR_CONFIG, "%s: no such image", args->names[0]);
-    return o->data ? sr_args_check_images("--in", o->data) : SR_OK;
-}
-
 static SrStatus run_verb(int argc, char **argv) {
-    Options o = {.count = 10};
+    SrSearchArgs o = {.count = 10};
     SrArgs args;
-    SrArena arena = SR_ARENA_INIT;
-    SrFolder folder = {.embedder = NULL};
-    SrIndex *index = NULL;
-    SrText out = SR_TEXT_INIT;
-    SR_TRY(parse(argc, argv, &o, &args));
-    SrStatus status = open_index(&o, &arena, &folder, &index);
-    if (status == SR_OK)
-        status = search(&o, args.names[0], &folder, index, &out);
-    sr_index_close(index);
-    sr_folder_close(&folder);
-    sr_arena_deinit(&arena);
-    if (status == SR_OK && sr_photo_files_any(&o.files))
-        status = sr_photo_page_similar(&o.files, args.names[0], out.s);
-    SR_TRY(sr_photo_files_print(status, &o.files, o.json, &out));
-    if (o.data && o.folder.model && !o.json && !o.csv && !o.null) {
-        SrText next = SR_TEXT_INIT;
-        SR_NEXT(&next, "groups the images of the folder that look alike", "duplicates", o.data,
-                "--model", o.folder.model);
-        sr_next_say(&next);
-    }
-    return SR_OK;
+    SR_TRY(sr_args_parse(argc, argv, flags, &o, &args));
+    return sr_image_search(&args, &o,
+                           "sslrun search needs an image, and --in DIR with --model, or --index "
+                           "FILE");
 }
 
 const SrVerb sr_verb_search = {

@@ -272,6 +272,8 @@ static void test_best_layer(void **state) {
     RUN("similar", path, "--in", f.images, "--model", f.run);
     CHECK_INT(result.code, 0);
     CHECK(strstr(result.err, "layer flatten: ") && strstr(result.err, "no evaluation"));
+    RUN("index", f.images, "--model", f.run, "--json"); // `similar` has filled it
+    expect(0, "\"embedded\": 0,");
     fixture_write(f.run, "metrics.json", line, sizeof line - 1);
     RUN("similar", path, "--in", f.images, "--model", f.run);
     CHECK_INT(result.code, 0);
