@@ -85,17 +85,21 @@ void sr_findings_add(SrFindings *f, const SrField *field, int n) {
 }
 
 void sr_findings_photo(SrFindings *f, const char *file, const char *caption, const char *section) {
-    if (!f->photos || f->n_photos == PHOTOS)
-        return;
     int before = 0;
+    if (!f->photos)
+        return;
     for (int i = 0; i < f->n_photos; i++)
         before += strcmp(f->photos[i].section, section) == 0;
-    SrPhoto photo = {sr_strdup(file), sr_strdup(caption), sr_strdup(section)};
-    bool keep = before < SECTION_MOST && photo.file && photo.caption && photo.section;
-    if (keep)
-        f->photos[f->n_photos++] = photo;
-    if (keep)
+    if (f->n_photos == PHOTOS || before == SECTION_MOST) {
+        f->left_out++;
         return;
+    }
+    SrPhoto photo = {sr_strdup(file), sr_strdup(caption), sr_strdup(section)};
+    if (photo.file && photo.caption && photo.section) {
+        f->photos[f->n_photos++] = photo;
+        return;
+    }
+    f->out.failed = true;
     sr_free(photo.file);
     sr_free(photo.caption);
     sr_free(photo.section);
@@ -118,7 +122,7 @@ SrStatus sr_findings_end(SrFindings *f, const char *title, const char *intro, in
     const char *page = f->to.page;
     bool check = f->to.check;
     if (page)
-        status = sr_photo_page_list(page, title, intro, f->photos, f->n_photos);
+        status = sr_photo_page_list(page, title, intro, f->photos, f->n_photos, f->left_out);
     if (status == SR_OK && page && !f->to.json && !f->to.csv) {
         sr_text_deinit(&f->out);
         sr_text_printf(&f->out, "%s\n", page);

@@ -33,6 +33,7 @@ typedef struct {
     int64_t n;       // rows added
     SrPhoto *photos; // (n_photos) of the page, texts owned
     int n_photos;
+    int64_t left_out; // photos that the page has no room for
 } SrFindings;
 
 // Checks that at most one form was asked for.  SR_ERR_CONFIG: --json and --csv.

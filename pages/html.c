@@ -26,11 +26,14 @@ void sr_html_end(SrText *out) {
     sr_text_add(out, "</script></body></html>\n");
 }
 
-void sr_html_live_script(SrText *out) {
+static void add_script(const char *script, SrText *out) {
     sr_text_add(out, "<script>\n");
-    sr_text_add(out, asset_live_js);
+    sr_text_add(out, script);
     sr_text_add(out, "</script>\n");
 }
+
+void sr_html_live_script(SrText *out) { add_script(asset_live_js, out); }
+void sr_html_photo_script(SrText *out) { add_script(asset_photos_js, out); }
 
 void sr_html_escape(const char *s, SrText *out) {
     for (; *s; s++) {

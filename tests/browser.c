@@ -268,6 +268,15 @@ void browser_click(Browser *b, const char *selector) {
     mouse(b, "mouseReleased", x, y);
 }
 
+void browser_key(Browser *b, const char *key) {
+    order(b, "Input.dispatchKeyEvent", json_pack("{s:s, s:s}", "type", "rawKeyDown", "key", key));
+    order(b, "Input.dispatchKeyEvent", json_pack("{s:s, s:s}", "type", "keyUp", "key", key));
+}
+
+void browser_type(Browser *b, const char *text) {
+    order(b, "Input.insertText", with_text("text", text));
+}
+
 // ---- pictures -----------------------------------------------------------------------------------
 
 static int digit(char c) {

@@ -32,6 +32,9 @@ void browser_ask(Browser *b, const char *expression, char *out, size_t n);
 bool browser_becomes(Browser *b, const char *expression, double seconds);
 // Clicks into the middle of the first element that the selector finds.
 void browser_click(Browser *b, const char *selector);
+// Presses a key by its name, such as "ArrowRight" or "/", and types text where the focus is.
+void browser_key(Browser *b, const char *key);
+void browser_type(Browser *b, const char *text);
 // Writes a PNG of the window.
 void browser_picture(Browser *b, const char *path);
 

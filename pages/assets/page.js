@@ -52,7 +52,15 @@
     if (t && !tip.contains(t)) show(t, e.clientX, e.clientY);
     else if (!e.target.closest || !e.target.closest('svg.chart')) hide();
   });
-  document.addEventListener('scroll', hide, true);
+  // A picture that was reached by keyboard keeps its words, also when the page scrolls towards it.
+  function focused() {
+    var t = document.querySelector('.t:focus-visible'), r = t && t.getBoundingClientRect();
+    if (t) show(t, r.left + r.width / 2, r.bottom);
+    else hide();
+  }
+  document.addEventListener('focusin', focused);
+  document.addEventListener('focusout', hide);
+  document.addEventListener('scroll', focused, true);
   document.addEventListener('keydown', function (e) { if (e.key === 'Escape') hide(); });
 
   // ---- the map

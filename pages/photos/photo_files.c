@@ -13,6 +13,7 @@ static SrStatus write_page(const SrPhotoBody *b, const char *title, const char *
     sr_text_add(&out, "</h1>\n");
     SrStatus status = sr_thumbs_style(b->thumb, b->use, b->n, &out);
     sr_text_add(&out, b->html.s ? b->html.s : "");
+    sr_html_photo_script(&out);
     sr_html_end(&out);
     if (status == SR_OK)
         status = out.failed ? sr_fail(SR_ERR_MEMORY, "out of memory for the page %s", file)

@@ -72,7 +72,7 @@ static void fill_similar(SrPhotoBody *p, Lines *l, const char *image, char *titl
     sr_photo_body_end(p);
     snprintf(caption, sizeof caption, "%d most similar", l->n);
     sr_photo_body_section(p, caption);
-    sr_text_printf(&p->html, "<h2>%s</h2>\n", caption);
+    sr_text_printf(&p->html, "<section><h2>%s</h2>\n", caption);
     sr_photo_body_begin(p);
     for (int i = 0; i < l->n; i++) {
         sr_number_print(caption, sizeof caption, "%.3f", number(l->v[i], "cosine"));
@@ -80,6 +80,7 @@ static void fill_similar(SrPhotoBody *p, Lines *l, const char *image, char *titl
             break;
     }
     sr_photo_body_end(p);
+    sr_text_add(&p->html, "</section>\n");
 }
 
 SrStatus sr_photo_page_similar(const SrPhotoFiles *files, const char *image, const char *lines) {
@@ -95,7 +96,7 @@ static bool add_group(SrPhotoBody *p, const SrYaml *files, int number_of) {
     snprintf(heading, sizeof heading, "Group %d: %d images", number_of, files->n);
     sr_photo_body_section(p, heading);
     sr_text_printf(&p->html,
-                   "<div class=\"card\"><h2>Group %d <span class=\"pale\">%d images"
+                   "<section class=\"card\"><h2>Group %d <span class=\"pale\">%d images"
                    "</span></h2>\n",
                    number_of, files->n);
     sr_photo_body_begin(p);
@@ -107,7 +108,7 @@ static bool add_group(SrPhotoBody *p, const SrYaml *files, int number_of) {
         sr_html_escape(files->items[i]->text ? files->items[i]->text : "", &p->html);
         sr_text_add(&p->html, "\n");
     }
-    sr_text_add(&p->html, "</pre></details></div>\n");
+    sr_text_add(&p->html, "</pre></details></section>\n");
     return room;
 }
 
@@ -168,7 +169,7 @@ static void add_class(SrPhotoBody *p, const Lines *l, int first, bool *seen) {
         }
     snprintf(heading, sizeof heading, "%.100s: %d image%s", class, n, n == 1 ? "" : "s");
     sr_photo_body_section(p, heading);
-    sr_text_add(&p->html, "<h2>");
+    sr_text_add(&p->html, "<section><h2>");
     sr_html_escape(class, &p->html);
     sr_text_printf(&p->html, " <span class=\"pale\">%d image%s</span></h2>\n", n,
                    n == 1 ? "" : "s");
@@ -177,6 +178,7 @@ static void add_class(SrPhotoBody *p, const Lines *l, int first, bool *seen) {
         if (strcmp(sr_tree_text(l->v[i], "class", "?"), class) == 0 && add_prediction(p, l->v[i]))
             shown++;
     sr_photo_body_end(p);
+    sr_text_add(&p->html, "</section>\n");
 }
 
 static void fill_predict(SrPhotoBody *p, Lines *l, const char *image, char *title) {
@@ -187,13 +189,14 @@ static void fill_predict(SrPhotoBody *p, Lines *l, const char *image, char *titl
         qsort(l->v, (size_t)l->n, sizeof *l->v, least_certain_first);
     sr_text_add(&p->html, "<p>The class that the classifier gives each image, and how sure it is. "
                           "Mistakes are mostly among the first ones.</p>\n"
-                          "<h2>Least certain</h2>\n");
+                          "<section><h2>Least certain</h2>\n");
     sr_photo_body_section(p, "Least certain");
     sr_photo_body_begin(p);
     for (int i = 0; i < SR_MIN(l->n, DOUBTFUL); i++)
         add_prediction(p, l->v[i]);
     sr_photo_body_end(p);
-    sr_text_add(&p->html, "<p class=\"pale\">Below: the most certain images of each class.</p>\n");
+    sr_text_add(&p->html, "</section>\n<p class=\"pale\">Below: the most certain images of each "
+                          "class.</p>\n");
     for (int i = l->n - 1; seen && i >= 0; i--)
         if (!seen[i])
             add_class(p, l, i, seen);
@@ -216,7 +219,7 @@ static bool add_issue(SrPhotoBody *p, Lines *l, int first, int end) {
     bool known = sr_tidy_find_issue(issue, &kind) == SR_OK;
     snprintf(caption, sizeof caption, "%.40s: %d", issue, end - first);
     sr_photo_body_section(p, caption);
-    sr_text_add(&p->html, "<h2>");
+    sr_text_add(&p->html, "<section><h2>");
     sr_html_escape(issue, &p->html);
     sr_text_printf(&p->html, " <span class=\"pale\">%d</span></h2>\n<p class=\"pale\">%s</p>\n",
                    end - first, known ? sr_tidy_help(kind) : "");
@@ -235,6 +238,7 @@ static bool add_issue(SrPhotoBody *p, Lines *l, int first, int end) {
             room = sr_photo_body_add(p, of, "the other");
     }
     sr_photo_body_end(p);
+    sr_text_add(&p->html, "</section>\n");
     return room;
 }
 
@@ -262,6 +266,13 @@ SrStatus sr_photo_page_tidy(const SrPhotoFiles *files, const char *lines) {
 
 // ---- any list -----------------------------------------------------------------------------------
 
+static void end_section(SrPhotoBody *p, const char *heading) {
+    if (!heading)
+        return;
+    sr_photo_body_end(p);
+    sr_text_add(&p->html, "</section>\n");
+}
+
 static void fill_list(SrPhotoBody *p, const char *intro, const SrPhoto *photos, int n) {
     const char *section = NULL;
     sr_text_add(&p->html, "<p>");
@@ -269,27 +280,30 @@ static void fill_list(SrPhotoBody *p, const char *intro, const SrPhoto *photos, 
     sr_text_add(&p->html, "</p>\n");
     for (int i = 0; i < n && p->n < SR_PHOTOS_MOST; i++) {
         if (!section || strcmp(section, photos[i].section) != 0) {
-            if (section)
-                sr_photo_body_end(p);
+            end_section(p, section);
             section = photos[i].section;
             sr_photo_body_section(p, section);
-            sr_text_add(&p->html, "<h2>");
+            sr_text_add(&p->html, "<section><h2>");
             sr_html_escape(section, &p->html);
             sr_text_add(&p->html, "</h2>\n");
             sr_photo_body_begin(p);
         }
         sr_photo_body_add(p, photos[i].file, photos[i].caption);
     }
-    if (section)
-        sr_photo_body_end(p);
+    end_section(p, section);
 }
 
 SrStatus sr_photo_page_list(const char *file, const char *title, const char *intro,
-                            const SrPhoto *photos, int n) {
+                            const SrPhoto *photos, int n, int64_t left_out) {
     SrStatus status;
     SrPhotoBody *p;
     SR_TRY_GOTO(sr_photo_body_new(&p));
     fill_list(p, intro, photos, n);
+    if (left_out > 0)
+        sr_text_printf(&p->html,
+                       "<p class=\"pale\">%lld more are not shown; the list without --page has "
+                       "them all.</p>\n",
+                       (long long)left_out);
     SR_TRY_GOTO(sr_photo_files_write(p, title, &(SrPhotoFiles){.page = file}));
 done:
     sr_photo_body_free(p);

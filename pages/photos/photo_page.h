@@ -24,8 +24,9 @@ typedef struct {
     char *section; // heading above the photos that share it; "": none
 } SrPhoto;
 
-// Writes a page of n photos in their order.  intro: a sentence below the title.
+// Writes a page of n photos in their order.  intro: a sentence below the title.  left_out: photos
+// that the page has no room for; it says so.
 SrStatus sr_photo_page_list(const char *file, const char *title, const char *intro,
-                            const SrPhoto *photos, int n);
+                            const SrPhoto *photos, int n, int64_t left_out);
 
 #endif
