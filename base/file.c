@@ -14,6 +14,7 @@
 
 #include "base/compiler.h"
 #include "base/mem.h"
+#include "base/temporary.h"
 
 #define PATH_BYTES 4096
 
@@ -218,6 +219,8 @@ static void remove_orphans_of(const char *path) {
 
 // Frees the names and leaves the files.
 static void forget(SrFileWriter *writer) {
+    if (writer->temporary)
+        sr_temporary_remove(writer->temporary);
     sr_free(writer->temporary);
     sr_free(writer->path);
     *writer = (SrFileWriter){0};
@@ -250,15 +253,27 @@ static FILE *create_new(const char *path) {
     return f;
 }
 
+// Refuses /dev/null and its like: the rename would put a file in the place of the device.
+static SrStatus check_no_device(const char *path) {
+    struct stat st;
+    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+        SR_FAIL(SR_ERR_IO, "cannot write '%s': it is a device, pipe or socket, expected a file",
+                path);
+    return SR_OK;
+}
+
 // Puts the temporary file into the folder of the final name: a rename is atomic only within one
 // file system.
 SrStatus sr_file_begin(SrFileWriter *writer, const char *path) {
+    *writer = (SrFileWriter){0};
+    SR_TRY(check_no_device(path));
     *writer = (SrFileWriter){.path = sr_strdup(path), .temporary = temporary_name(path)};
     if (!writer->path || !writer->temporary) {
         forget(writer);
         SR_FAIL(SR_ERR_MEMORY, "out of memory writing '%s'", path);
     }
     remove_orphans_of(path);
+    sr_temporary_add(writer->temporary);
     writer->f = create_new(writer->temporary);
     if (writer->f)
         return SR_OK;

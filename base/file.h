@@ -37,7 +37,8 @@ SrStatus sr_file_map_shared(const char *path, size_t bytes, void **data);
 
 // Replaces a file atomically.  begin opens a temporary file in the same folder, and the caller
 // writes to f.  commit flushes, syncs, renames, and syncs the folder; abort removes the temporary
-// file.  Exactly one of commit and abort ends the writing.
+// file.  Exactly one of commit and abort ends the writing.  SR_ERR_IO of begin also means the name
+// of a device, which a rename would replace.
 typedef struct {
     FILE *f;
     char *path;      // final name

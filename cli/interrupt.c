@@ -7,6 +7,7 @@
 
 #include "base/compiler.h"
 #include "base/ranks/comm.h"
+#include "base/temporary.h"
 
 static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
 
@@ -29,8 +30,10 @@ static void write_note(const char *note) {
 static void on_signal(int number) {
     if (received && listening && (number == SIGHUP || number == SIGUSR1))
         return;
-    if (received)
+    if (received) {
+        sr_temporary_unlink_all();
         _exit(128 + number);
+    }
     received = number;
     if (listening) {
         if (!quiet)
@@ -38,15 +41,24 @@ static void on_signal(int number) {
         return;
     }
     write_note(last_words);
+    sr_temporary_unlink_all();
     _exit(128 + number);
 }
 
+// The system's action follows, since the handler is gone after its first call.
+static void on_end(int number) {
+    sr_temporary_unlink_all();
+    raise(number);
+}
+
 // Leaves a signal alone that was ignored on purpose (nohup, a background job of a shell).
-static void handle(int number) {
+static void handle(int number, void (*handler)(int)) {
     struct sigaction action, before;
     memset(&action, 0, sizeof action);
-    action.sa_handler = on_signal;
+    action.sa_handler = handler;
     action.sa_flags = SA_RESTART; // reads of loader threads must not fail
+    if (handler == on_end)
+        action.sa_flags |= (int)SA_RESETHAND;
     sigemptyset(&action.sa_mask);
     if (sigaction(number, NULL, &before) == 0 && before.sa_handler != SIG_IGN)
         sigaction(number, &action, NULL);
@@ -56,17 +68,25 @@ void sr_interrupt_at_once(const char *note) {
     last_words = note;
     listening = quiet = 0;
     for (int i = 0; i < SR_COUNT(numbers); i++)
-        handle(numbers[i]);
+        handle(numbers[i], on_signal);
     signal(SIGPIPE, SIG_IGN);
+}
+
+void sr_interrupt_begin(void) {
+    for (int i = 0; i < SR_COUNT(numbers); i++)
+        handle(numbers[i], on_end);
+    handle(SIGPIPE, on_end);
 }
 
 void sr_interrupt_uninstall(void) {
     struct sigaction now;
     for (int i = 0; i < SR_COUNT(numbers); i++)
         if (sigaction(numbers[i], NULL, &now) == 0 && now.sa_handler == on_signal)
-            signal(numbers[i], SIG_DFL);
-    if (!received) // the signal may have ended the log's reader too
+            handle(numbers[i], on_end);
+    if (!received) { // the signal may have ended the log's reader too
         signal(SIGPIPE, SIG_DFL);
+        handle(SIGPIPE, on_end);
+    }
 }
 
 void sr_interrupt_remember(void) { listening = quiet = 1; }

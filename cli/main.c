@@ -183,6 +183,7 @@ int main(int argc, char **argv) {
     }
     // A file beyond `ulimit -f` becomes a write error, which is reported and cleaned up.
     signal(SIGXFSZ, SIG_IGN);
+    sr_interrupt_begin();
     SrStatus status = join_ranks();
     if (status == SR_OK)
         status = sr_environment_check();

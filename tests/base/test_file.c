@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/own_file.h"
+#include "base/temporary.h"
 #include "tests/check.h"
 #include "tests/temp_dir.h"
 
@@ -439,6 +440,41 @@ static void test_read_end(void **state) {
     CHECK_FAILS(sr_file_read_end(in("none"), 9, &data, &bytes), SR_ERR_IO, "none");
 }
 
+// A file never takes the place of a pipe or device, nor of a link to one.
+static void test_device_is_kept(void **state) {
+    (void)state;
+    SrFileWriter w;
+    struct stat st;
+    CHECK(mkfifo(in("pipe"), 0600) == 0 && symlink("pipe", in("link")) == 0);
+    CHECK_FAILS(sr_file_begin(&w, in("pipe")), SR_ERR_IO, "it is a device, pipe or socket");
+    CHECK_FAILS(sr_file_write(in("link"), "x", 1), SR_ERR_IO, "it is a device, pipe or socket");
+    CHECK(lstat(in("pipe"), &st) == 0 && S_ISFIFO(st.st_mode));
+}
+
+// A signal handler removes what is being written, and nothing that is finished.
+static void test_signal_removes_temporaries(void **state) {
+    (void)state;
+    SrFileWriter a, b;
+    CHECK_OK(sr_file_begin(&a, in("a")));
+    CHECK_OK(sr_file_commit(&a));
+    CHECK_OK(sr_file_begin(&a, in("other")));
+    CHECK_OK(sr_file_begin(&b, in("b")));
+    sr_file_abort(&a);
+    CHECK(access(b.temporary, F_OK) == 0);
+    sr_temporary_unlink_all();
+    CHECK(access(b.temporary, F_OK) != 0 && errno == ENOENT);
+    CHECK(sr_file_exists(in("a")));
+    CHECK_FAILS(sr_file_commit(&b), SR_ERR_IO, "cannot write");
+    for (int i = 0; i < 40; i++) { // ended names leave their places to others
+        CHECK_OK(sr_file_begin(&a, in("c")));
+        i % 2 ? (void)sr_file_commit(&a) : sr_file_abort(&a);
+    }
+    CHECK_OK(sr_file_begin(&a, in("d")));
+    sr_temporary_unlink_all();
+    CHECK(access(a.temporary, F_OK) != 0);
+    sr_file_abort(&a);
+}
+
 SR_TESTS(file, in_folder(test_lock_while_looked_at), in_folder(test_append_follows_no_link),
          in_folder(test_open_own), in_folder(test_read_end), in_folder(test_lock),
          in_folder(test_lock_follows_no_link), in_folder(test_temporary_is_new),
@@ -447,4 +483,5 @@ SR_TESTS(file, in_folder(test_lock_while_looked_at), in_folder(test_append_follo
          in_folder(test_writing_shows_nothing_before_commit), in_folder(test_abort_leaves_nothing),
          in_folder(test_killed_writer), in_folder(test_folders), in_folder(test_folder_forbidden),
          in_folder(test_list_is_sorted), in_folder(test_links_and_removal), in_folder(test_join),
-         in_folder(test_without_memory), in_folder(test_full_disk))
+         in_folder(test_without_memory), in_folder(test_full_disk),
+         in_folder(test_signal_removes_temporaries), in_folder(test_device_is_kept))
