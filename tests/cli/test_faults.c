@@ -20,7 +20,7 @@ enum { IMAGES = 16, PATH = 512 };
 static ProgramResult result; // too large for the stack of a test
 
 typedef struct {
-    char dir[256], run[PATH], train[PATH], test[PATH], out[PATH];
+    char dir[256], run[PATH], train[PATH], test[PATH], out[PATH], images[PATH], folder[PATH];
 } Place;
 
 // Makes two folders of two classes with IMAGES images each.
@@ -32,6 +32,8 @@ static void place_open(Place *p) {
     snprintf(p->train, sizeof p->train, "DATA.TRAIN.DATA_PATHS=[%s/train]", p->dir);
     snprintf(p->test, sizeof p->test, "DATA.TEST.DATA_PATHS=[%s/test]", p->dir);
     snprintf(p->out, sizeof p->out, "%s/out", p->dir);
+    snprintf(p->images, sizeof p->images, "%s/train", p->dir);
+    snprintf(p->folder, sizeof p->folder, "%s/run", p->dir);
 }
 
 static const char *in(const Place *p, const char *name) {
@@ -282,8 +284,26 @@ static void test_run_folder_is_not_listed(void **state) {
     fixture_remove(p.dir);
 }
 
+// The newest checkpoint is unreadable at this moment. An older one must not be evaluated in its
+// place without a word.
+static void test_newest_checkpoint_fails_once(void **state) {
+    (void)state;
+    static const char *const faults[] = {"open:/model_final:5:0:1", "open:/model_final:24:0:1"};
+    Place p;
+    place_open(&p);
+    RUN("none:x:0:0:0", "train", CONFIG, p.train, p.test, p.run, "OPTIMIZER.num_epochs=1",
+        "TEST_MODEL=False", "CHECKPOINT.CHECKPOINT_ITER_FREQUENCY=2", "CHECKPOINT.KEEP_LAST=2");
+    expect(0, "");
+    CHECK(sr_file_exists(in(&p, "run/model_iteration2.safetensors")));
+    for (int i = 0; i < SR_COUNT(faults); i++) {
+        RUN(faults[i], "segment", "pca", p.images, "--model", p.folder, "--out", p.out);
+        expect(1, i ? "Too many open files" : "Input/output error");
+    }
+    fixture_remove(p.dir);
+}
+
 SR_TESTS(faults, unit(test_unknown_paths), unit(test_loader_fails), unit(test_images_disappear),
          unit(test_first_image_fails), unit(test_phase_fails_once), unit(test_last_phase_fails),
          unit(test_class_folder_unknown), unit(test_errors_of_the_system), unit(test_survey),
          unit(test_no_temporary_stays), unit(test_page_is_kept), unit(test_sick_disk),
-         unit(test_run_folder_is_not_listed))
+         unit(test_run_folder_is_not_listed), unit(test_newest_checkpoint_fails_once))

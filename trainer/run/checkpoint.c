@@ -7,6 +7,7 @@
 // the others).
 #include "trainer/run/checkpoint.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -178,9 +179,14 @@ done:
 }
 
 // A file the format itself refuses is damaged, not a question of configuration.
+// SR_ERR_IO with errno 0: the file is damaged.  Otherwise errno says what the system refused.
 static SrStatus open_file(SrSafetensors *st, const char *path) {
     SrStatus status = sr_safetensors_open(st, path);
-    return status == SR_ERR_CONFIG ? sr_fail_prefix(SR_ERR_IO, "damaged checkpoint") : status;
+    if (status != SR_ERR_CONFIG)
+        return status;
+    sr_fail_prefix(SR_ERR_IO, "damaged checkpoint");
+    errno = 0;
+    return SR_ERR_IO;
 }
 
 // ---- reading ------------------------------------------------------------------------------------

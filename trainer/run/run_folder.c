@@ -2,6 +2,7 @@
 // resume from.
 #include "trainer/run/run_folder.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,12 +77,16 @@ static int newer_first(const void *a, const void *b) {
     return 0;
 }
 
+// A file that the system cannot read at this moment (EIO, EMFILE, no memory) is not damaged: an
+// older checkpoint must not silently take its place.
 static SrStatus read_entry(const char *dir, SrFolderEntry *entry) {
     char path[PATH_BYTES];
     SR_TRY(sr_file_join(path, sizeof path, dir, entry->name));
+    errno = 0;
     SrStatus status = sr_checkpoint_position(path, &entry->at);
+    bool refused = status == SR_ERR_IO && errno && !sr_file_is_own_fault(errno);
     entry->readable = status == SR_OK;
-    return status == SR_ERR_MEMORY ? status : SR_OK; // a lack of memory is no damage
+    return refused || status == SR_ERR_MEMORY ? status : SR_OK;
 }
 
 // The order follows the metadata, not names: by name, phase 10 comes before phase 2, and
