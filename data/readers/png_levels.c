@@ -98,7 +98,10 @@ SrStatus sr_png_levels(const void *bytes, size_t n, SrImagePool *pool, int *h, i
     if (!rows || !zeros || !*levels)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for a PNG");
     uLongf got = (uLongf)size;
-    if (uncompress(rows, &got, png.packed, (uLong)png.packed_bytes) != Z_OK || got != size)
+    int code = uncompress(rows, &got, png.packed, (uLong)png.packed_bytes);
+    if (code == Z_MEM_ERROR)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for a PNG");
+    if (code != Z_OK || got != size)
         SR_FAIL(SR_ERR_IO, "the pixels of the PNG are damaged");
     memset(zeros, 0, line);
     for (int y = 0; y < png.h; y++) {

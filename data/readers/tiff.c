@@ -7,6 +7,7 @@
 // its working memory itself, bounded by MAX_LIBRARY_BYTES per piece.
 #include "data/readers/tiff.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -67,7 +68,9 @@ static int drop_warning(TIFF *tiff, void *user, const char *module, const char *
     return 1;
 }
 
+// Clears errno, which then tells a failed allocation of the library from a damaged file.
 static TIFF *open_file(File *f) {
+    errno = 0;
     TIFFOpenOptions *options = TIFFOpenOptionsAlloc();
     if (!options)
         return NULL;
@@ -82,6 +85,8 @@ static TIFF *open_file(File *f) {
 }
 
 static SrStatus damaged(const File *f) {
+    if (errno == ENOMEM)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for a TIFF");
     SR_FAIL(SR_ERR_IO, "damaged TIFF (%s)", f->error[0] ? f->error : "image data");
 }
 
