@@ -38,10 +38,8 @@ const char *sr_dense_row_name(const SrDenseReport *r, SrDenseRow row) {
     return row == SR_DENSE_TRUNK && r->drawn ? names[SR_DENSE_DRAWN] : names[row];
 }
 
-// Images that can be read are counted, so that a bad one does not move the others.
-static bool is_held_out(int64_t readable) {
-    return readable % SR_DENSE_HELD_OUT == SR_DENSE_HELD_OUT - 1;
-}
+// Images that are used are counted, so that one that is left out does not move the others.
+static bool is_held_out(int64_t used) { return used % SR_DENSE_HELD_OUT == SR_DENSE_HELD_OUT - 1; }
 
 // ---- maps ---------------------------------------------------------------------------------------
 
@@ -65,6 +63,9 @@ static float *map_of(const Job *j, int64_t image) { return j->maps + image * j->
 
 static SrStatus keep_map(void *arg, int64_t image, bool good, const float *patches) {
     Job *j = arg;
+    if (!good && j->masks.mask[image].h > 0)
+        SR_FAIL(SR_ERR_RUN, "image %lld of %s could be read with its mask, but not once more",
+                (long long)image + 1, j->images->path);
     if (good)
         memcpy(map_of(j, image), patches, (size_t)(j->h * j->w * j->d) * sizeof *patches);
     return SR_OK;
@@ -149,11 +150,11 @@ static SrStatus fit_row(Job *j, SrPixelProbe *probe) {
     o.classes = j->masks.classes;
     o.steps = j->o->steps;
     o.seed = j->o->seed;
-    int64_t readable = 0;
+    int64_t used = 0;
     j->n_train = 0;
     for (int64_t i = 0; i < j->images->n; i++) {
         const SrMask *mask = &j->masks.mask[i];
-        if (mask->h > 0 && !is_held_out(readable++))
+        if (mask->h > 0 && !is_held_out(used++))
             j->train[j->n_train++] = (SrProbeImage){map_of(j, i), mask->class, mask->h, mask->w};
     }
     return sr_pixel_probe_fit(&o, j->train, j->n_train, probe);
@@ -162,7 +163,7 @@ static SrStatus fit_row(Job *j, SrPixelProbe *probe) {
 static SrStatus score_row(Job *j, SrDenseRow row) {
     SrDenseScore *s = &j->report->score[row];
     SrPixelProbe probe = {.classes = 0};
-    int64_t readable = 0;
+    int64_t used = 0;
     SR_TRY(fit_row(j, &probe));
     memset(s, 0, sizeof *s); // too large for a temporary
     s->has = true;
@@ -172,7 +173,7 @@ static SrStatus score_row(Job *j, SrDenseRow row) {
     s->confusion.classes = j->masks.classes;
     SrStatus status = SR_OK;
     for (int64_t i = 0; status == SR_OK && i < j->images->n; i++)
-        if (j->masks.mask[i].h > 0 && is_held_out(readable++))
+        if (j->masks.mask[i].h > 0 && is_held_out(used++))
             status = judge(j, &probe, i, row == SR_DENSE_TRUNK, &s->confusion);
     sr_pixel_probe_deinit(&probe);
     return status;
@@ -186,15 +187,18 @@ static bool has_weights(const SrPatchOptions *p) {
 
 static SrStatus check_images(Job *j) {
     SrDenseReport *r = j->report;
-    int64_t readable = j->images->n - j->masks.bad;
+    int64_t used = j->images->n - j->masks.bad - j->masks.blank;
     r->classes = j->masks.classes;
     memcpy(r->value, j->masks.value, sizeof r->value);
     r->bad = j->masks.bad;
-    r->test = readable / SR_DENSE_HELD_OUT;
-    r->train = readable - r->test;
-    if (readable < LEAST_IMAGES)
-        SR_FAIL(SR_ERR_CONFIG, "%s has %lld images that can be read, at least %d are needed",
-                j->images->path, (long long)readable, LEAST_IMAGES);
+    r->blank = j->masks.blank;
+    r->test = used / SR_DENSE_HELD_OUT;
+    r->train = used - r->test;
+    if (used < LEAST_IMAGES)
+        SR_FAIL(SR_ERR_CONFIG,
+                "%s has %lld images that can be read and have a pixel with a class, at least %d "
+                "are needed",
+                j->images->path, (long long)used, LEAST_IMAGES);
     return SR_OK;
 }
 

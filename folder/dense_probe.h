@@ -36,7 +36,8 @@ typedef struct {
 typedef struct {
     int classes;
     int value[SR_CONFUSION_CLASSES]; // (classes) numbers in the masks
-    int64_t train, test, bad;        // images fitted to, held out, and not readable
+    int64_t train, test;             // images fitted to, and held out
+    int64_t bad, blank;              // images left out, as in SrMasks
     bool drawn;                      // the trunk itself has no weights: there is no row for it
     char layers[512];
     SrDenseScore score[SR_DENSE_ROWS];
@@ -47,7 +48,7 @@ typedef SrStatus (*SrEachPrediction)(void *arg, int64_t image, const SrMask *mas
                                      const uint8_t *predicted);
 
 // Computes the report, which is too large for the stack.  each NULL: predictions are not wanted.
-// SR_ERR_CONFIG: fewer than 5 images can be read, or as in sr_masks_read.
+// SR_ERR_CONFIG: fewer than 5 images are left, or as in sr_masks_read.
 SrStatus sr_dense_probe(const SrDenseOptions *options, const SrImageSet *images,
                         SrDenseReport *report, SrEachPrediction each, void *arg);
 

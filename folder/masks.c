@@ -1,6 +1,7 @@
 // Finds and reads the masks of images, and numbers their classes.
 #include "folder/masks.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -61,11 +62,15 @@ static SrStatus find_all(const char *folder, const SrImageSet *images, SrImagePo
 
 // ---- files --------------------------------------------------------------------------------------
 
+// A failure of the system says nothing about the mask, and stays one.
 static SrStatus read_levels(const char *path, SrImagePool *pool, int *h, int *w, uint8_t **out) {
     char *bytes;
     size_t n;
-    SR_TRY(sr_file_read(path, FILE_BYTES, &bytes, &n));
-    SrStatus status = sr_png_levels(bytes, n, pool, h, w, out);
+    SrStatus status = sr_file_read(path, FILE_BYTES, &bytes, &n);
+    if (status == SR_ERR_IO && (errno == 0 || sr_file_is_own_fault(errno)))
+        return SR_ERR_CONFIG;
+    SR_TRY(status);
+    status = sr_png_levels(bytes, n, pool, h, w, out);
     sr_free(bytes);
     return status == SR_ERR_IO ? sr_fail_prefix(SR_ERR_CONFIG, "%s", path) : status;
 }
@@ -78,6 +83,13 @@ typedef struct {
     size_t bytes;      // of all masks so far
     bool seen[LEVELS]; // numbers that occur
 } Reading;
+
+static bool is_blank(const uint8_t *level, size_t n) {
+    for (size_t p = 0; p < n; p++)
+        if (level[p] != SR_CONFUSION_IGNORED)
+            return false;
+    return true;
+}
 
 static SrStatus read_mask(Reading *r, int64_t i) {
     char path[PATH_BYTES];
@@ -102,6 +114,10 @@ static SrStatus read_mask(Reading *r, int64_t i) {
                 "the size of their images",
                 path, h, w, name, image.H, image.W);
     size_t n = (size_t)h * (size_t)w;
+    if (is_blank(level, n)) {
+        r->masks->blank++;
+        return SR_OK;
+    }
     r->bytes += n;
     if (r->bytes > MOST_BYTES)
         SR_FAIL(SR_ERR_CONFIG, "%s: the masks take more than %.1f GB; give a list of fewer images",
@@ -153,7 +169,8 @@ static SrStatus read_all(Reading *r) {
         status = read_mask(r, i);
     }
     sr_bar_end(&bar);
-    return status == SR_OK ? number_classes(r) : status;
+    bool any = r->masks->bad < r->masks->n; // without any, the caller says that none can be read
+    return status == SR_OK && any ? number_classes(r) : status;
 }
 
 SrStatus sr_masks_read(const char *folder, const SrImageSet *images, SrMasks *out) {

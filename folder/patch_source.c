@@ -130,7 +130,7 @@ static SrStatus open_model(SrPatchSource *s, SrFeatureOptions *o) {
     const SrPatchOptions *p = &s->options;
     bool checkpoint = !p->weights && sr_file_exists(p->model) && !sr_text_ends(p->model, ".yaml");
     SR_TRY(checkpoint ? open_checkpoint(s, o) : open_trunk(s, o));
-    SR_TRY(sr_feature_images_need_rgb(&s->images, "a folder's patches"));
+    SR_TRY(sr_feature_images_need_rgb(&s->images, "a map of patches"));
     o->layers = *s->layers ? s->layers : NULL;
     o->meaning = SR_NAMES_STAGES;
     o->batch = BATCH;

@@ -173,7 +173,7 @@ static SrStatus pca(const Options *o, const char *data) {
     SR_TRY_GOTO(job_open(&j, data));
     SR_TRY_GOTO(sr_segment_pca(j.source, &j.images, o->foreground, &j.report, add_colors, &j));
     sr_findings_say(&j.findings,
-                    "%lld images; %s, %d x %d patches of each; three directions hold %.0f %% of "
+                    "%lld images; %s, %d x %d patches of each\nthree directions hold %.0f %% of "
                     "the variance\n",
                     (long long)(j.report.images - j.report.bad), sr_patch_source_layers(j.source),
                     j.pictures.rows, j.pictures.columns, 100 * j.report.share);
@@ -361,6 +361,10 @@ static SrStatus probe(const Options *o, const char *masks, const char *data) {
                     j.dense->layers);
     for (int row = SR_DENSE_ROWS - 1; row >= 0; row--)
         add_score(&j, (SrDenseRow)row);
+    if (j.dense->blank > 0)
+        sr_findings_say(&j.findings,
+                        "%lld of %lld images are left out: their masks are 255 everywhere\n",
+                        (long long)j.dense->blank, (long long)j.images.n);
     say_verdict(&j);
     say_classes(&j);
     add_probe_intro(&j);
@@ -499,9 +503,10 @@ const SrVerb sr_verb_segment = {
         "blue. cluster finds K segments by k-means, the largest first, and prints the share of "
         "each in every image. Colours mean the same in all images.\n\n"
         "probe fits batch norm and a 1 x 1 layer to frozen features. MASKS holds a PNG for each "
-        "image of DIR, with the same stem and size, whose pixels are classes; 255 is ignored. "
-        "Every fifth image is held out. Printed are the mean intersection over union and the share "
-        "of right pixels, next to pixels alone and to an untrained trunk.\n\n"
+        "image of DIR, with the same stem and size, whose pixels are classes; 255 is ignored, and "
+        "an image whose mask is 255 everywhere is left out. Every fifth image is held out. Printed "
+        "are the mean intersection over union and the share of right pixels, next to pixels alone "
+        "and to an untrained trunk.\n\n"
         "match lists pairs of patches of two images of which each is the nearest to the other, by "
         "the cosine of features without their mean.",
     .examples = {{"sslrun segment pca photos --model runs/photos --sheet pca.png",

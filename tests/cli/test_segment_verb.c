@@ -67,7 +67,7 @@ static void test_pca(void **state) {
     snprintf(sheet[1], sizeof sheet[1], "%s/three.png", f.dir);
     RUN("segment", "pca", f.images, "--model", "resnet18", "--layers", "res2", "--size", "64",
         "--out", f.a, "--page", page, "--sheet", sheet[0]);
-    expect(0, "5 images; res2, 16 x 16 patches of each; three directions hold ");
+    expect(0, "5 images; res2, 16 x 16 patches of each\nthree directions hold ");
     expect(0, "one.png\n");
     expect(0, "000001_images_1.png  ");
     expect_size(f.a, "000000_images_0.png", 64, 48);

@@ -2,6 +2,11 @@
 // do not; masks of images that cannot be read; bounds; the same figures for any number of threads.
 #include "folder/dense_probe.h"
 
+#include <stdio.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "base/file.h"
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "tests/check.h"
@@ -100,11 +105,58 @@ static void test_bounds(void **state) {
     begin(&f, 4);
     SrDenseOptions o = options(&f);
     CHECK_FAILS(sr_dense_probe(&o, &f.set, f.report, NULL, NULL), SR_ERR_CONFIG,
-                "has 4 images that can be read, at least 5 are needed");
+                "has 4 images that can be read and have a pixel with a class, at least 5 are ");
     o.masks = "/none";
     CHECK_FAILS(sr_dense_probe(&o, &f.set, f.report, NULL, NULL), SR_ERR_CONFIG,
                 "/none: no such folder; expected masks");
     end(&f);
 }
 
-SR_TESTS(dense_probe, unit(test_stripes), unit(test_bounds))
+static void write_blank_mask(const Fixture *f, const char *name) {
+    static uint8_t level[96 * 96];
+    SrImage image;
+    size_t n, file_bytes;
+    char path[32];
+    snprintf(path, sizeof path, "images/%s", name);
+    char *file = fixture_read(f->dir, path, &file_bytes);
+    CHECK_OK(sr_image_open(file, file_bytes, &image));
+    CHECK(image.H * image.W <= SR_COUNT(level));
+    memset(level, SR_CONFUSION_IGNORED, sizeof level);
+    void *png = fixture_png(level, image.H, image.W, 1, &n);
+    snprintf(path, sizeof path, "masks/%s", name);
+    fixture_write(f->dir, path, png, n);
+    sr_free(png);
+    sr_free(file);
+}
+
+// An image without a class changes nothing but its count: the figures are those of a set without
+// it.
+static void test_blank_masks(void **state) {
+    (void)state;
+    Fixture f;
+    SrImageSet without;
+    char path[128];
+    begin(&f, 9);
+    SrDenseOptions o = options(&f);
+    o.steps = 20;
+    write_blank_mask(&f, "1.png");
+    write_blank_mask(&f, "4.png");
+    CHECK_OK(sr_dense_probe(&o, &f.set, f.report, NULL, NULL));
+    CHECK_INT(f.report->blank, 2);
+    CHECK_INT(f.report->bad, 1);
+    CHECK_INT(f.report->test, 1);
+    CHECK_INT(f.report->train, 6);
+    CHECK_INT(f.report->classes, SCENE_CLASSES);
+    snprintf(path, sizeof path, "%s/1.png", f.images);
+    CHECK_OK(sr_file_remove(path));
+    snprintf(path, sizeof path, "%s/4.png", f.images);
+    CHECK_OK(sr_file_remove(path));
+    CHECK_OK(sr_image_set_open(f.images, &without));
+    CHECK_OK(sr_dense_probe(&o, &without, f.again, NULL, NULL));
+    CHECK_INT(f.again->blank, 0);
+    CHECK(memcmp(f.report->score, f.again->score, sizeof f.report->score) == 0);
+    sr_image_set_close(&without);
+    end(&f);
+}
+
+SR_TESTS(dense_probe, unit(test_stripes), unit(test_bounds), unit(test_blank_masks))
