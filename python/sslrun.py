@@ -130,9 +130,22 @@ _STOPPED = 5
 __version__ = _version().decode()
 
 
+def _bytes(text):
+    """Returns a name or path for the library, whose texts end at a NUL."""
+    data = os.fsencode(text)
+    if b"\0" in data:
+        raise ValueError(f"{data!r} holds a NUL, which no name may")
+    return data
+
+
+def _text(data):
+    """Returns a name of the library. Bytes that are not UTF-8 come back from _bytes as they were."""
+    return data.decode("utf-8", "surrogateescape")
+
+
 def _check(status):
     if status != 0:
-        raise Error(_message().decode())
+        raise Error(_message().decode("utf-8", "backslashreplace"))
 
 
 def _array(x, *shape):
@@ -165,7 +178,7 @@ class Model:
         else:
             self._trunk = os.fsdecode(trunk)
             self._has_weights = os.path.isdir(self._trunk) or self._trunk.endswith(".safetensors")
-            _check(_open(os.fsencode(trunk), batch, height, width, ctypes.byref(self._handle)))
+            _check(_open(_bytes(trunk), batch, height, width, ctypes.byref(self._handle)))
         size = [_i(), _i(), _i()]
         _size(self._handle, *map(ctypes.byref, size))
         self.batch, self.height, self.width = (one.value for one in size)
@@ -178,7 +191,7 @@ class Model:
         """Returns [(name, shape)] in execution order, with torchvision's names."""
         found, shape = [], _Shape()
         while _node(self._handle, len(found), ctypes.byref(shape)):
-            found.append((shape.name.decode(), tuple(shape.shape[:shape.rank])))
+            found.append((_text(shape.name), tuple(shape.shape[:shape.rank])))
         return found
 
     def tap(self, nodes, weights=_OWN, train=False):
@@ -193,7 +206,7 @@ class Model:
                             % self._trunk)
             weights = None
         with self._lock:
-            _check(_tap(self._handle, nodes.encode(), os.fsencode(weights) if weights else None, train))
+            _check(_tap(self._handle, _bytes(nodes), _bytes(weights) if weights else None, train))
 
     def preprocess(self, images):
         """Decodes files, or bytes of image files, to (n, channels, height, width)."""
@@ -255,7 +268,7 @@ class _Tensors:
         """Returns [Tensor(name, dtype, shape)]."""
         found, one = [], _Tensor()
         while self._tensor(self._handle, len(found), ctypes.byref(one)):
-            found.append(Tensor(one.name.decode(), one.dtype.decode(), tuple(one.shape[:one.rank])))
+            found.append(Tensor(_text(one.name), _text(one.dtype), tuple(one.shape[:one.rank])))
         return found
 
     def keys(self):
@@ -276,7 +289,7 @@ class _Tensors:
         if shape is None:
             raise KeyError(name)
         x = numpy.empty(shape, numpy.float32)
-        _check(self._read(self._handle, name.encode(), _pointer(x), x.size))
+        _check(self._read(self._handle, _bytes(name), _pointer(x), x.size))
         return x
 
 
@@ -287,7 +300,7 @@ class Weights(_Tensors):
 
     def __init__(self, path):
         self._handle = _p()
-        _check(_weights_open(os.fsencode(path), ctypes.byref(self._handle)))
+        _check(_weights_open(_bytes(path), ctypes.byref(self._handle)))
 
     def __del__(self):
         _weights_close(getattr(self, "_handle", None))
@@ -300,9 +313,9 @@ def save_weights(path, arrays):
     for i, (name, x) in enumerate(arrays.items()):
         if x.ndim > 6:
             raise Error("%s has %d dimensions; at most 6 are possible" % (name, x.ndim))
-        infos[i].name, infos[i].rank, infos[i].shape[:x.ndim] = name.encode(), x.ndim, x.shape
+        infos[i].name, infos[i].rank, infos[i].shape[:x.ndim] = _bytes(name), x.ndim, x.shape
         pointers[i] = _pointer(x)
-    _check(_weights_write(os.fsencode(path), infos, pointers, len(arrays)))
+    _check(_weights_write(_bytes(path), infos, pointers, len(arrays)))
 
 
 class Graph(_Tensors):
@@ -317,7 +330,7 @@ class Graph(_Tensors):
     def __init__(self, trunk, weights=None, batch=8, height=0, width=0):
         """weights: a file. None: the checkpoint's own, or random ones if the trunk is no checkpoint."""
         self._handle = _p()
-        _check(_graph_open(os.fsencode(trunk), os.fsencode(weights) if weights else None, batch, height, width,
+        _check(_graph_open(_bytes(trunk), _bytes(weights) if weights else None, batch, height, width,
                            ctypes.byref(self._handle)))
 
     def __del__(self):
@@ -328,36 +341,36 @@ class Graph(_Tensors):
         found, one = [], _GraphNode()
         while _graph_node(self._handle, len(found), ctypes.byref(one)):
             inputs = tuple(found[i].name for i in one.inputs[:one.n_inputs])
-            found.append(Node(one.name.decode(), one.op.decode(), tuple(one.shape[:one.rank]), inputs, one.tags))
+            found.append(Node(_text(one.name), _text(one.op), tuple(one.shape[:one.rank]), inputs, one.tags))
         return found
 
     def find(self, name):
         """Returns the name of the node that a module or stage means."""
-        i = _graph_find(self._handle, name.encode())
+        i = _graph_find(self._handle, _bytes(name))
         if i < 0:
-            raise Error(_message().decode())
+            raise Error(_message().decode("utf-8", "backslashreplace"))
         return self.nodes()[i].name
 
     def cut(self, nodes):
         """Keeps what these nodes need ("layer2,layer3")."""
-        _check(_graph_cut(self._handle, nodes.encode()))
+        _check(_graph_cut(self._handle, _bytes(nodes)))
 
     def insert(self, after, name, op, **options):
         """Adds a node in the module of node `after`, which it reads; all readers of `after` read the new node."""
-        _check(_graph_insert(self._handle, after.encode(), name.encode(), op.encode(), json.dumps(options).encode()))
+        _check(_graph_insert(self._handle, _bytes(after), _bytes(name), _bytes(op), _bytes(json.dumps(options))))
 
     def replace(self, node, op, **options):
         """Puts an op in a node's place. Weights of the same name and shape stay."""
-        _check(_graph_replace(self._handle, node.encode(), op.encode(), json.dumps(options).encode()))
+        _check(_graph_replace(self._handle, _bytes(node), _bytes(op), _bytes(json.dumps(options))))
 
     def remove(self, node):
         """Removes a node; its readers read its first input."""
-        _check(_graph_remove(self._handle, node.encode()))
+        _check(_graph_remove(self._handle, _bytes(node)))
 
     def tag(self, pattern, bits):
         """Sets bits in the tags of the nodes that match a pattern, and returns their number."""
         n = _i()
-        _check(_graph_tag(self._handle, pattern.encode(), bits, ctypes.byref(n)))
+        _check(_graph_tag(self._handle, _bytes(pattern), bits, ctypes.byref(n)))
         return n.value
 
     def __setitem__(self, name, array):
@@ -365,15 +378,15 @@ class Graph(_Tensors):
         if shape is None:
             raise KeyError(name)
         x = _array(array, *shape) if shape else numpy.asarray(array, numpy.float32)
-        _check(_graph_set(self._handle, name.encode(), _pointer(x), x.size))
+        _check(_graph_set(self._handle, _bytes(name), _pointer(x), x.size))
 
     def save(self, path):
         """Writes all weights: .safetensors, .pth or .npz."""
-        _check(_graph_save(self._handle, os.fsencode(path)))
+        _check(_graph_save(self._handle, _bytes(path)))
 
     def export(self, nodes, path):
         """Writes the part that nodes ("layer4,flatten:features") need as ONNX."""
-        _check(_graph_export(self._handle, nodes.encode(), os.fsencode(path)))
+        _check(_graph_export(self._handle, _bytes(nodes), _bytes(path)))
 
 
 def train(config, overrides=(), on_step=None):
@@ -395,8 +408,8 @@ def train(config, overrides=(), on_step=None):
             raised.append(error)
             return 1
 
-    words = (ctypes.c_char_p * max(len(overrides), 1))(*[os.fsencode(one) for one in overrides])
-    status = _train(os.fsencode(config), words, len(overrides), _on_step(call), None)
+    words = (ctypes.c_char_p * max(len(overrides), 1))(*[_bytes(one) for one in overrides])
+    status = _train(_bytes(config), words, len(overrides), _on_step(call), None)
     if raised:
         raise raised[0]
     if status != _STOPPED:

@@ -178,4 +178,11 @@ whole, parts = (sslrun.Weights(os.path.join(folder, name, "checkpoint.safetensor
 assert list(whole) == list(parts) and len(whole) > 60
 assert all((whole[key] == parts[key]).all() for key in whole)
 fails("none.yaml", sslrun.train, "none.yaml")
+fails("a\\xffb", sslrun.Weights, os.fsdecode(b"a\xffb"))  # a message that is not UTF-8
+for broken in (lambda: sslrun.Weights("a\0b"), lambda: sslrun.save_weights("x.npz", {"a\0b": [1.0]})):
+    try:
+        broken()
+        raise AssertionError("a NUL is accepted")
+    except ValueError:
+        pass
 print("doors: ok")
