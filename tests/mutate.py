@@ -1,16 +1,19 @@
 #!/usr/bin/env python3
 """Breaks one line of the program at a time and asks whether the tests notice.
 
-    tests/mutate.py [--seed N] [--count N] [--rooms kernels,losses,...] [--seconds N]
+    tests/mutate.py [--seed N] [--count N] [--rooms kernels,losses,...] [--seconds N] [--slice I/N --tree DIR]
     tests/mutate.py --list FILE     breaks chosen places; a line of FILE is FILE<tab>OLD<tab>NEW
 
 Works in a copy of the tree below TMPDIR, so that nothing here changes. Each mutant is one changed line that still
 compiles to other code. The suites that name the file, its stem or one of its public functions run first to last until
-one fails. A mutant that none of them notices is printed as SURVIVED, with the suites that ran. The last lines give the
-share that was noticed, by room. The seed is printed and repeats the choice of places.
+one fails; suites that loop over all operations or losses look at the one that the file holds. A mutant that none of
+them notices is printed as SURVIVED, with the suites that ran. The last lines give the share that was noticed, by room,
+with Wilson's interval of 95 %. The seed is printed and repeats the choice of places. --slice 2/5 tries the second fifth
+of them; --tree DIR keeps the copy for the next slice.
 """
 import argparse
 import glob
+import math
 import os
 import random
 import re
@@ -103,6 +106,21 @@ def suites_of(file, suites):
     return [s for s in dict.fromkeys(order) if s not in LONG]
 
 
+def filter_of(file):
+    """Returns settings by which contract tests look at the file's plugin alone."""
+    plain = re.sub(r"_simd\.c$", ".c", file)  # vector loops belong to the operation next to them
+    text = open(plain if os.path.exists(plain) else file).read()
+    op = re.search(r"^const SrOp sr_op_(\w+) = ", text, re.M)
+    loss = re.search(r"^const SrLoss sr_loss_(\w+) = ", text, re.M)
+    return {"SR_TEST_OP": op[1]} if op else {"SR_TEST_LOSS": loss[1]} if loss else {}
+
+
+def needs_program(suite):
+    """Tells whether a suite runs the program, which takes another link."""
+    return any(re.search(rf"^SR_TESTS\({suite},", open(f).read(), re.M) and "program_" in open(f).read()
+               for f in glob.glob("tests/**/test_*.c", recursive=True))
+
+
 def left_out(folder, names):
     """Names what a copy of the tree does without: history, runs, packages, and builds with sanitizers."""
     of = {".": {".git", "runs", "package"}, "./build": {"asan", "tsan", "static", "clang", "arm64"}}
@@ -139,9 +157,10 @@ def judge(place, tree, suites, seconds):
     lines = whole.split("\n")
     before = code_of(file, tree)
     lines[i] = new
+    settings = dict(os.environ, **filter_of(file))
     try:
         open(path, "w").write("\n".join(lines))
-        if run(["make", "-s", "-j2", "sslrun", "build/run-tests"], 600, cwd=tree) != 0:
+        if run(["make", "-s", "-j2", "build/run-tests"], 600, cwd=tree) != 0:
             return "no code", "does not compile"
         if code_of(file, tree) == before:
             return "no code", "gives the same code"
@@ -149,7 +168,9 @@ def judge(place, tree, suites, seconds):
         for suite in suites_of(file, suites):
             if time.time() - start > seconds:
                 break
-            code = run(["build/run-tests", suite], seconds, cwd=tree)
+            if needs_program(suite):
+                run(["make", "-s", "-j2", "sslrun"], 600, cwd=tree)
+            code = run(["build/run-tests", suite], seconds, cwd=tree, env=settings)
             ran.append(suite)
             if code is None:
                 return "caught", f"{suite} (takes longer than {seconds} s)"
@@ -160,16 +181,27 @@ def judge(place, tree, suites, seconds):
         open(path, "w").write(whole)
 
 
+def interval(caught, n):
+    """Returns Wilson's interval of 95 % for a share."""
+    z, share = 1.96, caught / max(n, 1)
+    middle, half = share + z * z / (2 * max(n, 1)), z * math.sqrt(share * (1 - share) / max(n, 1) + z * z / (4 * max(n, 1) ** 2))
+    return (middle - half) / (1 + z * z / max(n, 1)), (middle + half) / (1 + z * z / max(n, 1))
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--count", type=int, default=300)
     p.add_argument("--rooms", default=ROOMS)
+    p.add_argument("--slice", default="1/1", help="2/5: the second fifth of the places")
+    p.add_argument("--tree", help="folder of the copy, which is kept; without it a temporary one")
     p.add_argument("--list", help="file of chosen places")
     p.add_argument("--seconds", type=float, default=120, help="time that the suites of one mutant may take")
     o = p.parse_args()
     os.chdir(os.path.dirname(os.path.abspath(__file__)) + "/..")
     places = listed_places(o.list) if o.list else choose_places(o.rooms.split(","), o.count, o.seed)
+    part, parts = map(int, o.slice.split("/"))
+    places = places[part - 1::parts]
     suites = {}
     for f in glob.glob("tests/**/*.c", recursive=True):
         text = open(f).read()
@@ -177,8 +209,9 @@ def main():
             suites[name] = text
     tally = {}
     with tempfile.TemporaryDirectory(prefix="sslrun-mutants-") as tmp:
-        tree = os.path.join(tmp, "tree")
-        shutil.copytree(".", tree, symlinks=True, ignore=left_out)
+        tree = o.tree or os.path.join(tmp, "tree")
+        if not os.path.exists(tree):
+            shutil.copytree(".", tree, symlinks=True, ignore=left_out)
         if run(["make", "-s", "-j2", "sslrun", "build/run-tests"], 3600, cwd=tree) != 0:
             sys.exit("mutate: the tree does not build")
         print(f"seed {o.seed}" if not o.list else f"places of {o.list}", flush=True)
@@ -188,10 +221,10 @@ def main():
             if verdict != "no code":
                 caught, n = tally.get(place[0].split("/")[0], (0, 0))
                 tally[place[0].split("/")[0]] = (caught + (verdict == "caught"), n + 1)
-    for room, (caught, n) in sorted(tally.items()):
-        print(f"{room}: {caught} of {n} noticed")
-    caught, n = (sum(t[k] for t in tally.values()) for k in (0, 1))
-    print(f"all: {caught} of {n} noticed, {100 * caught / max(n, 1):.0f} %")
+    tally["all"] = tuple(sum(t[k] for t in tally.values()) for k in (0, 1))
+    for room, (caught, n) in tally.items():
+        low, high = interval(caught, n)
+        print(f"{room}: {caught} of {n} noticed, {100 * caught / max(n, 1):.0f} % ({100 * low:.0f} to {100 * high:.0f} %)")
 
 
 if __name__ == "__main__":

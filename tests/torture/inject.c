@@ -27,6 +27,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -200,6 +201,14 @@ __asm__(".text\n"
         "sr_inject_end:\n"
         "ret\n");
 
+// Tells whether a descriptor is a file, pipe or terminal.  A write to an eventfd, by which threads
+// of a library wake each other, cannot fail in a kernel.
+static bool is_real(long fd) {
+    struct stat st;
+    long status = sr_inject_call(SYS_fstat, fd, (long)&st, 0, 0, 0, 0);
+    return status != 0 || (st.st_mode & S_IFMT) != 0;
+}
+
 static void on_trap(int sig, siginfo_t *info, void *context) {
     greg_t *r = ((ucontext_t *)context)->uc_mcontext.gregs;
     int saved = errno;
@@ -211,7 +220,9 @@ static void on_trap(int sig, siginfo_t *info, void *context) {
         if (traps[i].number == number)
             kind = traps[i].kind;
     // The program's last words and our own file stay possible.
-    if (kind < KINDS && !(kind == WRITE && r[REG_RDI] == STDERR_FILENO))
+    bool moves = kind == WRITE || kind == READ;
+    if (kind < KINDS && !(kind == WRITE && r[REG_RDI] == STDERR_FILENO) &&
+        (!moves || is_real(r[REG_RDI])))
         fails = hits(kind);
     if (fails && halves && bytes > 1)
         bytes /= 2;

@@ -26,7 +26,8 @@ import subprocess
 import sys
 import tempfile
 
-from torture import SSLRUN, TINY, environment, leftovers, start, tensors
+from torture import leftovers, start, tensors
+from verbs import SSLRUN, TINY, environment
 
 RUN = ["train", TINY, "OPTIMIZER.num_epochs=2", "DATA.TRAIN.DATA_LIMIT=42", "LOSS.swav_loss.queue.start_iter=2",
        "CHECKPOINT.DIR=run"]

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Lets one call fail at every point of a verb, and judges how the verb ends.
 
-    tests/torture/torture.py [VERB ...] [--jobs N] [--seconds N] [--seed N] [--only KIND] [--show]
+    tests/torture/torture.py [VERB ...] [--jobs N] [--seconds N] [--seed N] [--slice I/N] [--only KIND] [--show]
 
 A point is the first call from one chain of callers (tests/torture/inject.c): an allocation, a new thread, or a system
 call on files.  Every fault that fits the kind is tried at each point: an error number once, the same error from there
@@ -19,21 +19,25 @@ on, or half of the bytes.  After the fault the same command runs again without o
 were tried. The exit code is 1 if a point was wrong.
 """
 import argparse
+import collections
 import concurrent.futures
 import errno
 import glob
 import hashlib
+import http.client
 import os
 import random
+import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
+import urllib.error
+import urllib.request
 
-ROOT = os.path.abspath(os.path.dirname(__file__) + "/../..")
-SSLRUN = ROOT + "/sslrun"
-TINY = ROOT + "/tests/cli/tiny.yaml"
+from verbs import ROOT, SSLRUN, TINY, VERBS, environment, make_inputs
 
 # Faults of each kind: what SR_INJECT names after the call's number.
 FAULTS = {
@@ -51,67 +55,48 @@ FAULTS = {
     "stat": [f"{errno.EIO}"],
 }
 
-class Verb:
-    """A command, the folders that it reads, and its result: the files that match `files`, or standard output."""
 
-    def __init__(self, args, needs=(), files=None):
-        self.args, self.needs, self.files = args, needs, files
-
-
-TRAIN = ["train", TINY, "OPTIMIZER.num_epochs=1", "DATA.TRAIN.DATA_LIMIT=18", "LOSS.swav_loss.queue.start_iter=2",
-         "CHECKPOINT.DIR=run"]
-VERBS = {
-    "describe": Verb(["describe", "LOSS"]),
-    "train": Verb(TRAIN, files="run/checkpoint.safetensors"),
-    "knn": Verb(["knn", "run"], ["run"], files="run/checkpoint.safetensors"),
-    "report": Verb(["report", "run"], ["run"], files="run/report.html"),
-    "inspect": Verb(["inspect", "run/checkpoint.safetensors", "--stats"], ["run"]),
-    "convert": Verb(["convert", "run/checkpoint.safetensors", "out.pth"], ["run"], files="out.pth"),
-    "export": Verb(["export", "run/train_config.yaml", "--weights", "run", "--nodes", "flatten", "--out", "out.onnx"], ["run"], files="out.onnx"),
-    "extract": Verb(["extract", "run/train_config.yaml", "--weights", "run/checkpoint.safetensors", "--nodes", "layer4",
-                     "--data", "images", "--out", "features"], ["run", "images"], files="features/*"),
-    "pack": Verb(["pack", "images", "--out", "shards"], ["images"], files="shards/*"),
-    "init": Verb(["init", "images", "--out", "images.yaml"], ["images"], files="images.yaml"),
-    "similar": Verb(["similar", "images/a/0.png", "--in", "images", "--model", "run"], ["run", "images"]),
-    "duplicates": Verb(["duplicates", "images", "--model", "run"], ["run", "images"]),
-    "linear": Verb(["linear", "run", "--data", "images", "--out", "linear"], ["run", "images"], files="linear/*"),
-    "doctor": Verb(["doctor", "run"], ["run"]),
-}
-
-
-def environment(**more):
-    """Returns settings with which the program does not start itself again."""
-    env = dict(os.environ, GOMP_SPINCOUNT="20000", OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1", LC_ALL="C.UTF-8")
-    env.setdefault("OPENBLAS_CORETYPE", "Haswell")
-    env.update(more)
-    return env
-
-
-def start(args, cwd, env):
+def start(args, cwd, env, program=SSLRUN):
     """Runs the program. Returns (exit code or None after a minute, standard output, lines of standard error)."""
     try:
-        p = subprocess.run([SSLRUN] + args, cwd=cwd, env=env, stdin=subprocess.DEVNULL, capture_output=True, timeout=60,
+        p = subprocess.run([program] + args, cwd=cwd, env=env, stdin=subprocess.DEVNULL, capture_output=True, timeout=60,
                            check=False)
         return p.returncode, p.stdout, p.stderr.decode("utf8", "replace").splitlines()
     except subprocess.TimeoutExpired:
         return None, b"", []
 
 
-def make_images(folder):
-    """Writes twelve small pictures in three classes, with a PNG's own checksums."""
-    import struct
-    import zlib
+def request(address):
+    """Returns the status of a page and its length in hundreds of bytes, since pages hold times. (0, 0): no answer."""
+    try:
+        with urllib.request.urlopen(address, timeout=30) as answer:
+            return answer.status, len(answer.read()) // 100
+    except urllib.error.HTTPError as e:
+        return e.code, 0
+    except (OSError, http.client.HTTPException):
+        return 0, 0
 
-    def chunk(kind, data):
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-    draw = random.Random(3)
-    for c in "abc":
-        os.makedirs(f"{folder}/{c}")
-        for i in range(4):
-            rows = b"".join(b"\0" + bytes(draw.randrange(256) for _ in range(60)) for _ in range(20))
-            with open(f"{folder}/{c}/{i}.png", "wb") as f:
-                f.write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 20, 20, 8, 2, 0, 0, 0)) +
-                        chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
+
+def serve(verb, cwd, env):
+    """Runs a server, requests its pages twice, and ends it. Returns what start() does; the output is the answers."""
+    with open(cwd + "/out", "w+b") as out, open(cwd + "/err", "w+b") as err:
+        p = subprocess.Popen([verb.program] + verb.args, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=err)
+        end, port, answers = time.time() + 60, None, []
+        while time.time() < end and p.poll() is None and not port:
+            time.sleep(0.002)
+            port = re.search(r"http://127.0.0.1:(\d+)/", open(cwd + "/out").read())
+        if port:
+            time.sleep(0.02)  # its threads begin
+            answers = [[request(f"http://127.0.0.1:{port[1]}{page}") for page in verb.pages] for _ in range(2)]
+            p.send_signal(signal.SIGINT)
+        try:
+            code = p.wait(60)
+        except subprocess.TimeoutExpired:
+            p.kill()
+            p.wait()
+            code = None
+        err.seek(0)
+        return code, answers, err.read().decode("utf8", "replace").splitlines()
 
 
 def tensors(path):
@@ -126,7 +111,7 @@ def result_of(verb, cwd, out):
     """Returns what must be equal. A page counts by its length, and a configuration by its lines, since both hold times."""
     if not verb.files:
         return out
-    result = {}
+    result = {}  # an index is named by a hash of the folder's path
     for path in sorted(glob.glob(f"{cwd}/{verb.files}")):
         if path.endswith(".html"):
             result[path[len(cwd):]] = os.path.getsize(path) // 1000
@@ -134,6 +119,8 @@ def result_of(verb, cwd, out):
             result[path[len(cwd):]] = open(path).read().count("\n")
         elif path.endswith(".safetensors"):
             result[path[len(cwd):]] = tensors(path)
+        elif path.endswith(".index"):
+            result["index"] = os.path.getsize(path)
         elif os.path.isfile(path):
             with open(path, "rb") as f:
                 result[path[len(cwd):]] = hashlib.sha256(f.read()).hexdigest()
@@ -166,13 +153,19 @@ class Attack:
         shutil.rmtree(path, ignore_errors=True)
         os.makedirs(path)
         for need in self.verb.needs:
-            shutil.copytree(f"{self.base}/{need}", f"{path}/{need}", symlinks=True)
+            copy = shutil.copytree if os.path.isdir(f"{self.base}/{need}") else shutil.copy
+            if need == "classifier":
+                copy(f"{self.base}/classifier/run", f"{path}/run", symlinks=True)
+            else:
+                copy(f"{self.base}/{need}", f"{path}/{need}")
         return path
 
     def run(self, name, injected=False, **more):
         if injected:
             more.update(LD_PRELOAD=self.inject, SR_INJECT_COUNTS=f"{self.scratch}/{name}.counts")
-        return start(self.verb.args, f"{self.scratch}/{name}", environment(**more))
+        if self.verb.pages:
+            return serve(self.verb, f"{self.scratch}/{name}", environment(**more))
+        return start(self.verb.args, f"{self.scratch}/{name}", environment(**more), self.verb.program)
 
     def judge(self, number):
         """Tries point `number`. Returns (its fault, what was wrong, last lines), or None if the call did not come."""
@@ -185,13 +178,21 @@ class Attack:
             if code == 0 and (not os.path.exists(counts) or "happened 1" not in open(counts).read()):
                 return None
             own = [line for line in err if line not in self.words]
-            wrong = self.faults_of_end(code, cwd, out, own)
+            wrong = self.faults_of_end(code, cwd, out, own, fault)
             wrong += self.faults_of_repeat(name, code)
             return f"{kind}:{n}:{fault}", wrong, own[-3:]
         finally:
             shutil.rmtree(cwd, ignore_errors=True)
 
-    def faults_of_end(self, code, cwd, out, own):
+    def is_right(self, cwd, out, fault):
+        """Tells whether the result is the undisturbed one. A server may answer with an error while the fault lasts."""
+        if not self.verb.pages:
+            return result_of(self.verb, cwd, out) == self.reference
+        rounds = out if fault.endswith(":on") else out[:1]
+        honest = all(a[0] != 200 or a == r for answers in rounds for a, r in zip(answers, self.reference[0]))
+        return honest and (fault.endswith(":on") or out[1:] == self.reference[1:])
+
+    def faults_of_end(self, code, cwd, out, own, fault):
         wrong = []
         if code is None:
             wrong.append("HANG")
@@ -201,7 +202,7 @@ class Attack:
             wrong.append("SILENT")
         if code == 2:
             wrong.append("USAGE")
-        if code == 0 and not own and result_of(self.verb, cwd, out) != self.reference:
+        if code == 0 and not own and not self.is_right(cwd, out, fault):
             wrong.append("DAMAGE")
         if leftovers(cwd):
             wrong.append("LEFTOVER")
@@ -217,12 +218,25 @@ class Attack:
         return [] if result_of(self.verb, f"{self.scratch}/{name}", out) == self.reference else ["AGAIN(differs)"]
 
 
+def draw_order(points, options):
+    """Draws the order of the points, of all kinds in turn, so that few of each are tried before most of one."""
+    order = [i for i, p in enumerate(points) if options.only in (None, p[0])]
+    random.Random(options.seed).shuffle(order)
+    seen = collections.Counter()
+    turn = {}
+    for i in order:
+        turn[i] = seen[points[i][0]]
+        seen[points[i][0]] += 1
+    return sorted(order, key=turn.get)
+
+
 def attack(name, base, options):
     """Tries the points of a verb and prints those that are wrong. Returns how many there were."""
     with tempfile.TemporaryDirectory(prefix=f"sslrun-torture-{name}-") as scratch:
         a = Attack(name, base, scratch)
-        order = [i for i, p in enumerate(a.points) if options.only in (None, p[0])]
-        random.Random(options.seed).shuffle(order)
+        order = draw_order(a.points, options)
+        part, parts = map(int, options.slice.split("/"))
+        order = order[part - 1::parts]
         tried, bad, kinds, end = 0, 0, {}, time.time() + options.seconds
         with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
             def one(i):
@@ -246,16 +260,14 @@ def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("verbs", nargs="*", choices=[[], *VERBS], metavar="VERB")
     p.add_argument("--jobs", type=int, default=os.cpu_count())
-    p.add_argument("--seconds", type=float, default=240)
+    p.add_argument("--seconds", type=float, default=75)
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--only", choices=sorted(FAULTS))
+    p.add_argument("--slice", default="1/1", help="2/5: the second fifth of the points of each verb")
     p.add_argument("--show", action="store_true", help="print the points that were right, too")
     options = p.parse_args()
     with tempfile.TemporaryDirectory(prefix="sslrun-torture-") as base:
-        make_images(base + "/images")
-        code, _, err = start(TRAIN, base, environment())
-        if code != 0:
-            sys.exit("torture: the run that verbs read does not train:\n" + "\n".join(err))
+        make_inputs(base)
         bad = sum(attack(name, base, options) for name in options.verbs or VERBS)
     sys.exit(bad > 0)
 
