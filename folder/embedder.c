@@ -16,7 +16,7 @@
 #include "trainer/eval/extract/feature_images.h"
 #include "trainer/features/feature_source.h"
 
-enum { PIXEL_SIDE = 32, MODEL_SIDE = 224, PIXELS_OF_BATCH = 40 * 224 * 224, MOST_BATCH = 256 };
+enum { PIXEL_SIDE = 32, PIXELS_OF_BATCH = 40 * 224 * 224, MOST_BATCH = 256 };
 
 struct SrEmbedder {
     SrEmbedOptions options;
@@ -53,7 +53,7 @@ static SrStatus open_checkpoint(SrEmbedder *e, SrFeatureOptions *o) {
     snprintf(e->folder, sizeof e->folder, "%s", e->checkpoint.path);
     char *slash = strrchr(e->folder, '/');
     snprintf(slash ? slash : e->folder, slash ? 1 : 2, slash ? "" : ".");
-    SR_TRY(sr_feature_images_open(e->checkpoint.config, 0, 0, &e->images));
+    SR_TRY(sr_feature_images_open(e->checkpoint.config, NULL, 0, 0, &e->images));
     SR_TRY(sr_feature_images_need_rgb(&e->images, "a folder's index"));
     o->model = e->checkpoint.model;
     if (!o->layers)
@@ -63,16 +63,17 @@ static SrStatus open_checkpoint(SrEmbedder *e, SrFeatureOptions *o) {
 
 static SrStatus open_trunk(SrEmbedder *e, SrFeatureOptions *o) {
     int side = e->options.size;
+    const SrPreset *preset;
     o->trunk = is_name(e, "random") ? "resnet18" : e->model;
     o->weights = e->options.weights;
     o->seed = 1;
     if (sr_trunk_is_config(o->trunk)) {
         SR_TRY(sr_config_load(o->trunk, NULL, 0, &e->config));
-        SR_TRY(sr_feature_images_open(e->config, 0, 0, &e->images));
+        SR_TRY(sr_feature_images_open(e->config, NULL, 0, 0, &e->images));
         return sr_feature_images_need_rgb(&e->images, "a folder's index");
     }
-    side = side ? side : MODEL_SIDE;
-    return sr_feature_images_open(NULL, side, side, &e->images);
+    SR_TRY(sr_preset_find(o->trunk, &preset));
+    return sr_feature_images_open(NULL, preset, side, side, &e->images);
 }
 
 // A file of weights alone, or a folder, is a run's; other words are names.
@@ -164,7 +165,7 @@ static SrStatus open_model(SrEmbedder *e, const char **layer) {
     if (is_name(e, "pixels")) {
         e->pixels = true;
         *layer = "pixels";
-        SR_TRY(sr_feature_images_open(NULL, PIXEL_SIDE, PIXEL_SIDE, &e->images));
+        SR_TRY(sr_feature_images_open(NULL, NULL, PIXEL_SIDE, PIXEL_SIDE, &e->images));
         e->batch = MOST_BATCH;
         e->rows = e->columns = PIXEL_SIDE;
         e->depth = 3;

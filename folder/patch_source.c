@@ -20,7 +20,7 @@
 #include "trainer/run/run_folder.h"
 
 #define FILE_BYTES ((size_t)1 << 30) // of an image file
-enum { SIDE = 224, BATCH = 8, LAYERS = 4, STRIDE = 16 };
+enum { BATCH = 8, LAYERS = 4, STRIDE = 16 };
 
 struct SrPatchSource {
     SrPatchOptions options; // its texts are those below
@@ -38,15 +38,16 @@ struct SrPatchSource {
 static SrStatus open_images(SrPatchSource *s, const SrConfig *config, int side) {
     SrFeatureImages evaluation;
     const SrPreset *preset = NULL;
+    if (!config)
+        SR_TRY(sr_preset_find(s->options.model, &preset));
     if (!s->options.whole)
-        return sr_feature_images_open(config, config ? 0 : side, config ? 0 : side, &s->images);
+        return sr_feature_images_open(config, preset, config ? 0 : side, config ? 0 : side,
+                                      &s->images);
     if (side == 0) {
-        SR_TRY(sr_feature_images_open(config, 0, 0, &evaluation));
+        SR_TRY(sr_feature_images_open(config, preset, 0, 0, &evaluation));
         side = SR_MAX(evaluation.h, evaluation.w);
         sr_feature_images_close(&evaluation);
     }
-    if (!config)
-        SR_TRY(sr_preset_find(s->model, &preset));
     return sr_feature_images_open_whole(config, preset, side, side, &s->images);
 }
 
@@ -71,7 +72,7 @@ static SrStatus open_trunk(SrPatchSource *s, SrFeatureOptions *o) {
     o->weights = p->drawn ? NULL : p->weights;
     o->seed = 1;
     if (!sr_trunk_is_config(p->model))
-        return open_images(s, NULL, p->size ? p->size : SIDE);
+        return open_images(s, NULL, p->size);
     SR_TRY(sr_config_load(p->model, NULL, 0, &s->config));
     return open_images(s, s->config, p->size);
 }

@@ -185,7 +185,7 @@ static SrStatus add_huggingface(Convert *c) {
     if (!family)
         SR_FAIL(SR_ERR_CONFIG,
                 "%s: Hugging Face's names of a %s are not known; known are DINOv3, DINOv2, ViT, "
-                "ConvNeXt and ResNet",
+                "CLIP, SigLIP, ConvNeXt and ResNet",
                 c->w.path, c->result->naming.trunk);
     SR_TRY(rename_to_authors(c));
     SR_TRY(sr_huggingface_split(&c->w, family, SR_HUGGINGFACE));
@@ -194,7 +194,9 @@ static SrStatus add_huggingface(Convert *c) {
         const SrWeightsTensor *t = &c->w.tensors[i];
         if (sr_text_starts(t->name, SR_HUGGINGFACE) &&
             sr_huggingface_name(family, t->name + strlen(SR_HUGGINGFACE), name, sizeof name))
-            SR_TRY(add(c, name, t->shape, t->dtype, i));
+            SR_TRY(add(c, name,
+                       sr_huggingface_shape(family, t->name + strlen(SR_HUGGINGFACE), t->shape),
+                       t->dtype, i));
         else
             c->result->left_out++;
     }
@@ -215,6 +217,10 @@ static SrStatus plan(Convert *c) {
                 "MobileNet, ConvNeXt, Swin, vision transformer) among its %d tensors; convert "
                 "without --to and --only keeps all names",
                 c->w.path, c->w.n);
+    if (o->rename && o->names == SR_NAMES_VISSL && !o->huggingface && c->result->naming.timm_alone)
+        SR_FAIL(SR_ERR_CONFIG,
+                "%s: a %s has names of timm and Hugging Face only; convert to timm or huggingface",
+                c->w.path, c->result->naming.trunk);
     if (o->rename) {
         SR_TRY(sr_naming_check(&c->result->naming, c->w.path, o->names));
         SR_TRY(sr_naming_parts(&c->w, &c->result->naming, o->names));

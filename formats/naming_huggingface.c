@@ -22,6 +22,10 @@ struct SrHuggingface {
     const char *rules[MOST_RULES][2]; // Hugging Face's words, the authors' or torchvision's
 };
 
+// SigLIP's pooling: Hugging Face stores one layer, timm one for the query and one for the tokens.
+#define POOL_QKV "attn_pool.in_proj."
+#define POOL_Q "attn_pool.q."
+#define POOL_KV "attn_pool.kv."
 #define BLOCK(theirs, ours) \
     { "encoder.layer.<a>." theirs, "blocks.<a>." ours }
 #define DINOV3(theirs, ours) \
@@ -48,6 +52,17 @@ struct SrHuggingface {
         BLOCK("attention.output.dense.", "attn.proj."), {                           \
         "layernorm.", "norm."                                                       \
     }
+// Rules that the vision towers of CLIP and SigLIP share; their families have timm's names.
+#define TOWER(theirs, ours) \
+    { "vision_model.encoder.layers.<a>." theirs, "blocks.<a>." ours }
+#define TOWER_RULES                                                                   \
+    {"vision_model.embeddings.patch_embedding.", "patch_embed.proj."},                \
+        {"vision_model.embeddings.position_embedding.weight", "pos_embed"},           \
+        {"vision_model.post_layernorm.", "norm."}, TOWER("layer_norm1.", "norm1."),   \
+        TOWER("layer_norm2.", "norm2."), TOWER("self_attn.q_proj.", "attn.q."),       \
+        TOWER("self_attn.k_proj.", "attn.k."), TOWER("self_attn.v_proj.", "attn.v."), \
+        TOWER("self_attn.out_proj.", "attn.proj."), TOWER("mlp.fc1.", "mlp.fc1."),    \
+        TOWER("mlp.fc2.", "mlp.fc2.")
 #define DINOV2_RULES                                                              \
     {"embeddings.register_tokens", "register_tokens"}, BLOCK("norm1.", "norm1."), \
         BLOCK("norm2.", "norm2."), BLOCK("layer_scale1.lambda1", "ls1.gamma"),    \
@@ -82,6 +97,27 @@ static const SrHuggingface families[] = {
       "encoder.layer.0.layernorm_before.weight"},
      {BLOCK("layernorm_before.", "norm1."), BLOCK("layernorm_after.", "norm2."),
       BLOCK("intermediate.dense.", "mlp.fc1."), BLOCK("output.dense.", "mlp.fc2."), ENCODER_RULES}},
+    {"clip",
+     false,
+     false,
+     {"vision_model.encoder.layers.0.self_attn.q_proj.weight",
+      "vision_model.embeddings.class_embedding"},
+     {{"vision_model.embeddings.class_embedding", "cls_token"},
+      {"vision_model.pre_layrnorm.", "norm_pre."}, // Hugging Face's spelling
+      {"visual_projection.", "head."},
+      TOWER_RULES}},
+    {"siglip",
+     false,
+     false,
+     {"vision_model.encoder.layers.0.self_attn.q_proj.weight", "vision_model.head.probe"},
+     {{"vision_model.head.probe", "attn_pool.latent"},
+      {"vision_model.head.attention.in_proj_", POOL_QKV},
+      {"vision_model.head.attention.in_proj_", POOL_Q}, // for messages: the parts of POOL_QKV
+      {"vision_model.head.attention.in_proj_", POOL_KV},
+      {"vision_model.head.attention.out_proj.", "attn_pool.proj."},
+      {"vision_model.head.layernorm.", "attn_pool.norm."},
+      {"vision_model.head.mlp.", "attn_pool.mlp."},
+      TOWER_RULES}},
     {"convnext",
      false,
      false,
@@ -220,11 +256,12 @@ static SrStatus make(Parts *p, const char *name, const SrWeightsTensor *like, Sr
     return SR_OK;
 }
 
-// Returns the leaf after "attn.<part>" ("weight"); NULL: another tensor.
+// Returns the leaf after "attn.<part>", "weight" or "bias"; NULL: another tensor.
 static const char *leaf_of(const char *name, const char *part) {
     const char *at = strstr(name, ".attn.");
     at = at ? at + strlen(".attn.") : NULL;
-    return at && sr_text_starts(at, part) ? at + strlen(part) : NULL;
+    at = at && sr_text_starts(at, part) ? at + strlen(part) : "";
+    return strcmp(at, "weight") == 0 || strcmp(at, "bias") == 0 ? at : NULL;
 }
 
 static SrStatus missing(const Parts *p, const char *bare) {
@@ -287,6 +324,90 @@ static SrStatus join_all(SrWeights *w, const SrHuggingface *family, const char *
     return p.n_made ? sr_weights_exchange(w, p.drop, p.made, p.n_made) : SR_OK;
 }
 
+// ---- pooling by attention -----------------------------------------------------------------------
+
+// Copies rows `from` to `to` of a tensor's thirds to a tensor of another name.
+static SrStatus take_thirds(Parts *p, int index, const char *name, int from, int to) {
+    const SrWeightsTensor *whole = &p->w->tensors[index];
+    SrShape shape = whole->shape;
+    SrTensor t;
+    uint8_t *data;
+    shape.d[0] = shape.d[0] / N_QKV * (to - from);
+    SR_TRY(make(p, name, whole, shape, &data));
+    SR_TRY(sr_weights_read(p->w, index, &t));
+    size_t third = whole->bytes / N_QKV;
+    memcpy(data, (const uint8_t *)t.data + third * (size_t)from, third * (size_t)(to - from));
+    return SR_OK;
+}
+
+// Cuts the pooling's layer into query and tokens' part.
+static SrStatus cut_pool(SrWeights *w) {
+    static const char *const leaves[] = {"weight", "bias"};
+    char name[128];
+    Parts p;
+    SR_TRY(start(&p, w, NULL, ""));
+    for (int i = 0; i < SR_COUNT(leaves); i++) {
+        snprintf(name, sizeof name, SR_HUGGINGFACE POOL_QKV "%s", leaves[i]);
+        int at = sr_weights_find(w, name);
+        if (at < 0 || w->tensors[at].shape.rank < 1 || w->tensors[at].shape.d[0] % N_QKV)
+            continue;
+        snprintf(name, sizeof name, SR_HUGGINGFACE POOL_Q "%s", leaves[i]);
+        SR_TRY(take_thirds(&p, at, name, 0, 1));
+        snprintf(name, sizeof name, SR_HUGGINGFACE POOL_KV "%s", leaves[i]);
+        SR_TRY(take_thirds(&p, at, name, 1, N_QKV));
+        p.drop[at] = true;
+    }
+    return p.n_made ? sr_weights_exchange(w, p.drop, p.made, p.n_made) : SR_OK;
+}
+
+// Joins the two parts of the pooling's layer, where both are in the file and fit.
+static SrStatus join_pool(Parts *p, const char *prefix) {
+    static const char *const leaves[] = {"weight", "bias"};
+    char name[1024];
+    uint8_t *data;
+    for (int i = 0; i < SR_COUNT(leaves); i++) {
+        SrTensor t;
+        snprintf(name, sizeof name, "%s" POOL_Q "%s", prefix, leaves[i]);
+        int q = sr_weights_find(p->w, name);
+        snprintf(name, sizeof name, "%s" POOL_KV "%s", prefix, leaves[i]);
+        int kv = sr_weights_find(p->w, name);
+        if (q < 0 || kv < 0 || p->w->tensors[kv].bytes != 2 * p->w->tensors[q].bytes ||
+            p->w->tensors[kv].dtype != p->w->tensors[q].dtype)
+            continue;
+        const SrWeightsTensor *query = &p->w->tensors[q];
+        SrShape joined = query->shape;
+        joined.d[0] *= N_QKV;
+        snprintf(name, sizeof name, "%s" POOL_QKV "%s", prefix, leaves[i]);
+        SR_TRY(make(p, name, query, joined, &data));
+        SR_TRY(sr_weights_read(p->w, q, &t));
+        memcpy(data, t.data, query->bytes);
+        SR_TRY(sr_weights_read(p->w, kv, &t));
+        memcpy(data + query->bytes, t.data, 2 * query->bytes);
+        p->drop[q] = p->drop[kv] = true;
+    }
+    return SR_OK;
+}
+
+// ---- reading and writing ------------------------------------------------------------------------
+
+// CLIP and SigLIP store tables of embeddings, (D) and (L, D); everybody else (1, 1, D), (1, L, D).
+static bool is_embedding(const char *bare) {
+    return strcmp(bare, "cls_token") == 0 || strcmp(bare, "pos_embed") == 0;
+}
+
+static SrShape shape_read(const char *bare, SrShape s) {
+    if (is_embedding(bare) && s.rank == 1)
+        return SR_SHAPE(1, 1, s.d[0]);
+    return is_embedding(bare) && s.rank == 2 ? SR_SHAPE(1, s.d[0], s.d[1]) : s;
+}
+
+SrShape sr_huggingface_shape(const SrHuggingface *family, const char *bare, SrShape s) {
+    bool tower = sr_text_starts(family->anchors[0], "vision_model.");
+    if (!tower || !is_embedding(bare) || s.rank != 3)
+        return s;
+    return strcmp(bare, "cls_token") == 0 ? SR_SHAPE(s.d[2]) : SR_SHAPE(s.d[1], s.d[2]);
+}
+
 SrStatus sr_huggingface_read(SrWeights *w, const SrHuggingface *family, const char *prefix) {
     char bare[1024];
     bool *none = sr_arena_alloc(&w->arena, ((size_t)w->n + 1) * sizeof *none);
@@ -298,12 +419,14 @@ SrStatus sr_huggingface_read(SrWeights *w, const SrHuggingface *family, const ch
             !reword(family, 0, t->name + strlen(prefix), bare, sizeof bare))
             continue;
         t->origin = t->name;
+        t->shape = shape_read(bare, t->shape);
         t->name = sr_arena_printf(&w->arena, SR_HUGGINGFACE "%s", bare);
         if (!t->name)
             return sr_arena_failure(&w->arena, w->path);
     }
     SR_TRY(sr_weights_exchange(w, none, NULL, 0)); // sorts the new names
-    return join_all(w, family, prefix);
+    SR_TRY(join_all(w, family, prefix));
+    return cut_pool(w);
 }
 
 static SrStatus split(Parts *p, int index, const char *leaf) {
@@ -311,7 +434,7 @@ static SrStatus split(Parts *p, int index, const char *leaf) {
     bool bias = strcmp(leaf, "bias") == 0, no_key = p->family->keys_without_bias && bias;
     SrShape third = qkv->shape;
     SrTensor t;
-    if ((!bias && strcmp(leaf, "weight") != 0) || third.rank < 1 || third.d[0] % N_QKV)
+    if (third.rank < 1 || third.d[0] % N_QKV)
         return SR_OK;
     third.d[0] /= N_QKV;
     size_t bytes = qkv->bytes / N_QKV;
@@ -338,5 +461,6 @@ SrStatus sr_huggingface_split(SrWeights *w, const SrHuggingface *family, const c
         if (leaf && sr_text_starts(w->tensors[i].name, prefix))
             SR_TRY(split(&p, i, leaf));
     }
+    SR_TRY(join_pool(&p, prefix));
     return p.n_made ? sr_weights_exchange(w, p.drop, p.made, p.n_made) : SR_OK;
 }

@@ -171,8 +171,8 @@ static SrStatus open_images(SrFeatureModel *m) {
     SrStatus status = SR_OK;
     pthread_mutex_lock(&m->lock);
     if (!m->images.pipeline)
-        status = sr_feature_images_open(m->source.trunk.config, m->from.height, m->from.width,
-                                        &m->images);
+        status = sr_feature_images_open(m->source.trunk.config, m->source.trunk.preset,
+                                        m->from.height, m->from.width, &m->images);
     pthread_mutex_unlock(&m->lock);
     return status;
 }

@@ -41,13 +41,16 @@ static SrStatus find_trunk(SrTrunkSource *s, const char *trunk) {
 // Asks the configuration for the size before there is a graph: some trunks take one size alone.
 static SrStatus find_size(SrTrunkSource *s) {
     SrConfig *config = NULL;
+    const SrPreset *preset = NULL;
     SrFeatureImages images = {.h = 0};
     SrStatus status = SR_OK;
     if (s->config_text)
         SR_TRY_GOTO(sr_config_parse_saved(s->config_text, s->trunk, &config));
     else if (sr_trunk_is_config(s->trunk))
         SR_TRY_GOTO(sr_config_load(s->trunk, NULL, 0, &config));
-    SR_TRY_GOTO(sr_feature_images_open(config, 0, 0, &images));
+    else
+        SR_TRY_GOTO(sr_preset_find(s->trunk, &preset));
+    SR_TRY_GOTO(sr_feature_images_open(config, preset, 0, 0, &images));
     s->height = images.h;
     s->width = images.w;
 done:

@@ -87,10 +87,11 @@ static SrNodeId decode(SrBuilder *b, const State *s, SrNodeId x) {
     sr_builder_set_entry(b, "token", "mask_token");
     x = sr_build_n(b, "scatter_tokens", "unshuffle", &scatter, (SrNodeId[]){x, s->visible}, 2);
     x = sr_token_fixed_positions(b, "decoder_pos_embed", x, prefix, s->grid.side);
+    SrTokenBlock block = {.num_heads = p->heads, .mlp_width = (int)(p->dim * p->mlp_ratio)};
     for (int i = 0; i < p->depth; i++) {
         char scope[32];
         snprintf(scope, sizeof scope, "decoder_blocks.%d", i);
-        x = sr_token_block(b, scope, x, p->heads, (int)(p->dim * p->mlp_ratio));
+        x = sr_token_block(b, scope, x, &block);
     }
     x = sr_token_norm(b, "decoder_norm", x, 1e-6);
     x = sr_token_linear(b, "decoder_pred", x, s->samples, true, 0.02);

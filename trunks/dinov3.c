@@ -195,8 +195,8 @@ static const SrPreset presets[] = {
 
 // The models of satellite images.
 static const SrPresetPixels pixels[] = {
-    {"dinov3_vitl16_sat", {0.430, 0.411, 0.296}, {0.213, 0.156, 0.143}},
-    {"dinov3_vit7b16_sat", {0.430, 0.411, 0.296}, {0.213, 0.156, 0.143}},
+    {"dinov3_vitl16_sat", {0.430, 0.411, 0.296}, {0.213, 0.156, 0.143}, 224, SR_FIT_MARGIN},
+    {"dinov3_vit7b16_sat", {0.430, 0.411, 0.296}, {0.213, 0.156, 0.143}, 224, SR_FIT_MARGIN},
 };
 
 static const SrTrunkExample examples[] = {

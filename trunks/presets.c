@@ -60,3 +60,8 @@ const SrPresetPixels *sr_preset_pixels(const SrPreset *preset) {
             return &trunk->pixels[i];
     return NULL;
 }
+
+int sr_preset_side(const SrPreset *preset) {
+    const SrPresetPixels *own = preset ? sr_preset_pixels(preset) : NULL;
+    return own && own->side > 0 ? own->side : 224;
+}

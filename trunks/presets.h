@@ -11,6 +11,7 @@ const SrTrunk *sr_preset_trunk(const SrPreset *preset); // trunk that lists the 
 
 // Returns the preset's own statistics of pixels; NULL: ImageNet's.
 const SrPresetPixels *sr_preset_pixels(const SrPreset *preset);
+int sr_preset_side(const SrPreset *preset); // pixels per side; 224 for most and for NULL
 
 // Adds nodes and parameters with torchvision's names under the builder's scope; `input`: (N, H,
 // W, 3).

@@ -47,10 +47,18 @@ typedef struct {
     int classes;
 } SrPreset;
 
-// Statistics of the pixels, scaled to [0, 1], of presets that were not trained with ImageNet's.
+// Statistics of the pixels, scaled to [0, 1], of presets that were not trained with ImageNet's, and
+// how their publisher makes images of one size.
+typedef enum {
+    SR_FIT_MARGIN,  // resizes the shorter side to 8/7 of the size, bilinearly, and cuts the centre
+    SR_FIT_SHORTER, // resizes the shorter side to the size by cubics and cuts the centre
+    SR_FIT_BOTH,    // resizes both sides to the size by cubics
+} SrPresetFit;
 typedef struct {
     const char *preset; // its name
     double mean[3], std[3];
+    int side; // pixels per side; 0: 224
+    SrPresetFit fit;
 } SrPresetPixels;
 
 // Options and image sizes for the contract tests, small enough for a training step in a fraction

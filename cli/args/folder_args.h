@@ -19,15 +19,16 @@ typedef struct {
     bool quiet; // SrIndexOptions.quiet
 } SrFolderArgs;
 
-#define SR_FOLDER_FLAGS(Options)                                                                   \
-    SR_FLAG_TEXT(Options, folder.model, "--model", "RUN",                                          \
-                 "a run folder, a checkpoint, a model's name (resnet50), or pixels"),              \
-        SR_FLAG_TEXT(Options, folder.weights, "--weights", "FILE",                                 \
-                     "weights of a model that is named; without them they are drawn"),             \
-        SR_FLAG_TEXT(Options, folder.layer, "--layer", "NAME",                                     \
-                     "feature to compare, such as res4 (the run's best)"),                         \
-        SR_FLAG_NUMBER(Options, folder.size, "--size", "pixels per side for a named model (224)"), \
-        SR_FLAG_TEXT(Options, folder.index, "--index", "FILE",                                     \
+#define SR_FOLDER_FLAGS(Options)                                                       \
+    SR_FLAG_TEXT(Options, folder.model, "--model", "RUN",                              \
+                 "a run folder, a checkpoint, a model's name (resnet50), or pixels"),  \
+        SR_FLAG_TEXT(Options, folder.weights, "--weights", "FILE",                     \
+                     "weights of a model that is named; without them they are drawn"), \
+        SR_FLAG_TEXT(Options, folder.layer, "--layer", "NAME",                         \
+                     "feature to compare, such as res4 (the run's best)"),             \
+        SR_FLAG_NUMBER(Options, folder.size, "--size",                                 \
+                       "pixels per side for a named model (its own)"),                 \
+        SR_FLAG_TEXT(Options, folder.index, "--index", "FILE",                         \
                      "the index (RUN/index/..., or runs/index/... without a run)")
 
 typedef struct {

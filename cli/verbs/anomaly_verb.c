@@ -32,7 +32,7 @@ static const SrFlag flags[] = {
     SR_FLAG_TEXT(Options, weights, "--weights", "FILE", "fit: weights of a model that is named"),
     SR_FLAG_TEXT(Options, layers, "--layers", "NAMES",
                  "fit: middle layers, the finest first (res3,res4)"),
-    SR_FLAG_NUMBER(Options, size, "--size", "fit: pixels per side for a named model (224)"),
+    SR_FLAG_NUMBER(Options, size, "--size", "fit: pixels per side for a named model (its own)"),
     SR_FLAG_ON(Options, padim, "--padim", "fit: one Gaussian per position, which is cheaper"),
     SR_FLAG_NUMBER(Options, bank, "--bank", "fit: most patches that are kept (4000)"),
     SR_FLAG_TEXT(Options, memory, "--memory", "SIZE", "fit: most memory for patches (256M)"),

@@ -14,7 +14,7 @@
 #include "trainer/run/run_folder.h"
 #include "trunks/presets.h"
 
-enum { NAME_BYTES = 512, TEXT_BYTES = 4352 };
+enum { NAME_BYTES = 512, TEXT_BYTES = 4352, OWN_SIZE = -1 };
 
 typedef struct {
     const char *data;
@@ -86,6 +86,7 @@ static SrStatus load_model_config(const SrArgs *args, const char *model, int siz
     own.n_overrides = 0;
     SR_TRY(sr_preset_find(model, &preset));
     snprintf(trunk, sizeof trunk, "MODEL.TRUNK.NAME=%s", model);
+    size = size > 0 ? size : sr_preset_side(preset);
     sr_text_add(&test, "DATA.TEST.TRANSFORMS=");
     sr_eval_transforms_preset(preset, size, size, &test);
     SrStatus status = test.failed ? sr_fail(SR_ERR_MEMORY, "out of memory for the transforms")
@@ -187,12 +188,13 @@ done:
 static const SrFlag flags[] = {
     SR_FLAG_TEXT(Options, data, "--data", "DIR",
                  "compare on the images of this folder, with one sub-folder per class"),
-    SR_FLAG_NUMBER(Options, size, "--size", "pixels per side of the images of MODEL:FILE (224)"),
+    SR_FLAG_NUMBER(Options, size, "--size",
+                   "pixels per side of the images of MODEL:FILE (the model's own)"),
     SR_FLAG_ON(Options, json, "--json", "print results as one JSON line"),
     {0}};
 
 static SrStatus run_verb(int argc, char **argv) {
-    Options o = {.size = 224};
+    Options o = {.size = OWN_SIZE};
     SrArgs args;
     char text[TEXT_BYTES];
     SR_TRY(sr_args_parse(argc, argv, flags, &o, &args));
@@ -202,7 +204,7 @@ static SrStatus run_verb(int argc, char **argv) {
                 "began from weights");
     if (o.data)
         SR_TRY(use_folder(&args, o.data, text));
-    if (o.size < 1)
+    if (o.size < 1 && o.size != OWN_SIZE)
         SR_FAIL(SR_ERR_CONFIG, "--size needs at least 1");
     return compare(&args, &o);
 }

@@ -23,13 +23,17 @@ static SrStatus check(const SrArgs *args, const SrFeatureOptions *o, const char 
 }
 
 // Sets the default size of images: the first training crop of a configuration, as for `extract`,
-// or 224 for a trunk of torchvision.
+// or a named model's own.
 static SrStatus default_size(const char *trunk, const SrArgs *args, int *size) {
     SrConfig *config;
     int n = 1, h[SR_MAX_VIEWS] = {224}, w[SR_MAX_VIEWS] = {224};
+    const SrPreset *preset;
     *size = 224;
-    if (!sr_trunk_is_config(trunk))
+    if (!sr_trunk_is_config(trunk)) {
+        SR_TRY(sr_preset_find(trunk, &preset));
+        *size = sr_preset_side(preset);
         return SR_OK;
+    }
     SrLogLevel level = sr_log_set_level(SR_LOG_WARN); // the export loads it again, with its remarks
     SrStatus status = sr_config_load(trunk, args->overrides, args->n_overrides, &config);
     sr_log_set_level(level);

@@ -68,17 +68,20 @@ static bool has_part(const SrWeights *w, const SrNaming *n, const char *bare) {
 // Parts that the transformers of one author have and others lack.
 static const struct {
     const char *part, *writer, *kind;
-    bool own; // torchvision's transformer lacks this part
+    bool own;        // torchvision's transformer lacks this part
+    bool timm_alone; // the authors' names are not known here
 } vit_parts[] = {
-    {"storage_tokens", "DINOv3", "dinov3", true},
-    {"decoder_embed.weight", "MAE", "vit", false},
-    {"blocks.0.attn.q_bias", "BEiT", "beit", true},
-    {"blocks.0.gamma_1", "BEiT", "beit", true},
-    {"blocks.0.attn.relative_position_bias_table", "BEiT", "beit", true},
-    {"register_tokens", "DINOv2", "dinov2", true},
-    {"reg_token", "timm, DINOv2's with registers", "dinov2", true},
-    {"blocks.0.ls1.gamma", "DINOv2", "dinov2", true},
-    {"blocks.0.0.ls1.gamma", "DINOv2", "dinov2", true},
+    {"storage_tokens", "DINOv3", "dinov3", true, false},
+    {"norm_pre.weight", "timm, CLIP's", "clip", true, true},
+    {"attn_pool.latent", "timm, SigLIP's", "siglip", true, true},
+    {"decoder_embed.weight", "MAE", "vit", false, false},
+    {"blocks.0.attn.q_bias", "BEiT", "beit", true, false},
+    {"blocks.0.gamma_1", "BEiT", "beit", true, false},
+    {"blocks.0.attn.relative_position_bias_table", "BEiT", "beit", true, false},
+    {"register_tokens", "DINOv2", "dinov2", true, false},
+    {"reg_token", "timm, DINOv2's with registers", "dinov2", true, false},
+    {"blocks.0.ls1.gamma", "DINOv2", "dinov2", true, false},
+    {"blocks.0.0.ls1.gamma", "DINOv2", "dinov2", true, false},
 };
 
 // timm's DINOv3 has registers as its DINOv2 has, and scales named as BEiT's.
@@ -228,6 +231,7 @@ static void guess_vit(const SrWeights *w, SrNaming *n) {
     n->dinov3 = part == 0;
     n->family = part < 0 ? "vit" : vit_parts[part].kind;
     n->authors_own = part >= 0 && vit_parts[part].own;
+    n->timm_alone = part >= 0 && vit_parts[part].timm_alone;
     const SrWeightsTensor *patch =
         find(w, n, timm ? "patch_embed.proj.weight" : "conv_proj.weight");
     if (!patch || patch->shape.rank != 4)

@@ -27,6 +27,7 @@ typedef struct {
     int side;                      // column of the table that the file uses
     int blocks[SR_NAMING_STAGES];  // blocks per stage, where a writer numbers blocks through
     bool authors_own;              // transformer with parts that torchvision has no names for
+    bool timm_alone;               // transformer whose names only timm and Hugging Face share
     const char *family;            // of a transformer: "vit", "beit", "dinov2"; NULL: another trunk
     bool gated;                    // transformer with gated branches (SwiGLU)
     bool dinov3;                   // DINOv3's transformer, in its authors' words or timm's

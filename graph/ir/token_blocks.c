@@ -37,7 +37,7 @@ SrNodeId sr_token_mlp(SrBuilder *b, SrNodeId x, const SrTokenMlp *p) {
     int dim = sr_shape_last(sr_build_shape(b, x));
     sr_builder_push_block(b, "mlp", "Mlp");
     x = sr_token_linear(b, p->first ? p->first : "fc1", x, p->width, true, 0.02);
-    x = sr_build(b, "gelu", "act", NULL, x);
+    x = sr_build(b, p->activation ? p->activation : "gelu", "act", NULL, x);
     x = sr_token_dropout(b, "drop", x, p->dropout);
     x = sr_token_linear(b, p->second ? p->second : "fc2", x, dim, true,
                         p->last_deviation > 0 ? p->last_deviation : 0.02);
@@ -109,18 +109,22 @@ SrNodeId sr_token_mean(SrBuilder *b, SrNodeId x) {
     return sr_build(b, "flatten", "squeeze", NULL, x);
 }
 
-SrNodeId sr_token_block(SrBuilder *b, const char *scope, SrNodeId x, int num_heads, int mlp_width) {
+SrNodeId sr_token_block(SrBuilder *b, const char *scope, SrNodeId x, const SrTokenBlock *p) {
     int dim = sr_shape_last(sr_build_shape(b, x));
+    double eps = p->eps > 0 ? p->eps : 1e-6;
+    SrTokenMlp mlp = {.width = p->mlp_width, .activation = p->activation};
     sr_builder_push_block(b, scope, "Block");
-    SrNodeId branch = sr_token_norm(b, "norm1", x, 1e-6);
+    SrNodeId branch = sr_token_norm(b, "norm1", x, eps);
     sr_builder_push_block(b, "attn", "Attention");
     branch = sr_token_linear(b, "qkv", branch, 3 * dim, true, 0.02);
-    branch =
-        sr_build(b, "attention", "attention", &(SrAttentionParams){.num_heads = num_heads}, branch);
+    if (p->last)
+        sr_token_attention_map(b, branch, p->num_heads, 0);
+    branch = sr_build(b, "attention", "attention", &(SrAttentionParams){.num_heads = p->num_heads},
+                      branch);
     branch = sr_token_linear(b, "proj", branch, dim, true, 0.02);
     sr_builder_pop(b);
     x = sr_token_residual(b, x, branch, 0, NULL, 0);
-    branch = sr_token_mlp(b, sr_token_norm(b, "norm2", x, 1e-6), &(SrTokenMlp){.width = mlp_width});
+    branch = sr_token_mlp(b, sr_token_norm(b, "norm2", x, eps), &mlp);
     x = sr_token_residual(b, x, branch, 0, NULL, 0);
     sr_builder_pop(b);
     return x;

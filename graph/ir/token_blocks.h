@@ -19,6 +19,7 @@ typedef struct {
     double dropout;             // probability; 0: no dropout
     double last_deviation;      // deviation of the second layer's weights; 0 means 0.02
     const char *first, *second; // names of the layers; NULL: fc1, fc2
+    const char *activation;     // op between the layers; NULL: gelu
 } SrTokenMlp;
 SrNodeId sr_token_mlp(SrBuilder *b, SrNodeId x, const SrTokenMlp *p);
 
@@ -52,7 +53,13 @@ SrNodeId sr_token_mean(SrBuilder *b, SrNodeId x);
 
 // Adds timm's pre-norm block below `scope`: norm1, attn.qkv, attn.proj, norm2, mlp.
 // x (N, L, D) -> (N, L, D).
-SrNodeId sr_token_block(SrBuilder *b, const char *scope, SrNodeId x, int num_heads, int mlp_width);
+typedef struct {
+    int num_heads, mlp_width;
+    double eps;             // epsilon of the norms; 0: 1e-6
+    const char *activation; // op of the MLP; NULL: gelu
+    bool last;              // last block, whose attention map is "lastATT"
+} SrTokenBlock;
+SrNodeId sr_token_block(SrBuilder *b, const char *scope, SrNodeId x, const SrTokenBlock *p);
 
 // Adds sines and cosines of the place in a square grid to x (N, prefix + side^2, D).  They are
 // the entry `name` of the present scope and are not learned (He et al., "Masked autoencoders",

@@ -14,7 +14,7 @@ typedef struct { // x, y, dx, dy (n), floats or bfloat16
 
 // Tables of all activations (pointwise_simd.c).
 typedef struct {
-    SrPointwise gelu, sigmoid, silu, hardsigmoid, hardswish, relu6;
+    SrPointwise gelu, quick_gelu, tanh_gelu, sigmoid, silu, hardsigmoid, hardswish, relu6;
 } SrPointwiseTable;
 SR_CPU_TABLES_BF16(SrPointwiseTable, sr__pointwise_table);
 static inline const SrPointwiseTable *sr__pointwise(const SrMachine *machine) {

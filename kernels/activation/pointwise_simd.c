@@ -66,6 +66,8 @@ V_INLINE void narrow(SrBf16 *to, const float *from, int n) {
         type == SR_BF16 ? name##_grad_halves(dx, x, dy, n) : name##_grad_floats(dx, x, dy, n);  \
     }
 LOOPS(gelu, coarse_gelu)
+LOOPS(quick_gelu, quick_gelu)
+LOOPS(tanh_gelu, tanh_gelu)
 LOOPS(sigmoid, sigmoid)
 LOOPS(silu, silu)
 LOOPS(hardsigmoid, hardsigmoid)
@@ -74,6 +76,8 @@ LOOPS(relu6, relu6)
 
 const SrPointwiseTable SR_ISA_SYMBOL(sr__pointwise_table) = {
     .gelu = {gelu, gelu_grad},
+    .quick_gelu = {quick_gelu, quick_gelu_grad},
+    .tanh_gelu = {tanh_gelu, tanh_gelu_grad},
     .sigmoid = {sigmoid, sigmoid_grad},
     .silu = {silu, silu_grad},
     .hardsigmoid = {hardsigmoid, hardsigmoid_grad},

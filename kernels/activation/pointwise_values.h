@@ -33,6 +33,26 @@ V_INLINE float silu_slope(float x) {
     return s * (1.0f + x * (1.0f - s));
 }
 
+// x sigmoid(1.702 x) is silu(1.702 x) / 1.702.
+V_INLINE float quick_gelu_value(float x) { return silu_value(1.702f * x) * (1.0f / 1.702f); }
+V_INLINE float quick_gelu_slope(float x) { return silu_slope(1.702f * x); }
+
+// Returns twice the argument of tanh_gelu's tanh, at least -88.
+V_INLINE float tanh_gelu_argument(float x) {
+    float z = 1.5957691216057308f * (x + 0.044715f * x * x * x); // 2 sqrt(2 / pi)
+    return z < -88.0f ? -88.0f : z;
+}
+V_INLINE float tanh_gelu_value(float x) {
+    float z = tanh_gelu_argument(x);
+    return z > -88.0f ? x * logistic(z) : x * 0.0f;
+}
+V_INLINE float tanh_gelu_slope(float x) {
+    float z = tanh_gelu_argument(x), s = logistic(z);
+    float slope = s + x * s * (1.0f - s) * 1.5957691216057308f * (1.0f + 0.134145f * x * x);
+    slope = z > -88.0f ? slope : 0.0f;
+    return z > 88.0f ? 1.0f : slope;
+}
+
 // Clamps x to [low, high]; a NaN stays a NaN.
 V_INLINE float clamp(float x, float low, float high) {
     x = x < low ? low : x;

@@ -189,6 +189,63 @@ static void test_encoders(void **state) {
     temp_dir_remove(f.dir);
 }
 
+#define TOWER "vision_model.encoder.layers.0."
+
+// Converts a vision tower to timm's names and back; nothing else has names for it.
+static void tower_there_and_back(Tensor *theirs, int n_theirs, Tensor *timm, int n_timm) {
+    static const SrConvertOptions to_timm = {.rename = true, .names = SR_NAMES_TIMM},
+                                  to_vissl = {.rename = true, .names = SR_NAMES_VISSL};
+    Files f;
+    SrConvertResult result;
+    begin(&f);
+    write_tensors(f.a, theirs, n_theirs);
+    CHECK_OK(sr_convert(f.a, f.b, &to_timm, &result));
+    CHECK_STR(result.naming.writer, "Hugging Face");
+    check_tensors(f.b, timm, n_timm);
+    CHECK_FAILS(sr_convert(f.b, f.a, &to_vissl, &result), SR_ERR_CONFIG,
+                "names of timm and Hugging Face only");
+    CHECK_FAILS(sr_convert(f.b, f.a, &to_meta, &result), SR_ERR_CONFIG, "convert to timm");
+    CHECK_OK(sr_convert(f.b, f.a, &to_theirs, &result));
+    check_tensors(f.a, theirs, n_theirs);
+    temp_dir_remove(f.dir);
+}
+
+static void test_towers(void **state) {
+    (void)state;
+    static Tensor clip[] = {
+        {"vision_model.embeddings.class_embedding", SR_SHAPE(2), {1, 2}},
+        {"vision_model.embeddings.position_embedding.weight", SR_SHAPE(2, 2), {1, 2, 3, 4}},
+        {"vision_model.pre_layrnorm.weight", SR_SHAPE(2), {3, 4}},
+        {TOWER "self_attn.q_proj.weight", SR_SHAPE(1, 2), {1, 2}},
+        {TOWER "self_attn.k_proj.weight", SR_SHAPE(1, 2), {3, 4}},
+        {TOWER "self_attn.v_proj.weight", SR_SHAPE(1, 2), {5, 6}},
+        {"visual_projection.weight", SR_SHAPE(1, 2), {7, 8}}};
+    static Tensor clip_of_timm[] = {{"cls_token", SR_SHAPE(1, 1, 2), {1, 2}},
+                                    {"pos_embed", SR_SHAPE(1, 2, 2), {1, 2, 3, 4}},
+                                    {"norm_pre.weight", SR_SHAPE(2), {3, 4}},
+                                    {OURS "qkv.weight", SR_SHAPE(3, 2), {1, 2, 3, 4, 5, 6}},
+                                    {"head.weight", SR_SHAPE(1, 2), {7, 8}}};
+    static Tensor siglip[] = {
+        {"vision_model.embeddings.position_embedding.weight", SR_SHAPE(1, 2), {1, 2}},
+        {"vision_model.head.probe", SR_SHAPE(1, 1, 2), {5, 6}},
+        {"vision_model.head.attention.in_proj_weight", SR_SHAPE(3, 1), {1, 2, 3}},
+        {"vision_model.head.attention.in_proj_bias", SR_SHAPE(3), {4, 5, 6}},
+        {"vision_model.head.mlp.fc1.bias", SR_SHAPE(1), {7}},
+        {TOWER "self_attn.q_proj.weight", SR_SHAPE(1, 1), {1}},
+        {TOWER "self_attn.k_proj.weight", SR_SHAPE(1, 1), {2}},
+        {TOWER "self_attn.v_proj.weight", SR_SHAPE(1, 1), {3}}};
+    static Tensor siglip_of_timm[] = {{"pos_embed", SR_SHAPE(1, 1, 2), {1, 2}},
+                                      {"attn_pool.latent", SR_SHAPE(1, 1, 2), {5, 6}},
+                                      {"attn_pool.q.weight", SR_SHAPE(1, 1), {1}},
+                                      {"attn_pool.kv.weight", SR_SHAPE(2, 1), {2, 3}},
+                                      {"attn_pool.q.bias", SR_SHAPE(1), {4}},
+                                      {"attn_pool.kv.bias", SR_SHAPE(2), {5, 6}},
+                                      {"attn_pool.mlp.fc1.bias", SR_SHAPE(1), {7}},
+                                      {OURS "qkv.weight", SR_SHAPE(3, 1), {1, 2, 3}}};
+    tower_there_and_back(clip, SR_COUNT(clip), clip_of_timm, SR_COUNT(clip_of_timm));
+    tower_there_and_back(siglip, SR_COUNT(siglip), siglip_of_timm, SR_COUNT(siglip_of_timm));
+}
+
 static void test_convolutional(void **state) {
     (void)state;
     Files f;
@@ -263,4 +320,4 @@ static void test_refusals(void **state) {
 }
 
 SR_TESTS(naming_huggingface, unit(test_dinov3), unit(test_dinov3_of_timm), unit(test_encoders),
-         unit(test_convolutional), unit(test_refusals))
+         unit(test_towers), unit(test_convolutional), unit(test_refusals))

@@ -18,6 +18,7 @@ try:
     import onnx
 except ImportError:
     onnx = None
+import towers
 
 PROGRAM = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else "./sslrun")
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -37,6 +38,8 @@ CASES = [  # trunk, constructor of torchvision, nodes, size
     (["swin_t"], "swin_t", "features.1,features.2,features.5.3,flatten", 90),
     (["swin_v2_t"], "swin_v2_t", "features.1,features.3.1,flatten", 72),
     (["vit_b_16"], "vit_b_16", "encoder.layers.encoder_layer_0,encoder.ln,lastATT,flatten", 224),
+    (["CLIP"], "clip", "0,lastATT,lastMAP,flatten", 40),
+    (["SIGLIP"], "siglip", "0,attn_pool.attention,lastMAP,flatten", 40),
     (["maxvit_t"], "maxvit_t", "stem,blocks.1,flatten", 224),
     (["configs/swav.yaml", *GROUPS], "groups", "bn1,layer2,flatten", 64),
 ]
@@ -58,6 +61,8 @@ def weights(kind, program_case):
         for name, c in norms.items():
             state |= {f"{name}.weight": torch.ones(c), f"{name}.bias": torch.zeros(c),
                       f"{name}.running_mean": torch.zeros(c), f"{name}.running_var": torch.ones(c)}
+    elif kind in ("clip", "siglip"):
+        state = towers.Tower(kind).state_dict()
     elif kind == "groups":
         state = torchvision.models.resnet18(norm_layer=lambda c: torch.nn.GroupNorm(32, c)).state_dict()
     else:
@@ -100,6 +105,11 @@ def have_runtime():
 def check(case, fold, folder, runtime):
     trunk, kind, nodes, size = case
     at = lambda name: os.path.join(folder, name)
+    if kind in ("clip", "siglip"):  # small ones have no name
+        with open(at("net.yaml"), "w") as f:
+            f.write("config: {MODEL: {TRUNK: {%s}, HEAD: {PARAMS: []}, FEATURE_EVAL_SETTINGS: {EVAL_MODE_ON: True, "
+                    "FREEZE_TRUNK_ONLY: True, EXTRACT_TRUNK_FEATURES_ONLY: True}}}" % towers.config(kind))
+        trunk = [at("net.yaml")]
     torch.save(weights(kind, trunk), at("w.pth"))
     x = numpy.random.default_rng(0).standard_normal((3, 3, size, size), numpy.float32)
     save(at("x.safetensors"), x)
@@ -124,7 +134,7 @@ def check(case, fold, folder, runtime):
             assert theirs.shape == value.shape, (name, theirs.shape, value.shape)
             worst = max(worst, float(abs(theirs - value).max() / abs(value).max()))
     ok = not worst > LIMIT
-    print(f"{'ok  ' if ok else 'FAIL'} {trunk[0]} {size} {'folded' if fold else 'unfolded'}: {told}, "
+    print(f"{'ok  ' if ok else 'FAIL'} {kind if kind in ('clip', 'siglip') else trunk[0]} {size} {'folded' if fold else 'unfolded'}: {told}, "
           + (f"features off by {worst:.1e}" if runtime else "checked, not run"), flush=True)
     return ok
 

@@ -17,7 +17,7 @@ except ImportError as missing:
     print(f"released: skipped, {missing} (apt-get install python3-torch python3-torchvision)")
     sys.exit(0)
 
-import parity
+import parity, towers
 
 PROGRAM = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else "./sslrun")
 LIMIT = 1e-5
@@ -355,6 +355,16 @@ def main():
         w = vit_weights(False, 5)
         good &= check("ViT", f"torchvision_vit TORCHVISION_VIT: {{{sizes}, IMAGE_SIZE: 40, MLP_DIM: {4 * D}, NORM_EPS: 1e-12}}", vit(w, x, 1e-12),
                       {"timm": w, "Hugging Face": encoder_huggingface(w, False)}, None, folder, {"timm": "timm", "huggingface": "Hugging Face"})
+        for family, act in (("clip", None), ("clip", "gelu"), ("siglip", None)):
+            tower = towers.Tower(family, act=act)
+            pooled, features = tower(x)
+            w = tower.state_dict()
+            trunk = {k: v for k, v in w.items() if k != "head.weight"}
+            files = {"timm": trunk, "Hugging Face": towers.huggingface(trunk)}
+            config = towers.config(family, act).split(": ", 1)[1].replace(", ", " ", 1)
+            good &= check(f"{family}{', ' + act if act else ''}", config, {"flatten": pooled, "lastMAP": features}, files, None, folder,
+                          {"timm": "timm", "huggingface": "Hugging Face"})
+            good &= check(f"{family}, file of both towers", config, {"flatten": pooled}, {"both": towers.whole_model(w)}, None, folder, {})
         depths, dims = (1, 2, 1, 1), (16, 24, 32, 48)
         w, x = convnext_weights(depths, dims), images((64, 64))
         files = {"Meta": convnext_meta(w), "Hugging Face": convnext_dinov3(w), "timm": convnext_timm(w)}

@@ -34,6 +34,7 @@ typedef struct {
     SrParams *whole, *params;
     SrWeights w;
     SrNaming naming;
+    SrNames names;     // whose words the names in `bare` are
     const char **bare; // (w.n) torchvision's name of each key.  NULL: not part of the trunk
     bool *used;        // (w.n) an entry took the tensor
     SrText missing, unexpected, misshapen;
@@ -102,6 +103,7 @@ static SrStatus choose_reading(Load *l) {
                 "is '%s'); `sslrun inspect` lists them",
                 l->source->path, l->w.n, l->w.n ? l->w.tensors[0].name : "none",
                 bare_name(sr_params_at(l->whole, 0)->name));
+    l->names = best < N_PREFIXES ? SR_NAMES_TORCHVISION : (SrNames)(best - N_PREFIXES);
     for (int i = 0; i < l->w.n; i++) {
         const char *bare = read_key(l, best, l->w.tensors[i].name, buffer);
         l->bare[i] = bare ? sr_arena_printf(&l->w.arena, "%s", bare) : NULL;
@@ -180,6 +182,12 @@ static SrStatus load_entry(Load *l, const SrParam *p) {
                                p->shape);
 }
 
+// A trunk without a classifier leaves that of the file's writer alone, whatever its name.
+static bool is_any_classifier(const Load *l, const char *bare) {
+    return is_classifier(l, bare) || (l->naming.kind != SR_TRUNK_UNKNOWN &&
+                                      sr_naming_is_classifier(&l->naming, bare, l->names));
+}
+
 // Notes unused keys of the trunk.  Other keys are legal: whole checkpoints have heads, losses,
 // optimisers.
 static void note_unexpected(Load *l) {
@@ -188,7 +196,7 @@ static void note_unexpected(Load *l) {
         classifier_known |= is_classifier(l, bare_name(sr_params_at(l->whole, i)->name));
     for (int i = 0; i < l->w.n; i++)
         if (!l->used[i] && l->bare[i] && !sr_naming_is_constant(l->bare[i]) &&
-            (classifier_known || !is_classifier(l, l->bare[i])))
+            (classifier_known || !is_any_classifier(l, l->bare[i])))
             note(&l->unexpected, &l->n_unexpected, "%s", sr_weights_origin(&l->w.tensors[i]));
 }
 

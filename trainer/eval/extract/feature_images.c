@@ -9,23 +9,21 @@
 #include "trainer/data/eval_transforms.h"
 #include "trainer/features/feature_values.h"
 
-enum { MODEL_CROP = 224 };
-
-// Makes the transforms with which torchvision's weights were measured; they resize as the default
-// transforms of evaluation do.
-static SrStatus model_transforms(int h, int w, SrArena *arena, const SrYaml **out) {
+// Makes the transforms with which a model's publisher measured it; NULL: torchvision's.
+static SrStatus model_transforms(const SrPreset *preset, int h, int w, SrArena *arena,
+                                 const SrYaml **out) {
     SrYaml *tree = NULL;
-    SrStatus status = sr_eval_transforms_parse(NULL, h, w, arena, &tree);
+    SrStatus status = sr_eval_transforms_parse(preset, h, w, arena, &tree);
     *out = tree;
     return status;
 }
 
-static SrStatus find_transforms(const SrConfig *config, int h, int w, SrArena *arena,
-                                const SrYaml **out, const char **where) {
-    int n, sides[SR_MAX_VIEWS], widths[SR_MAX_VIEWS];
+static SrStatus find_transforms(const SrConfig *config, const SrPreset *preset, int h, int w,
+                                SrArena *arena, const SrYaml **out, const char **where) {
+    int n, side = sr_preset_side(preset), sides[SR_MAX_VIEWS], widths[SR_MAX_VIEWS];
     *where = "transforms of evaluation";
     if (!config)
-        return model_transforms(h ? h : MODEL_CROP, w ? w : MODEL_CROP, arena, out);
+        return model_transforms(preset, h ? h : side, w ? w : side, arena, out);
     if (h == 0) {
         SR_TRY(sr_split_train_shape(config, &n, sides, widths));
         h = sides[0];
@@ -33,11 +31,12 @@ static SrStatus find_transforms(const SrConfig *config, int h, int w, SrArena *a
     return sr_split_eval_transforms(config, h, arena, out, where);
 }
 
-static SrStatus open_images(const SrConfig *config, int h, int w, SrFeatureImages *m) {
+static SrStatus open_images(const SrConfig *config, const SrPreset *preset, int h, int w,
+                            SrFeatureImages *m) {
     const SrYaml *transforms;
     const char *where;
     int n, sides[SR_MAX_VIEWS], widths[SR_MAX_VIEWS];
-    SR_TRY(find_transforms(config, h, w, &m->arena, &transforms, &where));
+    SR_TRY(find_transforms(config, preset, h, w, &m->arena, &transforms, &where));
     SR_TRY(sr_pipeline_new_for(transforms, where, sr_split_form(config), &m->pipeline));
     SR_TRY(sr_pipeline_shape(m->pipeline, &n, sides, widths));
     m->h = sides[0];
@@ -53,9 +52,10 @@ static SrStatus open_images(const SrConfig *config, int h, int w, SrFeatureImage
     return SR_OK;
 }
 
-SrStatus sr_feature_images_open(const SrConfig *config, int h, int w, SrFeatureImages *out) {
+SrStatus sr_feature_images_open(const SrConfig *config, const SrPreset *preset, int h, int w,
+                                SrFeatureImages *out) {
     *out = (SrFeatureImages){.h = 0};
-    SrStatus status = open_images(config, h, w, out);
+    SrStatus status = open_images(config, preset, h, w, out);
     if (status != SR_OK)
         sr_feature_images_close(out);
     return status;

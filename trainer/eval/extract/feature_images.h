@@ -14,10 +14,11 @@ typedef struct {
     bool fast; // DATA.TEST.FAST_PIXELS
 } SrFeatureImages;
 
-// config: its transforms of evaluation; NULL: resize, centre crop and ImageNet's mean and
-// deviation.  h x w is what must come out, 0 x 0: whatever the configuration says, the training's
-// first view where it says nothing, 224 without one.
-SrStatus sr_feature_images_open(const SrConfig *config, int h, int w, SrFeatureImages *out);
+// config: its transforms of evaluation; NULL: those of the preset's publisher, or torchvision's if
+// that is NULL too.  h x w is what must come out, 0 x 0: whatever the configuration says, the
+// training's first view where it says nothing, the preset's size without one.
+SrStatus sr_feature_images_open(const SrConfig *config, const SrPreset *preset, int h, int w,
+                                SrFeatureImages *out);
 // Does so without cutting anything off: the whole image is resized to h x w, whatever its shape,
 // and those transforms of the evaluation follow that change no size.  config NULL: preset's
 // statistics of pixels, or ImageNet's if that is NULL too.

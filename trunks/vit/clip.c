@@ -1,0 +1,173 @@
+// The vision transformer of CLIP (Radford et al., "Learning transferable visual models from natural
+// language supervision", arXiv:2103.00020, section 2.4) with timm's names.  It differs from ViT:
+// a norm comes before the first block, patches have no bias, and MLPs use quick_gelu.  The text
+// tower is not part of it.
+#include <stdio.h>
+#include <string.h>
+
+#include "graph/ir/token_blocks.h"
+#include "kernels/basic/linear.h"
+#include "kernels/conv/conv2d.h"
+#include "kernels/tokens/add_positions.h"
+#include "trunks/shared/depth.h"
+#include "trunks/shared/token_features.h"
+#include "trunks/trunk.h"
+
+#define SUBTREE "MODEL.TRUNK.CLIP"
+#define EPS 1e-5 // of all norms
+
+enum { MAX_LAYERS = 256 };
+
+typedef struct {
+    int image_size, patch_size, layers, heads, hidden_dim, mlp_dim;
+    int activation;
+} Clip;
+
+enum { QUICK_GELU, GELU };
+
+#define FIELD(f) offsetof(Clip, f)
+// clang-format off
+static const SrOption options[] = {
+    {"IMAGE_SIZE", SR_OPT_INT, FIELD(image_size), "224", 1, 65535, NULL,
+     "Side in pixels for which there are position embeddings; they are resampled for images of other sizes."},
+    {"PATCH_SIZE", SR_OPT_INT, FIELD(patch_size), "16", 1, 1024, NULL, "Side of a patch in pixels."},
+    {"NUM_LAYERS", SR_OPT_INT, FIELD(layers), "12", 1, MAX_LAYERS, NULL, "Blocks."},
+    {"NUM_HEADS", SR_OPT_INT, FIELD(heads), "12", 1, 1024, NULL, "Number of attention heads."},
+    {"HIDDEN_DIM", SR_OPT_INT, FIELD(hidden_dim), "768", 1, 65536, NULL, "Width of a token."},
+    {"MLP_DIM", SR_OPT_INT, FIELD(mlp_dim), "3072", 1, 1 << 20, NULL, "Hidden width of a block's MLP."},
+    {"ACTIVATION", SR_OPT_ENUM, FIELD(activation), "quick_gelu", 0, 0, "quick_gelu|gelu",
+     "Activation of the MLPs: OpenAI's models have quick_gelu, those trained on LAION have gelu."},
+    SR_OPTION_END,
+};
+// clang-format on
+#undef FIELD
+
+typedef struct {
+    int h, w;
+} Grid;
+
+// Patches, class token, positions and the first norm: (N, 1 + h w, D).
+static SrNodeId tokens(SrBuilder *b, const Clip *p, SrNodeId image, Grid *grid) {
+    int side = p->image_size / p->patch_size;
+    SrConv2dParams conv = {.out_channels = p->hidden_dim,
+                           .kernel_h = p->patch_size,
+                           .stride_h = p->patch_size,
+                           .groups = 1};
+    sr_builder_push_block(b, "patch_embed", "PatchEmbed");
+    SrNodeId x = sr_build(b, "conv2d", "proj", &conv, image);
+    SrShape s = sr_build_shape(b, x);
+    *grid = (Grid){s.d[1], s.d[2]};
+    x = sr_token_flatten(b, "flatten", x);
+    sr_builder_pop(b);
+    sr_builder_set_entry(b, "token", "cls_token");
+    x = sr_build(b, "prepend_token", "cat", NULL, x);
+    SrAddPositionsParams add = {
+        .prefix = 1, .from_h = side, .from_w = side, .to_h = grid->h, .to_w = grid->w};
+    sr_builder_set_entry(b, "positions", "pos_embed");
+    x = sr_build(b, "add_positions", "add", &add, x);
+    return sr_token_norm(b, "norm_pre", x, EPS);
+}
+
+static SrStatus check(SrBuilder *b, const Clip *p) {
+    if (p->hidden_dim % p->heads)
+        return sr_builder_fail(b, SR_ERR_CONFIG,
+                               SUBTREE ".HIDDEN_DIM %d must be a multiple of NUM_HEADS %d",
+                               p->hidden_dim, p->heads);
+    if (p->image_size < p->patch_size)
+        return sr_builder_fail(b, SR_ERR_CONFIG,
+                               SUBTREE ".IMAGE_SIZE %d is smaller than a patch of %d pixels",
+                               p->image_size, p->patch_size);
+    return SR_OK;
+}
+
+static SrStatus build(SrBuilder *b, const void *params, const SrTrunkInput *in,
+                      SrTrunkOutput *out) {
+    const Clip *p = params;
+    SrTokenBlock block = {.num_heads = p->heads,
+                          .mlp_width = p->mlp_dim,
+                          .eps = EPS,
+                          .activation = p->activation == QUICK_GELU ? "quick_gelu" : "gelu"};
+    SrNodeId raw[MAX_LAYERS], normed[MAX_LAYERS];
+    Grid grid;
+    SR_TRY(check(b, p));
+    SrNodeId x = tokens(b, p, in->image, &grid);
+    for (int i = 0; i < p->layers; i++) {
+        char scope[24];
+        snprintf(scope, sizeof scope, "blocks.%d", i);
+        block.last = i + 1 == p->layers;
+        raw[i] = x = sr_token_block(b, scope, x, &block);
+    }
+    for (int i = p->layers - 1; i >= 0; i--) // the node "norm" belongs to the last block
+        normed[i] = sr_token_norm(b, "norm", raw[i], EPS);
+    sr_token_features(b,
+                      &(SrTokenFeatures){.blocks = p->layers,
+                                         .raw = raw,
+                                         .normed = normed,
+                                         .class_token = true,
+                                         .n_prefix = 1,
+                                         .h = grid.h,
+                                         .w = grid.w},
+                      out);
+    out->grid_h = grid.h;
+    out->grid_w = grid.w;
+    return sr_builder_status(b);
+}
+
+static int layers(const void *params) { return ((const Clip *)params)->layers; }
+
+static int depth(const char *name, int blocks) {
+    return strstr(name, "norm_pre") ? 0 : sr_depth_of_blocks(name, blocks);
+}
+
+// The projection to the space that images and texts share has no bias.
+static SrStatus classify(SrBuilder *b, const void *params, const SrPreset *preset,
+                         const SrTrunkOutput *features, SrNodeId *logits) {
+    (void)params;
+    *logits =
+        sr_token_linear(b, preset->classifier, features->pooled, preset->classes, false, 0.02);
+    return sr_builder_status(b);
+}
+
+#define LARGE "PATCH_SIZE: 14, NUM_LAYERS: 24, NUM_HEADS: 16, HIDDEN_DIM: 1024, MLP_DIM: 4096"
+static const SrPreset presets[] = {
+    {"clip_vitb32", "{PATCH_SIZE: 32}", "head", 512},
+    {"clip_vitb16", "{}", "head", 512},
+    {"clip_vitl14", "{" LARGE "}", "head", 768},
+    {"clip_vitl14_336", "{" LARGE ", IMAGE_SIZE: 336}", "head", 768},
+};
+
+#define PIXELS(name, side)                                                                     \
+    {                                                                                          \
+        name, {0.48145466, 0.4578275, 0.40821073}, {0.26862954, 0.26130258, 0.27577711}, side, \
+            SR_FIT_SHORTER                                                                     \
+    }
+static const SrPresetPixels pixels[] = {
+    PIXELS("clip_vitb32", 224),
+    PIXELS("clip_vitb16", 224),
+    PIXELS("clip_vitl14", 224),
+    PIXELS("clip_vitl14_336", 336),
+};
+
+static const SrTrunkExample examples[] = {
+    {"{IMAGE_SIZE: 32, PATCH_SIZE: 8, NUM_LAYERS: 2, NUM_HEADS: 2, HIDDEN_DIM: 16, MLP_DIM: 32}",
+     32, 48}};
+
+const SrTrunk sr_trunk_clip = {
+    .name = "clip",
+    .help = "CLIP's vision transformers",
+    .subtree = SUBTREE,
+    .options = options,
+    .params_bytes = sizeof(Clip),
+    .param_prefix = "",
+    .build = build,
+    .layers = layers,
+    .depth = depth,
+    .decays_by_name = true,
+    .presets = presets,
+    .n_presets = SR_COUNT(presets),
+    .pixels = pixels,
+    .n_pixels = SR_COUNT(pixels),
+    .classify = classify,
+    .examples = examples,
+    .n_examples = SR_COUNT(examples),
+};

@@ -1,0 +1,184 @@
+// The vision transformer of SigLIP (Zhai et al., "Sigmoid loss for language image pre-training",
+// arXiv:2303.15343) with timm's names.  It has no class token: a learned query attends to all
+// tokens and gives the image's feature (Zhai et al., "Scaling vision transformers",
+// arXiv:2106.04560, section 3.2).  MLPs use tanh_gelu.  The text tower is not part of it.
+#include <stdio.h>
+#include <string.h>
+
+#include "graph/ir/token_blocks.h"
+#include "kernels/attention/query_attention.h"
+#include "kernels/tokens/add_positions.h"
+#include "kernels/tokens/select_tokens.h"
+#include "trunks/shared/depth.h"
+#include "trunks/shared/token_features.h"
+#include "trunks/trunk.h"
+
+#define SUBTREE "MODEL.TRUNK.SIGLIP"
+#define EPS 1e-6 // of all norms
+
+enum { MAX_LAYERS = 256 };
+
+typedef struct {
+    int image_size, patch_size, layers, heads, hidden_dim, mlp_dim;
+} Siglip;
+
+#define FIELD(f) offsetof(Siglip, f)
+// clang-format off
+static const SrOption options[] = {
+    {"IMAGE_SIZE", SR_OPT_INT, FIELD(image_size), "224", 1, 65535, NULL,
+     "Side in pixels for which there are position embeddings; they are resampled for images of other sizes."},
+    {"PATCH_SIZE", SR_OPT_INT, FIELD(patch_size), "16", 1, 1024, NULL, "Side of a patch in pixels."},
+    {"NUM_LAYERS", SR_OPT_INT, FIELD(layers), "12", 1, MAX_LAYERS, NULL, "Blocks."},
+    {"NUM_HEADS", SR_OPT_INT, FIELD(heads), "12", 1, 1024, NULL, "Number of attention heads."},
+    {"HIDDEN_DIM", SR_OPT_INT, FIELD(hidden_dim), "768", 1, 65536, NULL, "Width of a token."},
+    {"MLP_DIM", SR_OPT_INT, FIELD(mlp_dim), "3072", 1, 1 << 20, NULL,
+     "Hidden width of the MLPs, that of the pooling included."},
+    SR_OPTION_END,
+};
+// clang-format on
+#undef FIELD
+
+typedef struct {
+    int h, w;
+} Grid;
+
+// Patches and positions: (N, h w, D).
+static SrNodeId tokens(SrBuilder *b, const Siglip *p, SrNodeId image, Grid *grid) {
+    int side = p->image_size / p->patch_size;
+    sr_builder_push_block(b, "patch_embed", "PatchEmbed");
+    SrNodeId x = sr_token_patches(b, image, p->patch_size, p->hidden_dim);
+    SrShape s = sr_build_shape(b, x);
+    *grid = (Grid){s.d[1], s.d[2]};
+    x = sr_token_flatten(b, "flatten", x);
+    sr_builder_pop(b);
+    SrAddPositionsParams add = {.from_h = side, .from_w = side, .to_h = grid->h, .to_w = grid->w};
+    sr_builder_set_entry(b, "positions", "pos_embed");
+    return sr_build(b, "add_positions", "add", &add, x);
+}
+
+// Repeats the learned query for every image: (N, 1, D).  It takes the place of the images' tokens.
+static SrNodeId query(SrBuilder *b, SrNodeId x) {
+    SrSelectTokensParams first = {.count = 1};
+    x = sr_build(b, "select_tokens", "first", &first, x);
+    sr_builder_set_entry(b, "token", "latent");
+    x = sr_build(b, "prepend_token", "cat", NULL, x);
+    return sr_build(b, "select_tokens", "expand", &first, x);
+}
+
+// Pools tokens by attention, then an MLP: (N, L, D) -> (N, D).
+static SrNodeId attention_pool(SrBuilder *b, const Siglip *p, SrNodeId x) {
+    SrTokenMlp mlp = {.width = p->mlp_dim, .activation = "tanh_gelu"};
+    SrQueryAttentionParams heads = {.num_heads = p->heads};
+    sr_builder_push_block(b, "attn_pool", "AttentionPoolLatent");
+    SrNodeId q = sr_token_linear(b, "q", query(b, x), p->hidden_dim, true, 0.02);
+    SrNodeId kv = sr_token_linear(b, "kv", x, 2 * p->hidden_dim, true, 0.02);
+    x = sr_build_n(b, "query_attention", "attention", &heads, (SrNodeId[]){q, kv}, 2);
+    x = sr_token_linear(b, "proj", x, p->hidden_dim, true, 0.02);
+    x = sr_token_residual(b, x, sr_token_mlp(b, sr_token_norm(b, "norm", x, EPS), &mlp), 0, NULL,
+                          0);
+    x = sr_build(b, "select_tokens", "getitem",
+                 &(SrSelectTokensParams){.count = 1, .squeeze = true}, x);
+    sr_builder_pop(b);
+    return x;
+}
+
+static SrStatus check(SrBuilder *b, const Siglip *p) {
+    if (p->hidden_dim % p->heads)
+        return sr_builder_fail(b, SR_ERR_CONFIG,
+                               SUBTREE ".HIDDEN_DIM %d must be a multiple of NUM_HEADS %d",
+                               p->hidden_dim, p->heads);
+    if (p->image_size < p->patch_size)
+        return sr_builder_fail(b, SR_ERR_CONFIG,
+                               SUBTREE ".IMAGE_SIZE %d is smaller than a patch of %d pixels",
+                               p->image_size, p->patch_size);
+    return SR_OK;
+}
+
+static SrStatus build(SrBuilder *b, const void *params, const SrTrunkInput *in,
+                      SrTrunkOutput *out) {
+    const Siglip *p = params;
+    SrTokenBlock block = {
+        .num_heads = p->heads, .mlp_width = p->mlp_dim, .eps = EPS, .activation = "tanh_gelu"};
+    SrNodeId raw[MAX_LAYERS], normed[MAX_LAYERS];
+    Grid grid;
+    SR_TRY(check(b, p));
+    SrNodeId x = tokens(b, p, in->image, &grid);
+    for (int i = 0; i < p->layers; i++) {
+        char scope[24];
+        snprintf(scope, sizeof scope, "blocks.%d", i);
+        block.last = i + 1 == p->layers;
+        raw[i] = x = sr_token_block(b, scope, x, &block);
+    }
+    for (int i = p->layers - 1; i >= 0; i--) // the node "norm" belongs to the last block
+        normed[i] = sr_token_norm(b, "norm", raw[i], EPS);
+    sr_token_features(
+        b,
+        &(SrTokenFeatures){
+            .blocks = p->layers, .raw = raw, .normed = normed, .h = grid.h, .w = grid.w},
+        out);
+    sr_build_alias(b, "lastMAP", out->map);
+    out->pooled = attention_pool(b, p, out->tokens);
+    out->grid_h = grid.h;
+    out->grid_w = grid.w;
+    return sr_builder_status(b);
+}
+
+static int layers(const void *params) { return ((const Siglip *)params)->layers; }
+
+// The models have no classifier: they return the pooled feature.
+static SrStatus classify(SrBuilder *b, const void *params, const SrPreset *preset,
+                         const SrTrunkOutput *features, SrNodeId *logits) {
+    (void)params, (void)preset;
+    *logits = sr_build(b, "identity", "head", NULL, features->pooled);
+    return sr_builder_status(b);
+}
+
+#define BASE(side) "{IMAGE_SIZE: " side "}"
+#define LARGE(side) \
+    "{NUM_LAYERS: 24, NUM_HEADS: 16, HIDDEN_DIM: 1024, MLP_DIM: 4096, IMAGE_SIZE: " side "}"
+#define SO400M(side)                                                                    \
+    "{PATCH_SIZE: 14, NUM_LAYERS: 27, NUM_HEADS: 16, HIDDEN_DIM: 1152, MLP_DIM: 4304, " \
+    "IMAGE_SIZE: " side "}"
+static const SrPreset presets[] = {
+    {"siglip_vitb16", BASE("224"), "head", 768},
+    {"siglip_vitb16_256", BASE("256"), "head", 768},
+    {"siglip_vitb16_384", BASE("384"), "head", 768},
+    {"siglip_vitb16_512", BASE("512"), "head", 768},
+    {"siglip_vitl16_256", LARGE("256"), "head", 1024},
+    {"siglip_vitl16_384", LARGE("384"), "head", 1024},
+    {"siglip_so400m14", SO400M("224"), "head", 1152},
+    {"siglip_so400m14_384", SO400M("384"), "head", 1152},
+};
+
+#define PIXELS(name, side) \
+    { name, {0.5, 0.5, 0.5}, {0.5, 0.5, 0.5}, side, SR_FIT_BOTH }
+static const SrPresetPixels pixels[] = {
+    PIXELS("siglip_vitb16", 224),     PIXELS("siglip_vitb16_256", 256),
+    PIXELS("siglip_vitb16_384", 384), PIXELS("siglip_vitb16_512", 512),
+    PIXELS("siglip_vitl16_256", 256), PIXELS("siglip_vitl16_384", 384),
+    PIXELS("siglip_so400m14", 224),   PIXELS("siglip_so400m14_384", 384),
+};
+
+static const SrTrunkExample examples[] = {
+    {"{IMAGE_SIZE: 32, PATCH_SIZE: 8, NUM_LAYERS: 2, NUM_HEADS: 2, HIDDEN_DIM: 16, MLP_DIM: 32}",
+     32, 48}};
+
+const SrTrunk sr_trunk_siglip = {
+    .name = "siglip",
+    .help = "SigLIP's vision transformers",
+    .subtree = SUBTREE,
+    .options = options,
+    .params_bytes = sizeof(Siglip),
+    .param_prefix = "",
+    .build = build,
+    .layers = layers,
+    .depth = sr_depth_of_blocks,
+    .decays_by_name = true,
+    .presets = presets,
+    .n_presets = SR_COUNT(presets),
+    .pixels = pixels,
+    .n_pixels = SR_COUNT(pixels),
+    .classify = classify,
+    .examples = examples,
+    .n_examples = SR_COUNT(examples),
+};
