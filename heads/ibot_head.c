@@ -9,7 +9,7 @@
 
 typedef struct {
     SrProjection projection;
-    int out_dim, patch_out_dim;
+    int out_dim, patch_out_dim, num_registers;
     int last_norm; // index among one choice
     bool normalize_last_layer, shared_head;
 } IbotHead;
@@ -38,27 +38,33 @@ static const SrOption options[] = {
      "Width of the last layer."},
     {"shared_head", SR_OPT_BOOL, FIELD(shared_head), "False", 0, 0, NULL,
      "Patches share the class token's prototypes."},
+    {"num_registers", SR_OPT_INT, FIELD(num_registers), "0", 0, 1024, NULL,
+     "Number of tokens between class token and patches, which get no scores: registers, DINOv3's "
+     "storage tokens (not in VISSL)."},
     SR_OPTION_END,
 };
 #undef FIELD
 
-// x: (N, 1 + L, D) -> class scores (N, out_dim), patch scores (N, L, patch_out_dim)
+// x: (N, 1 + registers + L, D) -> class scores (N, out_dim), patch scores (N, L, patch_out_dim)
 static SrStatus tokens(SrBuilder *b, const IbotHead *p, SrNodeId x, SrNodeId out[SR_HEAD_MAX_OUT],
                        int *n_out) {
     int length = sr_build_shape(b, x).d[1];
     bool shared = p->shared_head;
     int patch_out = p->patch_out_dim > 0 ? p->patch_out_dim : p->out_dim;
-    if (length < 2)
-        return sr_builder_fail(b, SR_ERR_CONFIG,
-                               "ibot_head: the input has one token and so no patches; take the "
-                               "layer lastBLK of a vision transformer");
+    int first = 1 + p->num_registers;
+    if (length <= first)
+        return sr_builder_fail(
+            b, SR_ERR_CONFIG,
+            "ibot_head: the input has %d tokens and so no patches after the first %d; "
+            "take the layer lastBLK of a vision transformer",
+            length, first);
     if (shared && patch_out != p->out_dim)
         return sr_builder_fail(b, SR_ERR_CONFIG,
                                "ibot_head: shared_head needs patch_out_dim 0 or %d (out_dim), not "
                                "%d",
                                p->out_dim, patch_out);
     SrSelectTokensParams class_token = {.begin = 0, .count = 1, .squeeze = true},
-                         patches = {.begin = 1, .count = length - 1};
+                         patches = {.begin = first, .count = length - first};
     out[0] = sr_head_unit_prototypes(b, "prototypes0", p->out_dim, p->normalize_last_layer,
                                      sr_build(b, "select_tokens", "getitem", &class_token, x));
     out[1] = sr_head_unit_prototypes(b, shared ? "prototypes0" : "prototypes1", patch_out,

@@ -4,6 +4,7 @@
 // teacher's scores over all prototypes.
 //
 //   L = dino_loss_weight DINO + ibot_loss_weight iBOT + koleo_loss_weight KoLeo
+//       + gram_loss_weight Gram
 //
 // The terms follow the published code (github.com/facebookresearch/dinov2, ssl_meta_arch.py):
 //   * Sinkhorn-Knopp sees the teacher's rows of all global crops together, and the hidden patches
@@ -11,6 +12,7 @@
 //   * DINO is the mean over all pairs of crops, except a crop with itself.
 //   * iBOT is the mean over images of the mean over their hidden patches.
 //   * KoLeo is the sum over global crops, on class tokens before the head.
+//   * Gram, which DINOv3 added, is losses/shared/gram_anchor.h on the global crops.
 //
 // The published code sums in Sinkhorn-Knopp over all processes.  This loss sums over the images
 // of a replica, because the scores of all patches are too large to gather.  More images per
@@ -24,6 +26,7 @@
 #include "kernels/losses/koleo.h"
 #include "kernels/norm/l2_normalize.h"
 #include "losses/shared/crop_terms.h"
+#include "losses/shared/gram_anchor.h"
 #include "losses/shared/momentum_encoder.h"
 #include "losses/shared/token_grid.h"
 
@@ -31,7 +34,8 @@
 
 typedef struct {
     double momentum, final_momentum, warmup_temp, temp, student_temp;
-    double dino_weight, ibot_weight, koleo_weight;
+    double dino_weight, ibot_weight, koleo_weight, gram_weight;
+    int gram_enlarge, gram_update;
     int warmup_epochs, n_iterations, num_global, num_local;
 } Dinov2Loss;
 
@@ -57,6 +61,14 @@ static const SrOption options[] = {
      "Weight of the patches' term."},
     {"koleo_loss_weight", SR_OPT_FLOAT, FIELD(koleo_weight), "0.1", 0, 1e6, NULL,
      "Weight of the KoLeo term."},
+    {"gram_loss_weight", SR_OPT_FLOAT, FIELD(gram_weight), "0", 0, 1e6, NULL,
+     "Weight of Gram anchoring: cosines between patches stay those of an earlier state of the "
+     "model, at first those of the starting weights (DINOv3; not in VISSL).  0: no such state."},
+    {"gram_enlarge", SR_OPT_INT, FIELD(gram_enlarge), "2", 1, 8, NULL,
+     "Gram anchoring: factor by which the earlier state sees the crops larger."},
+    {"gram_update_steps", SR_OPT_INT, FIELD(gram_update), "0", 0, 0x7fffffff, NULL,
+     "Gram anchoring: steps after which the earlier state becomes the teacher of that moment; 0: "
+     "never."},
     {"num_global_crops", SR_OPT_INT, FIELD(num_global), "2", 1, SR_MAX_VIEWS, NULL,
      "Number of large crops, which the teacher sees (inferred from the transforms)."},
     {"num_local_crops", SR_OPT_INT, FIELD(num_local), "8", 0, SR_MAX_VIEWS, NULL,
@@ -66,15 +78,17 @@ static const SrOption options[] = {
 #undef FIELD
 
 typedef struct {
-    SrMomentumEncoder encoder; // first, for sr_momentum_encoder_start
+    SrMomentumEncoder encoder;
     Dinov2Loss p;
+    SrGramAnchor gram; // used if n_terms is 4
     SrNodeId temp;     // input (1)
-    SrNodeId terms[3]; // scalars: DINO, iBOT, KoLeo
-    SrNodeId targets;  // the teacher's, (G * batch, K)
-    int classes;       // prototypes
+    SrNodeId terms[4]; // (n_terms) scalars: DINO, iBOT, KoLeo, Gram
+    int n_terms;
+    SrNodeId targets; // the teacher's, (G * batch, K)
+    int classes;      // prototypes
 } State;
 
-static const char *const term_names[] = {"dino", "ibot", "koleo"};
+static const char *const term_names[] = {"dino", "ibot", "koleo", "gram"};
 
 static SrStatus infer(SrInfer *in) {
     static const char *const collators[] = {"ibot_multicrop_masking_collator"};
@@ -134,6 +148,19 @@ static SrStatus build_koleo(SrLossContext *ctx, State *s) {
     return sr_builder_status(b);
 }
 
+// The head scores the tokens after the class token, among which may be registers.
+static SrStatus check_patches(SrLossContext *ctx, SrNodeId scores, SrNodeId mask) {
+    int tokens = sr_build_shape(ctx->builder, scores).d[1];
+    int hidden = sr_build_shape(ctx->builder, mask).d[1];
+    if (tokens == hidden)
+        return SR_OK;
+    return sr_builder_fail(ctx->builder, SR_ERR_CONFIG,
+                           "%s: the head scores %d tokens after the class token, but masks are of "
+                           "%d patches; set ibot_head's num_registers to the trunk's registers or "
+                           "storage tokens, and patch_size of MaskedImageModeling to its patches",
+                           ctx->name, tokens, hidden);
+}
+
 static SrStatus build_terms(SrLossContext *ctx, State *s) {
     const Dinov2Loss *p = &s->p;
     SrCropTerms terms = {.n_student = p->num_global + p->num_local,
@@ -145,11 +172,16 @@ static SrStatus build_terms(SrLossContext *ctx, State *s) {
     SR_TRY(sr_view_masks(ctx, p->num_global, &mask));
     SR_TRY(sr_all_views(ctx, &ctx->outputs, "scores0", &terms.student));
     SR_TRY(sr_outputs_get(ctx->builder, &ctx->outputs, ctx->name, "patch_scores", &patches));
+    SR_TRY(check_patches(ctx, patches, mask));
     SR_TRY(build_targets(ctx, s, mask, &targets));
     terms.targets = targets.cls;
     SR_TRY(sr_crop_terms_build(ctx, &terms, &s->terms[0]));
     s->terms[1] = sr_patch_term(ctx, patches, targets.patch, mask, p->student_temp);
-    return build_koleo(ctx, s);
+    SR_TRY(build_koleo(ctx, s));
+    s->n_terms = p->gram_weight > 0 ? 4 : 3;
+    SrGramAnchorParams gram = {p->num_global, p->gram_enlarge, p->gram_update};
+    return s->n_terms == 4 ? sr_gram_anchor_build(ctx, &gram, &s->encoder, &s->gram, &s->terms[3])
+                           : SR_OK;
 }
 
 static SrStatus build(SrLossContext *ctx, const void *params, SrNodeId *loss, void **out) {
@@ -161,14 +193,15 @@ static SrStatus build(SrLossContext *ctx, const void *params, SrNodeId *loss, vo
                                s->p.num_global + s->p.num_local));
     s->temp = sr_build_input(b, "teacher_temp", SR_SHAPE(1), SR_F32);
     SR_TRY(build_terms(ctx, s));
-    const double weights[] = {s->p.dino_weight, s->p.ibot_weight, s->p.koleo_weight};
-    SrNodeId weighted[3];
-    for (int i = 0; i < 3; i++) {
+    const double weights[] = {s->p.dino_weight, s->p.ibot_weight, s->p.koleo_weight,
+                              s->p.gram_weight};
+    SrNodeId weighted[4];
+    for (int i = 0; i < s->n_terms; i++) {
         SR_TRY(sr_loss_keep(ctx, s->terms[i]));
         weighted[i] = sr_build(b, "scale", term_names[i], &(SrScaleParams){.factor = weights[i]},
                                s->terms[i]);
     }
-    *loss = sr_build_n(b, "add", "add", NULL, weighted, 3);
+    *loss = sr_build_n(b, "add", "add", NULL, weighted, s->n_terms);
     return sr_builder_status(b);
 }
 
@@ -185,19 +218,28 @@ static double momentum_at(const Dinov2Loss *p, const SrLossStep *step) {
     return p->momentum + (p->final_momentum - p->momentum) * cosine;
 }
 
+static void start(void *instance, const SrLossStep *step, bool resumed) {
+    State *s = instance;
+    sr_momentum_encoder_start(&s->encoder, step, resumed);
+    if (s->n_terms == 4)
+        sr_gram_anchor_start(&s->gram, step, resumed);
+}
+
 static void before_step(void *instance, const SrLossStep *step) {
     const State *s = instance;
     *(float *)sr_loss_input(step, s->temp).data = (float)temperature_at(&s->p, step->epoch);
 }
 
 static void after_update(void *instance, const SrLossStep *step) {
-    const State *s = instance;
+    State *s = instance;
     sr_momentum_encoder_update(&s->encoder, step->params, momentum_at(&s->p, step));
+    if (s->n_terms == 4)
+        sr_gram_anchor_update(&s->gram, step);
 }
 
 static void report(void *instance, const SrLossStep *step, SrText *fields) {
     const State *s = instance;
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < s->n_terms; i++)
         sr_json_float(fields, term_names[i], sr_loss_mean(step, s->terms[i]));
     sr_json_float(fields, "teacher_temp", temperature_at(&s->p, step->epoch));
     sr_json_float(fields, "teacher_momentum", momentum_at(&s->p, step));
@@ -223,6 +265,14 @@ static const SrLossExample examples[] = {
      .may_rise = true, // a moving target
      .trunk = SR_LOSS_EXAMPLE_VIT,
      .patch = 4,
+     .more = SR_LOSS_EXAMPLE_GLOBAL_AND_LOCAL},
+    {"{momentum_teacher: 0.9, gram_loss_weight: 2, gram_update_steps: 3}",
+     "[[ibot_head, {in_dim: 16, out_dim: 12, patch_out_dim: 10, hidden_dim: 16, bottleneck_dim: "
+     "8}]]",
+     {16, 16, 8},
+     .may_rise = true,
+     .trunk = SR_LOSS_EXAMPLE_VIT,
+     .patch = 4,
      .more = SR_LOSS_EXAMPLE_GLOBAL_AND_LOCAL}};
 
 const SrLoss sr_loss_dinov2_loss = {
@@ -239,7 +289,7 @@ const SrLoss sr_loss_dinov2_loss = {
     .n_examples = SR_COUNT(examples),
     .infer = infer,
     .build = build,
-    .start = sr_momentum_encoder_start,
+    .start = start,
     .before_step = before_step,
     .after_update = after_update,
     .report = report,

@@ -57,6 +57,9 @@ typedef struct {
     // has them "tokens" (rows, L, D) and "map" (rows, h, w, D).  Views of another size get separate
     // outputs of the same names.
     bool trunk_outputs;
+    // Factor by which the model sees the views larger, resized bilinearly (interpolate).  0 and 1:
+    // as they are.
+    int enlarge;
     // Number of last blocks whose tokens before the norm, (rows, L, D), trunk_outputs adds:
     // "block0" is the last block.  0: none.
     int n_blocks;

@@ -14,11 +14,10 @@
 // The local term needs only the teacher's cosines.  They are computed in the graph of the images,
 // so that they, or the patches themselves if these are fewer numbers, cross to the loss and lie in
 // the file of DISTILLATION.CACHED_VIEWS.
-#include "kernels/basic/reshape.h"
 #include "kernels/basic/scale.h"
-#include "kernels/norm/l2_normalize.h"
 #include "losses/shared/crop_terms.h"
 #include "losses/shared/feature_queue.h"
+#include "losses/shared/patch_cosines.h"
 
 typedef struct {
     double temperature_global, temperature_local, local_weight;
@@ -40,18 +39,6 @@ static const SrOption options[] = {
 
 // ---- patches
 
-static SrNodeId cosines(SrBuilder *b, SrNodeId patches) {
-    return sr_build(b, "gram", "cosines", NULL, patches);
-}
-
-// Builds the patches of a map as vectors of length 1: (N, h, w, D) -> (N, h w, D).
-static SrNodeId unit_patches(SrBuilder *b, SrNodeId map) {
-    SrShape m = sr_build_shape(b, map);
-    SrReshapeParams rows = {.d1 = m.d[1] * m.d[2], .d2 = m.d[3]};
-    return sr_build(b, "l2_normalize", "patch_units", &(SrL2NormalizeParams){0},
-                    sr_build(b, "reshape", "patches", &rows, map));
-}
-
 // Replaces the teacher's outputs by its feature and by its cosines (N, L, L), or by its patches
 // (N, L, D) if D < L.
 static SrStatus reduce(SrBuilder *b, const char *loss, SrOutputs *outputs) {
@@ -60,11 +47,11 @@ static SrStatus reduce(SrBuilder *b, const char *loss, SrOutputs *outputs) {
     SR_TRY(sr_outputs_get(b, outputs, loss, "map", &map));
     SrShape m = sr_build_shape(b, map);
     bool few = m.d[3] < m.d[1] * m.d[2];
-    SrNodeId patches = unit_patches(b, map);
+    SrNodeId patches = sr_unit_patches(b, map);
     *outputs = (SrOutputs){.n = 2,
                            .v = {{.name = "pooled", .node = pooled, .n_views = 1},
                                  {.name = few ? "patches" : "cosines",
-                                  .node = few ? patches : cosines(b, patches),
+                                  .node = few ? patches : sr_patch_cosines(b, patches),
                                   .n_views = 1,
                                   .grid_h = m.d[1],
                                   .grid_w = m.d[2]}}};
@@ -80,9 +67,10 @@ static SrStatus local_term(SrLossContext *ctx, const PatchDistillation *p, const
     SrNodeId map, wanted = t->node;
     SR_TRY(sr_loss_output(ctx, "map", &map));
     if (sr_outputs_find(teacher, "patches", 0))
-        wanted = cosines(b, wanted);
+        wanted = sr_patch_cosines(b, wanted);
     map = sr_student_map(ctx, "heads.projection_local", map, SR_SHAPE(1, t->grid_h, t->grid_w, D));
-    *out = sr_divergence(ctx, p->temperature_local, wanted, cosines(b, unit_patches(b, map)));
+    *out = sr_divergence(ctx, p->temperature_local, wanted,
+                         sr_patch_cosines(b, sr_unit_patches(b, map)));
     *out = sr_build(b, "scale", "local", &(SrScaleParams){.factor = p->local_weight}, *out);
     return sr_builder_status(b);
 }

@@ -161,7 +161,7 @@ static GivenLoss tokens_of(SrGoldenCase *c, const char *prefix, int batch, const
         .student = {{"scores0", "student_cls", 0}, {"patch_scores", "student_patch", 0}},
         .teacher = {{"scores0", "teacher_cls", 0}, {"patch_scores", "teacher_patch", 0}}};
     if (local > 0)
-        g.student[2] = (GivenOutput){"scores0", "student_local_cls", 0};
+        g.student[2] = (GivenOutput){.name = "scores0", .tensor = "student_local_cls"};
     return g;
 }
 

@@ -16,7 +16,9 @@ static SrStatus add_outputs(GivenLoss *g, GivenOutput *given, SrOutputs *out) {
         const SrTensor *t = golden_tensor(g->c, tensor_name(g, given[i].tensor, g->step));
         if (!t)
             SR_FAIL(SR_ERR_RUN, "%s: no tensor %s%s", g->c->name, given[i].tensor, g->step);
-        given[i].node = sr_build_input(g->builder, given[i].tensor, t->shape, SR_F32);
+        if (!given[i].built)
+            given[i].node = sr_build_input(g->builder, given[i].tensor, t->shape, SR_F32);
+        given[i].built = true;
         out->v[out->n++] = (SrOutput){.name = given[i].name,
                                       .node = given[i].node,
                                       .n_views = t->shape.d[0] / g->batch,

@@ -14,6 +14,7 @@ typedef struct {
     const char *name;   // name of the output, such as "scores0"; NULL ends the list
     const char *tensor; // name of the case's tensor without a step number
     SrNodeId node;      // set by given_loss_open
+    bool built;         // set with node; a second forward of the same model gives it again
 } GivenOutput;
 
 typedef struct {

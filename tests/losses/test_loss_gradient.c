@@ -1,5 +1,5 @@
 // Tests gradients of whole methods (trunk, heads and decoder) against central differences in
-// double precision, for each parameter of the tiny model of the loss's first example.
+// double precision, for each parameter of the tiny model of an example of the loss.
 #include "tests/check.h"
 
 #include "base/compiler.h"
@@ -10,13 +10,13 @@ enum { MOST = 32 };
 
 // Checks on two images. Inputs keep the values that the hooks of one step wrote. heads: replaces
 // the heads of the example where a batch norm over two images would only measure rounding.
-static void check_method(const char *name, const char *heads, int gradients) {
+static void check_example(const char *name, int example, const char *heads, int gradients) {
     const SrLoss *loss;
     TinyModel t;
     SrNodeId inputs[MOST];
     int n = 0;
     CHECK_OK(sr_loss_find(name, &loss));
-    SrLossExample e = loss->examples[0];
+    SrLossExample e = loss->examples[example];
     e.heads = heads ? heads : e.heads;
     CHECK_OK(tiny_model_start_batch(&t, loss, &e, e.options ? e.options : "{}", 1, 2));
     tiny_model_step(&t, 0);
@@ -33,6 +33,10 @@ static void check_method(const char *name, const char *heads, int gradients) {
                        .n_outputs = 1};
     CHECK_INT(gradients_check(&c), gradients);
     tiny_model_close(&t);
+}
+
+static void check_method(const char *name, const char *heads, int gradients) {
+    check_example(name, 0, heads, gradients);
 }
 
 static void test_mae(void **state) {
@@ -53,6 +57,7 @@ static void test_data2vec(void **state) {
 static void test_dinov2(void **state) {
     (void)state;
     check_method("dinov2_loss", NULL, 39);
+    check_example("dinov2_loss", 1, NULL, 39); // with Gram anchoring
 }
 
 static void test_masked_siamese(void **state) {

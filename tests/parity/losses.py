@@ -79,8 +79,9 @@ def sinkhorn(scores, t, iterations):
     return (Q * B).t()
 
 
-def dinov2(batch, locals_, patches, K, K_patch, D):
-    """Oquab et al., arXiv:2304.07193, section 4, and the published ssl_meta_arch.py: two global crops."""
+def dinov2(batch, locals_, patches, K, K_patch, D, gram=0, grid=None):
+    """Oquab et al., arXiv:2304.07193, section 4, and the published ssl_meta_arch.py: two global crops. gram: weight of the
+    term of DINOv3, arXiv:2508.10104, section 4.2, with an anchor that sees twice the grid."""
     crops, t, st = 2 + locals_, 0.07, 0.1
     x = {"scores": draw(crops * batch, K).requires_grad_(), "patch": draw(2 * batch, patches, K_patch).requires_grad_(),
          "pooled": draw(2 * batch, D).requires_grad_()}
@@ -106,6 +107,14 @@ def dinov2(batch, locals_, patches, K, K_patch, D):
         koleo = koleo - torch.log(distance + 1e-8).mean()
     loss = dino / pairs + ibot + 0.1 * koleo
     options = {"num_global_crops": 2, "num_local_crops": locals_, "teacher_temp": t, "warmup_teacher_temp_epochs": 0}
+    if gram:
+        x["map"] = draw(2 * batch, *grid, D).float().double().requires_grad_()
+        given["t_map"] = draw(2 * batch, 2 * grid[0], 2 * grid[1], D).float().double()
+        anchor = torch.nn.functional.interpolate(given["t_map"].permute(0, 3, 1, 2), scale_factor=0.5, mode="bilinear")
+        own, wanted = (torch.nn.functional.normalize(m, dim=-1) @ torch.nn.functional.normalize(m, dim=-1).transpose(1, 2)
+                       for m in (x["map"].flatten(1, 2), anchor.flatten(2).transpose(1, 2)))
+        loss = loss + gram * torch.nn.functional.mse_loss(own, wanted)
+        options["gram_loss_weight"] = gram
     return loss, x, given, options, {"batch": batch, "views": crops, "masks": 2}
 
 
@@ -339,6 +348,7 @@ with tempfile.TemporaryDirectory() as folder:
                    {"name": "align_uniform_loss", "alpha": alpha, "t": t, "lambda": lambda_}, n, D, k)
     made = {"data2vec_0": lambda: data2vec(2, 9, 6, 2.0), "data2vec_1": lambda: data2vec(5, 16, 8, 0.5),
             "dinov2_0": lambda: dinov2(3, 0, 9, 7, 5, 4), "dinov2_1": lambda: dinov2(4, 3, 16, 12, 12, 8),
+            "dinov2_gram_0": lambda: dinov2(3, 0, 9, 7, 5, 4, 2.0, (3, 3)), "dinov2_gram_1": lambda: dinov2(2, 2, 12, 6, 9, 7, 0.5, (4, 3)),
             "masked_siamese_0": lambda: masked_siamese(4, 1, 6, False),
             "masked_siamese_1": lambda: masked_siamese(6, 3, 10, True),
             "feature_distillation_0": lambda: feature_distillation(5, 12, 7, 4),

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "kernels/basic/concat.h"
+#include "kernels/basic/interpolate.h"
 #include "kernels/basic/slice.h"
 #include "trainer/model/model_internal.h"
 
@@ -169,6 +170,18 @@ static SrStatus check_visible(const Forward *f, int together, int n) {
         "%d views have different sizes, but a choice of visible patches needs equal sizes", n);
 }
 
+// Builds the images at a multiple of their size, where the run asks for it.
+static SrNodeId enlarged(const Forward *f, SrNodeId images) {
+    SrShape shape = sr_build_shape(f->b, images);
+    SrInterpolateParams p = {.h = shape.d[1] * f->run->enlarge, .w = shape.d[2] * f->run->enlarge};
+    if (f->run->enlarge <= 1)
+        return images;
+    bool aside = sr_builder_set_aside(f->b, true);
+    images = sr_build(f->b, "interpolate", "enlarged", &p, images);
+    sr_builder_set_aside(f->b, aside);
+    return images;
+}
+
 // Builds the trunk passes.  Consecutive views of one size share a pass, and so batch statistics.
 static SrStatus trunk_passes(const Forward *f, const SrFeatures *want, bool masked,
                              const SrNodeId *views, int n, Span spans[SR_OP_MAX_IN], int *n_spans) {
@@ -184,13 +197,13 @@ static SrStatus trunk_passes(const Forward *f, const SrFeatures *want, bool mask
                 "%d crops: expected at most %d consecutive crops of equal size and %d changes of "
                 "size; put crops of equal size next to each other",
                 n, SR_OP_MAX_IN, SR_OP_MAX_IN - 1);
-        SrTrunkPass pass = {
-            .b = f->b,
-            .prefix = f->prefix,
-            .trainable = f->run->trainable,
-            .pass = f->passes->trunk++,
-            .features = want,
-            .in = {.image = concat(f->b, views + first, last - first), .mask = SR_NO_NODE}};
+        SrTrunkPass pass = {.b = f->b,
+                            .prefix = f->prefix,
+                            .trainable = f->run->trainable,
+                            .pass = f->passes->trunk++,
+                            .features = want,
+                            .in = {.image = enlarged(f, concat(f->b, views + first, last - first)),
+                                   .mask = SR_NO_NODE}};
         SrTrunkPassed passed;
         SR_TRY(check_visible(f, last - first, n));
         pass.in.visible = f->run->visible;
