@@ -127,9 +127,11 @@ static void open_place(void) {
          ">batches.meta.txt");
     must(place, "sslrun photos.yaml OPTIMIZER.num_epochs=1");
     // Only `check` sees the weights of teachers.
-    must(place, "cp -r runs/photos runs/a; cp -r runs/photos runs/b; cp -r runs/photos runs/swav; "
-                "cp runs/photos/checkpoint.safetensors .; "
-                "for f in resnet50 dinov2_vits14; do cp checkpoint.safetensors $f.pth; done");
+    must(place,
+         "cp -r runs/photos runs/a; cp -r runs/photos runs/b; cp -r runs/photos runs/swav; "
+         "cp runs/photos/checkpoint.safetensors .; "
+         "for f in resnet50 dinov2_vits14; do cp "
+         "checkpoint.safetensors $f.pth; done; touch imagenet_resnet18.pth dinov3_vits16.pth");
 }
 
 // Replaces a whole word of a command.
@@ -270,7 +272,7 @@ static void run_spans(const char *document, const char *dir, const char *text) {
 static void run_document(const char *document) {
     char dir[256], path[4200], joined[LINE] = "", line[LINE], *text, *save = NULL;
     size_t n;
-    bool output = false;
+    bool output = false, prompted = false;
     snprintf(dir, sizeof dir, "%s/now", root);
     snprintf(line, sizeof line, "rm -rf now && cp -r place now");
     must(root, line);
@@ -293,6 +295,7 @@ static void run_document(const char *document) {
         char *command = body + (sr_text_starts(body, "./sslrun ") ? 2 : 0);
         if (joined[0] == '\0' && !sr_text_starts(command, "sslrun "))
             continue;
+        prompted = joined[0] == '\0' ? prompt : prompted; // of the command's first line
         size_t used = strlen(joined), length = strlen(command);
         bool goes_on = length > 0 && command[length - 1] == '\\';
         snprintf(joined + used, sizeof joined - used, "%.*s", (int)(length - goes_on), command);
@@ -300,7 +303,7 @@ static void run_document(const char *document) {
             continue;
         run(document, dir, joined);
         joined[0] = '\0';
-        output = prompt;
+        output = prompted;
     }
     sr_free(text);
 }
