@@ -116,11 +116,27 @@ void sr_findings_say(SrFindings *f, const char *fmt, ...) {
     sr_text_add(&f->out, line);
 }
 
+// Moves photos of one section next to each other.  Sections keep the order of their first photos,
+// and photos their order in a section.
+static void group_sections(SrFindings *f) {
+    for (int first = 0, end; first < f->n_photos; first = end) {
+        end = first + 1; // photos [first, end) share a section
+        for (int j = end; j < f->n_photos; j++) {
+            SrPhoto photo = f->photos[j];
+            if (strcmp(photo.section, f->photos[first].section) != 0)
+                continue;
+            memmove(f->photos + end + 1, f->photos + end, (size_t)(j - end) * sizeof photo);
+            f->photos[end++] = photo;
+        }
+    }
+}
+
 SrStatus sr_findings_end(SrFindings *f, const char *title, const char *intro, int64_t found,
                          const char *what) {
     SrStatus status = SR_OK;
     const char *page = f->to.page;
     bool check = f->to.check;
+    group_sections(f);
     if (page)
         status = sr_photo_page_list(page, title, intro, f->photos, f->n_photos, f->left_out);
     if (status == SR_OK && page && !f->to.json && !f->to.csv) {

@@ -42,8 +42,8 @@ void sr_findings_deinit(SrFindings *findings); // legal for a zeroed struct
 // Adds a row.  In text its fields are separated by two blanks.  The header of CSV is the names of
 // the first row.
 void sr_findings_add(SrFindings *findings, const SrField *field, int n);
-// Adds a photo to the page, if one was asked for and has room.  section: heading; equal ones follow
-// each other.
+// Adds a photo to the page, if one was asked for and has room.  section: its heading; photos of one
+// section come together on the page.
 void sr_findings_photo(SrFindings *findings, const char *file, const char *caption,
                        const char *section);
 // Adds a line that only people read: text form alone.

@@ -58,6 +58,10 @@
     if (t) show(t, r.left + r.width / 2, r.bottom);
     else hide();
   }
+  document.addEventListener('click', function (e) { // of a finger, which has no pointer above the picture
+    var t = pointed(e);
+    if (t) show(t, e.clientX, e.clientY);
+  });
   document.addEventListener('focusin', focused);
   document.addEventListener('focusout', hide);
   document.addEventListener('scroll', focused, true);

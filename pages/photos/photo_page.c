@@ -283,9 +283,9 @@ static void fill_list(SrPhotoBody *p, const char *intro, const SrPhoto *photos, 
             end_section(p, section);
             section = photos[i].section;
             sr_photo_body_section(p, section);
-            sr_text_add(&p->html, "<section><h2>");
+            sr_text_add(&p->html, *section ? "<section><h2>" : "<section>");
             sr_html_escape(section, &p->html);
-            sr_text_add(&p->html, "</h2>\n");
+            sr_text_add(&p->html, *section ? "</h2>\n" : "\n");
             sr_photo_body_begin(p);
         }
         sr_photo_body_add(p, photos[i].file, photos[i].caption);

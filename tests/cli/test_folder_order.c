@@ -70,6 +70,15 @@ static void check_page(const Fixture *f, const char *text) {
     CHECK(strstr(page, "<!doctype html>") && strstr(page, text));
 }
 
+// Checks the number of headings of the page: each section has one.
+static void check_headings(const Fixture *f, int n) {
+    static char page[1 << 18];
+    program_read(f->dir, "page.html", page, sizeof page);
+    for (const char *at = page; (at = strstr(at, "<section><h2>")); at++)
+        n--;
+    CHECK_INT(n, 0);
+}
+
 static void test_outliers(void **state) {
     (void)state;
     Fixture f;
@@ -92,6 +101,9 @@ static void test_outliers(void **state) {
     RUN("outliers", f.images, "--model", "pixels", "--index", f.index, "--page", f.page);
     expect(0, "page.html\n");
     check_page(&f, "<h2>Outliers</h2>");
+    RUN("outliers", f.images, "--model", "pixels", "--index", f.index, "--all", "--page", f.page);
+    expect(0, "page.html\n");
+    check_headings(&f, 2); // outliers by either distance come first
     RUN("outliers", f.images, "--model", "pixels", "--json", "--csv");
     expect(2, "give one of them");
     RUN("outliers", f.images, "--model", "pixels", "--index", f.index, "--memory", "2M");
@@ -183,6 +195,10 @@ static void test_balanced(void **state) {
         "--csv");
     expect(0, "cluster,top_cluster,file\n");
     CHECK_INT(lines(result.out), 31);
+    RUN("cluster", f.images, "--hierarchical", "6,2", "--model", "pixels", "--index", f.index,
+        "--page", f.page);
+    expect(0, "page.html\n");
+    check_headings(&f, 2);
     RUN("cluster", f.images, "--hierarchical", "2,6", "--model", "pixels", "--index", f.index);
     expect(2, "the numbers fall");
     RUN("cluster", f.images, "--hierarchical", "6;2", "--model", "pixels", "--index", f.index);
