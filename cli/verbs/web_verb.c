@@ -30,10 +30,12 @@ static SrStatus serve(const SrWebOptions *o) {
     printf("http://%s:%d/?token=%s\n", o->address, sr_web_port(server), o->token);
     printf("Ctrl-C ends the page; runs continue.  Without the token, the page can be read on this "
            "machine only.\n");
-    fflush(stdout);
-    sigwait(&set, &number);
+    // Without its address and token nobody could use the page.
+    bool shown = fflush(stdout) == 0 && !ferror(stdout);
+    if (shown)
+        sigwait(&set, &number);
     sr_web_stop(server);
-    return SR_OK;
+    return shown ? SR_OK : sr_fail(SR_ERR_IO, "cannot write the page's address to standard output");
 }
 
 typedef struct {

@@ -39,6 +39,11 @@ static bool is_plain(const char *run) {
     return true;
 }
 
+// A page without a run must not mean that the disk failed at this moment.
+static SrStatus failed(const char *path) {
+    SR_FAIL(SR_ERR_IO, "cannot look at %s: %s", path, strerror(errno));
+}
+
 static SrStatus look(SrRegistry *r, const char *relative, int depth);
 
 static SrStatus look_at(SrRegistry *r, const char *relative, const char *name, int depth) {
@@ -51,7 +56,9 @@ static SrStatus look_at(SrRegistry *r, const char *relative, const char *name, i
     else
         snprintf(below, sizeof below, "%s", name);
     SR_TRY(sr_file_join(path, sizeof path, r->root, below));
-    if (lstat(path, &st) != 0 || !S_ISDIR(st.st_mode))
+    if (lstat(path, &st) != 0)
+        return sr_file_is_own_fault(errno) ? SR_OK : failed(path);
+    if (!S_ISDIR(st.st_mode))
         return SR_OK;
     if (sr_run_is_folder(path))
         return is_plain(path) ? sr__string_list_add(&r->names, below, strlen(below)) : SR_OK;
@@ -62,9 +69,10 @@ static SrStatus look(SrRegistry *r, const char *relative, int depth) {
     char path[PATH_BYTES], **names;
     int n;
     SR_TRY(sr_file_join(path, sizeof path, r->root, relative));
-    if (sr_file_list(*relative ? path : r->root, &names, &n) != SR_OK)
-        return SR_OK; // a folder that we may not read
-    SrStatus status = SR_OK;
+    SrStatus status = sr_file_list(*relative ? path : r->root, &names, &n);
+    if (status == SR_ERR_IO && sr_file_is_own_fault(errno))
+        return SR_OK; // a folder that we may not read, or that has gone
+    SR_TRY(status);
     for (int i = 0; i < n && status == SR_OK; i++)
         status = look_at(r, relative, names[i], depth);
     sr_file_list_free(names, n);
@@ -73,7 +81,10 @@ static SrStatus look(SrRegistry *r, const char *relative, int depth) {
 
 SrStatus sr_registry_scan(const char *dir, SrRegistry *out) {
     *out = (SrRegistry){.root = ""};
-    if (!realpath(dir, out->root) || !sr_file_is_dir(out->root))
+    if (!realpath(dir, out->root))
+        return sr_file_is_own_fault(errno) ? sr_fail(SR_ERR_CONFIG, "%s: no such folder", dir)
+                                           : failed(dir);
+    if (!sr_file_is_dir(out->root))
         SR_FAIL(SR_ERR_CONFIG, "%s: no such folder", dir);
     SrStatus status = look(out, "", 1);
     if (status != SR_OK)

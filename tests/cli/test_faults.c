@@ -302,8 +302,21 @@ static void test_newest_checkpoint_fails_once(void **state) {
     fixture_remove(p.dir);
 }
 
+// A page without runs would say that there are none.
+static void test_runs_cannot_be_listed(void **state) {
+    (void)state;
+    Place p;
+    place_open(&p);
+    RUN("opendir:/train:5:0:0", "web", p.images, "--port", "0");
+    if (strstr(result.err, "libmicrohttpd"))
+        SKIP("this build has no `sslrun web`", "apt-get install libmicrohttpd-dev && make test");
+    expect(1, "Input/output error");
+    fixture_remove(p.dir);
+}
+
 SR_TESTS(faults, unit(test_unknown_paths), unit(test_loader_fails), unit(test_images_disappear),
          unit(test_first_image_fails), unit(test_phase_fails_once), unit(test_last_phase_fails),
          unit(test_class_folder_unknown), unit(test_errors_of_the_system), unit(test_survey),
          unit(test_no_temporary_stays), unit(test_page_is_kept), unit(test_sick_disk),
-         unit(test_run_folder_is_not_listed), unit(test_newest_checkpoint_fails_once))
+         unit(test_run_folder_is_not_listed), unit(test_newest_checkpoint_fails_once),
+         unit(test_runs_cannot_be_listed))

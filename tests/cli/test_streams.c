@@ -71,6 +71,7 @@ static void test_full(void **state) {
     CHECK_INT(shell("--version >/dev/full 2>/dev/null"), 1);
     CHECK_INT(shell("list loss >/dev/full 2>/dev/null"), 1);
     CHECK_INT(shell("knn -h >/dev/full 2>/dev/null"), 1);
+    CHECK(shell("web . --port 0 >/dev/full 2>/dev/null") != 0); // nobody would know the address
     CHECK_INT(shell("help >/dev/null"), 0);
 }
 
