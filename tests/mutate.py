@@ -194,6 +194,7 @@ def main():
     p.add_argument("--count", type=int, default=300)
     p.add_argument("--rooms", default=ROOMS)
     p.add_argument("--slice", default="1/1", help="2/5: the second fifth of the places")
+    p.add_argument("--minutes", type=float, default=1e9, help="no mutant begins after that many minutes")
     p.add_argument("--tree", help="folder of the copy, which is kept; without it a temporary one")
     p.add_argument("--list", help="file of chosen places")
     p.add_argument("--seconds", type=float, default=120, help="time that the suites of one mutant may take")
@@ -215,7 +216,10 @@ def main():
         if run(["make", "-s", "-j2", "sslrun", "build/run-tests"], 3600, cwd=tree) != 0:
             sys.exit("mutate: the tree does not build")
         print(f"seed {o.seed}" if not o.list else f"places of {o.list}", flush=True)
+        end = time.time() + 60 * o.minutes
         for place in places:
+            if time.time() > end:
+                break
             verdict, words = judge(place, tree, suites, o.seconds)
             print(f"{verdict:8} {place[0]}:{place[1] + 1}: {place[2].strip()}  [{words}]", flush=True)
             if verdict != "no code":

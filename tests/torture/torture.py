@@ -88,7 +88,7 @@ def serve(verb, cwd, env):
         if port:
             time.sleep(0.02)  # its threads begin
             answers = [[request(f"http://127.0.0.1:{port[1]}{page}") for page in verb.pages] for _ in range(2)]
-            p.send_signal(signal.SIGINT)
+        p.send_signal(signal.SIGINT)
         try:
             code = p.wait(60)
         except subprocess.TimeoutExpired:
