@@ -3,7 +3,7 @@
 //
 // Invariants
 //  * Kernels are void, cannot fail, allocate nothing and keep no state; all memory comes in
-//    SrOpCall.
+//    SrOpCall.  They know no other ranks: the plan exchanges what ranks share (SrOp.exchange).
 //  * A node has one output.  Activations are NHWC (N, H, W, C) or (N, D); base/tensor.h defines the
 //    letters.
 //  * The bits of a result do not depend on the number of threads (rule in base/parallel.h).
@@ -106,10 +106,13 @@ typedef struct {
     SrChannelSums sums;   // forward: where to write the channel sums of y, or none
     SrChannelSums x_sums; // forward with SR_OP_TAKES_SUMS: sums of x[0], or none
     void *saved;          // saved_bytes, kept from forward to backward
-    void *scratch;        // scratch_bytes, garbage at entry
-    uint64_t seed;        // seed of the run; for ops that draw
-    int64_t iteration;    // training steps done before this one
-    uint64_t node_key;    // hash of the node's name; for ops that draw
+    void *scratch;        // scratch_bytes, garbage at entry; see SrOp.exchange
+    // Ranks whose partial sums stand at the beginning of scratch (SrOp.exchange).  0: none do, and
+    // the call takes the sums over its own rows
+    int exchanged;
+    uint64_t seed;     // seed of the run; for ops that draw
+    int64_t iteration; // training steps done before this one
+    uint64_t node_key; // hash of the node's name; for ops that draw
 } SrOpCall;
 
 // A call in double precision, forward only, by the plainest loops.  The fast path and finite
@@ -156,6 +159,12 @@ typedef struct {
     uint64_t key;
 } SrOpPrepared;
 typedef enum { SR_PASS_FORWARD, SR_PASS_BACKWARD } SrOpPass;
+
+// Numbers that neighbouring ranks sum in the middle of a training pass.
+typedef struct {
+    int64_t n; // doubles at the beginning of scratch
+    int ranks; // consecutive ranks that share the sums.  0 or 1: there is nothing to exchange
+} SrOpExchange;
 
 // A node before it runs: everything that sizes and forms of memory depend on.
 typedef struct {
@@ -206,6 +215,12 @@ typedef struct SrOp {
     size_t (*saved_bytes)(const void *params, const SrShape *x, int n_in);
     // Bytes that each pass needs while it runs.  NULL: 0.
     size_t (*scratch_bytes)(const SrOpSite *site);
+    // Returns the sums that a training pass shares with other ranks.  The plan then runs each pass in
+    // three steps: `partial` writes this rank's sums to the beginning of scratch, the plan exchanges
+    // them, and `forward` or `backward` goes on from there, with call->exchanged set.  A backward
+    // without a dx does not exchange.  NULL: the op shares nothing.
+    SrOpExchange (*exchange)(const void *params, const SrShape *x);
+    void (*partial[2])(const SrOpCall *call); // one for each SrOpPass
     // Number of row blocks whose channel sums the forward can write (channel_sums.h).  0: none.
     // NULL: none.
     int64_t (*sum_units)(const SrOpSite *site);

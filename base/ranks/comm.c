@@ -9,6 +9,7 @@
 
 #include "base/compiler.h"
 #include "base/hash.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"
 
@@ -40,8 +41,7 @@ static SrStatus gather_hosts(void) {
     hosts = sr_calloc((size_t)ranks, HOST_BYTES);
     if (!hosts)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for %d ranks", ranks);
-    lib->all_gather(mine, HOST_BYTES, hosts);
-    return SR_OK;
+    return lib->all_gather(mine, HOST_BYTES, hosts);
 }
 
 SrStatus sr_comm_start(const SrCommLibrary *library) {
@@ -105,11 +105,19 @@ int sr_comm_node_rank(void) {
 
 static bool alone(void) { return ranks == 1; }
 
+// Ends all ranks where a call has no way to return the library's error.
+static void must(SrStatus status) {
+    if (status == SR_OK)
+        return;
+    sr_log(SR_LOG_ERROR, "%s", sr_status_message());
+    sr_comm_abort(1);
+}
+
 // `mine` may be this rank's part of `all`.
 void sr_comm_all_gather(const void *mine, size_t bytes, void *all) {
     char *place = (char *)all + (size_t)my_rank * bytes;
     if (!alone())
-        lib->all_gather(mine, bytes, all);
+        must(lib->all_gather(mine, bytes, all));
     else if (bytes && mine != place)
         memmove(place, mine, bytes);
 }
@@ -155,22 +163,25 @@ static void reduce(double *parts, int count, int64_t n, SrCommOp op) {
 
 // Reduces within groups of consecutive ranks: each rank gathers all parts and reduces those of
 // its group.
-static void among(double *values, int64_t n, SrCommOp op, int group) {
+static SrStatus among(double *values, int64_t n, SrCommOp op, int group) {
     int first = my_rank / group * group;
     for (int64_t at = 0; !alone() && at < n; at += SHORT_SUM) {
         int64_t piece = SR_MIN(n - at, SHORT_SUM);
         double *parts = room((size_t)piece * (size_t)ranks * sizeof *parts);
         double *own = parts + first * piece;
-        lib->all_gather(values + at, (size_t)piece * sizeof *parts, parts);
+        SR_TRY(lib->all_gather(values + at, (size_t)piece * sizeof *parts, parts));
         reduce(own, SR_MIN(group, ranks - first), piece, op);
         memcpy(values + at, own, (size_t)piece * sizeof *own);
     }
+    return SR_OK;
 }
 
-void sr_comm_all_reduce_f64(double *values, int64_t n, SrCommOp op) { among(values, n, op, ranks); }
+void sr_comm_all_reduce_f64(double *values, int64_t n, SrCommOp op) {
+    must(among(values, n, op, ranks));
+}
 
-void sr_comm_sum_among(double *values, int64_t n, int group) {
-    among(values, n, SR_COMM_SUM, group);
+SrStatus sr_comm_sum_among(double *values, int64_t n, int group) {
+    return among(values, n, SR_COMM_SUM, group);
 }
 
 int sr_comm_max(int number) {
@@ -201,7 +212,7 @@ SrStatus sr_comm_agree(SrStatus status) {
 static int first_other(const char *text) {
     uint64_t mine = sr_hash_text(text);
     uint64_t *all = room((size_t)ranks * sizeof *all);
-    lib->all_gather(&mine, sizeof mine, all);
+    must(lib->all_gather(&mine, sizeof mine, all));
     for (int r = 1; r < ranks; r++)
         if (all[r] != all[0])
             return r;

@@ -3,7 +3,7 @@
 // still works.
 //
 // The calls from "collective calls" on are collective: every rank makes them in the same order,
-// from its main thread.  Sums follow a fixed binary tree over the ranks, ((0+1)+(2+3))+... The
+// from its main thread.  Those without a status end all ranks where the library fails.  Sums follow a fixed binary tree over the ranks, ((0+1)+(2+3))+... The
 // tree continues each rank's own tree (trainer/run/ranks/grad_sums.h), so that the bits of a sum do
 // not depend on the number of ranks.
 #ifndef SR_BASE_RANKS_COMM_H
@@ -27,7 +27,8 @@ typedef struct SrCommLibrary {
     void (*stop)(void);
     void (*abort)(int code); // ends every rank; does not return
     // `mine` may point to its own place in `all`.
-    void (*all_gather)(const void *mine, size_t bytes, void *all);
+    // SR_ERR_RUN: the library could not do it; its message says why.
+    SrStatus (*all_gather)(const void *mine, size_t bytes, void *all);
     void (*broadcast)(void *data, size_t bytes, int root);
     // Ranks may begin operations on different channels in different orders.
     // begin_exchange: block r of `send` goes to rank r; block r of `receive` comes from rank r.
@@ -57,7 +58,8 @@ const char *sr_comm_host(int rank); // name of the rank's machine
 
 void sr_comm_all_reduce_f64(double *values, int64_t n, SrCommOp op); // in place
 // Sums within groups of `ranks` consecutive ranks; `ranks` divides sr_comm_size().  In place.
-void sr_comm_sum_among(double *values, int64_t n, int ranks);
+// SR_ERR_RUN: the ranks could not reach each other.
+SrStatus sr_comm_sum_among(double *values, int64_t n, int ranks);
 void sr_comm_all_gather(const void *mine, size_t bytes, void *all); // all: size * bytes, rank order
 void sr_comm_broadcast(void *data, size_t bytes, int root);
 // Shares rows that the ranks have computed.  From row `first` on, each rank in turn has filled

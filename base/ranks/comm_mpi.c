@@ -21,6 +21,10 @@ static bool launched(void) {
     return false;
 }
 
+// Communicator of all_gather, whose errors come back.  On MPI_COMM_WORLD an error ends all ranks,
+// with MPI's message.
+static MPI_Comm gathers;
+
 // Starts MPI for calls from the main thread alone: the loader's threads make none.
 static SrStatus start(int *rank, int *size) {
     int provided;
@@ -28,34 +32,55 @@ static SrStatus start(int *rank, int *size) {
         SR_FAIL(SR_ERR_RUN, "MPI could not be started");
     MPI_Comm_rank(MPI_COMM_WORLD, rank);
     MPI_Comm_size(MPI_COMM_WORLD, size);
+    MPI_Comm_dup(MPI_COMM_WORLD, &gathers);
+    MPI_Comm_set_errhandler(gathers, MPI_ERRORS_RETURN);
     return SR_OK;
 }
 
-static void stop(void) { MPI_Finalize(); }
+static void stop(void) {
+    MPI_Comm_free(&gathers);
+    MPI_Finalize();
+}
 
 static void end_all(int code) {
     MPI_Abort(MPI_COMM_WORLD, code);
     _Exit(code);
 }
 
-static void broadcast(void *data, size_t bytes, int root) {
-    for (size_t at = 0; at < bytes; at += MOST_BYTES)
-        MPI_Bcast((char *)data + at, (int)SR_MIN(bytes - at, MOST_BYTES), MPI_BYTE, root,
-                  MPI_COMM_WORLD);
+static int broadcast_in(MPI_Comm comm, void *data, size_t bytes, int root) {
+    int code = MPI_SUCCESS;
+    for (size_t at = 0; at < bytes && code == MPI_SUCCESS; at += MOST_BYTES)
+        code =
+            MPI_Bcast((char *)data + at, (int)SR_MIN(bytes - at, MOST_BYTES), MPI_BYTE, root, comm);
+    return code;
 }
 
-static void all_gather(const void *mine, size_t bytes, void *all) {
-    int rank, size;
+static void broadcast(void *data, size_t bytes, int root) {
+    broadcast_in(MPI_COMM_WORLD, data, bytes, root);
+}
+
+static SrStatus gather_status(int code) {
+    char text[MPI_MAX_ERROR_STRING] = "";
+    int length;
+    if (code == MPI_SUCCESS)
+        return SR_OK;
+    MPI_Error_string(code, text, &length);
+    SR_FAIL(SR_ERR_RUN, "MPI could not gather the parts of all ranks: %s", text);
+}
+
+static SrStatus all_gather(const void *mine, size_t bytes, void *all) {
+    int rank, size, code = MPI_SUCCESS;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     char *place = (char *)all + (size_t)rank * bytes;
     if (mine != place)
         memmove(place, mine, bytes);
     if (bytes <= MOST_BYTES)
-        MPI_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, all, (int)bytes, MPI_BYTE,
-                      MPI_COMM_WORLD);
-    for (int r = 0; bytes > MOST_BYTES && r < size; r++)
-        broadcast((char *)all + (size_t)r * bytes, bytes, r);
+        code =
+            MPI_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, all, (int)bytes, MPI_BYTE, gathers);
+    for (int r = 0; bytes > MOST_BYTES && r < size && code == MPI_SUCCESS; r++)
+        code = broadcast_in(gathers, (char *)all + (size_t)r * bytes, bytes, r);
+    return gather_status(code);
 }
 
 // Requests are stored in the caller's void pointer: Open MPI's are pointers, MPICH's are ints.

@@ -104,7 +104,7 @@ static int64_t count_flops(const SrPlan *plan, const SrPlanCall *call) {
     SrShape x[SR_OP_MAX_IN];
     sr__plan_shapes(plan, node, x);
     int64_t forward = 0;
-    if (node->op->flops && call->kind != SR_CALL_PREPARE)
+    if (node->op->flops && call->kind != SR_CALL_PREPARE && !sr__call_is_step(call->kind))
         forward = node->op->flops(node->params, x, node->n_in, node->shape);
     if (call->kind != SR_CALL_BACKWARD)
         return forward;
@@ -125,9 +125,11 @@ static SrStatus bind_call(SrPlan *plan, SrPlanCall *call) {
                             .again = call->kind == SR_CALL_RECOMPUTE,
                             .seed = plan->seed,
                             .node_key = sr_hash_text(node->name)};
-    call->run = call->kind == SR_CALL_BACKWARD  ? node->op->backward
-                : call->kind == SR_CALL_PREPARE ? node->op->prepare[call->pass]
-                                                : node->op->forward;
+    call->run = call->kind == SR_CALL_BACKWARD   ? node->op->backward
+                : call->kind == SR_CALL_PREPARE  ? node->op->prepare[call->pass]
+                : call->kind == SR_CALL_PARTIAL  ? node->op->partial[call->pass]
+                : call->kind == SR_CALL_EXCHANGE ? NULL // the plan's own
+                                                 : node->op->forward;
     call->flops = count_flops(plan, call);
     SR_TRY(bind_slots(plan, node, &call->args));
     return bind_activations(plan, call, &call->args);

@@ -13,6 +13,7 @@
 // the kernel where it can (SR_OP_ADDS_DX) and through a temporary where it cannot.
 #include "base/compiler.h"
 #include "base/mem.h"
+#include "base/ranks/comm.h"
 #include "graph/plan/plan_internal.h"
 
 // Sizes are rounded up to cache lines; life spans are found later from the calls (pass_place).
@@ -73,6 +74,30 @@ static SrStatus add_scratch(SrPlan *plan, const SrPlanNode *node, SrPlanCall *ca
     SrOpSite site = sr__plan_site(plan, node, x);
     size_t bytes = node->op->scratch_bytes ? node->op->scratch_bytes(&site) : 0;
     return bytes ? new_buffer(plan, bytes, &call->scratch) : SR_OK;
+}
+
+// Splits the last call into three steps if ranks share sums in the middle of it (SrOp.exchange): the
+// first half, the exchange, and the call itself.  All three have the same buffers.
+static SrStatus share_sums(SrPlan *plan, SrOpPass pass) {
+    int at = plan->n_calls - 1;
+    SrPlanCall whole = plan->calls[at], *call;
+    const SrPlanNode *node = &plan->nodes[whole.node];
+    SrShape x[SR_OP_MAX_IN];
+    sr__plan_shapes(plan, node, x);
+    if (!node->op->exchange || sr_comm_size() == 1 || plan->mode != SR_MODE_TRAIN)
+        return SR_OK;
+    whole.exchange = node->op->exchange(node->params, x);
+    if (whole.exchange.ranks < 2)
+        return SR_OK;
+    for (int i = 0; i < 2; i++)
+        SR_TRY(new_call(plan, whole.kind, whole.node, &call));
+    for (int i = 0; i < 3; i++)
+        plan->calls[at + i] = whole;
+    plan->calls[at].kind = SR_CALL_PARTIAL;
+    plan->calls[at].pass = pass;
+    plan->calls[at].exchange.ranks = 0; // it reads no sums
+    plan->calls[at + 1].kind = SR_CALL_EXCHANGE;
+    return SR_OK;
 }
 
 // Tells whether a kernel of this plan writes the parameter.
@@ -209,7 +234,8 @@ static SrStatus schedule_forward(SrPlan *plan, SrNodeId id) {
     call->saved = node->saved;
     for (int i = 0; i < node->n_in; i++)
         call->x[i] = inputs[i];
-    return add_scratch(plan, node, call);
+    SR_TRY(add_scratch(plan, node, call));
+    return share_sums(plan, SR_PASS_FORWARD);
 }
 
 // Returns the buffer in which a backward call reads a value; schedules its recomputation at first
@@ -344,6 +370,8 @@ static SrStatus schedule_backward(SrPlan *plan, SrNodeId id) {
             SR_TRY(place_dx(plan, at, i, &temporary[i]));
     }
     SR_TRY(add_scratch(plan, node, call));
+    if (call->dx[0] != SR_NO_BUFFER)
+        SR_TRY(share_sums(plan, SR_PASS_BACKWARD));
     for (int i = 0; i < node->n_in; i++) {
         SrNodeId to = plan->nodes[node->in[i]].grad_root;
         if (temporary[i])

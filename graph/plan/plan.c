@@ -188,6 +188,8 @@ SrPlanCost sr_plan_cost(const SrPlan *plan) {
     SrPlanCost cost = {.activation_bytes = plan->memory_bytes, .naive_bytes = naive_bytes(plan)};
     for (int c = 0; c < plan->n_calls; c++) {
         const SrPlanCall *call = &plan->calls[c];
+        if (sr__call_is_step(call->kind))
+            continue;
         bool recompute = call->kind == SR_CALL_RECOMPUTE, prepare = call->kind == SR_CALL_PREPARE;
         cost.n_recompute += recompute;
         cost.n_prepare += prepare;

@@ -46,11 +46,13 @@ void sr_plan_free(SrPlan *plan);
 
 // Run the plan.  A backward pass follows a forward pass of the same plan and adds to the table's
 // gradients: callers call sr_params_zero_grad first, and several pairs of passes accumulate.
-void sr_plan_forward(SrPlan *plan, int64_t iteration);
-void sr_plan_backward(SrPlan *plan);
+// SR_ERR_RUN: ranks could not exchange the sums of a layer, which the message names.  Plans that
+// exchange nothing cannot fail: those in evaluation, and all plans of a run with one rank.
+SrStatus sr_plan_forward(SrPlan *plan, int64_t iteration);
+SrStatus sr_plan_backward(SrPlan *plan);
 // Like sr_plan_backward, and calls `after` with the number of each kernel call that has run, from
 // 0, so that other work can start in between.
-void sr_plan_backward_each(SrPlan *plan, void (*after)(void *arg, int call), void *arg);
+SrStatus sr_plan_backward_each(SrPlan *plan, void (*after)(void *arg, int call), void *arg);
 // Returns the call of the backward pass after which the gradient of a table entry is complete.
 // -1: no call adds to it.
 int sr_plan_gradient_done(const SrPlan *plan, int param);

@@ -57,19 +57,23 @@ typedef enum {
     SR_CALL_FORWARD,
     SR_CALL_RECOMPUTE,
     SR_CALL_BACKWARD,
-    SR_CALL_PREPARE, // rearranges the node's parameters for later calls (SrOp.prepare)
-    SR_CALL_ADD,     // y += x[0], over gradients
-    SR_CALL_COPY,    // y = x[0]
-    SR_CALL_CAST,    // y = x[0], over values
-    SR_CALL_ZERO,    // y = 0
+    SR_CALL_PREPARE,  // rearranges the node's parameters for later calls (SrOp.prepare)
+    SR_CALL_PARTIAL,  // first step of a pass whose sums ranks share (SrOp.exchange)
+    SR_CALL_EXCHANGE, // sums the numbers at the beginning of scratch over neighbouring ranks
+    SR_CALL_ADD,      // y += x[0], over gradients
+    SR_CALL_COPY,     // y = x[0]
+    SR_CALL_CAST,     // y = x[0], over values
+    SR_CALL_ZERO,     // y = 0
 } SrCallKind;
 
 typedef struct {
     SrCallKind kind;
     SrNodeId node; // node whose op runs, or whose gradient is added to
     int x[SR_OP_MAX_IN], y, dy, dx[SR_OP_MAX_IN], prepared, sums, x_sums, saved, scratch; // buffers
-    SrOpPass pass; // prepare: the pass that wants the parameters
-    uint64_t key;  // prepare: the form that it wants
+    SrOpPass pass; // prepare, partial: the pass that wants the parameters or the sums
+    // Exchange, and the calls before and after it: the shared sums.  0 ranks: none are shared
+    SrOpExchange exchange;
+    uint64_t key; // prepare: the form that it wants
     uint64_t dx_add;
     SrDtype from, to; // add, copy, cast, zero: types of x[0] and y
 
@@ -141,6 +145,8 @@ void *sr__plan_address(const SrPlan *plan, int buffer);
 // Returns the largest total of buffers that are alive in one call, a lower bound of any placement.
 size_t sr__plan_live_bytes(const SrPlan *plan);
 const char *sr__call_kind_name(SrCallKind kind);
+// True for the steps that come before a call whose sums ranks share; costs count with that call.
+bool sr__call_is_step(SrCallKind kind);
 double sr__call_traffic(const SrPlan *plan, const SrPlanCall *call); // bytes moved (plan_time.c)
 
 #endif

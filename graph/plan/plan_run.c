@@ -8,33 +8,49 @@
 #include "base/bf16.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/ranks/comm.h"
 #include "graph/plan/plan_internal.h"
 
-static void run_timed(SrPlanCall *call) {
-    double start = sr_clock();
-    call->run(&call->args);
-    call->seconds += sr_clock() - start;
-    call->times++;
+static SrStatus exchange(const SrPlan *plan, const SrPlanCall *call) {
+    SrStatus status = sr_comm_sum_among(call->args.scratch, call->exchange.n, call->exchange.ranks);
+    return status == SR_OK ? SR_OK
+                           : sr_fail_prefix(status, "layer '%s': its sums over ranks",
+                                            plan->nodes[call->node].name);
 }
 
-// Kernels that draw take the iteration; the rest of their arguments never changes.
-static void run_range(SrPlan *plan, int first, int end) {
+// Kernels that draw take the iteration.  Only training passes share sums with other ranks; the rest
+// of the arguments never changes.
+static SrStatus run_call(const SrPlan *plan, SrPlanCall *call, int64_t iteration) {
+    bool train = iteration < call->train_until;
+    if (!train && sr__call_is_step(call->kind))
+        return SR_OK;
+    if (call->kind == SR_CALL_EXCHANGE)
+        return exchange(plan, call);
+    call->args.iteration = iteration;
+    call->args.train = train;
+    call->args.exchanged = train ? call->exchange.ranks : 0;
+    call->run(&call->args);
+    return SR_OK;
+}
+
+static SrStatus run_range(SrPlan *plan, int first, int end) {
     for (int c = first; c < end; c++) {
         SrPlanCall *call = &plan->calls[c];
-        call->args.iteration = plan->iteration;
-        call->args.train = plan->iteration < call->train_until;
-        if (plan->profiling)
-            run_timed(call);
-        else
-            call->run(&call->args);
+        double start = plan->profiling ? sr_clock() : 0;
+        SR_TRY(run_call(plan, call, plan->iteration));
+        if (plan->profiling) {
+            call->seconds += sr_clock() - start;
+            call->times++;
+        }
     }
+    return SR_OK;
 }
 
-void sr_plan_forward(SrPlan *plan, int64_t iteration) {
+SrStatus sr_plan_forward(SrPlan *plan, int64_t iteration) {
     if (!plan->memory) // a dry run
-        return;
+        return SR_OK;
     plan->iteration = iteration;
-    run_range(plan, 0, plan->n_forward);
+    return run_range(plan, 0, plan->n_forward);
 }
 
 // An odd constant keeps streams of replicas apart (Weyl's sequence, 2^64 over the golden ratio).
@@ -43,16 +59,16 @@ void sr_plan_set_replica(SrPlan *plan, int replica) {
         plan->calls[c].args.seed = plan->seed + (uint64_t)replica * 0x9e3779b97f4a7c15u;
 }
 
-void sr_plan_backward(SrPlan *plan) {
-    if (plan->memory)
-        run_range(plan, plan->n_forward, plan->n_calls);
+SrStatus sr_plan_backward(SrPlan *plan) {
+    return plan->memory ? run_range(plan, plan->n_forward, plan->n_calls) : SR_OK;
 }
 
-void sr_plan_backward_each(SrPlan *plan, void (*after)(void *arg, int call), void *arg) {
+SrStatus sr_plan_backward_each(SrPlan *plan, void (*after)(void *arg, int call), void *arg) {
     for (int c = plan->n_forward; c < plan->n_calls && plan->memory; c++) {
-        run_range(plan, c, c + 1);
+        SR_TRY(run_range(plan, c, c + 1));
         after(arg, c - plan->n_forward);
     }
+    return SR_OK;
 }
 
 static bool has_slot(const SrPlanNode *node, int param) {
@@ -72,9 +88,13 @@ int sr_plan_gradient_done(const SrPlan *plan, int param) {
 
 void sr_plan_profile(SrPlan *plan, bool on) { plan->profiling = on; }
 
+bool sr__call_is_step(SrCallKind kind) {
+    return kind == SR_CALL_PARTIAL || kind == SR_CALL_EXCHANGE;
+}
+
 const char *sr__call_kind_name(SrCallKind kind) {
-    static const char *const names[] = {"forward", "recompute", "backward", "prepare",
-                                        "add",     "copy",      "cast",     "zero"};
+    static const char *const names[] = {"forward",  "recompute", "backward", "prepare", "partial",
+                                        "exchange", "add",       "copy",     "cast",    "zero"};
     return names[kind];
 }
 
@@ -136,10 +156,10 @@ static const char *first_nonfinite(SrPlan *plan, int64_t iteration) {
     // The pass runs to the end even after a finding: batch norms may wait for those of other ranks.
     for (int c = 0; c < plan->n_forward; c++) {
         SrPlanCall *call = &plan->calls[c];
-        call->args.iteration = iteration;
-        call->args.train = iteration < call->train_until;
-        call->run(&call->args);
-        if (!found && call->kind != SR_CALL_PREPARE && !is_finite(plan, &plan->nodes[call->node]))
+        bool fills = call->kind != SR_CALL_PREPARE && !sr__call_is_step(call->kind);
+        if (run_call(plan, call, iteration) != SR_OK)
+            break; // the ranks are apart, and the run ends by the loss alone
+        if (!found && fills && !is_finite(plan, &plan->nodes[call->node]))
             found = plan->nodes[call->node].name;
     }
     return found;

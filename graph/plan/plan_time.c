@@ -15,6 +15,8 @@ static double bytes_of(const SrPlan *plan, int buffer) {
 
 // Counts all that a call reads or writes, once; scratch stays in the cache.
 double sr__call_traffic(const SrPlan *plan, const SrPlanCall *call) {
+    if (sr__call_is_step(call->kind))
+        return 0;
     double bytes = bytes_of(plan, call->y) + bytes_of(plan, call->dy) + bytes_of(plan, call->saved);
     for (int i = 0; i < SR_OP_MAX_IN; i++)
         bytes += bytes_of(plan, call->x[i]) + bytes_of(plan, call->dx[i]);

@@ -18,7 +18,6 @@
 #include <stddef.h>
 
 #include "base/bf16.h"
-#include "base/ranks/comm.h"
 #include "kernels/activation/pointwise.h"
 #include "kernels/core/op_onnx.h"
 #include "kernels/core/op_util.h"
@@ -238,31 +237,41 @@ static void sums_of_units(const Work *w, const void *x, const SrChannelSums *sum
                          w->totals + w->C);
 }
 
-static bool across_ranks(int sync) { return sync > 1 && sr_comm_size() > 1; }
-
-// Fills totals and returns the number of rows that they cover; every rank has the same number.
-static double batch_sums(const Work *w, const void *x, const SrChannelSums *sums, int sync) {
-    if (sums->unit)
-        sums_of_units(w, x, sums);
+// Fills totals with this rank's sums about its first row.
+static void own_sums(const SrOpCall *call, const Work *w) {
+    if (call->x_sums.unit)
+        sums_of_units(w, call->x[0].data, &call->x_sums);
     else
-        sums_of_rows(w, x);
+        sums_of_rows(w, call->x[0].data);
+}
+
+// Ranks have different first rows, so they exchange sums about zero.
+static void forward_partial(const SrOpCall *call) {
+    Work w = work_of(call);
+    double rows = (double)w.rows;
+    own_sums(call, &w);
+    for (int c = 0; c < w.C; c++) {
+        double shift = first_row(&w, call->x[0].data, c), sum = w.totals[c];
+        w.totals[w.C + c] += 2 * shift * sum + rows * shift * shift;
+        w.totals[c] += rows * shift;
+    }
+}
+
+// Fills totals with the batch's sums about this rank's first row, and returns the number of rows
+// that they cover; every rank has the same number.
+static double batch_sums(const SrOpCall *call, const Work *w) {
     double rows = (double)w->rows;
-    if (!across_ranks(sync))
+    if (!call->exchanged) {
+        own_sums(call, w);
         return rows;
-    // Other ranks have another first row: move the sums to zero, add, and move them back.
-    for (int c = 0; c < w->C; c++) {
-        double shift = first_row(w, x, c), sum = w->totals[c];
-        w->totals[w->C + c] += 2 * shift * sum + rows * shift * shift;
-        w->totals[c] += rows * shift;
     }
-    sr_comm_sum_among(w->totals, 2 * w->C, sync);
-    double all = rows * sync;
+    rows *= call->exchanged;
     for (int c = 0; c < w->C; c++) {
-        double shift = first_row(w, x, c);
-        w->totals[c] -= all * shift;
-        w->totals[w->C + c] -= 2 * shift * w->totals[c] + all * shift * shift;
+        double shift = first_row(w, call->x[0].data, c);
+        w->totals[c] -= rows * shift;
+        w->totals[w->C + c] -= 2 * shift * w->totals[c] + rows * shift * shift;
     }
-    return all;
+    return rows;
 }
 
 // Moves a running statistic one step towards the batch's.
@@ -274,8 +283,7 @@ static void batch_statistics(const SrOpCall *call, const Work *w) {
     const SrBatchNormParams *p = call->params;
     const void *x = call->x[0].data; // (rows, C)
     float *running_mean = call->w[RUNNING_MEAN].data, *running_var = call->w[RUNNING_VAR].data;
-    double rows = batch_sums(w, x, &call->x_sums, p->sync),
-           unbias = rows > 1 ? rows / (rows - 1) : 1;
+    double rows = batch_sums(call, w), unbias = rows > 1 ? rows / (rows - 1) : 1;
     for (int c = 0; c < w->C; c++) {
         double mean = w->totals[c] / rows, var = w->totals[w->C + c] / rows - mean * mean;
         var = var > 0 || isnan(var) ? var : 0;
@@ -370,12 +378,7 @@ static void parameter_gradients(const SrOpCall *call, const Work *w) {
 
 // In training the batch's mean and variance depend on x: k0 and k1 account for that.
 static void sum_coefficients(const SrOpCall *call, const Work *w) {
-    const SrBatchNormParams *p = call->params;
-    double rows = (double)w->rows;
-    if (across_ranks(p->sync)) {
-        sr_comm_sum_among(w->totals, 2 * w->C, p->sync);
-        rows *= p->sync;
-    }
+    double rows = (double)w->rows * SR_MAX(1, call->exchanged);
     for (int c = 0; c < w->C; c++) {
         double a = call->train ? (double)w->a[c] / rows : 0, invstd = (double)w->invstd[c];
         w->k0[c] = (float)(a * w->totals[c]);
@@ -383,15 +386,22 @@ static void sum_coefficients(const SrOpCall *call, const Work *w) {
     }
 }
 
-// Makes two passes over memory: sums (and the gradient of the residual), then dx.  Ioffe and
-// Szegedy 2015, section 3, with the terms gathered per channel: dx = a g - k1 (x - mean) - k0.
-static void backward(const SrOpCall *call) {
-    const SrBatchNormParams *p = call->params;
+// First half of the backward: the sums, and the gradients of weight, bias and residual.
+static void backward_partial(const SrOpCall *call) {
     Work w = work_of(call);
-    SrBatchNormActivation f = activation(p);
     scale_of(&w, call->w[WEIGHT].data);
     gradient_sums(call, &w);
     parameter_gradients(call, &w);
+}
+
+// Makes two passes over memory: sums (and the gradient of the residual), then dx.  Ioffe and
+// Szegedy 2015, section 3, with the terms gathered per channel: dx = a g - k1 (x - mean) - k0.
+static void backward(const SrOpCall *call) {
+    Work w = work_of(call);
+    SrBatchNormActivation f = activation(call->params);
+    if (!call->exchanged)
+        backward_partial(call);
+    scale_of(&w, call->w[WEIGHT].data);
     if (!call->dx[0])
         return;
     sum_coefficients(call, &w);
@@ -451,6 +461,11 @@ static void reference(const SrRefCall *call) {
         call->w[COUNT][0] += 1;
 }
 
+static SrOpExchange exchange(const void *params, const SrShape *x) {
+    const SrBatchNormParams *p = params;
+    return (SrOpExchange){.n = 2 * sr_shape_last(x[0]), .ranks = p->sync};
+}
+
 static SrStatus onnx(SrOnnxCall *call) {
     const SrBatchNormParams *p = call->params;
     if (activation(p) != SR_BN_LINEAR || p->residual)
@@ -506,6 +521,8 @@ const SrOp sr_op_batch_norm = {
     .reads = reads,
     .saved_bytes = saved_bytes,
     .scratch_bytes = scratch_bytes,
+    .exchange = exchange,
+    .partial = {forward_partial, backward_partial},
     .inplace = inplace,
     .reference = reference,
     .forward = forward,

@@ -70,8 +70,8 @@ static double time_plan(SrPlan *plan) {
     for (int i = 0; i < ROUNDS + 1 && (i < 2 || sr_clock() < enough);
          i++) { // the first touches the pages
         double began = cpu_seconds();
-        sr_plan_forward(plan, i);
-        sr_plan_backward(plan);
+        if (sr_plan_forward(plan, i) != SR_OK || sr_plan_backward(plan) != SR_OK)
+            break; // the run itself will say why
         if (i > 0)
             fastest = fmin(fastest, cpu_seconds() - began);
     }

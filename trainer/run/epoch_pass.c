@@ -38,8 +38,9 @@ static SrStatus one_batch(Pass *p, const SrBatch *batch) {
     sr_graph_state_save(&p->state, p->before);
     sr_feed_copy(&feed, &to, batch);
     repeat_images(&to, batch, run->batch);
-    sr_plan_forward(run->plan, p->epoch->step.iteration);
+    SrStatus status = sr_plan_forward(run->plan, p->epoch->step.iteration);
     sr_graph_state_restore(&p->state, p->before);
+    SR_TRY(status);
     SrEpochRows rows = {
         .step = p->epoch->step, .index = batch->index, .n = batch->batch, .batch = run->batch};
     rows.step.plan = run->plan;

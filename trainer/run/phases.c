@@ -248,7 +248,7 @@ static SrStatus test_round(SrPhases *p, int64_t *images) {
     int rows = 0;
     SR_TRY(sr_comm_agree(sr_feed_next(&p->feed, &to, &rows, &labels, &wait_s)));
     if (rows > 0)
-        sr_plan_forward(p->plan, 0);
+        SR_TRY(sr_plan_forward(p->plan, 0));
     if (!p->turns && rows > 0)
         count(p->test, p->plan, p->graph.outputs, p->graph.n_outputs, p->batch, rows, labels,
               p->split.n_targets);

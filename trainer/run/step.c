@@ -37,13 +37,19 @@ static SrStatus not_finite(SrStep *step, int64_t iteration, double loss) {
             layer ? "layer '" : "the loss itself", layer ? layer : "", layer ? "'" : "");
 }
 
-static double forward(SrStep *step, int64_t iteration) {
+static SrStatus forward(SrStep *step, int64_t iteration, double *loss) {
     if (step->replicas)
-        return sr_replicas_forward(step->replicas, iteration, &step->hook);
-    sr_plan_forward(step->plan, iteration);
+        return sr_replicas_forward(step->replicas, iteration, &step->hook, loss);
+    SR_TRY(sr_plan_forward(step->plan, iteration));
     if (step->hook.after_forward)
         step->hook.after_forward(step->hook.arg, 0);
-    return (double)*(const float *)sr_plan_output(step->plan, step->graph->loss).data; // scalar
+    *loss = (double)*(const float *)sr_plan_output(step->plan, step->graph->loss).data; // scalar
+    return SR_OK;
+}
+
+static SrStatus backward(SrStep *step, int64_t iteration) {
+    return step->replicas ? sr_replicas_backward(step->replicas, iteration)
+                          : sr_plan_backward(step->plan);
 }
 
 SrStatus sr_step_run(SrStep *step, const SrStepArgs *args, double *loss) {
@@ -60,13 +66,10 @@ SrStatus sr_step_run(SrStep *step, const SrStepArgs *args, double *loss) {
     // Several passes of the trunk add into the same gradients, so they start from zero.
     sr_params_zero_grad(step->params);
     // Checked before the backward pass: a NaN must not reach the parameters.
-    *loss = forward(step, args->iteration);
+    SR_TRY(forward(step, args->iteration, loss));
     if (step->check_nan && !isfinite(*loss))
         return not_finite(step, args->iteration, *loss);
-    if (step->replicas)
-        sr_replicas_backward(step->replicas, args->iteration);
-    else
-        sr_plan_backward(step->plan);
+    SR_TRY(backward(step, args->iteration));
     sr_lora_backward(&step->lora);
     if (kind->after_backward)
         kind->after_backward(state, &hook);

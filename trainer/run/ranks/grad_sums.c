@@ -275,15 +275,14 @@ static void watch(SrGradSums *s, const SrPlan *plan) {
     s->watched = plan;
 }
 
-void sr_grad_sums_backward(SrGradSums *s, SrPlan *plan, int done) {
+SrStatus sr_grad_sums_backward(SrGradSums *s, SrPlan *plan, int done) {
     bool last = done == s->options.mine - 1;
     if (!s->buckets || !last || s->steps == PLAIN_STEP) {
-        sr_plan_backward(plan);
-        return;
+        return sr_plan_backward(plan);
     }
     if (s->watched != plan)
         watch(s, plan);
-    sr_plan_backward_each(plan, after_call, s);
+    return sr_plan_backward_each(plan, after_call, s);
 }
 
 static void cross(SrGradSums *s) {

@@ -30,8 +30,8 @@ bool sr_grad_sums_exact(int replicas, int ranks);
 // Stores the table's gradients, those of the loss's own parameters, until sr_grad_sums_end.
 void sr_grad_sums_keep_own(SrGradSums *sums);
 // Runs the backward pass of the replica that arrives as number `done`.  During a rank's last one,
-// buckets of complete gradients are already sent to other ranks.
-void sr_grad_sums_backward(SrGradSums *sums, SrPlan *plan, int done);
+// buckets of complete gradients are already sent to other ranks.  SR_ERR_RUN: sr_plan_backward.
+SrStatus sr_grad_sums_backward(SrGradSums *sums, SrPlan *plan, int done);
 // Adds the table's gradients, those of the replica that arrives as number `done`.  After the last
 // one the table holds the rank's sum.
 void sr_grad_sums_add(SrGradSums *sums, int done);

@@ -230,7 +230,7 @@ const SrLossValue *sr_replicas_values(const SrReplicas *r, int *n) {
 // ---- the step
 
 // Each replica starts from the state before the step; only the state after replica 0 is kept.
-static void run_forward(SrReplicas *r, int replica, int64_t iteration) {
+static SrStatus run_forward(SrReplicas *r, int replica, int64_t iteration) {
     const SrLoss *kind = r->graph->loss_kind;
     SrLossStep step = {.params = r->params, .plan = r->plan, .iteration = iteration};
     sr__replicas_move_inputs(r, replica, false);
@@ -239,16 +239,17 @@ static void run_forward(SrReplicas *r, int replica, int64_t iteration) {
     sr__replicas_fill_shuffled(r, replica);
     sr_graph_state_restore(&r->state, r->begin);
     sr_plan_set_replica(r->plan, replica);
-    sr_plan_forward(r->plan, iteration);
+    return sr_plan_forward(r->plan, iteration);
 }
 
-static void first_forward(SrReplicas *r, int replica, int64_t iteration,
-                          const SrReplicaHook *hook) {
-    run_forward(r, replica, iteration);
+static SrStatus first_forward(SrReplicas *r, int replica, int64_t iteration,
+                              const SrReplicaHook *hook) {
+    SR_TRY(run_forward(r, replica, iteration));
     if (replica == 0)
         sr_graph_state_save(&r->state, r->after);
     if (hook && hook->after_forward)
         hook->after_forward(hook->arg, replica - r->first);
+    return SR_OK;
 }
 
 // Gathers kept values and losses of all ranks.
@@ -263,64 +264,69 @@ static void gather_values(SrReplicas *r) {
 }
 
 // Runs forward and backward replica by replica, for a loss whose rows are independent.
-static double independent(SrReplicas *r, int64_t iteration, const SrReplicaHook *hook) {
-    double loss = 0;
+static SrStatus independent(SrReplicas *r, int64_t iteration, const SrReplicaHook *hook,
+                            double *loss) {
     for (int i = 0; i < r->mine; i++) {
-        first_forward(r, r->first + i, iteration, hook);
+        SR_TRY(first_forward(r, r->first + i, iteration, hook));
         sr__replicas_keep_values(r, r->first + i);
         r->losses[r->first + i] =
             (double)*(const float *)sr_plan_output(r->plan, r->graph->loss).data;
         sr_params_zero_grad(r->params);
-        sr_grad_sums_backward(r->sums, r->plan, i);
+        SR_TRY(sr_grad_sums_backward(r->sums, r->plan, i));
         sr_grad_sums_add(r->sums, i);
     }
     sr_grad_sums_end(r->sums, 1.0F / (float)r->n);
     gather_values(r);
+    *loss = 0;
     for (int i = 0; i < r->n; i++)
-        loss += r->losses[i];
-    return loss / r->n;
+        *loss += r->losses[i];
+    *loss /= r->n;
+    return SR_OK;
 }
 
-double sr_replicas_forward(SrReplicas *r, int64_t iteration, const SrReplicaHook *hook) {
-    double loss;
+// Runs the trunk for each replica, then the loss over the rows of all replicas.
+static SrStatus joined(SrReplicas *r, int64_t iteration, const SrReplicaHook *hook, double *loss) {
+    for (int i = 0; i < r->mine; i++) {
+        use_plan(r, i);
+        SR_TRY(first_forward(r, r->first + i, iteration, hook));
+        sr__replicas_take_rows(r, r->first + i);
+    }
+    sr__replicas_gather_rows(r);
+    SR_TRY(sr_plan_forward(r->loss_plan, iteration));
+    *loss = (double)*(const float *)sr_plan_output(r->loss_plan, r->graph->loss).data;
+    return SR_OK;
+}
+
+SrStatus sr_replicas_forward(SrReplicas *r, int64_t iteration, const SrReplicaHook *hook,
+                             double *loss) {
     sr__replicas_draw_order(r, iteration);
     sr__replicas_gather_images(r);
     sr_graph_state_save(&r->state, r->begin);
-    if (!r->loss_plan) {
-        loss = independent(r, iteration, hook);
-    } else {
-        for (int i = 0; i < r->mine; i++) {
-            use_plan(r, i);
-            first_forward(r, r->first + i, iteration, hook);
-            sr__replicas_take_rows(r, r->first + i);
-        }
-        sr__replicas_gather_rows(r);
-        sr_plan_forward(r->loss_plan, iteration);
-        loss = (double)*(const float *)sr_plan_output(r->loss_plan, r->graph->loss).data;
-    }
+    SR_TRY(r->loss_plan ? joined(r, iteration, hook, loss) : independent(r, iteration, hook, loss));
     sr_comm_broadcast(r->after, r->state.bytes, 0);
     sr_graph_state_restore(&r->state, r->after);
-    return loss;
+    return SR_OK;
 }
 
 // Goes from the last replica to the first: the last one's values are still in the plan, which
 // saves a forward pass.
-void sr_replicas_backward(SrReplicas *r, int64_t iteration) {
+SrStatus sr_replicas_backward(SrReplicas *r, int64_t iteration) {
     if (!r->loss_plan) // done after each forward
-        return;
-    sr_plan_backward(r->loss_plan);
+        return SR_OK;
+    SR_TRY(sr_plan_backward(r->loss_plan));
     sr_grad_sums_keep_own(r->sums);
     for (int done = 0; done < r->mine; done++) {
         int replica = r->first + r->mine - 1 - done;
         use_plan(r, r->mine - 1 - done);
         if (done > 0 && !r->kept_plans)
-            run_forward(r, replica, iteration);
+            SR_TRY(run_forward(r, replica, iteration));
         sr_params_zero_grad(r->params);
         sr__replicas_seed_rows(r, replica);
-        sr_grad_sums_backward(r->sums, r->plan, done);
+        SR_TRY(sr_grad_sums_backward(r->sums, r->plan, done));
         sr_grad_sums_add(r->sums, done);
     }
     use_plan(r, r->mine - 1);
     sr_graph_state_restore(&r->state, r->after);
     sr_grad_sums_end(r->sums, 1);
+    return SR_OK;
 }
