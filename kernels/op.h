@@ -215,10 +215,10 @@ typedef struct SrOp {
     size_t (*saved_bytes)(const void *params, const SrShape *x, int n_in);
     // Bytes that each pass needs while it runs.  NULL: 0.
     size_t (*scratch_bytes)(const SrOpSite *site);
-    // Returns the sums that a training pass shares with other ranks.  The plan then runs each pass in
-    // three steps: `partial` writes this rank's sums to the beginning of scratch, the plan exchanges
-    // them, and `forward` or `backward` goes on from there, with call->exchanged set.  A backward
-    // without a dx does not exchange.  NULL: the op shares nothing.
+    // Returns the sums that a training pass shares with other ranks.  The plan then runs each pass
+    // in three steps: `partial` writes this rank's sums to the beginning of scratch, the plan
+    // exchanges them, and `forward` or `backward` goes on from there, with call->exchanged set.  A
+    // backward without a dx does not exchange.  NULL: the op shares nothing.
     SrOpExchange (*exchange)(const void *params, const SrShape *x);
     void (*partial[2])(const SrOpCall *call); // one for each SrOpPass
     // Number of row blocks whose channel sums the forward can write (channel_sums.h).  0: none.

@@ -1,7 +1,7 @@
 # Reads the `#include` lines and type definitions of the product's files and reports circles and types defined twice.
 # tests/layers.sh calls it with their names.
-# A unit consists of a .c, a .h and a <stem>_internal.h with one stem. Folders with a single header for others (conv.h,
-# config.h) and files that split one module are units too.
+# A unit consists of a .c, a .h and a <stem>_internal.h with one stem. The folder kernels/conv
+# with its single header for others, and files that split one module, are units too.
 BEGIN {
     module["graph/ir/init"] = "graph/ir/params"
     module["graph/edit/rewrite"] = "graph/ir/blocks"
@@ -10,7 +10,6 @@ BEGIN {
 function unit(file) {
     sub(/(_internal)?\.[ch]$/, "", file)
     if (file ~ /^kernels\/conv\//) return "kernels/conv"
-    if (file ~ /^trainer\/config\//) return "trainer/config"
     return file in module ? module[file] : file
 }
 FNR == 1 { here = unit(FILENAME) }

@@ -3,9 +3,9 @@
 // still works.
 //
 // The calls from "collective calls" on are collective: every rank makes them in the same order,
-// from its main thread.  Those without a status end all ranks where the library fails.  Sums follow a fixed binary tree over the ranks, ((0+1)+(2+3))+... The
-// tree continues each rank's own tree (trainer/run/ranks/grad_sums.h), so that the bits of a sum do
-// not depend on the number of ranks.
+// from its main thread.  Those without a status end all ranks where the library fails.  Sums follow
+// a fixed binary tree over the ranks, ((0+1)+(2+3))+... The tree continues each rank's own tree
+// (trainer/run/ranks/grad_sums.h), so that the bits of a sum do not depend on the number of ranks.
 #ifndef SR_BASE_RANKS_COMM_H
 #define SR_BASE_RANKS_COMM_H
 

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "cli/next.h"
+#include "trainer/config/vissl/compose.h"
 #include "trainer/run/run_folder.h"
 
 enum { PATH_BYTES = 4096 };

@@ -6,7 +6,7 @@
 #include "cli/help/manual_keys.h"
 #include "cli/verb.h"
 #include "trainer/config/describe.h"
-#include "trainer/config/schema.h"
+#include "trainer/config/vissl/schema.h"
 
 enum { IDLE_MAX = 400 };
 

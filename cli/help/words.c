@@ -9,7 +9,8 @@
 #include "cli/args/args.h"
 #include "cli/verb.h"
 #include "pages/runs/run_registry.h"
-#include "trainer/config/schema.h"
+#include "trainer/config/vissl/compose.h"
+#include "trainer/config/vissl/schema.h"
 #include "trainer/model/trunk_graph.h"
 #include "trunks/presets.h"
 

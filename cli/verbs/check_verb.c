@@ -11,6 +11,7 @@
 #include "cli/verb.h"
 #include "trainer/bench/estimate.h"
 #include "trainer/bench/forecast.h"
+#include "trainer/config/paths_check.h"
 #include "trainer/data/data_summary.h"
 #include "trainer/eval/online_probe.h"
 

@@ -6,7 +6,7 @@
 #include "cli/args/eval_sets_args.h"
 #include "cli/verb.h"
 #include "measure/neighbours/retrieval.h"
-#include "trainer/config/instance_retrieval.h"
+#include "trainer/config/vissl/instance_retrieval.h"
 
 typedef struct {
     bool normalize, itself;

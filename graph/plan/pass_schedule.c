@@ -76,8 +76,8 @@ static SrStatus add_scratch(SrPlan *plan, const SrPlanNode *node, SrPlanCall *ca
     return bytes ? new_buffer(plan, bytes, &call->scratch) : SR_OK;
 }
 
-// Splits the last call into three steps if ranks share sums in the middle of it (SrOp.exchange): the
-// first half, the exchange, and the call itself.  All three have the same buffers.
+// Splits the last call into three steps if ranks share sums in the middle of it (SrOp.exchange):
+// the first half, the exchange, and the call itself.  All three have the same buffers.
 static SrStatus share_sums(SrPlan *plan, SrOpPass pass) {
     int at = plan->n_calls - 1;
     SrPlanCall whole = plan->calls[at], *call;

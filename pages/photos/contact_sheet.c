@@ -13,6 +13,7 @@
 #include "data/sampler.h"
 #include "data/view_preview.h"
 #include "pages/canvas.h"
+#include "trainer/config/derived_config.h"
 #include "trainer/data/data_split.h"
 
 enum { GAP = 8, CELL = 144, LARGEST = 224, TITLE = 2 * SR_CANVAS_LINE_H };

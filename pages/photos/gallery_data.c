@@ -11,6 +11,7 @@
 #include "measure/neighbours/knn.h"
 #include "measure/planar.h"
 #include "pages/runs/run_history.h"
+#include "trainer/config/derived_config.h"
 #include "trainer/eval/baselines.h"
 
 enum { CLUSTERS = 12, CLUSTER_TURNS = 30 };

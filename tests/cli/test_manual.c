@@ -9,7 +9,7 @@
 #include "losses/loss.h"
 #include "measure/meter.h"
 #include "tests/check.h"
-#include "trainer/config/schema.h"
+#include "trainer/config/vissl/schema.h"
 #include "trainer/schedules/schedule.h"
 #include "trunks/trunk.h"
 

@@ -16,7 +16,7 @@
 
 #include "base/log.h"
 #include "tests/trainer/config_input.h"
-#include "trainer/config/schema.h"
+#include "trainer/config/vissl/schema.h"
 
 enum { MOST_SECONDS = 5 };
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "tests/golden/golden.h"
-#include "trainer/config/schema.h"
+#include "trainer/config/vissl/schema.h"
 #include "trainer/optim/optim.h"
 
 typedef struct {

@@ -9,7 +9,8 @@
 
 #include "base/text/yaml_edit.h"
 #include "tests/golden/golden.h"
-#include "trainer/config/schema.h"
+#include "trainer/config/config_internal.h"
+#include "trainer/config/vissl/schema.h"
 #include "trainer/model/model_internal.h"
 #include "trainer/optim/optim.h"
 

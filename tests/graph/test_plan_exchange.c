@@ -1,5 +1,6 @@
-// Tests the exchange of sums between ranks as a step of a plan: its values, when it runs, and what a
-// failure says.  A library of this file stands for two ranks, of which the other one has equal rows.
+// Tests the exchange of sums between ranks as a step of a plan: its values, when it runs, and what
+// a failure says.  A library of this file stands for two ranks, of which the other one has equal
+// rows.
 #include <string.h>
 
 #include "base/ranks/comm.h"
@@ -93,9 +94,10 @@ static float param(const Net *n, const char *name, int i, bool grad) {
 
 static int set_up(void **state) {
     (void)state;
-    gathers = 0;
     apart = leave_mark = false;
-    return sr_comm_start(&twins) == SR_OK ? 0 : -1;
+    SrStatus status = sr_comm_start(&twins);
+    gathers = 0; // the start gathers names of machines
+    return status == SR_OK ? 0 : -1;
 }
 
 static int tear_down(void **state) {

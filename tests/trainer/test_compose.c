@@ -10,8 +10,8 @@
 #include "base/text/yaml_edit.h"
 #include "tests/check.h"
 #include "tests/temp_dir.h"
-#include "trainer/config/compose.h"
 #include "trainer/config/config.h"
+#include "trainer/config/vissl/compose.h"
 
 typedef struct {
     char before[4096], dir[64];

@@ -10,6 +10,7 @@
 #include "base/text/text.h"
 #include "tests/check.h"
 #include "trainer/config/config.h"
+#include "trainer/config/derived_config.h"
 
 // A whole SwAV configuration in few lines; each test changes the keys that it checks.
 static const char swav[] =

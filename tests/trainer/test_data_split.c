@@ -7,6 +7,7 @@
 #include "tests/check.h"
 #include "tests/data/fixture.h"
 #include "tests/temp_dir.h"
+#include "trainer/config/paths_check.h"
 #include "trainer/data/data_split.h"
 
 #define CONFIG "tests/cli/tiny.yaml"

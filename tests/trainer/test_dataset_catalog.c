@@ -7,7 +7,7 @@
 #include "tests/check.h"
 #include "tests/data/fixture.h"
 #include "tests/temp_dir.h"
-#include "trainer/config/dataset_catalog.h"
+#include "trainer/config/vissl/dataset_catalog.h"
 
 typedef struct {
     SrArena arena;

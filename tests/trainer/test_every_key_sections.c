@@ -15,7 +15,7 @@
 #include "tests/program.h"
 #include "tests/temp_dir.h"
 #include "tests/trainer/every_key.h"
-#include "trainer/config/schema.h"
+#include "trainer/config/vissl/schema.h"
 #include "trainer/optim/optim.h"
 #include "trainer/train.h"
 

@@ -6,7 +6,9 @@
 #include "base/mem.h"
 #include "tests/check.h"
 #include "tests/temp_dir.h"
-#include "trainer/config/schema.h"
+#include "trainer/config/config.h"
+#include "trainer/config/vissl/ignored.h"
+#include "trainer/config/vissl/schema.h"
 
 static const char text[] =
     "LOSS: {name: swav_loss}\n"

@@ -4,7 +4,8 @@
 
 #include "base/text/yaml_edit.h"
 #include "tests/check.h"
-#include "trainer/config/schema.h"
+#include "trainer/config/vissl/inference.h"
+#include "trainer/config/vissl/schema.h"
 
 typedef struct {
     SrArena arena;

@@ -2,8 +2,9 @@
 // closest name, names of sharded modules read as the plain ones. Nothing is required of a method
 // if nothing learns.
 #include "tests/check.h"
-#include "trainer/config/schema.h"
-#include "trainer/config/vissl_names.h"
+#include "trainer/config/vissl/missing_plugins.h"
+#include "trainer/config/vissl/schema.h"
+#include "trainer/config/vissl/vissl_names.h"
 
 static SrStatus needs(const char *text) {
     SrArena arena = SR_ARENA_INIT;

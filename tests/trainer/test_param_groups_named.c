@@ -2,7 +2,7 @@
 // rate and its decay.
 #include "base/mem.h"
 #include "tests/check.h"
-#include "trainer/config/schema.h"
+#include "trainer/config/vissl/schema.h"
 #include "trainer/optim/optim.h"
 #include "trainer/run/run.h"
 #include "trunks/shared/depth.h"

@@ -2,6 +2,7 @@
 #include "base/log.h"
 #include "tests/check.h"
 #include "trainer/config/config.h"
+#include "trainer/config/vissl/compose.h"
 #include "trainer/run/run.h"
 
 static const char *const drawn[] = {

@@ -2,7 +2,9 @@
 // the number of replicas.
 #include "base/text/yaml_edit.h"
 #include "tests/check.h"
-#include "trainer/config/schema.h"
+#include "trainer/config/config.h"
+#include "trainer/config/vissl/schema.h"
+#include "trainer/config/vissl/sharding.h"
 
 static const char text[] =
     "config:\n"

@@ -5,7 +5,8 @@
 
 #include "tests/graph/gradients.h"
 #include "tests/trainer/tiny_model.h"
-#include "trainer/config/schema.h"
+#include "trainer/config/config_internal.h"
+#include "trainer/config/vissl/schema.h"
 
 #define REST                                                                                       \
     "\nLOSS: {name: swav_loss}\nDATA: {TRAIN: {COLLATE_FUNCTION: multicrop_collator, TRANSFORMS: " \

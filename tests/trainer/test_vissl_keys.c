@@ -8,8 +8,9 @@
 #include "base/mem.h"
 #include "base/text/text.h"
 #include "tests/check.h"
-#include "trainer/config/schema.h"
-#include "trainer/config/vissl_keys.h"
+#include "trainer/config/config.h"
+#include "trainer/config/vissl/schema.h"
+#include "trainer/config/vissl/vissl_keys.h"
 
 // Returns the number of rows with that whole path in all sections; *row is the last one.
 static int rows_of(const SrSchemaEntry *entries, int n, const char *path, const SrOption **row) {

@@ -29,7 +29,7 @@ typedef struct {
     int n;
 } Pieces;
 
-// Asks the registries and not the code under test (trainer/config/vissl_names.c).
+// Asks the registries and not the code under test (trainer/config/vissl/vissl_names.c).
 static bool is_built(const char *kind, const char *name) {
     union {
         const SrTrunk *trunk;

@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "base/text/json.h"
+#include "trainer/config/derived_config.h"
 
 static double cpu_s(void) {
     struct timespec t;

@@ -5,7 +5,8 @@
 
 #include "base/text/text.h"
 #include "data/data.h"
-#include "trainer/config/schema.h"
+#include "trainer/config/arguments.h"
+#include "trainer/config/vissl/schema.h"
 
 typedef SrStatus EachHead(void *arg, const SrHead *head, const SrYaml *arguments,
                           const char *where);

@@ -1,8 +1,11 @@
 // Makes configurations from another one: a copy to be changed, and a distillation's teacher.  Each
 // has its own tree, and its structs are read from that tree, so it borrows nothing.
+#include "trainer/config/derived_config.h"
 #include "base/mem.h"
 #include "base/text/yaml_edit.h"
-#include "trainer/config/schema.h"
+#include "trainer/config/config.h"
+#include "trainer/config/config_internal.h"
+#include "trainer/config/vissl/schema.h"
 
 // Copies the tree and reads it again.  merged: map that is merged over MODEL first; NULL: none.
 static SrStatus read_again(const SrConfig *config, const SrYaml *merged, SrConfig *out) {

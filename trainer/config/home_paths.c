@@ -2,7 +2,8 @@
 // "=" or "[".
 #include <stdlib.h>
 
-#include "trainer/config/schema.h"
+#include "trainer/config/home_paths.h"
+#include "trainer/config/vissl/schema.h"
 
 // "~" alone is YAML's null, and "~name" is another user's home: both stay.
 SrStatus sr__expand_home(SrArena *arena, const char **path) {

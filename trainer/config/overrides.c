@@ -7,7 +7,8 @@
 #include <string.h>
 
 #include "base/text/text.h"
-#include "trainer/config/schema.h"
+#include "trainer/config/overrides.h"
+#include "trainer/config/vissl/schema.h"
 
 enum { MAX_PATH_LEN = 512, MAX_NESTING = 64, MAX_SECTIONS = 6 };
 

@@ -3,7 +3,9 @@
 
 #include "base/file.h"
 #include "base/log.h"
-#include "trainer/config/schema.h"
+#include "trainer/config/home_paths.h"
+#include "trainer/config/paths_check.h"
+#include "trainer/config/vissl/schema.h"
 
 // VISSL's files have a sentence ("specify the model weights") where the user's file belongs: it has
 // blanks, and is no path.

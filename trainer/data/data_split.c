@@ -10,7 +10,7 @@
 #include "base/ranks/comm.h"
 #include "base/text/text.h"
 #include "base/text/yaml_edit.h"
-#include "trainer/config/dataset_catalog.h"
+#include "trainer/config/vissl/dataset_catalog.h"
 #include "trainer/data/class_match.h"
 #include "trainer/data/eval_transforms.h"
 

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/text/json.h"
 #include "measure/neighbours/nearest_rows.h"
+#include "trainer/config/derived_config.h"
 
 typedef struct {
     SrFeatureSpread *out;

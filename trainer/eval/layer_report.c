@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/text/json.h"
 #include "measure/neighbours/knn.h"
+#include "trainer/config/derived_config.h"
 
 // ---- figures
 

@@ -10,6 +10,7 @@
 #include "measure/neighbours/knn.h"
 #include "measure/probes/chosen_probe.h"
 #include "measure/probes/logreg.h"
+#include "trainer/config/derived_config.h"
 
 enum { PER_CLASS = 5, DRAWS = 5, MOST_ITERATIONS = 100 };
 

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 
 #include "measure/probes/logreg.h"
+#include "trainer/config/derived_config.h"
 #include "trainer/eval/report.h"
 
 // Opens the images, and fails where their labels or the configuration keep a probe from working.

@@ -3,7 +3,7 @@
 // and their momentum copies.
 //
 // Replicas of one rank that share batch norms need nothing here: they are one larger batch
-// (trainer/config/sharding.c).
+// (trainer/config/vissl/sharding.c).
 #include <string.h>
 
 #include "kernels/norm/batch_norm.h"

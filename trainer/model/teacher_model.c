@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "kernels/basic/interpolate.h"
+#include "trainer/config/derived_config.h"
 #include "trainer/model/model_internal.h"
 #include "trainer/model/weights_init.h"
 

@@ -5,7 +5,8 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "trainer/config/schema.h"
+#include "trainer/config/vissl/schema.h"
+#include "trainer/config/vissl/sharding.h"
 #include "trainer/model/freeze.h"
 #include "trainer/model/model_internal.h"
 

@@ -8,6 +8,7 @@
 #include "base/text/text.h"
 #include "graph/edit/surgery.h"
 #include "graph/ir/builder.h"
+#include "trainer/config/derived_config.h"
 
 bool sr_trunk_is_config(const char *what) {
     const SrPreset *preset;

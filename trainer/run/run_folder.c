@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "trainer/config/paths_check.h"
 #include "trainer/run/run_folder_internal.h"
 
 #define PATH_BYTES 4096

@@ -58,8 +58,8 @@ typedef struct {
 // (grad_sums.h).  False: unknown.
 bool sr_replicas_sums(const SrReplicas *replicas, double *exchange, double *waited);
 
-// Runs the forward of all replicas and of the loss, and gets the loss.  Collective.  SR_ERR_RUN, here
-// and in the backward: ranks could not exchange the sums of a layer (sr_plan_forward).
+// Runs the forward of all replicas and of the loss, and gets the loss.  Collective.  SR_ERR_RUN,
+// here and in the backward: ranks could not exchange the sums of a layer (sr_plan_forward).
 SrStatus sr_replicas_forward(SrReplicas *replicas, int64_t iteration, const SrReplicaHook *hook,
                              double *loss);
 // Computes gradients after the forward; the table's gradients must be zero.  Collective.

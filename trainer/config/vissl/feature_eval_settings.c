@@ -3,9 +3,10 @@
 //
 // VISSL takes any combination, and the flag that it reads first wins.  Users combine flags when
 // they copy from two recipes, so each error names the recipe that comes closest.
+#include "trainer/config/vissl/feature_eval_settings.h"
 #include "base/log.h"
 #include "base/text/yaml_edit.h"
-#include "trainer/config/schema.h"
+#include "trainer/config/vissl/schema.h"
 
 #define LINEAR_EVAL "for a linear evaluation set EVAL_MODE_ON and FREEZE_TRUNK_ONLY"
 #define TRUNK_FEATURES                                                      \

@@ -1,7 +1,7 @@
 // Holds the option tables of the run: root, MACHINE, HOOKS, METERS, LOSS, CHECKPOINT, DISTRIBUTED,
 // NEAREST_NEIGHBOR.
 // Names and defaults are VISSL's; keys marked "not in VISSL" are additions.
-#include "trainer/config/schema.h"
+#include "trainer/config/vissl/schema.h"
 
 #define OFF(field) offsetof(SrConfig, field)
 

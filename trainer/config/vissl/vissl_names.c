@@ -1,6 +1,6 @@
 // Holds the names in VISSL's registries, and reads this program's registries by the same kinds.
-// Names that end in _fsdp are left out: trainer/config/sharding.c removes the ending.
-#include "trainer/config/vissl_names.h"
+// Names that end in _fsdp are left out: trainer/config/vissl/sharding.c removes the ending.
+#include "trainer/config/vissl/vissl_names.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 // Holds the option tables of DATA and of its splits TRAIN and TEST.
 #include "data/data.h"
-#include "trainer/config/schema.h"
+#include "trainer/config/vissl/schema.h"
 
 #define OFF(field) offsetof(SrSplitConfig, field)
 

@@ -8,8 +8,10 @@
 
 #include "base/text/text.h"
 #include "base/text/yaml_edit.h"
-#include "trainer/config/schema.h"
-#include "trainer/config/vissl_names.h"
+#include "trainer/config/vissl/missing_plugins.h"
+#include "trainer/config/vissl/schema.h"
+#include "trainer/config/vissl/sharding.h"
+#include "trainer/config/vissl/vissl_names.h"
 #include "trunks/presets.h"
 
 // State of the walk.  Missing plugins go into one message, each misspelt name has its own.

@@ -1,6 +1,6 @@
 // Holds the option tables of work on extracted features: SVM, LOW_SHOT_BENCHMARK, CLUSTERFIT.
 // Names and defaults are VISSL's; keys marked "not in VISSL" are additions.
-#include "trainer/config/schema.h"
+#include "trainer/config/vissl/schema.h"
 
 #define OFF(field) offsetof(SrConfig, field)
 

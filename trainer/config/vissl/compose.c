@@ -1,7 +1,7 @@
 // Finds configuration files and merges them with overrides, by Hydra's rules as VISSL uses them.
-// Nothing here knows what a key means: the tables (trainer/config/schema.c) check the finished
-// tree.
-#include "trainer/config/compose.h"
+// Nothing here knows what a key means: the tables (trainer/config/vissl/schema.c) check the
+// finished tree.
+#include "trainer/config/vissl/compose.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +12,9 @@
 #include "base/mem.h"
 #include "base/text/text.h"
 #include "formats/weights/weights.h"
-#include "trainer/config/schema.h"
+#include "trainer/config/overrides.h"
+#include "trainer/config/vissl/interpolate.h"
+#include "trainer/config/vissl/schema.h"
 
 // Limits on what a configuration reads.  VISSL's own files nest two deep.
 enum { MAX_PATH_BYTES = 4096, MAX_FILES = 64, MAX_DEPTH = 8, MAX_LISTED = 2048 };

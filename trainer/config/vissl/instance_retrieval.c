@@ -1,11 +1,11 @@
 // Compares IMG_RETRIEVAL with VISSL's defaults.
-#include "trainer/config/instance_retrieval.h"
+#include "trainer/config/vissl/instance_retrieval.h"
 
 #include <string.h>
 
 #include "base/text/text.h"
 #include "base/text/yaml_edit.h"
-#include "trainer/config/vissl_keys.h"
+#include "trainer/config/vissl/vissl_keys.h"
 
 static const char section[] = "IMG_RETRIEVAL";
 

@@ -1,6 +1,6 @@
 // Holds the tables of VISSL's keys that have no effect or have moved.  Keys without effect in a
 // plugin's own map stand in the plugin's file.
-#include "trainer/config/vissl_keys.h"
+#include "trainer/config/vissl/vissl_keys.h"
 
 #include <stdio.h>
 #include <string.h>

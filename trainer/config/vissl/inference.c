@@ -13,7 +13,9 @@
 #include "data/data.h"
 #include "losses/loss.h"
 #include "measure/meter.h"
-#include "trainer/config/schema.h"
+#include "trainer/config/vissl/inference.h"
+#include "trainer/config/vissl/schema.h"
+#include "trainer/config/vissl/sharding.h"
 #include "trainer/schedules/schedule.h"
 #include "trunks/trunk.h"
 

@@ -1,7 +1,7 @@
 // Holds the option tables of MODEL and MODEL.TRUNK.  Each trunk's own map comes from its file.
 #include <math.h>
 
-#include "trainer/config/schema.h"
+#include "trainer/config/vissl/schema.h"
 
 #define OFF(field) offsetof(SrModelConfig, field)
 

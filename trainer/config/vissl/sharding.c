@@ -7,14 +7,15 @@
 #include "base/ranks/comm.h"
 #include "base/text/text.h"
 #include "base/text/yaml_edit.h"
-#include "trainer/config/schema.h"
+#include "trainer/config/vissl/schema.h"
+#include "trainer/config/vissl/sharding.h"
 
 // Ending of VISSL's fully sharded modules, which compute the same as the plain ones.
 static const char sharded[] = "_fsdp";
 // VISSL's RegNet whose blocks are grouped for sharding has its own name.
 static const char grouped[] = "regnet_v2";
 
-// trainer/config/missing_plugins.c also calls it, before any name in the tree is replaced.
+// trainer/config/vissl/missing_plugins.c also calls it, before any name in the tree is replaced.
 const char *sr__unsharded_name(const char *name, SrArena *arena) {
     if (strcmp(name, grouped) == 0)
         return "regnet";

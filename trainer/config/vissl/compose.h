@@ -7,8 +7,8 @@
 //
 // A higher layer wins: maps merge key by key, lists and scalars are replaced whole.  At the end
 // every ${...} is replaced.
-#ifndef SR_TRAINER_CONFIG_COMPOSE_H
-#define SR_TRAINER_CONFIG_COMPOSE_H
+#ifndef SR_TRAINER_CONFIG_VISSL_COMPOSE_H
+#define SR_TRAINER_CONFIG_VISSL_COMPOSE_H
 
 #include "base/arena.h"
 #include "base/plugin/option.h"
@@ -29,9 +29,10 @@ SrStatus sr__compose_load(const char *name, SrArena *arena, const char **found, 
 //   layers    gets the paths of the merged files, the lowest first; NULL: not wanted
 SrStatus sr__compose(SrYaml *file, const char *const *overrides, int n_overrides, SrArena *arena,
                      SrProblems *problems, SrYaml **tree, SrStrings *layers);
-// Replaces ${config.A.B} and ${env:NAME} in all strings of a composed tree (interpolate.c).
-// SR_ERR_CONFIG with file:line: the key or variable does not exist, the key holds a map, or
-// references form a cycle.
-SrStatus sr__interpolate(SrYaml *tree, SrArena *arena);
+// Lists the names of all configurations that sr_config_load finds ("pretrain/swav/x"), each once,
+// in the arena.
+SrStatus sr_config_names(SrArena *arena, SrStrings *out);
+// True if sr_config_load would find a file under this name.
+bool sr_config_found(const char *name);
 
 #endif

@@ -1,5 +1,5 @@
 // Finds and reads VISSL's catalogue of data sets, and writes its paths into a configuration.
-#include "trainer/config/dataset_catalog.h"
+#include "trainer/config/vissl/dataset_catalog.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -12,7 +12,12 @@
 #include "data/data.h"
 #include "losses/loss.h"
 #include "measure/meter.h"
-#include "trainer/config/schema.h"
+#include "trainer/config/arguments.h"
+#include "trainer/config/vissl/ignored.h"
+#include "trainer/config/vissl/missing_plugins.h"
+#include "trainer/config/vissl/schema.h"
+#include "trainer/config/vissl/sharding.h"
+#include "trainer/config/vissl/shared_maps.h"
 #include "trunks/trunk.h"
 
 typedef struct {

@@ -3,7 +3,9 @@
 #include <string.h>
 
 #include "base/text/yaml_edit.h"
-#include "trainer/config/schema.h"
+#include "trainer/config/vissl/schema.h"
+#include "trainer/config/vissl/sharding.h"
+#include "trainer/config/vissl/shared_maps.h"
 #include "trunks/trunk.h"
 
 const SrTrunk *sr__chosen_trunk(const SrYaml *tree, SrArena *arena) {

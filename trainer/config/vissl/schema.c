@@ -1,6 +1,6 @@
 // Puts the schema together: the trainer's sections, the maps of trunks, losses and meters, and
 // VISSL's keys that have no effect.  Makes the tree of all defaults from it.
-#include "trainer/config/schema.h"
+#include "trainer/config/vissl/schema.h"
 
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "base/text/yaml_edit.h"
 #include "losses/loss.h"
 #include "measure/meter.h"
-#include "trainer/config/vissl_keys.h"
+#include "trainer/config/vissl/vissl_keys.h"
 #include "trunks/trunk.h"
 #include "trunks/vissl_trunks.h"
 
