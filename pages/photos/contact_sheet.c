@@ -223,7 +223,7 @@ static SrLoaderConfig source_of(const SrConfig *config, const SrSplit *split) {
                             .limit_skip = c->data_limit_skip,
                             .pipeline = split->pipeline,
                             .shuffle = true,
-                            .fast = c->fast_pixels,
+                            .fast = c->pixels == SR_PIXELS_FAST,
                             .seed = config->seed};
 }
 

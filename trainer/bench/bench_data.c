@@ -68,7 +68,7 @@ done:
 }
 
 static const char *mode_name(const SrConfig *config) {
-    return config->train.fast_pixels ? "fast" : "exact";
+    return config->train.pixels == SR_PIXELS_FAST ? "fast" : "exact";
 }
 
 void sr_bench_data_text(const SrBenchResult *r, const SrConfig *config, SrText *out) {

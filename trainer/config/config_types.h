@@ -6,8 +6,18 @@
 #define SR_TRAINER_CONFIG_CONFIG_TYPES_H
 
 #include "base/plugin/option.h"
+#include "kernels/machine.h"
 #include "measure/probes/logreg.h"
 #include "trainer/optim/optim.h"
+
+// Each enum lists the words of its key in the order of the key's option row.
+typedef enum { SR_PIXELS_EXACT, SR_PIXELS_FAST } SrPixels;
+typedef enum { SR_COLORS_KEEP, SR_COLORS_SKIP } SrColorTransforms;
+typedef enum { SR_WINOGRAD_NONE, SR_WINOGRAD_F2, SR_WINOGRAD_F4 } SrWinograd;
+typedef enum { SR_RECOMPUTE_AUTO, SR_RECOMPUTE_NEVER, SR_RECOMPUTE_ALWAYS } SrRecompute;
+typedef enum { SR_REDUCE_TREE, SR_REDUCE_MPI } SrReduce;
+typedef enum { SR_REPLICAS_AUTO, SR_REPLICAS_AGAIN, SR_REPLICAS_KEEP } SrReplicaMemory;
+typedef enum { SR_TEACHER_CACHE_ON, SR_TEACHER_CACHE_OFF } SrTeacherCacheUse;
 
 typedef struct { // DATA.TRAIN or DATA.TEST
     const SrYaml *tree;
@@ -22,7 +32,7 @@ typedef struct { // DATA.TRAIN or DATA.TEST
     bool drop_last, random_synthetic_images;
     int random_synthetic_labels;
     double max_bad_share; // MAX_BAD_IMAGE_SHARE, ours
-    int fast_pixels;      // PIXELS, ours.  0: exact, 1: fast
+    SrPixels pixels;      // PIXELS, ours
     const SrYaml *collate_params;
     // INPUT_KEY_NAMES.  One name: a batch has one input.  Several: names of the collator's
     // inputs, or of the views.
@@ -37,7 +47,8 @@ typedef struct {        // an entry of TEMP_FROZEN_PARAMS_ITER_MAP
 } SrFrozenUntil;
 
 typedef enum { SR_INPUT_RGB, SR_INPUT_BGR, SR_INPUT_LAB } SrInputType;
-typedef enum { SR_RECOMPUTE_AUTO, SR_RECOMPUTE_NEVER, SR_RECOMPUTE_ALWAYS } SrRecompute;
+// Place in which a frozen trunk's features stay between epochs; auto: memory if they fit.
+typedef enum { SR_CACHE_AUTO, SR_CACHE_MEMORY, SR_CACHE_DISK, SR_CACHE_OFF } SrCacheKind;
 
 typedef struct {
     const char *trunk_name;
@@ -58,9 +69,9 @@ typedef struct {
     int n_frozen_until;
     SrFrozenUntil *frozen_until;
     SrStrings non_trainable_params;
-    int input_type; // SrInputType
+    SrInputType input_type;
     bool freeze_trunk_only, freeze_trunk_and_head, eval_mode_on;
-    int cache_features; // CACHE_FEATURES, ours: SrCacheKind (trainer/run/feed.h)
+    SrCacheKind cache_features; // CACHE_FEATURES, ours
     bool extract_trunk_features_only, eval_trunk_and_head, flatten_feats;
     bool assert_head_shapes;     // ASSERT_HEAD_LAYER_SHAPE_INIT
     const SrYaml *feat_pool_ops; // LINEAR_EVAL_FEAT_POOL_OPS_MAP
@@ -133,11 +144,11 @@ typedef struct {                           // CLUSTERFIT
     bool normalize, spherical; // ours
 } SrClusterConfig;
 
-typedef struct {            // DISTILLATION
-    int teacher_side;       // TEACHER_INPUT_SIZE: pixels of the teacher's views.  0: the student's
-    int cached_views;       // CACHED_VIEWS: epochs after which views repeat.  0: never
-    int cache;              // CACHE.  0: on, 1: off
-    const char *cache_file; // CACHE_FILE.  "": in CHECKPOINT.DIR
+typedef struct {             // DISTILLATION
+    int teacher_side;        // TEACHER_INPUT_SIZE: pixels of the teacher's views.  0: the student's
+    int cached_views;        // CACHED_VIEWS: epochs after which views repeat.  0: never
+    SrTeacherCacheUse cache; // CACHE
+    const char *cache_file;  // CACHE_FILE.  "": in CHECKPOINT.DIR
 } SrDistillationConfig;
 
 typedef struct {           // maps below the root
@@ -154,18 +165,18 @@ typedef struct SrConfig {
     SrYaml *tree;     // resolved: every key, after inference, without "config:"
     uint64_t seed;
     int log_frequency, num_dataloader_workers;
-    int channels;         // DATA.CHANNELS
-    bool keep_bits;       // DATA.KEEP_BITS
-    int color_transforms; // DATA.COLOR_TRANSFORMS.  0: keep, 1: skip
-    int device;           // MACHINE.DEVICE: both "gpu" and "cpu" mean the CPU
-    int winograd;         // MACHINE.WINOGRAD.  0: none, 1: F(2x2), 2: F(3x3) and F(4x4) too
-    int fp32;             // MACHINE.FP32: SrConvFp32
-    int recompute;        // MACHINE.RECOMPUTE: SrRecompute
+    int channels;                       // DATA.CHANNELS
+    bool keep_bits;                     // DATA.KEEP_BITS
+    SrColorTransforms color_transforms; // DATA.COLOR_TRANSFORMS
+    int device;                         // MACHINE.DEVICE: both "gpu" and "cpu" mean the CPU
+    SrWinograd winograd;                // MACHINE.WINOGRAD.  F4: F(2x2), F(3x3) and F(4x4)
+    SrConvFp32 fp32;                    // MACHINE.FP32
+    SrRecompute recompute;              // MACHINE.RECOMPUTE
     // DISTRIBUTED.NUM_NODES and NUM_PROC_PER_NODE, as the file asks
     int num_nodes, num_proc_per_node;
     const SrYaml *replicas_given; // DISTRIBUTED.REPLICAS: auto, recipe or a number
-    int reduce;                   // DISTRIBUTED.REDUCE.  0: tree, 1: mpi
-    int memory;                   // DISTRIBUTED.MEMORY.  0: auto, 1: again, 2: keep
+    SrReduce reduce;              // DISTRIBUTED.REDUCE
+    SrReplicaMemory memory;       // DISTRIBUTED.MEMORY
     // Batches of a step, each with its own batch norms (trainer/run/ranks/replicas.h): VISSL's
     // replicas divided by sync_bn_group, times OPTIMIZER.gradient_accumulation_steps.
     // sync_bn_group: VISSL's replicas that a rank computes as one batch, because they share batch

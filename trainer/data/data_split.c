@@ -91,7 +91,7 @@ SrPixelForm sr_split_form(const SrConfig *config) {
         return (SrPixelForm){0};
     bool rgb = config->channels == 3 && !config->keep_bits;
     return (SrPixelForm){.channels = rgb ? 0 : config->channels,
-                         .skip_color = config->color_transforms == 1};
+                         .skip_color = config->color_transforms == SR_COLORS_SKIP};
 }
 
 // Opens `path` with out->source.
@@ -169,7 +169,7 @@ static SrLoaderConfig loader_config(const SrConfig *config, const SrSplitConfig 
         .prefetch = SR_SPLIT_BATCHES_AHEAD - 1, // rides out a slow batch without holding much
         .gray_size = c->default_gray_img_size,
         .max_bad_share = c->max_bad_share,
-        .fast = c->fast_pixels == 1,
+        .fast = c->pixels == SR_PIXELS_FAST,
         .seed = config->seed,
     };
 }
@@ -437,7 +437,7 @@ static SrSplitConfig side_config(const SrConfig *config, SrEvalSide side, SrTest
     c.data_limit_skip = config->test.data_limit_skip;
     c.label_paths = config->test.label_paths;
     c.max_bad_share = config->test.max_bad_share;
-    c.fast_pixels = config->test.fast_pixels;
+    c.pixels = config->test.pixels;
     return c;
 }
 
@@ -503,7 +503,7 @@ static SrStatus open_all(const SrConfig *config, const char *path, int batch, in
                              .new_img_path_prefix = "",
                              .data_limit = -1,
                              .default_gray_img_size = config->train.default_gray_img_size,
-                             .fast_pixels = config->test.fast_pixels};
+                             .pixels = config->test.pixels};
     SR_TRY(open_eval_pipeline(config, crop, out));
     SR_TRY(sr_dataset_infer(path, "TRAIN", &out->source));
     SR_TRY(open_path(&c, sr_split_form(config), "TEST", path, config->seed, out));

@@ -58,12 +58,13 @@ static SrStatus read_features(SrModel *model) {
 }
 
 SrMachine sr_machine_of_config(const SrConfig *config) {
-    static const unsigned designs[] = {SR_CONV_DIRECT | SR_CONV_TILES,
-                                       SR_CONV_DIRECT | SR_CONV_TILES | SR_CONV_WINOGRAD2,
-                                       SR_CONV_ALL};
+    static const unsigned designs[] = {[SR_WINOGRAD_NONE] = SR_CONV_DIRECT | SR_CONV_TILES,
+                                       [SR_WINOGRAD_F2] =
+                                           SR_CONV_DIRECT | SR_CONV_TILES | SR_CONV_WINOGRAD2,
+                                       [SR_WINOGRAD_F4] = SR_CONV_ALL};
     SrMachine machine = *sr_machine_default();
     machine.conv_designs = designs[config->winograd];
-    machine.fp32 = (SrConvFp32)config->fp32;
+    machine.fp32 = config->fp32;
     if (config->model.use_amp)
         machine.pairs = sr_conv_pairs_are_faster();
     return machine;

@@ -65,7 +65,7 @@ static SrNodeId channels_of(SrBuilder *b, int type, SrNodeId image) {
 
 // Checks the channels: a trunk for lightness would otherwise see red.
 static SrStatus check_channels(const SrModel *model, SrBuilder *b) {
-    int type = model->config->model.input_type;
+    SrInputType type = model->config->model.input_type;
     if (type != SR_INPUT_RGB && model->config->channels != 3)
         return sr_builder_fail(b, SR_ERR_CONFIG,
                                "MODEL.INPUT_TYPE orders red, green and blue, but DATA.CHANNELS is "

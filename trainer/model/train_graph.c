@@ -206,7 +206,7 @@ static SrStatus build_train(SrModel *model, const SrModelInputs *in, int64_t n_s
     SrStatus status;
     *out = (SrTrainGraph){.batch = in->batch,
                           .replicas = SR_MAX(model->config->replicas, 1),
-                          .library_sums = model->config->reduce == 1,
+                          .library_sums = model->config->reduce == SR_REDUCE_MPI,
                           .n_views = in->n,
                           .loss = SR_NO_NODE,
                           .sample_index = SR_NO_NODE,

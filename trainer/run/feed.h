@@ -9,8 +9,6 @@
 #include "trainer/data/data_split.h"
 #include "trainer/features/feature_source.h"
 
-typedef enum { SR_CACHE_AUTO, SR_CACHE_MEMORY, SR_CACHE_DISK, SR_CACHE_OFF } SrCacheKind;
-
 typedef struct {
     SrLoader *loader;       // borrowed
     SrFeatureSource *trunk; // borrowed.  NULL: the plan's inputs are images

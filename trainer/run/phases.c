@@ -41,8 +41,7 @@ static SrStatus open_feed(SrRun *run, SrPhases *p) {
     p->feed.trunk = &p->trunk;
     if (m->cache_features == SR_CACHE_OFF || !sr_pipeline_is_fixed(p->split.pipeline))
         return SR_OK;
-    return sr_feed_keep(&p->feed, p->split.loader, (SrCacheKind)m->cache_features,
-                        run->config->checkpoint.dir);
+    return sr_feed_keep(&p->feed, p->split.loader, m->cache_features, run->config->checkpoint.dir);
 }
 
 // Opens the test split.  Without training, the training images (if they exist) only give class

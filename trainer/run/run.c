@@ -311,8 +311,8 @@ SrStatus sr_run_begin(SrRun *run, int64_t iteration, bool resumed) {
     }
     SrLoader *in_order;
     SR_TRY(sr_split_in_order(run->config, &run->train, &in_order));
-    SrStatus status = sr_feed_keep(&run->feed, in_order, (SrCacheKind)m->cache_features,
-                                   run->config->checkpoint.dir);
+    SrStatus status =
+        sr_feed_keep(&run->feed, in_order, m->cache_features, run->config->checkpoint.dir);
     sr_data_summary_say_bad(
         &(SrBadImages){in_order, true, "training images", "were replaced by grey images"}, status);
     sr_loader_free(in_order);

@@ -111,7 +111,8 @@ static void choose_memory(const SrRun *run, size_t once, SrRunCost *c) {
     size_t more = (size_t)sr_replicas_again(&run->graph) * once;
     size_t room = c->available_bytes / 2 / (size_t)sr_comm_node_ranks();
     bool fits = sr_run_bytes(c) + more <= room;
-    if (run->config->memory == 2 || (run->config->memory == 0 && fits))
+    if (run->config->memory == SR_REPLICAS_KEEP ||
+        (run->config->memory == SR_REPLICAS_AUTO && fits))
         c->kept_bytes = more;
 }
 

@@ -13,7 +13,7 @@
 enum { PATH_BYTES = 4096 };
 
 static bool caches(const SrRun *run) {
-    return run->graph.teacher.graph && run->config->distillation.cache == 0;
+    return run->graph.teacher.graph && run->config->distillation.cache == SR_TEACHER_CACHE_ON;
 }
 
 // Numbers the outputs of all records, before any plan: `check` reports the size of the file.

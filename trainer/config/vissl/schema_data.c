@@ -48,7 +48,7 @@ const SrOption sr__schema_split[] = {
      "Side in pixels of the grey image that replaces an unreadable one."},
     {"MAX_BAD_IMAGE_SHARE", SR_OPT_FLOAT, OFF(max_bad_share), "0.1", 0, 1, NULL,
      "The run fails when a larger share of images cannot be read (not in VISSL)."},
-    {"PIXELS", SR_OPT_ENUM, OFF(fast_pixels), "exact", 0, 0, "exact|fast",
+    {"PIXELS", SR_OPT_ENUM, OFF(pixels), "exact", 0, 0, "exact|fast",
      "How images are decoded and resized (not in VISSL).  exact: the same pixels as PIL.  fast: pixels may differ"
      " by one or two grey levels, and large JPEGs are decoded at a reduced size."},
     {"RANDOM_SYNTHETIC_IMAGES", SR_OPT_BOOL, OFF(random_synthetic_images), "False", 0, 0, NULL,

@@ -41,7 +41,7 @@ static SrStatus open_images(const SrConfig *config, const SrPreset *preset, int 
     SR_TRY(sr_pipeline_shape(m->pipeline, &n, sides, widths));
     m->h = sides[0];
     m->w = widths[0];
-    m->fast = config && config->test.fast_pixels == 1;
+    m->fast = config && config->test.pixels == SR_PIXELS_FAST;
     if (n != 1)
         SR_FAIL(SR_ERR_CONFIG, "%s: %d views come out, a feature needs one", where, n);
     if (h > 0 && (m->h != h || m->w != w))
@@ -90,7 +90,7 @@ static SrStatus open_whole(const SrConfig *config, const SrPreset *preset, SrFea
         evaluation = parsed;
     }
     SR_TRY(whole_transforms(evaluation, m->h, m->w, &m->arena, &whole));
-    m->fast = config && config->test.fast_pixels == 1;
+    m->fast = config && config->test.pixels == SR_PIXELS_FAST;
     return sr_pipeline_new_for(whole, where, sr_split_form(config), &m->pipeline);
 }
 

@@ -26,7 +26,7 @@ void sr_run_ranks_say(const SrRun *run) {
             "and %d thread%s per rank",
             replicas, run->batch, ranks, sr_comm_node_ranks(), sr_comm_host(0), replicas / ranks,
             replicas == ranks ? "" : "s", threads, threads == 1 ? "" : "s");
-    bool library = run->config->reduce == 1;
+    bool library = run->config->reduce == SR_REDUCE_MPI;
     if (library || !sr_grad_sums_exact(replicas, ranks))
         sr_info("the last bits of sums of gradients depend on the number of ranks: %s",
                 library ? "DISTRIBUTED.REDUCE is mpi"
