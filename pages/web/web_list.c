@@ -152,6 +152,15 @@ static void add_run(const SrRunPage *p, const char *name, const char *token, SrT
     sr_text_add(out, "</li>\n");
 }
 
+// Names a run that is there, with the reason of the failure that came last.
+static void add_unreadable(const char *name, SrText *out) {
+    begin_row("", "unknown", NAN, NAN, name, out);
+    sr_html_escape(name, out);
+    sr_text_add(out, "</h2><p>cannot be read: ");
+    sr_html_escape(sr_status_message(), out);
+    sr_text_add(out, "</p></li>\n");
+}
+
 // ---- a sweep ------------------------------------------------------------------------------------
 
 // Runs of one sweep, in folders seed0, seed1 and so on (cli/sweep.h) of one folder.
@@ -226,11 +235,13 @@ static SrStatus add_runs(const SrRegistry *r, int64_t first, int64_t n, const ch
         char path[4096];
         SrRunPage p;
         SR_TRY(sr_file_join(path, sizeof path, r->root, name));
-        if (sr_run_page_open(path, &p) == SR_OK) { // the run may be gone by now
+        SrStatus status = sr_run_page_open(path, &p);
+        if (status == SR_OK) {
             add_run(&p, name, token, out);
             if (sweep)
                 add_to_sweep(sweep, &p);
-        }
+        } else if (sr_run_is_folder(path)) // otherwise the run has gone by now
+            add_unreadable(name, out);
         sr_run_page_close(&p);
     }
     return SR_OK;

@@ -3,8 +3,10 @@
 // (test_web_browser.c).
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/compiler.h"
+#include "base/file.h"
 #include "tests/check.h"
 #include "tests/cli/web.h"
 #include "tests/data/fixture.h"
@@ -172,6 +174,24 @@ static void test_stop_and_continue(void **state) {
     web_end(&w);
 }
 
-SR_TESTS(web_verb, unit(test_pages), unit(test_sweep_is_one_row), unit(test_report_without_token),
-         unit(test_readers_from_elsewhere), unit(test_runs_that_cannot_be_continued),
-         unit(test_stop_and_continue))
+// A run whose files cannot be read stays in the list, with the reason; the others are shown.
+static void test_unreadable_run(void **state) {
+    (void)state;
+    Web w;
+    char path[160];
+    web_need();
+    web_begin(&w);
+    web_write_run(w.runs, "good", 3, 1.5);
+    web_write_run(w.runs, "sick", 3, 1.5);
+    snprintf(path, sizeof path, "%s/sick/run.json", w.runs);
+    CHECK_OK(sr_file_write(path, "{}", 2));
+    CHECK(truncate(path, 1 << 22) == 0); // more than is read
+    CHECK_INT(web_get(&w, "/"), 200);
+    web_has(">good</a>");
+    web_has("sick</h2><p>cannot be read: ");
+    web_end(&w);
+}
+
+SR_TESTS(web_verb, unit(test_unreadable_run), unit(test_pages), unit(test_sweep_is_one_row),
+         unit(test_report_without_token), unit(test_readers_from_elsewhere),
+         unit(test_runs_that_cannot_be_continued), unit(test_stop_and_continue))

@@ -67,10 +67,14 @@ def start(args, cwd, env, program=SSLRUN):
 
 
 def request(address):
-    """Returns the status of a page and its length in hundreds of bytes, since pages hold times. (0, 0): no answer."""
+    """Returns the status of a page and its length in hundreds of bytes, since pages hold times. (0, 0): no answer.
+
+    A page that says what cannot be read counts as one that failed.
+    """
     try:
         with urllib.request.urlopen(address, timeout=30) as answer:
-            return answer.status, len(answer.read()) // 100
+            text = answer.read()
+            return 503 if b"cannot be read: " in text else answer.status, len(text) // 100
     except urllib.error.HTTPError as e:
         return e.code, 0
     except (OSError, http.client.HTTPException):
