@@ -9,6 +9,8 @@ static const SrFlag flags[] = {
     SR_FLAG_TEXT(SrSearchArgs, folder.model, "--model", "RUN", "a run folder, or a checkpoint"),
     SR_FLAG_TEXT(SrSearchArgs, folder.layer, "--layer", "NAME",
                  "feature to compare, such as res4 (the run's best)"),
+    SR_FLAG_TEXT(SrSearchArgs, folder.index, "--index", "FILE",
+                 "the index (RUN/index/..., or runs/index/... without a run)"),
     SR_FLAG_NUMBER(SrSearchArgs, count, "--count", "files to list (10)"),
     SR_PHOTO_FLAGS(SrSearchArgs),
     SR_FLAG_ON(SrSearchArgs, json, "--json", "print one JSON line per file"),
