@@ -63,6 +63,12 @@ static void write_file(const char *path, int64_t n, int d) {
     check(sr_index_writer_close(w));
 }
 
+static long peak_mb(void) {
+    struct rusage use;
+    getrusage(RUSAGE_SELF, &use);
+    return use.ru_maxrss / 1024;
+}
+
 // Runs a search and prints its time, the largest memory of the process and a hash of the answer.
 static void search_all(const SrIndex *index, const char *what, bool held) {
     enum { CHOSEN = 200 };
@@ -82,11 +88,8 @@ static void search_all(const SrIndex *index, const char *what, bool held) {
         check(sr_select_rows(&(SrSelectOptions){.method = method}, &rows, CHOSEN, chosen));
         hash = sr_hash_bytes(chosen, sizeof chosen);
     }
-    struct rusage use;
-    getrusage(RUSAGE_SELF, &use);
     printf("%s, rows %s: %.1f s, peak memory %ld MB, answer %016llx\n", what,
-           held ? "held" : "in the file", sr_clock() - began, use.ru_maxrss / 1024,
-           (unsigned long long)hash);
+           held ? "held" : "in the file", sr_clock() - began, peak_mb(), (unsigned long long)hash);
     sr_outliers_deinit(&report);
     sr_matrix_deinit(&matrix);
     sr_free(label);
@@ -131,8 +134,11 @@ int main(int argc, char **argv) {
         SrNear *out = malloc((size_t)pairs * 8 * sizeof *out);
         began = sr_clock();
         check(sr_near_rows(
-            &(SrNearOptions){.from = part, .to = index, .k = 8, .memory = (size_t)1 << 29}, out));
-        printf("%lld x %lld pairs in %.1f s\n", (long long)pairs, (long long)n, sr_clock() - began);
+            &(SrNearOptions){
+                .from = part, .to = index, .k = 8, .memory = (size_t)1 << 29, .what = "rows"},
+            out));
+        printf("%lld x %lld pairs in %.1f s, peak memory %ld MB\n", (long long)pairs, (long long)n,
+               sr_clock() - began, peak_mb());
         free(out);
         sr_index_close(part);
         remove(path);
