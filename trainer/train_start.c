@@ -151,8 +151,8 @@ void sr__train_fit_position(SrTraining *t) {
                 loaded, was.batch_size, (long long)t->at.iteration, (long long)was.iteration,
                 (long long)again);
     else if (fit == SR_FIT_RESTART && was.iteration > 0)
-        sr_warn("the checkpoint counts %lld updates, but this data and batch size give %lld; its "
-                "epoch %lld starts again",
-                (long long)was.iteration, (long long)(was.epoch * run->steps_per_epoch + was.batch),
-                (long long)was.epoch);
+        sr_warn("an epoch has %lld images, but it had %lld in the checkpoint; training resumes at "
+                "the start of epoch %lld, as update %lld instead of %lld",
+                (long long)images, (long long)was.images, (long long)t->at.epoch,
+                (long long)t->at.iteration, (long long)was.iteration);
 }

@@ -207,6 +207,8 @@ static SrStatus add_epoch(Reader *r, const SrYaml *line) {
 
 // ---- warnings -----------------------------------------------------------------------------------
 
+#define FINISHED ": training has finished (" // the log's line of a start that has nothing to train
+
 // Adds a warning, or counts it if an earlier epoch gave the same one.
 static void add_warning(SrHistory *h, const char *said) {
     for (int i = 0; i < h->n_warnings; i++)
@@ -220,22 +222,43 @@ static void add_warning(SrHistory *h, const char *said) {
     h->warning[h->n_warnings++] = sr_arena_strdup(&h->arena, said);
 }
 
-// Reads lines "YYYY-MM-DD HH:MM:SS warning: ..." after the last "====", which begins a start.
+// Returns the last start that trained, a line "... ==== command".  text: n bytes.
+static char *last_training(char *text, size_t n) {
+    char *at = text, *before = text;
+    for (char *line = text, *end; (end = memchr(line, '\n', n - (size_t)(line - text)));
+         line = end + 1) {
+        *end = '\0';
+        if (strlen(line) >= 21 && strncmp(line + 20, "====", 4) == 0) {
+            before = at;
+            at = line;
+        } else if (strstr(line, FINISHED)) {
+            at = before;
+        }
+        *end = '\n';
+    }
+    return at;
+}
+
+// Reads lines "YYYY-MM-DD HH:MM:SS warning: ..." of the last start that trained.  Later starts
+// found the run finished: they add warnings of an evaluation only.
 static SrStatus read_warnings(SrHistory *h, const char *run) {
     char path[4096], *text;
     size_t n;
+    int before = 0; // warnings before the present start
     SR_TRY(sr_file_join(path, sizeof path, run, "log.txt"));
     if (!sr_file_exists(path))
         return SR_OK;
     SR_TRY(sr_file_read_end(path, MAX_BYTES, &text, &n));
-    for (char *line = text, *end; (end = memchr(line, '\n', n - (size_t)(line - text)));
-         line = end + 1) {
+    for (char *line = last_training(text, n), *end;
+         (end = memchr(line, '\n', n - (size_t)(line - text))); line = end + 1) {
         *end = '\0';
         if (strlen(line) < 21) // too short, or begins with zero bytes after a power cut
             continue;
         char *said = line + 20;
         if (strncmp(said, "====", 4) == 0)
-            h->n_warnings = 0;
+            before = h->n_warnings;
+        if (strstr(said, FINISHED))
+            h->n_warnings = before;
         if (strncmp(said, "warning: ", 9) == 0)
             add_warning(h, said + 9);
     }

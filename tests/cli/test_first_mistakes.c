@@ -99,6 +99,9 @@ static void test_run_folder(void **state) {
     snprintf(out, sizeof out, "%s/out.npz", dir);
     RUN(CONFIG, folder, "OPTIMIZER.num_epochs=1");
     CHECK_INT(result.code, 0);
+    RUN(CONFIG, folder, "OPTIMIZER.num_epochs=1", "OPTIMIZER.weight_decay=0.5");
+    CHECK(result.code == 0 && !strstr(result.err, "warning: "));
+    CHECK(strstr(result.err, "these changes have no effect on a run that has finished: "));
     snprintf(inside, sizeof inside, "%s/model_final_checkpoint_phase0.safetensors", at);
     RUN("knn", at);
     CHECK(result.code == 0 && strstr(result.out, "trained trunk") && strstr(result.err, inside));

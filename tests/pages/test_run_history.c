@@ -3,9 +3,11 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "tests/check.h"
+#include "tests/data/fixture.h"
 #include "tests/temp_dir.h"
 
 // Writes a sparse file of 300 MB that ends in `lines`; the file system stores the last bytes
@@ -41,4 +43,28 @@ static void test_the_end_of_a_long_history(void **state) {
     temp_dir_remove(dir);
 }
 
-SR_TESTS(run_history, unit(test_the_end_of_a_long_history))
+#define SAID "2026-11-22 10:00:02 "
+
+// Warnings are those of the last start that trained: a start that finds the run finished neither
+// hides them nor adds its own.
+static void test_warnings_of_the_training(void **state) {
+    (void)state;
+    static const char log[] =
+        SAID "==== sslrun a.yaml\n" SAID "warning: early\n" SAID "==== sslrun a.yaml\n" SAID
+             "warning: late\n" SAID "==== sslrun a.yaml LOG_FREQUENCY=3\n" SAID
+             "warning: of no training\n" SAID
+             "runs/a/model.safetensors: training has finished (8 updates, 2 "
+             "epochs); use --restart\n" SAID "warning: of the evaluation\n";
+    char dir[64];
+    SrHistory h;
+    temp_dir_make(dir);
+    fixture_write(dir, "log.txt", log, strlen(log));
+    CHECK_OK(sr_history_read(dir, &h));
+    CHECK_INT(h.n_warnings, 2);
+    CHECK_STR(h.warning[0], "late");
+    CHECK_STR(h.warning[1], "of the evaluation");
+    sr_history_deinit(&h);
+    temp_dir_remove(dir);
+}
+
+SR_TESTS(run_history, unit(test_the_end_of_a_long_history), unit(test_warnings_of_the_training))

@@ -115,11 +115,14 @@ static SrStatus check_openable(const Folder *f) {
             f->dir, bad, bad == 1 ? "" : "s");
 }
 
-// Logs one line and no error: a resumed run may have more epochs or another learning rate.
-static SrStatus say_changes(const char *path, const SrCheckpointParts *parts) {
+// Logs one line and no error: a resumed run may have more epochs or another learning rate.  The
+// line is no warning where the run has finished, which the changes cannot reach.
+static SrStatus say_changes(const char *path, const SrCheckpointParts *parts, bool finished) {
     SrText changes = SR_TEXT_INIT;
     SrStatus status = sr_checkpoint_changes(path, parts->config, &changes);
-    if (status == SR_OK && changes.len > 0)
+    if (status == SR_OK && changes.len > 0 && finished)
+        sr_info("these changes have no effect on a run that has finished: %s", changes.s);
+    else if (status == SR_OK && changes.len > 0)
         sr_warn("the configuration differs from the one that this run started with: %s", changes.s);
     sr_text_deinit(&changes);
     return status;
@@ -150,7 +153,7 @@ static SrStatus try_entries(const Folder *f, const SrCheckpointParts *parts, SrP
         SrStatus status = sr_checkpoint_load(path, parts, at);
         *found = status == SR_OK;
         if (*found)
-            return say_changes(path, parts);
+            return say_changes(path, parts, at->epoch >= f->options->num_epochs);
         if (status == SR_ERR_CONFIG && overwrite) // it belongs to another model
             return SR_OK;
         if (status != SR_ERR_IO)
