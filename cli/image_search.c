@@ -130,8 +130,8 @@ SrStatus sr_image_search(const SrArgs *args, SrSearchArgs *o, const char *usage)
     SR_TRY(sr_photo_files_print(status, &o->files, o->json, &out));
     if (o->data && o->folder.model && !o->json && !o->csv && !o->null) {
         SrText next = SR_TEXT_INIT;
-        SR_NEXT(&next, "groups the images of the folder that look alike", "duplicates", o->data,
-                "--model", o->folder.model);
+        sr_folder_next(&next, "groups the images of the folder that look alike", "duplicates",
+                       o->data, &o->folder);
         sr_next_say(&next);
     }
     return SR_OK;

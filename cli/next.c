@@ -6,7 +6,6 @@
 
 #include "base/file.h"
 #include "base/log.h"
-#include "cli/args/args.h"
 
 #include "gen/build.h"
 
@@ -22,6 +21,29 @@ void sr_next_add(SrText *next, const char *what, const char *const *words) {
         sr_text_add_word(next, words[i]);
     }
     sr_text_printf(next, "\n      %s\n", what);
+}
+
+void sr_next_add_again(SrText *next, const char *what, const char *const *more) {
+    const char *words[2 * SR_ARGS_MAX + 1];
+    int n = sr_args_words(NULL, words);
+    for (int i = 0; more[i] && n < 2 * SR_ARGS_MAX; i++)
+        words[n++] = more[i];
+    words[n] = NULL;
+    sr_next_add(next, what, words + 1); // sr_next_add writes the program's name
+}
+
+void sr_next_add_config(SrText *next, const char *what, const char *verb, const SrConfig *config,
+                        const SrArgs *args) {
+    const char *words[SR_ARGS_MAX + 3];
+    int n = 0;
+    if (verb)
+        words[n++] = verb;
+    words[n++] = config->path;
+    for (int i = 0; i < args->n_overrides; i++)
+        if (!sr_text_starts(args->overrides[i], "config=")) // names the configuration itself
+            words[n++] = args->overrides[i];
+    words[n] = NULL;
+    sr_next_add(next, what, words);
 }
 
 void sr_next_add_web(SrText *next, const char *run) {

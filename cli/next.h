@@ -3,6 +3,7 @@
 #define SR_CLI_NEXT_H
 
 #include "base/text/text.h"
+#include "cli/args/args.h"
 #include "trainer/run/run.h"
 
 // Adds a command of this program and what it does: "  sslrun web runs\n      shows ...".
@@ -10,6 +11,16 @@
 // The first command follows a line "next:".  A verb that this build lacks adds nothing.
 void sr_next_add(SrText *next, const char *what, const char *const *words);
 #define SR_NEXT(next, what, ...) sr_next_add(next, what, (const char *const[]){__VA_ARGS__, NULL})
+
+// Adds the command line of this process with these words after it, NULL at the end: the same
+// options hold.
+void sr_next_add_again(SrText *next, const char *what, const char *const *more);
+#define SR_NEXT_AGAIN(next, what, ...) \
+    sr_next_add_again(next, what, (const char *const[]){__VA_ARGS__, NULL})
+// Adds `verb` for the configuration and the overrides of this command.  verb NULL: training, by the
+// configuration's name alone.
+void sr_next_add_config(SrText *next, const char *what, const char *verb, const SrConfig *config,
+                        const SrArgs *args);
 
 // Adds the live page of the folder that holds the run.
 void sr_next_add_web(SrText *next, const char *run);

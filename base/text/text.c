@@ -69,6 +69,14 @@ void sr_text_add_word(SrText *text, const char *word) {
     sr_text_add(text, "'");
 }
 
+const char *sr_text_word(const char *word, char *out, size_t n) {
+    SrText text = SR_TEXT_INIT;
+    sr_text_add_word(&text, word);
+    snprintf(out, n, "%s", text.s ? text.s : "");
+    sr_text_deinit(&text);
+    return out;
+}
+
 void sr_text_deinit(SrText *text) {
     sr_free(text->s);
     *text = (SrText)SR_TEXT_INIT;

@@ -23,6 +23,8 @@ void sr_text_addn(SrText *text, const char *s, size_t len);
 void sr_text_printf(SrText *text, const char *fmt, ...) SR_PRINTF(2, 3);
 // Appends a word of a command line, in single quotes if a shell could change it.
 void sr_text_add_word(SrText *text, const char *word);
+// Writes such a word to out (n bytes, longer words are cut) and returns out.
+const char *sr_text_word(const char *word, char *out, size_t n);
 void sr_text_deinit(SrText *text);
 
 // Writes the shortest decimal that reads back as the same double ("0.1", "1e-05", "224"), or

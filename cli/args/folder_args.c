@@ -1,12 +1,14 @@
 // Opens the model and the index of the verbs that put a folder in order.
 #include "cli/args/folder_args.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/file.h"
 #include "base/stop.h"
 #include "base/text/number.h"
 #include "cli/interrupt.h"
+#include "cli/next.h"
 #include "trainer/run/run_folder.h"
 
 static bool is_run(const SrFolderArgs *a) {
@@ -36,6 +38,24 @@ SrStatus sr_folder_open(const SrFolderArgs *args, SrFolder *out) {
 void sr_folder_close(SrFolder *folder) {
     sr_embedder_close(folder->embedder);
     folder->embedder = NULL;
+}
+
+void sr_folder_next(SrText *next, const char *what, const char *verb, const char *data,
+                    const SrFolderArgs *args) {
+    char size[16];
+    const char *words[12] = {verb, data, "--model", args->model};
+    int n = 4;
+    snprintf(size, sizeof size, "%d", args->size);
+    const char *const flags[][2] = {{"--weights", args->weights},
+                                    {"--layer", args->layer},
+                                    {"--size", args->size ? size : NULL}};
+    for (int i = 0; i < SR_COUNT(flags); i++)
+        if (flags[i][1]) {
+            words[n++] = flags[i][0];
+            words[n++] = flags[i][1];
+        }
+    words[n] = NULL;
+    sr_next_add(next, what, words);
 }
 
 SrStatus sr_folder_index(const SrFolder *folder, const char *data, SrLook look,

@@ -40,6 +40,9 @@ typedef struct {
 // Opens the model.  SR_ERR_CONFIG: there is no --model.
 SrStatus sr_folder_open(const SrFolderArgs *args, SrFolder *out);
 void sr_folder_close(SrFolder *folder); // legal for a zeroed struct
+// Suggests `verb` for the images at `data` with the same model, weights, layer and size.
+void sr_folder_next(SrText *next, const char *what, const char *verb, const char *data,
+                    const SrFolderArgs *args);
 // Brings the index of the images at `data` up to date and opens it.  A signal ends it after the
 // present batch with SR_ERR_INTERRUPT; what was embedded is kept.  report: may be NULL.
 SrStatus sr_folder_index(const SrFolder *folder, const char *data, SrLook look,

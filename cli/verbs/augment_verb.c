@@ -6,8 +6,8 @@
 #include "cli/verb.h"
 #include "pages/photos/contact_sheet.h"
 
-static SrStatus augment(const SrConfig *config, const SrSheetOptions *o, const char *file,
-                        SrText *out) {
+static SrStatus augment(const SrConfig *config, const SrArgs *args, const SrSheetOptions *o,
+                        const char *file, SrText *out) {
     SrText png = SR_TEXT_INIT, next = SR_TEXT_INIT, trains = SR_TEXT_INIT;
     SrSheetReport report;
     SrStatus status = sr_contact_sheet(config, o, &png, &report);
@@ -21,7 +21,7 @@ static SrStatus augment(const SrConfig *config, const SrSheetOptions *o, const c
         sr_text_printf(out, "%d of them cannot be read\n", report.unreadable);
     sr_text_printf(&trains, "trains, and writes report.html in %s while it does",
                    config->checkpoint.dir);
-    SR_NEXT(&next, trains.s ? trains.s : "", config->path);
+    sr_next_add_config(&next, trains.s ? trains.s : "", NULL, config, args);
     sr_text_add(out, next.s ? next.s : "");
     sr_text_deinit(&next);
     sr_text_deinit(&trains);
@@ -57,7 +57,7 @@ static SrStatus run_verb(int argc, char **argv) {
     SR_TRY(sr_file_check_new(o.file, o.force));
     SR_TRY(sr_args_load_config(&args, "augment", &config));
     SrSheetOptions options = {.images = o.images, .epoch = o.epoch};
-    SrStatus status = augment(config, &options, o.file, &out);
+    SrStatus status = augment(config, &args, &options, o.file, &out);
     sr_config_free(config);
     if (status == SR_OK)
         return sr_args_print(&out);

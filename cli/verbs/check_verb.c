@@ -158,12 +158,9 @@ static void say_images(const SrConfig *config) {
 }
 
 static void say_next(const SrConfig *config, const SrArgs *args) {
-    const char *words[SR_ARGS_MAX + 3] = {"train", config->path};
     SrText next = SR_TEXT_INIT;
-    for (int i = 0, n = 2; i < args->n_overrides; i++)
-        if (!sr_text_starts(args->overrides[i], "config=")) // names the configuration itself
-            words[n++] = args->overrides[i];
-    sr_next_add(&next, "trains, resumes after an interruption, and evaluates at the end", words);
+    sr_next_add_config(&next, "trains, resumes after an interruption, and evaluates at the end",
+                       "train", config, args);
     sr_next_say(&next);
 }
 
@@ -196,7 +193,7 @@ static SrStatus run_verb(int argc, char **argv) {
         status = check(config, &o.cluster, o.json);
         if (status == SR_OK && !o.json)
             say_images(config);
-        if (status == SR_OK && !o.json && config->learns)
+        if (status == SR_OK && !o.json && config->learns && sr_config_names_weights(config))
             say_next(config, &args);
     }
     sr_config_free(config);

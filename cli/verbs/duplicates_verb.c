@@ -269,8 +269,7 @@ static SrStatus run_verb(int argc, char **argv) {
     if (found && !o.json && !o.csv && !o.null && !o.pairs && !o.against &&
         !sr_photo_files_any(&o.files)) {
         SrText next = SR_TEXT_INIT;
-        SR_NEXT(&next, "writes a page that shows the groups", "duplicates", args.names[0],
-                "--model", o.folder.model, "--page", "duplicates.html");
+        SR_NEXT_AGAIN(&next, "writes a page that shows the groups", "--page", "duplicates.html");
         sr_next_say(&next);
     }
     if (o.check && found)

@@ -40,7 +40,7 @@ static void say_next(const Options *o, const char *data, const SrIndex *index) {
     SrText next = SR_TEXT_INIT;
     SR_NEXT(&next, "lists the images most like one image", "search", sr_index_name(index, 0),
             "--index", sr_index_file_path(index));
-    SR_NEXT(&next, "groups copies and near copies", "duplicates", data, "--model", o->folder.model);
+    sr_folder_next(&next, "groups copies and near copies", "duplicates", data, &o->folder);
     sr_next_say(&next);
 }
 

@@ -154,8 +154,7 @@ static SrStatus run_verb(int argc, char **argv) {
     SrStatus status = report(&o, &rows, share);
     sr_folder_rows_close(&rows);
     if (status == SR_OK && !o.to.page && !o.noise)
-        SR_NEXT(&next, "shows them as photos", "mislabeled", args.names[0], "--model",
-                o.folder.model, "--page", "mislabeled.html");
+        SR_NEXT_AGAIN(&next, "shows them as photos", "--page", "mislabeled.html");
     sr_next_say(&next);
     return status;
 }

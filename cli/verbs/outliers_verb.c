@@ -88,8 +88,7 @@ static SrStatus run_verb(int argc, char **argv) {
     SrStatus status = report(&o, &rows, share);
     sr_folder_rows_close(&rows);
     if (status == SR_OK && !o.to.page)
-        SR_NEXT(&next, "shows them as photos", "outliers", args.names[0], "--model", o.folder.model,
-                "--page", "outliers.html");
+        SR_NEXT_AGAIN(&next, "shows them as photos", "--page", "outliers.html");
     sr_next_say(&next);
     return status;
 }

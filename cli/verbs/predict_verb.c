@@ -23,14 +23,10 @@ static const SrFlag flags[] = {
     SR_FLAG_ON(Options, json, "--json", "print one JSON line per image"),
     {0}};
 
-static void say_next(const Options *o, const SrArgs *args) {
-    static const char what[] = "writes a page that begins with the least certain images";
+static void say_next(void) {
     SrText next = SR_TEXT_INIT;
-    if (o->classifier)
-        SR_NEXT(&next, what, "predict", args->names[0], args->names[1], "--classifier",
-                o->classifier, "--page", "classes.html");
-    else
-        SR_NEXT(&next, what, "predict", args->names[0], args->names[1], "--page", "classes.html");
+    SR_NEXT_AGAIN(&next, "writes a page that begins with the least certain images", "--page",
+                  "classes.html");
     sr_next_say(&next);
 }
 
@@ -55,7 +51,7 @@ static SrStatus run_verb(int argc, char **argv) {
         status = sr_photo_page_predict(&o.files, out.s);
     SR_TRY(sr_photo_files_print(status, &o.files, o.json, &out));
     if (!o.json && !sr_photo_files_any(&o.files))
-        say_next(&o, &args);
+        say_next();
     return SR_OK;
 }
 

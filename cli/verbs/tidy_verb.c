@@ -187,7 +187,7 @@ static void add_next(const Options *o, const SrTidy *t, const char *data, SrText
     for (int issue = 0; issue < SR_TIDY_ISSUES; issue++)
         dropped += issues[issue] ? t->count[issue] : 0;
     if (t->n_findings > 0 && !sr_photo_files_any(&o->files))
-        SR_NEXT(next, "writes a page that shows them", "tidy", data, "--page", "tidy.html");
+        SR_NEXT_AGAIN(next, "writes a page that shows them", "--page", "tidy.html");
     if (dropped > 0 && !o->keep)
         SR_NEXT(next, "lists the files that are worth keeping", "tidy", data, "--keep", "keep.txt");
 }

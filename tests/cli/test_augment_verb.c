@@ -52,6 +52,7 @@ static void test_the_same_for_a_seed(void **state) {
     CHECK(same_files(file[0], file[1]));
     RUN("augment", CONFIG, "--out", file[2], "--images", "5", "SEED_VALUE=8");
     expect(0, "5 images");
+    expect(0, " tests/cli/tiny.yaml SEED_VALUE=8\n"); // the next command has the same keys
     CHECK(!same_files(file[0], file[2]));
     RUN("augment", CONFIG, "--out", file[2]);
     expect(2, "--force");

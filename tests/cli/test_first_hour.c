@@ -77,6 +77,15 @@ static bool comes(const char *dir, const char *name, double seconds) {
     return false;
 }
 
+// Resumes by the printed command.  The first epoch is over, so that one epoch is the whole run.
+static void resume(const char *dir) {
+    char again[4096], line[4200];
+    printed("to resume: ", "to resume: ", again, sizeof again);
+    snprintf(line, sizeof line, "%s OPTIMIZER.num_epochs=1", again);
+    CHECK_INT(finish(dir, start(dir, line)), 0);
+    CHECK(strstr(said, "training has finished"));
+}
+
 // Starts training as printed. Once the page exists the run is interrupted, which saves; with
 // SSLRUN_LONG it runs to its end.
 static void train(const char *dir, const char *line) {
@@ -89,6 +98,7 @@ static void train(const char *dir, const char *line) {
     }
     CHECK(kill(run, SIGTERM) == 0);
     CHECK_INT(finish(dir, run), 143);
+    resume(dir);
 }
 
 static void look_at_runs(const char *dir) {

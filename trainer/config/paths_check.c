@@ -3,9 +3,13 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "base/text/yaml_edit.h"
+#include "losses/loss.h"
 #include "trainer/config/home_paths.h"
 #include "trainer/config/paths_check.h"
 #include "trainer/config/vissl/schema.h"
+
+#define TEACHER_FILE "DISTILLATION.TEACHER_MODEL.WEIGHTS_INIT.PARAMS_FILE"
 
 // VISSL's files have a sentence ("specify the model weights") where the user's file belongs: it has
 // blanks, and is no path.
@@ -30,17 +34,37 @@ static SrStatus check_weights(const SrConfig *config, const char *key, const cha
     return SR_OK;
 }
 
+static bool has_teacher(const SrConfig *config) {
+    const char *loss = sr_tree_text(config->tree, "LOSS.name", "");
+    for (int i = 0; sr_loss_at(i); i++)
+        if (strcmp(sr_loss_at(i)->name, loss) == 0)
+            return sr_loss_at(i)->has_teacher;
+    return false;
+}
+
+static const char *teacher_file(const SrConfig *config) {
+    return sr_tree_text(config->tree, TEACHER_FILE, "");
+}
+
 // Expands "~/" itself: the teacher's map becomes a configuration later, when its model is built.
 static SrStatus check_teacher(const SrConfig *config) {
-    static const char key[] = "DISTILLATION.TEACHER_MODEL.WEIGHTS_INIT.PARAMS_FILE";
-    const SrYaml *file = sr_yaml_find_path(config->tree, key);
-    const char *path = file && file->text ? file->text : "";
+    const char *path = teacher_file(config);
     SrArena arena = SR_ARENA_INIT;
+    if (!*path && has_teacher(config))
+        sr_warn("%s: " TEACHER_FILE " is empty; name the weights of the teacher before you start "
+                "the run",
+                config->path);
     SrStatus status = sr__expand_home(&arena, &path);
     if (status == SR_OK)
-        status = check_weights(config, key, path);
+        status = check_weights(config, TEACHER_FILE, path);
     sr_arena_deinit(&arena);
     return status;
+}
+
+bool sr_config_names_weights(const SrConfig *config) {
+    const char *teacher = teacher_file(config);
+    return !sr_weights_are_placeholder(config->model.params_file) &&
+           !sr_weights_are_placeholder(teacher) && (*teacher || !has_teacher(config));
 }
 
 SrStatus sr_config_check_paths(const SrConfig *config, SrProblems *problems) {

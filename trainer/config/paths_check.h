@@ -11,5 +11,8 @@ SrStatus sr_config_check_paths(const SrConfig *config, SrProblems *problems);
 // True for a placeholder: VISSL's files have a sentence ("specify the model weights") in the place
 // of a file.
 bool sr_weights_are_placeholder(const char *path);
+// False: a run needs weights that the configuration does not name, those of a teacher or in the
+// place of a placeholder.
+bool sr_config_names_weights(const SrConfig *config);
 
 #endif

@@ -456,12 +456,12 @@ static SrStatus load(const SrCheckpointModel *m, const char *file, Linear *l, ch
                      SrStringList *names) {
     SrWeights w;
     SrStatus status;
-    char sum[16];
+    char sum[16], word[4096];
     snprintf(sum, sizeof sum, "%08x", sr_checkpoint_model_checksum(m));
     if (!sr_file_exists(file))
         SR_FAIL(SR_ERR_CONFIG,
                 "%s: there is no classifier; `sslrun linear %s --data DIR` trains one", file,
-                m->path);
+                sr_text_word(m->path, word, sizeof word));
     SR_TRY_GOTO(sr_weights_open(&w, file));
     SR_TRY_GOTO(read_linear(&w, file, l));
     const char *of = sr_weights_meta(&w, "trunk_checksum"), *name = sr_weights_meta(&w, "layer");

@@ -142,14 +142,14 @@ SrStatus sr_config_names(SrArena *arena, SrStrings *out) {
 // Refuses a folder in the place of a file.  Most often it is a run folder, or holds photos that
 // have no configuration yet.
 static SrStatus not_a_folder(const char *name) {
-    char config[MAX_PATH_BYTES];
+    char config[MAX_PATH_BYTES], word[MAX_PATH_BYTES];
     if (sr_file_join(config, sizeof config, name, "train_config.yaml") == SR_OK &&
         sr_file_exists(config))
         SR_FAIL(SR_ERR_CONFIG, "%s is a run folder; give its configuration, %s", name, config);
     SR_FAIL(SR_ERR_CONFIG,
             "%s is a folder, expected a configuration; `sslrun init %s` writes one for a folder of "
             "photos",
-            name, name);
+            name, sr_text_word(name, word, sizeof word));
 }
 
 static SrStatus no_such_file(const char *name, SrArena *arena) {
@@ -175,6 +175,7 @@ static SrStatus no_such_file(const char *name, SrArena *arena) {
 // Words the error for a file that is no YAML: it may hold weights, which belong to another key.
 static SrStatus not_yaml(SrStatus failed, const char *path, SrArena *arena) {
     const char *message = sr_arena_strdup(arena, sr_status_message());
+    char word[MAX_PATH_BYTES];
     SrWeights weights;
     bool opened = sr_weights_open(&weights, path) == SR_OK;
     sr_weights_close(&weights);
@@ -182,7 +183,7 @@ static SrStatus not_yaml(SrStatus failed, const char *path, SrArena *arena) {
         SR_FAIL(SR_ERR_CONFIG,
                 "%s holds weights, expected a configuration; `sslrun inspect %s --config` prints "
                 "the configuration of a run's checkpoint",
-                path, path);
+                path, sr_text_word(path, word, sizeof word));
     SR_FAIL(failed, "%s", message ? message : path);
 }
 
