@@ -80,7 +80,7 @@ static Recipe recipe_for(const SrPhotoSurvey *s, const char *data, const char *r
 static void add_head(const Recipe *r, const Rung *rung, SrText *out) {
     char size[32];
     const SrPhotoSurvey *s = r->survey;
-    sr_text_printf(out, "# DCL on the %lld photos of ", (long long)s->images);
+    sr_text_printf(out, "# DCL on the %lld %s of ", (long long)s->images, s->noun);
     sr_escape_line(s->root, out);
     sr_text_add(out, ", made by `sslrun init`.\n#\n#   sslrun ");
     SrText name = SR_TEXT_INIT;
@@ -101,7 +101,7 @@ static void add_head(const Recipe *r, const Rung *rung, SrText *out) {
             ", %d class folders, which serve to\n# evaluate the features and not to train them",
             s->classes);
     sr_text_printf(out, ".\n# The trunk: %s; it %s.\n", rung->name, rung->why);
-    sr_text_add(out, "# The method: DCL (Yeh et al., 2022): each view of a photo learns to find "
+    sr_text_add(out, "# The method: DCL (Yeh et al., 2022): each view of an image learns to find "
                      "the other one in the batch,\n# as in SimCLR; small batches are enough.\n");
 }
 
@@ -149,7 +149,7 @@ static void add_data(const Recipe *r, const Rung *rung, SrText *out) {
     sr_text_printf(out,
                    "config:\n  SEED_VALUE: 0 # the same seed gives the same bits, whatever the "
                    "number of threads\n  LOG_FREQUENCY: 50 # updates between two progress lines\n  "
-                   "DATA:\n    NUM_DATALOADER_WORKERS: %d # threads that read and augment photos\n",
+                   "DATA:\n    NUM_DATALOADER_WORKERS: %d # threads that read and augment images\n",
                    sr_parallel_threads());
     add_form(r->survey, out);
     sr_text_add(out, "    TRAIN:\n      DATA_PATHS: [");
@@ -157,9 +157,9 @@ static void add_data(const Recipe *r, const Rung *rung, SrText *out) {
     add_labels(r->survey, out);
     sr_text_printf(
         out,
-        "]\n      BATCHSIZE_PER_REPLICA: %d # photos per update\n      DEFAULT_GRAY_IMG_SIZE: %d\n "
+        "]\n      BATCHSIZE_PER_REPLICA: %d # images per update\n      DEFAULT_GRAY_IMG_SIZE: %d\n "
         "     DROP_LAST: True\n      COLLATE_FUNCTION: simclr_collator\n      TRANSFORMS: # "
-        "`sslrun augment` shows the views of a photo\n",
+        "`sslrun augment` shows the views of an image\n",
         r->batch, rung->crop);
     sr_text_printf(
         out,
@@ -174,7 +174,7 @@ static void add_data(const Recipe *r, const Rung *rung, SrText *out) {
     add_floats(r->survey, out);
     sr_text_printf(
         out,
-        "    TEST: # photos of test/ or val/ next to train/, or a tenth of the photos\n      "
+        "    TEST: # images of test/ or val/ next to train/, or a tenth of the images\n      "
         "DEFAULT_GRAY_IMG_SIZE: %d\n      TRANSFORMS:\n        - {name: Resize, size: %d}\n        "
         "- {name: CenterCrop, size: %d}\n",
         rung->crop, rung->crop, rung->crop);
@@ -285,7 +285,7 @@ static SrStatus try_rung(const Recipe *r, const Rung *rung, SrText *text, SrStar
 static const char *misfit(const SrPhotoSurvey *s, const Rung *rung, const SrStarter *of) {
     double free_bytes = (double)sr_memory_available();
     if ((double)rung->crop > 1.15 * (double)s->side.middle)
-        return "the photos are too small for these crops";
+        return "the images are too small for these crops";
     if (free_bytes > 0 && of->memory_bytes > free_bytes / 2)
         return "needs more than half of the free memory";
     return "";
@@ -347,9 +347,11 @@ SrStatus sr_starter_config(const SrPhotoSurvey *survey, const char *data, const 
     if (survey->images - survey->unreadable < SR_STARTER_LEAST_IMAGES)
         SR_FAIL(SR_ERR_CONFIG,
                 "%s: %lld readable images are too few to learn from; sslrun needs at least %d, and "
-                "useful features need a few hundred",
+                "useful features need a few hundred%s%s",
                 survey->root, (long long)(survey->images - survey->unreadable),
-                SR_STARTER_LEAST_IMAGES);
+                SR_STARTER_LEAST_IMAGES,
+                survey->n_reasons ? "; the first one that cannot be read: " : "",
+                survey->n_reasons ? survey->reason[0] : "");
     Recipe recipe = recipe_for(survey, data, run, name);
     SrLogLevel before = sr_log_set_level(SR_LOG_WARN); // training reports inferred values
     SrStatus status = climb(&recipe, minutes, text, out);

@@ -15,6 +15,8 @@
 // MINUTES: length of the run, enough for a first result and short enough to wait for.
 enum { MINUTES = 15, PATH_BYTES = 4096 };
 
+#define WANTED "a folder of photos, a list of paths (.txt) or a stack of images (.npy)"
+
 typedef struct {
     char data[PATH_BYTES]; // absolute path of the photos
     char name[256];        // name of the file without its ending, else of the folder
@@ -40,11 +42,12 @@ static bool is_part(const char *folder) {
 // gives its parent's name.
 static SrStatus choose_names(const char *photos, const char *out, Names *n) {
     if (!realpath(photos, n->data))
-        SR_FAIL(SR_ERR_CONFIG, "%s: no such folder", photos);
+        SR_FAIL(SR_ERR_CONFIG, "%s: no such file or folder; expected " WANTED, photos);
     if (sr_text_ends(photos, ".yaml") || sr_text_ends(photos, ".yml"))
         SR_FAIL(SR_ERR_CONFIG,
                 "%s is a configuration; sslrun init writes one, so give it a folder of photos",
                 photos);
+    SR_TRY(sr_args_check_images("sslrun init", n->data));
     char path[PATH_BYTES];
     snprintf(path, sizeof path, "%s", n->data);
     char *slash = strrchr(path, '/');
@@ -62,16 +65,17 @@ static SrStatus choose_names(const char *photos, const char *out, Names *n) {
     return SR_OK;
 }
 
-static void add_next(const Names *n, SrText *out) {
-    SrText next = SR_TEXT_INIT, sheet = SR_TEXT_INIT, trains = SR_TEXT_INIT;
+static void add_next(const Names *n, const char *noun, SrText *out) {
+    SrText next = SR_TEXT_INIT, sheet = SR_TEXT_INIT, trains = SR_TEXT_INIT, shows = SR_TEXT_INIT;
     sr_text_printf(&sheet, "%s-views.png", n->name);
     sr_text_printf(&trains, "trains, and writes %s/report.html while it does", n->run);
-    SR_NEXT(&next, "shows photos as the network sees them", "augment", n->out, "--out",
-            sheet.s ? sheet.s : "");
+    sr_text_printf(&shows, "shows %s as the network sees them", noun);
+    SR_NEXT(&next, shows.s ? shows.s : "", "augment", n->out, "--out", sheet.s ? sheet.s : "");
     SR_NEXT(&next, trains.s ? trains.s : "", n->out);
     sr_text_add(out, next.s ? next.s : "");
     sr_text_deinit(&next);
     sr_text_deinit(&sheet);
+    sr_text_deinit(&shows);
     sr_text_deinit(&trains);
 }
 
@@ -117,12 +121,14 @@ static SrStatus write_list(Names *n, bool force, SrPhotoSurvey *survey, SrText *
         sr_file_remove(labels);
     }
     if (status == SR_OK && named) {
-        sr_text_printf(
-            out,
-            "%s: %lld files; left out are %lld that cannot be read and %lld exact copies "
-            "(`sslrun tidy` names them)\n",
-            keep, (long long)lists.kept, (long long)tidy.count[SR_TIDY_UNREADABLE],
-            (long long)tidy.count[SR_TIDY_SAME_FILE]);
+        int64_t bad = tidy.count[SR_TIDY_UNREADABLE], same = tidy.count[SR_TIDY_SAME_FILE];
+        sr_text_printf(out, "%s: %lld files; left out are ", keep, (long long)lists.kept);
+        if (bad > 0)
+            sr_text_printf(out, "%lld that cannot be read", (long long)bad);
+        if (same > 0)
+            sr_text_printf(out, "%s%lld exact cop%s", bad > 0 ? " and " : "", (long long)same,
+                           same == 1 ? "y" : "ies");
+        sr_text_add(out, " (`sslrun tidy` names them)\n");
         snprintf(n->data, sizeof n->data, "%s", keep);
         snprintf(survey->labels, sizeof survey->labels, "%s", lists.labels ? lists.labels : "");
     }
@@ -158,7 +164,7 @@ static SrStatus init(Names *n, int minutes, bool force, SrText *out) {
     SR_TRY(status);
     sr_text_printf(out, "%s: ", n->out);
     sr_starters_text(&starters, out);
-    add_next(n, out);
+    add_next(n, survey.noun, out);
     return SR_OK;
 }
 
@@ -181,7 +187,7 @@ static SrStatus run_verb(int argc, char **argv) {
     SrText text = SR_TEXT_INIT;
     SR_TRY(sr_args_parse(argc, argv, flags, &o, &args));
     if (args.n_names != 1 || args.n_overrides)
-        SR_FAIL(SR_ERR_CONFIG, "sslrun init: expected one name, the folder of photos");
+        SR_FAIL(SR_ERR_CONFIG, "sslrun init: expected one name, " WANTED);
     if (o.minutes < 1)
         SR_FAIL(SR_ERR_CONFIG, "--minutes needs at least 1");
     SR_TRY(choose_names(args.names[0], o.out, &names));

@@ -327,7 +327,8 @@ static SrStatus count_twins(Look *l, SrPhotoSurvey *s) {
     SR_TRY(sr_image_pool_new(&pool));
     qsort(l->file, (size_t)l->n, sizeof *l->file, by_sum);
     for (int64_t i = 1; i < l->n; i++) {
-        if (l->file[i].bytes == 0 || l->file[i].sum != l->file[i - 1].sum || s->twins++ > 0)
+        if (l->file[i].bytes == 0 || !l->file[i].read || l->file[i].sum != l->file[i - 1].sum ||
+            s->twins++ > 0)
             continue;
         name_of(l->split, pool, l->file[i - 1].at, s->twin[0]);
         name_of(l->split, pool, l->file[i].at, s->twin[1]);
@@ -396,6 +397,7 @@ static SrStatus ask_source(const char *photos, SrPhotoSurvey *s) {
     const SrDataset *source;
     if (sr_dataset_infer(photos, "TRAIN", &source) != SR_OK || !source->samples)
         return SR_OK; // opening the set reports what is wrong with the path
+    s->noun = "images";
     SR_TRY(source->samples(photos, &s->channels, &s->bits));
     choose_form(s, true);
     return SR_OK;
@@ -404,7 +406,7 @@ static SrStatus ask_source(const char *photos, SrPhotoSurvey *s) {
 SrStatus sr_photo_survey(const char *photos, SrPhotoSurvey *out) {
     const SrSplitConfig side = {.data_paths = {1, &photos}, .data_limit = -1};
     SrSplit split = {.note = ""};
-    *out = (SrPhotoSurvey){.images = 0};
+    *out = (SrPhotoSurvey){.noun = "photos"};
     SrStatus status = ask_source(photos, out);
     if (status == SR_OK)
         status = sr_split_open_set(&side, out->form, "TRAIN", 0, &split);

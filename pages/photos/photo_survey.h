@@ -17,6 +17,7 @@ typedef struct {
 } SrSpread;
 
 typedef struct {
+    const char *noun;          // "photos"; "images" for a stack of arrays
     char root[4096];           // the folder, or its subfolder train/
     char labels[4096];         // list of the classes' names, if the photos are a list; "": none
     char skipped[512];         // files whose names are skipped: "3 .gif"
@@ -37,7 +38,7 @@ typedef struct {
     SrSpread side, other;             // shorter and longer side, pixels
     int64_t portrait, square, landscape;
     double narrowest, widest; // width / height
-    int64_t twins;            // opened files with the same bytes as another one
+    int64_t twins;            // readable files with the same bytes as another one
     char twin[2][256];        // the first such pair
     int64_t unreadable;       // opened files that cannot be read
     int n_reasons;            // of reason

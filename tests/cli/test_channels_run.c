@@ -271,6 +271,7 @@ static void test_init(void **state) {
     RUN(2, "init", stack, "--out", config, "--minutes", "1");
     CHECK(strstr(result.out, "96 images, 624.0 kB") && !strstr(result.out, "formats"));
     CHECK(strstr(result.out, "13 channels of 16 bits; all are kept"));
+    CHECK(strstr(result.out, "shows images as the network sees them"));
     program_read(dir, "own.yaml", text, sizeof text);
     CHECK(strstr(text, "CHANNELS: 13 #") && !strstr(text, "ImgPilColorDistortion"));
     const char *mean = strstr(text, "mean: ["), *std = strstr(text, "std: [");

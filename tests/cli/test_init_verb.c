@@ -64,7 +64,7 @@ static void test_few_photos(void **state) {
     expect(0, "1 identical copy, the first one:");
     expect(0, "2 cannot be read, the first one:");
     expect(0, " (-v names more)\n");
-    expect(0, "-keep.txt: 31 files; left out are 2 that cannot be read and 1 exact copies");
+    expect(0, "-keep.txt: 31 files; left out are 2 that cannot be read and 1 exact copy (");
     if (SR_HEIF) {
         expect(0, "skipped: 1 other");
     } else {
@@ -108,7 +108,7 @@ static void test_classes_and_parts(void **state) {
     expect(0, "set/train: 24 images, ");
     expect(0, "in 2 classes of 8 (dog) to 16 (cat)");
     expect(0, "CIFAR's ResNet-");
-    expect(0, ": the photos are too small for these crops\n");
+    expect(0, ": the images are too small for these crops\n");
     CHECK(strstr(result.out, "\n  * ") &&
           strstr(result.out, "  network, and what its features see\n"));
     for (int i = 0; i < 8; i++) {
@@ -120,7 +120,9 @@ static void test_classes_and_parts(void **state) {
     RUN("init", out);
     expect(2, "");
     RUN("init", "no/such/folder");
-    expect(2, "no such folder");
+    expect(
+        2,
+        "no such file or folder; expected a folder of photos, a list of paths (.txt) or a stack");
     RUN("init", photos, "--out", out, "--force", "--minutes", "0");
     expect(2, "--minutes needs at least 1");
     temp_dir_remove(dir);
