@@ -180,7 +180,7 @@ static SrStatus pca(const Options *o, const char *data) {
     sr_text_printf(&j.pictures.strips.intro,
                    "<p>Colours are the three main directions of the features of all patches (%s, "
                    "%d x %d in each image), red for the first. Patches of one colour have similar "
-                   "features, in all images. The three hold %.0f %% of the variance.%s</p>\n",
+                   "features, in all images. The three hold %.0f\u00a0%% of the variance.%s</p>\n",
                    sr_patch_source_layers(j.source), j.pictures.rows, j.pictures.columns,
                    100 * j.report.share,
                    o->foreground ? " Black patches are the background, which was left out." : "");

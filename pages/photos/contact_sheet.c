@@ -95,7 +95,7 @@ static SrStatus keep(Sheet *s, Cell *cell, int h, int w, const char *words) {
 }
 
 // Keeps the original; a large one is made smaller.
-static SrStatus keep_original(Sheet *s, Cell *cell, const SrViewPreview *shown) {
+static SrStatus keep_original(Sheet *s, Cell *cell, const SrViewPreview *shown, int64_t in_set) {
     SrImage small = shown->original;
     char words[512];
     int longest = SR_MAX(small.H, small.W);
@@ -104,7 +104,10 @@ static SrStatus keep_original(Sheet *s, Cell *cell, const SrViewPreview *shown) 
     const SrDataset *set = s->source.dataset;
     if (set->class_name && shown->label >= 0)
         class = set->class_name(s->source.set, (int)shown->label);
-    snprintf(words, sizeof words, "%s %d x %d%s%s", name, small.W, small.H, class ? "; " : "",
+    // Images of one file have its name in common.
+    snprintf(words, sizeof words, set->path ? "%s " : "image %.0s%lld ", name, (long long)in_set);
+    size_t n = strlen(words);
+    snprintf(words + n, sizeof words - n, "%d x %d%s%s", small.W, small.H, class ? "; " : "",
              class ? class : "");
     if (longest > LARGEST) {
         int h = SR_MAX(small.H * LARGEST / longest, 1), w = SR_MAX(small.W * LARGEST / longest, 1);
@@ -129,8 +132,8 @@ static SrStatus keep_view(Sheet *s, Cell *cell, const SrViewPreview *shown, int 
     return SR_OK;
 }
 
-static SrStatus keep_views(Sheet *s, Cell *row, const SrViewPreview *shown) {
-    SR_TRY(keep_original(s, &row[0], shown));
+static SrStatus keep_views(Sheet *s, Cell *row, const SrViewPreview *shown, int64_t in_set) {
+    SR_TRY(keep_original(s, &row[0], shown, in_set));
     for (int v = 0; v < shown->views.n && v + 1 < s->columns; v++)
         SR_TRY(keep_view(s, &row[1 + v], shown, v));
     return SR_OK;
@@ -142,7 +145,7 @@ static SrStatus fill_row(Sheet *s, int row, int64_t epoch, int64_t index, int64_
     sr_image_pool_reset(s->pool);
     SrStatus status = sr_view_preview_make(&s->source, epoch, index, in_set, s->pool, &shown);
     if (status == SR_OK) {
-        status = keep_views(s, cells, &shown);
+        status = keep_views(s, cells, &shown, in_set);
     } else if (status == SR_ERR_IO) { // the loader replaces it by grey
         s->report->unreadable++;
         status = keep(s, &cells[0], 1, 1, sr_status_message());

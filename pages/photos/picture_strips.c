@@ -47,9 +47,19 @@ static SrStatus draw_panels(const SrImage *panel, int n, SrImagePool *pool, SrCa
     return SR_OK;
 }
 
+// Returns the name of a file with its folder, which is often its class: "hat/0.jpg".
+static const char *short_name(const char *file) {
+    const char *name = file, *folder = file;
+    for (const char *c = file; *c; c++)
+        if (*c == '/' && c[1]) {
+            folder = name;
+            name = c + 1;
+        }
+    return folder;
+}
+
 SrStatus sr_strips_add(SrStrips *s, const SrImage *panel, int n, const char *file,
                        const char *caption, SrImagePool *pool) {
-    const char *slash = strrchr(file, '/');
     SrCanvas canvas;
     int height = 0, width = -GAP;
     if (s->n == SR_STRIPS_MOST) {
@@ -63,8 +73,7 @@ SrStatus sr_strips_add(SrStrips *s, const SrImage *panel, int n, const char *fil
     }
     SR_TRY(sr_canvas_init(&canvas, height, width, PAPER));
     SrStrip *strip = &s->strip[s->n++];
-    *strip = (SrStrip){height, width, canvas.rgb, sr_strdup(slash ? slash + 1 : file),
-                       sr_strdup(caption)};
+    *strip = (SrStrip){height, width, canvas.rgb, sr_strdup(short_name(file)), sr_strdup(caption)};
     size_t mark = sr_image_pool_mark(pool);
     SrStatus status =
         strip->name && strip->caption ? draw_panels(panel, n, pool, &canvas) : out_of_memory();

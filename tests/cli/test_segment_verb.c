@@ -82,7 +82,8 @@ static void test_pca(void **state) {
     char *html;
     size_t n;
     CHECK_OK(sr_file_read(page, 1 << 24, &html, &n));
-    CHECK(strstr(html, "<h1>Main directions of patches</h1>") && strstr(html, "alt=\"4.png: "));
+    CHECK(strstr(html, "<h1>Main directions of patches</h1>") &&
+          strstr(html, "alt=\"images/4.png: "));
     sr_free(html);
     temp_dir_remove(f.dir);
 }
