@@ -37,12 +37,13 @@ void sr_html_photo_script(SrText *out) { add_script(asset_photos_js, out); }
 
 void sr_html_escape(const char *s, SrText *out) {
     for (; *s; s++) {
-        const char *as = *s == '&'    ? "&amp;"
-                         : *s == '<'  ? "&lt;"
-                         : *s == '>'  ? "&gt;"
-                         : *s == '"'  ? "&quot;"
-                         : *s == '\'' ? "&#39;"
-                                      : NULL;
+        const char *as = *s == '&'                  ? "&amp;"
+                         : *s == '<'                ? "&lt;"
+                         : *s == '>'                ? "&gt;"
+                         : *s == '"'                ? "&quot;"
+                         : *s == '\''               ? "&#39;"
+                         : *s == ' ' && s[1] == '%' ? "&nbsp;" // a number keeps its unit
+                                                    : NULL;
         if (as)
             sr_text_add(out, as);
         else

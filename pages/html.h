@@ -10,7 +10,7 @@ void sr_html_begin(const char *title, SrText *out);
 void sr_html_end(SrText *out);
 void sr_html_live_script(SrText *out);           // script of the live page, which needs #live
 void sr_html_photo_script(SrText *out);          // script of pages of photos in sections
-void sr_html_escape(const char *s, SrText *out); // escapes & < > " '
+void sr_html_escape(const char *s, SrText *out); // escapes & < > " '; joins a number and %
 // Appends formatted text, all of it escaped.
 void sr_html_text(SrText *out, const char *fmt, ...) SR_PRINTF(2, 3);
 void sr_html_base64(const void *bytes, size_t n, SrText *out);

@@ -213,7 +213,7 @@ SrStatus sr_gallery_groups(const SrGallery *gallery, SrText *out) {
                                  : "Clusters: groups that the features form");
     sr_text_printf(out,
                    "Each of the %d images belongs to its nearest %s; %d of %d are used, and the "
-                   "largest holds %.0f %% of the images. ",
+                   "largest holds %.0f\u00a0%% of the images. ",
                    d->n, d->prototypes ? "prototype" : "cluster", used, d->groups,
                    100.0 * g[0].size / d->n);
     sr_text_add(out, d->prototypes
@@ -281,7 +281,7 @@ SrStatus sr_gallery_classes(const SrGallery *g, SrText *out) {
             count[d->after.label[i] * d->classes + d->said[i]]++;
     sr_text_printf(out,
                    "<h2>Which class is taken for which</h2>\n<p>Each of the %d images of the "
-                   "gallery is given a class by its %d nearest training images; %.1f %% are "
+                   "gallery is given a class by its %d nearest training images; %.1f\u00a0%% are "
                    "right.</p>\n",
                    d->n, d->k, d->knn);
     sr_confusion_table(d, name_of, count, d->classes, out);

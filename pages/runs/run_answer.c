@@ -50,8 +50,8 @@ static void add_state(const SrRunPage *p, SrText *out) {
     bool evaluates = sr_tree_bool(p->config, "TEST_MODEL", false);
     sr_text_add(out, "<p class=\"verdict\">");
     if (!isnan(knn))
-        sr_text_printf(out, "The last probe finds the class of %.1f %% of test images by kNN. ",
-                       knn);
+        sr_text_printf(
+            out, "The last probe finds the class of %.1f\u00a0%% of test images by kNN. ", knn);
     if (h->knn)
         sr_text_add(out, "The images have no labels, or several each, so that nothing can be "
                          "counted right or wrong: the neighbours and the map below show what the "
@@ -199,9 +199,11 @@ void sr_run_answer(const SrRunPage *p, SrText *out) {
     sr_html_text(out, "Share of %lld test images whose class is found", (long long)e.images);
     if (e.bank)
         sr_html_text(out, ", by the labels of %lld training images", (long long)e.bank);
-    sr_html_text(out, ", from layer %s", e.layer);
-    sr_text_add(out, "; ± is the standard error.");
-    sr_text_add(out, " Untrained is the same trunk with random weights.</p>\n");
+    sr_text_add(out, "; ± is the standard error. Trained is ");
+    sr_html_text(out, "layer %s. ", e.layer);
+    sr_text_add(out, h->layers ? "Untrained is the same trunk with random weights, each time from "
+                                 "the layer that is best for it.</p>\n"
+                               : "Untrained is that layer with random weights.</p>\n");
     sr_text_add(out, "<div class=\"grid\">\n");
     sr_run_probe_curves(h, out);
     add_layers(h->layers, out);

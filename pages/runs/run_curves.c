@@ -95,7 +95,12 @@ bool sr_run_probe_curves(const SrHistory *h, SrText *out) {
     for (int l = 0, own = curves; l < LEVELS && own > 0; l++)
         if (!isnan(level[l]))
             curve[curves++] = (SrCurve){.name = levels[l], .y = &level[l], .level = true};
-    SrChart chart = {"How good the features are, epoch by epoch", "epochs", " %", false, false};
+    char title[160] = "How good the features are, epoch by epoch";
+    const char *layer = sr_tree_text(h->knn, "layer", "");
+    if (*layer)
+        snprintf(title, sizeof title, "How good the features are, epoch by epoch (layer %.80s)",
+                 layer);
+    SrChart chart = {title, "epochs", " %", false, false};
     bool drawn = curves > 0 && sr_html_chart(&chart, curve, curves, out);
     sr_free(x);
     return drawn;

@@ -41,6 +41,14 @@ static void fact(SrText *out, const char *name, const char *fmt, ...) {
     sr_text_add(out, "</td></tr>\n");
 }
 
+// Returns the seconds of the epochs that are done, as they were logged, or of the steps so far.
+static double training_seconds(const SrHistory *h) {
+    double sum = 0;
+    for (int i = 0; i < h->n_epochs; i++)
+        sum += isnan(h->epoch[i].seconds) ? 0 : h->epoch[i].seconds;
+    return sum > 0 ? sum : h->time_s[h->n_steps - 1];
+}
+
 // Writes one line on the run: its method, its trunk, how far it is.
 static void add_meta(const SrRunPage *p, SrText *out) {
     const SrHistory *h = &p->history;
@@ -53,7 +61,7 @@ static void add_meta(const SrRunPage *p, SrText *out) {
                      sr_tree_text(p->config, "MODEL.TRUNK.NAME", "?"));
     sr_html_text(out, "%lld of %lld epochs", (long long)p->done, (long long)p->epochs);
     if (h->n_steps)
-        sr_html_text(out, " in %s", sr_duration_text(h->time_s[h->n_steps - 1], text, sizeof text));
+        sr_html_text(out, " in %s", sr_duration_text(training_seconds(h), text, sizeof text));
     if (strcmp(p->state, "training") == 0 && !isnan(sr_history_last(h, "eta_s")))
         sr_html_text(out, ", %s left",
                      sr_duration_text(sr_history_last(h, "eta_s"), text, sizeof text));
@@ -127,7 +135,7 @@ static void findings(const SrRunPage *p, SrText *out) {
         waited += wait->y[i] / h->n_steps;
     if (waited > 0.3) {
         sr_text_printf(&list,
-                       "<li>The step waits for images %.0f %% of the time: more "
+                       "<li>The step waits for images %.0f\u00a0%% of the time: more "
                        "DATA.NUM_DATALOADER_WORKERS, smaller files or DATA.TRAIN.PIXELS=fast would "
                        "make it faster.</li>\n",
                        100 * waited);
@@ -252,10 +260,11 @@ static void curves(const SrRunPage *p, bool open, SrText *out) {
     sr_text_add(out, "</details>\n");
 }
 
-SrStatus sr_run_report_live(const char *run, SrText *out) {
+SrStatus sr_run_report_live(const char *run, SrText *out, bool *finished) {
     SrRunPage p;
     SrStatus status = sr_run_page_open(run, &p);
     if (status == SR_OK) {
+        *finished = strcmp(p.state, "finished") == 0;
         heading(&p, out);
         findings(&p, out);
         curves(&p, true, out);

@@ -16,6 +16,7 @@ SrStatus sr_run_report_write(const char *run);
 SrStatus sr_run_compare(const char *const *runs, int n, SrText *out);
 
 // Appends the part of the page that changes while a run trains: state, figures, findings, curves.
-SrStatus sr_run_report_live(const char *run, SrText *out);
+// finished: receives whether all epochs are trained.
+SrStatus sr_run_report_live(const char *run, SrText *out, bool *finished);
 
 #endif

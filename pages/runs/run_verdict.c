@@ -61,9 +61,18 @@ bool sr_run_scores(const SrHistory *h, SrRunScores *out) {
     return !isnan(s->trained) && !(isnan(s->untrained) && isnan(s->pixels));
 }
 
+double sr_run_knn(const SrHistory *h) {
+    SrRunScores e;
+    return sr_run_scores(h, &e) && !isnan(e.knn.trained) ? e.knn.trained : sr_run_last_probe(h);
+}
+
 double sr_standard_error(double percent, int64_t images) {
     double p = percent / 100;
     return 100 * sqrt(fmax(p * (1 - p), 0) / (double)SR_MAX(images, 1));
+}
+
+double sr_chance(double percent, int64_t images) {
+    return fmax(2 * sr_standard_error(percent, images), 300.0 / (double)SR_MAX(images, 1));
 }
 
 // True: score is higher by more than `by`, or the rival was not measured (NaN).
@@ -74,6 +83,9 @@ static bool beats(double score, double rival, double by) {
 const char *sr_run_verdict_words(SrVerdict verdict) {
     static const char *const words[] = {
         [SR_VERDICT_NONE] = "",
+        [SR_VERDICT_EASY] =
+            "This test is too easy to judge the training: features without training find almost "
+            "every class already; evaluate on harder images or finer classes.",
         [SR_VERDICT_HELPED] =
             "Training helped: the trunk has learned what neither random weights nor pixels hold.",
         [SR_VERDICT_PIXELS] =
@@ -83,6 +95,11 @@ const char *sr_run_verdict_words(SrVerdict verdict) {
                                "images show; train longer or change the recipe.",
     };
     return words[verdict];
+}
+
+// True: no accuracy could be higher by more than chance.
+static bool is_full(double percent, int64_t images) {
+    return percent + sr_chance(percent, images) >= 100;
 }
 
 static void describe(const SrRunScores *e, double by, SrText *out) {
@@ -104,12 +121,15 @@ SrVerdict sr_run_verdict(const SrHistory *h, SrText *out) {
     if (!sr_run_scores(h, &e))
         return SR_VERDICT_NONE;
     const SrScores *s = e.by_probe ? &e.probe : &e.knn;
-    double by = 2 * sr_standard_error(s->trained, e.images);
+    double by = sr_chance(s->trained, e.images);
     SrVerdict verdict = SR_VERDICT_HELPED;
     if (!beats(s->trained, s->pixels, by) || !beats(s->trained, e.majority, by))
         verdict = SR_VERDICT_PIXELS;
     if (!beats(s->trained, s->untrained, by))
         verdict = SR_VERDICT_NOTHING;
+    if (verdict != SR_VERDICT_HELPED && is_full(s->trained, e.images) &&
+        is_full(fmax(s->untrained, s->pixels), e.images)) // fmax ignores NaN
+        verdict = SR_VERDICT_EASY;
     sr_text_add(out, sr_run_verdict_words(verdict));
     describe(&e, by, out);
     return verdict;

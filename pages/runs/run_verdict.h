@@ -6,6 +6,7 @@
 
 typedef enum {
     SR_VERDICT_NONE,    // the run was not evaluated, or its images have no labels
+    SR_VERDICT_EASY,    // features without training are right already: the test cannot tell
     SR_VERDICT_HELPED,  // better than the untrained trunk, raw pixels and the commonest class
     SR_VERDICT_PIXELS,  // better than the untrained trunk, and no better than one of the others
     SR_VERDICT_NOTHING, // no better than the untrained trunk
@@ -27,13 +28,19 @@ typedef struct {
 
 // False: the run was not evaluated, or its images have no labels.
 bool sr_run_scores(const SrHistory *history, SrRunScores *out);
+// Returns the accuracy of kNN, per cent: that of the best layer where the run was evaluated, as the
+// page shows it, and otherwise the last probe's.  NaN: there is none.
+double sr_run_knn(const SrHistory *history);
 // Returns the standard error of an accuracy on so many images, per cent.
 double sr_standard_error(double percent, int64_t images);
+// Returns the difference of two accuracies, in points, that chance may make: two standard errors,
+// and at least three images, since an accuracy of 100 % has no standard error.
+double sr_chance(double percent, int64_t images);
 
 // Returns the verdict and writes it with its figures to `out`; writes nothing for SR_VERDICT_NONE.
 // The text begins with the sentence that sr_run_verdict_words returns.
 // The linear probe of the best layer decides, as in the table of layers; without it kNN does.
-// Better means by more than two standard errors.
+// Better means by more than sr_chance.
 SrVerdict sr_run_verdict(const SrHistory *history, SrText *out);
 // Judges a run that began from weights by the comparison of its trunk before and after training.
 // Appends the comparison's sentence.  SR_VERDICT_NONE: there is no comparison.  SR_VERDICT_NOTHING:

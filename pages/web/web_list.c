@@ -125,7 +125,7 @@ static void add_head(const SrRunPage *p, const char *name, const char *token, Sr
     char left[48] = "";
     if (strcmp(p->state, "training") == 0 && !isnan(sr_history_last(h, "eta_s")))
         sr_duration_text(sr_history_last(h, "eta_s"), left, sizeof left);
-    begin_row("", p->state, sr_run_last_probe(h), sr_history_last(h, "loss"), name, out);
+    begin_row("", p->state, sr_run_knn(h), sr_history_last(h, "loss"), name, out);
     sr_text_add(out, "<a href=\"");
     sr_web_link("/run", name, token, out);
     sr_text_add(out, "\">");
@@ -140,7 +140,7 @@ static void add_run(const SrRunPage *p, const char *name, const char *token, SrT
     sr_text_add(out, "<div class=\"spark\">");
     add_curve(h, out);
     sr_text_add(out, "</div>");
-    add_figure("kNN", 1, " %", sr_run_last_probe(h), out);
+    add_figure("kNN", 1, "\u00a0%", sr_run_knn(h), out);
     add_figure("loss", 4, "", sr_history_last(h, "loss"), out);
     sr_text_add(out, "<div class=\"act\">");
     if (strcmp(p->state, "training") == 0)
@@ -195,7 +195,7 @@ static int64_t sweep_runs(const SrRegistry *r, int64_t first) {
 }
 
 static void add_to_sweep(Sweep *s, const SrRunPage *p) {
-    double knn = sr_run_last_probe(&p->history), loss = sr_history_last(&p->history, "loss");
+    double knn = sr_run_knn(&p->history), loss = sr_history_last(&p->history, "loss");
     if (!isnan(knn))
         s->knn[s->n_knn++] = knn;
     if (!isnan(loss))
@@ -217,7 +217,7 @@ static void add_sweep(const Sweep *s, const char *name, SrText *out) {
     sr_text_add(out, "</h2>");
     add_progress(state, s->done, s->epochs, "", out);
     sr_text_add(out, "<div class=\"spark\"></div>");
-    add_mean("kNN", 1, " %", s->knn, s->n_knn, out);
+    add_mean("kNN", 1, "\u00a0%", s->knn, s->n_knn, out);
     add_mean("loss", 4, "", s->loss, s->n_loss, out);
     sr_text_printf(out,
                    "<div class=\"act\"></div><details><summary>%d seeds</summary>\n"

@@ -17,13 +17,19 @@ SrStatus sr_web_live(const SrRegistry *r, const char *run, const char *name, con
                      SrText *out) {
     if (!run)
         return sr_web_list(r, token, out);
+    SrText report = SR_TEXT_INIT;
+    bool finished = false;
+    SrStatus status = sr_run_report_live(run, &report, &finished);
     sr_text_add(out, "<p>");
     if (sr_run_is_live(run))
         sr_web_form("stop", name, token, out);
-    else
+    else if (!finished)
         sr_web_form("continue", name, token, out);
     sr_text_add(out, "</p>\n");
-    return sr_run_report_live(run, out);
+    sr_text_add(out, report.s ? report.s : "");
+    out->failed = out->failed || report.failed;
+    sr_text_deinit(&report);
+    return status;
 }
 
 // Begins the page; without script it reloads itself at intervals.

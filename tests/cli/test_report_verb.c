@@ -293,8 +293,8 @@ static void test_charts(void **state) {
     has(out.s, "A &lt;title&gt;");
     has(out.s, "steps &amp; co");
     has(out.s, "\"log\":1");
-    has(out.s, "level 10 %");
-    has(out.s, "aria-label=\"A &lt;title&gt;, over steps &amp; co; a 10 %; level 10 %\"");
+    has(out.s, "level 10&nbsp;%");
+    has(out.s, "aria-label=\"A &lt;title&gt;, over steps &amp; co; a 10&nbsp;%; level 10&nbsp;%\"");
     CHECK(!strstr(out.s, "nan"));
     CHECK_INT(count(out.s, "<circle"), 3);
     sr_text_deinit(&out);

@@ -37,6 +37,26 @@ static void test_pages(void **state) {
     web_end(&w);
 }
 
+// A run that has trained all its epochs has nothing to continue.
+static void test_buttons(void **state) {
+    (void)state;
+    static const char config[] = "config:\n  OPTIMIZER:\n    num_epochs: 1\n";
+    static const char epoch[] = "{\"iteration\": 9, \"train_phase_idx\": 0, \"train_loss\": 1.5}\n";
+    Web w;
+    web_need();
+    web_begin(&w);
+    web_write_run(w.runs, "stopped", 3, 1.25);
+    web_write_run(w.runs, "whole", 3, 1.25);
+    fixture_write(w.runs, "whole/train_config.yaml", config, strlen(config));
+    fixture_write(w.runs, "whole/metrics.json", epoch, strlen(epoch));
+    CHECK_INT(web_get(&w, "/run?id=stopped&token=" WEB_TOKEN), 200);
+    web_has("<button>continue</button>");
+    CHECK_INT(web_get(&w, "/run?id=whole&token=" WEB_TOKEN), 200);
+    web_has(">finished<");
+    CHECK(!strstr(web_answer, "<button>"));
+    web_end(&w);
+}
+
 // Seeds of one sweep are one row with their mean, which holds the rows of the seeds.
 static void test_sweep_is_one_row(void **state) {
     (void)state;
@@ -192,6 +212,7 @@ static void test_unreadable_run(void **state) {
     web_end(&w);
 }
 
-SR_TESTS(web_verb, unit(test_unreadable_run), unit(test_pages), unit(test_sweep_is_one_row),
-         unit(test_report_without_token), unit(test_readers_from_elsewhere),
-         unit(test_runs_that_cannot_be_continued), unit(test_stop_and_continue))
+SR_TESTS(web_verb, unit(test_unreadable_run), unit(test_buttons), unit(test_pages),
+         unit(test_sweep_is_one_row), unit(test_report_without_token),
+         unit(test_readers_from_elsewhere), unit(test_runs_that_cannot_be_continued),
+         unit(test_stop_and_continue))

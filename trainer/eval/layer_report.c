@@ -176,13 +176,22 @@ static int strongest_untrained(const SrLayerReport *r) {
     return best;
 }
 
-// Returns two standard errors: a smaller difference of two figures means nothing.
-static double chance(const SrLayerReport *r) {
-    double p = r->score[SR_ROW_TRAINED][r->best].probe.test / 100;
-    return 200 * sqrt(p * (1 - p) / (double)SR_MAX(r->n_test, 1));
+// Returns two standard errors of an accuracy, and at least three images, since 100 % has no
+// standard error: a smaller difference means nothing.
+static double chance(const SrLayerReport *r, double percent) {
+    double p = percent / 100, n = (double)SR_MAX(r->n_test, 1);
+    return fmax(200 * sqrt(p * (1 - p) / n), 300 / n);
 }
 
-static const char *verdict(double over_pixels, double over_untrained, double chance_of) {
+// True: this accuracy is 100 % but for chance.
+static bool is_full(const SrLayerReport *r, double percent) {
+    return percent + chance(r, percent) >= 100;
+}
+
+static const char *verdict(double over_pixels, double over_untrained, double chance_of, bool easy) {
+    if (easy && (over_untrained <= chance_of || over_pixels <= chance_of))
+        return "the test is too easy to judge the training; evaluate on harder images or finer "
+               "classes";
     if (over_untrained <= chance_of)
         return "training has taught the trunk nothing that these images can show; train longer or "
                "change the recipe";
@@ -197,15 +206,18 @@ static void add_sentence(const SrLayerReport *r, SrText *out) {
     const SrLayerScore *best = &r->score[SR_ROW_TRAINED][r->best];
     int rival = strongest_untrained(r);
     double over_untrained = best->probe.test - untrained(r, rival, true);
-    double over_pixels = best->probe.test - r->score[SR_ROW_PIXELS][0].probe.test;
+    double pixels = r->score[SR_ROW_PIXELS][0].probe.test, by = chance(r, best->probe.test);
+    double over_pixels = best->probe.test - pixels;
+    bool easy = is_full(r, best->probe.test) &&
+                (is_full(r, untrained(r, rival, true)) || is_full(r, pixels));
     sr_text_printf(
         out,
         "best layer: %s (*, by training images held out); its probe is %+.1f points from "
         "the untrained trunk's best (%s) and %+.1f from raw pixels, its kNN %+.1f from "
         "raw pixels, chance +-%.1f: %s.\n",
         r->layers.v[r->best].name, over_untrained, r->layers.v[rival].name, over_pixels,
-        best->knn - r->score[SR_ROW_PIXELS][0].knn, chance(r),
-        verdict(over_pixels, over_untrained, chance(r)));
+        best->knn - r->score[SR_ROW_PIXELS][0].knn, by,
+        verdict(over_pixels, over_untrained, by, easy));
 }
 
 // Writes "57.30 d", with the letter of the better untrained trunk.
