@@ -50,11 +50,29 @@ static void add_path(const char *key, const char *path, SrText *out) {
     sr_text_add(out, "]");
 }
 
+// Writes CHECKPOINT.DIR=runs/FOLDER-CLUSTERS after the folder of the labels: trainings for other
+// clusters are other runs.
+static void add_run(const char *labels, int clusters, SrText *out) {
+    const char *folder = labels, *name = labels;
+    for (const char *c = labels; *c; c++)
+        if (*c == '/') {
+            folder = name;
+            name = c + 1;
+        }
+    int n = name > folder ? (int)(name - folder - 1) : 0;
+    sr_text_add(out, "CHECKPOINT.DIR=runs/");
+    if (n > 0)
+        sr_text_addn(out, folder, (size_t)n);
+    else
+        sr_text_add(out, "clusterfit");
+    sr_text_printf(out, "-%d", clusters);
+}
+
 // Suggests ClusterFit on the files, if the names of the images are known.
 static void say_next(const SrClusterReport *r) {
     enum { BATCH = 128 };
     const SrClusterSide *train = &r->side[0];
-    SrText next = SR_TEXT_INIT, images = SR_TEXT_INIT, labels = SR_TEXT_INIT;
+    SrText next = SR_TEXT_INIT, images = SR_TEXT_INIT, labels = SR_TEXT_INIT, run = SR_TEXT_INIT;
     char head[96], batch[64];
     if (!*train->images)
         return;
@@ -63,12 +81,14 @@ static void say_next(const SrClusterReport *r) {
     snprintf(head, sizeof head, "MODEL.HEAD.PARAMS=[[mlp, {dims: [128, %d]}]]", r->clusters);
     snprintf(batch, sizeof batch, "DATA.TRAIN.BATCHSIZE_PER_REPLICA=%d",
              (int)SR_MIN(train->n, BATCH));
-    if (images.s && labels.s)
+    add_run(train->labels, r->clusters, &run);
+    if (images.s && labels.s && run.s)
         SR_NEXT(&next, "trains a new trunk to predict the clusters (ClusterFit)", "train",
-                "pretrain/clusterfit/clusterfit_cifar10", images.s, labels.s, head, batch);
+                "pretrain/clusterfit/clusterfit_cifar10", images.s, labels.s, head, batch, run.s);
     sr_next_say(&next);
     sr_text_deinit(&images);
     sr_text_deinit(&labels);
+    sr_text_deinit(&run);
 }
 
 static SrStatus cluster_features(const Options *o, const SrArgs *args) {
