@@ -158,7 +158,7 @@ static double last_linear(const SrRunPage *p) { return last_of(&p->history, true
 static double loss(const SrRunPage *p) { return sr_history_last(&p->history, "loss"); }
 static double speed(const SrRunPage *p) { return sr_history_last(&p->history, "images_per_s"); }
 static double minutes(const SrRunPage *p) {
-    return p->history.n_steps ? p->history.time_s[p->history.n_steps - 1] / 60 : NAN;
+    return p->history.n_steps ? sr_history_seconds(&p->history) / 60 : NAN;
 }
 
 typedef struct {
@@ -309,6 +309,17 @@ typedef struct {
     SrText *out;
 } Differences;
 
+// Adds a key, which may break after a dot or an underscore.
+static void add_key(const char *key, SrText *out) {
+    for (const char *at = key; *at;) {
+        size_t n = strcspn(at, "._");
+        n += at[n] ? 1 : 0;
+        sr_html_text(out, "%.*s", (int)n, at);
+        at += n;
+        sr_text_add(out, *at ? "<wbr>" : "");
+    }
+}
+
 // Adds a row for a key at which some run differs from the first.
 static SrStatus difference(void *arg, const char *key, const SrYaml *a, const SrYaml *b) {
     Differences *d = arg;
@@ -317,7 +328,7 @@ static SrStatus difference(void *arg, const char *key, const SrYaml *a, const Sr
         return SR_OK;
     SR_TRY(sr_yaml_put(d->arena, d->seen, key, d->seen));
     sr_text_add(d->out, "<tr><th scope=\"row\">");
-    sr_html_escape(key, d->out);
+    add_key(key, d->out);
     sr_text_add(d->out, "</th>");
     for (int i = 0; i < d->runs->n; i++) {
         SrText value = SR_TEXT_INIT;

@@ -322,3 +322,10 @@ double sr_history_last(const SrHistory *h, const char *key) {
             return s->y[i];
     return NAN;
 }
+
+double sr_history_seconds(const SrHistory *h) {
+    double sum = 0;
+    for (int i = 0; i < h->n_epochs; i++)
+        sum += isnan(h->epoch[i].seconds) ? 0 : h->epoch[i].seconds;
+    return sum > 0 || h->n_steps == 0 ? sum : h->time_s[h->n_steps - 1];
+}

@@ -45,5 +45,8 @@ void sr_history_deinit(SrHistory *history);
 SrStatus sr_history_best_layer(const char *run, char *out, size_t n);
 const SrSeries *sr_history_find(const SrHistory *history, const char *key); // NULL: no line has it
 double sr_history_last(const SrHistory *history, const char *key);          // NaN: no line has it
+// Returns the training time of the epochs that are done, as they were logged, or of the steps so
+// far, seconds.  0: there are none.
+double sr_history_seconds(const SrHistory *history);
 
 #endif

@@ -41,14 +41,6 @@ static void fact(SrText *out, const char *name, const char *fmt, ...) {
     sr_text_add(out, "</td></tr>\n");
 }
 
-// Returns the seconds of the epochs that are done, as they were logged, or of the steps so far.
-static double training_seconds(const SrHistory *h) {
-    double sum = 0;
-    for (int i = 0; i < h->n_epochs; i++)
-        sum += isnan(h->epoch[i].seconds) ? 0 : h->epoch[i].seconds;
-    return sum > 0 ? sum : h->time_s[h->n_steps - 1];
-}
-
 // Writes one line on the run: its method, its trunk, how far it is.
 static void add_meta(const SrRunPage *p, SrText *out) {
     const SrHistory *h = &p->history;
@@ -61,7 +53,7 @@ static void add_meta(const SrRunPage *p, SrText *out) {
                      sr_tree_text(p->config, "MODEL.TRUNK.NAME", "?"));
     sr_html_text(out, "%lld of %lld epochs", (long long)p->done, (long long)p->epochs);
     if (h->n_steps)
-        sr_html_text(out, " in %s", sr_duration_text(training_seconds(h), text, sizeof text));
+        sr_html_text(out, " in %s", sr_duration_text(sr_history_seconds(h), text, sizeof text));
     if (strcmp(p->state, "training") == 0 && !isnan(sr_history_last(h, "eta_s")))
         sr_html_text(out, ", %s left",
                      sr_duration_text(sr_history_last(h, "eta_s"), text, sizeof text));

@@ -54,7 +54,7 @@ static int count(const char *page, const char *text) {
 
 // Fails unless every tag is closed in the right order and no address is fetched.
 static void check_html(const char *page) {
-    static const char *const empty[] = {"meta", "link", "br", "!doctype", "path", "rect"};
+    static const char *const empty[] = {"meta", "link", "br", "wbr", "!doctype", "path", "rect"};
     char open[64][16];
     int depth = 0;
     for (const char *at = strchr(page, '<'); at; at = strchr(at + 1, '<')) {
@@ -142,7 +142,8 @@ static void test_a_run_has_a_page(void **state) {
     page = page_of(dir, "both.html");
     check_html(page);
     has(page, "<th scope=\"col\">first &lt;run&gt;</th>");
-    has(page, "<th scope=\"row\">LOSS.swav_loss.epsilon</th><td>0.05</td><td>0.04</td>");
+    has(page,
+        "<th scope=\"row\">LOSS.<wbr>swav_<wbr>loss.<wbr>epsilon</th><td>0.05</td><td>0.04</td>");
     has(page, "minutes of training");
     has(page, "Loss over images seen");
     CHECK(!strstr(page, "Mean and spread")); // two configurations of one run each
@@ -194,7 +195,7 @@ static void test_runs_of_several_seeds(void **state) {
     check_html(page);
     has(page, "Mean and spread over seeds");
     has(page, "<td>3</td><td>52.00 ± 2.00</td>");
-    has(page, "<th scope=\"row\">SEED_VALUE</th><td>0</td><td>1</td><td>2</td>");
+    has(page, "<th scope=\"row\">SEED_<wbr>VALUE</th><td>0</td><td>1</td><td>2</td>");
     CHECK(!strstr(page, "images/s</th>") && !strstr(page, "last probe")); // no run has these
     CHECK(!strstr(page, "do not have the same images"));
     sr_free(page);
