@@ -2,9 +2,11 @@
 .PHONY: install docs check-install check-reproducible sbom deb check-deb
 
 ## make install    install into PREFIX (/usr/local): program, configurations, libraries, sslrun.h, sslrun.pc, manual pages, completions
+# Symbols for debuggers stay in the tree: they are six sevenths of the program. INSTALL_STRIP= keeps them.
 PREFIX ?= /usr/local
 LIBDIR ?= $(PREFIX)/lib
 DESTDIR ?=
+INSTALL_STRIP ?= -s
 SHARE = $(DESTDIR)$(PREFIX)/share
 MAN = $(SHARE)/man/man1
 ETC_BASH = $(SHARE)/bash-completion/completions
@@ -21,9 +23,9 @@ install: sslrun libsslrun.a libsslrun.so
 	./sslrun manual zsh >$(SHARE)/zsh/vendor-completions/_sslrun
 	./sslrun manual fish >$(SHARE)/fish/vendor_completions.d/sslrun.fish
 	install -d $(DESTDIR)$(PREFIX)/bin $(LIB)/pkgconfig $(DESTDIR)$(PREFIX)/include $(SHARE)/doc/sslrun
-	install sslrun $(DESTDIR)$(PREFIX)/bin/
+	install $(INSTALL_STRIP) sslrun $(DESTDIR)$(PREFIX)/bin/
 	install -m 644 libsslrun.a $(LIB)/
-	install -m 644 $(SONAME) $(LIB)/$(SONAME).$(VERSION)
+	install $(INSTALL_STRIP) -m 644 $(SONAME) $(LIB)/$(SONAME).$(VERSION)
 	ln -sf $(SONAME).$(VERSION) $(LIB)/$(SONAME)
 	ln -sf $(SONAME) $(LIB)/libsslrun.so
 	install -m 644 sslrun.h $(DESTDIR)$(PREFIX)/include/

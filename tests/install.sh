@@ -13,6 +13,7 @@ bash -n "$to/share/bash-completion/completions/sslrun" && test -s "$to/share/zsh
 for name in configs/swav.yaml swav configs/photos.yaml pretrain/rotnet/rotnet_8gpu_resnet; do
     (cd / && "$to/bin/sslrun" check "$name" 2>/dev/null | grep -q "trunk") || { echo "install: $name is not found"; exit 1; }
 done
+[ "$(readelf -S "$to/bin/sslrun" | grep -c debug_info)" = 0 ] || { echo "install: the program has symbols for debuggers"; exit 1; }
 tests/hardening.sh "$to/bin/sslrun" "$to/lib/libsslrun.so.0" "$to/lib/libsslrun.a"
 export PKG_CONFIG_PATH="$to/lib/pkgconfig"
 # shellcheck disable=SC2046  # several words
