@@ -55,6 +55,7 @@ static void chart_of(const Runs *r, const char *key, const char *title, Way way,
     for (int i = 0; i < r->n; i++) {
         const SrSeries *s = sr_history_find(&r->page[i].history, key);
         x[i] = s ? positions(&r->page[i], way) : NULL;
+        out->failed = out->failed || (s && !x[i]);
         // A run without this curve keeps its place, so that each run has one colour in all charts.
         curve[n++] = (SrCurve){.name = r->name[i],
                                .x = x[i],
@@ -74,6 +75,7 @@ static void probe_chart(const Runs *r, SrText *out) {
         const SrHistory *h = &r->page[i].history;
         int n = 0;
         x[i] = sr_alloc((size_t)(2 * h->n_epochs + 1) * sizeof **x);
+        out->failed = out->failed || !x[i];
         for (int e = 0; x[i] && e < h->n_epochs; e++)
             if (!isnan(h->epoch[e].knn)) {
                 x[i][n] = h->epoch[e].epoch + 1;
@@ -338,6 +340,7 @@ static SrStatus difference(void *arg, const char *key, const SrYaml *a, const Sr
         sr_text_add(d->out, "<td>");
         sr_html_escape(value.s ? value.s : "", d->out);
         sr_text_add(d->out, "</td>");
+        d->out->failed = d->out->failed || value.failed;
         sr_text_deinit(&value);
     }
     sr_text_add(d->out, "</tr>\n");

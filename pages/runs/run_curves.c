@@ -29,6 +29,7 @@ static const char *const not_curves[] = {"ep", "iter", "btime(ms)", "eta_s"};
 static void one_curve(const SrHistory *h, const StepChart *c, const SrSeries *s, SrText *out) {
     SrChart chart = {c->title, "updates", c->unit, c->from_zero, c->logarithmic};
     double *y = sr_alloc((size_t)h->n_steps * sizeof *y + 1);
+    out->failed = out->failed || !y; // a page without a curve must not look whole
     for (int i = 0; y && i < h->n_steps; i++)
         y[i] = c->times * s->y[i];
     if (y)
@@ -71,6 +72,7 @@ bool sr_run_probe_curves(const SrHistory *h, SrText *out) {
     static const char *const names[] = {"kNN", "linear probe", "test top-1", "training top-1"};
     static const char *const levels[LEVELS] = {"untrained, kNN", "raw pixels, kNN",
                                                "commonest class"};
+    out->failed = out->failed || !x;
     if (!x)
         return false;
     for (int i = 0; i < h->n_epochs; i++) {
@@ -109,6 +111,7 @@ bool sr_run_probe_curves(const SrHistory *h, SrText *out) {
 static void epoch_chart(const SrHistory *h, SrText *out) {
     double *x = sr_alloc((size_t)(3 * h->n_epochs + 1) * sizeof *x);
     int n = 0;
+    out->failed = out->failed || !x;
     for (int i = 0; x && i < h->n_epochs; i++) {
         if (isnan(h->epoch[i].loss))
             continue;

@@ -32,8 +32,12 @@ typedef SrStatus (*LineFn)(Reader *r, const SrYaml *line);
 // Parses a line; skips it if it is no JSON object.
 static SrStatus parse_line(Reader *r, const char *text, size_t n, SrArena *arena, LineFn fn) {
     SrYaml *line = NULL;
-    if (n == 0 || n > MAX_LINE || sr_json_parse(arena, text, n, "line", &line) != SR_OK ||
-        line->type != SR_YAML_MAP)
+    if (n == 0 || n > MAX_LINE)
+        return SR_OK;
+    SrStatus status = sr_json_parse(arena, text, n, "line", &line);
+    if (status == SR_ERR_MEMORY)
+        return status;
+    if (status != SR_OK || line->type != SR_YAML_MAP)
         return SR_OK;
     return fn(r, line);
 }
@@ -90,24 +94,25 @@ static SrStatus grow_steps(Reader *r) {
     return SR_OK;
 }
 
-static SrSeries *series_of(Reader *r, const char *key) {
+// Makes a series for a key that comes for the first time.  Keys beyond SR_HISTORY_SERIES get none.
+static SrStatus need_series(Reader *r, const char *key) {
     SrHistory *h = r->h;
     for (int s = 0; s < h->n_series; s++)
         if (strcmp(h->series[s].key, key) == 0)
-            return &h->series[s];
+            return SR_OK;
     if (h->n_series == SR_HISTORY_SERIES)
-        return NULL;
+        return SR_OK;
     SrSeries *new = &h->series[h->n_series];
     new->key = sr_arena_strdup(&h->arena, key);
     new->y = sr_alloc((size_t)r->step_cap * sizeof *new->y);
     if (!new->key || !new->y) {
         sr_free(new->y);
-        return NULL;
+        return out_of_memory();
     }
     h->n_series++;
     for (int i = 0; i < h->n_steps; i++)
         new->y[i] = NAN;
-    return new;
+    return SR_OK;
 }
 
 // Drops steps from `iteration` on: after a resume or restart, the later lines of an iteration
@@ -129,7 +134,7 @@ static SrStatus add_step(Reader *r, const SrYaml *line) {
     for (int i = 0; i < line->n; i++) {
         const SrYaml *v = line->items[i];
         if (v->type == SR_YAML_INT || v->type == SR_YAML_FLOAT)
-            series_of(r, line->keys[i]);
+            SR_TRY(need_series(r, line->keys[i]));
     }
     for (int s = 0; s < h->n_series; s++) {
         const SrYaml *v = sr_yaml_find(line, h->series[s].key);

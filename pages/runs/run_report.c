@@ -190,6 +190,7 @@ static void configuration(const SrRunPage *p, SrText *out) {
         sr_text_add(out, "<h3>All keys</h3><pre tabindex=\"0\">");
         sr_html_escape(text.s ? text.s : "", out);
         sr_text_add(out, "</pre>\n");
+        out->failed = out->failed || text.failed;
         sr_text_deinit(&text);
     }
     sr_text_add(out, "</details>\n");
@@ -204,6 +205,7 @@ static void add_command(const SrRunRecord *r, SrText *out) {
         SrText word = SR_TEXT_INIT;
         sr_text_add_word(&word, r->folder);
         sr_html_escape(word.s ? word.s : "", out);
+        out->failed = out->failed || word.failed;
         sr_text_deinit(&word);
         sr_text_add(out, "\n");
     }

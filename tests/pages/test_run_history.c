@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
+#include "base/mem.h"
 #include "tests/check.h"
 #include "tests/data/fixture.h"
 #include "tests/temp_dir.h"
@@ -67,4 +69,32 @@ static void test_warnings_of_the_training(void **state) {
     temp_dir_remove(dir);
 }
 
-SR_TESTS(run_history, unit(test_the_end_of_a_long_history), unit(test_warnings_of_the_training))
+// Every failed allocation fails the reading: a series that is dropped would look like one that the
+// run never had.
+static void test_without_memory(void **state) {
+    (void)state;
+    char dir[64], path[128];
+    const char *lines = "{\"iter\": 0, \"loss\": 2, \"lr\": 0.1, \"btime(ms)\": 1}\n"
+                        "{\"iter\": 1, \"loss\": 1, \"lr\": 0.1, \"btime(ms)\": 1}\n";
+    SrHistory h;
+    SrStatus status = SR_ERR_MEMORY;
+    temp_dir_make(dir);
+    snprintf(path, sizeof path, "%s/stdout.json", dir);
+    CHECK_OK(sr_file_write(path, lines, strlen(lines)));
+    int n = 0;
+    while (status != SR_OK) {
+        sr_mem_fail_at(++n);
+        status = sr_history_read(dir, &h);
+        sr_mem_fail_at(0);
+        CHECK(status == SR_OK || status == SR_ERR_MEMORY);
+        if (status == SR_OK)
+            CHECK(h.n_steps == 2 && sr_history_find(&h, "lr") && sr_history_find(&h, "loss"));
+        sr_history_deinit(&h);
+        CHECK(n < 1000);
+    }
+    CHECK(n > 10);
+    temp_dir_remove(dir);
+}
+
+SR_TESTS(run_history, unit(test_the_end_of_a_long_history), unit(test_warnings_of_the_training),
+         unit(test_without_memory))
