@@ -70,9 +70,9 @@ web-fuzz: $(BUILD)/run-tests
 	cp $(BUILD)/run-tests build/asan/run-web-fuzz
 	SSLRUN_WEB_FUZZ_SECONDS=$(WEB_FUZZ_SECONDS) $(if $(WEB_FUZZ_SEED),SSLRUN_WEB_FUZZ_SEED=$(WEB_FUZZ_SEED)) build/asan/run-web-fuzz web_fuzz
 
-## make torture    let every call of VERBS (all) on memory, threads and files fail once, TORTURE_SECONDS (240) per verb (an hour)
-TORTURE_SECONDS ?= 240
-torture: sslrun $(BUILD)/inject.so
+## make torture    let every call of VERBS (all) on memory, threads and files fail once, TORTURE_SECONDS (75) per verb (an hour)
+TORTURE_SECONDS ?= 75
+torture: sslrun $(BUILD)/inject.so $(EXAMPLES)
 	tests/torture/torture.py $(VERBS) --seconds $(TORTURE_SECONDS)
 $(BUILD)/inject.so: tests/torture/inject.c Makefile
 	$(SAY) CC $@

@@ -192,9 +192,10 @@ class Attack:
         """Tells whether the result is the undisturbed one. A server may answer with an error while the fault lasts."""
         if not self.verb.pages:
             return result_of(self.verb, cwd, out) == self.reference
-        rounds = out if fault.endswith(":on") else out[:1]
-        honest = all(a[0] != 200 or a == r for answers in rounds for a, r in zip(answers, self.reference[0]))
-        return honest and (fault.endswith(":on") or out[1:] == self.reference[1:])
+        right = self.reference[0]
+        honest = all(a[0] != 200 or a == r for answers in out for a, r in zip(answers, right))
+        answered = [r in pages for r, pages in zip(right, zip(*out))]  # each page, in one of the two rounds
+        return honest and (fault.endswith(":on") or len(answered) == len(right) and all(answered))
 
     def faults_of_end(self, code, cwd, out, own, fault):
         wrong = []
