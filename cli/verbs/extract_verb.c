@@ -53,6 +53,13 @@ static SrStatus check(Options *p) {
     if (!o->input == !o->data)
         SR_FAIL(SR_ERR_CONFIG,
                 "sslrun extract needs either --input x.safetensors or --data DIR|LIST");
+    static const char *const others[] = {".npz", ".npy", ".csv", ".pth", ".pt"};
+    for (int i = 0; o->input && i < SR_COUNT(others); i++)
+        if (sr_text_ends(o->out, others[i]))
+            SR_FAIL(SR_ERR_CONFIG,
+                    "--out %s: --input writes one .safetensors; give the file that ending, and "
+                    "`sslrun convert` writes .npz and .pth from it",
+                    o->out);
     if (o->input && o->format != SR_EXTRACT_SAFETENSORS)
         SR_FAIL(SR_ERR_CONFIG,
                 "--format %s works only with --data; --input writes one .safetensors", p->format);

@@ -385,6 +385,8 @@ static void test_refused(void **state) {
     RUN(CONFIG, "--weights", f.weights, "--nodes", "layer1", "--data", f.dir, "--out",
         "f.safetensors");
     expect_refused("name a folder");
+    RUN(CONFIG, "--weights", f.weights, "--nodes", "layer1", "--input", f.x, "--out", "f.npz");
+    expect_refused("--out f.npz: --input writes one .safetensors");
     RUN(CONFIG, "--weights", f.weights, "--nodes", "layer1", "--input", f.weights, "--out", f.out);
     expect_refused("expected a tensor \"x\"");
     RUN(CONFIG, "--weights", f.weights, "--nodes", "layer1", "--input", f.x, "--out", f.out,

@@ -256,7 +256,7 @@ def check_transformers(folder, x):
     a, b = features("vit_b_16", at("c.pth"), folder, x), features("vit_b_16", at("d.pth"), folder, x)
     worst = float(abs(a - b).max() / abs(b).max())
     told = "24 x 24 patches were resampled to 14 x 14" in run(
-        "extract", "vit_b_16", "--weights", at("c.pth"), "--nodes", "flatten", "--input", x, "--out", at("f.npz"), "--force")
+        "extract", "vit_b_16", "--weights", at("c.pth"), "--nodes", "flatten", "--input", x, "--out", at("f.safetensors"), "--force")
     good = worst < 1e-4 and told
     print(f"{'ok  ' if good else 'FAIL'} vit_b_16 with positions of 24 x 24: features off by {worst:.1e}, {'told' if told else 'not told'}")
     beit = body | {"blocks.0.attn.q_bias": torch.zeros(768), "blocks.0.gamma_1": torch.ones(768)}
