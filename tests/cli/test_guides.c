@@ -194,7 +194,7 @@ static bool adapt(const char *command, char *line) {
 }
 
 // Masks what differs between machines and data: words with a digit or a slash become #, a word in
-// brackets (#), and units of bytes and marks of one letter or star vanish.
+// brackets (#), and units of bytes, marks of one letter or star and numbers after "of" vanish.
 static void mask(const char *line, char out[LINE]) {
     char word[LINE];
     size_t n = 0;
@@ -203,6 +203,10 @@ static void mask(const char *line, char out[LINE]) {
         size_t dot = sr_text_starts(line + blank, "./") ? 2 : 0;
         snprintf(word, sizeof word, "%.*s", (int)(length - dot), line + blank + dot);
         line += blank + length;
+        if (strcmp(word, "of") == 0 && line[0] == ' ' && isdigit((unsigned char)line[1])) {
+            line += 1 + strcspn(line + 1, " ");
+            continue;
+        }
         bool varies = strpbrk(word, "0123456789/") != NULL, bracket = word[0] == '(';
         bool unit = length >= 2 && strstr("kB, MB, GB,", word);
         if (length == 0 || unit || (length == 1 && strchr("*cd", word[0])))
