@@ -34,6 +34,15 @@ SrStatus sr_fail(SrStatus status, const char *fmt, ...) {
     return status;
 }
 
+SrStatus sr_out_of_memory(const char *what, ...) {
+    char fresh[MESSAGE_BYTES];
+    va_list args;
+    va_start(args, what);
+    sr_number_vprint(fresh, sizeof fresh, what, args);
+    va_end(args);
+    return sr_fail(SR_ERR_MEMORY, "out of memory for %s", fresh);
+}
+
 SrStatus sr_fail_prefix(SrStatus status, const char *fmt, ...) {
     char fresh[MESSAGE_BYTES];
     va_list args;

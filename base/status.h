@@ -22,6 +22,9 @@ typedef enum {
 // '?'.
 SrStatus sr_fail(SrStatus status, const char *fmt, ...) SR_PRINTF(2, 3);
 
+// Records "out of memory for WHAT" and returns SR_ERR_MEMORY.
+SrStatus sr_out_of_memory(const char *what, ...) SR_PRINTF(1, 2);
+
 // Puts "prefix: " before the recorded message, for callers that know more about the place.
 SrStatus sr_fail_prefix(SrStatus status, const char *fmt, ...) SR_PRINTF(2, 3);
 
@@ -42,6 +45,13 @@ int sr_status_exit_code(SrStatus status);
         SrStatus sr_try_ = (call); \
         if (sr_try_ != SR_OK)      \
             return sr_try_;        \
+    } while (0)
+
+// Returns from the function if an allocation failed; the rest says for what (sr_out_of_memory).
+#define SR_TRY_MEMORY(pointer, ...)              \
+    do {                                         \
+        if (!(pointer))                          \
+            return sr_out_of_memory(__VA_ARGS__); \
     } while (0)
 
 // Jumps to the label `done:` if the call fails; needs a local `SrStatus status`.

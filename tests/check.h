@@ -28,6 +28,8 @@ typedef struct {
     int n;
 } SrTestGroup;
 
+// Begins a test that needs no state of cmocka's.
+#define TEST(name) static void name(void **state __attribute__((unused)))
 #define unit(f) cmocka_unit_test_teardown(f, process_state_restore)
 #define SR_TESTS(stem, ...)                                         \
     static const struct CMUnitTest stem##_tests_[] = {__VA_ARGS__}; \
