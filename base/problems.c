@@ -12,8 +12,7 @@ SrStatus sr_problems_keep(SrProblems *p, SrStatus status) {
         if (strcmp(p->line[i], sr_status_message()) == 0)
             return SR_OK;
     p->line[p->n] = sr_arena_strdup(p->arena, sr_status_message());
-    if (!p->line[p->n])
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for a list of errors");
+    SR_TRY_MEMORY(p->line[p->n], "a list of errors");
     p->n++;
     return SR_OK;
 }

@@ -48,9 +48,9 @@ int sr_status_exit_code(SrStatus status);
     } while (0)
 
 // Returns from the function if an allocation failed; the rest says for what (sr_out_of_memory).
-#define SR_TRY_MEMORY(pointer, ...)              \
-    do {                                         \
-        if (!(pointer))                          \
+#define SR_TRY_MEMORY(pointer, ...)               \
+    do {                                          \
+        if (!(pointer))                           \
             return sr_out_of_memory(__VA_ARGS__); \
     } while (0)
 

@@ -21,7 +21,7 @@ SrStatus sr_findings_init(const SrFindingsArgs *to, SrFindings *out) {
     if (!to->page)
         return SR_OK;
     out->photos = sr_calloc(PHOTOS, sizeof *out->photos);
-    return out->photos ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for a page of photos");
+    return out->photos ? SR_OK : sr_out_of_memory("a page of photos");
 }
 
 void sr_findings_deinit(SrFindings *f) {

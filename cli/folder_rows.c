@@ -36,8 +36,7 @@ static SrStatus place_rows(SrFolderRowsUse use, size_t most, SrFolderRows *r) {
         return SR_OK;
     }
     r->label = sr_alloc((size_t)sr_index_rows(r->index) * sizeof *r->label);
-    if (!r->label)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for the classes of %.0f images", n);
+    SR_TRY_MEMORY(r->label, "the classes of %.0f images", n);
     r->rows = sr_index_view(r->index, r->label);
     return SR_OK;
 }

@@ -71,8 +71,7 @@ static SrStatus search(const SrSearchArgs *o, const char *image, const SrFolder 
     if (o->crop)
         SR_TRY(sr_rect_parse(o->crop, &crop));
     SrNear *near = sr_alloc((size_t)k * sizeof *near);
-    if (!near)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for %d images", k);
+    SR_TRY_MEMORY(near, "%d images", k);
     SrStatus status =
         sr_nearest_to_file(folder->embedder, index, image, o->crop ? &crop : NULL, k, near);
     bool known = realpath(image, real) != NULL;

@@ -102,8 +102,7 @@ SrStatus sr_collation_new(const char *name, const SrYaml *options, const char *w
     memcpy(out->plan.w, views->w, (size_t)views->n * sizeof *views->w);
     out->params = sr_arena_alloc(arena, SR_MAX(c->params_bytes, 1));
     const char *place = sr_arena_printf(arena, "%s.COLLATE_FUNCTION_PARAMS", where);
-    if (!out->params || !place)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for COLLATE_FUNCTION %s", name);
+    SR_TRY_MEMORY(out->params && place, "COLLATE_FUNCTION %s", name);
     const SrOption *table = c->options ? c->options : none;
     SR_TRY(sr_options_parse(table, options, place, arena, out->params));
     SR_TRY(sr_options_report(table, options, place, arena));

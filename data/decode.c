@@ -80,8 +80,7 @@ static SrStatus extend_palette(const SrImageHeader *probe, const uint8_t **bytes
     size_t before = probe->plte + 8, add = 768 - (size_t)probe->plte_bytes;
     size_t keep = before + (size_t)probe->plte_bytes;
     uint8_t *longer = sr_image_pool_take(pool, *n + add);
-    if (!longer)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for a PNG of %zu bytes", *n);
+    SR_TRY_MEMORY(longer, "a PNG of %zu bytes", *n);
     memcpy(longer, *bytes, keep);
     memset(longer + keep, 0, add);
     memcpy(longer + keep + add, *bytes + keep, *n - keep);
@@ -113,7 +112,7 @@ static SrStatus heap_end(const SrImageHeader *probe, bool good, bool read) {
     if (good)
         return SR_OK;
     if (heap.short_of_memory)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for an image of %d x %d", probe->W, probe->H);
+        return sr_out_of_memory("an image of %d x %d", probe->W, probe->H);
     SR_FAIL(SR_ERR_IO, "damaged %s (%s)", probe->format == SR_IMAGE_JPEG ? "JPEG" : "PNG",
             read ? "size" : stbi_failure_reason());
 }
@@ -150,8 +149,7 @@ static SrStatus png_decode_floats(const SrImageHeader *probe, const uint8_t *byt
     SrPixelChannels of = {have, have == 2 || have == 4};
     SR_TRY(sr__channels_check(of, channels));
     float *row = sr_image_pool_take(pool, (size_t)(w * have) * sizeof *row);
-    if (!row)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for an image of %d x %d", w, h);
+    SR_TRY_MEMORY(row, "an image of %d x %d", w, h);
     for (size_t at = 0; at < pixels; at += (size_t)w) {
         for (int i = 0; i < w * have; i++)
             row[i] = (float)levels[at * (size_t)have + (size_t)i] / 65535.0f;

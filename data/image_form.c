@@ -14,8 +14,7 @@ SrStatus sr_image_new_floats(SrImagePool *pool, int h, int w, int channels, SrIm
                 w, h, channels, SR_IMAGE_MAX_PIXELS);
     *out = (SrImage){.H = h, .W = w, .channels = channels};
     out->f = sr_image_pool_take(pool, sr_image_samples(out) * sizeof *out->f);
-    if (!out->f)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for an image of %d x %d", w, h);
+    SR_TRY_MEMORY(out->f, "an image of %d x %d", w, h);
     return SR_OK;
 }
 

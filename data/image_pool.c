@@ -44,7 +44,7 @@ static void blocks_free(Block *block) {
 SrStatus sr_image_pool_new(SrImagePool **out) {
     *out = sr_calloc(1, sizeof **out);
     if (!*out)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for an image pool");
+        return sr_out_of_memory("an image pool");
     return SR_OK;
 }
 
@@ -111,7 +111,6 @@ SrStatus sr_image_new(SrImagePool *pool, int h, int w, SrImage *out) {
                 "its width",
                 w, h, SR_IMAGE_MAX_PIXELS);
     *out = (SrImage){.H = h, .W = w, .rgb = sr_image_pool_take(pool, (size_t)h * (size_t)w * 3)};
-    if (!out->rgb)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for an image of %d x %d", w, h);
+    SR_TRY_MEMORY(out->rgb, "an image of %d x %d", w, h);
     return SR_OK;
 }

@@ -43,14 +43,13 @@ static SrStatus decode_into(tjhandle tj, const uint8_t *bytes, size_t n, bool cm
     size_t pixels = (size_t)out->H * (size_t)out->W, channels = cmyk ? 4 : 3,
            mark = sr_image_pool_mark(pool);
     uint8_t *target = cmyk ? sr_image_pool_take(pool, pixels * channels) : out->rgb;
-    if (!target)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for an image of %d x %d", out->W, out->H);
+    SR_TRY_MEMORY(target, "an image of %d x %d", out->W, out->H);
     memset(target, 0, pixels * channels);
     // The quick DCT and unsmoothed chroma would save little time and change grey levels.
     int failed = tjDecompress2(tj, bytes, n, target, out->W, 0, out->H, cmyk ? TJPF_CMYK : TJPF_RGB,
                                TJFLAG_ACCURATEDCT);
     if (failed && strstr(tjGetErrorStr2(tj), "Insufficient memory"))
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for an image of %d x %d", out->W, out->H);
+        return sr_out_of_memory("an image of %d x %d", out->W, out->H);
     if (failed && !only_warned(tj))
         SR_FAIL(SR_ERR_IO, "damaged JPEG (%s)", tjGetErrorStr2(tj));
     if (cmyk)
@@ -75,8 +74,7 @@ SrStatus sr__jpeg_turbo_decode(const SrImageHeader *probe, const uint8_t *bytes,
     SR_TRY(sr_image_new(pool, (probe->H + reduce - 1) / reduce, (probe->W + reduce - 1) / reduce,
                         out));
     tjhandle tj = tjInitDecompress();
-    if (!tj)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for a JPEG decoder");
+    SR_TRY_MEMORY(tj, "a JPEG decoder");
     SrStatus status = decode(tj, probe, bytes, n, pool, out);
     tjDestroy(tj);
     return status;

@@ -105,10 +105,8 @@ static size_t extra_bytes(const SrLoader *l, int i) {
 static SrStatus slot_init(SrLoader *l, SrLoaderSlot *slot) {
     size_t batch = (size_t)l->config.batch;
     slot->block = sr_map(l->block_bytes);
-    if (!slot->block)
-        SR_FAIL(SR_ERR_MEMORY,
-                "out of memory for %d batches of %zu MB ahead; lower BATCHSIZE_PER_REPLICA",
-                l->n_slots, l->block_bytes >> 20);
+    SR_TRY_MEMORY(slot->block, "%d batches of %zu MB ahead; lower BATCHSIZE_PER_REPLICA",
+                  l->n_slots, l->block_bytes >> 20);
     char *p = slot->block;
     slot->batch.n_views = l->collation.plan.n_inputs;
     slot->batch.channels = sr_channels(l->collation.plan.channels);
@@ -145,8 +143,7 @@ static SrStatus make_slots(SrLoader *l) {
     // The caller holds one slot; the others are ahead of it.
     l->n_slots = l->n_threads ? SR_MAX(1, l->config.prefetch) + 1 : 1;
     l->slot = sr_calloc((size_t)l->n_slots, sizeof *l->slot);
-    if (!l->slot)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for %d batches", l->n_slots);
+    SR_TRY_MEMORY(l->slot, "%d batches", l->n_slots);
     for (int i = 0; i < l->n_slots; i++)
         SR_TRY(slot_init(l, &l->slot[i]));
     return SR_OK;
@@ -155,8 +152,7 @@ static SrStatus make_slots(SrLoader *l) {
 // Signals stay with the thread that started the loader.
 static SrStatus start_thread(SrLoader *l, SrImagePool *pool) {
     Worker *worker = sr_alloc(sizeof *worker);
-    if (!worker)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for a loader thread");
+    SR_TRY_MEMORY(worker, "a loader thread");
     *worker = (Worker){l, pool};
     sigset_t all, before;
     sigfillset(&all);
@@ -177,8 +173,7 @@ static SrStatus make_threads(SrLoader *l, int wanted) {
     int pools = SR_MAX(1, wanted);
     l->pool = sr_calloc((size_t)pools, sizeof(SrImagePool *));
     l->thread = sr_calloc((size_t)pools, sizeof *l->thread);
-    if (!l->pool || !l->thread)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for %d loader threads", wanted);
+    SR_TRY_MEMORY(l->pool && l->thread, "%d loader threads", wanted);
     for (; l->n_pools < pools; l->n_pools++)
         SR_TRY(sr_image_pool_new(&l->pool[l->n_pools]));
     l->n_threads = 0;
@@ -251,8 +246,7 @@ static SrStatus make_epoch(SrLoader *l) {
                 "%lld",
                 (long long)l->n, c->batch, (long long)l->n);
     l->order = sr_alloc(sizeof *l->order * (size_t)l->n);
-    if (!l->order)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for the order of %lld images", (long long)l->n);
+    SR_TRY_MEMORY(l->order, "the order of %lld images", (long long)l->n);
     if (c->collation) {
         l->collation = *c->collation;
         return make_targets(l);
@@ -269,8 +263,7 @@ SrStatus sr_loader_new(const SrLoaderConfig *config, SrLoader **out) {
     *out = NULL;
     SR_TRY(check_config(config));
     SrLoader *l = sr_calloc(1, sizeof *l);
-    if (!l)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for a loader");
+    SR_TRY_MEMORY(l, "a loader");
     l->config = *config;
     pthread_mutex_init(&l->lock, NULL);
     pthread_cond_init(&l->work, NULL);

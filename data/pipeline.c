@@ -54,8 +54,7 @@ static SrStatus stage_parse(SrArena *arena, const SrYaml *entry, const char *whe
         return sr_fail_prefix(status, "%s: %s", sr_yaml_place(name).text, where);
     SrYaml *options = sr_yaml_copy(arena, entry);
     stage->params = sr_arena_alloc(arena, SR_MAX(stage->transform->params_bytes, 1));
-    if (!options || !stage->params)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", where);
+    SR_TRY_MEMORY(options && stage->params, "%s", where);
     sr_yaml_remove(options, "name");
     for (const SrOption *key = wrapper_keys; key->name; key++)
         sr_yaml_remove(options, key->name);
@@ -105,8 +104,7 @@ static SrStatus stages_parse(SrPipeline *p, const SrYaml *list, const char *wher
         const char *place =
             sr_arena_printf(arena, "%s[%d]%s%s", where, p->n, name && name->text ? "." : "",
                             name && name->text ? name->text : "");
-        if (!place)
-            SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", where);
+        SR_TRY_MEMORY(place, "%s", where);
         SR_TRY(stage_parse(arena, list->items[p->n], place, p->form.channels, stage, NULL));
     }
     stages_join(p);
@@ -146,7 +144,7 @@ SrStatus sr__pipeline_nested(const SrYaml *list, const char *where, uint32_t sta
         SR_FAIL(SR_ERR_CONFIG, "%s: transforms are nested more than twice", where);
     *out = sr_arena_alloc(arena, sizeof **out);
     if (!*out)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", where);
+        return sr_out_of_memory("%s", where);
     SR_TRY(stages_parse(*out, list, where, MAX_STAGES * (stage + 1), arena));
     for (int i = 0; i < (*out)->n; i++) {
         const SrTransform *t = (*out)->stage[i].transform;
@@ -165,7 +163,7 @@ SrStatus sr_pipeline_new_for(const SrYaml *transforms, const char *where, SrPixe
                              SrPipeline **out) {
     *out = sr_calloc(1, sizeof **out);
     if (!*out)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", where);
+        return sr_out_of_memory("%s", where);
     (*out)->form = form;
     SrStatus status = stages_parse(*out, transforms, where, 0, &(*out)->arena);
     if (status == SR_OK)
@@ -194,8 +192,7 @@ static SrStatus place_of(const SrYaml *list, int i, const char *where, SrArena *
         return SR_OK;
     out->at = sr_arena_printf(arena, "%s[%d].%s", where, i, out->kind->name);
     out->inside = sr_arena_printf(arena, "%s.transforms", out->at ? out->at : "");
-    if (!out->at || !out->inside)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", where);
+    SR_TRY_MEMORY(out->at && out->inside, "%s", where);
     return SR_OK;
 }
 

@@ -14,7 +14,7 @@ SR_REGISTRY(SrCollator, collator, collator, "collator")
 SrStatus sr_dataset_open(const SrDataset *source, const SrDatasetConfig *config, void **set) {
     *set = sr_calloc(1, source->set_bytes);
     if (!*set)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for a data set");
+        return sr_out_of_memory("a data set");
     SrStatus status = source->open(config, *set);
     if (status != SR_OK) {
         sr_dataset_close(source, *set);

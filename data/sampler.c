@@ -92,8 +92,7 @@ static SrStatus subset_balanced(const SrLoaderConfig *config, int64_t n, uint32_
         SR_FAIL(SR_ERR_CONFIG, "DATA_LIMIT_SAMPLING.IS_BALANCED needs one class per image, but "
                                "these images have several labels; set it to False");
     g.first = sr_calloc((size_t)g.classes + 1, sizeof *g.first);
-    if (!g.first)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for %d classes", g.classes);
+    SR_TRY_MEMORY(g.first, "%d classes", g.classes);
     groups_fill(config, n, &g);
     SrStatus status = choose_balanced(config, &g, out);
     sr_free(g.first);
@@ -126,8 +125,7 @@ SrStatus sr__sampler_subset(const SrLoaderConfig *config, uint32_t **subset, int
                 (long long)config->limit, (long long)config->limit_skip, (long long)*n);
     uint32_t *pool = sr_alloc(sizeof *pool * (size_t)*n);
     *subset = sr_alloc(sizeof **subset * (size_t)config->limit);
-    SrStatus status =
-        pool && *subset ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for a subset");
+    SrStatus status = pool && *subset ? SR_OK : sr_out_of_memory("a subset");
     if (status == SR_OK)
         status =
             (config->limit_balanced ? subset_balanced : subset_plain)(config, *n, pool, *subset);
@@ -201,8 +199,7 @@ SrStatus sr__sampler_runs(uint64_t seed, int64_t epoch, SrRuns runs, int replica
     bool ok = of && line;
     sr_free(of);
     sr_free(line);
-    return ok ? SR_OK
-              : sr_fail(SR_ERR_MEMORY, "out of memory for the order of %lld images", (long long)n);
+    return ok ? SR_OK : sr_out_of_memory("the order of %lld images", (long long)n);
 }
 
 int64_t sr_share_batch(SrShare s, int64_t k) {

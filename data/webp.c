@@ -23,7 +23,7 @@ SrStatus sr__webp_decode(const SrImageHeader *probe, const uint8_t *bytes, size_
     config.output.u.RGBA = (WebPRGBABuffer){out->rgb, 3 * w, (size_t)h * (size_t)w * 3};
     VP8StatusCode code = WebPDecode(bytes, n, &config);
     if (code == VP8_STATUS_OUT_OF_MEMORY)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for an image of %d x %d", w, h);
+        return sr_out_of_memory("an image of %d x %d", w, h);
     if (code != VP8_STATUS_OK)
         SR_FAIL(SR_ERR_IO, "damaged WebP (image data)");
     return SR_OK;

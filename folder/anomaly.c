@@ -12,9 +12,7 @@
 
 enum { LEAST_IMAGES = 5, WORK_BYTES = 64 }; // bytes per patch of a k-centre choice, rounded up
 
-static SrStatus out_of_memory(void) {
-    SR_FAIL(SR_ERR_MEMORY, "out of memory for patches of images");
-}
+static SrStatus out_of_memory(void) { return sr_out_of_memory("patches of images"); }
 
 void sr_anomaly_deinit(SrAnomaly *a) {
     sr_patch_source_close(a->source);

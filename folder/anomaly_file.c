@@ -88,8 +88,7 @@ static SrStatus read_gauss(const SrSafetensors *st, const char *file, SrAnomaly 
     SR_TRY(find(st, file, "factor", SR_F64, positions, triangle(d), &factor));
     SR_TRY(sr_patch_gauss_init(positions, d, &a->gauss));
     a->channel = sr_alloc((size_t)d * sizeof *a->channel);
-    if (!a->channel)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for %d channels", d);
+    SR_TRY_MEMORY(a->channel, "%d channels", d);
     memcpy(a->channel, channel->data, (size_t)d * sizeof *a->channel);
     memcpy(a->gauss.mean, mean->data, (size_t)positions * (size_t)d * sizeof(double));
     memcpy(a->gauss.factor, factor->data, (size_t)positions * (size_t)triangle(d) * sizeof(double));

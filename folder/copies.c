@@ -57,7 +57,7 @@ static SrStatus find_same(Finder *f) {
     f->first = sr_alloc((size_t)f->n * sizeof *f->first);
     if (!h || !f->same || !f->first) {
         sr_free(h);
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for %lld images", (long long)f->n);
+        return sr_out_of_memory("%lld images", (long long)f->n);
     }
     for (int64_t i = 0; i < f->n; i++) {
         h[i] = (Hashed){sr_index_hash(f->o->images, i), i};
@@ -87,9 +87,7 @@ static SrStatus find_near(Finder *f) {
     size_t lists = LOOKS * list * (size_t)f->k + rows;
     for (int look = 0; look < LOOKS; look++) {
         f->near[look] = sr_alloc(list * (size_t)f->k);
-        if (!f->near[look])
-            SR_FAIL(SR_ERR_MEMORY, "out of memory for the neighbours of %lld images",
-                    (long long)f->n);
+        SR_TRY_MEMORY(f->near[look], "the neighbours of %lld images", (long long)f->n);
         const SrNearOptions near = {.from = look ? o->looks[look] : o->images,
                                     .to = f->to,
                                     .self = !o->others,
@@ -208,8 +206,7 @@ static SrStatus choose_threshold(Finder *f) {
     f->out->from_data = isnan(f->o->threshold);
     if (f->out->from_data) {
         double *z = sr_alloc((size_t)sample * sizeof *z);
-        if (!z)
-            SR_FAIL(SR_ERR_MEMORY, "out of memory for a threshold");
+        SR_TRY_MEMORY(z, "a threshold");
         SrStatus status = score_chunk(f, (f->n - sample) / 2, sample);
         int64_t n = status == SR_OK ? collect_scores(f, sample, z) : 0;
         qsort(z, (size_t)n, sizeof *z, ascending);
@@ -230,8 +227,7 @@ static SrStatus add_pair(Finder *f, SrCopyPair pair) {
     if (out->n_pairs == f->cap) {
         int64_t cap = SR_MAX(2 * f->cap, 256);
         SrCopyPair *more = sr_realloc(out->pair, (size_t)cap * sizeof *more);
-        if (!more)
-            SR_FAIL(SR_ERR_MEMORY, "out of memory for %lld pairs", (long long)cap);
+        SR_TRY_MEMORY(more, "%lld pairs", (long long)cap);
         out->pair = more;
         f->cap = cap;
     }
@@ -394,7 +390,7 @@ static SrStatus make_groups(SrCopies *c, int64_t n) {
     sr_free(l.order);
     sr_free(l.taken);
     sr_free(l.fill);
-    return enough ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for groups");
+    return enough ? SR_OK : sr_out_of_memory("groups");
 }
 
 // ---- the whole ----------------------------------------------------------------------------------
@@ -403,8 +399,7 @@ static SrStatus find(Finder *f) {
     SR_TRY(find_same(f));
     SR_TRY(find_near(f));
     f->score = sr_alloc((size_t)CHUNK * LOOKS * (size_t)f->k * sizeof *f->score);
-    if (!f->score)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for scores");
+    SR_TRY_MEMORY(f->score, "scores");
     SR_TRY(choose_threshold(f));
     SR_TRY(find_pairs(f));
     return f->o->others ? SR_OK : make_groups(f->out, f->n);

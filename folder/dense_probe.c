@@ -30,7 +30,7 @@ typedef struct {
     void *arg;
 } Job;
 
-static SrStatus out_of_memory(void) { SR_FAIL(SR_ERR_MEMORY, "out of memory for a dense probe"); }
+static SrStatus out_of_memory(void) { return sr_out_of_memory("a dense probe"); }
 
 const char *sr_dense_row_name(const SrDenseReport *r, SrDenseRow row) {
     static const char *const names[] = {"colours of pixels", "pixels of patches",

@@ -157,7 +157,7 @@ static SrStatus describe(SrEmbedder *e, const char *layer) {
     bool failed = out->failed || identity.failed || transforms.failed;
     sr_text_deinit(&transforms);
     sr_text_deinit(&identity);
-    return failed ? sr_fail(SR_ERR_MEMORY, "out of memory for an index") : status;
+    return failed ? sr_out_of_memory("an index") : status;
 }
 
 static SrStatus open_model(SrEmbedder *e, const char **layer) {
@@ -192,8 +192,7 @@ static SrStatus make_room(SrEmbedder *e) {
     e->threads = sr_parallel_threads();
     e->pool = sr_calloc((size_t)e->threads, sizeof(SrImagePool *));
     e->input = sr_map((size_t)e->batch * floats_of(e) * sizeof(float));
-    if (!e->pool || !e->input)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for a batch of images");
+    SR_TRY_MEMORY(e->pool && e->input, "a batch of images");
     for (int i = 0; i < e->threads; i++)
         SR_TRY(sr_image_pool_new(&e->pool[i]));
     return SR_OK;
@@ -213,8 +212,7 @@ static SrStatus open_embedder(SrEmbedder *e) {
 SrStatus sr_embedder_open(const SrEmbedOptions *options, SrEmbedder **out) {
     *out = NULL;
     SrEmbedder *e = sr_calloc(1, sizeof *e);
-    if (!e)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for a model");
+    SR_TRY_MEMORY(e, "a model");
     e->options = *options;
     SrStatus status = open_embedder(e);
     if (status == SR_OK)

@@ -113,7 +113,7 @@ static SrStatus write_picture(Frames *f, const SrImage *image) {
     else
         sr_jpeg_encode(image->rgb, image->H, image->W, QUALITY, &f->encoded);
     if (f->encoded.failed)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for a picture of %d x %d", image->W, image->H);
+        return sr_out_of_memory("a picture of %d x %d", image->W, image->H);
     return sr_file_write(path, f->encoded.s, f->encoded.len);
 }
 

@@ -36,8 +36,7 @@ SrStatus sr_image_set_name(const SrImageSet *images, int64_t i, SrImagePool *poo
         return images->source->path(images->set, i, pool, out);
     enum { BYTES = 32 };
     char *name = sr_image_pool_take(pool, BYTES);
-    if (!name)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for a name");
+    SR_TRY_MEMORY(name, "a name");
     snprintf(name, BYTES, "image %lld", (long long)i);
     *out = name;
     return SR_OK;

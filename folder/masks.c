@@ -123,8 +123,7 @@ static SrStatus read_mask(Reading *r, int64_t i) {
         SR_FAIL(SR_ERR_CONFIG, "%s: the masks take more than %.1f GB; give a list of fewer images",
                 r->folder, (double)MOST_BYTES / 1e9);
     *mask = (SrMask){h, w, sr_alloc(n)};
-    if (!mask->class)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for masks");
+    SR_TRY_MEMORY(mask->class, "masks");
     memcpy(mask->class, level, n);
     for (size_t p = 0; p < n; p++)
         r->seen[level[p]] = true;
@@ -176,8 +175,7 @@ static SrStatus read_all(Reading *r) {
 SrStatus sr_masks_read(const char *folder, const SrImageSet *images, SrMasks *out) {
     Reading r = {.masks = out, .folder = folder, .images = images};
     *out = (SrMasks){.n = images->n, .mask = sr_calloc((size_t)images->n, sizeof *out->mask)};
-    if (!out->mask)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for masks");
+    SR_TRY_MEMORY(out->mask, "masks");
     SR_TRY(sr_image_pool_new(&r.pool));
     SrStatus status = find_all(folder, images, r.pool);
     if (status == SR_OK)

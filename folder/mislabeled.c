@@ -37,8 +37,8 @@ static SrStatus work_init(Work *w, int64_t n, int classes) {
                 .same = sr_alloc(rows * sizeof *w->same),
                 .other = sr_alloc(rows * sizeof *w->other),
                 .ratio = sr_alloc(rows * sizeof *w->ratio)};
-    if (!w->probability || !w->same || !w->other || !w->ratio)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for the labels of %lld images", (long long)n);
+    SR_TRY_MEMORY(w->probability && w->same && w->other && w->ratio, "the labels of %lld images",
+                  (long long)n);
     return SR_OK;
 }
 
@@ -94,7 +94,7 @@ SrStatus sr_mislabeled(const SrMislabelOptions *options, const SrMatrix *rows,
     SrStatus status = work_init(&w, rows->n, sr_matrix_classes(rows));
     out->v = sr_calloc((size_t)rows->n, sizeof *out->v);
     if (status == SR_OK && !out->v)
-        status = sr_fail(SR_ERR_MEMORY, "out of memory for labels");
+        status = sr_out_of_memory("labels");
     if (status == SR_OK)
         status = fill(options, rows, &w, out);
     work_deinit(&w);

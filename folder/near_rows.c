@@ -101,8 +101,7 @@ SrStatus sr_near_rows(const SrNearOptions *o, SrNear *out) {
     s.a = sr_alloc(rows);
     s.b = sr_alloc(rows);
     s.product = sr_alloc((size_t)s.block * (size_t)s.block * sizeof(float));
-    SrStatus status = s.a && s.b && s.product ? sr_gemm_reserve()
-                                              : sr_fail(SR_ERR_MEMORY, "out of memory for blocks");
+    SrStatus status = s.a && s.b && s.product ? sr_gemm_reserve() : sr_out_of_memory("blocks");
     if (status == SR_OK)
         status = search(&s);
     sr_free(s.a);

@@ -68,8 +68,7 @@ static void search_block(void *arg, int64_t b, int thread) {
 SrStatus sr_nearest(const SrIndex *index, const float *q, int k, SrNear *out) {
     int64_t blocks = (sr_index_rows(index) + BLOCK - 1) / BLOCK;
     Search s = {index, q, k, sr_alloc((size_t)blocks * (size_t)k * sizeof *s.near)};
-    if (!s.near)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for %d neighbours", k);
+    SR_TRY_MEMORY(s.near, "%d neighbours", k);
     sr_parallel_for(blocks, search_block, &s);
     for (int i = 0; i < k; i++)
         out[i] = (SrNear){UINT32_MAX, -INFINITY};
@@ -117,8 +116,7 @@ SrStatus sr_nearest_to_file(SrEmbedder *e, const SrIndex *index, const char *fil
                             const SrRect *crop, int k, SrNear *out) {
     SrImagePool *pool;
     float *row = sr_alloc((size_t)sr_index_dim(index) * sizeof *row);
-    if (!row)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for a row");
+    SR_TRY_MEMORY(row, "a row");
     SrStatus status = sr_image_pool_new(&pool);
     if (status == SR_OK) {
         status = embed(e, file, crop, pool, row);

@@ -21,7 +21,7 @@ void sr_outliers_deinit(SrOutlierReport *report) {
 }
 
 static SrStatus out_of_memory(int64_t n) {
-    SR_FAIL(SR_ERR_MEMORY, "out of memory for the outliers of %lld images", (long long)n);
+    return sr_out_of_memory("the outliers of %lld images", (long long)n);
 }
 
 // ---- distances ----------------------------------------------------------------------------------

@@ -72,7 +72,7 @@ static SrStatus size_rows(SrPatchRows *r, size_t memory) {
     r->position = sr_alloc((size_t)r->rows.n * sizeof *r->position);
     r->first = sr_alloc((size_t)r->images->n * sizeof *r->first);
     r->rows.n = 0;
-    return r->position && r->first ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for patches");
+    return r->position && r->first ? SR_OK : sr_out_of_memory("patches");
 }
 
 SrStatus sr_patch_rows(SrPatchSource *source, const SrImageSet *images, bool unit, size_t memory,
@@ -83,7 +83,7 @@ SrStatus sr_patch_rows(SrPatchSource *source, const SrImageSet *images, bool uni
     g.order = sr_alloc((size_t)positions_of(out) * sizeof *g.order);
     SrStatus status =
         g.order ? sr_patch_source_each(source, images, "patches of images", gather_image, &g)
-                : sr_fail(SR_ERR_MEMORY, "out of memory for patches");
+                : sr_out_of_memory("patches");
     sr_free(g.order);
     if (status == SR_OK && out->rows.n == 0)
         SR_FAIL(SR_ERR_CONFIG, "%s: no image can be read", images->path);
@@ -120,7 +120,7 @@ static SrStatus compute_again(const SrPatchRows *r, SrEachPatches each, void *ar
     p.patches = sr_alloc((size_t)positions_of(r) * (size_t)r->rows.d * sizeof *p.patches);
     SrStatus status =
         p.patches ? sr_patch_source_each(r->source, r->images, "pictures of images", pass_image, &p)
-                  : sr_fail(SR_ERR_MEMORY, "out of memory for patches");
+                  : sr_out_of_memory("patches");
     sr_free(p.patches);
     return status;
 }

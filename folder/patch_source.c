@@ -167,8 +167,7 @@ static SrStatus open_all(SrPatchSource *s) {
     SR_TRY(open_model(s, &o));
     SR_TRY(find_shape(s));
     s->input = sr_alloc((size_t)BATCH * (size_t)(s->images.h * s->images.w * 3) * sizeof(float));
-    if (!s->input)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for a batch of images");
+    SR_TRY_MEMORY(s->input, "a batch of images");
     for (int i = 0; i < BATCH; i++)
         SR_TRY(sr_image_pool_new(&s->pool[i]));
     return SR_OK;
@@ -194,8 +193,7 @@ static SrStatus copy_options(SrPatchSource *s, const SrPatchOptions *o) {
 SrStatus sr_patch_source_open(const SrPatchOptions *options, SrPatchSource **out) {
     *out = NULL;
     SrPatchSource *s = sr_calloc(1, sizeof *s);
-    if (!s)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for a model");
+    SR_TRY_MEMORY(s, "a model");
     SrStatus status = copy_options(s, options);
     if (status == SR_OK)
         status = open_all(s);
@@ -330,9 +328,7 @@ SrStatus sr_patch_source_each(SrPatchSource *s, const SrImageSet *images, const 
     size_t floats = (size_t)s->rows * (size_t)s->columns * (size_t)s->d;
     float *patches = sr_alloc(BATCH * floats * sizeof *patches);
     bool good[BATCH];
-    SrStatus status =
-        patches ? SR_OK
-                : sr_fail(SR_ERR_MEMORY, "out of memory for the patches of %d images", BATCH);
+    SrStatus status = patches ? SR_OK : sr_out_of_memory("the patches of %d images", BATCH);
     SrBar bar;
     sr_bar_begin(&bar, what, images->n);
     for (int64_t first = 0; status == SR_OK && first < images->n; first += BATCH) {

@@ -139,7 +139,7 @@ static uint64_t shape_hash(const float *x, int h, int w) {
 static SrStatus shrink_to_side(const SrImage *image, SrImagePool *pool, int *h, int *w,
                                const float **out) {
     *out = shrink(image, (SR_MAX(image->H, image->W) + SHARP_SIDE - 1) / SHARP_SIDE, pool, h, w);
-    return *out ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for a picture");
+    return *out ? SR_OK : sr_out_of_memory("a picture");
 }
 
 SrStatus sr_picture_shape_hash(const SrImage *image, SrImagePool *pool, uint64_t *out) {

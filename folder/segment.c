@@ -15,9 +15,7 @@
 enum { COLORS = 3, BINS = 256, ITERATIONS = 100 };
 #define LOW_SHARE 0.01 // of the patches lie below the range of a colour, and as many above it
 
-static SrStatus out_of_memory(void) {
-    SR_FAIL(SR_ERR_MEMORY, "out of memory for segments of images");
-}
+static SrStatus out_of_memory(void) { return sr_out_of_memory("segments of images"); }
 
 static void fill_report(const SrPatchRows *rows, SrSegmentReport *report) {
     *report =

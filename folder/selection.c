@@ -31,8 +31,8 @@ static SrStatus choose_both(const SrSelectOptions *o, const SrRowView *rows, int
     int8_t *allowed = sr_alloc(n);
     SrKCentreOptions centre = {
         .have = o->have, .n_have = o->n_have, .allowed = allowed, .first = -1};
-    SrStatus status = typicality && allowed ? sr_typicality(rows, typicality)
-                                            : sr_fail(SR_ERR_MEMORY, "out of memory for a choice");
+    SrStatus status =
+        typicality && allowed ? sr_typicality(rows, typicality) : sr_out_of_memory("a choice");
     if (status == SR_OK) {
         allow_typical(typicality, rows->n, k + o->n_have, typicality + n, allowed);
         status = sr_k_centre(&centre, rows, k, chosen, NULL);

@@ -93,8 +93,7 @@ static SrStatus add_finding(Look *l, SrTidyIssue issue, int64_t file, int64_t ot
     if (t->n_findings == l->cap) {
         int64_t cap = SR_MAX(2 * l->cap, 256);
         SrTidyFinding *more = sr_realloc(t->finding, (size_t)cap * sizeof *more);
-        if (!more)
-            SR_FAIL(SR_ERR_MEMORY, "out of memory for %lld findings", (long long)cap);
+        SR_TRY_MEMORY(more, "%lld findings", (long long)cap);
         t->finding = more;
         l->cap = cap;
     }
@@ -213,7 +212,7 @@ static SrStatus find_near(Look *l, Hashed *h, const uint8_t *copy) {
     int64_t m = 0, n = l->t->n;
     int64_t *nearest = sr_alloc((size_t)n * sizeof *nearest);
     uint8_t *bits = sr_alloc((size_t)n);
-    SrStatus status = nearest && bits ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for hashes");
+    SrStatus status = nearest && bits ? SR_OK : sr_out_of_memory("hashes");
     for (int64_t i = 0; status == SR_OK && i < n; i++) {
         nearest[i] = -1;
         bits[i] = SR_TIDY_NEAR_BITS + 1;
@@ -234,7 +233,7 @@ static SrStatus find_copies(Look *l) {
     Hashed *h = sr_alloc((size_t)l->t->n * sizeof *h);
     uint8_t *copy = sr_calloc((size_t)l->t->n, 1);
     SrStatus status;
-    SR_TRY_GOTO(h && copy ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for hashes"));
+    SR_TRY_GOTO(h && copy ? SR_OK : sr_out_of_memory("hashes"));
     SR_TRY_GOTO(find_equal(l, SR_TIDY_SAME_FILE, h, copy));
     SR_TRY_GOTO(find_equal(l, SR_TIDY_SAME_PIXELS, h, copy));
     SR_TRY_GOTO(find_near(l, h, copy));
@@ -274,8 +273,7 @@ static int ascending(const void *a, const void *b) {
 static SrStatus find_sizes(const Look *l, double *low, double *high) {
     double *side = sr_alloc((size_t)l->t->n * sizeof *side);
     int64_t m = 0;
-    if (!side)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for sizes");
+    SR_TRY_MEMORY(side, "sizes");
     for (int64_t i = 0; i < l->t->n; i++)
         if (l->status[i] == SR_OK)
             side[m++] = side_of(&l->t->facts[i]);
@@ -350,10 +348,9 @@ static SrStatus tidy(Look *l) {
     l->pool = sr_calloc((size_t)threads, sizeof *l->pool);
     l->status = sr_calloc((size_t)l->t->n, sizeof *l->status);
     l->t->facts = sr_calloc((size_t)l->t->n, sizeof *l->t->facts);
-    SrStatus status =
-        l->pool && l->status && l->t->facts
-            ? SR_OK
-            : sr_fail(SR_ERR_MEMORY, "out of memory for %lld files", (long long)l->t->n);
+    SrStatus status = l->pool && l->status && l->t->facts
+                          ? SR_OK
+                          : sr_out_of_memory("%lld files", (long long)l->t->n);
     for (int i = 0; status == SR_OK && i < threads; i++)
         status = sr_image_pool_new(&l->pool[i]);
     if (status == SR_OK)
@@ -373,8 +370,7 @@ SrStatus sr_tidy(const SrImageSet *images, SrTidy *out) {
     *out = (SrTidy){.n = images->n};
     double began = sr_clock();
     Look *l = sr_calloc(1, sizeof *l);
-    if (!l)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for a folder");
+    SR_TRY_MEMORY(l, "a folder");
     l->set = images;
     l->t = out;
     SrStatus status = tidy(l);

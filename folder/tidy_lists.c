@@ -78,9 +78,8 @@ static SrStatus fill(Lists *l, const bool issues[SR_TIDY_ISSUES], SrTidyLists *o
             add_label(l, i);
         }
     }
-    return l->keep.failed || l->script.failed || l->labels.failed
-               ? sr_fail(SR_ERR_MEMORY, "out of memory for a list")
-               : SR_OK;
+    return l->keep.failed || l->script.failed || l->labels.failed ? sr_out_of_memory("a list")
+                                                                  : SR_OK;
 }
 
 SrStatus sr_tidy_write_lists(const SrImageSet *images, const SrTidy *tidy,
@@ -90,8 +89,7 @@ SrStatus sr_tidy_write_lists(const SrImageSet *images, const SrTidy *tidy,
                .tidy = tidy,
                .why = sr_calloc(n, sizeof *l.why),
                .drop = sr_calloc(n, 1)};
-    SrStatus status = l.why && l.drop ? sr_image_pool_new(&l.pool)
-                                      : sr_fail(SR_ERR_MEMORY, "out of memory for a list");
+    SrStatus status = l.why && l.drop ? sr_image_pool_new(&l.pool) : sr_out_of_memory("a list");
     out->kept = out->dropped = out->unnamed = 0;
     if (status == SR_OK)
         status = fill(&l, issues, out);

@@ -112,7 +112,7 @@ void sr_onnx_weight(SrOnnx *onnx, const char *name, SrTensor tensor) {
         int grown = SR_MAX(64, 2 * onnx->cap_weights);
         SrOnnxWeight *bigger = sr_realloc(onnx->weights, (size_t)grown * sizeof *bigger);
         if (!bigger) {
-            onnx->status = sr_fail(SR_ERR_MEMORY, "out of memory for an ONNX graph");
+            onnx->status = sr_out_of_memory("an ONNX graph");
             return;
         }
         onnx->weights = bigger;
@@ -133,7 +133,7 @@ void sr_onnx_numbers(SrOnnx *onnx, const char *name, const int64_t *values, int 
     if (copy)
         sr_onnx_weight(onnx, name, (SrTensor){SR_SHAPE(n), SR_I64, copy});
     else
-        onnx->status = sr_fail(SR_ERR_MEMORY, "out of memory for an ONNX graph");
+        onnx->status = sr_out_of_memory("an ONNX graph");
 }
 
 // NodeProto: input 1, output 2, name 3, op_type 4, attribute 5
@@ -223,7 +223,7 @@ static SrStatus write_model(const SrOnnx *onnx, FILE *f, size_t graph_bytes) {
             fwrite(w->data, 1, w->bytes, f);
     }
     sr_bar_end(&bar);
-    return failed ? sr_fail(SR_ERR_MEMORY, "out of memory for an ONNX graph") : SR_OK;
+    return failed ? sr_out_of_memory("an ONNX graph") : SR_OK;
 }
 
 SrStatus sr_onnx_save(SrOnnx *onnx, const char *path) {
@@ -236,7 +236,7 @@ SrStatus sr_onnx_save(SrOnnx *onnx, const char *path) {
         failed |= onnx->weights[i].head.failed;
     }
     if (failed)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for an ONNX graph");
+        return sr_out_of_memory("an ONNX graph");
     if (bytes > MAX_PROTOBUF - 1024)
         SR_FAIL(SR_ERR_CONFIG,
                 "%s: the graph needs %zu bytes, but an ONNX file may have at most 2 GiB", path,

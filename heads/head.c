@@ -19,7 +19,7 @@ const char *sr_head_scores(int set) {
 static SrStatus without_nulls(const SrYaml *map, SrArena *arena, SrYaml **out) {
     *out = map ? sr_yaml_copy(arena, map) : NULL;
     if (map && !*out)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for the arguments of a head");
+        return sr_out_of_memory("the arguments of a head");
     for (int i = map ? map->n - 1 : -1; i >= 0; i--)
         if (map->items[i]->type == SR_YAML_NULL)
             sr_yaml_remove(*out, map->keys[i]);
@@ -31,8 +31,7 @@ SrStatus sr_head_parse(const SrHead *head, const SrYaml *arguments, const char *
     void *room = sr_arena_alloc(arena, head->params_bytes + 1);
     SrYaml *given = NULL;
     *params = room;
-    if (!room)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", where);
+    SR_TRY_MEMORY(room, "%s", where);
     SR_TRY(without_nulls(arguments, arena, &given));
     return sr_options_parse_all(head->options, given, where, arena, room, problems);
 }

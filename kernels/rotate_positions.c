@@ -140,8 +140,7 @@ static SrStatus onnx_tables(SrOnnxCall *call, const char **cosine, const char **
     size_t bytes = (size_t)L * (size_t)d * sizeof(float);
     float *c = sr_arena_alloc(&call->file->arena, bytes);
     float *s = sr_arena_alloc(&call->file->arena, bytes);
-    if (!c || !s)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for an ONNX graph");
+    SR_TRY_MEMORY(c && s, "an ONNX graph");
     for (int i = 0; i < L * d; i++) {
         int token = i / d - p->prefix, k = i % d;
         double turn = token < 0 ? 0 : angle(p, token, k % (d / 2), d);

@@ -44,7 +44,7 @@ int sr_feature_model_open(const char *trunk, int batch, int height, int width,
     SR_NEED(trunk, "trunk");
     SrFeatureModel *m = sr_calloc(1, sizeof *m);
     if (!m)
-        return (int)sr_fail(SR_ERR_MEMORY, "out of memory for %s", trunk);
+        return (int)sr_out_of_memory("%s", trunk);
     pthread_mutex_init(&m->lock, NULL);
     m->batch = batch;
     SrStatus status = open_model(m, trunk, height, width);
@@ -76,7 +76,7 @@ int sr_feature_model_open_graph(const SrModelGraph *graph, SrFeatureModel **out)
     SR_NEED(graph, "graph");
     SrFeatureModel *m = sr_calloc(1, sizeof *m);
     if (!m)
-        return (int)sr_fail(SR_ERR_MEMORY, "out of memory for a model of a graph");
+        return (int)sr_out_of_memory("a model of a graph");
     pthread_mutex_init(&m->lock, NULL);
     SrStatus status = open_copy(m, graph);
     if (status == SR_OK)
@@ -134,10 +134,9 @@ static SrStatus allocate_outputs(SrFeatureModel *m) {
     for (int i = 0; m->output && i < m->source.taps.n; i++) {
         m->output[i] = sr_alloc(
             (size_t)sr_shape_count(sr_feature_source_value(&m->source, i).shape) * sizeof(float));
-        if (!m->output[i])
-            SR_FAIL(SR_ERR_MEMORY, "out of memory for features");
+        SR_TRY_MEMORY(m->output[i], "features");
     }
-    return m->output ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for features");
+    return m->output ? SR_OK : sr_out_of_memory("features");
 }
 
 static SrStatus tap(SrFeatureModel *m, const char *nodes, const char *weights, bool train) {

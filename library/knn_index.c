@@ -31,7 +31,7 @@ int sr_knn_index_open(const float *rows, int64_t n, int d, int cosine, SrKnnInde
             (long long)n, d);
     SrKnnIndex *index = sr_calloc(1, sizeof *index);
     if (!index)
-        return (int)sr_fail(SR_ERR_MEMORY, "out of memory for an index");
+        return (int)sr_out_of_memory("an index");
     index->cosine = cosine != 0;
     SrStatus status = copy_rows(rows, n, d, index->cosine, &index->rows);
     if (status == SR_OK)

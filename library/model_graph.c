@@ -64,7 +64,7 @@ int sr_model_graph_open(const char *trunk, const char *weights, int batch, int h
     SR_NEED(trunk, "trunk");
     SrModelGraph *g = sr_calloc(1, sizeof *g);
     if (!g)
-        return (int)sr_fail(SR_ERR_MEMORY, "out of memory for %s", trunk);
+        return (int)sr_out_of_memory("%s", trunk);
     SrStatus status = sr__trunk_source_open(trunk, height, width, &from);
     if (status == SR_OK)
         status = build(g, &from, weights, batch);
@@ -139,8 +139,7 @@ static SrStatus find_taps(const SrGraph *graph, const char *nodes, SrArena *aren
     SR_TRY(sr_taps_parse(nodes, arena, eval));
     SR_TRY(sr_taps_find(graph, SR_MODE_EVAL, SR_NAMES_NODES, eval));
     *train = (SrTaps){0, sr_arena_alloc(arena, (size_t)eval->n * sizeof *train->v)};
-    if (!train->v)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for a list of layers");
+    SR_TRY_MEMORY(train->v, "a list of layers");
     for (int i = 0; i < eval->n; i++)
         if (sr_graph_at(graph, eval->v[i].node)->mode & SR_MODE_TRAIN)
             train->v[train->n++] = eval->v[i];
@@ -191,8 +190,7 @@ static SrStatus parse_options(const char *op, const char *options, SrArena *aren
         return SR_OK;
     }
     void *filled = sr_arena_alloc(arena, kind->params_bytes);
-    if (!filled)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for the options of %s", op);
+    SR_TRY_MEMORY(filled, "the options of %s", op);
     memset(filled, 0, kind->params_bytes);
     *params = filled;
     return sr_options_parse(kind->options, map, op, arena, filled);
@@ -331,7 +329,7 @@ int sr_model_graph_save(const SrModelGraph *g, const char *path) {
     int n = sr_params_count(g->trunk.params);
     SrSaveItem *items = sr_calloc((size_t)n + 1, sizeof *items);
     if (!items)
-        return (int)sr_fail(SR_ERR_MEMORY, "out of memory for %s", path);
+        return (int)sr_out_of_memory("%s", path);
     for (int i = 0; i < n; i++) {
         const SrParam *p = sr_params_at(g->trunk.params, i);
         items[i] = (SrSaveItem){

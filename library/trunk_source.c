@@ -26,15 +26,14 @@ static SrStatus read_config(SrTrunkSource *s) {
                 "%s holds no configuration: a checkpoint of `sslrun train` is expected, other "
                 "weights are loaded by sr_feature_model_tap or sr_model_graph_open",
                 s->trunk);
-    return s->config_text ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for %s", s->trunk);
+    return s->config_text ? SR_OK : sr_out_of_memory("%s", s->trunk);
 }
 
 static SrStatus find_trunk(SrTrunkSource *s, const char *trunk) {
     char path[4096];
     SR_TRY(sr_folder_weights(trunk, path, sizeof path));
     s->trunk = sr_strdup(path);
-    if (!s->trunk)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", path);
+    SR_TRY_MEMORY(s->trunk, "%s", path);
     return sr_text_ends(path, ".safetensors") ? read_config(s) : SR_OK;
 }
 

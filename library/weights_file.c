@@ -23,7 +23,7 @@ int sr_weights_file_open(const char *path, SrWeightsFile **out) {
     sr__library_start();
     SrWeightsFile *file = sr_calloc(1, sizeof *file);
     if (!file)
-        return (int)sr_fail(SR_ERR_MEMORY, "out of memory for %s", path);
+        return (int)sr_out_of_memory("%s", path);
     pthread_mutex_init(&file->lock, NULL);
     SrStatus status = sr_weights_open(&file->w, path);
     if (status == SR_OK)
@@ -123,8 +123,8 @@ int sr_weights_file_write(const char *path, const SrTensorInfo *tensors, const f
         return (int)sr_fail(SR_ERR_CONFIG, "%s: %d tensors, expected at least 1", path, n);
     sr__library_start();
     SrSaveItem *items = sr_calloc((size_t)n, sizeof *items);
-    SrStatus status = items ? write_tensors(path, tensors, x, n, items)
-                            : sr_fail(SR_ERR_MEMORY, "out of memory for %s", path);
+    SrStatus status =
+        items ? write_tensors(path, tensors, x, n, items) : sr_out_of_memory("%s", path);
     sr_free(items);
     return (int)status;
 }

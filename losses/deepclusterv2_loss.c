@@ -185,7 +185,7 @@ static SrStatus cluster(const State *s, const SrLossStep *step, int epoch, int k
     SrKmeans km = {.k = 0};
     SrStatus status = SR_OK;
     if (!order || !first || !label)
-        SR_TRY_GOTO(sr_fail(SR_ERR_MEMORY, "out of memory for %d clusters", K));
+        SR_TRY_GOTO(sr_out_of_memory("%d clusters", K));
     SrRng rng = sr_rng(s->seed, SR_RNG_CLUSTER, (uint64_t)epoch, (uint64_t)k, 0, 1);
     sr_rng_permutation(&rng, order, (uint32_t)s->N);
     for (int c = 0; c < K; c++)

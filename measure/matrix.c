@@ -21,8 +21,7 @@ SrStatus sr_matrix_init(SrMatrix *f, int64_t n, int d) {
     f->label = sr_calloc((size_t)n, sizeof *f->label);
     if (f->x && f->label)
         return SR_OK;
-    SR_FAIL(SR_ERR_MEMORY, "out of memory for %lld features of length %d: lower DATA_LIMIT",
-            (long long)n, d);
+    return sr_out_of_memory("%lld features of length %d: lower DATA_LIMIT", (long long)n, d);
 }
 
 void sr_matrix_deinit(SrMatrix *features) {
@@ -41,8 +40,7 @@ SrStatus sr_matrix_take(const SrMatrix *from, const int64_t *row, int64_t n, SrM
         out->n_targets = from->n_targets;
         out->target = sr_calloc((size_t)n, classes);
         if (!out->target)
-            status =
-                sr_fail(SR_ERR_MEMORY, "out of memory for the labels of %lld images", (long long)n);
+            status = sr_out_of_memory("the labels of %lld images", (long long)n);
     }
     if (status != SR_OK) {
         sr_matrix_deinit(out);
@@ -112,8 +110,7 @@ SrStatus sr_matrix_length_ratio(const SrMatrix *f, double *out) {
     double *length = sr_alloc((size_t)f->n * sizeof *length + 1);
     int64_t n = 0;
     *out = 1;
-    if (!length)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for the lengths of %lld rows", (long long)f->n);
+    SR_TRY_MEMORY(length, "the lengths of %lld rows", (long long)f->n);
     for (int64_t i = 0; i < f->n; i++) {
         double sum = 0;
         for (int j = 0; j < f->d; j++)
@@ -161,8 +158,7 @@ static void apply_moments(SrMatrix *f, const double *mean, const double *scale) 
 
 SrStatus sr_matrix_standardize(SrMatrix *fit, SrMatrix *other) {
     double *mean = sr_calloc((size_t)fit->d * 2, sizeof *mean);
-    if (!mean)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for the means of %d columns", fit->d);
+    SR_TRY_MEMORY(mean, "the means of %d columns", fit->d);
     column_moments(fit, mean, mean + fit->d);
     apply_moments(fit, mean, mean + fit->d);
     apply_moments(other, mean, mean + fit->d);

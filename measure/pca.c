@@ -105,7 +105,7 @@ static double share_of(const Pca *p) {
 }
 
 static SrStatus out_of_memory(int64_t n) {
-    SR_FAIL(SR_ERR_MEMORY, "out of memory for the components of %lld rows", (long long)n);
+    return sr_out_of_memory("the components of %lld rows", (long long)n);
 }
 
 SrStatus sr_pca(const SrMatrix *f, int k, float *out, double *share) {

@@ -146,8 +146,7 @@ SrStatus sr_representation_measure(const float *x, int views, int n, int D, SrRe
                 D);
     w.z = sr_calloc(2 * (size_t)w.n * (size_t)D, sizeof *w.z);
     w.g = sr_calloc((size_t)w.n * (size_t)w.n, sizeof *w.g);
-    SrStatus status =
-        w.z && w.g ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for %d embeddings", w.n);
+    SrStatus status = w.z && w.g ? SR_OK : sr_out_of_memory("%d embeddings", w.n);
     if (status == SR_OK) {
         fill(&w, x, views, n);
         out->rows = w.n;

@@ -28,7 +28,7 @@ SrStatus sr_row_view_space(const SrRowView *rows, int64_t n, float **out) {
         return SR_OK;
     *out = sr_alloc((size_t)n * (size_t)rows->d * sizeof **out);
     if (!*out)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for a block of %lld rows", (long long)n);
+        return sr_out_of_memory("a block of %lld rows", (long long)n);
     return SR_OK;
 }
 

@@ -158,8 +158,7 @@ static SrStatus run(Tsne *t, const SrTsneOptions *o, float *out) {
     size_t n = (size_t)t->n;
     t->p = sr_alloc(n * n * sizeof *t->p);
     t->y = sr_calloc(9 * n, sizeof *t->y);
-    if (!t->p || !t->y)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for a map of %zu rows", n);
+    SR_TRY_MEMORY(t->p && t->y, "a map of %zu rows", n);
     t->dy = t->y + 2 * n;
     t->step = t->dy + 2 * n;
     t->gain = t->step + 2 * n;
@@ -181,8 +180,7 @@ SrStatus sr_tsne(const SrMatrix *f, const SrTsneOptions *options, float *out) {
         return SR_OK;
     }
     float *x = sr_alloc((size_t)f->n * (size_t)t.d * sizeof *x);
-    if (!x)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for a map of %lld rows", (long long)f->n);
+    SR_TRY_MEMORY(x, "a map of %lld rows", (long long)f->n);
     SrStatus status = sr_pca(f, t.d, x, NULL);
     t.x = x;
     if (status == SR_OK)

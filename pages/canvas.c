@@ -18,8 +18,7 @@ enum { LINE_BYTES = 200 };
 
 SrStatus sr_canvas_init(SrCanvas *c, int h, int w, uint32_t color) {
     *c = (SrCanvas){.h = h, .w = w, .rgb = sr_alloc((size_t)h * (size_t)w * 3)};
-    if (!c->rgb)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for a picture of %d x %d pixels", w, h);
+    SR_TRY_MEMORY(c->rgb, "a picture of %d x %d pixels", w, h);
     sr_canvas_box(c, 0, 0, w, h, color);
     return SR_OK;
 }

@@ -273,7 +273,7 @@ static SrStatus try_rung(const Recipe *r, const Rung *rung, SrText *text, SrStar
                      .why_not = ""};
     write_file(r, rung, text);
     if (text->failed)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", r->name);
+        return sr_out_of_memory("%s", r->name);
     SR_TRY(sr_config_parse(text->s, r->name, NULL, 0, &config));
     SrStatus status = forecast(config, r->survey->images, s);
     sr_config_free(config);

@@ -43,8 +43,7 @@ SrStatus sr_preset_build(const SrPreset *preset, SrBuilder *b, SrNodeId input, S
     SrYaml *map;
     SrArena *arena = sr_graph_arena(sr_builder_graph(b)); // options live as long as the graph
     void *params = sr_arena_alloc(arena, trunk->params_bytes);
-    if (!params)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for the options of %s", preset->name);
+    SR_TRY_MEMORY(params, "the options of %s", preset->name);
     SR_TRY(sr_yaml_parse(arena, preset->options, strlen(preset->options), preset->name, &map));
     SR_TRY(sr_options_parse(trunk->options, map, trunk->subtree, arena, params));
     SR_TRY(sr_trunk_build(trunk, b, params, &(SrTrunkInput){.image = input, .mask = SR_NO_NODE},

@@ -249,7 +249,7 @@ static SrStatus default_value(const SrOption *o, SrArena *arena, SrYaml **out) {
     const char *text = o->initial ? o->initial : "null";
     SrStatus status = sr_yaml_parse(arena, text, strlen(text), "", out);
     if (status == SR_ERR_MEMORY)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for the default of %s", o->name);
+        return sr_out_of_memory("the default of %s", o->name);
     return status;
 }
 
@@ -432,7 +432,7 @@ static bool has_section(const SrOption *table, const char *key) {
 SrStatus sr_options_pick(const SrOption *table, const SrYaml *map, SrArena *arena, SrYaml **out) {
     *out = sr_yaml_new(arena, SR_YAML_MAP, map ? map->file : "defaults", map ? map->line : 0);
     if (!*out)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for options");
+        return sr_out_of_memory("options");
     for (int i = 0; map && map->type == SR_YAML_MAP && i < map->n; i++)
         if (has_section(table, map->keys[i]))
             SR_TRY(sr_yaml_put(arena, *out, map->keys[i], map->items[i]));

@@ -39,8 +39,7 @@ static SrStatus gather_hosts(void) {
     char mine[HOST_BYTES] = "";
     gethostname(mine, sizeof mine - 1);
     hosts = sr_calloc((size_t)ranks, HOST_BYTES);
-    if (!hosts)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for %d ranks", ranks);
+    SR_TRY_MEMORY(hosts, "%d ranks", ranks);
     return lib->all_gather(mine, HOST_BYTES, hosts);
 }
 

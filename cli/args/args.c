@@ -205,7 +205,7 @@ SrStatus sr_args_print(SrText *text) {
     SrStatus status = SR_OK;
     sr_log_end_live();
     if (text->failed)
-        status = sr_fail(SR_ERR_MEMORY, "out of memory for the output");
+        status = sr_out_of_memory("the output");
     else if (text->s && (fwrite(text->s, 1, text->len, stdout) < text->len || fflush(stdout) != 0))
         status = sr_fail(SR_ERR_IO, "cannot write to standard output");
     sr_text_deinit(text);

@@ -29,7 +29,7 @@ static SrStatus keep_idle(Page *page, const char *row) {
     const char *key = sr_arena_printf(&page->arena, "%.*s", (int)strcspn(row, " "), row);
     const char *why = sr_arena_printf(&page->arena, "%.*s", (int)strcspn(reason, "\n"), reason);
     if (!key || !why || page->n_idle == IDLE_MAX)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for the keys");
+        return sr_out_of_memory("the keys");
     page->key[page->n_idle] = key;
     page->reason[page->n_idle++] = why;
     return SR_OK;
@@ -41,8 +41,7 @@ static SrStatus write_key(Page *page, const char *key) {
     const char *text = sr_arena_printf(&page->arena, "%s", said.s ? said.s : "");
     sr_text_deinit(&said);
     SR_TRY(status);
-    if (!text)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for the keys");
+    SR_TRY_MEMORY(text, "the keys");
     const char *part = strstr(text, " is part of\n"), *line = strchr(text, '\n');
     const char *row = part && line > part ? line + 1 : text;
     if (page->last && strcmp(page->last, row) == 0)
@@ -60,8 +59,7 @@ static SrStatus write_key(Page *page, const char *key) {
 static SrStatus write_below(Page *page, const SrYaml *map, const char *prefix) {
     for (int i = 0; i < map->n; i++) {
         const char *key = sr_arena_printf(&page->arena, "%s.%s", prefix, map->keys[i]);
-        if (!key)
-            SR_FAIL(SR_ERR_MEMORY, "out of memory for the keys");
+        SR_TRY_MEMORY(key, "the keys");
         SR_TRY(is_section(map->items[i]) ? write_below(page, map->items[i], key)
                                          : write_key(page, key));
     }

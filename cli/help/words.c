@@ -98,8 +98,7 @@ static SrStatus offer_keys_below(const Words *w, const SrYaml *map, const char *
     for (int i = 0; map->type == SR_YAML_MAP && i < map->n; i++) {
         const char *key =
             *prefix ? sr_arena_printf(arena, "%s.%s", prefix, map->keys[i]) : map->keys[i];
-        if (!key)
-            SR_FAIL(SR_ERR_MEMORY, "out of memory for the keys");
+        SR_TRY_MEMORY(key, "the keys");
         if (map->items[i]->type != SR_YAML_MAP || map->items[i]->n == 0)
             offer(w, key, behind);
         SR_TRY(offer_keys_below(w, map->items[i], key, behind, arena));

@@ -146,8 +146,8 @@ static SrStatus write_map(Job *j, int64_t image, const float *map) {
     SR_TRY(sr_image_set_name(&j->images, image, j->names, &name));
     sr_image_set_picture_path(j->o->maps, name, image, path);
     sr_png_encode(j->rgb, j->h, j->w, &png);
-    SrStatus status = png.failed ? sr_fail(SR_ERR_MEMORY, "out of memory for %s", path)
-                                 : sr_file_write(path, png.s, png.len);
+    SrStatus status =
+        png.failed ? sr_out_of_memory("%s", path) : sr_file_write(path, png.s, png.len);
     sr_text_deinit(&png);
     return status;
 }
@@ -169,8 +169,7 @@ static SrStatus job_open(Job *j, const char *detector, const char *data) {
     j->v = sr_calloc((size_t)j->images.n, sizeof *j->v);
     j->heat = sr_alloc(pixels * sizeof *j->heat);
     j->rgb = sr_alloc(pixels * 3);
-    if (!j->v || !j->heat || !j->rgb)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for scores");
+    SR_TRY_MEMORY(j->v && j->heat && j->rgb, "scores");
     if (j->o->maps)
         SR_TRY(sr_file_mkdirs(j->o->maps));
     return sr_anomaly_score(&j->a, &j->images, keep_score, j);
@@ -319,7 +318,7 @@ static SrStatus eval(const Options *o, const char *detector, const char *data) {
     SR_TRY_GOTO(job_open(&j, detector, data));
     k.score = sr_alloc((size_t)j.images.n * sizeof *k.score);
     k.defective = sr_alloc((size_t)j.images.n);
-    status = k.score && k.defective ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for scores");
+    status = k.score && k.defective ? SR_OK : sr_out_of_memory("scores");
     if (status == SR_OK)
         status = eval_kinds(&j, &k, &f);
     if (status == SR_OK)

@@ -64,7 +64,7 @@ static SrStatus run(const Words *w, const char *file, int *code) {
     for (int i = 0; i < w->n; i++)
         words[i + 1] = (char *)(uintptr_t)w->v[i];
     if (posix_spawn_file_actions_init(&actions) != 0)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for a command");
+        return sr_out_of_memory("a command");
     int failed = file ? posix_spawn_file_actions_addopen(&actions, 1, file,
                                                          O_WRONLY | O_CREAT | O_TRUNC, 0666)
                       : posix_spawn_file_actions_adddup2(&actions, 2, 1);

@@ -160,7 +160,7 @@ static SrStatus choose(const Options *o, const SrFolderRows *rows, SrFindings *f
     SR_TRY(parse_levels(o->hierarchical, k, &levels));
     int64_t *chosen = sr_alloc((size_t)rows->rows.n * sizeof *chosen);
     SrStatus status = chosen ? sr_kmeans_tree(&rows->rows, k, levels, (uint64_t)o->seed, &tree)
-                             : sr_fail(SR_ERR_MEMORY, "out of memory for a subset");
+                             : sr_out_of_memory("a subset");
     if (status == SR_OK)
         status = sr_balanced_sample(&tree, count, (uint64_t)o->seed, chosen);
     for (int64_t i = 0; status == SR_OK && i < count; i++)

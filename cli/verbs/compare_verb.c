@@ -89,8 +89,7 @@ static SrStatus load_model_config(const SrArgs *args, const char *model, int siz
     size = size > 0 ? size : sr_preset_side(preset);
     sr_text_add(&test, "DATA.TEST.TRANSFORMS=");
     sr_eval_transforms_preset(preset, size, size, &test);
-    SrStatus status = test.failed ? sr_fail(SR_ERR_MEMORY, "out of memory for the transforms")
-                                  : add_override(&own, trunk);
+    SrStatus status = test.failed ? sr_out_of_memory("the transforms") : add_override(&own, trunk);
     if (status == SR_OK)
         status = add_override(&own, test.s);
     for (int i = 0; status == SR_OK && i < args->n_overrides; i++)

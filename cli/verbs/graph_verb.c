@@ -118,8 +118,7 @@ static double step_of(const SrNode *node, SrShape in) {
 static SrStatus reductions(const SrGraph *graph, SrArena *arena, double **out) {
     int n = sr_graph_count(graph);
     double *step = sr_arena_alloc(arena, ((size_t)n + 1) * sizeof *step);
-    if (!step)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for the stages");
+    SR_TRY_MEMORY(step, "the stages");
     for (SrNodeId id = 0; id < n; id++) {
         const SrNode *node = sr_graph_at(graph, id);
         step[id] = node->n_in ? 0 : 1;

@@ -103,8 +103,7 @@ static SrStatus print(const Options *o, const SrFolderRows *rows, const SrMislab
                       SrFindings *f) {
     size_t k = (size_t)r->noise.classes;
     Pair *pair = sr_alloc(k * k * sizeof *pair);
-    if (!pair)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for pairs of classes");
+    SR_TRY_MEMORY(pair, "pairs of classes");
     int n = list_pairs(&r->noise, pair);
     for (int64_t i = 0; !o->noise && i < r->n; i++)
         if (o->all || r->v[i].found)

@@ -123,7 +123,7 @@ static SrStatus job_open(Job *j, const char *data) {
     j->pictures.rows = sr_patch_source_rows(j->source);
     j->pictures.columns = sr_patch_source_columns(j->source);
     j->count = sr_calloc(SR_SEGMENT_CLUSTERS, sizeof *j->count);
-    return j->count ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for segments");
+    return j->count ? SR_OK : sr_out_of_memory("segments");
 }
 
 static void job_close(Job *j) {
@@ -352,7 +352,7 @@ static SrStatus probe(const Options *o, const char *masks, const char *data) {
     bool drawn = o->out || sr_photo_files_any(&o->files);
     SR_TRY_GOTO(open_images(&j, data));
     j.dense = sr_calloc(1, sizeof *j.dense);
-    SR_TRY_GOTO(j.dense ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for a dense probe"));
+    SR_TRY_GOTO(j.dense ? SR_OK : sr_out_of_memory("a dense probe"));
     SR_TRY_GOTO(sr_dense_probe(&options, &j.images, j.dense, drawn ? add_prediction : NULL, &j));
     sr_findings_say(&j.findings,
                     "%d classes; fitted to %lld images, judged on %lld held out; trunk by %s\n"
@@ -405,8 +405,7 @@ static SrStatus find_pairs(Match *m, const Options *o, const char *const path[2]
     int d = sr_patch_source_dim(m->source);
     m->patches = sr_alloc(2 * (size_t)n * (size_t)d * sizeof *m->patches);
     m->pair = sr_alloc((size_t)n * sizeof *m->pair);
-    if (!m->patches || !m->pair)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for patches");
+    SR_TRY_MEMORY(m->patches && m->pair, "patches");
     for (int i = 0; i < 2; i++)
         SR_TRY(sr_patch_source_file(m->source, path[i], m->patches + (int64_t)i * n * d));
     sr_patch_center(m->patches, 2 * (int64_t)n, d); // what all patches share says nothing

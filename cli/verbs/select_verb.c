@@ -67,8 +67,7 @@ static SrStatus find_rows(char *text, const char *list, const SrFolderRows *rows
     for (const char *c = text; *c; c++)
         lines += *c == '\n';
     out->row = sr_alloc((size_t)lines * sizeof *out->row);
-    if (!out->row)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for the list %s", list);
+    SR_TRY_MEMORY(out->row, "the list %s", list);
     for (char *line = text, *end; line && *line; line = end ? end + 1 : NULL) {
         end = strchr(line, '\n');
         if (end)
@@ -121,7 +120,7 @@ static SrStatus report(const Options *o, SrSelectMethod method, int64_t k,
     SR_TRY_GOTO(read_have(o->have, rows, &have));
     chosen = sr_alloc((size_t)SR_MIN(k, rows->rows.n) * sizeof *chosen);
     if (!chosen) {
-        status = sr_fail(SR_ERR_MEMORY, "out of memory for a choice");
+        status = sr_out_of_memory("a choice");
         goto done;
     }
     const SrSelectOptions options = {method, have.row, have.n, (uint64_t)o->seed};

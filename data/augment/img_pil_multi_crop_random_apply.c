@@ -21,8 +21,7 @@ static const SrOption options[] = {
 static SrStatus prepare(void *params, const char *where, uint32_t stage, SrArena *arena) {
     Params *p = params;
     const char *inside = sr_arena_printf(arena, "%s.transforms", where);
-    if (!inside)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", where);
+    SR_TRY_MEMORY(inside, "%s", where);
     return sr__pipeline_nested(p->transforms, inside, stage, arena, &p->inner);
 }
 

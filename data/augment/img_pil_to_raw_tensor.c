@@ -8,9 +8,7 @@ static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews
         SrImage *image = &views->view[v];
         size_t n = (size_t)image->H * (size_t)image->W * 3;
         float *out = sr_image_pool_take(ctx->pool, n * sizeof *out);
-        if (!out)
-            SR_FAIL(SR_ERR_MEMORY, "out of memory for an image of %d x %d floats", image->H,
-                    image->W);
+        SR_TRY_MEMORY(out, "an image of %d x %d floats", image->H, image->W);
         for (size_t i = 0; i < n; i++)
             out[i] = image->rgb[i];
         image->f = out;

@@ -43,8 +43,7 @@ static SrStatus prepare(void *params, const char *where, uint32_t stage, SrArena
         return SR_OK;
     p->n_levels = list ? value->n : 1;
     p->level = sr_arena_alloc(arena, ((size_t)p->n_levels + 1) * sizeof *p->level);
-    if (!p->level)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", where);
+    SR_TRY_MEMORY(p->level, "%s", where);
     for (int c = 0; c < SR_MAX(p->n_levels, 1); c++) {
         const SrYaml *level = !list ? value : value->n > 0 ? value->items[c] : NULL;
         if (!level || !is_number(level))

@@ -30,8 +30,7 @@ static SrStatus normalized(const SrNormalize *normalize, const SrTransformContex
         SR_TRY(sr__view_fits(views, v));
     if (!out)
         out = sr_image_pool_take(ctx->pool, sizeof(float) * sr_image_samples(image));
-    if (!out)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for an image of %d x %d floats", image->H, image->W);
+    SR_TRY_MEMORY(out, "an image of %d x %d floats", image->H, image->W);
     sr_pixel_to_normalized(image, normalize->mean.v, normalize->std.v, out);
     return SR_OK;
 }

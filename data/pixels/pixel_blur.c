@@ -104,8 +104,7 @@ SrStatus sr_pixel_blur(SrImage *image, double radius, SrImagePool *pool) {
     size_t mark = sr_image_pool_mark(pool);
     uint8_t *padded = sr_image_pool_take(pool, row + (size_t)(box.radius + 1) * 6);
     uint32_t *sum = sr_image_pool_take(pool, row * sizeof *sum);
-    if (!padded || !sum)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for blurring %zu bytes", bytes);
+    SR_TRY_MEMORY(padded && sum, "blurring %zu bytes", bytes);
     blur_rows(image, box, padded, sum);
     for (int pass = 0; pass < PASSES; pass++) {
         blur_columns(image->rgb, image->H, row, box, sum, other.rgb);

@@ -14,8 +14,7 @@ SrStatus sr_pixel_to_tensor(SrImage *image, SrImagePool *pool) {
     if (image->f)
         return SR_OK;
     float *f = sr_image_pool_take(pool, n * sizeof *f); // (H, W, 3)
-    if (!f)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for an image of %d x %d floats", image->H, image->W);
+    SR_TRY_MEMORY(f, "an image of %d x %d floats", image->H, image->W);
     divide(image->rgb, n, f);
     image->f = f;
     image->rgb = NULL;

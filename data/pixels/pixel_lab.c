@@ -57,8 +57,7 @@ SrStatus sr_pixel_to_lab(SrImage *image, SrImagePool *pool) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     size_t n = (size_t)image->H * (size_t)image->W;
     float *out = sr_image_pool_take(pool, n * 3 * sizeof *out);
-    if (!out)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for an image of %d x %d floats", image->H, image->W);
+    SR_TRY_MEMORY(out, "an image of %d x %d floats", image->H, image->W);
     pthread_once(&once, fill_tables);
     for (size_t i = 0; i < n; i++)
         pixel(image->rgb + 3 * i, out + 3 * i);

@@ -47,7 +47,7 @@ static SrStatus taps_make(SrFilter filter, SrFilterSpan span, int out, bool fast
             sr_image_pool_take(pool, sizeof(uint16_t) * (size_t)out * (size_t)taps->width);
     double *w = sr_image_pool_take(pool, sizeof(double) * (size_t)taps->width);
     if (!taps->first || !taps->count || !taps->k || !w || (fast && !taps->k_fast))
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for the weights of a resize");
+        return sr_out_of_memory("the weights of a resize");
     for (int i = 0; i < out; i++)
         taps_fill(filter, i, span, w, taps);
     return SR_OK;
@@ -271,8 +271,7 @@ static SrStatus pass_horizontal(const uint8_t *src, size_t stride, int rows, int
     size_t in = (size_t)w * 3, out = (size_t)taps->n * 3, larger = SR_MAX(in, out) * ROWS;
     uint8_t *across = sr_image_pool_take(pool, larger), *other = sr_image_pool_take(pool, larger);
     uint8_t *result = sr_image_pool_take(pool, out * ROWS);
-    if (!across || !other || !result)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for a resize");
+    SR_TRY_MEMORY(across && other && result, "a resize");
     for (int y = 0; y < rows; y += ROWS, src += ROWS * stride, dst += ROWS * out) {
         int count = SR_MIN(ROWS, rows - y);
         lay_across(src, stride, count, in, other, across);
@@ -323,8 +322,7 @@ static SrStatus separable(Source s, SrResample *how, SrImagePool *pool, const Sr
     if (!sr__filter_unchanged(s.x, out->W)) {
         SR_TRY(taps_make(how->filter, s.x, out->W, fast, pool, &taps));
         uint8_t *rows = only ? out->rgb : sr_image_pool_take(pool, (size_t)s.y.in * row);
-        if (!rows)
-            SR_FAIL(SR_ERR_MEMORY, "out of memory for a resize");
+        SR_TRY_MEMORY(rows, "a resize");
         SR_TRY(pass_horizontal(s.corner, s.stride, s.y.in, s.x.in, &taps, how->flip, pool, rows));
         how->flip = false;
         s.corner = rows;

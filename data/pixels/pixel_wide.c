@@ -10,7 +10,7 @@
 
 static size_t channels_of(const SrImage *image) { return (size_t)sr_channels(image->channels); }
 
-static SrStatus out_of_memory(void) { SR_FAIL(SR_ERR_MEMORY, "out of memory for an image"); }
+static SrStatus out_of_memory(void) { return sr_out_of_memory("an image"); }
 
 void sr__wide_flip(SrImage *image) {
     size_t C = channels_of(image);

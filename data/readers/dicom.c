@@ -326,8 +326,7 @@ static SrStatus find_jpeg(const Dicom *d, SrImagePool *pool, const uint8_t **jpe
     Element e;
     size_t room = (size_t)(r.end - r.p);
     uint8_t *all = sr_image_pool_take(pool, room + 1);
-    if (!all)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for a DICOM file");
+    SR_TRY_MEMORY(all, "a DICOM file");
     *jpeg = all;
     *n = 0;
     SR_TRY(take_element(&r, &e)); // the table of offsets

@@ -209,8 +209,7 @@ SrStatus sr__gif_decode(const SrImageHeader *probe, const uint8_t *bytes, size_t
     size_t mark = sr_image_pool_mark(pool), pixels = (size_t)f.h * (size_t)f.w;
     uint8_t *index = sr_image_pool_take(pool, pixels);
     Table *table = sr_image_pool_take(pool, sizeof *table);
-    if (!index || !table)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for an image of %d x %d", probe->W, probe->H);
+    SR_TRY_MEMORY(index && table, "an image of %d x %d", probe->W, probe->H);
     size_t got = decode_indices(&f, bytes + n, table, index, pixels);
     if (got == pixels) {
         for (int i = 0; i < out->H * out->W; i++)

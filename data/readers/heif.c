@@ -26,7 +26,7 @@ static SrStatus check(struct heif_error error) {
     if (error.code == heif_error_Ok)
         return SR_OK;
     if (error.code == heif_error_Memory_allocation_error)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for a HEIC or AVIF image");
+        return sr_out_of_memory("a HEIC or AVIF image");
     if (error.code == heif_error_Unsupported_filetype ||
         error.code == heif_error_Unsupported_feature)
         SR_FAIL(SR_ERR_IO, "libheif cannot decode this HEIC or AVIF (%s)", error.message);
@@ -35,8 +35,7 @@ static SrStatus check(struct heif_error error) {
 
 static SrStatus open_primary(const uint8_t *bytes, size_t n, Heif *h) {
     *h = (Heif){.context = heif_context_alloc()};
-    if (!h->context)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for a HEIC or AVIF image");
+    SR_TRY_MEMORY(h->context, "a HEIC or AVIF image");
     heif_context_set_max_decoding_threads(h->context, 0); // loaders bring their own threads
     SR_TRY(check(heif_context_read_from_memory_without_copy(h->context, bytes, n, NULL)));
     return check(heif_context_get_primary_image_handle(h->context, &h->handle));

@@ -46,8 +46,7 @@ static SrStatus read_chunks(const uint8_t *p, size_t n, SrImagePool *pool, Png *
         SR_FAIL(SR_ERR_IO, "the file is no PNG");
     SR_TRY(read_header(p + 16, png));
     png->packed = sr_image_pool_take(pool, n);
-    if (!png->packed)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for a PNG");
+    SR_TRY_MEMORY(png->packed, "a PNG");
     for (size_t at = 8; n - at >= CHUNK;) {
         size_t bytes = big_endian(p + at);
         if (bytes > n - at - CHUNK)
@@ -96,11 +95,11 @@ SrStatus sr_png_levels(const void *bytes, size_t n, SrImagePool *pool, int *h, i
     uint8_t *rows = sr_image_pool_take(pool, size), *zeros = sr_image_pool_take(pool, line);
     *levels = sr_image_pool_take(pool, (size_t)png.h * (size_t)png.w);
     if (!rows || !zeros || !*levels)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for a PNG");
+        return sr_out_of_memory("a PNG");
     uLongf got = (uLongf)size;
     int code = uncompress(rows, &got, png.packed, (uLong)png.packed_bytes);
     if (code == Z_MEM_ERROR)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for a PNG");
+        return sr_out_of_memory("a PNG");
     if (code != Z_OK || got != size)
         SR_FAIL(SR_ERR_IO, "the pixels of the PNG are damaged");
     memset(zeros, 0, line);

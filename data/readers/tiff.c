@@ -86,7 +86,7 @@ static TIFF *open_file(File *f) {
 
 static SrStatus damaged(const File *f) {
     if (errno == ENOMEM)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for a TIFF");
+        return sr_out_of_memory("a TIFF");
     SR_FAIL(SR_ERR_IO, "damaged TIFF (%s)", f->error[0] ? f->error : "image data");
 }
 
@@ -255,8 +255,7 @@ static SrStatus read_pieces(TIFF *tiff, const File *f, const Page *p, SrImagePoo
     SR_TRY(measure_pieces(tiff, f, p, &k));
     size_t mark = sr_image_pool_mark(pool);
     uint8_t *piece = sr_image_pool_take(pool, k.bytes);
-    if (!piece)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for an image of %u x %u", p->w, p->h);
+    SR_TRY_MEMORY(piece, "an image of %u x %u", p->w, p->h);
     bool color = p->meaning == PHOTOMETRIC_RGB && p->channels >= 3;
     int planes = k.channels == p->channels ? 1 : out->f ? p->channels : color ? 3 : 1;
     void (*put)(const Page *, const Pieces *, const uint8_t *, uint32_t, uint32_t, int, SrImage *) =
@@ -287,8 +286,7 @@ static SrStatus read_rgba(TIFF *tiff, const File *f, const Page *p, SrImagePool 
                           SrImage *out) {
     size_t mark = sr_image_pool_mark(pool), pixels = (size_t)p->w * p->h;
     uint32_t *raster = sr_image_pool_take(pool, pixels * sizeof *raster);
-    if (!raster)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for an image of %u x %u", p->w, p->h);
+    SR_TRY_MEMORY(raster, "an image of %u x %u", p->w, p->h);
     memset(raster, 0, pixels * sizeof *raster);
     TIFFSetField(tiff, TIFFTAG_ORIENTATION, ORIENTATION_TOPLEFT); // the caller turns the picture
     int read = TIFFReadRGBAImageOriented(tiff, p->w, p->h, raster, ORIENTATION_TOPLEFT, 1);

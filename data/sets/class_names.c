@@ -14,8 +14,7 @@ static SrStatus grow(void **p, size_t item_bytes, size_t need, size_t cap, size_
         return SR_OK;
     *new_cap = SR_MAX(need, cap ? 2 * cap : 256);
     void *larger = *new_cap > SIZE_MAX / item_bytes ? NULL : sr_realloc(*p, *new_cap * item_bytes);
-    if (!larger)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for a list of %zu names", need);
+    SR_TRY_MEMORY(larger, "a list of %zu names", need);
     *p = larger;
     return SR_OK;
 }

@@ -180,9 +180,7 @@ static SrStatus targets_fill(Set *set, const SrDatasetConfig *config, const SrNp
                 "DATA.%s.LABEL_PATHS: %s has %lld columns, expected one column per class",
                 config->split, config->label_path, (long long)npy->columns);
     set->targets = sr_alloc((size_t)npy->n * (size_t)npy->columns);
-    if (!set->targets)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for %lld x %lld labels", (long long)npy->n,
-                (long long)npy->columns);
+    SR_TRY_MEMORY(set->targets, "%lld x %lld labels", (long long)npy->n, (long long)npy->columns);
     set->n_classes = (int)npy->columns;
     for (int64_t i = 0; i < npy->n * npy->columns; i++) {
         int64_t v = numbers && sr_npy_is_whole(npy, i) ? sr_npy_integer(npy, i) : 2;
@@ -232,8 +230,7 @@ static SrStatus targets_from_lines(Set *set, const SrDatasetConfig *config, cons
                 "give them as a matrix in a .npy file",
                 config->split, config->label_path, (long long)list->n, classes);
     set->targets = sr_calloc((size_t)list->n, classes);
-    if (!set->targets)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for %lld x %zu labels", (long long)list->n, classes);
+    SR_TRY_MEMORY(set->targets, "%lld x %zu labels", (long long)list->n, classes);
     set->n_classes = (int)classes;
     for (int64_t i = 0; i < list->n; i++)
         line_classes(sr__string_list_get(&list->lines, i), set->targets + i * set->n_classes,
@@ -249,8 +246,7 @@ static SrStatus labels_fill(Set *set, const SrDatasetConfig *config, const List 
     if (list->npy.map && list->npy.columns != 1)
         return targets_fill(set, config, &list->npy);
     set->labels = sr_calloc((size_t)SR_MAX(list->n, 1), sizeof *set->labels);
-    if (!set->labels)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for %lld labels", (long long)list->n);
+    SR_TRY_MEMORY(set->labels, "%lld labels", (long long)list->n);
     if (list->npy.map && !sr_npy_has_strings(&list->npy)) {
         SR_TRY(labels_from_npy(set, config, &list->npy));
     } else if (!labels_from_integers(set, list)) {
@@ -324,8 +320,7 @@ static SrStatus set_open(const SrDatasetConfig *config, void *opened) {
     set->folder = sr_strdup(config->data_path);
     set->remove_prefix = sr_strdup(config->remove_prefix ? config->remove_prefix : "");
     set->new_prefix = sr_strdup(config->new_prefix ? config->new_prefix : "");
-    if (!set->folder || !set->remove_prefix || !set->new_prefix)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", config->data_path);
+    SR_TRY_MEMORY(set->folder && set->remove_prefix && set->new_prefix, "%s", config->data_path);
     set->folder[slash ? slash + 1 - config->data_path : 0] = 0;
     return labels_open(set, config);
 }
@@ -339,8 +334,7 @@ static SrStatus set_path(const void *opened, int64_t i, SrImagePool *pool, const
            prefix = strlen(set->new_prefix);
     char *listed = sr_image_pool_take(pool, room),
          *path = sr_image_pool_take(pool, folder + prefix + room);
-    if (!listed || !path)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for a path");
+    SR_TRY_MEMORY(listed && path, "a path");
     list_string(&set->paths, i, listed, room);
     bool rewritten = sr_text_starts(listed, set->remove_prefix);
     const char *rest = rewritten ? listed + strlen(set->remove_prefix) : listed;

@@ -177,8 +177,7 @@ static SrStatus collect_classes(Walk *walk) {
     struct stat st;
     int64_t kept = 0;
     set->first = sr_calloc((size_t)set->classes.n + 1, sizeof *set->first);
-    if (!set->first)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for %lld classes", (long long)set->classes.n);
+    SR_TRY_MEMORY(set->first, "%lld classes", (long long)set->classes.n);
     for (int64_t c = 0; c < set->classes.n; c++) {
         const char *name = sr__string_list_get(&set->classes, c);
         bool found;
@@ -261,9 +260,8 @@ static SrStatus describe_skipped(const Walk *walk) {
     if (walk->empty)
         sr_text_printf(text, " (%s%s)", walk->empty_names.s ? walk->empty_names.s : "",
                        walk->empty > NAMED_AT_MOST ? ", ..." : "");
-    return text->failed || walk->empty_names.failed
-               ? sr_fail(SR_ERR_MEMORY, "out of memory for %s", walk->set->root)
-               : SR_OK;
+    return text->failed || walk->empty_names.failed ? sr_out_of_memory("%s", walk->set->root)
+                                                    : SR_OK;
 }
 
 static SrStatus scan(Set *set, const SrDatasetConfig *config) {
@@ -305,8 +303,7 @@ static SrStatus set_open(const SrDatasetConfig *config, void *opened) {
                 "reads lists of files",
                 config->split, config->data_path);
     set->root = sr_strdup(config->data_path);
-    return set->root ? scan(set, config)
-                     : sr_fail(SR_ERR_MEMORY, "out of memory for %s", config->data_path);
+    return set->root ? scan(set, config) : sr_out_of_memory("%s", config->data_path);
 }
 
 static int64_t set_length(const void *opened) { return ((const Set *)opened)->paths.n; }
@@ -317,8 +314,7 @@ static SrStatus set_path(const void *opened, int64_t i, SrImagePool *pool, const
     const char *relative = sr__string_list_get(&set->paths, i);
     size_t room = strlen(set->root) + strlen(relative) + 2;
     char *path = sr_image_pool_take(pool, room);
-    if (!path)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for a path");
+    SR_TRY_MEMORY(path, "a path");
     SR_TRY(sr_file_join(path, room, set->root, relative));
     *out = path;
     return SR_OK;

@@ -83,8 +83,7 @@ static SrStatus idx_read(const char *path, Idx *idx) {
                     "the header of %s says that it holds %lld bytes, but the file has only %lld",
                     path, (long long)idx->count, (long long)st.st_size);
     if (status == SR_OK && !(idx->items = sr_alloc((size_t)idx->count)))
-        status = sr_fail(SR_ERR_MEMORY, "out of memory for %lld bytes of %s", (long long)idx->count,
-                         path);
+        status = sr_out_of_memory("%lld bytes of %s", (long long)idx->count, path);
     if (status == SR_OK)
         status = read_exactly(f, path, idx->items, idx->count);
     gzclose(f);

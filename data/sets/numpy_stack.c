@@ -149,8 +149,7 @@ static SrStatus take_labels(Set *set, const SrNpy *npy, const char *path) {
         SR_FAIL(SR_ERR_CONFIG, "%s: expected %lld whole numbers, a class for each image", path,
                 (long long)set->n);
     set->labels = sr_alloc((size_t)set->n * sizeof *set->labels);
-    if (!set->labels)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for %lld labels", (long long)set->n);
+    SR_TRY_MEMORY(set->labels, "%lld labels", (long long)set->n);
     for (int64_t i = 0; i < set->n; i++) {
         int64_t label = sr_npy_is_whole(npy, i) ? sr_npy_integer(npy, i) : -2;
         if (label < -1 || label >= MAX_CLASSES)
@@ -185,8 +184,7 @@ static SrStatus set_open(const SrDatasetConfig *config, void *opened) {
     SR_TRY(sr__source_check_path(config));
     set->floats = config->channels;
     set->path = sr_strdup(config->data_path);
-    if (!set->path)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", config->data_path);
+    SR_TRY_MEMORY(set->path, "%s", config->data_path);
     SrStatus status = open_stack(set);
     if (status == SR_OK)
         status = check_range(set);
@@ -272,8 +270,7 @@ static SrStatus samples(const char *path, int *channels, int *bits) {
     Set set = {.path = sr_strdup(path)};
     SrNpyHeader h = {.rank = 0};
     size_t end;
-    SrStatus status =
-        set.path ? map_stack(&set, &h, &end) : sr_fail(SR_ERR_MEMORY, "out of memory for %s", path);
+    SrStatus status = set.path ? map_stack(&set, &h, &end) : sr_out_of_memory("%s", path);
     bool last = h.rank == 4 && is_channels(&set, h.d[3]);
     bool first = h.rank == 4 && is_channels(&set, h.d[1]);
     *channels = (int)SR_MIN(last ? h.d[3] : first ? h.d[1] : more_channels(&h), INT_MAX);

@@ -42,8 +42,7 @@ static SrStatus look_at(const char *folder, const char *name, SrShardRow *row) {
 
 static SrStatus rows_new(Shards *s, int64_t most) {
     s->rows = sr_calloc((size_t)SR_MAX(most, 1), sizeof *s->rows);
-    return s->rows ? SR_OK
-                   : sr_fail(SR_ERR_MEMORY, "out of memory for the shards of %s", s->folder);
+    return s->rows ? SR_OK : sr_out_of_memory("the shards of %s", s->folder);
 }
 
 static SrStatus find_in_folder(const char *path, Shards *s) {
@@ -266,7 +265,7 @@ static SrStatus open_found(const Shards *s, SrShardIndex *out) {
         sr_warn("%s/" SR_SHARD_CLASSES " names %lld of %d classes; the others have no name",
                 s->folder, (long long)out->class_names.n, out->classes);
     out->folder = sr_strdup(s->folder);
-    return out->folder ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for %s", s->folder);
+    return out->folder ? SR_OK : sr_out_of_memory("%s", s->folder);
 }
 
 SrStatus sr__shard_index_open(const char *path, SrShardIndex *out) {

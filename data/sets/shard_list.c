@@ -33,13 +33,13 @@ static SrShardRow *last_row(const SrShardList *l) {
 }
 
 static SrStatus added(const SrText *text) {
-    return text->failed ? sr_fail(SR_ERR_MEMORY, "out of memory for an index of images") : SR_OK;
+    return text->failed ? sr_out_of_memory("an index of images") : SR_OK;
 }
 
 SrStatus sr__shard_list_new(SrShardList **out) {
     *out = sr_calloc(1, sizeof **out);
     if (!*out)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for an index of images");
+        return sr_out_of_memory("an index of images");
     (*out)->largest = -1;
     return SR_OK;
 }

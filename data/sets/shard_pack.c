@@ -85,8 +85,7 @@ static SrStatus hash_names(Pack *p) {
     const char *path, *ending;
     p->n = p->source->length(p->set);
     p->hashes = sr_alloc(sizeof *p->hashes * (size_t)SR_MAX(p->n, 1));
-    if (!p->hashes)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for the names of %lld images", (long long)p->n);
+    SR_TRY_MEMORY(p->hashes, "the names of %lld images", (long long)p->n);
     for (int64_t i = 0; i < p->n; i++) {
         sr_image_pool_reset(p->pool);
         SR_TRY(path_of(p, i, &path));
@@ -123,7 +122,7 @@ static SrStatus read_image(const Pack *p, int64_t i, SrText *png, SrSample *samp
     sr_png_encode(sample->image.rgb, sample->image.H, sample->image.W, png);
     sample->encoded = png->s;
     sample->encoded_bytes = png->len;
-    return png->failed ? sr_fail(SR_ERR_MEMORY, "out of memory for an image") : SR_OK;
+    return png->failed ? sr_out_of_memory("an image") : SR_OK;
 }
 
 // SR_ERR_IO: the loader would put a grey image in this one's place, as it cannot read or decode it.
@@ -165,7 +164,7 @@ static SrStatus class_text(const Pack *p, int64_t i, SrText *out, bool *labelled
     if (!targets && label >= 0)
         sr_text_printf(out, "%lld", (long long)label);
     *labelled = targets || label >= 0;
-    return out->failed ? sr_fail(SR_ERR_MEMORY, "out of memory for a label") : SR_OK;
+    return out->failed ? sr_out_of_memory("a label") : SR_OK;
 }
 
 // Appends a member to the blocks and returns the offset of its bytes in them.
@@ -208,7 +207,7 @@ static SrStatus begin_shard(Pack *p) {
 static SrStatus write_blocks(Pack *p, const char *name, uint64_t image_at, size_t bytes,
                              uint32_t crc, const char *label) {
     if (p->blocks.failed)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", name);
+        return sr_out_of_memory("%s", name);
     if (p->writer.f && p->at + p->blocks.len > (uint64_t)p->options->bytes)
         SR_TRY(end_shard(p));
     if (!p->writer.f)
@@ -266,7 +265,7 @@ static SrStatus pack_image(Pack *p, int64_t i, SrText *png, SrText *label) {
 static SrStatus order_of(const Pack *p, uint32_t **out) {
     *out = sr_alloc(sizeof **out * (size_t)SR_MAX(p->n, 1));
     if (!*out)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for the order of %lld images", (long long)p->n);
+        return sr_out_of_memory("the order of %lld images", (long long)p->n);
     SrRng rng = sr_rng(0, SR_RNG_ORDER, 0, 0, 3, 0);
     if (!p->options->keep_order)
         sr_rng_permutation(&rng, *out, (uint32_t)p->n);
@@ -311,8 +310,7 @@ static SrStatus collect_names(const Pack *p, SrStringList *names, SrText *text) 
         SR_TRY(sr__string_list_add(names, name, strlen(name)));
         sr_text_printf(text, "%s\n", name);
     }
-    return text->failed ? sr_fail(SR_ERR_MEMORY, "out of memory for the names of %d classes", n)
-                        : SR_OK;
+    return text->failed ? sr_out_of_memory("the names of %d classes", n) : SR_OK;
 }
 
 // *mark: mark of the file for the index (sr__shard_names_mark).
@@ -393,8 +391,7 @@ static SrStatus pack_all(Pack *p) {
 SrStatus sr_shard_pack(const SrDataset *source, const void *set, const SrShardPackOptions *options,
                        SrShardPackResult *out) {
     Pack *p = sr_calloc(1, sizeof *p);
-    if (!p)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for packing");
+    SR_TRY_MEMORY(p, "packing");
     p->source = source;
     p->set = set;
     p->options = options;

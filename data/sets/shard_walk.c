@@ -100,8 +100,7 @@ static SrStatus walk_shard(const char *folder, const SrShardRow *row, SrShardLis
         Sample sample;
         SrTarMember member;
     } *room = sr_calloc(1, sizeof *room);
-    SrStatus status =
-        room ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for the index of %s", path);
+    SrStatus status = room ? SR_OK : sr_out_of_memory("the index of %s", path);
     if (room) {
         room->sample.first = sr__shard_list_length(list);
         status = walk_members(&tar, &room->member, &room->sample, list);

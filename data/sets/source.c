@@ -34,8 +34,7 @@ static SrStatus read_all(int fd, const char *path, SrImagePool *pool, char **byt
                 (long long)st.st_size);
     size_t want = (size_t)st.st_size, got = 0;
     char *data = sr_image_pool_take(pool, want + 1);
-    if (!data)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", path);
+    SR_TRY_MEMORY(data, "%s", path);
     while (got < want) {
         ssize_t part = read(fd, data + got, want - got);
         if (part < 0 && errno == EINTR)

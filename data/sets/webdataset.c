@@ -64,8 +64,7 @@ static SrStatus set_open(const SrDatasetConfig *config, void *opened) {
         atomic_init(&set->shard[k].fd,
                     -1); // descriptor 0 belongs to somebody else, should a call below fail
     set->first = sr_calloc((size_t)x->shards + 1, sizeof *set->first);
-    if (!set->shard || !set->first)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", config->data_path);
+    SR_TRY_MEMORY(set->shard && set->first, "%s", config->data_path);
     for (int64_t k = 0; k < x->shards; k++) {
         set->first[k + 1] = set->first[k] + x->row[k].n;
         bytes += x->row[k].bytes;
@@ -89,8 +88,7 @@ static SrStatus entry_path(const SrShardIndex *x, const SrShardEntry *e, SrImage
     const char *shard = x->row[e->shard].name, *name = sr__shard_index_name(x, e);
     size_t room = strlen(x->folder) + strlen(shard) + strlen(name) + 3;
     char *path = sr_image_pool_take(pool, room);
-    if (!path)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for a path");
+    SR_TRY_MEMORY(path, "a path");
     snprintf(path, room, "%s/%s/%s", x->folder, shard, name);
     *out = path;
     return SR_OK;
@@ -171,8 +169,7 @@ static SrStatus set_read(const void *opened, int64_t i, SrImagePool *pool, SrSam
         SR_FAIL(SR_ERR_IO, "cannot read %s: %u bytes are too many for an image", out->path,
                 e->bytes);
     char *bytes = sr_image_pool_take(pool, (size_t)e->bytes + 1);
-    if (!bytes)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", out->path);
+    SR_TRY_MEMORY(bytes, "%s", out->path);
     SR_TRY(read_entry(set, e, out->path, bytes));
     out->encoded = bytes;
     out->encoded_bytes = e->bytes;

@@ -23,8 +23,7 @@ struct SrIndex {
 static SrStatus name_classes(SrIndex *x) {
     const char *name = x->list.class_names;
     x->class_name = sr_calloc((size_t)x->list.classes + 1, sizeof *x->class_name);
-    if (!x->class_name)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for %d classes", x->list.classes);
+    SR_TRY_MEMORY(x->class_name, "%d classes", x->list.classes);
     for (int c = 0; c < x->list.classes; c++, name += strlen(name) + 1)
         x->class_name[c] = name;
     return SR_OK;
@@ -45,8 +44,7 @@ static SrStatus open_index(SrIndex *x, const char *file) {
 SrStatus sr_index_open(const char *file, SrIndex **out) {
     *out = NULL;
     SrIndex *x = sr_calloc(1, sizeof *x);
-    if (!x)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for an index");
+    SR_TRY_MEMORY(x, "an index");
     SrStatus status = open_index(x, file);
     if (status == SR_OK)
         *out = x;

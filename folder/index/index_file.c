@@ -34,8 +34,7 @@ static SrStatus add_block(SrIndexFile *f, const SrIndexBlock *block) {
     if (f->n_blocks == f->cap) {
         int cap = SR_MAX(2 * f->cap, 64);
         SrIndexBlock *more = sr_realloc(f->block, (size_t)cap * sizeof *more);
-        if (!more)
-            SR_FAIL(SR_ERR_MEMORY, "out of memory for an index");
+        SR_TRY_MEMORY(more, "an index");
         f->block = more;
         f->cap = cap;
     }
@@ -126,8 +125,7 @@ SrStatus sr_index_file_open(const char *path, SrIndexFile **out) {
     *out = NULL;
     SrIndexFile *f = sr_calloc(1, sizeof *f);
     const void *map = NULL;
-    if (!f)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for an index");
+    SR_TRY_MEMORY(f, "an index");
     SrStatus status = sr_file_map(path, &map, &f->bytes);
     f->map = map;
     if (status == SR_OK)

@@ -75,8 +75,7 @@ static SrStatus make_table(Update *u) {
         u->slots *= 2;
     sr_free(u->table);
     u->table = sr_alloc(u->slots * sizeof *u->table);
-    if (!u->table)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for the names of %lld images", (long long)u->records);
+    SR_TRY_MEMORY(u->table, "the names of %lld images", (long long)u->records);
     memset(u->table, 0xff, u->slots * sizeof *u->table);
     for (int64_t r = 0; r < u->records; r++) {
         SrIndexRecord record;
@@ -240,8 +239,7 @@ static SrStatus make_room(Update *u, int batch) {
     size_t numbers = (size_t)batch * (size_t)u->kind.d;
     u->rows = sr_alloc(numbers * sizeof *u->rows);
     u->halves = sr_alloc(numbers * sizeof *u->halves);
-    if (!u->rows || !u->halves)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for a batch of rows");
+    SR_TRY_MEMORY(u->rows && u->halves, "a batch of rows");
     for (int k = 0; k < batch; k++)
         SR_TRY(sr_image_pool_new(&u->pool[k]));
     return SR_OK;
@@ -296,8 +294,7 @@ static SrStatus make_list(Update *u, const SrIndexFile *now, NewList *out) {
     size_t n = (size_t)u->set.n + 1;
     *out = (NewList){sr_alloc(n * sizeof *out->record), sr_alloc(n * sizeof *out->label),
                      SR_TEXT_INIT, .list = {.n = 0}};
-    if (!out->record || !out->label)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for %lld images", (long long)u->set.n);
+    SR_TRY_MEMORY(out->record && out->label, "%lld images", (long long)u->set.n);
     int64_t rows = 0, known = 0;
     for (int64_t i = 0; i < u->set.n; i++) {
         const Item *item = &u->item[i];
@@ -318,7 +315,7 @@ static SrStatus make_list(Update *u, const SrIndexFile *now, NewList *out) {
     u->report.added = rows - known;
     out->list = (SrIndexList){rows,           out->record,    out->label,
                               u->set.classes, out->classes.s, out->classes.len};
-    return out->classes.failed ? sr_fail(SR_ERR_MEMORY, "out of memory for classes") : SR_OK;
+    return out->classes.failed ? sr_out_of_memory("classes") : SR_OK;
 }
 
 static void free_list(NewList *list) {
@@ -439,8 +436,7 @@ static SrStatus update(Update *u) {
     SR_TRY(sr_image_set_open(u->options->data, &u->set));
     SR_TRY(sr_image_pool_new(&u->names));
     u->item = sr_alloc((size_t)u->set.n * sizeof *u->item + 1);
-    if (!u->item)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for %lld images", (long long)u->set.n);
+    SR_TRY_MEMORY(u->item, "%lld images", (long long)u->set.n);
     SR_TRY(open_present(u));
     SR_TRY(make_plan(u));
     SR_TRY(is_current(u, &current));
@@ -474,8 +470,7 @@ SrStatus sr_index_update(SrEmbedder *embedder, const SrIndexOptions *options, Sr
     *out = NULL;
     double began = sr_clock();
     Update *u = sr_calloc(1, sizeof *u);
-    if (!u)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for an index");
+    SR_TRY_MEMORY(u, "an index");
     u->embedder = embedder;
     u->options = options;
     SrStatus status = update(u);

@@ -59,7 +59,7 @@ static SrStatus header_text(const SrIndexKind *kind, SrText *out) {
     sr_text_addn(out, (const char *)&h, sizeof h);
     sr_text_addn(out, kind->description, n);
     sr_text_addn(out, zeros, sr__index_padded(n) - n);
-    return out->failed ? sr_fail(SR_ERR_MEMORY, "out of memory for an index") : SR_OK;
+    return out->failed ? sr_out_of_memory("an index") : SR_OK;
 }
 
 static SrStatus make_file(const char *path, const SrIndexKind *kind) {
@@ -80,7 +80,7 @@ static void pad(SrText *text) {
 static SrStatus finish(SrText *text, SrIndexBlockHeader *h) {
     pad(text);
     if (text->failed)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for a block of an index");
+        return sr_out_of_memory("a block of an index");
     h->bytes = text->len;
     h->body_sum = sr__index_sum(text->s + sizeof *h, text->len - sizeof *h);
     h->sum = sr__index_sum(h, offsetof(SrIndexBlockHeader, sum));
@@ -204,8 +204,7 @@ static SrStatus rewrite(const char *path, const SrIndexFile *f, const uint32_t *
     Buffers b = {sr_alloc(REWRITE_ROWS * sizeof *b.record),
                  sr_alloc(REWRITE_ROWS * d * sizeof *b.rows), SR_TEXT_INIT};
     SrFileWriter to;
-    SrStatus status = b.record && b.rows ? sr_file_begin(&to, path)
-                                         : sr_fail(SR_ERR_MEMORY, "out of memory for an index");
+    SrStatus status = b.record && b.rows ? sr_file_begin(&to, path) : sr_out_of_memory("an index");
     if (status == SR_OK) {
         status = copy_file(f, chosen, n, list, &b, to.f, path);
         if (status == SR_OK)
@@ -225,7 +224,7 @@ static SrStatus rewrite_listed(const char *path) {
     SR_TRY(sr_index_file_open(path, &f));
     SrIndexList list = f->list;
     uint32_t *number = sr_alloc((size_t)list.n * sizeof *number + 1);
-    SrStatus status = number ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for an index");
+    SrStatus status = number ? SR_OK : sr_out_of_memory("an index");
     for (int64_t i = 0; number && i < list.n; i++)
         number[i] = (uint32_t)i;
     list.record = number;
@@ -240,8 +239,7 @@ static SrStatus rewrite_listed(const char *path) {
 static SrStatus rewrite_whole(const char *path, SrIndexFile *f, const uint8_t *keep) {
     uint32_t *chosen = sr_alloc((size_t)f->records * sizeof *chosen + 1);
     int64_t n = 0;
-    if (!chosen)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for an index");
+    SR_TRY_MEMORY(chosen, "an index");
     for (int64_t r = 0; r < f->records; r++)
         if (keep[r])
             chosen[n++] = (uint32_t)r;
@@ -256,8 +254,7 @@ static SrStatus rewrite_whole(const char *path, SrIndexFile *f, const uint8_t *k
 static SrStatus mend(SrIndexWriter *w, SrIndexFile **file) {
     SrIndexFile *f = *file;
     uint8_t *keep = sr_alloc((size_t)f->records + 1);
-    if (!keep)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for an index");
+    SR_TRY_MEMORY(keep, "an index");
     int bad = sr_index_file_verify(f, keep);
     SrStatus status = SR_OK;
     if (bad > 0 || f->broken) {
@@ -317,8 +314,7 @@ SrStatus sr_index_writer_open(const char *path, const SrIndexKind *kind, SrIndex
                               SrIndexFile **file) {
     *out = NULL;
     SrIndexWriter *w = sr_calloc(1, sizeof *w);
-    if (!w)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for an index");
+    SR_TRY_MEMORY(w, "an index");
     w->lock = w->fd = -1;
     SrStatus status = lock_and_open(w, path, kind);
     if (status != SR_OK) {

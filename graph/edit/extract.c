@@ -47,7 +47,7 @@ SrStatus sr__taps_copy(const SrTaps *from, SrArena *arena, SrTaps *to) {
         if (!to->v[i].query || !to->v[i].name)
             to->v = NULL;
     }
-    return to->v ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for a list of layers");
+    return to->v ? SR_OK : sr_out_of_memory("a list of layers");
 }
 
 void sr__taps_move(SrTaps *taps, const SrNodeId *map) {
@@ -84,7 +84,7 @@ SrStatus sr_graph_extract(const SrGraph *graph, const SrTaps *train, const SrTap
     unsigned *modes = sr_calloc((size_t)sr_graph_count(graph) + 1, sizeof *modes);
     SrStatus status;
     *out = (SrExtraction){.params = NULL};
-    SR_TRY_GOTO(modes ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for an extraction"));
+    SR_TRY_GOTO(modes ? SR_OK : sr_out_of_memory("an extraction"));
     SR_TRY_GOTO(sr__taps_copy(train, &out->arena, &out->train));
     SR_TRY_GOTO(sr__taps_copy(eval, &out->arena, &out->eval));
     SR_TRY_GOTO(out->train.n + out->eval.n > 0

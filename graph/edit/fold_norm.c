@@ -108,8 +108,7 @@ static SrStatus add_folded(SrRewrite *rw, SrNodeId norm_id) {
     int w[2];
     void *p = sr_arena_copy(sr_graph_arena(rw->to), conv->params, conv->op->params_bytes);
     char *bias = bias_name(sr_graph_arena(rw->to), weight->name);
-    if (!p || !bias)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for folding %s", norm->name);
+    SR_TRY_MEMORY(p && bias, "folding %s", norm->name);
     *sr_op_switch(conv->op, p, "bias") = true;
     SR_TRY(new_entry(params, weight->name, weight->shape, SR_ROLE_WEIGHT, &w[0]));
     SR_TRY(new_entry(params, bias, SR_SHAPE(weight->shape.d[0]), SR_ROLE_BIAS, &w[1]));
@@ -152,8 +151,7 @@ static SrStatus fill(const SrExtraction *from, const Fold *f, const SrNodeId *ma
             continue;
         const SrNode *norm = sr_graph_at(from->graph, id), *to = sr_graph_at(out->graph, map[id]);
         double *scratch = sr_alloc(2 * (size_t)sr_shape_last(norm->shape) * sizeof *scratch);
-        if (!scratch)
-            SR_FAIL(SR_ERR_MEMORY, "out of memory for folding %s", norm->name);
+        SR_TRY_MEMORY(scratch, "folding %s", norm->name);
         fold_values(from->graph, sr_graph_at(from->graph, norm->in[0]), norm,
                     sr_params_at(out->params, to->w[0])->value,
                     sr_params_at(out->params, to->w[1])->value, scratch);
@@ -182,8 +180,7 @@ SrStatus sr_graph_fold_norm(const SrExtraction *from, SrExtraction *out, int *n_
     SrStatus status;
     *out = (SrExtraction){.params = NULL};
     *n_folded = 0;
-    SR_TRY_GOTO(tapped && readers ? SR_OK
-                                  : sr_fail(SR_ERR_MEMORY, "out of memory for folding norms"));
+    SR_TRY_GOTO(tapped && readers ? SR_OK : sr_out_of_memory("folding norms"));
     for (int i = 0; i < sr_params_count(from->params); i++)
         if (!sr_params_at(from->params, i)->value)
             SR_TRY_GOTO(sr_fail(SR_ERR_CONFIG, "norms can be folded once parameters have values"));

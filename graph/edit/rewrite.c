@@ -139,8 +139,7 @@ SrStatus sr__rewrite(const SrGraph *from, SrParams *params, SrStatus (*each)(SrR
     SR_TRY_GOTO(sr_graph_new(params, &rw.to));
     rw.map = sr_calloc(n, sizeof *rw.map);
     rw.start = sr_calloc(n, sizeof *rw.start);
-    SR_TRY_GOTO(rw.map && rw.start ? SR_OK
-                                   : sr_fail(SR_ERR_MEMORY, "out of memory for copying a graph"));
+    SR_TRY_GOTO(rw.map && rw.start ? SR_OK : sr_out_of_memory("copying a graph"));
     SR_TRY_GOTO(run(&rw, each));
     *out = rw.to;
     if (map) {

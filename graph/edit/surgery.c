@@ -113,8 +113,7 @@ static SrStatus graft_spec(SrGraph *to, const SrGraft *graft, SrNodeSpec *spec, 
     for (int i = 0; i < spec->n_w; i++) {
         char *name = sr_arena_printf(sr_graph_arena(to), "%s%s.%s",
                                      graft->prefix ? graft->prefix : "", spec->name, slots[i].name);
-        if (!name)
-            SR_FAIL(SR_ERR_MEMORY, "out of memory for node %s", spec->name);
+        SR_TRY_MEMORY(name, "node %s", spec->name);
         SR_TRY(sr_params_add(sr_graph_params(to), name, &slots[i], &w[i]));
     }
     return SR_OK;
@@ -135,8 +134,7 @@ static SrStatus add_after(SrRewrite *rw, SrNodeId id, const SrGraft *graft) {
     SrNodeId in = rw->map[id];
     char *name = sr_arena_printf(sr_graph_arena(rw->to), "%s%s%s", node->module,
                                  *node->module ? "." : "", graft->leaf);
-    if (!name)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for node %s", graft->leaf);
+    SR_TRY_MEMORY(name, "node %s", graft->leaf);
     SrNodeSpec spec = {.name = name,
                        .module = node->module,
                        .n_in = 1,
@@ -196,7 +194,7 @@ static SrStatus invert_node(const SrGraph *graph, SrNodeId id, SrGraph *to, SrNo
     size_t bytes = node->op ? node->op->params_bytes : 0;
     void *params = sr_arena_copy(sr_graph_arena(to), node->params, bytes);
     if (bytes && !params)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for the inverse of %s", node->name);
+        return sr_out_of_memory("the inverse of %s", node->name);
     if (node->n_in != 1 || !node->op->inverse || !node->op->inverse(node->params, params))
         SR_FAIL(SR_ERR_CONFIG, "%s (%s) has no inverse", node->name,
                 node->op ? node->op->name : "input");

@@ -35,8 +35,7 @@ SrStatus sr_taps_parse(const char *text, SrArena *arena, SrTaps *out) {
         room += *p == ',';
     char *copy = sr_arena_strdup(arena, text), *rest = copy;
     *out = (SrTaps){0, sr_arena_alloc(arena, room * sizeof *out->v)};
-    if (!copy || !out->v)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for a list of layers");
+    SR_TRY_MEMORY(copy && out->v, "a list of layers");
     if (strspn(text, " ") == strlen(text))
         SR_FAIL(SR_ERR_CONFIG, "the list of layers is empty: %s", expected);
     while (rest) {

@@ -127,8 +127,7 @@ SrStatus sr_leaf_parse(const SrGraph *graph, const char *text, SrArena *arena, S
     size_t room = strlen(text) / 2 + 1 + SR_COUNT(composites); // a word and its comma
     const char **v = sr_arena_alloc(arena, room * sizeof *v);
     char *copy = sr_arena_strdup(arena, text), *save = NULL;
-    if (!v || !copy)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for a list of blocks");
+    SR_TRY_MEMORY(v && copy, "a list of blocks");
     *out = (SrStrings){0, v};
     int words = 0;
     for (char *word = strtok_r(copy, ",", &save); word; word = strtok_r(NULL, ",", &save), words++)
@@ -242,7 +241,7 @@ static SrStatus make_body(const SrRewrite *outer, const SrBlock *b, SrNodeId out
     SrRewrite rw = {.from = outer->from, .map = sr_calloc(n, sizeof *rw.map)};
     *body = (Body){.n_in = 0};
     SrStatus status = rw.map ? sr_graph_new(sr_graph_params(outer->to), &body->body)
-                             : sr_fail(SR_ERR_MEMORY, "out of memory for block %s", b->path);
+                             : sr_out_of_memory("block %s", b->path);
     rw.to = body->body;
     if (status == SR_OK)
         status = fill_body(&rw, b, body);
@@ -266,7 +265,7 @@ static void closed_name(const SrRewrite *rw, const SrBlock *b, char *out, size_t
 static SrStatus parent_of(SrGraph *graph, const char *path, const char **out) {
     const char *dot = strrchr(path, '.');
     *out = sr_arena_printf(sr_graph_arena(graph), "%.*s", dot ? (int)(dot - path) : 0, path);
-    return *out ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for block %s", path);
+    return *out ? SR_OK : sr_out_of_memory("block %s", path);
 }
 
 static SrStatus add_closed(SrRewrite *rw, const SrBlock *b) {
@@ -313,8 +312,7 @@ static SrStatus close_each(SrRewrite *rw, SrNodeId id) {
 SrStatus sr_graph_close(const SrGraph *graph, const SrStrings *classes, SrGraph **out) {
     Closing closing = {sr_calloc((size_t)sr_graph_count(graph) + 1, sizeof *closing.owner)};
     *out = NULL;
-    if (!closing.owner)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for closing blocks");
+    SR_TRY_MEMORY(closing.owner, "closing blocks");
     find_owners(graph, classes, closing.owner);
     SrStatus status =
         sr__rewrite(graph, sr_graph_params(graph), close_each, &closing, closing.owner, NULL, out);
@@ -331,8 +329,7 @@ static SrStatus open_body(SrRewrite *outer, const SrNodeSpec *spec, SrNodeId *ou
     int n = sr_graph_count(p->body);
     SrRewrite rw = {.from = p->body, .to = outer->to};
     rw.map = sr_calloc((size_t)n + 1, sizeof *rw.map);
-    if (!rw.map)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for block %s", spec->name);
+    SR_TRY_MEMORY(rw.map, "block %s", spec->name);
     SrNodeId shift = sr_graph_count(outer->to) - spec->n_in;
     SrStatus status = SR_OK;
     for (SrNodeId id = 0; id < n && status == SR_OK; id++) {
@@ -387,5 +384,5 @@ SrStatus sr__block_copy(SrGraph *to, const SrNodeSpec *spec, SrNodeId *out) {
     params.class_name = sr_arena_strdup(sr_graph_arena(to), params.class_name);
     copy.params = &params;
     return params.class_name ? sr_graph_add(to, &copy, out)
-                             : sr_fail(SR_ERR_MEMORY, "out of memory for block %s", spec->name);
+                             : sr_out_of_memory("block %s", spec->name);
 }

@@ -48,8 +48,7 @@ struct SrBuilder {
 SrStatus sr_builder_new(SrGraph *graph, SrBuilder **out) {
     SrBuilder *b = sr_calloc(1, sizeof *b);
     *out = b;
-    if (!b)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for a graph builder");
+    SR_TRY_MEMORY(b, "a graph builder");
     b->graph = graph;
     b->param_prefix = b->node_prefix = "";
     b->mode = SR_MODE_BOTH;
@@ -279,8 +278,7 @@ static SrStatus default_params(SrBuilder *b, const SrOp *op, const char *name,
     if (*params || op->params_bytes == 0)
         return SR_OK;
     void *fresh = sr_arena_alloc(sr_graph_arena(b->graph), op->params_bytes);
-    if (!fresh)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for node %s", name);
+    SR_TRY_MEMORY(fresh, "node %s", name);
     *params = fresh;
     return op->options ? sr_options_parse(op->options, NULL, name, sr_graph_arena(b->graph), fresh)
                        : SR_OK;

@@ -12,7 +12,7 @@
 SrStatus sr_graph_new(SrParams *params, SrGraph **out) {
     *out = sr_calloc(1, sizeof **out);
     if (!*out)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for a graph");
+        return sr_out_of_memory("a graph");
     (*out)->params = params;
     return SR_OK;
 }
@@ -55,8 +55,7 @@ void sr_graph_set_tags(SrGraph *graph, SrNodeId id, unsigned tags) { graph->node
 
 SrStatus sr_graph_set_title(SrGraph *graph, const char *title) {
     char *copy = sr_arena_strdup(&graph->arena, title);
-    if (!copy)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for the title %s", title);
+    SR_TRY_MEMORY(copy, "the title %s", title);
     graph->title = copy;
     return SR_OK;
 }
@@ -65,9 +64,7 @@ const char *sr_graph_title(const SrGraph *graph) {
     return graph->title ? graph->title : "TRUNK|CONFIG";
 }
 
-static SrStatus out_of_memory(const char *name) {
-    SR_FAIL(SR_ERR_MEMORY, "out of memory for node %s", name);
-}
+static SrStatus out_of_memory(const char *name) { return sr_out_of_memory("node %s", name); }
 
 // Users, configurations and checkpoints refer to nodes by name, so a name must exist and be unique.
 static SrStatus check_name(const SrGraph *graph, const char *name) {
@@ -319,8 +316,7 @@ const SrBlock *sr_graph_block_at(const SrGraph *graph, int i) { return &graph->b
 SrStatus sr__graph_own(SrGraph *graph, SrGraph *body) {
     size_t n = (size_t)graph->n_bodies + 1;
     SrGraph **bodies = sr_realloc(graph->bodies, n * sizeof *bodies);
-    if (!bodies)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for a closed block");
+    SR_TRY_MEMORY(bodies, "a closed block");
     graph->bodies = bodies;
     graph->bodies[graph->n_bodies++] = body;
     return SR_OK;
@@ -372,14 +368,12 @@ SrStatus sr_graph_alias(SrGraph *graph, const char *alias, SrNodeId id) {
     if (graph->n_aliases == graph->aliases_capacity) {
         int capacity = graph->aliases_capacity ? 2 * graph->aliases_capacity : 16;
         SrAlias *aliases = sr_realloc(graph->aliases, (size_t)capacity * sizeof *aliases);
-        if (!aliases)
-            SR_FAIL(SR_ERR_MEMORY, "out of memory for stage %s", alias);
+        SR_TRY_MEMORY(aliases, "stage %s", alias);
         graph->aliases = aliases;
         graph->aliases_capacity = capacity;
     }
     char *name = sr_arena_strdup(&graph->arena, alias);
-    if (!name)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for stage %s", alias);
+    SR_TRY_MEMORY(name, "stage %s", alias);
     SR_TRY(sr_name_map_put(&graph->by_alias, name, id));
     graph->aliases[graph->n_aliases++] = (SrAlias){name, id};
     return SR_OK;

@@ -45,8 +45,7 @@ static SrYaml *real(SrArena *arena, double f) {
 }
 
 static SrStatus put(SrArena *arena, SrYaml *map, const char *key, SrYaml *value) {
-    if (!value)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for a graph's JSON");
+    SR_TRY_MEMORY(value, "a graph's JSON");
     return map->type == SR_YAML_LIST ? sr_yaml_append(arena, map, value)
                                      : sr_yaml_put(arena, map, key, value);
 }
@@ -136,8 +135,8 @@ static SrStatus print_nodes(const SrGraph *graph, SrText *out) {
     for (SrNodeId id = 0; id < sr_graph_count(graph); id++) {
         SrArena arena = SR_ARENA_INIT;
         SrYaml *map = sr_yaml_new(&arena, SR_YAML_MAP, "graph", 0);
-        SrStatus status = map ? put_node(graph, id, &arena, map)
-                              : sr_fail(SR_ERR_MEMORY, "out of memory for a graph's JSON");
+        SrStatus status =
+            map ? put_node(graph, id, &arena, map) : sr_out_of_memory("a graph's JSON");
         if (status == SR_OK) {
             sr_text_add(out, id ? ",\n  " : "\n  ");
             sr_json_print(map, out);
@@ -153,7 +152,7 @@ static SrStatus print_line(SrText *out, const char *before, const char *const *s
                            const int *numbers, int n_numbers) {
     SrArena arena = SR_ARENA_INIT;
     SrYaml *list = sr_yaml_new(&arena, SR_YAML_LIST, "graph", 0);
-    SrStatus status = list ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for a graph's JSON");
+    SrStatus status = list ? SR_OK : sr_out_of_memory("a graph's JSON");
     for (int i = 0; i < n && status == SR_OK; i++)
         status = put(&arena, list, NULL, string(&arena, strings[i]));
     for (int i = 0; i < n_numbers && status == SR_OK; i++)
@@ -334,8 +333,7 @@ static SrStatus parse_options(Parse *p, const SrYaml *map, SrNodeSpec *spec) {
     if (spec->op->params_bytes == 0)
         return SR_OK;
     void *params = sr_arena_alloc(sr_graph_arena(p->graph), spec->op->params_bytes);
-    if (!params)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for node %s", spec->name);
+    SR_TRY_MEMORY(params, "node %s", spec->name);
     spec->params = params;
     return spec->op->options ? sr_options_parse(spec->op->options, options, spec->name,
                                                 sr_graph_arena(p->graph), params)

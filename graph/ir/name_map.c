@@ -24,7 +24,7 @@ static SrStatus grow(SrNameMap *map) {
     bigger.values = sr_calloc((size_t)bigger.capacity, sizeof *bigger.values);
     if (!bigger.names || !bigger.values) {
         sr_name_map_deinit(&bigger);
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for %d names", bigger.capacity);
+        return sr_out_of_memory("%d names", bigger.capacity);
     }
     for (int i = 0; i < map->capacity; i++) {
         if (!map->names[i])

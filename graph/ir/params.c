@@ -34,7 +34,7 @@ struct SrParams {
 
 SrStatus sr_params_new(SrParams **out) {
     *out = sr_calloc(1, sizeof **out);
-    return *out ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for the parameter table");
+    return *out ? SR_OK : sr_out_of_memory("the parameter table");
 }
 
 void sr_params_free(SrParams *params) {
@@ -61,8 +61,7 @@ static SrStatus reserve(SrParams *params) {
     bool *drawn = sr_realloc(params->drawn, (size_t)capacity * sizeof *drawn);
     if (drawn)
         params->drawn = drawn;
-    if (!entries || !drawn)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for %d parameters", capacity);
+    SR_TRY_MEMORY(entries && drawn, "%d parameters", capacity);
     params->capacity = capacity;
     return SR_OK;
 }
@@ -84,8 +83,7 @@ SrStatus sr_params_add(SrParams *params, const char *name, const SrSlot *slot, i
         return check_same(&params->entries[*index], slot);
     SR_TRY(reserve(params));
     char *copy = sr_arena_strdup(&params->arena, name);
-    if (!copy)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for the name of parameter %s", name);
+    SR_TRY_MEMORY(copy, "the name of parameter %s", name);
     SR_TRY(sr_name_map_put(&params->by_name, copy, params->count));
     *index = params->count++;
     params->drawn[*index] = false;
@@ -141,7 +139,7 @@ static SrStatus map_block(SrParams *params, size_t bytes, void **out) {
         SR_FAIL(SR_ERR_MEMORY, "parameters were allocated in more than %d pieces", MAX_BLOCKS / 2);
     *out = sr_map(bytes);
     if (!*out)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for %zu MiB of parameters", bytes >> 20);
+        return sr_out_of_memory("%zu MiB of parameters", bytes >> 20);
     params->blocks[params->n_blocks++] = (Block){*out, bytes};
     return SR_OK;
 }

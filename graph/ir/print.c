@@ -22,7 +22,7 @@ SrStatus sr__graph_options(const SrNode *node, SrArena *arena, SrYaml **changed)
     SrYaml *all, *defaults;
     *changed = sr_yaml_new(arena, SR_YAML_MAP, "graph", 0);
     if (!*changed)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", node->name);
+        return sr_out_of_memory("%s", node->name);
     if (!node->op || !node->op->options)
         return SR_OK;
     SR_TRY(sr_options_print(node->op->options, node->params, arena, &all));
@@ -255,7 +255,7 @@ SrStatus sr_graph_print_modes(const SrGraph *graph, SrText *out) {
         add_only(graph, SR_MODE_EVAL, out);
         sr_text_add(out, "\n");
     }
-    return out->failed ? sr_fail(SR_ERR_MEMORY, "out of memory for printing a graph") : SR_OK;
+    return out->failed ? sr_out_of_memory("printing a graph") : SR_OK;
 }
 
 SrStatus sr_graph_print_mode(const SrGraph *graph, SrGraphFormat format, unsigned mode,
@@ -270,7 +270,7 @@ SrStatus sr_graph_print_mode(const SrGraph *graph, SrGraphFormat format, unsigne
     case SR_GRAPH_JSON: status = sr__graph_print_json(graph, out); break;
     }
     if (status == SR_OK && out->failed)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for printing a graph");
+        return sr_out_of_memory("printing a graph");
     return status;
 }
 

@@ -27,9 +27,7 @@ static void run_zero(const SrOpCall *call) {
     memset(call->y.data, 0, (size_t)sr_shape_count(call->y.shape) * sr_dtype_bytes(call->y.dtype));
 }
 
-static SrStatus out_of_memory(void) {
-    SR_FAIL(SR_ERR_MEMORY, "out of memory for the calls of a plan");
-}
+static SrStatus out_of_memory(void) { return sr_out_of_memory("the calls of a plan"); }
 
 // A sum has one input and one output of the node's shape.
 static SrStatus bind_sum(SrPlan *plan, SrPlanCall *call) {

@@ -13,8 +13,7 @@ SrStatus sr__pass_design(SrPlan *plan) {
         SrShape x[SR_OP_MAX_IN];
         SrOpSite site = sr__plan_site(plan, node, x);
         void *design = sr_arena_alloc(&plan->arena, node->op->design_bytes);
-        if (!design)
-            SR_FAIL(SR_ERR_MEMORY, "out of memory for the designs of a plan");
+        SR_TRY_MEMORY(design, "the designs of a plan");
         node->op->design(&site, design);
         node->design = design;
     }

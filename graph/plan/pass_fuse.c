@@ -99,8 +99,7 @@ static SrStatus merge(SrPlan *plan, SrNodeId end, SrNodeId norm, const SrOp *sum
                       SrNodeId residual) {
     SrPlanNode *to = &plan->nodes[end], *from = &plan->nodes[norm];
     void *params = sr_arena_copy(&plan->arena, from->params, from->op->params_bytes);
-    if (!params)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for the fused node %s", to->name);
+    SR_TRY_MEMORY(params, "the fused node %s", to->name);
     *sr_op_switch(from->op, params, to->op->fuses_as) = true;
     to->op = from->op;
     to->params = params;
@@ -165,8 +164,7 @@ SrStatus sr__plan_check_fused(const SrPlan *plan) {
 
 SrStatus sr__pass_fuse(SrPlan *plan) {
     int *readers = sr_arena_alloc(&plan->arena, ((size_t)plan->n_nodes + 1) * sizeof *readers);
-    if (!readers)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for fusing %d nodes", plan->n_nodes);
+    SR_TRY_MEMORY(readers, "fusing %d nodes", plan->n_nodes);
     // Counted once: fusing removes a reader and its value together, so the other counts stay true.
     for (SrNodeId id = 0; id < plan->n_nodes; id++)
         for (int i = 0; plan->nodes[id].live && i < plan->nodes[id].n_in; i++)

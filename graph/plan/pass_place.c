@@ -81,7 +81,7 @@ SrStatus sr__pass_place(SrPlan *plan) {
     if (!order || !placed) {
         sr_free(order);
         sr_free(placed);
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for placing %d buffers", plan->n_buffers);
+        return sr_out_of_memory("placing %d buffers", plan->n_buffers);
     }
     for (size_t i = 0; i < n; i++)
         order[i] = &plan->buffers[i];

@@ -121,8 +121,7 @@ SrStatus sr__pass_recompute(SrPlan *plan) {
     Fate *fate = sr_arena_alloc(&plan->arena, n * sizeof *fate);
     // Bytes kept of this node and all later ones.
     int64_t *kept_from = sr_arena_alloc(&plan->arena, n * sizeof *kept_from);
-    if (!fate || !kept_from)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for a plan of %d nodes", plan->n_nodes);
+    SR_TRY_MEMORY(fate && kept_from, "a plan of %d nodes", plan->n_nodes);
     find_reachable(plan, fate);
     if (plan->splits > 1)
         find_boundaries(plan, fate);

@@ -21,8 +21,7 @@ static SrStatus new_buffer(SrPlan *plan, size_t bytes, int *out) {
     if (plan->n_buffers == plan->buffers_capacity) {
         int capacity = plan->buffers_capacity ? 2 * plan->buffers_capacity : 256;
         SrBuffer *buffers = sr_realloc(plan->buffers, (size_t)capacity * sizeof *buffers);
-        if (!buffers)
-            SR_FAIL(SR_ERR_MEMORY, "out of memory for a plan of %d buffers", capacity);
+        SR_TRY_MEMORY(buffers, "a plan of %d buffers", capacity);
         plan->buffers = buffers;
         plan->buffers_capacity = capacity;
     }
@@ -47,8 +46,7 @@ static SrStatus new_call(SrPlan *plan, SrCallKind kind, SrNodeId node, SrPlanCal
     if (plan->n_calls == plan->calls_capacity) {
         int capacity = plan->calls_capacity ? 2 * plan->calls_capacity : 256;
         SrPlanCall *calls = sr_realloc(plan->calls, (size_t)capacity * sizeof *calls);
-        if (!calls)
-            SR_FAIL(SR_ERR_MEMORY, "out of memory for a plan of %d calls", capacity);
+        SR_TRY_MEMORY(calls, "a plan of %d calls", capacity);
         plan->calls = calls;
         plan->calls_capacity = capacity;
     }

@@ -91,8 +91,7 @@ static SrStatus load(SrPlan *plan, const SrGraph *graph, const SrPlanOptions *op
     size_t n = (size_t)options->n_losses + 1; // an empty list is still a pointer
     plan->losses = sr_arena_alloc(&plan->arena, n * sizeof *plan->losses);
     plan->seeds = sr_arena_alloc(&plan->arena, n * sizeof *plan->seeds);
-    if (!plan->nodes || !plan->losses || !plan->seeds)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for a plan of %d nodes", plan->n_nodes);
+    SR_TRY_MEMORY(plan->nodes && plan->losses && plan->seeds, "a plan of %d nodes", plan->n_nodes);
     for (SrNodeId id = 0; id < plan->n_nodes; id++) {
         if (sr_graph_at(graph, id)->op == &sr__op_block)
             SR_FAIL(SR_ERR_CONFIG, "plan: %s is a closed block; inline it first",
@@ -125,8 +124,7 @@ static SrStatus run_passes(SrPlan *plan) {
 SrStatus sr_plan_compile(const SrGraph *graph, const SrPlanOptions *options, SrPlan **out) {
     *out = NULL;
     SrPlan *plan = sr_calloc(1, sizeof *plan);
-    if (!plan)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for a plan");
+    SR_TRY_MEMORY(plan, "a plan");
     SrStatus status;
     SR_TRY_GOTO(sr_graph_check(graph)); // cheap compared with one step, and passes rely on it
     SR_TRY_GOTO(load(plan, graph, options));

@@ -46,5 +46,5 @@ SrStatus sr_plan_print(const SrPlan *plan, SrText *out) {
                    "sharing)\n",
                    (double)cost.activation_bytes / 0x1p20,
                    (double)sr__plan_live_bytes(plan) / 0x1p20, (double)cost.naive_bytes / 0x1p20);
-    return out->failed ? sr_fail(SR_ERR_MEMORY, "out of memory for printing a plan") : SR_OK;
+    return out->failed ? sr_out_of_memory("printing a plan") : SR_OK;
 }

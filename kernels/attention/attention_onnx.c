@@ -35,7 +35,7 @@ static const char *mask_of(SrOnnxCall *call, const SrAttentionParams *p, int L) 
     float *mask = sr_arena_alloc(&call->file->arena, (n + (size_t)L) * sizeof *mask);
     const char *name = sr__onnx_inner(call, "mask");
     if (!mask) {
-        call->file->status = sr_fail(SR_ERR_MEMORY, "out of memory for an ONNX graph");
+        call->file->status = sr_out_of_memory("an ONNX graph");
         return name;
     }
     float *side = mask + n;

@@ -152,8 +152,7 @@ static SrStatus onnx(SrOnnxCall *call) {
     int rank = call->y.rank, D = sr_shape_last(call->y) / 3, E = p->num_heads;
     const float *scales = call->w[0].data;
     float *factors = sr_arena_alloc(&call->file->arena, 2 * (size_t)E * sizeof *factors);
-    if (!factors)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for an ONNX graph");
+    SR_TRY_MEMORY(factors, "an ONNX graph");
     for (int i = 0; i < 2 * E; i++)
         factors[i] = i < E ? (float)exp(fmin(scales[i], LOG_100)) : 1;
     const char *x = sr__onnx_rows(call, 0), *length = sr__onnx_inner(call, "length");

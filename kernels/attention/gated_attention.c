@@ -342,7 +342,7 @@ static const char *onnx_places(SrOnnxCall *call) {
     double *row = sr_arena_alloc(&call->file->arena, (size_t)(L + W) * sizeof *row);
     const char *name = sr__onnx_inner(call, "places");
     if (!out || !row) {
-        call->file->status = sr_fail(SR_ERR_MEMORY, "out of memory for an ONNX graph");
+        call->file->status = sr_out_of_memory("an ONNX graph");
         return name;
     }
     const float *gate = call->w[GATE].data, *weight = call->w[WEIGHT].data;
@@ -373,8 +373,7 @@ static SrStatus onnx(SrOnnxCall *call) {
     const char *scores = sr__onnx_two(call, "scores", "MatMul", q, k);
     scores = sr__onnx_two(call, "scaled", "Mul", scores, scale);
     float *rest = sr_arena_alloc(&call->file->arena, (size_t)p->num_heads * sizeof *rest);
-    if (!rest)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for an ONNX graph");
+    SR_TRY_MEMORY(rest, "an ONNX graph");
     for (int e = 0; e < p->num_heads; e++)
         rest[e] = 1 / (1 + expf(((const float *)call->w[GATE].data)[e]));
     const char *share = sr__onnx_floats(call, "share", SR_SHAPE(p->num_heads, 1, 1), rest);

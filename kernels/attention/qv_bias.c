@@ -85,8 +85,7 @@ static void backward(const SrOpCall *call) {
 static SrStatus onnx(SrOnnxCall *call) {
     int D = sr_shape_last(call->y) / 3;
     float *bias = sr_arena_alloc(&call->file->arena, 3 * (size_t)D * sizeof *bias);
-    if (!bias)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for an ONNX graph");
+    SR_TRY_MEMORY(bias, "an ONNX graph");
     const SrQvBiasParams *p = call->params;
     const float *q = call->w[0].data, *v = p->separate ? call->w[1].data : q + 2 * D;
     for (int i = 0; i < D; i++)

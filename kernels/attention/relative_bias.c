@@ -116,8 +116,7 @@ static SrStatus onnx(SrOnnxCall *call) {
     const SrRelativeBiasParams *p = call->params;
     int L = tokens_of(p), B = call->y.d[0], E = p->num_heads;
     int64_t *rows = sr_arena_alloc(&call->file->arena, (size_t)(L * L) * sizeof *rows);
-    if (!rows)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for an ONNX graph");
+    SR_TRY_MEMORY(rows, "an ONNX graph");
     for (int i = 0; i < L * L; i++)
         rows[i] = row_of(p, i / L, i % L);
     const char *table = call->n_in > 0 ? sr__onnx_rows(call, 0) : sr__onnx_weight(call, 0);

@@ -57,8 +57,7 @@ static void forward(const SrOpCall *call) {
 static SrStatus onnx(SrOnnxCall *call) {
     float *values =
         sr_arena_alloc(&call->file->arena, (size_t)sr_shape_count(call->y) * sizeof *values);
-    if (!values)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for an ONNX graph");
+    SR_TRY_MEMORY(values, "an ONNX graph");
     for (int64_t i = 0; i < sr_shape_count(call->y); i++)
         values[i] = (float)value_at(call->params, i);
     const char *table = sr__onnx_inner(call, "table");

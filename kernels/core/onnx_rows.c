@@ -122,7 +122,7 @@ const char *sr__onnx_floats(SrOnnxCall *call, const char *what, SrShape shape,
     if (copy)
         sr_onnx_weight(call->file, out, (SrTensor){shape, SR_F32, copy});
     else
-        call->file->status = sr_fail(SR_ERR_MEMORY, "out of memory for an ONNX graph");
+        call->file->status = sr_out_of_memory("an ONNX graph");
     return out;
 }
 

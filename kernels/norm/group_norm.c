@@ -236,8 +236,7 @@ static SrStatus onnx_constants(SrOnnxCall *call, const char *const name[4]) {
     const SrGroupNormParams *p = call->params;
     int G = p->num_groups, C = sr_shape_last(call->y);
     float *ones = sr_arena_alloc(&call->file->arena, 2 * (size_t)G * sizeof *ones); // zeros follow
-    if (!ones)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for an ONNX graph");
+    SR_TRY_MEMORY(ones, "an ONNX graph");
     for (int i = 0; i < G; i++)
         ones[i] = 1;
     sr_onnx_weight(call->file, name[0], (SrTensor){SR_SHAPE(G), SR_F32, ones});

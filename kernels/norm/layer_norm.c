@@ -145,8 +145,7 @@ static SrStatus onnx(SrOnnxCall *call) {
     int C = sr_shape_last(call->y);
     SrShape shape = map ? SR_SHAPE(C, 1, 1) : SR_SHAPE(C);
     float *eps = sr_arena_alloc(&call->file->arena, 2 * sizeof *eps);
-    if (!eps)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for an ONNX graph");
+    SR_TRY_MEMORY(eps, "an ONNX graph");
     *eps = (float)p->eps;
     eps[1] = 2;
     const char *two = constant(call, (SrTensor){SR_SHAPE(1), SR_F32, eps + 1}, "two");

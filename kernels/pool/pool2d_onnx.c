@@ -21,7 +21,7 @@ static const char *shares(SrOnnxCall *call, const char *what, const SrPoolAxis *
     float *share = sr_arena_alloc(&call->file->arena, n * sizeof *share);
     const char *name = sr__onnx_inner(call, what);
     if (!share) {
-        call->file->status = sr_fail(SR_ERR_MEMORY, "out of memory for an ONNX graph");
+        call->file->status = sr_out_of_memory("an ONNX graph");
         return name;
     }
     for (int i = 0; i < a->out; i++) {

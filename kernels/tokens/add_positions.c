@@ -227,8 +227,7 @@ static SrStatus onnx(SrOnnxCall *call) {
     const SrAddPositionsParams *p = call->params;
     int L = call->y.d[1], D = call->y.d[2];
     float *grid = sr_arena_alloc(&call->file->arena, (size_t)L * (size_t)D * sizeof *grid);
-    if (!grid)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for an ONNX graph");
+    SR_TRY_MEMORY(grid, "an ONNX graph");
     if (resampled(p))
         sr_add_positions_resample(p, call->w[0].data, D, grid);
     else

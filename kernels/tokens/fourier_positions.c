@@ -70,8 +70,7 @@ static SrStatus onnx(SrOnnxCall *call) {
     map.d[0] = 1;
     size_t n = (size_t)sr_shape_count(map);
     float *values = sr_arena_alloc(&call->file->arena, n * sizeof *values);
-    if (!values)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for an ONNX graph");
+    SR_TRY_MEMORY(values, "an ONNX graph");
     for (size_t i = 0; i < n; i++)
         values[i] = (float)value_at(call->params, (int64_t)i);
     const char *table = sr__onnx_inner(call, "table");

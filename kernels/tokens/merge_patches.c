@@ -62,8 +62,7 @@ static SrStatus onnx(SrOnnxCall *call) {
     SrShape s = call->x[0];
     int n = 4 * call->y.d[1] * call->y.d[2], pixels = s.d[1] * s.d[2];
     int64_t *at = sr_arena_alloc(&call->file->arena, (size_t)n * sizeof *at);
-    if (!at)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for an ONNX graph");
+    SR_TRY_MEMORY(at, "an ONNX graph");
     for (int i = 0; i < n; i++) {
         int64_t pixel = pixel_of(s, i / 4, i % 4);
         at[i] = pixel < 0 ? pixels : pixel; // index of a row of zeros

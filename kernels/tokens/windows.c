@@ -125,8 +125,7 @@ static SrStatus onnx(SrOnnxCall *call) {
     Sides s = sides_of(p, call->x[0]);
     int T = p->window_h * p->window_w, places = s.rows * s.columns * T, pixels = s.H * s.W;
     int64_t *at = sr_arena_alloc(&call->file->arena, (size_t)SR_MAX(places, pixels) * sizeof *at);
-    if (!at)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for an ONNX graph");
+    SR_TRY_MEMORY(at, "an ONNX graph");
     bool holes = false;
     for (int i = 0; i < places; i++) {
         int64_t pixel = pixel_of(p, &s, i / T, i % T);

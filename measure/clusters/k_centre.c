@@ -28,8 +28,8 @@ static SrStatus work_init(Work *w, const SrRowView *rows) {
                 .open = sr_alloc(n),
                 .sum = sr_calloc(d, sizeof *w->sum),
                 .query = sr_alloc(d * sizeof *w->query)};
-    if (!w->distance || !w->nearest || !w->open || !w->sum || !w->query)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for a choice among %lld rows", (long long)rows->n);
+    SR_TRY_MEMORY(w->distance && w->nearest && w->open && w->sum && w->query,
+                  "a choice among %lld rows", (long long)rows->n);
     SR_TRY(sr_row_view_space(rows, BLOCK, &w->space));
     return sr_row_distances_init(rows, &w->to);
 }

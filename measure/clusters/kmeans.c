@@ -18,7 +18,7 @@
 #define CENTRE_BLOCK 4096
 #define DRAW_BLOCK 64 // rows that a thread reads at a time
 
-static SrStatus out_of_memory(int k) { SR_FAIL(SR_ERR_MEMORY, "out of memory for %d clusters", k); }
+static SrStatus out_of_memory(int k) { return sr_out_of_memory("%d clusters", k); }
 
 // Computes the squared lengths of n rows of d numbers.
 static void squares(const float *x, int64_t n, int d, double *out) {

@@ -41,7 +41,7 @@ SrStatus sr_kmeans_tree(const SrRowView *rows, const int *k, int levels, uint64_
         out->k[l] = k[l];
         out->levels = l + 1;
         status = out->label[l] ? level(&below, k[l], seed + (uint64_t)l, &km[l], out->label[l])
-                               : sr_fail(SR_ERR_MEMORY, "out of memory for %d clusters", k[l]);
+                               : sr_out_of_memory("%d clusters", k[l]);
         below = (SrRowView){.n = k[l], .d = rows->d, .x = km[l].centre};
     }
     for (int l = 0; l < levels && l < SR_KMEANS_TREE_LEVELS; l++)
@@ -142,5 +142,5 @@ SrStatus sr_balanced_sample(const SrKmeansTree *t, int64_t count, uint64_t seed,
     }
     sr_free(member);
     sr_free(order);
-    return enough ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for a balanced sample");
+    return enough ? SR_OK : sr_out_of_memory("a balanced sample");
 }

@@ -45,8 +45,7 @@ static int64_t blocks_of(const SrRowView *rows) { return (rows->n + BLOCK - 1) /
 SrStatus sr_row_distances_init(const SrRowView *rows, SrRowDistances *out) {
     *out =
         (SrRowDistances){.rows = rows, .square = sr_alloc((size_t)rows->n * sizeof *out->square)};
-    if (!out->square)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for the lengths of %lld rows", (long long)rows->n);
+    SR_TRY_MEMORY(out->square, "the lengths of %lld rows", (long long)rows->n);
     SR_TRY(sr_row_view_space(rows, (int64_t)sr_parallel_threads() * BLOCK, &out->space));
     sr_parallel_for(blocks_of(rows), square_block, out);
     return SR_OK;

@@ -32,8 +32,8 @@ static SrStatus prim_init(const SrRowView *rows, Prim *p) {
                 .distance = sr_alloc(n * sizeof *p->distance),
                 .nearest = sr_alloc(n * sizeof *p->nearest),
                 .parent = sr_calloc(n, sizeof *p->parent)};
-    if (!p->query || !p->distance || !p->nearest || !p->parent)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for the tree of %lld images", (long long)rows->n);
+    SR_TRY_MEMORY(p->query && p->distance && p->nearest && p->parent, "the tree of %lld images",
+                  (long long)rows->n);
     return sr_row_distances_init(rows, &p->to);
 }
 
@@ -144,6 +144,5 @@ SrStatus sr_leaf_distances(const SrTreeEdge *edge, int64_t n, int64_t largest, f
     sr_free(g.next);
     sr_free(g.last);
     sr_free(g.size);
-    return enough ? SR_OK
-                  : sr_fail(SR_ERR_MEMORY, "out of memory for groups of %lld images", (long long)n);
+    return enough ? SR_OK : sr_out_of_memory("groups of %lld images", (long long)n);
 }

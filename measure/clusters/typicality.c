@@ -17,8 +17,7 @@ SrStatus sr_typicality(const SrRowView *rows, float *typicality) {
     if (k < 1)
         return SR_OK;
     float *distance = sr_alloc((size_t)rows->n * (size_t)k * sizeof *distance);
-    if (!distance)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for neighbours of %lld rows", (long long)rows->n);
+    SR_TRY_MEMORY(distance, "neighbours of %lld rows", (long long)rows->n);
     SrStatus status = sr_nearest_rows(rows, k, NULL, distance);
     for (int64_t i = 0; status == SR_OK && i < rows->n; i++) {
         double sum = 0;
@@ -56,7 +55,7 @@ static SrStatus work_init(Work *w, int64_t n, int clusters) {
     w->part = sr_alloc(rows * sizeof *w->part);
     if (!w->label || !w->size || !w->taken || !w->open || !w->used || !w->member || !w->typical ||
         !w->part)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for a choice among %lld rows", (long long)n);
+        return sr_out_of_memory("a choice among %lld rows", (long long)n);
     return SR_OK;
 }
 

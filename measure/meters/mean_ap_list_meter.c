@@ -42,16 +42,15 @@ static void close(void *state) {
 static SrStatus open(const void *params, int classes, int64_t rows, void **state) {
     (void)params;
     MeanAp *m = sr_calloc(1, sizeof *m);
-    if (!m)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for a meter");
+    SR_TRY_MEMORY(m, "a meter");
     *m = (MeanAp){.classes = classes, .room = rows};
     size_t cells = (size_t)rows * (size_t)classes;
     m->scores = sr_alloc((cells + 1) * sizeof *m->scores);
     m->target = sr_alloc(cells + 1);
     if (!m->scores || !m->target) {
         close(m);
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for the scores of %lld images and %d classes",
-                (long long)rows, classes);
+        return sr_out_of_memory("the scores of %lld images and %d classes", (long long)rows,
+                                classes);
     }
     *state = m;
     return SR_OK;

@@ -22,8 +22,7 @@ SrStatus sr__topk_open(const void *params, int classes, int64_t rows, void **sta
         SR_FAIL(SR_ERR_CONFIG, "topk_values holds %d numbers; expected 1 to %d", p->topk_values.n,
                 SR_METER_MAX_VALUES);
     SrTopk *t = sr_calloc(1, sizeof *t);
-    if (!t)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for a meter");
+    SR_TRY_MEMORY(t, "a meter");
     t->n = p->topk_values.n;
     for (int i = 0; i < t->n; i++) {
         t->k[i] = p->topk_values.v[i];
@@ -32,7 +31,7 @@ SrStatus sr__topk_open(const void *params, int classes, int64_t rows, void **sta
     t->best = sr_calloc((size_t)t->most + 1, sizeof *t->best);
     if (!t->best) {
         sr_free(t);
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for a meter");
+        return sr_out_of_memory("a meter");
     }
     *state = t;
     return SR_OK;

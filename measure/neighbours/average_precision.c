@@ -41,8 +41,7 @@ SrStatus sr_average_precision(const float *score, const int8_t *relevant, int64_
                               double *out) {
     Item *items = sr_calloc((size_t)n + 1, sizeof *items);
     int64_t judged = 0, found = 0;
-    if (!items)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for a ranking of %lld", (long long)n);
+    SR_TRY_MEMORY(items, "a ranking of %lld", (long long)n);
     for (int64_t i = 0; i < n; i++) {
         if (relevant[i] < 0)
             continue;

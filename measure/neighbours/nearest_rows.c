@@ -39,7 +39,7 @@ SrStatus sr_nearest_rows(const SrRowView *rows, int k, int64_t *row, float *dist
     float *similarity = sr_alloc(places * sizeof *similarity), *space = NULL;
     SrStatus status = found && similarity
                           ? sr_row_view_space(rows, SR_MIN(rows->n, QUERIES), &space)
-                          : sr_fail(SR_ERR_MEMORY, "out of memory for neighbours");
+                          : sr_out_of_memory("neighbours");
     SrBar bar;
     sr_bar_begin(&bar, "neighbours of images", rows->n);
     for (int64_t first = 0; status == SR_OK && first < rows->n; first += QUERIES) {
@@ -94,8 +94,7 @@ typedef struct {
 
 static SrStatus blocks_init(const SrRowView *rows, Blocks *b) {
     *b = (Blocks){.product = sr_alloc(sizeof(float) * ROW_BLOCK * COLUMN_BLOCK)};
-    if (!b->product)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for neighbours of each class");
+    SR_TRY_MEMORY(b->product, "neighbours of each class");
     SR_TRY(sr_row_view_space(rows, SR_MIN(rows->n, ROW_BLOCK), &b->rows));
     return sr_row_view_space(rows, SR_MIN(rows->n, COLUMN_BLOCK), &b->other);
 }

@@ -100,7 +100,7 @@ static SrStatus summarize(const Answer *answer, int64_t n, SrRetrieval *out) {
     *out = (SrRetrieval){0};
     for (int64_t i = 0; i < n; i++) {
         if (answer[i].failed)
-            SR_FAIL(SR_ERR_MEMORY, "out of memory for rankings");
+            return sr_out_of_memory("rankings");
         if (answer[i].ap < 0)
             continue;
         out->queries++;
@@ -145,8 +145,7 @@ SrStatus sr_retrieval(SrMatrix *query, SrMatrix *database, bool normalize, SrRet
     int rows = (int)SR_MAX(SR_MIN(MAX_PRODUCTS / database->n, MAX_QUERIES), 1);
     float *product = sr_alloc((size_t)rows * (size_t)database->n * sizeof *product);
     Answer *answer = sr_alloc((size_t)query->n * sizeof *answer);
-    SrStatus status =
-        product && answer ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for rankings");
+    SrStatus status = product && answer ? SR_OK : sr_out_of_memory("rankings");
     SrBar bar;
     sr_bar_begin(&bar, "images retrieved", query->n);
     for (int64_t at = 0; status == SR_OK && at < query->n; at += rows) {

@@ -29,8 +29,7 @@ static void fill_projection(int d, int dims, uint64_t seed, float *matrix) {
 SrStatus sr_patch_project(const SrMatrix *rows, int dims, uint64_t seed, SrMatrix *out) {
     int d = rows->d;
     float *matrix = sr_alloc((size_t)dims * (size_t)d * sizeof *matrix); // (dims, d)
-    if (!matrix)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for a projection to %d numbers", dims);
+    SR_TRY_MEMORY(matrix, "a projection to %d numbers", dims);
     fill_projection(d, dims, seed, matrix);
     for (int64_t first = 0; first < rows->n; first += BLOCK)
         sr_gemm(false, true, (int)SR_MIN(rows->n - first, BLOCK), dims, d, 1.0f,
@@ -63,8 +62,7 @@ SrStatus sr_patch_bank(const SrMatrix *patches, int64_t keep, int dims, uint64_t
     int64_t *chosen = sr_alloc((size_t)keep * sizeof *chosen);
     *bank = (SrMatrix){0};
     if (!chosen)
-        status =
-            sr_fail(SR_ERR_MEMORY, "out of memory for a bank of %lld patches", (long long)keep);
+        status = sr_out_of_memory("a bank of %lld patches", (long long)keep);
     if (status == SR_OK && dims > 0)
         status = sr_matrix_init(&small, patches->n, dims);
     if (status == SR_OK && dims > 0)
@@ -118,8 +116,7 @@ static SrStatus search_init(Search *s, const SrMatrix *bank, const float *patche
     s->query = sr_alloc((size_t)n * (d + 1) * sizeof *s->query);
     s->similarity = sr_alloc((size_t)SR_MAX(n, SR_PATCH_NEIGHBOURS) * sizeof *s->similarity);
     s->row = sr_alloc((size_t)n * sizeof *s->row);
-    if (!s->query || !s->similarity || !s->row)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for the scores of %lld patches", (long long)n);
+    SR_TRY_MEMORY(s->query && s->similarity && s->row, "the scores of %lld patches", (long long)n);
     for (size_t i = 0; i < (size_t)n; i++) {
         memcpy(s->query + i * (d + 1), patches + i * d, d * sizeof *patches);
         s->query[i * (d + 1) + d] = 1;

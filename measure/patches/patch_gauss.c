@@ -14,8 +14,7 @@ SrStatus sr_patch_gauss_init(int positions, int d, SrPatchGauss *out) {
     *out = (SrPatchGauss){.positions = positions, .d = d};
     out->mean = sr_calloc((size_t)positions * (size_t)d, sizeof *out->mean);
     out->factor = sr_calloc((size_t)positions * (size_t)triangle(d), sizeof *out->factor);
-    if (!out->mean || !out->factor)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for the Gaussians of %d positions", positions);
+    SR_TRY_MEMORY(out->mean && out->factor, "the Gaussians of %d positions", positions);
     return SR_OK;
 }
 
@@ -81,8 +80,7 @@ SrStatus sr_patch_gauss_finish(SrPatchGauss *gauss) {
         SR_FAIL(SR_ERR_CONFIG, "a Gaussian needs at least 2 images, but there are %lld",
                 (long long)gauss->n);
     int8_t *bad = sr_calloc((size_t)gauss->positions, 1), any = 0;
-    if (!bad)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for %d positions", gauss->positions);
+    SR_TRY_MEMORY(bad, "%d positions", gauss->positions);
     sr_parallel_for(gauss->positions, finish_position, &(Job){.g = gauss, .bad = bad});
     for (int p = 0; p < gauss->positions; p++)
         any |= bad[p];
@@ -116,8 +114,7 @@ static void score_position(void *arg, int64_t p, int thread) {
 SrStatus sr_patch_gauss_scores(const SrPatchGauss *g, const float *patches, float *score,
                                double *image) {
     double *solved = sr_alloc((size_t)g->positions * (size_t)g->d * sizeof *solved);
-    if (!solved)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for the scores of %d positions", g->positions);
+    SR_TRY_MEMORY(solved, "the scores of %d positions", g->positions);
     sr_parallel_for(g->positions, score_position,
                     &(Job){.known = g, .patches = patches, .score = score, .solved = solved});
     sr_free(solved);
@@ -135,8 +132,7 @@ static int by_value(const void *a, const void *b) {
 SrStatus sr_patch_channels(int d, int keep, uint64_t seed, int *channel) {
     uint32_t *order = sr_alloc((size_t)d * sizeof *order);
     SrRng rng = sr_rng(seed, SR_RNG_PATCHES, 1, 0, 0, 0);
-    if (!order)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for %d channels", d);
+    SR_TRY_MEMORY(order, "%d channels", d);
     sr_rng_permutation(&rng, order, (uint32_t)d);
     for (int i = 0; i < keep; i++)
         channel[i] = (int)order[i];

@@ -55,8 +55,7 @@ SrStatus sr_patch_embed(const SrPatchLayer *layer, int n_layers, bool pool, floa
         d += layer[i].c;
     }
     float *map = sr_alloc((size_t)most * sizeof *map);
-    if (!map)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for the patches of an image");
+    SR_TRY_MEMORY(map, "the patches of an image");
     for (int i = 0, first = 0; i < n_layers; first += layer[i++].c) {
         const SrPatchLayer *l = &layer[i];
         if (pool)
@@ -148,5 +147,5 @@ SrStatus sr_patch_heat(const float *score, int h, int w, int height, int width, 
     }
     sr_free(weight);
     sr_free(line);
-    return enough ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for a heat map");
+    return enough ? SR_OK : sr_out_of_memory("a heat map");
 }

@@ -46,7 +46,7 @@ SrStatus sr_patch_match(const float *a, int na, const float *b, int nb, int d, S
     }
     sr_free(product);
     sr_free(best);
-    return enough ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for pairs of patches");
+    return enough ? SR_OK : sr_out_of_memory("pairs of patches");
 }
 
 static bool is_near(int a, int b, int columns, int apart) {

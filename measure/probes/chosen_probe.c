@@ -42,7 +42,7 @@ static bool takes_part(const SrMatrix *f, int64_t i) {
 static SrStatus part(const SrMatrix *f, bool held_out, SrMatrix *out) {
     int64_t *row = sr_alloc((size_t)f->n * sizeof *row), n = 0;
     int64_t *seen = sr_calloc((size_t)sr_matrix_classes(f) + 1, sizeof *seen); // rows of each class
-    SrStatus status = row && seen ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for a probe");
+    SrStatus status = row && seen ? SR_OK : sr_out_of_memory("a probe");
     for (int64_t i = 0; status == SR_OK && i < f->n; i++)
         if (f->label[i] >= 0 && takes_part(f, i) &&
             (seen[f->label[i]]++ % SR_CHOSEN_PROBE_FOLD == 1) == held_out)

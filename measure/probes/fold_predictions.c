@@ -28,7 +28,7 @@ static SrStatus deal(const SrMatrix *f, int classes, uint64_t seed, int8_t *part
     bool enough = member && order;
     sr_free(member);
     sr_free(order);
-    return enough ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for the parts of a probe");
+    return enough ? SR_OK : sr_out_of_memory("the parts of a probe");
 }
 
 // Lists the labelled rows of one part, or those of the other parts.
@@ -80,8 +80,7 @@ done:
 static SrStatus check(const SrMatrix *f, int classes) {
     int64_t *count = sr_calloc((size_t)classes + 1, sizeof *count);
     int enough = 0;
-    if (!count)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for %d classes", classes);
+    SR_TRY_MEMORY(count, "%d classes", classes);
     for (int64_t i = 0; i < f->n; i++)
         if (f->label[i] >= 0)
             enough += ++count[f->label[i]] == SR_FOLDS;
@@ -104,7 +103,7 @@ SrStatus sr_fold_predictions(const SrMatrix *rows, int classes, double cost, uin
     SrBar bar;
     sr_bar_begin(&bar, "probes", SR_FOLDS);
     if (!part || !row || !w) {
-        status = sr_fail(SR_ERR_MEMORY, "out of memory for a probe of %d classes", classes);
+        status = sr_out_of_memory("a probe of %d classes", classes);
         goto done;
     }
     SR_TRY_GOTO(check(rows, classes));

@@ -24,8 +24,8 @@ static SrStatus noise_init(SrLabelNoise *r, int64_t n, int classes) {
                         .joint = sr_calloc(k * k, sizeof *r->joint),
                         .best = sr_alloc((size_t)n * sizeof *r->best),
                         .wrong = sr_calloc((size_t)n, 1)};
-    if (!r->threshold || !r->confident || !r->joint || !r->best || !r->wrong)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for the noise of %d classes", classes);
+    SR_TRY_MEMORY(r->threshold && r->confident && r->joint && r->best && r->wrong,
+                  "the noise of %d classes", classes);
     return SR_OK;
 }
 
@@ -109,7 +109,7 @@ SrStatus sr_label_noise(const float *probability, const int64_t *label, int64_t 
     Candidate *candidate = sr_alloc((size_t)n * sizeof *candidate);
     SrStatus status = noise_init(out, n, classes);
     if (!count || !candidate)
-        status = sr_fail(SR_ERR_MEMORY, "out of memory for the noise of %lld labels", (long long)n);
+        status = sr_out_of_memory("the noise of %lld labels", (long long)n);
     if (status == SR_OK) {
         double all = 0;
         thresholds(probability, label, n, out, count);

@@ -49,15 +49,13 @@ SrStatus sr_linear_rows_new(const SrMatrix *f, SrLinearRows **out) {
                 sr_bytes_text((double)nodes * sizeof(struct feature_node), need, sizeof need),
                 (long long)f->n, f->d, sr_bytes_text((double)free_bytes, have, sizeof have));
     SrLinearRows *r = sr_calloc(1, sizeof *r);
-    if (!r)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for a linear classifier");
+    SR_TRY_MEMORY(r, "a linear classifier");
     *r = (SrLinearRows){.n = f->n, .d = f->d, .bytes = nodes * sizeof *r->nodes};
     r->nodes = sr_map(r->bytes);
     r->row = sr_calloc((size_t)f->n, sizeof(struct feature_node *));
     if (!r->nodes || !r->row) {
         sr_linear_rows_free(r);
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for %lld rows of a linear classifier",
-                (long long)f->n);
+        return sr_out_of_memory("%lld rows of a linear classifier", (long long)f->n);
     }
     struct feature_node *at = r->nodes;
     for (int64_t i = 0; i < f->n; i++) {
@@ -148,7 +146,7 @@ SrStatus sr_linear_train(const SrLinearRows *rows, SrLinearKind kind, double tol
                          SrLinearProblem *problems, int n) {
     Training t = {rows, kind, tolerance, problems, sr_calloc((size_t)n + 1, sizeof(bool))};
     if (!t.failed || rows->n > INT32_MAX)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for %d linear classifiers", n);
+        return sr_out_of_memory("%d linear classifiers", n);
     set_print_string_function(quiet);
     if (!shuffles(kind))
         sr_parallel_for(n, train_one, &t);
@@ -160,14 +158,13 @@ SrStatus sr_linear_train(const SrLinearRows *rows, SrLinearKind kind, double tol
     for (int i = 0; i < n; i++)
         failed |= t.failed[i];
     sr_free(t.failed);
-    return failed ? sr_fail(SR_ERR_MEMORY, "out of memory for %d linear classifiers", n) : SR_OK;
+    return failed ? sr_out_of_memory("%d linear classifiers", n) : SR_OK;
 }
 
 SrStatus sr_linear_scores(const SrMatrix *f, const double *w, int n, float *scores) {
     int d = f->d;
     float *wf = sr_alloc((size_t)n * (size_t)d * sizeof *wf); // (n, d)
-    if (!wf)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for %d linear classifiers", n);
+    SR_TRY_MEMORY(wf, "%d linear classifiers", n);
     for (int c = 0; c < n; c++)
         for (int j = 0; j < d; j++)
             wf[c * d + j] = (float)w[(int64_t)c * (d + 1) + j];

@@ -9,9 +9,7 @@
 
 #define TOLERANCE 1e-4
 
-static SrStatus out_of_memory(void) {
-    SR_FAIL(SR_ERR_MEMORY, "out of memory for logistic regression");
-}
+static SrStatus out_of_memory(void) { return sr_out_of_memory("logistic regression"); }
 
 // Copies the labelled rows, or `per_class` random rows of each class if that is above 0.
 static SrStatus choose_rows(const SrLowShotConfig *config, const SrMatrix *f, uint64_t seed,

@@ -30,7 +30,7 @@ typedef struct {
     double *m, *v;        // (classes, d + 1) Adam's moments
 } Fit;
 
-static SrStatus out_of_memory(void) { SR_FAIL(SR_ERR_MEMORY, "out of memory for a probe"); }
+static SrStatus out_of_memory(void) { return sr_out_of_memory("a probe"); }
 
 // ---- batch norm ---------------------------------------------------------------------------------
 

@@ -27,8 +27,7 @@ SrStatus sr_score_cutoff(const SrCutoffOptions *o, const float *score, int64_t n
     double *logits = sr_alloc((size_t)n * sizeof *logits);
     int64_t kept = 0;
     *out = 0;
-    if (!logits)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for the cut-off of %lld scores", (long long)n);
+    SR_TRY_MEMORY(logits, "the cut-off of %lld scores", (long long)n);
     for (int64_t i = 0; i < n; i++)
         if (score[i] > 0 && score[i] < 1)
             logits[kept++] = logit((double)score[i]);

@@ -231,6 +231,5 @@ SrStatus sr_softmax_train(const SrMatrix *features, int classes, double cost, in
     sr_free(p.wf);
     sr_free(p.gf);
     sr_free(p.z);
-    return enough ? SR_OK
-                  : sr_fail(SR_ERR_MEMORY, "out of memory for a classifier of %d classes", classes);
+    return enough ? SR_OK : sr_out_of_memory("a classifier of %d classes", classes);
 }

@@ -11,9 +11,7 @@
 
 #define MAX_COSTS 256
 
-static SrStatus out_of_memory(void) {
-    SR_FAIL(SR_ERR_MEMORY, "out of memory for support vector machines");
-}
+static SrStatus out_of_memory(void) { return sr_out_of_memory("support vector machines"); }
 
 // ---- options ------------------------------------------------------------------------------------
 

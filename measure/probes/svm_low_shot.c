@@ -24,9 +24,7 @@ typedef struct {
     double *chosen;  // (classes)
 } LowShot;
 
-static SrStatus out_of_memory(void) {
-    SR_FAIL(SR_ERR_MEMORY, "out of memory for low-shot classifiers");
-}
+static SrStatus out_of_memory(void) { return sr_out_of_memory("low-shot classifiers"); }
 
 // Runs the first steps of a Fisher-Yates shuffle.
 void sr_low_shot_draw(const SrLowShotDraw *d, int class, const int8_t *has, int64_t n, int8_t sign,

@@ -13,9 +13,7 @@
 enum { IMAGES = 8, HEADS_SHOWN = 6, MOST_PREFIX = 16, GAP = 4, QUALITY = 82 };
 #define NODE "lastATT" // trunks give the last attention this alias
 
-static SrStatus out_of_memory(void) {
-    SR_FAIL(SR_ERR_MEMORY, "out of memory for the maps of attention");
-}
+static SrStatus out_of_memory(void) { return sr_out_of_memory("the maps of attention"); }
 
 // ---- numbers ------------------------------------------------------------------------------------
 

@@ -95,8 +95,7 @@ static void add_section(const SrClassifierReport *r, const char *heading, SrClas
 static SrStatus add_photos(const SrClassifierReport *r, SrPhotoBody *p) {
     int64_t n = r->files.n;
     SrClassifiedImage **v = sr_alloc((size_t)n * sizeof *v + 1);
-    if (!v)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for the page of a classifier");
+    SR_TRY_MEMORY(v, "the page of a classifier");
     for (int64_t i = 0; i < n; i++)
         v[i] = &r->image[i];
     if (n > 0)

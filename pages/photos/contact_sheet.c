@@ -82,7 +82,7 @@ typedef struct {
     SrSheetReport *report;
 } Sheet;
 
-static SrStatus out_of_memory(void) { SR_FAIL(SR_ERR_MEMORY, "out of memory for the sheet"); }
+static SrStatus out_of_memory(void) { return sr_out_of_memory("the sheet"); }
 
 static SrStatus keep(Sheet *s, Cell *cell, int h, int w, const char *words) {
     cell->h = h;

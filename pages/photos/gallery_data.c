@@ -16,7 +16,7 @@
 
 enum { CLUSTERS = 12, CLUSTER_TURNS = 30 };
 
-static SrStatus out_of_memory(void) { SR_FAIL(SR_ERR_MEMORY, "out of memory for the images"); }
+static SrStatus out_of_memory(void) { return sr_out_of_memory("the images"); }
 
 // ---- thumbnails and names -----------------------------------------------------------------------
 

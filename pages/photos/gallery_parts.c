@@ -98,8 +98,7 @@ SrStatus sr_gallery_neighbours(const SrGallery *g, SrText *out) {
     sr_text_add(out, "<h2>Nearest neighbours before and after training</h2>\n<p>");
     if (d->classes > 0) {
         float *cosine = sr_alloc((size_t)d->n * (size_t)d->n * sizeof *cosine);
-        if (!cosine)
-            SR_FAIL(SR_ERR_MEMORY, "out of memory for the neighbours of %d images", d->n);
+        SR_TRY_MEMORY(cosine, "the neighbours of %d images", d->n);
         double before = same_class(d, &d->before, cosine), after = same_class(d, &d->after, cosine);
         sr_free(cosine);
         sr_html_text(out,
@@ -199,8 +198,7 @@ SrStatus sr_gallery_groups(const SrGallery *gallery, SrText *out) {
     const SrGalleryData *d = gallery->d;
     Group *g = sr_calloc((size_t)d->groups, sizeof *g);
     int used = 0;
-    if (!g)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for %d groups", d->groups);
+    SR_TRY_MEMORY(g, "%d groups", d->groups);
     for (int i = 0; i < d->groups; i++)
         g[i].group = i;
     for (int i = 0; i < d->n; i++)
@@ -273,8 +271,7 @@ SrStatus sr_gallery_classes(const SrGallery *g, SrText *out) {
     if (!d->said || d->classes < 2)
         return SR_OK;
     int64_t *count = sr_calloc((size_t)d->classes * (size_t)d->classes, sizeof *count);
-    if (!count)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for %d classes", d->classes);
+    SR_TRY_MEMORY(count, "%d classes", d->classes);
     for (int i = 0; i < d->n; i++)
         if (d->after.label[i] >= 0 && d->after.label[i] < d->classes && d->said[i] >= 0 &&
             d->said[i] < d->classes)

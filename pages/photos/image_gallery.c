@@ -17,7 +17,7 @@ static SrStatus add_parts(const SrGalleryData *d, SrText *out) {
     SrGallery g = {d, sr_calloc((size_t)d->n, sizeof *g.use)};
     SrText parts = SR_TEXT_INIT;
     SrStatus status;
-    SR_TRY_GOTO(g.use ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for the gallery"));
+    SR_TRY_GOTO(g.use ? SR_OK : sr_out_of_memory("the gallery"));
     SR_TRY_GOTO(sr_gallery_neighbours(&g, &parts));
     sr_gallery_map(&g, &parts);
     SR_TRY_GOTO(sr_attention_maps_add(&d->attention, &parts));
@@ -39,8 +39,7 @@ static SrStatus write_page(const SrConfig *config, const SrGalleryData *d, size_
     SR_TRY(sr_file_join(path, sizeof path, config->checkpoint.dir, SR_GALLERY_FILE));
     SR_TRY_GOTO(add_parts(d, &out));
     *bytes = out.len;
-    SR_TRY_GOTO(out.failed ? sr_fail(SR_ERR_MEMORY, "out of memory for %s", path)
-                           : sr_file_write(path, out.s, out.len));
+    SR_TRY_GOTO(out.failed ? sr_out_of_memory("%s", path) : sr_file_write(path, out.s, out.len));
 done:
     sr_text_deinit(&out);
     return status;

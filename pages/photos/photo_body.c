@@ -8,8 +8,7 @@
 
 SrStatus sr_photo_body_new(SrPhotoBody **out) {
     SrPhotoBody *b = *out = sr_calloc(1, sizeof *b);
-    if (!b)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for a page of photos");
+    SR_TRY_MEMORY(b, "a page of photos");
     return sr_image_pool_new(&b->pool);
 }
 

@@ -16,7 +16,7 @@ static SrStatus write_page(const SrPhotoBody *b, const char *title, const char *
     sr_html_photo_script(&out);
     sr_html_end(&out);
     if (status == SR_OK)
-        status = out.failed ? sr_fail(SR_ERR_MEMORY, "out of memory for the page %s", file)
+        status = out.failed ? sr_out_of_memory("the page %s", file)
                             : sr_file_write(file, out.s, out.len);
     sr_text_deinit(&out);
     return status;
@@ -24,7 +24,7 @@ static SrStatus write_page(const SrPhotoBody *b, const char *title, const char *
 
 SrStatus sr_photo_files_write(SrPhotoBody *b, const char *title, const SrPhotoFiles *files) {
     if (b->html.failed)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for a page of photos");
+        return sr_out_of_memory("a page of photos");
     if (files->page)
         SR_TRY(write_page(b, title, files->page));
     return files->sheet ? sr_photo_sheet(b, title, files->sheet) : SR_OK;

@@ -27,8 +27,7 @@ static SrStatus read_lines(const char *text, Lines *out) {
     for (const char *c = text ? text : ""; *c; c++)
         cap += *c == '\n';
     out->v = sr_arena_alloc(&out->arena, (size_t)cap * sizeof(SrYaml *));
-    if (!out->v)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for %d lines", cap);
+    SR_TRY_MEMORY(out->v, "%d lines", cap);
     for (const char *line = text, *end; line && *line && (end = strchr(line, '\n')); line = end + 1)
         SR_TRY(sr_json_parse(&out->arena, line, (size_t)(end - line), "line", &out->v[out->n++]));
     return SR_OK;

@@ -88,7 +88,7 @@ SrStatus sr_photo_sheet(const SrPhotoBody *body, const char *title, const char *
     if (status == SR_OK)
         sr_png_encode(canvas.rgb, canvas.h, canvas.w, &out);
     if (status == SR_OK)
-        status = out.failed ? sr_fail(SR_ERR_MEMORY, "out of memory for the sheet %s", file)
+        status = out.failed ? sr_out_of_memory("the sheet %s", file)
                             : sr_file_write(file, out.s, out.len);
     sr_canvas_deinit(&canvas);
     sr_text_deinit(&out);

@@ -176,7 +176,7 @@ static SrStatus begin_sums(Look *l, const SrPhotoSurvey *s) {
     if (l->channels == 0)
         return SR_OK;
     l->sums = sr_calloc((size_t)l->n, 2 * (size_t)l->channels * sizeof *l->sums);
-    return l->sums ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for %d channels", l->channels);
+    return l->sums ? SR_OK : sr_out_of_memory("%d channels", l->channels);
 }
 
 // Sums are added in the order of the files, so that the figures have the same bits for any number
@@ -202,8 +202,7 @@ static SrStatus look_at_all(Look *l, SrPhotoSurvey *s) {
     int threads = sr_parallel_threads();
     SrStatus status = SR_OK;
     l->pool = sr_calloc((size_t)threads, sizeof(SrImagePool *));
-    if (!l->pool)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for %d threads", threads);
+    SR_TRY_MEMORY(l->pool, "%d threads", threads);
     for (int t = 0; t < threads; t++)
         SR_TRY_GOTO(sr_image_pool_new(&l->pool[t]));
     each(l, "opening files", look_at_header);
@@ -236,7 +235,7 @@ static SrStatus choose_files(Look *l, int64_t images) {
     l->file = sr_calloc((size_t)l->n, sizeof *l->file);
     if (!order || !l->file) {
         sr_free(order);
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for %lld files", (long long)images);
+        return sr_out_of_memory("%lld files", (long long)images);
     }
     sr_rng_permutation(&rng, order, (uint32_t)images);
     for (int64_t i = 0; i < l->n; i++)
@@ -270,8 +269,7 @@ static SrSpread whole_spread(double *value, int64_t n) {
 static SrStatus count_sizes(const Look *l, SrPhotoSurvey *s) {
     double *side = sr_calloc((size_t)l->n * 3 + 1, sizeof *side), ratio[3];
     int64_t n = 0;
-    if (!side)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for %lld files", (long long)l->n);
+    SR_TRY_MEMORY(side, "%lld files", (long long)l->n);
     double *other = side + l->n, *aspect = other + l->n;
     for (int64_t i = 0; i < l->n; i++) {
         const File *f = &l->file[i];
@@ -347,8 +345,7 @@ static SrStatus count_classes(const SrSplit *split, SrPhotoSurvey *s) {
     if (s->classes < 1)
         return SR_OK;
     int64_t *count = sr_calloc((size_t)s->classes, sizeof *count);
-    if (!count)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for %d classes", s->classes);
+    SR_TRY_MEMORY(count, "%d classes", s->classes);
     for (int64_t i = 0; i < s->images; i++) {
         int64_t c = split->source->label(split->set, i);
         if (c >= 0 && c < s->classes)

@@ -14,7 +14,7 @@
 enum { GAP = 3, SHEET_GAP = 12, SHEET_WIDTH = 1280, QUALITY = 88 };
 enum { PAPER = 0xFFFFFF, INK = 0x222222, PALE = 0x777777 };
 
-static SrStatus out_of_memory(void) { SR_FAIL(SR_ERR_MEMORY, "out of memory for pictures"); }
+static SrStatus out_of_memory(void) { return sr_out_of_memory("pictures"); }
 
 void sr_strips_deinit(SrStrips *s) {
     for (int i = 0; i < s->n; i++) {

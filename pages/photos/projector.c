@@ -43,8 +43,8 @@ static SrStatus write(const SrConfig *config, const char *name, SrText *text) {
     char path[4096];
     SrStatus status = path_of(config, name, path);
     if (status == SR_OK)
-        status = text->failed ? sr_fail(SR_ERR_MEMORY, "out of memory for %s", path)
-                              : sr_file_write(path, text->s, text->len);
+        status =
+            text->failed ? sr_out_of_memory("%s", path) : sr_file_write(path, text->s, text->len);
     sr_text_deinit(text);
     return status;
 }
@@ -97,8 +97,7 @@ static SrStatus write_sprite(const SrConfig *config, const SrGalleryData *d) {
         columns++;
     int side = columns * THUMB;
     uint8_t *all = sr_calloc((size_t)side, (size_t)side * 3);
-    if (!all)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for the sprite");
+    SR_TRY_MEMORY(all, "the sprite");
     SrStatus status = draw_sprite(d, columns, all);
     if (status == SR_OK)
         sr_png_encode(all, side, side, &png);

@@ -15,7 +15,7 @@
 enum { LABELS = 256 };
 #define TINT 0.6 // share of a segment's colour in a pixel; the rest is the image
 
-static SrStatus out_of_memory(void) { SR_FAIL(SR_ERR_MEMORY, "out of memory for pictures"); }
+static SrStatus out_of_memory(void) { return sr_out_of_memory("pictures"); }
 
 SrStatus sr_segment_pictures_init(SrSegmentPictures *p) {
     SR_TRY(sr_image_pool_new(&p->pool));

@@ -14,7 +14,7 @@
 // squares.
 enum { COLUMNS = 24, QUALITY = 74, SMOOTH = 64, BLOCK = 16, MAX_FILE = 1 << 28 };
 
-static SrStatus out_of_memory(void) { SR_FAIL(SR_ERR_MEMORY, "out of memory for thumbnails"); }
+static SrStatus out_of_memory(void) { return sr_out_of_memory("thumbnails"); }
 
 // ---- one thumbnail ------------------------------------------------------------------------------
 

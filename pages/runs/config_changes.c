@@ -9,8 +9,7 @@ static SrStatus compare(const SrYaml *a, const SrYaml *b, const char *prefix, co
     if (sr_yaml_equal(a, b))
         return SR_OK;
     const char *key = *prefix ? sr_arena_printf(arena, "%s.%s", prefix, name) : name;
-    if (!key)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for a comparison of configurations");
+    SR_TRY_MEMORY(key, "a comparison of configurations");
     if (a && b && a->type == SR_YAML_MAP && b->type == SR_YAML_MAP)
         return descend(a, b, key, arena, fn, arg);
     return fn(arg, key, a, b);
@@ -59,15 +58,14 @@ static SrStatus keep(void *arg, const char *key, const SrYaml *a, const SrYaml *
     add_value(b, &text);
     l->v[l->n] = text.failed ? NULL : sr_arena_strdup(l->arena, text.s);
     sr_text_deinit(&text);
-    return l->v[l->n++] ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for the changed keys");
+    return l->v[l->n++] ? SR_OK : sr_out_of_memory("the changed keys");
 }
 
 SrStatus sr_config_changes(const SrConfig *config, SrArena *arena, SrStrings *out) {
     SrYaml *file = NULL;
     List list = {.arena = arena, .v = sr_arena_alloc(arena, MOST * sizeof *list.v)};
     *out = (SrStrings){0, NULL};
-    if (!list.v)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for the changed keys");
+    SR_TRY_MEMORY(list.v, "the changed keys");
     if (sr_config_compose(config->path, NULL, 0, arena, &file) != SR_OK)
         return SR_OK;
     SR_TRY(sr_config_differ(file, config->tree, arena, keep, &list));

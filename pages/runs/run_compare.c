@@ -350,7 +350,7 @@ static SrStatus difference(void *arg, const char *key, const SrYaml *a, const Sr
 static SrStatus differences(const Runs *r, SrText *out) {
     SrArena arena = SR_ARENA_INIT;
     Differences d = {r, sr_yaml_new(&arena, SR_YAML_MAP, "", 0), &arena, out};
-    SrStatus status = d.seen ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for the comparison");
+    SrStatus status = d.seen ? SR_OK : sr_out_of_memory("the comparison");
     sr_text_add(out, "<h2>Where configurations differ</h2>\n<div class=\"wide\" "
                      "tabindex=\"0\"><table class=\"differences\"><thead><tr>"
                      "<th scope=\"col\">key</th>");
@@ -386,14 +386,13 @@ static SrStatus compare(Runs *r, SrText *out) {
     sr_text_add(out, "</div>\n");
     SR_TRY(differences(r, out));
     sr_html_end(out);
-    return out->failed ? sr_fail(SR_ERR_MEMORY, "out of memory for the comparison") : SR_OK;
+    return out->failed ? sr_out_of_memory("the comparison") : SR_OK;
 }
 
 SrStatus sr_run_compare(const char *const *runs, int n, SrText *out) {
     Runs *r = sr_calloc(1, sizeof *r);
     SrStatus status = SR_OK;
-    if (!r)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for the comparison");
+    SR_TRY_MEMORY(r, "the comparison");
     if (n > MOST)
         status =
             sr_fail(SR_ERR_CONFIG, "%d runs on one page; at most %d can be told apart", n, MOST);

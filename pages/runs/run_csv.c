@@ -72,5 +72,5 @@ SrStatus sr_run_csv(const char *const *runs, int n, SrText *out) {
     sr_text_add(out, "run,seed,epoch,key,value\n");
     for (int i = 0; i < n; i++)
         SR_TRY(add_run(runs[i], out));
-    return out->failed ? sr_fail(SR_ERR_MEMORY, "out of memory for the figures") : SR_OK;
+    return out->failed ? sr_out_of_memory("the figures") : SR_OK;
 }

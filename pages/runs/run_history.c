@@ -21,9 +21,7 @@ typedef struct {
     int64_t lines, every; // lines of stdout.json so far; one of `every` lines is kept
 } Reader;
 
-static SrStatus out_of_memory(void) {
-    SR_FAIL(SR_ERR_MEMORY, "out of memory for the history of a run");
-}
+static SrStatus out_of_memory(void) { return sr_out_of_memory("the history of a run"); }
 
 // ---- lines --------------------------------------------------------------------------------------
 

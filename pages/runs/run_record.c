@@ -25,19 +25,16 @@ static SrStatus put_text(SrArena *arena, SrYaml *map, const char *key, const cha
     SrYaml *node = sr_yaml_new(arena, SR_YAML_STRING, "run", 0);
     if (node)
         node->text = sr_arena_strdup(arena, text);
-    if (!node || !node->text)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for " SR_RUN_RECORD);
+    SR_TRY_MEMORY(node && node->text, SR_RUN_RECORD);
     return sr_yaml_put(arena, map, key, node);
 }
 
 static SrStatus put_list(SrArena *arena, SrYaml *map, const char *key, SrStrings strings) {
     SrYaml *list = sr_yaml_new(arena, SR_YAML_LIST, "run", 0);
-    if (!list)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for " SR_RUN_RECORD);
+    SR_TRY_MEMORY(list, SR_RUN_RECORD);
     for (int i = 0; i < strings.n; i++) {
         SrYaml *node = sr_yaml_new(arena, SR_YAML_STRING, "run", 0);
-        if (!node)
-            SR_FAIL(SR_ERR_MEMORY, "out of memory for " SR_RUN_RECORD);
+        SR_TRY_MEMORY(node, SR_RUN_RECORD);
         node->text = strings.v[i];
         SR_TRY(sr_yaml_append(arena, list, node));
     }
@@ -70,12 +67,12 @@ void sr_run_record_write(const SrConfig *config, const char *const *words, int n
     char path[4096];
     SrStatus status;
     SrYaml *map = sr_yaml_new(&arena, SR_YAML_MAP, "run", 0);
-    SR_TRY_GOTO(map ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for " SR_RUN_RECORD));
+    SR_TRY_GOTO(map ? SR_OK : sr_out_of_memory(SR_RUN_RECORD));
     SR_TRY_GOTO(fill(config, (SrStrings){n_words, words}, command, &arena, map));
     SR_TRY_GOTO(sr_file_join(path, sizeof path, config->checkpoint.dir, SR_RUN_RECORD));
     sr_json_print(map, &text);
     sr_text_add(&text, "\n");
-    SR_TRY_GOTO(text.failed ? sr_fail(SR_ERR_MEMORY, "out of memory for " SR_RUN_RECORD)
+    SR_TRY_GOTO(text.failed ? sr_out_of_memory(SR_RUN_RECORD)
                             : sr_file_write(path, text.s, text.len));
 done:
     if (status != SR_OK)

@@ -164,7 +164,7 @@ static SrStatus start(const char *run, const SrRunRecord *record) {
     pid_t pid;
     if (!argv || len <= 0) {
         sr_free(argv);
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for a command");
+        return sr_out_of_memory("a command");
     }
     self[len] = '\0';
     quote_dir(run, dir);

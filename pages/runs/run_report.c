@@ -282,7 +282,7 @@ static SrStatus whole_page(const char *run, SrText *out) {
     }
     sr_run_page_close(&p);
     SR_TRY(status);
-    return out->failed ? sr_fail(SR_ERR_MEMORY, "out of memory for the page of %s", run) : SR_OK;
+    return out->failed ? sr_out_of_memory("the page of %s", run) : SR_OK;
 }
 
 // Fails if an existing source cannot be read: the earlier page is better than one without that

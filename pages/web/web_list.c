@@ -252,8 +252,7 @@ static SrStatus add_seeds(const SrRegistry *r, int64_t first, int64_t n, const c
     char name[4096];
     const char *run = sr__string_list_get(&r->names, first), *slash = strrchr(r->root, '/');
     Sweep *s = sr_calloc(1, sizeof *s);
-    if (!s)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for the list of runs");
+    SR_TRY_MEMORY(s, "the list of runs");
     snprintf(name, sizeof name, "%.*s", sweep_length(run), run);
     if (!*name) // the list is of the sweep's own folder
         snprintf(name, sizeof name, "%s", slash ? slash + 1 : r->root);

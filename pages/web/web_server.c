@@ -533,8 +533,7 @@ SrStatus sr_web_start(const SrWebOptions *o, SrWebServer **out) {
         s->local = strcmp(o->address, "127.0.0.1") == 0;
     }
     sr_registry_deinit(&found);
-    if (!s)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for the web page");
+    SR_TRY_MEMORY(s, "the web page");
     SrStatus status = sr_web_draw_token(s->reports);
     if (status == SR_OK)
         status = sr_web_connections_start(&s->connections);

@@ -156,7 +156,7 @@ SrStatus sr_bench_profile(SrPlan *plan, int steps, bool all, SrText *out) {
     if (!calls || !sums) {
         sr_free(calls);
         sr_free(sums);
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for the profile");
+        return sr_out_of_memory("the profile");
     }
     load_timings(plan, calls);
     for (int i = 0; i < n; i++) {
@@ -213,8 +213,7 @@ SrStatus sr_bench(const SrConfig *config, const SrBenchOptions *options, SrBench
     SrRun *run = NULL;
     SrStatus status;
     double *seconds = sr_calloc((size_t)options->steps + 1, sizeof *seconds);
-    if (!seconds)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for %d timings", options->steps);
+    SR_TRY_MEMORY(seconds, "%d timings", options->steps);
     double began = sr_clock();
     SR_TRY_GOTO(sr_run_open(config, SR_RUN_BENCH, &run));
     double start_s = sr_clock() - began;

@@ -42,8 +42,7 @@ SrStatus sr_bench_data(const SrConfig *config, const SrBenchOptions *options, Sr
     SrSplit split = {.note = ""};
     SrStatus status;
     double *seconds = sr_calloc((size_t)options->steps + 1, sizeof *seconds);
-    if (!seconds)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for %d timings", options->steps);
+    SR_TRY_MEMORY(seconds, "%d timings", options->steps);
     SR_TRY_GOTO(sr_config_copy(config, &single));
     single->num_dataloader_workers = 0; // the calling thread does all of the work
     SR_TRY_GOTO(sr_split_open_train(single, &split));

@@ -57,8 +57,7 @@ SrStatus sr_bench_forward(const SrFeatureOptions *extractor, const SrBenchOption
                           SrBenchResult *out, SrText *profile) {
     SrFeatureSource e;
     double *seconds = sr_calloc((size_t)options->steps + 1, sizeof *seconds);
-    if (!seconds)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for %d timings", options->steps);
+    SR_TRY_MEMORY(seconds, "%d timings", options->steps);
     SrStatus status = sr_feature_source_open(extractor, &e);
     if (status == SR_OK) {
         time_forwards(&e, options, seconds);

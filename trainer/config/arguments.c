@@ -21,8 +21,7 @@ static SrStatus visit(const SrYaml *module, const char *where, SrArena *arena, E
     if (!given || sr_head_find(module->items[0]->text, &head) != SR_OK)
         return SR_OK;
     const char *place = sr_arena_printf(arena, "%s.%s", where, head->name);
-    if (!place)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", where);
+    SR_TRY_MEMORY(place, "%s", where);
     return each(arg, head, module->items[1], place);
 }
 
@@ -34,8 +33,7 @@ static SrStatus visit_entry(const SrYaml *entry, const char *where, SrArena *are
         return visit(entry, where, arena, each, arg);
     for (int j = 0; j < entry->n; j++) {
         const char *place = sr_arena_printf(arena, "%s[%d]", where, j);
-        if (!place)
-            SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", where);
+        SR_TRY_MEMORY(place, "%s", where);
         SR_TRY(visit(entry->items[j], place, arena, each, arg));
     }
     return SR_OK;
@@ -45,8 +43,7 @@ SrStatus sr__each_head(const SrYaml *tree, SrArena *arena, EachHead *each, void 
     const SrYaml *list = sr_yaml_find_path(tree, "MODEL.HEAD.PARAMS");
     for (int i = 0; list && list->type == SR_YAML_LIST && i < list->n; i++) {
         const char *place = sr_arena_printf(arena, "MODEL.HEAD.PARAMS[%d]", i);
-        if (!place)
-            SR_FAIL(SR_ERR_MEMORY, "out of memory for MODEL.HEAD.PARAMS");
+        SR_TRY_MEMORY(place, "MODEL.HEAD.PARAMS");
         SR_TRY(visit_entry(list->items[i], place, arena, each, arg));
     }
     return SR_OK;

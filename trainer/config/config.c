@@ -143,8 +143,7 @@ static SrStatus read_trunk(SrConfig *config) {
     }
     const SrTrunk *t = o->trunk;
     void *params = sr_arena_alloc(&config->arena, t->params_bytes + 1);
-    if (!params)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", t->subtree);
+    SR_TRY_MEMORY(params, "%s", t->subtree);
     o->trunk_params = params;
     return sr_options_parse(t->options, sr_yaml_find_path(config->tree, t->subtree), t->subtree,
                             &config->arena, params);
@@ -252,8 +251,7 @@ SrStatus sr__preset_expand(SrConfig *config) {
     SR_TRY(sr_yaml_parse(&config->arena, preset->options, strlen(preset->options), name->text,
                          &options));
     SrYaml *named = sr_yaml_scalar(&config->arena, trunk->name, name->file, name->line);
-    if (!named)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", preset->name);
+    SR_TRY_MEMORY(named, "%s", preset->name);
     sr_info("%s: MODEL.TRUNK.NAME: %s is the trunk %s with %s: %s", sr_yaml_place(name).text,
             preset->name, trunk->name, trunk->subtree, preset->options);
     SR_TRY(sr_yaml_put_path(&config->arena, tree, "MODEL.TRUNK.NAME", named));
@@ -333,8 +331,7 @@ static SrStatus finish(SrConfig *config, SrYaml *file, const char *const *overri
 SrStatus sr_config_load(const char *path, const char *const *overrides, int n_overrides,
                         SrConfig **out) {
     SrConfig *config = sr_calloc(1, sizeof *config);
-    if (!config)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for the configuration");
+    SR_TRY_MEMORY(config, "the configuration");
     SrYaml *file = NULL;
     SrStatus status = sr__compose_load(path, &config->arena, &config->path, &file);
     return finish(config, file, overrides, n_overrides, status, out);
@@ -343,13 +340,12 @@ SrStatus sr_config_load(const char *path, const char *const *overrides, int n_ov
 SrStatus sr_config_parse(const char *text, const char *name, const char *const *overrides,
                          int n_overrides, SrConfig **out) {
     SrConfig *config = sr_calloc(1, sizeof *config);
-    if (!config)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for the configuration");
+    SR_TRY_MEMORY(config, "the configuration");
     SrYaml *file = NULL;
     config->path = sr_arena_strdup(&config->arena, name);
     SrStatus status = config->path
                           ? sr_yaml_parse(&config->arena, text, strlen(text), config->path, &file)
-                          : sr_fail(SR_ERR_MEMORY, "out of memory for the configuration");
+                          : sr_out_of_memory("the configuration");
     return finish(config, file, overrides, n_overrides, status, out);
 }
 
@@ -364,8 +360,7 @@ SrStatus sr_config_parse_saved(const char *text, const char *name, SrConfig **ou
 
 SrStatus sr_config_options(const char *const *overrides, int n_overrides, SrConfig **out) {
     SrConfig *config = sr_calloc(1, sizeof *config);
-    if (!config)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for the configuration");
+    SR_TRY_MEMORY(config, "the configuration");
     config->path = SR_YAML_COMMAND_LINE;
     SrProblems problems = {.arena = &config->arena};
     SrStatus status =
@@ -399,13 +394,12 @@ SrStatus sr_config_save(const SrConfig *config, const char *dir) {
     SrArena arena = SR_ARENA_INIT;
     SrText text = {0};
     SrYaml *root = sr_yaml_new(&arena, SR_YAML_MAP, config->path, 0);
-    SrStatus status = root ? sr_yaml_put(&arena, root, "config", config->tree)
-                           : sr_fail(SR_ERR_MEMORY, "out of memory for %s", path);
+    SrStatus status =
+        root ? sr_yaml_put(&arena, root, "config", config->tree) : sr_out_of_memory("%s", path);
     if (status == SR_OK) {
         sr_text_add(&text, "# Resolved configuration of a run: loads again as it is.\n");
         sr_yaml_print(root, &text);
-        status = text.failed ? sr_fail(SR_ERR_MEMORY, "out of memory for %s", path)
-                             : sr_file_write(path, text.s, text.len);
+        status = text.failed ? sr_out_of_memory("%s", path) : sr_file_write(path, text.s, text.len);
     }
     sr_text_deinit(&text);
     sr_arena_deinit(&arena);

@@ -12,8 +12,7 @@ static SrStatus read_again(const SrConfig *config, const SrYaml *merged, SrConfi
     out->path = sr_arena_strdup(&out->arena, config->path);
     out->tree = sr_yaml_copy(&out->arena, config->tree);
     SrYaml *model = out->tree ? sr_yaml_find_path(out->tree, "MODEL") : NULL;
-    if (!out->path || !model)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for a configuration");
+    SR_TRY_MEMORY(out->path && model, "a configuration");
     if (merged && merged->type == SR_YAML_MAP)
         SR_TRY(sr_yaml_merge(&out->arena, model, merged));
     SR_TRY(sr__preset_expand(out)); // a teacher may have a model's name
@@ -26,15 +25,14 @@ static SrStatus read_again(const SrConfig *config, const SrYaml *merged, SrConfi
     out->knn.test_limit = config->knn.test_limit;
     out->knn.bank_limit = config->knn.bank_limit;
     out->checkpoint.dir = sr_arena_strdup(&out->arena, config->checkpoint.dir);
-    if (!out->checkpoint.dir)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for a configuration");
+    SR_TRY_MEMORY(out->checkpoint.dir, "a configuration");
     return SR_OK;
 }
 
 static SrStatus derive(const SrConfig *config, const SrYaml *merged, SrConfig **out) {
     *out = sr_calloc(1, sizeof **out);
     if (!*out)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for a configuration");
+        return sr_out_of_memory("a configuration");
     SrStatus status = read_again(config, merged, *out);
     if (status == SR_OK)
         return SR_OK;

@@ -310,8 +310,7 @@ static SrStatus unknown(const Schema *s, const char *name, const SrManualKind *m
                         SrText *out) {
     Names names = {.v = sr_arena_alloc(arena, MAX_NAMES * sizeof *names.v)};
     SrText found = SR_TEXT_INIT;
-    if (!names.v)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for the list of names");
+    SR_TRY_MEMORY(names.v, "the list of names");
     collect(s, more, strchr(name, '.') != NULL, arena, &names);
     for (int k = 0; k < SR_NAME_KINDS; k++)
         if (sr__is_vissl_name((SrNameKind)k, name) && !sr__is_built_name((SrNameKind)k, name))
@@ -345,7 +344,7 @@ static SrStatus describe(const char *name, const SrManualKind *more, SrArena *ar
     bool plugin = describe_plugins(name, more, out);
     if (describe_key(&s, key, out) || plugin || describe_parent(&s, key, out) ||
         describe_last_part(&s, key, out))
-        return out->failed ? sr_fail(SR_ERR_MEMORY, "out of memory for the description") : SR_OK;
+        return out->failed ? sr_out_of_memory("the description") : SR_OK;
     return unknown(&s, key, more, arena, out);
 }
 

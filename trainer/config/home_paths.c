@@ -11,13 +11,12 @@ SrStatus sr__expand_home(SrArena *arena, const char **path) {
     if (!*path || (*path)[0] != '~' || (*path)[1] != '/' || !home || !*home)
         return SR_OK;
     *path = sr_arena_printf(arena, "%s%s", home, *path + 1);
-    return *path ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for a path");
+    return *path ? SR_OK : sr_out_of_memory("a path");
 }
 
 static SrStatus expand_all(SrArena *arena, SrStrings *paths) {
     const char **v = sr_arena_alloc(arena, ((size_t)paths->n + 1) * sizeof *v);
-    if (!v)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for paths");
+    SR_TRY_MEMORY(v, "paths");
     for (int i = 0; i < paths->n; i++) {
         v[i] = paths->v[i];
         SR_TRY(sr__expand_home(arena, &v[i]));

@@ -96,8 +96,7 @@ SrStatus sr_class_match(const SrSplit *train, const SrSplit *test, SrArena *aren
     size_t n = (size_t)test->classes;
     int64_t *to = sr_arena_alloc(arena, n * sizeof *to);
     bool *used = sr_arena_alloc(arena, n * sizeof *used);
-    if (!to || !used)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for %d classes", test->classes);
+    SR_TRY_MEMORY(to && used, "%d classes", test->classes);
     memset(used, 0, n * sizeof *used);
     match(train, test, to);
     mark_used(test, used);

@@ -112,8 +112,7 @@ static SrStatus open_path(const SrSplitConfig *c, SrPixelForm form, const char *
     };
     SR_TRY(sr_dataset_open(out->source, &set, &out->set));
     out->path = sr_arena_strdup(&out->arena, path);
-    if (!out->path)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", path);
+    SR_TRY_MEMORY(out->path, "%s", path);
     out->classes = out->source->classes ? out->source->classes(out->set) : 0;
     if (out->pipeline && sr_pipeline_classes(out->pipeline) > 0)
         out->classes = sr_pipeline_classes(out->pipeline);
@@ -216,8 +215,7 @@ SrStatus sr_split_plan_train(const SrConfig *config, SrSplit *out) {
     SrCollateViews views;
     SR_TRY(train_views(config, &views));
     SrCollation *collation = sr_arena_alloc(&out->arena, sizeof *collation);
-    if (!collation)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for COLLATE_FUNCTION");
+    SR_TRY_MEMORY(collation, "COLLATE_FUNCTION");
     SR_TRY(sr_collation_new(c->collate_function, c->collate_params, "DATA.TRAIN", &views,
                             &out->arena, collation));
     out->collation = collation;
@@ -332,7 +330,7 @@ static SrStatus default_transforms(const SrConfig *config, int crop, SrArena *ar
     sr_text_add(&text, "]");
     SrYaml *tree = NULL;
     SrStatus status =
-        text.failed ? sr_fail(SR_ERR_MEMORY, "out of memory for the transforms of evaluation")
+        text.failed ? sr_out_of_memory("the transforms of evaluation")
                     : sr_yaml_parse(arena, text.s, text.len, "transforms of evaluation", &tree);
     sr_text_deinit(&text);
     *out = tree;

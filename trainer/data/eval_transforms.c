@@ -41,7 +41,7 @@ SrStatus sr_eval_transforms_parse(const SrPreset *preset, int h, int w, SrArena 
     SrText text = SR_TEXT_INIT;
     sr_eval_transforms_preset(preset, h, w, &text);
     SrStatus status = text.failed
-                          ? sr_fail(SR_ERR_MEMORY, "out of memory for the transforms of evaluation")
+                          ? sr_out_of_memory("the transforms of evaluation")
                           : sr_yaml_parse(arena, text.s, text.len, "transforms of evaluation", out);
     sr_text_deinit(&text);
     return status;

@@ -22,7 +22,7 @@ typedef struct {
     SrClusterReport *out;
 } Run;
 
-static SrStatus out_of_memory(void) { SR_FAIL(SR_ERR_MEMORY, "out of memory for clusters"); }
+static SrStatus out_of_memory(void) { return sr_out_of_memory("clusters"); }
 
 // "<dir>/NAME_train_LAYER_N10_D512_labels.npy"
 static SrStatus file_name(const Run *r, const char *split, const char *what, char out[4096]) {

@@ -31,8 +31,7 @@ static SrStatus count_kept(Call *c, SrReportRow row, SrMatrix *rows) {
     float *distance = sr_calloc((size_t)(rows->n * K), sizeof *distance);
     SrStatus status = SR_OK;
     if (!found || !distance)
-        status = sr_fail(SR_ERR_MEMORY, "out of memory for the neighbours of %lld images",
-                         (long long)rows->n);
+        status = sr_out_of_memory("the neighbours of %lld images", (long long)rows->n);
     sr_matrix_normalize(rows, 0);
     const SrRowView view = sr_row_view(rows);
     if (status == SR_OK)

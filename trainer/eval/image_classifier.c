@@ -31,7 +31,7 @@ static void linear_deinit(Linear *l) {
     *l = (Linear){0};
 }
 
-static SrStatus out_of_memory(void) { SR_FAIL(SR_ERR_MEMORY, "out of memory for a classifier"); }
+static SrStatus out_of_memory(void) { return sr_out_of_memory("a classifier"); }
 
 // ---- training
 

@@ -56,11 +56,11 @@ static SrStatus clone(const SrConfig *config, const char *const *overrides, int 
     SrText text = SR_TEXT_INIT;
     SrArena arena = SR_ARENA_INIT;
     SrYaml *root = sr_yaml_new(&arena, SR_YAML_MAP, config->path, 0);
-    SrStatus status = root ? sr_yaml_put(&arena, root, "config", config->tree)
-                           : sr_fail(SR_ERR_MEMORY, "out of memory for a baseline");
+    SrStatus status =
+        root ? sr_yaml_put(&arena, root, "config", config->tree) : sr_out_of_memory("a baseline");
     if (status == SR_OK) {
         sr_yaml_print(root, &text);
-        status = text.failed ? sr_fail(SR_ERR_MEMORY, "out of memory for a baseline")
+        status = text.failed ? sr_out_of_memory("a baseline")
                              : sr_config_parse(text.s, config->path, overrides, n, out);
     }
     sr_text_deinit(&text);

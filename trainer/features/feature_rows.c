@@ -14,9 +14,7 @@ static SrStatus make_targets(SrMatrix *f, int classes) {
         return SR_OK;
     f->n_targets = classes;
     f->target = sr_calloc((size_t)f->n, (size_t)classes);
-    return f->target ? SR_OK
-                     : sr_fail(SR_ERR_MEMORY, "out of memory for the labels of %lld images",
-                               (long long)f->n);
+    return f->target ? SR_OK : sr_out_of_memory("the labels of %lld images", (long long)f->n);
 }
 
 // A pass over all images.  Rows stand at their images' places until all are computed.
@@ -108,8 +106,7 @@ static SrStatus fill_rows(SrSplit *split, SrMatrix *f, RowsOfBatch rows_of, void
     Filling p = {.f = f, .loader = split->loader, .each = sr_loader_batch(split->loader)};
     SR_TRY(make_targets(f, split->n_targets));
     p.valid = sr_calloc((size_t)f->n + 1, sizeof *p.valid);
-    if (!p.valid)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for %lld images", (long long)f->n);
+    SR_TRY_MEMORY(p.valid, "%lld images", (long long)f->n);
     if (split->shared && sr_comm_size() > 1)
         p.share = sr_split_turns();
     sr_loader_set_share(split->loader, p.share);

@@ -61,8 +61,7 @@ SrStatus sr_feature_source_choose(SrFeatureSource *s, const char *layers) {
 // Taps nodes under their own names.  Two of them may be one node.
 static SrStatus tap_nodes(SrFeatureSource *s, const SrNodeId *nodes, int n) {
     s->taps = (SrTaps){n, sr_arena_alloc(&s->arena, ((size_t)n + 1) * sizeof *s->taps.v)};
-    if (!s->taps.v)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for a list of layers");
+    SR_TRY_MEMORY(s->taps.v, "a list of layers");
     for (int i = 0; i < n; i++) {
         const char *name = sr_graph_at(s->whole, nodes[i])->name;
         s->taps.v[i] = (SrTap){.query = name, .name = name, .node = nodes[i]};

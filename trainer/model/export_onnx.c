@@ -30,14 +30,12 @@ static bool is_tap_name(const Export *e, const char *name) {
 static SrStatus name_values(Export *e) {
     int n = sr_graph_count(e->graph);
     e->values = sr_arena_alloc(&e->onnx.arena, (size_t)(n + 1) * sizeof *e->values);
-    if (!e->values)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for an ONNX graph");
+    SR_TRY_MEMORY(e->values, "an ONNX graph");
     for (int i = 0; i < n; i++) {
         const char *name = sr_graph_at(e->graph, i)->name;
         e->values[i] =
             is_tap_name(e, name) ? sr_arena_printf(&e->onnx.arena, "%s:value", name) : name;
-        if (!e->values[i])
-            SR_FAIL(SR_ERR_MEMORY, "out of memory for an ONNX graph");
+        SR_TRY_MEMORY(e->values[i], "an ONNX graph");
     }
     return SR_OK;
 }

@@ -13,8 +13,7 @@
 SrStatus sr_freeze_unknown(SrParams *params, const char *key, const char *name) {
     int n = sr_params_count(params), kept = 0;
     const char **names = sr_calloc((size_t)n + 1, sizeof *names);
-    if (!names)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for %d parameter names", n);
+    SR_TRY_MEMORY(names, "%d parameter names", n);
     for (int i = 0; i < n; i++)
         if (sr_params_at(params, i)->trainable)
             names[kept++] = sr_params_at(params, i)->name;
@@ -49,8 +48,7 @@ SrStatus sr_freeze_new(SrParams *params, const SrModelConfig *config, SrArena *a
     out->param = sr_arena_alloc(arena, (size_t)(n + 1) * sizeof *out->param);
     out->iterations = sr_arena_alloc(arena, (size_t)(n + 1) * sizeof *out->iterations);
     out->skip = sr_arena_alloc(arena, (size_t)(sr_params_count(params) + 1) * sizeof *out->skip);
-    if (!out->param || !out->iterations || !out->skip)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for the map of frozen parameters");
+    SR_TRY_MEMORY(out->param && out->iterations && out->skip, "the map of frozen parameters");
     for (int i = 0; i < n; i++) {
         int index = find(params, config->frozen_until[i].param, config);
         if (index < 0)

@@ -32,8 +32,7 @@ SrStatus sr_head_module_parse(const char *kind, const SrYaml *arguments, const c
                               SrArena *arena, SrHeadModule *out) {
     SR_TRY(sr_head_find(kind, &out->kind));
     const char *path = sr_arena_printf(arena, "%s.%s", where, kind);
-    if (!path)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", where);
+    SR_TRY_MEMORY(path, "%s", where);
     return sr_head_parse(out->kind, arguments, path, arena, NULL, &out->params);
 }
 
@@ -63,8 +62,7 @@ static SrStatus parse_entry(const SrYaml *node, int index, SrArena *arena, SrHea
     out->nested = !is_module(node);
     out->n = out->nested ? node->n : 1;
     out->modules = sr_arena_alloc(arena, (size_t)out->n * sizeof *out->modules);
-    if (!out->modules)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", where);
+    SR_TRY_MEMORY(out->modules, "%s", where);
     if (!out->nested)
         return parse_module(node, where, arena, out->modules);
     for (int j = 0; j < node->n; j++) {
@@ -85,8 +83,7 @@ SrStatus sr_head_modules_parse(const SrModelConfig *config, SrArena *arena, SrHe
         return bad_form(list, KEY);
     out->n = list->n;
     out->entries = sr_arena_alloc(arena, (size_t)(list->n + 1) * sizeof *out->entries);
-    if (!out->entries)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for " KEY);
+    SR_TRY_MEMORY(out->entries, "" KEY);
     for (int i = 0; i < list->n; i++)
         SR_TRY(parse_entry(list->items[i], i, arena, &out->entries[i]));
     return SR_OK;

@@ -94,8 +94,7 @@ SrStatus sr_input_mapping_parse(const SrYaml *list, int n_heads, SrArena *arena,
         SR_FAIL(SR_ERR_CONFIG, "%s: " KEY " must be a list of [input, features]",
                 sr_yaml_place(list).text);
     out->v = sr_arena_alloc(arena, (size_t)(list->n + 1) * sizeof *out->v);
-    if (!out->v)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for " KEY);
+    SR_TRY_MEMORY(out->v, "" KEY);
     for (int i = 0; i < list->n; i++) {
         SR_TRY(parse_entry(list->items[i], i, n_heads, arena, &out->v[i]));
         if (sr_input_mapping_find(out, out->v[i].key) >= 0)

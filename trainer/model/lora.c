@@ -57,8 +57,7 @@ static SrStatus add_entry(SrParams *params, const char *kind, const SrParam *wei
                    .kind = slot_kind,
                    .role = SR_ROLE_WEIGHT,
                    .init = init};
-    return name ? sr_params_add(params, name, &slot, out)
-                : sr_fail(SR_ERR_MEMORY, "out of memory for MODEL.LORA");
+    return name ? sr_params_add(params, name, &slot, out) : sr_out_of_memory("MODEL.LORA");
 }
 
 // A begins as PyTorch draws a linear layer and B with zeros, so that training begins at W0.
@@ -117,8 +116,7 @@ SrStatus sr_lora_add(SrLora *out, SrParams *params, const SrConfig *config, SrAr
                 m->trunk_name);
     out->scale = (float)(m->lora_alpha / m->lora_rank);
     out->v = sr_arena_alloc(arena, (size_t)(2 * sr_params_count(params) + 1) * sizeof *out->v);
-    if (!out->v)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for MODEL.LORA");
+    SR_TRY_MEMORY(out->v, "MODEL.LORA");
     SR_TRY(add_all(out, config, targets, arena));
     if (out->n == 0)
         SR_FAIL(SR_ERR_CONFIG,

@@ -17,8 +17,7 @@ static SrStatus parse_options(SrModel *model, const SrOption *table, size_t byte
                               const char *subtree, const char *section, const SrYaml *map,
                               const void **out) {
     void *params = sr_arena_alloc(&model->arena, bytes + 1);
-    if (!params)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", subtree);
+    SR_TRY_MEMORY(params, "%s", subtree);
     *out = params;
     const SrYaml *tree = sr_yaml_find_path(map, subtree + strlen(section) + 1);
     return sr_options_parse(table, tree, subtree, &model->arena, params);
@@ -76,8 +75,7 @@ SrStatus sr__model_new_over(const SrConfig *config, SrParams *params, SrModel **
     SrModel *model = sr_calloc(1, sizeof *model);
     SrStatus status = SR_OK;
     *out = NULL;
-    if (!model)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for the model");
+    SR_TRY_MEMORY(model, "the model");
     model->config = config;
     model->params = params;
     model->borrows_params = params != NULL;
@@ -118,8 +116,7 @@ bool sr_model_bf16(const SrModel *model) { return model->config->model.use_amp; 
 
 SrStatus sr__model_add_graph(SrModel *model, SrGraph **out) {
     SrGraph **graphs = sr_realloc(model->graphs, (size_t)(model->n_graphs + 1) * sizeof *graphs);
-    if (!graphs)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for a graph");
+    SR_TRY_MEMORY(graphs, "a graph");
     model->graphs = graphs;
     SR_TRY(sr_graph_new(model->params, out));
     model->graphs[model->n_graphs++] = *out;

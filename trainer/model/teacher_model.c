@@ -12,8 +12,7 @@ static SrStatus open_teacher(SrModel *model, const char *prefix) {
     SR_TRY(sr_config_teacher(model->config, &model->teacher_config));
     SR_TRY(sr__model_new_over(model->teacher_config, model->params, &model->teacher));
     model->teacher_prefix = sr_arena_strdup(&model->arena, prefix);
-    if (!model->teacher_prefix)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for a teacher");
+    SR_TRY_MEMORY(model->teacher_prefix, "a teacher");
     return SR_OK;
 }
 

@@ -151,7 +151,7 @@ static SrStatus freeze_unused(SrModel *model, SrTrainGraph *train) {
     if (!needed || !used) {
         sr_free(needed);
         sr_free(used);
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for %d parameters", n);
+        return sr_out_of_memory("%d parameters", n);
     }
     needed[train->loss] = true;
     mark_needed(train->loss_graph, needed, used);
@@ -176,8 +176,7 @@ SrStatus sr__model_freeze_named(SrModel *model) {
     SrStrings names = model->config->model.non_trainable_params;
     for (int i = 0; i < names.n; i++) {
         const char *name = sr__plain_param_name(names.v[i], &model->arena);
-        if (!name)
-            SR_FAIL(SR_ERR_MEMORY, "out of memory for MODEL.NON_TRAINABLE_PARAMS");
+        SR_TRY_MEMORY(name, "MODEL.NON_TRAINABLE_PARAMS");
         // VISSL has no patterns: "heads.*" freezes all heads.
         if (strchr(name, '*') && sr_params_set_trainable(model->params, name, false) > 0)
             continue;

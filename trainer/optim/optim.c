@@ -65,14 +65,13 @@ static SrStatus copy_groups(SrOptim *o, const SrParamGroups *groups) {
     o->groups.groups =
         sr_arena_copy(&o->arena, groups->groups, sizeof(SrParamGroup) * (size_t)groups->n);
     o->lr = sr_arena_alloc(&o->arena, sizeof(double) * (size_t)(groups->n + 1));
-    if (!o->groups.groups || !o->lr)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for the optimiser");
+    SR_TRY_MEMORY(o->groups.groups && o->lr, "the optimiser");
     for (int g = 0; g < groups->n; g++) {
         SrParamGroup *copy = &o->groups.groups[g];
         copy->params =
             sr_arena_copy(&o->arena, groups->groups[g].params, sizeof(int) * (size_t)copy->n);
         if (copy->n > 0 && !copy->params)
-            SR_FAIL(SR_ERR_MEMORY, "out of memory for the optimiser");
+            return sr_out_of_memory("the optimiser");
         o->n_slots += copy->n;
     }
     return SR_OK;
@@ -86,8 +85,7 @@ static SrStatus fill_slots(SrOptim *o, SrParams *params) {
     o->n_params = sr_params_count(params);
     o->slots = sr_arena_alloc(&o->arena, sizeof(Slot) * (size_t)(o->n_slots + 1));
     o->slot_of = sr_arena_alloc(&o->arena, sizeof(int) * (size_t)(o->n_params + 1));
-    if (!o->slots || !o->slot_of)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for the optimiser");
+    SR_TRY_MEMORY(o->slots && o->slot_of, "the optimiser");
     memset(o->slot_of, -1, sizeof(int) * (size_t)(o->n_params + 1));
     int s = 0;
     for (int g = 0; g < o->groups.n; g++) {
@@ -117,8 +115,7 @@ static SrStatus fill_slots(SrOptim *o, SrParams *params) {
 // well as one large one.
 static SrStatus fill_pieces(SrOptim *o) {
     o->pieces = sr_arena_alloc(&o->arena, sizeof(Piece) * (size_t)(o->n_pieces + 1));
-    if (!o->pieces)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for the optimiser");
+    SR_TRY_MEMORY(o->pieces, "the optimiser");
     for (int s = 0; s < o->n_slots; s++) {
         const Slot *slot = &o->slots[s];
         for (int k = 0; k < slot->n_pieces; k++) {
@@ -169,8 +166,7 @@ static SrStatus set_up(SrOptim *o, SrParams *params, const SrParamGroups *groups
 static SrStatus create(SrParams *params, const SrOptimizerConfig *config,
                        const SrParamGroups *groups, SrOptim **out) {
     SrOptim *o = sr_calloc(1, sizeof *o);
-    if (!o)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for the optimiser");
+    SR_TRY_MEMORY(o, "the optimiser");
     o->config = config;
     SrStatus status = set_up(o, params, groups);
     if (status != SR_OK) {

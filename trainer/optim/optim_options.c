@@ -80,8 +80,7 @@ static SrStatus add_owned(const SrOptimizer *kind, SrArena *arena, SrOption *row
         *copy = *row;
         copy->offset = OFF(unread);
         copy->help = owned_help(row, arena);
-        if (!copy->help)
-            SR_FAIL(SR_ERR_MEMORY, "out of memory for the options of OPTIMIZER");
+        SR_TRY_MEMORY(copy->help, "the options of OPTIMIZER");
     }
     return SR_OK;
 }
@@ -92,8 +91,7 @@ SrStatus sr_optim_options(SrArena *arena, const SrOption **out) {
         room += count(sr_optimizer_at(i)->options);
     SrOption *rows =
         sr_arena_alloc(arena, sizeof *rows * (size_t)room); // zeros, which end the table
-    if (!rows)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for the options of OPTIMIZER");
+    SR_TRY_MEMORY(rows, "the options of OPTIMIZER");
     memcpy(rows, shared, sizeof *rows * (size_t)n);
     for (int i = 0; sr_optimizer_at(i); i++)
         SR_TRY(add_owned(sr_optimizer_at(i), arena, rows, &n));
@@ -107,8 +105,7 @@ static SrStatus read_own(const SrOptimizer *kind, const SrYaml *map, SrArena *ar
                          const void **out) {
     void *params = sr_arena_alloc(arena, kind->params_bytes + 1);
     SrYaml *own;
-    if (!params)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for the options of %s", kind->name);
+    SR_TRY_MEMORY(params, "the options of %s", kind->name);
     SR_TRY(sr_options_pick(kind->options, map, arena, &own));
     *out = params;
     return sr_options_parse(kind->options, own, "OPTIMIZER", arena, params);

@@ -144,8 +144,7 @@ SrStatus sr__param_groups_add(SrParams *params, const SrOptimizerConfig *config,
     int count = sr_params_count(params);
     SrParamGroup *groups = sr_arena_alloc(arena, sizeof *groups * (size_t)(out->n + 1));
     int *members = sr_arena_alloc(arena, sizeof(int) * (size_t)(count + 1));
-    if (!groups || !members)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for parameter groups");
+    SR_TRY_MEMORY(groups && members, "parameter groups");
     if (out->n > 0)
         memcpy(groups, out->groups, sizeof *groups * (size_t)out->n);
     SrParamGroup *g = &groups[out->n++];

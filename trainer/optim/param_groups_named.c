@@ -87,8 +87,7 @@ SrStatus sr__param_groups_lr_decay(SrParams *params, const SrOptimizerConfig *co
             .regularised = regularised,
             .lr_scale = pow(config->layer_decay, layers + 1 - which / 2),
         };
-        if (!g.name)
-            SR_FAIL(SR_ERR_MEMORY, "out of memory for parameter groups");
+        SR_TRY_MEMORY(g.name, "parameter groups");
         SR_TRY(sr__param_groups_add(params, config, lr_decay_group, which, &g, arena, out));
         out->n -= out->groups[out->n - 1].n == 0;
     }
@@ -181,8 +180,7 @@ SrStatus sr__param_groups_linear_eval_heads(SrParams *params, const SrOptimizerC
             .weight_decay = which % 2 ? decay : 0, // no schedule changes it
             .lr_scale = lr,
         };
-        if (!g.name)
-            SR_FAIL(SR_ERR_MEMORY, "out of memory for parameter groups");
+        SR_TRY_MEMORY(g.name, "parameter groups");
         SR_TRY(sr__param_groups_add(params, config, heads_group, which, &g, arena, out));
         out->n -= out->groups[out->n - 1].n == 0;
     }

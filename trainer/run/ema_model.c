@@ -31,8 +31,7 @@ SrStatus sr_ema_model_add(SrEmaModel *ema, SrParams *params, const SrEmaConfig *
         return SR_OK;
     ema->from = sr_arena_alloc(arena, (size_t)count * sizeof *ema->from + 1);
     ema->to = sr_arena_alloc(arena, (size_t)count * sizeof *ema->to + 1);
-    if (!ema->from || !ema->to)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for HOOKS.EMA_MODEL");
+    SR_TRY_MEMORY(ema->from && ema->to, "HOOKS.EMA_MODEL");
     for (int i = 0; i < count; i++) {
         const char *name = sr_params_at(params, i)->name;
         if (!sr_text_starts(name, "trunk.") && !sr_text_starts(name, "heads."))

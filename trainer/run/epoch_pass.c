@@ -80,9 +80,8 @@ static SrStatus pass(const SrEpoch *epoch, SrStatus (*rows)(void *arg, const SrE
     SrLoader *in_order = NULL;
     SrStatus status;
     SR_TRY(sr_graph_state_init(&p.state, p.run->graph.graph));
-    status = (p.before = sr_alloc(p.state.bytes + 1))
-                 ? SR_OK
-                 : sr_fail(SR_ERR_MEMORY, "out of memory for the state beside a pass");
+    status = (p.before = sr_alloc(p.state.bytes + 1)) ? SR_OK
+                                                      : sr_out_of_memory("the state beside a pass");
     SR_TRY_GOTO(status);
     zero_inputs(p.run);
     SR_TRY_GOTO(sr_split_in_order(p.run->config, &p.run->train, &in_order));

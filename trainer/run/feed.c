@@ -54,10 +54,9 @@ static SrStatus make_room(SrFeed *f, SrCacheKind kind, const char *dir) {
     f->order = sr_calloc((size_t)sr_loader_samples(f->loader) + 1, sizeof *f->order);
     if (f->rows && f->labels && f->batch_labels && f->order)
         return SR_OK;
-    SR_FAIL(SR_ERR_MEMORY,
-            "out of memory for %s of features; set MODEL.FEATURE_EVAL_SETTINGS."
-            "CACHE_FEATURES to disk or off",
-            sr_bytes_text((double)f->bytes, text, sizeof text));
+    return sr_out_of_memory("%s of features; set MODEL.FEATURE_EVAL_SETTINGS."
+                            "CACHE_FEATURES to disk or off",
+                            sr_bytes_text((double)f->bytes, text, sizeof text));
 }
 
 // Copies the trunk's output to the rows from `at` on.

@@ -28,7 +28,7 @@ SrStatus sr_graph_state_init(SrGraphState *state, const SrGraph *graph) {
     if (!moved || !state->index) {
         sr_free(moved);
         sr_graph_state_deinit(state);
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for a list of state entries");
+        return sr_out_of_memory("a list of state entries");
     }
     mark(graph, moved);
     for (int i = 0; i < count; i++) {

@@ -87,7 +87,7 @@ static SrStatus open_turns(SrPhases *p) {
         p->turn_bytes += test_output_bytes(p, i);
     p->turn_bytes = (p->turn_bytes + SR_ALIGN - 1) / SR_ALIGN * SR_ALIGN;
     p->turns = sr_calloc((size_t)sr_comm_size(), p->turn_bytes);
-    return p->turns ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for the scores of a test");
+    return p->turns ? SR_OK : sr_out_of_memory("the scores of a test");
 }
 
 static SrStatus open_test(SrRun *run, SrPhases *p, const int *classes, int n) {
@@ -161,7 +161,7 @@ static SrStatus open_crossing(SrRun *run, SrPhases *p) {
         p->crossing_bytes += output_bytes(g, i);
     p->crossing_bytes = (p->crossing_bytes + SR_ALIGN - 1) / SR_ALIGN * SR_ALIGN;
     p->crossing = sr_calloc((size_t)g->replicas, p->crossing_bytes);
-    return p->crossing ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for the scores of a step");
+    return p->crossing ? SR_OK : sr_out_of_memory("the scores of a step");
 }
 
 // Meters see replicas in their order, whichever rank computed them.

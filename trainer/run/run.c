@@ -400,8 +400,7 @@ SrStatus sr_run_open(const SrConfig *config, SrRunMode mode, SrRun **out) {
     if (mode != SR_RUN_CHECK)
         SR_TRY(rehearse(config));
     SrRun *run = sr_calloc(1, sizeof *run);
-    if (!run)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for a run");
+    SR_TRY_MEMORY(run, "a run");
     run->config = config;
     run->mode = mode;
     run->step_loaded = config->batch * config->replicas;

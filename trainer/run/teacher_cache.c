@@ -106,7 +106,7 @@ SrStatus sr_teacher_cache_open(const char *path, const SrTeacherCacheForm *form,
     *out = NULL;
     if (!c || !(c->path = sr_strdup(path))) {
         sr_free(c);
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", path);
+        return sr_out_of_memory("%s", path);
     }
     c->form = *form;
     c->bytes = sr_teacher_cache_bytes(form);

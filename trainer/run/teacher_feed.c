@@ -20,8 +20,7 @@ SrStatus sr_teacher_feed_open(SrTeacherFeed *f, const SrTrainGraph *graph, SrPla
             f->values += count_of(graph, i);
         }
     f->half = sr_calloc((size_t)f->values + 1, sizeof *f->half);
-    if (!f->half)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for the outputs of a teacher");
+    SR_TRY_MEMORY(f->half, "the outputs of a teacher");
     return SR_OK;
 }
 

@@ -117,8 +117,7 @@ static SrStatus begin(const SrYaml *list, const char *key, SrArena *arena, SrFea
         SR_FAIL(SR_ERR_CONFIG, "%s: %s must be a list of at most %d features",
                 sr_yaml_place(list).text, key, SR_MAX_FEATURES);
     out->v = sr_arena_alloc(arena, (size_t)(list->n + 1) * sizeof *out->v);
-    if (!out->v)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", key);
+    SR_TRY_MEMORY(out->v, "%s", key);
     out->n = list->n;
     out->key = key;
     return SR_OK;

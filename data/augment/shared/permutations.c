@@ -56,8 +56,7 @@ static void add_row(SrPermutations *p, int r, Tally *tally) {
 static SrStatus allocate(int count, int n, SrArena *arena, SrPermutations *out) {
     *out = (SrPermutations){.count = count, .n = n};
     out->rows = sr_arena_alloc(arena, (size_t)count * (size_t)n);
-    if (!out->rows)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for %d permutations of %d numbers", count, n);
+    SR_TRY_MEMORY(out->rows, "%d permutations of %d numbers", count, n);
     return SR_OK;
 }
 
@@ -70,8 +69,7 @@ SrStatus sr__permutations_make(int count, int n, SrArena *arena, SrPermutations 
                 "%d permutations of %d patches are asked for, but there are only %lld", count, n,
                 (long long)all);
     Tally *tally = sr_calloc(1, sizeof *tally);
-    SrStatus status = tally ? allocate(count, n, arena, out)
-                            : sr_fail(SR_ERR_MEMORY, "out of memory for permutations");
+    SrStatus status = tally ? allocate(count, n, arena, out) : sr_out_of_memory("permutations");
     for (int r = 0; status == SR_OK && r < count; r++)
         add_row(out, r, tally);
     sr_free(tally);

@@ -125,8 +125,7 @@ SrStatus sr_config_names(SrArena *arena, SrStrings *out) {
     char places[PLACES][MAX_PATH_BYTES], folder[2 * MAX_PATH_BYTES];
     const char **names = sr_arena_alloc(arena, MAX_LISTED * sizeof *names);
     int n = 0;
-    if (!names)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for the list of configurations");
+    SR_TRY_MEMORY(names, "the list of configurations");
     list_places(places);
     for (int r = 0; r < SR_COUNT(roots); r++)
         list_names(roots[r], strlen(roots[r]) + 1, 0, arena, names, &n);
@@ -416,8 +415,7 @@ static SrStatus merge_group(Composer *c, const char *text) {
         SR_FAIL(SR_ERR_CONFIG, "'%s' names no file; write +config/DIR=FILE", text);
     const char *name = sr_arena_printf(c->arena, "%.*s/%s", (int)(len - (size_t)(group - key)),
                                        group, key + len + 1);
-    if (!name)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for '%s'", text);
+    SR_TRY_MEMORY(name, "'%s'", text);
     SrStatus status = merge_named(c, name);
     return status == SR_ERR_CONFIG ? sr_fail_prefix(status, "%s", text) : status;
 }

@@ -118,8 +118,7 @@ static bool wants_labels(const SrYaml *split, int i, const SrYaml *list) {
 
 static SrStatus append(const Catalog *c, SrYaml *paths, const SrYaml *path, const SrYaml *name) {
     SrYaml *copy = sr_yaml_copy(c->arena, path);
-    if (!copy)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for the paths of %s", name->text);
+    SR_TRY_MEMORY(copy, "the paths of %s", name->text);
     copy->file = name->file;
     copy->line = name->line;
     return sr_yaml_append(c->arena, paths, copy);
@@ -143,8 +142,7 @@ static SrStatus resolve_split(Catalog *c, const char *which, const char *part) {
     SR_TRY(read_entries(c));
     SrYaml *images = sr_yaml_new(c->arena, SR_YAML_LIST, names->file, names->line);
     SrYaml *labels = sr_yaml_new(c->arena, SR_YAML_LIST, names->file, names->line);
-    if (!images || !labels)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for the paths of %s", key);
+    SR_TRY_MEMORY(images && labels, "the paths of %s", key);
     snprintf(key, sizeof key, "DATA.%s.DATASET_NAMES", which);
     for (int i = 0; i < names->n; i++) {
         SR_TRY(look_up(c, names->items[i], key, part, &list));

@@ -36,7 +36,7 @@ static SrStatus from_environment(Walk *w, const SrYaml *node, const char *name, 
     if (!value && !name[len])
         return refuse(node, "the environment has no variable %s", variable);
     *out = sr_yaml_scalar(w->arena, value ? value : name + len + 1, node->file, node->line);
-    return *out ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for '%s'", node->text);
+    return *out ? SR_OK : sr_out_of_memory("'%s'", node->text);
 }
 
 // Gets the value of the reference `name`, the text between the braces.
@@ -100,7 +100,7 @@ static SrStatus replace(Walk *w, SrYaml *node) {
     if (fresh && !whole)
         fresh->text = text.failed ? NULL : sr_arena_strdup(w->arena, text.s);
     if (!fresh || (!whole && !fresh->text))
-        SR_TRY_GOTO(sr_fail(SR_ERR_MEMORY, "out of memory for '%s'", node->text));
+        SR_TRY_GOTO(sr_out_of_memory("'%s'", node->text));
     fresh->file = node->file;
     fresh->line = node->line;
     *node = *fresh;

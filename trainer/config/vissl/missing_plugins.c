@@ -59,8 +59,7 @@ static SrStatus want(Needs *needs, SrNameKind kind, const char *key, const SrYam
     if (!at || at->type != SR_YAML_STRING)
         return SR_OK;
     const char *name = sr__unsharded_name(at->text, needs->arena);
-    if (!name)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", key);
+    SR_TRY_MEMORY(name, "%s", key);
     if (sr__is_built_name(kind, name))
         return SR_OK;
     if (!sr__is_vissl_name(kind, name))

@@ -124,8 +124,7 @@ static SrStatus build_table(const SrSection *section, int owned, SrArena *arena,
     int room = count_rows(own) + count_rows(section->unbuilt) + sr__vissl_keys_count() + owned;
     SrOption *rows = sr_arena_alloc(arena, sizeof *rows * (size_t)(room + 1)),
              *vissl = sr_arena_alloc(arena, sizeof *rows * (size_t)(room + 1));
-    if (!rows || !vissl)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for the schema");
+    SR_TRY_MEMORY(rows && vissl, "the schema");
     int n = 0, n_vissl = 0;
     sr__vissl_keys_rows(section->path, is_section, vissl, &n_vissl);
     add_rows(section, own, rows, &n);
@@ -144,8 +143,7 @@ SrStatus sr__schema_entries(SrArena *arena, SrSchemaEntry **out, int *n) {
         owned++;
     SrSchemaEntry *list =
         sr_arena_alloc(arena, sizeof *list * (size_t)(SR_COUNT(sections) + owned));
-    if (!list)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for the schema");
+    SR_TRY_MEMORY(list, "the schema");
     *n = 0;
     for (int i = 0; i < SR_COUNT(sections); i++) {
         list[*n].section = sections[i];

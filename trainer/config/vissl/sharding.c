@@ -29,8 +29,7 @@ static SrStatus unshard(SrYaml *node, const char *key, SrArena *arena) {
     if (!node || node->type != SR_YAML_STRING)
         return SR_OK;
     const char *plain = sr__unsharded_name(node->text, arena);
-    if (!plain)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", key);
+    SR_TRY_MEMORY(plain, "%s", key);
     if (strcmp(plain, node->text) == 0)
         return SR_OK;
     sr_info("%s: %s: %s means %s in sslrun, since every rank holds the whole model",

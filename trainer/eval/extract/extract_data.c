@@ -156,9 +156,7 @@ static SrStatus allocate_shard(Run *r) {
             sr_arena_alloc(&r->arena, (size_t)sr_shape_count(r->features[i].shape) * sizeof(float));
         good = r->features[i].data != NULL;
     }
-    return good ? SR_OK
-                : sr_fail(SR_ERR_MEMORY, "out of memory for a shard of %d images; give --shard",
-                          r->shard);
+    return good ? SR_OK : sr_out_of_memory("a shard of %d images; give --shard", r->shard);
 }
 
 // Keeps the name of an image's file; "": the data set has no files.
@@ -233,8 +231,7 @@ static SrStatus fill_shard(Run *r, int64_t first, int64_t images) {
 static SrStatus save_rows(Run *r, int64_t number, int64_t images) {
     int n = r->source.taps.n;
     SrNamedTensor *layers = sr_alloc((size_t)SR_MAX(n, 1) * sizeof *layers);
-    if (!layers)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for a shard");
+    SR_TRY_MEMORY(layers, "a shard");
     for (int i = 0; i < n; i++) {
         layers[i] = (SrNamedTensor){r->source.taps.v[i].name, r->features[i]};
         layers[i].tensor.shape.d[0] = (int)images;

@@ -155,7 +155,7 @@ static SrStatus describe(const SrExtractIdentity *id, SrText *out) {
     sr_json_string(out, "layout", o->nhwc ? "nhwc" : "nchw");
     sr_json_string(out, "format", sr_extract_format_name(o->format));
     sr_json_end(out);
-    return out->failed ? sr_fail(SR_ERR_MEMORY, "out of memory for extract.json") : SR_OK;
+    return out->failed ? sr_out_of_memory("extract.json") : SR_OK;
 }
 
 static SrStatus differs(const SrExtractIdentity *id, const char *key, const SrYaml *there,

@@ -83,8 +83,7 @@ static SrStatus may_replace(const SrExtractOptions *o) {
 // Allocates each layer's values for all n rows, in the layout asked for.
 static SrStatus make_outputs(Run *r) {
     r->out = sr_calloc((size_t)r->source.taps.n, sizeof *r->out);
-    if (!r->out)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for features");
+    SR_TRY_MEMORY(r->out, "features");
     for (int i = 0; i < r->source.taps.n; i++) {
         SrTensor t = {.shape = sr_feature_shape(&r->source, i, r->o->nhwc), .dtype = SR_F32};
         int rows = t.shape.d[0];
@@ -95,9 +94,8 @@ static SrStatus make_outputs(Run *r) {
                     r->source.taps.v[i].name, r->batch);
         t.data = sr_alloc((size_t)sr_shape_count(t.shape) * sizeof(float));
         r->out[i] = (SrNamedTensor){r->source.taps.v[i].name, t};
-        if (!t.data)
-            SR_FAIL(SR_ERR_MEMORY, "out of memory for %lld numbers of %s",
-                    (long long)sr_shape_count(t.shape), r->out[i].name);
+        SR_TRY_MEMORY(t.data, "%lld numbers of %s", (long long)sr_shape_count(t.shape),
+                      r->out[i].name);
     }
     return SR_OK;
 }

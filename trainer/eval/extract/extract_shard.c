@@ -203,7 +203,7 @@ static void add_row(const SrExtractShard *s, int64_t row, SrText *line) {
 
 static SrStatus write_line(FILE *f, const char *path, SrText *line) {
     if (line->failed)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for a line of '%s'", path);
+        return sr_out_of_memory("a line of '%s'", path);
     if (fwrite(line->s, 1, line->len, f) != line->len)
         SR_FAIL(SR_ERR_IO, "cannot write '%s': disk full?", path);
     line->len = 0;

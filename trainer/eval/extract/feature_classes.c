@@ -21,8 +21,7 @@ static int by_name(const void *a, const void *b) {
 // Fills to (test->classes->n) with the training label of each name of the test; -1: none.
 static SrStatus find_names(const SrStringList *train, const SrStringList *test, int64_t *to) {
     Class *known = sr_alloc((size_t)train->n * sizeof *known);
-    if (!known)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for %lld classes", (long long)train->n);
+    SR_TRY_MEMORY(known, "%lld classes", (long long)train->n);
     for (int64_t c = 0; c < train->n; c++)
         known[c] = (Class){sr__string_list_get(train, c), c};
     qsort(known, (size_t)train->n, sizeof *known, by_name);
@@ -88,8 +87,7 @@ SrStatus sr_feature_classes_match(const SrFeatureSide *train, const SrFeatureSid
         return check_columns(train, test);
     int64_t n = named ? test->classes->n : sr_matrix_classes(train->rows);
     int64_t *to = sr_alloc((size_t)n * sizeof *to + 1);
-    if (!to)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for %lld classes", (long long)n);
+    SR_TRY_MEMORY(to, "%lld classes", (long long)n);
     for (int64_t c = 0; c < n; c++)
         to[c] = c;
     SrStatus status = named ? find_names(train->classes, test->classes, to) : SR_OK;

@@ -109,8 +109,7 @@ static SrStatus copy_targets(const char *path, const SrTensor *t, SrMatrix *out,
     if (!out->target) {
         out->n_targets = (int)classes;
         out->target = sr_calloc((size_t)out->n, (size_t)classes);
-        if (!out->target)
-            SR_FAIL(SR_ERR_MEMORY, "out of memory for the labels of %s", path);
+        SR_TRY_MEMORY(out->target, "the labels of %s", path);
     }
     if (classes != out->n_targets)
         SR_FAIL(SR_ERR_CONFIG, "%s: %lld classes where other files have %d", path,
@@ -272,7 +271,7 @@ static SrStatus order_rows(const SrFeaturePieces *l, SrMatrix *f) {
     SrMatrix sorted = {0};
     int64_t n = 0, *row = sr_calloc((size_t)f->n, sizeof *row);
     Place *place = sr_calloc((size_t)f->n, sizeof *place);
-    SrStatus status = row && place ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for rows");
+    SrStatus status = row && place ? SR_OK : sr_out_of_memory("rows");
     for (int64_t i = 0; status == SR_OK && i < f->n; i++)
         place[i] = (Place){l->index[i], i};
     if (status == SR_OK) {
@@ -326,8 +325,7 @@ static SrStatus keep_readable(const SrFeaturePieces *l, SrMatrix *out) {
 
 static SrStatus make_valid(SrFeaturePieces *l, int64_t n) {
     l->valid = sr_arena_alloc(&l->arena, (size_t)n);
-    if (!l->valid)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for %lld rows", (long long)n);
+    SR_TRY_MEMORY(l->valid, "%lld rows", (long long)n);
     memset(l->valid, 1, (size_t)n);
     return SR_OK;
 }
@@ -342,8 +340,7 @@ static SrStatus load(SrFeaturePieces *l, SrMatrix *out, SrFeatureNames *names) {
         SR_TRY(make_valid(l, n));
     if (*l->pieces[0].index) {
         l->index = sr_arena_alloc(&l->arena, (size_t)n * sizeof *l->index);
-        if (!l->index)
-            SR_FAIL(SR_ERR_MEMORY, "out of memory for the order of %lld rows", (long long)n);
+        SR_TRY_MEMORY(l->index, "the order of %lld rows", (long long)n);
     }
     for (int p = 0; p < l->n; p++)
         SR_TRY(copy_piece(l, &l->pieces[p], out, &at, names));

@@ -71,8 +71,7 @@ static SrStatus whole_transforms(const SrYaml *evaluation, int h, int w, SrArena
     for (int i = 0; i < evaluation->n; i++) {
         SrYaml *copy = sr_yaml_copy(arena, evaluation->items[i]);
         SR_TRY(sr_transform_find(sr_tree_text(evaluation->items[i], "name", ""), &t));
-        if (!copy)
-            SR_FAIL(SR_ERR_MEMORY, "out of memory for transforms");
+        SR_TRY_MEMORY(copy, "transforms");
         if (!t->shape)
             SR_TRY(sr_yaml_append(arena, *out, copy));
     }

@@ -117,8 +117,7 @@ SrStatus sr__feature_names_tensor(const SrStringList *names, SrTensor *out) {
                 (long long)names->n, width);
     *out = (SrTensor){SR_SHAPE((int)names->n, (int)width), SR_U8,
                       sr_calloc((size_t)SR_MAX(names->n, 1), width)};
-    if (!out->data)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for %lld names", (long long)names->n);
+    SR_TRY_MEMORY(out->data, "%lld names", (long long)names->n);
     for (int64_t i = 0; i < names->n; i++) {
         const char *name = sr__string_list_get(names, i);
         memcpy((char *)out->data + (size_t)i * width, name, strlen(name));

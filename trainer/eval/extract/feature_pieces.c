@@ -82,8 +82,7 @@ static char *beside(SrFeaturePieces *l, const char *fmt, const char *a, const ch
 static SrStatus add_piece(SrFeaturePieces *l, SrFeaturePiece piece) {
     if (!l->pieces)
         l->pieces = sr_arena_alloc(&l->arena, sizeof piece * (size_t)(l->n_names + 1));
-    if (!l->pieces || !piece.features)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", l->from->path);
+    SR_TRY_MEMORY(l->pieces && piece.features, "%s", l->from->path);
     l->pieces[l->n++] = piece;
     return SR_OK;
 }

@@ -48,8 +48,7 @@ static SrStatus count_prototypes(SrTensor x, SrHealthFigures *out) {
     int K = sr_shape_last(x.shape), rows = (int)(sr_shape_count(x.shape) / SR_MAX(K, 1));
     const float *s = x.data; // (rows, K)
     bool *used = sr_calloc((size_t)K + 1, sizeof *used);
-    if (!used)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for %d prototypes", K);
+    SR_TRY_MEMORY(used, "%d prototypes", K);
     for (int r = 0; r < rows; r++) {
         int best = 0;
         for (int k = 1; k < K; k++)

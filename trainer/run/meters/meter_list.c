@@ -27,8 +27,7 @@ static SrStatus open_entry(SrMeterList *list, const SrConfig *config, const char
     SR_TRY(sr_meter_find(name, &e->kind));
     void *params = sr_arena_alloc(&list->arena, e->kind->params_bytes + 1);
     e->state = sr_arena_alloc(&list->arena, (size_t)list->outputs * sizeof *e->state);
-    if (!params || !e->state)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for the meters");
+    SR_TRY_MEMORY(params && e->state, "the meters");
     memset(e->state, 0, (size_t)list->outputs * sizeof *e->state);
     snprintf(at, sizeof at, "METERS.%s", name);
     SR_TRY(sr_options_parse(e->kind->options, sr_yaml_find_path(config->tree, at), at, &list->arena,
@@ -46,12 +45,10 @@ SrStatus sr_meter_list_new(const SrConfig *config, int n_outputs, const int *cla
                            SrMeterList **out) {
     const SrStrings *names = &config->meters.names;
     SrMeterList *list = sr_calloc(1, sizeof *list);
-    if (!list)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for the meters");
+    SR_TRY_MEMORY(list, "the meters");
     list->outputs = n_outputs;
     list->entries = sr_arena_alloc(&list->arena, (size_t)(names->n + 1) * sizeof *list->entries);
-    SrStatus status =
-        list->entries ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for the meters");
+    SrStatus status = list->entries ? SR_OK : sr_out_of_memory("the meters");
     for (int i = 0; i < names->n && status == SR_OK; i++) {
         list->entries[list->n] = (Entry){0};
         status = open_entry(list, config, names->v[i], classes, rows, &list->entries[list->n++]);

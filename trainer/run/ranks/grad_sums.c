@@ -98,8 +98,7 @@ static SrStatus make_buckets(SrGradSums *s) {
     for (int first = 0; first < sr_params_count(s->params); s->n_buckets++)
         first = bucket_end(s, s->n_buckets, first, &n);
     s->buckets = sr_calloc((size_t)s->n_buckets + 1, sizeof *s->buckets);
-    if (!s->buckets)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for sums over ranks");
+    SR_TRY_MEMORY(s->buckets, "sums over ranks");
     for (int b = 0, first = 0; b < s->n_buckets; b++) {
         int end = bucket_end(s, b, first, &n);
         if (n > MOST_FLOATS)
@@ -114,7 +113,7 @@ static SrStatus make_buckets(SrGradSums *s) {
     s->values = sr_calloc((size_t)s->crossing + 1, sizeof *s->values);
     s->scratch = s->options.library ? NULL : sr_calloc((size_t)s->crossing + 1, sizeof *s->scratch);
     if (!s->values || (!s->scratch && !s->options.library))
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for sums over ranks");
+        return sr_out_of_memory("sums over ranks");
     for (int b = 0; b < s->n_buckets; b++) {
         SrCommSum *sum = &s->buckets[b].sum;
         sum->values = s->values + at;
@@ -135,16 +134,14 @@ static SrStatus allocate(SrGradSums *s) {
         ok = (s->level[i] = sr_alloc(block)) != NULL;
     if (ok && s->options.own)
         ok = (s->own = sr_alloc(block)) != NULL;
-    if (!ok)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for the sums of %d replicas", s->options.mine);
+    SR_TRY_MEMORY(ok, "the sums of %d replicas", s->options.mine);
     return sr_comm_size() > 1 ? make_buckets(s) : SR_OK;
 }
 
 SrStatus sr_grad_sums_new(SrParams *params, const SrGradSumsOptions *options, SrGradSums **out) {
     SrGradSums *s = sr_calloc(1, sizeof *s);
     *out = NULL;
-    if (!s)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for the sums of gradients");
+    SR_TRY_MEMORY(s, "the sums of gradients");
     s->params = params;
     s->options = *options;
     s->n = count(params);

@@ -80,8 +80,7 @@ static void add_bytes(const SrSplit *s, int64_t i, SrImagePool *pool, SrText *ou
 }
 
 static SrStatus compare(const char *what, SrText *text) {
-    SrStatus status =
-        text->failed ? sr_fail(SR_ERR_MEMORY, "out of memory for names of images") : SR_OK;
+    SrStatus status = text->failed ? sr_out_of_memory("names of images") : SR_OK;
     SR_TRY(sr_comm_agree(status));
     SR_TRY(sr_comm_check_same(what, text->s ? text->s : ""));
     text->len = 0;

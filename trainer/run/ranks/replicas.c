@@ -146,8 +146,7 @@ static SrStatus allocate(SrReplicas *r) {
         ok =
             (v->value.data = sr_calloc((size_t)sr_shape_count(shape), sr_dtype_bytes(node->dtype)));
     }
-    if (!ok)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for %d replicas; lower DISTRIBUTED.REPLICAS", r->n);
+    SR_TRY_MEMORY(ok, "%d replicas; lower DISTRIBUTED.REPLICAS", r->n);
     return sr_grad_sums_new(r->params, &sums, &r->sums);
 }
 
@@ -155,8 +154,7 @@ SrStatus sr_replicas_new(const SrTrainGraph *g, SrPlan *plan, SrPlan *loss_plan,
                          SrReplicas **out) {
     SrReplicas *r = sr_calloc(1, sizeof *r);
     *out = NULL;
-    if (!r)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for %d replicas", g->replicas);
+    SR_TRY_MEMORY(r, "%d replicas", g->replicas);
     r->graph = g;
     r->params = sr_graph_params(g->graph);
     r->plan = r->last = plan;
@@ -182,8 +180,7 @@ SrStatus sr_replicas_keep(SrReplicas *r, const SrPlanOptions *options) {
     if (n == 0)
         return SR_OK;
     r->kept_plans = sr_calloc((size_t)n, sizeof *r->kept_plans);
-    if (!r->kept_plans)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for the plans of %d replicas", n);
+    SR_TRY_MEMORY(r->kept_plans, "the plans of %d replicas", n);
     for (int i = 0; i < n; i++)
         SR_TRY(compile_images(r->graph, options, &r->kept_plans[i]));
     return SR_OK;

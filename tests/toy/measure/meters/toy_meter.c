@@ -17,7 +17,7 @@ static SrStatus open(const void *params, int classes, int64_t rows, void **state
     (void)params, (void)classes, (void)rows;
     *state = sr_calloc(1, sizeof(State));
     if (!*state)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for a meter");
+        return sr_out_of_memory("a meter");
     return SR_OK;
 }
 
