@@ -62,8 +62,7 @@ static int calls(const char *word) {
     return n;
 }
 
-static void test_one_line(void **state) {
-    (void)state;
+TEST(test_one_line) {
     add_apt("0");
     CHECK_INT(deps("libyaml-dev sed -- libwebp-dev"), 0);
     CHECK_STR(out, "installing: apt-get install -y --no-install-recommends libyaml-dev "
@@ -72,32 +71,28 @@ static void test_one_line(void **state) {
     CHECK_INT(calls("install -y"), 1);
 }
 
-static void test_lists_are_there(void **state) {
-    (void)state;
+TEST(test_lists_are_there) {
     add_apt("0");
     fixture_write(dir, "lists/mirror_main_Packages", "", 0);
     CHECK_INT(deps("libyaml-dev"), 0);
     CHECK_INT(calls("update"), 0);
 }
 
-static void test_recommendation_that_is_not_packaged(void **state) {
-    (void)state;
+TEST(test_recommendation_that_is_not_packaged) {
     add_apt("0");
     CHECK_INT(deps("libyaml-dev -- libwebp-dev no-such-recommendation"), 0);
     CHECK(strstr(out, "going on without no-such-recommendation"));
     CHECK(!strstr(out, "without WebP"));
 }
 
-static void test_nothing_to_do(void **state) {
-    (void)state;
+TEST(test_nothing_to_do) {
     add_apt("0");
     CHECK_INT(deps("sed -- grep"), 0);
     CHECK_STR(out, "");
     CHECK_STR(done, "");
 }
 
-static void test_not_root(void **state) {
-    (void)state;
+TEST(test_not_root) {
     add_apt("1000");
     CHECK_INT(deps("libyaml-dev -- libwebp-dev"), 1);
     CHECK(strstr(out, "missing: libyaml (libyaml-dev)"));
@@ -107,8 +102,7 @@ static void test_not_root(void **state) {
     CHECK_STR(done, "");
 }
 
-static void test_no_apt(void **state) {
-    (void)state;
+TEST(test_no_apt) {
     CHECK_INT(deps("libopenblas-dev"), 1);
     CHECK(strstr(out, "missing: OpenBLAS with cblas.h (libopenblas-dev)") && strstr(out, "no apt"));
     CHECK_INT(deps("sed -- libwebp-dev"), 0);
@@ -117,8 +111,7 @@ static void test_no_apt(void **state) {
     CHECK_STR(out, "");
 }
 
-static void test_lacks(void **state) {
-    (void)state;
+TEST(test_lacks) {
     CHECK_INT(deps("--lacks"), 0);
     CHECK_STR(out, "");
     CHECK_INT(deps("--lacks libwebp-dev libmicrohttpd-dev"), 0);

@@ -8,8 +8,7 @@
 enum { CASES = 142 }; // number of JSON manifests in tests/golden/cases
 
 // Every case in the tree passes; a failure prints the runner's line for each failed case.
-static void test_cases_in_the_tree(void **state) {
-    (void)state;
+TEST(test_cases_in_the_tree) {
     char self[2000], command[4096], line[4096], last[4096] = "";
     ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
     CHECK(n > 0);

@@ -19,8 +19,7 @@ static int run_with(const char *variable, const char *group, char *out, size_t n
     return pclose(pipe);
 }
 
-static void test_names_in_the_environment(void **state) {
-    (void)state;
+TEST(test_names_in_the_environment) {
     char out[8192];
     CHECK(run_with("SR_TEST_LOSS=swav_los", "text", out, sizeof out) != 0);
     CHECK(strstr(out, "SR_TEST_LOSS: ") && strstr(out, "did you mean 'swav_loss'"));

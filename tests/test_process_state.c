@@ -11,8 +11,7 @@
 static char folder[4096];
 static int threads;
 
-static void test_leaves_all_set(void **state) {
-    (void)state;
+TEST(test_leaves_all_set) {
     threads = sr_parallel_threads();
     CHECK(getcwd(folder, sizeof folder));
     test_machine()->conv_designs = 0;
@@ -22,8 +21,7 @@ static void test_leaves_all_set(void **state) {
     CHECK_INT(chdir("/"), 0);
 }
 
-static void test_finds_the_start(void **state) {
-    (void)state;
+TEST(test_finds_the_start) {
     char now[4096];
     CHECK_INT(sr_parallel_threads(), threads);
     CHECK_INT(test_machine()->conv_designs, SR_CONV_ALL);

@@ -53,8 +53,7 @@ static void make_cifar(const char *dir) {
 
 // A wrong checksum is refused before anything is written. The keys that are printed at the end are
 // those that a recipe needs.
-static void test_cifar(void **state) {
-    (void)state;
+TEST(test_cifar) {
     char dir[64];
     temp_dir_make(dir);
     make_cifar(dir);
@@ -87,8 +86,7 @@ static const char make_imagenet[] =
 
 // Validation images are sorted into the folders of their classes; one without a class fails, and
 // OUT exists only when it is whole.
-static void test_imagenet(void **state) {
-    (void)state;
+TEST(test_imagenet) {
     char dir[64];
     temp_dir_make(dir);
     must(dir, make_imagenet, "");
@@ -105,8 +103,7 @@ static void test_imagenet(void **state) {
     temp_dir_remove(dir);
 }
 
-static void test_fashion_mnist(void **state) {
-    (void)state;
+TEST(test_fashion_mnist) {
     char dir[64];
     if (!sr_file_exists("/usr/share/datasets/fashion-mnist"))
         SKIP("Fashion-MNIST is not installed", "apt-get install dataset-fashion-mnist");
@@ -118,8 +115,7 @@ static void test_fashion_mnist(void **state) {
 }
 
 // python3 -S sees none of Debian's modules, as on a machine without PyTorch.
-static void test_peers(void **state) {
-    (void)state;
+TEST(test_peers) {
     static const char *const scripts[] = {"attention",       "ddp",        "frozen_features",
                                           "frozen_runtimes", "torch_step", "torch_features",
                                           "transforms"};
@@ -137,8 +133,7 @@ static void test_peers(void **state) {
 }
 
 // A chart of the documents shows what its table says: `make charts` draws it from the page.
-static void test_charts(void **state) {
-    (void)state;
+TEST(test_charts) {
     char dir[64];
     temp_dir_make(dir);
     must(dir,

@@ -22,8 +22,7 @@ static void run_group(const char *name, const char *environment) {
     temp_dir_remove(dir);
 }
 
-static void test_skipped_are_counted(void **state) {
-    (void)state;
+TEST(test_skipped_are_counted) {
     run_group("rank_faults", "PATH=/nonexistent");
     CHECK(strstr(text, "openmpi-bin") && strstr(text, "\n0 passed, 0 failed, "));
     CHECK(!strstr(text, ", 0 skipped\n") && strstr(text, " skipped: th"));

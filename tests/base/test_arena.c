@@ -3,8 +3,7 @@
 #include "base/mem.h"
 #include "tests/check.h"
 
-static void test_blocks_do_not_overlap(void **state) {
-    (void)state;
+TEST(test_blocks_do_not_overlap) {
     enum { N = 2000 };
     static unsigned char *blocks[N];
     int64_t live = sr_mem_live();
@@ -26,8 +25,7 @@ static void test_blocks_do_not_overlap(void **state) {
     CHECK(!arena.head);
 }
 
-static void test_large_requests(void **state) {
-    (void)state;
+TEST(test_large_requests) {
     SrArena arena = SR_ARENA_INIT;
     char *small = sr_arena_strdup(&arena, "small");
     char *large = sr_arena_alloc(&arena, 1 << 20);
@@ -40,8 +38,7 @@ static void test_large_requests(void **state) {
     sr_arena_deinit(&arena);
 }
 
-static void test_bound(void **state) {
-    (void)state;
+TEST(test_bound) {
     SrArena arena = {.bound = 10000};
     CHECK(sr_arena_alloc(&arena, 100) && sr_arena_alloc(&arena, 5000));
     CHECK(!sr_arena_alloc(&arena, 5000) && arena.refused && arena.bytes <= 10000);
@@ -54,8 +51,7 @@ static void test_bound(void **state) {
     sr_arena_deinit(&arena);
 }
 
-static void test_strings(void **state) {
-    (void)state;
+TEST(test_strings) {
     SrArena arena = SR_ARENA_INIT;
     CHECK_STR(sr_arena_printf(&arena, "%s-%03d", "a", 7), "a-007");
     char *empty = sr_arena_strdup(&arena, "");
@@ -65,8 +61,7 @@ static void test_strings(void **state) {
     sr_arena_deinit(&arena); // a second deinit is allowed
 }
 
-static void test_out_of_memory(void **state) {
-    (void)state;
+TEST(test_out_of_memory) {
     SrArena arena = SR_ARENA_INIT;
     sr_mem_fail_at(1);
     CHECK(!sr_arena_strdup(&arena, "x"));

@@ -3,8 +3,7 @@
 #include "base/ranks/comm.h"
 #include "tests/check.h"
 
-static void test_one_process(void **state) {
-    (void)state;
+TEST(test_one_process) {
     CHECK_INT(sr_comm_rank(), 0);
     CHECK_INT(sr_comm_size(), 1);
     double d[] = {1.5, -2};

@@ -4,16 +4,14 @@
 
 #include "tests/check.h"
 
-static void test_names_stay_on_a_line(void **state) {
-    (void)state;
+TEST(test_names_stay_on_a_line) {
     SrText text = SR_TEXT_INIT;
     sr_escape_line("new\nline\tand \\ \033[31m \x7f \u00fc.jpg", &text);
     CHECK_STR(text.s, "new\\nline\\tand \\\\ \\033[31m \\177 \u00fc.jpg");
     sr_text_deinit(&text);
 }
 
-static void test_fields_of_csv(void **state) {
-    (void)state;
+TEST(test_fields_of_csv) {
     SrText text = SR_TEXT_INIT;
     sr_escape_csv("plain name.jpg", &text);
     sr_text_add(&text, ";");

@@ -57,8 +57,7 @@ static int names_in_dir(void) {
     return n;
 }
 
-static void test_read_is_bounded(void **state) {
-    (void)state;
+TEST(test_read_is_bounded) {
     char *data;
     size_t bytes;
     CHECK_OK(sr_file_write(in("a"), "hello", 5));
@@ -76,8 +75,7 @@ static void test_read_is_bounded(void **state) {
     check_content(in("empty"), "");
 }
 
-static void test_map(void **state) {
-    (void)state;
+TEST(test_map) {
     const void *map;
     size_t bytes;
     CHECK_OK(sr_file_write(in("a"), "mapped", 6));
@@ -94,8 +92,7 @@ static void test_map(void **state) {
     CHECK_FAILS(sr_file_map(in("none"), &map, &bytes), SR_ERR_IO, "No such file");
 }
 
-static void test_writing_shows_nothing_before_commit(void **state) {
-    (void)state;
+TEST(test_writing_shows_nothing_before_commit) {
     SrFileWriter writer;
     CHECK_OK(sr_file_write(in("a"), "old", 3));
     CHECK_OK(sr_file_begin(&writer, in("a")));
@@ -107,8 +104,7 @@ static void test_writing_shows_nothing_before_commit(void **state) {
     CHECK_INT(names_in_dir(), 1);
 }
 
-static void test_abort_leaves_nothing(void **state) {
-    (void)state;
+TEST(test_abort_leaves_nothing) {
     SrFileWriter writer;
     CHECK_OK(sr_file_begin(&writer, in("a")));
     fputs("half", writer.f);
@@ -130,8 +126,7 @@ static void temporary_of(const char *name, char out[128]) {
 }
 
 // A file or link under the temporary name is removed, and nothing is written through it.
-static void test_temporary_is_new(void **state) {
-    (void)state;
+TEST(test_temporary_is_new) {
     char temporary[128];
     temporary_of("a", temporary);
     CHECK_OK(sr_file_write(in("notes"), "mine", 4));
@@ -146,8 +141,7 @@ static void test_temporary_is_new(void **state) {
 // The temporary file and the temporary link of a killed process are removed by the next writer of
 // the name, or when the folder is cleared. No process has the number 4194305, which is above
 // Linux's limit.
-static void test_orphans(void **state) {
-    (void)state;
+TEST(test_orphans) {
     char temporary[128], orphan[160];
     for (int clear = 0; clear < 2; clear++) {
         temporary_of("a", temporary);
@@ -167,8 +161,7 @@ static void test_orphans(void **state) {
 }
 
 // A temporary file of another host is kept, since numbers of processes mean nothing across hosts.
-static void test_other_hosts_temporary(void **state) {
-    (void)state;
+TEST(test_other_hosts_temporary) {
     const char *const made[] = {"a.tmp4194304", "a.tmp4194304-00000000"};
     for (int i = 0; i < SR_COUNT(made); i++)
         CHECK_OK(sr_file_write(in(made[i]), "half", 4));
@@ -179,8 +172,7 @@ static void test_other_hosts_temporary(void **state) {
 
 // A writer is killed in the middle: the old content stays. The next writer removes the temporary
 // file of the killed process and keeps that of a living one.
-static void test_killed_writer(void **state) {
-    (void)state;
+TEST(test_killed_writer) {
     CHECK_OK(sr_file_write(in("a"), "old", 3));
     pid_t child = fork();
     if (child == 0) {
@@ -209,8 +201,7 @@ static void test_killed_writer(void **state) {
 
 // Making a folder below a read-only one reports the permission, and not that the new folder is
 // missing. Root may write anywhere, so as root the test makes the folder under another user.
-static void test_folder_forbidden(void **state) {
-    (void)state;
+TEST(test_folder_forbidden) {
     bool root = geteuid() == 0;
     CHECK_INT(chmod(dir, 0555), 0);
     CHECK(!root || seteuid(65534) == 0);
@@ -221,8 +212,7 @@ static void test_folder_forbidden(void **state) {
     CHECK(strstr(sr_status_message(), "/new': Permission denied"));
 }
 
-static void test_folders(void **state) {
-    (void)state;
+TEST(test_folders) {
     CHECK_OK(sr_file_mkdirs(in("x/y//z/")));
     CHECK(sr_file_is_dir(in("x/y/z")) && sr_file_exists(in("x")));
     CHECK_OK(sr_file_mkdirs(in("x/y")));
@@ -244,8 +234,7 @@ static void test_folders(void **state) {
     sr_free(path);
 }
 
-static void test_list_is_sorted(void **state) {
-    (void)state;
+TEST(test_list_is_sorted) {
     const char *const made[] = {"b", "a10", "a9", "B", ".hidden"};
     const char *const sorted[] = {".hidden", "B", "a10", "a9", "b"};
     for (int i = 0; i < SR_COUNT(made); i++)
@@ -261,8 +250,7 @@ static void test_list_is_sorted(void **state) {
     sr_file_list_free(names, n);
 }
 
-static void test_links_and_removal(void **state) {
-    (void)state;
+TEST(test_links_and_removal) {
     char target[64];
     CHECK_OK(sr_file_write(in("one"), "1", 1));
     CHECK_OK(sr_file_write(in("two"), "2", 1));
@@ -277,8 +265,7 @@ static void test_links_and_removal(void **state) {
     CHECK_FAILS(sr_file_symlink("x", in("no/such/link")), SR_ERR_IO, "cannot create link");
 }
 
-static void test_join(void **state) {
-    (void)state;
+TEST(test_join) {
     char out[8];
     CHECK_OK(sr_file_join(out, sizeof out, "ab", "cd"));
     CHECK_STR(out, "ab/cd");
@@ -291,8 +278,7 @@ static void test_join(void **state) {
 }
 
 // Each allocation fails once: an error, no leak, no temporary file, and the old file unchanged.
-static void test_without_memory(void **state) {
-    (void)state;
+TEST(test_without_memory) {
     CHECK_OK(sr_file_write(in("a"), "old", 3));
     int64_t live = sr_mem_live();
     for (int n = 1;; n++) {
@@ -320,8 +306,7 @@ static void test_without_memory(void **state) {
 }
 
 // A full disk, simulated by /dev/full: commit returns an error and leaves no file.
-static void test_full_disk(void **state) {
-    (void)state;
+TEST(test_full_disk) {
     SrFileWriter writer;
     CHECK_OK(sr_file_begin(&writer, in("a")));
     writer.f = freopen("/dev/full", "wb", writer.f);
@@ -335,8 +320,7 @@ static void test_full_disk(void **state) {
 }
 
 #define in_folder(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-static void test_lock(void **state) {
-    (void)state;
+TEST(test_lock) {
     const char *path = in("lock");
     char expected[64];
     int mine, other;
@@ -354,8 +338,7 @@ static void test_lock(void **state) {
 }
 
 // Locking refuses a link, whose target belongs to somebody else, and a pipe.
-static void test_lock_follows_no_link(void **state) {
-    (void)state;
+TEST(test_lock_follows_no_link) {
     int lock;
     CHECK_OK(sr_file_write(in("notes"), "mine", 4));
     CHECK_INT(symlink("notes", in("lock")), 0);
@@ -368,8 +351,7 @@ static void test_lock_follows_no_link(void **state) {
 
 // A page that checks whether a run is alive holds the lock for a moment; a run that starts
 // meanwhile is not refused.
-static void test_lock_while_looked_at(void **state) {
-    (void)state;
+TEST(test_lock_while_looked_at) {
     const char *path = in("lock");
     int lock, ready[2];
     char byte;
@@ -393,8 +375,7 @@ static void test_lock_while_looked_at(void **state) {
 }
 
 // Appending refuses a link, whose target belongs to somebody else, and a pipe, which would block.
-static void test_append_follows_no_link(void **state) {
-    (void)state;
+TEST(test_append_follows_no_link) {
     FILE *f;
     CHECK_OK(sr_file_append(in("lines"), &f));
     fputs("one\n", f);
@@ -410,8 +391,7 @@ static void test_append_follows_no_link(void **state) {
     check_content(in("lines"), "one\ntwo\n");
 }
 
-static void test_open_own(void **state) {
-    (void)state;
+TEST(test_open_own) {
     int fd;
     size_t bytes;
     CHECK_OK(sr_file_write(in("a"), "hello", 5));
@@ -425,8 +405,7 @@ static void test_open_own(void **state) {
     CHECK_FAILS(sr_file_open_own(in("pipe"), &fd, &bytes), SR_ERR_IO, "not a regular file");
 }
 
-static void test_read_end(void **state) {
-    (void)state;
+TEST(test_read_end) {
     char *data;
     size_t bytes;
     CHECK_OK(sr_file_write(in("a"), "hello", 5));
@@ -441,8 +420,7 @@ static void test_read_end(void **state) {
 }
 
 // A file never takes the place of a pipe or device, nor of a link to one.
-static void test_device_is_kept(void **state) {
-    (void)state;
+TEST(test_device_is_kept) {
     SrFileWriter w;
     struct stat st;
     CHECK(mkfifo(in("pipe"), 0600) == 0 && symlink("pipe", in("link")) == 0);
@@ -452,8 +430,7 @@ static void test_device_is_kept(void **state) {
 }
 
 // A signal handler removes what is being written, and nothing that is finished.
-static void test_signal_removes_temporaries(void **state) {
-    (void)state;
+TEST(test_signal_removes_temporaries) {
     SrFileWriter a, b;
     CHECK_OK(sr_file_begin(&a, in("a")));
     CHECK_OK(sr_file_commit(&a));

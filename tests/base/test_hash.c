@@ -4,15 +4,13 @@
 #include "tests/check.h"
 
 // Values from the test suite of Fowler, Noll and Vo.
-static void test_known_values(void **state) {
-    (void)state;
+TEST(test_known_values) {
     CHECK(sr_hash_text("") == 0xcbf29ce484222325u);
     CHECK(sr_hash_text("a") == 0xaf63dc4c8601ec8cu);
     CHECK(sr_hash_text("foobar") == 0x85944171f73967e8u);
 }
 
-static void test_goes_on_where_it_ended(void **state) {
-    (void)state;
+TEST(test_goes_on_where_it_ended) {
     uint64_t foo = sr_hash_bytes("foobar", 3);
     CHECK(sr_hash_more(foo, "bar", 3) == sr_hash_text("foobar"));
     CHECK(sr_hash_more(SR_HASH_START, "", 0) == SR_HASH_START);

@@ -39,8 +39,7 @@ static void fails(const char *text, const char *message) {
     CHECK_FAILS(parse_bytes(&arena, text, strlen(text), &node), SR_ERR_CONFIG, message);
 }
 
-static void test_types(void **state) {
-    (void)state;
+TEST(test_types) {
     SrYaml *root = tree(
         "{\"i\": -3, \"f\": 0.25, \"s\": \"5\", \"t\": true, \"n\": null, \"l\": [1, [], {}],\n"
         " \"u\": \"\\u00e9\\ud83d\\ude00\\n\\\"\", \"whole\": 1e3, \"\": 7}");
@@ -60,8 +59,7 @@ static void test_types(void **state) {
     CHECK_STR(root->file, "t.json");
 }
 
-static void test_numbers(void **state) {
-    (void)state;
+TEST(test_numbers) {
     CHECK(tree("9007199254740992")->i == 9007199254740992);
     CHECK(tree("-9007199254740991")->i == -9007199254740991);
     CHECK_STR(tree("9007199254740991")->text, "9007199254740991");
@@ -73,8 +71,7 @@ static void test_numbers(void **state) {
     CHECK(tree("0.1")->f == 0.1);
 }
 
-static void test_errors(void **state) {
-    (void)state;
+TEST(test_errors) {
     fails("", "not valid JSON");
     fails("nul", "not valid JSON");
     fails("{\"a\": 1,\n \"b\": }", "t.json:2: not valid JSON");
@@ -99,16 +96,14 @@ static void test_errors(void **state) {
 }
 
 // A text cut at any place is an error, and nothing is read past the cut.
-static void test_truncated(void **state) {
-    (void)state;
+TEST(test_truncated) {
     const char *text = "{\"name\": [1.5, true, null, \"x\\u00e9\\\\\"], \"b\": {\"c\": false}}";
     SrYaml *node;
     for (size_t n = 0; n < strlen(text); n++)
         CHECK_INT(parse_bytes(&arena, text, n, &node), SR_ERR_CONFIG);
 }
 
-static void test_bounds(void **state) {
-    (void)state;
+TEST(test_bounds) {
     char deep[131] = "";
     memset(deep, '[', 65);
     memset(deep + 65, ']', 65);
@@ -134,8 +129,7 @@ static void test_bounds(void **state) {
     sr_text_deinit(&text);
 }
 
-static void test_records(void **state) {
-    (void)state;
+TEST(test_records) {
     SrText text = SR_TEXT_INIT;
     sr_json_begin(&text);
     sr_json_int(&text, "step", 9007199254740993);
@@ -160,8 +154,7 @@ static void test_records(void **state) {
     sr_text_deinit(&text);
 }
 
-static void test_trees_print_and_read_back(void **state) {
-    (void)state;
+TEST(test_trees_print_and_read_back) {
     SrYaml *root =
         tree("{\"a\": [1, 2.5, -1e-300, \"x\", true, null], \"b\": {\"c\": {}}, \"d\": [[]]}");
     SrText text = SR_TEXT_INIT;
@@ -173,8 +166,7 @@ static void test_trees_print_and_read_back(void **state) {
 }
 
 // Each allocation fails once, those inside jansson too: a memory error and no leak.
-static void test_without_memory(void **state) {
-    (void)state;
+TEST(test_without_memory) {
     SrText text = SR_TEXT_INIT;
     sr_text_add(&text, "[0");
     for (int i = 0; i < 60; i++)
@@ -208,8 +200,7 @@ static SrStatus note_member(void *arg, const char *key, const SrYaml *value) {
     return SR_OK;
 }
 
-static void test_members(void **state) {
-    (void)state;
+TEST(test_members) {
     static const struct {
         const char *text, *out; // out: NULL where the text is refused
     } cases[] = {

@@ -9,8 +9,7 @@
 #include "tests/temp_dir.h"
 #include "trainer/run/meters/metrics.h"
 
-static void test_file_gets_marked_lines(void **state) {
-    (void)state;
+TEST(test_file_gets_marked_lines) {
     char dir[64], path[128], *text;
     size_t bytes;
     temp_dir_make(dir);
@@ -42,8 +41,7 @@ static void test_file_gets_marked_lines(void **state) {
 
 // Lines logged before the file is known are kept and become its first lines; lines for the file
 // alone are kept too.
-static void test_kept_lines(void **state) {
-    (void)state;
+TEST(test_kept_lines) {
     char dir[64], path[128], *text;
     size_t bytes;
     temp_dir_make(dir);
@@ -69,8 +67,7 @@ static void test_kept_lines(void **state) {
     temp_dir_remove(dir);
 }
 
-static void test_unwritable(void **state) {
-    (void)state;
+TEST(test_unwritable) {
     CHECK_FAILS(sr_log_open("/nonexistent/folder/log.txt"), SR_ERR_IO,
                 "/nonexistent/folder/log.txt");
     sr_info("still works");
@@ -78,8 +75,7 @@ static void test_unwritable(void **state) {
 
 // The log file and the metrics refuse a link, which could lead the lines of a run into another
 // file of a shared folder.
-static void test_link_is_refused(void **state) {
-    (void)state;
+TEST(test_link_is_refused) {
     char dir[64], path[128], target[128];
     SrMetrics metrics;
     temp_dir_make(dir);

@@ -21,8 +21,7 @@ static void begin(char root[64], const char *groups) {
 
 // Page cache counts as available: after one pass over a large data set most pages of the group
 // are cached files.
-static void test_page_cache_is_free(void **state) {
-    (void)state;
+TEST(test_page_cache_is_free) {
     char root[64];
     begin(root, "0::/\n");
     CHECK_INT(sr__memory_available_in(root) / MIB, 8192); // no group has a limit
@@ -39,8 +38,7 @@ static void test_page_cache_is_free(void **state) {
     temp_dir_remove(root);
 }
 
-static void test_the_narrowest_group_counts(void **state) {
-    (void)state;
+TEST(test_the_narrowest_group_counts) {
     char root[64];
     begin(root, "0::/job.slice/step\n");
     put(root, "sys/fs/cgroup/job.slice/step/memory.max", "3221225472\n");
@@ -55,8 +53,7 @@ static void test_the_narrowest_group_counts(void **state) {
     temp_dir_remove(root);
 }
 
-static void test_older_groups(void **state) {
-    (void)state;
+TEST(test_older_groups) {
     char root[64];
     begin(root, "7:cpu,cpuacct:/a\n9:memory:/docker/x\n0::/\n");
     put(root, "sys/fs/cgroup/memory/docker/x/memory.limit_in_bytes", "1073741824\n");
@@ -67,8 +64,7 @@ static void test_older_groups(void **state) {
 }
 
 // A full group has 1 byte available; 0 would mean that the amount is unknown.
-static void test_no_room(void **state) {
-    (void)state;
+TEST(test_no_room) {
     char root[64];
     begin(root, "0::/full\n");
     put(root, "sys/fs/cgroup/full/memory.max", "1000000\n");
@@ -77,8 +73,7 @@ static void test_no_room(void **state) {
     temp_dir_remove(root);
 }
 
-static void test_here(void **state) {
-    (void)state;
+TEST(test_here) {
     CHECK(sr_memory_available() > 0);
     CHECK_INT(sr__memory_available_in("/no/such/root"), 0);
 }

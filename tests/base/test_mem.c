@@ -3,8 +3,7 @@
 #include "base/mem.h"
 #include "tests/check.h"
 
-static void test_counts(void **state) {
-    (void)state;
+TEST(test_counts) {
     int64_t calls = sr_mem_calls(), live = sr_mem_live();
     void *blocks[] = {sr_alloc(10), sr_calloc(3, 5), sr_strdup("abc"), sr_map(5000),
                       sr_realloc(NULL, 7)};
@@ -23,8 +22,7 @@ static void test_counts(void **state) {
     CHECK_INT(sr_mem_calls() - calls, 6);
 }
 
-static void test_bytes(void **state) {
-    (void)state;
+TEST(test_bytes) {
     int64_t before = sr_mem_bytes();
     sr_mem_peak_reset();
     void *a = sr_alloc(1000), *b = sr_map(100000);
@@ -40,8 +38,7 @@ static void test_bytes(void **state) {
     CHECK_INT(sr_mem_peak(), before);
 }
 
-static void test_empty_and_impossible(void **state) {
-    (void)state;
+TEST(test_empty_and_impossible) {
     int64_t live = sr_mem_live();
     void *a = sr_alloc(0), *b = sr_calloc(0, 8), *c = sr_map(0);
     CHECK(a && b && c && a != b);
@@ -54,8 +51,7 @@ static void test_empty_and_impossible(void **state) {
     CHECK_INT(sr_mem_live(), live);
 }
 
-static void test_map_is_zero_and_aligned(void **state) {
-    (void)state;
+TEST(test_map_is_zero_and_aligned) {
     enum { BYTES = 3 << 20 };
     unsigned char *p = sr_map(BYTES);
     CHECK(p && (uintptr_t)p % SR_ALIGN == 0);
@@ -65,8 +61,7 @@ static void test_map_is_zero_and_aligned(void **state) {
     sr_unmap(p, BYTES);
 }
 
-static void test_fuse(void **state) {
-    (void)state;
+TEST(test_fuse) {
     int64_t live = sr_mem_live();
     sr_mem_fail_at(3);
     void *a = sr_alloc(1), *b = sr_alloc(1), *c = sr_alloc(1), *d = sr_alloc(1);

@@ -11,8 +11,7 @@
 #include "tests/check.h"
 #include "tests/comma_locale.h"
 
-static void test_parse_and_print(void **state) {
-    (void)state;
+TEST(test_parse_and_print) {
     char text[64], *end;
     comma_locale_set();
     snprintf(text, sizeof text, "%.2f", 0.5);
@@ -29,8 +28,7 @@ static void test_parse_and_print(void **state) {
 }
 
 // Each reader parses a number with a point, and each writer and message prints one.
-static void test_readers_and_writers(void **state) {
-    (void)state;
+TEST(test_readers_and_writers) {
     char buf[SR_TEXT_NUMBER_BYTES];
     SrArena arena = SR_ARENA_INIT;
     SrText text = SR_TEXT_INIT;
@@ -51,8 +49,7 @@ static void test_readers_and_writers(void **state) {
     sr_arena_deinit(&arena);
 }
 
-static void test_bytes(void **state) {
-    (void)state;
+TEST(test_bytes) {
     static const char *const wrong[] = {"", "M", "2X", "2GB", "two"};
     CHECK(sr_number_bytes("500000") == 500000 && sr_number_bytes("4K") == 4096);
     CHECK(sr_number_bytes("1.5G") == 1.5 * (1 << 30) && sr_number_bytes("1T") == 0x1p40);

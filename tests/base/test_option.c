@@ -68,8 +68,7 @@ static void fails(const char *text, const char *message) {
     CHECK_FAILS(parse(text, &p), SR_ERR_CONFIG, message);
 }
 
-static void test_defaults(void **state) {
-    (void)state;
+TEST(test_defaults) {
     const char *const empty[] = {NULL, "", "{}", "null"};
     for (int i = 0; i < SR_COUNT(empty); i++) {
         Params p;
@@ -83,8 +82,7 @@ static void test_defaults(void **state) {
     }
 }
 
-static void test_values(void **state) {
-    (void)state;
+TEST(test_values) {
     Params p;
     CHECK_OK(parse(
         "flag: False\ncount: 100\nlarge: 9007199254740993\nepsilon: 1\nopen: 1e30\nname: 12\n"
@@ -106,8 +104,7 @@ static void test_values(void **state) {
     CHECK_STR(p.name, "");
 }
 
-static void test_wrong_types(void **state) {
-    (void)state;
+TEST(test_wrong_types) {
     fails("\nflag: 1", "t.yaml:2: LOSS.x.flag is 1, expected true or false");
     fails("flag: yes", "flag is \"yes\"");
     fails("flag: \"yes\"", "expected true or false");
@@ -129,8 +126,7 @@ static void test_wrong_types(void **state) {
     fails("[1]", "t.yaml:1: LOSS.x is a list, expected a map");
 }
 
-static void test_ranges(void **state) {
-    (void)state;
+TEST(test_ranges) {
     fails("count: 0", "LOSS.x.count is 0, expected a number from 1 to 100");
     fails("count: 101", "from 1 to 100");
     fails("epsilon: -1e-9", "from 0 to 1");
@@ -143,8 +139,7 @@ static void test_ranges(void **state) {
     fails("large: .inf", "a whole number");
 }
 
-static void test_unknown_keys(void **state) {
-    (void)state;
+TEST(test_unknown_keys) {
     fails("\n\nepslion: 1", "t.yaml:3: unknown key 'LOSS.x.epslion'; did you mean 'epsilon'?");
     fails("queue: {lenght: 1}", "unknown key 'LOSS.x.queue.lenght'; did you mean 'queue.length'?");
     fails("something_else: 1", "unknown key 'LOSS.x.something_else'; `sslrun describe LOSS.x`");
@@ -154,8 +149,7 @@ static void test_unknown_keys(void **state) {
     CHECK(!sr_options_find(NULL, "x"));
 }
 
-static void test_defaults_as_a_map(void **state) {
-    (void)state;
+TEST(test_defaults_as_a_map) {
     SrYaml *map;
     SrText text = SR_TEXT_INIT;
     CHECK_OK(sr_options_defaults(table, &arena, &map));
@@ -169,8 +163,7 @@ static void test_defaults_as_a_map(void **state) {
 }
 
 // Printing params to a map and text and parsing that text gives the same params.
-static void test_print_reads_back(void **state) {
-    (void)state;
+TEST(test_print_reads_back) {
     Params a, b;
     SrYaml *map, *again;
     SrText text = SR_TEXT_INIT;
@@ -197,8 +190,7 @@ static void test_print_reads_back(void **state) {
     sr_text_deinit(&text);
 }
 
-static void test_describe(void **state) {
-    (void)state;
+TEST(test_describe) {
     SrText text = SR_TEXT_INIT;
     sr_option_describe(sr_options_find(table, "epsilon"), &text);
     CHECK(strstr(text.s, "epsilon") && strstr(text.s, "number, default 0.05, 0 .. 1") &&
@@ -218,8 +210,7 @@ static SrStatus everything(SrArena *scratch, const SrYaml *map) {
 }
 
 // Each allocation fails once: a memory error and no leak.
-static void test_without_memory(void **state) {
-    (void)state;
+TEST(test_without_memory) {
     SrYaml *map = tree(
         "{name: abc, strings: [a, b, c], ints: [1, 2, 3], tree: {a: [1, 2]}, queue: {length: 3}}");
     SrYaml *unknown = tree("{nmae: 1}");

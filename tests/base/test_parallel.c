@@ -24,8 +24,7 @@ static void visit(void *arg, int64_t i, int thread) {
         v->bad_threads++;
 }
 
-static void test_each_index_once(void **state) {
-    (void)state;
+TEST(test_each_index_once) {
     int before = sr_parallel_threads();
     for (int threads = 1; threads <= 4; threads++) {
         static Visits v;
@@ -66,8 +65,7 @@ static void walk(void *arg, int64_t i, int thread) {
         sched_yield();
 }
 
-static void test_neighbours_stay_on_a_thread(void **state) {
-    (void)state;
+TEST(test_neighbours_stay_on_a_thread) {
     int before = sr_parallel_threads();
     for (int threads = 1; threads <= THREADS; threads += THREADS - 1) {
         sr_parallel_set_threads(threads);
@@ -92,8 +90,7 @@ static void stall(void *arg, int64_t i, int thread) {
     ++*done;
 }
 
-static void test_idle_threads_help(void **state) {
-    (void)state;
+TEST(test_idle_threads_help) {
     int before = sr_parallel_threads();
     // 80 threads are more than there are shares.
     for (int threads = 2; threads <= 80; threads += 78) {
@@ -115,8 +112,7 @@ static void halve_smallest(void *arg, int64_t i, int thread) {
     kept[thread] += half != 0;
 }
 
-static void test_denormals_are_flushed_in_every_thread(void **state) {
-    (void)state;
+TEST(test_denormals_are_flushed_in_every_thread) {
 #if defined(__SSE2__) || defined(__aarch64__)
     int before = sr_parallel_threads();
     sr_parallel_set_threads(4); // the new threads must also flush denormals
@@ -132,8 +128,7 @@ static void test_denormals_are_flushed_in_every_thread(void **state) {
 
 // After a fork the child has none of libgomp's threads: a loop there runs on one thread instead
 // of waiting for them.
-static void test_after_fork(void **state) {
-    (void)state;
+TEST(test_after_fork) {
     static Visits v;
     int status = 0;
     sr_parallel_set_threads(2);

@@ -5,8 +5,7 @@
 
 static const char *const known[] = {"mlp", "resnet", "vit"};
 
-static void test_names_the_nearest(void **state) {
-    (void)state;
+TEST(test_names_the_nearest) {
     CHECK_FAILS(sr_plugin_unknown("trunk", "resnett", known, 3), SR_ERR_CONFIG,
                 "unknown trunk 'resnett'; did you mean 'resnet'? (known: mlp, resnet, vit)");
     CHECK_FAILS(sr_plugin_unknown("trunk", "efficientnet", known, 3), SR_ERR_CONFIG,
@@ -16,8 +15,7 @@ static void test_names_the_nearest(void **state) {
 }
 
 // A list that would fill a screen is printed only if no name is close.
-static void test_long_lists(void **state) {
-    (void)state;
+TEST(test_long_lists) {
     static char names[30][8];
     const char *known_names[30];
     for (int i = 0; i < 30; i++) {
@@ -32,8 +30,7 @@ static void test_long_lists(void **state) {
 
 static const char *name_at(int i) { return i >= 0 && i < 3 ? known[i] : NULL; }
 
-static void test_finds_by_name(void **state) {
-    (void)state;
+TEST(test_finds_by_name) {
     int i = -1;
     CHECK_OK(sr_plugin_find("trunk", "vit", name_at, &i));
     CHECK_INT(i, 2);
@@ -44,8 +41,7 @@ static void test_finds_by_name(void **state) {
                 "unknown trunk 'resnett'");
 }
 
-static void test_without_memory(void **state) {
-    (void)state;
+TEST(test_without_memory) {
     int64_t live = sr_mem_live();
     sr_mem_fail_at(1);
     CHECK_FAILS(sr_plugin_unknown("trunk", "resnett", known, 3), SR_ERR_CONFIG,

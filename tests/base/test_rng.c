@@ -13,8 +13,7 @@ static void check_block(const uint32_t counter[4], const uint32_t key[2],
         CHECK_INT(out[i], expected[i]);
 }
 
-static void test_known_answers(void **state) {
-    (void)state;
+TEST(test_known_answers) {
     check_block((uint32_t[]){0, 0, 0, 0}, (uint32_t[]){0, 0},
                 (uint32_t[]){0x6627e8d5u, 0xe169c58du, 0xbc57ac4cu, 0x9b00dbd8u});
     check_block((uint32_t[]){~0u, ~0u, ~0u, ~0u}, (uint32_t[]){~0u, ~0u},
@@ -26,8 +25,7 @@ static void test_known_answers(void **state) {
 }
 
 // Each field of the key changes the stream, and the same key repeats it.
-static void test_streams_differ(void **state) {
-    (void)state;
+TEST(test_streams_differ) {
     SrRng streams[] = {
         sr_rng(1, SR_RNG_TEST, 0, 0, 0, 0),          sr_rng(2, SR_RNG_TEST, 0, 0, 0, 0),
         sr_rng(1, SR_RNG_INIT, 0, 0, 0, 0),          sr_rng(1, SR_RNG_TEST, 1, 0, 0, 0),
@@ -47,8 +45,7 @@ static void test_streams_differ(void **state) {
 
 // Filling an array gives the numbers of single calls, for any length, and the stream continues
 // after them.
-static void test_fill(void **state) {
-    (void)state;
+TEST(test_fill) {
     static const struct {
         double low, high;
         int n;
@@ -67,8 +64,7 @@ static void test_fill(void **state) {
     }
 }
 
-static void test_moments(void **state) {
-    (void)state;
+TEST(test_moments) {
     enum { N = 200000 };
     SrRng rng = sr_rng(7, SR_RNG_TEST, 0, 0, 0, 0);
     double uniform = 0, normal = 0, square = 0, fourth = 0;
@@ -86,8 +82,7 @@ static void test_moments(void **state) {
     CHECK_NEAR(fourth, 3, 0.1);
 }
 
-static void test_range_excludes_its_end(void **state) {
-    (void)state;
+TEST(test_range_excludes_its_end) {
     SrRng rng = sr_rng(7, SR_RNG_TEST, 0, 0, 0, 0);
     double high = 1.0 + 4e-16; // two steps of a double wide: a rounded result would reach the end
     for (int i = 0; i < 1000; i++) {
@@ -97,8 +92,7 @@ static void test_range_excludes_its_end(void **state) {
     CHECK(sr_rng_range(&rng, 3, 3) == 3);
 }
 
-static void test_below_is_even(void **state) {
-    (void)state;
+TEST(test_below_is_even) {
     enum { N = 70000 };
     int counts[7] = {0};
     SrRng rng = sr_rng(3, SR_RNG_TEST, 0, 0, 0, 0);
@@ -113,8 +107,7 @@ static void test_below_is_even(void **state) {
 
 // Beta distribution: mean a / (a + b), variance a b / ((a + b)^2 (a + b + 1)), for shapes below,
 // at and above 1.
-static void test_beta(void **state) {
-    (void)state;
+TEST(test_beta) {
     enum { N = 40000 };
     const double shapes[][2] = {{0.2, 0.2}, {0.8, 0.8}, {1, 1}, {2, 5}, {0.01, 0.01}};
     for (int s = 0; s < 5; s++) {
@@ -132,8 +125,7 @@ static void test_beta(void **state) {
     }
 }
 
-static void test_permutation(void **state) {
-    (void)state;
+TEST(test_permutation) {
     enum { N = 1000 };
     uint32_t p[N];
     int seen[N] = {0}, fixed = 0;

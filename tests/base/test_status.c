@@ -5,8 +5,7 @@
 #include "base/mem.h"
 #include "tests/check.h"
 
-static void test_message_may_quote_itself(void **state) {
-    (void)state;
+TEST(test_message_may_quote_itself) {
     CHECK_INT(sr_fail(SR_ERR_IO, "disk %d", 3), SR_ERR_IO);
     CHECK_STR(sr_status_message(), "disk 3");
     CHECK_INT(sr_fail(SR_ERR_RUN, "after: %s", sr_status_message()), SR_ERR_RUN);
@@ -15,8 +14,7 @@ static void test_message_may_quote_itself(void **state) {
     CHECK_STR(sr_status_message(), "key A.B: after: disk 3");
 }
 
-static void test_long_messages_are_cut(void **state) {
-    (void)state;
+TEST(test_long_messages_are_cut) {
     char s[6000];
     memset(s, 'x', sizeof s - 1);
     s[sizeof s - 1] = '\0';
@@ -27,8 +25,7 @@ static void test_long_messages_are_cut(void **state) {
     CHECK(strncmp(sr_status_message(), "why: xxx", 8) == 0);
 }
 
-static void test_one_line_without_controls(void **state) {
-    (void)state;
+TEST(test_one_line_without_controls) {
     sr_fail(SR_ERR_CONFIG, "unknown key 'a\nb\033[2J\177'; caf\xc3\xa9");
     CHECK_STR(sr_status_message(), "unknown key 'a?b?[2J?'; caf\xc3\xa9");
 }
@@ -51,8 +48,7 @@ done:
     return status;
 }
 
-static void test_try(void **state) {
-    (void)state;
+TEST(test_try) {
     int reached = 0, cleaned = 0;
     CHECK_OK(tries(SR_OK, &reached));
     CHECK_FAILS(tries(SR_ERR_MEMORY, &reached), SR_ERR_MEMORY, "inner");
@@ -62,8 +58,7 @@ static void test_try(void **state) {
     CHECK_INT(cleaned, 2);
 }
 
-static void test_exit_codes(void **state) {
-    (void)state;
+TEST(test_exit_codes) {
     const int expected[] = {[SR_OK] = 0,         [SR_ERR_CONFIG] = 2, [SR_ERR_IO] = 1,
                             [SR_ERR_MEMORY] = 1, [SR_ERR_RUN] = 1,    [SR_ERR_INTERRUPT] = 130};
     for (int i = 0; i < SR_COUNT(expected); i++)
@@ -76,8 +71,7 @@ static void *other_thread(void *seen) {
     return NULL;
 }
 
-static void test_threads_have_their_own(void **state) {
-    (void)state;
+TEST(test_threads_have_their_own) {
     char seen[32];
     pthread_t thread;
     sr_fail(SR_ERR_IO, "ours");

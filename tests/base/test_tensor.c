@@ -3,8 +3,7 @@
 #include "base/tensor.h"
 #include "tests/check.h"
 
-static void test_counts(void **state) {
-    (void)state;
+TEST(test_counts) {
     SrShape image = SR_SHAPE(2, 64, 32, 3);
     CHECK_INT(image.rank, 4);
     CHECK_INT(sr_shape_count(image), 2 * 64 * 32 * 3);
@@ -18,8 +17,7 @@ static void test_counts(void **state) {
     CHECK_INT(sr_shape_count(SR_SHAPE(1 << 20, 1 << 20)), 1ll << 40);
 }
 
-static void test_equality_ignores_what_lies_beyond_the_rank(void **state) {
-    (void)state;
+TEST(test_equality_ignores_what_lies_beyond_the_rank) {
     SrShape a = SR_SHAPE(2, 3), b = SR_SHAPE(2, 3);
     b.d[2] = 99;
     CHECK(sr_shape_equal(a, b));
@@ -28,8 +26,7 @@ static void test_equality_ignores_what_lies_beyond_the_rank(void **state) {
     CHECK(sr_shape_equal(SR_SCALAR, SR_SCALAR));
 }
 
-static void test_text(void **state) {
-    (void)state;
+TEST(test_text) {
     char buf[SR_SHAPE_TEXT_BYTES], tiny[6];
     CHECK_STR(sr_shape_text(SR_SHAPE(2, 64, 3), buf, sizeof buf), "[2, 64, 3]");
     CHECK_STR(sr_shape_text(SR_SCALAR, buf, sizeof buf), "[]");
@@ -39,8 +36,7 @@ static void test_text(void **state) {
     CHECK_STR(sr_shape_text(SR_SHAPE(123, 456), tiny, sizeof tiny), "[123,");
 }
 
-static void test_dtypes(void **state) {
-    (void)state;
+TEST(test_dtypes) {
     static const struct {
         SrDtype dtype;
         const char *name;

@@ -6,8 +6,7 @@
 #include "base/text/text.h"
 #include "tests/check.h"
 
-static void test_growing(void **state) {
-    (void)state;
+TEST(test_growing) {
     SrText text = SR_TEXT_INIT;
     for (int i = 0; i < 1000; i++)
         sr_text_printf(&text, "%d,", i);
@@ -23,8 +22,7 @@ static void test_growing(void **state) {
     sr_text_deinit(&text);
 }
 
-static void test_words_of_a_command(void **state) {
-    (void)state;
+TEST(test_words_of_a_command) {
     SrText text = SR_TEXT_INIT;
     sr_text_add_word(&text, "runs/a-1.yaml");
     CHECK_STR(text.s, "runs/a-1.yaml");
@@ -34,8 +32,7 @@ static void test_words_of_a_command(void **state) {
     sr_text_deinit(&text);
 }
 
-static void test_out_of_memory_keeps_what_was_there(void **state) {
-    (void)state;
+TEST(test_out_of_memory_keeps_what_was_there) {
     SrText text = SR_TEXT_INIT;
     sr_text_add(&text, "kept");
     sr_mem_fail_at(1);
@@ -46,8 +43,7 @@ static void test_out_of_memory_keeps_what_was_there(void **state) {
     sr_text_deinit(&text);
 }
 
-static void test_numbers_read_back(void **state) {
-    (void)state;
+TEST(test_numbers_read_back) {
     char buf[SR_TEXT_NUMBER_BYTES];
     CHECK_STR(sr_text_number(0.1, buf), "0.1");
     CHECK_STR(sr_text_number(224, buf), "224");
@@ -73,8 +69,7 @@ static int utf8_len(const char *s, uint32_t expected) {
     return len;
 }
 
-static void test_utf8(void **state) {
-    (void)state;
+TEST(test_utf8) {
     CHECK_INT(utf8_len("a", 'a'), 1);
     CHECK_INT(utf8_len("\xc3\xa9", 0xE9), 2);
     CHECK_INT(utf8_len("\xe2\x82\xac", 0x20AC), 3);
@@ -94,8 +89,7 @@ static void test_utf8(void **state) {
         CHECK_INT(utf8_len(bad[i], 0), 0);
 }
 
-static void test_distance(void **state) {
-    (void)state;
+TEST(test_distance) {
     CHECK_NEAR(sr_text_distance("resnet", "resnet"), 0, 0);
     CHECK_NEAR(sr_text_distance("resnet", "resnett"), 1, 0);
     CHECK_NEAR(sr_text_distance("resnet", "rsenet"), 1, 0);  // two neighbours swapped
@@ -108,8 +102,7 @@ static void test_distance(void **state) {
     CHECK_NEAR(sr_text_distance(s, "x"), 126, 0); // the first 127 characters count
 }
 
-static void test_nearest(void **state) {
-    (void)state;
+TEST(test_nearest) {
     const char *const names[] = {"epsilon", "num_iters", "temperature", "queue.queue_length"};
     CHECK_INT(sr_text_nearest("epslion", names, 4), 0);
     CHECK_INT(sr_text_nearest("NUM_ITERS", names, 4), 1);
@@ -120,8 +113,7 @@ static void test_nearest(void **state) {
     CHECK_INT(sr_text_nearest("x", (const char *[]){"0", "y"}, 2), -1); // no letter in common
 }
 
-static void test_glob(void **state) {
-    (void)state;
+TEST(test_glob) {
     CHECK(sr_text_glob("", ""));
     CHECK(sr_text_glob("*", ""));
     CHECK(sr_text_glob("layer?.*.conv?", "layer1.0.conv2"));
@@ -137,8 +129,7 @@ static void test_glob(void **state) {
                         many)); // returns at once instead of in exponential time
 }
 
-static void test_ends(void **state) {
-    (void)state;
+TEST(test_ends) {
     CHECK(sr_text_starts("config.X", "config.") && sr_text_starts("x", "") &&
           !sr_text_starts("con", "config"));
     CHECK(sr_text_ends("a.yaml", ".yaml") && sr_text_ends("x", "") && !sr_text_ends("l", ".yaml"));

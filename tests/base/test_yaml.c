@@ -34,8 +34,7 @@ static void fails(const char *text, const char *message) {
     CHECK_FAILS(parse(text, &node), SR_ERR_CONFIG, message);
 }
 
-static void test_scalar_types(void **state) {
-    (void)state;
+TEST(test_scalar_types) {
     // clang-format off
     static const struct { const char *text; SrYamlType type; double f; } cases[] = {
         {"1", SR_YAML_INT, 1},           {"-17", SR_YAML_INT, -17},      {"+3", SR_YAML_INT, 3},
@@ -69,8 +68,7 @@ static void test_scalar_types(void **state) {
     CHECK_INT(sr_yaml_scalar(&arena, "TRUE", "", 0)->i, 1);
 }
 
-static void test_tree_and_lines(void **state) {
-    (void)state;
+TEST(test_tree_and_lines) {
     SrYaml *root = tree("# @package _global_\n"
                         "config:\n"
                         "  LOSS:\n"
@@ -105,8 +103,7 @@ static void test_tree_and_lines(void **state) {
     CHECK(!sr_yaml_find(sr_yaml_find_path(root, "config.list"), "x"));
 }
 
-static void test_empty_documents(void **state) {
-    (void)state;
+TEST(test_empty_documents) {
     CHECK_INT(tree("")->type, SR_YAML_NULL);
     CHECK_INT(tree("# nothing\n")->type, SR_YAML_NULL);
     CHECK_INT(tree("---\n...\n")->type, SR_YAML_NULL);
@@ -114,8 +111,7 @@ static void test_empty_documents(void **state) {
     CHECK_INT(tree("{}")->type, SR_YAML_MAP);
 }
 
-static void test_tags(void **state) {
-    (void)state;
+TEST(test_tags) {
     CHECK_INT(sr_yaml_find(tree("a: !!str 5"), "a")->type, SR_YAML_STRING);
     fails("a: 1\nb: !!python/object:os.system x",
           "t.yaml:2: tag 'tag:yaml.org,2002:python/object:os.system'");
@@ -124,8 +120,7 @@ static void test_tags(void **state) {
     fails("a: !x [1]", "tag '!x'");
 }
 
-static void test_errors_name_the_place(void **state) {
-    (void)state;
+TEST(test_errors_name_the_place) {
     fails("a: 1\nb: 2\na: 3\n",
           "t.yaml:3: key 'a' occurs twice in this map; the first is at line 1");
     fails("x:\n  k: 1\n  l: 2\n  k:\n    m: 1\n",
@@ -148,8 +143,7 @@ static void test_errors_name_the_place(void **state) {
     fails("a: 1\nb: \x01\n", "t.yaml:2: not valid YAML: control characters");
 }
 
-static void test_aliases_are_copies(void **state) {
-    (void)state;
+TEST(test_aliases_are_copies) {
     SrYaml *root = tree(
         "base: &b {x: 1, y: [2, 3]}\nother: *b\nscalar: &s 7\nmore: [*s, *s, *b]\n&k key: *s\n");
     SrYaml *base = sr_yaml_find(root, "base"), *other = sr_yaml_find(root, "other");
@@ -164,8 +158,7 @@ static void test_aliases_are_copies(void **state) {
 }
 
 // Each line holds ten aliases of the line before: ten lines stand for 10^9 values.
-static void test_billion_laughs(void **state) {
-    (void)state;
+TEST(test_billion_laughs) {
     SrText bomb = SR_TEXT_INIT;
     sr_text_add(&bomb, "a0: &a0 [lol, lol, lol, lol, lol, lol, lol, lol, lol, lol]\n");
     for (int i = 1; i < 10; i++) {
@@ -182,8 +175,7 @@ static void test_billion_laughs(void **state) {
 
 // Nesting through aliases counts like any other: each list holds the one before a few levels
 // deeper.
-static void test_depth(void **state) {
-    (void)state;
+TEST(test_depth) {
     char deep[300];
     memset(deep, '[', 65);
     memset(deep + 65, ']', 65);
@@ -203,8 +195,7 @@ static void test_depth(void **state) {
     sr_text_deinit(&text);
 }
 
-static void test_sizes_are_bounded(void **state) {
-    (void)state;
+TEST(test_sizes_are_bounded) {
     SrText text = SR_TEXT_INIT;
     SrYaml *node;
     for (int i = 0; i < 100001; i++)
@@ -225,8 +216,7 @@ static void test_sizes_are_bounded(void **state) {
 }
 
 // Many keys take no quadratic time, which would be 4 * 10^9 comparisons for 90,000 keys.
-static void test_wide_maps(void **state) {
-    (void)state;
+TEST(test_wide_maps) {
     SrText text = SR_TEXT_INIT;
     for (int i = 0; i < 90000; i++)
         sr_text_printf(&text, "k%d: 1\n", i);
@@ -236,8 +226,7 @@ static void test_wide_maps(void **state) {
     sr_text_deinit(&text);
 }
 
-static void test_load(void **state) {
-    (void)state;
+TEST(test_load) {
     SrYaml *node;
     CHECK_FAILS(sr_yaml_load(&arena, "/nonexistent.yaml", &node), SR_ERR_CONFIG,
                 "/nonexistent.yaml");
@@ -245,8 +234,7 @@ static void test_load(void **state) {
 }
 
 // Each allocation fails once: a memory error and no leak.
-static void test_without_memory(void **state) {
-    (void)state;
+TEST(test_without_memory) {
     SrText text = SR_TEXT_INIT;
     for (int i = 0; i < 300; i++)
         sr_text_printf(&text, "k%d: {a: &a%d [1, 2.5, x], b: *a%d, c: \"q\"}\n", i, i, i);
@@ -272,8 +260,7 @@ static void test_without_memory(void **state) {
 #define in_arena(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 // A map that is merged by "<<" gives the keys that the map itself lacks. Of several maps the first
 // one wins, and none of them changes.
-static void test_merge_keys(void **state) {
-    (void)state;
+TEST(test_merge_keys) {
     SrYaml *t = tree(
         "x: &x {a: 1, b: 2}\ny: &y {b: 3, c: 4}\nz: {<<: [*x, *y], a: 5}\nw:\n  <<: *y\n  d: 6\n");
     const SrYaml *z = sr_yaml_find(t, "z"), *w = sr_yaml_find(t, "w");

@@ -31,8 +31,7 @@ static void check_flow(const SrYaml *node, const char *expected) {
     sr_text_deinit(&text);
 }
 
-static void test_put_and_remove(void **state) {
-    (void)state;
+TEST(test_put_and_remove) {
     SrYaml *map = tree("{a: 1, b: 2, c: 3}");
     CHECK_OK(sr_yaml_put(&arena, map, "b", sr_yaml_scalar(&arena, "x", "", 0)));
     CHECK_OK(sr_yaml_put(&arena, map, "d", sr_yaml_scalar(&arena, "4", "", 0)));
@@ -46,8 +45,7 @@ static void test_put_and_remove(void **state) {
     CHECK_FAILS(sr_yaml_put(&arena, map, "e", NULL), SR_ERR_MEMORY, "memory");
 }
 
-static void test_append(void **state) {
-    (void)state;
+TEST(test_append) {
     SrYaml *list = sr_yaml_new(&arena, SR_YAML_LIST, "f", 1);
     for (int i = 0; i < 100; i++)
         CHECK_OK(sr_yaml_append(&arena, list, sr_yaml_scalar(&arena, i % 2 ? "1" : "0", "", 0)));
@@ -56,8 +54,7 @@ static void test_append(void **state) {
         CHECK_INT(list->items[i]->i, i % 2);
 }
 
-static void test_merge(void **state) {
-    (void)state;
+TEST(test_merge) {
     SrYaml *base = tree("{a: 1, m: {x: 1, y: [1, 2, 3]}, n: {k: 1}}");
     SrYaml *over = tree("{m: {y: [9], z: 0}, n: null, new: {p: 1}}");
     CHECK_OK(sr_yaml_merge(&arena, base, over));
@@ -71,8 +68,7 @@ static void test_merge(void **state) {
 }
 
 // A copy stays valid after the arena of the original is freed.
-static void test_copy_stands_alone(void **state) {
-    (void)state;
+TEST(test_copy_stands_alone) {
     SrArena source = SR_ARENA_INIT;
     SrYaml *node, *copy;
     const char *text = "{a: [1, 2.5, x], b: {c: true}}";
@@ -86,8 +82,7 @@ static void test_copy_stands_alone(void **state) {
     CHECK_INT(sr_yaml_find_path(copy, "b.c")->line, 1);
 }
 
-static void test_equal(void **state) {
-    (void)state;
+TEST(test_equal) {
     CHECK(sr_yaml_equal(tree("{a: 1, b: [x, null]}"),
                         tree("b: ['x', ~]\na: 1.0\n"))); // the order of keys does not matter
     CHECK(sr_yaml_equal(tree(".nan"), tree(".NaN")));
@@ -99,8 +94,7 @@ static void test_equal(void **state) {
         CHECK(!sr_yaml_equal(tree(different[i][0]), tree(different[i][1])));
 }
 
-static void test_block_style(void **state) {
-    (void)state;
+TEST(test_block_style) {
     SrText text = SR_TEXT_INIT;
     sr_yaml_print(
         tree("{a: {b: {c: 1}}, l: [1, two, 3.5], e: {}, f: [], n: null, m: [{x: 1}, [2]]}"), &text);
@@ -147,8 +141,7 @@ static void check_string_reads_back(const char *s) {
     }
 }
 
-static void test_strings_read_back(void **state) {
-    (void)state;
+TEST(test_strings_read_back) {
     const char *const strings[] = {"plain",
                                    "with blank",
                                    " leading",
@@ -216,8 +209,7 @@ static void test_strings_read_back(void **state) {
         check_string_reads_back(strings[i]);
 }
 
-static void test_random_strings_read_back(void **state) {
-    (void)state;
+TEST(test_random_strings_read_back) {
     static const char *const pieces[] = {
         "a", "0", "-", " ", ":", "#", ",", "\"", "'", "\\", "\n", "\t", "?",        "[",       "]",
         "{", "}", "&", "*", "!", "|", ">", "%",  ".", "e",  "_",  "~",  "\xc2\x85", "\xc3\xa9"};
@@ -232,8 +224,7 @@ static void test_random_strings_read_back(void **state) {
 }
 
 // Bytes that are not UTF-8 cannot be written in YAML; the printed file must still be readable.
-static void test_broken_utf8_stays_readable(void **state) {
-    (void)state;
+TEST(test_broken_utf8_stays_readable) {
     SrText text = SR_TEXT_INIT;
     sr_yaml_print_flow(string_node("caf\xe9 \xff"), &text);
     CHECK_STR(text.s, "\"caf\\xe9 \\xff\"");
@@ -241,8 +232,7 @@ static void test_broken_utf8_stays_readable(void **state) {
     sr_text_deinit(&text);
 }
 
-static void test_numbers_without_text(void **state) {
-    (void)state;
+TEST(test_numbers_without_text) {
     SrYaml *node = sr_yaml_new(&arena, SR_YAML_FLOAT, "", 0);
     node->f = -INFINITY;
     check_flow(node, "-.inf");
@@ -254,8 +244,7 @@ static void test_numbers_without_text(void **state) {
 }
 
 // Each allocation of copying and merging fails once.
-static void test_without_memory(void **state) {
-    (void)state;
+TEST(test_without_memory) {
     SrText text = SR_TEXT_INIT;
     for (int i = 0; i < 200; i++)
         sr_text_printf(&text, "k%d: {a: [1, 2.5, x], b: {c: \"q\"}}\n", i);

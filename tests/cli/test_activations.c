@@ -18,8 +18,7 @@ static void check_says(const char *memory, const char *text) {
         fail_msg("'%s' is not in: %s%s", text, r.out, r.err);
 }
 
-static void test_told(void **state) {
-    (void)state;
+TEST(test_told) {
     check_says("DISTRIBUTED.MEMORY=keep", "kept for the backward pass");
     check_says("DISTRIBUTED.MEMORY=again", "forward passes run twice");
 }
@@ -33,8 +32,7 @@ static void train(const char *dir, const char *memory) {
         fail_msg("exit code %d: %s", r.code, r.err);
 }
 
-static void test_same_bits(void **state) {
-    (void)state;
+TEST(test_same_bits) {
     char a[64], b[64], x[128], y[128];
     temp_dir_make(a);
     temp_dir_make(b);

@@ -38,8 +38,7 @@ static bool same_files(const char *a, const char *b) {
     return same;
 }
 
-static void test_the_same_for_a_seed(void **state) {
-    (void)state;
+TEST(test_the_same_for_a_seed) {
     char dir[64], file[3][96];
     temp_dir_make(dir);
     for (int i = 0; i < 3; i++)
@@ -65,8 +64,7 @@ static void test_the_same_for_a_seed(void **state) {
 }
 
 // The PNG decodes to the size that it declares.
-static void test_it_is_a_picture(void **state) {
-    (void)state;
+TEST(test_it_is_a_picture) {
     SrConfig *config;
     SrText png = SR_TEXT_INIT;
     SrSheetReport report;
@@ -87,8 +85,7 @@ static void test_it_is_a_picture(void **state) {
 
 // For every transform, reporting the draws changes no bit of the views, and every view has a
 // report.
-static void test_views_are_the_loaders(void **state) {
-    (void)state;
+TEST(test_views_are_the_loaders) {
     static const char *const transforms =
         "[{name: ImgPilToMultiCrop, total_num_crops: 3, num_crops: [2, 1], size_crops: [24, 16], "
         "crop_scales: [[0.3, 1], [0.1, 0.4]]}, {name: RandomHorizontalFlip}, "
@@ -142,8 +139,7 @@ static void test_views_are_the_loaders(void **state) {
     sr_config_free(config);
 }
 
-static void test_normalize_is_undone(void **state) {
-    (void)state;
+TEST(test_normalize_is_undone) {
     static const char list[] = "[{name: ToTensor}, {name: Normalize, mean: [0.5, 0.4, 0.3], std: "
                                "[0.1, 0.2, 0.3]}]";
     SrArena arena = SR_ARENA_INIT;
@@ -164,8 +160,7 @@ static void test_normalize_is_undone(void **state) {
 
 // Words stay within their width, however long they are, and nothing is written outside the
 // canvas.
-static void test_words_wrap(void **state) {
-    (void)state;
+TEST(test_words_wrap) {
     SrCanvas canvas;
     CHECK_OK(sr_canvas_init(&canvas, 100, 60, 0xFFFFFF));
     int lines =

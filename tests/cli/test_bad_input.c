@@ -183,8 +183,7 @@ static void check_nothing_written(const Verb *v, const Bad *b) {
         fail_msg("%s, %s: something was written", b->name, v->args[0]);
 }
 
-static void test_every_verb(void **state) {
-    (void)state;
+TEST(test_every_verb) {
     for (int i = 0; i < SR_COUNT(bad); i++) {
         const char *file = make_bad(&bad[i]);
         for (int k = 0; k < SR_COUNT(verbs); k++) {
@@ -202,8 +201,7 @@ static void test_every_verb(void **state) {
 // ---- valid files of the wrong kind
 
 // Tensors that are no features, and rows and labels of different numbers, are refused.
-static void test_wrong_rows(void **state) {
-    (void)state;
+TEST(test_wrong_rows) {
     char other[192];
     float x[12] = {0, 1, 2, NAN};
     int64_t label[4] = {0, 1, 1, INT64_MAX};
@@ -232,8 +230,7 @@ static void test_wrong_rows(void **state) {
 }
 
 // An existing output file is replaced only on request: it may hold somebody's weights.
-static void test_nothing_overwritten(void **state) {
-    (void)state;
+TEST(test_nothing_overwritten) {
     char features[160], machines[160], before[160];
     snprintf(features, sizeof features, "%s/features.safetensors", dir);
     snprintf(machines, sizeof machines, "%s/svm", dir);

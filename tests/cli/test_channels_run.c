@@ -158,8 +158,7 @@ static void train(const char *config, const char *name, double *knn, double *lin
     "mean: [.5, .5, .5, .5, .5, .5, .5, .52, .5, .5, .5, .5, .5], " \
     "std: [.29, .29, .29, .29, .29, .29, .29, .18, .29, .29, .29, .29, .29]"
 
-static void test_thirteen_channels(void **state) {
-    (void)state;
+TEST(test_thirteen_channels) {
     double knn, linear;
     write_stacks(CHANNELS, in_channel);
     train(write_config("    CHANNELS: 13\n    COLOR_TRANSFORMS: skip\n", THIRTEEN), "many", &knn,
@@ -170,8 +169,7 @@ static void test_thirteen_channels(void **state) {
     CHECK(knn <= 50 && linear <= 50); // chance is 25
 }
 
-static void test_lower_bits(void **state) {
-    (void)state;
+TEST(test_lower_bits) {
     double knn, linear;
     write_stacks(3, in_bits);
     train(write_config("    KEEP_BITS: True\n    COLOR_TRANSFORMS: skip\n",
@@ -184,8 +182,7 @@ static void test_lower_bits(void **state) {
 }
 
 // A run of one thread that stops after two epochs and resumes ends as one of two threads does.
-static void test_same_bits(void **state) {
-    (void)state;
+TEST(test_same_bits) {
     char one[160], two[160], a[200], b[200];
     write_stacks(CHANNELS, in_channel);
     const char *config = write_config("    CHANNELS: 13\n    COLOR_TRANSFORMS: skip\n", THIRTEEN);
@@ -207,8 +204,7 @@ static void test_same_bits(void **state) {
 
 // Colour transforms are refused by the key that leaves them out, and a wrong number of channels by
 // the key that names it.
-static void test_refused(void **state) {
-    (void)state;
+TEST(test_refused) {
     write_stacks(CHANNELS, in_channel);
     const char *config = write_config("    CHANNELS: 13\n", THIRTEEN);
     program_run(&result, 1, (const char *const[]){config, NULL});
@@ -227,8 +223,7 @@ static void test_refused(void **state) {
 
 // The weights of a run on RGB start a run of 13 channels, whose checkpoint is inspected and
 // exported with them.
-static void test_rgb_weights(void **state) {
-    (void)state;
+TEST(test_rgb_weights) {
     char rgb[160], many[160], weights[256], folder[128], onnx[128];
     write_stacks(3, in_bits);
     const char *config = write_config("", "mean: [.5, .5, .5], std: [.29, .29, .29]");
@@ -262,8 +257,7 @@ static void test_rgb_weights(void **state) {
 }
 
 // init reads the stack, and its configuration trains.
-static void test_init(void **state) {
-    (void)state;
+TEST(test_init) {
     char stack[128], config[128], text[8192], key[160];
     write_stacks(CHANNELS, in_channel);
     snprintf(stack, sizeof stack, "%s/train.npy", dir);

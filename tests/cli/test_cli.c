@@ -39,8 +39,7 @@ static void expect_refused(const char *text) {
                  result.code, result.out, result.err);
 }
 
-static void test_wrong_configuration(void **state) {
-    (void)state;
+TEST(test_wrong_configuration) {
     RUN("no/such.yaml");
     expect_refused("no/such.yaml");
     RUN(CONFIG, "OPTIMIZER.num_epoch=3");
@@ -68,8 +67,7 @@ static void test_wrong_configuration(void **state) {
 }
 
 // `bench --data` measures the loader alone and names the JPEG decoder.
-static void test_bench_data(void **state) {
-    (void)state;
+TEST(test_bench_data) {
     RUN("bench", CONFIG, "DATA.TRAIN.PIXELS=fast", "--data", "--steps", "2", "--json");
     CHECK_INT(result.code, 0);
     CHECK(strstr(result.out, "\"pixels\": \"fast\""));
@@ -107,8 +105,7 @@ static int run_without_arch_prctl(void) {
     return result.code == 0 && less && told == sr_machine_has_tiles(sr_machine_default()) ? 0 : 1;
 }
 
-static void test_tiles_refused(void **state) {
-    (void)state;
+TEST(test_tiles_refused) {
     int status = 0;
     sr_machine_default();
     pid_t child = fork();
@@ -122,8 +119,7 @@ static void test_tiles_refused(void **state) { (void)state; }
 #endif
 
 // Every verb has a help text that lists its flags.
-static void test_help(void **state) {
-    (void)state;
+TEST(test_help) {
     static const char *const verbs[] = {"train",    "knn",     "check", "list",
                                         "describe", "inspect", "diff",  "convert",
                                         "graph",    "extract", "bench"};
@@ -147,8 +143,7 @@ static void expect_lines(const char *const *lines) {
 }
 
 // `check` finds wrong keys in lists: of transforms, nested transforms, heads and chains of heads.
-static void test_check_tells_errors_in_lists(void **state) {
-    (void)state;
+TEST(test_check_tells_errors_in_lists) {
     RUN("check", CONFIG, "OPTIMIZER.momentum=x",
         "DATA.TRAIN.TRANSFORMS=[{name: ImgPilMultiCropRandomApply, prob: [1], transforms: [{name: "
         "RandomGrayscale, q: 1}]}, {name: ImgPilGaussianBlur, prob: 0.5, radius_min: much}, {name: "
@@ -174,8 +169,7 @@ static void test_check_tells_errors_in_lists(void **state) {
 
 // `check` finds errors that show only when things are built: the graph of the step, images of the
 // evaluation, paths.
-static void test_check_tells_errors_of_building(void **state) {
-    (void)state;
+TEST(test_check_tells_errors_of_building) {
     RUN("check", CONFIG, "MODEL.HEAD.PARAMS=[[swav_head, {dims: [33, 16, 8], num_clusters: [6]}]]",
         "DATA.TEST.TRANSFORMS=[{name: Resize, size: 16}]", "DATA.TEST.DATA_PATHS=[/nosuch/test]",
         "MODEL.WEIGHTS_INIT.PARAMS_FILE=/nosuch/weights.pth");
@@ -187,8 +181,7 @@ static void test_check_tells_errors_of_building(void **state) {
 }
 
 // A misspelt key does not hide the error about a missing folder.
-static void test_check_tells_paths_beside_keys(void **state) {
-    (void)state;
+TEST(test_check_tells_paths_beside_keys) {
     RUN("check", CONFIG, "OPTIMIZER.num_epoch=3", "DATA.TRAIN.DATA_PATHS=[/nosuch/train]",
         "+DISTILLATION.TEACHER_MODEL.WEIGHTS_INIT={PARAMS_FILE: /nosuch/teacher}");
     expect_lines((const char *const[]){"there is no key 'OPTIMIZER.num_epoch'",
@@ -198,8 +191,7 @@ static void test_check_tells_paths_beside_keys(void **state) {
 }
 
 // `check` reports each error in its own line, and the last line gives their number.
-static void test_check_tells_all_errors(void **state) {
-    (void)state;
+TEST(test_check_tells_all_errors) {
     RUN("check", CONFIG, "OPTIMIZER.num_epoch=3", "OPTIMIZER.momentum=x", "LOG_FREQENCY=1",
         "MODEL.TRUNK.NAME=resnett", "+DATA.TRAIN.DROPLAST=True");
     expect_lines(
@@ -212,8 +204,7 @@ static void test_check_tells_all_errors(void **state) {
 }
 
 // Environment variables without a meaning are reported; -q and -v work with every verb.
-static void test_environment_and_levels(void **state) {
-    (void)state;
+TEST(test_environment_and_levels) {
     setenv("SR_CPU", "foo", 1);
     RUN("list");
     expect_refused("SR_CPU=foo: expected one of plain, avx2, avx512");
@@ -240,8 +231,7 @@ static void test_environment_and_levels(void **state) {
     CHECK(strstr(result.err, "debug: MODEL._MODEL_INIT_SEED: 3, inferred (was 0)"));
 }
 
-static void test_check_and_manual(void **state) {
-    (void)state;
+TEST(test_check_and_manual) {
     RUN("check", CONFIG);
     CHECK_INT(result.code, 0);
     CHECK(strstr(result.out, "trunk resnet, loss swav_loss"));
@@ -307,8 +297,7 @@ static void test_check_and_manual(void **state) {
 }
 
 // A step that does not fit into memory is refused before any is allocated.
-static void test_too_large(void **state) {
-    (void)state;
+TEST(test_too_large) {
     const char *size = "DATA.TRAIN.TRANSFORMS.0.size_crops=[1024,1024]";
     const char *batch = "DATA.TRAIN.BATCHSIZE_PER_REPLICA=8192";
     RUN("check", CONFIG, size, batch);
@@ -323,8 +312,7 @@ static void test_too_large(void **state) {
 
 // A diverged run ends with the iteration, the layer and exit code 1, and writes no checkpoint of
 // it.
-static void test_divergence(void **state) {
-    (void)state;
+TEST(test_divergence) {
     char dir[64], key[128], path[128];
     temp_dir_make(dir);
     snprintf(key, sizeof key, "CHECKPOINT.DIR=%s", dir);
@@ -338,8 +326,7 @@ static void test_divergence(void **state) {
 }
 
 // A run's folder holds its files, and other verbs read them.
-static void test_run_folder(void **state) {
-    (void)state;
+TEST(test_run_folder) {
     char dir[64], key[128], path[128];
     static const char *const files[] = {"log.txt",
                                         "stdout.json",
@@ -403,8 +390,7 @@ static int bench_threads(void) {
 
 // The program restarts itself with another environment. It must not stay on the single core to
 // which libgomp bound it.
-static void test_bound_threads(void **state) {
-    (void)state;
+TEST(test_bound_threads) {
     int free_threads = bench_threads();
     CHECK(setenv("OMP_PROC_BIND", "true", 1) == 0);
     int bound_threads = bench_threads();
@@ -413,8 +399,7 @@ static void test_bound_threads(void **state) {
 }
 
 // A file that only changes another one is refused as that, not for its first missing transform.
-static void test_fragment(void **state) {
-    (void)state;
+TEST(test_fragment) {
     char dir[64], path[96];
     static const char text[] = "config:\n  MODEL: {TRUNK: {NAME: resnet, RESNETS: {DEPTH: 18}}}\n";
     temp_dir_make(dir);
@@ -429,8 +414,7 @@ static void test_fragment(void **state) {
 }
 
 // A configuration of an evaluation is not trained: the error holds the command that it is for.
-static void test_nothing_learns(void **state) {
-    (void)state;
+TEST(test_nothing_learns) {
     static const char *const freeze = "MODEL.FEATURE_EVAL_SETTINGS={EVAL_MODE_ON: True, "
                                       "FREEZE_TRUNK_AND_HEAD: True, EVAL_TRUNK_AND_HEAD: True}";
     static const struct {
@@ -471,8 +455,7 @@ static void test_nothing_learns(void **state) {
 }
 
 // The estimate of a step and the computation of its forecast on one rank are the same seconds.
-static void test_forecast_of_one_rank(void **state) {
-    (void)state;
+TEST(test_forecast_of_one_rank) {
     RUN("check", "tests/cli/tiny.yaml", "DISTRIBUTED.REPLICAS=8", "DISTRIBUTED.MEMORY=again",
         "--ranks", "1");
     CHECK_INT(result.code, 0);

@@ -33,8 +33,7 @@ static void write_images(const char *dir, int n) {
     }
 }
 
-static void test_clusterfit(void **state) {
-    (void)state;
+TEST(test_clusterfit) {
     char dir[64], run[128], images[128], features[128], weights[160], out[160], list[256],
         labels[256];
     SrNpy npy;
@@ -84,8 +83,7 @@ static void expect_refused(const char *text) {
         fail_msg("expected exit code 2 and \"%s\", got %d and:\n%s", text, result.code, result.err);
 }
 
-static void test_refused(void **state) {
-    (void)state;
+TEST(test_refused) {
     RUN("cluster", CONFIG);
     expect_refused("needs features");
     RUN("cluster", "nothing_here");

@@ -33,8 +33,7 @@ static void line_of(const char *text, const char *label, char out[256]) {
     snprintf(out, 256, "%.*s", (int)strcspn(at, "\n"), at);
 }
 
-static void test_compare(void **state) {
-    (void)state;
+TEST(test_compare) {
     char dir[64], first[128], second[128], to_first[160], to_second[160], weights[256], named[256];
     temp_dir_make(dir);
     snprintf(first, sizeof first, "%s/first", dir);
@@ -74,8 +73,7 @@ static void test_compare(void **state) {
 }
 
 // --data takes other images; without labels there is no comparison.
-static void test_data(void **state) {
-    (void)state;
+TEST(test_data) {
     char dir[64], run[128], path[256], photos[300], to_run[160];
     const char *folder = fixture_folder(path);
     temp_dir_make(dir);
@@ -95,8 +93,7 @@ static void test_data(void **state) {
 }
 
 // A model's name sees the images at its own size, whatever the crops of the run are.
-static void test_model_of_a_name(void **state) {
-    (void)state;
+TEST(test_model_of_a_name) {
     static const char *const sizes[] = {"8", "32"};
     char dir[64], run[128], to_run[160], file[128], named[160], found[2][512];
     temp_dir_make(dir);
@@ -125,8 +122,7 @@ static void test_model_of_a_name(void **state) {
 
 // A run that began from weights says on its page and to doctor whether training helped; without
 // labels, too.
-static void test_verdict_of_run(void **state) {
-    (void)state;
+TEST(test_verdict_of_run) {
     char dir[64], first[128], to_first[160], second[128], to_second[160], weights[256], page[256],
         photos[300], path[256], sentence[640], *text;
     const char *folder = fixture_folder(path);

@@ -132,8 +132,7 @@ static void try_folder(const char *folder) {
     sr_file_list_free(names, n);
 }
 
-static void test_pasted(void **state) {
-    (void)state;
+TEST(test_pasted) {
     open_place();
     tried = 0;
     try_folder("configs");

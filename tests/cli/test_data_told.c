@@ -58,8 +58,7 @@ static int tear_down(void **state) {
 
 #define SAID(text) CHECK(strstr(result.err, text) || (fprintf(stderr, "%s", result.err), 0))
 
-static void test_counts_and_origin(void **state) {
-    (void)state;
+TEST(test_counts_and_origin) {
     RUN("check", CONFIG, train_key);
     CHECK_INT(result.code, 0);
     SAID("training images: 25 images in 2 classes from ");
@@ -101,8 +100,7 @@ static void test_counts_and_origin(void **state) {
 
 // Test images that are the training images are reported; a test class that training lacks ends
 // the run before its first step.
-static void test_which_test_images(void **state) {
-    (void)state;
+TEST(test_which_test_images) {
     char more[128], same[128];
     for (int i = 0; i < 10; i++) {
         snprintf(same, sizeof same, "same/%s/%d.png", i % 2 ? "cat" : "ape", i);
@@ -124,8 +122,7 @@ static void test_which_test_images(void **state) {
 
 // Probes and linear evaluations report unreadable images too, and MAX_BAD_IMAGE_SHARE ends a run
 // with more.
-static void test_bad_images_everywhere(void **state) {
-    (void)state;
+TEST(test_bad_images_everywhere) {
     RUN(CONFIG, train_key, "TEST_MODEL=False", "OPTIMIZER.num_epochs=1",
         "HOOKS.PROBE.EVERY_NUM_EPOCHS=1");
     CHECK_INT(result.code, 0);
@@ -146,16 +143,14 @@ static void test_bad_images_everywhere(void **state) {
 }
 
 // A run of one epoch reports a single mean loss.
-static void test_only_epoch(void **state) {
-    (void)state;
+TEST(test_only_epoch) {
     RUN(CONFIG, train_key, "TEST_MODEL=False", "OPTIMIZER.num_epochs=1");
     CHECK_INT(result.code, 0);
     CHECK(strstr(result.out, "mean loss in this session: ") && !strstr(result.out, "last epoch"));
 }
 
 // VISSL's files name images by a catalogue; the error says where it was looked for.
-static void test_no_catalog(void **state) {
-    (void)state;
+TEST(test_no_catalog) {
     static const char *const sources[] = {"[disk_folder]", "[]"};
     for (int i = 0; i < SR_COUNT(sources); i++) {
         char source[96];
@@ -174,8 +169,7 @@ static void test_no_catalog(void **state) {
 }
 
 // A NaN loss ends a run; with CHECK_NAN=False the run completes and its result is saved.
-static void test_check_nan(void **state) {
-    (void)state;
+TEST(test_check_nan) {
     static const char lr[] = "OPTIMIZER.param_schedulers.lr={name: constant, value: 1e6}",
                       decay[] = "OPTIMIZER.weight_decay=1e6";
     RUN(CONFIG, train_key, "TEST_MODEL=False", "OPTIMIZER.num_epochs=2", lr, decay);

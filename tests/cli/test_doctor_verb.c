@@ -13,8 +13,7 @@ static ProgramResult result; // two 64 kB texts: too large for the stack of a te
 
 #define RUN(...) program_run(&result, 1, (const char *const[]){__VA_ARGS__, NULL})
 
-static void test_well(void **state) {
-    (void)state;
+TEST(test_well) {
     char dir[64], run[96];
     temp_dir_make(dir);
     snprintf(run, sizeof run, "CHECKPOINT.DIR=%s", dir);
@@ -26,8 +25,7 @@ static void test_well(void **state) {
     temp_dir_remove(dir);
 }
 
-static void test_teacher_still(void **state) {
-    (void)state;
+TEST(test_teacher_still) {
     char dir[64], run[96];
     temp_dir_make(dir);
     snprintf(run, sizeof run, "CHECKPOINT.DIR=%s", dir);
@@ -42,8 +40,7 @@ static void test_teacher_still(void **state) {
     temp_dir_remove(dir);
 }
 
-static void test_not_finite(void **state) {
-    (void)state;
+TEST(test_not_finite) {
     char dir[64], run[96];
     temp_dir_make(dir);
     snprintf(run, sizeof run, "CHECKPOINT.DIR=%s", dir);
@@ -57,8 +54,7 @@ static void test_not_finite(void **state) {
 }
 
 // The verdict of an evaluation is a finding: a run that learned nothing is not healthy.
-static void test_verdict(void **state) {
-    (void)state;
+TEST(test_verdict) {
     static const char *const ends[] = {"17.5", "77.5"};
     char dir[64], lines[512];
     temp_dir_make(dir);
@@ -80,8 +76,7 @@ static void test_verdict(void **state) {
     temp_dir_remove(dir);
 }
 
-static void test_refused(void **state) {
-    (void)state;
+TEST(test_refused) {
     char dir[64];
     temp_dir_make(dir);
     fixture_write(dir, "metrics.json",

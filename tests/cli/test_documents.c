@@ -93,8 +93,7 @@ static void keep_line(const char *dir, const char *line, void *arg) {
     strcat(arg, "\n");
 }
 
-static void test_coming_from(void **state) {
-    (void)state;
+TEST(test_coming_from) {
     char dir[64], here[2048], python[8192] = "", line[4200];
     int lines = 0;
     begin(dir);
@@ -116,8 +115,7 @@ static void test_coming_from(void **state) {
 
 // The commands of docs/guide/first-hour.md that follow its first four; tests/cli/test_first_hour.c
 // runs those.
-static void test_first_hour(void **state) {
-    (void)state;
+TEST(test_first_hour) {
     static const char *const lines[] = {
         "sslrun similar a.jpg --in photos --model runs/photos", "sslrun report runs/a runs/b",
         "sslrun list", "sslrun convert checkpoint.safetensors trunk.pth --to vissl"};
@@ -136,10 +134,7 @@ static void test_first_hour(void **state) {
     temp_dir_remove(dir);
 }
 
-static void test_links(void **state) {
-    (void)state;
-    CHECK_INT(system("tests/links.sh >/dev/null"), 0);
-}
+TEST(test_links) { CHECK_INT(system("tests/links.sh >/dev/null"), 0); }
 
 // Copies what follows `begin` in a file, up to one of the characters of `end`, into version.
 static void read_version(const char *path, const char *begin, const char *end, char version[32]) {
@@ -152,8 +147,7 @@ static void read_version(const char *path, const char *begin, const char *end, c
 }
 
 // A release is named in five places; docs/design/releases.md asks for the same number in all.
-static void test_version_is_the_same_everywhere(void **state) {
-    (void)state;
+TEST(test_version_is_the_same_everywhere) {
     static const struct {
         const char *path, *begin, *end;
     } places[] = {{"CHANGELOG.md", "\n## ", " \n"},

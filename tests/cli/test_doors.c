@@ -70,8 +70,7 @@ static void check_same_list(const char *a, const char *b) {
     CHECK(*a == '\0' && *b == '\0');
 }
 
-static void test_neighbours(void **state) {
-    (void)state;
+TEST(test_neighbours) {
     char dir[64], query[96], images[96], run[96], out[8192];
     begin(dir);
     snprintf(query, sizeof query, "%s/query.jpg", dir);
@@ -92,8 +91,7 @@ static void test_neighbours(void **state) {
 
 #define PYTHON "PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3"
 
-static void test_python(void **state) {
-    (void)state;
+TEST(test_python) {
     char dir[64], c[8192], python[8192];
     if (PROGRAM_SANITIZED)
         SKIP(PROGRAM_SANITIZED_REASON, NULL);
@@ -119,8 +117,7 @@ static void test_python(void **state) {
 }
 
 // The example writes the weights and the ONNX graph of a network that it cut.
-static void test_surgery(void **state) {
-    (void)state;
+TEST(test_surgery) {
     char dir[64], out[8192];
     temp_dir_make(dir);
     CHECK_INT(shell(dir, "$BUILD/example-surgery $D/w.safetensors $D/w.onnx", out, sizeof out), 0);
@@ -138,8 +135,7 @@ static void test_surgery(void **state) {
 }
 
 // The examples train with the bits of the program.
-static void test_training(void **state) {
-    (void)state;
+TEST(test_training) {
     char dir[64], out[8192], a[128], b[128];
     temp_dir_make(dir);
     CHECK_INT(shell(dir, "$BUILD/sslrun tests/cli/tiny.yaml CHECKPOINT.DIR=$D/a 2>/dev/null", out,

@@ -49,8 +49,7 @@ static void try_verb(const SrVerb *verb) {
 }
 
 // Verbs whose results other examples read come first.
-static void test_pasted(void **state) {
-    (void)state;
+TEST(test_pasted) {
     static const char *const first[] = {"init", "train", "extract", "linear"};
     const SrVerb *verb;
     open_place();
@@ -70,8 +69,7 @@ static void test_pasted(void **state) {
 }
 
 // A flat folder has no classes: the run ends with figures that need none, and with `similar`.
-static void test_flat_folder(void **state) {
-    (void)state;
+TEST(test_flat_folder) {
     paste_begin();
     paste_photos("my flat photos", ".", 9);
     paste_try("sslrun init 'my flat photos'");

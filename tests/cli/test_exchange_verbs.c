@@ -73,8 +73,7 @@ static void write_trunk(const char *name, float first) {
 
 // ---- inspect
 
-static void test_inspect(void **state) {
-    (void)state;
+TEST(test_inspect) {
     static const struct {
         const char *file, *format, *tensor;
     } cases[] = {{FILES "nested.pth", "PyTorch (zip), 9 tensors", "state_dict.module.fc.weight "},
@@ -96,8 +95,7 @@ static void test_inspect(void **state) {
     CHECK(!strstr(result.out, "NaN"));
 }
 
-static void test_inspect_flags(void **state) {
-    (void)state;
+TEST(test_inspect_flags) {
     write_trunk("t.safetensors", 0);
     RUN("inspect", path, "--stats", "--filter", "*running_var");
     expect(0, "min -1.5  max 4  mean 0.8333  std 2.321  norm 4.272  zeros 20%  1 NaN, 1 infinite");
@@ -139,8 +137,7 @@ static void spoil(const char *from, const char *to, const char *without, bool fl
 #define SECOND "encoder.stages.0.layers.1.layer.0.convolution.weight"
 
 // A file is complete for a model, or its faults are listed by the names in the file.
-static void test_inspect_as(void **state) {
-    (void)state;
+TEST(test_inspect_as) {
     char run[160], to_run[200], whole[160], bad[160];
     snprintf(to_run, sizeof to_run, "CHECKPOINT.DIR=%s", in_dir(run, "run"));
     RUN(TINY, to_run, "OPTIMIZER.num_epochs=1");
@@ -162,8 +159,7 @@ static void test_inspect_as(void **state) {
     CHECK(result.code == 2 && strstr(result.err, "did you mean 'resnet18'"));
 }
 
-static void test_inspect_json(void **state) {
-    (void)state;
+TEST(test_inspect_json) {
     SrArena arena = SR_ARENA_INIT;
     SrYaml *tree;
     write_trunk("t.safetensors", 0);
@@ -188,8 +184,7 @@ static void test_inspect_json(void **state) {
 }
 
 // With --json the document is closed where reading fails.
-static void test_inspect_damaged(void **state) {
-    (void)state;
+TEST(test_inspect_damaged) {
     SrArena arena = SR_ARENA_INIT;
     SrYaml *tree;
     RUN("inspect", FILES "bomb.npz", "--json", "--stats");
@@ -205,8 +200,7 @@ static void flip_byte(const char *file, long at) {
     CHECK(fseek(f, at, SEEK_SET) == 0 && fputc(~c, f) != EOF && fclose(f) == 0);
 }
 
-static void test_checksums(void **state) {
-    (void)state;
+TEST(test_checksums) {
     RUN("convert", FILES "nested.pth", in_dir(path, "c.pth"));
     CHECK_INT(result.code, 0);
     char *data;
@@ -225,8 +219,7 @@ static void test_checksums(void **state) {
 
 // A sparse file of 10 GB: only the printed tensors are read. Its header leaves the data
 // unaligned.
-static void test_huge(void **state) {
-    (void)state;
+TEST(test_huge) {
     const long most = PROGRAM_SANITIZED ? 1 << 30 : 64 << 20;
     const char *header =
         "{\"big\":{\"dtype\":\"F32\",\"shape\":[2500000,1024],\"data_offsets\":[0,10240000000]}}";
@@ -251,8 +244,7 @@ static void test_huge(void **state) {
 
 // ---- diff
 
-static void test_diff(void **state) {
-    (void)state;
+TEST(test_diff) {
     RUN("diff", FILES "nested.pth", FILES "nested_legacy.pth");
     expect(0, "identical\n");
     CHECK_STR(last_line(result.out), "identical\n");
@@ -280,8 +272,7 @@ static void test_diff(void **state) {
 
 // ---- convert
 
-static void test_convert(void **state) {
-    (void)state;
+TEST(test_convert) {
     static const char *const outputs[] = {"o.safetensors", "o.pth", "o.pt", "o.torch", "o.npz"};
     write_trunk("t.safetensors", 3);
     snprintf(other, sizeof other, "%s", path);
@@ -304,8 +295,7 @@ static void test_convert(void **state) {
 
 // A trunk of a quarter of the width with another stem has names like a ResNet's and does not fit
 // it otherwise.
-static void test_convert_tells_what_it_is_not(void **state) {
-    (void)state;
+TEST(test_convert_tells_what_it_is_not) {
     static float zeros[64];
     static const int blocks = 2;
     SrNamedTensor tensors[32];
@@ -326,8 +316,7 @@ static void test_convert_tells_what_it_is_not(void **state) {
                              "is [64, 3, 7, 7]"));
 }
 
-static void test_convert_refuses(void **state) {
-    (void)state;
+TEST(test_convert_refuses) {
     write_trunk("t.safetensors", 3);
     write_trunk("u.safetensors", 4);
     RUN("convert", in_dir(other, "t.safetensors"), path);
@@ -351,8 +340,7 @@ static void test_convert_refuses(void **state) {
     CHECK(!sr_file_exists(path));
 }
 
-static void test_wrong_shapes(void **state) {
-    (void)state;
+TEST(test_wrong_shapes) {
     char out[160];
     write_trunk("t.safetensors", 0); // holds conv1.weight (4, 3, 1, 1)
     RUN("export", "resnet18", "--weights", path, "--nodes", "layer1", "--out",

@@ -50,8 +50,7 @@ static void load(const char *dir, const char *format, SrMatrix *rows, SrFeatureN
 }
 
 // Every format that the evaluations read gives the same matrix, labels and names.
-static void test_containers(void **state) {
-    (void)state;
+TEST(test_containers) {
     static const char *const formats[] = {"safetensors", "npy", "npz"};
     char dir[64];
     SrMatrix rows[3];
@@ -111,8 +110,7 @@ static void check_row(const char **at, const SrMatrix *rows, int i, int maps) {
     }
 }
 
-static void test_table(void **state) {
-    (void)state;
+TEST(test_table) {
     char dir[64], path[160], field[256], *text;
     size_t bytes;
     SrMatrix rows;
@@ -143,8 +141,7 @@ static void test_table(void **state) {
 }
 
 // Several labels per image have a column each.
-static void test_labels(void **state) {
-    (void)state;
+TEST(test_labels) {
     char dir[64], list[160], labels[160], out[128], *text;
     size_t bytes;
     temp_dir_make(dir);
@@ -171,8 +168,7 @@ static void test_labels(void **state) {
 }
 
 // NumPy and Python's csv module read the same names and numbers.
-static void test_python(void **state) {
-    (void)state;
+TEST(test_python) {
     static const char script[] =
         "import csv, glob, os, sys\n"
         "import numpy as np\n"
@@ -205,8 +201,7 @@ static void test_python(void **state) {
     temp_dir_remove(dir);
 }
 
-static void test_refused(void **state) {
-    (void)state;
+TEST(test_refused) {
 #define REFUSED(format, words)                                                                 \
     program_run(&result, 0,                                                                    \
                 (const char *const[]){"extract", "resnet18", "--random", "--nodes", "layer1",  \

@@ -56,8 +56,7 @@ static void end(Fixture *f) {
     temp_dir_remove(f->dir);
 }
 
-static void test_input(void **state) {
-    (void)state;
+TEST(test_input) {
     Fixture f;
     begin(&f);
     float x[5 * 3 * 16 * 12], nchw[2 * 4 * 16 * 12]; // layer1: (2, 16, 12, 4)
@@ -142,8 +141,7 @@ static void check_shard(const Fixture *f, int i, int rows, const char *file) {
     sr_safetensors_close(&st);
 }
 
-static void test_data_in_shards(void **state) {
-    (void)state;
+TEST(test_data_in_shards) {
     Fixture f;
     char path[256];
     begin(&f);
@@ -170,8 +168,7 @@ static void expect_refused(const char *text) {
 
 // One folder holds features of one model, one configuration and one set of images; anything else
 // is refused.
-static void test_another_extraction(void **state) {
-    (void)state;
+TEST(test_another_extraction) {
     Fixture f;
     char first[128], path[160];
     uint8_t pixels[20 * 24 * 3];
@@ -212,8 +209,7 @@ static void test_another_extraction(void **state) {
 }
 
 // A shard with 4 MiB of file names can be written and read again.
-static void test_many_names(void **state) {
-    (void)state;
+TEST(test_many_names) {
     enum { IMAGES = 9000 };
     Fixture f;
     char name[480], list[128];
@@ -249,8 +245,7 @@ static void test_many_names(void **state) {
     end(&f);
 }
 
-static void test_npy(void **state) {
-    (void)state;
+TEST(test_npy) {
     Fixture f;
     SrNpy npy;
     char path[256], name[256];
@@ -293,8 +288,7 @@ static void write_idx(const Fixture *f, const char *split, int n) {
 }
 
 // One folder can hold the training and the test side, for verbs that compare them.
-static void test_splits(void **state) {
-    (void)state;
+TEST(test_splits) {
     static const struct {
         const char *split;
         int images;
@@ -330,8 +324,7 @@ static void test_splits(void **state) {
 }
 
 // Labels of a list with a matrix of labels are written as `sslrun svm` reads them.
-static void test_labels(void **state) {
-    (void)state;
+TEST(test_labels) {
     Fixture f;
     char list[128], labels[128], shard[160];
     int8_t target[3 * 2] = {1, 0, 0, 1, -1, 1};
@@ -357,8 +350,7 @@ static void test_labels(void **state) {
 
 // conv1 is torchvision's node, before norm and ReLU; a line says that VISSL has a stage of that
 // name.
-static void test_conv1(void **state) {
-    (void)state;
+TEST(test_conv1) {
     Fixture f;
     begin(&f);
     write_images(&f, 2);
@@ -369,8 +361,7 @@ static void test_conv1(void **state) {
     end(&f);
 }
 
-static void test_refused(void **state) {
-    (void)state;
+TEST(test_refused) {
     Fixture f;
     begin(&f);
     RUN(CONFIG, "--nodes", "layer1", "--input", f.x, "--out", f.out);
@@ -399,8 +390,7 @@ static void test_refused(void **state) {
 
 // Images may have any tensor name, or be an .npy file. A file with several tensors of four
 // dimensions is refused with their names.
-static void test_names_of_images(void **state) {
-    (void)state;
+TEST(test_names_of_images) {
     Fixture f;
     char npy[128];
     float x[2 * 3 * 16 * 12];
@@ -429,8 +419,7 @@ static void test_names_of_images(void **state) {
 }
 
 // The folder of a run gives its configuration and its weights.
-static void test_of_a_run(void **state) {
-    (void)state;
+TEST(test_of_a_run) {
     Fixture f;
     char dir[128], own[160];
     float x[2 * 3 * 16 * 12];

@@ -84,8 +84,7 @@ static int count(const char *text, const char *part) {
 
 // With 16 images in batches of 4, the 23rd read is in the second epoch, after five complete
 // updates.
-static void test_loader_fails(void **state) {
-    (void)state;
+TEST(test_loader_fails) {
     Place p;
     place_open(&p);
     RUN("open:/train/:5:22:0", "train", CONFIG, p.train, p.test, p.run, "TEST_MODEL=False");
@@ -99,8 +98,7 @@ static void test_loader_fails(void **state) {
 }
 
 // Missing files are too many unreadable images, and not a failure of the system.
-static void test_images_disappear(void **state) {
-    (void)state;
+TEST(test_images_disappear) {
     Place p;
     place_open(&p);
     RUN("open:/train/:2:22:0", "train", CONFIG, p.train, p.test, p.run, "TEST_MODEL=False");
@@ -111,8 +109,7 @@ static void test_images_disappear(void **state) {
 }
 
 // The first image fails, so nothing was learned: no checkpoint is written or mentioned.
-static void test_first_image_fails(void **state) {
-    (void)state;
+TEST(test_first_image_fails) {
     Place p;
     place_open(&p);
     RUN("open:/train/:24:0:0", "train", CONFIG, p.train, p.test, p.run, "TEST_MODEL=False");
@@ -122,8 +119,7 @@ static void test_first_image_fails(void **state) {
 }
 
 // The second of three test phases fails: its figures are missing and nothing else.
-static void test_phase_fails_once(void **state) {
-    (void)state;
+TEST(test_phase_fails_once) {
     Place p;
     char metrics[1 << 14];
     place_open(&p);
@@ -138,8 +134,7 @@ static void test_phase_fails_once(void **state) {
 
 // The last test phase fails: the run is complete and saved, and its exit code says that a figure
 // is missing.
-static void test_last_phase_fails(void **state) {
-    (void)state;
+TEST(test_last_phase_fails) {
     Place p;
     place_open(&p);
     RUN("open:/test/:5:32:0", "train", CONFIG, p.train, p.test, p.run);
@@ -150,8 +145,7 @@ static void test_last_phase_fails(void **state) {
 }
 
 // A class folder that cannot be examined ends the program instead of dropping the class.
-static void test_class_folder_unknown(void **state) {
-    (void)state;
+TEST(test_class_folder_unknown) {
     static const char *const faults[] = {"stat:/train/x:5:0:1", "stat:/train/x:116:1:1"};
     Place p;
     place_open(&p);
@@ -165,8 +159,7 @@ static void test_class_folder_unknown(void **state) {
 
 // A disk that fails once is asked again; one that goes on failing is no existing file and no wrong
 // name.
-static void test_unknown_paths(void **state) {
-    (void)state;
+TEST(test_unknown_paths) {
     Place p;
     place_open(&p);
     RUN("stat:/out:5:0:1", "pack", in(&p, "train"), "--out", p.out);
@@ -180,8 +173,7 @@ static void test_unknown_paths(void **state) {
 
 // Interrupted calls are repeated. Lack of descriptors or memory and disk errors end the program;
 // they do not make the image unreadable.
-static void test_errors_of_the_system(void **state) {
-    (void)state;
+TEST(test_errors_of_the_system) {
     static const struct {
         const char *fault, *cause;
     } points[] = {{"open:/train/x/:24:0:1", "Too many open files"},
@@ -203,8 +195,7 @@ static void test_errors_of_the_system(void **state) {
 }
 
 // A survey of the readable part would be taken for one of the whole folder, so init fails.
-static void test_survey(void **state) {
-    (void)state;
+TEST(test_survey) {
     Place p;
     place_open(&p);
     RUN("open:/train/x/:24:0:1", "init", in(&p, "train"), "--out", p.out);
@@ -223,8 +214,7 @@ static void expect_no_temporary(const Place *p, const char *folder) {
     sr_file_list_free(names, n);
 }
 
-static void test_no_temporary_stays(void **state) {
-    (void)state;
+TEST(test_no_temporary_stays) {
     Place p;
     place_open(&p);
     RUN("fdopen:.tmp:12:0:1", "pack", in(&p, "train"), "--out", p.out);
@@ -234,8 +224,7 @@ static void test_no_temporary_stays(void **state) {
 }
 
 // A source that cannot be read must not replace a complete page by a poorer one.
-static void test_page_is_kept(void **state) {
-    (void)state;
+TEST(test_page_is_kept) {
     static const char *const faults[] = {"open:/train_config.yaml:5:0:1", "open:/log.txt:5:0:1",
                                          "read:/train_config.yaml:5:0:1", "open:/stdout.json:5:0:1",
                                          "open:/metrics.json:5:0:1"};
@@ -255,8 +244,7 @@ static void test_page_is_kept(void **state) {
 }
 
 // A disk error gives exit code 1 and its own text, and neither "no such file" nor a usage error.
-static void test_sick_disk(void **state) {
-    (void)state;
+TEST(test_sick_disk) {
     Place p;
     char data[PATH];
     place_open(&p);
@@ -272,8 +260,7 @@ static void test_sick_disk(void **state) {
 }
 
 // A run folder that cannot be listed stays a run folder: it is not taken for features.
-static void test_run_folder_is_not_listed(void **state) {
-    (void)state;
+TEST(test_run_folder_is_not_listed) {
     Place p;
     place_open(&p);
     CHECK_OK(sr_file_mkdirs(in(&p, "run")));
@@ -286,8 +273,7 @@ static void test_run_folder_is_not_listed(void **state) {
 
 // The newest checkpoint is unreadable at this moment. An older one must not be evaluated in its
 // place without a word.
-static void test_newest_checkpoint_fails_once(void **state) {
-    (void)state;
+TEST(test_newest_checkpoint_fails_once) {
     static const char *const faults[] = {"open:/model_final:5:0:1", "open:/model_final:24:0:1"};
     Place p;
     place_open(&p);
@@ -303,8 +289,7 @@ static void test_newest_checkpoint_fails_once(void **state) {
 }
 
 // A page without runs would say that there are none.
-static void test_runs_cannot_be_listed(void **state) {
-    (void)state;
+TEST(test_runs_cannot_be_listed) {
     Place p;
     place_open(&p);
     RUN("opendir:/train:5:0:0", "web", p.images, "--port", "0");

@@ -114,8 +114,7 @@ static void look_at_runs(const char *dir) {
     finish(dir, web);
 }
 
-static void test_four_commands(void **state) {
-    (void)state;
+TEST(test_four_commands) {
     char dir[64], self[2048], line[4096];
     ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
     CHECK(n > 0);

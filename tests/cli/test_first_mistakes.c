@@ -23,8 +23,7 @@ static void expect_told(const char *text) {
     CHECK(strchr(line, '\n') == line + strlen(line) - 1);
 }
 
-static void test_words(void **state) {
-    (void)state;
+TEST(test_words) {
     RUN("--hlep");
     expect_told("unknown option '--hlep'");
     RUN("check", CONFIG, "MODEL.HEAD.PARAMS=[[mpl, {dims: [3]}]]");
@@ -73,8 +72,7 @@ static void test_words(void **state) {
 }
 
 // The layer of the final evaluation is looked up before the first step.
-static void test_layer(void **state) {
-    (void)state;
+TEST(test_layer) {
     char dir[64], folder[96], at[80];
     temp_dir_make(dir);
     snprintf(at, sizeof at, "%s/run", dir);
@@ -90,8 +88,7 @@ static void test_layer(void **state) {
 }
 
 // The folder of a run is accepted where its checkpoint or its configuration is.
-static void test_run_folder(void **state) {
-    (void)state;
+TEST(test_run_folder) {
     char dir[64], folder[96], at[80], out[96], inside[160], cut[96];
     temp_dir_make(dir);
     snprintf(at, sizeof at, "%s/run", dir);
@@ -148,8 +145,7 @@ static void test_run_folder(void **state) {
 }
 
 // Damaged weights are refused by every verb.
-static void test_damaged(void **state) {
-    (void)state;
+TEST(test_damaged) {
     char dir[64], folder[96], file[160], out[96];
     temp_dir_make(dir);
     snprintf(folder, sizeof folder, "CHECKPOINT.DIR=%s", dir);

@@ -79,8 +79,7 @@ static void check_headings(const Fixture *f, int n) {
     CHECK_INT(n, 0);
 }
 
-static void test_outliers(void **state) {
-    (void)state;
+TEST(test_outliers) {
     Fixture f;
     begin(&f);
     RUN("outliers", f.images, "--model", "pixels", "--index", f.index);
@@ -117,8 +116,7 @@ static void test_outliers(void **state) {
     temp_dir_remove(f.dir);
 }
 
-static void test_mislabeled(void **state) {
-    (void)state;
+TEST(test_mislabeled) {
     Fixture f;
     begin(&f);
     RUN("mislabeled", f.images, "--model", "pixels", "--index", f.index, "--csv");
@@ -146,8 +144,7 @@ static void test_mislabeled(void **state) {
     temp_dir_remove(f.dir);
 }
 
-static void test_select(void **state) {
-    (void)state;
+TEST(test_select) {
     Fixture f;
     static char all[1 << 18];
     begin(&f);
@@ -183,8 +180,7 @@ static void test_select(void **state) {
     temp_dir_remove(f.dir);
 }
 
-static void test_balanced(void **state) {
-    (void)state;
+TEST(test_balanced) {
     Fixture f;
     begin(&f);
     RUN("cluster", f.images, "--hierarchical", "6,2", "--sample", "10", "--model", "pixels",
@@ -208,8 +204,7 @@ static void test_balanced(void **state) {
     temp_dir_remove(f.dir);
 }
 
-static void test_anomaly(void **state) {
-    (void)state;
+TEST(test_anomaly) {
     Fixture f;
     char detector[128], maps[128], night[160];
     begin(&f);
@@ -248,8 +243,7 @@ static void test_anomaly(void **state) {
 }
 
 // Trains as audit.yaml says, then searches.  A second call has a run already.
-static void test_audit(void **state) {
-    (void)state;
+TEST(test_audit) {
     Fixture f;
     char out[128], run[160];
     static char config[1 << 14];

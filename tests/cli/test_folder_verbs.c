@@ -57,8 +57,7 @@ static void expect(int code, const char *text) {
                  result.out, result.err);
 }
 
-static void test_index_and_search(void **state) {
-    (void)state;
+TEST(test_index_and_search) {
     Fixture f;
     char query[160], line[256];
     begin(&f, 12);
@@ -91,8 +90,7 @@ static void test_index_and_search(void **state) {
     temp_dir_remove(f.dir);
 }
 
-static void test_duplicates(void **state) {
-    (void)state;
+TEST(test_duplicates) {
     Fixture f;
     char line[400];
     begin(&f, 12);
@@ -122,8 +120,7 @@ static void test_duplicates(void **state) {
     temp_dir_remove(f.dir);
 }
 
-static void test_tidy(void **state) {
-    (void)state;
+TEST(test_tidy) {
     Fixture f;
     char page[128];
     begin(&f, 12);
@@ -151,8 +148,7 @@ static void test_tidy(void **state) {
 }
 
 // The process dies between two batches or while it writes: the next call continues.
-static void test_killed(void **state) {
-    (void)state;
+TEST(test_killed) {
     Fixture f;
     begin(&f, 700);
     for (int i = 0; i < 4; i++) {

@@ -72,8 +72,7 @@ static int count_files(const char *ending) {
     return found;
 }
 
-static void test_repetitions(void **state) {
-    (void)state;
+TEST(test_repetitions) {
     SrText pictures = SR_TEXT_INIT;
     char path[300], arguments[512], *png;
     size_t n;
@@ -113,8 +112,7 @@ static void test_repetitions(void **state) {
 }
 
 // Pictures that came before a failure stay; the exit code says that the film was not whole.
-static void test_bad_films(void **state) {
-    (void)state;
+TEST(test_bad_films) {
     SrText pictures = SR_TEXT_INIT;
     add_picture(&pictures, 1, 0);
     stand_in(&pictures, 1);
@@ -138,8 +136,7 @@ static void test_bad_films(void **state) {
     sr_text_deinit(&pictures);
 }
 
-static void test_refused(void **state) {
-    (void)state;
+TEST(test_refused) {
     setenv("PATH", dir, 1); // no ffmpeg
     RUN(film, "--out", out);
     CHECK_INT(result.code, 1);
@@ -156,8 +153,7 @@ static void test_refused(void **state) {
     CHECK(result.code != 0 && strstr(result.err, "no-such-film.mp4"));
 }
 
-static void test_ffmpeg(void **state) {
-    (void)state;
+TEST(test_ffmpeg) {
     char line[800];
     if (system("command -v ffmpeg >/dev/null 2>&1") != 0)
         SKIP("there is no ffmpeg", "apt-get install ffmpeg");

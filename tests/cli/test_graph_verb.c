@@ -30,8 +30,7 @@ static void expect_list(const char *model, const char *leaf, const char *suffix)
     sr_free(text);
 }
 
-static void test_reference_lists(void **state) {
-    (void)state;
+TEST(test_reference_lists) {
     // "": --leaf default closes nothing in these nets.
     static const char *const models[][2] = {
         {"resnet18", ""},           {"resnet50", ""},
@@ -52,8 +51,7 @@ static int lines(const char *text) {
 }
 
 // Numbers of nodes are those of torchvision's get_graph_node_names.
-static void test_family(void **state) {
-    (void)state;
+TEST(test_family) {
     static const struct {
         const char *model;
         int nodes;
@@ -72,8 +70,7 @@ static void test_family(void **state) {
     }
 }
 
-static void test_closed_blocks(void **state) {
-    (void)state;
+TEST(test_closed_blocks) {
     RUN("resnet18", "--leaf", "BasicBlock");
     CHECK(strstr(
         result.out,
@@ -95,8 +92,7 @@ static void test_closed_blocks(void **state) {
     CHECK_INT(lines(result.out), 13);
 }
 
-static void test_formats(void **state) {
-    (void)state;
+TEST(test_formats) {
     RUN("resnet18", "--format", "tabular");
     CHECK(strstr(result.out, "70 nodes, 11.69 M parameters, 3.63 GFLOP, "));
     RUN("resnet18", "--format", "dot");
@@ -115,8 +111,7 @@ static void test_formats(void **state) {
     expect_refused("train, eval, both");
 }
 
-static void test_extraction(void **state) {
-    (void)state;
+TEST(test_extraction) {
     RUN("resnet18", "--nodes", "layer1:deep,conv1");
     CHECK_INT(result.code, 0);
     CHECK(strstr(result.err, "19 of 70 nodes, 0.16 of 11.69 M parameters"));
@@ -143,8 +138,7 @@ static void test_extraction(void **state) {
 
 // Lines equal those of get_graph_node_names in torchvision 0.14, including Python's steps of the
 // channel shuffle.
-static void test_shufflenet(void **state) {
-    (void)state;
+TEST(test_shufflenet) {
     RUN("shufflenet_v2_x0_5", "--batch", "2", "--size", "64");
     CHECK_INT(lines(result.out), 368);
     CHECK(strstr(result.out,
@@ -173,8 +167,7 @@ static void expect_stages(const char *model, const char *size, const char *text)
 }
 
 // Channels and strides of stages are those of timm's feature_info, however sizes round.
-static void test_stages(void **state) {
-    (void)state;
+TEST(test_stages) {
     expect_stages("mobilenet_v3_large", "64",
                   "0        features.1.add           channels 16     reduction 2\n"
                   "1        features.3.add           channels 24     reduction 4\n"
@@ -201,8 +194,7 @@ static void test_stages(void **state) {
 }
 
 // Nodes are given as one list for both modes or as one list per mode, by torchvision's rule.
-static void test_lists_of_modes(void **state) {
-    (void)state;
+TEST(test_lists_of_modes) {
     RUN("resnet18", "--train-nodes", "layer1");
     expect_refused("--train-nodes is given without --eval-nodes; give both flags");
     RUN("resnet18", "--eval-nodes", "layer1");
@@ -220,8 +212,7 @@ static void test_lists_of_modes(void **state) {
 }
 
 // Both printed counts are those of the lists.
-static void test_counts_of_modes(void **state) {
-    (void)state;
+TEST(test_counts_of_modes) {
     static const char *const models[] = {"convnext_tiny", "vit_b_16", "shufflenet_v2_x0_5"};
     for (int i = 0; i < SR_COUNT(models); i++) {
         char line[64];
@@ -235,8 +226,7 @@ static void test_counts_of_modes(void **state) {
 
 // Costs are those of one image of 224 pixels, as torchvision gives them; a line says so unless
 // both sizes were chosen.
-static void test_sizes_that_nobody_chose(void **state) {
-    (void)state;
+TEST(test_sizes_that_nobody_chose) {
     RUN("resnet18", "--format", "tabular");
     CHECK_INT(result.code, 0);
     CHECK(strstr(result.err, "for 1 image of 224 x 224 pixels (--batch and --size"));

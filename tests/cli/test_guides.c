@@ -312,8 +312,7 @@ static void run_document(const char *document) {
     sr_free(text);
 }
 
-static void test_readme(void **state) {
-    (void)state;
+TEST(test_readme) {
     open_place();
     n_run = n_shown = 0;
     run_document("README.md");
@@ -323,8 +322,7 @@ static void test_readme(void **state) {
 }
 
 // The page for torchvision and timm needs a run of a ResNet-18: the suite documents runs it.
-static void test_guides(void **state) {
-    (void)state;
+TEST(test_guides) {
     struct dirent *entry;
     DIR *guides = opendir("docs/guide");
     CHECK(guides);

@@ -7,8 +7,7 @@
 #include "tests/check.h"
 #include "tests/program.h"
 
-static void test_built_files(void **state) {
-    (void)state;
+TEST(test_built_files) {
     char path[4096], command[8192];
     if (PROGRAM_SANITIZED)
         SKIP("sanitizers take the place of hardening", NULL);

@@ -63,8 +63,7 @@ static void expect(int code, const char *text) {
                  result.out, result.err);
 }
 
-static void test_linear_and_predict(void **state) {
-    (void)state;
+TEST(test_linear_and_predict) {
     Fixture f;
     char other[128], classifier[160];
     begin(&f);
@@ -120,8 +119,7 @@ static void test_linear_and_predict(void **state) {
 }
 
 // A copy is found, whatever its name; images that cannot be read are named and left out.
-static void test_similar_and_duplicates(void **state) {
-    (void)state;
+TEST(test_similar_and_duplicates) {
     Fixture f;
     char path[160], line[400];
     begin(&f);
@@ -194,8 +192,7 @@ static void check_sheet(const char *path, int rows) {
 }
 
 // --page writes thumbnails with their paths; without --json its name is all that is printed.
-static void test_pages_of_photos(void **state) {
-    (void)state;
+TEST(test_pages_of_photos) {
     Fixture f;
     char page[160], path[160], line[200];
     begin(&f);
@@ -218,8 +215,7 @@ static void test_pages_of_photos(void **state) {
 }
 
 // --sheet writes the same photos as one picture; `linear` has a page of its own.
-static void test_sheets_of_photos(void **state) {
-    (void)state;
+TEST(test_sheets_of_photos) {
     Fixture f;
     char page[160], sheet[160], path[160], lines[400];
     begin(&f);
@@ -261,8 +257,7 @@ static void test_sheets_of_photos(void **state) {
     temp_dir_remove(f.dir);
 }
 
-static void test_best_layer(void **state) {
-    (void)state;
+TEST(test_best_layer) {
     static const char line[] = "{\"layer_test_images\": 4, \"best_layer\": \"res2\"}\n";
     static char best[sizeof result.out];
     Fixture f;
@@ -290,8 +285,7 @@ static void test_best_layer(void **state) {
 
 // A folder of photos includes everything below it: train/ and test/ are no splits of it, and many
 // files may be unreadable.
-static void test_all_of_a_folder(void **state) {
-    (void)state;
+TEST(test_all_of_a_folder) {
     Fixture f;
     char path[160], line[256];
     begin(&f);
@@ -343,8 +337,7 @@ static void check_null(const Fixture *f, const char *words, int names, int empty
 }
 
 // A list has one line per file, whatever the file's name contains.
-static void test_names_with_line_breaks(void **state) {
-    (void)state;
+TEST(test_names_with_line_breaks) {
     Fixture f;
     char query[128];
     begin(&f);
@@ -368,8 +361,7 @@ static void test_names_with_line_breaks(void **state) {
 }
 
 // One image has nothing to be compared with: each verb says so, and none prints a number.
-static void test_one_image(void **state) {
-    (void)state;
+TEST(test_one_image) {
     Fixture f;
     char alone[128], image[160], data[192];
     begin(&f);
@@ -401,8 +393,7 @@ static void test_one_image(void **state) {
 }
 
 // `linear` finds out before any feature is computed that it cannot learn, or cannot write.
-static void test_linear_refuses_early(void **state) {
-    (void)state;
+TEST(test_linear_refuses_early) {
     Fixture f;
     char pair[128], broken[128], out[160];
     begin(&f);
@@ -428,8 +419,7 @@ static void test_linear_refuses_early(void **state) {
 }
 
 // Images of a data set without files have numbers for names.
-static void test_set_without_files(void **state) {
-    (void)state;
+TEST(test_set_without_files) {
     Fixture f;
     uint8_t batch[3 * (1 + 3 * 32 * 32)] = {0}; // CIFAR's: label, then red, green, blue
     begin(&f);

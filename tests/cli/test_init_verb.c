@@ -49,8 +49,7 @@ static void write_photos(void) {
         fixture_write(dir, "pictures/phone.heic", "x", 1);
 }
 
-static void test_few_photos(void **state) {
-    (void)state;
+TEST(test_few_photos) {
     char photos[128], out[128], run[160];
     temp_dir_make(dir);
     write_photos();
@@ -92,8 +91,7 @@ static void test_few_photos(void **state) {
 }
 
 // If a folder has train/, only that part is surveyed, and one folder per class is reported.
-static void test_classes_and_parts(void **state) {
-    (void)state;
+TEST(test_classes_and_parts) {
     char photos[128], out[128], name[64];
     temp_dir_make(dir);
     for (int i = 0; i < 24; i++) {
@@ -129,8 +127,7 @@ static void test_classes_and_parts(void **state) {
 }
 
 // init opens a part of a large folder, always the same, and a line says so.
-static void test_samples_large_folders(void **state) {
-    (void)state;
+TEST(test_samples_large_folders) {
     char name[64], photos[128];
     SrPhotoSurvey a, b;
     SrText text = SR_TEXT_INIT;
@@ -160,8 +157,7 @@ static void test_samples_large_folders(void **state) {
 }
 
 // A folder from which nothing can be learned is refused.
-static void test_too_few(void **state) {
-    (void)state;
+TEST(test_too_few) {
     char photos[128], out[128];
     temp_dir_make(dir);
     for (int i = 0; i < SR_STARTER_LEAST_IMAGES - 1; i++) {
@@ -176,8 +172,7 @@ static void test_too_few(void **state) {
     temp_dir_remove(dir);
 }
 
-static void test_bar(void **state) {
-    (void)state;
+TEST(test_bar) {
     char text[256];
     SrBar bar = {.what = "features", .total = 200};
     sr__bar_text(&bar, 50, 10, 200, text, sizeof text);
@@ -193,8 +188,7 @@ static void test_bar(void **state) {
 
 // Two configurations of one folder have separate runs. A line break in the folder's name does not
 // end the comment.
-static void test_names(void **state) {
-    (void)state;
+TEST(test_names) {
     char photos[128], out[128], odd[128], *file;
     size_t bytes;
     temp_dir_make(dir);

@@ -19,8 +19,7 @@ static int shell(const char *dir, const char *format) {
     return system(command);
 }
 
-static void test_configurations(void **state) {
-    (void)state;
+TEST(test_configurations) {
     char dir[64];
     if (!sr_file_exists("/usr/share/datasets/fashion-mnist"))
         SKIP("Fashion-MNIST is not installed", "apt-get install dataset-fashion-mnist");
@@ -37,8 +36,7 @@ static void test_configurations(void **state) {
 
 // The Makefile's rules replace the program and the library while they run, in a tree of two built
 // files.
-static void test_make_while_it_runs(void **state) {
-    (void)state;
+TEST(test_make_while_it_runs) {
     char dir[64];
     temp_dir_make(dir);
     CHECK_INT(shell(dir, "mkdir -p $D/build/cli && cp --parents Makefile install.mk */*.mk "
@@ -53,8 +51,7 @@ static void test_make_while_it_runs(void **state) {
 }
 
 // A cross build names its own tools.  The library's soname is the name that programs look for.
-static void test_tools_and_soname(void **state) {
-    (void)state;
+TEST(test_tools_and_soname) {
     char dir[64];
     temp_dir_make(dir);
     CHECK_INT(shell(dir,
@@ -74,8 +71,7 @@ static void test_tools_and_soname(void **state) {
 
 // The library is found next to the module in a tree and below a prefix. Otherwise the error names
 // the variable to set.
-static void test_python_finds_its_library(void **state) {
-    (void)state;
+TEST(test_python_finds_its_library) {
     char dir[64];
     if (PROGRAM_SANITIZED)
         SKIP(PROGRAM_SANITIZED_REASON, NULL);

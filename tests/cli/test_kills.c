@@ -102,8 +102,7 @@ static int one_history(const Method *m, SrRng *rng, bool ranks, int kills) {
 }
 
 // Losses take turns; in a short run the first is drawn by the seed.
-static void test_every_loss(void **state) {
-    (void)state;
+TEST(test_every_loss) {
     int kills = setting("SSLRUN_KILLS", 4), killed = 0, runs = 0, n = 0;
     int seed = setting("SSLRUN_KILLS_SEED", 1);
     SrRng rng = sr_rng((uint64_t)seed, SR_RNG_TEST, 0, 0, 0, 0);

@@ -41,8 +41,7 @@ static void expect_refused(const char *text) {
         fail_msg("expected exit code 2 and \"%s\", got %d and:\n%s", text, result.code, result.err);
 }
 
-static void test_files(void **state) {
-    (void)state;
+TEST(test_files) {
     Fixture f;
     char path[256];
     begin(&f);
@@ -83,8 +82,7 @@ static void save_vissl(const char *dir, const char *split, uint64_t seed) {
 
 // A single set of features suffices for `retrieve` only: a classifier is always right on the rows
 // that it was fitted to.
-static void test_one_set(void **state) {
-    (void)state;
+TEST(test_one_set) {
     static const char *const verbs[] = {"knn", "svm", "logreg"};
     Fixture f;
     char folder[160];
@@ -122,8 +120,7 @@ static void save_named(const char *path, const SrMatrix *rows, const char *const
 }
 
 // A test set that lacks a class has other numbers for the rest: classes are matched by name.
-static void test_classes_by_name(void **state) {
-    (void)state;
+TEST(test_classes_by_name) {
     Fixture f;
     SrMatrix rows;
     begin(&f);
@@ -149,8 +146,7 @@ static void test_classes_by_name(void **state) {
 }
 
 // Features are normalised unless a key says otherwise; then a line warns if their lengths differ.
-static void test_normalised(void **state) {
-    (void)state;
+TEST(test_normalised) {
     Fixture f;
     SrMatrix rows;
     begin(&f);
@@ -171,8 +167,7 @@ static void test_normalised(void **state) {
     temp_dir_remove(f.dir);
 }
 
-static void test_no_image_read(void **state) {
-    (void)state;
+TEST(test_no_image_read) {
     static const char *const verbs[] = {"knn", "svm", "logreg", "retrieve"};
     Fixture f;
     char train[128], test[128], broken[64];
@@ -196,8 +191,7 @@ static void test_no_image_read(void **state) {
     temp_dir_remove(f.dir);
 }
 
-static void test_neighbours(void **state) {
-    (void)state;
+TEST(test_neighbours) {
     Fixture f;
     begin(&f);
     RUN("retrieve", f.train, f.test);
@@ -217,8 +211,7 @@ static void test_neighbours(void **state) {
     temp_dir_remove(f.dir);
 }
 
-static void test_trunk(void **state) {
-    (void)state;
+TEST(test_trunk) {
     Fixture f;
     begin(&f);
     RUN(CONFIG, f.run, "OPTIMIZER.num_epochs=1");
@@ -254,8 +247,7 @@ static void trained_line(char *out, size_t bytes) {
 
 // Without a checkpoint and PARAMS_FILE no result is called trained; --random requests the
 // untrained trunk.
-static void test_no_weights(void **state) {
-    (void)state;
+TEST(test_no_weights) {
     static const char *const verbs[] = {"knn", "svm", "logreg", "retrieve"};
     Fixture f;
     begin(&f);
@@ -284,8 +276,7 @@ static void test_no_weights(void **state) {
 }
 
 // --weights FILE acts like PARAMS_FILE: both give the same figures.
-static void test_weights(void **state) {
-    (void)state;
+TEST(test_weights) {
     static const char *const verbs[] = {"knn", "svm", "logreg", "retrieve"};
     Fixture f;
     char file[160], key[224], by_flag[4096];
@@ -315,8 +306,7 @@ static void test_weights(void **state) {
     temp_dir_remove(f.dir);
 }
 
-static void test_refused(void **state) {
-    (void)state;
+TEST(test_refused) {
     Fixture f;
     begin(&f);
     RUN("svm");

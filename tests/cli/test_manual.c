@@ -26,8 +26,7 @@ static void check_described(const char *name) {
 }
 
 // The names below each title of `sslrun list` are lines such as "  name    help".
-static void test_every_listed_name(void **state) {
-    (void)state;
+TEST(test_every_listed_name) {
     SrText out = SR_TEXT_INIT;
     int kinds = 0, names = 0;
     CHECK_OK(sr_manual_list(NULL, &sr_manual_verbs, &out));
@@ -59,8 +58,7 @@ static int check_keys(const SrYaml *map, const char *prefix) {
     return n;
 }
 
-static void test_every_key(void **state) {
-    (void)state;
+TEST(test_every_key) {
     SrYaml *defaults;
     CHECK_OK(sr__schema_defaults(&arena, &defaults));
     CHECK(check_keys(defaults, "") > 400);
@@ -74,8 +72,7 @@ static void check_rows(const char *where, const SrOption *table) {
 }
 
 // Every row of every table, of the schema and of plugins, has a help text.
-static void test_every_row_has_help(void **state) {
-    (void)state;
+TEST(test_every_row_has_help) {
     SrSchemaEntry *entries;
     int n;
     CHECK_OK(sr__schema_entries(&arena, &entries, &n));
@@ -99,8 +96,7 @@ static void test_every_row_has_help(void **state) {
 }
 
 // Keys are found by their last part; `describe` lists all keys, and names that contain a part.
-static void test_found_by_a_part(void **state) {
-    (void)state;
+TEST(test_found_by_a_part) {
     SrText out = SR_TEXT_INIT;
     CHECK_OK(sr_manual_describe("num_epochs", &sr_manual_verbs, &out));
     CHECK(strstr(out.s, "OPTIMIZER.num_epochs ") && strstr(out.s, "default 90"));
@@ -137,8 +133,7 @@ static void test_found_by_a_part(void **state) {
     sr_text_deinit(&out);
 }
 
-static void test_names_nobody_knows(void **state) {
-    (void)state;
+TEST(test_names_nobody_knows) {
     static const char *const rows[][2] = {{"resnett", "'resnet'"},
                                           {"resnet500", "'resnet50'"},
                                           {"chek", "'check'"},
@@ -156,8 +151,7 @@ static void test_names_nobody_knows(void **state) {
 }
 
 // Kinds in the plural, and what can be listed.
-static void test_kinds(void **state) {
-    (void)state;
+TEST(test_kinds) {
     static const char *const rows[][2] = {
         {"meters", "  mean_ap_list_meter "}, {"losses", "  swav_loss "}, {"ops", "  conv2d "}};
     SrText out = SR_TEXT_INIT;

@@ -72,8 +72,7 @@ static int verb_is_everywhere(const SrVerb *verb) {
     return flags;
 }
 
-static void test_every_verb_and_flag(void **state) {
-    (void)state;
+TEST(test_every_verb_and_flag) {
     int flags = 0;
     for (int f = 0; f < SR_COUNT(names); f++) {
         RUN("manual", names[f]);
@@ -92,8 +91,7 @@ static void test_every_verb_and_flag(void **state) {
 }
 
 // The list of verbs begins with the commonest and names every verb once.
-static void test_overview(void **state) {
-    (void)state;
+TEST(test_overview) {
     char line[256];
     RUN("--help");
     CHECK_INT(result.code, 0);
@@ -116,8 +114,7 @@ static void test_overview(void **state) {
 }
 
 // `help VERB` and `VERB --help` print the same page, with lines that fit a terminal.
-static void test_help(void **state) {
-    (void)state;
+TEST(test_help) {
     static char page[1 << 16];
     for (int i = 0; sr_verb_at(i); i++) {
         RUN(sr_verb_at(i)->name, "--help");
@@ -135,8 +132,7 @@ static void test_help(void **state) {
 }
 
 // The installed page is shown on a terminal, by whatever `man` is in the path.
-static void test_help_by_man(void **state) {
-    (void)state;
+TEST(test_help_by_man) {
     static const char man[] = "#!/bin/sh\necho \"man got $*\"\n";
     char dir[64], name[128], path[8192];
     const char *before = getenv("PATH");
@@ -177,8 +173,7 @@ static void shell(const char *dir, const char *line, char *out, int n) {
 }
 
 // bash completes verbs, flags, layers of a trunk, keys and configurations.
-static void test_bash_completes(void **state) {
-    (void)state;
+TEST(test_bash_completes) {
     char dir[64], out[2048];
     static const char tries[] =
         ". $D/bash\n"
@@ -196,8 +191,7 @@ static void test_bash_completes(void **state) {
     temp_dir_remove(dir);
 }
 
-static void test_fish_and_zsh_read(void **state) {
-    (void)state;
+TEST(test_fish_and_zsh_read) {
     char dir[64], out[8192];
     bool fish = access("/usr/bin/fish", X_OK) == 0, zsh = access("/usr/bin/zsh", X_OK) == 0;
     if (!fish && !zsh)
@@ -219,8 +213,7 @@ static void test_fish_and_zsh_read(void **state) {
 }
 
 // Completion lists runs below runs/ and a run's own layers, and nothing for a line without sense.
-static void test_words(void **state) {
-    (void)state;
+TEST(test_words) {
     char dir[64], out[8192];
     temp_dir_make(dir);
     shell(dir,
@@ -242,8 +235,7 @@ static void test_words(void **state) {
 }
 
 // The pages of the documents are those that the program writes.
-static void test_reference(void **state) {
-    (void)state;
+TEST(test_reference) {
     static const char *const pages[] = {"keys", "verbs"};
     for (int i = 0; i < SR_COUNT(pages); i++) {
         char path[64], *page = NULL;

@@ -38,8 +38,7 @@ static int run_limited(const char *dir, rlim_t bytes, const char *const *args) {
     return wait_for(pid);
 }
 
-static void test_little_address_space(void **state) {
-    (void)state;
+TEST(test_little_address_space) {
     char dir[64], run[128], err[4096];
     if (PROGRAM_SANITIZED) // a sanitizer's shadow memory takes terabytes
         SKIP(PROGRAM_SANITIZED_REASON, NULL);

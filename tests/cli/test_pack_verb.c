@@ -32,8 +32,7 @@ static const char *in(const char *name) {
     return to;
 }
 
-static void test_damaged(void **state) {
-    (void)state;
+TEST(test_damaged) {
     fixture_folder(dir);
     fixture_class_folder(dir, "photos", IMAGES);
     fixture_write(dir, "photos/x/broken.jpg", "\xff\xd8\xff\xe0", 4);
@@ -54,8 +53,7 @@ static void test_damaged(void **state) {
     fixture_remove(dir);
 }
 
-static void test_nothing_sound(void **state) {
-    (void)state;
+TEST(test_nothing_sound) {
     fixture_folder(dir);
     fixture_write(dir, "photos/a.png", "no picture at all", 17);
     RUN("pack", in("photos"), "--out", in("shards"));
@@ -65,8 +63,7 @@ static void test_nothing_sound(void **state) {
 }
 
 // A file whose name has no ending gets that of its content: here a BMP of one white pixel.
-static void test_without_ending(void **state) {
-    (void)state;
+TEST(test_without_ending) {
     static const char bmp[58] = {
         'B',      'M',       58,       [10] = 54, [14] = 40, [18] = 1, [22] = 1,
         [26] = 1, [28] = 24, [34] = 4, [54] = -1, -1,        -1};
@@ -83,8 +80,7 @@ static void test_without_ending(void **state) {
     fixture_remove(dir);
 }
 
-static void test_list(void **state) {
-    (void)state;
+TEST(test_list) {
     char list[1024] = "", labels[256] = "";
     fixture_folder(dir);
     fixture_class_folder(dir, "photos", 4);
@@ -106,8 +102,7 @@ static void test_list(void **state) {
 }
 
 // The exit code reports on the shards and not on the line about them: complete shards give 0.
-static void test_full_stdout(void **state) {
-    (void)state;
+TEST(test_full_stdout) {
     char program[4096], command[8192];
     if (!sr_file_exists("/dev/full"))
         SKIP("there is no /dev/full", NULL);
@@ -125,8 +120,7 @@ static void test_full_stdout(void **state) {
 }
 
 // A classnames.txt with fewer names than classes: unnamed classes keep their numbers.
-static void test_few_names(void **state) {
-    (void)state;
+TEST(test_few_names) {
     char train[PATH], test[PATH];
     fixture_folder(dir);
     for (int i = 0; i < 4; i++) {
@@ -160,8 +154,7 @@ static void test_few_names(void **state) {
 }
 
 // A path that does not exist is named as it was given, and no key of a configuration is.
-static void test_missing(void **state) {
-    (void)state;
+TEST(test_missing) {
     fixture_folder(dir);
     RUN("pack", in("missing"), "--check");
     expect(2, "sslrun pack --check: No such file or folder: ");

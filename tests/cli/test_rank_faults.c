@@ -44,16 +44,14 @@ static void stop_with(int signal) {
     temp_dir_remove(dir);
 }
 
-static void test_signals(void **state) {
-    (void)state;
+TEST(test_signals) {
     program_need_ranks();
     stop_with(SIGTERM);
     stop_with(SIGINT);
 }
 
 // Rank 0 cannot write any more: it prints its line, no rank stays, and no partial file is left.
-static void test_full_disk(void **state) {
-    (void)state;
+TEST(test_full_disk) {
     char dir[64], err[1 << 14];
     program_need_ranks();
     temp_dir_make(dir);
@@ -99,8 +97,7 @@ static void check_differs(const char *first, const char *second, const char *key
     temp_dir_remove(dir);
 }
 
-static void test_other_start(void **state) {
-    (void)state;
+TEST(test_other_start) {
     char path[4096], other[4200], dir[64], command[COMMAND_BYTES];
     program_need_ranks();
     temp_dir_make(dir);
@@ -134,8 +131,7 @@ static void run_in(const char *dir, const char *text) {
 }
 
 // One path shows different files to each rank, as local disks of several machines do.
-static void test_other_data(void **state) {
-    (void)state;
+TEST(test_other_data) {
     static const struct {
         const char *edit, *wanted;
     } cases[] = {{"cp b/photos/y/0.png b/photos/y/3.png", "the number of training images"},

@@ -73,8 +73,7 @@ static void same_for_any_number(const SrLoss *loss, const SrLossExample *e) {
     temp_dir_remove(home);
 }
 
-static void test_every_method(void **state) {
-    (void)state;
+TEST(test_every_method) {
     const char *only = getenv("SR_TEST_LOSS"); // the same variable as in tests/losses/test_loss.c
     program_need_ranks();
     for (int i = 0; sr_loss_at(i); i++) {
@@ -130,8 +129,7 @@ static void same_norms(const char *loss_name, const char *group, bool one_batch)
     temp_dir_remove(home);
 }
 
-static void test_sync_norms(void **state) {
-    (void)state;
+TEST(test_sync_norms) {
     program_need_ranks();
     same_norms("simclr_info_nce_loss", "0", true);
     same_norms("moco_loss", "2", false);
@@ -157,8 +155,7 @@ static void read_meter(const char *config, int ranks, char out[256]) {
 }
 
 // The meter of rank 0 counts the images of all ranks.
-static void test_meters(void **state) {
-    (void)state;
+TEST(test_meters) {
     char home[64], config[96], one[256], two[256];
     const SrLoss *loss;
     program_need_ranks();
@@ -207,8 +204,7 @@ static void check_same_figures(const char *config, const char *const *keys, cons
 }
 
 // kNN and the probe between epochs read two full batches and a smaller third one.
-static void test_same_probes(void **state) {
-    (void)state;
+TEST(test_same_probes) {
     static const char *const keys[] = {"HOOKS.PROBE.EVERY_NUM_EPOCHS=1", "OPTIMIZER.num_epochs=1",
                                        "DATA.TRAIN.DATA_LIMIT=700", NULL};
     program_need_ranks();
@@ -225,8 +221,7 @@ static void test_same_probes(void **state) {
 
 // Test phases of a whole model, and of heads on a frozen trunk, whose features are distributed
 // too.
-static void test_same_test_phase(void **state) {
-    (void)state;
+TEST(test_same_test_phase) {
     static const char *const whole[] = {TEST_IMAGES, NULL};
     static const char *const frozen[] = {
         TEST_IMAGES,
@@ -276,8 +271,7 @@ static void extract(const char *dir, int ranks, const char *out, int count) {
 }
 
 // Two ranks write the files of one rank, and continue where one rank stopped.
-static void test_same_features(void **state) {
-    (void)state;
+TEST(test_same_features) {
     char dir[64], command[512];
     program_need_ranks();
     temp_dir_make(dir);
@@ -333,8 +327,7 @@ static void check_killed(const char *config, const char *extra, int wanted) {
     temp_dir_remove(whole);
 }
 
-static void test_killed_ranks(void **state) {
-    (void)state;
+TEST(test_killed_ranks) {
     char home[64], config[96], shards[256];
     const SrLoss *loss;
     program_need_ranks();
@@ -353,8 +346,7 @@ static void test_killed_ranks(void **state) {
 
 // ---- refusals
 
-static void test_uneven_share(void **state) {
-    (void)state;
+TEST(test_uneven_share) {
     char dir[64], err[1 << 14];
     program_need_ranks();
     temp_dir_make(dir);

@@ -82,8 +82,7 @@ static void check_html(const char *page) {
     CHECK(!strstr(page, "src=\"") && !strstr(page, "@import"));
 }
 
-static void test_a_run_has_a_page(void **state) {
-    (void)state;
+TEST(test_a_run_has_a_page) {
     char dir[64], one[96], two[96], key[128], out[128];
     temp_dir_make(dir);
     snprintf(one, sizeof one, "%s/first <run>", dir);
@@ -179,8 +178,7 @@ static void write_run(const char *dir, const char *name, int seed, const char *d
 }
 
 // Runs that differ by their seeds alone are one configuration; other images are reported.
-static void test_runs_of_several_seeds(void **state) {
-    (void)state;
+TEST(test_runs_of_several_seeds) {
     char dir[64], run[4][96], out[96], line[160];
     temp_dir_make(dir);
     for (int i = 0; i < 4; i++) {
@@ -216,8 +214,7 @@ static void test_runs_of_several_seeds(void **state) {
 
 // In a locale with a decimal comma the page reads what the program wrote, and is written the
 // same.
-static void test_page_with_a_decimal_comma(void **state) {
-    (void)state;
+TEST(test_page_with_a_decimal_comma) {
     char dir[64], key[128];
     SrFeatureModel *m;
     temp_dir_make(dir);
@@ -243,8 +240,7 @@ static void write_text(const char *dir, const char *name, const char *text) {
 
 // A killed run leaves a partial line, and a resumed one repeats updates. Lines that are not JSON
 // are skipped.
-static void test_history_of_a_rough_run(void **state) {
-    (void)state;
+TEST(test_history_of_a_rough_run) {
     char dir[64];
     SrHistory h;
     temp_dir_make(dir);
@@ -281,8 +277,7 @@ static void test_history_of_a_rough_run(void **state) {
     temp_dir_remove(dir);
 }
 
-static void test_charts(void **state) {
-    (void)state;
+TEST(test_charts) {
     SrText out = SR_TEXT_INIT;
     const double x[4] = {0, 1, 2, 3}, y[4] = {1, NAN, 1000, 10}, none[2] = {NAN, NAN};
     SrChart chart = {"A <title>", "steps & co", " %", false, true};
@@ -307,8 +302,7 @@ static void test_charts(void **state) {
     sr_text_deinit(&out);
 }
 
-static void test_base64(void **state) {
-    (void)state;
+TEST(test_base64) {
     static const char *const pairs[][2] = {
         {"", ""}, {"f", "Zg=="}, {"fo", "Zm8="}, {"foobar", "Zm9vYmFy"}};
     for (int i = 0; i < SR_COUNT(pairs); i++) {
@@ -329,8 +323,7 @@ static bool page_is_due(const SrConfig *config, double spent) {
 }
 
 // The first epoch gets a page; later ones do while pages take less than a hundredth of the run.
-static void test_share_of_a_run(void **state) {
-    (void)state;
+TEST(test_share_of_a_run) {
     char dir[64];
     temp_dir_make(dir);
     SrConfig config = {.checkpoint.dir = dir};
@@ -341,8 +334,7 @@ static void test_share_of_a_run(void **state) {
 }
 
 // A run of 60 epochs says what its pages took.
-static void test_time_of_pages(void **state) {
-    (void)state;
+TEST(test_time_of_pages) {
     char dir[64], key[96];
     double seconds = -1, share = -1;
     temp_dir_make(dir);
@@ -358,8 +350,7 @@ static void test_time_of_pages(void **state) {
 }
 
 // The longest log has a line for each of 60,000 updates in 60 epochs.
-static void test_page_of_a_long_log(void **state) {
-    (void)state;
+TEST(test_page_of_a_long_log) {
     enum { EPOCHS = 60, STEPS = 1000 };
     char dir[64];
     SrText log = SR_TEXT_INIT;
@@ -410,8 +401,7 @@ static void look_at_report(Browser *b, const char *url, int width, bool script) 
 
 // An interrupted run that is then asked for fewer epochs counts as finished everywhere, and its
 // page shows later evaluations.
-static void test_evaluated_later(void **state) {
-    (void)state;
+TEST(test_evaluated_later) {
     char dir[64], key[96], text[1 << 12] = "", shown[96];
     temp_dir_make(dir);
     snprintf(key, sizeof key, "CHECKPOINT.DIR=%s", dir);
@@ -444,8 +434,7 @@ static void test_evaluated_later(void **state) {
 }
 
 // The page works in a real browser, if there is one: narrow and wide, with and without script.
-static void test_in_a_browser(void **state) {
-    (void)state;
+TEST(test_in_a_browser) {
     char dir[64], key[96], url[128];
     static const int widths[] = {400, 1600};
     Browser b;

@@ -8,8 +8,7 @@
 #include "tests/program.h"
 #include "tests/skip.h"
 
-static void test_kernels_for_unknown_processors(void **state) {
-    (void)state;
+TEST(test_kernels_for_unknown_processors) {
     CHECK_STR(sr_blas_core_instead("Prescott", SR_CPU_AVX2), "Haswell");
     CHECK_STR(sr_blas_core_instead("prescott", SR_CPU_AVX512), "SkylakeX");
     CHECK_STR(sr_blas_core_instead("Prescott", SR_CPU_AMX), "SkylakeX");
@@ -32,8 +31,7 @@ static void read_core(const char *before, char core[64]) {
 }
 
 // The program keeps kernels that the user names; of the others it replaces the old ones.
-static void test_core_of_the_program(void **state) {
-    (void)state;
+TEST(test_core_of_the_program) {
     char chosen[64], users[64];
     read_core("unset OPENBLAS_CORETYPE OPENBLAS_NUM_THREADS", chosen);
     CHECK(*chosen);

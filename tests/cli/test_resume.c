@@ -57,8 +57,7 @@ static void kill_run_midway(const char *dir, const char *extra, double length) {
 
 // Kills a run at random moments of its length and restarts it each time. A completed run is
 // compared and a new one started, until there were enough kills.
-static void test_sigkill(void **state) {
-    (void)state;
+TEST(test_sigkill) {
     char whole[64], dir[64];
     temp_dir_make(whole);
     double began = program_now_ms();
@@ -86,8 +85,7 @@ static void test_sigkill(void **state) {
     temp_dir_remove(whole);
 }
 
-static void test_threads(void **state) {
-    (void)state;
+TEST(test_threads) {
     char one[64], two[64];
     temp_dir_make(one);
     temp_dir_make(two);
@@ -116,27 +114,21 @@ static void check_killed_run(const char *setting, const char *text) {
     temp_dir_remove(dir);
 }
 
-static void test_bf16(void **state) {
-    (void)state;
-    check_killed_run("MODEL.AMP_PARAMS.USE_AMP=True", "bfloat16");
-}
+TEST(test_bf16) { check_killed_run("MODEL.AMP_PARAMS.USE_AMP=True", "bfloat16"); }
 
-static void test_replicas(void **state) {
-    (void)state;
+TEST(test_replicas) {
     check_killed_run("DISTRIBUTED.REPLICAS=2", "each step has 2 replicas of 8 images");
 }
 
 // Two accumulation rounds per update: no checkpoint holds a partial sum, so a run resumes after
 // complete updates.
-static void test_accumulation(void **state) {
-    (void)state;
+TEST(test_accumulation) {
     check_killed_run("OPTIMIZER.gradient_accumulation_steps=2",
                      "each step has 2 replicas of 8 images");
 }
 
 // The order of tar shards is a function of the epoch and not of what a reader has read.
-static void test_shards(void **state) {
-    (void)state;
+TEST(test_shards) {
     char home[64], setting[256];
     temp_dir_make(home);
     program_pack(home, 70);
@@ -181,8 +173,7 @@ static void read_probes(const char *dir, ProbeLine out[EPOCHS]) {
 
 // Probes do not change the bits of training, also in a run that is killed midway; repeated probes
 // give the same figures.
-static void test_probes(void **state) {
-    (void)state;
+TEST(test_probes) {
     char plain[64], whole[64], dir[64];
     ProbeLine none[EPOCHS], expected[EPOCHS], got[EPOCHS];
     temp_dir_make(plain);
@@ -241,27 +232,15 @@ static void interrupt_with(int signal_number, int expected) {
     temp_dir_remove(dir);
 }
 
-static void test_sigterm(void **state) {
-    (void)state;
-    interrupt_with(SIGTERM, 128 + SIGTERM);
-}
+TEST(test_sigterm) { interrupt_with(SIGTERM, 128 + SIGTERM); }
 
-static void test_sigint(void **state) {
-    (void)state;
-    interrupt_with(SIGINT, 128 + SIGINT);
-}
+TEST(test_sigint) { interrupt_with(SIGINT, 128 + SIGINT); }
 
 // A closed terminal sends SIGHUP.
-static void test_sighup(void **state) {
-    (void)state;
-    interrupt_with(SIGHUP, 128 + SIGHUP);
-}
+TEST(test_sighup) { interrupt_with(SIGHUP, 128 + SIGHUP); }
 
 // Batch systems send SIGUSR1 as a warning.
-static void test_sigusr1(void **state) {
-    (void)state;
-    interrupt_with(SIGUSR1, 128 + SIGUSR1);
-}
+TEST(test_sigusr1) { interrupt_with(SIGUSR1, 128 + SIGUSR1); }
 
 // Sends two signals before a step ends. Returns the exit code.
 static int stop_twice(const char *dir, int first, int second, char *err, int n) {
@@ -276,8 +255,7 @@ static int stop_twice(const char *dir, int first, int second, char *err, int n) 
 
 // A second signal that a person sends ends the process at once; a second one of a terminal or a
 // batch system does not.
-static void test_second_signal(void **state) {
-    (void)state;
+TEST(test_second_signal) {
     char dir[64], err[1 << 14];
     temp_dir_make(dir);
     int code = stop_twice(dir, SIGINT, SIGTERM, err, sizeof err);
@@ -290,8 +268,7 @@ static void test_second_signal(void **state) {
 }
 
 // Under nohup an ignored SIGHUP stays ignored and does not stop the run.
-static void test_nohup(void **state) {
-    (void)state;
+TEST(test_nohup) {
     char dir[64];
     temp_dir_make(dir);
     program_nohup = true;
@@ -306,8 +283,7 @@ static void test_nohup(void **state) {
 
 // With `sslrun ... 2>&1 | tee log`, Ctrl-C ends tee before the program prints its first line
 // about it.
-static void test_reader_is_gone(void **state) {
-    (void)state;
+TEST(test_reader_is_gone) {
     char dir[64], path[128], log[1 << 14];
     temp_dir_make(dir);
     snprintf(path, sizeof path, "%s/err", dir);
@@ -334,8 +310,7 @@ static int stop_after(void *left) { return --*(int *)left == 0; }
 
 // A stop during a probe saves the state after the epoch's last batch, and the resumed run makes
 // up for the probe.
-static void test_stop_in_probe(void **state) {
-    (void)state;
+TEST(test_stop_in_probe) {
     char dir[64], key[128];
     ProbeLine got[EPOCHS];
     int left = 7 + 1; // asked after each step of an epoch except the last, then by the probe
@@ -372,8 +347,7 @@ static void count_temporaries(const char *dir, int expected) {
 }
 
 // `ulimit -f` causes an error like that of a full disk, and no partial file is left.
-static void test_file_size_limit(void **state) {
-    (void)state;
+TEST(test_file_size_limit) {
     char dir[64], err[1 << 14];
     struct rlimit before, limit;
     temp_dir_make(dir);
@@ -396,14 +370,10 @@ static void test_file_size_limit(void **state) {
     temp_dir_remove(dir);
 }
 
-static void test_no_more_whole_run(void **state) {
-    (void)state;
-    temp_dir_remove(whole_run());
-}
+TEST(test_no_more_whole_run) { temp_dir_remove(whole_run()); }
 
 // Two runs in one folder would delete each other's checkpoints, so the second is refused.
-static void test_folder_is_held(void **state) {
-    (void)state;
+TEST(test_folder_is_held) {
     char dir[64], path[128], err[1 << 14];
     int lock;
     temp_dir_make(dir);
@@ -419,8 +389,7 @@ static void test_folder_is_held(void **state) {
 }
 
 // A folder without write permission is reported as that, and not as held by another run.
-static void test_unwritable_folder(void **state) {
-    (void)state;
+TEST(test_unwritable_folder) {
     ProgramResult r;
     program_run(&r, 0, (const char *const[]){CONFIG, "CHECKPOINT.DIR=/proc", NULL});
     CHECK_INT(r.code, 1);

@@ -82,8 +82,7 @@ static void stop_midway(Runs *r) {
     finish(r, pid, 128 + SIGTERM);
 }
 
-static void test_other_batch_size(void **state) {
-    (void)state;
+TEST(test_other_batch_size) {
     Runs r;
     open_runs(&r);
     stop_midway(&r);
@@ -103,8 +102,7 @@ static void test_other_batch_size(void **state) {
 
 // The last line is a command that can be pasted into a shell, with the number of updates of this
 // process.
-static void test_command_to_go_on(void **state) {
-    (void)state;
+TEST(test_command_to_go_on) {
     Runs r;
     char command[4096];
     open_runs(&r);
@@ -128,8 +126,7 @@ static void test_command_to_go_on(void **state) {
     temp_dir_remove(r.dir);
 }
 
-static void test_restart(void **state) {
-    (void)state;
+TEST(test_restart) {
     Runs r;
     open_runs(&r);
     TRAIN(&r, 0, "OPTIMIZER.num_epochs=1");
@@ -148,8 +145,7 @@ static void test_restart(void **state) {
 
 // Without an intact checkpoint the run ends with a usage error instead of restarting over the old
 // files.
-static void test_damaged(void **state) {
-    (void)state;
+TEST(test_damaged) {
     Runs r;
     char path[160];
     open_runs(&r);
@@ -163,8 +159,7 @@ static void test_damaged(void **state) {
 }
 
 // Every start adds a heading to the log, followed by the lines about the configuration.
-static void test_log(void **state) {
-    (void)state;
+TEST(test_log) {
     Runs r;
     open_runs(&r);
     TRAIN(&r, 0, "OPTIMIZER.num_epochs=1", "VERBOSE=True");
@@ -185,8 +180,7 @@ static void test_log(void **state) {
 }
 
 // An evaluation that did not complete is made up for, and a complete one is not repeated.
-static void test_evaluation_is_due(void **state) {
-    (void)state;
+TEST(test_evaluation_is_due) {
     Runs r;
     char path[160];
     open_runs(&r);

@@ -57,8 +57,7 @@ static void expect_size(const char *folder, const char *name, int h, int w) {
 }
 
 // The first scene has 64 x 48 pixels, the second 71 x 53.
-static void test_pca(void **state) {
-    (void)state;
+TEST(test_pca) {
     Fixture f;
     char page[160], sheet[2][160];
     begin(&f, 5);
@@ -88,8 +87,7 @@ static void test_pca(void **state) {
     temp_dir_remove(f.dir);
 }
 
-static void test_cluster(void **state) {
-    (void)state;
+TEST(test_cluster) {
     Fixture f;
     begin(&f, 5);
     RUN("segment", "cluster", "3", f.images, "--model", "resnet18", "--layers", "res2", "--size",
@@ -118,8 +116,7 @@ static void test_cluster(void **state) {
     temp_dir_remove(f.dir);
 }
 
-static void test_probe(void **state) {
-    (void)state;
+TEST(test_probe) {
     Fixture f;
     char page[160];
     begin(&f, 10);
@@ -161,8 +158,7 @@ static void write_mask(const Fixture *f, const char *name, int h, int w, int kin
     sr_free(png);
 }
 
-static void test_masks(void **state) {
-    (void)state;
+TEST(test_masks) {
     Fixture f;
     char other[96], name[64];
     begin(&f, 5);
@@ -198,8 +194,7 @@ static void test_masks(void **state) {
 }
 
 // An image corresponds to itself, place by place.
-static void test_match(void **state) {
-    (void)state;
+TEST(test_match) {
     Fixture f;
     char a[128], b[128], sheet[128];
     double cosine, xa, ya, xb, yb;
@@ -229,8 +224,7 @@ static void test_match(void **state) {
     temp_dir_remove(f.dir);
 }
 
-static void test_mistakes(void **state) {
-    (void)state;
+TEST(test_mistakes) {
     Fixture f;
     begin(&f, 2);
     RUN("segment");

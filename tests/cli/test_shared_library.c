@@ -21,8 +21,7 @@ static void shell(const char *command, char *out, size_t n) {
     pclose(pipe);
 }
 
-static void test_symbols(void **state) {
-    (void)state;
+TEST(test_symbols) {
     char shown[8192], declared[8192];
     if (PROGRAM_SANITIZED) // sanitizers export symbols of their own
         SKIP(PROGRAM_SANITIZED_REASON, NULL);
@@ -32,8 +31,7 @@ static void test_symbols(void **state) {
     CHECK_STR(shown, declared);
 }
 
-static void test_soname(void **state) {
-    (void)state;
+TEST(test_soname) {
     char out[512];
     shell("readelf -d $LIB | sed -n 's/.*soname: //p'", out, sizeof out);
     CHECK_STR(out, "[libsslrun.so.0]\n");

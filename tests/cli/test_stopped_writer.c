@@ -21,8 +21,7 @@ static bool has_temporary(const char *folder) {
     return found;
 }
 
-static void test_signals(void **state) {
-    (void)state;
+TEST(test_signals) {
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
     char dir[256], images[300], out[300], partial[320];
     int caught = 0;

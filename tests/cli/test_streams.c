@@ -25,8 +25,7 @@ static int shell(const char *words) {
 
 // With stderr closed, the first file that the program opens must not get its number: the lock file
 // would receive the log.
-static void test_closed(void **state) {
-    (void)state;
+TEST(test_closed) {
     char dir[64], words[256], text[4096];
     temp_dir_make(dir);
     snprintf(words, sizeof words,
@@ -44,8 +43,7 @@ static void test_closed(void **state) {
 }
 
 // The results of a run are files, so that only a full disk at stdout is an error of `train`.
-static void test_train_without_stdout(void **state) {
-    (void)state;
+TEST(test_train_without_stdout) {
     char dir[64], words[256], path[128];
     temp_dir_make(dir);
     snprintf(words, sizeof words,
@@ -65,8 +63,7 @@ static void test_train_without_stdout(void **state) {
     temp_dir_remove(dir);
 }
 
-static void test_full(void **state) {
-    (void)state;
+TEST(test_full) {
     CHECK_INT(shell("help >/dev/full 2>/dev/null"), 1);
     CHECK_INT(shell("--version >/dev/full 2>/dev/null"), 1);
     CHECK_INT(shell("list loss >/dev/full 2>/dev/null"), 1);
@@ -76,8 +73,7 @@ static void test_full(void **state) {
 }
 
 // With TERM=dumb the program prints neither colours nor lines that overwrite themselves.
-static void test_dumb(void **state) {
-    (void)state;
+TEST(test_dumb) {
     const char *before = getenv("TERM");
     char kept[64], dir[64], folder[96];
     snprintf(kept, sizeof kept, "%s", before ? before : "");

@@ -19,8 +19,7 @@ static void expect(int code, const char *text) {
                  result.out, result.err);
 }
 
-static void test_seeds(void **state) {
-    (void)state;
+TEST(test_seeds) {
     char dir[64], at[256], path[160];
     double loss[3], mean, deviation;
     temp_dir_make(dir);
@@ -49,8 +48,7 @@ static void test_seeds(void **state) {
 }
 
 // A run's lines follow the sweep's -q.
-static void test_quiet(void **state) {
-    (void)state;
+TEST(test_quiet) {
     char dir[64], folder[96];
     temp_dir_make(dir);
     snprintf(folder, sizeof folder, "CHECKPOINT.DIR=%s", dir);
@@ -73,8 +71,7 @@ static pid_t start_endless(const char *dir) {
 
 // A signal to the sweep ends its run in order, with one notice; a run that dies by itself is
 // reported as such.
-static void test_signals(void **state) {
-    (void)state;
+TEST(test_signals) {
     char dir[64], err[8192];
     temp_dir_make(dir);
     pid_t pid = start_endless(dir);
@@ -95,8 +92,7 @@ static void test_signals(void **state) {
     temp_dir_remove(dir);
 }
 
-static void test_mistakes(void **state) {
-    (void)state;
+TEST(test_mistakes) {
     RUN("SEED_VALUE=1,x");
     expect(2, "SEED_VALUE=1,x: expected at most 64 seeds");
     RUN("SEED_VALUE=1,2", "--seeds", "3");

@@ -84,19 +84,10 @@ static void check_loss(const char *loss) {
     temp_dir_remove(cached);
 }
 
-static void test_features(void **state) {
-    (void)state;
-    check_loss("feature_distillation_loss");
-}
+TEST(test_features) { check_loss("feature_distillation_loss"); }
 
-static void test_patches(void **state) {
-    (void)state;
-    check_loss("patch_distillation_loss");
-}
+TEST(test_patches) { check_loss("patch_distillation_loss"); }
 
-static void test_maps(void **state) {
-    (void)state;
-    check_loss("dense_distillation_loss");
-}
+TEST(test_maps) { check_loss("dense_distillation_loss"); }
 
 SR_TESTS(teacher_kills, unit(test_features), unit(test_patches), unit(test_maps))

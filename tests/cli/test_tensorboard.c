@@ -216,8 +216,7 @@ static void count_scalars(const char *logs) {
     CHECK_INT(gradients, 3);                  // at updates 0, 10, 20
 }
 
-static void test_a_runs_events(void **state) {
-    (void)state;
+TEST(test_a_runs_events) {
     char dir[64], key[96], logs[128], sheet[160];
     Bytes file, record;
     Event e;
@@ -253,8 +252,7 @@ static void test_a_runs_events(void **state) {
 }
 
 // Without the key a run has no such folder.
-static void test_off_by_default(void **state) {
-    (void)state;
+TEST(test_off_by_default) {
     char dir[64], key[96], logs[128];
     temp_dir_make(dir);
     snprintf(key, sizeof key, "CHECKPOINT.DIR=%s", dir);
@@ -273,8 +271,7 @@ static double as_double(const unsigned char *b) {
     return v;
 }
 
-static void test_histograms(void **state) {
-    (void)state;
+TEST(test_histograms) {
     char dir[64];
     float x[100];
     SrEventFile events;

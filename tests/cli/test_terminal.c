@@ -49,8 +49,7 @@ static void check_progress(char *stretch, int columns) {
         fail_msg("%d characters in %d columns: %s", (int)strlen(stretch), columns, stretch);
 }
 
-static void test_progress_fits(void **state) {
-    (void)state;
+TEST(test_progress_fits) {
     static const int columns[] = {80, 200};
     for (int i = 0; i < SR_COUNT(columns); i++) {
         progress_lines = with_wait = with_loss = 0;
@@ -62,8 +61,7 @@ static void test_progress_fits(void **state) {
 }
 
 // A result starts its own line, unlike "features: 64 of 70 imageskNN: ...".
-static void test_results_start_a_line(void **state) {
-    (void)state;
+TEST(test_results_start_a_line) {
     static const char *const results[] = {"trained 24 updates", "kNN: ", "layers: "};
     run(100);
     // A progress line was drawn, so that the results below had one to remove.
@@ -77,8 +75,7 @@ static void test_results_start_a_line(void **state) {
 }
 
 // Errors are red on a terminal only, and not if NO_COLOR is set.
-static void test_colors(void **state) {
-    (void)state;
+TEST(test_colors) {
     const char *const wrong[] = {"describe", "no-such-name", NULL};
     setenv("TERM", "xterm", 1);
     unsetenv("NO_COLOR");
@@ -107,8 +104,7 @@ static void shows_bar(int columns, const char *what, const char *const *args) {
     each_stretch(check_bar, columns);
 }
 
-static void test_bars(void **state) {
-    (void)state;
+TEST(test_bars) {
     char dir[64], folder[96], weights[96], file[96], out[96];
     temp_dir_make(dir);
     snprintf(folder, sizeof folder, "CHECKPOINT.DIR=%s", dir);

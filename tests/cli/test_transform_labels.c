@@ -43,8 +43,7 @@ static void run(const char *dir, const char *extra) {
                                       "MODEL.HEAD.PARAMS=[[mlp, {dims: [32, 4]}]]", extra, NULL});
 }
 
-static void test_rotnet(void **state) {
-    (void)state;
+TEST(test_rotnet) {
     const int classes[] = {5, 0}; // more classes than angles; no classes
     for (int i = 0; i < 2; i++) {
         char dir[64];
@@ -59,8 +58,7 @@ static void test_rotnet(void **state) {
 }
 
 // The head is checked against the labels that are made, and the test phase against training.
-static void test_refused(void **state) {
-    (void)state;
+TEST(test_refused) {
     char dir[64], test[160];
     temp_dir_make(dir);
     write_images(dir, 5);
@@ -78,8 +76,7 @@ static void test_refused(void **state) {
 // Jigsaw: the nine patches of an image are rows of one tensor with one label per image, and the
 // head concatenates them. Without siamese_collator, nine views of N rows would have another
 // order.
-static void test_jigsaw(void **state) {
-    (void)state;
+TEST(test_jigsaw) {
     static const char config[] =
         "MODEL: {TRUNK: {NAME: resnet, RESNETS: {DEPTH: 18, WIDTH_MULTIPLIER: 0.0625}},\n"
         "  HEAD: {PARAMS: [[mlp, {dims: [32, 8], use_bn: true}], [siamese_concat_view, "

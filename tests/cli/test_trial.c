@@ -64,8 +64,7 @@ static const char *const commands[] = {
     "sslrun " FILE_YAML " --seeds 2 CHECKPOINT.DIR='runs/two seeds'",
 };
 
-static void test_next_commands(void **state) {
-    (void)state;
+TEST(test_next_commands) {
     paste_begin();
     write_folder();
     for (int i = 0; i < SR_COUNT(commands); i++)
@@ -86,8 +85,7 @@ static void between(const char *from, const char *to, char *out, size_t n) {
 }
 
 // A refusal names what to add, or the command of the verb that was meant.
-static void test_advice(void **state) {
-    (void)state;
+TEST(test_advice) {
     static const char cut[] = "sslrun check " FILE_YAML " OPTIMIZER.num_epochs=1 "
                               "OPTIMIZER.param_schedulers.lr.name=multistep "
                               "OPTIMIZER.param_schedulers.lr.values=[0.1,0.01] "

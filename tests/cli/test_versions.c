@@ -98,8 +98,7 @@ static void check_corpus(const char *name) {
     temp_dir_remove(c.dir);
 }
 
-static void test_all(void **state) {
-    (void)state;
+TEST(test_all) {
     int n = 0;
     DIR *d = opendir(FOLDER);
     CHECK(d);
@@ -125,8 +124,7 @@ static void write_next_format(const char *path) {
 }
 
 // A checkpoint of a format to come is refused by a sentence, and nothing takes its place.
-static void test_next_format(void **state) {
-    (void)state;
+TEST(test_next_format) {
     static char err[1 << 14];
     Corpus c = {.name = "next format"};
     char command[512], path[256];

@@ -46,8 +46,7 @@ static void look_at_pages(Browser *b, const Web *w, int width, bool script) {
 
 // The pages work at two widths, with and without script. With script changes appear at once,
 // without it the page reloads itself.
-static void test_pages_in_a_browser(void **state) {
-    (void)state;
+TEST(test_pages_in_a_browser) {
     static const int widths[] = {400, 1600};
     Web w;
     Browser b;
@@ -78,8 +77,7 @@ static void test_pages_in_a_browser(void **state) {
 
 // The row of a sweep opens by its summary and stays open when new figures arrive; the filter and
 // the order of the list reach it.
-static void test_sweep_in_a_browser(void **state) {
-    (void)state;
+TEST(test_sweep_in_a_browser) {
     static const char first[] = "document.querySelector('.run').dataset.name";
     char text[64];
     Web w;
@@ -136,8 +134,7 @@ static void keep_picture(Browser *b, const Web *w) {
 }
 
 // Figures of a running training arrive, and the buttons stop and resume it.
-static void test_training_in_a_browser(void **state) {
-    (void)state;
+TEST(test_training_in_a_browser) {
     static const char number[] = "parseFloat(document.querySelector('.bar').nextSibling.data)";
     Web w;
     Browser b;

@@ -30,8 +30,7 @@ static bool wait_for(int fd, const char *text, double seconds) {
 
 // With 50 runs and 10 readers, changes arrive, memory stays small, and no descriptor is left
 // open.
-static void test_events_and_memory(void **state) {
-    (void)state;
+TEST(test_events_and_memory) {
     enum { RUNS = 50, READERS = 10 };
     static const char request[] = "GET /events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n";
     Web w;
@@ -71,8 +70,7 @@ static void test_events_and_memory(void **state) {
 
 // A well-behaved reader gets in, even if a hundred others hold requests that never end and event
 // streams.
-static void test_a_new_reader_gets_in(void **state) {
-    (void)state;
+TEST(test_a_new_reader_gets_in) {
     enum { MANY = 100 };
     static const char *const requests[] = {"GET / HTTP/1.1\r\nHo",
                                            "GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n",
@@ -99,8 +97,7 @@ static void test_a_new_reader_gets_in(void **state) {
 }
 
 // A request whose bytes trickle in is closed after a while.
-static void test_slow_request_is_closed(void **state) {
-    (void)state;
+TEST(test_slow_request_is_closed) {
     static const char head[] = "GET / HTTP/1.1\r\nX: ";
     Web w;
     web_need();
@@ -119,8 +116,7 @@ static void test_slow_request_is_closed(void **state) {
 }
 
 // A carriage return in any value ends a line of an event stream, so it must not reach one.
-static void test_carriage_return(void **state) {
-    (void)state;
+TEST(test_carriage_return) {
     static const char request[] = "GET /events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n";
     Web w;
     web_need();
@@ -144,8 +140,7 @@ static bool drain(int fd) {
 }
 
 // Repeats this for SSLRUN_WEB_MINUTES: a run changes each second, readers come and go.
-static void test_readers_for_minutes(void **state) {
-    (void)state;
+TEST(test_readers_for_minutes) {
     enum { RUNS = 50, READERS = 10 };
     static const char request[] = "GET /events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n";
     const char *minutes = getenv("SSLRUN_WEB_MINUTES");

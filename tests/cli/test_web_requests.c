@@ -19,8 +19,7 @@
 static ProgramResult result; // two texts: too large for the stack of a test
 
 // A request with another path, another token, another host, or through a link gets nothing.
-static void test_nothing_for_strangers(void **state) {
-    (void)state;
+TEST(test_nothing_for_strangers) {
     static const char *const names[] = {"/run?id=..%2Fsecret",
                                         "/run?id=%2Fetc",
                                         "/report?id=one%2F..%2F..%2Fsecret",
@@ -83,8 +82,7 @@ static void test_nothing_for_strangers(void **state) {
 }
 
 // The whole token is compared: a prefix of it, or a longer text, is wrong.
-static void test_whole_token(void **state) {
-    (void)state;
+TEST(test_whole_token) {
     static const char token[] = WEB_TOKEN;
     static const char *const more[] = {"0", WEB_TOKEN, "%00", "%20"};
     Web w;
@@ -115,8 +113,7 @@ static int ask_host(const Web *w, const char *method, const char *hosts) {
 }
 
 // Another host name for this machine is the page of another site that reaches the server.
-static void test_hosts_and_origins(void **state) {
-    (void)state;
+TEST(test_hosts_and_origins) {
     static const char *const ours[] = {"127.0.0.1", "localhost:8321", "LOCALHOST", "[::1]:1"};
     static const char *const foreign[] = {"evil.example",           "127.0.0.1:x@evil.example",
                                           "localhost:evil.example", "127.0.0.1.evil.example",
@@ -154,8 +151,7 @@ static void test_hosts_and_origins(void **state) {
 
 // Bodies are never parsed: a multipart body whose part has no name must not end the server, since
 // any page can send one without a token.
-static void test_bodies(void **state) {
-    (void)state;
+TEST(test_bodies) {
     static const char *const parts[] = {"Content-Disposition: form-data\r\n",
                                         "Content-Disposition: form-data; filename=\"x\"\r\n",
                                         "Content-Type: text/plain\r\n"};
@@ -187,8 +183,7 @@ static void test_bodies(void **state) {
 
 // The lock file may name any process; only the process that holds this file locked is asked to
 // stop.
-static void test_stop_spares_others(void **state) {
-    (void)state;
+TEST(test_stop_spares_others) {
     Web w;
     char path[160], number[32];
     web_need();
@@ -224,8 +219,7 @@ static long resident_kb(const Web *w) {
 }
 
 // Refused requests leave nothing: 700 of each kind do not increase memory.
-static void test_refusals_keep_nothing(void **state) {
-    (void)state;
+TEST(test_refusals_keep_nothing) {
     enum { TIMES = 700 };
     static const char *const names[] = {"/events?id=..", "/run?id=..", "/report?id=.."};
     Web w;
@@ -275,8 +269,7 @@ static size_t spoil(SrRng *rng, char *out, size_t room) {
     return n;
 }
 
-static void test_malformed_requests(void **state) {
-    (void)state;
+TEST(test_malformed_requests) {
     int requests =
         getenv("SSLRUN_LONG") ? 10000 : 1000; // ten thousand take minutes on a busy machine
     Web w;

@@ -12,8 +12,7 @@
 #include "tests/data/fixture.h"
 #include "tests/program.h"
 
-static void test_pages(void **state) {
-    (void)state;
+TEST(test_pages) {
     Web w;
     web_need();
     web_begin(&w);
@@ -38,8 +37,7 @@ static void test_pages(void **state) {
 }
 
 // A run that has trained all its epochs has nothing to continue.
-static void test_buttons(void **state) {
-    (void)state;
+TEST(test_buttons) {
     static const char config[] = "config:\n  OPTIMIZER:\n    num_epochs: 1\n";
     static const char epoch[] = "{\"iteration\": 9, \"train_phase_idx\": 0, \"train_loss\": 1.5}\n";
     Web w;
@@ -58,8 +56,7 @@ static void test_buttons(void **state) {
 }
 
 // Seeds of one sweep are one row with their mean, which holds the rows of the seeds.
-static void test_sweep_is_one_row(void **state) {
-    (void)state;
+TEST(test_sweep_is_one_row) {
     Web w;
     web_need();
     web_begin(&w);
@@ -84,8 +81,7 @@ static void test_sweep_is_one_row(void **state) {
 
 // A report may come from a stranger: it is shown in a sandbox, and neither its address nor a link
 // to it contains the token.
-static void test_report_without_token(void **state) {
-    (void)state;
+TEST(test_report_without_token) {
     Web w;
     web_need();
     web_begin(&w);
@@ -105,8 +101,7 @@ static void test_report_without_token(void **state) {
 
 // Other machines can read nothing without the token. A report opens by a cookie that scripts
 // cannot read.
-static void test_readers_from_elsewhere(void **state) {
-    (void)state;
+TEST(test_readers_from_elsewhere) {
     Web w;
     char cookie[64], request[256];
     web_need();
@@ -136,8 +131,7 @@ static void test_readers_from_elsewhere(void **state) {
 
 // A command for several processes is not resumed with one, and a name that a configuration would
 // replace is refused.
-static void test_runs_that_cannot_be_continued(void **state) {
-    (void)state;
+TEST(test_runs_that_cannot_be_continued) {
     Web w;
     web_need();
     web_begin(&w);
@@ -159,8 +153,7 @@ static void test_runs_that_cannot_be_continued(void **state) {
 #define LONG "lo%22ng%5C"
 
 // A run is stopped from the page, which saves its state, and resumed in the same folder.
-static void test_stop_and_continue(void **state) {
-    (void)state;
+TEST(test_stop_and_continue) {
     Web w;
     char key[160], folder[160], log[1 << 16] = "";
     web_need();
@@ -195,8 +188,7 @@ static void test_stop_and_continue(void **state) {
 }
 
 // A run whose files cannot be read stays in the list, with the reason; the others are shown.
-static void test_unreadable_run(void **state) {
-    (void)state;
+TEST(test_unreadable_run) {
     Web w;
     char path[160];
     web_need();

@@ -86,8 +86,7 @@ static int lines_with(const char *begin) {
     return n;
 }
 
-static void test_table(void **state) {
-    (void)state;
+TEST(test_table) {
     Place p;
     open_place(&p);
     run(&p, p.file, NULL);
@@ -105,8 +104,7 @@ static void test_table(void **state) {
 
 // A head may differ from the file's: it may have more layers, or parts of another shape if a key
 // allows that.
-static void test_heads(void **state) {
-    (void)state;
+TEST(test_heads) {
     static const char
         more[] = "MODEL.HEAD.PARAMS=[[swav_head,{dims:[32,16,8],use_bn:True,num_clusters:[6,5]}]]",
         other[] = "MODEL.HEAD.PARAMS=[[swav_head,{dims:[32,16,8],use_bn:True,num_clusters:[7]}]]",
@@ -132,8 +130,7 @@ static void test_heads(void **state) {
 }
 
 // The trunk and the heads load separately from a file with one of them.
-static void test_parts(void **state) {
-    (void)state;
+TEST(test_parts) {
     Place p;
     open_place(&p);
     rewrite(&p, "trunk.", "", "");
@@ -158,8 +155,7 @@ static void test_parts(void **state) {
 }
 
 // Files with names of other programs, and a file with several models.
-static void test_names(void **state) {
-    (void)state;
+TEST(test_names) {
     static const char cut[] = "MODEL.WEIGHTS_INIT.REMOVE_PREFIX=module.net.",
                       add[] = "MODEL.WEIGHTS_INIT.APPEND_PREFIX=trunk._feature_blocks.";
     Place p;
@@ -183,8 +179,7 @@ static void test_names(void **state) {
 
 // Another trunk than the checkpoint's is named as such and nothing else is printed; for a file
 // without a configuration the table lists the tensors that do not fit.
-static void test_misshapen_trunk(void **state) {
-    (void)state;
+TEST(test_misshapen_trunk) {
     Place p;
     open_place(&p);
     run(&p, p.file, "MODEL.TRUNK.RESNETS.WIDTH_MULTIPLIER=0.125",
@@ -212,8 +207,7 @@ static void test_misshapen_trunk(void **state) {
 }
 
 // A run's folder stands for its newest checkpoint, and the log names that file.
-static void test_run_folder(void **state) {
-    (void)state;
+TEST(test_run_folder) {
     Place p;
     char folder[80], file[160], out[96];
     open_place(&p);

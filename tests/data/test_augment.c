@@ -115,8 +115,7 @@ static void check_contract(const SrTransform *t, SrImagePool *pool) {
     sr_pipeline_free(p);
 }
 
-static void test_every_transform(void **state) {
-    (void)state;
+TEST(test_every_transform) {
     SrImagePool *pool;
     int64_t live = sr_mem_live();
     CHECK_OK(sr_image_pool_new(&pool));
@@ -136,8 +135,7 @@ static void test_every_transform(void **state) {
     CHECK_INT(sr_mem_live(), live);
 }
 
-static void test_multicrop_shape(void **state) {
-    (void)state;
+TEST(test_multicrop_shape) {
     SrImagePool *pool;
     CHECK_OK(sr_image_pool_new(&pool));
     SrPipeline *p = pipeline(
@@ -159,8 +157,7 @@ static void test_multicrop_shape(void **state) {
 }
 
 // The shares of flipped, grey and blurred images lie within four standard errors of the option p.
-static void test_probabilities(void **state) {
-    (void)state;
+TEST(test_probabilities) {
     static const struct {
         const char *yaml;
         double p;
@@ -192,8 +189,7 @@ static void test_probabilities(void **state) {
     sr_image_pool_free(pool);
 }
 
-static void test_rotation_labels(void **state) {
-    (void)state;
+TEST(test_rotation_labels) {
     SrImagePool *pool;
     CHECK_OK(sr_image_pool_new(&pool));
     SrPipeline *p = pipeline("[{name: ImgRotatePil, num_angles: 4}]");
@@ -214,8 +210,7 @@ static void test_rotation_labels(void **state) {
     sr_image_pool_free(pool);
 }
 
-static void test_jitter_ranges(void **state) {
-    (void)state;
+TEST(test_jitter_ranges) {
     SrJitterRanges ranges = sr__jitter_ranges(0.8, 1.6, 0, 0.2);
     CHECK_NEAR(ranges.range[0][0], 0.2, 1e-12);
     CHECK_NEAR(ranges.range[1][0], 0, 0); // never negative
@@ -233,8 +228,7 @@ static void test_jitter_ranges(void **state) {
         CHECK_NEAR(first[k] / 4000.0, 0.25, 0.03);
 }
 
-static void test_random_crop(void **state) {
-    (void)state;
+TEST(test_random_crop) {
     SrImagePool *pool;
     CHECK_OK(sr_image_pool_new(&pool));
     SrPipeline *p = pipeline("[{name: RandomCrop, size: 8, padding: 2}]");

@@ -84,8 +84,7 @@ static void check_floats(const char *name, const char *stem, int channels) {
     sr_free(expected);
 }
 
-static void test_readers(void **state) {
-    (void)state;
+TEST(test_readers) {
     fixture_need_pillow();
     CHECK(each_file(check_floats) >= (SR_TIFF ? 20 : 7));
 }
@@ -99,15 +98,13 @@ static void damage(const char *name, const char *stem, int channels) {
     sr_free(file);
 }
 
-static void test_damaged(void **state) {
-    (void)state;
+TEST(test_damaged) {
     fixture_need_pillow();
     CHECK(each_file(damage) > 0);
 }
 
 // Grey and RGB become each other, and opacity is dropped; other numbers must match.
-static void test_other_channels(void **state) {
-    (void)state;
+TEST(test_other_channels) {
     size_t n;
     SrImage image, grey;
     fixture_need_pillow();
@@ -169,8 +166,7 @@ static void check_stack(const char *descr, SrShape shape, const void *items, siz
     CHECK_FAILS(sr_dataset_open(source, &config, &set), SR_ERR_CONFIG, "DATA.CHANNELS=5 all of");
 }
 
-static void test_numpy_stack(void **state) {
-    (void)state;
+TEST(test_numpy_stack) {
     enum { N = 2 * 5 * 6 * 7 };
     uint8_t bytes[N];
     uint16_t words[N];
@@ -202,8 +198,7 @@ static void check_same(const SrImage *floats, const SrImage *rgb, double levels)
 }
 
 // Geometry moves the same pixels as on bytes; filters differ by their rounding to levels.
-static void test_like_bytes(void **state) {
-    (void)state;
+TEST(test_like_bytes) {
     SrImage rgb = fixture_image(pool, 23, 31, 3), a, b, x = floats_of(&rgb);
     SrBox boxes[] = {{2, 3, 10, 12}, {-3, -4, 40, 50}, {15, 20, 12, 20}};
     for (int i = 0; i < 3; i++) {
@@ -232,8 +227,7 @@ static void test_like_bytes(void **state) {
     }
 }
 
-static void test_resize_like_pillow(void **state) {
-    (void)state;
+TEST(test_resize_like_pillow) {
     static const char *const names[] = {"nearest", "lanczos", "bilinear",
                                         "bicubic", "box",     "hamming"};
     static const int sizes[][2] = {{7, 9}, {29, 17}, {13, 8}};
@@ -276,8 +270,7 @@ static SrStatus pipeline(const char *list, SrPixelForm form, SrPipeline **out) {
     return status;
 }
 
-static void test_color_transforms(void **state) {
-    (void)state;
+TEST(test_color_transforms) {
     SrPixelForm five = {.channels = 5}, skip = {.channels = 5, .skip_color = true};
     SrPipeline *p;
     CHECK_FAILS(pipeline("[" VIEWS ", {name: ColorJitter}, " FLOATS "]", five, &p), SR_ERR_CONFIG,
@@ -300,8 +293,7 @@ static void test_color_transforms(void **state) {
 }
 
 // Colour steps that are left out change nothing for the others, whose draws stay.
-static void test_skip_keeps_draws(void **state) {
-    (void)state;
+TEST(test_skip_keeps_draws) {
     SrPipeline *p[2];
     SrImage seen[2];
     CHECK_OK(pipeline("[{name: ImgPilGaussianBlur, p: 0}, " VIEWS ", " FLOATS "]",

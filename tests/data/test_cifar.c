@@ -32,8 +32,7 @@ static void write_batch(const char *dir, const char *name, int n, int label_byte
     free(bytes);
 }
 
-static void test_ten(void **state) {
-    (void)state;
+TEST(test_ten) {
     char dir[256];
     fixture_folder(dir);
     write_batch(dir, "data_batch_1.bin", 2, 1, 3);
@@ -67,8 +66,7 @@ static void test_ten(void **state) {
     fixture_remove(dir);
 }
 
-static void test_hundred(void **state) {
-    (void)state;
+TEST(test_hundred) {
     char dir[256];
     fixture_folder(dir);
     write_batch(dir, "train.bin", 2, 2, 77);
@@ -84,8 +82,7 @@ static void test_hundred(void **state) {
     fixture_remove(dir);
 }
 
-static void test_errors(void **state) {
-    (void)state;
+TEST(test_errors) {
     char dir[256], path[300];
     void *set;
     int64_t live = sr_mem_live();

@@ -14,8 +14,7 @@ static SrStatus make(const char *name, int n, const int *sizes, SrCollation *out
     return sr_collation_new(name, NULL, "DATA.TRAIN", &views, &arena, out);
 }
 
-static void test_registry(void **state) {
-    (void)state;
+TEST(test_registry) {
     const SrCollator *collator, *found;
     CHECK_FAILS(sr_collator_find("multicrop_colator", &collator), SR_ERR_CONFIG,
                 "multicrop_collator");
@@ -25,8 +24,7 @@ static void test_registry(void **state) {
     }
 }
 
-static void test_fits(void **state) {
-    (void)state;
+TEST(test_fits) {
     const int same[] = {32, 32, 32}, mixed[] = {32, 16, 16};
     SrCollation c;
     CHECK_OK(make("default_collate", 1, same, &c));
@@ -45,8 +43,7 @@ static void test_fits(void **state) {
     sr_arena_deinit(&arena);
 }
 
-static void test_options(void **state) {
-    (void)state;
+TEST(test_options) {
     SrYaml *options;
     SrCollation c;
     SrCollateViews views = {.n = 2, .h = {8, 8}, .w = {8, 8}};
@@ -59,8 +56,7 @@ static void test_options(void **state) {
 
 // An input of several views stores the rows of an image next to each other; an input of one view
 // has one row per image.
-static void test_places(void **state) {
-    (void)state;
+TEST(test_places) {
     const int sizes[] = {4, 2, 2};
     SrCollation c;
     CHECK_OK(make("patch_and_image_collator", 3, sizes, &c));

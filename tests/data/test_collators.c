@@ -146,8 +146,7 @@ static void check_contract(const SrCollator *collator, const SrCollatorExample *
     end(&c);
 }
 
-static void test_every_collator(void **state) {
-    (void)state;
+TEST(test_every_collator) {
     int64_t live = sr_mem_live();
     const SrCollator *collator;
     for (int i = 0; (collator = sr_collator_at(i)); i++)
@@ -158,8 +157,7 @@ static void test_every_collator(void **state) {
 
 // Soft labels are distributions, the label is their heaviest class, and every batch draws its own
 // lambda.
-static void test_soft_labels(void **state) {
-    (void)state;
+TEST(test_soft_labels) {
     static const SrCollatorExample example = {
         .options = "{mixup_alpha: 1.0, cutmix_alpha: 1.0, num_classes: 3, label_smoothing: 0.1}",
         .sizes = {8}};
@@ -190,8 +188,7 @@ static void test_soft_labels(void **state) {
 }
 
 // Masks belong to the largest views only and hide the configured share.
-static void test_masks(void **state) {
-    (void)state;
+TEST(test_masks) {
     const SrCollator *collator;
     const SrBatch *batch;
     Case c;
@@ -240,8 +237,7 @@ static void mix(const SrCollator *collator, const SrCollation *c, SrCollateConte
 
 // Each image is l x_i + (1 - l) x_j with one l and one j - i per batch, in all views; the weights
 // over many batches are uniform.
-static void test_mixup(void **state) {
-    (void)state;
+TEST(test_mixup) {
     enum { DRAWS = 400 };
     const SrCollator *collator;
     SrArena arena = SR_ARENA_INIT;
@@ -283,8 +279,7 @@ static void test_mixup(void **state) {
 }
 
 // All channels are mixed by the same weight with the same partner.
-static void test_mixup_of_channels(void **state) {
-    (void)state;
+TEST(test_mixup_of_channels) {
     enum { CHANNELS = 13, SAMPLES = 8 * 8 * CHANNELS };
     static float x[BATCH * SAMPLES];
     SrArena arena = SR_ARENA_INIT;
@@ -305,8 +300,7 @@ static void test_mixup_of_channels(void **state) {
     sr_arena_deinit(&arena);
 }
 
-static void test_refusals(void **state) {
-    (void)state;
+TEST(test_refusals) {
     SrArena arena = SR_ARENA_INIT;
     SrCollation c;
     SrCollateViews views = {.n = 2, .h = {8, 8}, .w = {8, 8}};

@@ -30,8 +30,7 @@ static SrViews run(const char *yaml, SrTransformContext ctx, SrImage start, floa
 
 // A fused crop equals crop, flip, ToTensor and Normalize one after the other; view 0 lands in the
 // given buffer.
-static void test_joined_is_the_same(void **state) {
-    (void)state;
+TEST(test_joined_is_the_same) {
     SrImagePool *pool;
     CHECK_OK(sr_image_pool_new(&pool));
     SrImage start = fixture_image(pool, 70, 90, 2);
@@ -63,8 +62,7 @@ static void test_joined_is_the_same(void **state) {
 
 // An area may start between pixels: a ramp sampled half a pixel further right is half a step
 // brighter.
-static void test_between_pixels(void **state) {
-    (void)state;
+TEST(test_between_pixels) {
     SrImagePool *pool;
     CHECK_OK(sr_image_pool_new(&pool));
     SrImage ramp, a, b;
@@ -88,8 +86,7 @@ static void test_between_pixels(void **state) {
 
 // Fast weights differ from the exact ones by at most one level per pass; filters with negative
 // weights stay exact.
-static void test_fast_weights(void **state) {
-    (void)state;
+TEST(test_fast_weights) {
     SrImagePool *pool;
     CHECK_OK(sr_image_pool_new(&pool));
     for (uint64_t round = 0; round < 60; round++) {
@@ -114,8 +111,7 @@ static void test_fast_weights(void **state) {
 
 // Fast mode decodes a large JPEG at reduced size when all crops are small. The result is close to
 // the exact crops, and the random draws are the same.
-static void test_reduced_decoding(void **state) {
-    (void)state;
+TEST(test_reduced_decoding) {
     SrImagePool *pool;
     CHECK_OK(sr_image_pool_new(&pool));
     SrImage source = fixture_gradient(pool, 301, 402), file, part;
@@ -146,8 +142,7 @@ static void test_reduced_decoding(void **state) {
 }
 
 // An image whose header opens may still fail when its pixels are decoded.
-static void test_damage_found_late(void **state) {
-    (void)state;
+TEST(test_damage_found_late) {
     SrImagePool *pool;
     CHECK_OK(sr_image_pool_new(&pool));
     SrImage source = fixture_gradient(pool, 16, 16), file;

@@ -188,10 +188,7 @@ static void check_items(Case *c) {
     sr_dataset_close(c->source, set);
 }
 
-static void test_items(void **state) {
-    (void)state;
-    each(check_items);
-}
+TEST(test_items) { each(check_items); }
 
 // ---- errors
 
@@ -215,10 +212,7 @@ static void check_paths(Case *c) {
     CHECK_FAILS(sr_dataset_open(c->source, &config, &set), SR_ERR_CONFIG, "DATA.TRAIN.DATA_PATHS");
 }
 
-static void test_paths(void **state) {
-    (void)state;
-    each(check_paths);
-}
+TEST(test_paths) { each(check_paths); }
 
 // A file cut short gives an error of one line on opening or on reading an item, unless the rest
 // is complete.
@@ -252,10 +246,7 @@ static void check_damage(Case *c) {
     }
 }
 
-static void test_damage(void **state) {
-    (void)state;
-    each(check_damage);
-}
+TEST(test_damage) { each(check_damage); }
 
 // Each allocation of opening fails once: everything is freed, and no file descriptor of another
 // owner is closed.
@@ -284,9 +275,6 @@ static void check_memory(Case *c) {
     }
 }
 
-static void test_memory(void **state) {
-    (void)state;
-    each(check_memory);
-}
+TEST(test_memory) { each(check_memory); }
 
 SR_TESTS(dataset, unit(test_items), unit(test_paths), unit(test_damage), unit(test_memory))

@@ -30,8 +30,7 @@ static void png_matches(int channels, int alpha) {
     free(png);
 }
 
-static void test_png_exact(void **state) {
-    (void)state;
+TEST(test_png_exact) {
     CHECK_OK(setup());
     png_matches(1, 0);
     png_matches(2, 1);
@@ -40,8 +39,7 @@ static void test_png_exact(void **state) {
     sr_image_pool_free(pool);
 }
 
-static void test_png_depths(void **state) {
-    (void)state;
+TEST(test_png_depths) {
     CHECK_OK(setup());
     size_t n;
     SrImage image;
@@ -71,8 +69,7 @@ static void test_png_depths(void **state) {
     sr_image_pool_free(pool);
 }
 
-static void test_jpeg_near(void **state) {
-    (void)state;
+TEST(test_jpeg_near) {
     CHECK_OK(setup());
     SrImage source = fixture_gradient(pool, 37, 50), image;
     size_t n;
@@ -102,8 +99,7 @@ static size_t find_marker(const uint8_t *jpeg, size_t n, int marker) {
     return 0;
 }
 
-static void test_refused_before_decoding(void **state) {
-    (void)state;
+TEST(test_refused_before_decoding) {
     CHECK_OK(setup());
     SrImage source = fixture_gradient(pool, 16, 16), image;
     size_t n;
@@ -137,8 +133,7 @@ static void test_refused_before_decoding(void **state) {
     sr_image_pool_free(pool);
 }
 
-static void test_cut_off_is_refused(void **state) {
-    (void)state;
+TEST(test_cut_off_is_refused) {
     CHECK_OK(setup());
     SrImage source = fixture_image(pool, 40, 40, 5), image;
     size_t n;
@@ -186,8 +181,7 @@ static void damage(const uint8_t *file, size_t n, uint64_t seed) {
     free(copy);
 }
 
-static void test_damaged_files(void **state) {
-    (void)state;
+TEST(test_damaged_files) {
     CHECK_OK(setup());
     uint8_t pixels[24 * 31 * 4], palette[12];
     fixture_noise(pixels, sizeof pixels, 3);
@@ -205,8 +199,7 @@ static void test_damaged_files(void **state) {
     sr_image_pool_free(pool);
 }
 
-static void test_no_heap_once_warm(void **state) {
-    (void)state;
+TEST(test_no_heap_once_warm) {
     CHECK_OK(setup());
     SrImage source = fixture_gradient(pool, 120, 100), image;
     size_t n, m;
@@ -229,8 +222,7 @@ static void test_no_heap_once_warm(void **state) {
 // JPEG files that Pillow wrote and the pixels that it reads from them: CMYK in Adobe's
 // convention, progressive, grey, and 4:2:2 with an EXIF orientation, which exif_transpose obeys.
 // The pixels are equal with libjpeg-turbo and close with stb_image.
-static void test_kinds_of_jpeg(void **state) {
-    (void)state;
+TEST(test_kinds_of_jpeg) {
     static const char *const names[] = {"cmyk", "progressive", "gray", "turned"};
     int levels = strcmp(sr_image_decoder_name(), "libjpeg-turbo") == 0 ? 0 : 10;
     CHECK_OK(setup());

@@ -42,8 +42,7 @@ static const char *const stems[] = {
     "grey8", "grey8_white", "grey12", "scan", "scan_implicit", "scan_big",  "signed12",
     "rgb",   "rgb_planes",  "ybr",    "film", "jpeg_grey",     "jpeg_color"};
 
-static void test_pydicoms_pixels(void **state) {
-    (void)state;
+TEST(test_pydicoms_pixels) {
     write_files();
     for (int i = 0; i < SR_COUNT(stems); i++) {
         char name[64];
@@ -61,8 +60,7 @@ static void test_pydicoms_pixels(void **state) {
 }
 
 // Floats are the levels before they are rounded to bytes.
-static void test_floats(void **state) {
-    (void)state;
+TEST(test_floats) {
     write_files();
     for (int i = 0; i < SR_COUNT(stems); i++) {
         char name[64];
@@ -89,8 +87,7 @@ static void test_floats(void **state) {
 }
 
 // Every file that ends early is refused: the pixels are its last element.
-static void test_cut_off(void **state) {
-    (void)state;
+TEST(test_cut_off) {
     write_files();
     for (int i = 0; i < SR_COUNT(stems); i++) {
         char name[64];
@@ -115,8 +112,7 @@ static uint8_t *value_of(char *bytes, size_t n, const char *head, size_t head_n)
     return (uint8_t *)at + 8;
 }
 
-static void test_refused(void **state) {
-    (void)state;
+TEST(test_refused) {
     size_t n;
     SrImage image;
     write_files();
@@ -148,8 +144,7 @@ static void test_refused(void **state) {
 }
 
 // Sequences nest to a bounded depth.
-static void test_nesting(void **state) {
-    (void)state;
+TEST(test_nesting) {
     static const char head[] = "DICM\2\0\x10\0UI\x14\0"
                                "1.2.840.10008.1.2.1";
     uint8_t file[132 + sizeof head + 40 * 12] = {0};
@@ -162,8 +157,7 @@ static void test_nesting(void **state) {
     CHECK_FAILS(sr_image_decode(file, at, pool, &image), SR_ERR_IO, "nested more than 16 deep");
 }
 
-static void test_damaged(void **state) {
-    (void)state;
+TEST(test_damaged) {
     write_files();
     for (int i = 0; i < SR_COUNT(stems); i++) {
         char name[64];

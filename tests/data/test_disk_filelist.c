@@ -45,8 +45,7 @@ static void reads(void *set, int64_t i, const char *content) {
     sr_image_pool_free(pool);
 }
 
-static void test_text(void **state) {
-    (void)state;
+TEST(test_text) {
     char dir[256], list[600], data[300], labels[300];
     fixture_folder(dir);
     fixture_write(dir, "img/one.jpg", "ONE", 3);
@@ -79,8 +78,7 @@ static void test_text(void **state) {
     fixture_remove(dir);
 }
 
-static void test_npy_strings(void **state) {
-    (void)state;
+TEST(test_npy_strings) {
     char dir[256], data[300], labels[300];
     fixture_folder(dir);
     fixture_write(dir, "a.jpg", "A", 1);
@@ -106,8 +104,7 @@ static void test_npy_strings(void **state) {
     fixture_remove(dir);
 }
 
-static void test_prefixes(void **state) {
-    (void)state;
+TEST(test_prefixes) {
     char dir[256], data[300], new_prefix[300];
     fixture_folder(dir);
     fixture_write(dir, "moved/a.jpg", "A", 1);
@@ -136,8 +133,7 @@ static void refused(const char *data, const char *labels, const char *words) {
     CHECK_INT(sr_mem_live(), live);
 }
 
-static void test_errors(void **state) {
-    (void)state;
+TEST(test_errors) {
     char dir[256], list[300];
     fixture_folder(dir);
     snprintf(list, sizeof list, "%s", fixture_write(dir, "list.txt", "a.jpg\nb.jpg\n", 12));
@@ -161,8 +157,7 @@ static void test_errors(void **state) {
     fixture_remove(dir);
 }
 
-static void test_npy_numbers(void **state) {
-    (void)state;
+TEST(test_npy_numbers) {
     char dir[256];
     fixture_folder(dir);
     SrNpy npy;
@@ -190,8 +185,7 @@ static void test_npy_numbers(void **state) {
 }
 
 // One column per class gives several labels per image.
-static void test_targets(void **state) {
-    (void)state;
+TEST(test_targets) {
     char dir[256], list[300];
     void *set;
     fixture_folder(dir);
@@ -221,8 +215,7 @@ static void test_targets(void **state) {
 }
 
 // The path to an image is a list of it, by its ending or by its first bytes.
-static void test_one_image(void **state) {
-    (void)state;
+TEST(test_one_image) {
     char dir[256], path[300];
     void *set;
     const char *listed;

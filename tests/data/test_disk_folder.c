@@ -43,8 +43,7 @@ static int level_of(void *set, int64_t i, SrImagePool *pool, const char *ending)
     return image.rgb[0];
 }
 
-static void test_classes(void **state) {
-    (void)state;
+TEST(test_classes) {
     char dir[256];
     fixture_folder(dir);
     // Order is by bytes, upper case first. Files in deeper folders belong to their class, and
@@ -79,8 +78,7 @@ static void test_classes(void **state) {
 
 // Two images in the root next to the only class folder: a single class sorts nothing, so the
 // images have no classes.
-static void test_one_class_is_flat(void **state) {
-    (void)state;
+TEST(test_one_class_is_flat) {
     char dir[256];
     fixture_folder(dir);
     write_png(dir, "1.png", 1);
@@ -96,8 +94,7 @@ static void test_one_class_is_flat(void **state) {
     fixture_remove(dir);
 }
 
-static void test_flat(void **state) {
-    (void)state;
+TEST(test_flat) {
     char dir[256];
     fixture_folder(dir);
     write_png(dir, "b.png", 2);
@@ -111,8 +108,7 @@ static void test_flat(void **state) {
     fixture_remove(dir);
 }
 
-static void test_links(void **state) {
-    (void)state;
+TEST(test_links) {
     char dir[256], link[300];
     fixture_folder(dir);
     write_png(dir, "a/x.png", 1);
@@ -133,8 +129,7 @@ static void test_links(void **state) {
 
 // Links lead out of the folder, to files and to folders, as in torchvision's ImageFolder. A link
 // to a missing file is an image that cannot be read.
-static void test_links_out(void **state) {
-    (void)state;
+TEST(test_links_out) {
     char dir[256], elsewhere[256], link[600], target[600];
     fixture_folder(dir);
     fixture_folder(elsewhere);
@@ -167,8 +162,7 @@ static void test_links_out(void **state) {
 }
 
 // Everything else in the folder is counted, and only regular files are opened.
-static void test_what_is_no_image(void **state) {
-    (void)state;
+TEST(test_what_is_no_image) {
     char dir[256], path[300];
     fixture_folder(dir);
     write_png(dir, "a/x.png", 1);
@@ -202,8 +196,7 @@ static void test_what_is_no_image(void **state) {
 
 // One preview image next to class folders does not make the set flat; as many images as the
 // smallest class has do.
-static void test_strays(void **state) {
-    (void)state;
+TEST(test_strays) {
     char dir[256], name[64];
     fixture_folder(dir);
     for (int i = 0; i < 6; i++) {
@@ -226,8 +219,7 @@ static void test_strays(void **state) {
     fixture_remove(dir);
 }
 
-static void test_errors(void **state) {
-    (void)state;
+TEST(test_errors) {
     char dir[256];
     void *set;
     fixture_folder(dir);
@@ -247,8 +239,7 @@ static void test_errors(void **state) {
     fixture_remove(dir);
 }
 
-static void test_file_vanishes(void **state) {
-    (void)state;
+TEST(test_file_vanishes) {
     char dir[256], path[300];
     fixture_folder(dir);
     write_png(dir, "a/x.png", 1);
@@ -265,8 +256,7 @@ static void test_file_vanishes(void **state) {
     fixture_remove(dir);
 }
 
-static void test_out_of_memory(void **state) {
-    (void)state;
+TEST(test_out_of_memory) {
     char dir[256];
     fixture_folder(dir);
     write_png(dir, "a/x.png", 1);

@@ -51,8 +51,7 @@ static void check_set(const SrDatasetConfig *config, int classes) {
     sr_image_pool_free(pool);
 }
 
-static void test_folder(void **state) {
-    (void)state;
+TEST(test_folder) {
     char dir[256];
     uint8_t images[40];
     size_t n = images_file(images);
@@ -72,8 +71,7 @@ static void test_folder(void **state) {
 
 // Uncompressed images with compressed labels, and the other way round.
 // Fashion-MNIST's files hold no names: 10 classes of 28 x 28 below a folder of that name have them.
-static void test_class_names(void **state) {
-    (void)state;
+TEST(test_class_names) {
     static const uint8_t labels[18] = {0, 0, 8, 1, 0, 0, 0, 10, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
     static uint8_t images[16 + 10 * 28 * 28] = {0, 0, 8, 3, 0, 0, 0, 10, 0, 0, 0, 28, 0, 0, 0, 28};
     static const char *const folders[] = {"Fashion-MNIST", "MNIST"};
@@ -97,8 +95,7 @@ static void test_class_names(void **state) {
     }
 }
 
-static void test_mixed_compression(void **state) {
-    (void)state;
+TEST(test_mixed_compression) {
     char dir[256];
     uint8_t images[40];
     size_t n = images_file(images);
@@ -114,8 +111,7 @@ static void test_mixed_compression(void **state) {
     fixture_remove(dir);
 }
 
-static void test_single_file(void **state) {
-    (void)state;
+TEST(test_single_file) {
     char dir[256], path[300];
     uint8_t images[40];
     size_t n = images_file(images);
@@ -138,8 +134,7 @@ static void refused(const char *dir, const void *bytes, size_t n, SrStatus statu
     CHECK_INT(sr_mem_live(), live);
 }
 
-static void test_errors(void **state) {
-    (void)state;
+TEST(test_errors) {
     char dir[256];
     uint8_t images[40];
     size_t n = images_file(images);

@@ -6,8 +6,7 @@
 #include "data/data.h"
 #include "tests/check.h"
 
-static void test_alignment_and_growth(void **state) {
-    (void)state;
+TEST(test_alignment_and_growth) {
     SrImagePool *pool;
     CHECK_OK(sr_image_pool_new(&pool));
     char *last = NULL;
@@ -29,8 +28,7 @@ static void take_some(SrImagePool *pool) {
         CHECK(sr_image_pool_take(pool, (size_t)i * 100000) != NULL);
 }
 
-static void test_steady_state_allocates_nothing(void **state) {
-    (void)state;
+TEST(test_steady_state_allocates_nothing) {
     SrImagePool *pool;
     int64_t live = sr_mem_live();
     CHECK_OK(sr_image_pool_new(&pool));
@@ -45,8 +43,7 @@ static void test_steady_state_allocates_nothing(void **state) {
 }
 
 // Memory for one huge image goes back to the system; memory for a large photo is kept.
-static void test_gives_back(void **state) {
-    (void)state;
+TEST(test_gives_back) {
     SrImagePool *pool;
     CHECK_OK(sr_image_pool_new(&pool));
     int64_t before = sr_mem_bytes();
@@ -67,8 +64,7 @@ static void test_gives_back(void **state) {
     sr_image_pool_free(pool);
 }
 
-static void test_rewind(void **state) {
-    (void)state;
+TEST(test_rewind) {
     SrImagePool *pool;
     CHECK_OK(sr_image_pool_new(&pool));
     char *kept = sr_image_pool_take(pool, 100);
@@ -87,8 +83,7 @@ static void test_rewind(void **state) {
     sr_image_pool_free(pool);
 }
 
-static void test_out_of_memory(void **state) {
-    (void)state;
+TEST(test_out_of_memory) {
     SrImagePool *pool;
     sr_mem_fail_at(1);
     CHECK_FAILS(sr_image_pool_new(&pool), SR_ERR_MEMORY, "image pool");

@@ -102,8 +102,7 @@ static int epoch(SrLoader *loader, int64_t number, int64_t first, uint64_t *hash
     }
 }
 
-static void test_threads_do_not_matter(void **state) {
-    (void)state;
+TEST(test_threads_do_not_matter) {
     int64_t live = sr_mem_live();
     Set set = {.n = 61, .every_bad = 9, .failure = SR_ERR_IO};
     SrPipeline *p = pipeline();
@@ -131,8 +130,7 @@ static void test_threads_do_not_matter(void **state) {
     CHECK_INT(sr_mem_live(), live);
 }
 
-static void test_contents(void **state) {
-    (void)state;
+TEST(test_contents) {
     Set set = {.n = 20, .every_bad = 7, .failure = SR_ERR_IO};
     SrPipeline *p = pipeline();
     SrLoaderConfig config = config_of(&set, p, 2);
@@ -171,8 +169,7 @@ static void test_contents(void **state) {
     sr_pipeline_free(p);
 }
 
-static void test_label_types(void **state) {
-    (void)state;
+TEST(test_label_types) {
     Set set = {.n = 30};
     SrPipeline *p = pipeline();
     SrLoaderConfig config = config_of(&set, p, 1);
@@ -204,8 +201,7 @@ static const int8_t *targets(const void *set, int64_t i) {
 
 // With unlabel_bad, an unreadable image has the label -1 in each of its targets, so that no loss
 // counts it; otherwise it keeps its labels.
-static void test_bad_of_several_labels(void **state) {
-    (void)state;
+TEST(test_bad_of_several_labels) {
     static SrDataset several;
     Set set = {.n = 8, .every_bad = 3, .failure = SR_ERR_IO};
     SrPipeline *p = pipeline();
@@ -230,8 +226,7 @@ static void test_bad_of_several_labels(void **state) {
     sr_pipeline_free(p);
 }
 
-static void test_too_many_bad(void **state) {
-    (void)state;
+TEST(test_too_many_bad) {
     Set set = {.n = 200, .every_bad = 3, .failure = SR_ERR_IO};
     SrPipeline *p = pipeline();
     for (int threads = 0; threads < 3; threads++) {
@@ -259,8 +254,7 @@ static void test_too_many_bad(void **state) {
     sr_pipeline_free(p);
 }
 
-static void test_other_failures_stop(void **state) {
-    (void)state;
+TEST(test_other_failures_stop) {
     Set set = {.n = 100, .every_bad = 50, .failure = SR_ERR_RUN};
     SrPipeline *p = pipeline();
     for (int threads = 0; threads < 3; threads++) {
@@ -280,8 +274,7 @@ static void test_other_failures_stop(void **state) {
 
 // A failure of memory or of the system says nothing about the image: the run ends, and no image
 // is replaced by grey.
-static void test_failing_system(void **state) {
-    (void)state;
+TEST(test_failing_system) {
     static const SrStatus failures[] = {SR_ERR_MEMORY, SR_ERR_RUN};
     for (int i = 0; i < SR_COUNT(failures); i++) {
         Set set = {.n = 16, .every_bad = 5, .failure = failures[i]};
@@ -301,8 +294,7 @@ static void test_failing_system(void **state) {
     }
 }
 
-static void test_small_sets(void **state) {
-    (void)state;
+TEST(test_small_sets) {
     Set set = {.n = 5};
     SrPipeline *p = pipeline();
     SrLoaderConfig config = config_of(&set, p, 1);
@@ -322,8 +314,7 @@ static void test_small_sets(void **state) {
     sr_pipeline_free(p);
 }
 
-static void test_steady_state_allocates_nothing(void **state) {
-    (void)state;
+TEST(test_steady_state_allocates_nothing) {
     Set set = {.n = 64};
     SrPipeline *p = pipeline();
     for (int threads = 0; threads <= 2; threads += 2) {
@@ -341,8 +332,7 @@ static void test_steady_state_allocates_nothing(void **state) {
     sr_pipeline_free(p);
 }
 
-static void test_ends_from_any_state(void **state) {
-    (void)state;
+TEST(test_ends_from_any_state) {
     int64_t live = sr_mem_live();
     Set set = {.n = 61};
     SrPipeline *p = pipeline();
@@ -362,8 +352,7 @@ static void test_ends_from_any_state(void **state) {
     CHECK_INT(sr_mem_live(), live);
 }
 
-static void test_out_of_memory(void **state) {
-    (void)state;
+TEST(test_out_of_memory) {
     Set set = {.n = 61};
     SrPipeline *p = pipeline();
     SrLoaderConfig config = config_of(&set, p, 2);
@@ -387,8 +376,7 @@ static void test_out_of_memory(void **state) {
 // Resize with one number keeps the aspect ratio of an image, but a batch has one size; PyTorch
 // cannot stack such images either. Normalize after ToTensor writes directly into the batch, which
 // must not change the error.
-static void test_not_square(void **state) {
-    (void)state;
+TEST(test_not_square) {
     static const struct {
         const char *transforms;
         bool fits;
@@ -417,8 +405,7 @@ static void test_not_square(void **state) {
 }
 
 // An image that is far wider than its place in the batch must not write past that place.
-static void test_no_row_is_overrun(void **state) {
-    (void)state;
+TEST(test_no_row_is_overrun) {
     enum { H = 20, W = 400, ROOM = H * H * 3 };
     static float out[ROOM + 64];
     SrPipeline *p = parse("[{name: Resize, size: 20}, {name: ToTensor}, {name: Normalize}]");
@@ -440,8 +427,7 @@ static void test_no_row_is_overrun(void **state) {
 
 // Each rank reads two batches in six. Together the shares give the batches of one loader; the
 // last batch is a smaller one of the second share.
-static void test_shares(void **state) {
-    (void)state;
+TEST(test_shares) {
     enum { OF = 6, COUNT = 2 };
     Set set = {.n = 75};
     SrPipeline *p = pipeline();
@@ -469,8 +455,7 @@ static void test_shares(void **state) {
 
 // The mask of such an image, which has one number per patch of the announced size, is not written
 // past its end either.
-static void test_no_mask_is_overrun(void **state) {
-    (void)state;
+TEST(test_no_mask_is_overrun) {
     enum { SIDE = 20, PATCHES = (SIDE / 4) * (SIDE / 4) };
     static float mask[PATCHES + 500];
     SrPipeline *p = parse("[{name: Resize, size: 20}, {name: ToTensor},"

@@ -66,8 +66,7 @@ static void check_images(int channels) {
     sr_dataset_close(source(), set);
 }
 
-static void test_shapes_and_types(void **state) {
-    (void)state;
+TEST(test_shapes_and_types) {
     uint8_t last[N][H][W][3], first[N][3][H][W], grey[N][H][W];
     uint16_t words[N][H][W];
     float floats[N][3][H][W];
@@ -96,8 +95,7 @@ static void test_shapes_and_types(void **state) {
     check_images(1);
 }
 
-static void test_labels(void **state) {
-    (void)state;
+TEST(test_labels) {
     uint8_t grey[N * H * W] = {0};
     char labels[128];
     const int64_t good[N] = {2, -1, 0}, bad[N] = {2, -3, 0};
@@ -116,8 +114,7 @@ static void test_labels(void **state) {
 }
 
 // A .npy of images is found as a stack, and one of names as a list.
-static void test_found(void **state) {
-    (void)state;
+TEST(test_found) {
     uint8_t grey[N * H * W] = {0};
     const SrDataset *found;
     save("|u1", SR_SHAPE(N, H, W), grey, sizeof grey);
@@ -131,8 +128,7 @@ static void test_found(void **state) {
     CHECK_STR(found->name, "disk_filelist");
 }
 
-static void test_refused(void **state) {
-    (void)state;
+TEST(test_refused) {
     static float floats[N * H * W];
     static uint8_t bytes[N * 13 * H * W];
     floats[7] = NAN;

@@ -13,8 +13,7 @@ static int distance(const SrPermutations *p, int a, int b) {
 
 // Random permutations of 9 agree in one place on average (distance 8); 100 chosen ones are
 // farther apart, and no two are equal.
-static void test_permutations_are_far_apart(void **state) {
-    (void)state;
+TEST(test_permutations_are_far_apart) {
     SrArena arena = SR_ARENA_INIT;
     SrPermutations p;
     double sum = 0;
@@ -30,8 +29,7 @@ static void test_permutations_are_far_apart(void **state) {
     sr_arena_deinit(&arena);
 }
 
-static void test_all_permutations_can_be_had(void **state) {
-    (void)state;
+TEST(test_all_permutations_can_be_had) {
     SrArena arena = SR_ARENA_INIT;
     SrPermutations p;
     CHECK_OK(sr__permutations_make(24, 4, &arena, &p));
@@ -52,8 +50,7 @@ static SrPipeline *pipeline(SrArena *arena, const char *yaml) {
 
 // The whole image is larger than the place for its patches in a batch. ToTensor and Normalize,
 // fused, must not write it there.
-static void test_patches_follow_normalize(void **state) {
-    (void)state;
+TEST(test_patches_follow_normalize) {
     SrArena arena = SR_ARENA_INIT;
     SrImagePool *pool;
     CHECK_OK(sr_image_pool_new(&pool));
@@ -86,8 +83,7 @@ static void test_patches_follow_normalize(void **state) {
 
 // Every channel of every patch is normalised, so that a patch does not reveal the brightness of
 // its neighbours.
-static void test_patches_are_normalized(void **state) {
-    (void)state;
+TEST(test_patches_are_normalized) {
     SrArena arena = SR_ARENA_INIT;
     SrImagePool *pool;
     CHECK_OK(sr_image_pool_new(&pool));

@@ -32,8 +32,7 @@ static void shapeless(const char *yaml, const char *words) {
     sr_pipeline_free(p);
 }
 
-static void test_refused(void **state) {
-    (void)state;
+TEST(test_refused) {
     int64_t live = sr_mem_live();
     refused("{a: 1}", "expected a list");
     refused("[5]", "map with a key `name`");
@@ -58,8 +57,7 @@ static void test_refused(void **state) {
     CHECK_INT(sr_mem_live(), live);
 }
 
-static void test_shapes(void **state) {
-    (void)state;
+TEST(test_shapes) {
     shapeless("[]", "no ToTensor");
     shapeless("[{name: ToTensor}]", "in the size of its file");
     shapeless("[{name: RandomHorizontalFlip}, {name: ToTensor}]", "in the size of its file");
@@ -102,8 +100,7 @@ static void test_shapes(void **state) {
     sr_pipeline_free(NULL);
 }
 
-static void test_too_long(void **state) {
-    (void)state;
+TEST(test_too_long) {
     char yaml[4096] = "[";
     for (int i = 0; i < 33; i++)
         strcat(yaml, "{name: RandomGrayscale}, ");
@@ -111,8 +108,7 @@ static void test_too_long(void **state) {
     refused(yaml, "at most 32");
 }
 
-static void test_out_of_memory(void **state) {
-    (void)state;
+TEST(test_out_of_memory) {
     const char *yaml = "[{name: CenterCrop, size: 8}, {name: ImgPilMultiCropRandomApply, prob: [1],"
                        " transforms: [{name: RandomGrayscale}]}, {name: ToTensor}]";
     SrArena arena = SR_ARENA_INIT;

@@ -40,8 +40,7 @@ static void naive(uint8_t *p, int h, int w, float sigma) {
     }
 }
 
-static void test_against_definition(void **state) {
-    (void)state;
+TEST(test_against_definition) {
     SrImagePool *pool;
     CHECK_OK(sr_image_pool_new(&pool));
     static const int sizes[][2] = {{1, 1}, {1, 9}, {9, 1}, {2, 3}, {5, 5}, {33, 48}, {64, 64}};
@@ -59,8 +58,7 @@ static void test_against_definition(void **state) {
     sr_image_pool_free(pool);
 }
 
-static void test_width_is_the_deviation(void **state) {
-    (void)state;
+TEST(test_width_is_the_deviation) {
     SrImagePool *pool;
     CHECK_OK(sr_image_pool_new(&pool));
     SrImage image; // a bright line of 1 x 3 on black, blurred along the row

@@ -25,8 +25,7 @@ static void is(const SrImage *image, int r, int g, int b) {
     CHECK_INT(image->rgb[2], b);
 }
 
-static void test_brightness_contrast_saturation(void **state) {
-    (void)state;
+TEST(test_brightness_contrast_saturation) {
     CHECK_OK(sr_image_pool_new(&pool));
     SrImage p = one(100, 150, 201);
     sr_pixel_brightness(&p, 0.5);
@@ -53,8 +52,7 @@ static void test_brightness_contrast_saturation(void **state) {
     sr_image_pool_free(pool);
 }
 
-static void test_contrast_uses_the_mean(void **state) {
-    (void)state;
+TEST(test_contrast_uses_the_mean) {
     CHECK_OK(sr_image_pool_new(&pool));
     // An image with more pixels than one partial sum holds has a mean grey of exactly 100.
     SrImage image;
@@ -67,8 +65,7 @@ static void test_contrast_uses_the_mean(void **state) {
     sr_image_pool_free(pool);
 }
 
-static void test_hue(void **state) {
-    (void)state;
+TEST(test_hue) {
     CHECK_OK(sr_image_pool_new(&pool));
     SrImage p = one(255, 0, 0);
     sr_pixel_hue(&p, 1.0 / 3); // 85 of 255: green, up to the rounding of 8-bit hues
@@ -139,8 +136,7 @@ static void hue_matches(const SrImage *image, double shift) {
 
 // Checks every range, every place of the middle channel in it and every order of the channels.
 // They cover all quotients that a hue can be, including the halfway cases.
-static void test_hue_is_pil(void **state) {
-    (void)state;
+TEST(test_hue_is_pil) {
     CHECK_OK(sr_image_pool_new(&pool));
     SrImage image, noise = fixture_image(pool, 301, 211, 8);
     CHECK_OK(sr_image_new(pool, 6 * 255, 256, &image));
@@ -165,8 +161,7 @@ static void test_hue_is_pil(void **state) {
 
 // A list of colour steps in one pass over the image equals the steps one after the other, for any
 // place of the contrast.
-static void test_steps_together(void **state) {
-    (void)state;
+TEST(test_steps_together) {
     CHECK_OK(sr_image_pool_new(&pool));
     SrImage image = fixture_image(pool, 37, 41, 3), a, b;
     static void (*const single[])(SrImage *, double) = {sr_pixel_brightness, sr_pixel_contrast,

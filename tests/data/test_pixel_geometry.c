@@ -6,8 +6,7 @@
 #include "tests/check.h"
 #include "tests/data/fixture.h"
 
-static void test_crop_pads_with_black(void **state) {
-    (void)state;
+TEST(test_crop_pads_with_black) {
     SrImagePool *pool;
     CHECK_OK(sr_image_pool_new(&pool));
     SrImage src = fixture_image(pool, 5, 6, 1), out;
@@ -26,8 +25,7 @@ static void test_crop_pads_with_black(void **state) {
     sr_image_pool_free(pool);
 }
 
-static void test_flip(void **state) {
-    (void)state;
+TEST(test_flip) {
     SrImagePool *pool;
     CHECK_OK(sr_image_pool_new(&pool));
     for (int w = 1; w < 6; w++) {
@@ -40,8 +38,7 @@ static void test_flip(void **state) {
     sr_image_pool_free(pool);
 }
 
-static void test_rotate_quarters(void **state) {
-    (void)state;
+TEST(test_rotate_quarters) {
     SrImagePool *pool;
     CHECK_OK(sr_image_pool_new(&pool));
     SrImage src = fixture_image(pool, 7, 7, 3), turned;
@@ -57,8 +54,7 @@ static void test_rotate_quarters(void **state) {
     sr_image_pool_free(pool);
 }
 
-static void test_sizes_and_centers(void **state) {
-    (void)state;
+TEST(test_sizes_and_centers) {
     int h, w;
     sr_pixel_fit_shorter(90, 120, 64, &h, &w);
     CHECK_INT(h, 64);
@@ -74,8 +70,7 @@ static void test_sizes_and_centers(void **state) {
     CHECK_INT(sr_pixel_center_box(5, 6, 10, 10).left, -2);
 }
 
-static void test_boxes_lie_inside(void **state) {
-    (void)state;
+TEST(test_boxes_lie_inside) {
     static const int sizes[][2] = {{1, 1}, {1, 500}, {500, 1}, {3, 4}, {375, 500}, {900, 300}};
     static const double scale[2] = {0.08, 1}, ratio[2] = {3.0 / 4, 4.0 / 3};
     for (int s = 0; s < 6; s++)

@@ -6,8 +6,7 @@
 #include "tests/check.h"
 #include "tests/data/fixture.h"
 
-static void test_levels(void **state) {
-    (void)state;
+TEST(test_levels) {
     SrImagePool *pool;
     CHECK_OK(sr_image_pool_new(&pool));
     SrImage image;
@@ -29,8 +28,7 @@ static void test_levels(void **state) {
     sr_image_pool_free(pool);
 }
 
-static void test_autocontrast(void **state) {
-    (void)state;
+TEST(test_autocontrast) {
     SrImagePool *pool;
     CHECK_OK(sr_image_pool_new(&pool));
     SrImage image;
@@ -44,8 +42,7 @@ static void test_autocontrast(void **state) {
     sr_image_pool_free(pool);
 }
 
-static void test_sharpness(void **state) {
-    (void)state;
+TEST(test_sharpness) {
     SrImagePool *pool;
     CHECK_OK(sr_image_pool_new(&pool));
     SrImage image;
@@ -65,8 +62,7 @@ static void test_sharpness(void **state) {
     sr_image_pool_free(pool);
 }
 
-static void test_floats(void **state) {
-    (void)state;
+TEST(test_floats) {
     SrImagePool *pool;
     CHECK_OK(sr_image_pool_new(&pool));
     SrImage image = fixture_image(pool, 5, 7, 1), bytes;

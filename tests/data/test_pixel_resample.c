@@ -32,8 +32,7 @@ static double expected(const SrImage *src, SrBox b, int h, int w, int y, int x, 
     return triangle(row, b.w, x, w);
 }
 
-static void test_against_formula(void **state) {
-    (void)state;
+TEST(test_against_formula) {
     SrImagePool *pool;
     CHECK_OK(sr_image_pool_new(&pool));
     for (uint64_t round = 0; round < 60; round++) {
@@ -56,8 +55,7 @@ static void test_against_formula(void **state) {
     sr_image_pool_free(pool);
 }
 
-static void test_filters(void **state) {
-    (void)state;
+TEST(test_filters) {
     SrImagePool *pool;
     CHECK_OK(sr_image_pool_new(&pool));
     SrImage src, out;
@@ -86,8 +84,7 @@ static void test_filters(void **state) {
     sr_image_pool_free(pool);
 }
 
-static void test_constant_stays_constant(void **state) {
-    (void)state;
+TEST(test_constant_stays_constant) {
     SrImagePool *pool;
     CHECK_OK(sr_image_pool_new(&pool));
     for (int filter = 0; filter < 6; filter++)
@@ -103,8 +100,7 @@ static void test_constant_stays_constant(void **state) {
     sr_image_pool_free(pool);
 }
 
-static void test_wide_rows(void **state) {
-    (void)state;
+TEST(test_wide_rows) {
     SrImagePool *pool;
     CHECK_OK(sr_image_pool_new(&pool));
     // The image is wider than one strip of the vertical pass: each column is resized alike.
@@ -120,8 +116,7 @@ static void test_wide_rows(void **state) {
 
 // An image of 1 x 65,500 pixels cannot be resized to a shorter side of 10,000 or 65,500: the
 // longer side would be too long.
-static void test_too_long(void **state) {
-    (void)state;
+TEST(test_too_long) {
     SrImagePool *pool;
     SrImage src, out;
     int h, w;

@@ -25,8 +25,7 @@ static SrStatus read_raw(int h, int w, int depth, int color, const uint8_t *rows
 }
 
 // A picture of 1 bit shows 1 as 255; a mask keeps 1.
-static void test_depths(void **state) {
-    (void)state;
+TEST(test_depths) {
     uint8_t *level;
     CHECK_OK(sr_image_pool_new(&pool));
     CHECK_OK(read_raw(1, 10, 1, GREY, (const uint8_t[]){0, 0xA5, 0x40}, 3, &level));
@@ -41,8 +40,7 @@ static void test_depths(void **state) {
 }
 
 // Each row has another filter; all decode to 10 20 30.
-static void test_filters(void **state) {
-    (void)state;
+TEST(test_filters) {
     static const uint8_t rows[] = {0, 10, 20, 30, 1, 10, 10, 10, 2, 0,
                                    0, 0,  3,  5,  5, 5,  4,  0,  0, 0};
     uint8_t *level;
@@ -55,8 +53,7 @@ static void test_filters(void **state) {
     sr_image_pool_free(pool);
 }
 
-static void test_not_masks(void **state) {
-    (void)state;
+TEST(test_not_masks) {
     uint8_t *level, rgb[12] = {0};
     size_t n;
     int h, w;

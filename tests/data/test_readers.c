@@ -40,8 +40,7 @@ static bool is_built(const char *name) {
 
 // Every file that Pillow wrote has Pillow's pixels: exactly, except that stb_image's JPEG and the
 // conversions of ink differ by some levels.
-static void test_pillows_pixels(void **state) {
-    (void)state;
+TEST(test_pillows_pixels) {
     int compared = 0;
     fixture_need_pillow();
     DIR *d = opendir(dir);
@@ -68,8 +67,7 @@ static void test_pillows_pixels(void **state) {
 }
 
 // A decoder at a reduced size gives the upright size too.
-static void test_turned_and_reduced(void **state) {
-    (void)state;
+TEST(test_turned_and_reduced) {
     size_t n;
     SrImage image;
     fixture_need_pillow();
@@ -81,8 +79,7 @@ static void test_turned_and_reduced(void **state) {
     sr_free(bytes);
 }
 
-static void test_pages(void **state) {
-    (void)state;
+TEST(test_pages) {
     static const char *const files[] = {"pages.tif", "pages_big.tif"};
     char path[300];
     const void *bytes;
@@ -117,8 +114,7 @@ static void test_pages(void **state) {
 }
 
 // A list names pages of a file as it names files.
-static void test_list_of_pages(void **state) {
-    (void)state;
+TEST(test_list_of_pages) {
     static const char lines[] = "pages.tif#1\npages.tif#2\n";
     const SrDataset *list;
     void *set;
@@ -142,8 +138,7 @@ static void test_list_of_pages(void **state) {
 }
 
 // HEIC and AVIF that heif-enc wrote, with the pixels that heif-convert reads from them.
-static void test_heif(void **state) {
-    (void)state;
+TEST(test_heif) {
     static const char *const names[] = {"photo.heic", "photo.avif", "turned.heic"};
     size_t n;
     SrImage image;
@@ -176,8 +171,7 @@ static void refuse(const char *name, size_t at, const char *with, size_t with_n,
 }
 
 // Sizes are bounded before memory is taken.
-static void test_bounds(void **state) {
-    (void)state;
+TEST(test_bounds) {
     fixture_need_pillow();
     refuse("bmp24.bmp", 18, "\xff\xff\xff\x7f", 4, "2147483647 x 13 pixels");
     refuse("bmp24.bmp", 18, "\xdc\xff\0\0\xdc\xff\0\0", 8, "in all");
@@ -229,8 +223,7 @@ static void damage(const char *name, SrImagePool *other) {
     sr_free(file);
 }
 
-static void test_damaged(void **state) {
-    (void)state;
+TEST(test_damaged) {
     static const char *const names[] = {
         "bmp24.bmp",          "bmp8.bmp",        "bmp4.bmp",         "bmp32.bmp",
         "ppm8.pnm",           "pgm16.pgm16",     "gif.gif",          "gif_large.gif",
@@ -246,8 +239,7 @@ static void test_damaged(void **state) {
     sr_image_pool_free(other);
 }
 
-static void test_exif(void **state) {
-    (void)state;
+TEST(test_exif) {
     uint8_t block[] = "Exif\0\0MM\0*\0\0\0\010\0\1\1\022\0\3\0\0\0\1\0\6\0\0";
     CHECK_INT(sr__exif_orientation(block, sizeof block - 1), 6);
     CHECK_INT(sr__exif_orientation(block + 6, sizeof block - 7), 6);

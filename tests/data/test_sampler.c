@@ -34,8 +34,7 @@ static SrLoaderConfig limited(int64_t limit, int64_t skip, bool balanced) {
                             .limit_seed = 3};
 }
 
-static void test_plain(void **state) {
-    (void)state;
+TEST(test_plain) {
     uint32_t *all, *ten, *again, *skipped;
     int64_t n;
     SrLoaderConfig config = limited(-1, 0, false);
@@ -61,8 +60,7 @@ static void test_plain(void **state) {
     sr_free(skipped);
 }
 
-static void test_balanced(void **state) {
-    (void)state;
+TEST(test_balanced) {
     uint32_t *subset;
     int64_t n;
     SrLoaderConfig config = limited(20, 4, true);
@@ -78,8 +76,7 @@ static void test_balanced(void **state) {
 }
 
 // Two draws of different sizes, one after the other, are balanced each, and no image is in both.
-static void test_balanced_counts(void **state) {
-    (void)state;
+TEST(test_balanced_counts) {
     static const int first[3] = {7, 7, 7}, second[3] = {3, 2, 2}; // of 21 and of 7 images
     uint32_t *subset[2];
     int64_t n[2];
@@ -100,8 +97,7 @@ static void test_balanced_counts(void **state) {
 
 // The remainder that fills no round of batches is shuffled too; otherwise it would keep the order
 // of the shard.
-static void test_rest_of_runs_is_shuffled(void **state) {
-    (void)state;
+TEST(test_rest_of_runs_is_shuffled) {
     static const int64_t first[2] = {0, 100};
     uint32_t order[100];
     int steps = 0;
@@ -115,8 +111,7 @@ static void test_rest_of_runs_is_shuffled(void **state) {
     CHECK(steps < 10);
 }
 
-static void test_errors(void **state) {
-    (void)state;
+TEST(test_errors) {
     uint32_t *subset;
     int64_t n, live = sr_mem_live();
     SrLoaderConfig config = limited(101, 0, false);
@@ -134,8 +129,7 @@ static void test_errors(void **state) {
     CHECK_INT(sr_mem_live(), live);
 }
 
-static void test_order(void **state) {
-    (void)state;
+TEST(test_order) {
     uint32_t a[50], b[50];
     bool used[50] = {false};
     sr__sampler_order(1, 0, true, a, 50);

@@ -11,8 +11,7 @@ static const SrDataset *source(void) {
     return d;
 }
 
-static void test_grey(void **state) {
-    (void)state;
+TEST(test_grey) {
     SrDatasetConfig config = {.split = "TRAIN", .data_limit = -1, .gray_size = 9};
     void *set;
     SrImagePool *pool;
@@ -30,8 +29,7 @@ static void test_grey(void **state) {
     sr_image_pool_free(pool);
 }
 
-static void test_noise(void **state) {
-    (void)state;
+TEST(test_noise) {
     SrDatasetConfig config = {.split = "TRAIN",
                               .data_limit = 60000,
                               .gray_size = 31,
@@ -55,8 +53,7 @@ static void test_noise(void **state) {
     sr_image_pool_free(pool);
 }
 
-static void test_inference(void **state) {
-    (void)state;
+TEST(test_inference) {
     char dir[256], path[300];
     const SrDataset *d;
     fixture_folder(dir);

@@ -47,8 +47,7 @@ static void check_first(const SrDatasetConfig *config, int64_t length, int64_t l
     sr_image_pool_free(pool);
 }
 
-static void test_found(void **state) {
-    (void)state;
+TEST(test_found) {
     char dir[256];
     int64_t live = sr_mem_live();
     fixture_folder(dir);

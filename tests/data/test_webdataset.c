@@ -93,8 +93,7 @@ static void check_same(const SrDataset *a, const void *x, const SrDataset *b, co
     sr_image_pool_free(pool);
 }
 
-static void test_pack(void **state) {
-    (void)state;
+TEST(test_pack) {
     char dir[256];
     void *folder, *shards, *walked;
     const SrDataset *f = source("disk_folder"), *s = source("webdataset");
@@ -133,8 +132,7 @@ static void test_pack(void **state) {
     fixture_remove(dir);
 }
 
-static void test_several(void **state) {
-    (void)state;
+TEST(test_several) {
     char dir[256], labels[ROOM];
     // Targets of three classes: present, absent (0) or unknown (-1).
     const char npy[] = "\x93NUMPY\1\0\x76\0"
@@ -174,8 +172,7 @@ static void flip(const char *path, long at) {
     fclose(f);
 }
 
-static void test_damage(void **state) {
-    (void)state;
+TEST(test_damage) {
     char dir[256];
     void *set;
     SrShardCheckResult *r = calloc(1, sizeof *r);
@@ -217,8 +214,7 @@ static void test_damage(void **state) {
 }
 
 // Headers of other programs: long names of GNU tar and pax, hidden files, names of classes.
-static void test_others(void **state) {
-    (void)state;
+TEST(test_others) {
     static const char *const formats[] = {"gnu", "pax", "ustar"};
     char dir[256], command[4 * ROOM], name[ROOM];
     void *set;
@@ -251,8 +247,7 @@ static void test_others(void **state) {
 
 // ---- changed names, masks, memory
 
-static void test_names_change(void **state) {
-    (void)state;
+TEST(test_names_change) {
     char dir[256];
     void *set;
     const SrDataset *f = source("disk_folder"), *s = source("webdataset");
@@ -278,8 +273,7 @@ static void test_names_change(void **state) {
 }
 
 // In segmentation shards a mask is no image of its own, before or after the image in the archive.
-static void test_masks(void **state) {
-    (void)state;
+TEST(test_masks) {
     char dir[256], command[4 * ROOM], name[ROOM];
     void *set;
     SrSample sample;
@@ -314,8 +308,7 @@ static void test_masks(void **state) {
 }
 
 // Any allocation may fail: packing returns an error, or writes the same shards as otherwise.
-static void test_pack_without_memory(void **state) {
-    (void)state;
+TEST(test_pack_without_memory) {
     char dir[256], name[ROOM];
     void *folder, *shards;
     const SrDataset *f = source("disk_folder"), *s = source("webdataset");
@@ -355,8 +348,7 @@ static void test_pack_without_memory(void **state) {
 
 // ---- order
 
-static void test_runs(void **state) {
-    (void)state;
+TEST(test_runs) {
     enum { N = 50000, RUNS = 50, REPLICAS = 4, BATCH = 16 };
     int64_t first[RUNS + 1];
     uint32_t *order = malloc(sizeof *order * N), *again = malloc(sizeof *again * N);
@@ -464,8 +456,7 @@ static int batches(const char *path, SrShare share, int64_t first, float *out) {
 
 // An epoch that is stopped at a batch and resumed, or shared by two ranks, gives the same
 // batches.
-static void test_resume(void **state) {
-    (void)state;
+TEST(test_resume) {
     enum { EACH = 6 }; // floats per batch
     char dir[256];
     float all[20 * EACH], again[20 * EACH];

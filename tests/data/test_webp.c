@@ -34,8 +34,7 @@ static void check_pixels(const char *stem, SrImagePool *pool) {
     sr_free(ppm);
 }
 
-static void test_pillows_pixels(void **state) {
-    (void)state;
+TEST(test_pillows_pixels) {
     static const char *const stems[] = {"lossy", "lossless", "transparent"};
     SrImagePool *pool;
     CHECK_OK(sr_image_pool_new(&pool));
@@ -44,8 +43,7 @@ static void test_pillows_pixels(void **state) {
     sr_image_pool_free(pool);
 }
 
-static void test_refused(void **state) {
-    (void)state;
+TEST(test_refused) {
     size_t n;
     SrImage image;
     SrImagePool *pool;
@@ -63,8 +61,7 @@ static void test_refused(void **state) {
 }
 
 // A damaged file gives an error, or pixels that depend on its bytes only.
-static void test_damaged(void **state) {
-    (void)state;
+TEST(test_damaged) {
     size_t n;
     char *file = read_file("lossy.webp", &n);
     fixture_check_damaged(file, n, 20, 8, 200, 9);

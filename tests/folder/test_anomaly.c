@@ -81,8 +81,7 @@ static SrAnomalyOptions options(bool padim) {
                               .false_alarms = 0};
 }
 
-static void test_finds_squares(void **state) {
-    (void)state;
+TEST(test_finds_squares) {
     Fixture f;
     begin(&f);
     for (int padim = 0; padim <= 1; padim++) {
@@ -109,8 +108,7 @@ static void test_finds_squares(void **state) {
     temp_dir_remove(f.dir);
 }
 
-static void test_bounds(void **state) {
-    (void)state;
+TEST(test_bounds) {
     Fixture f;
     SrAnomaly a;
     SrAnomalyOptions o = options(false);
@@ -137,8 +135,7 @@ static void test_bounds(void **state) {
     temp_dir_remove(f.dir);
 }
 
-static void test_bad_files(void **state) {
-    (void)state;
+TEST(test_bad_files) {
     Fixture f;
     SrAnomaly a;
     SrAnomalyOptions o = options(false);
@@ -160,8 +157,7 @@ static void test_bad_files(void **state) {
     temp_dir_remove(f.dir);
 }
 
-static void test_auroc(void **state) {
-    (void)state;
+TEST(test_auroc) {
     const double score[4] = {1, 2, 2, 3};
     const int8_t defective[4] = {0, 0, 1, 1}, one[4] = {1, 1, 1, 1};
     double auroc;

@@ -66,8 +66,7 @@ static double iou(const SrDenseReport *r, SrDenseRow row) {
     return sr_confusion_mean_iou(&r->score[row].confusion);
 }
 
-static void test_stripes(void **state) {
-    (void)state;
+TEST(test_stripes) {
     Fixture f;
     Seen seen = {0, 0, 0};
     begin(&f, N);
@@ -99,8 +98,7 @@ static void test_stripes(void **state) {
     end(&f);
 }
 
-static void test_bounds(void **state) {
-    (void)state;
+TEST(test_bounds) {
     Fixture f;
     begin(&f, 4);
     SrDenseOptions o = options(&f);
@@ -131,8 +129,7 @@ static void write_blank_mask(const Fixture *f, const char *name) {
 
 // An image without a class changes nothing but its count: the figures are those of a set without
 // it.
-static void test_blank_masks(void **state) {
-    (void)state;
+TEST(test_blank_masks) {
     Fixture f;
     SrImageSet without;
     char path[128];

@@ -73,8 +73,7 @@ static int64_t find(const Fixture *f, const SrIndex *index, const char *name) {
     return sr_index_find(index, path);
 }
 
-static void test_rows_and_labels(void **state) {
-    (void)state;
+TEST(test_rows_and_labels) {
     Fixture f;
     SrIndex *index;
     SrIndexReport report;
@@ -107,8 +106,7 @@ static void test_rows_and_labels(void **state) {
     end(&f);
 }
 
-static void test_updates_embed_what_changed(void **state) {
-    (void)state;
+TEST(test_updates_embed_what_changed) {
     Fixture f;
     SrIndex *index;
     SrIndexReport report;
@@ -142,8 +140,7 @@ static void test_updates_embed_what_changed(void **state) {
     end(&f);
 }
 
-static void test_bad_images(void **state) {
-    (void)state;
+TEST(test_bad_images) {
     Fixture f;
     SrIndex *index;
     SrIndexReport report;
@@ -170,8 +167,7 @@ static int stop_now(void *arg) {
 }
 
 // 300 images are two batches: the first is kept, and the next update embeds the second.
-static void test_stopped_updates_resume(void **state) {
-    (void)state;
+TEST(test_stopped_updates_resume) {
     Fixture f;
     SrIndex *index;
     SrIndexReport report;
@@ -193,8 +189,7 @@ static void test_stopped_updates_resume(void **state) {
     end(&f);
 }
 
-static void test_other_models_are_refused(void **state) {
-    (void)state;
+TEST(test_other_models_are_refused) {
     Fixture f;
     SrIndex *index;
     begin(&f);

@@ -73,8 +73,7 @@ static void check_record(const Fixture *f, const SrIndexFile *file, int64_t r, i
     CHECK(memcmp(sr_index_file_row(file, r), f->rows + i * D, D * 2) == 0);
 }
 
-static void test_round_trip(void **state) {
-    (void)state;
+TEST(test_round_trip) {
     Fixture f;
     SrIndexFile *file;
     SrIndexKind got;
@@ -98,8 +97,7 @@ static void test_round_trip(void **state) {
     temp_dir_remove(f.dir);
 }
 
-static void test_other_kinds_are_refused(void **state) {
-    (void)state;
+TEST(test_other_kinds_are_refused) {
     Fixture f;
     SrIndexWriter *w;
     SrIndexFile *file;
@@ -114,8 +112,7 @@ static void test_other_kinds_are_refused(void **state) {
 }
 
 // A reader that opened the file before keeps its list while a writer appends.
-static void test_readers_and_one_writer(void **state) {
-    (void)state;
+TEST(test_readers_and_one_writer) {
     Fixture f;
     SrIndexFile *reader, *file, *later;
     SrIndexWriter *w;
@@ -155,8 +152,7 @@ static void test_readers_and_one_writer(void **state) {
 
 // Whatever a kill leaves of the file, readers open it or refuse it, and a writer resumes with all
 // records of whole blocks.
-static void test_cut_files(void **state) {
-    (void)state;
+TEST(test_cut_files) {
     Fixture f;
     char *bytes, cut[160];
     size_t n;
@@ -195,8 +191,7 @@ static void test_cut_files(void **state) {
 
 // A wrong byte anywhere costs at most the records of its block and those after a lost header;
 // what remains is right.
-static void test_damaged_files(void **state) {
-    (void)state;
+TEST(test_damaged_files) {
     Fixture f;
     char *bytes;
     size_t n;
@@ -229,8 +224,7 @@ static void test_damaged_files(void **state) {
 }
 
 // Records that no list names any more leave the file once they are most of it.
-static void test_rewrite(void **state) {
-    (void)state;
+TEST(test_rewrite) {
     Fixture f;
     SrIndexWriter *w;
     SrIndexFile *file;

@@ -8,8 +8,7 @@
 
 enum { N = 600, D = 12, CLASSES = 4, EVERY = 20, WRONG = N / EVERY };
 
-static void test_planted(void **state) {
-    (void)state;
+TEST(test_planted) {
     SrMatrix f;
     SrMislabelReport r;
     SrMislabelOptions o = {.share = 0.1};
@@ -38,8 +37,7 @@ static void test_planted(void **state) {
     sr_matrix_deinit(&f);
 }
 
-static void test_refused(void **state) {
-    (void)state;
+TEST(test_refused) {
     SrMatrix f;
     SrMislabelReport r;
     SrMislabelOptions o = {.share = 0.1};

@@ -79,8 +79,7 @@ static void check_nearest(const SrMatrix *m, int64_t i, bool self, const SrNear 
     CHECK(nearer < k);
 }
 
-static void test_all_pairs(void **state) {
-    (void)state;
+TEST(test_all_pairs) {
     char dir[64];
     SrMatrix m;
     temp_dir_make(dir);
@@ -114,8 +113,7 @@ static void test_all_pairs(void **state) {
 }
 
 // Groups hold what all pairs hold, and every member reaches the threshold with the keeper.
-static void test_groups(void **state) {
-    (void)state;
+TEST(test_groups) {
     enum { SETS = 40, EACH = 4 };
     char dir[64];
     SrMatrix m;
@@ -161,8 +159,7 @@ static void test_groups(void **state) {
 }
 
 // Noise has no copies: the threshold from the data lets few pass, as its rate says.
-static void test_threshold_from_data(void **state) {
-    (void)state;
+TEST(test_threshold_from_data) {
     char dir[64];
     SrCopies c;
     temp_dir_make(dir);

@@ -18,8 +18,7 @@ static void plant(SrMatrix *f, int at, int n) {
     sr_matrix_normalize(f, 0);
 }
 
-static void test_planted(void **state) {
-    (void)state;
+TEST(test_planted) {
     SrMatrix f;
     SrOutlierReport r;
     SrOutlierOptions o = {.share = 0.05};
@@ -38,8 +37,7 @@ static void test_planted(void **state) {
 }
 
 // Four strangers are near each other, so that their nearest rows are near; the tree finds them.
-static void test_group(void **state) {
-    (void)state;
+TEST(test_group) {
     SrMatrix f;
     SrOutlierReport r;
     SrOutlierOptions o = {.share = 0.05};
@@ -56,8 +54,7 @@ static void test_group(void **state) {
     sr_matrix_deinit(&f);
 }
 
-static void test_classes(void **state) {
-    (void)state;
+TEST(test_classes) {
     SrMatrix f;
     SrOutlierReport r;
     SrOutlierOptions o = {.share = 0.1, .per_class = true};
@@ -86,8 +83,7 @@ static void test_classes(void **state) {
     sr_matrix_deinit(&f);
 }
 
-static void test_memory(void **state) {
-    (void)state;
+TEST(test_memory) {
     SrMatrix f;
     SrOutlierReport r;
     SrOutlierOptions o = {.share = 0.1};

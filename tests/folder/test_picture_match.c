@@ -15,8 +15,7 @@ static void draw(int scene, double top, double left, double scale, float *x) {
     }
 }
 
-static void test_parts(void **state) {
-    (void)state;
+TEST(test_parts) {
     float a[SIDE * SIDE], b[SIDE * SIDE];
     draw(1, 0, 0, 1, a);
     for (double scale = 0.7; scale <= 1; scale += 0.05)
@@ -29,8 +28,7 @@ static void test_parts(void **state) {
         }
 }
 
-static void test_mirrored(void **state) {
-    (void)state;
+TEST(test_mirrored) {
     float a[SIDE * SIDE], b[SIDE * SIDE];
     draw(2, 0, 0, 1, a);
     for (int i = 0; i < SIDE * SIDE; i++)
@@ -39,8 +37,7 @@ static void test_mirrored(void **state) {
     CHECK(sr_picture_match(a, b, false) < 0.9f);
 }
 
-static void test_others(void **state) {
-    (void)state;
+TEST(test_others) {
     float a[SIDE * SIDE], b[SIDE * SIDE];
     for (int i = 0; i < 6; i++)
         for (int j = 0; j < i; j++) {

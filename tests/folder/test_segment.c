@@ -63,8 +63,7 @@ static SrStatus keep(void *arg, int64_t image, const float *map, int channels) {
 
 static Maps maps, again;
 
-static void test_colors(void **state) {
-    (void)state;
+TEST(test_colors) {
     Fixture f;
     SrSegmentReport report;
     begin(&f, "res2", 64);
@@ -106,8 +105,7 @@ static int cluster_of(const float *score, int k) {
 }
 
 // Patches in the middle of stripes leave the clusters of the plain ground.
-static void test_clusters(void **state) {
-    (void)state;
+TEST(test_clusters) {
     enum { K = 4 };
     Fixture f;
     SrSegmentReport report;
@@ -137,8 +135,7 @@ static SrStatus compare(void *arg, int64_t image, bool good, const float *patche
     return SR_OK;
 }
 
-static void test_rows(void **state) {
-    (void)state;
+TEST(test_rows) {
     Fixture f;
     SrPatchRows all, some;
     begin(&f, "res2", 64);
@@ -163,8 +160,7 @@ static void test_rows(void **state) {
 }
 
 // An evaluation cuts the ends of a long picture off; patches cover them.
-static void test_whole_images(void **state) {
-    (void)state;
+TEST(test_whole_images) {
     enum { H = 20, W = 100, SIDE = 32 };
     Fixture f;
     uint8_t rgb[H * W * 3], seen[SIDE * SIDE * 3];
@@ -188,8 +184,7 @@ static void test_whole_images(void **state) {
 
 // The patches after the last norm are those of the last block's tokens without class token and
 // registers, in any size of image that the patches divide.
-static void test_tokens(void **state) {
-    (void)state;
+TEST(test_tokens) {
     static const char config[] =
         "config:\n"
         "  DATA: {TRAIN: {DATA_SOURCES: [synthetic]}, TEST: {TRANSFORMS: [{name: Resize, size: "

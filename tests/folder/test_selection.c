@@ -14,8 +14,7 @@ static bool contains(const int64_t *list, int n, int64_t row) {
     return false;
 }
 
-static void test_methods(void **state) {
-    (void)state;
+TEST(test_methods) {
     SrMatrix f;
     int64_t chosen[K], more[K];
     test_rows_planted(&f, N, D, 3, 4, 2);

@@ -85,8 +85,7 @@ static void check_only(const SrImageSet *set, const SrTidy *t, SrTidyIssue issue
             fail_msg("%s is also %s", name, sr_tidy_name((SrTidyIssue)i));
 }
 
-static void test_good_pictures(void **state) {
-    (void)state;
+TEST(test_good_pictures) {
     Fixture f;
     SrImageSet set;
     SrTidy t;
@@ -117,8 +116,7 @@ static void save_rotated(const Fixture *f, const uint8_t *rgb, const char *name,
     sr_text_deinit(&out);
 }
 
-static void test_faults_of_files(void **state) {
-    (void)state;
+TEST(test_faults_of_files) {
     Fixture f;
     SrImageSet set;
     SrTidy t;
@@ -166,8 +164,7 @@ static void test_faults_of_files(void **state) {
     temp_dir_remove(f.dir);
 }
 
-static void test_odd_pictures(void **state) {
-    (void)state;
+TEST(test_odd_pictures) {
     Fixture f;
     SrImageSet set;
     SrTidy t;
@@ -216,8 +213,7 @@ static void test_odd_pictures(void **state) {
 }
 
 // The list and the script hold every file once; a script that is run moves the dropped ones.
-static void test_lists(void **state) {
-    (void)state;
+TEST(test_lists) {
     Fixture f;
     SrImageSet set, kept;
     SrTidy t;

@@ -56,8 +56,7 @@ static void check_same(const char *a_path, const char *b_path) {
     sr_weights_close(&b);
 }
 
-static void test_formats(void **state) {
-    (void)state;
+TEST(test_formats) {
     static const char *const names[] = {"a.pth", "a.safetensors", "b.pt"};
     SrConvertOptions options = {.rename = false};
     SrConvertResult result;
@@ -100,8 +99,7 @@ static void write_names(const char *path, const char *const *names) {
     CHECK_OK(sr_save(path, &save));
 }
 
-static void test_writers(void **state) {
-    (void)state;
+TEST(test_writers) {
     static const struct {
         const char *names[6];
         const char *writer, *prefix;
@@ -207,8 +205,7 @@ static void test_writers(void **state) {
     folder_deinit(&f);
 }
 
-static void test_rename(void **state) {
-    (void)state;
+TEST(test_rename) {
     static const char *const names[] = {"conv1.weight", "layer1.0.conv1.weight",
                                         "layer4.0.conv1.weight", "fc.weight", NULL};
     SrConvertOptions vissl = {.rename = true, .names = SR_NAMES_VISSL};
@@ -328,8 +325,7 @@ static void check_names(const char *path, const char *prefix, const char *const 
     sr_weights_close(&w);
 }
 
-static void test_families(void **state) {
-    (void)state;
+TEST(test_families) {
     static const char *const prefixes[] = {"", "classy_state_dict.base_model.model.trunk.", ""};
     SrConvertResult result;
     Folder f;
@@ -359,8 +355,7 @@ static void test_families(void **state) {
     folder_deinit(&f);
 }
 
-static void test_stats(void **state) {
-    (void)state;
+TEST(test_stats) {
     float a[] = {0, -3, 4, NAN, INFINITY}, b[] = {0, -3, 4.5f, NAN, 1};
     SrTensor x = {SR_SHAPE(5), SR_F32, a}, y = {SR_SHAPE(5), SR_F32, b};
     SrTensorStats s;

@@ -82,8 +82,7 @@ static void check_lists(const List *const lists[SR_N_NAMES]) {
 
 // Blocks of EfficientNet-B0 (arXiv:1905.11946, table 1). Stages 4 and 5 differ in their channels
 // only.
-static void test_efficientnet(void **state) {
-    (void)state;
+TEST(test_efficientnet) {
     static const int blocks[] = {1, 2, 2, 3, 3, 4, 1}, kernels[] = {3, 3, 5, 3, 5, 5, 3},
                      channels[] = {16, 24, 40, 80, 112, 192, 320};
     static List tv, vissl, timm;
@@ -136,8 +135,7 @@ static void mobilenet_v2(List *tv, List *timm, const int blocks[7]) {
     list_add(timm, one, "classifier.weight");
 }
 
-static void test_mobilenet(void **state) {
-    (void)state;
+TEST(test_mobilenet) {
     static List tv, timm;
     SrConvertOptions home = {.rename = true};
     SrConvertResult result;

@@ -85,8 +85,7 @@ static Tensor dinov3[] = {{"embeddings.cls_token", SR_SHAPE(1, 1, 1), {5}},
                           {"layer.0.mlp.up_proj.weight", SR_SHAPE(2, 1), {1, 2}},
                           {"layer.0.mlp.down_proj.weight", SR_SHAPE(1, 2), {3, 4}}};
 
-static void test_dinov3(void **state) {
-    (void)state;
+TEST(test_dinov3) {
     Files f;
     SrWeights w;
     SrConvertResult result;
@@ -118,8 +117,7 @@ static void test_dinov3(void **state) {
 }
 
 // timm stores no bias where all numbers are zero, and those of queries and values where not.
-static void test_dinov3_of_timm(void **state) {
-    (void)state;
+TEST(test_dinov3_of_timm) {
     Files f;
     SrConvertResult result;
     SrConvertOptions to_timm = {.rename = true, .names = SR_NAMES_TIMM};
@@ -164,8 +162,7 @@ static void test_dinov3_of_timm(void **state) {
 
 #define ENCODER "encoder.layer.0."
 
-static void test_encoders(void **state) {
-    (void)state;
+TEST(test_encoders) {
     Files f;
     static Tensor theirs[] = {
         {"vit.embeddings.position_embeddings", SR_SHAPE(1, 2, 1), {1, 2}},
@@ -210,8 +207,7 @@ static void tower_there_and_back(Tensor *theirs, int n_theirs, Tensor *timm, int
     temp_dir_remove(f.dir);
 }
 
-static void test_towers(void **state) {
-    (void)state;
+TEST(test_towers) {
     static Tensor clip[] = {
         {"vision_model.embeddings.class_embedding", SR_SHAPE(2), {1, 2}},
         {"vision_model.embeddings.position_embedding.weight", SR_SHAPE(2, 2), {1, 2, 3, 4}},
@@ -246,8 +242,7 @@ static void test_towers(void **state) {
     tower_there_and_back(siglip, SR_COUNT(siglip), siglip_of_timm, SR_COUNT(siglip_of_timm));
 }
 
-static void test_convolutional(void **state) {
-    (void)state;
+TEST(test_convolutional) {
     Files f;
     static Tensor convnext[] = {{"stages.0.downsample_layers.0.weight", SR_SHAPE(1), {1}},
                                 {"stages.1.downsample_layers.1.bias", SR_SHAPE(1), {2}},
@@ -299,8 +294,7 @@ static void refuse(const Files *f, int without, SrShape shape, const char *why) 
     CHECK_FAILS(sr_convert(f->a, f->b, &to_meta, &result), SR_ERR_CONFIG, why);
 }
 
-static void test_refusals(void **state) {
-    (void)state;
+TEST(test_refusals) {
     Files f;
     SrConvertResult result;
     begin(&f);

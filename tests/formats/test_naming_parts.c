@@ -51,8 +51,7 @@ static void check_tensors(const char *path, const char *prefix, const Tensor *te
         "layers.1.downsample.norm.weight", SR_SHAPE(4), { 5 }                                   \
     }
 
-static void test_swin_biases(void **state) {
-    (void)state;
+TEST(test_swin_biases) {
     static Tensor timm[] = {
         SHARED, {BLOCK "q_bias", SR_SHAPE(2), {1, 2}}, {BLOCK "v_bias", SR_SHAPE(2), {5, 6}}};
     static Tensor tv[] = {{"features.1.0.attn.qkv.weight", SR_SHAPE(6, 2), {1, 2, 3}},
@@ -78,8 +77,7 @@ static void test_swin_biases(void **state) {
     temp_dir_remove(dir);
 }
 
-static void test_class_place(void **state) {
-    (void)state;
+TEST(test_class_place) {
     static Tensor theirs[] = {{"cls_token", SR_SHAPE(1, 1, 2), {10, 20}},
                               {"pos_embed", SR_SHAPE(1, 5, 2), {1, 2, 3, 4, 5, 6, 7, 8, 9, 10}},
                               {"register_tokens", SR_SHAPE(1, 1, 2), {4, 3}},

@@ -56,8 +56,7 @@ static SrNamedTensor named(const char *name, SrDtype dtype, SrShape shape, const
     return (SrNamedTensor){name, {shape, dtype, (void *)(uintptr_t)data}};
 }
 
-static void test_round_trip(void **state) {
-    (void)state;
+TEST(test_round_trip) {
     static const float weights[6] = {1, -2.5f, 0, 3e-38f, INFINITY, 7};
     static const int64_t step = 1ll << 60;
     static const uint8_t bytes[3] = {0, 128, 255};
@@ -87,8 +86,7 @@ static void test_round_trip(void **state) {
     sr_safetensors_close(&st); // a second close is allowed
 }
 
-static void test_no_tensors(void **state) {
-    (void)state;
+TEST(test_no_tensors) {
     SrSafetensors st;
     CHECK_OK(sr_safetensors_save(path, NULL, 0, NULL, NULL, 0));
     CHECK_OK(sr_safetensors_open(&st, path));
@@ -98,8 +96,7 @@ static void test_no_tensors(void **state) {
 
 // Tensors are listed in the order of their data, whatever the order of the header, and are
 // aligned even if the file's are not.
-static void test_foreign_file(void **state) {
-    (void)state;
+TEST(test_foreign_file) {
     SrSafetensors st;
     CHECK_OK(
         open_raw(&st,
@@ -117,8 +114,7 @@ static void test_foreign_file(void **state) {
 #define TENSOR(dtype, shape, offsets) \
     "{\"t\":{\"dtype\":" dtype ",\"shape\":" shape ",\"data_offsets\":" offsets "}}"
 
-static void test_lying_headers(void **state) {
-    (void)state;
+TEST(test_lying_headers) {
     refuses("", 0, "not valid JSON");
     refuses("[]", 0, "an object in braces");
     refuses("{", 0, "not valid JSON");
@@ -147,8 +143,7 @@ static void test_lying_headers(void **state) {
     refuses("{}", 1, "1 bytes follow");
 }
 
-static void test_lying_maps(void **state) {
-    (void)state;
+TEST(test_lying_maps) {
     refuses("{\"a\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0,2]},"
             "\"b\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[1,3]}}",
             3, "tensor 'b': it overlaps");
@@ -159,8 +154,7 @@ static void test_lying_maps(void **state) {
     refuses("{\"__metadata__\":{\"a\":5}}", 0, "metadata 'a' is not a string");
 }
 
-static void test_lying_lengths(void **state) {
-    (void)state;
+TEST(test_lying_lengths) {
     SrSafetensors st;
     const uint64_t claims[] = {3,          100,        100000001,     1ull << 40,
                                1ull << 63, UINT64_MAX, UINT64_MAX - 7};
@@ -186,8 +180,7 @@ static void save_two(void) {
 }
 
 // A file cut at any place is refused.
-static void test_truncated(void **state) {
-    (void)state;
+TEST(test_truncated) {
     char *whole;
     size_t bytes;
     SrSafetensors st;
@@ -201,8 +194,7 @@ static void test_truncated(void **state) {
 }
 
 // With any byte flipped the file is refused, or all of its tensors can be read.
-static void test_flipped_bytes(void **state) {
-    (void)state;
+TEST(test_flipped_bytes) {
     char *whole;
     size_t bytes;
     save_two();
@@ -232,8 +224,7 @@ static void test_flipped_bytes(void **state) {
 
 // Each allocation of reading and writing fails once: a memory error, no leak, and the old file in
 // place.
-static void test_without_memory(void **state) {
-    (void)state;
+TEST(test_without_memory) {
     float w[4] = {1, 2, 3, 4};
     SrNamedTensor tensor = named("w", SR_F32, SR_SHAPE(4), w);
     const char *const key = "k", *const value = "v";

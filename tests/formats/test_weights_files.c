@@ -51,15 +51,13 @@ static void check_nested(const char *path, SrWeightsFormat format) {
     sr_weights_close(&w);
 }
 
-static void test_torch(void **state) {
-    (void)state;
+TEST(test_torch) {
     check_nested(FILES "nested.pth", SR_WEIGHTS_TORCH);
     check_nested(FILES "nested_protocol4.pth", SR_WEIGHTS_TORCH);
     check_nested(FILES "nested_legacy.pth", SR_WEIGHTS_TORCH_LEGACY);
 }
 
-static void test_numpy(void **state) {
-    (void)state;
+TEST(test_numpy) {
     const char *const paths[] = {FILES "arrays.npz", FILES "arrays_deflated.npz"};
     SrWeights w;
     for (int i = 0; i < 2; i++) {
@@ -78,8 +76,7 @@ static void test_numpy(void **state) {
     sr_weights_close(&w);
 }
 
-static void test_refused(void **state) {
-    (void)state;
+TEST(test_refused) {
     SrWeights w;
     CHECK_FAILS(sr_weights_open(&w, FILES "foreign_global.pth"), SR_ERR_CONFIG, "posix.system");
     CHECK_FAILS(sr_weights_open(&w, FILES "foreign_global_legacy.pth"), SR_ERR_CONFIG,
@@ -95,8 +92,7 @@ static void test_refused(void **state) {
     CHECK_FAILS(sr_weights_open(&w, "Makefile"), SR_ERR_CONFIG, "not a weights file");
 }
 
-static void test_bomb(void **state) {
-    (void)state;
+TEST(test_bomb) {
     SrWeights w;
     SrTensor t;
     CHECK_OK(sr_weights_open(&w, FILES "bomb.npz"));
@@ -139,8 +135,7 @@ static void sweep(const char *path) {
     sr_free(data);
 }
 
-static void test_damaged(void **state) {
-    (void)state;
+TEST(test_damaged) {
     sweep(FILES "nested.pth");
     sweep(FILES "nested_legacy.pth");
     sweep(FILES "arrays.npz");
@@ -148,8 +143,7 @@ static void test_damaged(void **state) {
     sweep(FILES "matrix.npy");
 }
 
-static void test_out_of_memory(void **state) {
-    (void)state;
+TEST(test_out_of_memory) {
     SrWeights w;
     SrStatus status = SR_ERR_MEMORY;
     for (int n = 1; status != SR_OK; n++) {

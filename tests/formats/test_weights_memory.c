@@ -61,8 +61,7 @@ static SrStatus open_safetensors(const SrText *header) {
     return open_within_bound();
 }
 
-static void test_many_tensors(void **state) {
-    (void)state;
+TEST(test_many_tensors) {
     SrText header = SR_TEXT_INIT;
     for (int i = 0; i < 99999; i++)
         sr_text_printf(&header, "%c\"%x\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]}",
@@ -74,8 +73,7 @@ static void test_many_tensors(void **state) {
 
 // A header may have 100 MB, and jansson takes 40 bytes for each "0," and the tree three times as
 // much.
-static void test_many_values(void **state) {
-    (void)state;
+TEST(test_many_values) {
     SrText header = SR_TEXT_INIT;
     sr_text_add(&header, "{\"a\":{\"x\":[0");
     for (int i = 0; i < 1500000; i++)
@@ -114,8 +112,7 @@ static void repeat(SrText *out, const char *s, int n) {
         sr_text_add(out, s);
 }
 
-static void test_pickles(void **state) {
-    (void)state;
+TEST(test_pickles) {
     SrText p = SR_TEXT_INIT;
     repeat(&p, "N", 1 << 20); // 24 bytes on the stack for each byte of the file
     sr_text_add(&p, "N.");
@@ -150,8 +147,7 @@ static void test_pickles(void **state) {
 
 // ---- archives -----------------------------------------------------------------------------------
 
-static void test_many_entries(void **state) {
-    (void)state;
+TEST(test_many_entries) {
     SrZipWriter z;
     char name[32];
     CHECK_OK(sr_zip_begin(&z, path));
@@ -163,8 +159,7 @@ static void test_many_entries(void **state) {
     CHECK_INT(open_within_bound(), SR_ERR_CONFIG);
 }
 
-static void test_bomb(void **state) {
-    (void)state;
+TEST(test_bomb) {
     snprintf(path, sizeof path, "tests/formats/files/bomb.npz");
     CHECK_OK(open_within_bound()); // opening succeeds; reading the tensor is refused
 }

@@ -4,9 +4,6 @@
 #include "tests/fuzz/graph_fuzz.h"
 #include "tests/fuzz/seeds.h"
 
-static void test_corpus(void **state) {
-    (void)state;
-    seeds_run("graph", 302, graph_fuzz);
-}
+TEST(test_corpus) { seeds_run("graph", 302, graph_fuzz); }
 
 SR_TESTS(graph_fuzz, unit(test_corpus))

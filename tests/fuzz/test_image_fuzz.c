@@ -5,8 +5,7 @@
 #include "tests/fuzz/seeds.h"
 
 // The first input makes the lists of transforms, which stay allocated.
-static void test_images(void **state) {
-    (void)state;
+TEST(test_images) {
     CHECK_INT(fuzz_image((const uint8_t[]){0, 0, 0}, 3), 0);
     seeds_run("image", 250, fuzz_image);
 }

@@ -216,8 +216,7 @@ static void end(Fuzz *f) {
     web_end(&f->web); // a leak found by a sanitizer gives an exit code other than 0
 }
 
-static void test_requests_by_grammar(void **state) {
-    (void)state;
+TEST(test_requests_by_grammar) {
     static Fuzz f;
     const char *seconds = getenv("SSLRUN_WEB_FUZZ_SECONDS"), *seed = getenv("SSLRUN_WEB_FUZZ_SEED");
     double until = sr_clock() + (seconds ? atof(seconds) : 0), said = sr_clock();

@@ -58,8 +58,7 @@ static void check_names(SrGraph *g, SrNodeId first, const char *const *names, in
     CHECK_INT(sr_graph_count(g), first + n);
 }
 
-static void test_fx_names(void **state) {
-    (void)state;
+TEST(test_fx_names) {
     Fixture f = begin();
     sr_builder_push(f.b, "layer1");
     SrNodeId y = block(f.b, "0", f.x, true);
@@ -78,8 +77,7 @@ static void test_fx_names(void **state) {
     end(f);
 }
 
-static void test_third_use(void **state) {
-    (void)state;
+TEST(test_third_use) {
     Fixture f = begin();
     SrNodeId y = f.x;
     for (int i = 0; i < 3; i++)
@@ -92,8 +90,7 @@ static void test_third_use(void **state) {
     end(f);
 }
 
-static void test_prefixes_and_passes(void **state) {
-    (void)state;
+TEST(test_prefixes_and_passes) {
     Fixture f = begin();
     CHECK_STR(sr_builder_set_param_prefix(f.b, "trunk._feature_blocks."), "");
     block(f.b, "layer1", f.x, false);
@@ -121,8 +118,7 @@ static void test_prefixes_and_passes(void **state) {
     end(f);
 }
 
-static void test_entries(void **state) {
-    (void)state;
+TEST(test_entries) {
     Fixture f = begin();
     sr_builder_set_param_prefix(f.b, "loss.");
     int queue = sr_build_state(f.b, "queue", SR_SHAPE(5, 3), SR_F32, (SrInit){SR_INIT_NORMAL, 1});
@@ -140,8 +136,7 @@ static void test_entries(void **state) {
     end(f);
 }
 
-static void test_modes(void **state) {
-    (void)state;
+TEST(test_modes) {
     Fixture f = begin();
     sr_builder_set_mode(f.b, SR_MODE_TRAIN);
     SrNodeId y = sr_build(f.b, "relu", "relu", NULL, f.x);
@@ -152,8 +147,7 @@ static void test_modes(void **state) {
     end(f);
 }
 
-static void test_errors_stick(void **state) {
-    (void)state;
+TEST(test_errors_stick) {
     Fixture f = begin();
     sr_builder_push(f.b, "layer1");
     CHECK_INT(sr_build(f.b, "rellu", "relu", NULL, f.x), SR_NO_NODE);
@@ -187,8 +181,7 @@ static void test_errors_stick(void **state) {
     end(f);
 }
 
-static void test_bound(void **state) {
-    (void)state;
+TEST(test_bound) {
     Fixture f = begin();
     SrNodeId a = sr_build(f.b, "batch_norm", "bn", NULL, f.x);
     SrNode node = *sr_graph_at(f.graph, a);
@@ -201,8 +194,7 @@ static void test_bound(void **state) {
 }
 
 // Each allocation fails once: the builder returns an error and frees everything.
-static void test_out_of_memory(void **state) {
-    (void)state;
+TEST(test_out_of_memory) {
     int64_t live = sr_mem_live();
     bool done = false;
     for (int n = 1; !done && n < 1000; n++) {

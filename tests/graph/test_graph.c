@@ -34,8 +34,7 @@ static SrNodeId add(Fixture f, const SrOp *op, const char *name, SrNodeId a, SrN
     return id;
 }
 
-static void test_append(void **state) {
-    (void)state;
+TEST(test_append) {
     Fixture f = begin();
     SrNodeId y = add(f, &toy_tanh, "layer1.tanh", f.x, -1);
     SrNodeId z = add(f, &toy_mul, "layer1.mul", y, f.x);
@@ -49,8 +48,7 @@ static void test_append(void **state) {
     end(f);
 }
 
-static void test_refusals(void **state) {
-    (void)state;
+TEST(test_refusals) {
     Fixture f = begin();
     SrNodeId in[3] = {f.x, f.x, 9}, id;
     SrNodeSpec spec = {.op = &toy_mul, .name = "x", .n_in = 2, .in = in};
@@ -74,8 +72,7 @@ static void test_refusals(void **state) {
     end(f);
 }
 
-static void test_slots_are_checked(void **state) {
-    (void)state;
+TEST(test_slots_are_checked) {
     Fixture f = begin();
     SrSlot slots[SR_OP_MAX_SLOTS];
     SrShape shape = SR_SHAPE(4, 6);
@@ -97,8 +94,7 @@ static void test_slots_are_checked(void **state) {
     end(f);
 }
 
-static void test_query(void **state) {
-    (void)state;
+TEST(test_query) {
     Fixture f = begin();
     SrNodeId a = add(f, &toy_tanh, "layer1.0.tanh", f.x, -1);
     SrNodeId b = add(f, &toy_tanh, "layer1.1.tanh", a, -1);
@@ -132,8 +128,7 @@ static void test_query(void **state) {
 
 // A module that is called twice has the first call under its path and the second under path_1, as
 // in torch.fx.
-static void test_query_of_a_call(void **state) {
-    (void)state;
+TEST(test_query_of_a_call) {
     Fixture f = begin();
     SrNodeId id, a = add(f, &toy_tanh, "layer.drop.tanh", f.x, -1);
     SrNodeId b = add(f, &toy_tanh, "layer.drop.tanh_1", a, -1);
@@ -162,8 +157,7 @@ static const SrOption listed_options[] = {
     {"text", SR_OPT_STRING, offsetof(Listed, text), "abc", 0, 0, NULL, "words"},
     SR_OPTION_END};
 
-static void test_params_are_copied(void **state) {
-    (void)state;
+TEST(test_params_are_copied) {
     Fixture f = begin();
     SrOp op = toy_tanh;
     op.options = listed_options;

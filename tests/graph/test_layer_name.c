@@ -46,8 +46,7 @@ static void check_layer(const Stem *s, const char *name, SrLayerNames first, SrL
     sr_text_deinit(&out);
 }
 
-static void test_two_meanings(void **state) {
-    (void)state;
+TEST(test_two_meanings) {
     Stem s;
     begin(&s);
     check_layer(&s, "conv1", SR_NAMES_NODES, (SrLayerName){s.conv, SR_NAMES_NODES, s.relu},
@@ -58,8 +57,7 @@ static void test_two_meanings(void **state) {
     end(&s);
 }
 
-static void test_one_meaning(void **state) {
-    (void)state;
+TEST(test_one_meaning) {
     Stem s;
     begin(&s);
     for (SrLayerNames first = SR_NAMES_NODES; first <= SR_NAMES_STAGES; first++) {

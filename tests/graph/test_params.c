@@ -30,8 +30,7 @@ static void moments(const SrParam *p, double *mean, double *deviation, double *m
     *deviation = sqrt(squares / (double)n - *mean * *mean);
 }
 
-static void test_names(void **state) {
-    (void)state;
+TEST(test_names) {
     SrParams *p;
     CHECK_OK(sr_params_new(&p));
     char name[32];
@@ -51,8 +50,7 @@ static void test_names(void **state) {
     sr_params_free(NULL);
 }
 
-static void test_memory(void **state) {
-    (void)state;
+TEST(test_memory) {
     SrParams *p;
     CHECK_OK(sr_params_new(&p));
     int a = add(p, "a.weight", slot(SR_SHAPE(3), SR_INIT_CONSTANT, 2));
@@ -91,8 +89,7 @@ static void test_memory(void **state) {
     sr_params_free(p);
 }
 
-static void test_init_kinds(void **state) {
-    (void)state;
+TEST(test_init_kinds) {
     SrParams *p;
     CHECK_OK(sr_params_new(&p));
     int fan_in = add(p, "fan_in", slot(SR_SHAPE(64, 25, 4, 4), SR_INIT_UNIFORM_FAN_IN, 1));
@@ -129,8 +126,7 @@ static void test_init_kinds(void **state) {
 }
 
 // Initial values depend on seed and name, and on neither the order of entries nor the threads.
-static void test_init_keys(void **state) {
-    (void)state;
+TEST(test_init_keys) {
     SrParams *p[3];
     const char *order[3][2] = {{"a", "b"}, {"b", "a"}, {"a", "b"}};
     int threads = sr_parallel_threads();
@@ -152,8 +148,7 @@ static void test_init_keys(void **state) {
 }
 
 // Each allocation of the table fails once: an error is returned and everything is freed.
-static void test_out_of_memory(void **state) {
-    (void)state;
+TEST(test_out_of_memory) {
     int64_t live = sr_mem_live();
     bool done = false;
     for (int n = 1; !done && n < 100; n++) {

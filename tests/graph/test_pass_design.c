@@ -103,8 +103,7 @@ static bool differ(const Net *a, const Net *b) {
     return memcmp(a->alone, b->alone, (size_t)a->n_out * sizeof(float)) != 0;
 }
 
-static void test_two_machines(void **state) {
-    (void)state;
+TEST(test_two_machines) {
     SrMachine direct = *sr_machine_default(), transformed = *sr_machine_default();
     direct.conv_designs = SR_CONV_DIRECT;
     transformed.conv_designs = SR_CONV_DIRECT | SR_CONV_WINOGRAD4;
@@ -132,8 +131,7 @@ static void test_two_machines(void **state) {
 }
 
 // The design is stored in the node, and every call of the node points to it.
-static void test_design_is_kept(void **state) {
-    (void)state;
+TEST(test_design_is_kept) {
     SrMachine machine = *sr_machine_default();
     machine.conv_designs = 0;
     Net net = {0};

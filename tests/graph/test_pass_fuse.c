@@ -142,8 +142,7 @@ static const SrOp *op_of(const SrPlan *plan, const char *name) {
     return NULL;
 }
 
-static void test_what_is_fused(void **state) {
-    (void)state;
+TEST(test_what_is_fused) {
     Net net = resnet(2);
     SrPlan *plan = compile(net, (SrPlanOptions){0});
     // Each block has conv, bn+relu, conv, (conv, bn,) bn+add+relu; square and loss follow.
@@ -161,8 +160,7 @@ static void test_what_is_fused(void **state) {
 
 // Without gradients a linear layer absorbs the GELU or the sum that follows it. On bfloat16 a sum
 // of tokens stays separate.
-static void test_linear_takes_what_follows(void **state) {
-    (void)state;
+TEST(test_linear_takes_what_follows) {
     Net net = begin();
     SrLinearParams wide = {.out_features = 24, .bias = true}, back = {.out_features = C};
     SrNodeId x = sr_build_input(net.b, "tokens", SR_SHAPE(3, 50, C), SR_F32);
@@ -204,8 +202,7 @@ static void test_linear_takes_what_follows(void **state) {
 
 // A value that is an output, a tap or a wanted gradient is computed as it was built, without
 // fusing.
-static void test_what_is_not_fused(void **state) {
-    (void)state;
+TEST(test_what_is_not_fused) {
     Net net = resnet(1);
     SrNodeId bn1 = sr_graph_find(net.graph, "layer1.0.bn1"),
              sum = sr_graph_find(net.graph, "layer1.0.add");
@@ -254,8 +251,7 @@ static void check_equal(const float *a, const float *b, int64_t n, double tolera
 
 // An activation after a norm, also with a sum between them, becomes part of the norm's node, and a
 // training step has the same results as with three nodes.
-static void test_activations_join_norms(void **state) {
-    (void)state;
+TEST(test_activations_join_norms) {
     static const char *const names[] = {"relu", "relu6", "silu", "hardswish", "gelu"};
     for (int i = 0; i < SR_COUNT(names); i++) {
         Net net = begin();
@@ -281,8 +277,7 @@ static void test_activations_join_norms(void **state) {
     }
 }
 
-static void test_fused_equals_unfused(void **state) {
-    (void)state;
+TEST(test_fused_equals_unfused) {
     Net net = resnet(3);
     int64_t n;
     SrPlanCost cost, plain_cost;
@@ -300,8 +295,7 @@ static void test_fused_equals_unfused(void **state) {
     end(net);
 }
 
-static void test_recompute_is_exact(void **state) {
-    (void)state;
+TEST(test_recompute_is_exact) {
     Net net = resnet(4);
     int64_t n;
     SrPlanCost cost, kept_cost;
@@ -323,8 +317,7 @@ static void test_recompute_is_exact(void **state) {
 }
 
 // Segments recompute convolutions too, and no bit of gradients or statistics changes.
-static void test_segments_are_exact(void **state) {
-    (void)state;
+TEST(test_segments_are_exact) {
     Net net = resnet(8);
     int64_t n;
     SrPlanCost cost, kept_cost;
@@ -342,8 +335,7 @@ static void test_segments_are_exact(void **state) {
     end(net);
 }
 
-static void test_threads(void **state) {
-    (void)state;
+TEST(test_threads) {
     Net net = resnet(2);
     int threads = sr_parallel_threads();
     float *out[2];
@@ -405,8 +397,7 @@ static void check_against_double(Net net) {
     sr_plan_free(plan);
 }
 
-static void test_against_double(void **state) {
-    (void)state;
+TEST(test_against_double) {
     Net net = resnet(2);
     check_against_double(net);
     end(net);
@@ -434,8 +425,7 @@ static Net two_resolutions(void) {
     return net;
 }
 
-static void test_two_resolutions(void **state) {
-    (void)state;
+TEST(test_two_resolutions) {
     Net net = two_resolutions();
     check_against_double(net);
     end(net);
@@ -443,8 +433,7 @@ static void test_two_resolutions(void **state) {
 
 // Both resolutions read weights that were packed once per pass, except where activations are few.
 // Bits do not change.
-static void test_prepared_weights_are_shared(void **state) {
-    (void)state;
+TEST(test_prepared_weights_are_shared) {
     Net net = two_resolutions();
     int64_t n;
     SrPlanCost cost, split_cost;
@@ -459,8 +448,7 @@ static void test_prepared_weights_are_shared(void **state) {
     end(net);
 }
 
-static void test_steps_do_not_allocate(void **state) {
-    (void)state;
+TEST(test_steps_do_not_allocate) {
     Net net = resnet(2);
     SrPlan *plan = compile(net, (SrPlanOptions){0});
     step(net, plan);

@@ -74,8 +74,7 @@ static int calls_of(const SrPlan *plan, SrCallKind kind) {
     return n;
 }
 
-static void test_types(void **state) {
-    (void)state;
+TEST(test_types) {
     Net n = build();
     SrPlan *floats = compile(&n, false, NULL), *plan = compile(&n, true, NULL);
     for (SrNodeId id = 0; id < floats->n_nodes; id++)
@@ -104,8 +103,7 @@ static void test_types(void **state) {
 
 // In a token network, products with weights and the values made of products alone are bfloat16;
 // residual sums are float.
-static void test_tokens(void **state) {
-    (void)state;
+TEST(test_tokens) {
     Net n = {0};
     SrBuilder *b;
     CHECK_OK(sr_params_new(&n.params));
@@ -187,8 +185,7 @@ static void compare_with_floats(const Net *n, SrNodeId grad) {
     sr_plan_free(plan);
 }
 
-static void test_computes_what_floats_do(void **state) {
-    (void)state;
+TEST(test_computes_what_floats_do) {
     Net n = build();
     compare_with_floats(&n, n.x);
     compare_with_floats(&n, n.relu);

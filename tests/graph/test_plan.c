@@ -7,8 +7,7 @@
 
 // ---- forward, dead code, outputs
 
-static void test_forward(void **state) {
-    (void)state;
+TEST(test_forward) {
     Planned f = planned_begin(3, 4);
     SrNodeId a = planned_add(f, &toy_affine, "a", f.x, -1),
              t = planned_add(f, &toy_tanh, "t", a, -1);
@@ -37,8 +36,7 @@ static void test_forward(void **state) {
     planned_end(f);
 }
 
-static void test_impure_stays_in_train(void **state) {
-    (void)state;
+TEST(test_impure_stays_in_train) {
     Planned f = planned_begin(3, 4);
     SrNodeId t = planned_add(f, &toy_tanh, "t", f.x, -1);
     SrNodeId s = planned_add(f, &toy_swish, "s", f.x, -1);
@@ -56,8 +54,7 @@ static void test_impure_stays_in_train(void **state) {
     planned_end(f);
 }
 
-static void test_modes(void **state) {
-    (void)state;
+TEST(test_modes) {
     Planned f = planned_begin(3, 4);
     SrNodeId t = planned_add(f, &toy_tanh, "t", f.x, -1), only;
     SrNodeSpec spec = {
@@ -79,8 +76,7 @@ static void test_modes(void **state) {
 // ---- memory
 
 // A chain in which every other value can be recomputed needs less memory with recomputation.
-static void test_recompute_saves(void **state) {
-    (void)state;
+TEST(test_recompute_saves) {
     Planned f = planned_begin(256, 256);
     SrNodeId y = f.x;
     char name[32];
@@ -108,8 +104,7 @@ static void test_recompute_saves(void **state) {
 }
 
 // A forward-only chain needs two values at a time and one input, for any length.
-static void test_forward_memory(void **state) {
-    (void)state;
+TEST(test_forward_memory) {
     Planned f = planned_begin(256, 256);
     SrNodeId y = f.x;
     char name[32];
@@ -125,8 +120,7 @@ static void test_forward_memory(void **state) {
     planned_end(f);
 }
 
-static void test_out_of_memory(void **state) {
-    (void)state;
+TEST(test_out_of_memory) {
     Planned f = planned_begin(8, 8);
     SrNodeId a = planned_add(f, &toy_affine, "a", f.x, -1),
              s = planned_add(f, &toy_swish, "s", a, -1);
@@ -152,8 +146,7 @@ static void test_out_of_memory(void **state) {
 
 // ---- looking inside
 
-static void test_profile_and_print(void **state) {
-    (void)state;
+TEST(test_profile_and_print) {
     Planned f = planned_begin(8, 8);
     SrNodeId a = planned_add(f, &toy_affine, "a", f.x, -1),
              loss = planned_add(f, &toy_mean, "loss", a, -1);
@@ -181,8 +174,7 @@ static void test_profile_and_print(void **state) {
     planned_end(f);
 }
 
-static void test_find_nonfinite(void **state) {
-    (void)state;
+TEST(test_find_nonfinite) {
     Planned f = planned_begin(8, 8);
     SrNodeId t = planned_add(f, &toy_tanh, "t", f.x, -1),
              a = planned_add(f, &toy_affine, "a", t, -1);

@@ -107,8 +107,7 @@ static int tear_down(void **state) {
 
 // Twice the same rows have the mean and variance of one copy. The unbiased variance counts 2 ROWS
 // rows, and gradients of weights stay sums over the own rows.
-static void test_values(void **state) {
-    (void)state;
+TEST(test_values) {
     Net alone = build(0, INT64_MAX), shared = build(2, INT64_MAX);
     CHECK_OK(sr_plan_forward(alone.plan, 0));
     CHECK_OK(sr_plan_backward(alone.plan));
@@ -137,8 +136,7 @@ static void test_values(void **state) {
 }
 
 // Rows of the other rank that sum to ROWS more move the mean of channel 0 by a half.
-static void test_other_rows(void **state) {
-    (void)state;
+TEST(test_other_rows) {
     Net n = build(2, INT64_MAX);
     CHECK_OK(sr_plan_forward(n.plan, 0));
     double before = param(&n, "layer1.bn1.running_mean", 0, false);
@@ -151,8 +149,7 @@ static void test_other_rows(void **state) {
 }
 
 // A norm that is frozen from iteration 3 on uses its running statistics and exchanges nothing.
-static void test_evaluation(void **state) {
-    (void)state;
+TEST(test_evaluation) {
     Net n = build(2, 3);
     CHECK_OK(sr_plan_forward(n.plan, 2));
     CHECK_OK(sr_plan_backward(n.plan));
@@ -164,8 +161,7 @@ static void test_evaluation(void **state) {
 }
 
 // The steps are counted with their pass.
-static void test_cost(void **state) {
-    (void)state;
+TEST(test_cost) {
     Net n = build(2, INT64_MAX);
     SrPlanCost cost = sr_plan_cost(n.plan);
     CHECK_INT(cost.n_forward, 1);
@@ -174,8 +170,7 @@ static void test_cost(void **state) {
     close(&n);
 }
 
-static void test_failure(void **state) {
-    (void)state;
+TEST(test_failure) {
     Net n = build(2, INT64_MAX);
     apart = true;
     CHECK_FAILS(sr_plan_forward(n.plan, 0), SR_ERR_RUN, "layer 'layer1.bn1'");

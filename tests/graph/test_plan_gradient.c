@@ -6,8 +6,7 @@
 #include "tests/graph/planned.h"
 
 // loss = mean((w x + b) x): dw is the mean of x^2 over rows, and so on.
-static void test_gradient(void **state) {
-    (void)state;
+TEST(test_gradient) {
     Planned f = planned_begin(5, 2);
     SrNodeId a = planned_add(f, &toy_affine, "a", f.x, -1),
              p = planned_add(f, &toy_mul, "p", a, f.x);
@@ -41,8 +40,7 @@ static void test_gradient(void **state) {
     planned_end(f);
 }
 
-static void test_same_input_twice(void **state) {
-    (void)state;
+TEST(test_same_input_twice) {
     const SrOp *const ops[] = {&toy_sum, &toy_mul};
     for (int k = 0; k < 2; k++) {
         Planned f = planned_begin(2, 3);
@@ -71,8 +69,7 @@ static void test_same_input_twice(void **state) {
     }
 }
 
-static void test_shared_parameters(void **state) {
-    (void)state;
+TEST(test_shared_parameters) {
     Planned f = planned_begin(4, 3);
     SrNodeId a = planned_add(f, &toy_affine, "a", f.x, -1),
              t = planned_add(f, &toy_tanh, "t", a, -1);
@@ -98,8 +95,7 @@ static void test_shared_parameters(void **state) {
     planned_end(f);
 }
 
-static void test_frozen_and_stopped(void **state) {
-    (void)state;
+TEST(test_frozen_and_stopped) {
     Planned f = planned_begin(4, 3);
     SrNodeId a = planned_add(f, &toy_affine, "a", f.x, -1),
              s = planned_add(f, &toy_stop, "s", a, -1);
@@ -125,8 +121,7 @@ static void test_frozen_and_stopped(void **state) {
 }
 
 // Losses may be no scalars, may read each other, and may be used by other nodes.
-static void test_seeds(void **state) {
-    (void)state;
+TEST(test_seeds) {
     Planned f = planned_begin(2, 2);
     SrNodeId a = planned_add(f, &toy_affine, "a", f.x, -1),
              v = planned_add(f, &toy_view, "v", a, -1);
@@ -159,8 +154,7 @@ static void test_seeds(void **state) {
 
 // The gradient at a view is the one that came through the view, without what other readers add to
 // the shared memory.
-static void test_view_gradient(void **state) {
-    (void)state;
+TEST(test_view_gradient) {
     Planned f = planned_begin(2, 4);
     SrNodeId a = planned_add(f, &toy_affine, "a", f.x, -1),
              v = planned_add(f, &toy_view, "v", a, -1);
@@ -184,8 +178,7 @@ static void test_view_gradient(void **state) {
     planned_end(f);
 }
 
-static void test_missing_backward(void **state) {
-    (void)state;
+TEST(test_missing_backward) {
     Planned f = planned_begin(2, 4);
     SrOp broken = toy_tanh;
     broken.backward = NULL;

@@ -134,8 +134,7 @@ static void one_random_graph(uint32_t s, int rows, int width, int nodes, int *re
     planned_end(f);
 }
 
-static void test_random_graphs(void **state) {
-    (void)state;
+TEST(test_random_graphs) {
     int recomputed = 0;
     for (uint32_t s = 1; s <= 60; s++)
         one_random_graph(s, 4, 8, 4 + (int)s % 24, &recomputed);

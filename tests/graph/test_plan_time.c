@@ -10,8 +10,7 @@
 #include "kernels/conv/conv2d.h"
 #include "tests/check.h"
 
-static void test_roofline(void **state) {
-    (void)state;
+TEST(test_roofline) {
     SrParams *params;
     SrGraph *graph;
     SrBuilder *b;
@@ -55,8 +54,7 @@ static void test_roofline(void **state) {
 // Queries, keys and values of attention are one input; its gradient takes four products of the
 // size of the forward's two. A linear layer takes one product for the input's gradient and one
 // for the weight's.
-static void test_backward_flops(void **state) {
-    (void)state;
+TEST(test_backward_flops) {
     SrParams *params;
     SrGraph *graph;
     SrBuilder *b;

@@ -46,13 +46,11 @@ static void check_text(SrGraphFormat format, const char *const *parts, int n) {
     sr_params_free(f.params);
 }
 
-static void test_names(void **state) {
-    (void)state;
+TEST(test_names) {
     check_text(SR_GRAPH_NAMES, (const char *[]){"x\nlayer1.conv1\nlayer1.relu\n"}, 1);
 }
 
-static void test_table(void **state) {
-    (void)state;
+TEST(test_table) {
     static const char *const parts[] = {
         "layer1.conv1  conv2d                [2, 8, 4, 4]                 288           18432      "
         "    1024  x  {",
@@ -61,8 +59,7 @@ static void test_table(void **state) {
     check_text(SR_GRAPH_TABLE, parts, SR_COUNT(parts));
 }
 
-static void test_dot(void **state) {
-    (void)state;
+TEST(test_dot) {
     static const char *const parts[] = {
         "digraph model {",
         "n0 [label=\"x\" + \"\\ninput [2, 4, 8, 8]\", style=filled];",
@@ -73,22 +70,19 @@ static void test_dot(void **state) {
     check_text(SR_GRAPH_DOT, parts, SR_COUNT(parts));
 }
 
-static void test_list(void **state) {
-    (void)state;
+TEST(test_list) {
     check_text(
         SR_GRAPH_LIST,
         (const char *[]){"x [2, 4, 8, 8]\nlayer1.conv1 [2, 8, 4, 4]\nlayer1.relu [2, 8, 4, 4]\n"},
         1);
 }
 
-static void test_code(void **state) {
-    (void)state;
+TEST(test_code) {
     check_text(SR_GRAPH_CODE,
                (const char *[]){"layer1.relu = relu(layer1.conv1)  # [2, 8, 4, 4]\n"}, 1);
 }
 
-static void test_modes(void **state) {
-    (void)state;
+TEST(test_modes) {
     Fixture f = begin();
     SrText text = SR_TEXT_INIT;
     CHECK_OK(sr_graph_print_mode(f.graph, SR_GRAPH_NAMES, SR_MODE_EVAL, &text));
@@ -112,8 +106,7 @@ static void test_modes(void **state) {
 
 // The node list follows torchvision's trace: shapes are in PyTorch's order of dimensions, nodes
 // that only the trace has are listed, and nodes that only sslrun has are not.
-static void test_torchvision_list(void **state) {
-    (void)state;
+TEST(test_torchvision_list) {
     Fixture f;
     SrBuilder *b;
     SrText text = SR_TEXT_INIT;

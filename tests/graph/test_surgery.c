@@ -110,8 +110,7 @@ static void check_same_text(const SrGraph *a, const SrGraph *b, SrGraphFormat fo
     sr_free(y);
 }
 
-static void test_tags(void **state) {
-    (void)state;
+TEST(test_tags) {
     Fixture f = begin();
     SrGraph *g;
     CHECK_INT(sr_graph_tag(f.graph, "layer.*.bn", 2), 2);
@@ -124,8 +123,7 @@ static void test_tags(void **state) {
     end(f);
 }
 
-static void test_find_chain(void **state) {
-    (void)state;
+TEST(test_find_chain) {
     Fixture f = begin();
     SrChain c;
     CHECK_OK(sr_graph_find_chain(f.graph, "conv2d -> batch_norm->add", 0, &c));
@@ -141,8 +139,7 @@ static void test_find_chain(void **state) {
     end(f);
 }
 
-static void test_replace(void **state) {
-    (void)state;
+TEST(test_replace) {
     Fixture f = begin();
     SrGraph *g, *h;
     SrScaleParams ten = {.factor = 10};
@@ -171,8 +168,7 @@ static void test_replace(void **state) {
 
 // A graph over a table of its own: an op takes the old names with another shape, and the values
 // that fit are copied.
-static void test_other_table(void **state) {
-    (void)state;
+TEST(test_other_table) {
     Fixture f = begin();
     SrParams *table, *copied;
     SrGraph *g, *h;
@@ -207,8 +203,7 @@ static void test_other_table(void **state) {
     end(f);
 }
 
-static void test_append_and_erase(void **state) {
-    (void)state;
+TEST(test_append_and_erase) {
     Fixture f = begin();
     SrGraph *g, *h;
     SrScaleParams three = {.factor = 3};
@@ -233,8 +228,7 @@ static void test_append_and_erase(void **state) {
     end(f);
 }
 
-static void test_invert(void **state) {
-    (void)state;
+TEST(test_invert) {
     Fixture f = begin();
     SrGraph *g;
     CHECK_OK(sr_graph_invert(f.graph, find(f.graph, "scale"), find(f.graph, "half"), &g));
@@ -251,8 +245,7 @@ static void test_invert(void **state) {
     end(f);
 }
 
-static void test_close_and_inline(void **state) {
-    (void)state;
+TEST(test_close_and_inline) {
     Fixture f = begin();
     SrArena arena = SR_ARENA_INIT;
     SrStrings leaf;
@@ -294,8 +287,7 @@ static void test_close_and_inline(void **state) {
 }
 
 // A module that is called twice gives two nodes with numbered names.
-static void test_module_called_twice(void **state) {
-    (void)state;
+TEST(test_module_called_twice) {
     Fixture f;
     SrBuilder *b;
     SrArena arena = SR_ARENA_INIT;
@@ -318,8 +310,7 @@ static void test_module_called_twice(void **state) {
     end(f);
 }
 
-static void test_json_round_trip(void **state) {
-    (void)state;
+TEST(test_json_round_trip) {
     Fixture f = begin();
     SrParams *params;
     SrGraph *back;
@@ -338,8 +329,7 @@ static void test_json_round_trip(void **state) {
     end(f);
 }
 
-static void test_json_errors(void **state) {
-    (void)state;
+TEST(test_json_errors) {
     static const char *const rows[][2] = {
         {"{", "JSON"},
         {"[]", "expected a graph"},
@@ -379,8 +369,7 @@ static void parse_taps(const char *text, SrArena *arena, SrTaps *out) {
     CHECK_OK(sr_taps_parse(text, arena, out));
 }
 
-static void test_taps(void **state) {
-    (void)state;
+TEST(test_taps) {
     Fixture f = begin();
     SrArena arena = SR_ARENA_INIT;
     SrTaps taps;
@@ -409,8 +398,7 @@ static void test_taps(void **state) {
     end(f);
 }
 
-static void test_extraction_per_mode(void **state) {
-    (void)state;
+TEST(test_extraction_per_mode) {
     Fixture f = begin();
     SrArena arena = SR_ARENA_INIT;
     SrTaps train, eval;
@@ -437,8 +425,7 @@ static void test_extraction_per_mode(void **state) {
     end(f);
 }
 
-static void test_fold(void **state) {
-    (void)state;
+TEST(test_fold) {
     Fixture f = begin();
     SrArena arena = SR_ARENA_INIT;
     SrTaps taps;
@@ -470,8 +457,7 @@ static void test_fold(void **state) {
 }
 
 // A convolution absorbs a following relu and sum, but only in plans without gradients.
-static void test_fused_convolution(void **state) {
-    (void)state;
+TEST(test_fused_convolution) {
     Fixture f = begin();
     SrGraph *g;
     SrPlan *plan;
@@ -525,8 +511,7 @@ done:
     return status;
 }
 
-static void test_no_memory(void **state) {
-    (void)state;
+TEST(test_no_memory) {
     Fixture f = begin();
     int64_t calls = sr_mem_calls(), live = sr_mem_live();
     CHECK_OK(all_passes(f.graph));

@@ -97,8 +97,7 @@ static void check_gradients(Built *t) {
     sr_plan_free(plan);
 }
 
-static void test_every_head(void **state) {
-    (void)state;
+TEST(test_every_head) {
     for (int i = 0; sr_head_at(i); i++) {
         const SrHead *found;
         CHECK(sr_head_at(i)->help && sr_head_at(i)->n_examples > 0);
@@ -116,8 +115,7 @@ static void test_every_head(void **state) {
     CHECK(sr_head_at(-1) == NULL);
 }
 
-static void test_unknown(void **state) {
-    (void)state;
+TEST(test_unknown) {
     const SrHead *head;
     CHECK_FAILS(sr_head_find("swav_haed", &head), SR_ERR_CONFIG, "swav_head");
 }

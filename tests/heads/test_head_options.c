@@ -95,8 +95,7 @@ static void check_rows(const Row *rows, int n, SrShape shape) {
 #define BN "batch_norm(wb)"
 #define LIN "linear(wb)"
 
-static void test_mlp(void **state) {
-    (void)state;
+TEST(test_mlp) {
     static const Row rows[] = {
         {"mlp", "{dims: [6, 5, 4]}", LIN " " LIN, 1},
         {"mlp", "{dims: [6, 5, 4], use_bn: true}", LIN " " BN " " LIN, 1},
@@ -132,8 +131,7 @@ static void test_mlp(void **state) {
 #define UNIT "l2_normalize"
 #define WN(g) "weight_norm_linear(" g "v)"
 
-static void test_swav(void **state) {
-    (void)state;
+TEST(test_swav) {
     static const Row rows[] = {
         {"swav_head", "{" SWAV "}", LIN " relu " LIN " " UNIT " linear(w)", 2},
         {"swav_head", "{" SWAV ", use_bn: true}", LIN " " BN " relu " LIN " " UNIT " linear(w)", 2},
@@ -161,8 +159,7 @@ static void test_swav(void **state) {
 #define MSN "in_dim: 6, num_prototypes: 3, hidden_dim: 5, output_dim: 4"
 #define THREE LIN " gelu " LIN " gelu " LIN " " UNIT " "
 
-static void test_unit_prototypes(void **state) {
-    (void)state;
+TEST(test_unit_prototypes) {
     static const Row rows[] = {
         {"dino_head", "{" DINO ", num_clusters: [3]}", THREE WN("G"), 1},
         {"dino_head", "{" DINO ", num_clusters: [3], normalize_last_layer: false}", THREE WN("g"),
@@ -190,8 +187,7 @@ static void test_unit_prototypes(void **state) {
 
 #define TOKEN "select_tokens "
 
-static void test_tokens(void **state) {
-    (void)state;
+TEST(test_tokens) {
     static const Row rows[] = {
         {"ibot_head", "{" DINO ", out_dim: 3}", THREE TOKEN WN("G") " " TOKEN WN("G"), 2},
         {"ibot_head", "{" DINO ", out_dim: 3, patch_out_dim: 2}",
@@ -210,8 +206,7 @@ static void test_tokens(void **state) {
 
 // MODEL.HEAD.BATCHNORM_EPS and BATCHNORM_MOMENTUM reach every batch norm except those of DINO's,
 // iBOT's and MSN's heads, which VISSL builds with PyTorch's defaults.
-static void test_batch_norm_settings(void **state) {
-    (void)state;
+TEST(test_batch_norm_settings) {
     static const Row rows[] = {
         {"mlp", "{dims: [6, 5, 4], use_bn: true, skip_last_layer_relu_bn: false}", NULL, 2},
         {"mlp_res", "{dims: [6, 6, 4], use_bn: true}", NULL, 1},
@@ -256,8 +251,7 @@ static double deviation(BuiltHead *t, const char *name) {
 
 // Deviations of initial values: PyTorch's Linear 1 / sqrt(3 fan_in), the transformers' 0.02,
 // LeCun's 1 / sqrt(fan_in).
-static void test_initial_values(void **state) {
-    (void)state;
+TEST(test_initial_values) {
     static const struct {
         const char *head, *arguments, *tensor;
         double deviation;
@@ -307,8 +301,7 @@ static SrStatus parse(const SrHead *head, const char *fmt, const char *key) {
 
 // No option of any head takes a map, and an option with one letter too many gets the closest name
 // in the error.
-static void test_wrong_values(void **state) {
-    (void)state;
+TEST(test_wrong_values) {
     int n = 0;
     for (int i = 0; sr_head_at(i); i++) {
         const SrHead *head = sr_head_at(i);

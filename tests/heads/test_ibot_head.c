@@ -23,8 +23,7 @@ static void check_outputs(const char *arguments, SrShape shape, int n_out, SrSha
 }
 
 // One norm is applied after both hidden layers, as in iBOT's own code: its tensors exist once.
-static void test_one_norm(void **state) {
-    (void)state;
+TEST(test_one_norm) {
     static const char *const norms[] = {"bn", "ln"};
     for (int i = 0; i < SR_COUNT(norms); i++) {
         char arguments[80];
@@ -41,8 +40,7 @@ static void test_one_norm(void **state) {
 
 #define SIZES "in_dim: 8, hidden_dim: 6, bottleneck_dim: 4, out_dim: 5"
 
-static void test_outputs(void **state) {
-    (void)state;
+TEST(test_outputs) {
     check_outputs("{" SIZES "}", SR_SHAPE(3, 8), 1, SR_SHAPE(3, 5), false);
     check_outputs("{" SIZES "}", SR_SHAPE(3, 7, 8), 2, SR_SHAPE(3, 6, 5), true);
     check_outputs("{" SIZES ", patch_out_dim: 9}", SR_SHAPE(3, 7, 8), 2, SR_SHAPE(3, 6, 9), true);
@@ -50,8 +48,7 @@ static void test_outputs(void **state) {
     check_outputs("{" SIZES ", norm: bn, num_layers: 1}", SR_SHAPE(2, 8), 1, SR_SHAPE(2, 5), false);
 }
 
-static void test_refused(void **state) {
-    (void)state;
+TEST(test_refused) {
     static const struct {
         const char *head, *arguments;
         SrShape shape;

@@ -11,8 +11,7 @@ static SrStatus build(BuiltHead *t, const char *arguments, SrShape shape, double
 
 static bool has(BuiltHead *t, const char *name) { return sr_params_find(t->params, name) >= 0; }
 
-static void test_numbers(void **state) {
-    (void)state;
+TEST(test_numbers) {
     BuiltHead t;
     CHECK_OK(build(&t, "{dims: [6, 8, 4], use_bn: true, use_relu: true, use_dropout: true}",
                    SR_SHAPE(3, 6), 1));
@@ -34,8 +33,7 @@ static double largest(BuiltHead *t, const char *name) {
     return m;
 }
 
-static void test_multiplier(void **state) {
-    (void)state;
+TEST(test_multiplier) {
     static const double factors[] = {1, 0.01, 0};
     for (int i = 0; i < SR_COUNT(factors); i++) {
         BuiltHead t;
@@ -49,8 +47,7 @@ static void test_multiplier(void **state) {
     }
 }
 
-static void test_features(void **state) {
-    (void)state;
+TEST(test_features) {
     BuiltHead t;
     CHECK_OK(build(&t, "{dims: [6, 4]}", SR_SHAPE(3, 1, 1, 6), 1));
     CHECK(sr_shape_equal(sr_graph_at(t.graph, t.out[0])->shape, SR_SHAPE(3, 4)));

@@ -15,8 +15,7 @@ static const SrParam *entry(BuiltHead *t, const char *name) {
     return index < 0 ? NULL : sr_params_at(t->params, index);
 }
 
-static void test_layers(void **state) {
-    (void)state;
+TEST(test_layers) {
     BuiltHead t;
     build(&t, "{dims: [6, 8, 8, 4], use_bn: true, num_clusters: [3]}");
     CHECK_INT(t.n_out, 2);
@@ -40,8 +39,7 @@ static void test_layers(void **state) {
     built_head_deinit(&t);
 }
 
-static void test_weight_norm(void **state) {
-    (void)state;
+TEST(test_weight_norm) {
     BuiltHead t;
     build(&t, "{dims: [6, 4], num_clusters: [3], use_weight_norm_prototypes: true, "
               "normalize_last_layer: true}");
@@ -71,8 +69,7 @@ static void check_outputs(BuiltHead *t, SrPlan *plan) {
     }
 }
 
-static void test_values(void **state) {
-    (void)state;
+TEST(test_values) {
     BuiltHead t;
     SrPlan *plan;
     build(&t, "{dims: [6, 8, 4], use_bn: true, num_clusters: [3]}");

@@ -29,8 +29,7 @@ static void check_forward(const SrOpCase *example, uint64_t seed) {
     op_call_deinit(&c);
 }
 
-static void test_long_sequences(void **state) {
-    (void)state;
+TEST(test_long_sequences) {
     const SrOpCase shapes[] = {
         {"{num_heads: 3}", 1, {SR_SHAPE(2, 197, 3 * 192)}, false},
         {"{num_heads: 1}", 1, {SR_SHAPE(1, 256, 3 * 8)}, false},
@@ -44,8 +43,7 @@ static void test_long_sequences(void **state) {
 
 // The change of sum(dy * y) along one random direction is the one that dx predicts, over several
 // tiles of keys.
-static void test_gradient_over_several_tiles_of_keys(void **state) {
-    (void)state;
+TEST(test_gradient_over_several_tiles_of_keys) {
     const SrOpCase example = {"{num_heads: 2}", 1, {SR_SHAPE(1, 300, 3 * 8)}, false};
     const double h = 1e-5;
     OpCall c;
@@ -71,8 +69,7 @@ static void test_gradient_over_several_tiles_of_keys(void **state) {
 }
 
 // Each exp() of these scores overflows a float, so the softmax must subtract the maximum first.
-static void test_large_scores(void **state) {
-    (void)state;
+TEST(test_large_scores) {
     const SrOpCase example = {"{num_heads: 1, scale: 100}", 1, {SR_SHAPE(1, 300, 3 * 16)}, false};
     OpCall c;
     op_call_init(&c, attention(), &example, 1, true, 9);
@@ -85,8 +82,7 @@ static void test_large_scores(void **state) {
     op_call_deinit(&c);
 }
 
-static void test_threads_do_not_change_bits(void **state) {
-    (void)state;
+TEST(test_threads_do_not_change_bits) {
     const SrOpCase example = {"{num_heads: 3}", 1, {SR_SHAPE(3, 130, 3 * 48)}, false};
     int before = sr_parallel_threads();
     OpCall c[2];
@@ -121,8 +117,7 @@ static void random_half(SrRng *rng, char *params, SrOpCase *example) {
 
 // bfloat16 attention on tile registers or their emulation agrees with the reference, forward and
 // backward.
-static void test_tiles(void **state) {
-    (void)state;
+TEST(test_tiles) {
     SrRng rng = sr_rng(8, SR_RNG_TEST, 0, 0, 0, 0);
     const SrOpCase long_ones[] = {
         {"{num_heads: 1}", 1, {SR_SHAPE(1, 197, 3 * 64)}, false},

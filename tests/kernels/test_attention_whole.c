@@ -96,14 +96,12 @@ static void check_floats(const Sizes *s, uint64_t seed) {
     op_call_deinit(&c);
 }
 
-static void test_floats(void **state) {
-    (void)state;
+TEST(test_floats) {
     for (int i = 0; i < SR_COUNT(sizes); i++)
         check_floats(&sizes[i], 21 + (uint64_t)i);
 }
 
-static void test_floats_of_random_sizes(void **state) {
-    (void)state;
+TEST(test_floats_of_random_sizes) {
     SrRng rng = sr_rng(6, SR_RNG_TEST, 0, 0, 0, 0);
     for (int i = 0; i < 60; i++) {
         Sizes s = {1 + (int)sr_rng_below(&rng, 2), 1 + (int)sr_rng_below(&rng, 100),
@@ -121,8 +119,7 @@ static void check_half(const Sizes *s) {
     op_half_backward(op_named("attention"), &example, true, 4); // as in test_attention.c
 }
 
-static void test_bfloat16(void **state) {
-    (void)state;
+TEST(test_bfloat16) {
     SrRng rng = sr_rng(7, SR_RNG_TEST, 0, 0, 0, 0);
     for (int i = 0; i < SR_COUNT(sizes); i++)
         check_half(&sizes[i]);
@@ -133,8 +130,7 @@ static void test_bfloat16(void **state) {
     }
 }
 
-static void test_threads_keep_bits(void **state) {
-    (void)state;
+TEST(test_threads_keep_bits) {
     for (int i = 0; i < SR_COUNT(sizes); i += 4) {
         char params[64];
         SrOpCase example = case_of(&sizes[i], params);
@@ -144,8 +140,7 @@ static void test_threads_keep_bits(void **state) {
 
 // Plain heads on long vectors take this path and no other calls do, so that the tests above do
 // test it.
-static void test_what_is_taken(void **state) {
-    (void)state;
+TEST(test_what_is_taken) {
     SrAttentionSizes s = {4, 65, 128, 4, 32, 65}, long_one = {4, 273, 128, 4, 32, 273},
                      odd = {4, 65, 33, 1, 33, 65};
     SrAttentionParams plain = {.num_heads = 4}, drops = {.num_heads = 4, .dropout = 0.1};

@@ -21,8 +21,7 @@ static void set(float *to, const double *from, int n) {
 }
 
 // One channel with x = 1, 2, 3, 6 has mean 3, biased variance 3.5 and unbiased variance 14/3.
-static void test_running_statistics(void **state) {
-    (void)state;
+TEST(test_running_statistics) {
     OpCall c;
     start(&c, "{momentum: 0.25, eps: 0.5}", SR_SHAPE(4, 1), 1, true);
     set(c.x[0].data, (double[]){1, 2, 3, 6}, 4);
@@ -38,8 +37,7 @@ static void test_running_statistics(void **state) {
     op_call_deinit(&c);
 }
 
-static void test_evaluation_leaves_state_alone(void **state) {
-    (void)state;
+TEST(test_evaluation_leaves_state_alone) {
     OpCall c;
     start(&c, "{}", SR_SHAPE(5, 3), 1, false);
     float mean = floats(c.w[RUNNING_MEAN])[1], var = floats(c.w[RUNNING_VAR])[1];
@@ -75,8 +73,7 @@ static void take_sums(OpCall *c, int64_t rows, int64_t unit_rows) {
 
 // Statistics from channel sums of the preceding op equal those computed from x up to float
 // rounding, also where the channels are split into several pieces of work.
-static void test_sums_from_below(void **state) {
-    (void)state;
+TEST(test_sums_from_below) {
     OpCall c[2];
     SrShape shape = SR_SHAPE(2000, 37);
     for (int i = 0; i < 2; i++) {
@@ -120,15 +117,13 @@ static void mean_far_from_zero(bool from_below) {
     op_call_deinit(&c);
 }
 
-static void test_mean_far_from_zero(void **state) {
-    (void)state;
+TEST(test_mean_far_from_zero) {
     mean_far_from_zero(false);
     mean_far_from_zero(true);
 }
 
 // A batch of one row has no variance: the output is the bias, and nothing divides by zero.
-static void test_one_row(void **state) {
-    (void)state;
+TEST(test_one_row) {
     OpCall c;
     start(&c, "{}", SR_SHAPE(1, 3), 1, true);
     op_call_forward(&c);
@@ -141,8 +136,7 @@ static void test_one_row(void **state) {
     op_call_deinit(&c);
 }
 
-static void test_residual_receives_masked_gradient(void **state) {
-    (void)state;
+TEST(test_residual_receives_masked_gradient) {
     OpCall c;
     start(&c, "{relu: true, residual: true}", SR_SHAPE(40, 21), 2, true);
     op_call_forward(&c);
@@ -156,8 +150,7 @@ static void test_residual_receives_masked_gradient(void **state) {
     op_call_deinit(&c);
 }
 
-static void test_nan_is_passed_on(void **state) {
-    (void)state;
+TEST(test_nan_is_passed_on) {
     OpCall c;
     start(&c, "{relu: true}", SR_SHAPE(9, 2), 1, true);
     floats(c.x[0])[4] = NAN;
@@ -169,8 +162,7 @@ static void test_nan_is_passed_on(void **state) {
 
 // Tensors larger than the caches use streaming stores, and wide ones several strips: the same
 // rows repeated many times give the same statistics, outputs and gradients as once.
-static void test_large_is_like_small(void **state) {
-    (void)state;
+TEST(test_large_is_like_small) {
     enum { ROWS = 10, C = 640, TIMES = 700 };
     SrShape shape = SR_SHAPE(ROWS, C);
     SrOpCase example = {"{relu: true, residual: true}", 2, {shape, shape}, false};

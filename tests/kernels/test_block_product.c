@@ -44,8 +44,7 @@ static void check_product(SrRng *rng) {
     sr_free(a), sr_free(b), sr_free(c), sr_free(before);
 }
 
-static void test_products(void **state) {
-    (void)state;
+TEST(test_products) {
     SrRng rng = sr_rng(3, SR_RNG_TEST, 0, 0, 0, 0);
     for (int i = 0; i < 300; i++)
         check_product(&rng);
@@ -109,15 +108,13 @@ static void check_pair_product(SrRng *rng) {
     sr_free(a), sr_free(b), sr_free(c), sr_free(before), sr_free(emulated);
 }
 
-static void test_pair_products(void **state) {
-    (void)state;
+TEST(test_pair_products) {
     SrRng rng = sr_rng(6, SR_RNG_TEST, 0, 0, 0, 0);
     for (int i = 0; i < 120; i++)
         check_pair_product(&rng);
 }
 
-static void test_transposes(void **state) {
-    (void)state;
+TEST(test_transposes) {
     SrRng rng = sr_rng(4, SR_RNG_TEST, 0, 0, 0, 0);
     for (int round = 0; round < 100; round++) {
         int m = upto(&rng, 70), n = upto(&rng, 70), from_row = n + upto(&rng, 3),

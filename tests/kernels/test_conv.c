@@ -47,15 +47,9 @@ static void sweep(SrDtype type, unsigned mask, int count, double tolerance,
     sr_parallel_set_threads(threads);
 }
 
-static void test_plain(void **state) {
-    (void)state;
-    sweep(SR_F32, 0, 100, 1e-6, conv_random_shape);
-}
+TEST(test_plain) { sweep(SR_F32, 0, 100, 1e-6, conv_random_shape); }
 
-static void test_direct(void **state) {
-    (void)state;
-    sweep(SR_F32, SR_CONV_DIRECT, 1000, 1e-6, conv_random_shape);
-}
+TEST(test_direct) { sweep(SR_F32, SR_CONV_DIRECT, 1000, 1e-6, conv_random_shape); }
 
 // Draws 3x3 kernels of stride 1 with channel counts around the limits of vectors and blocks. Some
 // have so many channels that the tiles of the weight gradient are shared between threads.
@@ -79,40 +73,23 @@ static SrConvShape winograd_shape(SrRng *rng) {
         .groups = 1};
 }
 
-static void test_winograd2(void **state) {
-    (void)state;
-    sweep(SR_F32, SR_CONV_WINOGRAD2, 60, 1e-6, winograd_shape);
-}
+TEST(test_winograd2) { sweep(SR_F32, SR_CONV_WINOGRAD2, 60, 1e-6, winograd_shape); }
 
-static void test_winograd3(void **state) {
-    (void)state;
-    sweep(SR_F32, SR_CONV_WINOGRAD3, 60, 2e-6, winograd_shape);
-}
+TEST(test_winograd3) { sweep(SR_F32, SR_CONV_WINOGRAD3, 60, 2e-6, winograd_shape); }
 
-static void test_winograd4(void **state) {
-    (void)state;
-    sweep(SR_F32, SR_CONV_WINOGRAD4, 60, 3e-6, winograd_shape);
-}
+TEST(test_winograd4) { sweep(SR_F32, SR_CONV_WINOGRAD4, 60, 3e-6, winograd_shape); }
 
-static void test_bf16_widened(void **state) {
-    (void)state;
-    sweep(SR_BF16, 0, 100, 1e-6, conv_random_shape);
-}
+TEST(test_bf16_widened) { sweep(SR_BF16, 0, 100, 1e-6, conv_random_shape); }
 
-static void test_bf16_direct(void **state) {
-    (void)state;
-    sweep(SR_BF16, SR_CONV_DIRECT, 1000, 1e-6, conv_random_shape);
-}
+TEST(test_bf16_direct) { sweep(SR_BF16, SR_CONV_DIRECT, 1000, 1e-6, conv_random_shape); }
 
-static void test_bf16_winograd(void **state) {
-    (void)state;
+TEST(test_bf16_winograd) {
     sweep(SR_BF16, SR_CONV_WINOGRAD2, 40, 1e-6, winograd_shape);
     sweep(SR_BF16, SR_CONV_WINOGRAD3, 40, 2e-6, winograd_shape);
     sweep(SR_BF16, SR_CONV_WINOGRAD4, 40, 3e-6, winograd_shape);
 }
 
-static void test_shape_formula(void **state) {
-    (void)state;
+TEST(test_shape_formula) {
     SrConvShape s = {.H = 224,
                      .W = 97,
                      .R = 7,
@@ -158,8 +135,7 @@ static const SrConvShape large[] = {
     // clang-format on
 };
 
-static void test_threads_keep_bits(void **state) {
-    (void)state;
+TEST(test_threads_keep_bits) {
     static const unsigned masks[] = {SR_CONV_DIRECT, SR_CONV_DIRECT | SR_CONV_WINOGRAD4,
                                      SR_CONV_DIRECT | SR_CONV_WINOGRAD3,
                                      SR_CONV_DIRECT | SR_CONV_WINOGRAD2};
@@ -202,8 +178,7 @@ static const char *weight_design(SrDtype type, int N, int side, int C, int K) {
 
 // On a machine whose bfloat16 pairs are slower than floats, layers use the product that widens to
 // float.
-static void test_bf16_without_pairs(void **state) {
-    (void)state;
+TEST(test_bf16_without_pairs) {
     test_machine()->pairs = false;
     CHECK(!sr_machine_has_pairs(test_machine()));
     sweep(SR_BF16, SR_CONV_DIRECT | SR_CONV_TILES, 100, 1e-6, conv_random_shape);
@@ -216,8 +191,7 @@ static double fast_pairs(bool of_pairs) { return measurings++, of_pairs ? 1 : 2;
 static double slow_pairs(bool of_pairs) { return measurings++, of_pairs ? 3 : 2; }
 
 // The measurement compares pairs with floats; the answer of a process never changes afterwards.
-static void test_pairs_measured(void **state) {
-    (void)state;
+TEST(test_pairs_measured) {
     CHECK(!sr__conv_pairs_win(slow_pairs));
     CHECK_INT(measurings, 6);
     CHECK(sr__conv_pairs_win(fast_pairs));
@@ -226,8 +200,7 @@ static void test_pairs_measured(void **state) {
     CHECK(sr_conv_pairs_are_faster() == first);
 }
 
-static void test_choice(void **state) {
-    (void)state;
+TEST(test_choice) {
     test_machine()->fp32 = SR_CONV_FP32_IEEE;
     CHECK_STR(design(16, 56, 64, 64, 3, 1, 1), "winograd4");
     CHECK_STR(design(16, 7, 512, 512, 3, 1, 1), "winograd4");
@@ -276,8 +249,7 @@ static void test_choice(void **state) {
 
 // An output larger than the caches is written by streaming stores; it has the bits of its halves,
 // which are cached.
-static void test_streamed_output(void **state) {
-    (void)state;
+TEST(test_streamed_output) {
     SrRng rng = sr_rng(11, SR_RNG_TEST, 0, 0, 0, 0);
     SrConvShape s = {.N = 4,
                      .H = 128,

@@ -89,16 +89,14 @@ static uint64_t sweep(SrDtype type, int count, double tolerance, uint64_t hash) 
     return hash;
 }
 
-static void test_random_shapes(void **state) {
-    (void)state;
+TEST(test_random_shapes) {
     uint64_t hash = sweep(SR_BF16, 80, 1e-6, 14695981039346656037u);
     print_message("tiles: hash of all bfloat16 results %016llx\n", (unsigned long long)hash);
 }
 
 // A product of six bfloat16 parts keeps the tolerance of fused multiply-adds; one of three keeps
 // that of Winograd F(4x4).
-static void test_split_floats(void **state) {
-    (void)state;
+TEST(test_split_floats) {
     test_machine()->fp32 = SR_CONV_FP32_X6;
     uint64_t hash = sweep(SR_F32, 24, 5e-7, 14695981039346656037u);
     test_machine()->fp32 = SR_CONV_FP32_X3;
@@ -132,8 +130,7 @@ static const SrConvShape large[] = {
     // clang-format on
 };
 
-static void test_large_shapes(void **state) {
-    (void)state;
+TEST(test_large_shapes) {
     SrRng rng = sr_rng(6, SR_RNG_TEST, 0, 0, 0, 0);
     uint64_t hash = 0;
     test_machine()->conv_designs = SR_CONV_TILES;

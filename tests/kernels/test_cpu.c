@@ -4,8 +4,7 @@
 
 #include "tests/check.h"
 
-static void test_level(void **state) {
-    (void)state;
+TEST(test_level) {
     SrCpuLevel best = sr_cpu_detect(SR_CPU_AMX);
     CHECK_INT(sr_cpu_detect(best), best);
     CHECK(sr_cpu_detect(SR_CPU_AVX512) <= SR_CPU_AVX512);
@@ -14,8 +13,7 @@ static void test_level(void **state) {
     CHECK(sr_cpu_second_cache() > 0);
 }
 
-static void test_names(void **state) {
-    (void)state;
+TEST(test_names) {
     CHECK_STR(sr_cpu_name(SR_CPU_PLAIN), "plain");
     CHECK_STR(sr_cpu_name(SR_CPU_AVX2), "avx2");
     CHECK_STR(sr_cpu_name(SR_CPU_AVX512), "avx512");

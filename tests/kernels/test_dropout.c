@@ -40,8 +40,7 @@ static int differences(const uint8_t *a, const uint8_t *b) {
     return n;
 }
 
-static void test_share_and_scale(void **state) {
-    (void)state;
+TEST(test_share_and_scale) {
     OpCall c;
     start(&c, true);
     op_call_forward(&c);
@@ -57,8 +56,7 @@ static void test_share_and_scale(void **state) {
     op_call_deinit(&c);
 }
 
-static void test_keys(void **state) {
-    (void)state;
+TEST(test_keys) {
     static uint8_t base[N], other[N];
     kept(1, 5, 9, base);
     kept(1, 5, 9, other);
@@ -71,8 +69,7 @@ static void test_keys(void **state) {
     CHECK(differences(base, other) > N / 3);
 }
 
-static void test_evaluation_is_a_copy(void **state) {
-    (void)state;
+TEST(test_evaluation_is_a_copy) {
     OpCall c;
     start(&c, false);
     op_call_forward(&c);

@@ -64,8 +64,7 @@ static void check_product(const Product *p, SrRng *rng) {
     sr_free(before);
 }
 
-static void test_random_products(void **state) {
-    (void)state;
+TEST(test_random_products) {
     SrRng rng = sr_rng(1, SR_RNG_TEST, 0, 0, 0, 0);
     for (int i = 0; i < 60; i++) {
         Product p = random_product(&rng, i < 50 ? 40 : 200);
@@ -75,8 +74,7 @@ static void test_random_products(void **state) {
     check_product(&wide, &rng); // several blocks and a remainder
 }
 
-static void test_threads(void **state) {
-    (void)state;
+TEST(test_threads) {
     enum { M = 300, N = 700, K = 150 };
     SrRng rng = sr_rng(2, SR_RNG_TEST, 0, 0, 0, 0);
     float *a = draw(&rng, M * K), *b = draw(&rng, N * K), *one = draw(&rng, M * N),
@@ -95,8 +93,7 @@ static void test_threads(void **state) {
     sr_free(c);
 }
 
-static void test_empty(void **state) {
-    (void)state;
+TEST(test_empty) {
     float c[2] = {3, 4}, none = 0;
     sr_gemm(false, false, 0, 2, 1, 1, &none, 1, &none, 2, 0, c, 2);
     CHECK(c[0] == 3 && c[1] == 4);

@@ -10,8 +10,7 @@ static double exact(int h) {
     return h & 0x8000 ? -size : size;
 }
 
-static void test_all_halves(void **state) {
-    (void)state;
+TEST(test_all_halves) {
     for (int h = 0; h < 0x10000; h++) {
         uint16_t x = (uint16_t)h, back;
         float y;
@@ -24,8 +23,7 @@ static void test_all_halves(void **state) {
     }
 }
 
-static void test_rounding(void **state) {
-    (void)state;
+TEST(test_rounding) {
     const float x[] = {1 + 0x1p-11f, 1 + 0x3p-11f, 1 + 0x1.1p-11f, 0x1p-25f,
                        0x1.8p-24f,   1e30f,        -7e4f};
     const uint16_t expected[] = {0x3c00, 0x3c02, 0x3c01, 0, 2, 0x7bff, 0xfbff};
@@ -35,8 +33,7 @@ static void test_rounding(void **state) {
         CHECK_INT(y[i], expected[i]);
 }
 
-static void test_products(void **state) {
-    (void)state;
+TEST(test_products) {
     enum { D = 37, N = 5 };
     uint16_t x[N * D];
     float q[D], y[N], row[D];

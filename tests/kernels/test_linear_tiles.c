@@ -29,8 +29,7 @@ static void compare(const char *what, const float *a, const float *b, int64_t n)
 }
 
 // A float product made of six bfloat16 products is as exact as fused multiply-adds.
-static void test_split_floats(void **state) {
-    (void)state;
+TEST(test_split_floats) {
     SrCpuLevel best = test_machine()->level;
     OpCall tiles, blas;
     test_machine()->emulates_tiles = !sr_machine_has_tiles(test_machine());
@@ -50,8 +49,7 @@ static void test_split_floats(void **state) {
     op_call_deinit(&blas);
 }
 
-static void test_bfloat16(void **state) {
-    (void)state;
+TEST(test_bfloat16) {
     test_machine()->emulates_tiles = !sr_machine_has_tiles(test_machine());
     SrConvShape s = {1, 1, 300, 256, 256, 1, 1, 1, 1, 0, 0, 1, 1, 1, 0, 0, SR_BF16, NULL};
     sr_conv_shape(&s);

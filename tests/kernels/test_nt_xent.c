@@ -7,8 +7,7 @@
 
 enum { VIEWS = 3, D = 4 };
 
-static void test_one_image_gives_zero(void **state) {
-    (void)state;
+TEST(test_one_image_gives_zero) {
     const SrOpCase example = {"{num_crops: 3, temperature: 0.2}", 1, {SR_SHAPE(VIEWS, D)}, false};
     OpCall c;
     op_call_init(&c, op_named("nt_xent"), &example, 1, true, 1);
@@ -22,8 +21,7 @@ static void test_one_image_gives_zero(void **state) {
 }
 
 // The decoupled loss would be the log of an empty sum, -infinity.
-static void test_decoupled_refuses_one_image(void **state) {
-    (void)state;
+TEST(test_decoupled_refuses_one_image) {
     const SrOp *op = op_named("nt_xent");
     SrShape x = SR_SHAPE(VIEWS, D), y;
     SrNtXentParams p = {.num_crops = VIEWS, .temperature = 0.2, .decoupled = true};

@@ -43,10 +43,7 @@ static void forward_case(const SrOp *op, const SrOpCase *example, bool train) {
     op_call_deinit(&c);
 }
 
-static void test_forward_matches_reference(void **state) {
-    (void)state;
-    each_case(forward_case);
-}
+TEST(test_forward_matches_reference) { each_case(forward_case); }
 
 static void save_state(OpCall *c, double **kept) {
     for (int i = 0; i < c->n_w; i++) {
@@ -105,10 +102,7 @@ static void gradient_case(const SrOp *op, const SrOpCase *example, bool train) {
     op_call_deinit(&c);
 }
 
-static void test_gradients_match_differences(void **state) {
-    (void)state;
-    each_case(gradient_case);
-}
+TEST(test_gradients_match_differences) { each_case(gradient_case); }
 
 // Returns a copy of n floats as doubles: factor * value + plus.
 static double *kept_copy(OpCall *c, const float *from, int64_t n, double factor, double plus) {
@@ -148,10 +142,7 @@ static void adding_case(const SrOp *op, const SrOpCase *example, bool train) {
     op_call_deinit(&c);
 }
 
-static void test_gradients_add_up(void **state) {
-    (void)state;
-    each_case(adding_case);
-}
+TEST(test_gradients_add_up) { each_case(adding_case); }
 
 static void same_bits(const char *what, const SrOp *op, const SrOpCase *example, const void *a,
                       const void *b, size_t bytes) {
@@ -183,10 +174,7 @@ static void absent_case(const SrOp *op, const SrOpCase *example, bool train) {
     op_call_deinit(&all);
 }
 
-static void test_any_gradient_may_be_unwanted(void **state) {
-    (void)state;
-    each_case(absent_case);
-}
+TEST(test_any_gradient_may_be_unwanted) { each_case(absent_case); }
 
 static void inplace_case(const SrOp *op, const SrOpCase *example, bool train) {
     OpCall apart, shared;
@@ -208,10 +196,7 @@ static void inplace_case(const SrOp *op, const SrOpCase *example, bool train) {
     op_call_deinit(&apart);
 }
 
-static void test_gradient_may_take_the_place_of_dy(void **state) {
-    (void)state;
-    each_case(inplace_case);
-}
+TEST(test_gradient_may_take_the_place_of_dy) { each_case(inplace_case); }
 
 static void again_case(const SrOp *op, const SrOpCase *example, bool train) {
     OpCall c;
@@ -241,10 +226,7 @@ static void again_case(const SrOp *op, const SrOpCase *example, bool train) {
     op_call_deinit(&c);
 }
 
-static void test_forward_again_repeats(void **state) {
-    (void)state;
-    each_case(again_case);
-}
+TEST(test_forward_again_repeats) { each_case(again_case); }
 
 static size_t scratch_bytes(const SrOp *op, const SrOpCase *example, int rows) {
     OpCall c;
@@ -302,14 +284,10 @@ static void threads_case(const SrOp *op, const SrOpCase *example, bool train) {
     sr_parallel_set_threads(before);
 }
 
-static void test_bits_do_not_depend_on_threads(void **state) {
-    (void)state;
-    each_case(threads_case);
-}
+TEST(test_bits_do_not_depend_on_threads) { each_case(threads_case); }
 
 // Lower instruction sets agree with the reference too; the tests above ran on the best one.
-static void test_lower_levels(void **state) {
-    (void)state;
+TEST(test_lower_levels) {
     SrCpuLevel best = test_machine()->level;
     for (int level = SR_CPU_PLAIN; level < (int)best; level++) {
         test_machine_level((SrCpuLevel)level);
@@ -320,8 +298,7 @@ static void test_lower_levels(void **state) {
     test_machine_level(best);
 }
 
-static void test_descriptors(void **state) {
-    (void)state;
+TEST(test_descriptors) {
     int n = 0;
     for (; sr_op_at(n); n++) {
         const SrOp *op = sr_op_at(n);
@@ -342,8 +319,7 @@ static void test_descriptors(void **state) {
 }
 
 // A shape that an op cannot take gives an error of one line that names the op, and never a crash.
-static void test_strange_shapes(void **state) {
-    (void)state;
+TEST(test_strange_shapes) {
     const SrShape strange[] = {SR_SCALAR, SR_SHAPE(3), SR_SHAPE(1, 1), SR_SHAPE(2, 1, 1, 1),
                                SR_SHAPE(1, 2, 3, 4, 5, 6)};
     for (int i = 0; sr_op_at(i); i++)
@@ -376,10 +352,7 @@ static void view_case(const SrOp *op, const SrOpCase *example, bool train) {
     op_call_deinit(&c);
 }
 
-static void test_views(void **state) {
-    (void)state;
-    each_case(view_case);
-}
+TEST(test_views) { each_case(view_case); }
 
 SR_TESTS(op, unit(test_descriptors), unit(test_forward_matches_reference),
          unit(test_gradients_match_differences), unit(test_gradients_add_up),

@@ -28,39 +28,28 @@ static void each_case(void (*body)(const SrOp *op, const SrOpCase *example, bool
     }
 }
 
-static void test_forward_matches_reference(void **state) {
-    (void)state;
-    each_case(op_half_forward);
-}
+TEST(test_forward_matches_reference) { each_case(op_half_forward); }
 
 static void backward_case(const SrOp *op, const SrOpCase *example, bool train) {
     op_half_backward(op, example, train, 1);
 }
 
-static void test_backward_matches_floats(void **state) {
-    (void)state;
-    each_case(backward_case);
-}
+TEST(test_backward_matches_floats) { each_case(backward_case); }
 
-static void test_threads_keep_bits(void **state) {
-    (void)state;
-    each_case(op_half_threads);
-}
+TEST(test_threads_keep_bits) { each_case(op_half_threads); }
 
 static void mixed_case(const SrOp *op, const SrOpCase *example, bool train) {
     if (train && (op->flags & SR_OP_MIXES))
         op_half_mixed(op, example);
 }
 
-static void test_types_mix(void **state) {
-    (void)state;
+TEST(test_types_mix) {
     each_case(mixed_case);
     CHECK(op_named("layer_norm")->flags & op_named("add")->flags & SR_OP_MIXES);
 }
 
 // Every float rounds by the definition of bfloat16: halfway cases to even; NaN and infinity stay.
-static void test_rounding(void **state) {
-    (void)state;
+TEST(test_rounding) {
     const float in[] = {1, 1.00390625f, 1.01171875f, -1.0039064f, INFINITY, 3.3961776e38f,
                         0, -0.0f,       1.0f / 3};
     const uint16_t out[] = {0x3F80, 0x3F80, 0x3F82, 0xBF81, 0x7F80, 0x7F80, 0, 0x8000, 0x3EAB};

@@ -60,14 +60,12 @@ static void check_refusal(const Refusal *r) {
     sr_arena_deinit(&arena);
 }
 
-static void test_refusals(void **state) {
-    (void)state;
+TEST(test_refusals) {
     for (int i = 0; i < SR_COUNT(refusals); i++)
         check_refusal(&refusals[i]);
 }
 
-static void test_option_ranges(void **state) {
-    (void)state;
+TEST(test_option_ranges) {
     const struct {
         const char *op, *params, *message;
     } bad[] = {

@@ -42,10 +42,7 @@ static bool affine_case(OpCall *c) {
     return true;
 }
 
-static void test_affine(void **state) {
-    (void)state;
-    each_case(affine_case, "batch_norm", NULL);
-}
+TEST(test_affine) { each_case(affine_case, "batch_norm", NULL); }
 
 // The inverse hook applied to an op's value gives its input.
 static bool inverse_case(OpCall *c) {
@@ -64,10 +61,7 @@ static bool inverse_case(OpCall *c) {
     return true;
 }
 
-static void test_inverse(void **state) {
-    (void)state;
-    each_case(inverse_case, "identity", "scale");
-}
+TEST(test_inverse) { each_case(inverse_case, "identity", "scale"); }
 
 static bool is_activation(const SrOp *op) { return op->fuses_as && op->max_in == 1; }
 
@@ -115,15 +109,11 @@ static bool activated_by_any(OpCall *c) {
     return any;
 }
 
-static void test_fused_activations(void **state) {
-    (void)state;
-    each_case(activated_by_any, "conv2d", "batch_norm");
-}
+TEST(test_fused_activations) { each_case(activated_by_any, "conv2d", "batch_norm"); }
 
 // Ops that fuse into others, and ops whose weights can be scaled, have the properties that the
 // passes assume.
-static void test_descriptors(void **state) {
-    (void)state;
+TEST(test_descriptors) {
     for (int i = 0; sr_op_at(i); i++) {
         const SrOp *op = sr_op_at(i);
         if (op->fuses_as)

@@ -81,14 +81,8 @@ static void check_all_halves(const SrPointwiseTable *k) {
         check_halves(each[i]);
 }
 
-static void test_gelu(void **state) {
-    (void)state;
-    on_every_level(check_gelu);
-}
+TEST(test_gelu) { on_every_level(check_gelu); }
 
-static void test_halves(void **state) {
-    (void)state;
-    on_every_level(check_all_halves);
-}
+TEST(test_halves) { on_every_level(check_all_halves); }
 
 SR_TESTS(pointwise, unit(test_gelu), unit(test_halves))

@@ -10,8 +10,7 @@ static void start(OpCall *c, const char *op, const char *params, SrShape shape, 
     op_call_forward(c);
 }
 
-static void test_ties_go_to_the_first(void **state) {
-    (void)state;
+TEST(test_ties_go_to_the_first) {
     OpCall c;
     float x[] = {5, 5, 5, 5};
     start(&c, "max_pool2d", "{kernel_h: 2}", SR_SHAPE(1, 2, 2, 1), x);
@@ -21,8 +20,7 @@ static void test_ties_go_to_the_first(void **state) {
     op_call_deinit(&c);
 }
 
-static void test_nan_wins(void **state) {
-    (void)state;
+TEST(test_nan_wins) {
     OpCall c;
     float x[] = {1, NAN, 7, 2};
     start(&c, "max_pool2d", "{kernel_h: 2}", SR_SHAPE(1, 2, 2, 1), x);
@@ -34,8 +32,7 @@ static void test_nan_wins(void **state) {
 }
 
 // Max pooling pads with minus infinity: a map of negative numbers keeps its maxima.
-static void test_padding_is_never_the_maximum(void **state) {
-    (void)state;
+TEST(test_padding_is_never_the_maximum) {
     OpCall c;
     float x[] = {-4, -3, -2, -INFINITY};
     start(&c, "max_pool2d", "{kernel_h: 3, stride_h: 2, padding_h: 1}", SR_SHAPE(1, 2, 2, 1), x);
@@ -45,8 +42,7 @@ static void test_padding_is_never_the_maximum(void **state) {
 }
 
 // One pixel under four overlapping windows receives the gradient of each.
-static void test_overlapping_windows_add_up(void **state) {
-    (void)state;
+TEST(test_overlapping_windows_add_up) {
     OpCall c;
     float x[25] = {0};
     x[12] = 1;
@@ -58,8 +54,7 @@ static void test_overlapping_windows_add_up(void **state) {
     op_call_deinit(&c);
 }
 
-static void test_mean_counts_padding_or_not(void **state) {
-    (void)state;
+TEST(test_mean_counts_padding_or_not) {
     OpCall c;
     float x[] = {4, 4, 4, 4};
     start(&c, "avg_pool2d", "{kernel_h: 2, stride_h: 1, padding_h: 1}", SR_SHAPE(1, 2, 2, 1), x);
@@ -82,8 +77,7 @@ static int out_rows(const char *op, const char *params, int rows) {
 
 // Output sizes are those of torch.nn.MaxPool2d: floor and ceil, and a window must start inside
 // the map.
-static void test_sizes(void **state) {
-    (void)state;
+TEST(test_sizes) {
     const char *one_wide = "{kernel_h: 3, kernel_w: 1, stride_h: 2}";
     CHECK_INT(out_rows("max_pool2d", one_wide, 7), 3);
     CHECK_INT(out_rows("max_pool2d", one_wide, 8), 3);

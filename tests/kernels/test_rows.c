@@ -80,20 +80,13 @@ static void check_relu(const SrRows *k) {
     CHECK(dx[0] == 0 && dx[1] == 0 && dx[2] == 7);
 }
 
-static void test_exp(void **state) {
-    (void)state;
+TEST(test_exp) {
     on_every_level(check_exp);
     on_every_level(check_exp_limits);
 }
 
-static void test_sums(void **state) {
-    (void)state;
-    on_every_level(check_sums);
-}
+TEST(test_sums) { on_every_level(check_sums); }
 
-static void test_relu(void **state) {
-    (void)state;
-    on_every_level(check_relu);
-}
+TEST(test_relu) { on_every_level(check_relu); }
 
 SR_TESTS(rows, unit(test_exp), unit(test_sums), unit(test_relu))

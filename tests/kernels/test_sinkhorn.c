@@ -47,8 +47,7 @@ static void check_all_forms(const float *scores, int n, int P) {
             }
 }
 
-static void test_extreme_scores_stay_finite(void **state) {
-    (void)state;
+TEST(test_extreme_scores_stay_finite) {
     float equal[12], huge[] = {1e30f, -1e30f, 3e38f, -3e38f, 0, 1};
     for (int i = 0; i < 12; i++)
         equal[i] = 1e30f;
@@ -61,8 +60,7 @@ static void test_extreme_scores_stay_finite(void **state) {
 
 // Scores of a diverged model that are NaN give finite codes, so that the report of the first bad
 // layer stays correct.
-static void test_scores_that_are_no_numbers(void **state) {
-    (void)state;
+TEST(test_scores_that_are_no_numbers) {
     check_all_forms((float[]){NAN, 1, 2, INFINITY}, 2, 2);
     check_all_forms((float[]){NAN, NAN, NAN, NAN}, 2, 2);
     check_all_forms((float[]){-INFINITY, -INFINITY, -INFINITY, 4}, 2, 2);
@@ -70,8 +68,7 @@ static void test_scores_that_are_no_numbers(void **state) {
 
 // Prototype 2 is so far from every sample that its exponentials underflow. VISSL gives it 1e-12
 // everywhere, so that after one round its mass is spread evenly; the log form follows its scores.
-static void test_empty_prototype(void **state) {
-    (void)state;
+TEST(test_empty_prototype) {
     float scores[] = {0, 0, -10, 0, 0, -20}, codes[6];
     SrSinkhorn s = {.n = 2, .P = 3, .scores = scores, .epsilon = 0.05, .num_iters = 1};
     solve(&s, codes);
@@ -86,8 +83,7 @@ static void test_empty_prototype(void **state) {
 
 // Sample 1 is so far from all prototypes that its row underflows while no prototype is empty.
 // Scaling would give 0/0; the expected codes are those of the log form.
-static void test_empty_sample(void **state) {
-    (void)state;
+TEST(test_empty_sample) {
     float scores[] = {1, 1, -20, -19}, codes[4], exact[4];
     SrSinkhorn s = {.n = 2, .P = 2, .scores = scores, .epsilon = 0.05, .num_iters = 3};
     solve(&s, codes);
@@ -103,8 +99,7 @@ static void fill(float *x, int n, double scale, uint64_t seed) {
         x[i] = (float)(scale * sr_rng_normal(&rng));
 }
 
-static void test_no_rounds_is_softmax(void **state) {
-    (void)state;
+TEST(test_no_rounds_is_softmax) {
     float scores[15], codes[15];
     fill(scores, 15, 0.1, 1);
     SrSinkhorn s = {.n = 3, .P = 5, .scores = scores, .epsilon = 0.05};
@@ -119,8 +114,7 @@ static void test_no_rounds_is_softmax(void **state) {
 }
 
 // After many rounds each prototype holds an equal share of the samples.
-static void test_prototypes_are_balanced(void **state) {
-    (void)state;
+TEST(test_prototypes_are_balanced) {
     enum { N = 40, P = 6 };
     float scores[N * P], codes[N * P];
     fill(scores, N * P, 0.2, 2);
@@ -142,8 +136,7 @@ static void test_prototypes_are_balanced(void **state) {
 }
 
 // Rows of the queue count like rows of the batch; only their codes are not returned.
-static void test_queue_is_more_rows(void **state) {
-    (void)state;
+TEST(test_queue_is_more_rows) {
     enum { N = 5, Q = 30, P = 7 };
     float scores[(N + Q) * P], all[(N + Q) * P], batch[N * P];
     fill(scores, (N + Q) * P, 0.3, 3);
@@ -160,8 +153,7 @@ static void test_queue_is_more_rows(void **state) {
     }
 }
 
-static void test_hard_codes(void **state) {
-    (void)state;
+TEST(test_hard_codes) {
     float scores[] = {0.1f, 0.4f, 0.2f, 0.3f, 0.3f, 0.1f}, codes[6];
     SrSinkhorn s = {.n = 2, .P = 3, .scores = scores, .epsilon = 0.5, .hard = true};
     solve(&s, codes);
@@ -171,8 +163,7 @@ static void test_hard_codes(void **state) {
 
 // Exponents up to 88 need no shift, larger ones get one. Codes with and without the shift are the
 // same.
-static void test_no_shift(void **state) {
-    (void)state;
+TEST(test_no_shift) {
     float scores[20], shifted[20], codes[20];
     fill(scores, 20, 0.3, 4);
     for (int i = 0; i < 2; i++) {
@@ -190,8 +181,7 @@ static void test_no_shift(void **state) {
 // The program flushes denormals to zero, but Sinkhorn must not: both exponentials of prototype 1
 // are denormal, and only their ratio e decides which sample it belongs to. Flushed, they would be
 // 0 and their mass spread evenly.
-static void test_denormals_are_kept_inside_only(void **state) {
-    (void)state;
+TEST(test_denormals_are_kept_inside_only) {
     float scores[] = {0, -8.83f, 0, -8.93f}, codes[4];
     SrSinkhorn s = {.n = 2, .P = 2, .scores = scores, .epsilon = 0.1, .num_iters = 1};
     volatile float tiny = 1e-38f, tenth = 0.1f, before = tiny * tenth;

@@ -24,8 +24,7 @@ static void targets(const char *params, float shift, float *out) {
 
 // Adding a constant to the scores of a row changes nothing if iterations start from
 // probabilities; it does if they start from exponentials.
-static void test_probabilities_forget_a_row_shift(void **state) {
-    (void)state;
+TEST(test_probabilities_forget_a_row_shift) {
     float plain[ROWS * K], shifted[ROWS * K], largest = 0;
     targets("{probabilities: True}", 0, plain);
     targets("{probabilities: True}", 2, shifted);
@@ -39,8 +38,7 @@ static void test_probabilities_forget_a_row_shift(void **state) {
 }
 
 // A row far below all others keeps its own choice, although exp() of its scores is zero.
-static void test_a_row_of_low_scores_keeps_its_target(void **state) {
-    (void)state;
+TEST(test_a_row_of_low_scores_keeps_its_target) {
     float plain[ROWS * K], low[ROWS * K];
     targets("{probabilities: True}", 0, plain);
     targets("{probabilities: True}", -4096, low);
@@ -49,8 +47,7 @@ static void test_a_row_of_low_scores_keeps_its_target(void **state) {
 }
 
 // One iteration computed by hand: softmax, columns scaled to equal sums, rows scaled to one.
-static void test_one_iteration(void **state) {
-    (void)state;
+TEST(test_one_iteration) {
     const double scores[ROWS][K] = {
         {0.5, -0.25, 0}, {0.75, 0.5, -0.5}, {1, 0.25, 0}, {-1, 0.25, 0.5}};
     double p[ROWS][K], column[K] = {0};

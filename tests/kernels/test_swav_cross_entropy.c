@@ -11,8 +11,7 @@ static void start(OpCall *c, const char *params, int rows, int code_rows, int P)
 static float *numbers(SrTensor t) { return t.data; }
 
 // Equal scores cost log P for any codes: the plateau on which a run starts.
-static void test_even_scores_cost_log_P(void **state) {
-    (void)state;
+TEST(test_even_scores_cost_log_P) {
     OpCall c;
     start(&c, "{num_crops: 3}", 6, 4, 50);
     for (int i = 0; i < 6 * 50; i++)
@@ -25,8 +24,7 @@ static void test_even_scores_cost_log_P(void **state) {
 }
 
 // With two crops, each crop predicts the code of the other and not its own.
-static void test_crops_are_swapped(void **state) {
-    (void)state;
+TEST(test_crops_are_swapped) {
     OpCall c;
     start(&c, "{num_crops: 2, temperature: 1}", 2, 2, 2);
     const float scores[] = {0, 3, 1, 0}, codes[] = {1, 0, 0, 1};
@@ -39,8 +37,7 @@ static void test_crops_are_swapped(void **state) {
     op_call_deinit(&c);
 }
 
-static void test_large_scores_stay_finite(void **state) {
-    (void)state;
+TEST(test_large_scores_stay_finite) {
     OpCall c;
     start(&c, "{num_crops: 2, temperature: 0.1}", 2, 2, 3);
     const float scores[] = {1e4f, 0, -1e4f, -1e4f, 1e4f, 9999}, codes[] = {0, 1, 0, 1, 0, 0};
@@ -59,8 +56,7 @@ static void test_large_scores_stay_finite(void **state) {
 }
 
 // The gradient of each row sums to zero, since adding a constant to its scores changes nothing.
-static void test_gradient_rows_sum_to_zero(void **state) {
-    (void)state;
+TEST(test_gradient_rows_sum_to_zero) {
     OpCall c;
     start(&c, "{num_crops: 4, temperature: 0.2}", 12, 6, 40);
     c.dy[0] = 1;

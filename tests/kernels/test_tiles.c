@@ -53,8 +53,7 @@ static void compare(SrRng *rng, int kind) {
         CHECK(same(&plain[0][0] + i, &emulated_tile[0][0][0] + i));
 }
 
-static void test_products(void **state) {
-    (void)state;
+TEST(test_products) {
     SrRng rng = sr_rng(9, SR_RNG_TEST, 0, 0, 0, 0);
     unsigned before = _mm_getcsr();
     for (int i = 0; i < 300; i++) {

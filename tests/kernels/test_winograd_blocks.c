@@ -65,8 +65,7 @@ static void check_caches(SrConvShape s, unsigned design) {
     conv_case_free(&t);
 }
 
-static void test_blocks_keep_bits(void **state) {
-    (void)state;
+TEST(test_blocks_keep_bits) {
     static const unsigned designs[] = {SR_CONV_WINOGRAD4, SR_CONV_WINOGRAD3, SR_CONV_WINOGRAD2};
     for (int threads = 1; threads <= 3; threads += 2)
         for (int i = 0; i < SR_COUNT(designs); i++) {
@@ -77,8 +76,7 @@ static void test_blocks_keep_bits(void **state) {
 }
 
 // A small map is not cut into fewer pieces on a larger cache, or some threads would have no work.
-static void test_small_maps_stay_cut(void **state) {
-    (void)state;
+TEST(test_small_maps_stay_cut) {
     test_machine()->conv_designs = SR_CONV_WINOGRAD4;
     SrConvShape s = shape_of(3, 32, 32);
     sr_parallel_set_threads(2);

@@ -14,8 +14,7 @@
 #include "tests/comma_locale.h"
 #include "tests/data/fixture.h"
 
-static void test_use(void **state) {
-    (void)state;
+TEST(test_use) {
     SrFeatureModel *m;
     SrFeatureShape s;
     float x[2 * 3 * 16 * 16];
@@ -74,8 +73,7 @@ static void *call(void *arg) {
 
 // Three threads with images of their own, two of them on one handle, get the bits of a single
 // thread.
-static void test_threads(void **state) {
-    (void)state;
+TEST(test_threads) {
     static float x[3][IMAGES * 3 * SIDE * SIDE];
     static Caller callers[3];
     SrFeatureModel *model[2];
@@ -108,8 +106,7 @@ static void test_threads(void **state) {
 
 // Any number of rows gives the features of full batches; a size that is not whole images is
 // refused.
-static void test_rows(void **state) {
-    (void)state;
+TEST(test_rows) {
     static float x[IMAGES * 3 * SIDE * SIDE];
     float f[IMAGES * D], one[D], *out = f;
     SrFeatureModel *m;
@@ -136,8 +133,7 @@ static void test_rows(void **state) {
 
 // A flat colour stays flat through resize and crop, so each channel is (value / 255 - mean) /
 // deviation.
-static void test_preprocess(void **state) {
-    (void)state;
+TEST(test_preprocess) {
     static const double mean[] = {0.485, 0.456, 0.406}, deviation[] = {0.229, 0.224, 0.225};
     static float x[3 * 224 * 224];
     uint8_t pixels[20 * 30 * 3];
@@ -182,8 +178,7 @@ static double product(const float *a, const float *b, int d, bool cosine) {
 
 // Compared with all products in double precision, no omitted row is better than the last one
 // returned.
-static void test_neighbours(void **state) {
-    (void)state;
+TEST(test_neighbours) {
     enum { N = 700, M = 300, DIM = 9, K = 6 };
     static float rows[N * DIM], queries[M * DIM], similarity[M * K];
     static int64_t row[M * K];
@@ -220,8 +215,7 @@ static void test_neighbours(void **state) {
 
 #define REFUSES(call) CHECK_FAILS((SrStatus)(call), SR_ERR_CONFIG, "is NULL")
 
-static void test_null(void **state) {
-    (void)state;
+TEST(test_null) {
     static float x[3 * SIDE * SIDE];
     float *f = x;
     int n = 9, h = 9, w = 9;
@@ -301,8 +295,7 @@ static bool told_of_memory(int status) {
 
 // Each allocation may fail: the call returns an error or succeeds without that memory, and
 // nothing leaks.
-static void test_out_of_memory(void **state) {
-    (void)state;
+TEST(test_out_of_memory) {
     enum { TRIES = 30 };
     uint8_t pixels[20 * 20 * 3] = {0};
     size_t bytes;
@@ -333,8 +326,7 @@ static void test_out_of_memory(void **state) {
 
 // GTK, R and Python's locale.setlocale may set a decimal comma; models and recipes with fractions
 // still open.
-static void test_decimal_comma(void **state) {
-    (void)state;
+TEST(test_decimal_comma) {
     static const char *const trunks[] = {"tests/cli/tiny.yaml", "configs/swav.yaml",
                                          "configs/photos.yaml", "efficientnet_b0", "mobilenet_v2"};
     SrFeatureModel *m;
@@ -345,8 +337,7 @@ static void test_decimal_comma(void **state) {
     }
 }
 
-static void test_example(void **state) {
-    (void)state;
+TEST(test_example) {
     char self[4096], command[4200], line[128];
     ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
     CHECK(n > 0);

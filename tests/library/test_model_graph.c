@@ -82,8 +82,7 @@ static int tensor_of(const SrModelGraph *g, const char *name, SrTensorInfo *out)
 
 // ---- edits --------------------------------------------------------------------------------------
 
-static void test_nodes(void **state) {
-    (void)state;
+TEST(test_nodes) {
     SrModelGraph *g = open_resnet18();
     SrFeatureModel *m;
     SrFeatureShape shape;
@@ -113,8 +112,7 @@ static void test_nodes(void **state) {
 }
 
 // The part that is left gives the bits of the same layer of the whole network.
-static void test_cut(void **state) {
-    (void)state;
+TEST(test_cut) {
     static float whole[ROOM], part[ROOM];
     SrTensorInfo t;
     SrFeatureModel *m;
@@ -145,8 +143,7 @@ static void test_cut(void **state) {
 
 // An identity changes no bit of a later layer; all readers of its input read it; removed, the list
 // is that of the beginning.
-static void test_insert_and_remove(void **state) {
-    (void)state;
+TEST(test_insert_and_remove) {
     static float before[ROOM], after[ROOM];
     SrModelGraph *g = open_resnet18();
     int nodes = count_nodes(g), tensors = count_tensors(g);
@@ -195,8 +192,7 @@ static void check_linear(const SrModelGraph *g, int classes) {
     }
 }
 
-static void test_replace(void **state) {
-    (void)state;
+TEST(test_replace) {
     static float kept[64 * 3 * 7 * 7], now[64 * 3 * 7 * 7], before[ROOM], after[ROOM];
     SrTensorInfo t;
     SrModelGraph *g = open_resnet18();
@@ -240,8 +236,7 @@ static void test_replace(void **state) {
     sr_model_graph_close(g);
 }
 
-static void test_tags(void **state) {
-    (void)state;
+TEST(test_tags) {
     int n;
     SrModelGraph *g = open_resnet18();
     CHECK_OK((SrStatus)sr_model_graph_tag(g, "layer?.0.conv1", 4, &n));
@@ -260,8 +255,7 @@ static void test_tags(void **state) {
 // ---- weights ------------------------------------------------------------------------------------
 
 // A model has a copy: neither edits of its graph, new weights, nor the graph's end change it.
-static void test_models_are_copies(void **state) {
-    (void)state;
+TEST(test_models_are_copies) {
     enum { N = 64 * 3 * 7 * 7 };
     static float first[ROOM], f[ROOM], zeros[N], back[N];
     float *out = f, counter;
@@ -293,8 +287,7 @@ static void test_models_are_copies(void **state) {
 }
 
 // Weights that a graph writes give its bits to a model by name, and its ONNX file is the program's.
-static void test_files(void **state) {
-    (void)state;
+TEST(test_files) {
     static float of_graph[ROOM], of_file[ROOM], bias[64];
     char dir[64], weights[96], a[96], b[96];
     char *x, *y;
@@ -338,8 +331,7 @@ static void test_files(void **state) {
 }
 
 // A configuration's tensors have VISSL's names, and so have those of a new node.
-static void test_configuration(void **state) {
-    (void)state;
+TEST(test_configuration) {
     SrTensorInfo t;
     SrModelGraph *g;
     CHECK_OK((SrStatus)sr_model_graph_open("tests/cli/tiny.yaml", NULL, 2, 0, 0, &g));
@@ -359,8 +351,7 @@ static void test_configuration(void **state) {
 
 #define REFUSES(call) CHECK_FAILS((SrStatus)(call), SR_ERR_CONFIG, "is NULL")
 
-static void test_null(void **state) {
-    (void)state;
+TEST(test_null) {
     float x = 0;
     SrModelGraph *g = open_resnet18(), *none;
     SrFeatureModel *m;
@@ -425,8 +416,7 @@ static int whole_way(void) {
     return status;
 }
 
-static void test_out_of_memory(void **state) {
-    (void)state;
+TEST(test_out_of_memory) {
     enum { TRIES = 60 };
     int failed = 0;
     CHECK_INT(whole_way(), 0);
@@ -471,8 +461,7 @@ static void *work(void *arg) {
 }
 
 // Two threads edit graphs and compute with models of their own at the same time.
-static void test_threads(void **state) {
-    (void)state;
+TEST(test_threads) {
     static Worker workers[2] = {{.cut = "layer2"}, {.cut = "layer3"}};
     static float alone[ROOM];
     pthread_t thread[2];

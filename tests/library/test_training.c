@@ -66,8 +66,7 @@ static void check_losses(const char *dir, const Log *log) {
     CHECK(seen >= STEPS / 4);
 }
 
-static void test_bits(void **state) {
-    (void)state;
+TEST(test_bits) {
     char dir[64], by_program[96], by_call[96], folder[128];
     temp_dir_make(dir);
     snprintf(by_program, sizeof by_program, "%s/program", dir);
@@ -95,8 +94,7 @@ static void test_bits(void **state) {
     temp_dir_remove(dir);
 }
 
-static void test_stop_and_resume(void **state) {
-    (void)state;
+TEST(test_stop_and_resume) {
     char dir[64], whole[96], parts[96];
     temp_dir_make(dir);
     snprintf(whole, sizeof whole, "%s/whole", dir);
@@ -122,8 +120,7 @@ static void test_stop_and_resume(void **state) {
 }
 
 // A trained run is a graph's and a model's trunk, with equal features.
-static void test_run_as_trunk(void **state) {
-    (void)state;
+TEST(test_run_as_trunk) {
     static float x[3 * 16 * 16];
     float a[32], b[32], *f = a, *g = b;
     char dir[64];
@@ -170,8 +167,7 @@ static void *compute_often(void *arg) {
 
 // Models compute in the callback and in another thread during a training, with the bits that they
 // have alone, and the training has its own.
-static void test_models_meanwhile(void **state) {
-    (void)state;
+TEST(test_models_meanwhile) {
     static User users[3];
     char dir[64], alone[96], busy[96], folder[128];
     pthread_t thread;
@@ -201,8 +197,7 @@ static void test_models_meanwhile(void **state) {
     temp_dir_remove(dir);
 }
 
-static void test_mistakes(void **state) {
-    (void)state;
+TEST(test_mistakes) {
     CHECK_FAILS((SrStatus)sr_train("configs/none.yaml", NULL, 0, NULL, NULL), SR_ERR_CONFIG,
                 "configs/none.yaml");
     CHECK_FAILS(

@@ -17,8 +17,7 @@ static const SrTensorInfo tensors[] = {{.name = "layer.weight", .rank = 2, .shap
                                        {.name = "scale", .rank = 0}};
 static const float *const numbers[] = {matrix, &scalar};
 
-static void test_round_trip(void **state) {
-    (void)state;
+TEST(test_round_trip) {
     static const char *const endings[] = {"safetensors", "pth", "npz"};
     char dir[64], path[96];
     temp_dir_make(dir);
@@ -53,8 +52,7 @@ static void test_round_trip(void **state) {
 }
 
 // Halves and counters are read as floats: 0x3E00 is 1.5, 0xC000 is -2.
-static void test_types(void **state) {
-    (void)state;
+TEST(test_types) {
     uint16_t half[] = {0x3E00, 0xC000};
     int64_t counter = 3;
     double wide[3] = {0.5, 1e300, -2};
@@ -90,8 +88,7 @@ static void check_stays(const char *path, const char *text) {
     sr_free(data);
 }
 
-static void test_mistakes(void **state) {
-    (void)state;
+TEST(test_mistakes) {
     char dir[64], path[96], other[96];
     SrWeightsFile *file;
     SrTensorInfo twice[] = {tensors[0], tensors[0]}, wrong = tensors[0];
@@ -122,8 +119,7 @@ static void test_mistakes(void **state) {
     temp_dir_remove(dir);
 }
 
-static void test_null(void **state) {
-    (void)state;
+TEST(test_null) {
     float x = 0;
     SrWeightsFile *file;
     const float *const one[] = {&x};
@@ -157,8 +153,7 @@ static void *read_often(void *arg) {
 }
 
 // Two threads read one file.
-static void test_threads(void **state) {
-    (void)state;
+TEST(test_threads) {
     char dir[64], path[96];
     SrWeightsFile *file;
     pthread_t thread[2];

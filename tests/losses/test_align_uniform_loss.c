@@ -40,8 +40,7 @@ static double expected(const float *x, int N) {
     return align + 0.6 * uniform;
 }
 
-static void test_all_rows_count(void **state) {
-    (void)state;
+TEST(test_all_rows_count) {
     for (int replicas = 1; replicas <= 2; replicas++) {
         TinyModel t;
         CHECK_OK(tiny_model_start_world(&t, replicas, MODEL, LOSS, 8 / replicas, 2, sizes));
@@ -57,8 +56,7 @@ static void test_all_rows_count(void **state) {
 
 // With lambda 0 only alignment is left, which falls to zero; with uniformity the images stay
 // apart.
-static void test_uniformity_keeps_apart(void **state) {
-    (void)state;
+TEST(test_uniformity_keeps_apart) {
     static const char *const weight[] = {"0", "1"};
     double spread[2];
     for (int k = 0; k < 2; k++) {
@@ -81,8 +79,7 @@ static void test_uniformity_keeps_apart(void **state) {
     CHECK(spread[1] > 1);
 }
 
-static void test_views(void **state) {
-    (void)state;
+TEST(test_views) {
     TinyModel t;
     CHECK_FAILS(tiny_model_open(&t, MODEL, LOSS, 8, 3, sizes), SR_ERR_CONFIG, "align_uniform_loss");
     tiny_model_close(&t);

@@ -21,8 +21,7 @@ static double length(const float *row, int D) {
     return sqrt(sum);
 }
 
-static void test_queue_turns(void **state) {
-    (void)state;
+TEST(test_queue_turns) {
     TinyModel t;
     start(&t, "{queue_size: 20}", 1);
     const SrParam *queue = tiny_model_param(&t, "loss.queue");
@@ -45,8 +44,7 @@ static void test_queue_turns(void **state) {
 }
 
 // A step of more images than the queue has rows fills it with the first of them.
-static void test_small_queue(void **state) {
-    (void)state;
+TEST(test_small_queue) {
     TinyModel t;
     start(&t, "{queue_size: 5}", 1);
     tiny_model_step(&t, 0);
@@ -57,8 +55,7 @@ static void test_small_queue(void **state) {
 }
 
 // TINY_SAMPLES is 64.
-static void test_size(void **state) {
-    (void)state;
+TEST(test_size) {
     TinyModel t;
     const SrLoss *loss;
     start(&t, "{}", 1);
@@ -71,8 +68,7 @@ static void test_size(void **state) {
 }
 
 // The student alone learns.
-static void test_teacher_stays(void **state) {
-    (void)state;
+TEST(test_teacher_stays) {
     TinyModel t;
     start(&t, "{queue_size: 20}", 1);
     SrParams *params = sr_model_params(t.model);

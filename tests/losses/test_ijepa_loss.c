@@ -3,8 +3,7 @@
 #include "tests/trainer/tiny_model.h"
 
 // pred_mlp_ratio sets the width of the MLPs: 12 channels times 1.5.
-static void test_predictor_width(void **state) {
-    (void)state;
+TEST(test_predictor_width) {
     const SrLoss *loss;
     TinyModel t;
     CHECK_OK(sr_loss_find("ijepa_loss", &loss));

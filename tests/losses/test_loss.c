@@ -28,8 +28,7 @@ static void start(TinyModel *t, const SrLoss *loss, const SrLossExample *e, int 
     CHECK_OK(tiny_model_start_example(t, loss, e, e->options ? e->options : "{}", replicas));
 }
 
-static void test_has_examples(void **state) {
-    (void)state;
+TEST(test_has_examples) {
     for (int i = 0; sr_loss_at(i); i++)
         if (sr_loss_at(i)->n_examples < 1)
             fail_msg("%s has no example", sr_loss_at(i)->name);
@@ -51,8 +50,7 @@ static void falls_with(int replicas) {
     }
 }
 
-static void test_falls(void **state) {
-    (void)state;
+TEST(test_falls) {
     for (int replicas = 1; replicas <= 4; replicas *= 4)
         falls_with(replicas);
 }
@@ -71,8 +69,7 @@ static void steps_do_not_allocate_with(int replicas) {
     }
 }
 
-static void test_steps_do_not_allocate(void **state) {
-    (void)state;
+TEST(test_steps_do_not_allocate) {
     for (int replicas = 1; replicas <= 4; replicas *= 4)
         steps_do_not_allocate_with(replicas);
 }
@@ -124,15 +121,13 @@ static void state_is_in_the_table_with(int replicas) {
     }
 }
 
-static void test_state_is_in_the_table(void **state) {
-    (void)state;
+TEST(test_state_is_in_the_table) {
     for (int replicas = 1; replicas <= 4; replicas *= 4)
         state_is_in_the_table_with(replicas);
 }
 
 // Runs three steps, a checkpoint and two more steps, with one thread and with two.
-static void test_bits_do_not_depend_on_threads(void **state) {
-    (void)state;
+TEST(test_bits_do_not_depend_on_threads) {
     const SrLoss *loss;
     const SrLossExample *e;
     int threads = sr_parallel_threads();
@@ -192,8 +187,7 @@ static bool has_size(const SrLoss *loss, const SrLossExample *e) {
     return e->options && strstr(e->options, dot ? dot + 1 : loss->whole_batches_with);
 }
 
-static void test_partial_batches(void **state) {
-    (void)state;
+TEST(test_partial_batches) {
     const SrLoss *loss;
     const SrLossExample *e;
     for (int i = 0; example_at(i, &loss, &e); i++)
@@ -203,8 +197,7 @@ static void test_partial_batches(void **state) {
             fail_msg("%s does not say why its batches are whole", loss->name);
 }
 
-static void test_unknown(void **state) {
-    (void)state;
+TEST(test_unknown) {
     const SrLoss *loss;
     CHECK_FAILS(sr_loss_find("swav_los", &loss), SR_ERR_CONFIG, "swav_loss");
     CHECK(sr_loss_at(-1) == NULL);

@@ -39,29 +39,18 @@ static void check_method(const char *name, const char *heads, int gradients) {
     check_example(name, 0, heads, gradients);
 }
 
-static void test_mae(void **state) {
-    (void)state;
-    check_method("mae_loss", NULL, 49);
-}
+TEST(test_mae) { check_method("mae_loss", NULL, 49); }
 
-static void test_ijepa(void **state) {
-    (void)state;
-    check_method("ijepa_loss", NULL, 49);
-}
+TEST(test_ijepa) { check_method("ijepa_loss", NULL, 49); }
 
-static void test_data2vec(void **state) {
-    (void)state;
-    check_method("data2vec_loss", NULL, 33);
-}
+TEST(test_data2vec) { check_method("data2vec_loss", NULL, 33); }
 
-static void test_dinov2(void **state) {
-    (void)state;
+TEST(test_dinov2) {
     check_method("dinov2_loss", NULL, 39);
     check_example("dinov2_loss", 1, NULL, 39); // with Gram anchoring
 }
 
-static void test_masked_siamese(void **state) {
-    (void)state;
+TEST(test_masked_siamese) {
     check_method("masked_siamese_loss",
                  "[[msn_head, {in_dim: 16, hidden_dim: 16, output_dim: 8, "
                  "num_prototypes: 12, use_bn: False}]]",
@@ -69,31 +58,16 @@ static void test_masked_siamese(void **state) {
 }
 
 // The teacher's side of the cross entropy has no gradient, so the teacher stays fixed.
-static void test_dino(void **state) {
-    (void)state;
-    check_method("dino_loss", NULL, 67);
-}
+TEST(test_dino) { check_method("dino_loss", NULL, 67); }
 
-static void test_align_uniform(void **state) {
-    (void)state;
-    check_method("align_uniform_loss", NULL, 66);
-}
+TEST(test_align_uniform) { check_method("align_uniform_loss", NULL, 66); }
 
 // The teacher does not learn, so only the student and its projection have gradients.
-static void test_feature_distillation(void **state) {
-    (void)state;
-    check_method("feature_distillation_loss", NULL, 62);
-}
+TEST(test_feature_distillation) { check_method("feature_distillation_loss", NULL, 62); }
 
-static void test_patch_distillation(void **state) {
-    (void)state;
-    check_method("patch_distillation_loss", NULL, 64);
-}
+TEST(test_patch_distillation) { check_method("patch_distillation_loss", NULL, 64); }
 
-static void test_dense_distillation(void **state) {
-    (void)state;
-    check_method("dense_distillation_loss", NULL, 32);
-}
+TEST(test_dense_distillation) { check_method("dense_distillation_loss", NULL, 32); }
 
 SR_TESTS(loss_gradient, unit(test_mae), unit(test_ijepa), unit(test_data2vec), unit(test_dinov2),
          unit(test_masked_siamese), unit(test_dino), unit(test_align_uniform),

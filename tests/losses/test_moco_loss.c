@@ -19,8 +19,7 @@ static const float *values(TinyModel *t, const char *name) {
     return p->value;
 }
 
-static void test_follows(void **state) {
-    (void)state;
+TEST(test_follows) {
     TinyModel t;
     CHECK_OK(tiny_model_start(&t, MODEL, LOSS, 4, 2, sizes));
     double first = (double)values(&t, CONV)[0];
@@ -44,8 +43,7 @@ static double column_length(const float *queue, int column) {
     return sqrt(sum);
 }
 
-static void test_queue(void **state) {
-    (void)state;
+TEST(test_queue) {
     TinyModel t;
     float before[8 * 16];
     CHECK_OK(tiny_model_start(&t, MODEL, LOSS, 4, 2, sizes));
@@ -65,8 +63,7 @@ static void test_queue(void **state) {
 }
 
 // A queue whose length is no multiple of the step's images continues at its beginning.
-static void test_wraps(void **state) {
-    (void)state;
+TEST(test_wraps) {
     TinyModel t;
     float before[8 * 18];
     CHECK_OK(tiny_model_start(
@@ -83,8 +80,7 @@ static void test_wraps(void **state) {
 }
 
 // The model runs queries and the key encoder runs keys: batch norms see one view only.
-static void test_views(void **state) {
-    (void)state;
+TEST(test_views) {
     TinyModel t;
     CHECK_OK(tiny_model_start(&t, MODEL, LOSS, 4, 2, sizes));
     CHECK_INT(sr_graph_at(t.graph.graph, t.graph.outputs[0])->shape.d[0], 4);
@@ -93,8 +89,7 @@ static void test_views(void **state) {
 
 // Batch norms show which images were normalised together: shuffled keys differ from those of
 // three unshuffled batches.
-static void test_shuffle(void **state) {
-    (void)state;
+TEST(test_shuffle) {
     TinyModel many, one;
     float kept[8 * 4];
     CHECK_OK(tiny_model_start(&one, MODEL, LOSS, 4, 2, sizes));
@@ -119,8 +114,7 @@ static void check_refused(const char *loss, int views, const char *text) {
     tiny_model_close(&t);
 }
 
-static void test_refused(void **state) {
-    (void)state;
+TEST(test_refused) {
     check_refused("name: moco_loss, moco_loss: {embedding_dim: 8, queue_size: 3}", 2,
                   "queue_size is 3, but all replicas together push 4 keys");
     check_refused("name: moco_loss", 2, "embedding_dim is 128");

@@ -31,8 +31,7 @@ static Run run(const char *model, const char *loss, double lr, int steps) {
 // At rate 0 nothing is learned: with a fixed centre the loss stays constant. A moving centre
 // removes from the targets what all images share, while the student, which is not centred, still
 // predicts it: the loss rises towards ln K and above.
-static void test_dino_centre(void **state) {
-    (void)state;
+TEST(test_dino_centre) {
     Run still = run(DINO_HEAD,
                     "name: dino_loss, dino_loss: {num_crops: 2, ema_center: 1, "
                     "teacher_temp_warmup_iters: 0}",
@@ -59,8 +58,7 @@ static double reported(TinyModel *t, const char *key) {
 }
 
 // Sets the teacher's scores by hand: first all equal, then one far above the others in each row.
-static void test_dino_teacher_entropy(void **state) {
-    (void)state;
+TEST(test_dino_teacher_entropy) {
     TinyModel t;
     CHECK_OK(
         tiny_model_start(&t, DINO_HEAD, "name: dino_loss, dino_loss: {num_crops: 2}", 8, 2, sizes));
@@ -80,8 +78,7 @@ static void test_dino_teacher_entropy(void **state) {
 }
 
 // The temperature is numpy.linspace(min, max, 3), then max.
-static void test_dino_temperature(void **state) {
-    (void)state;
+TEST(test_dino_temperature) {
     static const double wanted[] = {0.04, 0.055, 0.07, 0.07};
     TinyModel t;
     CHECK_OK(tiny_model_start(&t, DINO_HEAD,
@@ -96,8 +93,7 @@ static void test_dino_temperature(void **state) {
 }
 
 // The centre moves to the mean of each column of the teacher's scores.
-static void test_dino_centre_is_of_columns(void **state) {
-    (void)state;
+TEST(test_dino_centre_is_of_columns) {
     TinyModel t;
     CHECK_OK(tiny_model_start(&t, DINO_HEAD,
                               "name: dino_loss, dino_loss: {num_crops: 2, ema_center: 0.25}", 8, 2,
@@ -120,8 +116,7 @@ static void test_dino_centre_is_of_columns(void **state) {
 }
 
 // A step writes the embeddings of each crop in crops_for_mb to the memory bank, image by image.
-static void test_deepcluster_memory(void **state) {
-    (void)state;
+TEST(test_deepcluster_memory) {
     TinyModel t;
     CHECK_OK(tiny_model_start(&t, TINY_TRUNK ", HEAD: {PARAMS: [[mlp, {dims: [32, 8]}]]}",
                               "name: deepclusterv2_loss, deepclusterv2_loss: {num_clusters: [4], "
@@ -140,8 +135,7 @@ static void test_deepcluster_memory(void **state) {
 
 // The gradient of 25 (variance + invariance) is steep: with steps of 0.05 the loss rises, with
 // shorter ones it falls.
-static void test_vicreg_steps(void **state) {
-    (void)state;
+TEST(test_vicreg_steps) {
     Run r = run(VICREG_HEAD, "name: vicreg_loss", 0.0005, 13);
     CHECK(r.last < r.first);
 }

@@ -13,8 +13,7 @@ static int add(SrParams *params, const char *name, SrShape shape) {
 
 static float *value(SrParams *params, int index) { return sr_params_at(params, index)->value; }
 
-static void test_find(void **state) {
-    (void)state;
+TEST(test_find) {
     SrParams *params;
     SrPrototypes p;
     CHECK_OK(sr_params_new(&params));
@@ -35,8 +34,7 @@ static void test_find(void **state) {
     sr_params_free(params);
 }
 
-static void test_normalize(void **state) {
-    (void)state;
+TEST(test_normalize) {
     SrParams *params;
     SrPrototypes p;
     CHECK_OK(sr_params_new(&params));
@@ -53,8 +51,7 @@ static void test_normalize(void **state) {
     sr_params_free(params);
 }
 
-static void test_scores(void **state) {
-    (void)state;
+TEST(test_scores) {
     static const float x[] = {1, 2, 3, -1, 0, 2};
     SrParams *params;
     SrPrototypes plain, normed;

@@ -22,8 +22,7 @@ static double row_length(const SrParam *p, int row) {
     return sqrt(sum);
 }
 
-static void test_prototypes_after_a_step(void **state) {
-    (void)state;
+TEST(test_prototypes_after_a_step) {
     TinyModel t;
     start(&t, "epsilon: 0.05");
     const SrParam *w = tiny_model_param(&t, "heads.0.prototypes0.weight");
@@ -42,8 +41,7 @@ static void test_prototypes_after_a_step(void **state) {
 
 // The queue is random until start_iter. From then on it takes the embeddings of the assign crops,
 // newest rows first.
-static void test_queue(void **state) {
-    (void)state;
+TEST(test_queue) {
     TinyModel t;
     float before[64], newest[32];
     start(&t, "queue: {queue_length: 8, start_iter: 1}");
@@ -66,8 +64,7 @@ static void test_queue(void **state) {
 }
 
 // With one prototype every assignment is certain: the loss is 0, and so is ln K.
-static void test_one_prototype(void **state) {
-    (void)state;
+TEST(test_one_prototype) {
     TinyModel t;
     SrLossFacts facts = {.chance = 0};
     CHECK_OK(tiny_model_start(
@@ -81,8 +78,7 @@ static void test_one_prototype(void **state) {
     tiny_model_close(&t);
 }
 
-static void test_facts(void **state) {
-    (void)state;
+TEST(test_facts) {
     TinyModel t;
     SrLossFacts facts = {.chance = 0};
     start(&t, "queue: {queue_length: 8}");
@@ -93,8 +89,7 @@ static void test_facts(void **state) {
     tiny_model_close(&t);
 }
 
-static void test_stays_finite(void **state) {
-    (void)state;
+TEST(test_stays_finite) {
     static const char *const rows[] = {"epsilon: 0.0001",
                                        "epsilon: 0.0001, sinkhorn: log",
                                        "epsilon: 1000",
@@ -114,8 +109,7 @@ static void test_stays_finite(void **state) {
 }
 
 // The log form agrees with VISSL's form where VISSL's arithmetic does not overflow.
-static void test_log_form(void **state) {
-    (void)state;
+TEST(test_log_form) {
     TinyModel a, b;
     start(&a, "sinkhorn: vissl");
     start(&b, "sinkhorn: log");
@@ -132,8 +126,7 @@ static void check_refused(const char *options, const char *text) {
     tiny_model_close(&t);
 }
 
-static void test_refused(void **state) {
-    (void)state;
+TEST(test_refused) {
     check_refused("crops_for_assign: [0, 3]", "crops_for_assign holds 3");
     check_refused("crops_for_assign: []", "crops_for_assign is empty");
     check_refused("epsilon: 0", "epsilon");

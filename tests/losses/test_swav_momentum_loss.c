@@ -24,8 +24,7 @@ static const float *values(TinyModel *t, const char *name) {
     return p->value;
 }
 
-static void test_follows(void **state) {
-    (void)state;
+TEST(test_follows) {
     TinyModel t;
     start(&t, "momentum: 0.9");
     double first = (double)values(&t, CONV)[0];
@@ -39,8 +38,7 @@ static void test_follows(void **state) {
     tiny_model_close(&t);
 }
 
-static void test_is_not_trained(void **state) {
-    (void)state;
+TEST(test_is_not_trained) {
     TinyModel t;
     start(&t, "momentum: 0.9");
     SrParams *params = sr_model_params(t.model);
@@ -60,8 +58,7 @@ static void test_is_not_trained(void **state) {
 
 // Statistics are those that the student's forward of the same step wrote, in evaluation mode and
 // in training mode.
-static void test_statistics(void **state) {
-    (void)state;
+TEST(test_statistics) {
     static const char *const rows[] = {"momentum_eval_mode_iter_start: 0",
                                        "momentum_eval_mode_iter_start: 100"};
     TinyModel t;
@@ -89,8 +86,7 @@ static double embedding_sum(TinyModel *t) {
 
 // The mode switches per step inside one plan: before the switch a run equals one that never
 // switches, after it one that always did.
-static void test_mode_switch(void **state) {
-    (void)state;
+TEST(test_mode_switch) {
     TinyModel never, later, always;
     start(&never, "momentum_eval_mode_iter_start: 100");
     start(&later, "momentum_eval_mode_iter_start: 1");
@@ -111,8 +107,7 @@ static void test_mode_switch(void **state) {
 }
 
 // VISSL pushes 8 / 3 = 2 rows per crop: 2 assign crops of 4 rows over 3 crops.
-static void test_queue(void **state) {
-    (void)state;
+TEST(test_queue) {
     TinyModel t;
     float before[2 * 8 * 8];
     start(&t, "queue: {queue_length: 8, start_iter: 0}");

@@ -21,8 +21,7 @@ static SrTensor input(TinyModel *t, const char *name) {
     return sr_plan_input(t->plan, sr_graph_find(t->graph.graph, name));
 }
 
-static void test_mae_draws(void **state) {
-    (void)state;
+TEST(test_mae_draws) {
     TinyModel t, half;
     start(&t, MAE "}", 1);
     const int64_t *visible = input(&t, "loss.visible").data; // (8, 4)
@@ -43,8 +42,7 @@ static void test_mae_draws(void **state) {
     tiny_model_close(&t);
 }
 
-static void test_ijepa_draws(void **state) {
-    (void)state;
+TEST(test_ijepa_draws) {
     TinyModel t;
     start(&t, IJEPA ", num_pred_masks: 2, enc_keep: 0.4}", 1);
     for (int step = 0; step < 20; step++) {
@@ -62,8 +60,7 @@ static void test_ijepa_draws(void **state) {
     tiny_model_close(&t);
 }
 
-static void test_refuses(void **state) {
-    (void)state;
+TEST(test_refuses) {
     static const struct {
         const char *model, *loss, *says;
     } cases[] = {
@@ -86,8 +83,7 @@ static void test_refuses(void **state) {
 
 // A patch_size other than the trunk's is replaced by the trunk's instead of being refused: the mask
 // has the trunk's 16 patches.
-static void test_patch_size_is_the_trunks(void **state) {
-    (void)state;
+TEST(test_patch_size_is_the_trunks) {
     TinyModel t;
     CHECK_OK(tiny_model_open(&t, MODEL, MAE ", patch_size: 8}", 4, 1, size));
     CHECK_INT(sr_graph_at(t.graph.graph, sr_graph_find(t.graph.graph, "loss.mask"))->shape.d[1],

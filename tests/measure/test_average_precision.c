@@ -9,8 +9,7 @@ static double ap(const float *score, const int8_t *relevant, int64_t n, SrApKind
     return value;
 }
 
-static void test_by_hand(void **state) {
-    (void)state;
+TEST(test_by_hand) {
     const float score[] = {0.9f, 0.8f, 0.7f, 0.6f, 0.5f};
     const int8_t relevant[] = {0, 1, 1, 0, 1};
     // Precision at the three hits is 1/2, 2/3, 3/5; the envelope lifts the first to 2/3.
@@ -18,8 +17,7 @@ static void test_by_hand(void **state) {
     CHECK_NEAR(ap(score, relevant, 5, SR_AP_ENVELOPE), (2.0 / 3 + 2.0 / 3 + 0.6) / 3, 1e-12);
 }
 
-static void test_unjudged_and_ties(void **state) {
-    (void)state;
+TEST(test_unjudged_and_ties) {
     const float score[] = {3, 2, 2, 2, 1, NAN};
     const int8_t unjudged[] = {-1, 1, -1, -1, 0, 0}, tied[] = {0, 1, 0, 1, 0, 0};
     CHECK_NEAR(ap(score, unjudged, 6, SR_AP_STEPS), 1, 0);

@@ -32,8 +32,7 @@ static double at_cost(const SrMatrix *train, const SrMatrix *test, double cost) 
     return accuracy;
 }
 
-static void test_noise_wants_penalty(void **state) {
-    (void)state;
+TEST(test_noise_wants_penalty) {
     SrMatrix train, test;
     SrChosenProbe probe;
     noisy_rows(&train, 200, 100, 1);
@@ -49,8 +48,7 @@ static void test_noise_wants_penalty(void **state) {
 }
 
 // Labels in turn, as lists often have them: every class is both fitted and held out.
-static void test_classes_in_turn(void **state) {
-    (void)state;
+TEST(test_classes_in_turn) {
     SrMatrix train, test;
     SrChosenProbe probe;
     test_rows_planted(&train, 50, 6, 5, 3, 1);
@@ -65,8 +63,7 @@ static void test_classes_in_turn(void **state) {
 }
 
 // Permuted labels of the test rows change the accuracy and not the choice.
-static void test_choice_is_blind(void **state) {
-    (void)state;
+TEST(test_choice_is_blind) {
     SrMatrix train, test;
     SrChosenProbe straight, turned;
     noisy_rows(&train, 200, 60, 3);
@@ -83,8 +80,7 @@ static void test_choice_is_blind(void **state) {
 }
 
 // Rows without a label change neither the choice nor the last fit.
-static void test_unlabelled_rows_do_not_count(void **state) {
-    (void)state;
+TEST(test_unlabelled_rows_do_not_count) {
     SrMatrix train, test;
     SrChosenProbe with, without;
     noisy_rows(&train, 2000, 100, 5);

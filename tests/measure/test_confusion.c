@@ -7,8 +7,7 @@ static SrConfusion confusion; // too large for the stack
 
 // Truth 0 0 0 1 1 2 ignored, predicted 0 0 1 1 2 2 0:
 //   class 0: 2 of 3 pixels in the union; class 1: 1 of 3; class 2: 1 of 2; class 3 never occurs.
-static void test_by_hand(void **state) {
-    (void)state;
+TEST(test_by_hand) {
     const uint8_t truth[] = {0, 0, 0, 1, 1, 2, SR_CONFUSION_IGNORED};
     const uint8_t predicted[] = {0, 0, 1, 1, 2, 2, 0};
     memset(&confusion, 0, sizeof confusion);
@@ -27,8 +26,7 @@ static void test_by_hand(void **state) {
 }
 
 // A class that is predicted but never occurs has an IoU of 0 and lowers the mean.
-static void test_predicted_alone(void **state) {
-    (void)state;
+TEST(test_predicted_alone) {
     const uint8_t truth[] = {0, 0}, predicted[] = {0, 1};
     memset(&confusion, 0, sizeof confusion);
     confusion.classes = 2;

@@ -7,8 +7,7 @@
 
 enum { N = 600, D = 8, CLASSES = 3 };
 
-static void test_wrong_labels(void **state) {
-    (void)state;
+TEST(test_wrong_labels) {
     static float p[N * CLASSES], again[N * CLASSES];
     SrMatrix f;
     int hits = 0, found = 0;
@@ -35,8 +34,7 @@ static void test_wrong_labels(void **state) {
 }
 
 // Labels of pure chance are predicted no better than chance: no probe saw the row that it judges.
-static void test_out_of_sample(void **state) {
-    (void)state;
+TEST(test_out_of_sample) {
     static float p[60 * 2];
     SrMatrix f, wide;
     int hits = 0;
@@ -53,8 +51,7 @@ static void test_out_of_sample(void **state) {
     sr_matrix_deinit(&f);
 }
 
-static void test_few_rows(void **state) {
-    (void)state;
+TEST(test_few_rows) {
     float p[9 * 2];
     SrMatrix f;
     test_rows_planted(&f, 9, 2, 2, 1, 1); // five rows of class 0, four of class 1

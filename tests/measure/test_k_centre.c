@@ -6,8 +6,7 @@
 #include "tests/measure/folder_golden.h"
 #include "tests/measure/folder_rows.h"
 
-static void test_against_numpy(void **state) {
-    (void)state;
+TEST(test_against_numpy) {
     SrMatrix f;
     int64_t chosen[12], fewer[7];
     const int64_t have[2] = {3, 77};
@@ -30,8 +29,7 @@ static void test_against_numpy(void **state) {
     sr_matrix_deinit(&f);
 }
 
-static void test_allowed(void **state) {
-    (void)state;
+TEST(test_allowed) {
     float x[5] = {0, 1, 50, 99, NAN};
     int64_t label[5] = {0}, chosen[5];
     const int8_t allowed[5] = {1, 1, 1, 0, 1};
@@ -44,8 +42,7 @@ static void test_allowed(void **state) {
     CHECK_FAILS(sr_k_centre(&o, ROWS(f), 4, chosen, NULL), SR_ERR_CONFIG, "only 3 are free");
 }
 
-static void test_memory(void **state) {
-    (void)state;
+TEST(test_memory) {
     SrMatrix f;
     int64_t chosen[3];
     SrKCentreOptions o = {.first = -1};

@@ -21,8 +21,7 @@ static bool same_partition(const int64_t *a, const int64_t *b, int64_t n, int k)
     return true;
 }
 
-static void test_planted(void **state) {
-    (void)state;
+TEST(test_planted) {
     enum { N = 3000, D = 24, K = 12 };
     static int64_t label[N];
     for (int spherical = 0; spherical < 2; spherical++) {
@@ -52,8 +51,7 @@ static void test_planted(void **state) {
     }
 }
 
-static void test_threads_and_seeds(void **state) {
-    (void)state;
+TEST(test_threads_and_seeds) {
     enum { N = 2500, D = 40, K = 30 };
     static int64_t label[3][N];
     SrKmeans km[3];
@@ -75,8 +73,7 @@ static void test_threads_and_seeds(void **state) {
     sr_matrix_deinit(&f);
 }
 
-static void test_nearest(void **state) {
-    (void)state;
+TEST(test_nearest) {
     float x[4 * 2] = {0, 0, 3, 0, 1.5f, 0, 9, 0}, centre[2 * 2] = {0, 0, 3, 0}, distance[4];
     int64_t label[4];
     SrMatrix f = {.n = 4, .d = 2, .x = x};
@@ -92,8 +89,7 @@ static void test_nearest(void **state) {
 }
 
 // Equal rows leave clusters empty, which are then filled; no row is lost.
-static void test_few_rows(void **state) {
-    (void)state;
+TEST(test_few_rows) {
     float x[6 * 1] = {1, 1, 1, 1, 5, 5};
     int64_t label[6];
     SrMatrix f = {.n = 6, .d = 1, .x = x};

@@ -5,8 +5,7 @@
 #include "tests/measure/feature_rows.h"
 
 // A tree by hand: clusters of 6, 2 and 4 rows; the first two lie below one cluster.
-static void test_shares(void **state) {
-    (void)state;
+TEST(test_shares) {
     int64_t low[12] = {0, 0, 0, 0, 0, 0, 1, 1, 2, 2, 2, 2}, high[3] = {0, 0, 1}, chosen[12];
     SrKmeansTree t = {.levels = 2, .n = 12, .k = {3, 2}, .label = {low, high}};
     int count[3] = {0};
@@ -41,8 +40,7 @@ static void test_shares(void **state) {
 }
 
 // One class has ten times the rows of the others; a balanced sample evens that out.
-static void test_evens_out(void **state) {
-    (void)state;
+TEST(test_evens_out) {
     SrMatrix f;
     SrKmeansTree t;
     const int k[2] = {30, 3}, wrong[2] = {3, 30};

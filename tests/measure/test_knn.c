@@ -43,8 +43,7 @@ static int plain_knn(const SrMatrix *train, const float *t, int k, double sigma,
     return top;
 }
 
-static void test_against_definition(void **state) {
-    (void)state;
+TEST(test_against_definition) {
     enum { TRAIN = 613, TEST = 301, D = 24, C = 7 };
     static float x[TRAIN * D], t[TEST * D];
     static int64_t lx[TRAIN], lt[TEST], ranked[2 * TEST * SR_KNN_TOP];
@@ -68,8 +67,7 @@ static void test_against_definition(void **state) {
     CHECK(result[1].top5 > result[1].top1);
 }
 
-static void test_ties_and_bounds(void **state) {
-    (void)state;
+TEST(test_ties_and_bounds) {
     // Four equal training rows: k = 2 takes the first two, whose classes tie, and the smaller
     // class wins.
     float x[4 * 2] = {1, 0, 1, 0, 1, 0, 1, 0}, t[2] = {1, 0};
@@ -98,8 +96,7 @@ static void test_ties_and_bounds(void **state) {
     CHECK_FAILS(sr_knn(&o, &train, &test, k, 1, result, NULL), SR_ERR_CONFIG, "length");
 }
 
-static void test_large_similarities(void **state) {
-    (void)state;
+TEST(test_large_similarities) {
     // exp(100 / 0.1) overflows, but only ratios matter: the closer row wins.
     float x[3 * 1] = {100, 99, 98}, t[1] = {1};
     int64_t lx[3] = {1, 0, 2}, lt[1] = {1}, ranked[SR_KNN_TOP];
@@ -125,8 +122,7 @@ static void test_large_similarities(void **state) {
     CHECK_INT(ranked[2], 1);
 }
 
-static void test_threads(void **state) {
-    (void)state;
+TEST(test_threads) {
     enum { TRAIN = 5000, TEST = 300, D = 16 };
     float *x = sr_alloc(sizeof(float) * TRAIN * D), *t = sr_alloc(sizeof(float) * TEST * D);
     int64_t *lx = sr_alloc(sizeof(int64_t) * TRAIN), *lt = sr_alloc(sizeof(int64_t) * TEST);
@@ -151,8 +147,7 @@ static void test_threads(void **state) {
 }
 
 // The majority class is the most frequent label of the training rows; ties go to the smaller one.
-static void test_majority(void **state) {
-    (void)state;
+TEST(test_majority) {
     SrMatrix train = {.n = 5, .label = (int64_t[]){1, -1, 1, 0, -1}},
              test = {.n = 4, .label = (int64_t[]){0, 0, 1, -1}}, none = {.n = 0};
     CHECK_NEAR(sr_knn_majority(&train, &test), 100.0 / 3, 1e-9);
@@ -163,8 +158,7 @@ static void test_majority(void **state) {
 }
 
 // Training rows of NaN do not vote, and test rows of NaN are counted as misses.
-static void test_not_numbers(void **state) {
-    (void)state;
+TEST(test_not_numbers) {
     float x[3 * 1] = {NAN, 2, 1}, t[2] = {1, NAN};
     int64_t lx[3] = {0, 1, 2}, lt[2] = {1, 0}, ranked[2 * SR_KNN_TOP];
     SrMatrix train = {.n = 3, .d = 1, .x = x, .label = lx},
@@ -182,8 +176,7 @@ static void test_not_numbers(void **state) {
 
 // Class 0 has longer rows: without normalisation they win every vote, with it each class wins its
 // own.
-static void test_lengths(void **state) {
-    (void)state;
+TEST(test_lengths) {
     enum { N = 40, D = 2 };
     float x[N * D], t[N * D];
     int64_t lx[N], lt[N];
@@ -219,8 +212,7 @@ static void test_lengths(void **state) {
 }
 
 // A matrix whose rows were reduced is still unmapped entirely.
-static void test_fewer_rows(void **state) {
-    (void)state;
+TEST(test_fewer_rows) {
     SrMatrix f;
     int64_t before = sr_mem_bytes();
     CHECK_OK(sr_matrix_init(&f, 3000, 4));

@@ -19,8 +19,7 @@ static void predictions(float *p, int64_t *label) {
     }
 }
 
-static void test_against_numpy(void **state) {
-    (void)state;
+TEST(test_against_numpy) {
     float p[FOLDER_N * FOLDER_CLASSES];
     int64_t label[FOLDER_N];
     SrLabelNoise noise;
@@ -39,8 +38,7 @@ static void test_against_numpy(void **state) {
     sr_label_noise_deinit(&noise);
 }
 
-static void test_without_labels(void **state) {
-    (void)state;
+TEST(test_without_labels) {
     float p[4 * 2] = {0.9f, 0.1f, 0.2f, 0.8f, 0.1f, 0.9f, 0.5f, 0.5f};
     int64_t label[4] = {0, 1, -1, -1};
     SrLabelNoise noise;

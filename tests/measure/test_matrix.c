@@ -4,8 +4,7 @@
 #include "tests/check.h"
 
 // A set whose fields point to the caller's memory frees nothing.
-static void test_callers_memory(void **state) {
-    (void)state;
+TEST(test_callers_memory) {
     float *x = sr_map(4096);
     int64_t *label = sr_calloc(4, sizeof *label);
     CHECK(x && label);
@@ -20,8 +19,7 @@ static void test_callers_memory(void **state) {
     sr_free(label);
 }
 
-static void test_own_memory(void **state) {
-    (void)state;
+TEST(test_own_memory) {
     SrMatrix f;
     int64_t live = sr_mem_live();
     CHECK_OK(sr_matrix_init(&f, 3, 2));

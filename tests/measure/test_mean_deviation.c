@@ -5,8 +5,7 @@
 
 #include "tests/check.h"
 
-static void test_by_hand(void **state) {
-    (void)state;
+TEST(test_by_hand) {
     SrMeanDeviation s =
         sr_mean_deviation((const double[]){2, 4, 4, 6}, 4); // squares 4 + 0 + 0 + 4, over 3
     CHECK_NEAR(s.mean, 4, 0);

@@ -98,8 +98,7 @@ static void check_meter_memory(const SrMeter *kind) {
     sr_arena_deinit(&arena);
 }
 
-static void test_every_meter(void **state) {
-    (void)state;
+TEST(test_every_meter) {
     const int64_t classes[] = {0, 2, -1, 1}, several[] = {1, 0, 1, 0, 1, -1, 0, 0, 0, 1, 1, 1};
     for (int i = 0; sr_meter_at(i); i++) {
         check_meter(sr_meter_at(i), &(SrMeterRows){4, 3, scores, classes, false});
@@ -109,8 +108,7 @@ static void test_every_meter(void **state) {
 }
 
 // Row 0 is right at k 1, row 1 at k 2, row 2 has no class, row 3 is a tie that class 0 wins.
-static void test_classes(void **state) {
-    (void)state;
+TEST(test_classes) {
     const int64_t target[] = {0, 2, -1, 1};
     SrMeterRows rows = {4, 3, scores, target, false};
     const double accuracy[] = {33.3333, 100, 100}, precision[] = {33.3333, 50, 14.2857};
@@ -141,8 +139,7 @@ static void check_share(int hits, int rows, double expected) {
     sr_arena_deinit(&arena);
 }
 
-static void test_last_digit(void **state) {
-    (void)state;
+TEST(test_last_digit) {
     check_share(27, 29, 93.1035); // 0.93103448...
     check_share(16, 51, 31.3726); // 0.31372549...
     check_share(1, 128, 0.7812);  // 0.0078125
@@ -150,8 +147,7 @@ static void test_last_digit(void **state) {
 }
 
 // Positives: row 0 has two, row 1 one, row 2 none, row 3 all three.
-static void test_several_classes(void **state) {
-    (void)state;
+TEST(test_several_classes) {
     const int64_t target[] = {1, 0, 1, 0, 1, 0, 0, 0, 0, 1, 1, 1};
     SrMeterRows rows = {4, 3, scores, target, true};
     const double accuracy[] = {75, 75}, precision[] = {75, 50}, recall[] = {50, 66.6667};
@@ -162,8 +158,7 @@ static void test_several_classes(void **state) {
 
 // Class 0 ranks rows 3, 0, 2, 1, of which 3 and 1 are positive: (1 + 1/2) / 2. Class 1 has no
 // positives. Class 2 ranks 3, 2, (1 unknown), 0, of which 0 is positive: 1/3.
-static void test_mean_ap(void **state) {
-    (void)state;
+TEST(test_mean_ap) {
     const int64_t target[] = {0, 0, 1, 1, 0, -1, 0, 0, 0, 1, 0, 0};
     SrMeterRows rows = {4, 3, scores, target, true};
     const char *const keys[] = {"mAP"};
@@ -177,8 +172,7 @@ static const char config_text[] =
     "[res5, [Identity, []]]]}}\n"
     "METERS: {name: accuracy_list_meter, accuracy_list_meter: {topk_values: [1, 2]}}\n";
 
-static void test_list(void **state) {
-    (void)state;
+TEST(test_list) {
     SrConfig *config;
     SrMeterList *list;
     const int classes[] = {3, 3, 3};
@@ -202,8 +196,7 @@ static void test_list(void **state) {
     sr_config_free(config);
 }
 
-static void test_unknown(void **state) {
-    (void)state;
+TEST(test_unknown) {
     SrConfig *config;
     CHECK_FAILS(
         sr_config_parse("METERS: {names: [acuracy_list_meter]}", "m.yaml", NULL, 0, &config),

@@ -8,8 +8,7 @@
 #include "tests/measure/folder_golden.h"
 #include "tests/measure/folder_rows.h"
 
-static void test_against_sklearn(void **state) {
-    (void)state;
+TEST(test_against_sklearn) {
     SrMatrix f;
     int64_t row[FOLDER_N * 3];
     float distance[FOLDER_N * 3], same[FOLDER_N], other[FOLDER_N], ratio[FOLDER_N];
@@ -28,8 +27,7 @@ static void test_against_sklearn(void **state) {
 }
 
 // Four equal rows: each finds the others, never itself, and labels do not matter.
-static void test_copies(void **state) {
-    (void)state;
+TEST(test_copies) {
     float x[5 * 2] = {1, 0, 1, 0, 1, 0, 1, 0, 0, 1}, distance[5];
     int64_t label[5] = {-1, 0, 1, -1, 0}, row[5];
     SrMatrix f = {.n = 5, .d = 2, .x = x, .label = label};
@@ -46,8 +44,7 @@ static void test_copies(void **state) {
         CHECK(row[i] > 0);
 }
 
-static void test_classes(void **state) {
-    (void)state;
+TEST(test_classes) {
     float x[4 * 2] = {1, 0, 0, 1, 1, 0, 1, 0}, same[4], other[4], ratio[4];
     int64_t label[4] = {0, 0, 1, -1};
     SrMatrix f = {.n = 4, .d = 2, .x = x, .label = label};
@@ -69,8 +66,7 @@ static void test_classes(void **state) {
 }
 
 // Equal bits for one and several threads, over more than one block of queries.
-static void test_threads(void **state) {
-    (void)state;
+TEST(test_threads) {
     enum { N = 1500, D = 5 };
     static float a[N * 2], b[N * 2], same[2][N], other[2][N];
     static int64_t row[N * 2];
@@ -93,8 +89,7 @@ static void test_threads(void **state) {
     sr_matrix_deinit(&f);
 }
 
-static void test_memory(void **state) {
-    (void)state;
+TEST(test_memory) {
     SrMatrix f;
     int64_t row[FOLDER_N];
     float distance[FOLDER_N];

@@ -24,8 +24,7 @@ static void training(SrMatrix *out) {
         patches((uint32_t)(20 + i), out->x + i * P * D);
 }
 
-static void test_patch_core(void **state) {
-    (void)state;
+TEST(test_patch_core) {
     SrMatrix train, bank;
     float test[P * D], score[P], heat[24 * 20];
     double image;
@@ -59,8 +58,7 @@ static void test_patch_core(void **state) {
 }
 
 // The projection keeps squared lengths on average, and a bank that it chose covers the patches.
-static void test_projection(void **state) {
-    (void)state;
+TEST(test_projection) {
     enum { ROWS = 400, WIDE = 64, DIMS = 48 };
     SrMatrix f, small, bank;
     double before = 0, after = 0, image;
@@ -85,8 +83,7 @@ static void test_projection(void **state) {
     sr_matrix_deinit(&f);
 }
 
-static void test_padim(void **state) {
-    (void)state;
+TEST(test_padim) {
     SrPatchGauss g;
     float x[P * D], score[P], again[P];
     double image, largest = 0;
@@ -118,8 +115,7 @@ static void test_padim(void **state) {
     sr_patch_gauss_deinit(&g);
 }
 
-static void test_channels(void **state) {
-    (void)state;
+TEST(test_channels) {
     int channel[10], all[20];
     CHECK_OK(sr_patch_channels(20, 10, 1, channel));
     for (int i = 0; i < 10; i++) {
@@ -131,8 +127,7 @@ static void test_channels(void **state) {
         CHECK_INT(all[i], i);
 }
 
-static void test_memory(void **state) {
-    (void)state;
+TEST(test_memory) {
     SrMatrix train, bank;
     float score[P], x[H * W];
     double image;

@@ -32,8 +32,7 @@ static int nearest(const float *row, const float *others, int n) {
     return best;
 }
 
-static void test_mutual(void **state) {
-    (void)state;
+TEST(test_mutual) {
     float a[NA * D], b[NB * D];
     SrPatchPair pair[NB];
     int n, expected = 0;
@@ -57,8 +56,7 @@ static void test_mutual(void **state) {
 }
 
 // Four of nine places in a row are chosen: 0 and 4 first, then the best that are 2 apart.
-static void test_spread(void **state) {
-    (void)state;
+TEST(test_spread) {
     SrPatchPair pair[9];
     for (int i = 0; i < 9; i++)
         pair[i] = (SrPatchPair){i, i, 1 - 0.1f * (float)i};

@@ -30,8 +30,7 @@ static double loss_of(const float *x, const uint8_t *label, const double *w) {
     return loss / counted;
 }
 
-static void test_gradient(void **state) {
-    (void)state;
+TEST(test_gradient) {
     const uint8_t label[ROWS] = {0, 2, 1, SR_CONFUSION_IGNORED, 2, 2, 0};
     float x[ROWS * WIDTH], w[CLASSES * WIDTH], dw[CLASSES * WIDTH], score[ROWS * CLASSES];
     double exact[CLASSES * WIDTH];
@@ -93,8 +92,7 @@ static SrPixelProbeOptions options(void) {
     return o;
 }
 
-static void test_fit(void **state) {
-    (void)state;
+TEST(test_fit) {
     static SrConfusion confusion;
     SrPixelProbeOptions o = options();
     SrPixelProbe probe, again;
@@ -122,8 +120,7 @@ static void test_fit(void **state) {
 
 // Interpolates by torch's rule: values at x = 0.5, 1.5 of a map of two, resized to four columns,
 // are a, (3a + b) / 4, (a + 3b) / 4, b.
-static void test_resizing(void **state) {
-    (void)state;
+TEST(test_resizing) {
     const float map[] = {8, 0, 4, 10};                        // (1, 2, 2)
     const float expected[] = {8, 0, 7, 2.5f, 5, 7.5f, 4, 10}; // (1, 4, 2)
     float out[8];

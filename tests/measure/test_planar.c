@@ -22,8 +22,7 @@ static void make_rows(SrMatrix *f, double between) {
     }
 }
 
-static void test_pca_of_known_axes(void **state) {
-    (void)state;
+TEST(test_pca_of_known_axes) {
     SrMatrix f;
     float y[N * 3];
     double share;
@@ -74,8 +73,7 @@ static double purity(const float *y, const int64_t *label, int k) {
     return (double)right / N;
 }
 
-static void test_tsne_keeps_clouds_apart(void **state) {
-    (void)state;
+TEST(test_tsne_keeps_clouds_apart) {
     SrMatrix f;
     float one[N * 2], two[N * 2];
     int threads = sr_parallel_threads();
@@ -95,8 +93,7 @@ static void test_tsne_keeps_clouds_apart(void **state) {
     sr_matrix_deinit(&f);
 }
 
-static void test_few_or_equal_rows(void **state) {
-    (void)state;
+TEST(test_few_or_equal_rows) {
     for (int n = 1; n < 9; n++) {
         SrMatrix f;
         float y[18];
@@ -141,8 +138,7 @@ static void jacobi(double a[WIDE][WIDE], double v[WIDE][WIDE]) {
 
 // Compares means, directions, projections and the share of variance with those of the covariance
 // matrix in double precision.
-static void test_basis_of_covariance(void **state) {
-    (void)state;
+TEST(test_basis_of_covariance) {
     SrMatrix f;
     SrPca pca;
     double mean[WIDE] = {0}, a[WIDE][WIDE] = {{0}}, v[WIDE][WIDE], all = 0, held = 0;

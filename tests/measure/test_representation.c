@@ -13,8 +13,7 @@ static void fill_normal(void) {
         x[k] = (float)sr_rng_normal(&rng);
 }
 
-static void test_spread(void **state) {
-    (void)state;
+TEST(test_spread) {
     SrRepresentation r;
     fill_normal();
     CHECK_OK(sr_representation_measure(x, 2, N, D, &r));
@@ -28,8 +27,7 @@ static void test_spread(void **state) {
     CHECK_NEAR(r.views_found, 1, 0);
 }
 
-static void test_collapsed(void **state) {
-    (void)state;
+TEST(test_collapsed) {
     SrRepresentation r;
     for (int k = 0; k < 2 * N * D; k++)
         x[k] = (float)(1 + k % D);
@@ -42,8 +40,7 @@ static void test_collapsed(void **state) {
 }
 
 // Four orthogonal directions of equal length, in turn, have rank 4.
-static void test_rank(void **state) {
-    (void)state;
+TEST(test_rank) {
     SrRepresentation r;
     for (int k = 0; k < N * D; k++)
         x[k] = k % D == (k / D) % 4;
@@ -53,8 +50,7 @@ static void test_rank(void **state) {
     CHECK_NEAR(r.views_found, -1, 0);
 }
 
-static void test_too_few(void **state) {
-    (void)state;
+TEST(test_too_few) {
     SrRepresentation r;
     CHECK_FAILS(sr_representation_measure(x, 1, 1, D, &r), SR_ERR_CONFIG, "1 rows");
 }

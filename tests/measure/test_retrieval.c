@@ -5,8 +5,7 @@
 #include "tests/check.h"
 #include "tests/measure/feature_rows.h"
 
-static void test_by_hand(void **state) {
-    (void)state;
+TEST(test_by_hand) {
     float x[5] = {5, 4, 3, 2, 1}, q[2] = {1, 1};
     int64_t label[5] = {0, 1, 1, -1, 0}, asked[2] = {1, 7};
     SrMatrix database = {.n = 5, .d = 1, .x = x, .label = label};
@@ -45,8 +44,7 @@ static double plain_ap(const SrMatrix *f, int64_t q) {
     return sum / (double)hits;
 }
 
-static void test_without_itself(void **state) {
-    (void)state;
+TEST(test_without_itself) {
     SrMatrix f;
     SrRetrieval r, again;
     double sum = 0;
@@ -65,8 +63,7 @@ static void test_without_itself(void **state) {
     sr_matrix_deinit(&f);
 }
 
-static void test_planted_and_refused(void **state) {
-    (void)state;
+TEST(test_planted_and_refused) {
     SrMatrix f, g;
     SrRetrieval r;
     test_rows_planted(&f, 900, 16, 9, 15, 4);
@@ -87,8 +84,7 @@ static void test_planted_and_refused(void **state) {
 }
 
 // A row of NaN comes last for every query, and a query of NaN finds nothing.
-static void test_not_numbers(void **state) {
-    (void)state;
+TEST(test_not_numbers) {
     enum { N = 13 };
     float x[N], q[2] = {1, NAN};
     int64_t label[N], asked[2] = {1, 0};
@@ -112,8 +108,7 @@ static void test_not_numbers(void **state) {
     CHECK_FAILS(sr_retrieval(&query, &database, false, &r), SR_ERR_CONFIG, "no queries");
 }
 
-static void test_one_row(void **state) {
-    (void)state;
+TEST(test_one_row) {
     float x[2] = {1, 2};
     int64_t label[1] = {0};
     SrMatrix one = {.n = 1, .d = 2, .x = x, .label = label};

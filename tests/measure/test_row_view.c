@@ -73,8 +73,7 @@ static void make(SrMatrix *m) {
     sr_matrix_normalize(m, 0);
 }
 
-static void test_same_bits(void **state) {
-    (void)state;
+TEST(test_same_bits) {
     int threads = sr_parallel_threads();
     SrMatrix m;
     static Answers memory, read;
@@ -91,8 +90,7 @@ static void test_same_bits(void **state) {
 }
 
 // A picked view of either kind is the matrix of those rows.
-static void test_picked(void **state) {
-    (void)state;
+TEST(test_picked) {
     enum { PICKED = N / 2 };
     SrMatrix m, part;
     int64_t pick[PICKED];
@@ -121,8 +119,7 @@ static void test_picked(void **state) {
 }
 
 // Every allocation of a streamed search may fail.
-static void test_no_memory(void **state) {
-    (void)state;
+TEST(test_no_memory) {
     SrMatrix m;
     test_rows_planted(&m, 60, 4, 3, 2, 5);
     sr_matrix_normalize(&m, 0);

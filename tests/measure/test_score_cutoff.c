@@ -5,8 +5,7 @@
 #include "tests/measure/folder_golden.h"
 #include "tests/measure/folder_rows.h"
 
-static void test_against_scipy(void **state) {
-    (void)state;
+TEST(test_against_scipy) {
     float score[FOLDER_N];
     double cut;
     for (int i = 0; i < FOLDER_N; i++)
@@ -17,8 +16,7 @@ static void test_against_scipy(void **state) {
 }
 
 // Logistic scores have no fault, and ten that are far below them are found.
-static void test_planted(void **state) {
-    (void)state;
+TEST(test_planted) {
     enum { N = 2000 };
     static float score[N];
     SrCutoffOptions o = {.share = 0.01, .significance = 0.05};
@@ -41,8 +39,7 @@ static void test_planted(void **state) {
     CHECK(below >= 10 && below <= 13);
 }
 
-static void test_few(void **state) {
-    (void)state;
+TEST(test_few) {
     float score[19], all[25];
     double cut = 1;
     SrCutoffOptions o = {.share = 0.01, .significance = 0.05};

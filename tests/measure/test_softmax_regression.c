@@ -38,8 +38,7 @@ static double largest_gradient(const SrMatrix *f, int classes, double cost, cons
     return largest;
 }
 
-static void test_minimum(void **state) {
-    (void)state;
+TEST(test_minimum) {
     static const double costs[] = {1, 0.001, 30};
     double w[CLASSES * (D + 1)], again[CLASSES * (D + 1)];
     SrMatrix f;
@@ -58,8 +57,7 @@ static void test_minimum(void **state) {
     sr_matrix_deinit(&f);
 }
 
-static void test_two_classes(void **state) {
-    (void)state;
+TEST(test_two_classes) {
     double w[2 * (D + 1)];
     SrMatrix f;
     test_rows_planted(&f, 500, D, 2, 0.4, 2);
@@ -71,8 +69,7 @@ static void test_two_classes(void **state) {
 }
 
 // Class 2 has no rows; the weights of the others are those of a fit without it.
-static void test_absent_class(void **state) {
-    (void)state;
+TEST(test_absent_class) {
     double w[4 * (D + 1)], three[3 * (D + 1)];
     float scores[300 * 4];
     SrMatrix f;

@@ -7,8 +7,7 @@
 #include "tests/measure/folder_golden.h"
 #include "tests/measure/folder_rows.h"
 
-static void test_against_scipy(void **state) {
-    (void)state;
+TEST(test_against_scipy) {
     SrMatrix f;
     SrTreeEdge edge[FOLDER_N - 1];
     float leaf[FOLDER_N];
@@ -28,8 +27,7 @@ static void test_against_scipy(void **state) {
 }
 
 // Two rows lie together far from the rest: their nearest row is near, their leaf distance is not.
-static void test_group(void **state) {
-    (void)state;
+TEST(test_group) {
     float x[8] = {0, 1, 2, 3, 4, 5, 100, 101}, leaf[8];
     int64_t label[8] = {0};
     SrTreeEdge edge[7];
@@ -43,8 +41,7 @@ static void test_group(void **state) {
     CHECK_NEAR((double)leaf[7], 1, 1e-4);
 }
 
-static void test_threads_and_nan(void **state) {
-    (void)state;
+TEST(test_threads_and_nan) {
     enum { N = 1300, D = 9 };
     static SrTreeEdge a[N - 1], b[N - 1];
     SrMatrix f;
@@ -67,8 +64,7 @@ static void test_threads_and_nan(void **state) {
     sr_matrix_deinit(&f);
 }
 
-static void test_memory(void **state) {
-    (void)state;
+TEST(test_memory) {
     SrMatrix f;
     SrTreeEdge edge[FOLDER_N - 1];
     float leaf[FOLDER_N];

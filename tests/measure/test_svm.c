@@ -31,8 +31,7 @@ static void end(Fixture *f) {
     sr_arena_deinit(&f->arena);
 }
 
-static void test_planted(void **state) {
-    (void)state;
+TEST(test_planted) {
     Fixture f;
     SrSvmResult r;
     SrConfig *c = options((const char *[]){"SVM.costs.base=2", "SVM.costs.power_range=[-1, 2]"}, 2);
@@ -56,8 +55,7 @@ static void test_planted(void **state) {
 }
 
 // Equal figures choose the first cost, equal scores the first class.
-static void test_ties(void **state) {
-    (void)state;
+TEST(test_ties) {
     Fixture f;
     SrSvmResult r;
     SrConfig *c = options((const char *[]){"SVM.costs.costs_list=[0.3, 0.7, 3]"}, 1);
@@ -77,8 +75,7 @@ static void test_ties(void **state) {
     sr_config_free(c);
 }
 
-static void test_chosen_classes(void **state) {
-    (void)state;
+TEST(test_chosen_classes) {
     Fixture f;
     SrSvmResult r;
     SrConfig *c =
@@ -97,8 +94,7 @@ static void test_chosen_classes(void **state) {
 
 // Class c is present where feature c is large; a class without judged test rows has no average
 // precision.
-static void test_targets(void **state) {
-    (void)state;
+TEST(test_targets) {
     Fixture f;
     SrSvmResult r;
     SrConfig *c = options(NULL, 0);
@@ -126,8 +122,7 @@ static void test_targets(void **state) {
     sr_config_free(c);
 }
 
-static void test_low_shot(void **state) {
-    (void)state;
+TEST(test_low_shot) {
     Fixture f, g;
     SrLowShotResult *a, *b, *other;
     int n;
@@ -153,8 +148,7 @@ static void test_low_shot(void **state) {
 }
 
 // Solvers that shuffle rows give the same bits for any number of threads.
-static void test_threads(void **state) {
-    (void)state;
+TEST(test_threads) {
     const char *const kinds[] = {"SVM.loss=squared_hinge", "SVM.loss=hinge", "SVM.penalty=l1"};
     for (int k = 0; k < SR_COUNT(kinds); k++) {
         SrConfig *c = options(&kinds[k], 1);
@@ -176,8 +170,7 @@ static void test_threads(void **state) {
 }
 
 // All classes are fitted at once by default; one against the rest is another model.
-static void test_logreg(void **state) {
-    (void)state;
+TEST(test_logreg) {
     Fixture f;
     SrLogregResult *r;
     int n;
@@ -205,8 +198,7 @@ static void test_logreg(void **state) {
     sr_config_free(d);
 }
 
-static void test_refused(void **state) {
-    (void)state;
+TEST(test_refused) {
     Fixture f;
     SrSvmResult r;
     SrConfig *plain = options(NULL, 0);

@@ -8,8 +8,7 @@ enum { N = 300, D = 8, CLASSES = 3 };
 
 // Four choices of three clear clusters: the first choices cover the clusters of k-means, and every
 // choice is the most typical free row of its cluster.
-static void test_covers_clusters(void **state) {
-    (void)state;
+TEST(test_covers_clusters) {
     SrMatrix f;
     int64_t chosen[3], more[6];
     float typical[N];
@@ -34,8 +33,7 @@ static void test_covers_clusters(void **state) {
     sr_matrix_deinit(&f);
 }
 
-static void test_typicality(void **state) {
-    (void)state;
+TEST(test_typicality) {
     float x[4 * 2] = {1, 0, 1, 0, 1, 0, 0, 1}, typical[4];
     int64_t label[4] = {0};
     SrMatrix f = {.n = 4, .d = 2, .x = x, .label = label};
@@ -48,8 +46,7 @@ static void test_typicality(void **state) {
 }
 
 // All rows in some order, each once.
-static void test_all_rows(void **state) {
-    (void)state;
+TEST(test_all_rows) {
     SrMatrix f;
     int64_t chosen[40];
     int8_t used[40] = {0};

@@ -15,8 +15,7 @@ static ProgramResult result; // too large for the stack of a test
 
 // Two heads, a class token and two patches: the map is the row of the class token without itself,
 // scaled to sum 1.
-static void test_class_token(void **state) {
-    (void)state;
+TEST(test_class_token) {
     const float att[2 * 3 * 3] = {0.5f, 0.1f, 0.4f, 9, 9, 9, 9, 9, 9,
                                   0.2f, 0.6f, 0.2f, 9, 9, 9, 9, 9, 9};
     float share[4];
@@ -29,8 +28,7 @@ static void test_class_token(void **state) {
 
 // Without a class token the map is the mean attention that each token receives: the mean of its
 // column.
-static void test_all_tokens(void **state) {
-    (void)state;
+TEST(test_all_tokens) {
     const float att[2 * 2] = {0.9f, 0.1f, 0.5f, 0.5f};
     float share[2];
     sr_attention_shares(att, 1, 2, 2, 1, share);
@@ -73,8 +71,7 @@ static void train(const char *dir, const char *file) {
         fail_msg("%s", result.err);
 }
 
-static void test_report(void **state) {
-    (void)state;
+TEST(test_report) {
     char dir[64], file[96];
     temp_dir_make(dir);
     snprintf(file, sizeof file, "%s/vit.yaml", dir);

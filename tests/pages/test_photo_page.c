@@ -77,8 +77,7 @@ static void check_seen(Fixture *f, int n, const char *first) {
 }
 
 // Pages of 120 photos follow each other; headings without photos are hidden.
-static void test_paging(void **state) {
-    (void)state;
+TEST(test_paging) {
     Fixture f;
     begin(&f);
     write_list(&f);
@@ -105,8 +104,7 @@ static void test_paging(void **state) {
 }
 
 // Every word of the filter must fit: to a heading, a caption or a path.
-static void test_filter(void **state) {
-    (void)state;
+TEST(test_filter) {
     Fixture f;
     begin(&f);
     write_list(&f);
@@ -128,8 +126,7 @@ static void test_filter(void **state) {
 }
 
 // Arrow keys walk over photos and on to the next page; the words of the photo appear.
-static void test_keys(void **state) {
-    (void)state;
+TEST(test_keys) {
     Fixture f;
     begin(&f);
     write_list(&f);
@@ -164,8 +161,7 @@ static void test_keys(void **state) {
 }
 
 // Groups of copies are shown or hidden as a whole, and a page without script shows everything.
-static void test_groups(void **state) {
-    (void)state;
+TEST(test_groups) {
     SrText lines = SR_TEXT_INIT;
     Fixture f;
     begin(&f);

@@ -25,8 +25,7 @@ static void write_long(const char *dir, const char *name, const char *lines) {
 
 // A page reads the end of a long file, so that a run keeps its curves when its log grows too
 // long.
-static void test_the_end_of_a_long_history(void **state) {
-    (void)state;
+TEST(test_the_end_of_a_long_history) {
     char dir[64], lines[1 << 17] = "\n";
     size_t n = 1;
     SrHistory h;
@@ -49,8 +48,7 @@ static void test_the_end_of_a_long_history(void **state) {
 
 // Warnings are those of the last start that trained: a start that finds the run finished neither
 // hides them nor adds its own.
-static void test_warnings_of_the_training(void **state) {
-    (void)state;
+TEST(test_warnings_of_the_training) {
     static const char log[] =
         SAID "==== sslrun a.yaml\n" SAID "warning: early\n" SAID "==== sslrun a.yaml\n" SAID
              "warning: late\n" SAID "==== sslrun a.yaml LOG_FREQUENCY=3\n" SAID
@@ -71,8 +69,7 @@ static void test_warnings_of_the_training(void **state) {
 
 // Every failed allocation fails the reading: a series that is dropped would look like one that the
 // run never had.
-static void test_without_memory(void **state) {
-    (void)state;
+TEST(test_without_memory) {
     char dir[64], path[128];
     const char *lines = "{\"iter\": 0, \"loss\": 2, \"lr\": 0.1, \"btime(ms)\": 1}\n"
                         "{\"iter\": 1, \"loss\": 1, \"lr\": 0.1, \"btime(ms)\": 1}\n";

@@ -56,8 +56,7 @@ static const Case cases[] = {
     {EPOCH LAYERS("60.5", "50.25", "60"), SR_VERDICT_PIXELS, "train longer or on more images"},
 };
 
-static void test_verdicts(void **state) {
-    (void)state;
+TEST(test_verdicts) {
     char dir[64];
     temp_dir_make(dir);
     for (int i = 0; i < SR_COUNT(cases); i++) {
@@ -96,8 +95,7 @@ static void test_verdicts(void **state) {
 
 // The curve of probes stands between the baselines of the layer table, as the bars of the page do.
 // A single probe is no curve.
-static void test_levels(void **state) {
-    (void)state;
+TEST(test_levels) {
     static const char reports[] = KNN("40", "22.6", "40.3", "19.6") LAYERS("60.5", "50.25", "40");
     char dir[64], lines[4096];
     temp_dir_make(dir);

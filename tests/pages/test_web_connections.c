@@ -41,8 +41,7 @@ static bool is_shut(int i) {
 // Times of the test lie far ahead of the server's own clock, which must not affect them.
 #define START 1e12
 
-static void test_late_requests_leave(void **state) {
-    (void)state;
+TEST(test_late_requests_leave) {
     begin();
     SrWebPlace *late = take(0, OWN, START), *answered = take(1, OWN, START);
     take(2, OWN, START + 3);
@@ -60,8 +59,7 @@ static void test_late_requests_leave(void **state) {
 
 // Each address has a share of places: beyond it, its oldest request is closed, and not its
 // streams or requests of others.
-static void test_share_of_an_address(void **state) {
-    (void)state;
+TEST(test_share_of_an_address) {
     begin();
     take(0, OTHER, START);
     sr_web_place_set(&all, take(1, OWN, START), SR_WEB_STREAM, START);
@@ -77,8 +75,7 @@ static void test_share_of_an_address(void **state) {
 
 // All places are taken by addresses that keep to their shares: the address with most connections
 // gives one up.
-static void test_all_places_taken(void **state) {
-    (void)state;
+TEST(test_all_places_taken) {
     begin();
     for (int i = 0; i < SR_WEB_MOST; i++)
         take(i, 10 + (uint32_t)(i < 20 ? 0 : i), START + i);
@@ -88,8 +85,7 @@ static void test_all_places_taken(void **state) {
     finish();
 }
 
-static void test_streams_are_bounded(void **state) {
-    (void)state;
+TEST(test_streams_are_bounded) {
     begin();
     for (int i = 0; i <= SR_WEB_STREAMS_ADDRESS; i++)
         sr_web_place_set(&all, take(i, OWN, START), SR_WEB_STREAM, START + i);
@@ -103,8 +99,7 @@ static void test_streams_are_bounded(void **state) {
 }
 
 // Closed connections give their place back, and those being closed do not count against new ones.
-static void test_places_come_back(void **state) {
-    (void)state;
+TEST(test_places_come_back) {
     begin();
     SrWebPlace *p[SR_WEB_PLACES];
     for (int i = 0; i < SR_WEB_PLACES; i++)

@@ -25,15 +25,13 @@ static void check_scaled(const char *text, int batch, int node_batch, int nodes,
     "auto_lr_scaling: {auto_scale: True, base_value: " base \
     ", base_lr_batch_size: 256, scaling_type: " type "}"
 
-static void test_switched_off(void **state) {
-    (void)state;
+TEST(test_switched_off) {
     check_scaled("{name: constant, value: 0.1, auto_lr_scaling: {auto_scale: False}}", 32, 32, 1,
                  "{name: constant, value: 0.1, auto_lr_scaling: {auto_scale: False}}");
     check_scaled("{name: constant, value: 0.1}", 32, 32, 1, "{name: constant, value: 0.1}");
 }
 
-static void test_each_kind(void **state) {
-    (void)state;
+TEST(test_each_kind) {
     check_scaled("{" AUTO("0.3", "linear") ", name: linear, start_value: 0.5, end_value: 1.0}", 32,
                  32, 1,
                  "{" AUTO("0.3", "linear") ", name: linear, start_value: 0.5, end_value: 0.0375}");
@@ -62,8 +60,7 @@ static void test_each_kind(void **state) {
     "}, {name: cosine, start_value: " c ", end_value: " d "}]"
 
 // With several nodes the warm-up starts at the rate for the batch of one node.
-static void test_warm_up_of_eight_nodes(void **state) {
-    (void)state;
+TEST(test_warm_up_of_eight_nodes) {
     check_scaled(
         "{" AUTO("0.3", "linear") ", name: composite, " WARM("0.3", "4.8", "4.8", "0.0048") "}",
         4096, 512, 8,
@@ -72,8 +69,7 @@ static void test_warm_up_of_eight_nodes(void **state) {
 
 // With one node the warm-up would start at the rate where it ends: it is removed, and the next
 // schedule covers its part.
-static void test_warm_up_of_one_node_goes(void **state) {
-    (void)state;
+TEST(test_warm_up_of_one_node_goes) {
     check_scaled(
         "{" AUTO("0.3", "linear") ", name: composite, " WARM("0.3", "4.8", "4.8", "0.0048") "}", 32,
         32, 1,
@@ -93,8 +89,7 @@ static SrStatus scale(const char *text) {
 }
 
 // A saved configuration is scaled again when it is loaded: no rate may change by a single bit.
-static void test_twice_is_once(void **state) {
-    (void)state;
+TEST(test_twice_is_once) {
     sr_log_set_level(SR_LOG_WARN);
     static const char *const texts[] = {
         "{" AUTO("0.3", "linear") ", name: composite, " WARM("0.3", "4.8", "4.8", "0.0048") "}",
@@ -117,8 +112,7 @@ static void test_twice_is_once(void **state) {
     sr_log_set_level(SR_LOG_INFO);
 }
 
-static void test_errors(void **state) {
-    (void)state;
+TEST(test_errors) {
     CHECK_FAILS(scale("{" AUTO("0.1", "cubic") ", name: constant}"), SR_ERR_CONFIG, "scaling_type");
     CHECK_FAILS(
         scale("{" AUTO("0.1", "linear") ", name: cosine, start_value: 0.0, end_value: 0.0}"),

@@ -47,8 +47,7 @@ static SrStatus keep_row(void *arg, SrReportRow row, SrMatrix *bank, SrMatrix *t
 
 // A run without a step equals its untrained trunk as drawn, bit by bit; the calibrated trunk
 // differs.
-static void test_both_untrained(void **state) {
-    (void)state;
+TEST(test_both_untrained) {
     Fixture f;
     SrBaselines images;
     begin(&f);
@@ -69,8 +68,7 @@ static void test_both_untrained(void **state) {
     end(&f);
 }
 
-static void test_better_is_kept(void **state) {
-    (void)state;
+TEST(test_better_is_kept) {
     static const struct {
         double drawn, calibrated;
         const char *name, *json;

@@ -65,8 +65,7 @@ static void run_recipe(const char *path) {
     temp_dir_remove(dir);
 }
 
-static void test_all(void **state) {
-    (void)state;
+TEST(test_all) {
     char **names = NULL;
     int n = 0, run = 0;
     CHECK_OK(sr_file_list("configs/benchmark", &names, &n));
@@ -97,8 +96,7 @@ static double rate_at_start(const char *const *overrides, int n) {
 
 // The overrides that the error of a shortened schedule prints hold the file's own values.  Pasted,
 // they give the rates that the file meant.
-static void test_shortened_schedule(void **state) {
-    (void)state;
+TEST(test_shortened_schedule) {
     const char *overrides[] = {"OPTIMIZER.num_epochs=5", NULL, NULL};
     char line[2048];
     SrConfig *config;

@@ -64,8 +64,7 @@ static void check_near(const char *what, const float *a, const float *b, int64_t
         fail_msg("%s: bfloat16 is %.3g from float32, the largest is %.3g", what, apart, largest);
 }
 
-static void test_everything_is_near(void **state) {
-    (void)state;
+TEST(test_everything_is_near) {
     Side a = {.config = NULL}, b = {.config = NULL};
     begin(&a, "MODEL.AMP_PARAMS.USE_AMP=False");
     begin(&b, "MODEL.AMP_PARAMS.USE_AMP=True");

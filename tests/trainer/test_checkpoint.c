@@ -63,15 +63,11 @@ static void round_trip(void) {
     temp_dir_remove(dir);
 }
 
-static void test_round_trip(void **state) {
-    (void)state;
-    round_trip();
-}
+TEST(test_round_trip) { round_trip(); }
 
 // With a decimal comma in the locale, metadata and configuration are still written and read with
 // points.
-static void test_decimal_comma(void **state) {
-    (void)state;
+TEST(test_decimal_comma) {
     comma_locale_set();
     round_trip();
 }
@@ -83,8 +79,7 @@ static void overwrite(const char *path, const char *data, size_t n) {
 }
 
 // Each cut and each flipped byte is noticed, and leaves the model unchanged.
-static void test_damage(void **state) {
-    (void)state;
+TEST(test_damage) {
     char dir[64], path[128];
     temp_dir_make(dir);
     snprintf(path, sizeof path, "%s/a.safetensors", dir);
@@ -127,8 +122,7 @@ static void test_damage(void **state) {
     temp_dir_remove(dir);
 }
 
-static void test_other_model(void **state) {
-    (void)state;
+TEST(test_other_model) {
     char dir[64], path[128];
     temp_dir_make(dir);
     snprintf(path, sizeof path, "%s/a.safetensors", dir);

@@ -102,8 +102,7 @@ static void check_log(Folder *f, const char *text) {
     sr_free(log);
 }
 
-static void test_folder(void **state) {
-    (void)state;
+TEST(test_folder) {
     Folder f;
     open_folder(&f, 3);
     CHECK_FAILS(sr_folder_newest(f.dir, f.path, sizeof f.path), SR_ERR_CONFIG, "no checkpoint");
@@ -129,8 +128,7 @@ static void test_folder(void **state) {
     close_folder(&f);
 }
 
-static void test_finished(void **state) {
-    (void)state;
+TEST(test_finished) {
     Folder f;
     open_folder(&f, 0);
     save_at(&f, SR_CHECKPOINT_PHASE, 1, 10);
@@ -146,8 +144,7 @@ static void test_finished(void **state) {
 
 // In the folder of a longer run, a shorter run resumes from the checkpoint that was written last
 // and not from the one with most updates.
-static void test_runs_have_identities(void **state) {
-    (void)state;
+TEST(test_runs_have_identities) {
     Folder f;
     open_folder(&f, 2);
     save_position(&f, SR_CHECKPOINT_PHASE, small_position("old", 1000, 17, 170));
@@ -173,8 +170,7 @@ static void test_runs_have_identities(void **state) {
 
 // Checkpoints of an interruption are removed once the run has continued; final ones of fewer
 // epochs are kept like any other.
-static void test_interrupted_runs_leave_nothing(void **state) {
-    (void)state;
+TEST(test_interrupted_runs_leave_nothing) {
     Folder f;
     open_folder(&f, 0);
     SrPosition stopped = small_position("a", 1000, 0, 7);
@@ -194,8 +190,7 @@ static void test_interrupted_runs_leave_nothing(void **state) {
 
 // With --restart or AUTO_RESUME=False no checkpoint is overwritten, and the new run is the newer
 // one.
-static void test_begin_anew(void **state) {
-    (void)state;
+TEST(test_begin_anew) {
     Folder f;
     open_folder(&f, 2);
     save_at(&f, SR_CHECKPOINT_FINAL, 2, 20);
@@ -217,8 +212,7 @@ static void test_begin_anew(void **state) {
 
 // OVERWRITE_EXISTING restarts over a finished run, another configuration or another model, and
 // resumes an unfinished run.
-static void test_overwrite_existing(void **state) {
-    (void)state;
+TEST(test_overwrite_existing) {
     Folder f;
     SrArena arena = SR_ARENA_INIT;
     const SrYaml *seven = small_tree(&arena, "SEED_VALUE: 7\n"),
@@ -248,8 +242,7 @@ static void test_overwrite_existing(void **state) {
 
 // Each damaged file is named in the log. If none is intact the run does not start, and no file is
 // changed.
-static void test_all_damaged(void **state) {
-    (void)state;
+TEST(test_all_damaged) {
     Folder f;
     open_folder(&f, 0);
     save_at(&f, SR_CHECKPOINT_PHASE, 1, 10);
@@ -273,8 +266,7 @@ static void test_all_damaged(void **state) {
 }
 
 // A file that cannot be opened may be the newest and intact, so the run does not start.
-static void test_unopenable(void **state) {
-    (void)state;
+TEST(test_unopenable) {
     Folder f;
     open_folder(&f, 0);
     save_at(&f, SR_CHECKPOINT_PHASE, 1, 10);
@@ -285,8 +277,7 @@ static void test_unopenable(void **state) {
 }
 
 // A regular file in the place of the link stays, and the run continues without a link.
-static void test_no_link(void **state) {
-    (void)state;
+TEST(test_no_link) {
     Folder f;
     char *data;
     size_t n;
@@ -302,8 +293,7 @@ static void test_no_link(void **state) {
 
 // A file system without links: a folder under the link's temporary name makes symlink() fail
 // here.
-static void test_links_fail(void **state) {
-    (void)state;
+TEST(test_links_fail) {
     Folder f;
     SrFileWriter writer;
     char temporary[4096];
@@ -320,8 +310,7 @@ static void test_links_fail(void **state) {
 }
 
 // WINOGRAD changes the numbers and DEVICE does not; no loss writes to its output_dir.
-static void test_changes_of_the_machine(void **state) {
-    (void)state;
+TEST(test_changes_of_the_machine) {
     Folder f;
     SrArena arena = SR_ARENA_INIT;
     SrText changes = SR_TEXT_INIT;

@@ -46,8 +46,7 @@ static void close_place(Place *p) {
 }
 
 // The message of a ring holds each file once, and the first one again at its end.
-static void test_ring_of_defaults(void **state) {
-    (void)state;
+TEST(test_ring_of_defaults) {
     Place p;
     SrYaml *tree = NULL;
     open_place(&p);
@@ -73,8 +72,7 @@ static void test_ring_of_defaults(void **state) {
 
 static int64_t number(const SrYaml *tree, const char *path) { return sr_tree_int(tree, path, -99); }
 
-static void test_names(void **state) {
-    (void)state;
+TEST(test_names) {
     static const char *const names[] = {"pretrain/m/main", "pretrain/m/main.yaml",
                                         "configs/config/pretrain/m/main.yaml",
                                         "config/pretrain/m/main"};
@@ -93,8 +91,7 @@ static void test_names(void **state) {
 }
 
 // Later files on the command line win, and keys win over all files wherever they stand.
-static void test_added_files(void **state) {
-    (void)state;
+TEST(test_added_files) {
     static const char *const both[] = {"config.LOG_FREQUENCY=7", "+config/pretrain/m/models=wide",
                                        "+config/pretrain/m/models=deep.yaml"};
     static const char *const turned[] = {"+config/pretrain/m/models=deep", "SEED_VALUE=9",
@@ -114,8 +111,7 @@ static void test_added_files(void **state) {
     close_place(&p);
 }
 
-static void test_wrong_files(void **state) {
-    (void)state;
+TEST(test_wrong_files) {
     static const struct {
         const char *override, *message;
     } cases[] = {
@@ -134,8 +130,7 @@ static void test_wrong_files(void **state) {
 }
 
 // Files in a `defaults:` list are overridden by the file itself; those after _self_ override it.
-static void test_defaults_lists(void **state) {
-    (void)state;
+TEST(test_defaults_lists) {
     Place p;
     SrYaml *tree = NULL;
     open_place(&p);
@@ -165,8 +160,7 @@ static void test_defaults_lists(void **state) {
 
 // Files of a project compose from any working folder; files of the user with the same name come
 // first.
-static void test_defaults_beside_the_file(void **state) {
-    (void)state;
+TEST(test_defaults_beside_the_file) {
     Place p;
     SrYaml *tree = NULL;
     open_place(&p);
@@ -184,8 +178,7 @@ static void test_defaults_beside_the_file(void **state) {
     close_place(&p);
 }
 
-static void test_launcher_and_sweeps(void **state) {
-    (void)state;
+TEST(test_launcher_and_sweeps) {
     static const char *const ours[] = {"hydra.verbose=true", "node_id=0", "engine_name=train",
                                        "config.SLURM.NAME=job"};
     static const char *const sweep = "SEED_VALUE=0,1", *const quoted = "CHECKPOINT.DIR='a,b'";
@@ -203,8 +196,7 @@ static void test_launcher_and_sweeps(void **state) {
 
 // ${...} stands for the value of another key with its type, a composed text, or the environment,
 // wherever a string may stand.
-static void test_references(void **state) {
-    (void)state;
+TEST(test_references) {
     static const char *const fine[] = {
         "CHECKPOINT.DIR=runs/${config.SEED_VALUE}/${LOG_FREQUENCY}",
         "TEST_EVERY_NUM_EPOCH=${config.SEED_VALUE}",

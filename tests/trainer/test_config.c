@@ -60,8 +60,7 @@ static SrStatus try_text(const char *more) {
 }
 
 // A configuration that names no run folder gets one of its own, and other keys can refer to it.
-static void test_run_folder_of_the_name(void **state) {
-    (void)state;
+TEST(test_run_folder_of_the_name) {
     const char *refer = "CLUSTERFIT.OUTPUT_DIR=${CHECKPOINT.DIR}/labels";
     SrConfig *c;
     CHECK_OK(sr_config_parse(swav, "some/where/my.run.yml", &refer, 1, &c));
@@ -73,8 +72,7 @@ static void test_run_folder_of_the_name(void **state) {
     sr_config_free(c);
 }
 
-static void test_defaults_are_vissls(void **state) {
-    (void)state;
+TEST(test_defaults_are_vissls) {
     SrConfig *c = load(NULL, 0);
     CHECK_INT(c->log_frequency, 10);
     CHECK_INT(c->seed, 0);
@@ -102,8 +100,7 @@ static void test_defaults_are_vissls(void **state) {
     sr_config_free(c);
 }
 
-static void test_with_and_without_config_key(void **state) {
-    (void)state;
+TEST(test_with_and_without_config_key) {
     SrConfig *c = NULL;
     CHECK_OK(
         parse("LOG_FREQUENCY: 3\nLOSS: {name: swav_loss}\nMODEL: {HEAD: {PARAMS: [[swav_head, "
@@ -119,8 +116,7 @@ static void test_with_and_without_config_key(void **state) {
     CHECK_FAILS(parse("VERSION: 2\nconfig: {}\n", NULL, 0, &c), SR_ERR_CONFIG, "VERSION");
 }
 
-static void test_overrides(void **state) {
-    (void)state;
+TEST(test_overrides) {
     static const char *const overrides[] = {
         "OPTIMIZER.num_epochs=7",
         "OPTIMIZER.param_schedulers.lr={name:constant,value:0.5}",
@@ -147,8 +143,7 @@ static void test_overrides(void **state) {
 
 // +A.B adds a key that a schedule knows but VISSL's defaults do not have; ~A.B restores the
 // default.
-static void test_add_and_remove(void **state) {
-    (void)state;
+TEST(test_add_and_remove) {
     static const char *const overrides[] = {
         "OPTIMIZER.param_schedulers.lr.name=polynomial",
         "+OPTIMIZER.param_schedulers.lr.power=2.0",
@@ -166,8 +161,7 @@ static void test_add_and_remove(void **state) {
 }
 
 // A value's type follows from its spelling, quotes make a string, and the last override wins.
-static void test_values(void **state) {
-    (void)state;
+TEST(test_values) {
     static const struct {
         const char *override, *key, *flow; // flow: the value as the tree prints it; NULL: refused
     } rows[] = {
@@ -226,8 +220,7 @@ static void test_values(void **state) {
     }
 }
 
-static void test_override_errors(void **state) {
-    (void)state;
+TEST(test_override_errors) {
     CHECK_FAILS(try_override("LOG_FREQUENCY"), SR_ERR_CONFIG, "no '='");
     CHECK_FAILS(try_override("CHECKPOINT.DIR=a\xffz"), SR_ERR_CONFIG, "0xff is not valid UTF-8");
     CHECK_FAILS(try_override("=5"), SR_ERR_CONFIG, "no key");
@@ -250,8 +243,7 @@ static void test_override_errors(void **state) {
     CHECK_FAILS(try_override(path), SR_ERR_CONFIG, "override");
 }
 
-static void test_unknown_keys_name_line_and_neighbour(void **state) {
-    (void)state;
+TEST(test_unknown_keys_name_line_and_neighbour) {
     CHECK_FAILS(try_text("  OPTIMIZER:\n    momentums: 0.9\n"), SR_ERR_CONFIG, "test.yaml:15");
     CHECK_FAILS(try_text("  OPTIMIZER:\n    momentums: 0.9\n"), SR_ERR_CONFIG, "momentum");
     CHECK_FAILS(try_text("  CHECKPOINTS: {}\n"), SR_ERR_CONFIG, "CHECKPOINT");
@@ -265,16 +257,14 @@ static void test_unknown_keys_name_line_and_neighbour(void **state) {
                 "LOG_FREQUENCY");
 }
 
-static void test_losses_that_are_not_built(void **state) {
-    (void)state;
+TEST(test_losses_that_are_not_built) {
     CHECK_FAILS(try_override("LOSS.name=msn_loss"), SR_ERR_CONFIG,
                 "msn_loss is an unfinished placeholder");
     CHECK_FAILS(try_override("LOSS.name=swav_los"), SR_ERR_CONFIG, "swav_loss");
     CHECK_OK(try_override("+LOSS.msn_loss={temperature: 0.2}"));
 }
 
-static void test_keys_without_meaning(void **state) {
-    (void)state;
+TEST(test_keys_without_meaning) {
     CHECK_OK(try_text("  MACHINE: {DEVICE: cpu}\n  SLURM: {USE_SLURM: True}\n  DISTRIBUTED: "
                       "{BACKEND: gloo, NUM_NODES: 2}\n"));
     CHECK_OK(try_override("MODEL.SYNC_BN_CONFIG={CONVERT_BN_TO_SYNC_BN: True, GROUP_SIZE: 8}"));
@@ -286,8 +276,7 @@ static void test_keys_without_meaning(void **state) {
     CHECK_FAILS(try_override("MODEL.INPUT_TYPE=yuv"), SR_ERR_CONFIG, "INPUT_TYPE");
 }
 
-static void test_frozen_parameters(void **state) {
-    (void)state;
+TEST(test_frozen_parameters) {
     const char *override = "MODEL.TEMP_FROZEN_PARAMS_ITER_MAP=[[module.heads.0.prototypes0.weight, "
                            "313], [trunk.x, 2]]";
     SrConfig *c = load(&override, 1);
@@ -302,16 +291,14 @@ static void test_frozen_parameters(void **state) {
                 "TEMP_FROZEN_PARAMS_ITER_MAP");
 }
 
-static void test_schedules_are_checked_at_once(void **state) {
-    (void)state;
+TEST(test_schedules_are_checked_at_once) {
     CHECK_FAILS(try_override("OPTIMIZER.num_epochs=20"), SR_ERR_CONFIG, "milestones");
     CHECK_FAILS(try_override("+OPTIMIZER.param_schedulers.weight_decay={name: cosine}"),
                 SR_ERR_CONFIG, "start_value");
 }
 
 // A saved configuration loads again and gives the same tree.
-static void test_saved_tree_loads_again(void **state) {
-    (void)state;
+TEST(test_saved_tree_loads_again) {
     char dir[] = "/tmp/sslrun-config-XXXXXX", path[256];
     CHECK(mkdtemp(dir) != NULL);
     static const char *const overrides[] = {
@@ -333,15 +320,13 @@ static void test_saved_tree_loads_again(void **state) {
     CHECK(rmdir(dir) == 0);
 }
 
-static void test_missing_file(void **state) {
-    (void)state;
+TEST(test_missing_file) {
     SrConfig *c = NULL;
     CHECK_FAILS(sr_config_load("no/such/file", NULL, 0, &c), SR_ERR_CONFIG, "no/such/file");
     CHECK_FAILS(sr_config_load("/tmp", NULL, 0, &c), SR_ERR_CONFIG, "/tmp");
 }
 
-static void test_alias_bomb(void **state) {
-    (void)state;
+TEST(test_alias_bomb) {
     SrText text = {0};
     sr_text_add(&text, "a: &a [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n");
     for (char k = 'b'; k < 'k'; k++)
@@ -353,8 +338,7 @@ static void test_alias_bomb(void **state) {
 }
 
 // Each allocation fails once: the loader returns an error and frees everything.
-static void test_out_of_memory(void **state) {
-    (void)state;
+TEST(test_out_of_memory) {
     for (int64_t n = 1;; n += n < 60 ? 1 : 37) {
         int64_t live = sr_mem_live();
         SrConfig *c = NULL;
@@ -371,8 +355,7 @@ static void test_out_of_memory(void **state) {
 }
 
 // A model's name stands for its trunk and options; other options of the trunk stay.
-static void test_model_as_trunk(void **state) {
-    (void)state;
+TEST(test_model_as_trunk) {
     SrConfig *config;
     const char *overrides[] = {"MODEL.TRUNK.NAME=resnet34",
                                "MODEL.TRUNK.RESNETS.WIDTH_MULTIPLIER=0.25"};
@@ -385,8 +368,7 @@ static void test_model_as_trunk(void **state) {
 }
 
 // Reports normalise features by default; a file that sets the key, such as VISSL's, decides.
-static void test_normalised_by_default(void **state) {
-    (void)state;
+TEST(test_normalised_by_default) {
     static const char *const texts[] = {
         "LOSS: {name: CrossEntropyLoss}\n",
         "LOSS: {name: CrossEntropyLoss}\nNEAREST_NEIGHBOR: {TOPK: 20}\n",
@@ -401,8 +383,7 @@ static void test_normalised_by_default(void **state) {
 
 // A copy reads like the original, changes independently and outlives it. Each of its allocations
 // may fail.
-static void test_copy(void **state) {
-    (void)state;
+TEST(test_copy) {
     SrConfig *config, *copy = NULL;
     const char *overrides[] = {"NEAREST_NEIGHBOR.BANK_LIMIT=7",
                                "DATA.TRAIN.DATA_PATHS=[/some/where]"};

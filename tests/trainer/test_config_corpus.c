@@ -10,8 +10,7 @@ static int try_config(const uint8_t *data, size_t bytes) {
     return 0;
 }
 
-static void test_corpus(void **state) {
-    (void)state;
+TEST(test_corpus) {
     sr_log_set_level(SR_LOG_ERROR); // silences thousands of lines about ignored keys
     seeds_run("config", 301, try_config);
     sr_log_set_level(SR_LOG_INFO);

@@ -65,8 +65,7 @@ static Sizes sizes_at(const char *path, const char *test_path) {
     return s;
 }
 
-static void test_folders(void **state) {
-    (void)state;
+TEST(test_folders) {
     char dir[64], path[128], other[128];
     Sizes s;
     temp_dir_make(dir);
@@ -93,8 +92,7 @@ static void test_folders(void **state) {
     temp_dir_remove(dir);
 }
 
-static void test_limits_and_errors(void **state) {
-    (void)state;
+TEST(test_limits_and_errors) {
     Sizes s;
     const char *small[] = {"DATA.TRAIN.DATA_LIMIT=7"};
     CHECK_FAILS(sizes_of(small, 1, &s), SR_ERR_CONFIG, "7 images do not fill one batch");
@@ -119,8 +117,7 @@ static void test_limits_and_errors(void **state) {
 }
 
 // Folders give labels only if the loss reads them.
-static void test_labels_of_folders(void **state) {
-    (void)state;
+TEST(test_labels_of_folders) {
     char root[64], data[128];
     Sizes s;
     temp_dir_make(root);
@@ -174,8 +171,7 @@ static void make_readable(const char *root, const char *folder, const char *name
 
 // A test folder that lacks a class keeps the numbers of the training classes; one with an unknown
 // class is refused.
-static void test_classes_by_name(void **state) {
-    (void)state;
+TEST(test_classes_by_name) {
     char dir[64], train[128], test[128];
     int64_t labels[8];
     temp_dir_make(dir);
@@ -205,8 +201,7 @@ static void test_classes_by_name(void **state) {
 }
 
 // Each list of class names is numbered separately, in byte order.
-static void test_lists_by_name(void **state) {
-    (void)state;
+TEST(test_lists_by_name) {
     char dir[64], path[4][160], over[4][800];
     SrConfig *config;
     SrSplit bank = {.note = ""}, test = {.note = ""};
@@ -253,8 +248,7 @@ static void check_teacher_at(const char *path, bool found) {
     sr_config_free(config);
 }
 
-static void test_paths(void **state) {
-    (void)state;
+TEST(test_paths) {
     char dir[64];
     Sizes s;
     const char *home = getenv("HOME") ? getenv("HOME") : "";

@@ -52,8 +52,7 @@ static void has_path(const Place *p, const char *key, const char *name) {
 static const char names[] = "DATASET_NAMES: [photos]";
 
 // The folder of the configuration, one above it, and the variable.
-static void test_places(void **state) {
-    (void)state;
+TEST(test_places) {
     static const char *const places[] = {"config/pretrain/" SR_CATALOG_FILE,
                                          "config/" SR_CATALOG_FILE, "other.json"};
     for (int i = 0; i < SR_COUNT(places); i++) {
@@ -72,8 +71,7 @@ static void test_places(void **state) {
 }
 
 // A list of labels is taken if the source of labels reads one.
-static void test_labels(void **state) {
-    (void)state;
+TEST(test_labels) {
     Place p;
     begin(&p, "config/" SR_CATALOG_FILE,
           "DATA_SOURCES: [disk_filelist], LABEL_SOURCES: [disk_filelist], DATASET_NAMES: [photos]",
@@ -86,8 +84,7 @@ static void test_labels(void **state) {
 }
 
 // Paths of the user, images that are made, and no catalogue: nothing changes.
-static void test_left_alone(void **state) {
-    (void)state;
+TEST(test_left_alone) {
     static const char *const rows[] = {"DATASET_NAMES: [photos], DATA_PATHS: [/own]",
                                        "DATASET_NAMES: [unknown], DATA_SOURCES: [synthetic]",
                                        "DATASET_NAMES: []"};
@@ -111,8 +108,7 @@ static void refuses(Place *p, const char *expected) {
     end(p);
 }
 
-static void test_refused(void **state) {
-    (void)state;
+TEST(test_refused) {
     Place p;
     begin(&p, "config/" SR_CATALOG_FILE, "DATASET_NAMES: [photo]", "");
     refuses(&p, "DATA.TRAIN.DATASET_NAMES: 'photo' is not among the names of ");

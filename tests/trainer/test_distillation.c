@@ -77,8 +77,7 @@ static int check_teacher(SrRun *student, SrRun *teacher) {
     return n;
 }
 
-static void test_teacher(void **state) {
-    (void)state;
+TEST(test_teacher) {
     enum { TEACHERS = 20 + 4 * 20 + 2 }; // convolutions, norms, its head
     SrRun *teacher, *student, *again;
     SrConfig *configs[3];
@@ -109,8 +108,7 @@ static void test_teacher(void **state) {
     temp_dir_remove(dir);
 }
 
-static void test_refusals(void **state) {
-    (void)state;
+TEST(test_refusals) {
     SrRun *run;
     SrConfig *config = NULL;
     temp_dir_make(dir);
@@ -141,8 +139,7 @@ static int count_resized(const SrGraph *graph, int side) {
 
 // The teacher alone sees another size: in the step's graph, and in its own graph if its outputs are
 // cached.  A size that the views have already needs no node.
-static void test_input_size(void **state) {
-    (void)state;
+TEST(test_input_size) {
     const char *more[] = {"LOSS.name=distillation_loss", "DISTILLATION.TEACHER_INPUT_SIZE=24",
                           "DISTILLATION.CACHED_VIEWS=0"};
     SrConfig *config;

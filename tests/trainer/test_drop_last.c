@@ -76,8 +76,7 @@ static bool same(const Trained *a, const Trained *b) {
 
 // Epochs of six images with a batch size of eight equal those with a batch size of six, bit by
 // bit.
-static void test_partial_is_a_batch(void **state) {
-    (void)state;
+TEST(test_partial_is_a_batch) {
     static const char *const texts[] = {all, heads, heads};
     static const char *const more[] = {NULL, NULL,
                                        "MODEL.FEATURE_EVAL_SETTINGS.CACHE_FEATURES=off"};
@@ -96,8 +95,7 @@ static void test_partial_is_a_batch(void **state) {
 
 // 22 images with a batch size of eight make three updates per epoch, or two without the last six;
 // the models differ.
-static void test_both_settings(void **state) {
-    (void)state;
+TEST(test_both_settings) {
     static const char *const texts[] = {all, heads};
     for (int i = 0; i < 2; i++) {
         Trained a, b;
@@ -112,8 +110,7 @@ static void test_both_settings(void **state) {
 }
 
 // The smallest and largest loss are those of one epoch, which here has one step.
-static void test_loss_range_is_of_an_epoch(void **state) {
-    (void)state;
+TEST(test_loss_range_is_of_an_epoch) {
     Trained t;
     SrPosition at;
     char path[160];
@@ -128,8 +125,7 @@ static void test_loss_range_is_of_an_epoch(void **state) {
 
 // The advice of each error works: with DROP_LAST=False the first one is gone. A batch of one
 // image has no statistics.
-static void test_refusals(void **state) {
-    (void)state;
+TEST(test_refusals) {
     Trained t;
     CHECK_FAILS(start(&t, all, 6, 8, true, NULL), SR_ERR_CONFIG,
                 "6 images do not fill one batch of 8: lower DATA.TRAIN.BATCHSIZE_PER_REPLICA to at "
@@ -142,8 +138,7 @@ static void test_refusals(void **state) {
 
 // SwAV's queue takes full batches, and no error advises otherwise. SwAV without a queue trains on
 // the last partial batch.
-static void test_whole_batches(void **state) {
-    (void)state;
+TEST(test_whole_batches) {
     SrConfig *config;
     SrSplit train;
     Trained t;

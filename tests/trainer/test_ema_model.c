@@ -26,8 +26,7 @@ static const SrParam *entry(SrRun *run, const char *name) {
 
 // Four steps: the average is a copy during the warm-up, then moves half of the way every second
 // update.
-static void test_follows(void **state) {
-    (void)state;
+TEST(test_follows) {
     enum { STEPS = 4 };
     static const char *const overrides[] = {
         "HOOKS.EMA_MODEL={SAVE_EMA_MODEL: True, DECAY: 0.5, WARMUP: 0.25, UPDATE_ITER: 2}"};
@@ -65,8 +64,7 @@ static void test_follows(void **state) {
     sr_config_free(config);
 }
 
-static void test_is_off_by_itself(void **state) {
-    (void)state;
+TEST(test_is_off_by_itself) {
     SrConfig *config;
     SrRun *run;
     CHECK_OK(sr_config_load("tests/cli/tiny.yaml", NULL, 0, &config));
@@ -78,8 +76,7 @@ static void test_is_off_by_itself(void **state) {
     sr_config_free(config);
 }
 
-static void test_loads(void **state) {
-    (void)state;
+TEST(test_loads) {
     char dir[64], path[128];
     float own[2] = {1, 2}, averaged[2] = {3, 4};
     SrParams *params;

@@ -59,8 +59,7 @@ static void *copy_table(SrParams *params, size_t *bytes) {
     return copy;
 }
 
-static void test_sees_every_image(void **state) {
-    (void)state;
+TEST(test_sees_every_image) {
     SrConfig *config;
     SrRun *run;
     size_t bytes;

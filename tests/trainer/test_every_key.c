@@ -99,8 +99,7 @@ static SrStatus see_trunk(const void *plugin, int example, const char *text, SrT
     return status;
 }
 
-static void test_trunks(void **state) {
-    (void)state;
+TEST(test_trunks) {
     EveryKey out = {.n = 0};
     for (int i = 0; sr_trunk_at(i); i++) {
         const SrTrunk *t = sr_trunk_at(i);
@@ -181,8 +180,7 @@ static SrStatus see_transform(const void *plugin, int example, const char *map, 
 }
 
 // Example 0 gets one view, example 1 two; required options are given.
-static void test_transforms(void **state) {
-    (void)state;
+TEST(test_transforms) {
     EveryKey out = {.n = 0};
     for (int i = 0; sr_transform_at(i); i++) {
         const SrTransform *t = sr_transform_at(i);
@@ -217,8 +215,7 @@ static SrStatus see_schedule(const void *plugin, int example, const char *map, S
 }
 
 // Sets all keys to their defaults, which most kinds accept.
-static void test_schedules(void **state) {
-    (void)state;
+TEST(test_schedules) {
     EveryKey out = {.n = 0};
     for (int i = 0; sr_schedule_kind_at(i); i++) {
         const SrScheduleKind *kind = sr_schedule_kind_at(i);

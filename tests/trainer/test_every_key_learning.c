@@ -99,8 +99,7 @@ static const EveryKeyGiven of_losses[] = {
     {"simclr_info_nce_loss.buffer_params.embedding_dim", "9", NULL},
     {0}};
 
-static void test_losses(void **state) {
-    (void)state;
+TEST(test_losses) {
     EveryKey out = {.n = 0};
     for (int i = 0; sr_loss_at(i); i++) {
         const SrLoss *l = sr_loss_at(i);
@@ -167,8 +166,7 @@ static const EveryKeyGiven of_heads[] = {
     {"swav_head.normalize_last_layer", "true", "{use_weight_norm_prototypes: true}"},
     {0}};
 
-static void test_heads(void **state) {
-    (void)state;
+TEST(test_heads) {
     EveryKey out = {.n = 0};
     for (int i = 0; sr_head_at(i); i++) {
         const SrHead *h = sr_head_at(i);
@@ -213,8 +211,7 @@ static SrStatus see_meter(const void *owner, int base, const char *map, SrText *
     return status;
 }
 
-static void test_meters(void **state) {
-    (void)state;
+TEST(test_meters) {
     static const char *const base = "{num_meters: 2}";
     EveryKey out = {.n = 0};
     for (int i = 0; sr_meter_at(i); i++) {
@@ -299,8 +296,7 @@ static SrStatus see_collator(const void *owner, int base, const char *map, SrTex
 static const EveryKeyGiven of_collators[] = {
     {"cutmixup_collator.cutmix_minmax", "[0.1, 0.4]", NULL}, {0}};
 
-static void test_collators(void **state) {
-    (void)state;
+TEST(test_collators) {
     EveryKey out = {.n = 0};
     for (int i = 0; sr_collator_at(i); i++) {
         const SrCollator *c = sr_collator_at(i);
@@ -363,8 +359,7 @@ static SrStatus see_optimizer(const void *owner, int base, const char *map, SrTe
     return status;
 }
 
-static void test_optimizers(void **state) {
-    (void)state;
+TEST(test_optimizers) {
     EveryKey out = {.n = 0};
     for (int i = 0; sr_optimizer_at(i); i++) {
         const SrOptimizer *o = sr_optimizer_at(i);

@@ -386,8 +386,7 @@ static SrOption *rows_of(const SrSchemaEntry *e, const SrSchemaEntry *entries, i
     return own;
 }
 
-static void test_sections(void **state) {
-    (void)state;
+TEST(test_sections) {
     SrArena arena = SR_ARENA_INIT;
     SrSchemaEntry *entries;
     EveryKey out = {.n = 0};
@@ -418,8 +417,7 @@ static void test_sections(void **state) {
 }
 
 // Without HOOKS.CHECK_NAN a run continues after a NaN; with it the first NaN ends the run.
-static void test_check_nan(void **state) {
-    (void)state;
+TEST(test_check_nan) {
     static const char *const checks[] = {"HOOKS: {CHECK_NAN: False}", "HOOKS: {CHECK_NAN: True}"};
     for (int i = 0; i < SR_COUNT(checks); i++) {
         SrText map = SR_TEXT_INIT, seen = SR_TEXT_INIT;
@@ -441,8 +439,7 @@ static void test_check_nan(void **state) {
 
 // In the folder of a finished run a resume ends at once; the other two settings restart and move
 // the old results aside.
-static void test_used_folder(void **state) {
-    (void)state;
+TEST(test_used_folder) {
     static const char *const keys[] = {"CHECKPOINT: {KEEP_BEST: True}",
                                        "CHECKPOINT: {AUTO_RESUME: False}",
                                        "CHECKPOINT: {OVERWRITE_EXISTING: True}"};
@@ -524,8 +521,7 @@ static const EveryKeyGiven evaluation_given[] = {
     {NULL, NULL, NULL},
 };
 
-static void test_evaluations(void **state) {
-    (void)state;
+TEST(test_evaluations) {
     static const Evaluation evaluations[] = {
         {"knn", "NEAREST_NEIGHBOR", NULL},
         {"svm", "SVM", "--low-shot"},

@@ -132,8 +132,7 @@ static SrNodeId add_conv(Trunk *t, SrNodeId x) {
     return sr_build(t->b, "conv2d", "conv1", &p, x);
 }
 
-static void test_wire(void **state) {
-    (void)state;
+TEST(test_wire) {
     Trunk t;
     char *data;
     size_t bytes;
@@ -171,8 +170,7 @@ static void test_wire(void **state) {
 
 // A softmax over the channels, which are the last axis during the computation; the temperature
 // divides first.
-static void test_softmax(void **state) {
-    (void)state;
+TEST(test_softmax) {
     static const char *const ops[] = {"Conv",    "Transpose", "Div",
                                       "Softmax", "Transpose", "Identity"};
     Trunk t;
@@ -190,8 +188,7 @@ static void test_softmax(void **state) {
     finish(&t);
 }
 
-static void test_refused(void **state) {
-    (void)state;
+TEST(test_refused) {
     Trunk t;
     SrNodeId x = start(&t);
     sr_build(t.b, "l2_normalize", "act", NULL, add_conv(&t, x));
@@ -282,8 +279,7 @@ static void check_structure(void) {
     sr_free(data);
 }
 
-static void test_every_trunk(void **state) {
-    (void)state;
+TEST(test_every_trunk) {
     for (int i = 0; sr_trunk_at(i); i++) {
         const SrTrunk *trunk = sr_trunk_at(i);
         SrStatus status = export_example(trunk, &trunk->examples[0]);
@@ -294,8 +290,7 @@ static void test_every_trunk(void **state) {
     }
 }
 
-static void test_out_of_memory(void **state) {
-    (void)state;
+TEST(test_out_of_memory) {
     SrStatus status = SR_ERR_MEMORY;
     Trunk t;
     SrArena arena = SR_ARENA_INIT;

@@ -10,8 +10,7 @@ static void add(SrStringList *list, const char *const *names, int n) {
         CHECK_OK(sr__string_list_add(list, names[i], strlen(names[i])));
 }
 
-static void test_names(void **state) {
-    (void)state;
+TEST(test_names) {
     int64_t live = sr_mem_live();
     SrStringList a, b;
     int64_t known[4] = {0, 1, 2, 3}, label[5] = {0, 1, -1, 1, 0};
@@ -31,8 +30,7 @@ static void test_names(void **state) {
     CHECK_INT(sr_mem_live(), live);
 }
 
-static void test_numbers(void **state) {
-    (void)state;
+TEST(test_numbers) {
     SrStringList none = {0}, named;
     int64_t known[2] = {0, 4}, label[2] = {3, -1};
     SrMatrix train = {.n = 2, .label = known}, test = {.n = 2, .label = label};
@@ -48,8 +46,7 @@ static void test_numbers(void **state) {
     sr__string_list_deinit(&named);
 }
 
-static void test_columns(void **state) {
-    (void)state;
+TEST(test_columns) {
     SrStringList a, b;
     int64_t label[1] = {-1};
     int8_t target[2] = {1, 0};

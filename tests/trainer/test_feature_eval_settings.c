@@ -92,8 +92,7 @@ static void check_model(const SrConfig *config, int flags) {
     sr_model_free(model);
 }
 
-static void test_all_combinations(void **state) {
-    (void)state;
+TEST(test_all_combinations) {
     CHECK_INT(strlen(expected), COMBINATIONS);
     for (int flags = 0; flags < COMBINATIONS; flags++) {
         SrConfig *config = NULL;
@@ -110,8 +109,7 @@ static void test_all_combinations(void **state) {
 }
 
 // The advice follows file, line and key.
-static void test_place(void **state) {
-    (void)state;
+TEST(test_place) {
     SrConfig *config;
     CHECK_FAILS(configure(TRUNK | BOTH, &config), SR_ERR_CONFIG,
                 "case.yaml:1: MODEL.FEATURE_EVAL_SETTINGS: FREEZE");

@@ -24,8 +24,7 @@ static SrStatus load(const char *path, const char *layer, const char *split, SrM
     return sr_features_load(&from, out, names);
 }
 
-static void test_one_file(void **state) {
-    (void)state;
+TEST(test_one_file) {
     char dir[64], path[256];
     SrMatrix f, g;
     temp_dir_make(dir);
@@ -56,8 +55,7 @@ static void test_one_file(void **state) {
     temp_dir_remove(dir);
 }
 
-static void test_shards(void **state) {
-    (void)state;
+TEST(test_shards) {
     char dir[64];
     SrMatrix g;
     SrFeatureNames names = {0};
@@ -95,8 +93,7 @@ static void test_shards(void **state) {
 
 // An unreadable image is not a row of an evaluation, whatever its labels, also with several
 // labels per image.
-static void test_readable_only(void **state) {
-    (void)state;
+TEST(test_readable_only) {
     char dir[64];
     SrMatrix g;
     SrFeatureNames names = {0};
@@ -118,8 +115,7 @@ static void test_readable_only(void **state) {
 }
 
 // Labels of shards that name their classes differently cannot be compared.
-static void test_classes_of_shards(void **state) {
-    (void)state;
+TEST(test_classes_of_shards) {
     char dir[64], path[256];
     SrMatrix g;
     SrFeatureNames names = {0};
@@ -140,8 +136,7 @@ static void test_classes_of_shards(void **state) {
 }
 
 // extract.json tells how many images the rows belong to.
-static void test_part_of_an_extraction(void **state) {
-    (void)state;
+TEST(test_part_of_an_extraction) {
     static const char json[] = "{\"images\": 3, \"split\": \"train\"}\n";
     char dir[64], path[128];
     SrMatrix g;
@@ -169,8 +164,7 @@ static void save_named(const char *path, const SrTensor *files, const char *json
 }
 
 // A list in a file that holds values other than names is refused instead of ending the program.
-static void test_names(void **state) {
-    (void)state;
+TEST(test_names) {
     static const struct {
         const char *json, *expected;
     } cases[] = {
@@ -214,8 +208,7 @@ static void test_names(void **state) {
     temp_dir_remove(dir);
 }
 
-static void test_vissl(void **state) {
-    (void)state;
+TEST(test_vissl) {
     char dir[64];
     SrMatrix g;
     temp_dir_make(dir);
@@ -240,8 +233,7 @@ static void test_vissl(void **state) {
     temp_dir_remove(dir);
 }
 
-static void test_scaling(void **state) {
-    (void)state;
+TEST(test_scaling) {
     SrMatrix f, g;
     test_rows_planted(&f, 50, 3, 2, 2, 5);
     test_rows_planted(&g, 4, 3, 2, 2, 6);

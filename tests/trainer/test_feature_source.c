@@ -90,8 +90,7 @@ static void end(Fixture *f) {
     temp_dir_remove(f->dir);
 }
 
-static void test_folded_norms(void **state) {
-    (void)state;
+TEST(test_folded_norms) {
     Fixture f;
     SrFeatureSource kept, folded;
     begin(&f, "");
@@ -115,8 +114,7 @@ static void test_folded_norms(void **state) {
 
 // Maps in bfloat16, with eight bits, are close to the floats and never equal; USE_AMP in the
 // configuration acts like the flag.
-static void test_bf16(void **state) {
-    (void)state;
+TEST(test_bf16) {
     const char *amp[] = {"MODEL.AMP_PARAMS.USE_AMP=True"};
     Fixture f;
     SrFeatureSource exact, asked, configured;
@@ -147,8 +145,7 @@ static void test_bf16(void **state) {
 }
 
 // A cut graph needs less memory and gives the same values.
-static void test_cut(void **state) {
-    (void)state;
+TEST(test_cut) {
     Fixture f;
     SrFeatureSource all, cut;
     begin(&f, "");
@@ -173,8 +170,7 @@ static void test_cut(void **state) {
     end(&f);
 }
 
-static void test_names_of_weights(void **state) {
-    (void)state;
+TEST(test_names_of_weights) {
     static const char *const prefixes[] = {"",
                                            "trunk._feature_blocks.",
                                            "module.",
@@ -218,8 +214,7 @@ static void retype(Weights *w, int i, SrDtype dtype) {
 }
 
 // Weights of half precision and doubles give the features of the same numbers as floats.
-static void test_types_of_weights(void **state) {
-    (void)state;
+TEST(test_types_of_weights) {
     Fixture f;
     SrFeatureSource floats, mixed;
     begin(&f, "");
@@ -254,8 +249,7 @@ static void test_types_of_weights(void **state) {
     end(&f);
 }
 
-static void test_weights_that_do_not_fit(void **state) {
-    (void)state;
+TEST(test_weights_that_do_not_fit) {
     Fixture f;
     SrFeatureSource e;
     begin(&f, "");
@@ -297,8 +291,7 @@ static void test_weights_that_do_not_fit(void **state) {
 
 // A torchvision file has a classifier for which a configuration's trunk has no place; it is
 // ignored.
-static void test_classifier_may_be_left_over(void **state) {
-    (void)state;
+TEST(test_classifier_may_be_left_over) {
     Fixture f;
     SrFeatureSource e;
     begin(&f, "");
@@ -311,8 +304,7 @@ static void test_classifier_may_be_left_over(void **state) {
     end(&f);
 }
 
-static void test_layouts(void **state) {
-    (void)state;
+TEST(test_layouts) {
     float x[24], y[24], z[24];
     SrShape s = SR_SHAPE(2, 2, 2, 3);
     for (int i = 0; i < 24; i++)
@@ -325,8 +317,7 @@ static void test_layouts(void **state) {
 }
 
 // Patch tokens become rows of a map without the class token; features without tokens stay.
-static void test_token_maps(void **state) {
-    (void)state;
+TEST(test_token_maps) {
     static const char vit[] =
         "config: {MODEL: {TRUNK: {NAME: vision_transformer, VISION_TRANSFORMERS: "
         "{IMAGE_SIZE: 16, PATCH_SIZE: 8, NUM_LAYERS: 1, NUM_HEADS: 2, "
@@ -365,8 +356,7 @@ static void test_token_maps(void **state) {
 // A name of two meanings follows the caller's vocabulary, and the report gives both.  Other layers
 // can be chosen later.
 // A configuration's keys for the machine hold for its features too.
-static void test_machine_of_config(void **state) {
-    (void)state;
+TEST(test_machine_of_config) {
     static const char *const keys[] = {"MACHINE.WINOGRAD=none", "MACHINE.FP32=x3"};
     SrFeatureOptions o = options("res2", NULL);
     SrFeatureSource s;
@@ -379,8 +369,7 @@ static void test_machine_of_config(void **state) {
     sr_feature_source_close(&s);
 }
 
-static void test_choose(void **state) {
-    (void)state;
+TEST(test_choose) {
     SrFeatureSource s;
     SrText out = SR_TEXT_INIT;
     SrFeatureOptions o = options(NULL, NULL);
@@ -405,8 +394,7 @@ static void test_choose(void **state) {
 
 // A live source follows its model's parameters; another one keeps the values that it was compiled
 // with.
-static void test_live(void **state) {
-    (void)state;
+TEST(test_live) {
     SrTrunkGraph t;
     SrFeatureSource live, copy;
     CHECK_OK(sr_trunk_graph_open(CONFIG, NULL, 0, 3, 16, 12, &t));

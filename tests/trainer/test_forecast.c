@@ -13,8 +13,7 @@ static SrForecastInput input(int replicas, int ranks, double gbit) {
 
 static void check_near(double a, double b) { CHECK(fabs(a - b) <= 1e-9 * fmax(1, fabs(b))); }
 
-static void test_alone(void **state) {
-    (void)state;
+TEST(test_alone) {
     SrForecastInput in = input(4, 1, 10);
     SrForecast f = sr_forecast(&in);
     check_near(f.step_s, 12);
@@ -28,8 +27,7 @@ static void test_alone(void **state) {
 
 // An all-reduce of 100 MB sends 2 * 3/4 of them: 0.12 s at 10 Gbit/s, and four messages. The
 // backward pass of 2 s hides all but the last 25 MB.
-static void test_hidden(void **state) {
-    (void)state;
+TEST(test_hidden) {
     SrForecastInput in = input(4, 4, 10);
     SrForecast f = sr_forecast(&in);
     check_near(f.exchange_s, 0.12 + 4 * 30e-6);
@@ -39,8 +37,7 @@ static void test_hidden(void **state) {
 }
 
 // At 0.1 Gbit/s the exchange takes 12 s, of which the backward pass hides its 2 s only.
-static void test_slow_network(void **state) {
-    (void)state;
+TEST(test_slow_network) {
     SrForecastInput in = input(4, 4, 0.1);
     SrForecast f = sr_forecast(&in);
     check_near(f.exposed_s, 12 + 4 * 30e-6 - 2);

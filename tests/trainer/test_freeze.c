@@ -31,8 +31,7 @@ static SrStatus freeze(const char *name, const char *head, SrFreeze *out, SrAren
     return sr_freeze_new(params, &config, arena, out);
 }
 
-static void test_iterations(void **state) {
-    (void)state;
+TEST(test_iterations) {
     SrArena arena = SR_ARENA_INIT;
     SrParams *params = make_params();
     SrFreeze f;
@@ -47,8 +46,7 @@ static void test_iterations(void **state) {
 
 // DINO's files freeze weight_g for some iterations, although normalize_last_layer freezes it
 // permanently.
-static void test_frozen_for_good(void **state) {
-    (void)state;
+TEST(test_frozen_for_good) {
     SrArena arena = SR_ARENA_INIT;
     SrParams *params = make_params();
     SrFreeze f;
@@ -62,8 +60,7 @@ static void test_frozen_for_good(void **state) {
 
 // iBOT's files also name the prototypes of patches, which shared_head shares with the class
 // token.
-static void test_shared_head(void **state) {
-    (void)state;
+TEST(test_shared_head) {
     SrArena arena = SR_ARENA_INIT;
     SrParams *params = make_params();
     SrFreeze f;

@@ -46,8 +46,7 @@ static void check_built(const char *list, const char *parameter, int n_out, int 
     deinit(&t);
 }
 
-static void test_forms(void **state) {
-    (void)state;
+TEST(test_forms) {
     check_built("[[mlp, {dims: [16, 3]}]]", "heads.0.clf.0.weight", 1, 3);
     check_built("[[swav_head, {dims: [16, 8], num_clusters: [5, 7]}]]",
                 "heads.0.prototypes1.weight", 3, 7);
@@ -67,8 +66,7 @@ static void test_forms(void **state) {
                 "heads.0.1.clf.0.weight", 1, 2);
 }
 
-static void test_refused(void **state) {
-    (void)state;
+TEST(test_refused) {
     static const char *const rows[][2] = {
         {"[]", "MODEL.HEAD.PARAMS is empty"},
         {"{mlp: 1}", "heads.yaml:1: MODEL.HEAD.PARAMS is"},

@@ -26,8 +26,7 @@ static void expect(const SrHealthFigures *f, const char *name, const char *try) 
         fail_msg("%s does not say %s: %s", name, try, found[0].text);
 }
 
-static void test_findings(void **state) {
-    (void)state;
+TEST(test_findings) {
     SrHealthFinding found[SR_HEALTH_MAX];
     CHECK_INT(sr_health_judge(&well, found), 0);
     SrHealthFigures f = well;
@@ -63,8 +62,7 @@ static void test_findings(void **state) {
 }
 
 // The overrides that findings advise must form a valid configuration.
-static void test_overrides(void **state) {
-    (void)state;
+TEST(test_overrides) {
     static const char *const overrides[] = {"OPTIMIZER.param_schedulers.lr.name=cosine",
                                             "OPTIMIZER.param_schedulers.lr.start_value=0.3",
                                             "OPTIMIZER.param_schedulers.lr.end_value=0",
@@ -90,8 +88,7 @@ static void start(TinyModel *t, const SrLoss *loss, const SrLossExample *e) {
 }
 
 // Two epochs of two steps of every loss's example have no finding.
-static void test_examples_are_well(void **state) {
-    (void)state;
+TEST(test_examples_are_well) {
     for (int i = 0; sr_loss_at(i); i++) {
         const SrLoss *loss = sr_loss_at(i);
         TinyModel t;
@@ -115,8 +112,7 @@ static void test_examples_are_well(void **state) {
 }
 
 // Figures measured in a plan: a teacher with momentum 1, and embeddings that are all one vector.
-static void test_measured(void **state) {
-    (void)state;
+TEST(test_measured) {
     static const SrLossExample still = {"{predictor_hidden_dim: 16, momentum: 1}",
                                         "[[mlp, {dims: [32, 16]}]]",
                                         {16, 16},
@@ -186,8 +182,7 @@ static void empty_clusters(TinyModel *t) {
         ((int64_t *)of->value)[i] = i % 2;
 }
 
-static void test_targets(void **state) {
-    (void)state;
+TEST(test_targets) {
     SrHealthFigures f = targets_of("dino_loss", 0, "{output_dim: 12, num_crops: 2}", NULL);
     CHECK_INT(f.targets.prototypes, 12);
     CHECK(f.targets.row_entropy > 0 && f.targets.mean_entropy >= f.targets.row_entropy);

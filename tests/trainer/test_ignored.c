@@ -50,8 +50,7 @@ static int lines_with(const char *override, const char *words) {
     return lines_under(&override, override ? 1 : 0, words);
 }
 
-static void test_one_line_each(void **state) {
-    (void)state;
+TEST(test_one_line_each) {
     static const struct {
         const char *override, *line;
     } rows[] = {
@@ -93,8 +92,7 @@ static void test_one_line_each(void **state) {
 }
 
 // Options of transforms and heads are in lists, which no section's table describes.
-static void test_lists(void **state) {
-    (void)state;
+TEST(test_lists) {
     static const char *const rows[][2] = {
         {"DATA.TRAIN.TRANSFORMS=[{name: ImgPilColorDistortion, hue: 0.1}, {name: ToTensor}]",
          "DATA.TRAIN.TRANSFORMS[0].ImgPilColorDistortion.hue is accepted"},
@@ -110,8 +108,7 @@ static void test_lists(void **state) {
 }
 
 // Keys that are read only together with others.
-static void test_without_effect(void **state) {
-    (void)state;
+TEST(test_without_effect) {
     static const char *const keys[][2] = {
         {"OPTIMIZER.larc_config.eps=0.5", "OPTIMIZER.larc_config"},
         {"OPTIMIZER.betas=[0.8,0.9]", "OPTIMIZER.betas"},
@@ -137,8 +134,7 @@ static void test_without_effect(void **state) {
 }
 
 // Segments of activation checkpointing decide what is kept; without them MACHINE.RECOMPUTE does.
-static void test_recompute(void **state) {
-    (void)state;
+TEST(test_recompute) {
     static const char words[] = "MACHINE.RECOMPUTE is accepted and changes nothing";
     static const char *const overrides[] = {
         "MACHINE.RECOMPUTE=never",
@@ -149,8 +145,7 @@ static void test_recompute(void **state) {
 
 // With LABEL_TYPE zero all images have one class for a loss that learns classes. LABEL_SOURCES
 // overrides LABEL_TYPE.
-static void test_labels_of_zero(void **state) {
-    (void)state;
+TEST(test_labels_of_zero) {
     static const char words[] =
         "LABEL_TYPE is zero, so LOSS.name CrossEntropyLoss sees every image as class 0";
     const char *keys[] = {"DATA.TRAIN.LABEL_TYPE=zero", "LOSS.name=CrossEntropyLoss",
@@ -186,8 +181,7 @@ static bool says(const SrSection *section, const SrOption *row, const char *path
 
 // Every row marked as without effect, of every section and of every plugin's options, is
 // reported.
-static void test_every_ignored_row(void **state) {
-    (void)state;
+TEST(test_every_ignored_row) {
     SrArena arena = SR_ARENA_INIT;
     SrSchemaEntry *entries;
     char dir[64], path[128];
@@ -210,8 +204,7 @@ static void test_every_ignored_row(void **state) {
     temp_dir_remove(dir);
 }
 
-static void test_defaults_are_silent(void **state) {
-    (void)state;
+TEST(test_defaults_are_silent) {
     CHECK_INT(lines_with(NULL, "is accepted"), 0);
     CHECK_INT(lines_with("DISTRIBUTED.BACKEND=nccl", "is accepted"), 0);
     CHECK_INT(lines_with("MODEL.FSDP_CONFIG.AUTO_SETUP_FSDP=False", "is accepted"), 0);
@@ -219,8 +212,7 @@ static void test_defaults_are_silent(void **state) {
 
 // The line about an option map without effect points to a key that the user wrote, and not to a
 // default around it.
-static void test_place_of_a_map(void **state) {
-    (void)state;
+TEST(test_place_of_a_map) {
     static const char *const overrides[] = {"LOSS.swav_momentum_loss.queue.queue_length=8",
                                             "METERS.accuracy_list_meter.num_meters=3",
                                             "MODEL.TRUNK.VISION_TRANSFORMERS.NUM_LAYERS=3"};
@@ -254,8 +246,7 @@ static void put(const char *dir, const char *name, const char *content) {
 // A recipe that builds on another one and chooses another plugin leaves the old plugin's options
 // without effect: no line, since nobody made a mistake. Options next to the choice, in a file
 // over it or on the command line are reported.
-static void test_files_below(void **state) {
-    (void)state;
+TEST(test_files_below) {
     static const struct {
         const char *file, *override, *line;
         int lines;
@@ -306,8 +297,7 @@ static void test_files_below(void **state) {
 
 // MobileNetV3's two trunks share one option map. The chosen trunk reports options of the other
 // once, and a key that neither has is an error.
-static void test_shared_maps(void **state) {
-    (void)state;
+TEST(test_shared_maps) {
     static const char key[] = "MODEL.TRUNK.MOBILE_NET.TIMM_BN=True";
     const char *overrides[3] = {key, "MODEL.TRUNK.NAME=mobilenetv3_timm",
                                 "+MODEL.TRUNK.ALEXNETS.WIDTHS=2"};
@@ -320,8 +310,7 @@ static void test_shared_maps(void **state) {
 }
 
 // `~KEY` removes a key from the tree before the lines are written.
-static void test_removed_keys(void **state) {
-    (void)state;
+TEST(test_removed_keys) {
     static const char *const overrides[][2] = {
         {"~OPTIMIZER.param_schedulers",
          "+OPTIMIZER.param_schedulers.lr={name: constant, value: 1}"},

@@ -39,8 +39,7 @@ static SrStatus infer(const char *text, int world) {
     " num_crops: [2, 4]}]}, TEST: {LABEL_TYPE: standard, LABEL_SOURCES: "           \
     "[disk_folder]}}\nCHECKPOINT: {DIR: run}\n"
 
-static void test_swav(void **state) {
-    (void)state;
+TEST(test_swav) {
     Tree t = parse(SWAV_LOSS("swav_loss") SWAV_HEAD DATA("multicrop_collator"));
     CHECK_OK(sr__infer(t.tree, 2, &t.arena));
     const SrYaml *loss = sr_yaml_find_path(t.tree, "LOSS.swav_loss");
@@ -53,8 +52,7 @@ static void test_swav(void **state) {
     sr_arena_deinit(&t.arena);
 }
 
-static void test_swav_refuses(void **state) {
-    (void)state;
+TEST(test_swav_refuses) {
     CHECK_FAILS(infer(SWAV_LOSS("swav_loss") SWAV_HEAD DATA("default_collate"), 1), SR_ERR_CONFIG,
                 "COLLATE_FUNCTION");
     CHECK_FAILS(
@@ -84,8 +82,7 @@ static void test_swav_refuses(void **state) {
                 SR_ERR_CONFIG, "total_num_crops");
 }
 
-static void test_momentum_forces_the_collator(void **state) {
-    (void)state;
+TEST(test_momentum_forces_the_collator) {
     Tree t = parse(SWAV_LOSS("swav_momentum_loss") SWAV_HEAD DATA("default_collate"));
     CHECK_OK(sr__infer(t.tree, 1, &t.arena));
     CHECK_STR(sr_tree_text(t.tree, "DATA.TRAIN.COLLATE_FUNCTION", ""), "multicrop_collator");
@@ -94,8 +91,7 @@ static void test_momentum_forces_the_collator(void **state) {
 }
 
 // Plain SimCLR counts positives by views, multi-crop SimCLR by images.
-static void test_simclr_counts(void **state) {
-    (void)state;
+TEST(test_simclr_counts) {
     static const struct {
         const char *text;
         const char *loss;
@@ -120,8 +116,7 @@ static void test_simclr_counts(void **state) {
     }
 }
 
-static void test_other_losses(void **state) {
-    (void)state;
+TEST(test_other_losses) {
     Tree t = parse("LOSS: {name: deepclusterv2_loss, deepclusterv2_loss: {DROP_LAST: False, "
                    "BATCHSIZE_PER_REPLICA: 256,"
                    " num_crops: 2}}\n" DATA("default_collate"));
@@ -149,8 +144,7 @@ static void test_other_losses(void **state) {
     sr_arena_deinit(&t.arena);
 }
 
-static void test_labels_and_decay(void **state) {
-    (void)state;
+TEST(test_labels_and_decay) {
     Tree t = parse("OPTIMIZER: {weight_decay: 0.25, head_optimizer_params: {use_different_wd: "
                    "False, weight_decay: 0.5},"
                    " param_schedulers: {lr: {name: constant, value: 0.1}, lr_head: {name: "
@@ -174,8 +168,7 @@ static void test_labels_and_decay(void **state) {
 }
 
 // A rule does not add keys that the tree does not have.
-static void test_only_known_keys_are_written(void **state) {
-    (void)state;
+TEST(test_only_known_keys_are_written) {
     Tree t = parse("LOSS: {name: swav_loss, swav_loss: {num_crops: 2}}\n" SWAV_HEAD DATA(
         "multicrop_collator"));
     CHECK_OK(sr__infer(t.tree, 1, &t.arena));
@@ -184,8 +177,7 @@ static void test_only_known_keys_are_written(void **state) {
 }
 
 // The grid of patches follows the transformer and overrides the one of the transform.
-static void test_ibot_masks(void **state) {
-    (void)state;
+TEST(test_ibot_masks) {
     static const char text[] =
         "LOSS: {name: ibot_loss, ibot_loss: {out_dim: 1}}\n"
         "MODEL: {TRUNK: {NAME: %s, VISION_TRANSFORMERS: {PATCH_SIZE: 8}}, HEAD: {PARAMS: "
@@ -210,8 +202,7 @@ static void test_ibot_masks(void **state) {
 }
 
 // Neither the transforms nor the file give the number of crops.
-static void test_dino_needs_crops(void **state) {
-    (void)state;
+TEST(test_dino_needs_crops) {
     CHECK_FAILS(infer("LOSS: {name: dino_loss, dino_loss: {output_dim: 1}}\n"
                       "MODEL: {HEAD: {PARAMS: [[dino_head, {num_clusters: [77]}]]}}\n",
                       1),
@@ -221,8 +212,7 @@ static void test_dino_needs_crops(void **state) {
                    1));
 }
 
-static void test_init_seed(void **state) {
-    (void)state;
+TEST(test_init_seed) {
     Tree t = parse("SEED_VALUE: 7\nMODEL: {_MODEL_INIT_SEED: 3}\n");
     CHECK_OK(sr__infer(t.tree, 1, &t.arena));
     CHECK_INT(sr_tree_int(t.tree, "MODEL._MODEL_INIT_SEED", 0), 7);
@@ -230,8 +220,7 @@ static void test_init_seed(void **state) {
 }
 
 // Some losses choose the collator themselves; the others keep the configured one.
-static void test_collators(void **state) {
-    (void)state;
+TEST(test_collators) {
     static const struct {
         const char *loss, *head, *collator; // collator: expected; NULL: unchanged
     } rows[] = {{"multicrop_simclr_info_nce_loss", "[mlp, {dims: [4, 2]}]", "multicrop_collator"},
@@ -259,8 +248,7 @@ static void test_collators(void **state) {
 }
 
 // A loss refuses heads and collators that it cannot use.
-static void test_heads_and_collators_refused(void **state) {
-    (void)state;
+TEST(test_heads_and_collators_refused) {
     static const char *const rows[][3] = {
         {"swav_momentum_loss", "[[mlp, {dims: [4, 2]}]]",
          "swav_momentum_loss needs the head [swav_head"},
@@ -280,15 +268,13 @@ static void test_heads_and_collators_refused(void **state) {
     }
 }
 
-static void test_label_type(void **state) {
-    (void)state;
+TEST(test_label_type) {
     CHECK_FAILS(infer("DATA: {TEST: {LABEL_TYPE: standrd}}\n", 1), SR_ERR_CONFIG,
                 "test.yaml:1: DATA.TEST.LABEL_TYPE: unknown label type 'standrd'; did you mean "
                 "'standard'?");
 }
 
-static void test_world_of_bce(void **state) {
-    (void)state;
+TEST(test_world_of_bce) {
     Tree t = parse("LOSS: {name: bce_logits_multiple_output_single_target, "
                    "bce_logits_multiple_output_single_target: "
                    "{world_size: 1}}\n" DATA("default_collate"));
@@ -316,8 +302,7 @@ static Tree with_meters(const char *flags, const char *name, const char *names) 
 }
 
 // With a frozen trunk each named meter has one value per pooled layer, in the order of the map.
-static void test_meters(void **state) {
-    (void)state;
+TEST(test_meters) {
     static const char linear[] = "EVAL_MODE_ON: true, FREEZE_TRUNK_ONLY: true";
     static const char *const all[] = {"accuracy_list_meter", "mean_ap_list_meter",
                                       "precision_at_k_list_meter", "recall_at_k_list_meter"};

@@ -32,8 +32,7 @@ static void end(Fixture *f) {
 }
 
 // Pooling as torch.nn.AdaptiveAvgPool2d does it: windows overlap if the sides do not divide.
-static void test_pool(void **state) {
-    (void)state;
+TEST(test_pool) {
     static const float x[3 * 3 * 2] = {1,  10, 2,  20, 3,  30, 4,  40, 5,
                                        50, 6,  60, 7,  70, 8,  80, 9,  90};
     static const float expected[2 * 2 * 2] = {3, 30, 4, 40, 6, 60, 7, 70};
@@ -47,8 +46,7 @@ static void test_pool(void **state) {
 }
 
 // The report omits the stem, timm's numbers for stages, and the map of one pixel before flatten.
-static void test_stages(void **state) {
-    (void)state;
+TEST(test_stages) {
     static const struct {
         const char *trunk, *names[SR_STAGES_MAX + 1];
     } cases[] = {{"MODEL.TRUNK.NAME=resnet", {"res2", "res3", "res4", "res5", "flatten"}},
@@ -98,8 +96,7 @@ static double number_of(const char *json, const char *key) {
 
 // A run without a step equals its untrained trunk as drawn: the figures are the same, and a
 // sentence says so.
-static void test_untrained_gains_nothing(void **state) {
-    (void)state;
+TEST(test_untrained_gains_nothing) {
     Fixture f;
     SrLayerReport r;
     SrText out = SR_TEXT_INIT;
@@ -134,8 +131,7 @@ static void test_untrained_gains_nothing(void **state) {
 }
 
 // Verdicts on made-up figures: for 1,000 images of which 80 % are right, 2.5 points are chance.
-static void test_sentence(void **state) {
-    (void)state;
+TEST(test_sentence) {
     static const struct {
         double pixels, untrained;
         const char *says;

@@ -78,8 +78,7 @@ static void check_same(Linear *a, Linear *b) {
 
 #define CACHE "MODEL.FEATURE_EVAL_SETTINGS.CACHE_FEATURES="
 
-static void test_kept_is_computed(void **state) {
-    (void)state;
+TEST(test_kept_is_computed) {
     const char *const kinds[] = {CACHE "off", CACHE "memory", CACHE "disk"};
     Linear l[3];
     for (int k = 0; k < 3; k++) {
@@ -98,8 +97,7 @@ static void test_kept_is_computed(void **state) {
 }
 
 // Tar shards have their own order of images, which kept features follow.
-static void test_kept_from_shards(void **state) {
-    (void)state;
+TEST(test_kept_from_shards) {
     const char *const kinds[] = {CACHE "off", CACHE "memory"};
     char dir[64], data[256];
     Linear l[2];
@@ -138,8 +136,7 @@ static int count_lines(const char *dir, const char *name, const char *with) {
 static int stop_after(void *left) { return --*(int *)left == 0; }
 
 // A run that is stopped within an epoch and resumed has the bits of an undisturbed one.
-static void test_resume(void **state) {
-    (void)state;
+TEST(test_resume) {
     Linear whole, l;
     int left =
         3 + 5 + 1 + 2; // within the first epoch, its 5 test batches, between, two of the second
@@ -164,8 +161,7 @@ static void test_resume(void **state) {
 
 // A run that is stopped in a test phase is saved after the epoch's last batch, and the same
 // command then completes the test.
-static void test_stop_in_test_phase(void **state) {
-    (void)state;
+TEST(test_stop_in_test_phase) {
     Linear whole, l;
     int left = 4 + 2;
     char folder[96];
@@ -190,8 +186,7 @@ static void test_stop_in_test_phase(void **state) {
 }
 
 // Features of random transforms are never kept.
-static void test_drawing_transforms(void **state) {
-    (void)state;
+TEST(test_drawing_transforms) {
     const char *const flip[] = {
         CACHE "memory", "OPTIMIZER.num_epochs=1",
         "DATA.TRAIN.TRANSFORMS=[{name: CenterCrop, size: 16}, "
@@ -204,8 +199,7 @@ static void test_drawing_transforms(void **state) {
     temp_dir_remove(l.dir);
 }
 
-static void test_trunk_stays(void **state) {
-    (void)state;
+TEST(test_trunk_stays) {
     Linear l;
     temp_dir_make(l.dir);
     CHECK_OK(start(&l, NULL, 0));
@@ -235,8 +229,7 @@ static void test_trunk_stays(void **state) {
 
 // Test phases follow epochs 0, 2 and the last (3). The best model is saved, and TEST_ONLY gives
 // its figure again.
-static void test_phases(void **state) {
-    (void)state;
+TEST(test_phases) {
     Linear l;
     char path[128];
     temp_dir_make(l.dir);
@@ -262,8 +255,7 @@ static void test_phases(void **state) {
 }
 
 // The report has the run's own figures and all baselines, as a table and as a JSON line.
-static void test_report(void **state) {
-    (void)state;
+TEST(test_report) {
     Linear l;
     SrLinearReport r;
     SrText out = SR_TEXT_INIT;
@@ -314,8 +306,7 @@ static void put(SrConfig *config, const char *path, double value) {
 // With a weight decay that multiplies the weights by 14 per step the baseline overflows within 16
 // updates; at a tenth of the rate it does not. Only the baselines read the changed tree, so that
 // the trained run itself does not diverge.
-static void test_diverged_baseline(void **state) {
-    (void)state;
+TEST(test_diverged_baseline) {
     Linear l;
     SrLinearReport r;
     SrText out = SR_TEXT_INIT;
@@ -337,8 +328,7 @@ static void test_diverged_baseline(void **state) {
     temp_dir_remove(l.dir);
 }
 
-static void test_refusals(void **state) {
-    (void)state;
+TEST(test_refusals) {
     static const struct {
         const char *override, *message;
     } rows[] = {
@@ -356,8 +346,7 @@ static void test_refusals(void **state) {
 
 // An untrained trunk cannot be measured as a trained one because a key was forgotten. The trunk
 // of raw pixels has no weights.
-static void test_no_weights(void **state) {
-    (void)state;
+TEST(test_no_weights) {
     static const char *const needs[] = {"", "TEST_ONLY=True"};
     Linear l;
     char folder[96];

@@ -57,8 +57,7 @@ static double slope(const float *start, double *a, double *b, double s, double *
     return (up - down) / (2 * h);
 }
 
-static void test_gradient(void **state) {
-    (void)state;
+TEST(test_gradient) {
     static const char *target = "linear";
     SrConfig config = {.model = {.trunk_name = "toy",
                                  .use_lora = true,
@@ -130,8 +129,7 @@ static bool moved(SrWeights *a, SrWeights *b, const char *name) {
 
 // Adapters, norms and the last block learn, and the trunk's other weights stay.  The checkpoint
 // holds the sums.
-static void test_run(void **state) {
-    (void)state;
+TEST(test_run) {
     char dir[64], to_base[128], to_run[128], to_two[128], weights[160], base[160], run[160],
         two[160];
     SrWeights a, b;
@@ -192,8 +190,7 @@ static void refused(const char *key, const char *text) {
         fail_msg("expected exit code 2 and \"%s\", got %d and:\n%s", text, result.code, result.err);
 }
 
-static void test_refused(void **state) {
-    (void)state;
+TEST(test_refused) {
     refused("MODEL.LORA.RANK=2", "the trunk resnet has no layer for an adapter");
     refused("MODEL.LORA.TARGETS=[q]", "there is no target 'q'");
     RUN(1, "check", CONFIG, "MODEL.LORA.USE_LORA=True", "MODEL.TRUNK.NAME=mobilenet_v2",

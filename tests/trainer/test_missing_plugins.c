@@ -16,8 +16,7 @@ static SrStatus needs(const char *text) {
 }
 
 // The names exist only on VISSL's own clusters, so that no later plugin changes the line.
-static void test_all_in_one_line(void **state) {
-    (void)state;
+TEST(test_all_in_one_line) {
     CHECK_FAILS(needs("DATA: {TRAIN: {DATA_SOURCES: [manifold]}}\n"
                       "LOSS: {name: swav_loss}\n"
                       "OPTIMIZER: {name: zero}\n"),
@@ -35,8 +34,7 @@ static void test_all_in_one_line(void **state) {
     CHECK_OK(needs("LOSS: {name: swav_loss}\nMODEL: {TRUNK: {NAME: resnet}}\n"));
 }
 
-static void test_misspelt(void **state) {
-    (void)state;
+TEST(test_misspelt) {
     CHECK_FAILS(needs("MODEL: {TRUNK: {NAME: resnett}}\n"), SR_ERR_CONFIG,
                 "test.yaml:1: MODEL.TRUNK.NAME: unknown trunk 'resnett'; did you mean 'resnet'?");
     CHECK_FAILS(needs("LOSS: {name: swav_los}\n"), SR_ERR_CONFIG, "did you mean 'swav_loss'?");
@@ -59,8 +57,7 @@ static void test_misspelt(void **state) {
                 "unknown optimizer 'unlikely_to_be_near' (known: adam");
 }
 
-static void test_sharded_names(void **state) {
-    (void)state;
+TEST(test_sharded_names) {
     CHECK_OK(needs("MODEL: {TRUNK: {NAME: resnet_fsdp}, HEAD: {PARAMS: [[swav_head_fsdp, {}], "
                    "[[mlp_fsdp, {}]]]}}\n"
                    "OPTIMIZER: {name: sgd_fsdp}\n"));
@@ -68,8 +65,7 @@ static void test_sharded_names(void **state) {
                 "unknown trunk 'resnett_fsdp'");
 }
 
-static void test_frozen_models_need_no_method(void **state) {
-    (void)state;
+TEST(test_frozen_models_need_no_method) {
     static const char method[] = "LOSS: {name: unheard_of}\nOPTIMIZER: {name: unheard_of}\n";
     char text[512];
     snprintf(text, sizeof text, "MODEL: {FEATURE_EVAL_SETTINGS: {FREEZE_TRUNK_AND_HEAD: True}}\n%s",
@@ -84,8 +80,7 @@ static void test_frozen_models_need_no_method(void **state) {
 }
 
 // Suggestions name built plugins only: 'regnet' and 'beit' are VISSL's and may not be built here.
-static void test_suggestions_are_built(void **state) {
-    (void)state;
+TEST(test_suggestions_are_built) {
     for (int i = 0; sr__vissl_name_at(SR_NAME_TRUNK, i); i++) {
         char text[256], shown[64] = "";
         snprintf(text, sizeof text, "MODEL: {TRUNK: {NAME: %sx}}\n",
@@ -99,8 +94,7 @@ static void test_suggestions_are_built(void **state) {
 }
 
 // The table holds VISSL's names, whether built or not, and none of sslrun's own methods.
-static void test_tables_hold_what_is_vissls(void **state) {
-    (void)state;
+TEST(test_tables_hold_what_is_vissls) {
     CHECK(sr__is_vissl_name(SR_NAME_TRUNK, "resnet") && sr__is_built_name(SR_NAME_TRUNK, "resnet"));
     for (int kind = 0; kind < SR_NAME_KINDS; kind++) {
         CHECK(sr__built_name_at(kind, 0) && *sr__name_kind(kind));

@@ -24,8 +24,7 @@ static int count_passes(const TinyModel *t) {
     return n;
 }
 
-static void test_crops_of_one_size_share_a_pass(void **state) {
-    (void)state;
+TEST(test_crops_of_one_size_share_a_pass) {
     TinyModel t;
     SrNodeId id;
     open_swav(&t, "", 4, sizes_2_2);
@@ -47,8 +46,7 @@ static void test_crops_of_one_size_share_a_pass(void **state) {
 
 // Rows are crop-major and passes share all parameters: the same image in all crops gives the same
 // row in each.
-static void test_rows_are_crop_major(void **state) {
-    (void)state;
+TEST(test_rows_are_crop_major) {
     TinyModel t;
     CHECK_OK(tiny_model_start(&t, TINY_TRUNK ", " TINY_SWAV_HEAD ", SINGLE_PASS_EVERY_CROP: true",
                               SWAV, 4, 2, (const int[]){16, 16}));
@@ -63,8 +61,7 @@ static void test_rows_are_crop_major(void **state) {
     tiny_model_close(&t);
 }
 
-static void test_statistics_move_once_a_pass(void **state) {
-    (void)state;
+TEST(test_statistics_move_once_a_pass) {
     TinyModel t;
     CHECK_OK(tiny_model_start(&t, TINY_TRUNK ", " TINY_SWAV_HEAD, SWAV, 4, 4, sizes_2_2));
     tiny_model_step(&t, 0);
@@ -75,8 +72,7 @@ static void test_statistics_move_once_a_pass(void **state) {
     tiny_model_close(&t);
 }
 
-static void test_names(void **state) {
-    (void)state;
+TEST(test_names) {
     static const char *const names[] = {"trunk._feature_blocks.conv1.weight",
                                         "trunk._feature_blocks.layer1.0.bn1.running_var",
                                         "trunk._feature_blocks.layer4.0.downsample.0.weight",
@@ -95,8 +91,7 @@ static void test_names(void **state) {
     tiny_model_close(&t);
 }
 
-static void test_freezing(void **state) {
-    (void)state;
+TEST(test_freezing) {
     TinyModel t;
     open_swav(&t, ", FEATURE_EVAL_SETTINGS: {FREEZE_TRUNK_ONLY: true}", 4, sizes_2_2);
     CHECK(!tiny_model_param(&t, "trunk._feature_blocks.conv1.weight")->trainable);
@@ -111,8 +106,7 @@ static void test_freezing(void **state) {
     tiny_model_close(&t);
 }
 
-static void test_evaluation(void **state) {
-    (void)state;
+TEST(test_evaluation) {
     TinyModel t;
     SrGraph *graph, *same;
     SrNodeId input, tap;
@@ -131,8 +125,7 @@ static void test_evaluation(void **state) {
 
 // A predictor of a loss has its parameters in the heads' groups under the loss's prefix; a second
 // use shares them.
-static void test_head_of_the_loss(void **state) {
-    (void)state;
+TEST(test_head_of_the_loss) {
     TinyModel t;
     SrBuilder *b;
     SrOutputs out;
@@ -169,8 +162,7 @@ static void check_refused(const char *model, const char *loss, int n, const char
     tiny_model_close(&t);
 }
 
-static void test_refused(void **state) {
-    (void)state;
+TEST(test_refused) {
     check_refused(TINY_TRUNK ", HEAD: {PARAMS: [[swav_head, {dims: [31, 8], num_clusters: [6]}]]}",
                   SWAV, 4, "dims starts with 31, but its input has 32");
     check_refused(TINY_TRUNK ", HEAD: {PARAMS: [[swav_head, {dims: [32, 8], num_cluster: [6]}]]}",
@@ -190,8 +182,7 @@ static void test_refused(void **state) {
 
 // bgr images with weights in bgr order give the same outputs as rgb. lab has one channel,
 // lightness, and such a trunk requests LAB images.
-static void test_input_types(void **state) {
-    (void)state;
+TEST(test_input_types) {
     TinyModel t;
     static const char head[] = TINY_TRUNK ", " TINY_SWAV_HEAD ", INPUT_TYPE: ";
     const char *const types[] = {"rgb", "bgr", "lab"};

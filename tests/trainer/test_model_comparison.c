@@ -30,8 +30,7 @@ static void expect(double first, double second, bool before_after, int sign, con
 }
 
 // Two standard errors of the difference are 2 sqrt(2^2 + 2^2) = 5.66 points.
-static void test_verdict(void **state) {
-    (void)state;
+TEST(test_verdict) {
     expect(60, 65.7, true, 1, "training on these pictures helped: probe +5.7 points, chance +-5.7");
     expect(60, 65.6, true, 0, "these test images show no effect of the training");
     expect(65.7, 60, true, -1, "training on these pictures made the features worse; try a lower");
@@ -44,8 +43,7 @@ static void test_verdict(void **state) {
     expect(30, 46, true, 1, "after is no better than an untrained trunk.");
 }
 
-static void test_table_and_json(void **state) {
-    (void)state;
+TEST(test_table_and_json) {
     SrModelComparison c = comparison(60, 70, true);
     SrText text = SR_TEXT_INIT;
     sr_model_comparison_text(&c, &text);
@@ -63,8 +61,7 @@ static void test_table_and_json(void **state) {
 
 // A class with fewer than five images has no 5-shot figure: a dash, no key, and no part of the
 // sentence.
-static void test_without_few(void **state) {
-    (void)state;
+TEST(test_without_few) {
     SrModelComparison c = comparison(60, 70, true);
     SrText text = SR_TEXT_INIT;
     c.model[0].few = c.model[1].few = (SrFigure){NAN, NAN};

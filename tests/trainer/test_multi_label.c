@@ -104,8 +104,7 @@ static void finish(Fixture *f) {
 
 // Mean AP and recall of the test are well above chance, and kept features give the loss of
 // computed ones. Reports have no majority class.
-static void test_learns(void **state) {
-    (void)state;
+TEST(test_learns) {
     Fixture f;
     SrPhases phases;
     SrMeterValue ap[SR_METER_MAX_VALUES], recall[SR_METER_MAX_VALUES];
@@ -145,8 +144,7 @@ static SrStatus keep_targets(void *arg, SrReportRow row, SrMatrix *train, SrMatr
 }
 
 // The rows that svm, logreg and retrieve read; kNN cannot vote for several classes.
-static void test_rows(void **state) {
-    (void)state;
+TEST(test_rows) {
     Fixture f;
     SrBaselines rows;
     SrKnnReport knn;
@@ -167,8 +165,7 @@ static void test_rows(void **state) {
     fixture_remove(f.dir);
 }
 
-static void test_refused(void **state) {
-    (void)state;
+TEST(test_refused) {
     Fixture f;
     char wrong[400];
     float half[N * CLASSES] = {1, 0, 0.5f};

@@ -49,8 +49,7 @@ static SrStatus linear_of(void *arg, SrReportRow row, SrMatrix *train, SrMatrix 
 }
 
 // Without a limit the figures are those of `sslrun knn` and `sslrun logreg` on the same features.
-static void test_figures(void **state) {
-    (void)state;
+TEST(test_figures) {
     Fixture f;
     SrProbeResult first, second;
     SrKnnReport knn;
@@ -75,8 +74,7 @@ static void test_figures(void **state) {
     end(&f);
 }
 
-static void test_limit(void **state) {
-    (void)state;
+TEST(test_limit) {
     Fixture f;
     SrProbeResult r;
     CHECK_OK(begin(&f, ON, "HOOKS.PROBE.LIMIT=30"));
@@ -92,8 +90,7 @@ static void test_limit(void **state) {
 
 // Images that disappear cost the probe's figures only: training completes, and the error of the
 // probe is not left as the status.
-static void test_failure(void **state) {
-    (void)state;
+TEST(test_failure) {
     char dir[64], name[96], folder[96], images[96];
     SrConfig *config;
     SrRun *run;
@@ -122,8 +119,7 @@ static void check_refused(const char *override, const char *text) {
     end(&f);
 }
 
-static void test_refused(void **state) {
-    (void)state;
+TEST(test_refused) {
     check_refused("DATA.TRAIN.RANDOM_SYNTHETIC_LABELS=1", "at least two classes");
     check_refused("MODEL.FEATURE_EVAL_SETTINGS={EVAL_MODE_ON: True, FREEZE_TRUNK_ONLY: True}",
                   "the trunk is frozen");

@@ -198,8 +198,7 @@ static void check_rule(const Usual *config, Rule rule) {
     sr_params_free(params);
 }
 
-static void test_sgd(void **state) {
-    (void)state;
+TEST(test_sgd) {
     Usual c = usual("sgd");
     check_rule(&c, rule_sgd);
     c.nesterov = true;
@@ -209,8 +208,7 @@ static void test_sgd(void **state) {
     check_rule(&c, rule_sgd);
 }
 
-static void test_larc(void **state) {
-    (void)state;
+TEST(test_larc) {
     Usual c = usual("sgd");
     c.use_larc = true;
     check_rule(&c, rule_sgd);
@@ -221,8 +219,7 @@ static void test_larc(void **state) {
     check_rule(&c, rule_sgd);
 }
 
-static void test_adam_and_lars(void **state) {
-    (void)state;
+TEST(test_adam_and_lars) {
     Usual c = usual("adam");
     check_rule(&c, rule_adam);
     c = usual("adamw");
@@ -234,8 +231,7 @@ static void test_adam_and_lars(void **state) {
 }
 
 // A zero gradient (or parameter) disables LARC for it: no decay, only the rest of the momentum.
-static void test_larc_leaves_zero_gradients_alone(void **state) {
-    (void)state;
+TEST(test_larc_leaves_zero_gradients_alone) {
     Usual c = usual("sgd");
     c.use_larc = true;
     SrParams *params = make_params();
@@ -252,8 +248,7 @@ static void test_larc_leaves_zero_gradients_alone(void **state) {
 
 // amsgrad divides by the largest second moment so far: after a large gradient the steps stay
 // small.
-static void test_amsgrad_remembers(void **state) {
-    (void)state;
+TEST(test_amsgrad_remembers) {
     double moved[2];
     for (int ams = 0; ams < 2; ams++) {
         Usual c = usual("adam");
@@ -320,10 +315,7 @@ static void threads_case(const SrOptimizerConfig *config) {
     sr_parallel_set_threads(threads);
 }
 
-static void test_bits_do_not_depend_on_threads(void **state) {
-    (void)state;
-    each_example(threads_case);
-}
+TEST(test_bits_do_not_depend_on_threads) { each_example(threads_case); }
 
 // The sum of squares, whose gradient is 2 p, falls under each rule; decay only helps.
 static void descent_case(const SrOptimizerConfig *config) {
@@ -350,15 +342,11 @@ static void descent_case(const SrOptimizerConfig *config) {
     sr_params_free(params);
 }
 
-static void test_each_goes_downhill(void **state) {
-    (void)state;
-    each_example(descent_case);
-}
+TEST(test_each_goes_downhill) { each_example(descent_case); }
 
 // All optimisers share one option map, so rows with one name have one type, one default and one
 // text.
-static void test_shared_rows_agree(void **state) {
-    (void)state;
+TEST(test_shared_rows_agree) {
     const SrOption *table;
     CHECK_OK(sr_optim_options(&arena, &table));
     for (int i = 0; sr_optimizer_at(i); i++)
@@ -372,8 +360,7 @@ static void test_shared_rows_agree(void **state) {
 }
 
 // A frozen parameter keeps its value, its momentum and its step count; the others are updated.
-static void test_skip(void **state) {
-    (void)state;
+TEST(test_skip) {
     Usual c = usual("adam");
     SrParams *params = make_params();
     SrOptim *optim = NULL;
@@ -399,8 +386,7 @@ static void test_skip(void **state) {
 
 // A fresh optimiser with copied state and step counts continues with the same bits, as a resume
 // needs.
-static void test_state_is_all_there_is(void **state) {
-    (void)state;
+TEST(test_state_is_all_there_is) {
     Usual c = usual("adamw");
     SrParams *a = make_params(), *b = make_params();
     SrOptim *oa = NULL, *ob = NULL;
@@ -428,8 +414,7 @@ static void test_state_is_all_there_is(void **state) {
     sr_params_free(b);
 }
 
-static void test_no_heap_in_a_step(void **state) {
-    (void)state;
+TEST(test_no_heap_in_a_step) {
     Usual c = usual("lars");
     SrParams *params = make_params();
     SrOptim *optim = NULL;
@@ -452,8 +437,7 @@ static SrStatus try_new(const Usual *config) {
     return status;
 }
 
-static void test_errors(void **state) {
-    (void)state;
+TEST(test_errors) {
     Usual c = usual("sgdd");
     CHECK_FAILS(try_new(&c), SR_ERR_CONFIG, "sgd");
     c = usual("sgd");
@@ -473,8 +457,7 @@ static void test_errors(void **state) {
     CHECK_FAILS(try_new(&c), SR_ERR_CONFIG, "param_group_constructor");
 }
 
-static void test_grad_clip(void **state) {
-    (void)state;
+TEST(test_grad_clip) {
     SrParams *params = make_params();
     sr_params_zero_grad(params);
     float *g = sr_params_at(params, 0)->grad, *h = sr_params_at(params, 1)->grad;

@@ -64,8 +64,7 @@ static void check(SrOptimizerConfig config, const char *trunk, const char *trunk
     sr_arena_deinit(&arena);
 }
 
-static void test_switches(void **state) {
-    (void)state;
+TEST(test_switches) {
     check((SrOptimizerConfig){.regularize_bn = true, .regularize_bias = true}, "0 1 2 3", "",
           "5 6 7 8", "");
     check((SrOptimizerConfig){.regularize_bn = false, .regularize_bias = true}, "0 1", "2 3", "5 6",
@@ -76,8 +75,7 @@ static void test_switches(void **state) {
           "6 7 8");
 }
 
-static void test_named_parameters_do_not_decay(void **state) {
-    (void)state;
+TEST(test_named_parameters_do_not_decay) {
     static const char *const names[] = {"conv1.weight", "gn", "heads"};
     SrOptimizerConfig config = {.regularize_bias = true,
                                 .param_group_constructor = "default",
@@ -98,8 +96,7 @@ static void test_named_parameters_do_not_decay(void **state) {
     sr_arena_deinit(&arena);
 }
 
-static void test_head_decay_and_single_group(void **state) {
-    (void)state;
+TEST(test_head_decay_and_single_group) {
     SrOptimizerConfig config = {.regularize_bias = true,
                                 .param_group_constructor = "default",
                                 .weight_decay = 0.5,

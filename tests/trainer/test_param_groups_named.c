@@ -88,8 +88,7 @@ static int toy_layers(const void *params) { return *(const int *)params; }
 static const SrTrunk toy = {
     .name = "toy", .layers = toy_layers, .depth = sr_depth_of_blocks, .decays_by_name = true};
 
-static void test_dino(void **state) {
-    (void)state;
+TEST(test_dino) {
     Case c;
     SrOptimizerConfig config = {.param_group_constructor = "dino", .weight_decay = 0.04};
     CHECK_OK(build(&c, vit, &config));
@@ -101,8 +100,7 @@ static void test_dino(void **state) {
     close_case(&c);
 }
 
-static void test_lr_decay_resnet(void **state) {
-    (void)state;
+TEST(test_lr_decay_resnet) {
     Case c;
     SrOptimizerConfig config = {.param_group_constructor = "lr_decay",
                                 .weight_decay = 0.5,
@@ -119,8 +117,7 @@ static void test_lr_decay_resnet(void **state) {
     close_case(&c);
 }
 
-static void test_lr_decay_transformer(void **state) {
-    (void)state;
+TEST(test_lr_decay_transformer) {
     Case c;
     SrOptimizerConfig config = {.param_group_constructor = "lr_decay",
                                 .weight_decay = 0.5,
@@ -138,8 +135,7 @@ static void test_lr_decay_transformer(void **state) {
     close_case(&c);
 }
 
-static void test_linear_eval_heads(void **state) {
-    (void)state;
+TEST(test_linear_eval_heads) {
     static const char list[] = "[{lr: 2.0, weight_decay: 0.1, regularize_bn: true}, {lr: 0.5}]";
     Case c;
     SrArena arena = SR_ARENA_INIT;
@@ -176,8 +172,7 @@ static SrStatus load(const char *optimizer) {
     return status;
 }
 
-static void test_checked_with_the_configuration(void **state) {
-    (void)state;
+TEST(test_checked_with_the_configuration) {
     CHECK_OK(load("param_group_constructor: lr_decay, layer_wise_lr_decay: {decay: 0.75}"));
     CHECK_FAILS(
         load("param_group_constructor: dinno"), SR_ERR_CONFIG,
@@ -195,8 +190,7 @@ static void test_checked_with_the_configuration(void **state) {
 }
 
 // The factor of a group multiplies the scheduled rate in every step.
-static void test_scaled_steps(void **state) {
-    (void)state;
+TEST(test_scaled_steps) {
     static const Row rows[] = {
         {"trunk.a.bias", SR_ROLE_BIAS}, {"heads.0.weight", SR_ROLE_WEIGHT}, {NULL, 0}};
     Case c;
@@ -265,8 +259,7 @@ static void check_rate(SrRun *run, const float *before, const char *name, double
 
 #define PLAIN "OPTIMIZER.momentum=0", "OPTIMIZER.nesterov=False", "OPTIMIZER.weight_decay=0"
 
-static void test_configured(void **state) {
-    (void)state;
+TEST(test_configured) {
     static const char *const decay[] = {PLAIN, "OPTIMIZER.param_group_constructor=lr_decay",
                                         "OPTIMIZER.layer_wise_lr_decay.decay=0.5"},
                              *const dino[] = {PLAIN, "OPTIMIZER.weight_decay=0.25",
@@ -297,8 +290,7 @@ static void test_configured(void **state) {
 }
 
 // A check without memory refuses what a constructor refuses.
-static void test_configured_wrongly(void **state) {
-    (void)state;
+TEST(test_configured_wrongly) {
     static const char named[] = "OPTIMIZER.param_group_constructor=linear_eval_heads";
     static const struct {
         const char *file, *list, *message;

@@ -3,8 +3,7 @@
 #include "tests/trainer/small_checkpoint.h"
 #include "trainer/run/position.h"
 
-static void test_position_fit(void **state) {
-    (void)state;
+TEST(test_position_fit) {
     int64_t again;
     SrPosition at = small_position("a", 1, 2, 26); // 48 images into epoch 2
     at.loss_sum = 12;

@@ -3,8 +3,7 @@
 #include "tests/check.h"
 #include "trainer/run/meters/progress.h"
 
-static void test_durations(void **state) {
-    (void)state;
+TEST(test_durations) {
     char s[48];
     CHECK_STR(sr_duration_text(0, s, sizeof s), "0:00:00");
     CHECK_STR(sr_duration_text(59.6, s, sizeof s), "0:01:00");
@@ -16,8 +15,7 @@ static void test_durations(void **state) {
     CHECK_STR(sr_bytes_text(1536.0 * 1024, s, sizeof s), "1.5 MB");
 }
 
-static void test_rates(void **state) {
-    (void)state;
+TEST(test_rates) {
     SrProgress p;
     sr_progress_start(&p, 100, 32);
     CHECK_NEAR(sr_progress_eta(&p, 0), 0, 0);
@@ -38,8 +36,7 @@ static void test_rates(void **state) {
     CHECK_NEAR(p.step_s, 2, 0.02);
 }
 
-static void test_line(void **state) {
-    (void)state;
+TEST(test_line) {
     SrProgress p;
     char s[512];
     sr_progress_start(&p, 200, 64);

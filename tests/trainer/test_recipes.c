@@ -23,8 +23,7 @@ static SrStatus plan(const char *name) {
     return status;
 }
 
-static void test_all_are_planned(void **state) {
-    (void)state;
+TEST(test_all_are_planned) {
     SrArena arena = SR_ARENA_INIT;
     SrStrings names;
     int failed = 0;

@@ -43,8 +43,7 @@ static void check_equals_one_batch(const char *loss, int n_views, int replicas) 
     tiny_model_close(&many);
 }
 
-static void test_equals_one_batch(void **state) {
-    (void)state;
+TEST(test_equals_one_batch) {
     for (int replicas = 2; replicas <= 6; replicas++) {
         if (12 % replicas != 0)
             continue;
@@ -59,8 +58,7 @@ static void test_equals_one_batch(void **state) {
 #define MEAN "trunk._feature_blocks.bn1.running_mean"
 
 // The first batch norm of the trunk sees only replica 0, whatever the other replicas are.
-static void test_statistics_of_replica_0(void **state) {
-    (void)state;
+TEST(test_statistics_of_replica_0) {
     TinyModel one, many;
     CHECK_OK(tiny_model_start(&one, TINY_TRUNK ", " TINY_SWAV_HEAD, SWAV, 4, 2, sizes));
     CHECK_OK(tiny_model_start_world(&many, 3, TINY_TRUNK ", " TINY_SWAV_HEAD, SWAV, 4, 2, sizes));
@@ -74,8 +72,7 @@ static void test_statistics_of_replica_0(void **state) {
 }
 
 // Each replica's share of the queue takes its own images.
-static void test_queue_shards(void **state) {
-    (void)state;
+TEST(test_queue_shards) {
     TinyModel t;
     CHECK_OK(tiny_model_start_world(&t, 3, TINY_TRUNK ", " TINY_SWAV_HEAD, SWAV, 4, 2, sizes));
     tiny_model_step(&t, 0);
@@ -107,8 +104,7 @@ static void check_many_rows(const char *model, const int *sides) {
     tiny_model_close(&many);
 }
 
-static void test_many_rows(void **state) {
-    (void)state;
+TEST(test_many_rows) {
     static const int small_images[] = {32, 32};
     check_many_rows(PIXELS, sizes);
     check_many_rows(RESNET18, small_images);
@@ -130,8 +126,7 @@ static void check_groups(const char *sync, int replicas, const char *plain, int 
     tiny_model_close(&b);
 }
 
-static void test_sync_bn(void **state) {
-    (void)state;
+TEST(test_sync_bn) {
     check_groups(SYNC(0) NORMED, 3, NORMED, 1);
     check_groups(SYNC(2) NORMED, 4, NORMED, 2);
     check_groups(SYNC(1) NORMED, 2, NORMED, 2);
@@ -173,15 +168,13 @@ static void check_rounds(const char *loss) {
     tiny_model_close(&many);
 }
 
-static void test_accumulation(void **state) {
-    (void)state;
+TEST(test_accumulation) {
     check_rounds(SIMCLR);
     check_rounds(BARLOW);
 }
 
 // Kept and recomputed activations give the same bits, for every loss that compares all rows.
-static void test_kept_activations(void **state) {
-    (void)state;
+TEST(test_kept_activations) {
     const SrPlanOptions options = {.mode = SR_MODE_TRAIN};
     int methods = 0;
     for (int i = 0; sr_loss_at(i); i++) {

@@ -15,8 +15,7 @@
 
 // Trying every allocation would take minutes; growing strides pass through all phases of
 // building.
-static void test_out_of_memory(void **state) {
-    (void)state;
+TEST(test_out_of_memory) {
     SrConfig *config;
     SrRun *run;
     CHECK_OK(sr_config_load(CONFIG, NULL, 0, &config));
@@ -62,8 +61,7 @@ static double one_step(const char *override, size_t *bytes, float *weights, int6
 }
 
 // Segments need less memory and change no bit; other convolutions change bits slightly.
-static void test_activation_checkpointing(void **state) {
-    (void)state;
+TEST(test_activation_checkpointing) {
     enum { N = 64 };
     float with[N] = {0}, without[N] = {0}, direct[N] = {0};
     size_t less, more, other;
@@ -79,8 +77,7 @@ static void test_activation_checkpointing(void **state) {
 
 // Kept values are not recomputed, at the price of memory, and no bit changes. A small step keeps
 // its values under auto.
-static void test_recompute(void **state) {
-    (void)state;
+TEST(test_recompute) {
     enum { N = 64 };
     float kept[N] = {0}, again[N] = {0}, by_itself[N] = {0};
     size_t more, less, of_itself;
@@ -108,16 +105,14 @@ static const char *design_under(const char *override) {
 }
 
 // MACHINE.FP32 selects the convolution's design; without tile registers it changes nothing.
-static void test_fp32(void **state) {
-    (void)state;
+TEST(test_fp32) {
     CHECK_STR(design_under("MACHINE.FP32=ieee"), "winograd4");
     CHECK_STR(design_under("MACHINE.FP32=x3"),
               sr_machine_has_tiles(sr_machine_default()) ? "tiles" : "winograd4");
     CHECK_STR(design_under("MACHINE.FP32=auto"), "winograd4");
 }
 
-static void test_checkpoint_out_of_memory(void **state) {
-    (void)state;
+TEST(test_checkpoint_out_of_memory) {
     char dir[64], path[128];
     SrConfig *config;
     SrRun *run;
@@ -153,8 +148,7 @@ static void test_checkpoint_out_of_memory(void **state) {
 
 // lr follows a cosine per step from 0.3 to 0.003 over all updates; a schedule per epoch is
 // constant within an epoch.
-static void test_rates(void **state) {
-    (void)state;
+TEST(test_rates) {
     SrConfig *config;
     SrRun *run;
     double lr, head, first;
@@ -182,8 +176,7 @@ static void test_rates(void **state) {
 }
 
 // Settings that would train on something other than requested are refused with the key to change.
-static void test_refused(void **state) {
-    (void)state;
+TEST(test_refused) {
     static const char *const one_row[] = {
         "DATA.TRAIN.BATCHSIZE_PER_REPLICA=1",
         "MODEL.TEMP_FROZEN_PARAMS_ITER_MAP=[]",

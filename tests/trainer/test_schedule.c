@@ -30,8 +30,7 @@ static SrStatus build(const char *text, int num_epochs) {
     return status;
 }
 
-static void test_closed_forms(void **state) {
-    (void)state;
+TEST(test_closed_forms) {
     CHECK_NEAR(at("{name: constant, value: 0.3}", 1, 0.7), 0.3, 0);
     CHECK_NEAR(at("{name: linear, start_value: 1.0, end_value: 3.0}", 1, 0.25), 1.5, 1e-15);
     CHECK_NEAR(at("{name: cosine, start_value: 2.0, end_value: 1.0}", 1, 0.0), 2.0, 1e-15);
@@ -47,8 +46,7 @@ static void test_closed_forms(void **state) {
 }
 
 // 3/10 of 10 epochs is epoch 3, although 0.3 * 10 may round to less: an epsilon prevents it.
-static void test_steps_change_on_the_boundary(void **state) {
-    (void)state;
+TEST(test_steps_change_on_the_boundary) {
     const char *multistep = "{name: multistep, values: [1.0, 0.1, 0.01], milestones: [3, 7]}";
     CHECK_NEAR(at(multistep, 10, 0.29), 1.0, 0);
     CHECK_NEAR(at(multistep, 10, 3.0 / 10), 0.1, 0);
@@ -57,8 +55,7 @@ static void test_steps_change_on_the_boundary(void **state) {
     CHECK_NEAR(at("{name: step, values: [1.0, 2.0, 3.0]}", 3, 0.9999999), 3.0, 0);
 }
 
-static void test_composite_scales_as_told(void **state) {
-    (void)state;
+TEST(test_composite_scales_as_told) {
     const char *fixed =
         "{name: composite, lengths: [0.1, 0.9], interval_scaling: [rescaled, fixed], schedulers: ["
         "{name: linear, start_value: 0.0, end_value: 1.0}, {name: cosine, start_value: 1.0, "
@@ -74,8 +71,7 @@ static void test_composite_scales_as_told(void **state) {
 }
 
 // Missing keys have the defaults of fvcore and ClassyVision.
-static void test_keys_left_out(void **state) {
-    (void)state;
+TEST(test_keys_left_out) {
     const char *even = "{name: multistep, values: [1.0, 0.1, 0.01]}"; // 4 + 4 + 2 of 10 epochs
     CHECK_NEAR(at(even, 10, 0.3), 1.0, 0);
     CHECK_NEAR(at(even, 10, 0.4), 0.1, 0);
@@ -89,8 +85,7 @@ static void test_keys_left_out(void **state) {
     CHECK_NEAR(at(rescaled, 1, 0.55), 0.5, 1e-12);
 }
 
-static void test_warm_restarts(void **state) {
-    (void)state;
+TEST(test_warm_restarts) {
     const char *half = "{name: cosine_warm_restart, start_value: 1.0, end_value: 0.0, "
                        "restart_interval_length: 0.25,"
                        " wave_type: half, lr_multiplier: 0.5}";
@@ -109,8 +104,7 @@ static void test_warm_restarts(void **state) {
     CHECK_NEAR(at(adaptive, 1, 0.0), 0.5, 1e-15);
 }
 
-static void test_keys_of_other_kinds_are_left_alone(void **state) {
-    (void)state;
+TEST(test_keys_of_other_kinds_are_left_alone) {
     CHECK_NEAR(
         at("{auto_lr_scaling: {auto_scale: False}, name: constant, value: 0.3, values: [1.0], "
            "milestones: [9],"
@@ -120,8 +114,7 @@ static void test_keys_of_other_kinds_are_left_alone(void **state) {
     CHECK_FAILS(build("{name: constant, value: 0.3, valeu: 1}", 1), SR_ERR_CONFIG, "valeu");
 }
 
-static void test_update_interval(void **state) {
-    (void)state;
+TEST(test_update_interval) {
     SrArena arena = SR_ARENA_INIT;
     SrYaml *tree = NULL;
     SrSchedule *s = NULL;
@@ -137,8 +130,7 @@ static void test_update_interval(void **state) {
                 "update_interval");
 }
 
-static void test_errors_name_the_key(void **state) {
-    (void)state;
+TEST(test_errors_name_the_key) {
     CHECK_FAILS(build("{name: cosin, start_value: 1, end_value: 0}", 1), SR_ERR_CONFIG, "cosine");
     CHECK_FAILS(build("{name: cosine, start_value: 1}", 1), SR_ERR_CONFIG, "end_value");
     CHECK_FAILS(build("{name: multistep, values: [1, 2], milestones: [30, 60]}", 90), SR_ERR_CONFIG,
@@ -168,8 +160,7 @@ static void test_errors_name_the_key(void **state) {
 }
 
 // No rate and no decay lies outside 0 .. 1e6; the message names key and line.
-static void test_rates_are_bounded(void **state) {
-    (void)state;
+TEST(test_rates_are_bounded) {
     CHECK_FAILS(build("{name: constant, value: -0.1}", 10), SR_ERR_CONFIG,
                 ":1: lr.value is -0.1, expected a number from 0 to 1000000");
     CHECK_FAILS(build("{name: constant, value: .nan}", 10), SR_ERR_CONFIG, "lr.value is .nan");
@@ -187,8 +178,7 @@ static void test_rates_are_bounded(void **state) {
 }
 
 // Composite schedules may be nested up to a limit.
-static void test_nesting_is_bounded(void **state) {
-    (void)state;
+TEST(test_nesting_is_bounded) {
     SrText text = {0};
     for (int i = 0; i < 20; i++)
         sr_text_add(&text,
@@ -230,8 +220,7 @@ static void check_example(const SrScheduleKind *kind, const char *example) {
     check_required(kind, example);
 }
 
-static void test_every_kind(void **state) {
-    (void)state;
+TEST(test_every_kind) {
     for (int i = 0; sr_schedule_kind_at(i); i++) {
         const SrScheduleKind *kind = sr_schedule_kind_at(i);
         if (!kind->examples[0])

@@ -19,8 +19,7 @@ static const char text[] =
     "_fsdp_wrapped_module.weight, 4]\n"
     "    HEAD: {PARAMS: [[swav_head_fsdp, {dims: [2048, 16], num_clusters: [7]}]]}\n";
 
-static void test_names_in_a_configuration(void **state) {
-    (void)state;
+TEST(test_names_in_a_configuration) {
     SrConfig *config = NULL;
     CHECK_OK(sr_config_parse(text, "test.yaml", NULL, 0, &config));
     CHECK_STR(config->optimizer.name, "sgd");
@@ -34,8 +33,7 @@ static void test_names_in_a_configuration(void **state) {
     sr_config_free(config);
 }
 
-static void test_names(void **state) {
-    (void)state;
+TEST(test_names) {
     SrArena arena = SR_ARENA_INIT;
     CHECK_STR(sr__unsharded_name("regnet_fsdp", &arena), "regnet");
     CHECK_STR(sr__unsharded_name("regnet_v2", &arena), "regnet");
@@ -64,8 +62,7 @@ static int replicas_of(const char *yaml) {
 #define WORLD HEAD "DISTRIBUTED: {NUM_NODES: 2, NUM_PROC_PER_NODE: 4"
 
 // The learning rate is scaled by the images of all replicas.
-static void test_replicas(void **state) {
-    (void)state;
+TEST(test_replicas) {
     SrConfig *config = NULL;
     CHECK_INT(replicas_of(WORLD "}\n"), 1);
     CHECK_INT(replicas_of(WORLD ", REPLICAS: auto}\n"), 1);

@@ -51,9 +51,6 @@ static int walk(const char *dir) {
     return files;
 }
 
-static void test_all(void **state) {
-    (void)state;
-    CHECK(walk("configs") >= 3);
-}
+TEST(test_all) { CHECK(walk("configs") >= 3); }
 
 SR_TESTS(shipped_configs, unit(test_all))

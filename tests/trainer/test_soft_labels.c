@@ -76,15 +76,13 @@ static void learns(const char *replicas) {
     finish(&f);
 }
 
-static void test_learns(void **state) {
-    (void)state;
+TEST(test_learns) {
     learns("DISTRIBUTED.REPLICAS=1");
     learns("DISTRIBUTED.REPLICAS=2");
 }
 
 // Meters of training count against the heaviest class: top 1 is far above the chance of 25 %.
-static void test_counts(void **state) {
-    (void)state;
+TEST(test_counts) {
     Fixture f;
     CHECK_OK(train(&f, "+DATA.TRAIN.COLLATE_FUNCTION_PARAMS.prob=0", "OPTIMIZER.num_epochs=6"));
     SrPhases phases;
@@ -109,8 +107,7 @@ static void test_counts(void **state) {
 }
 
 // Merging halves the images, rounded up in the last batch; steps count loaded images.
-static void test_merged(void **state) {
-    (void)state;
+TEST(test_merged) {
     Fixture f;
     CHECK_OK(train_three(&f, "DATA.TRAIN.COLLATE_FUNCTION=multicrop_mixup_collator",
                          "~DATA.TRAIN.COLLATE_FUNCTION_PARAMS", "OPTIMIZER.num_epochs=2"));
@@ -127,8 +124,7 @@ static void refused(const char *a, const char *b, const char *part) {
     finish(&f);
 }
 
-static void test_refusals(void **state) {
-    (void)state;
+TEST(test_refusals) {
     refused("DATA.TRAIN.COLLATE_FUNCTION_PARAMS.num_classes=5", NULL, "num_classes is 5");
     refused("DATA.TRAIN.COLLATE_FUNCTION=mixup_collator", "~DATA.TRAIN.COLLATE_FUNCTION_PARAMS",
             "use cutmixup_collator");

@@ -37,8 +37,7 @@ static double step_at(SrRun *run, int64_t iteration, double lr) {
     return loss;
 }
 
-static void test_learns_without_heap(void **state) {
-    (void)state;
+TEST(test_learns_without_heap) {
     SrConfig *config;
     SrRun *run = open_run(&config, "OPTIMIZER.use_larc=False");
     double first = step_at(run, 0, 0.05), last = 0;
@@ -68,8 +67,7 @@ static double gradient_cosine(const SrParams *a, const SrParams *b) {
 // learns. Eighteen layers of batch norm amplify the roundings: PyTorch's autocast has a cosine of
 // 0.95 on a ResNet-18 sixteen times as wide, and this net has 0.91 to 0.94. Later losses differ
 // more, since with six prototypes a last bit can decide an assignment.
-static void test_bf16_steps(void **state) {
-    (void)state;
+TEST(test_bf16_steps) {
     const char *overrides[] = {"OPTIMIZER.use_larc=False", "MODEL.AMP_PARAMS.USE_AMP=True"};
     SrConfig *config[2];
     SrRun *run[2] = {open_run_with(&config[0], overrides, 1),
@@ -90,8 +88,7 @@ static void test_bf16_steps(void **state) {
     close_run(run[1], config[1]);
 }
 
-static void test_freezing(void **state) {
-    (void)state;
+TEST(test_freezing) {
     SrConfig *config;
     SrRun *run = open_run(&config, NULL); // frozen for 5 iterations
     SrParams *params = sr_model_params(run->model);
@@ -118,8 +115,7 @@ static void test_freezing(void **state) {
     sr_config_free(config);
 }
 
-static void test_not_finite(void **state) {
-    (void)state;
+TEST(test_not_finite) {
     SrConfig *config;
     SrRun *run = open_run(&config, NULL);
     SrParams *params = sr_model_params(run->model);
@@ -135,8 +131,7 @@ static void test_not_finite(void **state) {
     close_run(run, config);
 }
 
-static void test_cost(void **state) {
-    (void)state;
+TEST(test_cost) {
     SrConfig *config;
     SrRun *dry = NULL, *run = open_run(&config, NULL);
     CHECK_OK(sr_run_open(config, SR_RUN_CHECK, &dry));
@@ -178,8 +173,7 @@ static void check_state(const char *const *overrides, int n, int moments, bool t
     sr_config_free(config);
 }
 
-static void test_state(void **state) {
-    (void)state;
+TEST(test_state) {
     static const char *const momentum[] = {"OPTIMIZER.momentum=0.9"},
                              *const none[] = {"OPTIMIZER.momentum=0", "OPTIMIZER.nesterov=False"},
                              *const adam[] = {"OPTIMIZER.name=adam", "OPTIMIZER.use_larc=False"},
@@ -192,8 +186,7 @@ static void test_state(void **state) {
 }
 
 // Without memory no optimiser is made, but settings that it would refuse are refused.
-static void test_optimizer_is_checked(void **state) {
-    (void)state;
+TEST(test_optimizer_is_checked) {
     static const char *const rows[][2] = {{"OPTIMIZER.momentum=0", "OPTIMIZER.nesterov=True needs"},
                                           {"OPTIMIZER.name=adam", "OPTIMIZER.use_larc=True needs"}};
     for (int i = 0; i < SR_COUNT(rows); i++) {

@@ -98,23 +98,20 @@ static void check_exact(const char *const *more, int n) {
     finish(&cached);
 }
 
-static void test_exact(void **state) {
-    (void)state;
+TEST(test_exact) {
     temp_dir_make(dir);
     check_exact(NULL, 0);
     temp_dir_remove(dir);
 }
 
-static void test_replicas(void **state) {
-    (void)state;
+TEST(test_replicas) {
     const char *more[] = {"DISTRIBUTED.REPLICAS=3"};
     temp_dir_make(dir);
     check_exact(more, 1);
     temp_dir_remove(dir);
 }
 
-static void test_bfloat16(void **state) {
-    (void)state;
+TEST(test_bfloat16) {
     const char *more[] = {"MODEL.AMP_PARAMS.USE_AMP=True"};
     temp_dir_make(dir);
     check_exact(more, 1);
@@ -122,8 +119,7 @@ static void test_bfloat16(void **state) {
 }
 
 // Scores of heads, labels, and a loss whose rows are independent.
-static void test_scores(void **state) {
-    (void)state;
+TEST(test_scores) {
     const char *more[] = {"LOSS.name=distillation_loss", "DATA.TRAIN.RANDOM_SYNTHETIC_LABELS=4",
                           "MODEL.HEAD.PARAMS=[[mlp, {dims: [32, 4]}]]",
                           "+DISTILLATION.TEACHER_MODEL.HEAD={PARAMS: [[mlp, {dims: [64, 4]}]]}",
@@ -134,8 +130,7 @@ static void test_scores(void **state) {
 }
 
 // The teacher sees the views at another size.
-static void test_input_size(void **state) {
-    (void)state;
+TEST(test_input_size) {
     const char *more[] = {"DISTILLATION.TEACHER_INPUT_SIZE=24", "DISTRIBUTED.REPLICAS=2"};
     temp_dir_make(dir);
     check_exact(more, 1);
@@ -146,8 +141,7 @@ static void test_input_size(void **state) {
 }
 
 // Cosines between patches, or the patches where these are fewer numbers; images are mixed.
-static void test_patches(void **state) {
-    (void)state;
+TEST(test_patches) {
     const char *more[] = {"LOSS.name=patch_distillation_loss",
                           "+LOSS.patch_distillation_loss={queue_size: 12}",
                           "DATA.TRAIN.COLLATE_FUNCTION=mixup_collator",
@@ -176,8 +170,7 @@ static void check_size(const char *const *more, int n, int each) {
 }
 
 // Maps of the last two blocks of a transformer, which has a grid of its own, or of a ResNet.
-static void test_maps(void **state) {
-    (void)state;
+TEST(test_maps) {
     const char *more[] = {
         "LOSS.name=dense_distillation_loss", "DATA.TRAIN.COLLATE_FUNCTION=mixup_collator",
         "DISTRIBUTED.REPLICAS=2",
@@ -195,8 +188,7 @@ static void test_maps(void **state) {
 }
 
 // The views of epoch 2 are those of epoch 0, so that a period of 5 epochs gives other numbers.
-static void test_views_repeat(void **state) {
-    (void)state;
+TEST(test_views_repeat) {
     const char *more[] = {"DISTILLATION.CACHED_VIEWS=5"};
     Trained two, five;
     temp_dir_make(dir);
@@ -221,8 +213,7 @@ static void flip(const char *name, size_t at) {
 }
 
 // A run that stops three times, within epochs, and finds a damaged record each time.
-static void test_stop_and_damage(void **state) {
-    (void)state;
+TEST(test_stop_and_damage) {
     const char *off[] = {"DISTILLATION.CACHE=off"};
     Trained whole, part;
     temp_dir_make(dir);
@@ -241,8 +232,7 @@ static void test_stop_and_damage(void **state) {
 }
 
 // A student of another width reads the file of the first, and its teacher never runs.
-static void test_shared(void **state) {
-    (void)state;
+TEST(test_shared) {
     char file[160];
     Trained first, second, asked;
     temp_dir_make(dir);
@@ -279,8 +269,7 @@ static void test_shared(void **state) {
 }
 
 // The run's own file follows the run: after --restart with other batches it is written again.
-static void test_own_file_is_renewed(void **state) {
-    (void)state;
+TEST(test_own_file_is_renewed) {
     const char *batch[] = {"DATA.TRAIN.BATCHSIZE_PER_REPLICA=7", "OPTIMIZER.num_epochs=6"};
     Trained t;
     temp_dir_make(dir);
@@ -293,8 +282,7 @@ static void test_own_file_is_renewed(void **state) {
 }
 
 // The teacher has 64 channels, on 2 x 2 patches of 16 pixels and 9 x 9 of 72.
-static void test_size(void **state) {
-    (void)state;
+TEST(test_size) {
     const char *more[] = {"LOSS.name=patch_distillation_loss",
                           "DISTILLATION.TEACHER_INPUT_SIZE=72"};
     check_size(NULL, 0, 64);
@@ -302,8 +290,7 @@ static void test_size(void **state) {
     check_size(more, 2, 64 + 81 * 64);
 }
 
-static void test_records(void **state) {
-    (void)state;
+TEST(test_records) {
     char path[96];
     SrTeacherCache *c;
     SrTeacherCacheForm form = {.fingerprint = 7, .epochs = 2, .batches = 3, .values = 5};

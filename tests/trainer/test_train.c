@@ -63,8 +63,7 @@ static int stop_at(void *arg) { return --*(int *)arg == 0; }
 
 // The run stops within the first test phase: the line of the epoch was written before, and a
 // resume does not write it again.
-static void test_an_epoch_is_written_once(void **state) {
-    (void)state;
+TEST(test_an_epoch_is_written_once) {
     int left = 5; // 3 times between the 4 steps, 2 batches of the test phase
     SrTrainResult result;
     begin();
@@ -87,8 +86,7 @@ static void link_points_to(const char *name) {
 }
 
 // A save was interrupted after the checkpoint and before the link: the next run repairs the link.
-static void test_stale_link(void **state) {
-    (void)state;
+TEST(test_stale_link) {
     static const char final[] = "model_final_checkpoint_phase2.safetensors";
     SrTrainResult result;
     begin();
@@ -106,8 +104,7 @@ static void test_stale_link(void **state) {
 
 // A restart moves TensorBoard's event files, since events of two runs would be drawn as one
 // curve.
-static void test_restart_moves_events(void **state) {
-    (void)state;
+TEST(test_restart_moves_events) {
     static const char events[] = "HOOKS.TENSORBOARD_SETUP.USE_TENSORBOARD=True";
     SrTrainResult result;
     char **names;

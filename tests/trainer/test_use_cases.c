@@ -140,8 +140,7 @@ static void open_example(Case *t, const char *name, int n_views, const int *size
 
 // Checks outputs (rows, width) and the number of trainable parameters: a ResNet-18 has 20
 // convolutions and 20 batch norms with two each, 60 in all.
-static void test_examples(void **state) {
-    (void)state;
+TEST(test_examples) {
     static const struct {
         const char *name;
         int n_views, n_outputs, rows[3], widths[3], trained;
@@ -173,8 +172,7 @@ static void test_examples(void **state) {
 // ---- properties that the numbers above do not show
 
 // Layers after the last feature are not built.
-static void test_several_layers(void **state) {
-    (void)state;
+TEST(test_several_layers) {
     Case t;
     open_example(&t, "several_layers", 1, one);
     start(&t);
@@ -185,8 +183,7 @@ static void test_several_layers(void **state) {
 }
 
 // The trunk is in evaluation mode, the heads in training mode.
-static void test_frozen_trunk(void **state) {
-    (void)state;
+TEST(test_frozen_trunk) {
     static const int full[] = {16};
     Case t;
     open_example(&t, "frozen_trunk", 1, full);
@@ -200,8 +197,7 @@ static void test_frozen_trunk(void **state) {
 }
 
 // A model that is fully frozen changes neither statistics nor weights.
-static void test_frozen_trunk_and_head(void **state) {
-    (void)state;
+TEST(test_frozen_trunk_and_head) {
     Case t;
     open_example(&t, "frozen_trunk_and_head", 1, one);
     start(&t);
@@ -212,16 +208,14 @@ static void test_frozen_trunk_and_head(void **state) {
     close_case(&t);
 }
 
-static void test_chain_must_fit(void **state) {
-    (void)state;
+TEST(test_chain_must_fit) {
     Case t;
     CHECK_FAILS(open_case(&t, "HEAD: {" TWO_MLPS "}", 1, one), SR_ERR_CONFIG,
                 "dims starts with 32, but its input has 3");
     close_case(&t);
 }
 
-static void test_features_only(void **state) {
-    (void)state;
+TEST(test_features_only) {
     Case t;
     CHECK_OK(open_case(&t,
                        FEAT "{EVAL_MODE_ON: true, FREEZE_TRUNK_ONLY: true, "
@@ -239,8 +233,7 @@ static void test_features_only(void **state) {
 
 // The siamese towers are concatenated after the first module of the head; running statistics see
 // each input separately.
-static void test_several_inputs(void **state) {
-    (void)state;
+TEST(test_several_inputs) {
     Case t;
     CHECK_OK(open_case(&t,
                        "MULTI_INPUT_HEAD_MAPPING: [[patches, {feat_names: [res5avg], "
@@ -268,8 +261,7 @@ static void test_several_inputs(void **state) {
 
 // Names say which view an input is. Without names the first view is the first input of the
 // mapping.
-static void test_named_inputs(void **state) {
-    (void)state;
+TEST(test_named_inputs) {
     static const char *const turned[] = {"patches", "images", "unused"},
                              *const other[] = {"a", "image"}, *const twice[] = {"images", "images"};
     static const char mapped[] =
@@ -312,8 +304,7 @@ static SrBatchPlan images_and_patches(void) {
 
 // Inputs that a collator names are matched by name: the order of INPUT_KEY_NAMES does not matter,
 // as in VISSL.
-static void test_inputs_named_by_the_collator(void **state) {
-    (void)state;
+TEST(test_inputs_named_by_the_collator) {
     static const char mapped[] =
         "MULTI_INPUT_HEAD_MAPPING: [[patches, [res2]], [images, [flatten]]], HEAD: {PARAMS: "
         "[[siamese_concat_view, {num_towers: 1}], [mlp, {dims: [32, 3]}]]}";
@@ -335,8 +326,7 @@ static void test_inputs_named_by_the_collator(void **state) {
     close_case(&t);
 }
 
-static void test_refused(void **state) {
-    (void)state;
+TEST(test_refused) {
     static const struct {
         const char *model;
         int views;

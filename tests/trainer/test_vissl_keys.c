@@ -37,8 +37,7 @@ static void check_key(const SrSchemaEntry *entries, int n, const SrVisslKey *key
     CHECK((row->choices != NULL) == key->refused);
 }
 
-static void test_rows(void **state) {
-    (void)state;
+TEST(test_rows) {
     SrArena arena = SR_ARENA_INIT;
     SrSchemaEntry *entries;
     char path[256];
@@ -58,8 +57,7 @@ static void test_rows(void **state) {
     sr_arena_deinit(&arena);
 }
 
-static void test_moved_maps(void **state) {
-    (void)state;
+TEST(test_moved_maps) {
     static const char *const overrides[] = {"LOSS.name=CrossEntropyLoss"};
     static const char text[] = "MODEL: {TRUNK: {NAME: resnet, TRUNK_PARAMS: {RESNETS: {DEPTH: "
                                "18}}}, HEAD: {PARAMS: [[mlp, {dims: [512, 4]}]]}}";
@@ -72,8 +70,7 @@ static void test_moved_maps(void **state) {
 }
 
 // VISSL's later files hold ConViT's map below VISION_TRANSFORMERS, and are read as well.
-static void test_convit_below_vision_transformers(void **state) {
-    (void)state;
+TEST(test_convit_below_vision_transformers) {
     static const char text[] =
         "MODEL: {TRUNK: {NAME: convit, VISION_TRANSFORMERS: {NUM_LAYERS: 3, HYBRID: , CONVIT: "
         "{N_GPSA_LAYERS: 2}}}, HEAD: {PARAMS: [[mlp, {dims: [768, 4]}]]}}\n"
@@ -94,8 +91,7 @@ static void test_convit_below_vision_transformers(void **state) {
 }
 
 // LABEL_SOURCES overrides LABEL_TYPE, as a comment in VISSL's defaults says.
-static void test_sources_of_labels(void **state) {
-    (void)state;
+TEST(test_sources_of_labels) {
     static const char *const types[] = {"sample_index", "zero", "standard"};
     for (int i = 0; i < SR_COUNT(types); i++) {
         char text[256];
@@ -129,8 +125,7 @@ static void check_targets(const char *collator, const char *targets, const char 
     sr_config_free(config);
 }
 
-static void test_targets(void **state) {
-    (void)state;
+TEST(test_targets) {
     check_targets("default_collate", "[label]", NULL);
     check_targets("ibot_multicrop_masking_collator", "[mask]", NULL);
     check_targets("default_collate", "[mask]", "default_collate makes no masks");
@@ -175,8 +170,7 @@ static void of_today(char *path) {
 }
 
 // Each key path in VISSL's files is in the schema.
-static void test_keys_of_vissl_files(void **state) {
-    (void)state;
+TEST(test_keys_of_vissl_files) {
     SrArena arena = SR_ARENA_INIT;
     SrSchemaEntry *entries;
     char *text, path[256];

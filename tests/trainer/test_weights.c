@@ -29,8 +29,7 @@ static float first(SrParams *params, int index) {
     return ((float *)sr_params_at(params, index)->value)[0];
 }
 
-static void test_names(void **state) {
-    (void)state;
+TEST(test_names) {
     char dir[64], path[128];
     float x[6] = {1, 2, 3, 4, 5, 6};
     int64_t n = 9;
@@ -74,8 +73,7 @@ static void test_names(void **state) {
 }
 
 // regnet_fsdp and regnet_v2 save the blocks of a stage in groups.
-static void test_groups(void **state) {
-    (void)state;
+TEST(test_groups) {
     char out[64];
     CHECK_STR(sr_naming_without_groups("_feature_blocks.res4.block3-part12.block3-9.f.a.0.weight",
                                        out, sizeof out),
@@ -86,8 +84,7 @@ static void test_groups(void **state) {
               "unblock1-part0.weight");
 }
 
-static void test_misfits(void **state) {
-    (void)state;
+TEST(test_misfits) {
     char dir[64], path[128];
     float x[6] = {0};
     int64_t whole[6] = {0};
@@ -112,8 +109,7 @@ static void test_misfits(void **state) {
 
 // Heads may be missing or load in part; half of a trunk is refused unless the configuration
 // allows it.
-static void test_heads_and_shares(void **state) {
-    (void)state;
+TEST(test_heads_and_shares) {
     char dir[64], path[128];
     float x[6] = {1, 2, 3, 4, 5, 6};
     temp_dir_make(dir);
@@ -142,8 +138,7 @@ static void test_heads_and_shares(void **state) {
 
 // STATE_DICT_KEY_NAME chooses a model of a file that holds several; the default finds VISSL's
 // own.
-static void test_state_dict_key(void **state) {
-    (void)state;
+TEST(test_state_dict_key) {
     char dir[64], path[128];
     float x[6] = {1}, y[6] = {2};
     const char *keys[] = {"model", "student"};

@@ -109,8 +109,7 @@ static void check_values(Built *t, const Pooling *p, bool flatten) {
             }
 }
 
-static void test_poolings(void **state) {
-    (void)state;
+TEST(test_poolings) {
     static const struct {
         const char *operation;
         Pooling p;
@@ -148,8 +147,7 @@ static void test_poolings(void **state) {
 
 // Features come in the order of the map, with repeats, whatever their order in the trunk. Vectors
 // are not pooled.
-static void test_order(void **state) {
-    (void)state;
+TEST(test_order) {
     Built t;
     CHECK_OK(build(
         &t,
@@ -164,8 +162,7 @@ static void test_order(void **state) {
     deinit(&t);
 }
 
-static void test_refused(void **state) {
-    (void)state;
+TEST(test_refused) {
     static const char *const rows[][2] = {
         {"{body: x}", "map.yaml:1: MAP must be a list"},
         {"[[body]]", "map.yaml:1: MAP[0]: expected [layer, [operation, [arguments]]]"},

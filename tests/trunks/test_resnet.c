@@ -76,16 +76,14 @@ static void check_nodes(const char *list, const char *options) {
     deinit(&t);
 }
 
-static void test_nodes(void **state) {
-    (void)state;
+TEST(test_nodes) {
     check_nodes("resnet18", "{DEPTH: 18}");
     check_nodes("resnet50", "{DEPTH: 50}");
     check_nodes("resnext50_32x4d", "{DEPTH: 50, GROUPS: 32, WIDTH_PER_GROUP: 4}");
     check_nodes("wide_resnet50_2", "{DEPTH: 50, WIDTH_PER_GROUP: 128}");
 }
 
-static void test_stages(void **state) {
-    (void)state;
+TEST(test_stages) {
     static const char *const stages[][2] = {{"conv1", "relu"},
                                             {"res1", "maxpool"},
                                             {"res2", "layer1.1.relu_1"},
@@ -109,8 +107,7 @@ static void test_stages(void **state) {
 }
 
 // Numbers of parameters are torchvision's without the classifier: 11,689,512 - 513,000 and so on.
-static void test_parameters(void **state) {
-    (void)state;
+TEST(test_parameters) {
     static const struct {
         const char *options;
         int64_t numbers;
@@ -140,8 +137,7 @@ static void check_last(const char *options, int size, const char *layer, SrShape
     deinit(&t);
 }
 
-static void test_options(void **state) {
-    (void)state;
+TEST(test_options) {
     check_last("{DEPTH: 18, LAYER4_STRIDE: 1}", 64, "res5", SR_SHAPE(2, 4, 4, 512));
     check_last("{DEPTH: 18, WIDTH_MULTIPLIER: 0.0625}", 64, "res5", SR_SHAPE(2, 2, 2, 32));
     check_last("{DEPTH: 50, WIDTH_MULTIPLIER: 2}", 64, "flatten", SR_SHAPE(2, 4096));
@@ -150,8 +146,7 @@ static void test_options(void **state) {
     check_last("{DEPTH: 200, WIDTH_MULTIPLIER: 0.125}", 64, "res4", SR_SHAPE(2, 4, 4, 128));
 }
 
-static void test_norms(void **state) {
-    (void)state;
+TEST(test_norms) {
     Built t;
     SrNodeId id;
     CHECK_OK(build(&t, "{DEPTH: 18, NORM: LayerNorm}", 32));
@@ -165,8 +160,7 @@ static void test_norms(void **state) {
 }
 
 // Only the scale of the last norm in each block is zero.
-static void test_zero_init_residual(void **state) {
-    (void)state;
+TEST(test_zero_init_residual) {
     Built t;
     CHECK_OK(build(&t, "{DEPTH: 50, WIDTH_MULTIPLIER: 0.125, ZERO_INIT_RESIDUAL: true}", 32));
     CHECK_OK(sr_params_allocate(t.params));
@@ -185,8 +179,7 @@ static void test_zero_init_residual(void **state) {
 }
 
 // Convolutions start with PyTorch's default: uniform within 1 / sqrt(fan_in).
-static void test_initial_values(void **state) {
-    (void)state;
+TEST(test_initial_values) {
     Built t;
     CHECK_OK(build(&t, "{DEPTH: 18}", 32));
     CHECK_OK(sr_params_allocate(t.params));
@@ -205,8 +198,7 @@ static void test_initial_values(void **state) {
     deinit(&t);
 }
 
-static void test_refused(void **state) {
-    (void)state;
+TEST(test_refused) {
     static const char *const rows[][2] = {
         {"{DEPTH: 51}", "18, 34, 50, 101, 152 or 200"},
         {"{DEPTH: 18, GROUPS: 2}", "GROUPS 1"},

@@ -47,8 +47,7 @@ static int64_t learned(const Built *t) {
     return n;
 }
 
-static void test_sizes(void **state) {
-    (void)state;
+TEST(test_sizes) {
     static const struct {
         const char *preset;
         int64_t learned;
@@ -65,8 +64,7 @@ static void test_sizes(void **state) {
     }
 }
 
-static void test_names(void **state) {
-    (void)state;
+TEST(test_names) {
     Built t;
     SrNodeId id;
     build(&t, "resnet20", 33); // an odd size: x[::2] keeps the last pixel
@@ -83,8 +81,7 @@ static void test_names(void **state) {
     deinit(&t);
 }
 
-static void test_depth(void **state) {
-    (void)state;
+TEST(test_depth) {
     const SrTrunk *trunk;
     SrArena arena = SR_ARENA_INIT;
     SrParams *params;

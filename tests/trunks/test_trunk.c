@@ -103,10 +103,7 @@ static void names_case(Built *t) {
     CHECK_OK(sr_graph_check(t->graph));
 }
 
-static void test_outputs_and_names(void **state) {
-    (void)state;
-    each_example(names_case);
-}
+TEST(test_outputs_and_names) { each_example(names_case); }
 
 static bool all_finite(const float *x, int64_t n, double *size) {
     *size = 0;
@@ -167,10 +164,7 @@ static void train_case(Built *t) {
     train(t, x, out.pooled);
 }
 
-static void test_training_step(void **state) {
-    (void)state;
-    each_example(train_case);
-}
+TEST(test_training_step) { each_example(train_case); }
 
 // Images of any number of channels train a trunk, unless an option asks for RGB.
 static void channels_case(Built *t, int channels) {
@@ -188,8 +182,7 @@ static void channels_case(Built *t, int channels) {
 static void thirteen_case(Built *t) { channels_case(t, 13); }
 static void one_case(Built *t) { channels_case(t, 1); }
 
-static void test_channels(void **state) {
-    (void)state;
+TEST(test_channels) {
     each_example(thirteen_case);
     each_example(one_case);
 }
@@ -214,10 +207,7 @@ static void eval_case(Built *t) {
     sr_plan_free(plan);
 }
 
-static void test_evaluation(void **state) {
-    (void)state;
-    each_example(eval_case);
-}
+TEST(test_evaluation) { each_example(eval_case); }
 
 // For lr_decay, every depth from the stem to the last layer has parameters, and none is beyond
 // the heads.
@@ -238,10 +228,7 @@ static void depth_case(Built *t) {
         CHECK(seen[d]);
 }
 
-static void test_depths(void **state) {
-    (void)state;
-    each_example(depth_case);
-}
+TEST(test_depths) { each_example(depth_case); }
 
 static void mask_case(Built *t) {
     SrTrunkOutput out;
@@ -254,15 +241,13 @@ static void mask_case(Built *t) {
                     SR_ERR_CONFIG, "takes no mask of hidden patches");
 }
 
-static void test_masks(void **state) {
-    (void)state;
+TEST(test_masks) {
     each_example(mask_case);
     CHECK(sr_trunk_at(-1) == NULL);
 }
 
 // Every preset builds a valid graph with its number of classes.
-static void test_presets(void **state) {
-    (void)state;
+TEST(test_presets) {
     for (int i = 0; sr_preset_at(i); i++) {
         const SrPreset *preset = sr_preset_at(i), *found;
         SrParams *params;

@@ -163,10 +163,7 @@ static void each_example(int most, void (*body)(Net *t)) {
         }
 }
 
-static void test_gradients(void **state) {
-    (void)state;
-    each_example(1, gradient_case);
-}
+TEST(test_gradients) { each_example(1, gradient_case); }
 
 // Returns a hash of the outputs and the gradients of all parameters.
 static uint64_t bits_of(const Net *t) {
@@ -207,10 +204,7 @@ static void threads_case(Net *t) {
         fail_msg("%s %s: other bits with two threads", t->trunk->name, t->options);
 }
 
-static void test_threads(void **state) {
-    (void)state;
-    each_example(2, threads_case);
-}
+TEST(test_threads) { each_example(2, threads_case); }
 
 static void allocation_case(Net *t) {
     step(t);
@@ -221,9 +215,6 @@ static void allocation_case(Net *t) {
                  (long long)(sr_mem_calls() - calls));
 }
 
-static void test_steps_do_not_allocate(void **state) {
-    (void)state;
-    each_example(2, allocation_case);
-}
+TEST(test_steps_do_not_allocate) { each_example(2, allocation_case); }
 
 SR_TESTS(trunk_steps, unit(test_gradients), unit(test_threads), unit(test_steps_do_not_allocate))

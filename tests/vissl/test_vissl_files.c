@@ -336,8 +336,7 @@ static void try_list(const char *path, int at_least, Families *families) {
     CHECK_INT(wrong, 0);
 }
 
-static void test_every_file(void **state) {
-    (void)state;
+TEST(test_every_file) {
     Families families = {.n = 0};
     char *ran;
     size_t bytes;
@@ -349,8 +348,7 @@ static void test_every_file(void **state) {
     sr_free(ran);
 }
 
-static void test_models_of_the_benchmarks(void **state) {
-    (void)state;
+TEST(test_models_of_the_benchmarks) {
     Families families = {.n = 0};
     try_list("tests/vissl/models.txt", 206, &families);
     forget(&families);

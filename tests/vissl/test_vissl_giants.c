@@ -41,8 +41,7 @@ static int64_t regnet_stage(int64_t in, int64_t width, int blocks, int64_t group
     return n;
 }
 
-static void test_regnet_10b(void **state) {
-    (void)state;
+TEST(test_regnet_10b) {
     static const char *const model[] = {"+config/pretrain/seer/models=regnet10B"};
     static const int64_t widths[] = {32, 2020, 4040, 11110, 28280};
     static const int blocks[] = {2, 7, 17, 1};
@@ -63,8 +62,7 @@ static int64_t dino_vit(int64_t D, int64_t layers, int64_t mlp, int64_t patch) {
     return layer(3 * patch * patch, D) + D + (1 + places) * D + layers * block + 2 * D + head;
 }
 
-static void test_transformers(void **state) {
-    (void)state;
+TEST(test_transformers) {
 #define VIT "config.MODEL.TRUNK.VISION_TRANSFORMERS."
     static const char *const heads[] = {VIT
                                         "NUM_HEADS=20"}; // the file's 40 do not divide its width
