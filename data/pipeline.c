@@ -35,9 +35,9 @@ struct SrPipeline {
 
 // Keys of VISSL's wrapper, which mean nothing with one source of images.
 static const SrOption wrapper_keys[] = {
-    {"indices", SR_OPT_IGNORED, 0, NULL, 0, 0, NULL,
-     "there is only one source of images, and transforms apply to all of it"},
-    {"transform_type", SR_OPT_IGNORED, 0, NULL, 0, 0, NULL, "transforms are found by name only"},
+    {"indices", SR_OPT_IGNORED, 0, NULL,
+     .help = "there is only one source of images, and transforms apply to all of it"},
+    {"transform_type", SR_OPT_IGNORED, 0, NULL, .help = "transforms are found by name only"},
     SR_OPTION_END,
 };
 

@@ -11,19 +11,19 @@ typedef struct {
 
 #define FIELD(f) offsetof(DinoHead, f)
 static const SrOption options[] = {
-    {"in_dim", SR_OPT_INT, FIELD(projection.in_dim), "384", 1, 1 << 24, NULL,
-     "Number of input features."},
-    {"num_clusters", SR_OPT_INTS, FIELD(num_clusters), "[65536]", 1, 1 << 24, NULL,
-     "Number of prototypes, as a list of one number."},
-    {"use_bn", SR_OPT_BOOL, FIELD(use_bn), "False", 0, 0, NULL, "Batch norm between the layers."},
-    {"normalize_last_layer", SR_OPT_BOOL, FIELD(normalize_last_layer), "True", 0, 0, NULL,
-     "Prototypes always have length 1."},
-    {"num_layers", SR_OPT_INT, FIELD(projection.num_layers), "3", 1, 16, NULL,
-     "Number of linear layers of the projection."},
-    {"hidden_dim", SR_OPT_INT, FIELD(projection.hidden_dim), "2048", 1, 1 << 20, NULL,
-     "Width of the hidden layers."},
-    {"bottleneck_dim", SR_OPT_INT, FIELD(projection.bottleneck_dim), "256", 1, 1 << 20, NULL,
-     "Width of the last layer."},
+    {"in_dim", SR_OPT_INT, FIELD(projection.in_dim), "384", 1, 1 << 24,
+     .help = "Number of input features."},
+    {"num_clusters", SR_OPT_INTS, FIELD(num_clusters), "[65536]", 1, 1 << 24,
+     .help = "Number of prototypes, as a list of one number."},
+    {"use_bn", SR_OPT_BOOL, FIELD(use_bn), "False", .help = "Batch norm between the layers."},
+    {"normalize_last_layer", SR_OPT_BOOL, FIELD(normalize_last_layer), "True",
+     .help = "Prototypes always have length 1."},
+    {"num_layers", SR_OPT_INT, FIELD(projection.num_layers), "3", 1, 16,
+     .help = "Number of linear layers of the projection."},
+    {"hidden_dim", SR_OPT_INT, FIELD(projection.hidden_dim), "2048", 1, 1 << 20,
+     .help = "Width of the hidden layers."},
+    {"bottleneck_dim", SR_OPT_INT, FIELD(projection.bottleneck_dim), "256", 1, 1 << 20,
+     .help = "Width of the last layer."},
     SR_OPTION_END,
 };
 #undef FIELD

@@ -14,16 +14,16 @@ typedef struct {
 
 #define FIELD(f) offsetof(EvalMlp, f)
 static const SrOption options[] = {
-    {"in_channels", SR_OPT_INT, FIELD(in_channels), "1", 1, 1 << 24, NULL,
-     "Number of channels of the feature."},
-    {"dims", SR_OPT_INTS, FIELD(dims), "[]", 1, 1 << 24, NULL,
-     "Sizes from the flattened feature (channels x height x width) to the classes."},
-    {"use_bn", SR_OPT_BOOL, FIELD(layers.use_bn), "False", 0, 0, NULL,
-     "Batch norm after each Linear but the last."},
-    {"use_relu", SR_OPT_BOOL, FIELD(layers.use_relu), "False", 0, 0, NULL,
-     "ReLU after each Linear but the last."},
-    {"use_residual", SR_OPT_BOOL, FIELD(use_residual), "False", 0, 0, NULL,
-     "Use an MLP with skip connections (mlp_res)."},
+    {"in_channels", SR_OPT_INT, FIELD(in_channels), "1", 1, 1 << 24,
+     .help = "Number of channels of the feature."},
+    {"dims", SR_OPT_INTS, FIELD(dims), "[]", 1, 1 << 24,
+     .help = "Sizes from the flattened feature (channels x height x width) to the classes."},
+    {"use_bn", SR_OPT_BOOL, FIELD(layers.use_bn), "False",
+     .help = "Batch norm after each Linear but the last."},
+    {"use_relu", SR_OPT_BOOL, FIELD(layers.use_relu), "False",
+     .help = "ReLU after each Linear but the last."},
+    {"use_residual", SR_OPT_BOOL, FIELD(use_residual), "False",
+     .help = "Use an MLP with skip connections (mlp_res)."},
     SR_OPTION_END,
 };
 #undef FIELD

@@ -13,14 +13,14 @@ typedef struct {
 
 #define FIELD(f) offsetof(EvalMlpPooled, f)
 static const SrOption options[] = {
-    {"in_channels", SR_OPT_INT, FIELD(in_channels), "1", 1, 1 << 24, NULL,
-     "Number of features per token."},
-    {"dims", SR_OPT_INTS, FIELD(dims), "[]", 1, 1 << 24, NULL,
-     "Sizes from a token's features to the classes."},
-    {"use_bn", SR_OPT_BOOL, FIELD(layers.use_bn), "False", 0, 0, NULL,
-     "Batch norm after each Linear but the last."},
-    {"use_relu", SR_OPT_BOOL, FIELD(layers.use_relu), "False", 0, 0, NULL,
-     "ReLU after each Linear but the last."},
+    {"in_channels", SR_OPT_INT, FIELD(in_channels), "1", 1, 1 << 24,
+     .help = "Number of features per token."},
+    {"dims", SR_OPT_INTS, FIELD(dims), "[]", 1, 1 << 24,
+     .help = "Sizes from a token's features to the classes."},
+    {"use_bn", SR_OPT_BOOL, FIELD(layers.use_bn), "False",
+     .help = "Batch norm after each Linear but the last."},
+    {"use_relu", SR_OPT_BOOL, FIELD(layers.use_relu), "False",
+     .help = "ReLU after each Linear but the last."},
     SR_OPTION_END,
 };
 #undef FIELD

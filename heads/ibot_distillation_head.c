@@ -16,24 +16,25 @@ typedef struct {
 
 #define FIELD(f) offsetof(IbotDistillationHead, f)
 static const SrOption options[] = {
-    {"in_dim", SR_OPT_INT, FIELD(projection.in_dim), "384", 1, 1 << 24, NULL,
-     "Number of features per token."},
-    {"out_dim", SR_OPT_INT, FIELD(out_dim), "8192", 1, 1 << 24, NULL,
-     "Width of the class token's output."},
-    {"patch_out_dim", SR_OPT_INT, FIELD(patch_out_dim), "0", 0, 1 << 24, NULL,
-     "Width of a patch's output; 0: out_dim."},
+    {"in_dim", SR_OPT_INT, FIELD(projection.in_dim), "384", 1, 1 << 24,
+     .help = "Number of features per token."},
+    {"out_dim", SR_OPT_INT, FIELD(out_dim), "8192", 1, 1 << 24,
+     .help = "Width of the class token's output."},
+    {"patch_out_dim", SR_OPT_INT, FIELD(patch_out_dim), "0", 0, 1 << 24,
+     .help = "Width of a patch's output; 0: out_dim."},
     {"norm", SR_OPT_ENUM, FIELD(projection.norm), "none", 0, 0, SR_PROJECTION_NORMS,
      "Norm after each hidden layer; syncbn is bn with statistics shared as MODEL.SYNC_BN_CONFIG "
      "says."},
     {"act", SR_OPT_ENUM, FIELD(projection.act), "gelu", 0, 0, SR_PROJECTION_ACTS,
      "Activation after that norm."},
-    {"last_norm", SR_OPT_ENUM, FIELD(last_norm), "none", 0, 0, "none", "Norm of the outputs."},
-    {"num_layers", SR_OPT_INT, FIELD(projection.num_layers), "3", 2, 16, NULL,
-     "Number of linear layers, the last one included."},
-    {"hidden_dim", SR_OPT_INT, FIELD(projection.hidden_dim), "2048", 1, 1 << 20, NULL,
-     "Width of the hidden layers."},
-    {"shared_head", SR_OPT_BOOL, FIELD(shared_head), "False", 0, 0, NULL,
-     "Patches share the class token's last layer."},
+    {"last_norm", SR_OPT_ENUM, FIELD(last_norm), "none", .choices = "none",
+     .help = "Norm of the outputs."},
+    {"num_layers", SR_OPT_INT, FIELD(projection.num_layers), "3", 2, 16,
+     .help = "Number of linear layers, the last one included."},
+    {"hidden_dim", SR_OPT_INT, FIELD(projection.hidden_dim), "2048", 1, 1 << 20,
+     .help = "Width of the hidden layers."},
+    {"shared_head", SR_OPT_BOOL, FIELD(shared_head), "False",
+     .help = "Patches share the class token's last layer."},
     SR_OPTION_END,
 };
 #undef FIELD

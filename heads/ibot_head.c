@@ -16,31 +16,33 @@ typedef struct {
 
 #define FIELD(f) offsetof(IbotHead, f)
 static const SrOption options[] = {
-    {"in_dim", SR_OPT_INT, FIELD(projection.in_dim), "384", 1, 1 << 24, NULL,
-     "Number of features per token."},
-    {"out_dim", SR_OPT_INT, FIELD(out_dim), "8192", 1, 1 << 24, NULL,
-     "Number of prototypes of the class token."},
-    {"patch_out_dim", SR_OPT_INT, FIELD(patch_out_dim), "0", 0, 1 << 24, NULL,
-     "Number of prototypes of the patches; 0: out_dim."},
+    {"in_dim", SR_OPT_INT, FIELD(projection.in_dim), "384", 1, 1 << 24,
+     .help = "Number of features per token."},
+    {"out_dim", SR_OPT_INT, FIELD(out_dim), "8192", 1, 1 << 24,
+     .help = "Number of prototypes of the class token."},
+    {"patch_out_dim", SR_OPT_INT, FIELD(patch_out_dim), "0", 0, 1 << 24,
+     .help = "Number of prototypes of the patches; 0: out_dim."},
     {"norm", SR_OPT_ENUM, FIELD(projection.norm), "none", 0, 0, SR_PROJECTION_NORMS,
      "Norm between the layers, the same for class token and patches; syncbn is bn with statistics "
      "shared as MODEL.SYNC_BN_CONFIG says."},
     {"act", SR_OPT_ENUM, FIELD(projection.act), "gelu", 0, 0, SR_PROJECTION_ACTS,
      "Activation between the layers."},
-    {"last_norm", SR_OPT_ENUM, FIELD(last_norm), "none", 0, 0, "none", "Norm of the scores."},
-    {"normalize_last_layer", SR_OPT_BOOL, FIELD(normalize_last_layer), "True", 0, 0, NULL,
-     "Prototypes always have length 1."},
-    {"num_layers", SR_OPT_INT, FIELD(projection.num_layers), "3", 1, 16, NULL,
-     "Number of linear layers of the projection."},
-    {"hidden_dim", SR_OPT_INT, FIELD(projection.hidden_dim), "2048", 1, 1 << 20, NULL,
-     "Width of the hidden layers."},
-    {"bottleneck_dim", SR_OPT_INT, FIELD(projection.bottleneck_dim), "256", 1, 1 << 20, NULL,
-     "Width of the last layer."},
-    {"shared_head", SR_OPT_BOOL, FIELD(shared_head), "False", 0, 0, NULL,
-     "Patches share the class token's prototypes."},
-    {"num_registers", SR_OPT_INT, FIELD(num_registers), "0", 0, 1024, NULL,
-     "Number of tokens between class token and patches, which get no scores: registers, DINOv3's "
-     "storage tokens (not in VISSL)."},
+    {"last_norm", SR_OPT_ENUM, FIELD(last_norm), "none", .choices = "none",
+     .help = "Norm of the scores."},
+    {"normalize_last_layer", SR_OPT_BOOL, FIELD(normalize_last_layer), "True",
+     .help = "Prototypes always have length 1."},
+    {"num_layers", SR_OPT_INT, FIELD(projection.num_layers), "3", 1, 16,
+     .help = "Number of linear layers of the projection."},
+    {"hidden_dim", SR_OPT_INT, FIELD(projection.hidden_dim), "2048", 1, 1 << 20,
+     .help = "Width of the hidden layers."},
+    {"bottleneck_dim", SR_OPT_INT, FIELD(projection.bottleneck_dim), "256", 1, 1 << 20,
+     .help = "Width of the last layer."},
+    {"shared_head", SR_OPT_BOOL, FIELD(shared_head), "False",
+     .help = "Patches share the class token's prototypes."},
+    {"num_registers", SR_OPT_INT, FIELD(num_registers), "0", 0, 1024,
+     .help = "Number of tokens between class token and patches, which get no scores: registers, "
+             "DINOv3's "
+             "storage tokens (not in VISSL)."},
     SR_OPTION_END,
 };
 #undef FIELD

@@ -6,15 +6,15 @@
 
 #define FIELD(f) offsetof(SrMobilenetV3Head, f)
 const SrOption sr_mobilenet_v3_head_options[] = {
-    {"in_channels", SR_OPT_INT, FIELD(in_channels), "960", 1, 1 << 24, NULL,
-     "Number of input features."},
-    {"mid_channels", SR_OPT_INT, FIELD(mid_channels), "1280", 1, 1 << 24, NULL,
-     "Width of the hidden layer."},
-    {"num_classes", SR_OPT_INT, FIELD(num_classes), "1000", 1, 1 << 24, NULL, "Classes."},
-    {"drop_out", SR_OPT_FLOAT, FIELD(drop_out), "0.2", 0, 0.99, NULL,
-     "Probability of dropout before the last layer."},
-    {"with_bn", SR_OPT_BOOL, FIELD(with_bn), "False", 0, 0, NULL,
-     "Put a batch norm before the first layer."},
+    {"in_channels", SR_OPT_INT, FIELD(in_channels), "960", 1, 1 << 24,
+     .help = "Number of input features."},
+    {"mid_channels", SR_OPT_INT, FIELD(mid_channels), "1280", 1, 1 << 24,
+     .help = "Width of the hidden layer."},
+    {"num_classes", SR_OPT_INT, FIELD(num_classes), "1000", 1, 1 << 24, .help = "Classes."},
+    {"drop_out", SR_OPT_FLOAT, FIELD(drop_out), "0.2", 0, 0.99,
+     .help = "Probability of dropout before the last layer."},
+    {"with_bn", SR_OPT_BOOL, FIELD(with_bn), "False",
+     .help = "Put a batch norm before the first layer."},
     SR_OPTION_END,
 };
 #undef FIELD

@@ -9,8 +9,8 @@ typedef struct {
 } SiameseConcatView;
 
 static const SrOption options[] = {
-    {"num_towers", SR_OPT_INT, offsetof(SiameseConcatView, num_towers), "1", 1, 1 << 16, NULL,
-     "Number of rows per image, such as 9 patches."},
+    {"num_towers", SR_OPT_INT, offsetof(SiameseConcatView, num_towers), "1", 1, 1 << 16,
+     .help = "Number of rows per image, such as 9 patches."},
     SR_OPTION_END,
 };
 

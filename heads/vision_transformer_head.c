@@ -14,10 +14,11 @@ typedef struct {
 
 #define FIELD(f) offsetof(VisionTransformerHead, f)
 static const SrOption options[] = {
-    {"in_plane", SR_OPT_INT, FIELD(in_plane), "768", 1, 1 << 24, NULL, "Number of input features."},
-    {"num_classes", SR_OPT_INT, FIELD(num_classes), "1000", 1, 1 << 24, NULL, "Classes."},
-    {"hidden_dim", SR_OPT_INT, FIELD(hidden_dim), "0", 0, 1 << 24, NULL,
-     "Width of a hidden layer before the classifier; 0: no such layer."},
+    {"in_plane", SR_OPT_INT, FIELD(in_plane), "768", 1, 1 << 24,
+     .help = "Number of input features."},
+    {"num_classes", SR_OPT_INT, FIELD(num_classes), "1000", 1, 1 << 24, .help = "Classes."},
+    {"hidden_dim", SR_OPT_INT, FIELD(hidden_dim), "0", 0, 1 << 24,
+     .help = "Width of a hidden layer before the classifier; 0: no such layer."},
     SR_OPTION_END,
 };
 #undef FIELD

@@ -20,13 +20,13 @@
 
 #define FIELD(f) offsetof(SrRotatePositionsParams, f)
 static const SrOption options[] = {
-    {"num_heads", SR_OPT_INT, FIELD(num_heads), "1", 1, 1 << 16, NULL, "Heads."},
-    {"prefix", SR_OPT_INT, FIELD(prefix), "0", 0, 1 << 20, NULL,
-     "Number of first tokens that have no position."},
-    {"h", SR_OPT_INT, FIELD(h), "1", 1, 1 << 15, NULL, "Rows of patches."},
-    {"w", SR_OPT_INT, FIELD(w), "1", 1, 1 << 15, NULL, "Columns of patches."},
-    {"base", SR_OPT_FLOAT, FIELD(base), "100", 1, 1e9, NULL,
-     "Ratio between the longest and the shortest period."},
+    {"num_heads", SR_OPT_INT, FIELD(num_heads), "1", 1, 1 << 16, .help = "Heads."},
+    {"prefix", SR_OPT_INT, FIELD(prefix), "0", 0, 1 << 20,
+     .help = "Number of first tokens that have no position."},
+    {"h", SR_OPT_INT, FIELD(h), "1", 1, 1 << 15, .help = "Rows of patches."},
+    {"w", SR_OPT_INT, FIELD(w), "1", 1, 1 << 15, .help = "Columns of patches."},
+    {"base", SR_OPT_FLOAT, FIELD(base), "100", 1, 1e9,
+     .help = "Ratio between the longest and the shortest period."},
     SR_OPTION_END,
 };
 #undef FIELD

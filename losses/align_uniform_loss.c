@@ -10,12 +10,13 @@
 
 #define FIELD(f) offsetof(SrAlignUniformParams, f)
 static const SrOption options[] = {
-    {"alpha", SR_OPT_FLOAT, FIELD(alpha), "2", 1, 64, NULL,
-     "Power of the distance between the two views of an image."},
-    {"t", SR_OPT_FLOAT, FIELD(t), "2", 1e-6, 1e6, NULL,
-     "Factor t of exp(-t |x - y|^2), which is averaged over pairs of images; the larger it is, the "
-     "more near neighbours count."},
-    {"lambda", SR_OPT_FLOAT, FIELD(lambda), "1", 0, 1e6, NULL, "Weight of the uniformity term."},
+    {"alpha", SR_OPT_FLOAT, FIELD(alpha), "2", 1, 64,
+     .help = "Power of the distance between the two views of an image."},
+    {"t", SR_OPT_FLOAT, FIELD(t), "2", 1e-6, 1e6,
+     .help = "Factor t of exp(-t |x - y|^2), which is averaged over pairs of images; the larger it "
+             "is, the "
+             "more near neighbours count."},
+    {"lambda", SR_OPT_FLOAT, FIELD(lambda), "1", 0, 1e6, .help = "Weight of the uniformity term."},
     SR_OPTION_END,
 };
 #undef FIELD

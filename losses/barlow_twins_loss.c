@@ -19,15 +19,17 @@ typedef struct {
 
 #define FIELD(f) offsetof(BarlowTwinsLoss, f)
 static const SrOption options[] = {
-    {"lambda_", SR_OPT_FLOAT, FIELD(lambda), "0.0051", 0, 1e6, NULL,
-     "Weight of the entries off the diagonal of the cross-correlation."},
-    {"scale_loss", SR_OPT_FLOAT, FIELD(scale_loss), "0.024", 0, 1e6, NULL,
-     "Factor of the whole loss."},
-    {"embedding_dim", SR_OPT_INT, FIELD(embedding_dim), "8192", 1, 1 << 24, NULL,
-     "Size of an embedding: the last number of the head's dims."},
-    {"normalize_views", SR_OPT_ENUM, FIELD(normalize_views), "together", 0, 0, "together|separate",
-     "Mean and variance of a feature: over both views together, as in VISSL, or of each view "
-     "separately."},
+    {"lambda_", SR_OPT_FLOAT, FIELD(lambda), "0.0051", 0, 1e6,
+     .help = "Weight of the entries off the diagonal of the cross-correlation."},
+    {"scale_loss", SR_OPT_FLOAT, FIELD(scale_loss), "0.024", 0, 1e6,
+     .help = "Factor of the whole loss."},
+    {"embedding_dim", SR_OPT_INT, FIELD(embedding_dim), "8192", 1, 1 << 24,
+     .help = "Size of an embedding: the last number of the head's dims."},
+    {"normalize_views", SR_OPT_ENUM, FIELD(normalize_views), "together",
+     .choices = "together|separate",
+     .help =
+         "Mean and variance of a feature: over both views together, as in VISSL, or of each view "
+         "separately."},
     SR_OPTION_END,
 };
 #undef FIELD

@@ -9,12 +9,12 @@ typedef struct {
 
 #define FIELD(f) offsetof(BceLogits, f)
 static const SrOption options[] = {
-    {"reduction", SR_OPT_IGNORED, 0, "none", 0, 0, SR_REFUSED,
-     "the loss is always the sum over classes of each class's mean, as in VISSL"},
-    {"world_size", SR_OPT_IGNORED, 0, "1", 0, 0, NULL,
-     "the number of replicas of the run is used (DISTRIBUTED.REPLICAS)"},
-    {"normalize_output", SR_OPT_BOOL, FIELD(normalize), "False", 0, 0, NULL,
-     "Divide each row of logits by its length."},
+    {"reduction", SR_OPT_IGNORED, 0, "none", .choices = SR_REFUSED,
+     .help = "the loss is always the sum over classes of each class's mean, as in VISSL"},
+    {"world_size", SR_OPT_IGNORED, 0, "1",
+     .help = "the number of replicas of the run is used (DISTRIBUTED.REPLICAS)"},
+    {"normalize_output", SR_OPT_BOOL, FIELD(normalize), "False",
+     .help = "Divide each row of logits by its length."},
     SR_OPTION_END,
 };
 #undef FIELD

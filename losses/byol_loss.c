@@ -21,10 +21,11 @@ typedef struct {
 
 #define FIELD(f) offsetof(ByolLoss, f)
 static const SrOption options[] = {
-    {"momentum", SR_OPT_FLOAT, FIELD(momentum), "0.996", 0, 1, NULL,
-     "Share of its weights that the target network keeps per step at the start; it grows to 1."},
+    {"momentum", SR_OPT_FLOAT, FIELD(momentum), "0.996", 0, 1,
+     .help = "Share of its weights that the target network keeps per step at the start; it grows "
+             "to 1."},
     {"crops_for_teacher", SR_OPT_INTS, FIELD(crops_for_teacher), "[0, 1]", 0, SR_MAX_VIEWS - 1,
-     NULL, "Crops whose targets the others predict."},
+     .help = "Crops whose targets the others predict."},
     SR_PREDICTOR_OPTIONS(ByolLoss, "4096"),
     SR_OPTION_END,
 };

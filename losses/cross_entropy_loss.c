@@ -3,8 +3,8 @@
 #include "losses/shared/label_terms.h"
 
 static const SrOption options[] = {
-    {"ignore_index", SR_OPT_INT64, offsetof(SrCrossEntropyParams, ignore_index), "-1", 0, 0, NULL,
-     "Images with this label are ignored."},
+    {"ignore_index", SR_OPT_INT64, offsetof(SrCrossEntropyParams, ignore_index), "-1",
+     .help = "Images with this label are ignored."},
     SR_OPTION_END,
 };
 

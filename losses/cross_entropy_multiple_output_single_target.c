@@ -14,18 +14,18 @@ typedef struct {
 
 #define FIELD(f) offsetof(CrossEntropy, f)
 static const SrOption options[] = {
-    {"weight", SR_OPT_FLOATS, FIELD(op.weight), "null", 0, 1e10, NULL,
-     "Weight of each class in the mean; null: all 1."},
-    {"reduction", SR_OPT_IGNORED, 0, "mean", 0, 0, NULL,
-     "the loss is always the mean over images, in VISSL too"},
-    {"ignore_index", SR_OPT_INT64, FIELD(op.ignore_index), "-1", 0, 0, NULL,
-     "Images with this label are ignored."},
-    {"normalize_output", SR_OPT_BOOL, FIELD(normalize), "False", 0, 0, NULL,
-     "Divide each row of scores by its length."},
-    {"temperature", SR_OPT_FLOAT, FIELD(op.temperature), "1.0", 1e-10, 1e10, NULL,
-     "Temperature that divides the scores."},
-    {"label_smoothing", SR_OPT_FLOAT, FIELD(op.label_smoothing), "0.0", 0, 1, NULL,
-     "Label smoothing: share of a target that is spread over all classes."},
+    {"weight", SR_OPT_FLOATS, FIELD(op.weight), "null", 0, 1e10,
+     .help = "Weight of each class in the mean; null: all 1."},
+    {"reduction", SR_OPT_IGNORED, 0, "mean",
+     .help = "the loss is always the mean over images, in VISSL too"},
+    {"ignore_index", SR_OPT_INT64, FIELD(op.ignore_index), "-1",
+     .help = "Images with this label are ignored."},
+    {"normalize_output", SR_OPT_BOOL, FIELD(normalize), "False",
+     .help = "Divide each row of scores by its length."},
+    {"temperature", SR_OPT_FLOAT, FIELD(op.temperature), "1.0", 1e-10, 1e10,
+     .help = "Temperature that divides the scores."},
+    {"label_smoothing", SR_OPT_FLOAT, FIELD(op.label_smoothing), "0.0", 0, 1,
+     .help = "Label smoothing: share of a target that is spread over all classes."},
     SR_OPTION_END,
 };
 #undef FIELD

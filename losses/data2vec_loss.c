@@ -33,16 +33,16 @@ typedef struct {
 
 #define FIELD(f) offsetof(Data2vecLoss, f)
 static const SrOption options[] = {
-    {"average_top_k_layers", SR_OPT_INT, FIELD(average_top_k_layers), "6", 1, MAX_BLOCKS, NULL,
-     "Number of last blocks whose mean is the target."},
-    {"loss_beta", SR_OPT_FLOAT, FIELD(loss_beta), "2", 0, 1e6, NULL,
-     "Smooth L1 loss: differences below this are squared; 0: all are squared."},
-    {"ema_decay", SR_OPT_FLOAT, FIELD(ema_decay), "0.9998", 0, 1, NULL,
-     "Share of its weights that the target encoder keeps per step at the start."},
-    {"ema_end_decay", SR_OPT_FLOAT, FIELD(ema_end_decay), "0.9999", 0, 1, NULL,
-     "Share that the target encoder keeps per step at the end."},
-    {"ema_anneal_end_step", SR_OPT_INT, FIELD(anneal), "0", 0, 1 << 30, NULL,
-     "Steps in which the share grows from ema_decay to ema_end_decay; 0: the whole run."},
+    {"average_top_k_layers", SR_OPT_INT, FIELD(average_top_k_layers), "6", 1, MAX_BLOCKS,
+     .help = "Number of last blocks whose mean is the target."},
+    {"loss_beta", SR_OPT_FLOAT, FIELD(loss_beta), "2", 0, 1e6,
+     .help = "Smooth L1 loss: differences below this are squared; 0: all are squared."},
+    {"ema_decay", SR_OPT_FLOAT, FIELD(ema_decay), "0.9998", 0, 1,
+     .help = "Share of its weights that the target encoder keeps per step at the start."},
+    {"ema_end_decay", SR_OPT_FLOAT, FIELD(ema_end_decay), "0.9999", 0, 1,
+     .help = "Share that the target encoder keeps per step at the end."},
+    {"ema_anneal_end_step", SR_OPT_INT, FIELD(anneal), "0", 0, 1 << 30,
+     .help = "Steps in which the share grows from ema_decay to ema_end_decay; 0: the whole run."},
     SR_OPTION_END,
 };
 #undef FIELD

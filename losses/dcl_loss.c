@@ -14,10 +14,10 @@ static SrStatus build(SrLossContext *ctx, const void *params, SrNodeId *loss, vo
 }
 
 static const SrOption options[] = {
-    {"temperature", SR_OPT_FLOAT, offsetof(SrSimclrOptions, temperature), "0.1", 1e-6, 1e6, NULL,
-     "Temperature that divides the cosines."},
-    {"embedding_dim", SR_OPT_INT, offsetof(SrSimclrOptions, embedding_dim), "128", 1, 1 << 24, NULL,
-     "Size of an embedding; must equal the size of the head's output."},
+    {"temperature", SR_OPT_FLOAT, offsetof(SrSimclrOptions, temperature), "0.1", 1e-6, 1e6,
+     .help = "Temperature that divides the cosines."},
+    {"embedding_dim", SR_OPT_INT, offsetof(SrSimclrOptions, embedding_dim), "128", 1, 1 << 24,
+     .help = "Size of an embedding; must equal the size of the head's output."},
     SR_SIMCLR_OPTION_NUM_CROPS,
     SR_OPTION_END,
 };

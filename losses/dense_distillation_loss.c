@@ -28,9 +28,10 @@ typedef struct {
 
 #define FIELD(f) offsetof(DenseDistillation, f)
 static const SrOption options[] = {
-    {"n_teacher_blocks", SR_OPT_INT, FIELD(n_teacher_blocks), "2", 1, MAX_BLOCKS, NULL,
-     "Number of the teacher's last blocks whose patches the student predicts; a teacher without "
-     "tokens gives its last map alone."},
+    {"n_teacher_blocks", SR_OPT_INT, FIELD(n_teacher_blocks), "2", 1, MAX_BLOCKS,
+     .help = "Number of the teacher's last blocks whose patches the student predicts; a teacher "
+             "without "
+             "tokens gives its last map alone."},
     SR_OPTION_END,
 };
 #undef FIELD

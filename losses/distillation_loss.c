@@ -23,12 +23,12 @@ typedef struct {
 
 #define FIELD(f) offsetof(Distillation, f)
 static const SrOption options[] = {
-    {"soft_target_alpha", SR_OPT_FLOAT, FIELD(alpha), "1.0", 0, 1, NULL,
-     "Weight of the teacher's term; the labels' term has the rest of 1."},
-    {"temperature", SR_OPT_FLOAT, FIELD(temperature), "1.0", 1e-6, 1e6, NULL,
-     "Temperature that divides the scores of student and teacher in the teacher's term."},
-    {"loss_type", SR_OPT_ENUM, FIELD(loss_type), "kl_divergence", 0, 0,
-     "mse|kl_divergence|cross_entropy", "Kind of the teacher's term."},
+    {"soft_target_alpha", SR_OPT_FLOAT, FIELD(alpha), "1.0", 0, 1,
+     .help = "Weight of the teacher's term; the labels' term has the rest of 1."},
+    {"temperature", SR_OPT_FLOAT, FIELD(temperature), "1.0", 1e-6, 1e6,
+     .help = "Temperature that divides the scores of student and teacher in the teacher's term."},
+    {"loss_type", SR_OPT_ENUM, FIELD(loss_type), "kl_divergence",
+     .choices = "mse|kl_divergence|cross_entropy", .help = "Kind of the teacher's term."},
     SR_OPTION_END,
 };
 #undef FIELD

@@ -18,8 +18,8 @@ typedef struct {
 
 #define FIELD(f) offsetof(FeatureDistillation, f)
 static const SrOption options[] = {
-    {"temperature", SR_OPT_FLOAT, FIELD(temperature), "0.07", 1e-6, 1e6, NULL,
-     "Temperature that divides the cosines with the queue."},
+    {"temperature", SR_OPT_FLOAT, FIELD(temperature), "0.07", 1e-6, 1e6,
+     .help = "Temperature that divides the cosines with the queue."},
     SR_FEATURE_QUEUE_SIZE(FIELD(queue_size)),
     SR_OPTION_END,
 };

@@ -20,16 +20,16 @@ typedef struct {
 
 #define FIELD(f) offsetof(LejepaLoss, f)
 static const SrOption options[] = {
-    {"lambda", SR_OPT_FLOAT, FIELD(lambda), "0.05", 0, 1, NULL,
-     "Weight of SIGReg in the loss; the prediction term has the rest of 1."},
-    {"global_views", SR_OPT_INT, FIELD(global_views), "2", 1, SR_MAX_VIEWS, NULL,
-     "Number of views, from the first, whose mean all views are pulled to."},
-    {"slices", SR_OPT_INT, FIELD(slices), "1024", 1, 1 << 20, NULL,
-     "Number of random directions per step."},
-    {"knots", SR_OPT_INT, FIELD(knots), "17", 2, 256, NULL,
-     "Number of points of the numerical integral."},
-    {"t_max", SR_OPT_FLOAT, FIELD(t_max), "5", 1e-3, 1e3, NULL,
-     "The integral goes from -t_max to t_max."},
+    {"lambda", SR_OPT_FLOAT, FIELD(lambda), "0.05", 0, 1,
+     .help = "Weight of SIGReg in the loss; the prediction term has the rest of 1."},
+    {"global_views", SR_OPT_INT, FIELD(global_views), "2", 1, SR_MAX_VIEWS,
+     .help = "Number of views, from the first, whose mean all views are pulled to."},
+    {"slices", SR_OPT_INT, FIELD(slices), "1024", 1, 1 << 20,
+     .help = "Number of random directions per step."},
+    {"knots", SR_OPT_INT, FIELD(knots), "17", 2, 256,
+     .help = "Number of points of the numerical integral."},
+    {"t_max", SR_OPT_FLOAT, FIELD(t_max), "5", 1e-3, 1e3,
+     .help = "The integral goes from -t_max to t_max."},
     SR_OPTION_END,
 };
 #undef FIELD

@@ -35,19 +35,22 @@ typedef struct {
 
 #define FIELD(f) offsetof(MsnLoss, f)
 static const SrOption options[] = {
-    {"momentum", SR_OPT_FLOAT, FIELD(momentum), "0.996", 0, 1, NULL,
-     "Share of its weights that the target encoder keeps per step at the start; it grows to 1."},
-    {"sharpen", SR_OPT_FLOAT, FIELD(sharpen), "0.25", 1e-3, 1, NULL,
-     "Temperature that sharpens the targets: they are raised to the power 1 / temperature."},
-    {"use_sinkhorn", SR_OPT_BOOL, FIELD(use_sinkhorn), "True", 0, 0, NULL,
-     "Spreads the sharpened targets over all prototypes by Sinkhorn-Knopp, as the recipes of the "
-     "published code do."},
-    {"memax_weight", SR_OPT_FLOAT, FIELD(memax_weight), "1", 0, 1e6, NULL,
-     "Weight of the entropy of the mean assignment."},
-    {"patch_drop", SR_OPT_FLOAT, FIELD(patch_drop), "0.15", 0, 0.99, NULL,
-     "Share of the patches of large anchors that are dropped."},
-    {"patch_size", SR_OPT_INT, FIELD(patch_size), "16", 1, 1024, NULL,
-     "Side of a patch in pixels (inferred from the trunk)."},
+    {"momentum", SR_OPT_FLOAT, FIELD(momentum), "0.996", 0, 1,
+     .help = "Share of its weights that the target encoder keeps per step at the start; it grows "
+             "to 1."},
+    {"sharpen", SR_OPT_FLOAT, FIELD(sharpen), "0.25", 1e-3, 1,
+     .help =
+         "Temperature that sharpens the targets: they are raised to the power 1 / temperature."},
+    {"use_sinkhorn", SR_OPT_BOOL, FIELD(use_sinkhorn), "True",
+     .help = "Spreads the sharpened targets over all prototypes by Sinkhorn-Knopp, as the recipes "
+             "of the "
+             "published code do."},
+    {"memax_weight", SR_OPT_FLOAT, FIELD(memax_weight), "1", 0, 1e6,
+     .help = "Weight of the entropy of the mean assignment."},
+    {"patch_drop", SR_OPT_FLOAT, FIELD(patch_drop), "0.15", 0, 0.99,
+     .help = "Share of the patches of large anchors that are dropped."},
+    {"patch_size", SR_OPT_INT, FIELD(patch_size), "16", 1, 1024,
+     .help = "Side of a patch in pixels (inferred from the trunk)."},
     SR_OPTION_END,
 };
 #undef FIELD

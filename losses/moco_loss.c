@@ -20,14 +20,14 @@ typedef struct {
 
 #define FIELD(f) offsetof(Moco, f)
 static const SrOption options[] = {
-    {"embedding_dim", SR_OPT_INT, FIELD(embedding_dim), "128", 1, 1 << 24, NULL,
-     "Size of an embedding; must equal the size of the head's output."},
-    {"queue_size", SR_OPT_INT, FIELD(queue_size), "65536", 1, 1 << 28, NULL,
-     "Number of keys in the queue; at least the images of a step."},
-    {"momentum", SR_OPT_FLOAT, FIELD(momentum), "0.999", 0, 1, NULL,
-     "Share of its weights that the key encoder keeps per step."},
-    {"temperature", SR_OPT_FLOAT, FIELD(temperature), "0.2", 1e-6, 1e6, NULL,
-     "Temperature that divides the cosines."},
+    {"embedding_dim", SR_OPT_INT, FIELD(embedding_dim), "128", 1, 1 << 24,
+     .help = "Size of an embedding; must equal the size of the head's output."},
+    {"queue_size", SR_OPT_INT, FIELD(queue_size), "65536", 1, 1 << 28,
+     .help = "Number of keys in the queue; at least the images of a step."},
+    {"momentum", SR_OPT_FLOAT, FIELD(momentum), "0.999", 0, 1,
+     .help = "Share of its weights that the key encoder keeps per step."},
+    {"temperature", SR_OPT_FLOAT, FIELD(temperature), "0.2", 1e-6, 1e6,
+     .help = "Temperature that divides the cosines."},
     SR_OPTION_END,
 };
 #undef FIELD

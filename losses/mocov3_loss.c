@@ -24,10 +24,11 @@ typedef struct {
 
 #define FIELD(f) offsetof(Mocov3Loss, f)
 static const SrOption options[] = {
-    {"momentum", SR_OPT_FLOAT, FIELD(momentum), "0.99", 0, 1, NULL,
-     "Share of its weights that the momentum encoder keeps per step at the start; it grows to 1."},
-    {"temperature", SR_OPT_FLOAT, FIELD(temperature), "1.0", 1e-6, 1e6, NULL,
-     "Temperature that divides the cosines: 1 for ResNets, 0.2 for transformers."},
+    {"momentum", SR_OPT_FLOAT, FIELD(momentum), "0.99", 0, 1,
+     .help = "Share of its weights that the momentum encoder keeps per step at the start; it grows "
+             "to 1."},
+    {"temperature", SR_OPT_FLOAT, FIELD(temperature), "1.0", 1e-6, 1e6,
+     .help = "Temperature that divides the cosines: 1 for ResNets, 0.2 for transformers."},
     SR_PREDICTOR_OPTIONS(Mocov3Loss, "4096"),
     SR_OPTION_END,
 };

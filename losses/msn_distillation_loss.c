@@ -12,17 +12,18 @@ typedef struct {
 
 #define FIELD(f) offsetof(MsnDistillation, f)
 static const SrOption options[] = {
-    {"swapped_assignment", SR_OPT_BOOL, FIELD(swapped), "False", 0, 0, NULL,
-     "A crop learns from the teacher's scores of other crops; False: from its own, and small crops "
-     "from those of all crops."},
-    {"teacher_num_crops", SR_OPT_INT, FIELD(teacher_crops), "2", 1, SR_MAX_VIEWS, NULL,
-     "Number of crops, from the first, that the teacher sees."},
-    {"teacher_temperature", SR_OPT_IGNORED, 0, "0.07", 0, 0, NULL,
-     "the teacher's head has the temperature of its probabilities"},
-    {"student_num_crops", SR_OPT_INT, FIELD(student_crops), "12", 1, SR_MAX_VIEWS, NULL,
-     "Crops per image."},
-    {"student_temperature", SR_OPT_FLOAT, FIELD(student_temperature), "0.1", 1e-6, 1e6, NULL,
-     "Temperature that divides the student's scores."},
+    {"swapped_assignment", SR_OPT_BOOL, FIELD(swapped), "False",
+     .help = "A crop learns from the teacher's scores of other crops; False: from its own, and "
+             "small crops "
+             "from those of all crops."},
+    {"teacher_num_crops", SR_OPT_INT, FIELD(teacher_crops), "2", 1, SR_MAX_VIEWS,
+     .help = "Number of crops, from the first, that the teacher sees."},
+    {"teacher_temperature", SR_OPT_IGNORED, 0, "0.07",
+     .help = "the teacher's head has the temperature of its probabilities"},
+    {"student_num_crops", SR_OPT_INT, FIELD(student_crops), "12", 1, SR_MAX_VIEWS,
+     .help = "Crops per image."},
+    {"student_temperature", SR_OPT_FLOAT, FIELD(student_temperature), "0.1", 1e-6, 1e6,
+     .help = "Temperature that divides the student's scores."},
     SR_OPTION_END,
 };
 #undef FIELD

@@ -22,10 +22,10 @@ typedef struct {
 
 #define FIELD(f) offsetof(NnclrLoss, f)
 static const SrOption options[] = {
-    {"temperature", SR_OPT_FLOAT, FIELD(temperature), "0.1", 1e-6, 1e6, NULL,
-     "Temperature that divides the cosines."},
-    {"queue_size", SR_OPT_INT, FIELD(queue_size), "98304", 1, 1 << 28, NULL,
-     "Number of embeddings in the queue; at least the images of a step."},
+    {"temperature", SR_OPT_FLOAT, FIELD(temperature), "0.1", 1e-6, 1e6,
+     .help = "Temperature that divides the cosines."},
+    {"queue_size", SR_OPT_INT, FIELD(queue_size), "98304", 1, 1 << 28,
+     .help = "Number of embeddings in the queue; at least the images of a step."},
     SR_PREDICTOR_OPTIONS(NnclrLoss, "4096"),
     SR_OPTION_END,
 };

@@ -26,12 +26,12 @@ typedef struct {
 
 #define FIELD(f) offsetof(PatchDistillation, f)
 static const SrOption options[] = {
-    {"temperature_global", SR_OPT_FLOAT, FIELD(temperature_global), "0.07", 1e-6, 1e6, NULL,
-     "Temperature that divides the cosines with the queue."},
-    {"temperature_local", SR_OPT_FLOAT, FIELD(temperature_local), "0.07", 1e-6, 1e6, NULL,
-     "Temperature that divides the cosines between patches of an image."},
-    {"loss_local_weight", SR_OPT_FLOAT, FIELD(local_weight), "1.0", 0, 1e6, NULL,
-     "Weight of the patches' term; that of the images is 1."},
+    {"temperature_global", SR_OPT_FLOAT, FIELD(temperature_global), "0.07", 1e-6, 1e6,
+     .help = "Temperature that divides the cosines with the queue."},
+    {"temperature_local", SR_OPT_FLOAT, FIELD(temperature_local), "0.07", 1e-6, 1e6,
+     .help = "Temperature that divides the cosines between patches of an image."},
+    {"loss_local_weight", SR_OPT_FLOAT, FIELD(local_weight), "1.0", 0, 1e6,
+     .help = "Weight of the patches' term; that of the images is 1."},
     SR_FEATURE_QUEUE_SIZE(FIELD(queue_size)),
     SR_OPTION_END,
 };

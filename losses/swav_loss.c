@@ -21,14 +21,14 @@ typedef struct {
 #define FIELD(f) offsetof(SwavLoss, f)
 static const SrOption options[] = {
     SR_SWAV_OPTION_ROWS,
-    {"use_double_precision", SR_OPT_BOOL, FIELD(swav.double_precision), "False", 0, 0, NULL,
-     "Sinkhorn-Knopp in double precision, without subtracting the maximum."},
-    {"temp_hard_assignment_iters", SR_OPT_INT, FIELD(hard_assignment_iters), "0", 0, 1 << 30, NULL,
-     "Number of first steps in which each code is a single prototype."},
-    {"output_dir", SR_OPT_IGNORED, 0, "\".\"", 0, 0, NULL,
-     "VISSL writes the matrices of a NaN there; sslrun writes none"},
-    {"shk_powerlaw", SR_OPT_FLOAT, FIELD(powerlaw), "0.0", 0, 100, NULL,
-     "Prototype k gets a share of the images proportional to (k + 1)^-p; 0: equal shares."},
+    {"use_double_precision", SR_OPT_BOOL, FIELD(swav.double_precision), "False",
+     .help = "Sinkhorn-Knopp in double precision, without subtracting the maximum."},
+    {"temp_hard_assignment_iters", SR_OPT_INT, FIELD(hard_assignment_iters), "0", 0, 1 << 30,
+     .help = "Number of first steps in which each code is a single prototype."},
+    {"output_dir", SR_OPT_IGNORED, 0, "\".\"",
+     .help = "VISSL writes the matrices of a NaN there; sslrun writes none"},
+    {"shk_powerlaw", SR_OPT_FLOAT, FIELD(powerlaw), "0.0", 0, 100,
+     .help = "Prototype k gets a share of the images proportional to (k + 1)^-p; 0: equal shares."},
     SR_OPTION_END,
 };
 #undef FIELD

@@ -27,13 +27,13 @@ typedef struct {
 
 #define FIELD(f) offsetof(SwavMomentumLoss, f)
 static const SrOption options[] = {
-    {"momentum", SR_OPT_FLOAT, FIELD(momentum), "0.99", 0, 1, NULL,
-     "Share of its weights that the momentum encoder keeps per step."},
+    {"momentum", SR_OPT_FLOAT, FIELD(momentum), "0.99", 0, 1,
+     .help = "Share of its weights that the momentum encoder keeps per step."},
     {"momentum_eval_mode_iter_start", SR_OPT_INT, FIELD(eval_mode_iter_start), "0", 0, 1 << 30,
-     NULL, "First step in which the momentum encoder normalises with running statistics."},
+     .help = "First step in which the momentum encoder normalises with running statistics."},
     SR_SWAV_OPTION_ROWS,
-    {"use_double_precision", SR_OPT_BOOL, FIELD(swav.double_precision), "False", 0, 0, NULL,
-     "Sinkhorn-Knopp in double precision (VISSL declares this key and does not read it)."},
+    {"use_double_precision", SR_OPT_BOOL, FIELD(swav.double_precision), "False",
+     .help = "Sinkhorn-Knopp in double precision (VISSL declares this key and does not read it)."},
     SR_OPTION_END,
 };
 #undef FIELD

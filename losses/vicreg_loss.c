@@ -11,19 +11,20 @@ typedef struct {
 
 #define FIELD(f) offsetof(VicregLoss, f)
 static const SrOption options[] = {
-    {"sim_coeff", SR_OPT_FLOAT, FIELD(sim_coeff), "25", 0, 1e6, NULL,
-     "Weight of the invariance term."},
-    {"std_coeff", SR_OPT_FLOAT, FIELD(std_coeff), "25", 0, 1e6, NULL,
-     "Weight of the variance term."},
-    {"cov_coeff", SR_OPT_FLOAT, FIELD(cov_coeff), "1", 0, 1e6, NULL,
-     "Weight of the covariance term."},
-    {"gamma", SR_OPT_FLOAT, FIELD(gamma), "1", 0, 1e6, NULL,
-     "Standard deviation that the variance term keeps each feature above."},
-    {"eps", SR_OPT_FLOAT, FIELD(eps), "1e-4", 1e-12, 1, NULL,
-     "Number added to variances before the square root."},
-    {"form", SR_OPT_ENUM, FIELD(form), "official", 0, 0, "official|paper",
-     "official: invariance is a mean over features too and variance is halved, as in the authors' "
-     "code; paper: the sums of the paper."},
+    {"sim_coeff", SR_OPT_FLOAT, FIELD(sim_coeff), "25", 0, 1e6,
+     .help = "Weight of the invariance term."},
+    {"std_coeff", SR_OPT_FLOAT, FIELD(std_coeff), "25", 0, 1e6,
+     .help = "Weight of the variance term."},
+    {"cov_coeff", SR_OPT_FLOAT, FIELD(cov_coeff), "1", 0, 1e6,
+     .help = "Weight of the covariance term."},
+    {"gamma", SR_OPT_FLOAT, FIELD(gamma), "1", 0, 1e6,
+     .help = "Standard deviation that the variance term keeps each feature above."},
+    {"eps", SR_OPT_FLOAT, FIELD(eps), "1e-4", 1e-12, 1,
+     .help = "Number added to variances before the square root."},
+    {"form", SR_OPT_ENUM, FIELD(form), "official", .choices = "official|paper",
+     .help = "official: invariance is a mean over features too and variance is halved, as in the "
+             "authors' "
+             "code; paper: the sums of the paper."},
     SR_OPTION_END,
 };
 #undef FIELD

@@ -9,8 +9,8 @@ typedef struct {
 } Pixels;
 
 static const SrOption options[] = {
-    {"SIDE", SR_OPT_INT, offsetof(Pixels, side), "32", 1, 65500, NULL,
-     "Largest side in pixels of the result; larger images are averaged over squares."},
+    {"SIDE", SR_OPT_INT, offsetof(Pixels, side), "32", 1, 65500,
+     .help = "Largest side in pixels of the result; larger images are averaged over squares."},
     SR_OPTION_END,
 };
 

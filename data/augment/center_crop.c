@@ -11,7 +11,7 @@ typedef struct {
 
 // clang-format off
 static const SrOption options[] = {
-    {"size", SR_OPT_INTS, offsetof(Params, size), "224", 1, 65500, NULL, "Side of the result in pixels, or [height, width]."},
+    {"size", SR_OPT_INTS, offsetof(Params, size), "224", 1, 65500, .help = "Side of the result in pixels, or [height, width]."},
     SR_OPTION_END};
 // clang-format on
 

@@ -12,10 +12,10 @@ typedef struct {
 
 // clang-format off
 static const SrOption options[] = {
-    {"brightness", SR_OPT_FLOATS, offsetof(Params, strength[0]), "0", 0, 100, NULL, "Factor from [max(0, 1-b), 1+b], or a range [low, high]."},
-    {"contrast", SR_OPT_FLOATS, offsetof(Params, strength[1]), "0", 0, 100, NULL, "Factor from [max(0, 1-c), 1+c], or a range [low, high]."},
-    {"saturation", SR_OPT_FLOATS, offsetof(Params, strength[2]), "0", 0, 100, NULL, "Factor from [max(0, 1-s), 1+s], or a range [low, high]."},
-    {"hue", SR_OPT_FLOATS, offsetof(Params, strength[3]), "0", -0.5, 0.5, NULL, "Shift in turns from [-h, h], or a range [low, high]."},
+    {"brightness", SR_OPT_FLOATS, offsetof(Params, strength[0]), "0", 0, 100, .help = "Factor from [max(0, 1-b), 1+b], or a range [low, high]."},
+    {"contrast", SR_OPT_FLOATS, offsetof(Params, strength[1]), "0", 0, 100, .help = "Factor from [max(0, 1-c), 1+c], or a range [low, high]."},
+    {"saturation", SR_OPT_FLOATS, offsetof(Params, strength[2]), "0", 0, 100, .help = "Factor from [max(0, 1-s), 1+s], or a range [low, high]."},
+    {"hue", SR_OPT_FLOATS, offsetof(Params, strength[3]), "0", -0.5, 0.5, .help = "Shift in turns from [-h, h], or a range [low, high]."},
     SR_OPTION_END};
 // clang-format on
 

@@ -14,12 +14,12 @@ typedef struct {
 
 // clang-format off
 static const SrOption options[] = {
-    {"num_patches", SR_OPT_INT, offsetof(Params, num_patches), "9", 1, 64, NULL,
-     "Number of patches per image, a square number."},
-    {"patch_jitter", SR_OPT_INT, offsetof(Params, patch_jitter), "21", 0, 4096, NULL,
-     "Number of pixels by which a patch is smaller than its cell."},
-    {"normalize_patches", SR_OPT_BOOL, offsetof(Params, normalize_patches), "false", 0, 0, NULL,
-     "Normalise each patch's channels to mean 0 and deviation 1, so that brightness and contrast do not reveal which"
+    {"num_patches", SR_OPT_INT, offsetof(Params, num_patches), "9", 1, 64,
+     .help = "Number of patches per image, a square number."},
+    {"patch_jitter", SR_OPT_INT, offsetof(Params, patch_jitter), "21", 0, 4096,
+     .help = "Number of pixels by which a patch is smaller than its cell."},
+    {"normalize_patches", SR_OPT_BOOL, offsetof(Params, normalize_patches), "false",
+     .help = "Normalise each patch's channels to mean 0 and deviation 1, so that brightness and contrast do not reveal which"
      " patches are neighbours."},
     SR_OPTION_END};
 // clang-format on

@@ -12,15 +12,15 @@ typedef struct {
 
 // clang-format off
 static const SrOption options[] = {
-    {"strength", SR_OPT_FLOAT, offsetof(Params, strength), "1.0", 0, 2.5, NULL, "Factor of all four ranges."},
-    {"brightness", SR_OPT_IGNORED, 0, "0.8", 0, 0, NULL, "VISSL ignores the key too: strength gives the ranges."},
-    {"contrast", SR_OPT_IGNORED, 0, "0.8", 0, 0, NULL, "VISSL ignores the key too: strength gives the ranges."},
-    {"saturation", SR_OPT_IGNORED, 0, "0.8", 0, 0, NULL, "VISSL ignores the key too: strength gives the ranges."},
-    {"hue", SR_OPT_IGNORED, 0, "0.2", 0, 0, NULL, "VISSL ignores the key too: strength gives the ranges."},
-    {"color_jitter_probability", SR_OPT_IGNORED, 0, "0.8", 0, 0, NULL,
-     "VISSL ignores the key too: the probability is always 0.8."},
-    {"grayscale_probability", SR_OPT_IGNORED, 0, "0.2", 0, 0, NULL,
-     "VISSL ignores the key too: the probability is always 0.2."},
+    {"strength", SR_OPT_FLOAT, offsetof(Params, strength), "1.0", 0, 2.5, .help = "Factor of all four ranges."},
+    {"brightness", SR_OPT_IGNORED, 0, "0.8", .help = "VISSL ignores the key too: strength gives the ranges."},
+    {"contrast", SR_OPT_IGNORED, 0, "0.8", .help = "VISSL ignores the key too: strength gives the ranges."},
+    {"saturation", SR_OPT_IGNORED, 0, "0.8", .help = "VISSL ignores the key too: strength gives the ranges."},
+    {"hue", SR_OPT_IGNORED, 0, "0.2", .help = "VISSL ignores the key too: strength gives the ranges."},
+    {"color_jitter_probability", SR_OPT_IGNORED, 0, "0.8",
+     .help = "VISSL ignores the key too: the probability is always 0.8."},
+    {"grayscale_probability", SR_OPT_IGNORED, 0, "0.2",
+     .help = "VISSL ignores the key too: the probability is always 0.2."},
     SR_OPTION_END};
 // clang-format on
 

@@ -12,9 +12,9 @@ typedef struct {
 
 // clang-format off
 static const SrOption options[] = {
-    {"p", SR_OPT_FLOAT, offsetof(Params, p), "0.5", 0, 1, NULL, "Probability."},
-    {"radius_min", SR_OPT_FLOAT, offsetof(Params, radius_min), "0.1", 0, 100, NULL, "Smallest standard deviation in pixels."},
-    {"radius_max", SR_OPT_FLOAT, offsetof(Params, radius_max), "2.0", 0, 100, NULL, "Largest standard deviation in pixels."},
+    {"p", SR_OPT_FLOAT, offsetof(Params, p), "0.5", 0, 1, .help = "Probability."},
+    {"radius_min", SR_OPT_FLOAT, offsetof(Params, radius_min), "0.1", 0, 100, .help = "Smallest standard deviation in pixels."},
+    {"radius_max", SR_OPT_FLOAT, offsetof(Params, radius_max), "2.0", 0, 100, .help = "Largest standard deviation in pixels."},
     SR_OPTION_END};
 // clang-format on
 

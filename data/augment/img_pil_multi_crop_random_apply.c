@@ -12,9 +12,9 @@ typedef struct {
 
 // clang-format off
 static const SrOption options[] = {
-    {"transforms", SR_OPT_TREE, offsetof(Params, transforms), "[]", 0, 0, NULL, "List of transforms, each {name: ..., options}."},
-    {"prob", SR_OPT_FLOATS, offsetof(Params, prob), "[]", 0, 1, NULL,
-     "Probability, for each crop, of applying the transforms."},
+    {"transforms", SR_OPT_TREE, offsetof(Params, transforms), "[]", .help = "List of transforms, each {name: ..., options}."},
+    {"prob", SR_OPT_FLOATS, offsetof(Params, prob), "[]", 0, 1,
+     .help = "Probability, for each crop, of applying the transforms."},
     SR_OPTION_END};
 // clang-format on
 

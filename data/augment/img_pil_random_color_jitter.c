@@ -11,8 +11,8 @@ typedef struct {
 
 // clang-format off
 static const SrOption options[] = {
-    {"strength", SR_OPT_FLOAT, offsetof(Params, strength), "1.0", 0, 2.5, NULL, "Factor of all four ranges."},
-    {"p", SR_OPT_FLOAT, offsetof(Params, p), "0.8", 0, 1, NULL, "Probability."},
+    {"strength", SR_OPT_FLOAT, offsetof(Params, strength), "1.0", 0, 2.5, .help = "Factor of all four ranges."},
+    {"p", SR_OPT_FLOAT, offsetof(Params, p), "0.8", 0, 1, .help = "Probability."},
     SR_OPTION_END};
 // clang-format on
 

@@ -11,7 +11,7 @@ typedef struct {
 
 // clang-format off
 static const SrOption options[] = {
-    {"p", SR_OPT_FLOAT, offsetof(Params, p), "0.66", 0, 1, NULL, "Probability of the whole chain."},
+    {"p", SR_OPT_FLOAT, offsetof(Params, p), "0.66", 0, 1, .help = "Probability of the whole chain."},
     SR_OPTION_END};
 // clang-format on
 

@@ -14,9 +14,9 @@ typedef struct {
 
 // clang-format off
 static const SrOption options[] = {
-    {"p", SR_OPT_FLOAT, offsetof(Params, p), "0.66", 0, 1, NULL, "Probability."},
-    {"threshold", SR_OPT_INT, offsetof(Params, threshold), "-1", -1, 256, NULL,
-     "Threshold; -1: drawn from 0 .. 256, as in VISSL."},
+    {"p", SR_OPT_FLOAT, offsetof(Params, p), "0.66", 0, 1, .help = "Probability."},
+    {"threshold", SR_OPT_INT, offsetof(Params, threshold), "-1", -1, 256,
+     .help = "Threshold; -1: drawn from 0 .. 256, as in VISSL."},
     SR_OPTION_END};
 // clang-format on
 

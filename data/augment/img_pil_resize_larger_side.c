@@ -11,7 +11,7 @@ typedef struct {
 
 // clang-format off
 static const SrOption options[] = {
-    {"size", SR_OPT_INT, offsetof(Params, size), "1024", 1, 65500, NULL, "Length of the longer side in pixels."},
+    {"size", SR_OPT_INT, offsetof(Params, size), "1024", 1, 65500, .help = "Length of the longer side in pixels."},
     SR_OPTION_END};
 // clang-format on
 

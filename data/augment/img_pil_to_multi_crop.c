@@ -15,13 +15,13 @@ typedef struct {
 
 // clang-format off
 static const SrOption options[] = {
-    {"total_num_crops", SR_OPT_INT, offsetof(Params, total), "2", 1, SR_MAX_VIEWS, NULL,
-     "Number of crops per image, the sum of num_crops."},
-    {"num_crops", SR_OPT_INTS, offsetof(Params, counts), "[2]", 1, SR_MAX_VIEWS, NULL, "Number of crops in each"
+    {"total_num_crops", SR_OPT_INT, offsetof(Params, total), "2", 1, SR_MAX_VIEWS,
+     .help = "Number of crops per image, the sum of num_crops."},
+    {"num_crops", SR_OPT_INTS, offsetof(Params, counts), "[2]", 1, SR_MAX_VIEWS, .help = "Number of crops in each"
      " group."},
-    {"size_crops", SR_OPT_INTS, offsetof(Params, sizes), "[224]", 1, 4096, NULL, "Side of each group's crops in pixels."},
-    {"crop_scales", SR_OPT_TREE, offsetof(Params, scales), "[[0.14, 1]]", 0, 0, NULL,
-     "Range [low, high] of a crop's share of the image's area, for each group."},
+    {"size_crops", SR_OPT_INTS, offsetof(Params, sizes), "[224]", 1, 4096, .help = "Side of each group's crops in pixels."},
+    {"crop_scales", SR_OPT_TREE, offsetof(Params, scales), "[[0.14, 1]]",
+     .help = "Range [low, high] of a crop's share of the image's area, for each group."},
     {"interpolation", SR_OPT_ENUM, offsetof(Params, interpolation), "bilinear", 0, 0, SR_FILTER_CHOICES, "Resampling filter, by name or PIL's number."},
     SR_OPTION_END};
 // clang-format on

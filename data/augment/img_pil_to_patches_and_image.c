@@ -14,15 +14,15 @@ typedef struct {
 
 // clang-format off
 static const SrOption options[] = {
-    {"crop_scale_image", SR_OPT_FLOATS, offsetof(Params, image_scale), "[0.08, 1.0]", 1e-6, 1, NULL, "Range of the image crop's share of the area."},
-    {"crop_size_image", SR_OPT_INT, offsetof(Params, image_size), "224", 1, 4096, NULL, "Side of the image crop in pixels."},
-    {"crop_scale_patches", SR_OPT_FLOATS, offsetof(Params, patches_scale), "[0.6, 1.0]", 1e-6, 1, NULL,
-     "Range of the area share of the crop that is cut into patches."},
-    {"crop_size_patches", SR_OPT_INT, offsetof(Params, patches_size), "255", 1, 4096, NULL,
-     "Side in pixels of the crop that is cut into patches."},
-    {"permute_patches", SR_OPT_IGNORED, 0, "True", 0, 0, NULL,
-     "VISSL ignores the key too: patches are always in random order."},
-    {"num_patches", SR_OPT_INT, offsetof(Params, num_patches), "9", 1, 63, NULL, "Number of patches, a square"
+    {"crop_scale_image", SR_OPT_FLOATS, offsetof(Params, image_scale), "[0.08, 1.0]", 1e-6, 1, .help = "Range of the image crop's share of the area."},
+    {"crop_size_image", SR_OPT_INT, offsetof(Params, image_size), "224", 1, 4096, .help = "Side of the image crop in pixels."},
+    {"crop_scale_patches", SR_OPT_FLOATS, offsetof(Params, patches_scale), "[0.6, 1.0]", 1e-6, 1,
+     .help = "Range of the area share of the crop that is cut into patches."},
+    {"crop_size_patches", SR_OPT_INT, offsetof(Params, patches_size), "255", 1, 4096,
+     .help = "Side in pixels of the crop that is cut into patches."},
+    {"permute_patches", SR_OPT_IGNORED, 0, "True",
+     .help = "VISSL ignores the key too: patches are always in random order."},
+    {"num_patches", SR_OPT_INT, offsetof(Params, num_patches), "9", 1, 63, .help = "Number of patches, a square"
      " number."},
     SR_OPTION_END};
 // clang-format on

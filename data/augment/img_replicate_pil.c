@@ -10,8 +10,8 @@ typedef struct {
 
 // clang-format off
 static const SrOption options[] = {
-    {"num_times", SR_OPT_INT, offsetof(Params, num_times), "2", 1, 64, NULL,
-     "Number of copies, including the original."},
+    {"num_times", SR_OPT_INT, offsetof(Params, num_times), "2", 1, 64,
+     .help = "Number of copies, including the original."},
     SR_OPTION_END};
 // clang-format on
 

@@ -11,10 +11,10 @@ typedef struct {
 
 // clang-format off
 static const SrOption options[] = {
-    {"num_angles", SR_OPT_INT, offsetof(Params, num_angles), "4", 1, 360, NULL,
-     "Number of angles, which is the number of classes."},
-    {"num_rotations_per_img", SR_OPT_IGNORED, 0, "1", 0, 0, NULL,
-     "VISSL ignores the key too: each image is rotated once."},
+    {"num_angles", SR_OPT_INT, offsetof(Params, num_angles), "4", 1, 360,
+     .help = "Number of angles, which is the number of classes."},
+    {"num_rotations_per_img", SR_OPT_IGNORED, 0, "1",
+     .help = "VISSL ignores the key too: each image is rotated once."},
     SR_OPTION_END};
 // clang-format on
 

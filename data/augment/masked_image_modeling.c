@@ -19,14 +19,14 @@ typedef struct {
 
 // clang-format off
 static const SrOption options[] = {
-    {"pred_ratio_mean", SR_OPT_FLOATS, offsetof(Params, mean), "[0.3]", 0, 1, NULL,
-     "Shares of hidden patches; each mask uses one of them, at random."},
-    {"pred_ratio_var", SR_OPT_FLOATS, offsetof(Params, var), "[0]", 0, 1, NULL,
-     "Largest deviation from each share; the share is drawn uniformly within it."},
-    {"patch_size", SR_OPT_INT, offsetof(Params, patch_size), "16", 1, 1024, NULL,
-     "Side of a patch in pixels, the same as in the trunk."},
-    {"log_aspect_ratio", SR_OPT_FLOATS, offsetof(Params, log_aspect), "[0.3, 3.3333333333333335]", -100, 100, NULL,
-     "Range of the logarithm of a rectangle's height / width."},
+    {"pred_ratio_mean", SR_OPT_FLOATS, offsetof(Params, mean), "[0.3]", 0, 1,
+     .help = "Shares of hidden patches; each mask uses one of them, at random."},
+    {"pred_ratio_var", SR_OPT_FLOATS, offsetof(Params, var), "[0]", 0, 1,
+     .help = "Largest deviation from each share; the share is drawn uniformly within it."},
+    {"patch_size", SR_OPT_INT, offsetof(Params, patch_size), "16", 1, 1024,
+     .help = "Side of a patch in pixels, the same as in the trunk."},
+    {"log_aspect_ratio", SR_OPT_FLOATS, offsetof(Params, log_aspect), "[0.3, 3.3333333333333335]", -100, 100,
+     .help = "Range of the logarithm of a rectangle's height / width."},
     SR_OPTION_END};
 // clang-format on
 

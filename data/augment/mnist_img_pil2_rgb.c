@@ -10,10 +10,10 @@ typedef struct {
 
 // clang-format off
 static const SrOption options[] = {
-    {"size", SR_OPT_INTS, offsetof(Params, size), "[]", 1, 65500, NULL,
-     "Width and height of the result, or one number for both; []: those of the image."},
-    {"box", SR_OPT_INTS, offsetof(Params, box), "[0, 0]", -65500, 65500, NULL,
-     "Position of the image: [left, top] or [left, top, right, bottom]."},
+    {"size", SR_OPT_INTS, offsetof(Params, size), "[]", 1, 65500,
+     .help = "Width and height of the result, or one number for both; []: those of the image."},
+    {"box", SR_OPT_INTS, offsetof(Params, box), "[0, 0]", -65500, 65500,
+     .help = "Position of the image: [left, top] or [left, top, right, bottom]."},
     SR_OPTION_END};
 // clang-format on
 

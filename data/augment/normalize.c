@@ -6,8 +6,8 @@
 
 // clang-format off
 static const SrOption options[] = {
-    {"mean", SR_OPT_FLOATS, offsetof(SrNormalize, mean), "[0.485, 0.456, 0.406]", -1e6, 1e6, NULL, "Mean of each channel."},
-    {"std", SR_OPT_FLOATS, offsetof(SrNormalize, std), "[0.229, 0.224, 0.225]", 1e-6, 1e6, NULL, "Standard deviation of each channel."},
+    {"mean", SR_OPT_FLOATS, offsetof(SrNormalize, mean), "[0.485, 0.456, 0.406]", -1e6, 1e6, .help = "Mean of each channel."},
+    {"std", SR_OPT_FLOATS, offsetof(SrNormalize, std), "[0.229, 0.224, 0.225]", 1e-6, 1e6, .help = "Standard deviation of each channel."},
     SR_OPTION_END};
 // clang-format on
 

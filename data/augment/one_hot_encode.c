@@ -10,7 +10,7 @@ typedef struct {
 
 // clang-format off
 static const SrOption options[] = {
-    {"num_classes", SR_OPT_INT, offsetof(Params, num_classes), "1000", 1, 1 << 24, NULL, "Columns."},
+    {"num_classes", SR_OPT_INT, offsetof(Params, num_classes), "1000", 1, 1 << 24, .help = "Columns."},
     SR_OPTION_END};
 // clang-format on
 

@@ -19,13 +19,13 @@ typedef struct {
 
 // clang-format off
 static const SrOption options[] = {
-    {"magnitude", SR_OPT_FLOAT, offsetof(Params, magnitude), "10", 0, 10, NULL, "Strength of every operation, 0 to 10."},
-    {"magnitude_std", SR_OPT_FLOAT, offsetof(Params, magnitude_std), "0", 0, 10, NULL, "Standard deviation of the strength of a single operation."},
-    {"num_layers", SR_OPT_INT, offsetof(Params, num_layers), "2", 1, OPS - 2, NULL, "Number of operations per image."},
-    {"increasing_severity", SR_OPT_BOOL, offsetof(Params, increasing_severity), "False", 0, 0, NULL,
-     "Use operations whose effect grows with the magnitude."},
-    {"weight_choice", SR_OPT_INT, offsetof(Params, weight_choice), "-1", -1, 0, NULL,
-     "How operations are drawn.  0: with VISSL's weights, without replacement; -1: with equal weights, with"
+    {"magnitude", SR_OPT_FLOAT, offsetof(Params, magnitude), "10", 0, 10, .help = "Strength of every operation, 0 to 10."},
+    {"magnitude_std", SR_OPT_FLOAT, offsetof(Params, magnitude_std), "0", 0, 10, .help = "Standard deviation of the strength of a single operation."},
+    {"num_layers", SR_OPT_INT, offsetof(Params, num_layers), "2", 1, OPS - 2, .help = "Number of operations per image."},
+    {"increasing_severity", SR_OPT_BOOL, offsetof(Params, increasing_severity), "False",
+     .help = "Use operations whose effect grows with the magnitude."},
+    {"weight_choice", SR_OPT_INT, offsetof(Params, weight_choice), "-1", -1, 0,
+     .help = "How operations are drawn.  0: with VISSL's weights, without replacement; -1: with equal weights, with"
      " replacement."},
     SR_OPTION_END};
 

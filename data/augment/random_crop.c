@@ -14,9 +14,9 @@ typedef struct {
 
 // clang-format off
 static const SrOption options[] = {
-    {"size", SR_OPT_INTS, offsetof(Params, size), "224", 1, 65500, NULL, "Side of the result in pixels, or [height, width]."},
-    {"padding", SR_OPT_INT, offsetof(Params, padding), "0", 0, 4096, NULL, "Black pixels added on every side first."},
-    {"pad_if_needed", SR_OPT_IGNORED, 0, "true", 0, 0, NULL, "smaller images are always padded"},
+    {"size", SR_OPT_INTS, offsetof(Params, size), "224", 1, 65500, .help = "Side of the result in pixels, or [height, width]."},
+    {"padding", SR_OPT_INT, offsetof(Params, padding), "0", 0, 4096, .help = "Black pixels added on every side first."},
+    {"pad_if_needed", SR_OPT_IGNORED, 0, "true", .help = "smaller images are always padded"},
     SR_OPTION_END};
 // clang-format on
 

@@ -20,12 +20,12 @@ typedef struct {
 
 // clang-format off
 static const SrOption options[] = {
-    {"p", SR_OPT_FLOAT, offsetof(Params, p), "0.5", 0, 1, NULL, "Probability."},
-    {"scale", SR_OPT_FLOATS, offsetof(Params, scale), "[0.02, 0.33]", 0, 1, NULL, "Range of the box's share of the area."},
-    {"ratio", SR_OPT_FLOATS, offsetof(Params, ratio), "[0.3, 3.3]", 1e-3, 1e3, NULL, "Range of height / width."},
-    {"value", SR_OPT_TREE, offsetof(Params, value), "0", 0, 0, NULL,
-     "Value that is written: one number, one per channel, or `random` (standard normal)."},
-    {"inplace", SR_OPT_IGNORED, 0, "False", 0, 0, NULL, "views are copies and are always changed in place"},
+    {"p", SR_OPT_FLOAT, offsetof(Params, p), "0.5", 0, 1, .help = "Probability."},
+    {"scale", SR_OPT_FLOATS, offsetof(Params, scale), "[0.02, 0.33]", 0, 1, .help = "Range of the box's share of the area."},
+    {"ratio", SR_OPT_FLOATS, offsetof(Params, ratio), "[0.3, 3.3]", 1e-3, 1e3, .help = "Range of height / width."},
+    {"value", SR_OPT_TREE, offsetof(Params, value), "0",
+     .help = "Value that is written: one number, one per channel, or `random` (standard normal)."},
+    {"inplace", SR_OPT_IGNORED, 0, "False", .help = "views are copies and are always changed in place"},
     SR_OPTION_END};
 // clang-format on
 

@@ -10,7 +10,7 @@ typedef struct {
 
 // clang-format off
 static const SrOption options[] = {
-    {"p", SR_OPT_FLOAT, offsetof(Params, p), "0.1", 0, 1, NULL, "Probability."},
+    {"p", SR_OPT_FLOAT, offsetof(Params, p), "0.1", 0, 1, .help = "Probability."},
     SR_OPTION_END};
 // clang-format on
 

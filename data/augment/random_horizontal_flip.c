@@ -5,7 +5,7 @@
 
 // clang-format off
 static const SrOption options[] = {
-    {"p", SR_OPT_FLOAT, offsetof(SrFlip, p), "0.5", 0, 1, NULL, "Probability."},
+    {"p", SR_OPT_FLOAT, offsetof(SrFlip, p), "0.5", 0, 1, .help = "Probability."},
     SR_OPTION_END};
 // clang-format on
 

@@ -12,7 +12,7 @@ typedef struct {
 
 // clang-format off
 static const SrOption options[] = {
-    {"size", SR_OPT_INTS, offsetof(Params, size), "256", 1, 65500, NULL, "Length of the shorter side in pixels, or [height, width]."},
+    {"size", SR_OPT_INTS, offsetof(Params, size), "256", 1, 65500, .help = "Length of the shorter side in pixels, or [height, width]."},
     {"interpolation", SR_OPT_ENUM, offsetof(Params, interpolation), "bilinear", 0, 0, SR_FILTER_CHOICES, "Resampling filter, by name or PIL's number."},
     SR_OPTION_END};
 // clang-format on

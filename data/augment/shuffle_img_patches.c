@@ -21,12 +21,12 @@ typedef struct {
 
 // clang-format off
 static const SrOption options[] = {
-    {"perm_file", SR_OPT_STRING, offsetof(Params, perm_file), "", 0, 0, NULL,
-     "A .npy file with one permutation per row; empty: a table is made."},
-    {"num_permutations", SR_OPT_INT, offsetof(Params, num_permutations), "100", 1, 1 << 16, NULL,
-     "Number of permutations in a table that is made, which is the number of classes."},
-    {"num_patches", SR_OPT_INT, offsetof(Params, num_patches), "9", 2, 64, NULL,
-     "Number of patches in a table that is made."},
+    {"perm_file", SR_OPT_STRING, offsetof(Params, perm_file), "",
+     .help = "A .npy file with one permutation per row; empty: a table is made."},
+    {"num_permutations", SR_OPT_INT, offsetof(Params, num_permutations), "100", 1, 1 << 16,
+     .help = "Number of permutations in a table that is made, which is the number of classes."},
+    {"num_patches", SR_OPT_INT, offsetof(Params, num_patches), "9", 2, 64,
+     .help = "Number of patches in a table that is made."},
     SR_OPTION_END};
 // clang-format on
 

@@ -15,9 +15,9 @@ typedef struct {
 
 // clang-format off
 static const SrOption options[] = {
-    {"policy_name", SR_OPT_ENUM, offsetof(Params, policy_name), "v0", 0, 0, "v0|v0r|original|originalr", "Table of"
+    {"policy_name", SR_OPT_ENUM, offsetof(Params, policy_name), "v0", .choices = "v0|v0r|original|originalr", .help = "Table of"
      " pairs of operations."},
-    {"magnitude_std", SR_OPT_FLOAT, offsetof(Params, magnitude_std), "0", 0, 10, NULL, "Standard deviation of the strength of a single operation."},
+    {"magnitude_std", SR_OPT_FLOAT, offsetof(Params, magnitude_std), "0", 0, 10, .help = "Standard deviation of the strength of a single operation."},
     SR_OPTION_END};
 
 typedef struct {

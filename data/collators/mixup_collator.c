@@ -17,8 +17,8 @@ typedef struct {
 } Params;
 
 static const SrOption options[] = {
-    {"mixup_alpha", SR_OPT_FLOAT, offsetof(Params, alpha), "1.0", 1e-3, 1e6, NULL,
-     "alpha of Beta(alpha, alpha), which the blending weight is drawn from; 1: uniform."},
+    {"mixup_alpha", SR_OPT_FLOAT, offsetof(Params, alpha), "1.0", 1e-3, 1e6,
+     .help = "alpha of Beta(alpha, alpha), which the blending weight is drawn from; 1: uniform."},
     SR_OPTION_END};
 
 static SrStatus plan(const void *params, SrBatchPlan *p) {

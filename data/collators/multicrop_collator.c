@@ -3,8 +3,8 @@
 #include "data/data.h"
 
 static const SrOption options[] = {
-    {"create_multidimensional_tensor", SR_OPT_IGNORED, 0, "False", 0, 0, NULL,
-     "views of several sizes are never padded into one tensor"},
+    {"create_multidimensional_tensor", SR_OPT_IGNORED, 0, "False",
+     .help = "views of several sizes are never padded into one tensor"},
     SR_OPTION_END,
 };
 

@@ -12,8 +12,8 @@ typedef struct {
 } Params;
 
 static const SrOption options[] = {
-    {"num_classes", SR_OPT_INT, offsetof(Params, num_classes), "1000", 1, 1 << 24, NULL,
-     "Number of columns of the labels."},
+    {"num_classes", SR_OPT_INT, offsetof(Params, num_classes), "1000", 1, 1 << 24,
+     .help = "Number of columns of the labels."},
     SR_OPTION_END,
 };
 

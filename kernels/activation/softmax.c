@@ -14,10 +14,10 @@
 #include "kernels/core/rows.h"
 
 static const SrOption options[] = {
-    {"temperature", SR_OPT_FLOAT, offsetof(SrSoftmaxParams, temperature), "1.0", 0, 1e10, NULL,
-     "Temperature that divides the values; 0: the second input is the temperature."},
-    {"centered", SR_OPT_BOOL, offsetof(SrSoftmaxParams, centered), "False", 0, 0, NULL,
-     "A centre is subtracted first."},
+    {"temperature", SR_OPT_FLOAT, offsetof(SrSoftmaxParams, temperature), "1.0", 0, 1e10,
+     .help = "Temperature that divides the values; 0: the second input is the temperature."},
+    {"centered", SR_OPT_BOOL, offsetof(SrSoftmaxParams, centered), "False",
+     .help = "A centre is subtracted first."},
     SR_OPTION_END,
 };
 

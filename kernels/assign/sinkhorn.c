@@ -14,25 +14,27 @@
 #include "kernels/core/op_util.h"
 
 static const SrOption options[] = {
-    {"epsilon", SR_OPT_FLOAT, offsetof(SrSinkhornParams, epsilon), "0.05", 1e-30, 1e30, NULL,
-     "Entropy regularisation of the codes: the smaller, the sharper."},
-    {"num_iters", SR_OPT_INT, offsetof(SrSinkhornParams, num_iters), "3", 0, 1000000, NULL,
-     "Number of iterations."},
-    {"powerlaw", SR_OPT_FLOAT, offsetof(SrSinkhornParams, powerlaw), "0", 0, 1000, NULL,
-     "Prototype k gets a share of the samples proportional to (k + 1)^-powerlaw; 0: equal shares."},
-    {"double_precision", SR_OPT_BOOL, offsetof(SrSinkhornParams, double_precision), "false", 0, 0,
-     NULL, "Compute in double precision."},
-    {"no_shift", SR_OPT_BOOL, offsetof(SrSinkhornParams, no_shift), "false", 0, 0, NULL,
-     "Do not subtract the largest score before the exponential, unless it would overflow."},
-    {"form", SR_OPT_ENUM, offsetof(SrSinkhornParams, form), "vissl", 0, 0, "vissl|log",
-     "vissl: VISSL's order and precision; log: exact in the log domain."},
-    {"hard_iters", SR_OPT_INT, offsetof(SrSinkhornParams, hard_iters), "0", 0, 0x7fffffff, NULL,
-     "Codes are one-hot in steps below this one."},
-    {"queue_length", SR_OPT_INT, offsetof(SrSinkhornParams, queue_length), "0", 0, 0x7fffffff, NULL,
-     "Number of rows in the queue; 0: no queue."},
-    {"counted", SR_OPT_BOOL, offsetof(SrSinkhornParams, counted), "False", 0, 0, NULL,
-     "The value in the slot use_queue is the number of rows of the queue to use; False: all rows "
-     "unless it is 0."},
+    {"epsilon", SR_OPT_FLOAT, offsetof(SrSinkhornParams, epsilon), "0.05", 1e-30, 1e30,
+     .help = "Entropy regularisation of the codes: the smaller, the sharper."},
+    {"num_iters", SR_OPT_INT, offsetof(SrSinkhornParams, num_iters), "3", 0, 1000000,
+     .help = "Number of iterations."},
+    {"powerlaw", SR_OPT_FLOAT, offsetof(SrSinkhornParams, powerlaw), "0", 0, 1000,
+     .help = "Prototype k gets a share of the samples proportional to (k + 1)^-powerlaw; 0: equal "
+             "shares."},
+    {"double_precision", SR_OPT_BOOL, offsetof(SrSinkhornParams, double_precision), "false",
+     .help = "Compute in double precision."},
+    {"no_shift", SR_OPT_BOOL, offsetof(SrSinkhornParams, no_shift), "false",
+     .help = "Do not subtract the largest score before the exponential, unless it would overflow."},
+    {"form", SR_OPT_ENUM, offsetof(SrSinkhornParams, form), "vissl", .choices = "vissl|log",
+     .help = "vissl: VISSL's order and precision; log: exact in the log domain."},
+    {"hard_iters", SR_OPT_INT, offsetof(SrSinkhornParams, hard_iters), "0", 0, 0x7fffffff,
+     .help = "Codes are one-hot in steps below this one."},
+    {"queue_length", SR_OPT_INT, offsetof(SrSinkhornParams, queue_length), "0", 0, 0x7fffffff,
+     .help = "Number of rows in the queue; 0: no queue."},
+    {"counted", SR_OPT_BOOL, offsetof(SrSinkhornParams, counted), "False",
+     .help = "The value in the slot use_queue is the number of rows of the queue to use; False: "
+             "all rows "
+             "unless it is 0."},
     SR_OPTION_END,
 };
 

@@ -20,10 +20,10 @@
 #include "kernels/core/op_util.h"
 
 static const SrOption options[] = {
-    {"num_iters", SR_OPT_INT, offsetof(SrSinkhornRowsParams, num_iters), "3", 1, 1000, NULL,
-     "Iterations."},
-    {"probabilities", SR_OPT_BOOL, offsetof(SrSinkhornRowsParams, probabilities), "False", 0, 0,
-     NULL, "Iterations start from the softmax of each row instead of exponentials."},
+    {"num_iters", SR_OPT_INT, offsetof(SrSinkhornRowsParams, num_iters), "3", 1, 1000,
+     .help = "Iterations."},
+    {"probabilities", SR_OPT_BOOL, offsetof(SrSinkhornRowsParams, probabilities), "False",
+     .help = "Iterations start from the softmax of each row instead of exponentials."},
     SR_OPTION_END,
 };
 

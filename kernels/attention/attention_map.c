@@ -17,9 +17,9 @@
 
 #define FIELD(f) offsetof(SrAttentionMapParams, f)
 static const SrOption options[] = {
-    {"num_heads", SR_OPT_INT, FIELD(num_heads), "1", 1, 1 << 16, NULL, "Heads."},
-    {"scale", SR_OPT_FLOAT, FIELD(scale), "0", 0, 1e6, NULL,
-     "Factor that scales the scores before the softmax; 0: 1 / sqrt(width of a head)."},
+    {"num_heads", SR_OPT_INT, FIELD(num_heads), "1", 1, 1 << 16, .help = "Heads."},
+    {"scale", SR_OPT_FLOAT, FIELD(scale), "0", 0, 1e6,
+     .help = "Factor that scales the scores before the softmax; 0: 1 / sqrt(width of a head)."},
     SR_OPTION_END,
 };
 #undef FIELD

@@ -17,8 +17,8 @@ enum { PIECES = 32 }; // pieces of the rows, each with its own sum of the gradie
 #define SMALLEST 1e-12 // torch.nn.functional.normalize's eps
 
 static const SrOption options[] = {
-    {"num_heads", SR_OPT_INT, offsetof(SrCosineQkParams, num_heads), "1", 1, 1 << 16, NULL,
-     "Heads."},
+    {"num_heads", SR_OPT_INT, offsetof(SrCosineQkParams, num_heads), "1", 1, 1 << 16,
+     .help = "Heads."},
     SR_OPTION_END,
 };
 

@@ -23,8 +23,8 @@
 #define SMALLEST 1e-12 // torch.nn.functional.normalize's eps
 
 static const SrOption options[] = {
-    {"num_heads", SR_OPT_INT, offsetof(SrCrossCovarianceParams, num_heads), "1", 1, 1 << 16, NULL,
-     "Heads."},
+    {"num_heads", SR_OPT_INT, offsetof(SrCrossCovarianceParams, num_heads), "1", 1, 1 << 16,
+     .help = "Heads."},
     SR_OPTION_END,
 };
 

@@ -25,13 +25,13 @@
 
 #define FIELD(f) offsetof(SrGatedAttentionParams, f)
 static const SrOption options[] = {
-    {"num_heads", SR_OPT_INT, FIELD(num_heads), "1", 1, 1 << 16, NULL, "Heads."},
-    {"scale", SR_OPT_FLOAT, FIELD(scale), "0", 0, 1e6, NULL,
-     "Factor that scales the scores before the softmax; 0: 1 / sqrt(width of a head)."},
-    {"locality_dim", SR_OPT_INT, FIELD(locality_dim), "10", 1, 1 << 16, NULL,
-     "Columns of the position weights for each of the three distances."},
-    {"height", SR_OPT_INT, FIELD(height), "1", 1, 0xffff, NULL, "Rows of the map."},
-    {"width", SR_OPT_INT, FIELD(width), "1", 1, 0xffff, NULL, "Columns of the map."},
+    {"num_heads", SR_OPT_INT, FIELD(num_heads), "1", 1, 1 << 16, .help = "Heads."},
+    {"scale", SR_OPT_FLOAT, FIELD(scale), "0", 0, 1e6,
+     .help = "Factor that scales the scores before the softmax; 0: 1 / sqrt(width of a head)."},
+    {"locality_dim", SR_OPT_INT, FIELD(locality_dim), "10", 1, 1 << 16,
+     .help = "Columns of the position weights for each of the three distances."},
+    {"height", SR_OPT_INT, FIELD(height), "1", 1, 0xffff, .help = "Rows of the map."},
+    {"width", SR_OPT_INT, FIELD(width), "1", 1, 0xffff, .help = "Columns of the map."},
     SR_OPTION_END,
 };
 #undef FIELD

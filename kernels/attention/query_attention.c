@@ -21,8 +21,8 @@
 #include "kernels/core/rows.h"
 
 static const SrOption options[] = {
-    {"num_heads", SR_OPT_INT, offsetof(SrQueryAttentionParams, num_heads), "1", 1, 1 << 16, NULL,
-     "Heads."},
+    {"num_heads", SR_OPT_INT, offsetof(SrQueryAttentionParams, num_heads), "1", 1, 1 << 16,
+     .help = "Heads."},
     SR_OPTION_END,
 };
 

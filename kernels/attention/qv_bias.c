@@ -11,8 +11,8 @@
 #include "kernels/core/op_util.h"
 
 static const SrOption options[] = {
-    {"separate", SR_OPT_BOOL, offsetof(SrQvBiasParams, separate), "False", 0, 0, NULL,
-     "Use two parameters, q_bias and v_bias, instead of one that spans the keys too."},
+    {"separate", SR_OPT_BOOL, offsetof(SrQvBiasParams, separate), "False",
+     .help = "Use two parameters, q_bias and v_bias, instead of one that spans the keys too."},
     SR_OPTION_END,
 };
 

@@ -14,13 +14,13 @@
 
 #define FIELD(f) offsetof(SrRelativeBiasParams, f)
 static const SrOption options[] = {
-    {"num_heads", SR_OPT_INT, FIELD(num_heads), "1", 1, 1 << 16, NULL, "Heads."},
-    {"window_h", SR_OPT_INT, FIELD(window_h), "1", 1, 0xffff, NULL, "Rows of the grid."},
-    {"window_w", SR_OPT_INT, FIELD(window_w), "1", 1, 0xffff, NULL, "Columns of the grid."},
-    {"class_token", SR_OPT_BOOL, FIELD(class_token), "False", 0, 0, NULL,
-     "The first token is a class token, which has no position."},
-    {"tokens", SR_OPT_INT, FIELD(tokens), "0", 0, 1 << 20, NULL,
-     "Number of first tokens to use; 0: all."},
+    {"num_heads", SR_OPT_INT, FIELD(num_heads), "1", 1, 1 << 16, .help = "Heads."},
+    {"window_h", SR_OPT_INT, FIELD(window_h), "1", 1, 0xffff, .help = "Rows of the grid."},
+    {"window_w", SR_OPT_INT, FIELD(window_w), "1", 1, 0xffff, .help = "Columns of the grid."},
+    {"class_token", SR_OPT_BOOL, FIELD(class_token), "False",
+     .help = "The first token is a class token, which has no position."},
+    {"tokens", SR_OPT_INT, FIELD(tokens), "0", 0, 1 << 20,
+     .help = "Number of first tokens to use; 0: all."},
     SR_OPTION_END,
 };
 #undef FIELD

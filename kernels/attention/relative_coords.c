@@ -11,8 +11,8 @@
 
 #define FIELD(f) offsetof(SrRelativeCoordsParams, f)
 static const SrOption options[] = {
-    {"window_h", SR_OPT_INT, FIELD(window_h), "2", 2, 0xffff, NULL, "Rows of a window."},
-    {"window_w", SR_OPT_INT, FIELD(window_w), "2", 2, 0xffff, NULL, "Columns of a window."},
+    {"window_h", SR_OPT_INT, FIELD(window_h), "2", 2, 0xffff, .help = "Rows of a window."},
+    {"window_w", SR_OPT_INT, FIELD(window_w), "2", 2, 0xffff, .help = "Columns of a window."},
     SR_OPTION_END,
 };
 #undef FIELD

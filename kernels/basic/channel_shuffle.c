@@ -10,8 +10,8 @@
 #include "kernels/core/op_util.h"
 
 static const SrOption options[] = {
-    {"groups", SR_OPT_INT, offsetof(SrChannelShuffleParams, groups), "2", 1, 1 << 16, NULL,
-     "Number of groups of the channels."},
+    {"groups", SR_OPT_INT, offsetof(SrChannelShuffleParams, groups), "2", 1, 1 << 16,
+     .help = "Number of groups of the channels."},
     SR_OPTION_END,
 };
 

@@ -10,8 +10,8 @@
 #include "kernels/core/rows.h"
 
 static const SrOption options[] = {
-    {"dim", SR_OPT_INT, offsetof(SrConcatParams, dim), "0", 0, SR_MAX_RANK - 1, NULL,
-     "Dimension along which inputs are joined."},
+    {"dim", SR_OPT_INT, offsetof(SrConcatParams, dim), "0", 0, SR_MAX_RANK - 1,
+     .help = "Dimension along which inputs are joined."},
     SR_OPTION_END,
 };
 

@@ -11,7 +11,8 @@
 #include "kernels/core/rows.h"
 
 static const SrOption options[] = {
-    {"p", SR_OPT_FLOAT, offsetof(SrDropoutParams, p), "0.5", 0, 1, NULL, "Probability of a zero."},
+    {"p", SR_OPT_FLOAT, offsetof(SrDropoutParams, p), "0.5", 0, 1,
+     .help = "Probability of a zero."},
     SR_OPTION_END,
 };
 

@@ -14,8 +14,8 @@
 
 #define FIELD(f) offsetof(SrInterpolateParams, f)
 static const SrOption options[] = {
-    {"h", SR_OPT_INT, FIELD(h), "1", 1, 65535, NULL, "Rows of the result."},
-    {"w", SR_OPT_INT, FIELD(w), "1", 1, 65535, NULL, "Columns of the result."},
+    {"h", SR_OPT_INT, FIELD(h), "1", 1, 65535, .help = "Rows of the result."},
+    {"w", SR_OPT_INT, FIELD(w), "1", 1, 65535, .help = "Columns of the result."},
     SR_OPTION_END,
 };
 #undef FIELD

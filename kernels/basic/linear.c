@@ -13,13 +13,13 @@
 #include "kernels/core/rows.h"
 
 static const SrOption options[] = {
-    {"out_features", SR_OPT_INT, offsetof(SrLinearParams, out_features), "1", 1, 1 << 24, NULL,
-     "Number of output features."},
-    {"bias", SR_OPT_BOOL, offsetof(SrLinearParams, bias), "true", 0, 0, NULL, "Add a bias."},
-    {"gelu", SR_OPT_BOOL, offsetof(SrLinearParams, gelu), "false", 0, 0, NULL,
-     "Apply a GELU to the result; without gradients only."},
-    {"residual", SR_OPT_BOOL, offsetof(SrLinearParams, residual), "false", 0, 0, NULL,
-     "Add a second input before the GELU; without gradients only."},
+    {"out_features", SR_OPT_INT, offsetof(SrLinearParams, out_features), "1", 1, 1 << 24,
+     .help = "Number of output features."},
+    {"bias", SR_OPT_BOOL, offsetof(SrLinearParams, bias), "true", .help = "Add a bias."},
+    {"gelu", SR_OPT_BOOL, offsetof(SrLinearParams, gelu), "false",
+     .help = "Apply a GELU to the result; without gradients only."},
+    {"residual", SR_OPT_BOOL, offsetof(SrLinearParams, residual), "false",
+     .help = "Add a second input before the GELU; without gradients only."},
     SR_OPTION_END,
 };
 

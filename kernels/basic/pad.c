@@ -9,12 +9,12 @@
 #include "kernels/core/op_util.h"
 
 static const SrOption options[] = {
-    {"before", SR_OPT_INT, offsetof(SrPadParams, before), "0", 0, 65535, NULL,
-     "Number of zero entries before the input."},
-    {"after", SR_OPT_INT, offsetof(SrPadParams, after), "0", 0, 65535, NULL,
-     "Number of zero entries after the input."},
-    {"dim", SR_OPT_INT, offsetof(SrPadParams, dim), "0", 0, SR_MAX_RANK - 1, NULL,
-     "Dimension to pad; 0: the channels."},
+    {"before", SR_OPT_INT, offsetof(SrPadParams, before), "0", 0, 65535,
+     .help = "Number of zero entries before the input."},
+    {"after", SR_OPT_INT, offsetof(SrPadParams, after), "0", 0, 65535,
+     .help = "Number of zero entries after the input."},
+    {"dim", SR_OPT_INT, offsetof(SrPadParams, dim), "0", 0, SR_MAX_RANK - 1,
+     .help = "Dimension to pad; 0: the channels."},
     SR_OPTION_END,
 };
 

@@ -14,12 +14,12 @@
 
 #define FIELD(f) offsetof(SrPermuteParams, f)
 static const SrOption options[] = {
-    {"a", SR_OPT_INT, FIELD(a), "0", 0, SR_MAX_RANK - 2, NULL,
-     "First of two dimensions that are exchanged."},
-    {"b", SR_OPT_INT, FIELD(b), "0", 0, SR_MAX_RANK - 2, NULL,
-     "Second of these dimensions; equal to the first: none is exchanged."},
-    {"channels", SR_OPT_ENUM, FIELD(channels), "same", 0, 0, "same|first|last",
-     "Position of the result's channels in PyTorch."},
+    {"a", SR_OPT_INT, FIELD(a), "0", 0, SR_MAX_RANK - 2,
+     .help = "First of two dimensions that are exchanged."},
+    {"b", SR_OPT_INT, FIELD(b), "0", 0, SR_MAX_RANK - 2,
+     .help = "Second of these dimensions; equal to the first: none is exchanged."},
+    {"channels", SR_OPT_ENUM, FIELD(channels), "same", .choices = "same|first|last",
+     .help = "Position of the result's channels in PyTorch."},
     SR_OPTION_END,
 };
 #undef FIELD

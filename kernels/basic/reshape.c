@@ -9,11 +9,11 @@
 
 #define FIELD(f) offsetof(SrReshapeParams, f)
 static const SrOption options[] = {
-    {"d1", SR_OPT_INT, FIELD(d1), "1", 1, 0x7fffffff, NULL, "Dimension 1 of the result."},
-    {"d2", SR_OPT_INT, FIELD(d2), "0", 0, 0x7fffffff, NULL, "Dimension 2; 0: none."},
-    {"d3", SR_OPT_INT, FIELD(d3), "0", 0, 0x7fffffff, NULL, "Dimension 3; 0: none."},
-    {"d4", SR_OPT_INT, FIELD(d4), "0", 0, 0x7fffffff, NULL, "Dimension 4; 0: none."},
-    {"d5", SR_OPT_INT, FIELD(d5), "0", 0, 0x7fffffff, NULL, "Dimension 5; 0: none."},
+    {"d1", SR_OPT_INT, FIELD(d1), "1", 1, 0x7fffffff, .help = "Dimension 1 of the result."},
+    {"d2", SR_OPT_INT, FIELD(d2), "0", 0, 0x7fffffff, .help = "Dimension 2; 0: none."},
+    {"d3", SR_OPT_INT, FIELD(d3), "0", 0, 0x7fffffff, .help = "Dimension 3; 0: none."},
+    {"d4", SR_OPT_INT, FIELD(d4), "0", 0, 0x7fffffff, .help = "Dimension 4; 0: none."},
+    {"d5", SR_OPT_INT, FIELD(d5), "0", 0, 0x7fffffff, .help = "Dimension 5; 0: none."},
     SR_OPTION_END,
 };
 #undef FIELD

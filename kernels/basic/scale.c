@@ -7,10 +7,9 @@
 #include "kernels/core/rows.h"
 
 static const SrOption options[] = {
-    {"factor", SR_OPT_FLOAT, offsetof(SrScaleParams, factor), "1", 0, 0, NULL,
-     "Factor of the input."},
-    {"offset", SR_OPT_FLOAT, offsetof(SrScaleParams, offset), "0", 0, 0, NULL,
-     "Number added after the multiplication."},
+    {"factor", SR_OPT_FLOAT, offsetof(SrScaleParams, factor), "1", .help = "Factor of the input."},
+    {"offset", SR_OPT_FLOAT, offsetof(SrScaleParams, offset), "0",
+     .help = "Number added after the multiplication."},
     SR_OPTION_END,
 };
 

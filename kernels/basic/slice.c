@@ -9,12 +9,12 @@
 #include "kernels/core/rows.h"
 
 static const SrOption options[] = {
-    {"begin", SR_OPT_INT, offsetof(SrSliceParams, begin), "0", 0, 0x7fffffff, NULL,
-     "Index of the first entry."},
-    {"count", SR_OPT_INT, offsetof(SrSliceParams, count), "1", 1, 0x7fffffff, NULL,
-     "Number of entries."},
-    {"dim", SR_OPT_INT, offsetof(SrSliceParams, dim), "0", 0, SR_MAX_RANK - 1, NULL,
-     "The dimension; 0: rows."},
+    {"begin", SR_OPT_INT, offsetof(SrSliceParams, begin), "0", 0, 0x7fffffff,
+     .help = "Index of the first entry."},
+    {"count", SR_OPT_INT, offsetof(SrSliceParams, count), "1", 1, 0x7fffffff,
+     .help = "Number of entries."},
+    {"dim", SR_OPT_INT, offsetof(SrSliceParams, dim), "0", 0, SR_MAX_RANK - 1,
+     .help = "The dimension; 0: rows."},
     SR_OPTION_END,
 };
 

@@ -13,10 +13,10 @@
 #include "kernels/core/rows.h"
 
 static const SrOption options[] = {
-    {"p", SR_OPT_FLOAT, offsetof(SrStochasticDepthParams, p), "0.5", 0, 1, NULL,
-     "Probability that the branch is left out."},
-    {"batch", SR_OPT_BOOL, offsetof(SrStochasticDepthParams, batch), "False", 0, 0, NULL,
-     "Draw once for all images of a batch."},
+    {"p", SR_OPT_FLOAT, offsetof(SrStochasticDepthParams, p), "0.5", 0, 1,
+     .help = "Probability that the branch is left out."},
+    {"batch", SR_OPT_BOOL, offsetof(SrStochasticDepthParams, batch), "False",
+     .help = "Draw once for all images of a batch."},
     SR_OPTION_END,
 };
 

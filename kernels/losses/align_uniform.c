@@ -20,9 +20,10 @@
 
 #define FIELD(f) offsetof(SrAlignUniformParams, f)
 static const SrOption options[] = {
-    {"alpha", SR_OPT_FLOAT, FIELD(alpha), "2", 1, 64, NULL, "Power of the distance between views."},
-    {"t", SR_OPT_FLOAT, FIELD(t), "2", 1e-6, 1e6, NULL, "Factor of the squared distances."},
-    {"lambda", SR_OPT_FLOAT, FIELD(lambda), "1", 0, 1e6, NULL, "Weight of the uniformity term."},
+    {"alpha", SR_OPT_FLOAT, FIELD(alpha), "2", 1, 64,
+     .help = "Power of the distance between views."},
+    {"t", SR_OPT_FLOAT, FIELD(t), "2", 1e-6, 1e6, .help = "Factor of the squared distances."},
+    {"lambda", SR_OPT_FLOAT, FIELD(lambda), "1", 0, 1e6, .help = "Weight of the uniformity term."},
     SR_OPTION_END,
 };
 #undef FIELD

@@ -19,11 +19,10 @@
 
 #define FIELD(f) offsetof(SrBarlowTwinsParams, f)
 static const SrOption options[] = {
-    {"lambda", SR_OPT_FLOAT, FIELD(lambda), "0.0051", 0, 1e6, NULL,
-     "Weight of the entries off the diagonal."},
-    {"scale", SR_OPT_FLOAT, FIELD(scale), "0.024", 0, 1e6, NULL, "Factor of the whole loss."},
-    {"per_view", SR_OPT_BOOL, FIELD(per_view), "False", 0, 0, NULL,
-     "Use the statistics of each view."},
+    {"lambda", SR_OPT_FLOAT, FIELD(lambda), "0.0051", 0, 1e6,
+     .help = "Weight of the entries off the diagonal."},
+    {"scale", SR_OPT_FLOAT, FIELD(scale), "0.024", 0, 1e6, .help = "Factor of the whole loss."},
+    {"per_view", SR_OPT_BOOL, FIELD(per_view), "False", .help = "Use the statistics of each view."},
     SR_OPTION_END,
 };
 #undef FIELD

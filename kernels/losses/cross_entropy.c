@@ -16,14 +16,14 @@
 
 #define FIELD(f) offsetof(SrCrossEntropyParams, f)
 static const SrOption options[] = {
-    {"temperature", SR_OPT_FLOAT, FIELD(temperature), "1.0", 1e-10, 1e10, NULL,
-     "Temperature that divides the scores."},
-    {"label_smoothing", SR_OPT_FLOAT, FIELD(label_smoothing), "0.0", 0, 1, NULL,
-     "Label smoothing: share of a target that is spread over all classes."},
-    {"ignore_index", SR_OPT_INT64, FIELD(ignore_index), "-1", 0, 0, NULL,
-     "Label of rows that are ignored."},
-    {"weight", SR_OPT_FLOATS, FIELD(weight), "[]", 0, 1e10, NULL,
-     "Weight of each class; empty: all 1."},
+    {"temperature", SR_OPT_FLOAT, FIELD(temperature), "1.0", 1e-10, 1e10,
+     .help = "Temperature that divides the scores."},
+    {"label_smoothing", SR_OPT_FLOAT, FIELD(label_smoothing), "0.0", 0, 1,
+     .help = "Label smoothing: share of a target that is spread over all classes."},
+    {"ignore_index", SR_OPT_INT64, FIELD(ignore_index), "-1",
+     .help = "Label of rows that are ignored."},
+    {"weight", SR_OPT_FLOATS, FIELD(weight), "[]", 0, 1e10,
+     .help = "Weight of each class; empty: all 1."},
     SR_OPTION_END,
 };
 #undef FIELD

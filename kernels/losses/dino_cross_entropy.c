@@ -18,11 +18,12 @@
 
 #define FIELD(f) offsetof(SrDinoCrossEntropyParams, f)
 static const SrOption options[] = {
-    {"num_crops", SR_OPT_INT, FIELD(num_crops), "2", 2, 64, NULL, "Number of the student's crops."},
-    {"teacher", SR_OPT_INTS, FIELD(teacher), "[0, 1]", 0, 63, NULL,
-     "Indices of the crops that the teacher saw."},
-    {"student_temp", SR_OPT_FLOAT, FIELD(student_temp), "0.1", 1e-6, 1e6, NULL,
-     "Temperature that divides the student's scores."},
+    {"num_crops", SR_OPT_INT, FIELD(num_crops), "2", 2, 64,
+     .help = "Number of the student's crops."},
+    {"teacher", SR_OPT_INTS, FIELD(teacher), "[0, 1]", 0, 63,
+     .help = "Indices of the crops that the teacher saw."},
+    {"student_temp", SR_OPT_FLOAT, FIELD(student_temp), "0.1", 1e-6, 1e6,
+     .help = "Temperature that divides the student's scores."},
     SR_OPTION_END,
 };
 #undef FIELD

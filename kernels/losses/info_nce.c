@@ -15,8 +15,8 @@
 #include "kernels/core/rows.h"
 
 static const SrOption options[] = {
-    {"temperature", SR_OPT_FLOAT, offsetof(SrInfoNceParams, temperature), "0.1", 1e-6, 1e6, NULL,
-     "Temperature that divides the scores."},
+    {"temperature", SR_OPT_FLOAT, offsetof(SrInfoNceParams, temperature), "0.1", 1e-6, 1e6,
+     .help = "Temperature that divides the scores."},
     SR_OPTION_END,
 };
 

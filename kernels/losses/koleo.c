@@ -17,8 +17,8 @@
 static const double eps = 1e-8;
 
 static const SrOption options[] = {
-    {"groups", SR_OPT_INT, offsetof(SrKoleoParams, groups), "1", 1, 0xffff, NULL,
-     "Number of groups of rows; neighbours are searched inside each group."},
+    {"groups", SR_OPT_INT, offsetof(SrKoleoParams, groups), "1", 1, 0xffff,
+     .help = "Number of groups of rows; neighbours are searched inside each group."},
     SR_OPTION_END,
 };
 

@@ -17,9 +17,9 @@
 
 static const SrOption options[] = {
     {"queue_size", SR_OPT_INT, offsetof(SrMocoCrossEntropyParams, queue_size), "65536", 1, 1 << 28,
-     NULL, "Number of keys in the queue."},
+     .help = "Number of keys in the queue."},
     {"temperature", SR_OPT_FLOAT, offsetof(SrMocoCrossEntropyParams, temperature), "0.2", 1e-6, 1e6,
-     NULL, "Temperature that divides the cosines."},
+     .help = "Temperature that divides the cosines."},
     SR_OPTION_END,
 };
 

@@ -22,12 +22,12 @@
 #include "kernels/losses/others.h"
 
 static const SrOption options[] = {
-    {"num_crops", SR_OPT_INT, offsetof(SrNtXentParams, num_crops), "2", 2, 1 << 16, NULL,
-     "Number of views per image."},
-    {"temperature", SR_OPT_FLOAT, offsetof(SrNtXentParams, temperature), "0.1", 1e-6, 1e6, NULL,
-     "Temperature that divides the scores."},
-    {"decoupled", SR_OPT_BOOL, offsetof(SrNtXentParams, decoupled), "False", 0, 0, NULL,
-     "Leave the positive out of the denominator."},
+    {"num_crops", SR_OPT_INT, offsetof(SrNtXentParams, num_crops), "2", 2, 1 << 16,
+     .help = "Number of views per image."},
+    {"temperature", SR_OPT_FLOAT, offsetof(SrNtXentParams, temperature), "0.1", 1e-6, 1e6,
+     .help = "Temperature that divides the scores."},
+    {"decoupled", SR_OPT_BOOL, offsetof(SrNtXentParams, decoupled), "False",
+     .help = "Leave the positive out of the denominator."},
     SR_OPTION_END,
 };
 

@@ -12,8 +12,8 @@
 #include "kernels/core/op_util.h"
 
 static const SrOption options[] = {
-    {"beta", SR_OPT_FLOAT, offsetof(SrRegressionLossParams, beta), "0", 0, 1e10, NULL,
-     "Smooth L1 loss: differences below this are squared; 0: all are squared."},
+    {"beta", SR_OPT_FLOAT, offsetof(SrRegressionLossParams, beta), "0", 0, 1e10,
+     .help = "Smooth L1 loss: differences below this are squared; 0: all are squared."},
     SR_OPTION_END,
 };
 

@@ -17,11 +17,11 @@
 
 #define FIELD(f) offsetof(SrSigregParams, f)
 static const SrOption options[] = {
-    {"num_views", SR_OPT_INT, FIELD(num_views), "2", 1, 1 << 16, NULL,
-     "Number of views per image."},
-    {"knots", SR_OPT_INT, FIELD(knots), "17", 2, 256, NULL,
-     "Number of points of the numerical integral."},
-    {"t_max", SR_OPT_FLOAT, FIELD(t_max), "5", 1e-3, 1e3, NULL, "Upper limit of the integral."},
+    {"num_views", SR_OPT_INT, FIELD(num_views), "2", 1, 1 << 16,
+     .help = "Number of views per image."},
+    {"knots", SR_OPT_INT, FIELD(knots), "17", 2, 256,
+     .help = "Number of points of the numerical integral."},
+    {"t_max", SR_OPT_FLOAT, FIELD(t_max), "5", 1e-3, 1e3, .help = "Upper limit of the integral."},
     SR_OPTION_END,
 };
 #undef FIELD

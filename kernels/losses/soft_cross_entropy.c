@@ -16,7 +16,7 @@
 
 static const SrOption options[] = {
     {"temperature", SR_OPT_FLOAT, offsetof(SrSoftCrossEntropyParams, temperature), "1.0", 1e-10,
-     1e10, NULL, "Temperature that divides the scores."},
+     1e10, .help = "Temperature that divides the scores."},
     SR_OPTION_END,
 };
 

@@ -15,12 +15,12 @@
 #include "kernels/losses/swav_cross_entropy.h"
 
 static const SrOption options[] = {
-    {"num_crops", SR_OPT_INT, offsetof(SrSwavCrossEntropyParams, num_crops), "2", 2, 1024, NULL,
-     "Number of crops per image."},
+    {"num_crops", SR_OPT_INT, offsetof(SrSwavCrossEntropyParams, num_crops), "2", 2, 1024,
+     .help = "Number of crops per image."},
     {"crops_for_assign", SR_OPT_INTS, offsetof(SrSwavCrossEntropyParams, crops_for_assign),
-     "[0, 1]", 0, 1023, NULL, "Crops whose codes are targets."},
+     "[0, 1]", 0, 1023, .help = "Crops whose codes are targets."},
     {"temperature", SR_OPT_FLOAT, offsetof(SrSwavCrossEntropyParams, temperature), "0.1", 1e-10,
-     1e10, NULL, "Temperature that divides the scores."},
+     1e10, .help = "Temperature that divides the scores."},
     SR_OPTION_END,
 };
 

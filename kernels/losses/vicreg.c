@@ -19,16 +19,16 @@
 
 #define FIELD(f) offsetof(SrVicregParams, f)
 static const SrOption options[] = {
-    {"sim_coeff", SR_OPT_FLOAT, FIELD(sim_coeff), "25", 0, 1e6, NULL,
-     "Weight of the invariance term."},
-    {"std_coeff", SR_OPT_FLOAT, FIELD(std_coeff), "25", 0, 1e6, NULL,
-     "Weight of the variance term."},
-    {"cov_coeff", SR_OPT_FLOAT, FIELD(cov_coeff), "1", 0, 1e6, NULL,
-     "Weight of the covariance term."},
-    {"gamma", SR_OPT_FLOAT, FIELD(gamma), "1", 0, 1e6, NULL,
-     "Standard deviation that each feature is kept above."},
-    {"eps", SR_OPT_FLOAT, FIELD(eps), "1e-4", 1e-12, 1, NULL, "Number added to variances."},
-    {"paper", SR_OPT_BOOL, FIELD(paper), "False", 0, 0, NULL, "Use the sums of the paper."},
+    {"sim_coeff", SR_OPT_FLOAT, FIELD(sim_coeff), "25", 0, 1e6,
+     .help = "Weight of the invariance term."},
+    {"std_coeff", SR_OPT_FLOAT, FIELD(std_coeff), "25", 0, 1e6,
+     .help = "Weight of the variance term."},
+    {"cov_coeff", SR_OPT_FLOAT, FIELD(cov_coeff), "1", 0, 1e6,
+     .help = "Weight of the covariance term."},
+    {"gamma", SR_OPT_FLOAT, FIELD(gamma), "1", 0, 1e6,
+     .help = "Standard deviation that each feature is kept above."},
+    {"eps", SR_OPT_FLOAT, FIELD(eps), "1e-4", 1e-12, 1, .help = "Number added to variances."},
+    {"paper", SR_OPT_BOOL, FIELD(paper), "False", .help = "Use the sums of the paper."},
     SR_OPTION_END,
 };
 #undef FIELD

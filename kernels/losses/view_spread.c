@@ -9,10 +9,10 @@
 
 #define FIELD(f) offsetof(SrViewSpreadParams, f)
 static const SrOption options[] = {
-    {"num_views", SR_OPT_INT, FIELD(num_views), "2", 1, 1 << 16, NULL,
-     "Number of views per image."},
-    {"global_views", SR_OPT_INT, FIELD(global_views), "2", 1, 1 << 16, NULL,
-     "Number of first views whose mean is the centre."},
+    {"num_views", SR_OPT_INT, FIELD(num_views), "2", 1, 1 << 16,
+     .help = "Number of views per image."},
+    {"global_views", SR_OPT_INT, FIELD(global_views), "2", 1, 1 << 16,
+     .help = "Number of first views whose mean is the centre."},
     SR_OPTION_END,
 };
 #undef FIELD

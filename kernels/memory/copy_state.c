@@ -11,8 +11,8 @@
 #include "kernels/memory/copy_state.h"
 
 static const SrOption options[] = {
-    {"count", SR_OPT_INT, offsetof(SrCopyStateParams, count), "1", 1, 0x7fffffff, NULL,
-     "Number of values in the entry."},
+    {"count", SR_OPT_INT, offsetof(SrCopyStateParams, count), "1", 1, 0x7fffffff,
+     .help = "Number of values in the entry."},
     SR_OPTION_END,
 };
 

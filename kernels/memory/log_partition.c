@@ -14,10 +14,10 @@
 
 #define FIELD(f) offsetof(SrLogPartitionParams, f)
 static const SrOption options[] = {
-    {"samples", SR_OPT_INT64, FIELD(samples), "1", 1, 1e15, NULL,
-     "Number of images in the data set."},
-    {"temperature", SR_OPT_FLOAT, FIELD(temperature), "0.07", 1e-6, 1e6, NULL,
-     "Temperature that divides the scores."},
+    {"samples", SR_OPT_INT64, FIELD(samples), "1", 1, 1e15,
+     .help = "Number of images in the data set."},
+    {"temperature", SR_OPT_FLOAT, FIELD(temperature), "0.07", 1e-6, 1e6,
+     .help = "Temperature that divides the scores."},
     SR_OPTION_END,
 };
 #undef FIELD

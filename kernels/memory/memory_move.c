@@ -15,10 +15,10 @@
 
 #define FIELD(f) offsetof(SrMemoryMoveParams, f)
 static const SrOption options[] = {
-    {"size", SR_OPT_INT, FIELD(size), "1", 1, 0x7fffffff, NULL,
-     "Number of rows in the memory bank."},
-    {"momentum", SR_OPT_FLOAT, FIELD(momentum), "0.5", 0, 1, NULL,
-     "Share of its value that a row keeps."},
+    {"size", SR_OPT_INT, FIELD(size), "1", 1, 0x7fffffff,
+     .help = "Number of rows in the memory bank."},
+    {"momentum", SR_OPT_FLOAT, FIELD(momentum), "0.5", 0, 1,
+     .help = "Share of its value that a row keeps."},
     SR_OPTION_END,
 };
 #undef FIELD

@@ -16,8 +16,8 @@
 #include "kernels/core/rows.h"
 
 static const SrOption options[] = {
-    {"size", SR_OPT_INT, offsetof(SrMemoryScoresParams, size), "1", 1, 0x7fffffff, NULL,
-     "Number of rows in the memory bank."},
+    {"size", SR_OPT_INT, offsetof(SrMemoryScoresParams, size), "1", 1, 0x7fffffff,
+     .help = "Number of rows in the memory bank."},
     SR_OPTION_END,
 };
 

@@ -8,8 +8,8 @@
 #include "kernels/losses/info_nce.h"
 
 static const SrOption options[] = {
-    {"queue_size", SR_OPT_INT, offsetof(SrNearestKeyParams, queue_size), "65536", 1, 1 << 28, NULL,
-     "Number of keys in the queue."},
+    {"queue_size", SR_OPT_INT, offsetof(SrNearestKeyParams, queue_size), "65536", 1, 1 << 28,
+     .help = "Number of keys in the queue."},
     SR_OPTION_END,
 };
 

@@ -14,8 +14,8 @@
 #include "kernels/core/op_util.h"
 
 static const SrOption options[] = {
-    {"size", SR_OPT_INT, offsetof(SrQueueScoresParams, size), "8192", 1, 1 << 28, NULL,
-     "Number of rows in the queue."},
+    {"size", SR_OPT_INT, offsetof(SrQueueScoresParams, size), "8192", 1, 1 << 28,
+     .help = "Number of rows in the queue."},
     SR_OPTION_END,
 };
 

@@ -25,25 +25,26 @@
 #include "kernels/norm/batch_norm.h"
 
 static const SrOption options[] = {
-    {"eps", SR_OPT_FLOAT, offsetof(SrBatchNormParams, eps), "1e-5", 0, 1, NULL,
-     "Number added to the variance."},
-    {"momentum", SR_OPT_FLOAT, offsetof(SrBatchNormParams, momentum), "0.1", 0, 1, NULL,
-     "Momentum: share of the batch in the running statistics."},
-    {"relu", SR_OPT_BOOL, offsetof(SrBatchNormParams, relu), "false", 0, 0, NULL,
-     "Rectify the output."},
-    {"relu6", SR_OPT_BOOL, offsetof(SrBatchNormParams, relu6), "false", 0, 0, NULL,
-     "Apply a ReLU6 to the output."},
-    {"silu", SR_OPT_BOOL, offsetof(SrBatchNormParams, silu), "false", 0, 0, NULL,
-     "Apply a SiLU to the output."},
-    {"hardswish", SR_OPT_BOOL, offsetof(SrBatchNormParams, hardswish), "false", 0, 0, NULL,
-     "Apply a hard-swish to the output."},
-    {"gelu", SR_OPT_BOOL, offsetof(SrBatchNormParams, gelu), "false", 0, 0, NULL,
-     "Apply a GELU to the output."},
-    {"residual", SR_OPT_BOOL, offsetof(SrBatchNormParams, residual), "false", 0, 0, NULL,
-     "Add a second input before the activation."},
-    {"sync", SR_OPT_INT, offsetof(SrBatchNormParams, sync), "0", 0, 1e6, NULL,
-     "Number of consecutive ranks whose rows share one mean and variance; 0: each rank has its "
-     "own."},
+    {"eps", SR_OPT_FLOAT, offsetof(SrBatchNormParams, eps), "1e-5", 0, 1,
+     .help = "Number added to the variance."},
+    {"momentum", SR_OPT_FLOAT, offsetof(SrBatchNormParams, momentum), "0.1", 0, 1,
+     .help = "Momentum: share of the batch in the running statistics."},
+    {"relu", SR_OPT_BOOL, offsetof(SrBatchNormParams, relu), "false",
+     .help = "Rectify the output."},
+    {"relu6", SR_OPT_BOOL, offsetof(SrBatchNormParams, relu6), "false",
+     .help = "Apply a ReLU6 to the output."},
+    {"silu", SR_OPT_BOOL, offsetof(SrBatchNormParams, silu), "false",
+     .help = "Apply a SiLU to the output."},
+    {"hardswish", SR_OPT_BOOL, offsetof(SrBatchNormParams, hardswish), "false",
+     .help = "Apply a hard-swish to the output."},
+    {"gelu", SR_OPT_BOOL, offsetof(SrBatchNormParams, gelu), "false",
+     .help = "Apply a GELU to the output."},
+    {"residual", SR_OPT_BOOL, offsetof(SrBatchNormParams, residual), "false",
+     .help = "Add a second input before the activation."},
+    {"sync", SR_OPT_INT, offsetof(SrBatchNormParams, sync), "0", 0, 1e6,
+     .help =
+         "Number of consecutive ranks whose rows share one mean and variance; 0: each rank has its "
+         "own."},
     SR_OPTION_END,
 };
 

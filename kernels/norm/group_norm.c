@@ -14,10 +14,10 @@
 #include "kernels/norm/group_norm.h"
 
 static const SrOption options[] = {
-    {"num_groups", SR_OPT_INT, offsetof(SrGroupNormParams, num_groups), "32", 1, 1 << 20, NULL,
-     "Groups."},
-    {"eps", SR_OPT_FLOAT, offsetof(SrGroupNormParams, eps), "1e-5", 0, 1, NULL,
-     "Number added to the variance."},
+    {"num_groups", SR_OPT_INT, offsetof(SrGroupNormParams, num_groups), "32", 1, 1 << 20,
+     .help = "Groups."},
+    {"eps", SR_OPT_FLOAT, offsetof(SrGroupNormParams, eps), "1e-5", 0, 1,
+     .help = "Number added to the variance."},
     SR_OPTION_END,
 };
 

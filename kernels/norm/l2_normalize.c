@@ -8,8 +8,8 @@
 #include "kernels/norm/l2_normalize.h"
 
 static const SrOption options[] = {
-    {"eps", SR_OPT_FLOAT, offsetof(SrL2NormalizeParams, eps), "1e-12", 0, 1, NULL,
-     "Smallest divisor; 0: 1e-12."},
+    {"eps", SR_OPT_FLOAT, offsetof(SrL2NormalizeParams, eps), "1e-12", 0, 1,
+     .help = "Smallest divisor; 0: 1e-12."},
     SR_OPTION_END,
 };
 

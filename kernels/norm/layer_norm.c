@@ -10,8 +10,8 @@
 #include "kernels/core/rows.h"
 
 static const SrOption options[] = {
-    {"eps", SR_OPT_FLOAT, offsetof(SrLayerNormParams, eps), "1e-5", 0, 1, NULL,
-     "Number added to the variance."},
+    {"eps", SR_OPT_FLOAT, offsetof(SrLayerNormParams, eps), "1e-5", 0, 1,
+     .help = "Number added to the variance."},
     SR_OPTION_END,
 };
 

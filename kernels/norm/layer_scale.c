@@ -9,10 +9,10 @@
 #include "kernels/core/rows.h"
 
 static const SrOption options[] = {
-    {"init", SR_OPT_FLOAT, offsetof(SrLayerScaleParams, init), "1e-6", 0, 1e6, NULL,
-     "Initial value of every factor."},
-    {"over_planes", SR_OPT_BOOL, offsetof(SrLayerScaleParams, over_planes), "False", 0, 0, NULL,
-     "The parameter has the shape (C, 1, 1) instead of (C)."},
+    {"init", SR_OPT_FLOAT, offsetof(SrLayerScaleParams, init), "1e-6", 0, 1e6,
+     .help = "Initial value of every factor."},
+    {"over_planes", SR_OPT_BOOL, offsetof(SrLayerScaleParams, over_planes), "False",
+     .help = "The parameter has the shape (C, 1, 1) instead of (C)."},
     SR_OPTION_END,
 };
 

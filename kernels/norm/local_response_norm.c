@@ -13,14 +13,14 @@
 #include "kernels/core/rows.h"
 
 static const SrOption options[] = {
-    {"size", SR_OPT_INT, offsetof(SrLocalResponseNormParams, size), "5", 1, 4096, NULL,
-     "Number of neighbouring channels, including the channel itself."},
-    {"alpha", SR_OPT_FLOAT, offsetof(SrLocalResponseNormParams, alpha), "1e-4", 0, 1e6, NULL,
-     "Factor of the mean of squares."},
-    {"beta", SR_OPT_FLOAT, offsetof(SrLocalResponseNormParams, beta), "0.75", 0, 16, NULL,
-     "Exponent."},
-    {"k", SR_OPT_FLOAT, offsetof(SrLocalResponseNormParams, k), "1", 1e-6, 1e6, NULL,
-     "Number added to the mean."},
+    {"size", SR_OPT_INT, offsetof(SrLocalResponseNormParams, size), "5", 1, 4096,
+     .help = "Number of neighbouring channels, including the channel itself."},
+    {"alpha", SR_OPT_FLOAT, offsetof(SrLocalResponseNormParams, alpha), "1e-4", 0, 1e6,
+     .help = "Factor of the mean of squares."},
+    {"beta", SR_OPT_FLOAT, offsetof(SrLocalResponseNormParams, beta), "0.75", 0, 16,
+     .help = "Exponent."},
+    {"k", SR_OPT_FLOAT, offsetof(SrLocalResponseNormParams, k), "1", 1e-6, 1e6,
+     .help = "Number added to the mean."},
     SR_OPTION_END,
 };
 

@@ -10,10 +10,10 @@
 #include "kernels/core/op_util.h"
 
 static const SrOption options[] = {
-    {"eps", SR_OPT_FLOAT, offsetof(SrStandardizeParams, eps), "1e-5", 0, 1, NULL,
-     "Number added to the variance."},
-    {"unbiased", SR_OPT_BOOL, offsetof(SrStandardizeParams, unbiased), "false", 0, 0, NULL,
-     "Divide the variance by the number of values minus 1."},
+    {"eps", SR_OPT_FLOAT, offsetof(SrStandardizeParams, eps), "1e-5", 0, 1,
+     .help = "Number added to the variance."},
+    {"unbiased", SR_OPT_BOOL, offsetof(SrStandardizeParams, unbiased), "false",
+     .help = "Divide the variance by the number of values minus 1."},
     SR_OPTION_END,
 };
 

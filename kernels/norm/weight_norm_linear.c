@@ -11,7 +11,7 @@
 
 static const SrOption options[] = {
     {"out_features", SR_OPT_INT, offsetof(SrWeightNormLinearParams, out_features), "1", 1, 1 << 24,
-     NULL, "Number of output features."},
+     .help = "Number of output features."},
     SR_OPTION_END,
 };
 

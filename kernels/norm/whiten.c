@@ -15,9 +15,9 @@
 
 #define FIELD(f) offsetof(SrWhitenParams, f)
 static const SrOption options[] = {
-    {"rows", SR_OPT_INT, FIELD(rows), "128", 2, 1 << 20, NULL, "Number of rows in a group."},
-    {"eps", SR_OPT_FLOAT, FIELD(eps), "0.0", 0, 1, NULL,
-     "Share of the identity matrix that is mixed into the covariance."},
+    {"rows", SR_OPT_INT, FIELD(rows), "128", 2, 1 << 20, .help = "Number of rows in a group."},
+    {"eps", SR_OPT_FLOAT, FIELD(eps), "0.0", 0, 1,
+     .help = "Share of the identity matrix that is mixed into the covariance."},
     SR_OPTION_END,
 };
 #undef FIELD

@@ -12,23 +12,23 @@
 #define FIELD(f) offsetof(SrPool2dParams, f)
 // clang-format off
 #define WINDOW_OPTIONS \
-    {"kernel_h", SR_OPT_INT, FIELD(kernel_h), "2", 1, 65535, NULL, "Window rows."}, \
-    {"kernel_w", SR_OPT_INT, FIELD(kernel_w), "0", 0, 65535, NULL, "Window columns; 0: as kernel_h."}, \
-    {"stride_h", SR_OPT_INT, FIELD(stride_h), "0", 0, 65535, NULL, "Vertical stride; 0: as kernel_h."}, \
-    {"stride_w", SR_OPT_INT, FIELD(stride_w), "0", 0, 65535, NULL, "Horizontal stride; 0: as stride_h."}, \
-    {"padding_h", SR_OPT_INT, FIELD(padding_h), "0", 0, 65535, NULL, "Rows of padding."}, \
-    {"padding_w", SR_OPT_INT, FIELD(padding_w), "-1", -1, 65535, NULL, "Columns of padding; -1: as padding_h."}
+    {"kernel_h", SR_OPT_INT, FIELD(kernel_h), "2", 1, 65535, .help = "Window rows."}, \
+    {"kernel_w", SR_OPT_INT, FIELD(kernel_w), "0", 0, 65535, .help = "Window columns; 0: as kernel_h."}, \
+    {"stride_h", SR_OPT_INT, FIELD(stride_h), "0", 0, 65535, .help = "Vertical stride; 0: as kernel_h."}, \
+    {"stride_w", SR_OPT_INT, FIELD(stride_w), "0", 0, 65535, .help = "Horizontal stride; 0: as stride_h."}, \
+    {"padding_h", SR_OPT_INT, FIELD(padding_h), "0", 0, 65535, .help = "Rows of padding."}, \
+    {"padding_w", SR_OPT_INT, FIELD(padding_w), "-1", -1, 65535, .help = "Columns of padding; -1: as padding_h."}
 static const SrOption max_options[] = {
     WINDOW_OPTIONS,
-    {"ceil_mode", SR_OPT_BOOL, FIELD(ceil_mode), "false", 0, 0, NULL, "The last window may extend beyond the border."},
+    {"ceil_mode", SR_OPT_BOOL, FIELD(ceil_mode), "false", .help = "The last window may extend beyond the border."},
     SR_OPTION_END};
 static const SrOption avg_options[] = {
     WINDOW_OPTIONS,
-    {"exclude_pad", SR_OPT_BOOL, FIELD(exclude_pad), "false", 0, 0, NULL, "Divide by the pixels inside the map."},
+    {"exclude_pad", SR_OPT_BOOL, FIELD(exclude_pad), "false", .help = "Divide by the pixels inside the map."},
     SR_OPTION_END};
 static const SrOption adaptive_options[] = {
-    {"out_h", SR_OPT_INT, offsetof(SrAdaptivePool2dParams, out_h), "1", 0, 65535, NULL, "Output rows."},
-    {"out_w", SR_OPT_INT, offsetof(SrAdaptivePool2dParams, out_w), "1", 0, 65535, NULL, "Output columns."},
+    {"out_h", SR_OPT_INT, offsetof(SrAdaptivePool2dParams, out_h), "1", 0, 65535, .help = "Output rows."},
+    {"out_w", SR_OPT_INT, offsetof(SrAdaptivePool2dParams, out_w), "1", 0, 65535, .help = "Output columns."},
     SR_OPTION_END};
 
 static const SrOpCase max_cases[] = {

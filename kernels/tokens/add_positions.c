@@ -21,19 +21,19 @@ enum { MOST_TAPS = 64 }; // taps of a place along a dimension
 
 #define FIELD(f) offsetof(SrAddPositionsParams, f)
 static const SrOption options[] = {
-    {"prefix", SR_OPT_INT, FIELD(prefix), "0", 0, 0xffff, NULL, "Tokens before the grid."},
-    {"from_h", SR_OPT_INT, FIELD(from_h), "1", 1, 0xffff, NULL, "Rows of the learned grid."},
-    {"from_w", SR_OPT_INT, FIELD(from_w), "1", 1, 0xffff, NULL, "Columns of the learned grid."},
-    {"to_h", SR_OPT_INT, FIELD(to_h), "1", 1, 0xffff, NULL, "Rows of the tokens' grid."},
-    {"to_w", SR_OPT_INT, FIELD(to_w), "1", 1, 0xffff, NULL, "Columns of the tokens' grid."},
-    {"align_corners", SR_OPT_BOOL, FIELD(align_corners), "False", 0, 0, NULL,
-     "Align the corners of both grids instead of their edges."},
-    {"antialias", SR_OPT_BOOL, FIELD(antialias), "False", 0, 0, NULL,
-     "Filter against aliasing when the grid becomes smaller."},
-    {"offset", SR_OPT_FLOAT, FIELD(offset), "0", 0, 1, NULL,
-     "Offset added to the tokens' grid when the scale between the grids is computed."},
-    {"sequence_first", SR_OPT_BOOL, FIELD(sequence_first), "False", 0, 0, NULL,
-     "The parameter has the shape (tokens, 1, D) instead of (1, tokens, D)."},
+    {"prefix", SR_OPT_INT, FIELD(prefix), "0", 0, 0xffff, .help = "Tokens before the grid."},
+    {"from_h", SR_OPT_INT, FIELD(from_h), "1", 1, 0xffff, .help = "Rows of the learned grid."},
+    {"from_w", SR_OPT_INT, FIELD(from_w), "1", 1, 0xffff, .help = "Columns of the learned grid."},
+    {"to_h", SR_OPT_INT, FIELD(to_h), "1", 1, 0xffff, .help = "Rows of the tokens' grid."},
+    {"to_w", SR_OPT_INT, FIELD(to_w), "1", 1, 0xffff, .help = "Columns of the tokens' grid."},
+    {"align_corners", SR_OPT_BOOL, FIELD(align_corners), "False",
+     .help = "Align the corners of both grids instead of their edges."},
+    {"antialias", SR_OPT_BOOL, FIELD(antialias), "False",
+     .help = "Filter against aliasing when the grid becomes smaller."},
+    {"offset", SR_OPT_FLOAT, FIELD(offset), "0", 0, 1,
+     .help = "Offset added to the tokens' grid when the scale between the grids is computed."},
+    {"sequence_first", SR_OPT_BOOL, FIELD(sequence_first), "False",
+     .help = "The parameter has the shape (tokens, 1, D) instead of (1, tokens, D)."},
     SR_OPTION_END,
 };
 #undef FIELD

@@ -12,10 +12,10 @@
 #include "kernels/core/op_util.h"
 
 static const SrOption options[] = {
-    {"prefix", SR_OPT_INT, offsetof(SrDropTokensParams, prefix), "0", 0, 0xffff, NULL,
-     "Number of first tokens that always stay."},
-    {"kept", SR_OPT_INT, offsetof(SrDropTokensParams, kept), "1", 1, 0x7fffffff, NULL,
-     "Number of the other tokens that stay."},
+    {"prefix", SR_OPT_INT, offsetof(SrDropTokensParams, prefix), "0", 0, 0xffff,
+     .help = "Number of first tokens that always stay."},
+    {"kept", SR_OPT_INT, offsetof(SrDropTokensParams, kept), "1", 1, 0x7fffffff,
+     .help = "Number of the other tokens that stay."},
     SR_OPTION_END,
 };
 

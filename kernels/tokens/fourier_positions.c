@@ -12,12 +12,12 @@
 
 #define FIELD(f) offsetof(SrFourierPositionsParams, f)
 static const SrOption options[] = {
-    {"images", SR_OPT_INT, FIELD(images), "1", 1, 1 << 24, NULL,
-     "Number of images; all get the same values."},
-    {"height", SR_OPT_INT, FIELD(height), "1", 1, 0xffff, NULL, "Rows of the map."},
-    {"width", SR_OPT_INT, FIELD(width), "1", 1, 0xffff, NULL, "Columns of the map."},
-    {"features", SR_OPT_INT, FIELD(features), "32", 2, 1 << 16, NULL,
-     "Number of features for the row, and as many for the column."},
+    {"images", SR_OPT_INT, FIELD(images), "1", 1, 1 << 24,
+     .help = "Number of images; all get the same values."},
+    {"height", SR_OPT_INT, FIELD(height), "1", 1, 0xffff, .help = "Rows of the map."},
+    {"width", SR_OPT_INT, FIELD(width), "1", 1, 0xffff, .help = "Columns of the map."},
+    {"features", SR_OPT_INT, FIELD(features), "32", 2, 1 << 16,
+     .help = "Number of features for the row, and as many for the column."},
     SR_OPTION_END,
 };
 #undef FIELD

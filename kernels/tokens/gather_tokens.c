@@ -12,8 +12,8 @@
 #include "kernels/core/op_util.h"
 
 static const SrOption options[] = {
-    {"prefix", SR_OPT_INT, offsetof(SrGatherTokensParams, prefix), "0", 0, 0xffff, NULL,
-     "Number of first tokens that always stay."},
+    {"prefix", SR_OPT_INT, offsetof(SrGatherTokensParams, prefix), "0", 0, 0xffff,
+     .help = "Number of first tokens that always stay."},
     SR_OPTION_END,
 };
 

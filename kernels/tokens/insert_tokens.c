@@ -13,9 +13,9 @@
 
 #define FIELD(f) offsetof(SrInsertTokensParams, f)
 static const SrOption options[] = {
-    {"at", SR_OPT_INT, FIELD(at), "0", 0, 1 << 20, NULL,
-     "Number of tokens that stay before the new ones."},
-    {"count", SR_OPT_INT, FIELD(count), "1", 1, 1 << 20, NULL, "Number of new tokens."},
+    {"at", SR_OPT_INT, FIELD(at), "0", 0, 1 << 20,
+     .help = "Number of tokens that stay before the new ones."},
+    {"count", SR_OPT_INT, FIELD(count), "1", 1, 1 << 20, .help = "Number of new tokens."},
     SR_OPTION_END,
 };
 #undef FIELD

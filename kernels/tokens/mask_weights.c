@@ -9,8 +9,8 @@
 #include "kernels/core/op_util.h"
 
 static const SrOption options[] = {
-    {"over", SR_OPT_ENUM, offsetof(SrMaskWeightsParams, over), "image", 0, 0, "image|batch",
-     "Set in which the marked patches are counted."},
+    {"over", SR_OPT_ENUM, offsetof(SrMaskWeightsParams, over), "image", .choices = "image|batch",
+     .help = "Set in which the marked patches are counted."},
     SR_OPTION_END,
 };
 

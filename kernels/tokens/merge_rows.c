@@ -6,8 +6,8 @@
 #include "kernels/tokens/merge_rows.h"
 
 static const SrOption options[] = {
-    {"count", SR_OPT_INT, offsetof(SrMergeRowsParams, count), "1", 1, 0x7fffffff, NULL,
-     "Number of rows that are joined into one."},
+    {"count", SR_OPT_INT, offsetof(SrMergeRowsParams, count), "1", 1, 0x7fffffff,
+     .help = "Number of rows that are joined into one."},
     SR_OPTION_END,
 };
 

@@ -9,8 +9,8 @@
 #include "kernels/core/op_util.h"
 
 static const SrOption options[] = {
-    {"patch", SR_OPT_INT, offsetof(SrPatchPixelsParams, patch), "1", 1, 0xffff, NULL,
-     "Side of a patch in pixels."},
+    {"patch", SR_OPT_INT, offsetof(SrPatchPixelsParams, patch), "1", 1, 0xffff,
+     .help = "Side of a patch in pixels."},
     SR_OPTION_END,
 };
 

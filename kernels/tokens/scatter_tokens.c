@@ -11,10 +11,10 @@
 #include "kernels/tokens/gather_tokens.h"
 
 static const SrOption options[] = {
-    {"prefix", SR_OPT_INT, offsetof(SrScatterTokensParams, prefix), "0", 0, 0xffff, NULL,
-     "Number of first tokens that keep their position."},
-    {"length", SR_OPT_INT, offsetof(SrScatterTokensParams, length), "1", 1, 0x7fffffff, NULL,
-     "Number of positions after them."},
+    {"prefix", SR_OPT_INT, offsetof(SrScatterTokensParams, prefix), "0", 0, 0xffff,
+     .help = "Number of first tokens that keep their position."},
+    {"length", SR_OPT_INT, offsetof(SrScatterTokensParams, length), "1", 1, 0x7fffffff,
+     .help = "Number of positions after them."},
     SR_OPTION_END,
 };
 

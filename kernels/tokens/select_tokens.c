@@ -8,12 +8,12 @@
 #include "kernels/tokens/select_tokens.h"
 
 static const SrOption options[] = {
-    {"begin", SR_OPT_INT, offsetof(SrSelectTokensParams, begin), "0", 0, 0x7fffffff, NULL,
-     "Index of the first token."},
-    {"count", SR_OPT_INT, offsetof(SrSelectTokensParams, count), "1", 1, 0x7fffffff, NULL,
-     "Number of tokens."},
-    {"squeeze", SR_OPT_BOOL, offsetof(SrSelectTokensParams, squeeze), "false", 0, 0, NULL,
-     "With one token, give (N, D) instead of (N, 1, D)."},
+    {"begin", SR_OPT_INT, offsetof(SrSelectTokensParams, begin), "0", 0, 0x7fffffff,
+     .help = "Index of the first token."},
+    {"count", SR_OPT_INT, offsetof(SrSelectTokensParams, count), "1", 1, 0x7fffffff,
+     .help = "Number of tokens."},
+    {"squeeze", SR_OPT_BOOL, offsetof(SrSelectTokensParams, squeeze), "false",
+     .help = "With one token, give (N, D) instead of (N, 1, D)."},
     SR_OPTION_END,
 };
 

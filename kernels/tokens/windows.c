@@ -13,16 +13,16 @@
 
 #define FIELD(f) offsetof(SrWindowsParams, f)
 static const SrOption options[] = {
-    {"window_h", SR_OPT_INT, FIELD(window_h), "1", 1, 0xffff, NULL, "Rows of a window."},
-    {"window_w", SR_OPT_INT, FIELD(window_w), "1", 1, 0xffff, NULL, "Columns of a window."},
-    {"shift_h", SR_OPT_INT, FIELD(shift_h), "0", 0, 0xffff, NULL,
-     "Number of rows by which the map is rolled upwards."},
-    {"shift_w", SR_OPT_INT, FIELD(shift_w), "0", 0, 0xffff, NULL,
-     "Number of columns by which the map is rolled to the left."},
-    {"merge", SR_OPT_BOOL, FIELD(merge), "False", 0, 0, NULL,
-     "Join windows to a map; False: cut a map into windows."},
-    {"height", SR_OPT_INT, FIELD(height), "0", 0, 0xffff, NULL, "Rows of the joined map."},
-    {"width", SR_OPT_INT, FIELD(width), "0", 0, 0xffff, NULL, "Columns of the joined map."},
+    {"window_h", SR_OPT_INT, FIELD(window_h), "1", 1, 0xffff, .help = "Rows of a window."},
+    {"window_w", SR_OPT_INT, FIELD(window_w), "1", 1, 0xffff, .help = "Columns of a window."},
+    {"shift_h", SR_OPT_INT, FIELD(shift_h), "0", 0, 0xffff,
+     .help = "Number of rows by which the map is rolled upwards."},
+    {"shift_w", SR_OPT_INT, FIELD(shift_w), "0", 0, 0xffff,
+     .help = "Number of columns by which the map is rolled to the left."},
+    {"merge", SR_OPT_BOOL, FIELD(merge), "False",
+     .help = "Join windows to a map; False: cut a map into windows."},
+    {"height", SR_OPT_INT, FIELD(height), "0", 0, 0xffff, .help = "Rows of the joined map."},
+    {"width", SR_OPT_INT, FIELD(width), "0", 0, 0xffff, .help = "Columns of the joined map."},
     SR_OPTION_END,
 };
 #undef FIELD

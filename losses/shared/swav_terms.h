@@ -52,8 +52,8 @@ typedef struct {
      "Entropy regularisation of the codes: the smaller, the sharper."},                                                 \
     {"num_crops", SR_OPT_INT, SR_SWAV_FIELD(num_crops), "2", 2, SR_MAX_VIEWS, NULL,                \
      "Crops per image (inferred from the transforms)."},                                         \
-    {"crops_for_assign", SR_OPT_INTS, SR_SWAV_FIELD(crops_for_assign), "[0, 1]", 0,                \
-     SR_MAX_VIEWS - 1, NULL, "Crops whose codes are predicted."},                                  \
+    {"crops_for_assign", SR_OPT_INTS, SR_SWAV_FIELD(crops_for_assign), "[0, 1]", 0, \
+     SR_MAX_VIEWS - 1, .help = "Crops whose codes are predicted."},                                  \
     {"num_prototypes", SR_OPT_INTS, SR_SWAV_FIELD(num_prototypes), "[3000]", 1, 1 << 24, NULL,     \
      "Number of prototypes in each set (inferred from the head)."},                                          \
     {"queue.queue_length", SR_OPT_INT, SR_SWAV_FIELD(queue_length), "0", 0, 1 << 30, NULL,         \

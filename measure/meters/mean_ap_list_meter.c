@@ -17,9 +17,9 @@ typedef struct {
 
 static const SrOption options[] = {
     SR_METER_OPTIONS(Params),
-    {"num_classes", SR_OPT_IGNORED, 0, "9605", 0, 0, NULL, "the number of scores is used"},
-    {"max_cpu_capacity", SR_OPT_IGNORED, 0, "-1", 0, 0, NULL,
-     "the scores of the whole set are always kept"},
+    {"num_classes", SR_OPT_IGNORED, 0, "9605", .help = "the number of scores is used"},
+    {"max_cpu_capacity", SR_OPT_IGNORED, 0, "-1",
+     .help = "the scores of the whole set are always kept"},
     SR_OPTION_END,
 };
 

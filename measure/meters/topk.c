@@ -10,8 +10,8 @@
 
 const SrOption sr__topk_options[] = {
     SR_METER_OPTIONS(SrTopkParams),
-    {"topk_values", SR_OPT_INTS, offsetof(SrTopkParams, topk_values), "[1]", 1, 1 << 20, NULL,
-     "Numbers k of best scores to look at; the meter gives one value for each."},
+    {"topk_values", SR_OPT_INTS, offsetof(SrTopkParams, topk_values), "[1]", 1, 1 << 20,
+     .help = "Numbers k of best scores to look at; the meter gives one value for each."},
     SR_OPTION_END,
 };
 

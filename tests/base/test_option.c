@@ -20,20 +20,20 @@ typedef struct {
 #define AT(field) offsetof(Params, field)
 // clang-format off
 static const SrOption table[] = {
-    {"flag", SR_OPT_BOOL, AT(flag), "true", 0, 0, NULL, "A flag."},
+    {"flag", SR_OPT_BOOL, AT(flag), "true", .help = "A flag."},
     {"count", SR_OPT_INT, AT(count), "3", 1, 100, NULL, "A count."},
-    {"large", SR_OPT_INT64, AT(large), "-1", 0, 0, NULL, "A large number."},
+    {"large", SR_OPT_INT64, AT(large), "-1", .help = "A large number."},
     {"epsilon", SR_OPT_FLOAT, AT(epsilon), "0.05", 0, 1, NULL, "Sharpness."},
     {"open", SR_OPT_FLOAT, AT(open), "1", 0, INFINITY, NULL, "Any positive number."},
-    {"name", SR_OPT_STRING, AT(name), "\"\"", 0, 0, NULL, "A name."},
+    {"name", SR_OPT_STRING, AT(name), "\"\"", .help = "A name."},
     {"mode", SR_OPT_ENUM, AT(mode), "cosine", 0, 0, "linear|cosine|none", "A mode."},
     {"ints", SR_OPT_INTS, AT(ints), "[0, 1]", 0, 9, NULL, "Indices."},
-    {"floats", SR_OPT_FLOATS, AT(floats), "[]", 0, 0, NULL, "Numbers."},
-    {"strings", SR_OPT_STRINGS, AT(strings), "[a]", 0, 0, NULL, "Words."},
-    {"tree", SR_OPT_TREE, AT(tree), "{}", 0, 0, NULL, "Whatever."},
-    {"gpu", SR_OPT_IGNORED, 0, "0", 0, 0, NULL, "There is none."},
-    {"queue.length", SR_OPT_INT, AT(length), "0", 0, 0, NULL, "Entries."},
-    {"queue.start", SR_OPT_INT, AT(start), "7", 0, 0, NULL, "First step."},
+    {"floats", SR_OPT_FLOATS, AT(floats), "[]", .help = "Numbers."},
+    {"strings", SR_OPT_STRINGS, AT(strings), "[a]", .help = "Words."},
+    {"tree", SR_OPT_TREE, AT(tree), "{}", .help = "Whatever."},
+    {"gpu", SR_OPT_IGNORED, 0, "0", .help = "There is none."},
+    {"queue.length", SR_OPT_INT, AT(length), "0", .help = "Entries."},
+    {"queue.start", SR_OPT_INT, AT(start), "7", .help = "First step."},
     SR_OPTION_END,
 };
 // clang-format on

@@ -23,18 +23,18 @@ typedef struct {
 // Option names have one letter, so that the fuzzer finds them all soon.
 #define AT(field) offsetof(Params, field)
 static const SrOption table[] = {
-    {"a", SR_OPT_BOOL, AT(flag), "true", 0, 0, NULL, NULL},
+    {"a", SR_OPT_BOOL, AT(flag), "true"},
     {"b", SR_OPT_INT, AT(count), "3", 1, 100, NULL, NULL},
-    {"c", SR_OPT_INT64, AT(large), "-1", 0, 0, NULL, NULL},
-    {"d", SR_OPT_FLOAT, AT(number), "0.05", 0, 0, NULL, NULL},
-    {"e", SR_OPT_STRING, AT(name), "\"\"", 0, 0, NULL, NULL},
+    {"c", SR_OPT_INT64, AT(large), "-1"},
+    {"d", SR_OPT_FLOAT, AT(number), "0.05"},
+    {"e", SR_OPT_STRING, AT(name), "\"\""},
     {"f", SR_OPT_ENUM, AT(mode), "y", 0, 0, "x|y", NULL},
     {"g", SR_OPT_INTS, AT(ints), "[0, 1]", 0, 9, NULL, NULL},
-    {"h", SR_OPT_FLOATS, AT(floats), "[]", 0, 0, NULL, NULL},
-    {"i", SR_OPT_STRINGS, AT(strings), "[a]", 0, 0, NULL, NULL},
-    {"j", SR_OPT_TREE, AT(tree), "{}", 0, 0, NULL, NULL},
-    {"k", SR_OPT_IGNORED, 0, "0", 0, 0, NULL, NULL},
-    {"l.m", SR_OPT_INT, AT(length), "0", 0, 0, NULL, NULL},
+    {"h", SR_OPT_FLOATS, AT(floats), "[]"},
+    {"i", SR_OPT_STRINGS, AT(strings), "[a]"},
+    {"j", SR_OPT_TREE, AT(tree), "{}"},
+    {"k", SR_OPT_IGNORED, 0, "0"},
+    {"l.m", SR_OPT_INT, AT(length), "0"},
     SR_OPTION_END,
 };
 

@@ -153,8 +153,8 @@ typedef struct {
     const char *text;
 } Listed;
 static const SrOption listed_options[] = {
-    {"list", SR_OPT_INTS, offsetof(Listed, list), "[4]", 0, 0, NULL, "numbers"},
-    {"text", SR_OPT_STRING, offsetof(Listed, text), "abc", 0, 0, NULL, "words"},
+    {"list", SR_OPT_INTS, offsetof(Listed, list), "[4]", .help = "numbers"},
+    {"text", SR_OPT_STRING, offsetof(Listed, text), "abc", .help = "words"},
     SR_OPTION_END};
 
 TEST(test_params_are_copied) {

@@ -18,11 +18,11 @@ typedef struct {
 } Lars;
 
 static const SrOption options[] = {
-    {"momentum", SR_OPT_FLOAT, offsetof(Lars, momentum), "0.9", 0, 1, NULL, "Momentum, below 1."},
-    {"eta", SR_OPT_FLOAT, offsetof(Lars, eta), "0.001", 0, 1e6, NULL,
-     "Trust coefficient: step length as a share of the parameter's norm."},
-    {"exclude_bias_and_norm", SR_OPT_BOOL, offsetof(Lars, exclude_bias_and_norm), "False", 0, 0,
-     NULL, "Biases and norms keep the global rate: it is not adapted to vectors."},
+    {"momentum", SR_OPT_FLOAT, offsetof(Lars, momentum), "0.9", 0, 1, .help = "Momentum, below 1."},
+    {"eta", SR_OPT_FLOAT, offsetof(Lars, eta), "0.001", 0, 1e6,
+     .help = "Trust coefficient: step length as a share of the parameter's norm."},
+    {"exclude_bias_and_norm", SR_OPT_BOOL, offsetof(Lars, exclude_bias_and_norm), "False",
+     .help = "Biases and norms keep the global rate: it is not adapted to vectors."},
     SR_OPTION_END,
 };
 

@@ -5,12 +5,12 @@
 #include <stddef.h>
 
 const SrOption sr__moments_options[] = {
-    {"betas", SR_OPT_FLOATS, offsetof(SrMoments, betas), "[0.9, 0.999]", 0, 1, NULL,
-     "Decay rates of the first and second moment."},
-    {"eps", SR_OPT_FLOAT, offsetof(SrMoments, eps), "1e-8", 0, 1, NULL,
-     "Number added to the denominator."},
-    {"amsgrad", SR_OPT_BOOL, offsetof(SrMoments, amsgrad), "False", 0, 0, NULL,
-     "Use the largest second moment so far."},
+    {"betas", SR_OPT_FLOATS, offsetof(SrMoments, betas), "[0.9, 0.999]", 0, 1,
+     .help = "Decay rates of the first and second moment."},
+    {"eps", SR_OPT_FLOAT, offsetof(SrMoments, eps), "1e-8", 0, 1,
+     .help = "Number added to the denominator."},
+    {"amsgrad", SR_OPT_BOOL, offsetof(SrMoments, amsgrad), "False",
+     .help = "Use the largest second moment so far."},
     SR_OPTION_END,
 };
 const char *const sr__moments_examples[] = {"{}", "{amsgrad: True, betas: [0.8, 0.99]}", NULL};

@@ -19,16 +19,16 @@ typedef struct {
 
 #define FIELD(f) offsetof(Sgd, f)
 static const SrOption options[] = {
-    {"momentum", SR_OPT_FLOAT, FIELD(momentum), "0.9", 0, 1, NULL, "Momentum, below 1."},
-    {"nesterov", SR_OPT_BOOL, FIELD(nesterov), "False", 0, 0, NULL, "Use Nesterov's momentum."},
-    {"use_larc", SR_OPT_BOOL, FIELD(use_larc), "False", 0, 0, NULL,
-     "Adapt the rate to each parameter (LARC)."},
-    {"larc_config.clip", SR_OPT_BOOL, FIELD(clip), "False", 0, 0, NULL,
-     "LARC: the adapted rate never exceeds the global rate."},
-    {"larc_config.eps", SR_OPT_FLOAT, FIELD(eps), "1e-8", 0, 1, NULL,
-     "LARC: number added to the denominator."},
-    {"larc_config.trust_coefficient", SR_OPT_FLOAT, FIELD(trust), "0.001", 0, 1e6, NULL,
-     "LARC: trust coefficient, the step length as a share of the parameter's norm."},
+    {"momentum", SR_OPT_FLOAT, FIELD(momentum), "0.9", 0, 1, .help = "Momentum, below 1."},
+    {"nesterov", SR_OPT_BOOL, FIELD(nesterov), "False", .help = "Use Nesterov's momentum."},
+    {"use_larc", SR_OPT_BOOL, FIELD(use_larc), "False",
+     .help = "Adapt the rate to each parameter (LARC)."},
+    {"larc_config.clip", SR_OPT_BOOL, FIELD(clip), "False",
+     .help = "LARC: the adapted rate never exceeds the global rate."},
+    {"larc_config.eps", SR_OPT_FLOAT, FIELD(eps), "1e-8", 0, 1,
+     .help = "LARC: number added to the denominator."},
+    {"larc_config.trust_coefficient", SR_OPT_FLOAT, FIELD(trust), "0.001", 0, 1e6,
+     .help = "LARC: trust coefficient, the step length as a share of the parameter's norm."},
     SR_OPTION_END,
 };
 #undef FIELD

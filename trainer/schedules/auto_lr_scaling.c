@@ -20,14 +20,14 @@ typedef struct {
 } Scaling;
 
 static const SrOption options[] = {
-    {"auto_scale", SR_OPT_BOOL, offsetof(Scaling, enabled), "False", 0, 0, NULL,
-     "Scale the learning rate with the batch size."},
-    {"base_value", SR_OPT_FLOAT, offsetof(Scaling, base_value), "0.1", 0, SR_SCHEDULE_MAX, NULL,
-     "Learning rate for a batch of base_lr_batch_size."},
-    {"base_lr_batch_size", SR_OPT_INT, offsetof(Scaling, base_batch), "256", 1, 1e9, NULL,
-     "Batch size that base_value is for."},
-    {"scaling_type", SR_OPT_ENUM, offsetof(Scaling, type), "linear", 0, 0, "linear|sqrt",
-     "Scale with the batch size (linear), or with its square root (sqrt)."},
+    {"auto_scale", SR_OPT_BOOL, offsetof(Scaling, enabled), "False",
+     .help = "Scale the learning rate with the batch size."},
+    {"base_value", SR_OPT_FLOAT, offsetof(Scaling, base_value), "0.1", 0, SR_SCHEDULE_MAX,
+     .help = "Learning rate for a batch of base_lr_batch_size."},
+    {"base_lr_batch_size", SR_OPT_INT, offsetof(Scaling, base_batch), "256", 1, 1e9,
+     .help = "Batch size that base_value is for."},
+    {"scaling_type", SR_OPT_ENUM, offsetof(Scaling, type), "linear", .choices = "linear|sqrt",
+     .help = "Scale with the batch size (linear), or with its square root (sqrt)."},
     SR_OPTION_END,
 };
 

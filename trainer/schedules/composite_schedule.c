@@ -22,12 +22,12 @@ typedef struct {
 } Prepared;
 
 static const SrOption options[] = {
-    {"schedulers", SR_OPT_TREE, offsetof(Composite, schedulers), "[]", 0, 0, NULL,
-     "The schedules, in order."},
-    {"lengths", SR_OPT_FLOATS, offsetof(Composite, lengths), "[]", 0, 1, NULL,
-     "Share of the training that each schedule lasts; the sum is 1."},
-    {"interval_scaling", SR_OPT_STRINGS, offsetof(Composite, scaling), "[]", 0, 0, NULL,
-     "rescaled or fixed, one for each schedule."},
+    {"schedulers", SR_OPT_TREE, offsetof(Composite, schedulers), "[]",
+     .help = "The schedules, in order."},
+    {"lengths", SR_OPT_FLOATS, offsetof(Composite, lengths), "[]", 0, 1,
+     .help = "Share of the training that each schedule lasts; the sum is 1."},
+    {"interval_scaling", SR_OPT_STRINGS, offsetof(Composite, scaling), "[]",
+     .help = "rescaled or fixed, one for each schedule."},
     SR_OPTION_END,
 };
 

@@ -6,8 +6,8 @@ typedef struct {
 } Constant;
 
 static const SrOption options[] = {
-    {"value", SR_OPT_FLOAT, offsetof(Constant, value), "0.1", 0, SR_SCHEDULE_MAX, NULL,
-     "The value."},
+    {"value", SR_OPT_FLOAT, offsetof(Constant, value), "0.1", 0, SR_SCHEDULE_MAX,
+     .help = "The value."},
     SR_OPTION_END,
 };
 

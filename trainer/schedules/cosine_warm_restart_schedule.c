@@ -22,18 +22,18 @@ typedef struct {
 } WarmRestart;
 
 static const SrOption options[] = {
-    {"start_value", SR_OPT_FLOAT, offsetof(WarmRestart, start), "0.1", 0, SR_SCHEDULE_MAX, NULL,
-     "Value at the beginning."},
-    {"end_value", SR_OPT_FLOAT, offsetof(WarmRestart, end), "0.0", 0, SR_SCHEDULE_MAX, NULL,
-     "Value before each restart."},
-    {"restart_interval_length", SR_OPT_FLOAT, offsetof(WarmRestart, interval), "1.0", 1e-6, 1, NULL,
-     "Share of training from one restart to the next."},
-    {"wave_type", SR_OPT_ENUM, offsetof(WarmRestart, wave), "half", 0, 0, "half|full",
-     "half: half a cosine, then a jump back up; full: a whole cosine, down and up."},
+    {"start_value", SR_OPT_FLOAT, offsetof(WarmRestart, start), "0.1", 0, SR_SCHEDULE_MAX,
+     .help = "Value at the beginning."},
+    {"end_value", SR_OPT_FLOAT, offsetof(WarmRestart, end), "0.0", 0, SR_SCHEDULE_MAX,
+     .help = "Value before each restart."},
+    {"restart_interval_length", SR_OPT_FLOAT, offsetof(WarmRestart, interval), "1.0", 1e-6, 1,
+     .help = "Share of training from one restart to the next."},
+    {"wave_type", SR_OPT_ENUM, offsetof(WarmRestart, wave), "half", .choices = "half|full",
+     .help = "half: half a cosine, then a jump back up; full: a whole cosine, down and up."},
     {"lr_multiplier", SR_OPT_FLOAT, offsetof(WarmRestart, multiplier), "1.0", 0, SR_SCHEDULE_MAX,
-     NULL, "Factor of the peak from one restart to the next."},
-    {"is_adaptive", SR_OPT_BOOL, offsetof(WarmRestart, adaptive), "False", 0, 0, NULL,
-     "Peaks follow one cosine over the whole training."},
+     .help = "Factor of the peak from one restart to the next."},
+    {"is_adaptive", SR_OPT_BOOL, offsetof(WarmRestart, adaptive), "False",
+     .help = "Peaks follow one cosine over the whole training."},
     SR_OPTION_END,
 };
 

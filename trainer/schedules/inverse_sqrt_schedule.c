@@ -12,10 +12,10 @@ typedef struct {
 } InverseSqrt;
 
 static const SrOption options[] = {
-    {"start_value", SR_OPT_FLOAT, offsetof(InverseSqrt, start), "0.1", 0, SR_SCHEDULE_MAX, NULL,
-     "Value at the end of the warm-up."},
-    {"warmup_interval_length", SR_OPT_FLOAT, offsetof(InverseSqrt, warmup), "0.0", 0, 1, NULL,
-     "Share of the training before the value begins to fall; 0: no warm-up."},
+    {"start_value", SR_OPT_FLOAT, offsetof(InverseSqrt, start), "0.1", 0, SR_SCHEDULE_MAX,
+     .help = "Value at the end of the warm-up."},
+    {"warmup_interval_length", SR_OPT_FLOAT, offsetof(InverseSqrt, warmup), "0.0", 0, 1,
+     .help = "Share of the training before the value begins to fall; 0: no warm-up."},
     SR_OPTION_END,
 };
 

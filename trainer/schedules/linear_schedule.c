@@ -8,10 +8,10 @@ typedef struct {
 } Linear;
 
 static const SrOption options[] = {
-    {"start_value", SR_OPT_FLOAT, offsetof(Linear, start), "0.1", 0, SR_SCHEDULE_MAX, NULL,
-     "Value at the beginning."},
-    {"end_value", SR_OPT_FLOAT, offsetof(Linear, end), "0.0", 0, SR_SCHEDULE_MAX, NULL,
-     "Value at the end."},
+    {"start_value", SR_OPT_FLOAT, offsetof(Linear, start), "0.1", 0, SR_SCHEDULE_MAX,
+     .help = "Value at the beginning."},
+    {"end_value", SR_OPT_FLOAT, offsetof(Linear, end), "0.0", 0, SR_SCHEDULE_MAX,
+     .help = "Value at the end."},
     SR_OPTION_END,
 };
 

@@ -12,10 +12,11 @@ typedef struct {
 
 static const SrOption options[] = {
     {"values", SR_OPT_FLOATS, offsetof(Multistep, values), "[0.1, 0.01, 0.001]", 0, SR_SCHEDULE_MAX,
-     NULL, "Values of the schedule, one more than milestones."},
-    {"milestones", SR_OPT_INTS, offsetof(Multistep, milestones), "[30, 60]", 0, 1e9, NULL,
-     "Epochs (from 0) at which the next value begins, in rising order; without this key, evenly "
-     "spaced."},
+     .help = "Values of the schedule, one more than milestones."},
+    {"milestones", SR_OPT_INTS, offsetof(Multistep, milestones), "[30, 60]", 0, 1e9,
+     .help = "Epochs (from 0) at which the next value begins, in rising order; without this key, "
+             "evenly "
+             "spaced."},
     SR_OPTION_END,
 };
 

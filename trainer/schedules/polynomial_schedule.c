@@ -9,10 +9,10 @@ typedef struct {
 } Polynomial;
 
 static const SrOption options[] = {
-    {"base_value", SR_OPT_FLOAT, offsetof(Polynomial, base), "0.1", 0, SR_SCHEDULE_MAX, NULL,
-     "Value at the beginning."},
-    {"power", SR_OPT_FLOAT, offsetof(Polynomial, power), "1.0", 0, 0, NULL,
-     "Exponent; 1 is a straight line to 0."},
+    {"base_value", SR_OPT_FLOAT, offsetof(Polynomial, base), "0.1", 0, SR_SCHEDULE_MAX,
+     .help = "Value at the beginning."},
+    {"power", SR_OPT_FLOAT, offsetof(Polynomial, power), "1.0",
+     .help = "Exponent; 1 is a straight line to 0."},
     SR_OPTION_END,
 };
 

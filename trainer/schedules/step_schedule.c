@@ -9,7 +9,7 @@ typedef struct {
 
 static const SrOption options[] = {
     {"values", SR_OPT_FLOATS, offsetof(Step, values), "[0.1, 0.01, 0.001]", 0, SR_SCHEDULE_MAX,
-     NULL, "Values of the schedule, one per segment."},
+     .help = "Values of the schedule, one per segment."},
     SR_OPTION_END,
 };
 

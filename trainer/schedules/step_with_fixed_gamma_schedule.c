@@ -9,12 +9,12 @@ typedef struct {
 } StepGamma;
 
 static const SrOption options[] = {
-    {"base_value", SR_OPT_FLOAT, offsetof(StepGamma, base), "0.1", 0, SR_SCHEDULE_MAX, NULL,
-     "Value of the first segment."},
-    {"gamma", SR_OPT_FLOAT, offsetof(StepGamma, gamma), "0.1", 0, SR_SCHEDULE_MAX, NULL,
-     "Factor from one segment to the next."},
-    {"num_decays", SR_OPT_INT, offsetof(StepGamma, num_decays), "3", 0, 10000, NULL,
-     "How often the factor is applied."},
+    {"base_value", SR_OPT_FLOAT, offsetof(StepGamma, base), "0.1", 0, SR_SCHEDULE_MAX,
+     .help = "Value of the first segment."},
+    {"gamma", SR_OPT_FLOAT, offsetof(StepGamma, gamma), "0.1", 0, SR_SCHEDULE_MAX,
+     .help = "Factor from one segment to the next."},
+    {"num_decays", SR_OPT_INT, offsetof(StepGamma, num_decays), "3", 0, 10000,
+     .help = "How often the factor is applied."},
     SR_OPTION_END,
 };
 

@@ -13,10 +13,10 @@ typedef struct {
 
 #define FIELD(f) offsetof(Alexnet, f)
 static const SrOption options[] = {
-    {"WIDTH_MULTIPLIER", SR_OPT_FLOAT, FIELD(width_multiplier), "1", 0.015625, 16, NULL,
-     "Factor on the channels of every layer."},
-    {"DROPOUT", SR_OPT_FLOAT, FIELD(dropout), "0.5", 0, 0.99, NULL,
-     "Probability of dropout in the classifier."},
+    {"WIDTH_MULTIPLIER", SR_OPT_FLOAT, FIELD(width_multiplier), "1", 0.015625, 16,
+     .help = "Factor on the channels of every layer."},
+    {"DROPOUT", SR_OPT_FLOAT, FIELD(dropout), "0.5", 0, 0.99,
+     .help = "Probability of dropout in the classifier."},
     SR_OPTION_END,
 };
 #undef FIELD

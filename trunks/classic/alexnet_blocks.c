@@ -14,8 +14,9 @@
 
 const SrOption sr_alexnet_options[] = {
     {"WIDTH_MULTIPLIER", SR_OPT_FLOAT, offsetof(SrAlexnetParams, width_multiplier), "1", 0.015625,
-     16, NULL,
-     "Factor on the channels of every layer (not in VISSL); a fraction makes a smaller net."},
+     16,
+     .help =
+         "Factor on the channels of every layer (not in VISSL); a fraction makes a smaller net."},
     SR_OPTION_END,
 };
 

@@ -19,14 +19,14 @@ typedef struct {
 
 #define FIELD(f) offsetof(Densenet, f)
 static const SrOption options[] = {
-    {"GROWTH_RATE", SR_OPT_INT, FIELD(growth), "32", 1, 4096, NULL,
-     "Growth rate: number of channels that each layer adds."},
-    {"BLOCK_CONFIG", SR_OPT_INTS, FIELD(blocks), "[6, 12, 24, 16]", 1, 63, NULL,
-     "Number of layers in each of the four blocks."},
-    {"NUM_INIT_FEATURES", SR_OPT_INT, FIELD(init_features), "64", 1, 65536, NULL,
-     "Number of channels of the stem."},
-    {"BN_SIZE", SR_OPT_INT, FIELD(bn_size), "4", 1, 64, NULL,
-     "Channels between a layer's two convolutions, as a multiple of the growth rate."},
+    {"GROWTH_RATE", SR_OPT_INT, FIELD(growth), "32", 1, 4096,
+     .help = "Growth rate: number of channels that each layer adds."},
+    {"BLOCK_CONFIG", SR_OPT_INTS, FIELD(blocks), "[6, 12, 24, 16]", 1, 63,
+     .help = "Number of layers in each of the four blocks."},
+    {"NUM_INIT_FEATURES", SR_OPT_INT, FIELD(init_features), "64", 1, 65536,
+     .help = "Number of channels of the stem."},
+    {"BN_SIZE", SR_OPT_INT, FIELD(bn_size), "4", 1, 64,
+     .help = "Channels between a layer's two convolutions, as a multiple of the growth rate."},
     SR_OPTION_END,
 };
 #undef FIELD

@@ -15,12 +15,12 @@ typedef struct {
 
 #define FIELD(f) offsetof(Squeezenet, f)
 static const SrOption options[] = {
-    {"VERSION", SR_OPT_ENUM, FIELD(version), "v1_0", 0, 0, "v1_0|v1_1",
-     "Version of the net; v1_1 pools earlier and needs 2.4 times less computation."},
-    {"WIDTH_MULTIPLIER", SR_OPT_FLOAT, FIELD(width_multiplier), "1", 0.0625, 16, NULL,
-     "Factor on the channels of every layer."},
-    {"DROPOUT", SR_OPT_FLOAT, FIELD(dropout), "0.5", 0, 0.99, NULL,
-     "Probability of dropout in the classifier."},
+    {"VERSION", SR_OPT_ENUM, FIELD(version), "v1_0", .choices = "v1_0|v1_1",
+     .help = "Version of the net; v1_1 pools earlier and needs 2.4 times less computation."},
+    {"WIDTH_MULTIPLIER", SR_OPT_FLOAT, FIELD(width_multiplier), "1", 0.0625, 16,
+     .help = "Factor on the channels of every layer."},
+    {"DROPOUT", SR_OPT_FLOAT, FIELD(dropout), "0.5", 0, 0.99,
+     .help = "Probability of dropout in the classifier."},
     SR_OPTION_END,
 };
 #undef FIELD

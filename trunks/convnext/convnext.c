@@ -18,12 +18,12 @@ typedef struct {
 
 #define FIELD(f) offsetof(Convnext, f)
 static const SrOption options[] = {
-    {"DEPTH", SR_OPT_INTS, FIELD(depth), "[3, 3, 27, 3]", 1, 1000, NULL,
-     "Number of blocks in each stage."},
-    {"DIMS", SR_OPT_INTS, FIELD(dims), "[96, 192, 384, 768]", 1, 1 << 16, NULL,
-     "Number of channels in each stage."},
-    {"DROP_PATH_RATE", SR_OPT_FLOAT, FIELD(drop_path), "0", 0, 0.99, NULL,
-     "Probability of leaving out the last block; earlier ones have proportionally less."},
+    {"DEPTH", SR_OPT_INTS, FIELD(depth), "[3, 3, 27, 3]", 1, 1000,
+     .help = "Number of blocks in each stage."},
+    {"DIMS", SR_OPT_INTS, FIELD(dims), "[96, 192, 384, 768]", 1, 1 << 16,
+     .help = "Number of channels in each stage."},
+    {"DROP_PATH_RATE", SR_OPT_FLOAT, FIELD(drop_path), "0", 0, 0.99,
+     .help = "Probability of leaving out the last block; earlier ones have proportionally less."},
     SR_OPTION_END,
 };
 #undef FIELD

@@ -18,14 +18,14 @@ typedef struct {
 
 #define FIELD(f) offsetof(Convnext, f)
 static const SrOption options[] = {
-    {"DEPTHS", SR_OPT_INTS, FIELD(depths), "[3, 3, 9, 3]", 1, 1000, NULL,
-     "Number of blocks in each stage."},
-    {"DIMS", SR_OPT_INTS, FIELD(dims), "[96, 192, 384, 768]", 1, 1 << 16, NULL,
-     "Number of channels in each stage."},
-    {"STOCHASTIC_DEPTH", SR_OPT_FLOAT, FIELD(stochastic_depth), "0", 0, 0.99, NULL,
-     "Probability of leaving out the last block; earlier ones have proportionally less."},
-    {"LAYER_SCALE", SR_OPT_FLOAT, FIELD(layer_scale), "1e-6", 0, 1e6, NULL,
-     "Initial value of the learned factors of branches (LayerScale)."},
+    {"DEPTHS", SR_OPT_INTS, FIELD(depths), "[3, 3, 9, 3]", 1, 1000,
+     .help = "Number of blocks in each stage."},
+    {"DIMS", SR_OPT_INTS, FIELD(dims), "[96, 192, 384, 768]", 1, 1 << 16,
+     .help = "Number of channels in each stage."},
+    {"STOCHASTIC_DEPTH", SR_OPT_FLOAT, FIELD(stochastic_depth), "0", 0, 0.99,
+     .help = "Probability of leaving out the last block; earlier ones have proportionally less."},
+    {"LAYER_SCALE", SR_OPT_FLOAT, FIELD(layer_scale), "1e-6", 0, 1e6,
+     .help = "Initial value of the learned factors of branches (LayerScale)."},
     SR_OPTION_END,
 };
 #undef FIELD

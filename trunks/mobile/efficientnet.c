@@ -27,25 +27,25 @@ typedef struct {
 #define FIELD(f) offsetof(Efficientnet, f)
 // clang-format off
 static const SrOption options[] = {
-    {"model_version", SR_OPT_ENUM, FIELD(version), "B0", 0, 0, "B0|B1|B2|B3|B4|B5|B6|B7", "Preset of width, depth"
+    {"model_version", SR_OPT_ENUM, FIELD(version), "B0", .choices = "B0|B1|B2|B3|B4|B5|B6|B7", .help = "Preset of width, depth"
      " and dropout."},
-    {"bn_momentum", SR_OPT_FLOAT, FIELD(bn_momentum), "0.01", 0, 1, NULL,
-     "Momentum of batch norms: share of the batch in the running statistics."},
-    {"bn_epsilon", SR_OPT_FLOAT, FIELD(bn_epsilon), "1e-3", 1e-12, 1, NULL, "Epsilon of batch norms."},
-    {"drop_connect_rate", SR_OPT_FLOAT, FIELD(drop_connect_rate), "0.2", 0, 0.99, NULL,
-     "Probability of leaving out a block (stochastic depth).  It grows in proportion to the block's index; the last"
+    {"bn_momentum", SR_OPT_FLOAT, FIELD(bn_momentum), "0.01", 0, 1,
+     .help = "Momentum of batch norms: share of the batch in the running statistics."},
+    {"bn_epsilon", SR_OPT_FLOAT, FIELD(bn_epsilon), "1e-3", 1e-12, 1, .help = "Epsilon of batch norms."},
+    {"drop_connect_rate", SR_OPT_FLOAT, FIELD(drop_connect_rate), "0.2", 0, 0.99,
+     .help = "Probability of leaving out a block (stochastic depth).  It grows in proportion to the block's index; the last"
      " block stays just below it."},
-    {"width_divisor", SR_OPT_INT, FIELD(width_divisor), "8", 1, 1024, NULL,
-     "Numbers of channels are multiples of this one."},
-    {"min_width", SR_OPT_TREE, FIELD(min_width), "null", 0, 0, NULL,
-     "Smallest number of channels of a layer; null or 0: width_divisor."},
-    {"use_se", SR_OPT_BOOL, FIELD(use_se), "True", 0, 0, NULL, "Squeeze-excitation."},
-    {"width", SR_OPT_FLOAT, FIELD(width), "0", 0, 16, NULL,
-     "Factor on the number of channels (not in VISSL); 0: the factor of model_version."},
-    {"depth", SR_OPT_FLOAT, FIELD(depth), "0", 0, 16, NULL,
-     "Factor on the number of blocks (not in VISSL); 0: the factor of model_version."},
-    {"dropout", SR_OPT_FLOAT, FIELD(dropout), "-1", -1, 0.99, NULL,
-     "Probability of dropout before the classifier (not in VISSL); -1: that of model_version."},
+    {"width_divisor", SR_OPT_INT, FIELD(width_divisor), "8", 1, 1024,
+     .help = "Numbers of channels are multiples of this one."},
+    {"min_width", SR_OPT_TREE, FIELD(min_width), "null",
+     .help = "Smallest number of channels of a layer; null or 0: width_divisor."},
+    {"use_se", SR_OPT_BOOL, FIELD(use_se), "True", .help = "Squeeze-excitation."},
+    {"width", SR_OPT_FLOAT, FIELD(width), "0", 0, 16,
+     .help = "Factor on the number of channels (not in VISSL); 0: the factor of model_version."},
+    {"depth", SR_OPT_FLOAT, FIELD(depth), "0", 0, 16,
+     .help = "Factor on the number of blocks (not in VISSL); 0: the factor of model_version."},
+    {"dropout", SR_OPT_FLOAT, FIELD(dropout), "-1", -1, 0.99,
+     .help = "Probability of dropout before the classifier (not in VISSL); -1: that of model_version."},
     SR_OPTION_END,
 };
 // clang-format on

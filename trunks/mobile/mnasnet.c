@@ -12,10 +12,10 @@ typedef struct {
 
 #define FIELD(f) offsetof(Mnasnet, f)
 static const SrOption options[] = {
-    {"WIDTH_MULTIPLIER", SR_OPT_FLOAT, FIELD(width_multiplier), "1", 0.0625, 16, NULL,
-     "Factor on the channels of every stage."},
-    {"DROPOUT", SR_OPT_FLOAT, FIELD(dropout), "0.2", 0, 0.99, NULL,
-     "Probability of dropout before the classifier."},
+    {"WIDTH_MULTIPLIER", SR_OPT_FLOAT, FIELD(width_multiplier), "1", 0.0625, 16,
+     .help = "Factor on the channels of every stage."},
+    {"DROPOUT", SR_OPT_FLOAT, FIELD(dropout), "0.2", 0, 0.99,
+     .help = "Probability of dropout before the classifier."},
     SR_OPTION_END,
 };
 #undef FIELD

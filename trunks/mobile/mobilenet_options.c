@@ -26,18 +26,18 @@
 // clang-format off
 const SrOption sr_mobilenetv3_tv_options[] = {
     NAMES,
-    {"TIMM_BN", SR_OPT_BOOL, FIELD(timm_bn), "False", 0, 0, NULL,
-     "Batch norms have timm's epsilon 1e-5 and momentum 0.1 instead of 1e-3 and 0.01."},
-    {"TRUNK_ONLY", SR_OPT_IGNORED, 0, "True", 0, 0, NULL, "only mobilenetv3_timm reads it"},
+    {"TIMM_BN", SR_OPT_BOOL, FIELD(timm_bn), "False",
+     .help = "Batch norms have timm's epsilon 1e-5 and momentum 0.1 instead of 1e-3 and 0.01."},
+    {"TRUNK_ONLY", SR_OPT_IGNORED, 0, "True", .help = "only mobilenetv3_timm reads it"},
     PRETRAINED, WIDTH,
     SR_OPTION_END,
 };
 const SrOption sr_mobilenetv3_timm_options[] = {
     NAMES,
-    {"TIMM_BN", SR_OPT_IGNORED, 0, "False", 0, 0, NULL,
-     "mobilenetv3_timm always has timm's batch norms; only mobilenetv3_tv reads the key"},
-    {"TRUNK_ONLY", SR_OPT_BOOL, FIELD(trunk_only), "True", 0, 0, NULL,
-     "Leave out the convolution between pooling and classifier; the head has it then."},
+    {"TIMM_BN", SR_OPT_IGNORED, 0, "False",
+     .help = "mobilenetv3_timm always has timm's batch norms; only mobilenetv3_tv reads the key"},
+    {"TRUNK_ONLY", SR_OPT_BOOL, FIELD(trunk_only), "True",
+     .help = "Leave out the convolution between pooling and classifier; the head has it then."},
     PRETRAINED, WIDTH,
     SR_OPTION_END,
 };

@@ -19,11 +19,11 @@ typedef struct {
 
 #define FIELD(f) offsetof(Shufflenet, f)
 static const SrOption options[] = {
-    {"STAGES_REPEATS", SR_OPT_INTS, FIELD(repeats), "[4, 8, 4]", 1, 1000, NULL,
-     "Number of blocks in each of the three stages."},
+    {"STAGES_REPEATS", SR_OPT_INTS, FIELD(repeats), "[4, 8, 4]", 1, 1000,
+     .help = "Number of blocks in each of the three stages."},
     {"STAGES_OUT_CHANNELS", SR_OPT_INTS, FIELD(channels), "[24, 116, 232, 464, 1024]", 1, 1 << 20,
-     NULL,
-     "Number of channels of the stem, of each stage (an even number) and of the last convolution."},
+     .help = "Number of channels of the stem, of each stage (an even number) and of the last "
+             "convolution."},
     SR_OPTION_END,
 };
 #undef FIELD

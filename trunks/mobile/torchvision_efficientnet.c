@@ -14,14 +14,14 @@ typedef struct {
 
 #define FIELD(f) offsetof(Efficientnet, f)
 static const SrOption options[] = {
-    {"ARCH", SR_OPT_ENUM, FIELD(arch), "b0", 0, 0, "b0|b1|b2|b3|b4|b5|b6|b7|v2_s|v2_m|v2_l",
-     "Name of the net."},
-    {"WIDTH_MULTIPLIER", SR_OPT_FLOAT, FIELD(width_multiplier), "1", 0.0625, 16, NULL,
-     "Further factor on the channels of all layers; a fraction makes a smaller net."},
-    {"STOCHASTIC_DEPTH", SR_OPT_FLOAT, FIELD(stochastic_depth), "0.2", 0, 0.99, NULL,
-     "Probability of leaving out the last block; earlier ones have proportionally less."},
-    {"DROPOUT", SR_OPT_FLOAT, FIELD(dropout), "0.2", 0, 0.99, NULL,
-     "Probability of dropout before the classifier."},
+    {"ARCH", SR_OPT_ENUM, FIELD(arch), "b0", .choices = "b0|b1|b2|b3|b4|b5|b6|b7|v2_s|v2_m|v2_l",
+     .help = "Name of the net."},
+    {"WIDTH_MULTIPLIER", SR_OPT_FLOAT, FIELD(width_multiplier), "1", 0.0625, 16,
+     .help = "Further factor on the channels of all layers; a fraction makes a smaller net."},
+    {"STOCHASTIC_DEPTH", SR_OPT_FLOAT, FIELD(stochastic_depth), "0.2", 0, 0.99,
+     .help = "Probability of leaving out the last block; earlier ones have proportionally less."},
+    {"DROPOUT", SR_OPT_FLOAT, FIELD(dropout), "0.2", 0, 0.99,
+     .help = "Probability of dropout before the classifier."},
     SR_OPTION_END,
 };
 #undef FIELD

@@ -11,11 +11,12 @@ typedef struct {
 
 #define FIELD(f) offsetof(MobilenetV3, f)
 static const SrOption options[] = {
-    {"ARCH", SR_OPT_ENUM, FIELD(arch), "large", 0, 0, "large|small", "Name of the net."},
-    {"WIDTH_MULTIPLIER", SR_OPT_FLOAT, FIELD(width_multiplier), "1", 0.0625, 16, NULL,
-     "Factor on the channels of every layer."},
-    {"DROPOUT", SR_OPT_FLOAT, FIELD(dropout), "0.2", 0, 0.99, NULL,
-     "Probability of dropout before the classifier."},
+    {"ARCH", SR_OPT_ENUM, FIELD(arch), "large", .choices = "large|small",
+     .help = "Name of the net."},
+    {"WIDTH_MULTIPLIER", SR_OPT_FLOAT, FIELD(width_multiplier), "1", 0.0625, 16,
+     .help = "Factor on the channels of every layer."},
+    {"DROPOUT", SR_OPT_FLOAT, FIELD(dropout), "0.2", 0, 0.99,
+     .help = "Probability of dropout before the classifier."},
     SR_OPTION_END,
 };
 #undef FIELD

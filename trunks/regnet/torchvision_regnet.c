@@ -14,17 +14,17 @@ typedef struct {
 
 #define FIELD(f) offsetof(Regnet, f)
 static const SrOption options[] = {
-    {"DEPTH", SR_OPT_INT, FIELD(layout.depth), "16", 1, 1000, NULL, "Blocks."},
-    {"W_0", SR_OPT_FLOAT, FIELD(layout.w_0), "48", 8, 1e5, NULL, "Width of the first block."},
-    {"W_A", SR_OPT_FLOAT, FIELD(layout.w_a), "27.89", 0, 1e5, NULL,
-     "Slope of the width from block to block."},
-    {"W_M", SR_OPT_FLOAT, FIELD(layout.w_m), "2.09", 1.01, 100, NULL,
-     "Ratio of the widths of consecutive stages."},
-    {"GROUP_WIDTH", SR_OPT_INT, FIELD(layout.group_width), "8", 1, 1 << 16, NULL,
-     "Number of channels per group in the 3x3 convolution."},
-    {"SE_RATIO", SR_OPT_FLOAT, FIELD(se_ratio), "0", 0, 4, NULL,
-     "Channels inside squeeze-excitation, as a share of those before the block; 0: no "
-     "squeeze-excitation (RegNetX)."},
+    {"DEPTH", SR_OPT_INT, FIELD(layout.depth), "16", 1, 1000, .help = "Blocks."},
+    {"W_0", SR_OPT_FLOAT, FIELD(layout.w_0), "48", 8, 1e5, .help = "Width of the first block."},
+    {"W_A", SR_OPT_FLOAT, FIELD(layout.w_a), "27.89", 0, 1e5,
+     .help = "Slope of the width from block to block."},
+    {"W_M", SR_OPT_FLOAT, FIELD(layout.w_m), "2.09", 1.01, 100,
+     .help = "Ratio of the widths of consecutive stages."},
+    {"GROUP_WIDTH", SR_OPT_INT, FIELD(layout.group_width), "8", 1, 1 << 16,
+     .help = "Number of channels per group in the 3x3 convolution."},
+    {"SE_RATIO", SR_OPT_FLOAT, FIELD(se_ratio), "0", 0, 4,
+     .help = "Channels inside squeeze-excitation, as a share of those before the block; 0: no "
+             "squeeze-excitation (RegNetX)."},
     SR_OPTION_END,
 };
 #undef FIELD

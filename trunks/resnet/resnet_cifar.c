@@ -22,10 +22,10 @@ typedef struct {
 
 #define FIELD(f) offsetof(ResnetCifar, f)
 static const SrOption options[] = {
-    {"DEPTH", SR_OPT_INT, FIELD(depth), "20", 8, 1202, NULL,
-     "Number of layers: 6 n + 2, such as 20, 32, 44, 56, 110 or 1202."},
-    {"WIDTH_MULTIPLIER", SR_OPT_FLOAT, FIELD(width_multiplier), "1", 0.0625, 64, NULL,
-     "Factor on the 16, 32 and 64 channels."},
+    {"DEPTH", SR_OPT_INT, FIELD(depth), "20", 8, 1202,
+     .help = "Number of layers: 6 n + 2, such as 20, 32, 44, 56, 110 or 1202."},
+    {"WIDTH_MULTIPLIER", SR_OPT_FLOAT, FIELD(width_multiplier), "1", 0.0625, 64,
+     .help = "Factor on the 16, 32 and 64 channels."},
     SR_OPTION_END,
 };
 #undef FIELD

@@ -26,14 +26,14 @@ typedef struct {
 #define FIELD(f) offsetof(ResnetSk, f)
 // clang-format off
 static const SrOption options[] = {
-    {"DEPTH", SR_OPT_INT, FIELD(depth), "152", 1, 1000, NULL, "Number of layers: 50, 101, 152 or 200."},
-    {"WIDTH_MULTIPLIER", SR_OPT_FLOAT, FIELD(width_multiplier), "3", 0.03125, 16, NULL,
-     "Factor on the channels of every stage; a fraction makes a smaller net."},
-    {"SK_RATIO", SR_OPT_FLOAT, FIELD(sk_ratio), "0.0625", 0, 1, NULL,
-     "Channels of the layer that mixes the kernels, as a share of the block's channels, at least 32; 0: no"
+    {"DEPTH", SR_OPT_INT, FIELD(depth), "152", 1, 1000, .help = "Number of layers: 50, 101, 152 or 200."},
+    {"WIDTH_MULTIPLIER", SR_OPT_FLOAT, FIELD(width_multiplier), "3", 0.03125, 16,
+     .help = "Factor on the channels of every stage; a fraction makes a smaller net."},
+    {"SK_RATIO", SR_OPT_FLOAT, FIELD(sk_ratio), "0.0625", 0, 1,
+     .help = "Channels of the layer that mixes the kernels, as a share of the block's channels, at least 32; 0: no"
      " selective kernels."},
-    {"BLOCKS", SR_OPT_INTS, FIELD(blocks), "[]", 1, 200, NULL,
-     "Number of blocks in each of the four stages (not in VISSL); empty: as DEPTH says."},
+    {"BLOCKS", SR_OPT_INTS, FIELD(blocks), "[]", 1, 200,
+     .help = "Number of blocks in each of the four stages (not in VISSL); empty: as DEPTH says."},
     SR_OPTION_END,
 };
 // clang-format on

@@ -31,16 +31,16 @@ typedef struct {
 #define FIELD(f) offsetof(Maxvit, f)
 // clang-format off
 static const SrOption options[] = {
-    {"STEM_CHANNELS", SR_OPT_INT, FIELD(stem), "64", 1, 65536, NULL, "Number of channels of the stem."},
-    {"BLOCK_CHANNELS", SR_OPT_INTS, FIELD(channels), "[64, 128, 256, 512]", 1, 65536, NULL, "Number of channels in"
+    {"STEM_CHANNELS", SR_OPT_INT, FIELD(stem), "64", 1, 65536, .help = "Number of channels of the stem."},
+    {"BLOCK_CHANNELS", SR_OPT_INTS, FIELD(channels), "[64, 128, 256, 512]", 1, 65536, .help = "Number of channels in"
      " each block."},
-    {"BLOCK_LAYERS", SR_OPT_INTS, FIELD(layers), "[2, 2, 5, 2]", 1, 1024, NULL, "Number of layers in each block."},
-    {"HEAD_DIM", SR_OPT_INT, FIELD(head_dim), "32", 1, 65536, NULL, "Number of channels per attention head."},
-    {"PARTITION_SIZE", SR_OPT_INT, FIELD(partition), "7", 1, 1024, NULL, "Side of a window and of a grid, in tokens."},
-    {"STOCHASTIC_DEPTH", SR_OPT_FLOAT, FIELD(stochastic_depth), "0.2", 0, 0.99, NULL,
-     "Probability of leaving out a branch of the last layer; earlier layers have proportionally less."},
-    {"DROPOUT", SR_OPT_FLOAT, FIELD(dropout), "0", 0, 0.99, NULL, "Dropout in the MLPs."},
-    {"ATTENTION_DROPOUT", SR_OPT_FLOAT, FIELD(attention_dropout), "0", 0, 0.99, NULL, "Dropout of the attention's output."},
+    {"BLOCK_LAYERS", SR_OPT_INTS, FIELD(layers), "[2, 2, 5, 2]", 1, 1024, .help = "Number of layers in each block."},
+    {"HEAD_DIM", SR_OPT_INT, FIELD(head_dim), "32", 1, 65536, .help = "Number of channels per attention head."},
+    {"PARTITION_SIZE", SR_OPT_INT, FIELD(partition), "7", 1, 1024, .help = "Side of a window and of a grid, in tokens."},
+    {"STOCHASTIC_DEPTH", SR_OPT_FLOAT, FIELD(stochastic_depth), "0.2", 0, 0.99,
+     .help = "Probability of leaving out a branch of the last layer; earlier layers have proportionally less."},
+    {"DROPOUT", SR_OPT_FLOAT, FIELD(dropout), "0", 0, 0.99, .help = "Dropout in the MLPs."},
+    {"ATTENTION_DROPOUT", SR_OPT_FLOAT, FIELD(attention_dropout), "0", 0, 0.99, .help = "Dropout of the attention's output."},
     SR_OPTION_END,
 };
 // clang-format on

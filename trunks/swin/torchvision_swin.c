@@ -31,21 +31,21 @@ typedef struct {
 #define FIELD(f) offsetof(Swin, f)
 // clang-format off
 static const SrOption options[] = {
-    {"V2", SR_OPT_BOOL, FIELD(v2), "False", 0, 0, NULL,
-     "Version 2: norms after the branches, cosine attention, position biases from a small network."},
-    {"PATCH_SIZE", SR_OPT_INT, FIELD(patch_size), "4", 1, 1024, NULL, "Side of a patch in pixels."},
-    {"EMBED_DIM", SR_OPT_INT, FIELD(embed_dim), "96", 1, 65536, NULL,
-     "Number of channels of the first stage; each following stage has twice as many."},
-    {"DEPTHS", SR_OPT_INTS, FIELD(depths), "[2, 2, 6, 2]", 1, 1024, NULL, "Number of blocks in each stage."},
-    {"NUM_HEADS", SR_OPT_INTS, FIELD(heads), "[3, 6, 12, 24]", 1, 1024, NULL, "Number of attention heads in each"
+    {"V2", SR_OPT_BOOL, FIELD(v2), "False",
+     .help = "Version 2: norms after the branches, cosine attention, position biases from a small network."},
+    {"PATCH_SIZE", SR_OPT_INT, FIELD(patch_size), "4", 1, 1024, .help = "Side of a patch in pixels."},
+    {"EMBED_DIM", SR_OPT_INT, FIELD(embed_dim), "96", 1, 65536,
+     .help = "Number of channels of the first stage; each following stage has twice as many."},
+    {"DEPTHS", SR_OPT_INTS, FIELD(depths), "[2, 2, 6, 2]", 1, 1024, .help = "Number of blocks in each stage."},
+    {"NUM_HEADS", SR_OPT_INTS, FIELD(heads), "[3, 6, 12, 24]", 1, 1024, .help = "Number of attention heads in each"
      " stage."},
-    {"WINDOW_SIZE", SR_OPT_INT, FIELD(window), "7", 2, 1024, NULL, "Side of a window in tokens."},
-    {"MLP_RATIO", SR_OPT_FLOAT, FIELD(mlp_ratio), "4", 0.01, 64, NULL,
-     "Hidden width of a block's MLP, as a multiple of its channels."},
-    {"DROPOUT", SR_OPT_FLOAT, FIELD(dropout), "0", 0, 0.99, NULL, "Dropout of the attention's output and in the MLP."},
-    {"ATTENTION_DROPOUT", SR_OPT_FLOAT, FIELD(attention_dropout), "0", 0, 0.99, NULL, "Dropout of attention probabilities."},
-    {"STOCHASTIC_DEPTH", SR_OPT_FLOAT, FIELD(stochastic_depth), "0.1", 0, 0.99, NULL,
-     "Probability of leaving out a branch of the last block; earlier blocks have proportionally less."},
+    {"WINDOW_SIZE", SR_OPT_INT, FIELD(window), "7", 2, 1024, .help = "Side of a window in tokens."},
+    {"MLP_RATIO", SR_OPT_FLOAT, FIELD(mlp_ratio), "4", 0.01, 64,
+     .help = "Hidden width of a block's MLP, as a multiple of its channels."},
+    {"DROPOUT", SR_OPT_FLOAT, FIELD(dropout), "0", 0, 0.99, .help = "Dropout of the attention's output and in the MLP."},
+    {"ATTENTION_DROPOUT", SR_OPT_FLOAT, FIELD(attention_dropout), "0", 0, 0.99, .help = "Dropout of attention probabilities."},
+    {"STOCHASTIC_DEPTH", SR_OPT_FLOAT, FIELD(stochastic_depth), "0.1", 0, 0.99,
+     .help = "Probability of leaving out a branch of the last block; earlier blocks have proportionally less."},
     SR_OPTION_END,
 };
 // clang-format on

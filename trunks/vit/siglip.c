@@ -25,14 +25,14 @@ typedef struct {
 #define FIELD(f) offsetof(Siglip, f)
 // clang-format off
 static const SrOption options[] = {
-    {"IMAGE_SIZE", SR_OPT_INT, FIELD(image_size), "224", 1, 65535, NULL,
-     "Side in pixels for which there are position embeddings; they are resampled for images of other sizes."},
-    {"PATCH_SIZE", SR_OPT_INT, FIELD(patch_size), "16", 1, 1024, NULL, "Side of a patch in pixels."},
-    {"NUM_LAYERS", SR_OPT_INT, FIELD(layers), "12", 1, MAX_LAYERS, NULL, "Blocks."},
-    {"NUM_HEADS", SR_OPT_INT, FIELD(heads), "12", 1, 1024, NULL, "Number of attention heads."},
-    {"HIDDEN_DIM", SR_OPT_INT, FIELD(hidden_dim), "768", 1, 65536, NULL, "Width of a token."},
-    {"MLP_DIM", SR_OPT_INT, FIELD(mlp_dim), "3072", 1, 1 << 20, NULL,
-     "Hidden width of the MLPs, that of the pooling included."},
+    {"IMAGE_SIZE", SR_OPT_INT, FIELD(image_size), "224", 1, 65535,
+     .help = "Side in pixels for which there are position embeddings; they are resampled for images of other sizes."},
+    {"PATCH_SIZE", SR_OPT_INT, FIELD(patch_size), "16", 1, 1024, .help = "Side of a patch in pixels."},
+    {"NUM_LAYERS", SR_OPT_INT, FIELD(layers), "12", 1, MAX_LAYERS, .help = "Blocks."},
+    {"NUM_HEADS", SR_OPT_INT, FIELD(heads), "12", 1, 1024, .help = "Number of attention heads."},
+    {"HIDDEN_DIM", SR_OPT_INT, FIELD(hidden_dim), "768", 1, 65536, .help = "Width of a token."},
+    {"MLP_DIM", SR_OPT_INT, FIELD(mlp_dim), "3072", 1, 1 << 20,
+     .help = "Hidden width of the MLPs, that of the pooling included."},
     SR_OPTION_END,
 };
 // clang-format on

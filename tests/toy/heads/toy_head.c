@@ -7,7 +7,7 @@ typedef struct {
 } Toy;
 
 static const SrOption options[] = {
-    {"dim", SR_OPT_INT, offsetof(Toy, dim), "8", 1, 65536, NULL, "Numbers it gives."},
+    {"dim", SR_OPT_INT, offsetof(Toy, dim), "8", 1, 65536, .help = "Numbers it gives."},
     SR_OPTION_END,
 };
 

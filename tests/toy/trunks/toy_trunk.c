@@ -8,7 +8,7 @@ typedef struct {
 } Toy;
 
 static const SrOption options[] = {
-    {"WIDTH", SR_OPT_INT, offsetof(Toy, width), "16", 1, 4096, NULL, "Channels."},
+    {"WIDTH", SR_OPT_INT, offsetof(Toy, width), "16", 1, 4096, .help = "Channels."},
     SR_OPTION_END,
 };
 

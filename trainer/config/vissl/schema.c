@@ -110,7 +110,7 @@ static void add_owned(const SrSection *section, SrOption *rows, int *m) {
     for (Owners at = {0}; next_owned(&at, &e);) {
         const char *name = name_inside(section->path, e.section.path);
         if (name && !has_row(rows, *m, name)) // two trunks may share a map
-            rows[(*m)++] = (SrOption){name, SR_OPT_TREE, place, "{}", 0, 0, NULL, ""};
+            rows[(*m)++] = (SrOption){name, SR_OPT_TREE, place, "{}", .help = ""};
     }
 }
 

@@ -8,7 +8,7 @@ typedef struct {
 } Toy;
 
 static const SrOption options[] = {
-    {"toy_scale", SR_OPT_FLOAT, offsetof(Toy, scale), "0.1", 0, 1e3, NULL, "Factor on the rate."},
+    {"toy_scale", SR_OPT_FLOAT, offsetof(Toy, scale), "0.1", 0, 1e3, .help = "Factor on the rate."},
     SR_OPTION_END,
 };
 

@@ -7,7 +7,7 @@ typedef struct {
 } Halves;
 
 static const SrOption options[] = {
-    {"value", SR_OPT_FLOAT, offsetof(Halves, value), "0.1", 0, 0, NULL, "The first value."},
+    {"value", SR_OPT_FLOAT, offsetof(Halves, value), "0.1", .help = "The first value."},
     SR_OPTION_END,
 };
 
