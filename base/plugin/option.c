@@ -18,7 +18,7 @@ typedef struct {
     SrProblems *problems; // NULL: the first mistake ends the parse
 } Parser;
 
-static SrStatus out_of_memory(void) { SR_FAIL(SR_ERR_MEMORY, "out of memory"); }
+static SrStatus out_of_memory(void) { return sr_out_of_memory("options"); }
 
 // Returns "file:line: " of a value; "": the value came from no file.
 static const char *place(const SrYaml *v, char *buf, size_t bytes) {

@@ -9,7 +9,7 @@
 
 #include "base/mem.h"
 
-static SrStatus out_of_memory(void) { SR_FAIL(SR_ERR_MEMORY, "out of memory"); }
+static SrStatus out_of_memory(void) { return sr_out_of_memory("a YAML tree"); }
 
 SrYaml *sr_yaml_new(SrArena *arena, SrYamlType type, const char *file, int line) {
     SrYaml *node = sr_arena_alloc(arena, sizeof *node);

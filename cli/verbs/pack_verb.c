@@ -105,8 +105,7 @@ static SrStatus check(const char *path) {
         SR_FAIL(SR_ERR_CONFIG, "sslrun pack --check: No such file or folder: %s", path);
     SrShardCheckResult *r = calloc(1, sizeof *r);
     SrText out = SR_TEXT_INIT;
-    if (!r)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory");
+    SR_TRY_MEMORY(r, "a shard");
     SrStatus status = check_is_shards(path);
     if (status == SR_OK)
         status = sr_shard_check(path, r);

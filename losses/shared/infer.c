@@ -22,8 +22,7 @@ SrStatus sr_infer_set_path(SrInfer *in, const char *path, const SrYaml *value) {
     if (!old || sr_yaml_equal(old, value))
         return SR_OK;
     SrYaml *copy = sr_yaml_copy(in->arena, value);
-    if (!copy)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory while inferring %s", path);
+    SR_TRY_MEMORY(copy, "%s", path);
     copy->file = old->file;
     copy->line = old->line;
     say(in->level, path, old, copy);
@@ -35,15 +34,13 @@ SrStatus sr_infer_set_path_int(SrInfer *in, const char *path, int64_t value) {
     char text[24];
     snprintf(text, sizeof text, "%" PRId64, value);
     const SrYaml *node = sr_yaml_scalar(in->arena, text, "inferred", 0);
-    if (!node)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory while inferring %s", path);
+    SR_TRY_MEMORY(node, "%s", path);
     return sr_infer_set_path(in, path, node);
 }
 
 SrStatus sr_infer_set_path_text(SrInfer *in, const char *path, const char *value) {
     SrYaml *node = sr_yaml_new(in->arena, SR_YAML_STRING, "inferred", 0);
-    if (!node)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory while inferring %s", path);
+    SR_TRY_MEMORY(node, "%s", path);
     node->text = value;
     return sr_infer_set_path(in, path, node);
 }
@@ -52,8 +49,7 @@ SrStatus sr_infer_put(SrInfer *in, SrYaml *map, const char *key, const SrYaml *v
                       const char *where) {
     const SrYaml *old = sr_yaml_find(map, key);
     SrYaml *copy = sr_yaml_copy(in->arena, value);
-    if (!copy)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory while inferring %s", where);
+    SR_TRY_MEMORY(copy, "%s", where);
     if (old && !sr_yaml_equal(old, copy))
         say(in->level, where, old, copy);
     return sr_yaml_put(in->arena, map, key, copy);

@@ -50,8 +50,7 @@ SrStatus sr_config_compose(const char *path, const char *const *overrides, int n
 static SrStatus read_owned(const SrSchemaEntry *entry, const SrYaml *map, SrArena *arena,
                            SrProblems *problems) {
     void *params = sr_arena_alloc(arena, entry->params_bytes + 1);
-    if (!params)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory");
+    SR_TRY_MEMORY(params, "a configuration");
     return sr_options_parse_all(entry->section.table, map, entry->section.path, arena, params,
                                 problems);
 }
@@ -108,8 +107,7 @@ static SrStatus read_frozen(SrConfig *config) {
             sr_yaml_place(list).text);
     config->model.frozen_until =
         sr_arena_alloc(&config->arena, sizeof(SrFrozenUntil) * (size_t)(n + 1));
-    if (!config->model.frozen_until)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory");
+    SR_TRY_MEMORY(config->model.frozen_until, "a configuration");
     for (int i = 0; i < n; i++) {
         const SrYaml *e = list->items[i];
         bool ok = e->type == SR_YAML_LIST && e->n == 2 && e->items[0]->type == SR_YAML_STRING &&
@@ -120,8 +118,7 @@ static SrStatus read_frozen(SrConfig *config) {
                     "name, iterations]",
                     sr_yaml_place(e).text);
         const char *name = sr__plain_param_name(e->items[0]->text, &config->arena);
-        if (!name)
-            SR_FAIL(SR_ERR_MEMORY, "out of memory");
+        SR_TRY_MEMORY(name, "a configuration");
         config->model.frozen_until[i] = (SrFrozenUntil){name, e->items[1]->i};
     }
     config->model.n_frozen_until = n;

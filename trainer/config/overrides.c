@@ -71,8 +71,7 @@ static SrStatus parse_value(const char *value, const char *text, SrArena *arena,
         len--;
     value = sr_arena_printf(arena, "%.*s", (int)len,
                             value); // without blanks around it, as in YAML
-    if (!value)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory");
+    SR_TRY_MEMORY(value, "an override");
     SR_TRY(refuse_sweep(value, text));
     // Everything else is a bare scalar ("a: b", "# c").  A.B= is the empty string, as in Hydra.
     if (!*value || !strchr("[{\"'", *value)) {
@@ -80,12 +79,12 @@ static SrStatus parse_value(const char *value, const char *text, SrArena *arena,
                       : sr_yaml_new(arena, SR_YAML_STRING, SR_YAML_COMMAND_LINE, 0);
         if (*out && !(*out)->text)
             (*out)->text = sr_arena_strdup(arena, value);
-        return *out && (*out)->text ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory");
+        return *out && (*out)->text ? SR_OK : sr_out_of_memory("an override");
     }
     SrText spaced = {0};
     space_keys(value, &spaced);
     SrStatus status = spaced.failed
-                          ? sr_fail(SR_ERR_MEMORY, "out of memory")
+                          ? sr_out_of_memory("an override")
                           : sr_yaml_parse(arena, spaced.s, spaced.len, SR_YAML_COMMAND_LINE, out);
     sr_text_deinit(&spaced);
     return status == SR_ERR_CONFIG ? sr_fail_prefix(status, "override '%s'", text) : status;

@@ -77,14 +77,12 @@ static SrStatus scale_steps(SrYaml *tree, const Target *t) {
                 sr_yaml_place(old).text, t->where);
     double gamma = old->n > 1 ? round_decimals(old->items[1]->f / old->items[0]->f, 6) : 1;
     SrYaml *values = sr_yaml_new(t->arena, SR_YAML_LIST, old->file, old->line);
-    if (!values)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory");
+    SR_TRY_MEMORY(values, "learning rates");
     for (int i = 0; i < old->n; i++) {
         char text[40];
         sr_tree_float_text(round_decimals(t->scaled * pow(gamma, i), 8), text, sizeof text);
         SrYaml *item = sr_yaml_scalar(t->arena, text, old->file, old->line);
-        if (!item)
-            SR_FAIL(SR_ERR_MEMORY, "out of memory");
+        SR_TRY_MEMORY(item, "learning rates");
         SR_TRY(sr_yaml_append(t->arena, values, item));
     }
     return sr_yaml_put(t->arena, tree, "values", values);

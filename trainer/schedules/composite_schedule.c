@@ -71,8 +71,7 @@ static SrStatus prepare_part(const Composite *p, const SrScheduleBuild *build, P
     part.tree = p->schedulers->items[i];
     part.depth++;
     part.where = sr_arena_printf(build->arena, "%s.schedulers.%d", build->where, i);
-    return part.where ? sr_schedule_build(&part, &out->parts[i])
-                      : sr_fail(SR_ERR_MEMORY, "out of memory");
+    return part.where ? sr_schedule_build(&part, &out->parts[i]) : sr_out_of_memory("a schedule");
 }
 
 // Rounded lengths such as 0.0556 and 0.9444 are common, so the last part lasts to the end.
@@ -81,14 +80,12 @@ static SrStatus check(const void *params, const SrScheduleBuild *build, void **p
     SR_TRY(check_counts(p, build));
     int n = p->schedulers->n;
     Prepared *out = sr_arena_alloc(build->arena, sizeof *out);
-    if (!out)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory");
+    SR_TRY_MEMORY(out, "a schedule");
     out->n = n;
     out->parts = sr_arena_alloc(build->arena, sizeof(SrSchedule *) * (size_t)n);
     out->lengths = sr_arena_alloc(build->arena, sizeof(double) * (size_t)n);
     out->rescaled = sr_arena_alloc(build->arena, sizeof(bool) * (size_t)n);
-    if (!out->parts || !out->lengths || !out->rescaled)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory");
+    SR_TRY_MEMORY(out->parts && out->lengths && out->rescaled, "a schedule");
     double before_last = 0;
     for (int i = 0; i < n; i++) {
         SR_TRY(prepare_part(p, build, out, i));

@@ -66,8 +66,7 @@ static SrStatus check_milestones(const Multistep *p, const SrScheduleBuild *buil
 // them. Their values are then never reached.
 static SrStatus split_evenly(const SrScheduleBuild *build, Multistep *p) {
     int n = p->values.n, *milestones = sr_arena_alloc(build->arena, (size_t)n * sizeof(int));
-    if (!milestones)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory");
+    SR_TRY_MEMORY(milestones, "a schedule");
     for (int i = 0; i < n - 1; i++)
         milestones[i] = (build->num_epochs + n - 1) / n * (i + 1);
     p->milestones = (SrInts){n - 1, milestones};
@@ -76,8 +75,7 @@ static SrStatus split_evenly(const SrScheduleBuild *build, Multistep *p) {
 
 static SrStatus check(const void *params, const SrScheduleBuild *build, void **prepared) {
     Multistep *p = sr_arena_copy(build->arena, params, sizeof *p);
-    if (!p)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory");
+    SR_TRY_MEMORY(p, "a schedule");
     *prepared = p;
     if (!sr_yaml_find(build->tree, "milestones") && p->values.n > 0)
         return split_evenly(build, p);

@@ -191,8 +191,7 @@ SrStatus sr__compose_load(const char *name, SrArena *arena, const char **found, 
     if (!find_file(name, path))
         return no_such_file(name, arena);
     *found = sr_arena_strdup(arena, path);
-    if (!*found)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory");
+    SR_TRY_MEMORY(*found, "a configuration");
     SrStatus status = sr_yaml_load(arena, *found, file);
     return status == SR_OK ? SR_OK : not_yaml(status, *found, arena);
 }
@@ -318,7 +317,7 @@ static SrStatus merge_defaults(Composer *c, const SrYaml *list, int first, int *
                     "pretrain/swav/swav_8node_resnet",
                     sr_yaml_place(entry).text);
         const char *path = above(entry->file, name, c->arena);
-        SrStatus status = path ? merge_named(c, path) : sr_fail(SR_ERR_MEMORY, "out of memory");
+        SrStatus status = path ? merge_named(c, path) : sr_out_of_memory("a configuration");
         if (status != SR_OK && !c->ring)
             sr_fail_prefix(status, "%s: defaults", sr_yaml_place(entry).text);
         SR_TRY(status);
@@ -445,8 +444,7 @@ static SrStatus name_run_folder(Composer *c, const char *path) {
     len -= sr_text_ends(stem, ".yaml") ? 5 : sr_text_ends(stem, ".yml") ? 4 : 0;
     const char *dir = sr_arena_printf(c->arena, "runs/%.*s", (int)len, stem);
     SrYaml *node = dir ? sr_yaml_new(c->arena, SR_YAML_STRING, "defaults", 0) : NULL;
-    if (!node)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory");
+    SR_TRY_MEMORY(node, "a configuration");
     node->text = dir;
     return sr_yaml_put(c->arena, sr_yaml_find(c->tree, "CHECKPOINT"), "DIR", node);
 }
@@ -455,8 +453,7 @@ SrStatus sr__compose(SrYaml *file, const char *const *overrides, int n_overrides
                      SrProblems *problems, SrYaml **tree, SrStrings *layers) {
     Composer c = {.arena = arena};
     c.layers = sr_arena_alloc(arena, (MAX_FILES + 1) * sizeof *c.layers);
-    if (!c.layers)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory");
+    SR_TRY_MEMORY(c.layers, "a configuration");
     SR_TRY(sr__schema_defaults(arena, &c.tree));
     if (file) {
         SR_TRY(name_run_folder(&c, file->file));

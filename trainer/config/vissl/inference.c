@@ -109,13 +109,11 @@ static SrStatus join_meter_names(SrInfer *r, SrYaml **out) {
     *out = names && names->type == SR_YAML_LIST
                ? sr_yaml_copy(r->arena, names)
                : sr_yaml_new(r->arena, SR_YAML_LIST, "inferred", 0);
-    if (!*out)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory while inferring METERS.names");
+    SR_TRY_MEMORY(*out, "METERS.names");
     if (!*single || has_text(*out, single))
         return SR_OK;
     SrYaml *node = sr_yaml_new(r->arena, SR_YAML_STRING, "inferred", 0);
-    if (!node)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory while inferring METERS.names");
+    SR_TRY_MEMORY(node, "METERS.names");
     node->text = single;
     SR_TRY(sr_yaml_append(r->arena, *out, node));
     return sr_infer_set_path(r, "METERS.names", *out);
@@ -135,15 +133,13 @@ static const SrYaml *pooled_layers(const SrInfer *r) {
 // Lists the layers in the map's order, repeated ones twice: the position tells heads apart.
 static SrStatus layer_names(const SrInfer *r, const SrYaml *map, SrYaml **out) {
     *out = sr_yaml_new(r->arena, SR_YAML_LIST, "inferred", 0);
-    if (!*out)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory while inferring METERS");
+    SR_TRY_MEMORY(*out, "METERS");
     for (int i = 0; i < map->n; i++) {
         const SrYaml *name = map->items[i]->type == SR_YAML_LIST && map->items[i]->n > 0
                                  ? map->items[i]->items[0]
                                  : map->items[i];
         SrYaml *copy = sr_yaml_copy(r->arena, name);
-        if (!copy)
-            SR_FAIL(SR_ERR_MEMORY, "out of memory while inferring METERS");
+        SR_TRY_MEMORY(copy, "METERS");
         SR_TRY(sr_yaml_append(r->arena, *out, copy));
     }
     return SR_OK;
@@ -183,8 +179,7 @@ static SrStatus infer_optimizer(SrInfer *r) {
             SR_TRY(sr_schedule_auto_scale(head, head_path, batch, batch, 1, r->arena));
     } else if (lr) {
         SrYaml *copy = sr_yaml_copy(r->arena, lr); // the same schedule: not worth a line
-        if (!copy)
-            SR_FAIL(SR_ERR_MEMORY, "out of memory while inferring %s", head_path);
+        SR_TRY_MEMORY(copy, "%s", head_path);
         SR_TRY(sr_yaml_put_path(r->arena, r->tree, head_path, copy));
     }
     const SrYaml *decay = sr_yaml_find_path(r->tree, "OPTIMIZER.weight_decay");

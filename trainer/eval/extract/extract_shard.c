@@ -63,7 +63,7 @@ static SrStatus save_safetensors(const char *path, const SrExtractShard *s) {
     int n = s->n_layers;
     SrTensor files = {.data = NULL}, classes = {.data = NULL};
     SrNamedTensor *tensors = sr_alloc((size_t)(n + 4) * sizeof *tensors);
-    SrStatus status = tensors ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory");
+    SrStatus status = tensors ? SR_OK : sr_out_of_memory("a shard of features");
     SR_TRY_GOTO(status);
     SR_TRY_GOTO(sr__feature_names_tensor(s->files, &files));
     SR_TRY_GOTO(sr__feature_names_tensor(s->classes, &classes));
