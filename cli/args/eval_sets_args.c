@@ -55,6 +55,7 @@ static SrStatus eval_run(const SrArgs *args, const char *verb, const char *path,
     sr_log_set_level(level);
     SR_TRY(status);
     (*config)->model.params_file = sets->weights ? sets->weights : args->names[0];
+    (*config)->model.own_checkpoint = !sets->weights;
     sets->config = *config;
     return SR_OK;
 }

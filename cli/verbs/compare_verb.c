@@ -128,6 +128,7 @@ static SrStatus open_start(const SrArgs *args, const char *run, Side *side) {
                 "second one: sslrun compare A B",
                 run);
     side->config->model.params_file = file->text;
+    side->config->model.own_checkpoint = false;
     snprintf(side->label, sizeof side->label, "before");
     return sr_baselines_model(side->config, side->config->knn.layer, NULL, &side->model);
 }

@@ -72,6 +72,34 @@ TEST(test_compare) {
     temp_dir_remove(dir);
 }
 
+// A prefix that the file of the starting weights needs is not put before the names of the run's own
+// checkpoint.
+TEST(test_prefix) {
+    static const char *const verbs[] = {"compare", "knn"};
+    char dir[64], first[128], second[128], to_first[160], to_second[160], bare[256], weights[300];
+    temp_dir_make(dir);
+    snprintf(first, sizeof first, "%s/first", dir);
+    snprintf(second, sizeof second, "%s/second", dir);
+    snprintf(to_first, sizeof to_first, "CHECKPOINT.DIR=%s", first);
+    snprintf(to_second, sizeof to_second, "CHECKPOINT.DIR=%s", second);
+    snprintf(bare, sizeof bare, "%s/bare.pth", dir);
+    snprintf(weights, sizeof weights, "MODEL.WEIGHTS_INIT.PARAMS_FILE=%s", bare);
+    RUN(CONFIG, to_first, "OPTIMIZER.num_epochs=1");
+    expect_done();
+    RUN("convert", first, bare, "--to", "torchvision", "--only", "trunk");
+    expect_done();
+    RUN(CONFIG, to_second, weights, "OPTIMIZER.num_epochs=1",
+        "MODEL.WEIGHTS_INIT.APPEND_PREFIX=trunk._feature_blocks.",
+        "MODEL.WEIGHTS_INIT.STATE_DICT_KEY_NAME=''", "MODEL.WEIGHTS_INIT.SKIP_LAYERS=[layer4]",
+        "MODEL.WEIGHTS_INIT.MIN_TRUNK_SHARE=0.2");
+    expect_done();
+    for (int i = 0; i < SR_COUNT(verbs); i++) {
+        RUN(verbs[i], second);
+        expect_done();
+    }
+    temp_dir_remove(dir);
+}
+
 // --data takes other images; without labels there is no comparison.
 TEST(test_data) {
     char dir[64], run[128], path[256], photos[300], to_run[160];
@@ -166,5 +194,5 @@ TEST(test_verdict_of_run) {
     temp_dir_remove(dir);
 }
 
-SR_TESTS(compare_verb, unit(test_compare), unit(test_data), unit(test_model_of_a_name),
-         unit(test_verdict_of_run))
+SR_TESTS(compare_verb, unit(test_compare), unit(test_prefix), unit(test_data),
+         unit(test_model_of_a_name), unit(test_verdict_of_run))

@@ -82,6 +82,9 @@ typedef struct {
     SrStrings state_dict_keys;   // STATE_DICT_KEY_NAME
     SrStrings skip_layers;
     const char *append_prefix, *remove_prefix;
+    // params_file is a checkpoint of this run, whose names the other keys of WEIGHTS_INIT do not
+    // change.  No key sets it; evaluations of a run do
+    bool own_checkpoint;
     bool use_lora; // LORA, ours
     int lora_rank, lora_unfreeze_last;
     double lora_alpha;

@@ -151,11 +151,8 @@ SrStatus sr_baselines_each(SrBaselines *rows, SrModel *trained, bool baselines, 
 // whose names stay.
 static SrStatus load_model(const SrConfig *config, const char *layer, const char *path,
                            bool configured, int side, SrModel **out) {
-    SrWeightsSource source = sr_weights_source(config);
-    bool averaged = strcmp(source.remove_prefix, SR_EMA_PREFIX) == 0;
-    if (!configured)
-        source =
-            (SrWeightsSource){.remove_prefix = averaged ? SR_EMA_PREFIX : "", .append_prefix = ""};
+    SrWeightsSource source =
+        configured ? sr_weights_source(config) : sr_weights_of_checkpoint(config, path);
     source.path = path;
     source.quiet = source.whole_trunk = true;
     *out = NULL;

@@ -304,9 +304,17 @@ static SrStatus check_counts(const Load *l) {
     return SR_OK;
 }
 
+SrWeightsSource sr_weights_of_checkpoint(const SrConfig *config, const char *path) {
+    bool averaged = strcmp(config->model.remove_prefix, SR_EMA_PREFIX) == 0;
+    return (SrWeightsSource){
+        .path = path, .remove_prefix = averaged ? SR_EMA_PREFIX : "", .append_prefix = ""};
+}
+
 // The source borrows the configuration's strings.
 SrWeightsSource sr_weights_source(const SrConfig *whole) {
     const SrModelConfig *config = &whole->model;
+    if (config->own_checkpoint)
+        return sr_weights_of_checkpoint(whole, config->params_file);
     return (SrWeightsSource){.path = config->params_file,
                              .model = config,
                              .channels = whole->channels,

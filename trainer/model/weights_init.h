@@ -36,6 +36,9 @@ typedef struct {
 
 // Returns the source that WEIGHTS_INIT describes; it borrows the configuration's strings.
 SrWeightsSource sr_weights_source(const SrConfig *config);
+// Makes a source of a checkpoint of sslrun, whose names stay as they are.  Of WEIGHTS_INIT only
+// REMOVE_PREFIX "ema_model." counts, which asks for the averaged weights.
+SrWeightsSource sr_weights_of_checkpoint(const SrConfig *config, const char *path);
 // Loads the weights.  On an error the table may be half loaded.  SR_ERR_IO: an sslrun checkpoint is
 // damaged.  SR_ERR_CONFIG: shapes differ (the message has both), or too little of the trunk fits.
 SrStatus sr_weights_load(const SrWeightsSource *source, SrParams *params);
