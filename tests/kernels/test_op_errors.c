@@ -87,4 +87,22 @@ TEST(test_option_ranges) {
     }
 }
 
-SR_TESTS(op_errors, unit(test_refusals), unit(test_option_ranges))
+// An op that takes few inputs has an example with the fewest and one with the most. No example has
+// the inputs that only plans add (a fused residual), or a temperature, which must be positive.
+TEST(test_numbers_of_inputs) {
+    for (int i = 0; sr_op_at(i); i++) {
+        const SrOp *op = sr_op_at(i);
+        int fewest = op->max_in, most = 0;
+        for (int k = 0; k < op->n_cases; k++) {
+            fewest = SR_MIN(fewest, op->cases[k].n_in);
+            most = SR_MAX(most, op->cases[k].n_in);
+        }
+        bool shown = op->max_in <= 4 && !(op->flags & SR_OP_FUSED_NO_GRAD) &&
+                     strcmp(op->name, "softmax") != 0;
+        if (fewest != op->min_in || (shown && most != op->max_in))
+            fail_msg("%s takes %d to %d inputs, its examples have %d to %d", op->name, op->min_in,
+                     op->max_in, fewest, most);
+    }
+}
+
+SR_TESTS(op_errors, unit(test_refusals), unit(test_option_ranges), unit(test_numbers_of_inputs))
