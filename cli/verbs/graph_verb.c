@@ -1,8 +1,9 @@
-// sslrun graph TRUNK|CONFIG: prints the nodes of a trunk, by torchvision's names or with all
+// sslrun graph TRUNK|CONFIG|RUN: prints the nodes of a trunk, by torchvision's names or with all
 // details, or the part of the graph that an extraction keeps.
 #include <stdio.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/log.h"
 #include "cli/args/args.h"
 #include "cli/args/tap_args.h"
@@ -12,6 +13,8 @@
 #include "graph/ir/blocks.h"
 #include "graph/ir/print.h"
 #include "trainer/model/trunk_graph.h"
+
+enum { RUN_PATH_BYTES = 4096 };
 
 typedef struct {
     const char *mode, *leaf, *format;
@@ -265,17 +268,22 @@ static SrStatus run_verb(int argc, char **argv) {
     Options o = {.mode = "eval", .leaf = "default", .format = "names"};
     SrArgs args;
     SR_TRY(sr_args_parse(argc, argv, flags, &o, &args));
+    char config[RUN_PATH_BYTES];
     sr_args_take_config(&args);
     if (args.n_names != 1)
         SR_FAIL(SR_ERR_CONFIG,
-                "sslrun graph: no trunk is named; give a model (resnet50) or a YAML file");
+                "sslrun graph: no trunk is named; give a model (resnet50), a YAML file or a run");
+    // A run's trunk is that of the configuration in its folder.
+    if (sr_file_join(config, sizeof config, args.names[0], "train_config.yaml") == SR_OK &&
+        sr_file_exists(config))
+        args.names[0] = config;
     return run_graph(&o, &args);
 }
 
 const SrVerb sr_verb_graph = {
     .name = "graph",
     .group = SR_VERB_FEATURES,
-    .args = "TRUNK|CONFIG [KEY=VALUE ...]",
+    .args = "TRUNK|CONFIG|RUN [KEY=VALUE ...]",
     .summary = "lists the layers of a trunk by torchvision's names",
     .help = "The forms tabular and json add shapes, parameters and costs of every node, which "
             "depend on --batch and --size; dot is for Graphviz.",

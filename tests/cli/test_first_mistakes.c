@@ -108,6 +108,8 @@ TEST(test_run_folder) {
     expect_told("no/such.pth: no such file");
     RUN("check", at);
     expect_told("/run is a run folder; give its configuration, ");
+    RUN("graph", at);
+    CHECK(result.code == 0 && strstr(result.out, "layer4.1.relu"));
     RUN("knn", CONFIG, "--weights", at, "MODEL.TRUNK.NAME=mobilenet_v2");
     expect_told("the checkpoint holds the trunk resnet (DEPTH: 18, WIDTH_MULTIPLIER: 0.0625), the "
                 "configuration asks for mobilenet_v2");
