@@ -28,7 +28,8 @@ static int set_up(void **state) {
     struct {
         char *path;
         const char *name;
-    } paths[] = {{weights, "weights.safetensors"}, {rows, "rows.safetensors"}, {out, "out.pth"}};
+    } paths[] = {
+        {weights, "weights.safetensors"}, {rows, "rows.safetensors"}, {out, "out.safetensors"}};
     float conv[12] = {1}, x[3 * 32 * 32] = {0};
     SrMatrix f;
     temp_dir_make(dir);
