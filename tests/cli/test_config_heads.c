@@ -70,7 +70,8 @@ static void open_place(void) {
         link_to("swav", teachers[i]);
     // `check` asks whether a teacher's file exists.
     fixture_write(dir, "resnet50.pth", "", 0);
-    static const char *const weights[] = {"resnet18.pth", "dinov2_vits14.pth", "dinov3_vits16.pth"};
+    static const char *const weights[] = {"resnet18.pth", "dinov2_vits14.pth", "dinov3_vits16.pth",
+                                          "inception_v3.safetensors"};
     for (size_t i = 0; i < sizeof weights / sizeof *weights; i++)
         fixture_write(dir, weights[i], "", 0);
 }
