@@ -43,7 +43,7 @@ static void add(SrFindings *f, const SrFolderRows *rows, const SrOutlier *o) {
 }
 
 static void say(SrFindings *f, const SrFolderRows *rows, const SrOutlierReport *r) {
-    sr_findings_say(f, "%lld of %lld images are outliers\n", (long long)r->found, (long long)r->n);
+    sr_findings_say(f, "outliers: %lld of %lld images\n", (long long)r->found, (long long)r->n);
     for (int c = 0; c < r->n_classes; c++)
         if (r->of_class[c].found)
             sr_findings_say(f,
