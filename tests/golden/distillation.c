@@ -36,8 +36,8 @@ static SrStatus run_labels(SrGoldenCase *c, int i) {
                    .batch = rows_of(c, "student"),
                    .n_views = 1,
                    .step = "",
-                   .student = {{"embedding", "student", 0}},
-                   .teacher = {{"embedding", "teacher", 0}},
+                   .student = {{"embedding", "student", 0, false}},
+                   .teacher = {{"embedding", "teacher", 0, false}},
                    .labels = *target};
     snprintf(step, sizeof step, "%d", i);
     SR_TRY(sr_loss_find("distillation_loss", &g.kind));
@@ -83,8 +83,8 @@ static SrStatus run_crops(SrGoldenCase *c, const char *loss, const char *output)
                    .batch = batch,
                    .n_views = rows_of(c, "student") / (batch > 0 ? batch : 1),
                    .step = "",
-                   .student = {{output, "student", 0}},
-                   .teacher = {{output, "teacher", 0}}};
+                   .student = {{output, "student", 0, false}},
+                   .teacher = {{output, "teacher", 0, false}}};
     SR_TRY(sr_loss_find(loss, &g.kind));
     SrStatus status = given_loss_open(&g);
     if (status == SR_OK)
@@ -134,8 +134,8 @@ static SrStatus run_swav(SrGoldenCase *c) {
                    .batch = batch,
                    .n_views = rows_of(c, "student0") / (batch > 0 ? batch : 1),
                    .step = "0",
-                   .student = {{scores ? "scores0" : "embedding", "student", 0}},
-                   .teacher = {{"scores0", "teacher", 0}},
+                   .student = {{scores ? "scores0" : "embedding", "student", 0, false}},
+                   .teacher = {{"scores0", "teacher", 0, false}},
                    .prototypes =
                        golden_tensor(c, "teacher_prototypes") ? "teacher_prototypes" : NULL};
     SR_TRY(sr_loss_find("swav_distillation_loss", &g.kind));
@@ -151,15 +151,16 @@ static SrStatus run_swav(SrGoldenCase *c) {
 static GivenLoss tokens_of(SrGoldenCase *c, const char *prefix, int batch, const char *step) {
     int rows = rows_of(c, sr_arena_printf(c->arena, "%sstudent_cls%s", prefix, step)),
         local = rows_of(c, sr_arena_printf(c->arena, "%sstudent_local_cls%s", prefix, step));
-    GivenLoss g = {
-        .c = c,
-        .prefix = prefix,
-        .batch = batch,
-        .n_views = batch ? (rows + local) / batch : 0,
-        .n_masks = batch ? rows / batch : 0,
-        .step = step,
-        .student = {{"scores0", "student_cls", 0}, {"patch_scores", "student_patch", 0}},
-        .teacher = {{"scores0", "teacher_cls", 0}, {"patch_scores", "teacher_patch", 0}}};
+    GivenLoss g = {.c = c,
+                   .prefix = prefix,
+                   .batch = batch,
+                   .n_views = batch ? (rows + local) / batch : 0,
+                   .n_masks = batch ? rows / batch : 0,
+                   .step = step,
+                   .student = {{"scores0", "student_cls", 0, false},
+                               {"patch_scores", "student_patch", 0, false}},
+                   .teacher = {{"scores0", "teacher_cls", 0, false},
+                               {"patch_scores", "teacher_patch", 0, false}}};
     if (local > 0)
         g.student[2] = (GivenOutput){.name = "scores0", .tensor = "student_local_cls"};
     return g;
