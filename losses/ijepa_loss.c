@@ -14,7 +14,6 @@
 // Here the numbers are the same at every step, and the patches that stay are drawn at random.  No
 // side of the image is preferred that way.
 #include <math.h>
-#include <stdio.h>
 
 #include "base/rng.h"
 #include "base/text/json.h"
@@ -180,11 +179,7 @@ static SrNodeId predict(SrBuilder *b, const State *s, SrNodeId x) {
     x = sr_build_n(b, "gather_tokens", "gather", &(SrGatherTokensParams){0},
                    (SrNodeId[]){x, s->places}, 2);
     SrTokenBlock block = {.num_heads = s->p.heads, .mlp_width = (int)(s->p.dim * s->p.mlp_ratio)};
-    for (int i = 0; i < s->p.depth; i++) {
-        char scope[32];
-        snprintf(scope, sizeof scope, "predictor_blocks.%d", i);
-        x = sr_token_block(b, scope, x, &block);
-    }
+    x = sr_token_blocks(b, "predictor_blocks", x, &block, s->p.depth, NULL);
     x = sr_token_norm(b, "predictor_norm", x, 1e-6);
     x = sr_token_linear(b, "predictor_proj", patches_of(b, x, s->target), D, true, 0.02);
     sr_builder_pop(b);

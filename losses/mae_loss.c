@@ -8,7 +8,6 @@
 // that are not learned, and LayerNorm's epsilon is 1e-6.  norm_pix_loss normalises targets by
 // each patch's own mean and unbiased variance.  The decoder's parameters have the published
 // names, under loss.heads.decoder.
-#include <stdio.h>
 
 #include "base/rng.h"
 #include "graph/ir/token_blocks.h"
@@ -88,11 +87,7 @@ static SrNodeId decode(SrBuilder *b, const State *s, SrNodeId x) {
     x = sr_build_n(b, "scatter_tokens", "unshuffle", &scatter, (SrNodeId[]){x, s->visible}, 2);
     x = sr_token_fixed_positions(b, "decoder_pos_embed", x, prefix, s->grid.side);
     SrTokenBlock block = {.num_heads = p->heads, .mlp_width = (int)(p->dim * p->mlp_ratio)};
-    for (int i = 0; i < p->depth; i++) {
-        char scope[32];
-        snprintf(scope, sizeof scope, "decoder_blocks.%d", i);
-        x = sr_token_block(b, scope, x, &block);
-    }
+    x = sr_token_blocks(b, "decoder_blocks", x, &block, p->depth, NULL);
     x = sr_token_norm(b, "decoder_norm", x, 1e-6);
     x = sr_token_linear(b, "decoder_pred", x, s->samples, true, 0.02);
     sr_builder_pop(b);

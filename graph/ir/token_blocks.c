@@ -2,6 +2,7 @@
 #include "graph/ir/token_blocks.h"
 
 #include <math.h>
+#include <stdio.h>
 
 #include "kernels/attention/attention.h"
 #include "kernels/attention/attention_map.h"
@@ -109,7 +110,8 @@ SrNodeId sr_token_mean(SrBuilder *b, SrNodeId x) {
     return sr_build(b, "flatten", "squeeze", NULL, x);
 }
 
-SrNodeId sr_token_block(SrBuilder *b, const char *scope, SrNodeId x, const SrTokenBlock *p) {
+static SrNodeId block(SrBuilder *b, const char *scope, SrNodeId x, const SrTokenBlock *p,
+                      bool last) {
     int dim = sr_shape_last(sr_build_shape(b, x));
     double eps = p->eps > 0 ? p->eps : 1e-6;
     SrTokenMlp mlp = {.width = p->mlp_width, .activation = p->activation};
@@ -117,7 +119,7 @@ SrNodeId sr_token_block(SrBuilder *b, const char *scope, SrNodeId x, const SrTok
     SrNodeId branch = sr_token_norm(b, "norm1", x, eps);
     sr_builder_push_block(b, "attn", "Attention");
     branch = sr_token_linear(b, "qkv", branch, 3 * dim, true, 0.02);
-    if (p->last)
+    if (last)
         sr_token_attention_map(b, branch, p->num_heads, 0);
     branch = sr_build(b, "attention", "attention", &(SrAttentionParams){.num_heads = p->num_heads},
                       branch);
@@ -127,6 +129,18 @@ SrNodeId sr_token_block(SrBuilder *b, const char *scope, SrNodeId x, const SrTok
     branch = sr_token_mlp(b, sr_token_norm(b, "norm2", x, eps), &mlp);
     x = sr_token_residual(b, x, branch, 0, NULL, 0);
     sr_builder_pop(b);
+    return x;
+}
+
+SrNodeId sr_token_blocks(SrBuilder *b, const char *scope, SrNodeId x, const SrTokenBlock *p, int n,
+                         SrNodeId *out) {
+    for (int i = 0; i < n; i++) {
+        char name[48];
+        snprintf(name, sizeof name, "%s.%d", scope, i);
+        x = block(b, name, x, p, p->last && i + 1 == n);
+        if (out)
+            out[i] = x;
+    }
     return x;
 }
 

@@ -51,15 +51,17 @@ SrNodeId sr_token_flatten(SrBuilder *b, const char *leaf, SrNodeId x);
 // Averages tokens: (N, L, D) -> (N, D).
 SrNodeId sr_token_mean(SrBuilder *b, SrNodeId x);
 
-// Adds timm's pre-norm block below `scope`: norm1, attn.qkv, attn.proj, norm2, mlp.
-// x (N, L, D) -> (N, L, D).
+// Adds n of timm's pre-norm blocks below <scope>.0, <scope>.1 and so on: norm1, attn.qkv,
+// attn.proj, norm2, mlp.  x (N, L, D) -> (N, L, D).  out: (n) gets the output of each block; NULL:
+// not wanted.
 typedef struct {
     int num_heads, mlp_width;
     double eps;             // epsilon of the norms; 0: 1e-6
     const char *activation; // op of the MLP; NULL: gelu
-    bool last;              // last block, whose attention map is "lastATT"
+    bool last;              // true: the attention map of the last block is "lastATT"
 } SrTokenBlock;
-SrNodeId sr_token_block(SrBuilder *b, const char *scope, SrNodeId x, const SrTokenBlock *p);
+SrNodeId sr_token_blocks(SrBuilder *b, const char *scope, SrNodeId x, const SrTokenBlock *p, int n,
+                         SrNodeId *out);
 
 // Adds sines and cosines of the place in a square grid to x (N, prefix + side^2, D).  They are
 // the entry `name` of the present scope and are not learned (He et al., "Masked autoencoders",

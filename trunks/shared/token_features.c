@@ -116,6 +116,25 @@ void sr_token_features(SrBuilder *b, const SrTokenFeatures *f, SrTrunkOutput *ou
         sr_build_alias(b, "lastMAP", out->map);
 }
 
+SrStatus sr_token_sizes_check(SrBuilder *b, const char *subtree, int hidden_dim, int heads,
+                              int image_size, int patch_size) {
+    if (hidden_dim % heads)
+        return sr_builder_fail(b, SR_ERR_CONFIG,
+                               "%s.HIDDEN_DIM %d must be a multiple of NUM_HEADS %d", subtree,
+                               hidden_dim, heads);
+    if (image_size < patch_size)
+        return sr_builder_fail(b, SR_ERR_CONFIG,
+                               "%s.IMAGE_SIZE %d is smaller than a patch of %d pixels", subtree,
+                               image_size, patch_size);
+    return SR_OK;
+}
+
+// The node "norm" belongs to the last block, so that this one comes first.
+void sr_token_norms(SrBuilder *b, const SrNodeId *raw, int blocks, double eps, SrNodeId *normed) {
+    for (int i = blocks - 1; i >= 0; i--)
+        normed[i] = sr_token_norm(b, "norm", raw[i], eps);
+}
+
 SrNodeId sr_token_norm_again(SrBuilder *b, SrNodeId norm, SrNodeId x) {
     if (norm == SR_NO_NODE)
         return norm;

@@ -32,6 +32,14 @@ typedef struct {
 //                                the stride is ceil(blocks / count) if none is given
 void sr_token_features(SrBuilder *b, const SrTokenFeatures *f, SrTrunkOutput *out);
 
+// Checks sizes of a transformer.  SR_ERR_CONFIG names the keys below `subtree`: the width is no
+// multiple of the number of heads, or images are smaller than a patch.
+SrStatus sr_token_sizes_check(SrBuilder *b, const char *subtree, int hidden_dim, int heads,
+                              int image_size, int patch_size);
+// Adds the layer norm "norm" to the output of each block, with the same parameters.
+// raw, normed: (blocks)
+void sr_token_norms(SrBuilder *b, const SrNodeId *raw, int blocks, double eps, SrNodeId *normed);
+
 // Adds the layer norm of node `norm` to another block's output; the trunk itself normalises the
 // last block only.
 SrNodeId sr_token_norm_again(SrBuilder *b, SrNodeId norm, SrNodeId x);

@@ -2,7 +2,6 @@
 // arXiv:2303.15343) with timm's names.  It has no class token: a learned query attends to all
 // tokens and gives the image's feature (Zhai et al., "Scaling vision transformers",
 // arXiv:2106.04560, section 3.2).  MLPs use tanh_gelu.  The text tower is not part of it.
-#include <stdio.h>
 #include <string.h>
 
 #include "graph/ir/token_blocks.h"
@@ -82,35 +81,19 @@ static SrNodeId attention_pool(SrBuilder *b, const Siglip *p, SrNodeId x) {
     return x;
 }
 
-static SrStatus check(SrBuilder *b, const Siglip *p) {
-    if (p->hidden_dim % p->heads)
-        return sr_builder_fail(b, SR_ERR_CONFIG,
-                               SUBTREE ".HIDDEN_DIM %d must be a multiple of NUM_HEADS %d",
-                               p->hidden_dim, p->heads);
-    if (p->image_size < p->patch_size)
-        return sr_builder_fail(b, SR_ERR_CONFIG,
-                               SUBTREE ".IMAGE_SIZE %d is smaller than a patch of %d pixels",
-                               p->image_size, p->patch_size);
-    return SR_OK;
-}
-
 static SrStatus build(SrBuilder *b, const void *params, const SrTrunkInput *in,
                       SrTrunkOutput *out) {
     const Siglip *p = params;
-    SrTokenBlock block = {
-        .num_heads = p->heads, .mlp_width = p->mlp_dim, .eps = EPS, .activation = "tanh_gelu"};
+    SrTokenBlock block = {.num_heads = p->heads,
+                          .mlp_width = p->mlp_dim,
+                          .eps = EPS,
+                          .activation = "tanh_gelu",
+                          .last = true};
     SrNodeId raw[MAX_LAYERS], normed[MAX_LAYERS];
     Grid grid;
-    SR_TRY(check(b, p));
-    SrNodeId x = tokens(b, p, in->image, &grid);
-    for (int i = 0; i < p->layers; i++) {
-        char scope[24];
-        snprintf(scope, sizeof scope, "blocks.%d", i);
-        block.last = i + 1 == p->layers;
-        raw[i] = x = sr_token_block(b, scope, x, &block);
-    }
-    for (int i = p->layers - 1; i >= 0; i--) // the node "norm" belongs to the last block
-        normed[i] = sr_token_norm(b, "norm", raw[i], EPS);
+    SR_TRY(sr_token_sizes_check(b, SUBTREE, p->hidden_dim, p->heads, p->image_size, p->patch_size));
+    sr_token_blocks(b, "blocks", tokens(b, p, in->image, &grid), &block, p->layers, raw);
+    sr_token_norms(b, raw, p->layers, EPS, normed);
     sr_token_features(
         b,
         &(SrTokenFeatures){

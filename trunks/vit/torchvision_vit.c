@@ -177,24 +177,12 @@ static void stages(SrBuilder *b, const Vit *p, const SrNodeId *blocks, SrNodeId 
     sr_builder_set_aside(b, aside);
 }
 
-static SrStatus check(SrBuilder *b, const Vit *p) {
-    if (p->hidden_dim % p->heads)
-        return sr_builder_fail(b, SR_ERR_CONFIG,
-                               SUBTREE ".HIDDEN_DIM %d must be a multiple of NUM_HEADS %d",
-                               p->hidden_dim, p->heads);
-    if (p->image_size < p->patch_size)
-        return sr_builder_fail(b, SR_ERR_CONFIG,
-                               SUBTREE ".IMAGE_SIZE %d is smaller than a patch of %d pixels",
-                               p->image_size, p->patch_size);
-    return SR_OK;
-}
-
 static SrStatus build(SrBuilder *b, const void *params, const SrTrunkInput *in,
                       SrTrunkOutput *out) {
     const Vit *p = params;
     SrNodeId blocks[MAX_LAYERS];
     Grid grid;
-    SR_TRY(check(b, p));
+    SR_TRY(sr_token_sizes_check(b, SUBTREE, p->hidden_dim, p->heads, p->image_size, p->patch_size));
     SrNodeId x = add_class_token(b, p, patches(b, p, in->image, &grid));
     sr_builder_push_block(b, "encoder", "Encoder");
     x = add_positions(b, p, x, &grid);

@@ -174,14 +174,7 @@ static SrNodeId tokens(SrBuilder *b, const Vit *p, const SrTrunkInput *in, Grid 
 }
 
 static SrStatus check(SrBuilder *b, const Vit *p, const SrTrunkInput *in) {
-    if (p->hidden_dim % p->heads)
-        return sr_builder_fail(b, SR_ERR_CONFIG,
-                               SUBTREE ".HIDDEN_DIM %d must be a multiple of NUM_HEADS %d",
-                               p->hidden_dim, p->heads);
-    if (p->image_size < p->patch_size)
-        return sr_builder_fail(b, SR_ERR_CONFIG,
-                               SUBTREE ".IMAGE_SIZE %d is smaller than a patch of %d pixels",
-                               p->image_size, p->patch_size);
+    SR_TRY(sr_token_sizes_check(b, SUBTREE, p->hidden_dim, p->heads, p->image_size, p->patch_size));
     if (sr_token_scale(p->qk_scale) < 0)
         return sr_builder_fail(b, SR_ERR_CONFIG,
                                SUBTREE ".QK_SCALE must be False or a number above 0");
@@ -205,8 +198,7 @@ static SrStatus build(SrBuilder *b, const void *params, const SrTrunkInput *in,
     x = tokens(b, p, in, &grid);
     for (int i = 0; i < p->layers; i++)
         raw[i] = x = block(b, p, i, x);
-    for (int i = p->layers - 1; i >= 0; i--) // the node "norm" belongs to the last block
-        normed[i] = norm(b, "norm", raw[i]);
+    sr_token_norms(b, raw, p->layers, 1e-6, normed);
     sr_token_features(b,
                       &(SrTokenFeatures){.blocks = p->layers,
                                          .raw = raw,

@@ -145,8 +145,7 @@ static SrStatus build(SrBuilder *b, const void *params, const SrTrunkInput *in,
     SrNodeId x = tokens(b, p, in, &grid);
     for (int i = 0; i < p->layers; i++)
         raw[i] = x = block(b, p, &grid, i, x);
-    for (int i = p->layers - 1; i >= 0; i--) // the node "norm" belongs to the last block
-        normed[i] = norm(b, "norm", raw[i]);
+    sr_token_norms(b, raw, p->layers, 1e-5, normed);
     sr_token_features(b,
                       &(SrTokenFeatures){.blocks = p->layers,
                                          .raw = raw,
