@@ -22,11 +22,11 @@ static const SrOption options[] = {
      .help = "Width of the class token's output."},
     {"patch_out_dim", SR_OPT_INT, FIELD(patch_out_dim), "0", 0, 1 << 24,
      .help = "Width of a patch's output; 0: out_dim."},
-    {"norm", SR_OPT_ENUM, FIELD(projection.norm), "none", 0, 0, SR_PROJECTION_NORMS,
-     "Norm after each hidden layer; syncbn is bn with statistics shared as MODEL.SYNC_BN_CONFIG "
-     "says."},
-    {"act", SR_OPT_ENUM, FIELD(projection.act), "gelu", 0, 0, SR_PROJECTION_ACTS,
-     "Activation after that norm."},
+    {"norm", SR_OPT_ENUM, FIELD(projection.norm), "none", .choices = SR_PROJECTION_NORMS,
+     .help = "Norm after each hidden layer; syncbn is bn with statistics shared as "
+             "MODEL.SYNC_BN_CONFIG says."},
+    {"act", SR_OPT_ENUM, FIELD(projection.act), "gelu", .choices = SR_PROJECTION_ACTS,
+     .help = "Activation after that norm."},
     {"last_norm", SR_OPT_ENUM, FIELD(last_norm), "none", .choices = "none",
      .help = "Norm of the outputs."},
     {"num_layers", SR_OPT_INT, FIELD(projection.num_layers), "3", 2, 16,

@@ -22,11 +22,11 @@ static const SrOption options[] = {
      .help = "Number of prototypes of the class token."},
     {"patch_out_dim", SR_OPT_INT, FIELD(patch_out_dim), "0", 0, 1 << 24,
      .help = "Number of prototypes of the patches; 0: out_dim."},
-    {"norm", SR_OPT_ENUM, FIELD(projection.norm), "none", 0, 0, SR_PROJECTION_NORMS,
-     "Norm between the layers, the same for class token and patches; syncbn is bn with statistics "
-     "shared as MODEL.SYNC_BN_CONFIG says."},
-    {"act", SR_OPT_ENUM, FIELD(projection.act), "gelu", 0, 0, SR_PROJECTION_ACTS,
-     "Activation between the layers."},
+    {"norm", SR_OPT_ENUM, FIELD(projection.norm), "none", .choices = SR_PROJECTION_NORMS,
+     .help = "Norm between the layers, the same for class token and patches; syncbn is bn with "
+             "statistics shared as MODEL.SYNC_BN_CONFIG says."},
+    {"act", SR_OPT_ENUM, FIELD(projection.act), "gelu", .choices = SR_PROJECTION_ACTS,
+     .help = "Activation between the layers."},
     {"last_norm", SR_OPT_ENUM, FIELD(last_norm), "none", .choices = "none",
      .help = "Norm of the scores."},
     {"normalize_last_layer", SR_OPT_BOOL, FIELD(normalize_last_layer), "True",
@@ -41,8 +41,7 @@ static const SrOption options[] = {
      .help = "Patches share the class token's prototypes."},
     {"num_registers", SR_OPT_INT, FIELD(num_registers), "0", 0, 1024,
      .help = "Number of tokens between class token and patches, which get no scores: registers, "
-             "DINOv3's "
-             "storage tokens (not in VISSL)."},
+             "DINOv3's storage tokens (not in VISSL)."},
     SR_OPTION_END,
 };
 #undef FIELD

@@ -14,8 +14,7 @@ static const SrOption options[] = {
      .help = "Power of the distance between the two views of an image."},
     {"t", SR_OPT_FLOAT, FIELD(t), "2", 1e-6, 1e6,
      .help = "Factor t of exp(-t |x - y|^2), which is averaged over pairs of images; the larger it "
-             "is, the "
-             "more near neighbours count."},
+             "is, the more near neighbours count."},
     {"lambda", SR_OPT_FLOAT, FIELD(lambda), "1", 0, 1e6, .help = "Weight of the uniformity term."},
     SR_OPTION_END,
 };

@@ -27,9 +27,8 @@ static const SrOption options[] = {
      .help = "Size of an embedding: the last number of the head's dims."},
     {"normalize_views", SR_OPT_ENUM, FIELD(normalize_views), "together",
      .choices = "together|separate",
-     .help =
-         "Mean and variance of a feature: over both views together, as in VISSL, or of each view "
-         "separately."},
+     .help = "Mean and variance of a feature: over both views together, as in VISSL, or of each "
+             "view separately."},
     SR_OPTION_END,
 };
 #undef FIELD

@@ -30,8 +30,7 @@ typedef struct {
 static const SrOption options[] = {
     {"n_teacher_blocks", SR_OPT_INT, FIELD(n_teacher_blocks), "2", 1, MAX_BLOCKS,
      .help = "Number of the teacher's last blocks whose patches the student predicts; a teacher "
-             "without "
-             "tokens gives its last map alone."},
+             "without tokens gives its last map alone."},
     SR_OPTION_END,
 };
 #undef FIELD

@@ -14,8 +14,7 @@ typedef struct {
 static const SrOption options[] = {
     {"swapped_assignment", SR_OPT_BOOL, FIELD(swapped), "False",
      .help = "A crop learns from the teacher's scores of other crops; False: from its own, and "
-             "small crops "
-             "from those of all crops."},
+             "small crops from those of all crops."},
     {"teacher_num_crops", SR_OPT_INT, FIELD(teacher_crops), "2", 1, SR_MAX_VIEWS,
      .help = "Number of crops, from the first, that the teacher sees."},
     {"teacher_temperature", SR_OPT_FLOAT, FIELD(teacher_temperature), "0.07", 1e-6, 1e6,

@@ -43,8 +43,7 @@ static const SrOption options[] = {
          "Temperature that sharpens the targets: they are raised to the power 1 / temperature."},
     {"use_sinkhorn", SR_OPT_BOOL, FIELD(use_sinkhorn), "True",
      .help = "Spreads the sharpened targets over all prototypes by Sinkhorn-Knopp, as the recipes "
-             "of the "
-             "published code do."},
+             "of the published code do."},
     {"memax_weight", SR_OPT_FLOAT, FIELD(memax_weight), "1", 0, 1e6,
      .help = "Weight of the entropy of the mean assignment."},
     {"patch_drop", SR_OPT_FLOAT, FIELD(patch_drop), "0.15", 0, 0.99,

@@ -35,8 +35,7 @@ typedef struct {
 static const SrOption options[] = {
     {"loss_type", SR_OPT_ENUM, FIELD(loss_type), "nce", .choices = "nce|cross_entropy",
      .help = "nce: noise-contrastive estimation; cross_entropy: a softmax over the image's own row "
-             "and the "
-             "negatives."},
+             "and the negatives."},
     {"norm_embedding", SR_OPT_BOOL, FIELD(norm_embedding), "True",
      .help = "Divide embeddings by their length before they are compared."},
     {"temperature", SR_OPT_FLOAT, FIELD(temperature), "0.07", 1e-6, 1e6,
@@ -45,8 +44,7 @@ static const SrOption options[] = {
      .help = "A weight for each output of the model."},
     {"norm_constant", SR_OPT_FLOAT, FIELD(norm_constant), "-1", -1e30, 1e30,
      .help = "Constant that normalises exponentials to probabilities; below 0: estimated from the "
-             "first "
-             "step."},
+             "first step."},
     {"update_mem_with_emb_index", SR_OPT_INT, FIELD(update_index), "-100", -1000, 1000,
      .help = "Index of the output that updates the memory; in PIRL 1, the output of the images."},
     {"ignore_index", SR_OPT_INT64, FIELD(ignore_index), "-1",

@@ -52,8 +52,7 @@ static const SrOption options[] = {
      .help = "The teacher sees the first two crops; False: only the first."},
     {"swapped_assignment", SR_OPT_BOOL, FIELD(swapped), "False",
      .help = "A crop predicts the codes of other crops; False: its own, and small crops predict "
-             "those of "
-             "all."},
+             "those of all."},
     {"output_dir", SR_OPT_IGNORED, 0, ".", .help = "a loss that is not finite ends the run"},
     SR_OPTION_END,
 };

@@ -23,8 +23,7 @@ static const SrOption options[] = {
      .help = "Number added to variances before the square root."},
     {"form", SR_OPT_ENUM, FIELD(form), "official", .choices = "official|paper",
      .help = "official: invariance is a mean over features too and variance is halved, as in the "
-             "authors' "
-             "code; paper: the sums of the paper."},
+             "authors' code; paper: the sums of the paper."},
     SR_OPTION_END,
 };
 #undef FIELD

@@ -19,8 +19,7 @@ typedef struct {
 static const SrOption options[] = {
     {"w_size", SR_OPT_INT, FIELD(w_size), "0", 0, 1 << 20,
      .help = "Number of images that are whitened together, about twice the embedding's size; 0: "
-             "all images "
-             "of a step."},
+             "all images of a step."},
     {"eps", SR_OPT_FLOAT, FIELD(eps), "0", 0, 1,
      .help = "Share of the identity matrix that is mixed into the covariance."},
     SR_OPTION_END,

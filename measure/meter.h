@@ -51,18 +51,17 @@ typedef struct {
     int num_meters;
     SrStrings meter_names;
 } SrMeterOutputs;
-#define SR_METER_OPTIONS(params)                                                                \
-    {"num_meters",                                                                              \
-     SR_OPT_INT,                                                                                \
-     offsetof(params, outputs.num_meters),                                                      \
-     "1",                                                                                       \
-     1,                                                                                         \
-     1024,                                                                                      \
-     NULL,                                                                                      \
-     "Outputs of the model (inferred for a frozen trunk)."},                                    \
-    {                                                                                           \
-        "meter_names", SR_OPT_STRINGS, offsetof(params, outputs.meter_names), "[]", 0, 0, NULL, \
-            "Name of each output (inferred: the layers)."                                       \
+#define SR_METER_OPTIONS(params)                                                    \
+    {"num_meters",                                                                  \
+     SR_OPT_INT,                                                                    \
+     offsetof(params, outputs.num_meters),                                          \
+     "1",                                                                           \
+     1,                                                                             \
+     1024,                                                                          \
+     .help = "Outputs of the model (inferred for a frozen trunk)."},                \
+    {                                                                               \
+        "meter_names", SR_OPT_STRINGS, offsetof(params, outputs.meter_names), "[]", \
+            .help = "Name of each output (inferred: the layers)."                   \
     }
 
 // Returns 100 * share, rounded to the four decimals that VISSL prints.

@@ -359,8 +359,8 @@ const SrVerb sr_verb_anomaly = {
     .summary = "finds defects on parts that look alike",
     .help = "GOOD is a folder of images without defects. fit keeps patches of them that cover all "
             "others (PatchCore), or one Gaussian per position (--padim). Every fifth image is held "
-            "out, and the threshold is the score that the given share of those exceeds.\n\n"
-            "score ranks the images of DIR by their worst patch, and writes heat maps. eval needs "
+            "out, and the threshold is the score that the given share of those exceeds.\n\nscore "
+            "ranks the images of DIR by their worst patch, and writes heat maps. eval needs "
             "folders: \"good\", and one for each kind of defect. It prints the area under the ROC "
             "curve and how many defects are above the threshold.",
     .examples = {{"sslrun anomaly fit photos --model runs/photos", "Learns what is normal."},

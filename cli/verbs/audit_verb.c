@@ -274,9 +274,9 @@ const SrVerb sr_verb_audit = {
     .summary = "trains on a folder, then looks for its faults",
     .help = "The model learns from this very folder, without labels (SelfClean, Groeger et al., "
             "2024). Then `tidy`, `duplicates`, `outliers` and, where subfolders are classes, "
-            "`mislabeled` look at its images. One page shows what they found.\n\n"
-            "A stopped audit is continued by the same command: neither the training nor the index "
-            "starts over. Nothing is moved or deleted.",
+            "`mislabeled` look at its images. One page shows what they found.\n\nA stopped audit "
+            "is continued by the same command: neither the training nor the index starts over. "
+            "Nothing is moved or deleted.",
     .examples = {{"sslrun audit photos --model runs/photos", "Looks at photos by a trained run."}},
     .files = "audit/ (--out): audit.yaml, run/, a .jsonl for each search, and audit.html.",
     .exit = "0: done; 1: failed, or --check and something was found; 2: wrong usage.",

@@ -207,8 +207,7 @@ const SrVerb sr_verb_check = {
     .summary = "validates a configuration and plans its step: memory, time",
     .help = "All mistakes are reported together, with file and line. A folder of images is listed, "
             "but no image is read and no memory for training is taken, so the answer comes at "
-            "once. The time of a step is an "
-            "estimate; `sslrun bench` measures it.",
+            "once. The time of a step is an estimate; `sslrun bench` measures it.",
     .examples = {{"sslrun check photos.yaml", "Prints parameters, memory and time per step."},
                  {"sslrun check photos.yaml --tree", "Prints every key with its value."},
                  {"sslrun check configs/swav.yaml --ranks 4 --network 25",

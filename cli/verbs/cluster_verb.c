@@ -204,10 +204,10 @@ const SrVerb sr_verb_cluster = {
     .args = "TRAIN [TEST] [CLUSTERFIT.KEY=VALUE ...]\nDIR --hierarchical K1,K2 --model RUN",
     .summary = "clusters features by k-means and writes the labels",
     .help = "TRAIN and TEST are folders of features, as `sslrun extract --data` writes them. The "
-            "files of labels are those that ClusterFit and DeepCluster train on.\n\n"
-            "With --hierarchical, DIR is a folder of images. They are clustered into K1 clusters, "
-            "whose centres are clustered into K2, and so on. A subset with equal shares for the "
-            "clusters of every level is printed, one path per line: a list to train on.",
+            "files of labels are those that ClusterFit and DeepCluster train on.\n\nWith "
+            "--hierarchical, DIR is a folder of images. They are clustered into K1 clusters, whose "
+            "centres are clustered into K2, and so on. A subset with equal shares for the clusters "
+            "of every level is printed, one path per line: a list to train on.",
     .examples = {{"sslrun cluster train-features CLUSTERFIT.NUM_CLUSTERS=3",
                   "Sorts the images into three clusters."},
                  {"sslrun cluster photos --hierarchical 12,3 --sample 20 --model runs/photos",

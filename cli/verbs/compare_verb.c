@@ -214,13 +214,13 @@ const SrVerb sr_verb_compare = {
     .group = SR_VERB_EVALUATE,
     .args = "A [B] [KEY=VALUE ...]",
     .summary = "says which of two models has the better features for your pictures",
-    .help = "A and B are run folders, configurations, or MODEL:FILE, a model's name and its "
-            "weights. With A alone, a run that began from weights, the trunk is compared before "
-            "and after training. Both see the same images, those of A or of --data, each through "
-            "its own "
-            "transforms: MODEL:FILE sees them as its publisher does, at --size pixels. kNN, linear "
-            "probe and five images per class stand next to raw pixels and an untrained trunk, each "
-            "with its standard error. The linear probe decides, by two standard errors.",
+    .help =
+        "A and B are run folders, configurations, or MODEL:FILE, a model's name and its weights. "
+        "With A alone, a run that began from weights, the trunk is compared before and after "
+        "training. Both see the same images, those of A or of --data, each through its own "
+        "transforms: MODEL:FILE sees them as its publisher does, at --size pixels. kNN, linear "
+        "probe and five images per class stand next to raw pixels and an untrained trunk, each "
+        "with its standard error. The linear probe decides, by two standard errors.",
     .examples = {{"sslrun compare runs/photos photos.yaml",
                   "Compares a run with its configuration's untrained network."},
                  {"sslrun compare runs/photos photos.yaml --data new-photos",

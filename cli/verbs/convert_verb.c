@@ -81,11 +81,10 @@ const SrVerb sr_verb_convert = {
     .group = SR_VERB_FILES,
     .args = "IN OUT",
     .summary = "converts weights between formats and naming schemes",
-    .help =
-        "Formats follow from the names: .safetensors, .pth and .npz are read and written; .npy "
-        "and PyTorch's legacy format are read. IN may be a run folder, which means its newest "
-        "checkpoint. meta gives the authors' names without VISSL's dicts. huggingface gives the "
-        "trunk alone; a ConvNeXt without a classifier gets DINOv3's names.",
+    .help = "Formats follow from the names: .safetensors, .pth and .npz are read and written; .npy "
+            "and PyTorch's legacy format are read. IN may be a run folder, which means its newest "
+            "checkpoint. meta gives the authors' names without VISSL's dicts. huggingface gives "
+            "the trunk alone; a ConvNeXt without a classifier gets DINOv3's names.",
     .examples = {{"sslrun convert runs/photos trunk.pth --to torchvision --only trunk",
                   "Gives a trunk to PyTorch under torchvision's names."},
                  {"sslrun convert trunk.pth trunk.safetensors", "Changes the format alone."}},

@@ -143,10 +143,10 @@ const SrVerb sr_verb_doctor = {
     .group = SR_VERB_LOOK,
     .args = "RUN",
     .summary = "lists what a run's own checks and its evaluation found",
-    .help = "During training the program looks for collapse, a loss that says nothing, a teacher "
-            "that stands still and gradients that vanish. The evaluation adds whether training has "
-            "helped at all, and a run that began from weights whether it made them better or "
-            "worse.",
+    .help =
+        "During training the program looks for collapse, a loss that says nothing, a teacher that "
+        "stands still and gradients that vanish. The evaluation adds whether training has helped "
+        "at all, and a run that began from weights whether it made them better or worse.",
     .examples = {{"sslrun doctor runs/photos", "Lists the findings of a run."}},
     .files = "RUN/metrics.json holds the findings.",
     .exit = "0: no problems; 1: there are findings; 2: RUN is no run folder.",

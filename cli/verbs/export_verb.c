@@ -123,8 +123,8 @@ const SrVerb sr_verb_export = {
     .args = "TRUNK|CONFIG --weights FILE --nodes LIST --out FILE.onnx",
     .summary = "writes a frozen trunk as ONNX",
     .help = "The ONNX graph takes images (N, C, H, W), C is 3 or DATA.CHANNELS, and gives the "
-            "features of the named layers. "
-            "TRUNK is a model of torchvision, such as resnet50; CONFIG is a configuration.",
+            "features of the named layers. TRUNK is a model of torchvision, such as resnet50; "
+            "CONFIG is a configuration.",
     .examples =
         {{"sslrun export photos.yaml --weights runs/photos --nodes flatten --out trunk.onnx",
           "Exports a trained trunk."}},

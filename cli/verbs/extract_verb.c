@@ -187,8 +187,7 @@ const SrVerb sr_verb_extract = {
         "TRUNK` lists them. LAYER:NAME renames a feature.\n\nWith --data the folder receives one "
         "file per layer and shard, with labels and file names, and an interrupted extraction is "
         "resumed. `sslrun knn`, `svm`, `logreg`, `retrieve` and `cluster` read such folders, "
-        "except those "
-        "of --format csv, which is for spreadsheets and other programs.",
+        "except those of --format csv, which is for spreadsheets and other programs.",
     .examples =
         {{"sslrun extract runs/photos --nodes flatten --data photos --out train-features",
           "Writes the features of a folder of photos."},

@@ -80,9 +80,8 @@ const SrVerb sr_verb_index = {
     .summary = "embeds the images of a folder once, for search and duplicates",
     .help = "DIR is a folder of images, a list of paths (.txt), a data set or tar shards. A second "
             "call embeds only new and changed images, and takes out those that are gone. A call "
-            "that was stopped is resumed by the same command.\n\n"
-            "An index belongs to one model, layer and preprocessing. Many processes may read it "
-            "while one updates it.",
+            "that was stopped is resumed by the same command.\n\nAn index belongs to one model, "
+            "layer and preprocessing. Many processes may read it while one updates it.",
     .examples = {{"sslrun index photos --model runs/photos", "Embeds the photos by a run."},
                  {"sslrun index photos --model pixels --json",
                   "Keeps the pixels themselves, as a baseline."}},

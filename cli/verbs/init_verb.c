@@ -205,12 +205,11 @@ const SrVerb sr_verb_init = {
     .common = 1,
     .args = "PHOTOS",
     .summary = "looks at a folder of photos and writes a configuration for it",
-    .help =
-        "PHOTOS is a folder of images, a folder with one sub-folder per class, a list of paths "
-        "(.txt), or a stack of images (.npy). The configuration fits the number and size of the "
-        "photos and the speed of this machine. Labels are not needed; where sub-folders name "
-        "classes, the evaluation uses them. Images of other channels than RGB, or of more bits, "
-        "keep them, and are normalised by their own mean and deviation.",
+    .help = "PHOTOS is a folder of images, a folder with one sub-folder per class, a list of paths "
+            "(.txt), or a stack of images (.npy). The configuration fits the number and size of "
+            "the photos and the speed of this machine. Labels are not needed; where sub-folders "
+            "name classes, the evaluation uses them. Images of other channels than RGB, or of more "
+            "bits, keep them, and are normalised by their own mean and deviation.",
     .examples = {{"sslrun init photos", "Writes photos.yaml for a training of about 15 minutes."},
                  {"sslrun init photos --minutes 120 --out long.yaml",
                   "Allows two hours, which buys larger crops and a larger network."}},

@@ -76,11 +76,10 @@ const SrVerb sr_verb_linear = {
     .group = SR_VERB_EVALUATE,
     .args = "RUN [--data DIR]",
     .summary = "trains a linear classifier on a trunk and evaluates it per class",
-    .help =
-        "RUN is a run folder or a checkpoint; its trunk stays frozen. Without --data the images "
-        "and labels are those that the run was trained on. Accuracy per class and a "
-        "confusion matrix are those of photos that training has not seen: the folder's test "
-        "part, or a share that is held out. `sslrun predict` uses the classifier.",
+    .help = "RUN is a run folder or a checkpoint; its trunk stays frozen. Without --data the "
+            "images and labels are those that the run was trained on. Accuracy per class and a "
+            "confusion matrix are those of photos that training has not seen: the folder's test "
+            "part, or a share that is held out. `sslrun predict` uses the classifier.",
     .examples = {{"sslrun linear runs/photos --data photos",
                   "Trains a classifier on the best layer."},
                  {"sslrun linear runs/photos", "Does so on the images of the run."},

@@ -25,9 +25,8 @@ const SrVerb sr_verb_list = {
     .group = SR_VERB_CHECK,
     .args = "[KIND ...]",
     .summary = "lists trunks, models, losses, transforms, keys and other names",
-    .help =
-        "KIND is trunk, loss, transform or another of the kinds that `sslrun list` alone prints; "
-        "the plural is taken, too. `all` lists everything but the keys.",
+    .help = "KIND is trunk, loss, transform or another of the kinds that `sslrun list` alone "
+            "prints; the plural is taken, too. `all` lists everything but the keys.",
     .examples = {{"sslrun list losses", "Lists the losses, with a line for each."},
                  {"sslrun list keys", "Lists every key with its type and default."},
                  {"sslrun list all", "Lists all plugins, models, operations and verbs."}},

@@ -154,10 +154,9 @@ const SrVerb sr_verb_manual = {
     .group = SR_VERB_CHECK,
     .args = "man [VERB]\npages DIR\nkeys|verbs\nbash|zsh|fish\nwords WORD...",
     .summary = "writes manual pages, reference pages and completions of shells",
-    .help =
-        "`man` writes the manual page of the program or of a verb, `pages` all of them into a "
-        "folder. `keys` and `verbs` write docs/reference/keys.md and verbs.md. `bash`, `zsh` and "
-        "`fish` write completions, which ask `words` for what may end a line.",
+    .help = "`man` writes the manual page of the program or of a verb, `pages` all of them into a "
+            "folder. `keys` and `verbs` write docs/reference/keys.md and verbs.md. `bash`, `zsh` "
+            "and `fish` write completions, which ask `words` for what may end a line.",
     .examples = {{"sslrun manual man knn", "Prints the manual page of `sslrun knn`."},
                  {"sslrun manual bash >sslrun.bash",
                   "Writes the completion of bash, for `source sslrun.bash`."}},

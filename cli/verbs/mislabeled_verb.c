@@ -166,8 +166,8 @@ const SrVerb sr_verb_mislabeled = {
     .help = "Subfolders are classes. A linear probe that never saw the image predicts its class, "
             "and confident learning estimates how many labels of each class are wrong. The ratio "
             "compares the nearest image of the same class with the nearest of another one; a small "
-            "one means a wrong label. Images are ranked by the mean of both doubts.\n\n"
-            "The rows are those of the index (sslrun index). Nothing is moved or deleted.",
+            "one means a wrong label. Images are ranked by the mean of both doubts.\n\nThe rows "
+            "are those of the index (sslrun index). Nothing is moved or deleted.",
     .examples = {{"sslrun mislabeled photos --model runs/photos",
                   "Lists labels that are probably wrong."},
                  {"sslrun mislabeled photos --model runs/photos --noise --csv",

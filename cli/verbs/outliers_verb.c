@@ -98,12 +98,11 @@ const SrVerb sr_verb_outliers = {
     .group = SR_VERB_FOLDER,
     .args = "DIR --model RUN",
     .summary = "lists images that do not belong to a folder",
-    .help =
-        "An image is judged by the distance to its 10th neighbour and by its leaf distance in "
-        "the single-linkage tree, which also finds groups of up to five strangers. The cut-offs "
-        "come from the distances themselves. Where folders are classes, a line names those that "
-        "differ as a whole.\n\n"
-        "The rows are those of the index (sslrun index). Nothing is moved or deleted.",
+    .help = "An image is judged by the distance to its 10th neighbour and by its leaf distance in "
+            "the single-linkage tree, which also finds groups of up to five strangers. The "
+            "cut-offs come from the distances themselves. Where folders are classes, a line names "
+            "those that differ as a whole.\n\nThe rows are those of the index (sslrun index). "
+            "Nothing is moved or deleted.",
     .examples = {{"sslrun outliers photos --model runs/photos", "Lists outliers, the worst first."},
                  {"sslrun outliers photos --model runs/photos --all --csv",
                   "Prints the distances of all images as a table."}},

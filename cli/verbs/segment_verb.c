@@ -497,17 +497,15 @@ const SrVerb sr_verb_segment = {
         "A patch is a place of a convolutional map, or a token of a transformer. Images are "
         "resized to a square as a whole, and pictures have the image's own shape. Without --layers "
         "the last layer with patches of 16 x 16 pixels or finer is taken; a larger --size gives "
-        "more patches.\n\n"
-        "pca shows the three main directions of the features of all patches as red, green and "
-        "blue. cluster finds K segments by k-means, the largest first, and prints the share of "
-        "each in every image. Colours mean the same in all images.\n\n"
-        "probe fits batch norm and a 1 x 1 layer to frozen features. MASKS holds a PNG for each "
-        "image of DIR, with the same stem and size, whose pixels are classes; 255 is ignored, and "
-        "an image whose mask is 255 everywhere is left out. Every fifth image is held out. Printed "
-        "are the mean intersection over union and the share of right pixels, next to pixels alone "
-        "and to an untrained trunk.\n\n"
-        "match lists pairs of patches of two images of which each is the nearest to the other, by "
-        "the cosine of features without their mean.",
+        "more patches.\n\npca shows the three main directions of the features of all patches as "
+        "red, green and blue. cluster finds K segments by k-means, the largest first, and prints "
+        "the share of each in every image. Colours mean the same in all images.\n\nprobe fits "
+        "batch norm and a 1 x 1 layer to frozen features. MASKS holds a PNG for each image of DIR, "
+        "with the same stem and size, whose pixels are classes; 255 is ignored, and an image whose "
+        "mask is 255 everywhere is left out. Every fifth image is held out. Printed are the mean "
+        "intersection over union and the share of right pixels, next to pixels alone and to an "
+        "untrained trunk.\n\nmatch lists pairs of patches of two images of which each is the "
+        "nearest to the other, by the cosine of features without their mean.",
     .examples = {{"sslrun segment pca photos --model runs/photos --sheet pca.png",
                   "Shows the main directions of patches on one sheet."},
                  {"sslrun segment cluster 6 photos --model runs/photos --csv --out segments",

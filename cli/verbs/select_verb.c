@@ -168,8 +168,8 @@ const SrVerb sr_verb_select = {
     .help = "The list is ordered: its first ten are the choice of ten. Typical images of all "
             "clusters are best for few labels. Centres cover the folder: every image is near a "
             "chosen one, which pays for many labels but picks outliers too. Both takes centres "
-            "among the more typical half.\n\n"
-            "Images of --have count as chosen: more labels for the same folder continue the list.",
+            "among the more typical half.\n\nImages of --have count as chosen: more labels for the "
+            "same folder continue the list.",
     .examples = {{"sslrun select 10 photos --model runs/photos", "Names ten images to label."},
                  {"sslrun select 10 photos --model runs/photos --method both --csv",
                   "Prints the choice as a table."}},

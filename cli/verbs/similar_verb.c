@@ -34,11 +34,10 @@ const SrVerb sr_verb_similar = {
     .common = 5,
     .args = "IMAGE --in DIR --model RUN",
     .summary = "lists the images of a folder that are most similar to one image",
-    .help =
-        "One line per image holds the cosine of the features and the file, the most similar first. "
-        "New and changed images are embedded first and kept in the index of the folder, which "
-        "`search`, `duplicates`, `outliers` and `select` read too. `search` finds parts of "
-        "images, and takes more models.",
+    .help = "One line per image holds the cosine of the features and the file, the most similar "
+            "first. New and changed images are embedded first and kept in the index of the folder, "
+            "which `search`, `duplicates`, `outliers` and `select` read too. `search` finds parts "
+            "of images, and takes more models.",
     .examples =
         {{"sslrun similar photos/hat/0.jpg --in photos --model runs/photos",
           "Lists the ten most similar photos."},

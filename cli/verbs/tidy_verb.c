@@ -239,10 +239,9 @@ const SrVerb sr_verb_tidy = {
         "Every file is decoded once, without a model. The issues are: unreadable, truncated, "
         "wrong-extension, same-file, same-pixels, near-copy (a 64-bit hash of low frequencies), "
         "blurry, dark, bright, low-information, odd-size, odd-aspect, grey-as-colour and rotated "
-        "(EXIF).\n\n"
-        "The table has a line per issue with its number and worst file; --json, --csv and --page "
-        "list them. Nothing is deleted or moved: --keep writes a list of the good files, and "
-        "--script lines that move the others, for you to read and run.",
+        "(EXIF).\n\nThe table has a line per issue with its number and worst file; --json, --csv "
+        "and --page list them. Nothing is deleted or moved: --keep writes a list of the good "
+        "files, and --script lines that move the others, for you to read and run.",
     .examples = {{"sslrun tidy photos", "Counts what is wrong with the photos."},
                  {"sslrun tidy photos --keep keep.txt --script aside.sh",
                   "Writes a list of good files, and commands that move the others aside."},

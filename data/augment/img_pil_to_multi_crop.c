@@ -22,7 +22,7 @@ static const SrOption options[] = {
     {"size_crops", SR_OPT_INTS, offsetof(Params, sizes), "[224]", 1, 4096, .help = "Side of each group's crops in pixels."},
     {"crop_scales", SR_OPT_TREE, offsetof(Params, scales), "[[0.14, 1]]",
      .help = "Range [low, high] of a crop's share of the image's area, for each group."},
-    {"interpolation", SR_OPT_ENUM, offsetof(Params, interpolation), "bilinear", 0, 0, SR_FILTER_CHOICES, "Resampling filter, by name or PIL's number."},
+    {"interpolation", SR_OPT_ENUM, offsetof(Params, interpolation), "bilinear", .choices = SR_FILTER_CHOICES, .help = "Resampling filter, by name or PIL's number."},
     SR_OPTION_END};
 // clang-format on
 

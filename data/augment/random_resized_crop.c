@@ -15,7 +15,7 @@ static const SrOption options[] = {
     {"size", SR_OPT_INTS, offsetof(Params, size), "224", 1, 65500, .help = "Side of the result in pixels, or [height, width]."},
     {"scale", SR_OPT_FLOATS, offsetof(Params, scale), "[0.08, 1]", 1e-6, 1, .help = "Range of the box's share of the image's area."},
     {"ratio", SR_OPT_FLOATS, offsetof(Params, ratio), "[0.75, 1.3333333333333333]", 1e-3, 1e3, .help = "Range of width / height, drawn log-uniformly."},
-    {"interpolation", SR_OPT_ENUM, offsetof(Params, interpolation), "bilinear", 0, 0, SR_FILTER_CHOICES, "Resampling filter, by name or PIL's number."},
+    {"interpolation", SR_OPT_ENUM, offsetof(Params, interpolation), "bilinear", .choices = SR_FILTER_CHOICES, .help = "Resampling filter, by name or PIL's number."},
     SR_OPTION_END};
 // clang-format on
 

@@ -13,7 +13,7 @@ typedef struct {
 // clang-format off
 static const SrOption options[] = {
     {"size", SR_OPT_INTS, offsetof(Params, size), "256", 1, 65500, .help = "Length of the shorter side in pixels, or [height, width]."},
-    {"interpolation", SR_OPT_ENUM, offsetof(Params, interpolation), "bilinear", 0, 0, SR_FILTER_CHOICES, "Resampling filter, by name or PIL's number."},
+    {"interpolation", SR_OPT_ENUM, offsetof(Params, interpolation), "bilinear", .choices = SR_FILTER_CHOICES, .help = "Resampling filter, by name or PIL's number."},
     SR_OPTION_END};
 // clang-format on
 

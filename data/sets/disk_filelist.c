@@ -404,8 +404,7 @@ static const SrDatasetExample examples[] = {
 const SrDataset sr_dataset_disk_filelist = {
     .name = "disk_filelist",
     .help = "Images named by a .npy or text list, labels by another list of the same length; a "
-            "matrix of 1, 0, -1: "
-            "several labels.",
+            "matrix of 1, 0, -1: several labels.",
     .keys = "REMOVE_IMG_PATH_PREFIX NEW_IMG_PATH_PREFIX",
     .reads_label_path = true,
     .set_bytes = sizeof(Set),

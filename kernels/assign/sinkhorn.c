@@ -33,8 +33,7 @@ static const SrOption options[] = {
      .help = "Number of rows in the queue; 0: no queue."},
     {"counted", SR_OPT_BOOL, offsetof(SrSinkhornParams, counted), "False",
      .help = "The value in the slot use_queue is the number of rows of the queue to use; False: "
-             "all rows "
-             "unless it is 0."},
+             "all rows unless it is 0."},
     SR_OPTION_END,
 };
 

@@ -42,9 +42,8 @@ static const SrOption options[] = {
     {"residual", SR_OPT_BOOL, offsetof(SrBatchNormParams, residual), "false",
      .help = "Add a second input before the activation."},
     {"sync", SR_OPT_INT, offsetof(SrBatchNormParams, sync), "0", 0, 1e6,
-     .help =
-         "Number of consecutive ranks whose rows share one mean and variance; 0: each rank has its "
-         "own."},
+     .help = "Number of consecutive ranks whose rows share one mean and variance; 0: each rank has "
+             "its own."},
     SR_OPTION_END,
 };
 

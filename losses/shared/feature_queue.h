@@ -7,11 +7,12 @@
 #include "losses/loss.h"
 
 // Row of an option table for the size.
-#define SR_FEATURE_QUEUE_SIZE(offset)                                                             \
-    {                                                                                             \
-        "queue_size", SR_OPT_INT, offset, "0", 0, 1 << 24, NULL,                                  \
-            "Number of the teacher's features in the queue, the step's own included.  0: 16 for " \
-            "less than 50 images, up to 8192 for 20000 and more."                                 \
+#define SR_FEATURE_QUEUE_SIZE(offset)                                                              \
+    {                                                                                              \
+        "queue_size", SR_OPT_INT, offset, "0", 0, 1 << 24,                                         \
+            .help = "Number of the teacher's features in the queue, the step's own included.  0: " \
+                    "16 for "                                                                      \
+                    "less than 50 images, up to 8192 for 20000 and more."                          \
     }
 
 typedef struct {

@@ -11,7 +11,7 @@ typedef struct {
 #define SR_PREDICTOR_OPTIONS(params, hidden)                                                   \
     {                                                                                          \
         "predictor_hidden_dim", SR_OPT_INT, offsetof(params, predictor.hidden_dim), hidden, 1, \
-            1 << 20, NULL, "Width of the predictor's hidden layer."                            \
+            1 << 20, .help = "Width of the predictor's hidden layer."                          \
     }
 
 // Builds the head `loss.heads.predictor` over x: linear, batch norm, ReLU, linear.

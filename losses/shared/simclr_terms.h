@@ -15,18 +15,18 @@ typedef struct {
 
 // clang-format off
 #define SR_SIMCLR_OPTION_ROWS                                                                       \
-    {"temperature", SR_OPT_FLOAT, offsetof(SrSimclrOptions, temperature), "0.1", 1e-6, 1e6, NULL,    \
-     "Temperature that divides the cosines."},                                                                        \
+    {"temperature", SR_OPT_FLOAT, offsetof(SrSimclrOptions, temperature), "0.1", 1e-6, 1e6,    \
+     .help = "Temperature that divides the cosines."},                                                                        \
     {"buffer_params.embedding_dim", SR_OPT_INT, offsetof(SrSimclrOptions, embedding_dim), "128", 1, \
      1 << 24, .help = "Size of an embedding; must equal the size of the head's output."},                                 \
-    {"buffer_params.world_size", SR_OPT_IGNORED, 0, "64", 0, 0, NULL,                                \
-     "the loss uses the number of replicas of the run"},                                                      \
-    {"buffer_params.effective_batch_size", SR_OPT_IGNORED, 0, "4096", 0, 0, NULL,                    \
-     "the loss uses the number of replicas of the run"}
+    {"buffer_params.world_size", SR_OPT_IGNORED, 0, "64",                                \
+     .help = "the loss uses the number of replicas of the run"},                                                      \
+    {"buffer_params.effective_batch_size", SR_OPT_IGNORED, 0, "4096",                    \
+     .help = "the loss uses the number of replicas of the run"}
 
 #define SR_SIMCLR_OPTION_NUM_CROPS                                                                  \
-    {"num_crops", SR_OPT_INT, offsetof(SrSimclrOptions, num_crops), "2", 2, SR_MAX_VIEWS, NULL,      \
-     "Views per image (inferred from the transforms)."}
+    {"num_crops", SR_OPT_INT, offsetof(SrSimclrOptions, num_crops), "2", 2, SR_MAX_VIEWS,      \
+     .help = "Views per image (inferred from the transforms)."}
 // clang-format on
 
 // Builds the loss, a scalar: "embedding" (num_crops * batch, D), normalised to length 1, through

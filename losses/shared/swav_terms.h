@@ -40,30 +40,29 @@ typedef struct {
 #define SR_SWAV_FIELD(f) offsetof(SrSwavOptions, f)
 // clang-format off
 #define SR_SWAV_OPTION_ROWS                                                                        \
-    {"embedding_dim", SR_OPT_INT, SR_SWAV_FIELD(embedding_dim), "128", 1, 1 << 24, NULL,           \
-     "Size of an embedding (inferred from the head)."},                                            \
-    {"temperature", SR_OPT_FLOAT, SR_SWAV_FIELD(temperature), "0.1", 1e-6, 1e6, NULL,              \
-     "Temperature that divides the scores in the prediction."},                                                     \
-    {"normalize_last_layer", SR_OPT_BOOL, SR_SWAV_FIELD(normalize_last_layer), "True", 0, 0, NULL, \
-     "Divide prototypes by their length after each update."},                                                \
-    {"num_iters", SR_OPT_INT, SR_SWAV_FIELD(num_iters), "3", 0, 10000, NULL,                       \
-     "Iterations of Sinkhorn-Knopp."},                                                             \
-    {"epsilon", SR_OPT_FLOAT, SR_SWAV_FIELD(epsilon), "0.05", 1e-9, 1e9, NULL,                     \
-     "Entropy regularisation of the codes: the smaller, the sharper."},                                                 \
-    {"num_crops", SR_OPT_INT, SR_SWAV_FIELD(num_crops), "2", 2, SR_MAX_VIEWS, NULL,                \
-     "Crops per image (inferred from the transforms)."},                                         \
+    {"embedding_dim", SR_OPT_INT, SR_SWAV_FIELD(embedding_dim), "128", 1, 1 << 24,           \
+     .help = "Size of an embedding (inferred from the head)."},                                            \
+    {"temperature", SR_OPT_FLOAT, SR_SWAV_FIELD(temperature), "0.1", 1e-6, 1e6,              \
+     .help = "Temperature that divides the scores in the prediction."},                                                     \
+    {"normalize_last_layer", SR_OPT_BOOL, SR_SWAV_FIELD(normalize_last_layer), "True", \
+     .help = "Divide prototypes by their length after each update."},                                                \
+    {"num_iters", SR_OPT_INT, SR_SWAV_FIELD(num_iters), "3", 0, 10000,                       \
+     .help = "Iterations of Sinkhorn-Knopp."},                                                             \
+    {"epsilon", SR_OPT_FLOAT, SR_SWAV_FIELD(epsilon), "0.05", 1e-9, 1e9,                     \
+     .help = "Entropy regularisation of the codes: the smaller, the sharper."},                                                 \
+    {"num_crops", SR_OPT_INT, SR_SWAV_FIELD(num_crops), "2", 2, SR_MAX_VIEWS,                \
+     .help = "Crops per image (inferred from the transforms)."},                                         \
     {"crops_for_assign", SR_OPT_INTS, SR_SWAV_FIELD(crops_for_assign), "[0, 1]", 0, \
      SR_MAX_VIEWS - 1, .help = "Crops whose codes are predicted."},                                  \
-    {"num_prototypes", SR_OPT_INTS, SR_SWAV_FIELD(num_prototypes), "[3000]", 1, 1 << 24, NULL,     \
-     "Number of prototypes in each set (inferred from the head)."},                                          \
-    {"queue.queue_length", SR_OPT_INT, SR_SWAV_FIELD(queue_length), "0", 0, 1 << 30, NULL,         \
-     "Rows in the queues of all replicas together; 0: no queue."},                                             \
-    {"queue.start_iter", SR_OPT_INT, SR_SWAV_FIELD(queue_start_iter), "0", 0, 1 << 30, NULL,       \
-     "First step that uses the queue."},                                                           \
-    {"queue.local_queue_length", SR_OPT_INT, SR_SWAV_FIELD(local_queue_length), "0", 0, 1 << 30,   \
-     NULL, "Rows in the queue of one replica (inferred)."},                                        \
-    {"sinkhorn", SR_OPT_ENUM, SR_SWAV_FIELD(sinkhorn), "vissl", 0, 0, "vissl|log",                 \
-     "vissl: VISSL's order and precision; log: exact in the log domain, finite for every epsilon and score."}
+    {"num_prototypes", SR_OPT_INTS, SR_SWAV_FIELD(num_prototypes), "[3000]", 1, 1 << 24,     \
+     .help = "Number of prototypes in each set (inferred from the head)."},                                          \
+    {"queue.queue_length", SR_OPT_INT, SR_SWAV_FIELD(queue_length), "0", 0, 1 << 30,         \
+     .help = "Rows in the queues of all replicas together; 0: no queue."},                                             \
+    {"queue.start_iter", SR_OPT_INT, SR_SWAV_FIELD(queue_start_iter), "0", 0, 1 << 30,       \
+     .help = "First step that uses the queue."},                                                           \
+    {"queue.local_queue_length", SR_OPT_INT, SR_SWAV_FIELD(local_queue_length), "0", 0, 1 << 30, .help = "Rows in the queue of one replica (inferred)."},                                        \
+    {"sinkhorn", SR_OPT_ENUM, SR_SWAV_FIELD(sinkhorn), "vissl", .choices = "vissl|log",                 \
+     .help = "vissl: VISSL's order and precision; log: exact in the log domain, finite for every epsilon and score."}
 // clang-format on
 
 // Infers prototypes and embedding size from the head and num_crops from the transforms.  Rounds the

@@ -21,13 +21,13 @@ typedef struct {
 // clang-format off
 static const SrOption table[] = {
     {"flag", SR_OPT_BOOL, AT(flag), "true", .help = "A flag."},
-    {"count", SR_OPT_INT, AT(count), "3", 1, 100, NULL, "A count."},
+    {"count", SR_OPT_INT, AT(count), "3", 1, 100, .help = "A count."},
     {"large", SR_OPT_INT64, AT(large), "-1", .help = "A large number."},
-    {"epsilon", SR_OPT_FLOAT, AT(epsilon), "0.05", 0, 1, NULL, "Sharpness."},
-    {"open", SR_OPT_FLOAT, AT(open), "1", 0, INFINITY, NULL, "Any positive number."},
+    {"epsilon", SR_OPT_FLOAT, AT(epsilon), "0.05", 0, 1, .help = "Sharpness."},
+    {"open", SR_OPT_FLOAT, AT(open), "1", 0, INFINITY, .help = "Any positive number."},
     {"name", SR_OPT_STRING, AT(name), "\"\"", .help = "A name."},
-    {"mode", SR_OPT_ENUM, AT(mode), "cosine", 0, 0, "linear|cosine|none", "A mode."},
-    {"ints", SR_OPT_INTS, AT(ints), "[0, 1]", 0, 9, NULL, "Indices."},
+    {"mode", SR_OPT_ENUM, AT(mode), "cosine", .choices = "linear|cosine|none", .help = "A mode."},
+    {"ints", SR_OPT_INTS, AT(ints), "[0, 1]", 0, 9, .help = "Indices."},
     {"floats", SR_OPT_FLOATS, AT(floats), "[]", .help = "Numbers."},
     {"strings", SR_OPT_STRINGS, AT(strings), "[a]", .help = "Words."},
     {"tree", SR_OPT_TREE, AT(tree), "{}", .help = "Whatever."},

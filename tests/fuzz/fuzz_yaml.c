@@ -24,12 +24,12 @@ typedef struct {
 #define AT(field) offsetof(Params, field)
 static const SrOption table[] = {
     {"a", SR_OPT_BOOL, AT(flag), "true"},
-    {"b", SR_OPT_INT, AT(count), "3", 1, 100, NULL, NULL},
+    {"b", SR_OPT_INT, AT(count), "3", 1, 100, .help = NULL},
     {"c", SR_OPT_INT64, AT(large), "-1"},
     {"d", SR_OPT_FLOAT, AT(number), "0.05"},
     {"e", SR_OPT_STRING, AT(name), "\"\""},
-    {"f", SR_OPT_ENUM, AT(mode), "y", 0, 0, "x|y", NULL},
-    {"g", SR_OPT_INTS, AT(ints), "[0, 1]", 0, 9, NULL, NULL},
+    {"f", SR_OPT_ENUM, AT(mode), "y", .choices = "x|y", .help = NULL},
+    {"g", SR_OPT_INTS, AT(ints), "[0, 1]", 0, 9, .help = NULL},
     {"h", SR_OPT_FLOATS, AT(floats), "[]"},
     {"i", SR_OPT_STRINGS, AT(strings), "[a]"},
     {"j", SR_OPT_TREE, AT(tree), "{}"},

@@ -15,8 +15,7 @@ static const SrOption options[] = {
      .help = "Values of the schedule, one more than milestones."},
     {"milestones", SR_OPT_INTS, offsetof(Multistep, milestones), "[30, 60]", 0, 1e9,
      .help = "Epochs (from 0) at which the next value begins, in rising order; without this key, "
-             "evenly "
-             "spaced."},
+             "evenly spaced."},
     SR_OPTION_END,
 };
 

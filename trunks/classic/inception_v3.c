@@ -21,16 +21,14 @@ static const SrOption options[] = {
     {"WIDTH_MULTIPLIER", SR_OPT_FLOAT, FIELD(width_multiplier), "1", 0.0625, 16,
      .help = "Factor on the channels of every layer."},
     {"DROPOUT", SR_OPT_FLOAT, FIELD(dropout), "0", 0, 0.99,
-     .help =
-         "Probability of dropout of the pooled features in training; the published classifier has "
-         "0.5."},
+     .help = "Probability of dropout of the pooled features in training; the published classifier "
+             "has 0.5."},
     {"AUX_CLASSES", SR_OPT_INT, FIELD(aux_classes), "0", 0, 1 << 24,
      .help = "Number of outputs of the auxiliary classifier, which exists in training only; 0: no "
              "auxiliary classifier."},
     {"TRANSFORM_INPUT", SR_OPT_BOOL, FIELD(transform_input), "False",
      .help = "Convert images from ImageNet's mean and deviation to the normalisation that "
-             "torchvision's "
-             "published weights were trained with."},
+             "torchvision's published weights were trained with."},
     SR_OPTION_END,
 };
 #undef FIELD

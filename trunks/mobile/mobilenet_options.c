@@ -7,20 +7,22 @@
 #define FIELD(f) offsetof(SrMobileNet, f)
 #define WIDTH                                                                                   \
     {                                                                                           \
-        "WIDTH_MULTIPLIER", SR_OPT_FLOAT, FIELD(width_multiplier), "1", 0.0625, 16, NULL,       \
-            "Factor on the channels of every layer (not in VISSL); a fraction makes a smaller " \
-            "net."                                                                              \
+        "WIDTH_MULTIPLIER", SR_OPT_FLOAT, FIELD(width_multiplier), "1", 0.0625, 16,             \
+            .help = "Factor on the channels of every layer (not in VISSL); a fraction makes a " \
+                    "smaller "                                                                  \
+                    "net."                                                                      \
     }
-#define NAMES                                                            \
-    {                                                                    \
-        "NAME", SR_OPT_ENUM, FIELD(name), "mobilenetv3_large_100", 0, 0, \
-            "mobilenetv3_large_100|mobilenetv3_small_100",               \
-            "Name of the net; VISSL has only the large one."             \
+#define NAMES                                                         \
+    {                                                                 \
+        "NAME", SR_OPT_ENUM, FIELD(name), "mobilenetv3_large_100",    \
+            .choices = "mobilenetv3_large_100|mobilenetv3_small_100", \
+            .help = "Name of the net; VISSL has only the large one."  \
     }
-#define PRETRAINED                                                          \
-    {                                                                       \
-        "PRETRAINED", SR_OPT_IGNORED, 0, "False", 0, 0, SR_REFUSED,         \
-            "sslrun downloads nothing; give MODEL.WEIGHTS_INIT.PARAMS_FILE" \
+#define PRETRAINED                                                                  \
+    {                                                                               \
+        "PRETRAINED", SR_OPT_IGNORED, 0, "False",                                   \
+            .choices = SR_REFUSED,                                                  \
+            .help = "sslrun downloads nothing; give MODEL.WEIGHTS_INIT.PARAMS_FILE" \
     }
 
 // clang-format off
