@@ -62,16 +62,16 @@ static const SrOption options[] = {
     {"koleo_loss_weight", SR_OPT_FLOAT, FIELD(koleo_weight), "0.1", 0, 1e6,
      .help = "Weight of the KoLeo term."},
     {"gram_loss_weight", SR_OPT_FLOAT, FIELD(gram_weight), "0", 0, 1e6,
-     .help =
-         "Weight of Gram anchoring: cosines between patches stay those of an earlier state of the "
-         "model, at first those of the starting weights (DINOv3; not in VISSL).  0: no such "
-         "state."},
+     .help = "Weight of Gram anchoring: cosines between patches stay those of an earlier state of "
+             "the model, at first those of the starting weights (DINOv3; not in VISSL).  0: no "
+             "such state."},
     {"gram_enlarge", SR_OPT_INT, FIELD(gram_enlarge), "2", 1, 8,
-     .help = "Gram anchoring: factor by which the earlier state sees the crops larger."},
+     .help = "Gram anchoring: factor by which the earlier state sees the crops larger.",
+     .needs = "gram_loss_weight"},
     {"gram_update_steps", SR_OPT_INT, FIELD(gram_update), "0", 0, 0x7fffffff,
      .help = "Gram anchoring: steps after which the earlier state becomes the teacher of that "
-             "moment; 0: "
-             "never."},
+             "moment; 0: never.",
+     .needs = "gram_loss_weight"},
     {"num_global_crops", SR_OPT_INT, FIELD(num_global), "2", 1, SR_MAX_VIEWS,
      .help = "Number of large crops, which the teacher sees (inferred from the transforms)."},
     {"num_local_crops", SR_OPT_INT, FIELD(num_local), "8", 0, SR_MAX_VIEWS,

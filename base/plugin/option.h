@@ -45,6 +45,9 @@ typedef struct {
     double min, max;     // range of numbers and of list elements; both 0: no range
     const char *choices; // ENUM: "linear|sqrt"
     const char *help;    // one sentence, with the unit
+    // Another row of the table, a switch or a weight: while it is false or 0, this key changes
+    // nothing.  NULL: none
+    const char *needs;
 } SrOption;
 // `choices` of an IGNORED row whose other values would change results: they are an error.  Other
 // IGNORED rows accept every value and write one log line.

@@ -243,6 +243,45 @@ static void put(const char *dir, const char *name, const char *content) {
     CHECK_OK(sr_file_write(path, content, strlen(content)));
 }
 
+// Options of Gram anchoring need its weight. A loss that was not chosen is named as a whole.
+TEST(test_gram_anchor) {
+    static const char *const keys[] = {"LOSS.dinov2_loss.gram_enlarge",
+                                       "LOSS.dinov2_loss.gram_update_steps"};
+    char dir[64];
+    temp_dir_make(dir);
+    put(dir, "plain", "defaults: [pretrain/dinov2/dinov2_cifar10]\n");
+    put(dir, "anchored",
+        "defaults: [pretrain/dinov2/dinov2_cifar10]\n"
+        "config: {LOSS: {dinov2_loss: {gram_loss_weight: 0.5}}}\n");
+    for (int i = 0; i < SR_COUNT(keys); i++) {
+        char override[96], words[128];
+        snprintf(override, sizeof override, "%s=4", keys[i]);
+        snprintf(words, sizeof words, "%s is accepted and changes nothing", keys[i]);
+        CHECK_INT(lines_of(dir, "plain", override, words), 1);
+        CHECK_INT(lines_of(dir, "anchored", override, words), 0);
+        CHECK_INT(lines_with(override, words), 0);
+    }
+    temp_dir_remove(dir);
+}
+
+// SrOption.needs names a switch or a weight of the same table.
+TEST(test_needs) {
+    SrArena arena = SR_ARENA_INIT;
+    SrSchemaEntry *entries = NULL;
+    int n = 0, found = 0;
+    CHECK_OK(sr__schema_entries(&arena, &entries, &n));
+    for (int i = 0; i < n; i++)
+        for (const SrOption *o = entries[i].section.table; o && o->name; o++) {
+            const SrOption *needed =
+                o->needs ? sr_options_find(entries[i].section.table, o->needs) : NULL;
+            found += needed != NULL;
+            if (o->needs && (!needed || (needed->type != SR_OPT_BOOL && needed->min != 0)))
+                fail_msg("%s.%s needs %s", entries[i].section.path, o->name, o->needs);
+        }
+    CHECK(found > 10);
+    sr_arena_deinit(&arena);
+}
+
 // A recipe that builds on another one and chooses another plugin leaves the old plugin's options
 // without effect: no line, since nobody made a mistake. Options next to the choice, in a file
 // over it or on the command line are reported.
@@ -324,6 +363,6 @@ TEST(test_removed_keys) {
 }
 
 SR_TESTS(ignored, unit(test_shared_maps), unit(test_one_line_each), unit(test_removed_keys),
-         unit(test_lists), unit(test_without_effect), unit(test_recompute),
-         unit(test_labels_of_zero), unit(test_place_of_a_map), unit(test_files_below),
-         unit(test_every_ignored_row), unit(test_defaults_are_silent))
+         unit(test_lists), unit(test_without_effect), unit(test_gram_anchor), unit(test_needs),
+         unit(test_recompute), unit(test_labels_of_zero), unit(test_place_of_a_map),
+         unit(test_files_below), unit(test_every_ignored_row), unit(test_defaults_are_silent))

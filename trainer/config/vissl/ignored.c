@@ -137,8 +137,20 @@ static void say_decided(const Walk *w, const char *key, const char *why, const c
         say_at(at, key, why, decider);
 }
 
-// Reports options of features that are switched off.  `same` is the key that a value is inferred
-// from: a saved configuration holds the copy, which is not worth a line.
+// Reports keys of a map whose switch or weight is off (SrOption.needs).
+static void report_needs(const Walk *w, const SrOption *table, const char *map) {
+    for (const SrOption *o = table; o && o->name; o++) {
+        const char *key = o->needs ? sr_arena_printf(w->arena, "%s.%s", map, o->name) : NULL,
+                   *needs = key ? sr_arena_printf(w->arena, "%s.%s", map, o->needs) : NULL;
+        const SrYaml *given = needs ? sr_yaml_find_path(w->tree, needs) : NULL;
+        if (given && given->i == 0 && given->f == 0)
+            say_decided(w, key, "it has an effect only with ", needs);
+    }
+}
+
+// Reports options of features that are switched off, of the sections and of the chosen loss.
+// `same` is the key that a value is inferred from: a saved configuration holds the copy, which is
+// not worth a line.
 static void report_switched_off(const Walk *w) {
     static const struct {
         const char *key, *switched_by, *same;
@@ -148,18 +160,6 @@ static void report_switched_off(const Walk *w) {
          "OPTIMIZER.param_schedulers.lr"},
         {"OPTIMIZER.head_optimizer_params.weight_decay",
          "OPTIMIZER.head_optimizer_params.use_different_wd", "OPTIMIZER.weight_decay"},
-        {"HOOKS.EMA_MODEL.UPDATE_ITER", "HOOKS.EMA_MODEL.SAVE_EMA_MODEL", NULL},
-        {"HOOKS.EMA_MODEL.WARMUP", "HOOKS.EMA_MODEL.SAVE_EMA_MODEL", NULL},
-        {"HOOKS.EMA_MODEL.DECAY", "HOOKS.EMA_MODEL.SAVE_EMA_MODEL", NULL},
-        {"MODEL.SYNC_BN_CONFIG.GROUP_SIZE", "MODEL.SYNC_BN_CONFIG.CONVERT_BN_TO_SYNC_BN", NULL},
-        {"MODEL.LORA.RANK", "MODEL.LORA.USE_LORA", NULL},
-        {"MODEL.LORA.ALPHA", "MODEL.LORA.USE_LORA", NULL},
-        {"MODEL.LORA.TARGETS", "MODEL.LORA.USE_LORA", NULL},
-        {"MODEL.LORA.UNFREEZE_LAST", "MODEL.LORA.USE_LORA", NULL},
-        {"MODEL.GRAD_CLIP.NORM_TYPE", "MODEL.GRAD_CLIP.USE_GRAD_CLIP", NULL},
-        {"MODEL.GRAD_CLIP.MAX_NORM", "MODEL.GRAD_CLIP.USE_GRAD_CLIP", NULL},
-        {"MODEL.ACTIVATION_CHECKPOINTING.NUM_ACTIVATION_CHECKPOINTING_SPLITS",
-         "MODEL.ACTIVATION_CHECKPOINTING.USE_ACTIVATION_CHECKPOINTING", NULL},
     };
     for (int i = 0; i < SR_COUNT(rows); i++) {
         const SrYaml *same = rows[i].same ? sr_yaml_find_path(w->tree, rows[i].same) : NULL;
@@ -167,6 +167,11 @@ static void report_switched_off(const Walk *w) {
         if (!sr_tree_bool(w->tree, rows[i].switched_by, false) && !copied)
             say_decided(w, rows[i].key, "it has an effect only with ", rows[i].switched_by);
     }
+    report_needs(w, sr__schema_model, "MODEL");
+    report_needs(w, sr__schema_hooks, "HOOKS");
+    const SrLoss *loss = NULL;
+    if (sr_loss_find(sr_tree_text(w->tree, "LOSS.name", ""), &loss) == SR_OK)
+        report_needs(w, loss->options, loss->subtree);
 }
 
 static void say_unread(const Walk *w, const char *key, const char *name, const char *chosen_by) {

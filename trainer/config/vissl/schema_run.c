@@ -79,11 +79,11 @@ const SrOption sr__schema_hooks[] = {
      .help = "Keep an averaged copy of trunk and heads in every checkpoint; evaluation takes it with"
      " MODEL.WEIGHTS_INIT.REMOVE_PREFIX=ema_model."},
     {"EMA_MODEL.UPDATE_ITER", SR_OPT_INT64, OFF(ema.update_iter), "1", 1, 1e12,
-     .help = "Number of updates between two updates of the averaged copy."},
+     .help = "Number of updates between two updates of the averaged copy.", .needs = "EMA_MODEL.SAVE_EMA_MODEL"},
     {"EMA_MODEL.WARMUP", SR_OPT_FLOAT, OFF(ema.warmup), "0.05", 0, 1,
-     .help = "Part of the run at its start in which the averaged copy equals the weights."},
+     .help = "Part of the run at its start in which the averaged copy equals the weights.", .needs = "EMA_MODEL.SAVE_EMA_MODEL"},
     {"EMA_MODEL.DECAY", SR_OPT_FLOAT, OFF(ema.decay), "0.9999", 0, 1,
-     .help = "Share of its old value that the averaged copy keeps at each of its updates."},
+     .help = "Share of its old value that the averaged copy keeps at each of its updates.", .needs = "EMA_MODEL.SAVE_EMA_MODEL"},
     {"PROBE.EVERY_NUM_EPOCHS", SR_OPT_INT, OFF(probe.every_num_epochs), "0", 0, 1e9,
      .help = "After every n-th epoch, measure the trunk by kNN (NEAREST_NEIGHBOR) and by a linear classifier (not in"
      " VISSL).  Training gives the same bits with and without it.  0: off."},
