@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/text/yaml_edit.h"
+#include "measure/standard_error.h"
 #include "pages/runs/run_page.h"
 
 static double figure(const SrYaml *report, const char *row, const char *layer, const char *what) {
@@ -66,15 +67,6 @@ double sr_run_knn(const SrHistory *h) {
     return sr_run_scores(h, &e) && !isnan(e.knn.trained) ? e.knn.trained : sr_run_last_probe(h);
 }
 
-double sr_standard_error(double percent, int64_t images) {
-    double p = percent / 100;
-    return 100 * sqrt(fmax(p * (1 - p), 0) / (double)SR_MAX(images, 1));
-}
-
-double sr_chance(double percent, int64_t images) {
-    return fmax(2 * sr_standard_error(percent, images), 300.0 / (double)SR_MAX(images, 1));
-}
-
 // True: score is higher by more than `by`, or the rival was not measured (NaN).
 static bool beats(double score, double rival, double by) {
     return isnan(rival) || score - rival > by;
@@ -95,11 +87,6 @@ const char *sr_run_verdict_words(SrVerdict verdict) {
                                "images show; train longer or change the recipe.",
     };
     return words[verdict];
-}
-
-// True: no accuracy could be higher by more than chance.
-static bool is_full(double percent, int64_t images) {
-    return percent + sr_chance(percent, images) >= 100;
 }
 
 static void describe(const SrRunScores *e, double by, SrText *out) {
@@ -127,8 +114,8 @@ SrVerdict sr_run_verdict(const SrHistory *h, SrText *out) {
         verdict = SR_VERDICT_PIXELS;
     if (!beats(s->trained, s->untrained, by))
         verdict = SR_VERDICT_NOTHING;
-    if (verdict != SR_VERDICT_HELPED && is_full(s->trained, e.images) &&
-        is_full(fmax(s->untrained, s->pixels), e.images)) // fmax ignores NaN
+    if (verdict != SR_VERDICT_HELPED && sr_accuracy_is_full(s->trained, e.images) &&
+        sr_accuracy_is_full(fmax(s->untrained, s->pixels), e.images)) // fmax ignores NaN
         verdict = SR_VERDICT_EASY;
     sr_text_add(out, sr_run_verdict_words(verdict));
     describe(&e, by, out);

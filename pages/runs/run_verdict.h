@@ -31,11 +31,6 @@ bool sr_run_scores(const SrHistory *history, SrRunScores *out);
 // Returns the accuracy of kNN, per cent: that of the best layer where the run was evaluated, as the
 // page shows it, and otherwise the last probe's.  NaN: there is none.
 double sr_run_knn(const SrHistory *history);
-// Returns the standard error of an accuracy on so many images, per cent.
-double sr_standard_error(double percent, int64_t images);
-// Returns the difference of two accuracies, in points, that chance may make: two standard errors,
-// and at least three images, since an accuracy of 100 % has no standard error.
-double sr_chance(double percent, int64_t images);
 
 // Returns the verdict and writes it with its figures to `out`; writes nothing for SR_VERDICT_NONE.
 // The text begins with the sentence that sr_run_verdict_words returns.

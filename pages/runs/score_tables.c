@@ -3,8 +3,8 @@
 
 #include <math.h>
 
+#include "measure/standard_error.h"
 #include "pages/html.h"
-#include "pages/runs/run_verdict.h"
 
 enum { WIDEST = 40 }; // classes of the widest table of confusions
 

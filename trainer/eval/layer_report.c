@@ -2,13 +2,13 @@
 // probe per stage.
 #include "trainer/eval/layer_report.h"
 
-#include <math.h>
 #include <stdio.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text/json.h"
 #include "measure/neighbours/knn.h"
+#include "measure/standard_error.h"
 #include "trainer/config/derived_config.h"
 
 // ---- figures
@@ -176,18 +176,6 @@ static int strongest_untrained(const SrLayerReport *r) {
     return best;
 }
 
-// Returns two standard errors of an accuracy, and at least three images, since 100 % has no
-// standard error: a smaller difference means nothing.
-static double chance(const SrLayerReport *r, double percent) {
-    double p = percent / 100, n = (double)SR_MAX(r->n_test, 1);
-    return fmax(200 * sqrt(p * (1 - p) / n), 300 / n);
-}
-
-// True: this accuracy is 100 % but for chance.
-static bool is_full(const SrLayerReport *r, double percent) {
-    return percent + chance(r, percent) >= 100;
-}
-
 static const char *verdict(double over_pixels, double over_untrained, double chance_of, bool easy) {
     if (easy && (over_untrained <= chance_of || over_pixels <= chance_of))
         return "the test is too easy to judge the training; evaluate on harder images or finer "
@@ -206,10 +194,12 @@ static void add_sentence(const SrLayerReport *r, SrText *out) {
     const SrLayerScore *best = &r->score[SR_ROW_TRAINED][r->best];
     int rival = strongest_untrained(r);
     double over_untrained = best->probe.test - untrained(r, rival, true);
-    double pixels = r->score[SR_ROW_PIXELS][0].probe.test, by = chance(r, best->probe.test);
+    double pixels = r->score[SR_ROW_PIXELS][0].probe.test,
+           by = sr_chance(best->probe.test, r->n_test);
     double over_pixels = best->probe.test - pixels;
-    bool easy = is_full(r, best->probe.test) &&
-                (is_full(r, untrained(r, rival, true)) || is_full(r, pixels));
+    bool easy = sr_accuracy_is_full(best->probe.test, r->n_test) &&
+                (sr_accuracy_is_full(untrained(r, rival, true), r->n_test) ||
+                 sr_accuracy_is_full(pixels, r->n_test));
     sr_text_printf(
         out,
         "best layer: %s (*, by training images held out); its probe is %+.1f points from "

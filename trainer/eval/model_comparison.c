@@ -10,6 +10,7 @@
 #include "measure/neighbours/knn.h"
 #include "measure/probes/chosen_probe.h"
 #include "measure/probes/logreg.h"
+#include "measure/standard_error.h"
 #include "trainer/config/derived_config.h"
 
 enum { PER_CLASS = 5, DRAWS = 5, MOST_ITERATIONS = 100 };
@@ -23,13 +24,8 @@ typedef struct {
 
 // ---- figures ------------------------------------------------------------------------------------
 
-static double standard_error(double percent, int64_t images) {
-    double p = percent / 100;
-    return 100 * sqrt(fmax(p * (1 - p), 0) / (double)SR_MAX(images, 1));
-}
-
 SrFigure sr_figure(double percent, int64_t images) {
-    return (SrFigure){percent, standard_error(percent, images)};
+    return (SrFigure){percent, sr_standard_error(percent, images)};
 }
 
 // A class with fewer than five images is no failure: the other figures are still worth their time.
@@ -47,7 +43,7 @@ SrStatus sr_few_shots(uint64_t seed, const SrMatrix *train, const SrMatrix *test
     *out = (SrFigure){NAN, NAN};
     if (status == SR_OK)
         *out = (SrFigure){result[0].test, hypot(result[0].test_std / sqrt(DRAWS),
-                                                standard_error(result[0].test, test->n))};
+                                                sr_standard_error(result[0].test, test->n))};
     sr_arena_deinit(&arena);
     if (status == SR_ERR_CONFIG) {
         sr_status_clear();
