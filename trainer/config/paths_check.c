@@ -35,11 +35,9 @@ static SrStatus check_weights(const SrConfig *config, const char *key, const cha
 }
 
 static bool has_teacher(const SrConfig *config) {
-    const char *loss = sr_tree_text(config->tree, "LOSS.name", "");
-    for (int i = 0; sr_loss_at(i); i++)
-        if (strcmp(sr_loss_at(i)->name, loss) == 0)
-            return sr_loss_at(i)->has_teacher;
-    return false;
+    const SrLoss *loss;
+    return config->loss_name && *config->loss_name &&
+           sr_loss_find(config->loss_name, &loss) == SR_OK && loss->has_teacher;
 }
 
 static const char *teacher_file(const SrConfig *config) {
