@@ -53,15 +53,38 @@ static void from_float(uint16_t *y, const float *x, int64_t n) {
         y[i] = from_float_one(x[i]);
 }
 
-// Sixteen partial sums at every level, so that the order of additions does not depend on it.
+// Converts V_LANES halves.  The processors' own conversions ignore the flushing of denormals.
+V_INLINE V v_load_half(const uint16_t *x) {
+#if defined(__AVX512F__)
+    return _mm512_cvtph_ps(_mm256_loadu_si256((const void *)x));
+#elif defined(__F16C__)
+    return _mm256_cvtph_ps(_mm_loadu_si128((const void *)x));
+#else
+    float y[V_LANES];
+    to_float(y, x, V_LANES);
+    return v_load(y);
+#endif
+}
+
+// Sixteen partial sums at every level, so that the order of additions does not depend on it.  The
+// next rows are fetched early: a search reads each row of a large file once.
 static void products(float *y, const uint16_t *x, const float *q, int64_t rows, int d) {
-    enum { LANES = 16 };
+    enum { LANES = 16, VECTORS = LANES / V_LANES, AHEAD = 2048, LINE = 32 }; // in halves
     for (int64_t r = 0; r < rows; r++, x += d) {
-        float sum[LANES] = {0};
+        V part[VECTORS];
+        float sum[LANES];
         int i = 0;
-        for (; i + LANES <= d; i += LANES)
-            for (int k = 0; k < LANES; k++)
-                sum[k] += to_float_one(x[i + k]) * q[i + k];
+        V_FOR (v, VECTORS)
+            part[v] = v_set1(0);
+        for (; i + LANES <= d; i += LANES) {
+            if (i % LINE == 0)
+                __builtin_prefetch(x + i + AHEAD);
+            V_FOR (v, VECTORS)
+                part[v] =
+                    v_fma(v_load_half(x + i + v * V_LANES), v_load(q + i + v * V_LANES), part[v]);
+        }
+        V_FOR (v, VECTORS)
+            v_store(sum + v * V_LANES, part[v]);
         for (int k = 0; i + k < d; k++)
             sum[k] += to_float_one(x[i + k]) * q[i + k];
         for (int half = LANES / 2; half > 0; half /= 2)
