@@ -13,15 +13,18 @@ static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
 
 static volatile sig_atomic_t received, listening, quiet;
 static const char *volatile last_words = "";
+#define STEP_NOTE "finishing the step and saving"
+static const char *volatile listening_note = STEP_NOTE;
 
 // Writes the note; of several ranks that are stopped together, one writes it.
-static void write_note(const char *note) {
+static void write_note(const char *note, const char *more) {
     if (sr_comm_rank() > 0)
         return;
     // The run saves its state even if stderr is closed.
-    if (write(STDERR_FILENO, "\n", 1) < 0 || write(STDERR_FILENO, note, strlen(note)) < 0 ||
-        write(STDERR_FILENO, "\n", 1) < 0)
-        return;
+    const char *const part[] = {"\n", note, more, "\n"};
+    for (int i = 0; i < SR_COUNT(part); i++)
+        if (write(STDERR_FILENO, part[i], strlen(part[i])) < 0)
+            return;
 }
 
 // Only uses calls that are legal in a handler: write and _exit.  Repeated SIGHUP and SIGUSR1 are
@@ -37,10 +40,10 @@ static void on_signal(int number) {
     received = number;
     if (listening) {
         if (!quiet)
-            write_note("finishing the step and saving; press Ctrl-C again to stop at once");
+            write_note(listening_note, "; press Ctrl-C again to stop at once");
         return;
     }
-    write_note(last_words);
+    write_note(last_words, "");
     sr_temporary_unlink_all();
     _exit(128 + number);
 }
@@ -67,9 +70,16 @@ static void handle(int number, void (*handler)(int)) {
 void sr_interrupt_at_once(const char *note) {
     last_words = note;
     listening = quiet = 0;
+    listening_note = STEP_NOTE;
     for (int i = 0; i < SR_COUNT(numbers); i++)
         handle(numbers[i], on_signal);
     signal(SIGPIPE, SIG_IGN);
+}
+
+void sr_interrupt_listen(const char *note) {
+    sr_interrupt_at_once("");
+    listening_note = note;
+    listening = 1;
 }
 
 void sr_interrupt_begin(void) {

@@ -17,6 +17,10 @@ void sr_interrupt_at_once(const char *note);
 // Returns the signal that arrived; 0: none.  Serves as SrTrainOptions.stop.  After the first
 // call, a signal no longer ends the process; the next call returns it.
 int sr_interrupt_asked(void *unused);
+// Makes the first signal write `note` and wait for sr_interrupt_asked; a second one ends the
+// process.  note: what is being finished, as in "finishing this batch of images"; it must stay
+// valid.
+void sr_interrupt_listen(const char *note);
 // Remembers the next signals without ending the process, as sr_interrupt_asked does, but writes no
 // line to stderr: a child process gets the signal too and writes its own.
 void sr_interrupt_remember(void);

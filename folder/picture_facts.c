@@ -11,30 +11,6 @@
 
 enum { LEVELS = 256, SHAPE = 32, LOW = 8, SHARP_SIDE = 256, GREY_SPREAD = 4 };
 
-// ---- the file -----------------------------------------------------------------------------------
-
-static size_t length_at(const uint8_t *p) {
-    return p[0] | (size_t)p[1] << 8 | (size_t)p[2] << 16 | (size_t)p[3] << 24;
-}
-
-static bool ends_with(const uint8_t *p, size_t n, const char *mark, size_t mark_n, size_t within) {
-    size_t first = n > within ? n - within : 0;
-    for (size_t i = first; i + mark_n <= n; i++)
-        if (memcmp(p + i, mark, mark_n) == 0)
-            return true;
-    return false;
-}
-
-// Files may have bytes after their end, so that the mark is searched for.
-static bool is_truncated(SrImageFormat format, const uint8_t *p, size_t n) {
-    switch (format) {
-    case SR_IMAGE_JPEG: return !ends_with(p, n, "\xff\xd9", 2, n);
-    case SR_IMAGE_PNG: return !ends_with(p, n, "IEND", 4, n);
-    case SR_IMAGE_WEBP: return n < 8 || length_at(p + 4) + 8 > n;
-    default: return false; // their readers refuse files that are cut off
-    }
-}
-
 // ---- pixels -------------------------------------------------------------------------------------
 
 static int grey_of(const uint8_t *p) { return (299 * p[0] + 587 * p[1] + 114 * p[2] + 500) / 1000; }
@@ -171,7 +147,6 @@ SrStatus sr_picture_facts(const void *bytes, size_t n, SrImagePool *pool, SrPict
     sr__image_header_upright(&header, &f->H, &f->W);
     f->format = header.format;
     f->stored_grey = header.components == 1;
-    f->truncated = is_truncated(header.format, bytes, n);
     f->orientation = header.orientation;
     SR_TRY(sr_image_decode(bytes, n, pool, &image));
     return measure(&image, pool, f);

@@ -10,7 +10,6 @@ typedef struct {
     SrImageFormat format; // by the first bytes, whatever the name says
     bool grey;            // the pixels have no colour
     bool stored_grey;     // and the file says so: it has one channel
-    bool truncated;       // the end of the file is missing
     int orientation;      // of EXIF, 1 to 8; 1: upright or not given
     uint64_t file_hash, pixel_hash;
     // 64 bits: which of 8 x 8 low frequencies of a cosine transform are above their median (as
@@ -23,8 +22,8 @@ typedef struct {
     float sharpness; // variance of the Laplacian in grey levels, at 256 pixels per side or fewer
 } SrPictureFacts;
 
-// Decodes the file's bytes and measures.  SR_ERR_IO: it cannot be read; fields up to `truncated`
-// are set as far as the header could be read.  Thread-safe.
+// Decodes the file's bytes and measures.  SR_ERR_IO: it cannot be read; fields up to
+// `stored_grey` are set as far as the header could be read.  Thread-safe.
 SrStatus sr_picture_facts(const void *bytes, size_t n, SrImagePool *pool, SrPictureFacts *out);
 // Gives the shape hash of a decoded picture alone.  SR_ERR_MEMORY.
 SrStatus sr_picture_shape_hash(const SrImage *image, SrImagePool *pool, uint64_t *out);

@@ -28,8 +28,7 @@ enum { CHUNK = 64, PARTS = SR_TIDY_NEAR_BITS + 1, REASON_BYTES = 512 };
 static const struct {
     const char *name, *help, *unit;
 } issues[SR_TIDY_ISSUES] = {
-    {"unreadable", "The file cannot be decoded.", ""},
-    {"truncated", "The end of the file is missing.", ""},
+    {"unreadable", "The file is damaged, or its end is missing.", ""},
     {"wrong-extension", "The name says another format than the content.", ""},
     {"same-file", "Byte by byte a copy of an earlier file.", ""},
     {"same-pixels", "The pixels of an earlier file in other bytes.", ""},
@@ -299,7 +298,6 @@ static SrStatus judge(Look *l, int64_t i, const char *name, double low, double h
         bool found;
         double value;
     } checks[] = {
-        {SR_TIDY_TRUNCATED, f->truncated, 0},
         {SR_TIDY_EXTENSION, wrong_extension(f->format, name), 0},
         {SR_TIDY_BLURRY, !flat && (double)f->sharpness < LEAST_SHARPNESS, (double)f->sharpness},
         {SR_TIDY_DARK, (double)f->high < DARK, (double)f->high},

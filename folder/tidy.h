@@ -9,8 +9,7 @@
 #include "folder/picture_facts.h"
 
 typedef enum {
-    SR_TIDY_UNREADABLE,  // cannot be decoded
-    SR_TIDY_TRUNCATED,   // its end is missing, though it can be decoded
+    SR_TIDY_UNREADABLE,  // cannot be decoded, or not to its end
     SR_TIDY_EXTENSION,   // a JPEG called .png
     SR_TIDY_SAME_FILE,   // byte by byte an earlier file
     SR_TIDY_SAME_PIXELS, // other bytes, the pixels of an earlier file

@@ -57,7 +57,7 @@ static void add_word(Words *w, const char *word) {
 // Runs a command of this program and waits.  stdout goes to `file`, or to stderr without one, so
 // that it does not mix with the findings.  *code: exit code.
 static SrStatus run(const Words *w, const char *file, int *code) {
-    char *words[WORDS + 1] = {(char *)(uintptr_t) "/proc/self/exe"};
+    char *words[WORDS + 1] = {(char *)(uintptr_t)sr_args_program()};
     posix_spawn_file_actions_t actions;
     pid_t pid;
     int state = 0;

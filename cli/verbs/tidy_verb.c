@@ -31,7 +31,7 @@ static const SrFlag flags[] = {
                  "write the other files as lines that move them aside"),
     SR_FLAG_TEXT(Options, drop, "--drop", "ISSUES",
                  "what --keep and --script leave out "
-                 "(unreadable,truncated,same-file,same-pixels)"),
+                 "(unreadable,same-file,same-pixels)"),
     SR_PHOTO_FLAGS(Options),
     SR_FLAG_ON(Options, json, "--json", "print one JSON line per finding"),
     SR_FLAG_ON(Options, csv, "--csv", "print one CSV line per finding"),
@@ -159,7 +159,7 @@ static SrStatus write_lists(const Options *o, const Findings *x, SrText *next) {
 // ---- the verb -----------------------------------------------------------------------------------
 
 static SrStatus look(const SrImageSet *set, SrTidy *t) {
-    sr_interrupt_at_once("");
+    sr_interrupt_listen("stopping after these images");
     sr_stop_set(sr_interrupt_asked, NULL);
     SrStatus status = sr_tidy(set, t);
     sr_stop_set(NULL, NULL);
@@ -193,7 +193,7 @@ static void add_next(const Options *o, const SrTidy *t, const char *data, SrText
 }
 
 static SrStatus run_verb(int argc, char **argv) {
-    Options o = {.drop = "unreadable,truncated,same-file,same-pixels"};
+    Options o = {.drop = "unreadable,same-file,same-pixels"};
     SrArgs args;
     SrImageSet set = {.n = 0};
     SrTidy t = {.n = 0};
@@ -236,8 +236,8 @@ const SrVerb sr_verb_tidy = {
     .args = "DIR",
     .summary = "lists damaged files, copies and odd pictures",
     .help =
-        "Every file is decoded once, without a model. The issues are: unreadable, truncated, "
-        "wrong-extension, same-file, same-pixels, near-copy (a 64-bit hash of low frequencies), "
+        "Every file is decoded once, without a model. The issues are: unreadable, wrong-extension, "
+        "same-file, same-pixels, near-copy (a 64-bit hash of low frequencies), "
         "blurry, dark, bright, low-information, odd-size, odd-aspect, grey-as-colour and rotated "
         "(EXIF).\n\nThe table has a line per issue with its number and worst file; --json, --csv "
         "and --page list them. Nothing is deleted or moved: --keep writes a list of the good "
