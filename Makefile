@@ -125,7 +125,7 @@ DEFS  := $(KINDS:%=$(BUILD)/gen/%.def) $(BUILD)/gen/tests.def $(BUILD)/gen/golde
 Q = $(if $(V),,@)
 SAY = $(if $(V),@:,@printf '  %-3s %s\n')
 
-.PHONY: FORCE all help deps lacks test run example clean format check-format layers prose bench-conv scoreboard charts seeds
+.PHONY: FORCE all help deps lacks test run example clean format check-format layers prose bench-conv bench-index scoreboard charts seeds
 all: sslrun libsslrun.a libsslrun.so
 	@tests/deps.sh --lacks $(LACKS)
 
@@ -291,6 +291,13 @@ $(BUILD)/op-bench: $(BUILD)/bench/op_bench.o $(BUILD)/libsslrun.a
 	$(Q)$(CC) $(CFLAGS) -o $@ $^ $(LDLIBS)
 bench-conv: $(BUILD)/conv-bench
 	$(BUILD)/conv-bench
+
+## make bench-index  measure an index of a million rows: open, query, exact neighbours, copies, a search
+$(BUILD)/index-bench: $(BUILD)/bench/index_bench.o $(BUILD)/libsslrun.a
+	$(SAY) LD $@
+	$(Q)$(CC) $(CFLAGS) -o $@ $^ $(LDLIBS)
+bench-index: $(BUILD)/index-bench $(BUILD)/sslrun
+	bench/index.sh $(BUILD)
 
 ## make charts     draw the charts of docs/reference from its tables, into docs/pictures
 charts:

@@ -37,6 +37,7 @@ static SrStatus open_index(SrSearchArgs *o, SrArena *arena, SrFolder *folder, Sr
     SR_TRY(sr_index_open(o->folder.index, out));
     if (!o->folder.model)
         SR_TRY(model_of_index(o, *out, arena));
+    o->folder.batch = 1; // the query alone is embedded
     SR_TRY(sr_folder_open(&o->folder, folder));
     return sr_nearest_check(folder->embedder, *out);
 }
@@ -64,20 +65,21 @@ static void print_line(const SrSearchArgs *o, const SrIndex *index, const SrNear
 
 // One image more is searched for, since the query itself may be in the index.
 static SrStatus search(const SrSearchArgs *o, const char *image, const SrFolder *folder,
-                       const SrIndex *index, SrText *out) {
+                       const SrIndex *index, const SrCells *cells, SrText *out) {
     SrRect crop = {0, 0, 0, 0};
     char real[4096], other[4096];
     int k = (int)SR_MIN((int64_t)o->count + 1, sr_index_rows(index)), left = o->count;
+    const SrNearestOptions options = {index, k, cells, o->probes};
     if (o->crop)
         SR_TRY(sr_rect_parse(o->crop, &crop));
     SrNear *near = sr_alloc((size_t)k * sizeof *near);
     SR_TRY_MEMORY(near, "%d images", k);
     SrStatus status =
-        sr_nearest_to_file(folder->embedder, index, image, o->crop ? &crop : NULL, k, near);
+        sr_nearest_to_file(folder->embedder, &options, image, o->crop ? &crop : NULL, near);
     bool known = realpath(image, real) != NULL;
     if (o->csv)
         sr_text_add(out, "file,cosine\n");
-    for (int i = 0; status == SR_OK && i < k && left > 0; i++) {
+    for (int i = 0; status == SR_OK && i < k && left > 0 && near[i].row != UINT32_MAX; i++) {
         const char *name = sr_index_name(index, near[i].row);
         if (known && !o->crop && realpath(name, other) && strcmp(real, other) == 0)
             continue;
@@ -105,6 +107,7 @@ static SrStatus check(const SrArgs *args, const SrSearchArgs *o, const char *usa
         SR_FAIL(SR_ERR_CONFIG, "%s", usage);
     if (o->count < 1)
         SR_FAIL(SR_ERR_CONFIG, "--count needs at least 1");
+    SR_TRY(sr_folder_probes_check(o->probes));
     if (!sr_file_exists(args->names[0]))
         SR_FAIL(SR_ERR_CONFIG, "%s: no such image", args->names[0]);
     if (sr_file_is_dir(args->names[0]))
@@ -116,11 +119,15 @@ SrStatus sr_image_search(const SrArgs *args, SrSearchArgs *o, const char *usage)
     SrArena arena = SR_ARENA_INIT;
     SrFolder folder = {.embedder = NULL};
     SrIndex *index = NULL;
+    SrCells *cells = NULL;
     SrText out = SR_TEXT_INIT;
     SR_TRY(check(args, o, usage));
     SrStatus status = open_index(o, &arena, &folder, &index);
+    if (status == SR_OK && o->probes)
+        status = sr_folder_cells(index, o->probes, &cells);
     if (status == SR_OK)
-        status = search(o, args->names[0], &folder, index, &out);
+        status = search(o, args->names[0], &folder, index, cells, &out);
+    sr_cells_close(cells);
     sr_index_close(index);
     sr_folder_close(&folder);
     sr_arena_deinit(&arena);

@@ -10,6 +10,7 @@ typedef struct {
     SrFolderArgs folder;
     bool json, csv, null; // forms of the list; none: text
     int count;            // images to list, at least 1
+    int probes;           // cells to search; 0: all images, exactly
     const char *data;     // the images to search; NULL: those of folder.index
     const char *crop;     // text of --crop; NULL: the whole image
     SrPhotoFiles files;

@@ -94,6 +94,8 @@ static SrStatus find_near(Finder *f) {
                                     .k = f->k,
                                     .skip_from = f->same,
                                     .skip_to = o->others ? NULL : f->same,
+                                    .cells = o->cells,
+                                    .probes = o->probes,
                                     .memory = o->memory > lists ? o->memory - lists : 0,
                                     .what = what[look]};
         SR_TRY(sr_near_rows(&near, f->near[look]));

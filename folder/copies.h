@@ -10,7 +10,7 @@
 #ifndef SR_FOLDER_COPIES_H
 #define SR_FOLDER_COPIES_H
 
-#include "folder/index/index.h"
+#include "folder/index/cells.h"
 
 typedef struct {
     const SrIndex *images;
@@ -18,9 +18,11 @@ typedef struct {
     const SrIndex *thumbnails;      // of the same images.  NULL: cosines are the scores
     // The other folder.  NULL: copies among `images`
     const SrIndex *others, *other_thumbnails;
-    double threshold;    // score of a copy.  NAN: from the data
-    double false_alarms; // rate per image, above 0, for a threshold from the data
-    size_t memory;       // bytes that may be used
+    const SrCells *cells; // of the images, or of `others`: candidates come from them; NULL: exact
+    int probes;           // cells that are searched for each image
+    double threshold;     // score of a copy.  NAN: from the data
+    double false_alarms;  // rate per image, above 0, for a threshold from the data
+    size_t memory;        // bytes that may be used
 } SrCopiesOptions;
 
 typedef struct {

@@ -44,8 +44,9 @@ static size_t floats_of(const SrEmbedder *e) {
     return (size_t)(e->images.h * e->images.w) * (e->grey ? 1 : 3);
 }
 
-static int batch_of(int h, int w) {
-    return SR_MAX(SR_MIN(PIXELS_OF_BATCH / (h * w), MOST_BATCH), 8);
+static int batch_of(const SrEmbedder *e) {
+    int fit = PIXELS_OF_BATCH / (e->images.h * e->images.w);
+    return e->options.batch ? e->options.batch : SR_MAX(SR_MIN(fit, MOST_BATCH), 8);
 }
 
 static SrStatus open_checkpoint(SrEmbedder *e, SrFeatureOptions *o) {
@@ -89,7 +90,7 @@ static void find_pooling(SrEmbedder *e) {
 }
 
 static SrStatus open_source(SrEmbedder *e, SrFeatureOptions *o) {
-    o->batch = batch_of(e->images.h, e->images.w);
+    o->batch = batch_of(e);
     o->height = e->images.h;
     o->width = e->images.w;
     o->meaning = SR_NAMES_STAGES;
@@ -166,7 +167,7 @@ static SrStatus open_model(SrEmbedder *e, const char **layer) {
         e->pixels = true;
         *layer = "pixels";
         SR_TRY(sr_feature_images_open(NULL, NULL, PIXEL_SIDE, PIXEL_SIDE, &e->images));
-        e->batch = MOST_BATCH;
+        e->batch = batch_of(e);
         e->rows = e->columns = PIXEL_SIDE;
         e->depth = 3;
         e->d = PIXEL_SIDE * PIXEL_SIDE * 3;
@@ -175,8 +176,8 @@ static SrStatus open_model(SrEmbedder *e, const char **layer) {
     if (is_name(e, "thumbnail")) {
         e->pixels = e->grey = true;
         *layer = "thumbnail";
-        e->batch = MOST_BATCH;
         e->rows = e->columns = e->images.h = e->images.w = SR_PICTURE_SIDE;
+        e->batch = batch_of(e);
         e->depth = 1;
         e->d = SR_PICTURE_SIDE * SR_PICTURE_SIDE;
         return SR_OK;

@@ -18,6 +18,7 @@ typedef struct {
     const char *weights; // of a model's name or a configuration.  NULL: drawn from a fixed seed
     const char *layer;   // such as "res4".  NULL: the vector before the classifier
     int size;            // pixels of the crop, for the name of a model.  0: 224
+    int batch;           // images per call.  0: as many as cost least each
 } SrEmbedOptions;
 
 typedef struct SrEmbedder SrEmbedder;
@@ -26,7 +27,7 @@ SrStatus sr_embedder_open(const SrEmbedOptions *options, SrEmbedder **out);
 void sr_embedder_close(SrEmbedder *embedder); // NULL is legal
 
 int sr_embedder_dim(const SrEmbedder *embedder);
-int sr_embedder_batch(const SrEmbedder *embedder); // images per call that cost least each
+int sr_embedder_batch(const SrEmbedder *embedder); // most images per call
 // Returns the hash of everything that a row depends on: weights, layer, pooling, preprocessing.
 uint64_t sr_embedder_key(const SrEmbedder *embedder);
 // Returns the options and these properties as JSON on one line.

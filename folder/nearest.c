@@ -11,6 +11,7 @@
 #include "base/parallel.h"
 #include "base/text/number.h"
 #include "folder/index/index_internal.h"
+#include "kernels/core/gemm.h"
 
 enum { BLOCK = 4096 };
 #define MOST_FILE_BYTES ((size_t)1 << 30)
@@ -44,40 +45,66 @@ SrStatus sr_nearest_check(const SrEmbedder *e, const SrIndex *index) {
 // ---- search -------------------------------------------------------------------------------------
 
 typedef struct {
-    const SrIndex *index;
+    const SrNearestOptions *o;
     const float *q;
-    int k;
     SrNear *near; // (blocks, k)
 } Search;
 
 static void search_block(void *arg, int64_t b, int thread) {
     const Search *s = arg;
+    const SrIndex *index = s->o->index;
     float product[BLOCK];
-    SrNear *list = s->near + b * s->k;
-    int64_t first = b * BLOCK, n = SR_MIN(sr_index_rows(s->index) - first, BLOCK);
+    SrNear *list = s->near + b * s->o->k;
+    int64_t first = b * BLOCK, n = SR_MIN(sr_index_rows(index) - first, BLOCK);
     (void)thread;
-    for (int i = 0; i < s->k; i++)
-        list[i] = (SrNear){UINT32_MAX, -INFINITY};
-    sr_index_products(s->index, s->q, first, n, product);
+    sr_near_clear(list, s->o->k);
+    sr_index_products(index, s->q, first, n, product);
     for (int64_t i = 0; i < n; i++)
-        if (list[s->k - 1].row == UINT32_MAX || product[i] > list[s->k - 1].similarity)
-            sr_near_insert(list, s->k, (uint32_t)(first + i), product[i]);
+        if (product[i] > list[s->o->k - 1].similarity) // most are not
+            sr_near_insert(list, s->o->k, (uint32_t)(first + i), product[i]);
 }
 
-// Blocks are merged in their order, so that the result does not depend on threads.
-SrStatus sr_nearest(const SrIndex *index, const float *q, int k, SrNear *out) {
-    int64_t blocks = (sr_index_rows(index) + BLOCK - 1) / BLOCK;
-    Search s = {index, q, k, sr_alloc((size_t)blocks * (size_t)k * sizeof *s.near)};
-    SR_TRY_MEMORY(s.near, "%d neighbours", k);
+// Blocks may be merged in any order: equal rows have one order.
+static SrStatus search_all(const SrNearestOptions *o, const float *q, SrNear *out) {
+    int64_t blocks = (sr_index_rows(o->index) + BLOCK - 1) / BLOCK;
+    Search s = {o, q, sr_alloc((size_t)blocks * (size_t)o->k * sizeof *s.near)};
+    SR_TRY_MEMORY(s.near, "%d neighbours", o->k);
     sr_parallel_for(blocks, search_block, &s);
-    for (int i = 0; i < k; i++)
-        out[i] = (SrNear){UINT32_MAX, -INFINITY};
-    for (int64_t i = 0; i < blocks * k; i++)
-        if (s.near[i].row != UINT32_MAX &&
-            (out[k - 1].row == UINT32_MAX || s.near[i].similarity > out[k - 1].similarity))
-            sr_near_insert(out, k, s.near[i].row, s.near[i].similarity);
+    for (int64_t i = 0; i < blocks * o->k; i++)
+        sr_near_insert(out, o->k, s.near[i].row, s.near[i].similarity);
     sr_free(s.near);
     return SR_OK;
+}
+
+static void search_cell(const SrNearestOptions *o, const float *q, int cell, SrNear *out) {
+    for (int i = o->cells->start[cell]; i < o->cells->start[cell + 1]; i++) {
+        float product;
+        sr_index_products(o->index, q, o->cells->row[i], 1, &product);
+        sr_near_insert(out, o->k, (uint32_t)o->cells->row[i], product);
+    }
+}
+
+static SrStatus search_cells(const SrNearestOptions *o, const float *q, SrNear *out) {
+    const SrCells *c = o->cells;
+    int probes = SR_MIN(o->probes, c->k);
+    float *product = sr_alloc((size_t)c->k * sizeof *product);
+    int32_t *cell = sr_alloc((size_t)probes * sizeof *cell);
+    SrStatus status =
+        product && cell ? sr_gemm_reserve() : sr_out_of_memory("the products of %d cells", c->k);
+    if (status == SR_OK) {
+        sr_gemm(false, true, 1, c->k, c->d, 1.0f, q, c->d, c->centre, c->d, 0.0f, product, c->k);
+        sr_cells_choose(c, product, probes, cell);
+        for (int i = 0; i < probes; i++)
+            search_cell(o, q, cell[i], out);
+    }
+    sr_free(product);
+    sr_free(cell);
+    return status;
+}
+
+SrStatus sr_nearest(const SrNearestOptions *o, const float *q, SrNear *out) {
+    sr_near_clear(out, o->k);
+    return o->cells ? search_cells(o, q, out) : search_all(o, q, out);
 }
 
 // ---- query --------------------------------------------------------------------------------------
@@ -112,10 +139,10 @@ static SrStatus embed(SrEmbedder *e, const char *file, const SrRect *crop, SrIma
     return status;
 }
 
-SrStatus sr_nearest_to_file(SrEmbedder *e, const SrIndex *index, const char *file,
-                            const SrRect *crop, int k, SrNear *out) {
+SrStatus sr_nearest_to_file(SrEmbedder *e, const SrNearestOptions *o, const char *file,
+                            const SrRect *crop, SrNear *out) {
     SrImagePool *pool;
-    float *row = sr_alloc((size_t)sr_index_dim(index) * sizeof *row);
+    float *row = sr_alloc((size_t)sr_index_dim(o->index) * sizeof *row);
     SR_TRY_MEMORY(row, "a row");
     SrStatus status = sr_image_pool_new(&pool);
     if (status == SR_OK) {
@@ -123,7 +150,7 @@ SrStatus sr_nearest_to_file(SrEmbedder *e, const SrIndex *index, const char *fil
         sr_image_pool_free(pool);
     }
     if (status == SR_OK)
-        status = sr_nearest(index, row, k, out);
+        status = sr_nearest(o, row, out);
     sr_free(row);
     return status;
 }

@@ -30,9 +30,9 @@ SrStatus sr_folder_open(const SrFolderArgs *args, SrFolder *out) {
         SR_FAIL(SR_ERR_CONFIG, "name a model with --model: a run folder such as runs/photos, a "
                                "checkpoint, resnet50 with --weights, or pixels");
     SR_TRY(choose_layer(out));
-    return sr_embedder_open(
-        &(SrEmbedOptions){out->args.model, out->args.weights, out->args.layer, out->args.size},
-        &out->embedder);
+    return sr_embedder_open(&(SrEmbedOptions){out->args.model, out->args.weights, out->args.layer,
+                                              out->args.size, out->args.batch},
+                            &out->embedder);
 }
 
 void sr_folder_close(SrFolder *folder) {
@@ -64,7 +64,7 @@ SrStatus sr_folder_index(const SrFolder *folder, const char *data, SrLook look,
                                     .file = look ? NULL : folder->args.index,
                                     .look = look,
                                     .quiet = look || folder->args.quiet};
-    sr_interrupt_at_once("");
+    sr_interrupt_listen("finishing this batch of images");
     sr_stop_set(sr_interrupt_asked, NULL);
     SrStatus status = sr_index_update(folder->embedder, &options, report, out);
     sr_stop_set(NULL, NULL);
@@ -74,6 +74,18 @@ SrStatus sr_folder_index(const SrFolder *folder, const char *data, SrLook look,
     else
         sr_interrupt_uninstall();
     return status;
+}
+
+SrStatus sr_folder_cells(const SrIndex *index, int probes, SrCells **out) {
+    SR_TRY(sr_cells_open(index, out));
+    sr_cells_say(*out, probes);
+    return SR_OK;
+}
+
+SrStatus sr_folder_probes_check(int probes) {
+    if (probes < 0)
+        SR_FAIL(SR_ERR_CONFIG, "--probes %d: expected 1 or more", probes);
+    return SR_OK;
 }
 
 SrStatus sr_folder_memory(const char *text, size_t otherwise, size_t *out) {

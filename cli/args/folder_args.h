@@ -11,12 +11,14 @@
 
 #include "cli/args/args.h"
 #include "cli/best_layer.h"
+#include "folder/index/cells.h"
 #include "folder/index/index_update.h"
 
 typedef struct {
     const char *model, *weights, *layer, *index;
     int size;
     bool quiet; // SrIndexOptions.quiet
+    int batch;  // SrEmbedOptions.batch
 } SrFolderArgs;
 
 #define SR_FOLDER_FLAGS(Options)                                                       \
@@ -30,6 +32,11 @@ typedef struct {
                        "pixels per side for a named model (its own)"),                 \
         SR_FLAG_TEXT(Options, folder.index, "--index", "FILE",                         \
                      "the index (RUN/index/..., or runs/index/... without a run)")
+
+// For a struct with `int probes`: 0, as without the flag, stands for an exact search.
+#define SR_FOLDER_PROBES(Options)               \
+    SR_FLAG_NUMBER(Options, probes, "--probes", \
+                   "search only so many cells of the index: faster, approximate (all, exactly)")
 
 typedef struct {
     SrFolderArgs args;
@@ -47,6 +54,9 @@ void sr_folder_next(SrText *next, const char *what, const char *verb, const char
 // present batch with SR_ERR_INTERRUPT; what was embedded is kept.  report: may be NULL.
 SrStatus sr_folder_index(const SrFolder *folder, const char *data, SrLook look,
                          SrIndexReport *report, SrIndex **out);
+// Opens the cells of an index for a search of `probes` of them, and prints the recall.
+SrStatus sr_folder_cells(const SrIndex *index, int probes, SrCells **out);
+SrStatus sr_folder_probes_check(int probes); // SR_ERR_CONFIG: below 0
 // Parses "--memory 2G": bytes with K, M, G or without.  NULL: `otherwise`.  SR_ERR_CONFIG: no size,
 // or less than 1M.
 SrStatus sr_folder_memory(const char *text, size_t otherwise, size_t *out);

@@ -22,6 +22,7 @@ typedef struct {
     SrFolderArgs folder;
     bool json, csv, null, check, pairs;
     const char *threshold, *rate, *by, *against, *memory;
+    int probes;
     SrPhotoFiles files;
 } Options;
 
@@ -36,6 +37,7 @@ static const SrFlag flags[] = {
     SR_FLAG_TEXT(Options, by, "--by", "pictures|features",
                  "compare candidates by their pictures, or by features alone (pictures)"),
     SR_FLAG_ON(Options, pairs, "--pairs", "list pairs, the most similar first, and no groups"),
+    SR_FOLDER_PROBES(Options),
     SR_FLAG_TEXT(Options, memory, "--memory", "SIZE", "memory for the comparison (1G)"),
     SR_PHOTO_FLAGS(Options),
     SR_FLAG_ON(Options, json, "--json", "print one JSON line per group"),
@@ -49,6 +51,7 @@ static const SrFlag flags[] = {
 typedef struct {
     SrFolder model, thumbs;
     SrIndex *images, *looks[SR_LOOKS], *thumbnails, *others, *other_thumbnails;
+    SrCells *cells; // NULL: exact
 } Indexes;
 
 // The thumbnails have a model of their own, whose index lies next to the other.
@@ -73,6 +76,7 @@ static SrStatus open_indexes(const Options *o, const char *data, bool pictures, 
 }
 
 static void close_indexes(Indexes *x) {
+    sr_cells_close(x->cells);
     sr_index_close(x->images);
     for (int look = 0; look < SR_LOOKS; look++)
         sr_index_close(x->looks[look]);
@@ -222,13 +226,14 @@ static SrStatus parse(int argc, char **argv, Options *o, SrArgs *args, SrCopiesO
         SR_TRY(parse_number("--threshold", o->threshold, &c->threshold));
     SR_TRY(parse_number("--false-alarms", o->rate, &c->false_alarms));
     SR_TRY(sr_folder_memory(o->memory, (size_t)1 << 30, &c->memory));
+    SR_TRY(sr_folder_probes_check(o->probes));
     if (o->against)
         SR_TRY(sr_args_check_images("--against", o->against));
     return sr_args_check_images("sslrun duplicates", args->names[0]);
 }
 
 static SrStatus find(const SrCopiesOptions *c, SrCopies *out) {
-    sr_interrupt_at_once("");
+    sr_interrupt_listen("stopping after these images");
     sr_stop_set(sr_interrupt_asked, NULL);
     SrStatus status = sr_copies_find(c, out);
     sr_stop_set(NULL, NULL);
@@ -247,7 +252,11 @@ static SrStatus run_verb(int argc, char **argv) {
     SrText out = SR_TEXT_INIT;
     SR_TRY(parse(argc, argv, &o, &args, &c));
     SrStatus status = open_indexes(&o, args.names[0], strcmp(o.by, "pictures") == 0, &x);
+    if (status == SR_OK && o.probes)
+        status = sr_folder_cells(x.others ? x.others : x.images, o.probes, &x.cells);
     if (status == SR_OK) {
+        c.cells = x.cells;
+        c.probes = o.probes;
         c.images = x.images;
         for (int look = 0; look < SR_LOOKS; look++)
             c.looks[look] = x.looks[look];

@@ -10,6 +10,7 @@ static const SrFlag flags[] = {
     SR_FLAG_TEXT(SrSearchArgs, crop, "--crop", "X,Y,W,H",
                  "search for this part of IMAGE, in pixels"),
     SR_FLAG_NUMBER(SrSearchArgs, count, "--count", "images to list (10)"),
+    SR_FOLDER_PROBES(SrSearchArgs),
     SR_PHOTO_FLAGS(SrSearchArgs),
     SR_FLAG_ON(SrSearchArgs, json, "--json", "print one JSON line per image"),
     SR_FLAG_ON(SrSearchArgs, csv, "--csv", "print one CSV line per image"),

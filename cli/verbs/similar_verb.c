@@ -12,6 +12,7 @@ static const SrFlag flags[] = {
     SR_FLAG_TEXT(SrSearchArgs, folder.index, "--index", "FILE",
                  "the index (RUN/index/..., or runs/index/... without a run)"),
     SR_FLAG_NUMBER(SrSearchArgs, count, "--count", "files to list (10)"),
+    SR_FOLDER_PROBES(SrSearchArgs),
     SR_PHOTO_FLAGS(SrSearchArgs),
     SR_FLAG_ON(SrSearchArgs, json, "--json", "print one JSON line per file"),
     SR_FLAG_ON(SrSearchArgs, null, "--null",

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/compiler.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "folder/index/index_file.h"
@@ -89,6 +90,7 @@ int64_t sr_index_rows(const SrIndex *x) { return x->list.n; }
 int sr_index_dim(const SrIndex *x) { return x->kind.d; }
 const char *sr_index_file_path(const SrIndex *x) { return x->path; }
 uint64_t sr_index_key(const SrIndex *x) { return x->kind.key; }
+uint64_t sr_index_state(const SrIndex *x) { return x->kind.key ^ sr_index_file_sum(x->file); }
 const char *sr_index_description(const SrIndex *x) { return x->kind.description; }
 int sr_index_classes(const SrIndex *x) { return x->list.classes; }
 const char *sr_index_class(const SrIndex *x, int c) { return x->class_name[c]; }
@@ -121,10 +123,9 @@ int64_t sr_index_find(const SrIndex *x, const char *name) {
 
 // Rows that follow each other in the file are handled together.
 static int64_t run_of(const SrIndex *x, int64_t first, int64_t n) {
-    const uint16_t *at = sr_index_file_row(x->file, x->list.record[first]);
-    int64_t m = 1;
-    while (m < n && x->list.record[first + m] == x->list.record[first] + m &&
-           sr_index_file_row(x->file, x->list.record[first + m]) == at + m * x->kind.d)
+    const uint32_t *record = x->list.record + first;
+    int64_t m = 1, most = SR_MIN(n, sr_index_file_after(x->file, record[0]));
+    while (m < most && record[m] == record[0] + m)
         m++;
     return m;
 }

@@ -29,7 +29,8 @@ SrStatus sr_index_path(const SrEmbedder *embedder, const char *data, SrLook look
 int64_t sr_index_rows(const SrIndex *index);
 int sr_index_dim(const SrIndex *index);
 const char *sr_index_file_path(const SrIndex *index);
-uint64_t sr_index_key(const SrIndex *index); // hash of what the rows depend on
+uint64_t sr_index_key(const SrIndex *index);   // hash of what the rows depend on
+uint64_t sr_index_state(const SrIndex *index); // hash that changes with the rows and their order
 // Returns the JSON that describes model, layer and preprocessing.
 const char *sr_index_description(const SrIndex *index);
 // Returns the path of image i, or "image 17" in a set without files; valid until the index is

@@ -93,6 +93,7 @@ static void take_list(SrIndexFile *f, const SrIndexBlockHeader *h) {
                             .classes = (int)h->classes,
                             .class_names = names,
                             .class_bytes = h->extra};
+    f->list_sum = h->sum;
 }
 
 // Walks over the headers, and finds the last whole list.
@@ -182,6 +183,18 @@ void sr_index_file_record(const SrIndexFile *f, int64_t r, SrIndexRecord *out) {
 const uint16_t *sr_index_file_row(const SrIndexFile *f, int64_t r) {
     const SrIndexBlock *b = block_of(f, r);
     return b->rows + (r - b->first) * f->header->d;
+}
+
+int64_t sr_index_file_after(const SrIndexFile *f, int64_t r) {
+    const SrIndexBlock *b = block_of(f, r);
+    return b->first + b->n - r;
+}
+
+uint32_t sr_index_file_sum(const SrIndexFile *f) {
+    uint32_t sum = (uint32_t)crc32_z(0, (const void *)&f->list_sum, sizeof f->list_sum);
+    for (int i = 0; i < f->n_blocks; i++)
+        sum = (uint32_t)crc32_z(sum, (const void *)&f->block[i].header->sum, sizeof(uint32_t));
+    return sum;
 }
 
 int sr_index_file_verify(const SrIndexFile *f, uint8_t *keep) {

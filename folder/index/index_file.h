@@ -55,6 +55,9 @@ int64_t sr_index_file_records(const SrIndexFile *file);
 // Reads record r.  name: valid until the file is closed; "" if the file is damaged there.
 void sr_index_file_record(const SrIndexFile *file, int64_t r, SrIndexRecord *out);
 const uint16_t *sr_index_file_row(const SrIndexFile *file, int64_t r); // (d) halves
+int64_t sr_index_file_after(const SrIndexFile *file, int64_t r); // rows from r on that lie together
+// Returns a checksum that changes with rows and list, from the headers of their blocks.
+uint32_t sr_index_file_sum(const SrIndexFile *file);
 // Checks the bytes of all blocks against their checksums; keep[r] = 0 for records of damaged ones.
 // keep: (records).  Returns the number of damaged blocks.
 int sr_index_file_verify(const SrIndexFile *file, uint8_t *keep);

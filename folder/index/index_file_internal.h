@@ -63,6 +63,7 @@ struct SrIndexFile {
     int n_blocks, cap;
     int64_t records;
     SrIndexList list;
+    uint32_t list_sum;   // of the header of `list`
     uint64_t list_bytes; // of all lists
     bool broken;         // a block in the middle has no readable header
 };

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/compiler.h"
 #include "base/mem.h"
@@ -97,17 +98,135 @@ TEST(test_all_pairs) {
     sr_parallel_set_threads(threads);
     for (int i = 0; i < N * K; i++) {
         CHECK_INT(near[i].row, again[i].row);
-        CHECK_NEAR(near[i].similarity, again[i].similarity, 1e-6);
+        CHECK(near[i].similarity == again[i].similarity);
     }
     SrNear one[K];
     for (int64_t i = 0; i < N; i += 100) {
-        CHECK_OK(sr_nearest(index, m.x + i * D, K, one));
+        CHECK_OK(sr_nearest(&(SrNearestOptions){.index = index, .k = K}, m.x + i * D, one));
         CHECK_INT(one[0].row, i);
         check_nearest(&m, i, false, one, K);
     }
     sr_free(near);
     sr_free(again);
     sr_matrix_deinit(&m);
+    sr_index_close(index);
+    temp_dir_remove(dir);
+}
+
+static void cells_equal(const SrCells *a, const SrCells *b) {
+    CHECK_INT(a->k, b->k);
+    CHECK(memcmp(a->centre, b->centre, (size_t)a->k * D * sizeof *a->centre) == 0);
+    CHECK(memcmp(a->start, b->start, ((size_t)a->k + 1) * sizeof *a->start) == 0);
+    CHECK(memcmp(a->row, b->row, (size_t)a->n * sizeof *a->row) == 0);
+    CHECK(memcmp(a->rank, b->rank, (size_t)a->k * sizeof *a->rank) == 0);
+    CHECK_INT(a->sampled, b->sampled);
+    CHECK_INT(a->expected, b->expected);
+}
+
+// A search of all cells is the exact one, and cells and searches have the same bits for one thread
+// and for two.
+TEST(test_cells) {
+    enum { PROBES = 3 };
+    char dir[64], file[160];
+    SrCells *cells, *once_more;
+    temp_dir_make(dir);
+    SrIndex *index = make_index(dir, "x.index", N, D, N);
+    SrNear *exact = sr_alloc(N * K * sizeof *exact), *near = sr_alloc(N * K * sizeof *near),
+           *again = sr_alloc(N * K * sizeof *again);
+    CHECK_OK(sr_cells_open(index, &cells));
+    CHECK_INT(cells->k, 26);
+    SrNearOptions o = {.from = index, .to = index, .self = true, .k = K, .memory = 1 << 30};
+    CHECK_OK(sr_near_rows(&o, exact));
+    o.cells = cells;
+    o.probes = cells->k;
+    CHECK_OK(sr_near_rows(&o, near));
+    for (int i = 0; i < N * K; i++) {
+        CHECK_INT(near[i].row, exact[i].row);
+        CHECK_NEAR(near[i].similarity, exact[i].similarity, 1e-6);
+    }
+    o.probes = PROBES;
+    CHECK_OK(sr_near_rows(&o, near));
+    int threads = sr_parallel_threads();
+    sr_parallel_set_threads(threads == 1 ? 2 : 1);
+    CHECK_OK(sr_near_rows(&o, again));
+    CHECK(memcmp(near, again, N * K * sizeof *near) == 0);
+    snprintf(file, sizeof file, "%s/x.index.cells", dir);
+    CHECK_INT(remove(file), 0);
+    CHECK_OK(sr_cells_open(index, &once_more));
+    sr_parallel_set_threads(threads);
+    cells_equal(cells, once_more);
+    sr_cells_close(once_more);
+    sr_cells_close(cells);
+    sr_free(exact);
+    sr_free(near);
+    sr_free(again);
+    sr_index_close(index);
+    temp_dir_remove(dir);
+}
+
+// Returns the share of the nearest other rows of all rows that a search of `probes` cells finds.
+static double true_recall(const SrIndex *index, const SrMatrix *m, const SrCells *c, int probes) {
+    enum { NEAR = SR_CELLS_NEAR + 1 };
+    SrNear exact[NEAR], near[NEAR];
+    int found = 0;
+    for (int64_t i = 0; i < m->n; i++) {
+        const float *q = m->x + i * D;
+        CHECK_OK(sr_nearest(&(SrNearestOptions){.index = index, .k = NEAR}, q, exact));
+        CHECK_OK(sr_nearest(&(SrNearestOptions){index, NEAR, c, probes}, q, near));
+        for (int a = 0; a < NEAR; a++)
+            for (int b = 0; b < NEAR; b++)
+                found += exact[a].row != i && exact[a].row == near[b].row;
+    }
+    return (double)found / (double)(m->n * SR_CELLS_NEAR);
+}
+
+// The recall that is printed is that of searches, for every number of cells.  All rows are sampled.
+TEST(test_recall) {
+    enum { ROWS = 200 };
+    char dir[64];
+    SrCells *c;
+    SrMatrix m;
+    temp_dir_make(dir);
+    SrIndex *index = make_index(dir, "x.index", ROWS, D, ROWS / 4);
+    CHECK_OK(sr_index_matrix(index, &m));
+    CHECK_OK(sr_cells_open(index, &c));
+    CHECK_INT(c->sampled, ROWS);
+    for (int probes = 1; probes <= c->k; probes++)
+        CHECK_NEAR(sr_cells_recall(c, probes), true_recall(index, &m, c, probes), 1e-12);
+    CHECK(sr_cells_recall(c, 1) > 0.3 && sr_cells_recall(c, 1) < 0.99);
+    CHECK_NEAR(sr_cells_recall(c, c->k), 1, 0);
+    CHECK_NEAR(sr_cells_recall(c, 1 << 30), 1, 0);
+    sr_cells_close(c);
+    sr_matrix_deinit(&m);
+    sr_index_close(index);
+    temp_dir_remove(dir);
+}
+
+// A file of cells is read if it belongs to the rows; a damaged or old one is made once more.
+TEST(test_cells_file) {
+    char dir[64], file[160];
+    SrCells *made, *read;
+    temp_dir_make(dir);
+    snprintf(file, sizeof file, "%s/x.index.cells", dir);
+    SrIndex *index = make_index(dir, "x.index", 100, D, 100);
+    CHECK_OK(sr_cells_open(index, &made));
+    CHECK_OK(sr_cells_open(index, &read));
+    cells_equal(made, read);
+    sr_cells_close(read);
+    FILE *f = fopen(file, "r+b");
+    CHECK(f && fseek(f, -6, SEEK_END) == 0 && fwrite("\xff\xff\xff\xff\xff\xff", 6, 1, f) == 1);
+    CHECK_INT(fclose(f), 0); // the last numbers are below 0 now
+    CHECK_OK(sr_cells_open(index, &read));
+    cells_equal(made, read);
+    sr_cells_close(read);
+    sr_index_close(index);
+    snprintf(file, sizeof file, "%s/x.index", dir);
+    CHECK_INT(remove(file), 0);
+    index = make_index(dir, "x.index", 100, D, 50);
+    CHECK_OK(sr_cells_open(index, &read));
+    CHECK(memcmp(made->centre, read->centre, (size_t)made->k * D * sizeof(float)) != 0);
+    sr_cells_close(read);
+    sr_cells_close(made);
     sr_index_close(index);
     temp_dir_remove(dir);
 }
@@ -177,4 +296,5 @@ TEST(test_threshold_from_data) {
     temp_dir_remove(dir);
 }
 
-SR_TESTS(near_rows, unit(test_all_pairs), unit(test_groups), unit(test_threshold_from_data))
+SR_TESTS(near_rows, unit(test_all_pairs), unit(test_cells), unit(test_recall),
+         unit(test_cells_file), unit(test_groups), unit(test_threshold_from_data))
