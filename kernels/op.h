@@ -29,7 +29,7 @@
 #include "kernels/norm/channel_sums.h"
 
 #define SR_OP_MAX_IN 64
-#define SR_OP_MAX_SLOTS 8
+#define SR_OP_MAX_SLOTS 10
 
 // Kind of the table entry that a slot of a node is bound to.
 typedef enum {

@@ -24,10 +24,12 @@ static bool wants_grads(const SrPlan *plan) {
     return any;
 }
 
-// Tells whether the value may disappear: it has one reader, and the caller reads neither it nor its
-// gradient.
+bool sr__plan_has_readers(const SrPlan *plan, SrNodeId id, int n, const int *readers) {
+    return readers[id] == n && !plan->nodes[id].is_output && !plan->nodes[id].is_grad_out;
+}
+
 static bool has_one_reader(const SrPlan *plan, SrNodeId id, const int *readers) {
-    return readers[id] == 1 && !plan->nodes[id].is_output && !plan->nodes[id].is_grad_out;
+    return sr__plan_has_readers(plan, id, 1, readers);
 }
 
 static bool shares_state(const SrPlanNode *a, const SrPlanNode *b) {
@@ -38,9 +40,7 @@ static bool shares_state(const SrPlanNode *a, const SrPlanNode *b) {
     return false;
 }
 
-// The fused node runs where the relu stands.  Nodes between must not use the same running
-// statistics, or their updates would change order.
-static bool may_move(const SrPlan *plan, SrNodeId from, SrNodeId to) {
+bool sr__plan_may_move(const SrPlan *plan, SrNodeId from, SrNodeId to) {
     for (SrNodeId id = from + 1; id < to; id++)
         if (plan->nodes[id].live && shares_state(&plan->nodes[from], &plan->nodes[id]))
             return false;
@@ -74,7 +74,7 @@ static bool can_take(const SrPlan *plan, SrNodeId norm, SrNodeId end, const int 
     const SrPlanNode *node = &plan->nodes[norm];
     return node->op && (!(node->op->flags & SR_OP_FUSED_NO_GRAD) || !wants_grads(plan)) &&
            has_one_reader(plan, norm, readers) && is_off(node, plan->nodes[end].op->fuses_as) &&
-           !is_activated(node) && may_move(plan, norm, end);
+           !is_activated(node) && sr__plan_may_move(plan, norm, end);
 }
 
 // Returns the input of `sum` that is a norm able to do the sum and the work of `end`, which is the
@@ -162,13 +162,19 @@ SrStatus sr__plan_check_fused(const SrPlan *plan) {
     return SR_OK;
 }
 
-SrStatus sr__pass_fuse(SrPlan *plan) {
+SrStatus sr__plan_count_readers(SrPlan *plan, int **out) {
     int *readers = sr_arena_alloc(&plan->arena, ((size_t)plan->n_nodes + 1) * sizeof *readers);
     SR_TRY_MEMORY(readers, "fusing %d nodes", plan->n_nodes);
-    // Counted once: fusing removes a reader and its value together, so the other counts stay true.
     for (SrNodeId id = 0; id < plan->n_nodes; id++)
         for (int i = 0; plan->nodes[id].live && i < plan->nodes[id].n_in; i++)
             readers[plan->nodes[id].in[i]]++;
+    *out = readers;
+    return SR_OK;
+}
+
+SrStatus sr__pass_fuse(SrPlan *plan) {
+    int *readers;
+    SR_TRY(sr__plan_count_readers(plan, &readers));
     for (SrNodeId id = 0; id < plan->n_nodes; id++) {
         const SrPlanNode *node = &plan->nodes[id];
         if (node->live && is_activation(node->op))

@@ -109,8 +109,10 @@ static SrStatus load(SrPlan *plan, const SrGraph *graph, const SrPlanOptions *op
 static SrStatus run_passes(SrPlan *plan) {
     SR_TRY(sr__pass_dce(plan));
     SR_TRY(sr__plan_check_fused(plan));
-    if (!plan->no_fuse)
+    if (!plan->no_fuse) {
+        SR_TRY(sr__pass_fuse_gates(plan));
         SR_TRY(sr__pass_fuse(plan));
+    }
     SR_TRY(sr__pass_alias(plan));
     SR_TRY(sr__pass_precision(plan));
     SR_TRY(sr__pass_design(plan));

@@ -1,6 +1,6 @@
 // A plan while the passes make it.  Internal to graph/.
 //
-// Order of the passes (sr_plan_compile): dce, fuse, alias, precision, design, gradient,
+// Order of the passes (sr_plan_compile): dce, fuse gates, fuse, alias, precision, design, gradient,
 // recompute, schedule, place, bind.  The passes before schedule only mark nodes.  Schedule writes
 // symbolic calls over numbered buffers.  Place derives life spans from those calls alone, so that
 // no buffer is read outside its span.  Bind turns numbers into addresses.
@@ -117,7 +117,17 @@ struct SrPlan {
 
 // Passes, one file each.
 SrStatus sr__pass_dce(SrPlan *plan);
+SrStatus sr__pass_fuse_gates(SrPlan *plan);
 SrStatus sr__pass_fuse(SrPlan *plan);
+// Counts the readers of every value, (n_nodes) in the plan's arena.  Fusing removes a reader and
+// its value together, so that the other counts stay true.
+SrStatus sr__plan_count_readers(SrPlan *plan, int **readers);
+// Tells whether the value may disappear with its n readers: it has no other, and the caller reads
+// neither it nor its gradient.
+bool sr__plan_has_readers(const SrPlan *plan, SrNodeId id, int n, const int *readers);
+// Tells whether a fused node may run where `to` stands.  Nodes between must not use the same
+// running statistics, or their updates would change order.
+bool sr__plan_may_move(const SrPlan *plan, SrNodeId from, SrNodeId to);
 // SR_ERR_CONFIG: a node that needs gradients uses a switch without backward (SR_OP_FUSED_NO_GRAD).
 SrStatus sr__plan_check_fused(const SrPlan *plan);
 SrStatus sr__pass_alias(SrPlan *plan);

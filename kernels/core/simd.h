@@ -56,6 +56,9 @@ V_INLINE V v_pick(V a, const int32_t *from, int plus) {
     __m512i index = _mm512_add_epi32(_mm512_loadu_si512(from), _mm512_set1_epi32(plus));
     return _mm512_permutexvar_ps(index, a);
 }
+V_INLINE V v_if_less(V x, V y, V a, V b) {
+    return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(x, y, _CMP_LT_OQ), b, a);
+}
 V_INLINE V v_where_positive(V x, V a) {
     return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_GT_OQ), a);
 }
@@ -108,6 +111,7 @@ V_INLINE V v_pick(V a, const int32_t *from, int plus) {
     __m256i index = _mm256_loadu_si256((const __m256i *)from);
     return _mm256_permutevar8x32_ps(a, _mm256_add_epi32(index, _mm256_set1_epi32(plus)));
 }
+V_INLINE V v_if_less(V x, V y, V a, V b) { return _mm256_blendv_ps(b, a, _mm256_cmp_ps(x, y, _CMP_LT_OQ)); }
 V_INLINE V v_where_positive(V x, V a) {
     return _mm256_and_ps(_mm256_cmp_ps(x, _mm256_setzero_ps(), _CMP_GT_OQ), a);
 }
@@ -170,6 +174,10 @@ V_INLINE V v_sqrt(V a) { return (V){sqrtf(a[0]), sqrtf(a[1]), sqrtf(a[2]), sqrtf
 V_INLINE V v_pick(V a, const int32_t *from, int plus) {
     return (V){a[(from[0] + plus) & 3], a[(from[1] + plus) & 3], a[(from[2] + plus) & 3],
                a[(from[3] + plus) & 3]};
+}
+V_INLINE V v_if_less(V x, V y, V a, V b) {
+    for (int i = 0; i < V_LANES; i++) b[i] = x[i] < y[i] ? a[i] : b[i];
+    return b;
 }
 V_INLINE V v_where_positive(V x, V a) {
     for (int i = 0; i < V_LANES; i++)

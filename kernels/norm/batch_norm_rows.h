@@ -48,8 +48,8 @@ typedef struct {
     void (*reduce)(const void *x, const void *aux, const void *dy, void *g_out, int64_t rows,
                    int64_t stride, int width, SrBatchNormCoefs k, SrBatchNormActivation f,
                    bool stream, double *sum_g, double *sum_gx);
-    // dx = a g - k1 (x - mean) - k0; dx may be dy.  f: SR_BN_LINEAR or SR_BN_RELU.  All are (rows,
-    // C), dense.  stream: dx, which is then not dy, bypasses the caches.
+    // dx = a g - k1 (x - mean) - k0; dx may be dy.  All are (rows, C), dense.  stream: dx, which is
+    // then not dy, bypasses the caches.
     void (*input_grad)(void *dx, const void *x, const void *aux, const void *dy, int64_t rows,
                        int C, SrBatchNormCoefs k, SrBatchNormActivation f, bool stream);
 } SrBatchNormKernels;

@@ -249,6 +249,64 @@ static void check_equal(const float *a, const float *b, int64_t n, double tolera
         CHECK_NEAR(a[i], b[i], tolerance * (1 + fabs((double)b[i])));
 }
 
+// Adds a convolution, a norm, `act` and squeeze-and-excitation; *activated gets the node of `act`.
+static SrNodeId gated(SrBuilder *b, const char *act, const char *squeeze, const char *gate,
+                      SrNodeId x, SrNodeId *activated) {
+    SrConv2dParams fc = {
+        .out_channels = 3, .kernel_h = 1, .padding_w = -1, .groups = 1, .bias = true};
+    *activated = sr_build(b, act, "act", NULL, conv_norm(b, "conv", "bn", 3, x));
+    SrNodeId s = sr_build(b, "adaptive_avg_pool2d", "avgpool", NULL, *activated);
+    s = sr_build(b, squeeze, "activation", NULL, sr_build(b, "conv2d", "fc1", &fc, s));
+    fc.out_channels = C;
+    s = sr_build(b, gate, "gate", NULL, sr_build(b, "conv2d", "fc2", &fc, s));
+    return sr_build_n(b, "mul", "mul", NULL, (SrNodeId[]){*activated, s}, 2);
+}
+
+// A norm, its activation and squeeze-and-excitation become one node, with and without recomputing
+// it, and a training step has the same results as with eight nodes.
+TEST(test_gates_join_norms) {
+    static const char *const names[][3] = {{"relu", "relu", "sigmoid"},
+                                           {"silu", "silu", "sigmoid"},
+                                           {"hardswish", "relu", "hardsigmoid"}};
+    for (int i = 0; i < SR_COUNT(names); i++) {
+        Net net = begin();
+        SrNodeId act, y = gated(net.b, names[i][0], names[i][1], names[i][2], net.x, &act);
+        close_net(&net, conv_norm(net.b, "conv2", "bn2", 1, y));
+        int64_t n;
+        SrPlanCost cost[3];
+        SrPlanOptions options[] = {{.no_fuse = true}, {.keep_bytes = INT64_MAX}, {0}};
+        float *result[3];
+        for (int k = 0; k < 3; k++)
+            result[k] = one_step(net, options[k], &n, &cost[k]);
+        CHECK_INT(cost[0].n_forward, 8 + 1 + 2 + 2);
+        CHECK_INT(cost[1].n_forward, 2 + 2 + 2);
+        check_equal(result[1], result[0], n, 2e-4);
+        for (int64_t j = 0; j < n; j++)
+            CHECK(result[2][j] == result[1][j]);
+        for (int k = 0; k < 3; k++)
+            sr_free(result[k]);
+        end(net);
+    }
+}
+
+// The chain stays apart where somebody else reads a value inside it.
+TEST(test_gates_stay_apart) {
+    Net net = begin();
+    SrNodeId act, y = gated(net.b, "relu", "relu", "sigmoid", net.x, &act);
+    close_net(&net, y);
+    SrPlan *plan = compile(net, (SrPlanOptions){0});
+    CHECK_STR(op_of(plan, "mul")->name, "gated_norm");
+    sr_plan_free(plan);
+    plan = compile(net, (SrPlanOptions){.outputs = &act, .n_outputs = 1});
+    CHECK_STR(op_of(plan, "mul")->name, "mul");
+    sr_plan_free(plan);
+    SrNodeId gate = sr_graph_find(net.graph, "gate");
+    plan = compile(net, (SrPlanOptions){.input_grads = &gate, .n_input_grads = 1});
+    CHECK_STR(op_of(plan, "mul")->name, "mul");
+    sr_plan_free(plan);
+    end(net);
+}
+
 // An activation after a norm, also with a sum between them, becomes part of the norm's node, and a
 // training step has the same results as with three nodes.
 TEST(test_activations_join_norms) {
@@ -461,7 +519,7 @@ TEST(test_steps_do_not_allocate) {
 
 SR_TESTS(pass_fuse, unit(test_what_is_fused), unit(test_linear_takes_what_follows),
          unit(test_what_is_not_fused), unit(test_activations_join_norms),
-         unit(test_fused_equals_unfused), unit(test_recompute_is_exact),
-         unit(test_segments_are_exact), unit(test_threads), unit(test_against_double),
-         unit(test_two_resolutions), unit(test_prepared_weights_are_shared),
-         unit(test_steps_do_not_allocate))
+         unit(test_gates_join_norms), unit(test_gates_stay_apart), unit(test_fused_equals_unfused),
+         unit(test_recompute_is_exact), unit(test_segments_are_exact), unit(test_threads),
+         unit(test_against_double), unit(test_two_resolutions),
+         unit(test_prepared_weights_are_shared), unit(test_steps_do_not_allocate))
