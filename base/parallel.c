@@ -34,12 +34,14 @@ static void work_alone(void) { omp_set_num_threads(1); }
 
 static void watch_forks(void) { pthread_atfork(NULL, NULL, work_alone); }
 
+// The handler is registered after OpenMP's first region. LLVM's OpenMP registers its own handler
+// there, and ours may only call OpenMP after that one.
 void sr_parallel_init(void) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, watch_forks);
     openblas_set_num_threads(1);
     omp_set_dynamic(0); // scratch buffers count on a team of the announced size
     flush_denormals_everywhere();
+    pthread_once(&once, watch_forks);
 }
 
 int sr_parallel_threads(void) { return omp_get_max_threads(); }

@@ -1,4 +1,4 @@
-// Checks SR_CPU and OMP_NUM_THREADS.
+// Checks SR_CPU and corrects OMP_NUM_THREADS.
 #include "cli/environment.h"
 
 #include <stdbool.h>
@@ -11,21 +11,22 @@
 #include "base/parallel.h"
 #include "kernels/core/cpu.h"
 
-// OpenMP silently ignores a value that is no number.  A huge number starts that many threads, or
-// crashes.
-static void check_threads(void) {
+void sr_environment_threads(void) {
     enum { TOO_MANY = 4 }; // threads per processor; more is taken for a slip
     const char *text = getenv("OMP_NUM_THREADS");
     if (!text || !*text)
         return;
     char *end;
     long n = strtol(text, &end, 10), cores = sysconf(_SC_NPROCESSORS_ONLN);
-    if (end == text || (*end && *end != ',') || n < 1)
-        sr_warn("OMP_NUM_THREADS=%s is not a number of threads; sslrun uses %d", text,
-                sr_parallel_threads());
-    else if (n > TOO_MANY * cores) {
+    if (end == text || (*end && *end != ',') || n < 1) {
+        sr_warn("OMP_NUM_THREADS=%s is not a number of threads and is ignored", text);
+        unsetenv("OMP_NUM_THREADS");
+    } else if (n > TOO_MANY * cores) {
+        char most[32];
         sr_warn("OMP_NUM_THREADS=%s, but the machine has %ld processors; sslrun uses %ld threads",
                 text, cores, TOO_MANY * cores);
+        snprintf(most, sizeof most, "%ld", TOO_MANY * cores);
+        setenv("OMP_NUM_THREADS", most, 1);
         sr_parallel_set_threads((int)(TOO_MANY * cores));
     }
 }
@@ -42,6 +43,5 @@ SrStatus sr_environment_check(void) {
     }
     if (!known)
         SR_FAIL(SR_ERR_CONFIG, "SR_CPU=%s: expected one of %s, " SR_CPU_EMULATED, cpu, names);
-    check_threads();
     return SR_OK;
 }

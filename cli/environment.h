@@ -4,8 +4,12 @@
 
 #include "base/status.h"
 
-// SR_ERR_CONFIG: unknown level in SR_CPU.  An invalid or huge OMP_NUM_THREADS gives a warning; at
-// most four threads per processor are used.  Call it before the first parallel loop.
+// Corrects an OMP_NUM_THREADS that is no number or asks for more than four threads per processor,
+// and warns.  GNU's OpenMP ignores the one and starts the other's threads; LLVM's ends the program
+// at its first call in both cases.  Call it first in main.
+void sr_environment_threads(void);
+
+// SR_ERR_CONFIG: unknown level in SR_CPU.
 SrStatus sr_environment_check(void);
 
 #endif

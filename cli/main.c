@@ -165,6 +165,7 @@ static SrStatus flush_output(void) {
 
 int main(int argc, char **argv) {
     hold_closed_streams();
+    sr_environment_threads();
     sr_restart_with_settings(argv);
     sr_args_remember(argc, argv);
     argc = take_log_level(argc, argv);
