@@ -30,10 +30,10 @@ typedef struct {
     char first_refused[512]; // message about the first tensor whose shape is wrong
 } Load;
 
-// Logs a line of the table of tensors, with which users find a misnamed layer.  Evaluation needs
-// no table, because it insists on the whole trunk.  The table is a detail if the trunks are known
-// to differ.
-SR_PRINTF(2, 3) static void say(const Load *l, const char *fmt, ...) {
+// Logs a line of the table of tensors, with which users find a misnamed layer.  Lines about tensors
+// that fit are a detail (-v), and so is the whole table if the trunks are known to differ.
+// Evaluation needs no table, because it insists on the whole trunk.
+SR_PRINTF(3, 4) static void say(const Load *l, bool fits, const char *fmt, ...) {
     char line[512];
     va_list args;
     if (l->source->quiet)
@@ -41,7 +41,7 @@ SR_PRINTF(2, 3) static void say(const Load *l, const char *fmt, ...) {
     va_start(args, fmt);
     sr_number_vprint(line, sizeof line, fmt, args);
     va_end(args);
-    sr_log(l->difference.len > 0 ? SR_LOG_DEBUG : SR_LOG_INFO, "%s", line);
+    sr_log(fits || l->difference.len > 0 ? SR_LOG_DEBUG : SR_LOG_INFO, "%s", line);
 }
 
 #define BASE "trunk.base_model."
@@ -194,7 +194,7 @@ static SrStatus copy_tensor(Load *l, int key, const SrParam *to) {
         SR_FAIL(SR_ERR_CONFIG, "%s: %s holds %s, the model needs %s", to->name, l->source->path,
                 sr_dtype_name(from->dtype), sr_dtype_name(to->dtype));
     SR_TRY(sr_weights_fit_read(&l->w, key, to->name, to->value, to->dtype, to->shape));
-    say(l, "Loaded: %-*s of shape: torch.Size(%s) from checkpoint", l->width, to->name,
+    say(l, true, "Loaded: %-*s of shape: torch.Size(%s) from checkpoint", l->width, to->name,
         sr_shape_text(from->shape, shape, sizeof shape));
     return SR_OK;
 }
@@ -204,7 +204,7 @@ static void note_shape(Load *l, const SrWeightsTensor *from, const SrParam *to, 
     char line[sizeof l->first_refused], a[SR_SHAPE_TEXT_BYTES], b[SR_SHAPE_TEXT_BYTES];
     snprintf(line, sizeof line, "%s have different shapes: checkpoint: %s, model: %s", to->name,
              sr_shape_text(from->shape, a, sizeof a), sr_shape_text(to->shape, b, sizeof b));
-    say(l, "%s%s", allowed ? "Ignored layer:\t" : "", line);
+    say(l, false, "%s%s", allowed ? "Ignored layer:\t" : "", line);
     l->misshapen++;
     if (!allowed && l->refused++ == 0)
         memcpy(l->first_refused, line, sizeof line);
@@ -227,14 +227,14 @@ static SrStatus load_param(Load *l, const SrParam *p) {
     if (key >= 0)
         l->used[key] = true;
     if (is_skipped(l->source, p->name) || (heads && l->source->skip_heads)) {
-        say(l, "Ignored layer:\t%s", p->name);
+        say(l, true, "Ignored layer:\t%s", p->name);
         l->skipped++;
         return SR_OK;
     }
     l->trunk += trunk;
     l->heads += heads;
     if (key < 0) {
-        say(l, "Not found:\t\t%s, not initialized", p->name);
+        say(l, heads, "Not found:\t\t%s, not initialized", p->name); // heads are often new
         l->missing++;
         return SR_OK;
     }
