@@ -129,6 +129,15 @@ static const SrPreset presets[] = {
 };
 // clang-format on
 
+// Trained on images of 32 pixels.
+static const SrPresetPixels pixels[] = {
+    {"resnet20", {0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}, 32, SR_FIT_SHORTER},
+    {"resnet32", {0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}, 32, SR_FIT_SHORTER},
+    {"resnet44", {0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}, 32, SR_FIT_SHORTER},
+    {"resnet56", {0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}, 32, SR_FIT_SHORTER},
+    {"resnet110", {0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}, 32, SR_FIT_SHORTER},
+};
+
 static const SrTrunkExample examples[] = {{"{DEPTH: 8, WIDTH_MULTIPLIER: 0.25}", 32, 24}};
 
 const SrTrunk sr_trunk_resnet_cifar = {
@@ -143,6 +152,8 @@ const SrTrunk sr_trunk_resnet_cifar = {
     .depth = sr_depth_of_stages,
     .presets = presets,
     .n_presets = SR_COUNT(presets),
+    .pixels = pixels,
+    .n_pixels = SR_COUNT(pixels),
     .examples = examples,
     .n_examples = SR_COUNT(examples),
 };
