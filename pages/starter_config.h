@@ -3,13 +3,13 @@
 #ifndef SR_PAGES_STARTER_CONFIG_H
 #define SR_PAGES_STARTER_CONFIG_H
 
-#include "pages/photos/photo_survey.h"
+#include "pages/starter_file.h"
 
 #define SR_STARTER_LEAST_IMAGES 8
 
 typedef struct {
     const char *method;      // "DCL"
-    const char *trunk;       // "ResNet-18"
+    const char *trunk;       // "ResNet-18 at 96 pixels"
     int crop, batch, epochs; // side of a crop in pixels, images per step, epochs
     double seconds;          // forecast of the training time
     double memory_bytes;     // forecast of memory
@@ -24,12 +24,11 @@ typedef struct {
     int n, chosen;
 } SrStarters;
 
-// Appends the text of a configuration that loads.  SR_ERR_CONFIG: fewer than
-// SR_STARTER_LEAST_IMAGES readable images.
-// survey: survey of the folder.  data: its path for DATA_PATHS.  run: CHECKPOINT.DIR.
-// name: file name.  minutes: training time on this machine; the smallest trunk may take longer.
-SrStatus sr_starter_config(const SrPhotoSurvey *survey, const char *data, const char *run,
-                           const char *name, int minutes, SrText *text, SrStarters *out);
+// Appends the text of a configuration that loads.  recipe: its batch and lengths are chosen here.
+// minutes: training time on this machine; the smallest trunk may take longer.
+// SR_ERR_CONFIG: fewer than SR_STARTER_LEAST_IMAGES readable images, or the trunk of recipe->from
+// takes none of the crops.
+SrStatus sr_starter_config(SrStarterRecipe *recipe, int minutes, SrText *text, SrStarters *out);
 // Writes a line about the chosen size, and a table of all.
 void sr_starters_text(const SrStarters *starters, SrText *out);
 

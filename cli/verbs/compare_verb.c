@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "cli/args/eval_sets_args.h"
+#include "cli/args/model_file.h"
 #include "cli/next.h"
 #include "cli/verb.h"
 #include "trainer/data/eval_transforms.h"
@@ -27,17 +28,6 @@ typedef struct {
     SrModel *model;
     char label[NAME_BYTES];
 } Side;
-
-// Splits "resnet18:weights.pth", whose first part is a model's name.  False: another argument.
-static bool parse_model(const char *name, char model[NAME_BYTES], const char **file) {
-    const SrPreset *preset;
-    const char *colon = strchr(name, ':');
-    if (!colon || colon - name >= NAME_BYTES)
-        return false;
-    snprintf(model, NAME_BYTES, "%.*s", (int)(colon - name), name);
-    *file = colon + 1;
-    return sr_preset_find(model, &preset) == SR_OK;
-}
 
 static SrStatus add_override(SrArgs *args, const char *text) {
     if (args->n_overrides == SR_ARGS_MAX)
@@ -79,7 +69,7 @@ static SrStatus load_config(const SrArgs *args, const char *name, SrConfig **out
 // which the model's publisher measures it.  KEY=VALUE of the command line come last and win.
 static SrStatus load_model_config(const SrArgs *args, const char *model, int size,
                                   const char *frame, SrConfig **out) {
-    char trunk[NAME_BYTES + 32];
+    char trunk[SR_ARGS_MODEL_BYTES + 32];
     SrText test = SR_TEXT_INIT;
     const SrPreset *preset;
     SrArgs own = *args;
@@ -106,10 +96,10 @@ static SrStatus load_model_config(const SrArgs *args, const char *model, int siz
 // a named model takes its images.
 static SrStatus open_side(const SrArgs *args, const char *name, int size, const char *frame,
                           Side *side) {
-    char model[NAME_BYTES];
+    char model[SR_ARGS_MODEL_BYTES];
     const char *file;
     snprintf(side->label, sizeof side->label, "%s", name);
-    if (parse_model(name, model, &file)) {
+    if (sr_args_model_file(name, model, &file)) {
         SR_TRY(load_model_config(args, model, size, frame, &side->config));
         side->config->model.params_file = file;
     } else {
@@ -134,10 +124,10 @@ static SrStatus open_start(const SrArgs *args, const char *run, Side *side) {
 }
 
 static SrStatus open_sides(const SrArgs *args, int size, Side sides[2]) {
-    char model[NAME_BYTES];
+    char model[SR_ARGS_MODEL_BYTES];
     const char *file, *frame = NULL;
     for (int i = args->n_names - 1; i >= 0; i--)
-        if (!parse_model(args->names[i], model, &file))
+        if (!sr_args_model_file(args->names[i], model, &file))
             frame = args->names[i];
     if (!frame)
         SR_FAIL(SR_ERR_CONFIG, "sslrun compare: one of the names must be a run or a configuration, "

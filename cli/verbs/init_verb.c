@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "cli/args/args.h"
+#include "cli/args/model_file.h"
 #include "cli/next.h"
 #include "cli/verb.h"
 #include "folder/tidy_lists.h"
@@ -149,15 +150,35 @@ static SrStatus leave_out(Names *n, bool force, SrPhotoSurvey *survey, SrText *o
     return SR_OK;
 }
 
-static SrStatus init(Names *n, int minutes, bool force, SrText *out) {
+// Opens "resnet18.pth" or "resnet18:weights.pth".
+static SrStatus open_weights(const char *from, SrStarterWeights *out) {
+    char model[SR_ARGS_MODEL_BYTES];
+    const char *file;
+    if (sr_args_model_file(from, model, &file))
+        return sr_starter_weights_open(model, file, out);
+    return sr_starter_weights_open(NULL, from, out);
+}
+
+typedef struct {
+    const char *out, *from;
+    int minutes;
+    bool force;
+} Options;
+
+static SrStatus init(Names *n, const Options *o, SrText *out) {
     SrPhotoSurvey survey;
+    SrStarterWeights from;
     SrStarters starters;
     SrText file = SR_TEXT_INIT;
+    SrStarterRecipe recipe = {.survey = &survey, .data = n->data, .run = n->run, .name = n->out};
+    if (o->from) {
+        SR_TRY(open_weights(o->from, &from));
+        recipe.from = &from;
+    }
     SR_TRY(sr_photo_survey(n->data, &survey));
     sr_photo_survey_text(&survey, sr_log_level() == SR_LOG_DEBUG, out);
-    SR_TRY(leave_out(n, force, &survey, out));
-    SrStatus status =
-        sr_starter_config(&survey, n->data, n->run, n->out, minutes, &file, &starters);
+    SR_TRY(leave_out(n, o->force, &survey, out));
+    SrStatus status = sr_starter_config(&recipe, o->minutes, &file, &starters);
     if (status == SR_OK)
         status = sr_file_write(n->out, file.s, file.len);
     sr_text_deinit(&file);
@@ -168,15 +189,11 @@ static SrStatus init(Names *n, int minutes, bool force, SrText *out) {
     return SR_OK;
 }
 
-typedef struct {
-    const char *out;
-    int minutes;
-    bool force;
-} Options;
-
 static const SrFlag flags[] = {
     SR_FLAG_NUMBER(Options, minutes, "--minutes", "minutes that training may take (15)"),
     SR_FLAG_TEXT(Options, out, "--out", "FILE.yaml", "the file to write (the folder's name)"),
+    SR_FLAG_TEXT(Options, from, "--from", "[MODEL:]FILE",
+                 "weights from which training starts (none)"),
     SR_FLAG_ON(Options, force, "--force", "replace a file that exists"),
     {0}};
 
@@ -192,7 +209,7 @@ static SrStatus run_verb(int argc, char **argv) {
         SR_FAIL(SR_ERR_CONFIG, "--minutes needs at least 1");
     SR_TRY(choose_names(args.names[0], o.out, &names));
     SR_TRY(sr_file_check_new(names.out, o.force));
-    SrStatus status = init(&names, o.minutes, o.force, &text);
+    SrStatus status = init(&names, &o, &text);
     if (status == SR_OK)
         return sr_args_print(&text);
     sr_text_deinit(&text);
@@ -209,10 +226,15 @@ const SrVerb sr_verb_init = {
             "(.txt), or a stack of images (.npy). The configuration fits the number and size of "
             "the photos and the speed of this machine. Labels are not needed; where sub-folders "
             "name classes, the evaluation uses them. Images of other channels than RGB, or of more "
-            "bits, keep them, and are normalised by their own mean and deviation.",
+            "bits, keep them, and are normalised by their own mean and deviation. With --from, "
+            "training starts from released weights: a transformer learns by adapters, another "
+            "trunk by low rates, and the report compares the features before and after.",
     .examples = {{"sslrun init photos", "Writes photos.yaml for a training of about 15 minutes."},
                  {"sslrun init photos --minutes 120 --out long.yaml",
-                  "Allows two hours, which buys larger crops and a larger network."}},
+                  "Allows two hours, which buys larger crops and a larger network."},
+                 {"sslrun init photos --from resnet18.pth --out further.yaml",
+                  "Starts from weights of torchvision; MODEL:FILE names a model that the file does "
+                  "not tell."}},
     .files =
         "FILE.yaml is not replaced without --force.  Training it writes runs/NAME, where NAME "
         "is the file's name without its ending. Where files cannot be read or are exact copies, "

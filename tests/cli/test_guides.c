@@ -126,12 +126,18 @@ static void open_place(void) {
          "test_batch; do head -c $((64 * 3073)) /dev/zero >$f.bin; done && seq 10 "
          ">batches.meta.txt");
     must(place, "sslrun photos.yaml OPTIMIZER.num_epochs=1");
-    // Only `check` sees the weights of teachers.
+    // Weights of a ResNet-18, as torchvision would write them.
     must(place,
-         "cp -r runs/photos runs/a; cp -r runs/photos runs/b; cp -r runs/photos runs/swav; "
-         "cp runs/photos/checkpoint.safetensors .; "
-         "for f in resnet50 dinov2_vits14; do cp "
-         "checkpoint.safetensors $f.pth; done; touch imagenet_resnet18.pth dinov3_vits16.pth");
+         "sslrun configs/photos.yaml DATA.TRAIN.DATA_PATHS=photos "
+         "DATA.TRAIN.BATCHSIZE_PER_REPLICA=8 OPTIMIZER.num_epochs=1 "
+         "MODEL.TRUNK.RESNETS.WIDTH_MULTIPLIER=1 MODEL.TRUNK.RESNETS.SMALL_IMAGE_STEM=False "
+         "'MODEL.HEAD.PARAMS=[[mlp, {dims: [512, 128]}]]' TEST_MODEL=False CHECKPOINT.DIR=w && "
+         "sslrun convert w imagenet_resnet18.pth --to torchvision --only trunk && rm -r w");
+    // Only `check` sees the weights of teachers.
+    must(place, "cp -r runs/photos runs/a; cp -r runs/photos runs/b; cp -r runs/photos runs/swav; "
+                "cp runs/photos/checkpoint.safetensors .; "
+                "for f in resnet50 dinov2_vits14; do cp "
+                "checkpoint.safetensors $f.pth; done; touch dinov3_vits16.pth");
 }
 
 // Replaces a whole word of a command.
@@ -168,14 +174,15 @@ static bool adapt(const char *command, char *line) {
     snprintf(body, sizeof body, "%.*s", (int)(comment ? comment - verb : (int)strlen(verb)), verb);
     for (int i = 0; i < SR_COUNT(words); i++)
         replace(body, words[i][0], words[i][1]);
-    bool photos = sr_text_starts(body, "photos.yaml") || strstr(body, "configs/photos.yaml");
+    bool photos = sr_text_starts(body, "photos.yaml") || sr_text_starts(body, "further.yaml") ||
+                  strstr(body, "configs/photos.yaml");
     bool recipe = sr_text_starts(body, "config") && !photos;
     bool large = sr_text_starts(body, "bench ") && strstr(body, " --steps");
     bool alone = !strchr(body, ' ') && !photos && strcmp(body, "list") != 0; // a verb is named
     if (alone || strstr(body, " TRAIN TEST") || (sr_text_starts(body, "web") && !SR_WEB))
         return false;
     if (sr_text_starts(body, "init"))
-        snprintf(line, LINE, "rm -f photos.yaml longer.yaml; sslrun %s --force", body);
+        snprintf(line, LINE, "sslrun %s --force", body);
     else if (sr_text_starts(body, "web"))
         snprintf(line, LINE, "timeout 2 sslrun %s --port 0; test $? = 124", body);
     else if (sr_text_starts(body, "doctor") || sr_text_starts(body, "diff"))

@@ -90,6 +90,43 @@ TEST(test_few_photos) {
     temp_dir_remove(dir);
 }
 
+// Trains a small network and writes its trunk as torchvision would: a file of others' weights.
+static void write_weights(const char *file) {
+    char run[160];
+    snprintf(run, sizeof run, "CHECKPOINT.DIR=%s/first", dir);
+    RUN("tests/cli/tiny.yaml", run, "OPTIMIZER.num_epochs=1", "MODEL.TRUNK.NAME=resnet20",
+        "MODEL.HEAD.PARAMS.0.1.dims=[64,16,8]", "TEST_MODEL=False");
+    expect(0, "trained ");
+    RUN("convert", run + strlen("CHECKPOINT.DIR="), file, "--to", "torchvision", "--only", "trunk");
+    expect(0, "tensors written");
+}
+
+// Training starts from weights of others, and the report compares the features before and after.
+TEST(test_from_weights) {
+    char photos[128], file[128], named[160], wrong[160], out[128], run[160];
+    temp_dir_make(dir);
+    write_photos();
+    snprintf(photos, sizeof photos, "%s/pictures", dir);
+    snprintf(file, sizeof file, "%s/released.pth", dir);
+    snprintf(named, sizeof named, "resnet20:%s", file);
+    snprintf(wrong, sizeof wrong, "resnet32:%s", file);
+    snprintf(out, sizeof out, "%s/further.yaml", dir);
+    snprintf(run, sizeof run, "CHECKPOINT.DIR=%s/run", dir);
+    write_weights(file);
+    RUN("init", photos, "--from", wrong, "--out", out);
+    expect(2, "released.pth is not complete for resnet32: ");
+    RUN("init", photos, "--from", out, "--out", out);
+    expect(2, "further.yaml: no such file of weights");
+    RUN("init", photos, "--from", photos, "--out", out);
+    expect(2, "");
+    RUN("init", photos, "--from", named, "--out", out, "--minutes", "1");
+    expect(0, "DCL, resnet20, crops of 32 pixels, ");
+    RUN(out, run, "OPTIMIZER.num_epochs=1", "TEST_MODEL=False");
+    expect(0, "trained 3 updates");
+    CHECK(strstr(result.err, "released.pth"));
+    temp_dir_remove(dir);
+}
+
 // If a folder has train/, only that part is surveyed, and one folder per class is reported.
 TEST(test_classes_and_parts) {
     char photos[128], out[128], name[64];
@@ -212,5 +249,5 @@ TEST(test_names) {
     temp_dir_remove(dir);
 }
 
-SR_TESTS(init_verb, unit(test_few_photos), unit(test_classes_and_parts),
+SR_TESTS(init_verb, unit(test_few_photos), unit(test_from_weights), unit(test_classes_and_parts),
          unit(test_samples_large_folders), unit(test_too_few), unit(test_bar), unit(test_names))
