@@ -1,18 +1,27 @@
 // Opens model and index of a folder and chooses where its rows lie, by --memory.
 #include "cli/folder_rows.h"
 
+#include "base/compiler.h"
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "base/text/number.h"
+#include "measure/probes/chosen_probe.h"
 
 // Bytes of a search next to the rows: blocks of products, and for each image its neighbours, its
 // place in a tree or a cluster, and its result.
-enum { SEARCH_BYTES = 24 << 20, IMAGE_BYTES = 176, BLOCK_ROWS = 6144, THREAD_ROWS = 128 };
+enum { SEARCH_BYTES = 24 << 20, IMAGE_BYTES = 176, BLOCK_ROWS = 9216, THREAD_ROWS = 128 };
 
 static double search_bytes(const SrIndex *index) {
     double row = (double)sr_index_dim(index) * sizeof(float);
     return SEARCH_BYTES + (double)sr_index_rows(index) * IMAGE_BYTES +
            row * (BLOCK_ROWS + THREAD_ROWS * (double)sr_parallel_threads());
+}
+
+// The rows that choose the penalty and a copy of them, and the predictions of all.
+static double probe_bytes(const SrIndex *index) {
+    double n = (double)sr_index_rows(index), row = (double)sr_index_dim(index) * sizeof(float);
+    return 2 * row * SR_MIN(n, 1.1 * SR_CHOSEN_PROBE_ROWS) +
+           n * (double)sr_index_classes(index) * sizeof(float);
 }
 
 static SrStatus too_small(const SrIndex *index, double need, size_t most) {
@@ -24,10 +33,10 @@ static SrStatus too_small(const SrIndex *index, double need, size_t most) {
 
 // Reads the rows if they fit, and else leaves them in the file.
 static SrStatus place_rows(SrFolderRowsUse use, size_t most, SrFolderRows *r) {
-    double need = search_bytes(r->index), n = (double)sr_index_rows(r->index),
+    double need =
+               search_bytes(r->index) + (use == SR_FOLDER_ROWS_PROBE ? probe_bytes(r->index) : 0),
+           n = (double)sr_index_rows(r->index),
            held = n * ((double)sr_index_dim(r->index) * sizeof(float) + sizeof *r->label);
-    if (use == SR_FOLDER_ROWS_HELD && need + 2 * held > (double)most)
-        return too_small(r->index, need + 2 * held, most);
     if (need > (double)most)
         return too_small(r->index, need, most);
     if (need + held <= (double)most) {

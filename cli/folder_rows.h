@@ -13,10 +13,10 @@ typedef struct {
     int64_t *label; // (n) of the rows, if they are in the file
 } SrFolderRows;
 
-// Says what a verb does with the rows.
+// Says what a verb does with the rows, which decides how much memory it needs next to them.
 typedef enum {
-    SR_FOLDER_ROWS_BLOCKS, // reads them by blocks, so that the file serves as well
-    SR_FOLDER_ROWS_HELD,   // needs `held`, and copies all rows once
+    SR_FOLDER_ROWS_SEARCH, // compares them
+    SR_FOLDER_ROWS_PROBE,  // fits probes (measure/probes/fold_predictions.h) as well
 } SrFolderRowsUse;
 
 #define SR_FOLDER_MEMORY_FLAG(Options)                \
@@ -24,8 +24,8 @@ typedef enum {
                  "most memory for the search, such as 512M or 2G (2G)")
 
 // Brings the index of `data` up to date and opens its rows.  memory: text of --memory; NULL: 2G.
-// command: the verb, for messages.  SR_ERR_CONFIG: the work space of a search, with the rows if
-// they must be held, needs more than that.
+// command: the verb, for messages.  SR_ERR_CONFIG: the work space of the verb needs more than
+// that.
 SrStatus sr_folder_rows_open(const SrFolderArgs *args, const char *command, const char *data,
                              const char *memory, SrFolderRowsUse use, SrFolderRows *out);
 void sr_folder_rows_close(SrFolderRows *rows); // legal for a zeroed struct

@@ -49,10 +49,10 @@ static void work_deinit(Work *w) {
     sr_free(w->ratio);
 }
 
-static SrMislabel judge(const Work *w, const SrLabelNoise *noise, const SrMatrix *rows, int64_t i,
+static SrMislabel judge(const Work *w, const SrLabelNoise *noise, const SrRowView *rows, int64_t i,
                         double cutoff) {
     const float *p = w->probability + i * noise->classes; // (classes)
-    int given = (int)rows->label[i], best = (int)noise->best[i];
+    int given = (int)sr_row_view_label(rows, i), best = (int)noise->best[i];
     double of_given = (double)p[given], ratio = (double)w->ratio[i];
     return (SrMislabel){.row = i,
                         .given = given,
@@ -64,19 +64,18 @@ static SrMislabel judge(const Work *w, const SrLabelNoise *noise, const SrMatrix
                         .found = noise->wrong[i] || ratio < cutoff};
 }
 
-static SrStatus fill(const SrMislabelOptions *o, const SrMatrix *rows, Work *w,
+static SrStatus fill(const SrMislabelOptions *o, const SrRowView *rows, Work *w,
                      SrMislabelReport *out) {
     const SrCutoffOptions cut = {o->share, SIGNIFICANCE};
-    int classes = sr_matrix_classes(rows);
-    const SrRowView view = sr_row_view(rows);
+    int classes = sr_row_view_classes(rows);
     double cutoff;
     SR_TRY(sr_fold_predictions(rows, classes, 0, o->seed, w->probability));
     SR_TRY(sr_label_noise(w->probability, rows->label, rows->n, classes, &out->noise));
-    SR_TRY(sr_nearest_by_class(&view, w->same, w->other));
+    SR_TRY(sr_nearest_by_class(rows, w->same, w->other));
     sr_label_ratio(w->same, w->other, rows->n, true, w->ratio);
     SR_TRY(sr_score_cutoff(&cut, w->ratio, rows->n, &cutoff));
     for (int64_t i = 0; i < rows->n; i++)
-        if (rows->label[i] >= 0) {
+        if (sr_row_view_label(rows, i) >= 0) {
             out->v[out->n] = judge(w, &out->noise, rows, i, cutoff);
             out->found += out->v[out->n++].found;
         }
@@ -84,14 +83,14 @@ static SrStatus fill(const SrMislabelOptions *o, const SrMatrix *rows, Work *w,
     return SR_OK;
 }
 
-SrStatus sr_mislabeled(const SrMislabelOptions *options, const SrMatrix *rows,
+SrStatus sr_mislabeled(const SrMislabelOptions *options, const SrRowView *rows,
                        SrMislabelReport *out) {
     Work w = {0};
     *out = (SrMislabelReport){0};
-    if (rows->target || sr_matrix_classes(rows) < 2)
+    if (sr_row_view_classes(rows) < 2)
         SR_FAIL(SR_ERR_CONFIG, "wrong labels can be found where each image has one label of two "
                                "or more: put the images of each class into a folder of its own");
-    SrStatus status = work_init(&w, rows->n, sr_matrix_classes(rows));
+    SrStatus status = work_init(&w, rows->n, sr_row_view_classes(rows));
     out->v = sr_calloc((size_t)rows->n, sizeof *out->v);
     if (status == SR_OK && !out->v)
         status = sr_out_of_memory("labels");

@@ -8,6 +8,7 @@
 #define SR_FOLDER_MISLABELED_H
 
 #include "measure/probes/label_noise.h"
+#include "measure/row_view.h"
 
 typedef struct {
     uint64_t seed; // of the parts of the probe
@@ -32,7 +33,7 @@ typedef struct {
 
 // Judges the labels of rows of length 1.  Free *out with sr_mislabeled_deinit, also after a
 // failure.  SR_ERR_CONFIG: images have no labels or several, or fewer than two classes have five.
-SrStatus sr_mislabeled(const SrMislabelOptions *options, const SrMatrix *rows,
+SrStatus sr_mislabeled(const SrMislabelOptions *options, const SrRowView *rows,
                        SrMislabelReport *out);
 void sr_mislabeled_deinit(SrMislabelReport *report);
 

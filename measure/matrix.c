@@ -133,35 +133,3 @@ int sr_matrix_classes(const SrMatrix *features) {
         most = features->label[i] > most ? features->label[i] : most;
     return (int)most + 1;
 }
-
-// Computes mean and scale of each column.  mean, scale: (d) zeros at first.  One pass would lose
-// the variance of features that are far from zero, so there are two.
-static void column_moments(const SrMatrix *f, double *mean, double *scale) {
-    double n = (double)f->n;
-    for (int64_t i = 0; i < f->n; i++)
-        for (int j = 0; j < f->d; j++)
-            mean[j] += (double)f->x[i * f->d + j] / n;
-    for (int64_t i = 0; i < f->n; i++)
-        for (int j = 0; j < f->d; j++)
-            scale[j] += pow((double)f->x[i * f->d + j] - mean[j], 2) / n;
-    for (int j = 0; j < f->d; j++)
-        scale[j] = scale[j] > 1e-20 * mean[j] * mean[j] && scale[j] > 0 ? 1 / sqrt(scale[j]) : 1;
-}
-
-static void apply_moments(SrMatrix *f, const double *mean, const double *scale) {
-    for (int64_t i = 0; f && i < f->n; i++)
-        for (int j = 0; j < f->d; j++) {
-            float *x = f->x + i * f->d + j;
-            *x = (float)(((double)*x - mean[j]) * scale[j]);
-        }
-}
-
-SrStatus sr_matrix_standardize(SrMatrix *fit, SrMatrix *other) {
-    double *mean = sr_calloc((size_t)fit->d * 2, sizeof *mean);
-    SR_TRY_MEMORY(mean, "the means of %d columns", fit->d);
-    column_moments(fit, mean, mean + fit->d);
-    apply_moments(fit, mean, mean + fit->d);
-    apply_moments(other, mean, mean + fit->d);
-    sr_free(mean);
-    return SR_OK;
-}

@@ -41,8 +41,4 @@ SrStatus sr_matrix_length_ratio(const SrMatrix *features, double *out);
 // Returns n_targets, or the largest label + 1.  0: no row is labelled.
 int sr_matrix_classes(const SrMatrix *features);
 
-// Gives each column of `fit` mean 0 and variance 1, and applies the same map to `other` (NULL:
-// none). Columns that do not vary are only centred, as in sklearn's StandardScaler.
-SrStatus sr_matrix_standardize(SrMatrix *fit, SrMatrix *other);
-
 #endif

@@ -177,7 +177,7 @@ static SrStatus balanced_subset(const Options *o, const SrArgs *args) {
     if (o->sample < 0 || o->seed < 0)
         SR_FAIL(SR_ERR_CONFIG, "--sample and --seed are numbers from 1 and 0 on");
     SR_TRY(sr_folder_rows_open(&o->folder, "sslrun cluster", args->names[0], o->memory,
-                               SR_FOLDER_ROWS_BLOCKS, &rows));
+                               SR_FOLDER_ROWS_SEARCH, &rows));
     SrStatus status = sr_findings_init(&o->to, &f);
     if (status == SR_OK)
         status = choose(o, &rows, &f);

@@ -126,7 +126,7 @@ static SrStatus report(const Options *o, const SrFolderRows *rows, double share)
     SrFindings f = {.n = 0};
     SrStatus status;
     SR_TRY_GOTO(sr_findings_init(&o->to, &f));
-    SR_TRY_GOTO(sr_mislabeled(&options, &rows->held, &r));
+    SR_TRY_GOTO(sr_mislabeled(&options, &rows->rows, &r));
     SR_TRY_GOTO(print(o, rows, &r, &f));
 done:
     sr_findings_deinit(&f);
@@ -149,7 +149,7 @@ static SrStatus run_verb(int argc, char **argv) {
         SR_FAIL(SR_ERR_CONFIG, "--noise lists pairs of classes: it goes neither with --all nor "
                                "with --page");
     SR_TRY(sr_folder_rows_open(&o.folder, "sslrun mislabeled", args.names[0], o.memory,
-                               SR_FOLDER_ROWS_HELD, &rows));
+                               SR_FOLDER_ROWS_PROBE, &rows));
     SrStatus status = report(&o, &rows, share);
     sr_folder_rows_close(&rows);
     if (status == SR_OK && !o.to.page && !o.noise)

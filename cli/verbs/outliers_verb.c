@@ -84,7 +84,7 @@ static SrStatus run_verb(int argc, char **argv) {
     SR_TRY(sr_folder_rows_check(&args, "outliers"));
     SR_TRY(sr_folder_share(o.share, &share));
     SR_TRY(sr_folder_rows_open(&o.folder, "sslrun outliers", args.names[0], o.memory,
-                               SR_FOLDER_ROWS_BLOCKS, &rows));
+                               SR_FOLDER_ROWS_SEARCH, &rows));
     SrStatus status = report(&o, &rows, share);
     sr_folder_rows_close(&rows);
     if (status == SR_OK && !o.to.page)

@@ -154,7 +154,7 @@ static SrStatus run_verb(int argc, char **argv) {
     if (o.seed < 0)
         SR_FAIL(SR_ERR_CONFIG, "--seed %d: expected 0 or more", o.seed);
     SR_TRY(sr_folder_rows_open(&o.folder, "sslrun select", args.names[1], o.memory,
-                               SR_FOLDER_ROWS_BLOCKS, &rows));
+                               SR_FOLDER_ROWS_SEARCH, &rows));
     SrStatus status = report(&o, method, k, &rows);
     sr_folder_rows_close(&rows);
     return status;

@@ -6,11 +6,7 @@
 static const SrFlag flags[] = {
     SR_FLAG_TEXT(SrSearchArgs, data, "--in", "DIR",
                  "a folder of images, or a list of paths (.txt)"),
-    SR_FLAG_TEXT(SrSearchArgs, folder.model, "--model", "RUN", "a run folder, or a checkpoint"),
-    SR_FLAG_TEXT(SrSearchArgs, folder.layer, "--layer", "NAME",
-                 "feature to compare, such as res4 (the run's best)"),
-    SR_FLAG_TEXT(SrSearchArgs, folder.index, "--index", "FILE",
-                 "the index (RUN/index/..., or runs/index/... without a run)"),
+    SR_FOLDER_FLAGS(SrSearchArgs),
     SR_FLAG_NUMBER(SrSearchArgs, count, "--count", "files to list (10)"),
     SR_FOLDER_PROBES(SrSearchArgs),
     SR_PHOTO_FLAGS(SrSearchArgs),
@@ -38,7 +34,7 @@ const SrVerb sr_verb_similar = {
     .help = "One line per image holds the cosine of the features and the file, the most similar "
             "first. New and changed images are embedded first and kept in the index of the folder, "
             "which `search`, `duplicates`, `outliers` and `select` read too. `search` finds parts "
-            "of images, and takes more models.",
+            "of images.",
     .examples =
         {{"sslrun similar photos/hat/0.jpg --in photos --model runs/photos",
           "Lists the ten most similar photos."},

@@ -31,7 +31,7 @@ static SrStatus fit(const SrMatrix *train, const SrMatrix *test, double cost, do
 
 // Draws the rows of the choice.  The draw depends on the row's index alone, so that two layers of
 // the same images are compared on the same rows.
-static bool takes_part(const SrMatrix *f, int64_t i) {
+static bool takes_part(const SrRowView *f, int64_t i) {
     SrRng rng = sr_rng(0, SR_RNG_SUBSET, 0, (uint64_t)i, 0, 0);
     return f->n <= SR_CHOSEN_PROBE_ROWS ||
            sr_rng_uniform(&rng) * (double)f->n < (double)SR_CHOSEN_PROBE_ROWS;
@@ -39,16 +39,18 @@ static bool takes_part(const SrMatrix *f, int64_t i) {
 
 // Takes the rows that are held out, or the others.  The second row of each class and every fifth
 // row after it are held out, so that the fit sees every class.
-static SrStatus part(const SrMatrix *f, bool held_out, SrMatrix *out) {
+static SrStatus part(const SrRowView *f, bool held_out, SrMatrix *out) {
     int64_t *row = sr_alloc((size_t)f->n * sizeof *row), n = 0;
-    int64_t *seen = sr_calloc((size_t)sr_matrix_classes(f) + 1, sizeof *seen); // rows of each class
+    int64_t *seen = sr_calloc((size_t)sr_row_view_classes(f) + 1, sizeof *seen); // rows of each
     SrStatus status = row && seen ? SR_OK : sr_out_of_memory("a probe");
-    for (int64_t i = 0; status == SR_OK && i < f->n; i++)
-        if (f->label[i] >= 0 && takes_part(f, i) &&
-            (seen[f->label[i]]++ % SR_CHOSEN_PROBE_FOLD == 1) == held_out)
+    for (int64_t i = 0; status == SR_OK && i < f->n; i++) {
+        int64_t label = sr_row_view_label(f, i);
+        if (label >= 0 && takes_part(f, i) &&
+            (seen[label]++ % SR_CHOSEN_PROBE_FOLD == 1) == held_out)
             row[n++] = i;
+    }
     if (status == SR_OK)
-        status = sr_matrix_take(f, row, n, out);
+        status = sr_row_view_take(f, row, n, out);
     sr_free(row);
     sr_free(seen);
     return status;
@@ -70,16 +72,21 @@ static SrStatus choose(const SrMatrix *fitted, const SrMatrix *judged, SrChosenP
     return SR_OK;
 }
 
-SrStatus sr_chosen_probe(const SrMatrix *train, const SrMatrix *test, SrChosenProbe *out) {
+SrStatus sr_chosen_probe_cost(const SrRowView *rows, SrChosenProbe *out) {
     SrMatrix fitted = {0}, judged = {0};
     SrStatus status;
     *out = (SrChosenProbe){0};
-    SR_TRY_GOTO(part(train, false, &fitted));
-    SR_TRY_GOTO(part(train, true, &judged));
+    SR_TRY_GOTO(part(rows, false, &fitted));
+    SR_TRY_GOTO(part(rows, true, &judged));
     SR_TRY_GOTO(choose(&fitted, &judged, out));
-    SR_TRY_GOTO(fit(train, test, out->cost, &out->test));
 done:
     sr_matrix_deinit(&fitted);
     sr_matrix_deinit(&judged);
     return status;
+}
+
+SrStatus sr_chosen_probe(const SrMatrix *train, const SrMatrix *test, SrChosenProbe *out) {
+    const SrRowView rows = sr_row_view(train);
+    SR_TRY(sr_chosen_probe_cost(&rows, out));
+    return fit(train, test, out->cost, &out->test);
 }

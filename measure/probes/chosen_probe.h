@@ -9,7 +9,7 @@
 #ifndef SR_MEASURE_PROBES_CHOSEN_PROBE_H
 #define SR_MEASURE_PROBES_CHOSEN_PROBE_H
 
-#include "measure/matrix.h"
+#include "measure/row_view.h"
 
 #define SR_CHOSEN_PROBE_FOLD 5      // one row of each 5 is held out
 #define SR_CHOSEN_PROBE_MAX_ITER 50 // iterations of each fit
@@ -24,5 +24,8 @@ typedef struct {
 // Fits and judges the probe.  Images have one label each; neither matrix changes.  SR_ERR_CONFIG:
 // no class has two rows that take part, or there are fewer than two classes.
 SrStatus sr_chosen_probe(const SrMatrix *train, const SrMatrix *test, SrChosenProbe *out);
+
+// Chooses the cost alone and fills `cost` and `held_out`.
+SrStatus sr_chosen_probe_cost(const SrRowView *rows, SrChosenProbe *out);
 
 #endif

@@ -96,9 +96,10 @@ static SrStatus fit_one_vs_rest(Draw *d, double cost) {
 
 // Adds one draw to the result.  test_std holds the sum of squares until finish().
 static SrStatus fit(Draw *d, int max_iter, SrLogregResult *r) {
+    const SrRowView rows = sr_row_view(&d->train);
     double train, test, cost = (double)d->train.n / r->lambda;
     SR_TRY(d->rows ? fit_one_vs_rest(d, cost)
-                   : sr_softmax_train(&d->train, d->classes, cost, max_iter, d->w));
+                   : sr_softmax_train(&rows, d->classes, cost, max_iter, d->w));
     SR_TRY(score_side(d, &d->train, &train));
     SR_TRY(score_side(d, &d->test, &test));
     r->train += train;

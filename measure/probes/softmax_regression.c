@@ -20,12 +20,13 @@ enum { BLOCK = 8192, PART = 128, HISTORY = 10, SEARCH_STEPS = 20 };
 #define NEVER (-1e4) // the bias of a class without rows: its probability is 0 in single precision
 
 typedef struct {
-    const SrMatrix *f;
+    const SrRowView *f;
     int classes;
     double ridge;              // penalty next to the mean loss: 1 / (C n); twice that for 2 classes
     const double *w;           // (classes, d + 1) point of evaluation
     float *wf, *gf;            // (classes, d) weights and gradient in single precision
     float *z;                  // (BLOCK, classes) scores, then residuals
+    float *space;              // (BLOCK, d) rows of a block; NULL: they lie in memory
     double loss[BLOCK / PART]; // loss of each part of a block
     int64_t first, rows;       // first row and rows of the block
 } Problem;
@@ -40,7 +41,7 @@ static void residuals(void *arg, int64_t part, int thread) {
     p->loss[part] = 0;
     for (int64_t i = part * PART; i < SR_MIN((part + 1) * PART, p->rows); i++) {
         float *z = p->z + i * k_n, top = -FLT_MAX; // (classes)
-        int64_t y = p->f->label[p->first + i];
+        int64_t y = sr_row_view_label(p->f, p->first + i);
         double sum = 0;
         for (int k = 0; k < k_n; k++) {
             z[k] += (float)p->w[(int64_t)k * (d + 1) + d];
@@ -60,7 +61,7 @@ static void residuals(void *arg, int64_t part, int thread) {
 static double block_share(Problem *p, double *g) {
     int d = p->f->d, k_n = p->classes, rows = (int)p->rows;
     int64_t parts = (p->rows + PART - 1) / PART;
-    const float *x = p->f->x + p->first * d; // (rows, d)
+    const float *x = sr_row_view_at_once(p->f, p->first, rows, p->space); // (rows, d)
     double loss = 0;
     sr_gemm(false, true, rows, k_n, d, 1.0f, x, d, p->wf, d, 0.0f, p->z, k_n);
     sr_parallel_for(parts, residuals, p);
@@ -196,26 +197,26 @@ static void minimise(Problem *p, Minimiser *m, int max_iter) {
 
 // ---- memory
 
-static void start(const SrMatrix *f, int classes, double *w) {
+static void start(const SrRowView *f, int classes, double *w) {
     memset(w, 0, (size_t)classes * ((size_t)f->d + 1) * sizeof *w);
     for (int k = 0; k < classes; k++)
         w[(int64_t)k * (f->d + 1) + f->d] = NEVER;
     for (int64_t i = 0; i < f->n; i++)
-        w[f->label[i] * (f->d + 1) + f->d] = 0;
+        w[sr_row_view_label(f, i) * (f->d + 1) + f->d] = 0;
 }
 
-SrStatus sr_softmax_train(const SrMatrix *features, int classes, double cost, int max_iter,
+SrStatus sr_softmax_train(const SrRowView *rows, int classes, double cost, int max_iter,
                           double *w) {
-    size_t d = (size_t)features->d, n = (size_t)classes * (d + 1);
-    Problem p = {.f = features,
-                 .classes = classes,
-                 .ridge = (classes == 2 ? 2 : 1) / (cost * (double)features->n)};
+    size_t d = (size_t)rows->d, n = (size_t)classes * (d + 1);
+    Problem p = {
+        .f = rows, .classes = classes, .ridge = (classes == 2 ? 2 : 1) / (cost * (double)rows->n)};
     Minimiser m = {.n = (int64_t)n, .w = w};
     double *vectors = sr_calloc(n, (2 * HISTORY + 4) * sizeof *vectors), *at = vectors;
     p.wf = sr_alloc((size_t)classes * d * sizeof *p.wf);
     p.gf = sr_alloc((size_t)classes * d * sizeof *p.gf);
     p.z = sr_alloc((size_t)BLOCK * (size_t)classes * sizeof *p.z);
-    bool enough = vectors && p.wf && p.gf && p.z;
+    bool enough =
+        vectors && p.wf && p.gf && p.z && sr_row_view_space(rows, BLOCK, &p.space) == SR_OK;
     if (enough) {
         double **parts[] = {&m.g, &m.trial, &m.trial_g, &m.direction};
         for (int i = 0; i < SR_COUNT(parts); i++, at += n)
@@ -224,12 +225,13 @@ SrStatus sr_softmax_train(const SrMatrix *features, int classes, double cost, in
             m.s[i] = at;
             m.y[i] = at + n;
         }
-        start(features, classes, w);
+        start(rows, classes, w);
         minimise(&p, &m, max_iter);
     }
     sr_free(vectors);
     sr_free(p.wf);
     sr_free(p.gf);
     sr_free(p.z);
+    sr_free(p.space);
     return enough ? SR_OK : sr_out_of_memory("a classifier of %d classes", classes);
 }

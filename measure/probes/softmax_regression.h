@@ -8,12 +8,12 @@
 #ifndef SR_MEASURE_PROBES_SOFTMAX_REGRESSION_H
 #define SR_MEASURE_PROBES_SOFTMAX_REGRESSION_H
 
-#include "measure/matrix.h"
+#include "measure/row_view.h"
 
-// Trains w (classes, d + 1), the bias last.  features: every row has a label from 0 to classes -
-// 1. cost: C.  A class without rows never wins.  Ends at scikit-learn's relative decrease of the
-// loss, or after max_iter iterations.  The bits of w do not depend on the number of threads.
-SrStatus sr_softmax_train(const SrMatrix *features, int classes, double cost, int max_iter,
-                          double *w);
+// Trains w (classes, d + 1), the bias last.  rows: read by blocks, once per iteration; each has a
+// label from 0 to classes - 1.  cost: C.  A class without rows never wins.  Ends at scikit-learn's
+// relative decrease of the loss, or after max_iter iterations.  The bits of w do not depend on the
+// number of threads.
+SrStatus sr_softmax_train(const SrRowView *rows, int classes, double cost, int max_iter, double *w);
 
 #endif

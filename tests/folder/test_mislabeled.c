@@ -18,7 +18,8 @@ TEST(test_planted) {
     for (int i = 0; i < N; i += EVERY)
         f.label[i] = (f.label[i] + 1) % CLASSES;
     f.label[1] = -1;
-    CHECK_OK(sr_mislabeled(&o, &f, &r));
+    const SrRowView rows = sr_row_view(&f);
+    CHECK_OK(sr_mislabeled(&o, &rows, &r));
     CHECK_INT(r.n, N - 1);
     for (int i = 0; i < r.n; i++) {
         bool wrong = r.v[i].row % EVERY == 0;
@@ -42,17 +43,18 @@ TEST(test_refused) {
     SrMislabelReport r;
     SrMislabelOptions o = {.share = 0.1};
     test_rows_planted(&f, 40, D, 2, 2, 5);
+    const SrRowView rows = sr_row_view(&f);
     int64_t live = sr_mem_live();
     for (int i = 1; i <= 10; i++) {
         sr_mem_fail_at(i);
-        CHECK_FAILS(sr_mislabeled(&o, &f, &r), SR_ERR_MEMORY, "memory");
+        CHECK_FAILS(sr_mislabeled(&o, &rows, &r), SR_ERR_MEMORY, "memory");
         sr_mem_fail_at(0);
         sr_mislabeled_deinit(&r);
         CHECK_INT(sr_mem_live(), live);
     }
     for (int i = 0; i < 40; i++)
         f.label[i] = 0;
-    CHECK_FAILS(sr_mislabeled(&o, &f, &r), SR_ERR_CONFIG, "folder of its own");
+    CHECK_FAILS(sr_mislabeled(&o, &rows, &r), SR_ERR_CONFIG, "folder of its own");
     sr_mislabeled_deinit(&r);
     sr_matrix_deinit(&f);
 }

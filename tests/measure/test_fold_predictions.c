@@ -12,10 +12,11 @@ TEST(test_wrong_labels) {
     SrMatrix f;
     int hits = 0, found = 0;
     test_rows_planted(&f, N, D, CLASSES, 2, 4);
+    const SrRowView rows = sr_row_view(&f);
     for (int i = 0; i < N; i += 20)
         f.label[i] = (f.label[i] + 1) % CLASSES;
     f.label[7] = -1;
-    CHECK_OK(sr_fold_predictions(&f, CLASSES, 0.01, 0, p));
+    CHECK_OK(sr_fold_predictions(&rows, CLASSES, 0.01, 0, p));
     for (int i = 0; i < N; i++) {
         const float *q = p + i * CLASSES;
         double sum = (double)q[0] + (double)q[1] + (double)q[2];
@@ -27,7 +28,7 @@ TEST(test_wrong_labels) {
     CHECK(found >= 27); // of 30 labels that were moved
     int before = sr_parallel_threads();
     sr_parallel_set_threads(before > 1 ? 1 : 2);
-    CHECK_OK(sr_fold_predictions(&f, CLASSES, 0.01, 0, again));
+    CHECK_OK(sr_fold_predictions(&rows, CLASSES, 0.01, 0, again));
     sr_parallel_set_threads(before);
     CHECK(memcmp(p, again, sizeof p) == 0);
     sr_matrix_deinit(&f);
@@ -43,7 +44,8 @@ TEST(test_out_of_sample) {
     memcpy(wide.x, f.x, 60 * 40 * sizeof *f.x);
     for (int i = 0; i < 60; i++)
         wide.label[i] = (i * 7 / 3) % 2;
-    CHECK_OK(sr_fold_predictions(&wide, 2, 0, 0, p)); // chooses the penalty too
+    const SrRowView rows = sr_row_view(&wide);
+    CHECK_OK(sr_fold_predictions(&rows, 2, 0, 0, p)); // chooses the penalty too
     for (int i = 0; i < 60; i++)
         hits += p[i * 2 + wide.label[i]] > 0.5f;
     CHECK(hits < 45); // a probe that had seen its rows would fit all 60 of 40 numbers
@@ -55,9 +57,10 @@ TEST(test_few_rows) {
     float p[9 * 2];
     SrMatrix f;
     test_rows_planted(&f, 9, 2, 2, 1, 1); // five rows of class 0, four of class 1
-    CHECK_FAILS(sr_fold_predictions(&f, 2, 1, 0, p), SR_ERR_CONFIG, "at least two classes");
+    const SrRowView rows = sr_row_view(&f);
+    CHECK_FAILS(sr_fold_predictions(&rows, 2, 1, 0, p), SR_ERR_CONFIG, "at least two classes");
     sr_mem_fail_at(1);
-    CHECK_FAILS(sr_fold_predictions(&f, 2, 1, 0, p), SR_ERR_MEMORY, "");
+    CHECK_FAILS(sr_fold_predictions(&rows, 2, 1, 0, p), SR_ERR_MEMORY, "");
     sr_mem_fail_at(0);
     sr_matrix_deinit(&f);
 }

@@ -7,6 +7,7 @@
 #include "base/compiler.h"
 #include "base/mem.h"
 #include "base/parallel.h"
+#include "folder/mislabeled.h"
 #include "folder/outliers.h"
 #include "folder/selection.h"
 #include "measure/clusters/kmeans_tree.h"
@@ -36,6 +37,8 @@ typedef struct {
     double of_class[2][CLASSES];
     int64_t chosen[3][CHOSEN];
     int64_t cluster[N];
+    double doubt[N];
+    int suggested[N];
 } Answers;
 
 static void find_outliers(const SrRowView *rows, bool per_class, Answers *a) {
@@ -52,6 +55,16 @@ static void find_outliers(const SrRowView *rows, bool per_class, Answers *a) {
     sr_outliers_deinit(&r);
 }
 
+static void find_mislabeled(const SrRowView *rows, Answers *a) {
+    SrMislabelReport r;
+    CHECK_OK(sr_mislabeled(&(SrMislabelOptions){.share = 0.1}, rows, &r));
+    for (int64_t i = 0; i < r.n; i++) {
+        a->doubt[r.v[i].row] = r.v[i].doubt;
+        a->suggested[r.v[i].row] = r.v[i].suggested;
+    }
+    sr_mislabeled_deinit(&r);
+}
+
 static void answer(const SrRowView *rows, Answers *a) {
     static const int64_t have[HAVE] = {7, 300, 301};
     const int k[2] = {30, 4};
@@ -59,6 +72,8 @@ static void answer(const SrRowView *rows, Answers *a) {
     memset(a, 0, sizeof *a);
     find_outliers(rows, false, a);
     find_outliers(rows, true, a);
+    if (!rows->pick)
+        find_mislabeled(rows, a);
     for (int m = 0; m < 3; m++) {
         const SrSelectOptions o = {(SrSelectMethod)m, m == 1 ? NULL : have, m == 1 ? 0 : HAVE, 3};
         CHECK_OK(sr_select_rows(&o, rows, CHOSEN, a->chosen[m]));
@@ -87,6 +102,34 @@ TEST(test_same_bits) {
     }
     sr_parallel_set_threads(threads);
     sr_matrix_deinit(&m);
+}
+
+// A scaled view gives the numbers of a standardised matrix, from memory, from a reader and picked.
+TEST(test_scaled) {
+    enum { PICKED = 300 };
+    SrMatrix m, part, plain;
+    int64_t pick[PICKED];
+    double mean[D], scale[D];
+    float space[PICKED * D];
+    make(&m);
+    for (int64_t i = 0; i < PICKED; i++)
+        pick[i] = 3 * i;
+    CHECK_OK(sr_matrix_take(&m, pick, PICKED, &part));
+    CHECK_OK(sr_matrix_take(&m, pick, PICKED, &plain));
+    CHECK_OK(sr_matrix_standardize(&part, NULL));
+    const SrRowView views[] = {sr_row_view(&plain), read_view(&plain), sr_row_view(&m),
+                               read_view(&m)};
+    for (int v = 0; v < SR_COUNT(views); v++) {
+        SrRowView view = v < 2 ? views[v] : sr_row_view_pick(&views[v], pick, PICKED);
+        CHECK_OK(sr_row_view_moments(&view, mean, scale));
+        view.mean = mean;
+        view.scale = scale;
+        CHECK(sr_row_view_at(&view, 5, PICKED - 5, space) == space);
+        CHECK(memcmp(space, part.x + 5 * D, (PICKED - 5) * D * sizeof *space) == 0);
+    }
+    sr_matrix_deinit(&m);
+    sr_matrix_deinit(&part);
+    sr_matrix_deinit(&plain);
 }
 
 // A picked view of either kind is the matrix of those rows.
@@ -143,4 +186,4 @@ TEST(test_no_memory) {
     sr_matrix_deinit(&m);
 }
 
-SR_TESTS(row_view, unit(test_same_bits), unit(test_picked), unit(test_no_memory))
+SR_TESTS(row_view, unit(test_same_bits), unit(test_scaled), unit(test_picked), unit(test_no_memory))

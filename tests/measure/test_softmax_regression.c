@@ -38,6 +38,11 @@ static double largest_gradient(const SrMatrix *f, int classes, double cost, cons
     return largest;
 }
 
+static SrStatus train(const SrMatrix *f, int classes, double cost, int max_iter, double *w) {
+    const SrRowView rows = sr_row_view(f);
+    return sr_softmax_train(&rows, classes, cost, max_iter, w);
+}
+
 TEST(test_minimum) {
     static const double costs[] = {1, 0.001, 30};
     double w[CLASSES * (D + 1)], again[CLASSES * (D + 1)];
@@ -45,14 +50,14 @@ TEST(test_minimum) {
     int before = sr_parallel_threads();
     test_rows_planted(&f, N, D, CLASSES, 0.5, 2);
     for (int i = 0; i < SR_COUNT(costs); i++) {
-        CHECK_OK(sr_softmax_train(&f, CLASSES, costs[i], 200, w));
+        CHECK_OK(train(&f, CLASSES, costs[i], 200, w));
         CHECK_NEAR(largest_gradient(&f, CLASSES, costs[i], w), 0, 2e-5);
         sr_parallel_set_threads(before > 1 ? 1 : 2);
-        CHECK_OK(sr_softmax_train(&f, CLASSES, costs[i], 200, again));
+        CHECK_OK(train(&f, CLASSES, costs[i], 200, again));
         sr_parallel_set_threads(before);
         CHECK(memcmp(w, again, sizeof w) == 0);
     }
-    CHECK_OK(sr_softmax_train(&f, CLASSES, 1, 1, w));
+    CHECK_OK(train(&f, CLASSES, 1, 1, w));
     CHECK(largest_gradient(&f, CLASSES, 1, w) > 1e-3); // one iteration does not reach the minimum
     sr_matrix_deinit(&f);
 }
@@ -61,7 +66,7 @@ TEST(test_two_classes) {
     double w[2 * (D + 1)];
     SrMatrix f;
     test_rows_planted(&f, 500, D, 2, 0.4, 2);
-    CHECK_OK(sr_softmax_train(&f, 2, 0.01, 200, w));
+    CHECK_OK(train(&f, 2, 0.01, 200, w));
     CHECK_NEAR(largest_gradient(&f, 2, 0.01, w), 0, 2e-5);
     for (int j = 0; j < D; j++)
         CHECK_NEAR(w[j], -w[D + 1 + j], 1e-5); // the two classes have opposite weights
@@ -74,10 +79,10 @@ TEST(test_absent_class) {
     float scores[300 * 4];
     SrMatrix f;
     test_rows_planted(&f, 300, D, 3, 0.7, 2);
-    CHECK_OK(sr_softmax_train(&f, 3, 1, 100, three));
+    CHECK_OK(train(&f, 3, 1, 100, three));
     for (int64_t i = 0; i < f.n; i++)
         f.label[i] = f.label[i] == 2 ? 3 : f.label[i];
-    CHECK_OK(sr_softmax_train(&f, 4, 1, 100, w));
+    CHECK_OK(train(&f, 4, 1, 100, w));
     CHECK_OK(sr_linear_scores(&f, w, 4, scores));
     for (int64_t i = 0; i < f.n; i++)
         CHECK(scores[i * 4 + 2] < scores[i * 4]);

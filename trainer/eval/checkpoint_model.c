@@ -28,9 +28,11 @@ SrStatus sr_checkpoint_config(const char *path, SrConfig **out) {
         status =
             sr_fail(status, "%s (expected a checkpoint of `sslrun train`)", sr_status_message());
     else if (!text)
-        status =
-            sr_fail(SR_ERR_CONFIG,
-                    "%s holds no configuration; expected a checkpoint of `sslrun train`", path);
+        status = sr_fail(
+            SR_ERR_CONFIG,
+            "%s holds no configuration: expected a checkpoint of `sslrun train`; weights of "
+            "other programs need the name of their model, such as resnet50",
+            path);
     else
         status = sr_config_parse_saved(text, path, out);
     sr_weights_close(&weights);

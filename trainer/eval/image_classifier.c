@@ -85,7 +85,8 @@ static SrStatus fit(SrMatrix *f, int classes, double cost, Linear *out) {
     if (status == SR_OK) {
         measure_columns(f, columns);
         standardize(f, columns);
-        status = sr_softmax_train(f, classes, cost, SR_CHOSEN_PROBE_MAX_ITER, v);
+        const SrRowView rows = sr_row_view(f);
+        status = sr_softmax_train(&rows, classes, cost, SR_CHOSEN_PROBE_MAX_ITER, v);
     }
     if (status == SR_OK)
         fold(v, columns, out);
