@@ -188,3 +188,17 @@ void sr_conv_backward_weight(const SrConv *c, const void *x, const void *dy, flo
     if (dbias)
         sr_conv_backward_bias(c, dy, dbias, scratch);
 }
+
+void sr_conv_backward(const SrConv *c, const void *x, const void *dy, const float *w, void *dx,
+                      bool add, float *dw, float *dbias, void *scratch) {
+    const SrConvDesign *d = c->pass[SR_CONV_BACKWARD_WEIGHT];
+    bool wide = c->widened[SR_CONV_BACKWARD_WEIGHT] || c->widened[SR_CONV_BACKWARD_DATA];
+    if (!wide && d->backward_both && c->pass[SR_CONV_BACKWARD_DATA] == d) {
+        d->backward_both(&c->shape, x, dy, w, dx, add, dw, scratch);
+        if (dbias)
+            sr_conv_backward_bias(c, dy, dbias, scratch);
+        return;
+    }
+    sr_conv_backward_weight(c, x, dy, dw, dbias, scratch);
+    sr_conv_backward_data(c, dy, w, dx, add, scratch);
+}

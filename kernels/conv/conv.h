@@ -86,6 +86,10 @@ void sr_conv_backward_data(const SrConv *c, const void *dy, const float *w, void
 // wanted.
 void sr_conv_backward_weight(const SrConv *c, const void *x, const void *dy, float *dw,
                              float *dbias, void *scratch);
+// Computes both gradients, in one walk over dy where the design can: backward_weight, then
+// backward_data.
+void sr_conv_backward(const SrConv *c, const void *x, const void *dy, const float *w, void *dx,
+                      bool add, float *dw, float *dbias, void *scratch);
 // Adds the row sums of dy to dbias alone, for a layer whose weight is frozen.
 void sr_conv_backward_bias(const SrConv *c, const void *dy, float *dbias, void *scratch);
 

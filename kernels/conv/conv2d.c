@@ -211,6 +211,11 @@ static void forward(const SrOpCall *call) {
 // A NULL gradient pointer (frozen weight, unused input) skips that part.
 static void backward(const SrOpCall *call) {
     float *dbias = call->n_w > 1 ? call->dw[1] : NULL;
+    if (call->dw[0] && call->dx[0]) {
+        sr_conv_backward(call->design, call->x[0].data, call->dy, weights(call), call->dx[0],
+                         call->dx_add & 1, call->dw[0], dbias, call->scratch);
+        return;
+    }
     if (call->dw[0])
         sr_conv_backward_weight(call->design, call->x[0].data, call->dy, call->dw[0], dbias,
                                 call->scratch);

@@ -39,6 +39,10 @@ struct SrConvDesign {
                           void *scratch);
     void (*backward_weight)(const SrConvShape *s, const void *x, const void *dy, float *dw,
                             void *scratch);
+    // backward_weight and backward_data in one walk over dy, with the bits of both; used where the
+    // design computes both.  NULL: the design has no such walk.
+    void (*backward_both)(const SrConvShape *s, const void *x, const void *dy, const float *w,
+                          void *dx, bool add, float *dw, void *scratch);
     // backward_weight that also adds the row sums of dy to dbias (K) while dy is in the cache, for
     // shapes for which `sums_bias` is true.  NULL: the design has none.
     bool (*sums_bias)(const SrConvShape *s);

@@ -178,9 +178,7 @@ static void forward(const SrConvShape *s, const void *x, const float *w, const S
 }
 
 // Computes row i = n * H + h of the gradient of the input, over the rows of outputs that read it.
-static void data_row(void *arg, int64_t i, int thread) {
-    (void)thread;
-    const Job *job = arg;
+static void data_row(const Job *job, int64_t i) {
     const SrConvShape *s = job->s;
     int64_t n = i / s->H;
     bool gathers = s->stride_w == 1;
@@ -207,27 +205,44 @@ static void data_row(void *arg, int64_t i, int thread) {
         sr__grouped(s->machine)->spread(&row, dx, job->add);
 }
 
+static void data_unit(void *arg, int64_t i, int thread) {
+    (void)thread;
+    data_row(arg, i);
+}
+
 static void backward_data(const SrConvShape *s, const void *dy, const float *w, void *dx, bool add,
                           void *scratch) {
     Job job = {.s = s, .dy = dy, .w = w, .out = dx, .add = add, .zeros = zeros_in(s, scratch)};
     group_lanes(&job);
-    sr_parallel_for((int64_t)s->N * s->H, data_row, &job);
+    sr_parallel_for((int64_t)s->N * s->H, data_unit, &job);
 }
 
-// Computes part i: a run of output rows.
-static void weight_part(void *arg, int64_t i, int thread) {
-    (void)thread;
-    const Job *job = arg;
+// Adds output row `at` to a part's gradients.
+static void weight_row(const Job *job, int64_t at, float *part) {
     const SrConvShape *s = job->s;
-    int64_t rows = (int64_t)s->N * s->P, filter = filter_floats(s);
+    SrGroupedRow row = forward_row(job, (int)(at / s->P), (int)(at % s->P));
+    for (int k = 0; k < row.rows; k++) // the distance from w tells the kernel row
+        sr__grouped(s->machine)
+            ->weights(&row, k, job->dy + at * row_floats(s, s->Q), part + (row.w[k] - job->w));
+}
+
+// Computes part i, a run of output rows, and with `data` also the gradient of as many rows of the
+// input: they read the same rows of dy, which are then in the cache.
+static void gradient_part(const Job *job, const Job *data, int64_t i) {
+    const SrConvShape *s = job->s;
+    int64_t rows = (int64_t)s->N * s->P, in_rows = (int64_t)s->N * s->H, filter = filter_floats(s);
     float *part = job->part + i * filter; // (R, S, own, C)
     memset(part, 0, sizeof(float) * (size_t)filter);
     for (int64_t at = rows * i / job->parts; at < rows * (i + 1) / job->parts; at++) {
-        SrGroupedRow row = forward_row(job, (int)(at / s->P), (int)(at % s->P));
-        for (int k = 0; k < row.rows; k++) // the distance from w tells the kernel row
-            sr__grouped(s->machine)
-                ->weights(&row, k, job->dy + at * row_floats(s, s->Q), part + (row.w[k] - job->w));
+        weight_row(job, at, part);
+        for (int64_t in = in_rows * at / rows; data && in < in_rows * (at + 1) / rows; in++)
+            data_row(data, in);
     }
+}
+
+static void weight_part(void *arg, int64_t i, int thread) {
+    (void)thread;
+    gradient_part(arg, NULL, i);
 }
 
 // Adds the parts, in order, to dw (K, own, R, S) for SUM_CHANNELS channels.
@@ -249,15 +264,40 @@ static void join_parts(void *arg, int64_t i, int thread) {
     }
 }
 
-static void backward_weight(const SrConvShape *s, const void *x, const void *dy, float *dw,
-                            void *scratch) {
+static Job weight_job(const SrConvShape *s, const void *x, const void *dy, float *dw,
+                      void *scratch) {
     Job job = {.s = s, .x = x, .dy = dy, .dw = dw, .parts = parts_of(s)};
     job.zeros = zeros_in(s, scratch);
     job.part = (float *)((char *)scratch + zeros_bytes(s));
     job.w = job.part; // address to count kernel rows from
     group_lanes(&job);
+    return job;
+}
+
+static void backward_weight(const SrConvShape *s, const void *x, const void *dy, float *dw,
+                            void *scratch) {
+    Job job = weight_job(s, x, dy, dw, scratch);
     sr_parallel_for(job.parts, weight_part, &job);
     sr_parallel_for(sr__conv_ceil_div(s->C, SUM_CHANNELS), join_parts, &job);
+}
+
+typedef struct {
+    Job weight, data;
+} Both;
+
+static void both_part(void *arg, int64_t i, int thread) {
+    (void)thread;
+    const Both *both = arg;
+    gradient_part(&both->weight, &both->data, i);
+}
+
+static void backward_both(const SrConvShape *s, const void *x, const void *dy, const float *w,
+                          void *dx, bool add, float *dw, void *scratch) {
+    Both both = {.weight = weight_job(s, x, dy, dw, scratch)};
+    both.data = (Job){.s = s, .dy = dy, .w = w, .out = dx, .add = add, .zeros = both.weight.zeros};
+    group_lanes(&both.data);
+    sr_parallel_for(both.weight.parts, both_part, &both);
+    sr_parallel_for(sr__conv_ceil_div(s->C, SUM_CHANNELS), join_parts, &both.weight);
 }
 
 const SrConvDesign sr__conv_grouped = {
@@ -271,4 +311,5 @@ const SrConvDesign sr__conv_grouped = {
     .forward = forward,
     .backward_data = backward_data,
     .backward_weight = backward_weight,
+    .backward_both = backward_both,
 };

@@ -258,6 +258,33 @@ static void check_sums(const ConvCase *t) {
     sr_free(x), sr_free(y), sr_free(plain), sr_free(y_floats);
 }
 
+// Checks that both gradients in one call have the bits of two calls; dx and dw start as 2 and 1.
+static void check_both(const ConvCase *t, const float *dx, bool add, const float *dw) {
+    const SrConvShape *s = &t->s;
+    SrConv c = test_conv(s);
+    size_t nx = conv_x_len(s), nw = conv_w_len(s),
+           prepared_bytes = sr_conv_prepared(&c, SR_CONV_BACKWARD_DATA).bytes,
+           bytes = SR_MAX(sr_conv_scratch_bytes(&c, SR_CONV_BACKWARD_DATA),
+                          sr_conv_scratch_bytes(&c, SR_CONV_BACKWARD_WEIGHT));
+    unsigned char *scratch = guarded(bytes), *prepared = guarded(prepared_bytes);
+    sr_conv_prepare(&c, SR_CONV_BACKWARD_DATA, t->w, prepared);
+    float *both_dx = sr_alloc(nx * sizeof(float)), *both_dw = sr_alloc(nw * sizeof(float));
+    for (size_t i = 0; i < nx; i++)
+        both_dx[i] = 2;
+    for (size_t i = 0; i < nw; i++)
+        both_dw[i] = 1;
+    void *x = typed(s->type, t->x, nx), *dy = typed(s->type, t->dy, conv_y_len(s)),
+         *raw = typed(s->type, both_dx, nx);
+    sr_conv_backward(&c, x, dy, prepared_bytes ? (const float *)prepared : t->w, raw, add, both_dw,
+                     NULL, scratch);
+    sr_cast(test_machine(), SR_F32, both_dx, s->type, raw, (int64_t)nx);
+    CHECK(memcmp(both_dx, dx, nx * sizeof(float)) == 0);
+    CHECK(memcmp(both_dw, dw, nw * sizeof(float)) == 0);
+    free_guarded(t, SR_CONV_BACKWARD_WEIGHT, scratch, bytes, "scratch");
+    free_guarded(t, SR_CONV_BACKWARD_DATA, prepared, prepared_bytes, "prepared weights");
+    sr_free(x), sr_free(dy), sr_free(raw), sr_free(both_dx), sr_free(both_dw);
+}
+
 // Checks the three passes of one case. `exact` is the tolerance relative to the largest sum of
 // absolute products. In bfloat16 the weights and the outputs are rounded, 2^-9 each; the weight
 // gradient has neither rounding.
@@ -274,17 +301,18 @@ void conv_case_check(const ConvCase *t, double exact) {
     y = conv_case_run(t, SR_CONV_FORWARD, conv_y_len(s), 7, true, NULL);
     compare(t, SR_CONV_FORWARD, y, ended, conv_y_len(s), 0, tolerance * (t->y_scale + 2));
     sr_free(y), sr_free(ended);
-    for (int add = 0; add < 2; add++) {
-        float *dx = conv_case_run(t, SR_CONV_BACKWARD_DATA, conv_x_len(s), 2, add, NULL);
-        compare(t, SR_CONV_BACKWARD_DATA, dx, t->dx, conv_x_len(s), add ? 2 : 0,
-                tolerance * (t->dx_scale + 2));
-        sr_free(dx);
-    }
     float *dbias = sr_calloc((size_t)s->K, sizeof(float));
     float *dw = conv_case_run(t, SR_CONV_BACKWARD_WEIGHT, conv_w_len(s), 1, false, dbias);
     compare(t, SR_CONV_BACKWARD_WEIGHT, dw, t->dw, conv_w_len(s), 1, exact * (t->dw_scale + 1));
     compare(t, SR_CONV_BACKWARD_WEIGHT, dbias, t->dbias, (size_t)s->K, 0,
             1e-6 * (s->N * s->P * s->Q + 1));
+    for (int add = 0; add < 2; add++) {
+        float *dx = conv_case_run(t, SR_CONV_BACKWARD_DATA, conv_x_len(s), 2, add, NULL);
+        compare(t, SR_CONV_BACKWARD_DATA, dx, t->dx, conv_x_len(s), add ? 2 : 0,
+                tolerance * (t->dx_scale + 2));
+        check_both(t, dx, add, dw);
+        sr_free(dx);
+    }
     sr_free(dw), sr_free(dbias);
 }
 

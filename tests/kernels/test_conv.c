@@ -131,6 +131,7 @@ static const SrConvShape large[] = {
     // Groups of 8; half a vector is left over.
     {   3, 15, 13, 104, 104, 3, 3, 2, 2, 1, 1, 1, 1, 13,  0, 0, SR_F32, NULL},
     {   4, 14, 14,  48,  48, 3, 3, 1, 1, 1, 1, 1, 1, 3,  0, 0, SR_F32, NULL},  // groups of 16
+    {   4, 15, 13,  40,  40, 5, 5, 2, 2, 2, 2, 1, 1, 40,  0, 0, SR_F32, NULL},  // depthwise
     {   4, 14, 14,  64,  64, 3, 3, 1, 1, 2, 2, 2, 2, 1,  0, 0, SR_F32, NULL},
     // clang-format on
 };
