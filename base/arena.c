@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/mem.h"
 #include "base/text/number.h"
 
@@ -53,6 +54,7 @@ void *sr_arena_alloc(SrArena *arena, size_t bytes) {
         block = add_block(arena, rounded);
     if (!block)
         return NULL;
+    SR_ASSERT(block->used % UNIT == 0 && block->bytes - block->used >= rounded);
     void *p = block->data + block->used;
     block->used += rounded;
     return p;

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/mem.h"
@@ -37,7 +38,9 @@ static bool may_take(const SrLoader *l) {
 static void do_item(SrLoader *l, SrImagePool *pool) {
     int64_t item = l->next_item++, batch = item / l->config.batch, epoch = l->epoch;
     SrLoaderSlot *slot = slot_of(l, batch);
+    SR_ASSERT(item < l->items && batch >= l->next_batch);
     if (item % l->config.batch == 0) {
+        SR_ASSERT(slot->number < 0 || slot->done == slot->items); // nobody writes into it
         slot->number = batch;
         slot->done = slot->bad = 0;
         slot->ready = false;
@@ -48,6 +51,7 @@ static void do_item(SrLoader *l, SrImagePool *pool) {
     bool bad = false;
     SrStatus status = sr__loader_item(l, item, epoch, pool, slot, &bad);
     pthread_mutex_lock(&l->lock);
+    SR_ASSERT(slot->number == batch && slot->done < slot->items);
     slot->done++;
     slot->bad += bad;
     if (slot->done == slot->items && status == SR_OK && l->failed == SR_OK) {
@@ -57,6 +61,7 @@ static void do_item(SrLoader *l, SrImagePool *pool) {
         slot->ready = true;
     }
     l->in_flight--;
+    SR_ASSERT(l->in_flight >= 0 && l->in_flight < SR_MAX(l->n_threads, 1));
     if (status != SR_OK && l->failed == SR_OK) {
         l->failed = status;
         snprintf(l->failure, sizeof l->failure, "%s", sr_status_message());
@@ -128,6 +133,7 @@ static SrStatus slot_init(SrLoader *l, SrLoaderSlot *slot) {
     slot->batch.index = (int64_t *)(void *)p;
     p += aligned(sizeof(int64_t) * batch);
     slot->batch.valid = (int8_t *)p;
+    SR_ASSERT(p + batch <= (char *)slot->block + l->block_bytes);
     return SR_OK;
 }
 
@@ -345,6 +351,7 @@ static void stand_still(SrLoader *l) {
     l->end_item = l->next_item;
     while (l->in_flight)
         pthread_cond_wait(&l->ready, &l->lock);
+    SR_ASSERT(l->next_item == l->end_item);
 }
 
 void sr_loader_set_share(SrLoader *l, SrShare share) {
@@ -425,6 +432,7 @@ SrStatus sr_loader_next(SrLoader *l, const SrBatch **batch, double *wait_s) {
         l->free_below = l->next_batch + l->n_slots;
         pthread_cond_broadcast(&l->work);
         status = wait_batch(l, slot);
+        SR_ASSERT(status != SR_OK || slot->items == batch_size(l, l->next_batch));
         l->next_batch += status == SR_OK;
         *batch = status == SR_OK ? &slot->batch : NULL;
     }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/compiler.h"
 #include "base/mem.h"
 
@@ -46,6 +47,7 @@ static void groups_fill(const SrLoaderConfig *config, int64_t n, Groups *g) {
     }
     memmove(g->first + 1, g->first, sizeof *g->first * (size_t)g->classes);
     g->first[0] = 0;
+    SR_ASSERT(g->first[g->classes] <= n);
 }
 
 // Share of one class in a total: an equal part, and one more for the first total % C of the C
@@ -156,6 +158,7 @@ static void line_up(SrRuns runs, const uint32_t *of, uint32_t *line) {
     for (int64_t k = 0; k < runs.n; k++)
         for (int64_t i = runs.first[of[k]]; i < runs.first[of[k] + 1]; i++)
             line[at++] = (uint32_t)i;
+    SR_ASSERT(at == runs.first[runs.n]); // every item once
 }
 
 // Passes the line through the shuffle buffer, in place: each position gets a random one of the next
@@ -174,6 +177,7 @@ static void shuffle_part(SrRng *rng, uint32_t *line, int64_t n) {
 static void deal(const uint32_t *line, int replicas, int batch, int64_t rounds, int64_t n,
                  uint32_t *order) {
     int64_t part = rounds * batch, all = part * replicas;
+    SR_ASSERT(all <= n);
     for (int64_t k = 0; k < rounds; k++)
         for (int r = 0; r < replicas; r++)
             memcpy(order + (k * replicas + r) * batch, line + r * part + k * batch,
@@ -203,6 +207,7 @@ SrStatus sr__sampler_runs(uint64_t seed, int64_t epoch, SrRuns runs, int replica
 }
 
 int64_t sr_share_batch(SrShare s, int64_t k) {
+    SR_ASSERT(k >= 0 && (s.of <= 0 || (s.first >= 0 && s.count > 0 && s.first + s.count <= s.of)));
     return s.of > 0 ? k / s.count * s.of + s.first + k % s.count : k;
 }
 

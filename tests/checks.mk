@@ -1,5 +1,5 @@
 # Checks beyond `make test`: golden numbers, other programs, sanitizers, long runs. The Makefile includes this file.
-.PHONY: check-arm64 torture power kills mutants golden ranks-long web-long vissl-run parity asan tsan web-fuzz toy ci-night
+.PHONY: check-arm64 torture power kills mutants golden ranks-long web-long vissl-run parity debug asan tsan web-fuzz toy ci-night
 
 ## make golden     compare with the reference numbers in GOLDEN=DIR (tests/golden/cases)
 GOLDEN ?= tests/golden/cases
@@ -40,8 +40,13 @@ parity: sslrun build/run-golden
 	@test ! -x /usr/bin/python3 || /usr/bin/python3 tests/parity/losses.py build/run-golden
 	@test ! -x /usr/bin/python3 || /usr/bin/python3 tests/parity/peer.py check build/run-golden
 
+## make debug      run all tests, or those of ONLY, with the invariants of base/assert.h checked; sanitized builds check them too
+debug:
+	@$(MAKE) --no-print-directory BUILD=build/debug EXTRA="-DSR_DEBUG=1" build/debug/run-tests
+	build/debug/run-tests $(ONLY)
+
 ## make asan       run all tests under the address and undefined-behaviour sanitizers
-ASAN = -fsanitize=address,undefined -fno-sanitize-recover=all
+ASAN = -fsanitize=address,undefined -fno-sanitize-recover=all -DSR_DEBUG=1
 asan:
 	@$(MAKE) --no-print-directory BUILD=build/asan OPT="-O1" EXTRA="$(ASAN)" \
 	    build/asan/run-tests
@@ -49,7 +54,7 @@ asan:
 
 ## make tsan       run suites under the thread sanitizer, ONLY="web_requests loader ..."; OpenMP is not instrumented and has one thread
 tsan:
-	@$(MAKE) --no-print-directory BUILD=build/tsan OPT="-O1" EXTRA="-fsanitize=thread" SIMD_EXTRA=-fno-sanitize=all build/tsan/run-tests
+	@$(MAKE) --no-print-directory BUILD=build/tsan OPT="-O1" EXTRA="-fsanitize=thread -DSR_DEBUG=1" SIMD_EXTRA=-fno-sanitize=all build/tsan/run-tests
 	OMP_NUM_THREADS=1 TSAN_OPTIONS="halt_on_error=1 exitcode=66" build/tsan/run-tests $(or $(ONLY),web_verb web_requests web_events loader)
 
 ## make check-arm64 build for aarch64 by Debian's cross compiler and run suites, ONLY="op conv ...", under emulation (qemu-user)

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/mem.h"
 #include "graph/ir/graph_internal.h"
 
@@ -40,7 +41,10 @@ SrArena *sr_graph_arena(SrGraph *graph) { return &graph->arena; }
 
 int sr_graph_count(const SrGraph *graph) { return graph->count; }
 
-const SrNode *sr_graph_at(const SrGraph *graph, SrNodeId id) { return &graph->nodes[id]; }
+const SrNode *sr_graph_at(const SrGraph *graph, SrNodeId id) {
+    SR_ASSERT(id >= 0 && id < graph->count);
+    return &graph->nodes[id];
+}
 
 void sr_graph_set_optional(SrGraph *graph, SrNodeId id, bool optional) {
     graph->nodes[id].optional = optional;
@@ -286,7 +290,10 @@ SrStatus sr_graph_add_remark(SrGraph *graph, const char *name, const SrShape *sh
 
 int sr_graph_remark_count(const SrGraph *graph) { return graph->n_remarks; }
 
-const SrRemark *sr_graph_remark_at(const SrGraph *graph, int i) { return &graph->remarks[i]; }
+const SrRemark *sr_graph_remark_at(const SrGraph *graph, int i) {
+    SR_ASSERT(i >= 0 && i < graph->n_remarks);
+    return &graph->remarks[i];
+}
 
 SrStatus sr_graph_add_block(SrGraph *graph, const char *path, const char *class_name,
                             SrNodeId first, SrNodeId end) {
@@ -311,7 +318,10 @@ SrStatus sr_graph_add_block(SrGraph *graph, const char *path, const char *class_
 
 int sr_graph_block_count(const SrGraph *graph) { return graph->n_blocks; }
 
-const SrBlock *sr_graph_block_at(const SrGraph *graph, int i) { return &graph->blocks[i]; }
+const SrBlock *sr_graph_block_at(const SrGraph *graph, int i) {
+    SR_ASSERT(i >= 0 && i < graph->n_blocks);
+    return &graph->blocks[i];
+}
 
 SrStatus sr__graph_own(SrGraph *graph, SrGraph *body) {
     size_t n = (size_t)graph->n_bodies + 1;

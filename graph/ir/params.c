@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/mem.h"
 #include "base/text/text.h"
 #include "graph/ir/init.h"
@@ -100,7 +101,10 @@ SrStatus sr_params_add(SrParams *params, const char *name, const SrSlot *slot, i
 
 int sr_params_count(const SrParams *params) { return params->count; }
 
-SrParam *sr_params_at(SrParams *params, int index) { return &params->entries[index]; }
+SrParam *sr_params_at(SrParams *params, int index) {
+    SR_ASSERT(index >= 0 && index < params->count);
+    return &params->entries[index];
+}
 
 int sr_params_find(const SrParams *params, const char *name) {
     return sr_name_map_find(&params->by_name, name);

@@ -4,9 +4,11 @@
 
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/mem.h"
 #include "graph/ir/blocks.h"
 #include "graph/plan/plan_internal.h"
+#include "graph/plan/plan_invariants.h"
 
 void sr__plan_shapes(const SrPlan *plan, const SrPlanNode *node, SrShape *x) {
     for (int i = 0; i < node->n_in; i++)
@@ -113,14 +115,21 @@ static SrStatus run_passes(SrPlan *plan) {
         SR_TRY(sr__pass_fuse_gates(plan));
         SR_TRY(sr__pass_fuse(plan));
     }
+    SR_ASSERT(!sr__plan_broken(plan, SR_PLAN_NODES));
     SR_TRY(sr__pass_alias(plan));
+    SR_ASSERT(!sr__plan_broken(plan, SR_PLAN_ROOTS));
     SR_TRY(sr__pass_precision(plan));
     SR_TRY(sr__pass_design(plan));
     SR_TRY(sr__pass_gradient(plan));
     SR_TRY(sr__pass_recompute(plan));
+    SR_ASSERT(!sr__plan_broken(plan, SR_PLAN_GRADIENTS));
     SR_TRY(sr__pass_schedule(plan));
+    SR_ASSERT(!sr__plan_broken(plan, SR_PLAN_CALLS));
     SR_TRY(sr__pass_place(plan));
-    return sr__pass_bind(plan);
+    SR_ASSERT(!sr__plan_broken(plan, SR_PLAN_PLACES));
+    SR_TRY(sr__pass_bind(plan));
+    SR_ASSERT(!sr__plan_broken(plan, SR_PLAN_ADDRESSES));
+    return SR_OK;
 }
 
 SrStatus sr_plan_compile(const SrGraph *graph, const SrPlanOptions *options, SrPlan **out) {
