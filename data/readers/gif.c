@@ -153,7 +153,7 @@ static size_t write_string(const Table *t, int code, uint8_t *out, size_t room) 
 static size_t decode_indices(const Frame *f, const uint8_t *end, Table *t, uint8_t *out, size_t n) {
     int least = *f->codes;
     Bits bits = {.p = f->codes + 1, .end = end};
-    if (least < 1 || least > 8)
+    if (least < 1 || least > 11) // 8 is enough for all colours, but files of 11 exist
         return 0;
     const int clear = 1 << least, stop = clear + 1;
     int size = least + 1, before = -1;
