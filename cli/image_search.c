@@ -107,7 +107,6 @@ static SrStatus check(const SrArgs *args, const SrSearchArgs *o, const char *usa
         SR_FAIL(SR_ERR_CONFIG, "%s", usage);
     if (o->count < 1)
         SR_FAIL(SR_ERR_CONFIG, "--count needs at least 1");
-    SR_TRY(sr_folder_probes_check(o->probes));
     if (!sr_file_exists(args->names[0]))
         SR_FAIL(SR_ERR_CONFIG, "%s: no such image", args->names[0]);
     if (sr_file_is_dir(args->names[0]))

@@ -82,12 +82,6 @@ SrStatus sr_folder_cells(const SrIndex *index, int probes, SrCells **out) {
     return SR_OK;
 }
 
-SrStatus sr_folder_probes_check(int probes) {
-    if (probes < 0)
-        SR_FAIL(SR_ERR_CONFIG, "--probes %d: expected 1 or more", probes);
-    return SR_OK;
-}
-
 SrStatus sr_folder_memory(const char *text, size_t otherwise, size_t *out) {
     *out = otherwise;
     if (!text)

@@ -56,7 +56,6 @@ SrStatus sr_folder_index(const SrFolder *folder, const char *data, SrLook look,
                          SrIndexReport *report, SrIndex **out);
 // Opens the cells of an index for a search of `probes` of them, and prints the recall.
 SrStatus sr_folder_cells(const SrIndex *index, int probes, SrCells **out);
-SrStatus sr_folder_probes_check(int probes); // SR_ERR_CONFIG: below 0
 // Parses "--memory 2G": bytes with K, M, G or without.  NULL: `otherwise`.  SR_ERR_CONFIG: no size,
 // or less than 1M.
 SrStatus sr_folder_memory(const char *text, size_t otherwise, size_t *out);

@@ -226,7 +226,6 @@ static SrStatus parse(int argc, char **argv, Options *o, SrArgs *args, SrCopiesO
         SR_TRY(parse_number("--threshold", o->threshold, &c->threshold));
     SR_TRY(parse_number("--false-alarms", o->rate, &c->false_alarms));
     SR_TRY(sr_folder_memory(o->memory, (size_t)1 << 30, &c->memory));
-    SR_TRY(sr_folder_probes_check(o->probes));
     if (o->against)
         SR_TRY(sr_args_check_images("--against", o->against));
     return sr_args_check_images("sslrun duplicates", args->names[0]);

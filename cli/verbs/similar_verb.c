@@ -11,6 +11,7 @@ static const SrFlag flags[] = {
     SR_FOLDER_PROBES(SrSearchArgs),
     SR_PHOTO_FLAGS(SrSearchArgs),
     SR_FLAG_ON(SrSearchArgs, json, "--json", "print one JSON line per file"),
+    SR_FLAG_ON(SrSearchArgs, csv, "--csv", "print one CSV line per file"),
     SR_FLAG_ON(SrSearchArgs, null, "--null",
                "print names alone, each with a NUL after it; also -0"),
     {0}};

@@ -75,6 +75,11 @@ TEST(test_index_and_search) {
     RUN("search", query, "--index", f.index, "--count", "2", "--csv");
     snprintf(line, sizeof line, "file,cosine\n\"%s/b/two\nlines.png\",1.0", f.images);
     expect(0, line);
+    RUN("search", query, "--index", f.index, "--count", "2", "--csv", "--probes", "99");
+    expect(0, "file,cosine\n");
+    CHECK(strstr(result.err, "approximate: 4 of 4 cells are searched, which hold 100.0 %"));
+    RUN("search", query, "--index", f.index, "--probes", "-1");
+    expect(2, "--probes needs a whole number");
     RUN("search", query, "--index", f.index, "--crop", "0,0,40,40", "--count", "1");
     expect(0, "1.0000  "); // the whole as a part: the image itself
     RUN("search", query, "--index", f.index, "--crop", "30,0,20,20");
