@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/assert.h"
+#include "base/compiler.h"
 #include "base/mem.h"
 #include "base/text/number.h"
 

@@ -53,6 +53,20 @@
 #define SR_INLINE static inline
 #endif
 
+// SR_ASSERT states an invariant, a truth that no input, no file and no failing system can change:
+// only a mistake in this program makes it false.  What comes from outside is checked with an
+// SrStatus instead.  Builds with SR_DEBUG=1 (make debug, and every build with a sanitizer) check it
+// and abort; others compile it without evaluating it.
+#ifndef SR_DEBUG
+#define SR_DEBUG 0
+#endif
+#if SR_DEBUG
+#include <assert.h>
+#define SR_ASSERT(truth) assert(truth)
+#else
+#define SR_ASSERT(truth) ((void)sizeof(!(truth)))
+#endif
+
 #define SR_COUNT(array) ((int)(sizeof(array) / sizeof((array)[0])))
 #define SR_MIN(a, b) ((a) < (b) ? (a) : (b))
 #define SR_MAX(a, b) ((a) > (b) ? (a) : (b))

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/assert.h"
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/mem.h"

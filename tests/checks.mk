@@ -40,7 +40,7 @@ parity: sslrun build/run-golden
 	@test ! -x /usr/bin/python3 || /usr/bin/python3 tests/parity/losses.py build/run-golden
 	@test ! -x /usr/bin/python3 || /usr/bin/python3 tests/parity/peer.py check build/run-golden
 
-## make debug      run all tests, or those of ONLY, with the invariants of base/assert.h checked; sanitized builds check them too
+## make debug      run all tests, or those of ONLY, with the invariants of base/compiler.h checked; sanitized builds check them too
 debug:
 	@$(MAKE) --no-print-directory BUILD=build/debug EXTRA="-DSR_DEBUG=1" build/debug/run-tests
 	build/debug/run-tests $(ONLY)

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "base/assert.h"
+#include "base/compiler.h"
 #include "base/mem.h"
 #include "graph/ir/graph_internal.h"
 

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "base/assert.h"
+#include "base/compiler.h"
 #include "base/mem.h"
 #include "base/text/text.h"
 #include "graph/ir/init.h"

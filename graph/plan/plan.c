@@ -4,11 +4,10 @@
 
 #include <string.h>
 
-#include "base/assert.h"
+#include "base/compiler.h"
 #include "base/mem.h"
 #include "graph/ir/blocks.h"
 #include "graph/plan/plan_internal.h"
-#include "graph/plan/plan_invariants.h"
 
 void sr__plan_shapes(const SrPlan *plan, const SrPlanNode *node, SrShape *x) {
     for (int i = 0; i < node->n_in; i++)

@@ -139,6 +139,22 @@ SrStatus sr__pass_schedule(SrPlan *plan);
 SrStatus sr__pass_place(SrPlan *plan);
 SrStatus sr__pass_bind(SrPlan *plan);
 
+// Invariants between the passes (plan_invariants.c).  Every pass relies on what the earlier ones
+// promise, and a mistake in one would show as wrong numbers far away.
+typedef enum {
+    SR_PLAN_NODES,     // dce and fuse: inputs come first, and live nodes read live ones
+    SR_PLAN_ROOTS,     // alias: views share the memory of a root of the same size
+    SR_PLAN_GRADIENTS, // gradient, recompute: what is kept, dropped or has a backward call
+    SR_PLAN_CALLS,     // schedule: every buffer is filled before it is read
+    SR_PLAN_PLACES,    // place: buffers that are alive together share no byte
+    SR_PLAN_ADDRESSES, // bind: addresses lie in the plan's memory, and every call has a kernel
+} SrPlanStage;
+
+// Returns a sentence about the first invariant that is broken, of this stage or an earlier one;
+// NULL: all hold.  Plans are checked after each stage in builds with SR_DEBUG (SR_ASSERT).
+// Time is quadratic in the number of buffers.
+const char *sr__plan_broken(const SrPlan *plan, SrPlanStage stage);
+
 // Writes the shapes of a node's inputs into x[SR_OP_MAX_IN].
 void sr__plan_shapes(const SrPlan *plan, const SrPlanNode *node, SrShape *x);
 // Returns the node as its op sees it before a run.  x: scratch of SR_OP_MAX_IN shapes.

@@ -1,5 +1,5 @@
 // Looks for what a pass must never leave in a plan.
-#include "graph/plan/plan_invariants.h"
+#include "graph/plan/plan_internal.h"
 
 #include "base/mem.h"
 

@@ -1,6 +1,6 @@
 // Tests that a broken plan is noticed: a whole plan has no broken invariant, and every change that
 // a mistake in a pass could make is named.
-#include "graph/plan/plan_invariants.h"
+#include "graph/plan/plan_internal.h"
 
 #include <string.h>
 
