@@ -1,24 +1,33 @@
 #!/bin/sh
 # Compares a step of this program with that of another version, in turn: prints every figure, the medians and the ratio.
 #
-#   bench/versions.sh OTHER [ROUNDS] [WHAT ...]   OTHER: a built sslrun; WHAT: rn50 r18 rn50-bf16 r18-bf16 (all four)
+#   bench/versions.sh OTHER [ROUNDS] [WHAT ...]   OTHER: a built sslrun; WHAT: rn50 r18 rn50-bf16 r18-bf16 (all four),
+#                                              efficientnet_b0 mobilenet_v3_large regnet_y_400mf dcl swav, each also with -bf16
 #   STEPS=n      timed steps per round (3)        THREADS=n   threads of both (all processors)
 #   SR_CPU=avx512   instruction set of both; without it each takes the best that it knows
 #
 # Each round starts both programs, alternating which one is first, so that other load on the machine affects both alike.
 # Ends with 1 if the median of a step is more than 2 % slower than the other's.
 cd "$(dirname "$0")/.." || exit 1
-[ -x "$1" ] || { sed -n '2,10s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+[ -x "$1" ] || { sed -n '2,11s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 other=$1 rounds=${2:-5} steps=${STEPS:-3}
 [ $# -gt 2 ] && shift 2 || set -- rn50 r18 rn50-bf16 r18-bf16
 export OMP_NUM_THREADS="${THREADS:-$(nproc)}"
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
+trunk() { # NAME WIDTH: a trunk on 2x224 crops, batch 8
+    echo "bench/swav_trunk.yaml MODEL.TRUNK.NAME=$1 MODEL.HEAD.PARAMS.0.1.dims=[$2,2048,128]"
+}
 settings() {
     case $1 in
+    efficientnet_b0*) trunk efficientnet_b0 1280 ;;
+    mobilenet_v3_large*) trunk mobilenet_v3_large 960 ;;
+    regnet_y_400mf*) trunk regnet_y_400mf 440 ;;
+    dcl*) echo "configs/pretrain/dcl/dcl_cifar10.yaml" ;;
+    swav*) echo "configs/swav.yaml" ;;
     rn50*) echo "configs/pretrain/swav/swav_resnet50.yaml DATA.TRAIN.BATCHSIZE_PER_REPLICA=8" ;;
     r18*) echo "bench/swav_r18.yaml" ;;
-    *) echo "bench/versions.sh: unknown step '$1'; expected rn50, r18, rn50-bf16 or r18-bf16" >&2; exit 2 ;;
+    *) echo "bench/versions.sh: unknown step '$1'; run it without arguments for the list" >&2; exit 2 ;;
     esac
     case $1 in *-bf16) echo "MODEL.AMP_PARAMS.USE_AMP=true" ;; esac
 }
