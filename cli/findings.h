@@ -46,7 +46,7 @@ void sr_findings_add(SrFindings *findings, const SrField *field, int n);
 // section come together on the page.
 void sr_findings_photo(SrFindings *findings, const char *file, const char *caption,
                        const char *section);
-// Adds a line that only people read: text form alone.
+// Adds a line to the text form alone, which people read.
 void sr_findings_say(SrFindings *findings, const char *fmt, ...) SR_PRINTF(2, 3);
 // Writes the page, prints the rows and frees the findings.  With --page alone, prints the page's
 // name instead of rows.  found: how many suspicious images there are; with --check, above 0 is

@@ -281,7 +281,7 @@ static SrStatus check_kinds(const SrPipeline *p) {
     return SR_OK;
 }
 
-// Sizes of the views if every file is side x side.  side 0: files of any size.
+// Computes the sizes of the views of files that are side x side.  side 0: files of any size.
 static SrStatus shape_from(const SrPipeline *pipeline, int side, int *n, int h[SR_MAX_VIEWS],
                            int w[SR_MAX_VIEWS]) {
     *n = 1;

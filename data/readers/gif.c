@@ -17,7 +17,7 @@ typedef struct {
 
 static int le16(const uint8_t *p) { return p[0] | p[1] << 8; }
 
-// Passes over blocks of data up to the empty one.  NULL: the file ends before.
+// Skips the blocks of data, and the empty one that ends them.  NULL: the file ends first.
 static const uint8_t *skip_blocks(const uint8_t *p, const uint8_t *end) {
     while (p < end && *p) {
         if (end - p < *p + 1)

@@ -26,9 +26,9 @@ typedef struct { // sinkhorn
 } SrSinkhornParams;
 
 typedef struct {
-    int n, n_queue,
-        // n: samples of the batch; n_queue: further samples that only balance; P: prototypes.
-        P;
+    int n;               // samples of the batch
+    int n_queue;         // samples of the queue, which only help to balance the prototypes
+    int P;               // prototypes
     const float *scores; // (n, P)
     const float *queue;  // (n_queue, P); not read if n_queue is 0
     // Options of the computation.  SR_SINKHORN_VISSL computes in the precision and order of VISSL's

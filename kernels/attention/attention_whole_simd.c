@@ -268,7 +268,7 @@ V_INLINE void make_gradients(SrDtype type, const SrWholeHead *h, const SrWholeLa
     }
 }
 
-// Runs p and writes the result to rows `far` numbers apart from `to` on, without a copy where
+// Runs p and writes its rows to `to`, `far` numbers from one row to the next; without a copy where
 // floats fill vectors.
 V_INLINE void multiply_to(SrDtype type, const SrWholeHead *h, Product p, bool across, void *to) {
     bool direct = type == SR_F32 && h->d % V_LANES == 0;
