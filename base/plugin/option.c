@@ -417,7 +417,10 @@ void sr_option_summary(const SrOption *option, SrText *out) {
 // Writes the only description of an option; the manual and `sslrun describe` print it.
 void sr_option_describe(const SrOption *option, SrText *out) {
     sr_option_summary(option, out);
-    sr_text_printf(out, "\n    %s\n", option->help ? option->help : "");
+    sr_text_printf(out, "\n    %s", option->help ? option->help : "");
+    if (option->needs)
+        sr_text_printf(out, "  It has an effect only with %s.", option->needs);
+    sr_text_add(out, "\n");
 }
 
 // True: `key` is the first component of some dotted row, as "larc_config" is of "larc_config.eps".

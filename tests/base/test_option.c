@@ -33,7 +33,7 @@ static const SrOption table[] = {
     {"tree", SR_OPT_TREE, AT(tree), "{}", .help = "Whatever."},
     {"gpu", SR_OPT_IGNORED, 0, "0", .help = "There is none."},
     {"queue.length", SR_OPT_INT, AT(length), "0", .help = "Entries."},
-    {"queue.start", SR_OPT_INT, AT(start), "7", .help = "First step."},
+    {"queue.start", SR_OPT_INT, AT(start), "7", .help = "First step.", .needs = "queue.length"},
     SR_OPTION_END,
 };
 // clang-format on
@@ -198,6 +198,10 @@ TEST(test_describe) {
     sr_text_deinit(&text);
     sr_option_describe(sr_options_find(table, "mode"), &text);
     CHECK(strstr(text.s, "linear|cosine|none, default cosine"));
+    CHECK(!strstr(text.s, "only with"));
+    sr_text_deinit(&text);
+    sr_option_describe(sr_options_find(table, "queue.start"), &text);
+    CHECK(strstr(text.s, "First step.  It has an effect only with queue.length.\n"));
     sr_text_deinit(&text);
 }
 
