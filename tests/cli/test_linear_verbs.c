@@ -301,8 +301,10 @@ TEST(test_weights) {
     }
     RUN("check", CONFIG, "--weights", file);
     expect_refused("MODEL.WEIGHTS_INIT.PARAMS_FILE=FILE");
-    RUN("similar", "a.png", "--in", f.dir, "--weights", file);
+    RUN("audit", f.dir, "--weights", file);
     expect_refused("--model names the checkpoint");
+    RUN("similar", "a.png", "--in", f.dir, "--weights", file);
+    expect_refused("--model CHECKPOINT");
     temp_dir_remove(f.dir);
 }
 
