@@ -79,11 +79,7 @@ static size_t scratch_bytes(const SrOpSite *site) { return sr__batch_scratch_byt
 static void forward(const SrOpCall *call) {
     const SrBatchNormParams *p = call->params;
     SrBatchWork w = sr__batch_work(call);
-    if (call->train && !call->again)
-        sr__batch_statistics(call, &w);
-    else if (!call->again)
-        sr__running_statistics(call, &w);
-    sr__batch_scale(&w, call->w[SR_BN_WEIGHT].data);
+    sr__batch_normaliser(call, &w);
     const void *x = call->x[0].data, *residual = p->residual ? call->x[1].data : NULL;
     void *y = call->y.data;
     int64_t step = SR_MAX(1, SR_CHUNK / w.C);

@@ -174,7 +174,7 @@ static float moved(float running, double batch, double momentum) {
     return (float)((1 - momentum) * (double)running + momentum * batch);
 }
 
-void sr__batch_statistics(const SrOpCall *call, const SrBatchWork *w) {
+static void batch_statistics(const SrOpCall *call, const SrBatchWork *w) {
     const SrBatchNormParams *p = call->params;
     const void *x = call->x[0].data; // (rows, C)
     float *running_mean = call->w[SR_BN_RUNNING_MEAN].data,
@@ -194,7 +194,7 @@ void sr__batch_statistics(const SrOpCall *call, const SrBatchWork *w) {
 
 // Evaluation normalises by the running statistics.  They are copied to `saved`, so that the
 // backward need not know which mode it was.
-void sr__running_statistics(const SrOpCall *call, const SrBatchWork *w) {
+static void running_statistics(const SrOpCall *call, const SrBatchWork *w) {
     const SrBatchNormParams *p = call->params;
     const float *running_mean = call->w[SR_BN_RUNNING_MEAN].data,
                 *running_var = call->w[SR_BN_RUNNING_VAR].data;
@@ -202,6 +202,14 @@ void sr__running_statistics(const SrOpCall *call, const SrBatchWork *w) {
         w->mean[c] = running_mean[c];
         w->invstd[c] = (float)(1 / sqrt((double)running_var[c] + p->eps));
     }
+}
+
+void sr__batch_normaliser(const SrOpCall *call, const SrBatchWork *w) {
+    if (call->train && !call->again)
+        batch_statistics(call, w);
+    else if (!call->again)
+        running_statistics(call, w);
+    sr__batch_scale(w, call->w[SR_BN_WEIGHT].data);
 }
 
 // Adds the gradients of weight and bias from the sums over this rank; other ranks' parts arrive

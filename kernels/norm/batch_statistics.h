@@ -77,9 +77,9 @@ void sr__batch_add_partials(const SrBatchWork *w);
 
 // SrOp.partial of a forward: fills totals with this rank's sums about zero.
 void sr__batch_forward_partial(const SrOpCall *call);
-// Fill mean and invstd from the batch, whose running statistics move, or from the running ones.
-void sr__batch_statistics(const SrOpCall *call, const SrBatchWork *w);
-void sr__running_statistics(const SrOpCall *call, const SrBatchWork *w);
+// Fills mean and invstd, in training from the batch, whose running statistics move, else from the
+// running ones; a recomputation finds them in `saved`.  Computes a.
+void sr__batch_normaliser(const SrOpCall *call, const SrBatchWork *w);
 // Adds the gradients of weight and bias from totals: sum g and sum g (x - mean) over this rank;
 // other ranks' parts arrive with all gradients.
 void sr__batch_parameter_gradients(const SrOpCall *call, const SrBatchWork *w);

@@ -81,14 +81,18 @@ static size_t saved_bytes(const void *params, const SrShape *x, int n_in) {
     return sizeof(float) * (2 * C + N * (3 * C + (size_t)p->squeeze));
 }
 
+// Bytes of the norm's scratch, up to the next cache line.
+static size_t norm_bytes(SrShape x) {
+    return (sr__batch_scratch_bytes(x) + SR_ALIGN - 1) / SR_ALIGN * SR_ALIGN;
+}
+
 // Scratch: the norm's; then five sums, double (N, C) each; then dt and dp, float (N, C), act(h) and
 // its gradient, float (N, S).
 static size_t scratch_bytes(const SrOpSite *site) {
     const SrGatedNormParams *p = site->params;
     size_t N = (size_t)site->x[0].d[0], C = (size_t)sr_shape_last(site->x[0]);
-    size_t norm = (sr__batch_scratch_bytes(site->x[0]) + SR_ALIGN - 1) / SR_ALIGN * SR_ALIGN;
-    return norm + N * (SR_GATED_SUMS * C * sizeof(double) +
-                       (2 * C + 2 * (size_t)p->squeeze) * sizeof(float));
+    return norm_bytes(site->x[0]) + N * (SR_GATED_SUMS * C * sizeof(double) +
+                                         (2 * C + 2 * (size_t)p->squeeze) * sizeof(float));
 }
 
 typedef struct {
@@ -116,8 +120,7 @@ static Work work_of(const SrOpCall *call) {
     w.t = w.mean_u + map;
     w.s = w.t + map;
     w.h = w.s + map;
-    size_t norm = (sr__batch_scratch_bytes(x) + SR_ALIGN - 1) / SR_ALIGN * SR_ALIGN;
-    w.sums = (double *)((char *)call->scratch + norm);
+    w.sums = (double *)((char *)call->scratch + norm_bytes(x));
     w.dt = (float *)(w.sums + SR_GATED_SUMS * map);
     w.dp = w.dt + map;
     w.squeezed = w.dp + map;
@@ -140,14 +143,11 @@ typedef struct {
 } Strip;
 
 static Strip strip_of(const Work *w, int task) {
-    int strips = (w->C + w->norm.strip - 1) / w->norm.strip, n = task / strips,
-        c = task % strips * w->norm.strip;
+    int strips = sr__batch_strips(&w->norm), n = task / strips, c = task % strips * w->norm.strip;
     return (Strip){n, c, SR_MIN(w->norm.strip, w->C - c), (int64_t)n * w->pixels * w->C + c};
 }
 
-static int strip_tasks(const Work *w) {
-    return w->N * ((w->C + w->norm.strip - 1) / w->norm.strip);
-}
+static int strip_tasks(const Work *w) { return w->N * sr__batch_strips(&w->norm); }
 
 static void pool(const SrOpCall *call, const Work *w) {
     int tasks = strip_tasks(w);
@@ -209,11 +209,7 @@ static Run run_of(const Work *w, int64_t i) {
 // A recomputation (again) starts at the last pass: gates and statistics are still in `saved`.
 static void forward(const SrOpCall *call) {
     Work w = work_of(call);
-    if (call->train && !call->again)
-        sr__batch_statistics(call, &w.norm);
-    else if (!call->again)
-        sr__running_statistics(call, &w.norm);
-    sr__batch_scale(&w.norm, call->w[SR_BN_WEIGHT].data);
+    sr__batch_normaliser(call, &w.norm);
     if (!call->again) {
         pool(call, &w);
         gates(call, &w);
