@@ -200,7 +200,7 @@ static SrStatus climb(SrStarterRecipe *r, const Ladder *ladder, int minutes, SrT
 static Ladder ladder_from(const SrStarterWeights *from, SrStarterRung rung[]) {
     int n = 0;
     for (int i = 0; i < SR_COUNT(start_crops); i++) {
-        int crop = sr_preset_side(from->preset) * start_crops[i].quarters / 4;
+        int crop = sr_preset_pixels(from->preset)->side * start_crops[i].quarters / 4;
         if (crop >= LEAST_CROP)
             rung[n++] = (SrStarterRung){.name = from->preset->name,
                                         .trunk = from->preset->name,

@@ -76,14 +76,13 @@ static void add_numbers(const char *name, const double *v, int n, SrText *out) {
 // Photos are normalised by the figures of the weights, else by ImageNet's, and other images by
 // their own.
 static void add_floats(const SrStarterRecipe *r, SrText *out) {
-    static const double mean[] = {0.485, 0.456, 0.406}, std[] = {0.229, 0.224, 0.225};
     const SrPhotoSurvey *s = r->survey;
-    const SrPresetPixels *pixels = r->from ? sr_preset_pixels(r->from->preset) : NULL;
+    const SrPresetPixels *pixels = sr_preset_pixels(r->from ? r->from->preset : NULL);
     bool own = s->form.channels > 0;
     int n = sr_channels(s->form.channels);
     sr_text_add(out, "        - {name: ToTensor}\n        - {name: Normalize, ");
-    add_numbers("mean", own ? s->mean : pixels ? pixels->mean : mean, n, out);
-    add_numbers(", std", own ? s->std : pixels ? pixels->std : std, n, out);
+    add_numbers("mean", own ? s->mean : pixels->mean, n, out);
+    add_numbers(", std", own ? s->std : pixels->std, n, out);
     sr_text_add(out, "}\n");
 }
 

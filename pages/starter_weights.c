@@ -61,7 +61,7 @@ SrStatus sr_starter_weights_open(const char *model, const char *file, SrStarterW
     if (!realpath(file, out->file))
         SR_FAIL(SR_ERR_CONFIG, "%s: no such file of weights", file);
     SR_TRY(find_model(model, out));
-    int side = sr_preset_side(out->preset);
+    int side = sr_preset_pixels(out->preset)->side;
     SR_TRY(sr_trunk_graph_open(out->preset->name, NULL, 0, 1, side, side, &trunk));
     SrStatus status = look(&trunk, out);
     sr_trunk_graph_close(&trunk);

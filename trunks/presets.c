@@ -53,14 +53,11 @@ SrStatus sr_preset_build(const SrPreset *preset, SrBuilder *b, SrNodeId input, S
 }
 
 const SrPresetPixels *sr_preset_pixels(const SrPreset *preset) {
-    const SrTrunk *trunk = sr_preset_trunk(preset);
+    static const SrPresetPixels imagenet = {
+        "", {0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}, 224, SR_FIT_MARGIN};
+    const SrTrunk *trunk = preset ? sr_preset_trunk(preset) : NULL;
     for (int i = 0; trunk && i < trunk->n_pixels; i++)
         if (strcmp(trunk->pixels[i].preset, preset->name) == 0)
             return &trunk->pixels[i];
-    return NULL;
-}
-
-int sr_preset_side(const SrPreset *preset) {
-    const SrPresetPixels *own = preset ? sr_preset_pixels(preset) : NULL;
-    return own && own->side > 0 ? own->side : 224;
+    return &imagenet;
 }

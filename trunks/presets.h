@@ -9,9 +9,9 @@ const SrPreset *sr_preset_at(int i); // NULL past the end
 SrStatus sr_preset_find(const char *name, const SrPreset **out);
 const SrTrunk *sr_preset_trunk(const SrPreset *preset); // trunk that lists the preset
 
-// Returns the preset's own statistics of pixels; NULL: ImageNet's.
+// Returns size and statistics of the images that a preset's publisher feeds; ImageNet's at 224
+// pixels for most and for NULL.
 const SrPresetPixels *sr_preset_pixels(const SrPreset *preset);
-int sr_preset_side(const SrPreset *preset); // pixels per side; 224 for most and for NULL
 
 // Adds nodes and parameters with torchvision's names under the builder's scope; `input`: (N, H,
 // W, 3).

@@ -57,7 +57,7 @@ typedef enum {
 typedef struct {
     const char *preset; // its name
     double mean[3], std[3];
-    int side; // pixels per side; 0: 224
+    int side; // pixels per side
     SrPresetFit fit;
 } SrPresetPixels;
 

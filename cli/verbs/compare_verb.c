@@ -76,7 +76,7 @@ static SrStatus load_model_config(const SrArgs *args, const char *model, int siz
     own.n_overrides = 0;
     SR_TRY(sr_preset_find(model, &preset));
     snprintf(trunk, sizeof trunk, "MODEL.TRUNK.NAME=%s", model);
-    size = size > 0 ? size : sr_preset_side(preset);
+    size = size > 0 ? size : sr_preset_pixels(preset)->side;
     sr_text_add(&test, "DATA.TEST.TRANSFORMS=");
     sr_eval_transforms_preset(preset, size, size, &test);
     SrStatus status = test.failed ? sr_out_of_memory("the transforms") : add_override(&own, trunk);

@@ -31,7 +31,7 @@ static SrStatus default_size(const char *trunk, const SrArgs *args, int *size) {
     *size = 224;
     if (!sr_trunk_is_config(trunk)) {
         SR_TRY(sr_preset_find(trunk, &preset));
-        *size = sr_preset_side(preset);
+        *size = sr_preset_pixels(preset)->side;
         return SR_OK;
     }
     SrLogLevel level = sr_log_set_level(SR_LOG_WARN); // the export loads it again, with its remarks

@@ -16,16 +16,14 @@ void sr_eval_transforms_crop(int h, int w, SrText *out) {
 }
 
 void sr_eval_transforms_preset(const SrPreset *preset, int h, int w, SrText *out) {
-    static const SrPresetPixels imagenet = {
-        "", {0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}, 224, SR_FIT_MARGIN};
-    const SrPresetPixels *own = preset ? sr_preset_pixels(preset) : NULL;
-    const double *mean = (own ? own : &imagenet)->mean, *std = (own ? own : &imagenet)->std;
-    if (own && own->fit == SR_FIT_BOTH)
+    const SrPresetPixels *pixels = sr_preset_pixels(preset);
+    const double *mean = pixels->mean, *std = pixels->std;
+    if (pixels->fit == SR_FIT_BOTH)
         sr_text_printf(out,
                        "[{name: Resize, size: [%d, %d], interpolation: bicubic}, "
                        "{name: ToTensor}",
                        h, w);
-    else if (own && own->fit == SR_FIT_SHORTER)
+    else if (pixels->fit == SR_FIT_SHORTER)
         sr_text_printf(out,
                        "[{name: Resize, size: %d, interpolation: bicubic}, {name: CenterCrop, "
                        "size: [%d, %d]}, {name: ToTensor}",

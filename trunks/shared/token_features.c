@@ -135,6 +135,13 @@ void sr_token_norms(SrBuilder *b, const SrNodeId *raw, int blocks, double eps, S
         normed[i] = sr_token_norm(b, "norm", raw[i], eps);
 }
 
+SrStatus sr_token_no_classifier(SrBuilder *b, const void *params, const SrPreset *preset,
+                                const SrTrunkOutput *features, SrNodeId *logits) {
+    (void)params, (void)preset;
+    *logits = sr_build(b, "identity", "head", NULL, features->pooled);
+    return sr_builder_status(b);
+}
+
 SrNodeId sr_token_norm_again(SrBuilder *b, SrNodeId norm, SrNodeId x) {
     if (norm == SR_NO_NODE)
         return norm;

@@ -40,6 +40,10 @@ SrStatus sr_token_sizes_check(SrBuilder *b, const char *subtree, int hidden_dim,
 // raw, normed: (blocks)
 void sr_token_norms(SrBuilder *b, const SrNodeId *raw, int blocks, double eps, SrNodeId *normed);
 
+// SrTrunk.classify of models that are published without a classifier: `head` is the pooled feature.
+SrStatus sr_token_no_classifier(SrBuilder *b, const void *params, const SrPreset *preset,
+                                const SrTrunkOutput *features, SrNodeId *logits);
+
 // Adds the layer norm of node `norm` to another block's output; the trunk itself normalises the
 // last block only.
 SrNodeId sr_token_norm_again(SrBuilder *b, SrNodeId norm, SrNodeId x);

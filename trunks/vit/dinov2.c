@@ -189,14 +189,6 @@ static int depth(const char *name, int blocks) {
     return sr_depth_of_blocks(name, blocks);
 }
 
-// The published backbones have no classifier: they return the class token.
-static SrStatus classify(SrBuilder *b, const void *params, const SrPreset *preset,
-                         const SrTrunkOutput *features, SrNodeId *logits) {
-    (void)params, (void)preset;
-    *logits = sr_build(b, "identity", "head", NULL, features->pooled);
-    return sr_builder_status(b);
-}
-
 #define REGISTERS ", REGISTERS: 4, INTERPOLATE_OFFSET: 0, INTERPOLATE_ANTIALIAS: True}"
 #define SMALL "{NUM_HEADS: 6, HIDDEN_DIM: 384"
 #define LARGE "{NUM_LAYERS: 24, NUM_HEADS: 16, HIDDEN_DIM: 1024"
@@ -234,7 +226,7 @@ const SrTrunk sr_trunk_dinov2 = {
     .decays_by_name = true,
     .presets = presets,
     .n_presets = SR_COUNT(presets),
-    .classify = classify,
+    .classify = sr_token_no_classifier,
     .examples = examples,
     .n_examples = SR_COUNT(examples),
 };

@@ -168,14 +168,6 @@ static int depth(const char *name, int blocks) {
     return sr_depth_of_blocks(name, blocks);
 }
 
-// The published backbones have no classifier: they return the class token.
-static SrStatus classify(SrBuilder *b, const void *params, const SrPreset *preset,
-                         const SrTrunkOutput *features, SrNodeId *logits) {
-    (void)params, (void)preset;
-    *logits = sr_build(b, "identity", "head", NULL, features->pooled);
-    return sr_builder_status(b);
-}
-
 #define LARGE "{NUM_LAYERS: 24, NUM_HEADS: 16, HIDDEN_DIM: 1024, MLP_DIM: 4096}"
 #define HUGE_PLUS "{NUM_LAYERS: 32, NUM_HEADS: 20, HIDDEN_DIM: 1280, MLP_DIM: 5120, SWIGLU: True}"
 #define SEVEN                                                                                   \
@@ -220,7 +212,7 @@ const SrTrunk sr_trunk_dinov3 = {
     .n_presets = SR_COUNT(presets),
     .pixels = pixels,
     .n_pixels = SR_COUNT(pixels),
-    .classify = classify,
+    .classify = sr_token_no_classifier,
     .examples = examples,
     .n_examples = SR_COUNT(examples),
 };

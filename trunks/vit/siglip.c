@@ -108,14 +108,6 @@ static SrStatus build(SrBuilder *b, const void *params, const SrTrunkInput *in,
 
 static int layers(const void *params) { return ((const Siglip *)params)->layers; }
 
-// The models have no classifier: they return the pooled feature.
-static SrStatus classify(SrBuilder *b, const void *params, const SrPreset *preset,
-                         const SrTrunkOutput *features, SrNodeId *logits) {
-    (void)params, (void)preset;
-    *logits = sr_build(b, "identity", "head", NULL, features->pooled);
-    return sr_builder_status(b);
-}
-
 #define BASE(side) "{IMAGE_SIZE: " side "}"
 #define LARGE(side) \
     "{NUM_LAYERS: 24, NUM_HEADS: 16, HIDDEN_DIM: 1024, MLP_DIM: 4096, IMAGE_SIZE: " side "}"
@@ -161,7 +153,7 @@ const SrTrunk sr_trunk_siglip = {
     .n_presets = SR_COUNT(presets),
     .pixels = pixels,
     .n_pixels = SR_COUNT(pixels),
-    .classify = classify,
+    .classify = sr_token_no_classifier,
     .examples = examples,
     .n_examples = SR_COUNT(examples),
 };

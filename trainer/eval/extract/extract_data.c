@@ -63,7 +63,7 @@ static SrStatus open_pipeline(Run *r, const SrConfig *config, int *h, int *w) {
         const char *model = r->o->features.trunk;
         if (model && !sr_trunk_is_config(model))
             SR_TRY(sr_preset_find(model, &preset));
-        int size = r->o->size > 0 ? r->o->size : sr_preset_side(preset);
+        int size = r->o->size > 0 ? r->o->size : sr_preset_pixels(preset)->side;
         SR_TRY(sr_eval_transforms_parse(preset, size, size, &r->arena, &tree));
         r->transforms = tree;
     }

@@ -20,7 +20,7 @@ static SrStatus model_transforms(const SrPreset *preset, int h, int w, SrArena *
 
 static SrStatus find_transforms(const SrConfig *config, const SrPreset *preset, int h, int w,
                                 SrArena *arena, const SrYaml **out, const char **where) {
-    int n, side = sr_preset_side(preset), sides[SR_MAX_VIEWS], widths[SR_MAX_VIEWS];
+    int n, side = sr_preset_pixels(preset)->side, sides[SR_MAX_VIEWS], widths[SR_MAX_VIEWS];
     *where = "transforms of evaluation";
     if (!config)
         return model_transforms(preset, h ? h : side, w ? w : side, arena, out);
