@@ -45,16 +45,12 @@ static void find_spans(SrPlan *plan) {
     }
 }
 
-static bool spans_meet(const SrBuffer *a, const SrBuffer *b) {
-    return a->first <= b->last && b->first <= a->last;
-}
-
 // Returns the offset of `b`.  `placed` is in order of offset.
 static size_t best_gap(const SrBuffer *b, SrBuffer *const *placed, int n) {
     size_t end = 0, best = SIZE_MAX, best_gap_bytes = SIZE_MAX; // end: of what meets b so far
     for (int i = 0; i < n; i++) {
         const SrBuffer *p = placed[i];
-        if (!spans_meet(b, p)) // may lie under b
+        if (!sr__buffers_meet(b, p)) // may lie under b
             continue;
         size_t gap = p->offset > end ? p->offset - end : 0;
         if (gap >= b->bytes && gap < best_gap_bytes) {

@@ -53,6 +53,11 @@ typedef struct {
     bool to_end;     // the caller reads it after the run
 } SrBuffer;
 
+// Tells whether both are alive in some call.
+static inline bool sr__buffers_meet(const SrBuffer *a, const SrBuffer *b) {
+    return a->first <= b->last && b->first <= a->last;
+}
+
 typedef enum {
     SR_CALL_FORWARD,
     SR_CALL_RECOMPUTE,

@@ -146,10 +146,6 @@ static const char *broken_calls(const SrPlan *plan) {
 
 // ---- memory -------------------------------------------------------------------------------------
 
-static bool spans_meet(const SrBuffer *a, const SrBuffer *b) {
-    return a->first <= b->last && b->first <= a->last;
-}
-
 static bool bytes_meet(const SrBuffer *a, const SrBuffer *b) {
     return a->offset < b->offset + b->bytes && b->offset < a->offset + a->bytes;
 }
@@ -164,7 +160,7 @@ static const char *broken_places(const SrPlan *plan) {
         if (a->first > a->last || a->last > plan->n_calls)
             return "the span of a buffer is empty or longer than the plan";
         for (int k = 0; k < i; k++)
-            if (spans_meet(a, &plan->buffers[k]) && bytes_meet(a, &plan->buffers[k]))
+            if (sr__buffers_meet(a, &plan->buffers[k]) && bytes_meet(a, &plan->buffers[k]))
                 return "two buffers that are alive in one call share bytes";
     }
     return NULL;
