@@ -35,41 +35,30 @@ static SrStatus out_of_memory(void) { return sr_out_of_memory("a classifier"); }
 
 // ---- training
 
-typedef struct {
-    double mean, scale; // of a column: (x - mean) * scale
-} Column;
-
-static void measure_columns(const SrMatrix *f, Column *c) {
+// Fills mean and 1 / deviation of each column, (d) each.
+static void measure_columns(const SrMatrix *f, double *mean, double *scale) {
     for (int j = 0; j < f->d; j++) {
         double sum = 0, square = 0;
         for (int64_t i = 0; i < f->n; i++)
             sum += (double)f->x[i * f->d + j];
-        c[j].mean = sum / (double)f->n;
+        mean[j] = sum / (double)f->n;
         for (int64_t i = 0; i < f->n; i++) {
-            double x = (double)f->x[i * f->d + j] - c[j].mean;
+            double x = (double)f->x[i * f->d + j] - mean[j];
             square += x * x;
         }
         double std = sqrt(square / (double)f->n);
-        c[j].scale = std > 0 ? 1 / std : 1;
+        scale[j] = std > 0 ? 1 / std : 1;
     }
 }
 
-static void standardize(SrMatrix *f, const Column *c) {
-    for (int64_t i = 0; i < f->n; i++)
-        for (int j = 0; j < f->d; j++) {
-            float *x = &f->x[i * f->d + j];
-            *x = (float)(((double)*x - c[j].mean) * c[j].scale);
-        }
-}
-
 // Turns v (classes, d + 1), for standard scores, into weights for the plain features.
-static void fold(const double *v, const Column *c, Linear *l) {
+static void fold(const double *v, const double *mean, const double *scale, Linear *l) {
     for (int k = 0; k < l->classes; k++) {
         const double *row = v + (int64_t)k * (l->d + 1);
         double bias = row[l->d];
         for (int j = 0; j < l->d; j++) {
-            l->w[(int64_t)k * l->d + j] = (float)(row[j] * c[j].scale);
-            bias -= row[j] * c[j].scale * c[j].mean;
+            l->w[(int64_t)k * l->d + j] = (float)(row[j] * scale[j]);
+            bias -= row[j] * scale[j] * mean[j];
         }
         l->b[k] = (float)bias;
     }
@@ -79,18 +68,18 @@ static void fold(const double *v, const Column *c, Linear *l) {
 static SrStatus fit(SrMatrix *f, int classes, double cost, Linear *out) {
     size_t d = (size_t)f->d, k = (size_t)classes;
     *out = (Linear){classes, f->d, sr_alloc(k * d * sizeof(float)), sr_alloc(k * sizeof(float))};
-    Column *columns = sr_alloc(d * sizeof *columns);
+    double *mean = sr_alloc(2 * d * sizeof *mean), *scale = mean ? mean + d : NULL;
     double *v = sr_alloc(k * (d + 1) * sizeof *v);
-    SrStatus status = out->w && out->b && columns && v ? SR_OK : out_of_memory();
+    SrStatus status = out->w && out->b && mean && v ? SR_OK : out_of_memory();
     if (status == SR_OK) {
-        measure_columns(f, columns);
-        standardize(f, columns);
+        measure_columns(f, mean, scale);
+        sr_rows_standardize(f->x, f->n, f->d, mean, scale);
         const SrRowView rows = sr_row_view(f);
         status = sr_softmax_train(&rows, classes, cost, SR_CHOSEN_PROBE_MAX_ITER, v);
     }
     if (status == SR_OK)
-        fold(v, columns, out);
-    sr_free(columns);
+        fold(v, mean, scale, out);
+    sr_free(mean);
     sr_free(v);
     return status;
 }
