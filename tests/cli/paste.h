@@ -18,6 +18,14 @@ void paste_end(void);
 // Writes PASTE_PER_CLASS photos of noise, <folder>/<name>/<i>.jpg; seed: another one, other photos.
 void paste_photos(const char *folder, const char *name, int seed);
 
+// A shell line that writes weights of a ResNet-18 trained on photos/, as torchvision would.
+#define PASTE_WEIGHTS(file)                                                                 \
+    "sslrun configs/photos.yaml DATA.TRAIN.DATA_PATHS=photos "                              \
+    "DATA.TRAIN.BATCHSIZE_PER_REPLICA=8 OPTIMIZER.num_epochs=1 "                            \
+    "MODEL.TRUNK.RESNETS.WIDTH_MULTIPLIER=1 MODEL.TRUNK.RESNETS.SMALL_IMAGE_STEM=False "    \
+    "'MODEL.HEAD.PARAMS=[[mlp, {dims: [512, 128]}]]' TEST_MODEL=False CHECKPOINT.DIR=w && " \
+    "sslrun convert w " file " --to torchvision --only trunk && rm -r w"
+
 // Runs a line with the program in the path and returns its exit code.
 int paste_run(const char *line);
 // Runs a command of the program; the test fails if it does not work.  Training takes one epoch, and

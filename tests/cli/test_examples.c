@@ -33,14 +33,7 @@ static void open_place(void) {
         write_masks(classes[c]);
         paste_photos("new-photos", classes[c], c + SR_COUNT(classes));
     }
-    CHECK_INT(
-        paste_run(
-            "sslrun configs/photos.yaml DATA.TRAIN.DATA_PATHS=photos "
-            "DATA.TRAIN.BATCHSIZE_PER_REPLICA=8 OPTIMIZER.num_epochs=1 "
-            "MODEL.TRUNK.RESNETS.WIDTH_MULTIPLIER=1 MODEL.TRUNK.RESNETS.SMALL_IMAGE_STEM=False "
-            "'MODEL.HEAD.PARAMS=[[mlp, {dims: [512, 128]}]]' TEST_MODEL=False CHECKPOINT.DIR=w && "
-            "sslrun convert w resnet18.pth --to torchvision --only trunk && rm -r w"),
-        0);
+    CHECK_INT(paste_run(PASTE_WEIGHTS("resnet18.pth")), 0);
     // Films are read by a stand-in for ffmpeg that gives one grey picture.
     static const char ffmpeg[] = "#!/bin/sh\nprintf 'P6\\n1 1\\n255\\nabc'\n";
     CHECK(chmod(fixture_write(paste_dir, "bin/ffmpeg", ffmpeg, strlen(ffmpeg)), 0755) == 0);

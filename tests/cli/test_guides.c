@@ -18,6 +18,7 @@
 #include "base/npy.h"
 #include "base/text/text.h"
 #include "tests/check.h"
+#include "tests/cli/paste.h"
 #include "tests/data/fixture.h"
 #include "tests/program.h"
 #include "tests/temp_dir.h"
@@ -126,13 +127,7 @@ static void open_place(void) {
          "test_batch; do head -c $((64 * 3073)) /dev/zero >$f.bin; done && seq 10 "
          ">batches.meta.txt");
     must(place, "sslrun photos.yaml OPTIMIZER.num_epochs=1");
-    // Weights of a ResNet-18, as torchvision would write them.
-    must(place,
-         "sslrun configs/photos.yaml DATA.TRAIN.DATA_PATHS=photos "
-         "DATA.TRAIN.BATCHSIZE_PER_REPLICA=8 OPTIMIZER.num_epochs=1 "
-         "MODEL.TRUNK.RESNETS.WIDTH_MULTIPLIER=1 MODEL.TRUNK.RESNETS.SMALL_IMAGE_STEM=False "
-         "'MODEL.HEAD.PARAMS=[[mlp, {dims: [512, 128]}]]' TEST_MODEL=False CHECKPOINT.DIR=w && "
-         "sslrun convert w imagenet_resnet18.pth --to torchvision --only trunk && rm -r w");
+    must(place, PASTE_WEIGHTS("imagenet_resnet18.pth"));
     // Only `check` sees the weights of teachers.
     must(place, "cp -r runs/photos runs/a; cp -r runs/photos runs/b; cp -r runs/photos runs/swav; "
                 "cp runs/photos/checkpoint.safetensors .; "
