@@ -14,6 +14,7 @@ static SrStatus find_model(const char *model, SrStarterWeights *out) {
     SrNaming naming;
     SR_TRY(sr_weights_open(&w, out->file));
     SrStatus status = sr_naming_open(&w, &naming);
+    bool ours = status == SR_OK && strcmp(naming.writer, "sslrun") == 0; // may lie in w
     sr_weights_close(&w);
     SR_TRY(status);
     out->plain_names = naming.kind == SR_TRUNK_UNKNOWN;
@@ -21,6 +22,12 @@ static SrStatus find_model(const char *model, SrStarterWeights *out) {
         return sr_preset_find(model, &out->preset);
     if (*naming.trunk && !*naming.unlike && sr_preset_find(naming.trunk, &out->preset) == SR_OK)
         return SR_OK;
+    if (ours)
+        SR_FAIL(SR_ERR_CONFIG,
+                "%s: its trunk is no model with a name; to continue from this run, use its "
+                "configuration with MODEL.WEIGHTS_INIT.PARAMS_FILE=%s, other DATA.TRAIN.DATA_PATHS "
+                "and another CHECKPOINT.DIR",
+                out->file, out->file);
     SR_FAIL(SR_ERR_CONFIG,
             "%s: its tensors do not tell the model; give it as MODEL:FILE, for example "
             "--from resnet18:%s (`sslrun list models` lists the names)",

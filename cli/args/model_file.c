@@ -9,6 +9,7 @@
 bool sr_args_model_file(const char *arg, char model[SR_ARGS_MODEL_BYTES], const char **file) {
     const SrPreset *preset;
     const char *colon = strchr(arg, ':');
+    *file = NULL;
     if (!colon || colon - arg >= SR_ARGS_MODEL_BYTES)
         return false;
     snprintf(model, SR_ARGS_MODEL_BYTES, "%.*s", (int)(colon - arg), arg);

@@ -150,12 +150,13 @@ static SrStatus leave_out(Names *n, bool force, SrPhotoSurvey *survey, SrText *o
     return SR_OK;
 }
 
-// Opens "resnet18.pth" or "resnet18:weights.pth".
+// Opens "resnet18.pth" or "resnet18:weights.pth".  A file's own name may hold a colon.
 static SrStatus open_weights(const char *from, SrStarterWeights *out) {
     char model[SR_ARGS_MODEL_BYTES];
     const char *file;
-    if (sr_args_model_file(from, model, &file))
-        return sr_starter_weights_open(model, file, out);
+    bool known = sr_args_model_file(from, model, &file);
+    if (file && (known || !sr_file_exists(from)))
+        return sr_starter_weights_open(model, file, out); // names an unknown model
     return sr_starter_weights_open(NULL, from, out);
 }
 
