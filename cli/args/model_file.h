@@ -6,8 +6,8 @@
 
 enum { SR_ARGS_MODEL_BYTES = 256 };
 
-// Splits the argument; *file points into it.  False: its first part is no model's name.  *file NULL:
-// it has no such parts.
+// Splits the argument; *file points into it.  False: its first part is no model's name.
+// *file NULL: it has no two parts.
 bool sr_args_model_file(const char *arg, char model[SR_ARGS_MODEL_BYTES], const char **file);
 
 #endif
