@@ -193,22 +193,32 @@ static SrStatus layer_rows(SrModel *model, const SrGalleryData *d, const SrBasel
     return status;
 }
 
+// Opens the trunk before training: with the weights that the run began from, else as drawn.  The
+// file of the weights may be gone when a page is written later.
+static SrStatus open_before(const SrBaselines *rows, SrGalleryData *d, SrModel **out) {
+    d->lost_start = sr_baselines_start(rows->config, rows->layer, out) != SR_OK;
+    if (d->lost_start)
+        sr_status_clear();
+    return *out ? SR_OK
+                : sr_baselines_drawn(rows->config, rows->layer, rows->batch, rows->crop, out);
+}
+
 static SrStatus fill_features(SrModel *trained, SrBaselines *rows, SrMatrix *bank,
                               SrGalleryData *d) {
-    SrModel *drawn = NULL;
+    SrModel *before = NULL;
     double began = sr_clock();
     SrStatus status;
     SR_TRY(layer_rows(trained, d, rows, &rows->test, &d->after));
     if (rows->labels)
         SR_TRY(layer_rows(trained, d, rows, &rows->bank, bank));
-    SR_TRY_GOTO(sr_baselines_drawn(rows->config, rows->layer, rows->batch, rows->crop, &drawn));
-    SR_TRY_GOTO(layer_rows(drawn, d, rows, &rows->test, &d->before));
+    SR_TRY_GOTO(open_before(rows, d, &before));
+    SR_TRY_GOTO(layer_rows(before, d, rows, &rows->test, &d->before));
     sr_matrix_normalize(&d->after, 0);
     sr_matrix_normalize(&d->before, 0);
     d->n = (int)d->after.n;
     d->features_s = sr_clock() - began;
 done:
-    sr_model_free(drawn);
+    sr_model_free(before);
     return status;
 }
 

@@ -24,16 +24,17 @@ typedef struct {
     int classes;              // number of classes; 0: no labels, or several per image
     SrStringList class_names; // (classes) names; empty: numbers are shown
     SrStringList files;       // (n) names without folders; "": the image has no file
-    SrMatrix after, before; // (n, D) features of the trained and the drawn trunk, rows of length 1
-    SrThumb *thumbs;        // (n) made from the source images
-    int *said;              // (n) class predicted by kNN; NULL: no labels
-    double knn;             // accuracy of these classes, per cent
-    int k;                  // neighbours that vote
-    int groups;             // number of groups
-    bool prototypes;        // groups are prototypes; false: clusters of features
-    int *group;             // (n) group of the image
-    float *strength;        // (n) score of the image in its group
-    float *pca, *tsne;      // (n, 2) positions on maps
+    SrMatrix after, before;   // (n, D) features after and before training, rows of length 1
+    bool lost_start;          // the starting weights could not be read: `before` is the drawn trunk
+    SrThumb *thumbs;          // (n) made from the source images
+    int *said;                // (n) class predicted by kNN; NULL: no labels
+    double knn;               // accuracy of these classes, per cent
+    int k;                    // neighbours that vote
+    int groups;               // number of groups
+    bool prototypes;          // groups are prototypes; false: clusters of features
+    int *group;               // (n) group of the image
+    float *strength;          // (n) score of the image in its group
+    float *pca, *tsne;        // (n, 2) positions on maps
     SrAttentionMaps attention;
     double features_s; // seconds that computing features took
 } SrGalleryData;

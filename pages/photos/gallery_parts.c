@@ -107,9 +107,12 @@ SrStatus sr_gallery_neighbours(const SrGallery *g, SrText *out) {
                      NEIGHBOURS, before, after, d->n);
         sr_text_add(out, "A red frame marks another class. ");
     } else {
-        sr_text_add(out, "Each image with its nearest ones, by the untrained and by the trained "
-                         "trunk. ");
+        sr_text_add(out, "Each image with its nearest ones, by the trunk before and after "
+                         "training. ");
     }
+    if (d->lost_start)
+        sr_text_add(out, "The weights that the run began from could not be read, so random ones "
+                         "stand for them. ");
     sr_html_text(out, "%s are those of layer %s, %s",
                  d->prototypes ? "Neighbours and map" : "Neighbours, map and groups", d->layer,
                  d->best ? "the best one of the run's evaluation."

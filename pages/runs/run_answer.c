@@ -28,13 +28,17 @@ static void add_bars(const char *title, const SrRunScores *e, const SrScores *s,
 
 // ---- the verdict --------------------------------------------------------------------------------
 
+// Returns the class of a verdict's paragraph: green, plain or red.
+static const char *look(SrVerdict verdict) {
+    return verdict == SR_VERDICT_HELPED ? " ok" : verdict == SR_VERDICT_STARTED ? "" : " bad";
+}
+
 static void add_verdict(const SrHistory *h, SrText *out) {
     SrText text = SR_TEXT_INIT;
     SrVerdict found = sr_run_verdict(h, &text);
     const char *words = sr_run_verdict_words(found);
     if (found != SR_VERDICT_NONE) {
-        sr_text_printf(out, "<p class=\"verdict %s\"><strong>",
-                       found == SR_VERDICT_HELPED ? "ok" : "bad");
+        sr_text_printf(out, "<p class=\"verdict%s\"><strong>", look(found));
         sr_html_escape(words, out);
         sr_text_add(out, "</strong>");
         sr_html_escape(text.s ? text.s + strlen(words) : "", out);
@@ -95,7 +99,7 @@ static void add_change(const SrHistory *h, SrText *out) {
     if (found == SR_VERDICT_NONE)
         return;
     bool labels = sr_yaml_find(h->change, "first_probe") != NULL;
-    sr_text_printf(out, "<p class=\"verdict %s\">", found == SR_VERDICT_HELPED ? "ok" : "bad");
+    sr_text_printf(out, "<p class=\"verdict%s\">", look(found));
     sr_text_add(out, "<strong>Before and after:</strong> ");
     sr_html_escape(text.s, out);
     sr_text_add(out, "</p>\n<div class=\"wide\"><table class=\"change\"><thead><tr><th "

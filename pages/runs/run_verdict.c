@@ -78,6 +78,9 @@ const char *sr_run_verdict_words(SrVerdict verdict) {
         [SR_VERDICT_EASY] =
             "This test is too easy to judge the training: features without training find almost "
             "every class already; evaluate on harder images or finer classes.",
+        [SR_VERDICT_STARTED] =
+            "The features are better than random weights and raw pixels. The run began from "
+            "weights, and the comparison with them tells what this training added.",
         [SR_VERDICT_HELPED] =
             "Training helped: the trunk has learned what neither random weights nor pixels hold.",
         [SR_VERDICT_PIXELS] =
@@ -117,6 +120,8 @@ SrVerdict sr_run_verdict(const SrHistory *h, SrText *out) {
     if (verdict != SR_VERDICT_HELPED && sr_accuracy_is_full(s->trained, e.images) &&
         sr_accuracy_is_full(fmax(s->untrained, s->pixels), e.images)) // fmax ignores NaN
         verdict = SR_VERDICT_EASY;
+    if (verdict == SR_VERDICT_HELPED && h->change)
+        verdict = SR_VERDICT_STARTED;
     sr_text_add(out, sr_run_verdict_words(verdict));
     describe(&e, by, out);
     return verdict;
@@ -129,5 +134,7 @@ SrVerdict sr_run_change(const SrHistory *h, SrText *out) {
         return SR_VERDICT_NONE;
     sr_text_add(out, sentence);
     bool worse = strcmp(verdict, "worse") == 0 || strcmp(verdict, "narrower") == 0;
-    return worse ? SR_VERDICT_NOTHING : SR_VERDICT_HELPED;
+    return worse                            ? SR_VERDICT_NOTHING
+           : strcmp(verdict, "better") == 0 ? SR_VERDICT_HELPED
+                                            : SR_VERDICT_STARTED;
 }

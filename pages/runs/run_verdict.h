@@ -5,8 +5,11 @@
 #include "pages/runs/run_history.h"
 
 typedef enum {
-    SR_VERDICT_NONE,    // the run was not evaluated, or its images have no labels
-    SR_VERDICT_EASY,    // features without training are right already: the test cannot tell
+    SR_VERDICT_NONE, // the run was not evaluated, or its images have no labels
+    SR_VERDICT_EASY, // features without training are right already: the test cannot tell
+    // Better than all of these, or no worse than at its start, in a run that began from weights:
+    // whether training helped is for sr_run_change to say
+    SR_VERDICT_STARTED,
     SR_VERDICT_HELPED,  // better than the untrained trunk, raw pixels and the commonest class
     SR_VERDICT_PIXELS,  // better than the untrained trunk, and no better than one of the others
     SR_VERDICT_NOTHING, // no better than the untrained trunk
@@ -38,8 +41,9 @@ double sr_run_knn(const SrHistory *history);
 // Better means by more than sr_chance.
 SrVerdict sr_run_verdict(const SrHistory *history, SrText *out);
 // Judges a run that began from weights by the comparison of its trunk before and after training.
-// Appends the comparison's sentence.  SR_VERDICT_NONE: there is no comparison.  SR_VERDICT_NOTHING:
-// the features got worse, or narrower where there are no labels.
+// Appends the comparison's sentence.  SR_VERDICT_NONE: there is no comparison.  SR_VERDICT_HELPED:
+// the features got better.  SR_VERDICT_NOTHING: they got worse, or narrower where there are no
+// labels.  SR_VERDICT_STARTED: neither.
 SrVerdict sr_run_change(const SrHistory *history, SrText *out);
 const char *sr_run_verdict_words(SrVerdict verdict); // a sentence; "" for SR_VERDICT_NONE
 

@@ -22,6 +22,10 @@
     ", \"untrained_res2_probe_norms\": \"as drawn\", \"untrained_res3_probe\": 12, "       \
     "\"trained_res3_knn\": 41, \"untrained_res3_knn\": 30, \"pixels_knn\": 33, "           \
     "\"pixels_probe\": " pixels ", \"majority\": 10.5}\n"
+// Reports the comparison of a run with the weights that it began from.
+#define CHANGE(verdict)                                                                   \
+    "{\"before_after\": true, \"verdict\": \"" verdict "\", \"sentence\": \"so it is\", " \
+    "\"first_probe\": 50, \"second_probe\": 60}\n"
 
 typedef struct {
     const char *lines;
@@ -53,6 +57,10 @@ static const Case cases[] = {
      "trunk reaches 50.2 %, raw pixels 40.0 %, the commonest class 10.5 %."},
     {EPOCH KNN("60", "22.6", "40.3", "19.6") LAYERS("50.5", "50.25", "40"), SR_VERDICT_NOTHING,
      "train longer or change the recipe"},
+    // A run that began from weights: a good trunk is no merit of the training.
+    {EPOCH LAYERS("60.5", "50.25", "40") CHANGE("no difference"), SR_VERDICT_STARTED,
+     "The run began from weights"},
+    {EPOCH LAYERS("50.5", "50.25", "40") CHANGE("better"), SR_VERDICT_NOTHING, "did not help"},
     {EPOCH LAYERS("60.5", "50.25", "60"), SR_VERDICT_PIXELS, "train longer or on more images"},
 };
 
@@ -115,4 +123,37 @@ TEST(test_levels) {
     temp_dir_remove(dir);
 }
 
-SR_TESTS(run_verdict, unit(test_levels), unit(test_verdicts))
+// The comparison with the starting weights is green only where it found a gain.
+TEST(test_change) {
+    static const struct {
+        const char *lines, *look;
+        SrVerdict verdict;
+    } changes[] = {
+        {EPOCH LAYERS("60.5", "50.25", "40") CHANGE("better"), "verdict ok", SR_VERDICT_HELPED},
+        {EPOCH LAYERS("60.5", "50.25", "40") CHANGE("no difference"), NULL, SR_VERDICT_STARTED},
+        {EPOCH LAYERS("60.5", "50.25", "40") CHANGE("worse"), "verdict bad", SR_VERDICT_NOTHING},
+        {EPOCH CHANGE("narrower"), "verdict bad", SR_VERDICT_NOTHING},
+        {EPOCH CHANGE("no labels"), NULL, SR_VERDICT_STARTED},
+    };
+    char dir[64];
+    temp_dir_make(dir);
+    for (int i = 0; i < SR_COUNT(changes); i++) {
+        SrHistory h;
+        SrText text = SR_TEXT_INIT, page = SR_TEXT_INIT;
+        bool finished;
+        fixture_write(dir, "metrics.json", changes[i].lines, strlen(changes[i].lines));
+        CHECK_OK(sr_history_read(dir, &h));
+        CHECK_INT(sr_run_change(&h, &text), changes[i].verdict);
+        CHECK_STR(text.s, "so it is");
+        CHECK_OK(sr_run_report_live(dir, &page, &finished));
+        const char *look = changes[i].look;
+        CHECK(look ? strstr(page.s, look) != NULL
+                   : !strstr(page.s, "verdict ok") && !strstr(page.s, "verdict bad"));
+        sr_text_deinit(&text);
+        sr_text_deinit(&page);
+        sr_history_deinit(&h);
+    }
+    temp_dir_remove(dir);
+}
+
+SR_TESTS(run_verdict, unit(test_levels), unit(test_verdicts), unit(test_change))

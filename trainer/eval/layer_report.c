@@ -176,7 +176,9 @@ static int strongest_untrained(const SrLayerReport *r) {
     return best;
 }
 
-static const char *verdict(double over_pixels, double over_untrained, double chance_of, bool easy) {
+// started: the run began from weights, so that a good trunk says nothing about the training.
+static const char *verdict(double over_pixels, double over_untrained, double chance_of, bool easy,
+                           bool started) {
     if (easy && (over_untrained <= chance_of || over_pixels <= chance_of))
         return "the test is too easy to judge the training; evaluate on harder images or finer "
                "classes";
@@ -186,6 +188,9 @@ static const char *verdict(double over_pixels, double over_untrained, double cha
     if (over_pixels <= chance_of)
         return "training has taught the trunk something, but its features are no better than raw "
                "pixels; train longer or on more images";
+    if (started)
+        return "its features are better than raw pixels and random weights; the comparison with "
+               "the starting weights tells what this training added";
     return "training has taught the trunk features that are better than raw pixels and random "
            "weights";
 }
@@ -207,7 +212,7 @@ static void add_sentence(const SrLayerReport *r, SrText *out) {
         "raw pixels, chance +-%.1f: %s.\n",
         r->layers.v[r->best].name, over_untrained, r->layers.v[rival].name, over_pixels,
         best->knn - r->score[SR_ROW_PIXELS][0].knn, by,
-        verdict(over_pixels, over_untrained, by, easy));
+        verdict(over_pixels, over_untrained, by, easy, r->has[SR_ROW_STARTED]));
 }
 
 // Writes "57.30 d", with the letter of the better untrained trunk.
