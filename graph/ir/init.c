@@ -55,13 +55,13 @@ static int64_t fan_in(SrShape shape) { // weight (out, in, ...)
 }
 
 // Sets counters (I64) and constants.  Other types of state keep the zeros of fresh memory.
-static void fill(SrParam *p, double value) {
-    int64_t count = sr_shape_count(p->shape);
+static void fill(SrTensor out, double value) {
+    int64_t count = sr_shape_count(out.shape);
     for (int64_t i = 0; i < count; i++) {
-        if (p->dtype == SR_I64)
-            ((int64_t *)p->value)[i] = (int64_t)value;
-        else if (p->dtype == SR_F32)
-            ((float *)p->value)[i] = (float)value;
+        if (out.dtype == SR_I64)
+            ((int64_t *)out.data)[i] = (int64_t)value;
+        else if (out.dtype == SR_F32)
+            ((float *)out.data)[i] = (float)value;
     }
 }
 
@@ -92,12 +92,12 @@ static void locality(float *value, SrShape s, double strength) {
 // Sets fixed positions: half of the D numbers encode the column, half the row.  Each half has D /
 // 4 sines and D / 4 cosines of the place times 10000^(-i / (D / 4)), in the order of the
 // published code of He et al., "Masked autoencoders" (2021).
-static void sine_positions(SrParam *p) {
-    int D = sr_shape_last(p->shape), prefix = (int)p->init.value, n = D / 4;
-    int64_t L = sr_shape_rows(p->shape) - prefix;
+static void sine_positions(SrTensor to, int prefix) {
+    int D = sr_shape_last(to.shape), n = D / 4;
+    int64_t L = sr_shape_rows(to.shape) - prefix;
     int side = (int)lround(sqrt((double)L));
-    float *out = p->value; // (prefix + side^2, D)
-    fill(p, 0);
+    float *out = to.data; // (prefix + side^2, D)
+    fill(to, 0);
     for (int64_t l = 0; l < (int64_t)side * side; l++)
         for (int k = 0; k < 4 * n; k++) {
             int64_t place = k < 2 * n ? l % side : l / side;
@@ -106,41 +106,41 @@ static void sine_positions(SrParam *p) {
         }
 }
 
-// Sets entries whose values are computed, not drawn.  False: the entry is drawn.
-static bool lay_out(SrParam *p) {
-    switch (p->init.kind) {
-    case SR_INIT_SOBEL: sobel(p->value, sr_shape_count(p->shape)); return true;
-    case SR_INIT_IDENTITY: identity(p->value, p->shape); return true;
-    case SR_INIT_LOCALITY: locality(p->value, p->shape, p->init.value); return true;
-    case SR_INIT_SINE_POSITIONS: sine_positions(p); return true;
+// Sets tensors whose values are computed, not drawn.  False: the tensor is drawn.
+static bool lay_out(SrTensor out, SrInit init) {
+    switch (init.kind) {
+    case SR_INIT_SOBEL: sobel(out.data, sr_shape_count(out.shape)); return true;
+    case SR_INIT_IDENTITY: identity(out.data, out.shape); return true;
+    case SR_INIT_LOCALITY: locality(out.data, out.shape, init.value); return true;
+    case SR_INIT_SINE_POSITIONS: sine_positions(out, (int)init.value); return true;
     default: return false;
     }
 }
 
-void sr__init_draw(SrParam *p, uint64_t seed) {
-    if (p->dtype != SR_F32 || p->init.kind == SR_INIT_CONSTANT) {
-        fill(p, p->init.value);
+void sr__init_draw(SrTensor out, SrInit init, const char *name, uint64_t seed) {
+    if (out.dtype != SR_F32 || init.kind == SR_INIT_CONSTANT) {
+        fill(out, init.value);
         return;
     }
-    if (lay_out(p))
+    if (lay_out(out, init))
         return;
-    Draw d = {.value = p->value,
-              .count = sr_shape_count(p->shape),
-              .kind = p->init.kind,
-              .scale = p->init.value,
+    Draw d = {.value = out.data,
+              .count = sr_shape_count(out.shape),
+              .kind = init.kind,
+              .scale = init.value,
               .seed = seed,
-              .key = sr_hash_text(p->name)};
+              .key = sr_hash_text(name)};
     if (d.kind == SR_INIT_UNIFORM_FAN_IN) {
         d.kind = SR_INIT_UNIFORM; // torch.nn.Linear's default: kaiming_uniform with a = sqrt(5)
-        d.scale = p->init.value / sqrt((double)SR_MAX(fan_in(p->shape), 1));
+        d.scale = init.value / sqrt((double)SR_MAX(fan_in(out.shape), 1));
     }
     sr_parallel_for((d.count + PIECE - 1) / PIECE, draw_piece, &d);
 }
 
-void sr__init_row_norms(SrParam *g, const SrParam *v) {
-    int64_t rows = sr_shape_count(g->shape), width = sr_shape_count(v->shape) / SR_MAX(rows, 1);
-    const float *in = v->value; // (rows, width)
-    float *out = g->value;      // (rows)
+void sr__init_row_norms(SrTensor g, SrTensor v) {
+    int64_t rows = sr_shape_count(g.shape), width = sr_shape_count(v.shape) / SR_MAX(rows, 1);
+    const float *in = v.data; // (rows, width)
+    float *out = g.data;      // (rows)
     for (int64_t r = 0; r < rows; r++) {
         double sum = 0;
         for (int64_t i = 0; i < width; i++)

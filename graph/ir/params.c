@@ -182,15 +182,18 @@ SrStatus sr_params_allocate(SrParams *params) {
     return SR_OK;
 }
 
+static SrTensor value_of(const SrParam *p) { return (SrTensor){p->shape, p->dtype, p->value}; }
+
 void sr_params_init(SrParams *params, uint64_t seed) {
+    const SrParam *entries = params->entries;
     for (int i = 0; i < params->allocated; i++)
-        if (!params->drawn[i] && params->entries[i].init.kind != SR_INIT_NORM_OF)
-            sr__init_draw(&params->entries[i], seed);
+        if (!params->drawn[i] && entries[i].init.kind != SR_INIT_NORM_OF)
+            sr__init_draw(value_of(&entries[i]), entries[i].init, entries[i].name, seed);
     // Norms come last: they read the entry after them, which must have been drawn.
     for (int i = 0; i < params->allocated; i++)
-        if (!params->drawn[i] && params->entries[i].init.kind == SR_INIT_NORM_OF &&
+        if (!params->drawn[i] && entries[i].init.kind == SR_INIT_NORM_OF &&
             i + 1 < params->allocated)
-            sr__init_row_norms(&params->entries[i], &params->entries[i + 1]);
+            sr__init_row_norms(value_of(&entries[i]), value_of(&entries[i + 1]));
     for (int i = 0; i < params->allocated; i++)
         params->drawn[i] = true;
 }

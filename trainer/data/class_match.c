@@ -8,12 +8,12 @@
 
 #define NAMED_AT_MOST 5 // classes in a message
 
-static const char *name_of(const SrSplit *s, int c) {
+static const char *name_of(const SrClassSide *s, int c) {
     return s->source->class_name ? s->source->class_name(s->set, c) : NULL;
 }
 
 // Both lists are sorted, so the search for a name starts after the last one found.
-static int64_t find(const SrSplit *train, const char *name, int from) {
+static int64_t find(const SrClassSide *train, const char *name, int from) {
     for (int k = 0; k < train->classes; k++) {
         const char *known = name_of(train, (from + k) % train->classes);
         if (known && strcmp(known, name) == 0)
@@ -25,7 +25,7 @@ static int64_t find(const SrSplit *train, const char *name, int from) {
 // Makes the map.  If only one split has names, numbers count the sorted names, as in VISSL's
 // lists.  If both have names but not for all classes (a short classnames.txt), a number matches
 // only a class without a name.
-static void match(const SrSplit *train, const SrSplit *test, int64_t *map) {
+static void match(const SrClassSide *train, const SrClassSide *test, int64_t *map) {
     bool names = name_of(train, 0) && name_of(test, 0);
     int64_t last = -1;
     for (int c = 0; c < test->classes; c++) {
@@ -40,7 +40,7 @@ static void match(const SrSplit *train, const SrSplit *test, int64_t *map) {
 }
 
 // Marks classes with images: an empty folder needs no training class.
-static void mark_used(const SrSplit *test, bool *used) {
+static void mark_used(const SrClassSide *test, bool *used) {
     int64_t n = test->source->length(test->set);
     for (int64_t i = 0; i < n; i++) {
         int64_t label = test->source->label(test->set, i);
@@ -49,7 +49,7 @@ static void mark_used(const SrSplit *test, bool *used) {
     }
 }
 
-static SrStatus refuse(const SrSplit *train, const SrSplit *test, const int64_t *map,
+static SrStatus refuse(const SrClassSide *train, const SrClassSide *test, const int64_t *map,
                        const bool *used) {
     SrText text = SR_TEXT_INIT;
     int missing = 0;
@@ -76,22 +76,12 @@ static SrStatus refuse(const SrSplit *train, const SrSplit *test, const int64_t 
     return status;
 }
 
-// True if transforms make the labels, which then have no names; run.c checks that both splits
-// have them.
-static bool makes_labels(const SrSplit *split) {
-    return split->pipeline && sr_pipeline_classes(split->pipeline) > 0;
-}
-
-SrStatus sr_class_match(const SrSplit *train, const SrSplit *test, SrArena *arena,
+SrStatus sr_class_match(const SrClassSide *train, const SrClassSide *test, SrArena *arena,
                         const int64_t **map) {
     *map = NULL;
-    if (!train || !train->source || train->classes < 1 || test->classes < 1)
-        return SR_OK;
-    if (train->pipeline && sr_pipeline_classes(train->pipeline) > 0)
+    if (train->classes < 1 || test->classes < 1 || train->made || test->made)
         return SR_OK; // names of folders have no meaning for labels that transforms make
     if (test->source->targets && test->source->targets(test->set, 0))
-        return SR_OK;
-    if (makes_labels(train) || makes_labels(test))
         return SR_OK;
     size_t n = (size_t)test->classes;
     int64_t *to = sr_arena_alloc(arena, n * sizeof *to);

@@ -3,12 +3,21 @@
 #ifndef SR_TRAINER_DATA_CLASS_MATCH_H
 #define SR_TRAINER_DATA_CLASS_MATCH_H
 
-#include "trainer/data/data_split.h"
+#include "data/data.h"
+
+// Labels of one side.  All pointers are borrowed.
+typedef struct {
+    const SrDataset *source;
+    const void *set;  // open set of that source
+    const char *path; // path of the images, for messages.  "": none
+    int classes;      // 0: no labels
+    bool made;        // transforms make the labels, which have no names then
+} SrClassSide;
 
 // *map gets the training class of each test class, in the arena.  NULL: no map is needed, because a
-// split has no labels or several per image, or neither split has names.
+// side has no labels, made ones or several per image, or neither side has names.
 // SR_ERR_CONFIG: a class with test images is no training class; the message names it.
-SrStatus sr_class_match(const SrSplit *train, const SrSplit *test, SrArena *arena,
+SrStatus sr_class_match(const SrClassSide *train, const SrClassSide *test, SrArena *arena,
                         const int64_t **map);
 
 #endif

@@ -10,6 +10,8 @@
 #include "base/ranks/comm.h"
 #include "base/text/text.h"
 #include "base/text/yaml_edit.h"
+#include "base/text/yaml_load.h"
+#include "base/text/yaml_print.h"
 #include "trainer/config/vissl/dataset_catalog.h"
 #include "trainer/data/class_match.h"
 #include "trainer/data/eval_transforms.h"
@@ -455,6 +457,19 @@ SrStatus sr_split_open_test_set(const SrConfig *config, SrSplit *out) {
     return status;
 }
 
+static SrClassSide class_side(const SrSplit *s) {
+    bool made = s->pipeline && sr_pipeline_classes(s->pipeline) > 0;
+    return (SrClassSide){s->source, s->set, s->path, s->classes, made};
+}
+
+SrStatus sr_split_match_classes(const SrSplit *train, SrSplit *test, const int64_t **map) {
+    *map = NULL;
+    if (!train || !train->source)
+        return SR_OK;
+    SrClassSide known = class_side(train), given = class_side(test);
+    return sr_class_match(&known, &given, &test->arena, map);
+}
+
 static SrStatus open_eval(const SrConfig *config, SrEvalSide side, bool sample, int batch, int crop,
                           const SrSplit *train, SrSplit *out) {
     bool phase = side == SR_SIDE_PHASE;
@@ -477,7 +492,7 @@ static SrStatus open_eval(const SrConfig *config, SrEvalSide side, bool sample, 
     loader.unlabel_bad = true;
     loader.shuffle = sample;
     loader.drop_last = sample || (phase && config->test.drop_last);
-    SR_TRY(sr_class_match(train, out, &out->arena, &loader.class_map));
+    SR_TRY(sr_split_match_classes(train, out, &loader.class_map));
     if (loader.class_map)
         out->classes = train->classes;
     SR_TRY(sr_loader_new(&loader, &out->loader));

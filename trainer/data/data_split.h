@@ -82,6 +82,10 @@ SrStatus sr_split_open_all(const SrConfig *config, const char *path, int batch, 
 // Opens source and images of the test split, without transforms and loader.
 SrStatus sr_split_open_test_set(const SrConfig *config, SrSplit *out);
 
+// Matches the classes of the test images with those of training (sr_class_match).  *map lives in
+// test->arena.  train NULL, or without a source: no map is needed.
+SrStatus sr_split_match_classes(const SrSplit *train, SrSplit *test, const int64_t **map);
+
 // Gets the transforms that sr_split_open_eval uses, and their name for messages.
 SrStatus sr_split_eval_transforms(const SrConfig *config, int crop, SrArena *arena,
                                   const SrYaml **out, const char **where);

@@ -9,8 +9,6 @@
 #include "base/log.h"
 #include "base/ranks/comm.h"
 #include "data/image_probe.h"
-#include "trainer/data/class_match.h"
-
 // Describes the images that `limit` chooses.  -1: all.
 static void describe(const SrSplit *split, int64_t limit, SrText *out) {
     const SrDataset *source = split->source;
@@ -172,7 +170,7 @@ SrStatus sr_data_summary_check(const SrConfig *config, const SrSplit *train) {
     SrStatus status = sr_split_open_test_set(config, &test);
     if (status == SR_OK) {
         sr_data_summary_say(config, train, &test);
-        status = sr_class_match(train, &test, &test.arena, &map);
+        status = sr_split_match_classes(train, &test, &map);
     }
     sr_split_close(&test);
     return status;

@@ -26,8 +26,8 @@ typedef struct {
 void sr_data_summary_say_bad(const SrBadImages *images, SrStatus status);
 
 // Checks the test images before hours are spent on training: opens them, matches their classes
-// with those of training (sr_class_match), and logs a line for each split.  Without test images
-// or labels it logs the training split's line only.
+// with those of training, and logs a line for each split.  Without test images or labels it logs
+// the training split's line only.
 SrStatus sr_data_summary_check(const SrConfig *config, const SrSplit *train);
 
 #endif
