@@ -12,6 +12,7 @@
 #include "base/compiler.h"
 #include "base/mem.h"
 #include "base/parallel.h"
+#include "base/text/yaml_load.h"
 #include "kernels/basic/cast.h"
 #include "kernels/conv/conv.h"
 #include "kernels/op.h"

@@ -15,6 +15,7 @@
 #include "base/ranks/comm.h"
 #include "base/text/json.h"
 #include "base/text/yaml.h"
+#include "base/text/yaml_print.h"
 #include "cli/interrupt.h"
 #include "cli/next.h"
 #include "measure/mean_deviation.h"

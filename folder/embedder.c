@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "base/text/json.h"
+#include "base/text/yaml_print.h"
 #include "folder/picture_match.h"
 #include "trainer/eval/checkpoint_model.h"
 #include "trainer/eval/extract/feature_images.h"

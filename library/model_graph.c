@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "base/text/yaml.h"
+#include "base/text/yaml_load.h"
 #include "formats/weights/save.h"
 #include "formats/weights/weights.h"
 #include "graph/edit/extract.h"

@@ -1,16 +1,10 @@
 # Reads the `#include` lines and type definitions of the product's files and reports circles and types defined twice.
 # tests/layers.sh calls it with their names.
-# A unit consists of a .c, a .h and a <stem>_internal.h with one stem. The folder kernels/conv
-# with its single header for others, and files that split one module, are units too.
-BEGIN {
-    module["graph/ir/init"] = "graph/ir/params"
-    module["graph/edit/rewrite"] = "graph/ir/blocks"
-    module["trainer/data/class_match"] = "trainer/data/data_split"
-}
+# A unit consists of a .c, a .h and a <stem>_internal.h with one stem. The folder kernels/conv is a unit too.
 function unit(file) {
     sub(/(_internal)?\.[ch]$/, "", file)
     if (file ~ /^kernels\/conv\//) return "kernels/conv"
-    return file in module ? module[file] : file
+    return file
 }
 FNR == 1 { here = unit(FILENAME) }
 /^ *# *include *"/ {

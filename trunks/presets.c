@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/plugin/plugin.h"
+#include "base/text/yaml_load.h"
 #include "kernels/basic/linear.h"
 
 const SrPreset *sr_preset_at(int i) {

@@ -1,5 +1,4 @@
-// The YAML tree: making, finding, changing, merging and comparing nodes.  yaml_load.c reads text,
-// yaml_print.c writes it, and yaml_scalar.c tells numbers from words.
+// The YAML tree: making, finding, changing, merging and comparing nodes.
 #include "base/text/yaml.h"
 
 #include <math.h>

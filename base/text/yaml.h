@@ -1,9 +1,6 @@
-// YAML documents as trees with line numbers, read by libyaml.  A whole configuration is such a
-// tree: it is merged, overridden and printed here, and each value knows its origin.
-//
-// Bounds: 1 MiB of text, 100,000 nodes, depth 64, 1000 anchors, keys of 200 bytes.  An alias
-// counts as all nodes that it stands for, because libyaml does not stop exponential aliases.
-// Duplicate keys are errors.
+// YAML documents as trees with line numbers.  A whole configuration is such a tree: it is merged
+// and overridden here, and each value knows its origin.  yaml_load.h reads text, yaml_print.h
+// writes it, and yaml_scalar.h tells numbers from words.
 #ifndef SR_BASE_TEXT_YAML_H
 #define SR_BASE_TEXT_YAML_H
 
@@ -42,17 +39,8 @@ struct SrYaml {
     const char **keys; // (n) keys of a MAP, in the order written
 };
 
-// Parses a document.  Plain scalars follow YAML 1.1 as PyYAML and Hydra do, but 1e-4 is a float,
-// and yes, no, on and off are strings.  A first line "# @package _global_" is an ordinary
-// comment.  file: name for messages.
-SrStatus sr_yaml_parse(SrArena *arena, const char *text, size_t bytes, const char *file,
-                       SrYaml **out);
-SrStatus sr_yaml_load(SrArena *arena, const char *path, SrYaml **out);
-
-// The three below return NULL when memory is out.
+// The two below return NULL when memory is out.
 SrYaml *sr_yaml_new(SrArena *arena, SrYamlType type, const char *file, int line);
-// The text determines the type.
-SrYaml *sr_yaml_scalar(SrArena *arena, const char *text, const char *file, int line);
 SrYaml *sr_yaml_copy(SrArena *arena, const SrYaml *node); // deep copy
 SrStatus sr_yaml_append(SrArena *arena, SrYaml *list, SrYaml *item);
 // Replaces the value of an existing key, else appends.
@@ -76,10 +64,6 @@ SrStatus sr_yaml_put_path(SrArena *arena, SrYaml *map, const char *path, SrYaml 
 // replaced. `over` is copied; a null changes nothing.  SR_ERR_CONFIG: one of them is no map.
 SrStatus sr_yaml_merge(SrArena *arena, SrYaml *base, const SrYaml *over);
 
-// Prints in block style with two blanks per level.  The text parses back to an equal tree.
-void sr_yaml_print(const SrYaml *node, SrText *out);
-// Prints one line in flow style, for messages and the command line.
-void sr_yaml_print_flow(const SrYaml *node, SrText *out);
 bool sr_yaml_equal(const SrYaml *a, const SrYaml *b); // NULL equals only NULL
 const char *sr_yaml_type_name(SrYamlType type);       // "a list", "an integer", ...
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/text/number.h"
+#include "base/text/yaml_scalar.h"
 
 // A saved configuration must give the same double again and stay readable.
 const char *sr_tree_float_text(double value, char *buf, size_t buf_bytes) {

@@ -1,5 +1,7 @@
 // Reads YAML text into a tree by libyaml's event parser, within the bounds of text, nodes and
 // depth.  An alias counts as all nodes that it stands for; duplicate keys are errors.
+#include "base/text/yaml_load.h"
+
 #include <errno.h>
 #include <string.h>
 #include <yaml.h>
@@ -7,6 +9,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/text/yaml.h"
+#include "base/text/yaml_scalar.h"
 
 enum { MAX_TEXT = 1 << 20, MAX_NODES = 100000, MAX_DEPTH = 64, MAX_ANCHORS = 1000 };
 enum { MAX_MERGED = 1000 };

@@ -1,9 +1,12 @@
 // Prints a YAML tree, in block style for files and in flow style for one line.  The text parses
 // back to an equal tree.
+#include "base/text/yaml_print.h"
+
 #include <math.h>
 #include <string.h>
 
 #include "base/text/yaml.h"
+#include "base/text/yaml_scalar.h"
 
 // True: libyaml reads this character unchanged.  Control characters, line breaks of any alphabet
 // and the byte order mark are excluded.

@@ -1,6 +1,6 @@
-// Determines the type of a plain YAML scalar: YAML 1.1 as in PyYAML (octal 010, binary, 1_000),
-// with OmegaConf's floats (1e-4).  The words yes, no, on and off, dates and base-60 numbers are
-// strings.
+// Determines the type of a plain YAML scalar from its text.
+#include "base/text/yaml_scalar.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>

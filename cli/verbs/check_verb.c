@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/parallel.h"
 #include "base/text/json.h"
+#include "base/text/yaml_print.h"
 #include "cli/args/args.h"
 #include "cli/next.h"
 #include "cli/verb.h"

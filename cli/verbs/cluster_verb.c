@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/text/yaml_print.h"
 #include "cli/args/eval_sets_args.h"
 #include "cli/findings.h"
 #include "cli/folder_rows.h"

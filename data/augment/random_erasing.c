@@ -1,6 +1,5 @@
 // RandomErasing: overwrites a random box of a view (Zhong et al., arXiv:1708.04896;
 // torchvision).  It stands after ToTensor.
-#include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,32 +67,6 @@ static SrStatus check_channels(const void *params, int channels) {
         SR_FAIL(SR_ERR_CONFIG, "value has %d entries, expected 1 or %d, one for each channel",
                 p->n_levels, channels);
     return SR_OK;
-}
-
-bool sr__erasing_draw(SrRng *rng, int H, int W, const double scale[2], const double ratio[2],
-                      SrBox *box) {
-    double log_low = log(ratio[0]), log_high = log(ratio[1]);
-    for (int try = 0; try < 10; try++) {
-        double area = (double)H * W * sr_rng_range(rng, scale[0], scale[1]);
-        double aspect = exp(sr_rng_range(rng, log_low, log_high));
-        double h = rint(sqrt(area * aspect)), w = rint(sqrt(area / aspect));
-        if (!(h < H && w < W))
-            continue;
-        int top = (int)sr_rng_below(rng, (uint32_t)(H - (int)h + 1));
-        int left = (int)sr_rng_below(rng, (uint32_t)(W - (int)w + 1));
-        *box = (SrBox){top, left, (int)h, (int)w};
-        return true;
-    }
-    return false;
-}
-
-void sr__erasing_apply(SrImage *image, SrBox box, const double *level, int n_levels, SrRng *noise) {
-    int C = sr_channels(image->channels);
-    for (int y = 0; y < box.h; y++) {
-        float *to = image->f + ((int64_t)(box.top + y) * image->W + box.left) * C;
-        for (int i = 0; i < C * box.w; i++)
-            to[i] = (float)(noise ? sr_rng_normal(noise) : level[n_levels > 1 ? i % C : 0]);
-    }
 }
 
 static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews *views) {

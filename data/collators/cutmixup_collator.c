@@ -5,6 +5,8 @@
 // For losses without labels ssl_method names the views.  VISSL then gives data_idx and data_valid
 // in another order; here both stay those of image i.  timm refuses batches of an odd size; here
 // the image in the middle is mixed with itself.
+#include "data/collators/cutmixup_collator.h"
+
 #include <stddef.h>
 #include <string.h>
 

@@ -49,7 +49,5 @@ void sr__mix_view(const SrMix *mix, SrMixDraws draws, int v, const SrBatch *batc
 // Blends images 2 m and 2 m + 1 of every view to image m, with shares lambda and 1 - lambda.
 // Label, index and validity are those of image 2 m.
 void sr__mixup_neighbours(SrBatch *batch, double lambda);
-// Fills a batch as cutmixup_collator does, with the given draws.  params: the collator's options.
-void sr__cutmixup_fill(const void *params, SrMixDraws draws, SrBatch *batch);
 
 #endif

@@ -3,7 +3,6 @@
 // Beta(0.2, 0.2) for the batch.  Label, index and validity are those of 2 m, and a batch has half
 // as many images as were loaded.  VISSL fails on an odd number; here the last image stays as it
 // is.
-#include <string.h>
 
 #include "base/compiler.h"
 #include "data/collators/mix.h"
@@ -16,31 +15,6 @@ static SrStatus plan(const void *params, SrBatchPlan *p) {
                 p->made.v[0].name);
     p->merged = 2;
     return sr_batch_plan_list(p, "data");
-}
-
-static void blend_view(float *view, int n, int64_t pixels, float lambda) {
-    for (int m = 0; m < (n + 1) / 2; m++) {
-        const float *a = view + 2 * m * pixels, *b = 2 * m + 1 < n ? a + pixels : a;
-        float *to = view + m * pixels;
-        for (int64_t i = 0; i < pixels; i++)
-            to[i] = a[i] * lambda + b[i] * (1 - lambda);
-    }
-}
-
-void sr__mixup_neighbours(SrBatch *batch, double lambda) {
-    int n = batch->batch;
-    for (int v = 0; v < batch->n_views; v++) {
-        int64_t samples = (int64_t)batch->h[v] * batch->w[v] * sr_channels(batch->channels);
-        blend_view(batch->view[v], n, samples, (float)lambda);
-    }
-    size_t length = (size_t)SR_MAX(batch->n_targets, 1);
-    for (int m = 0; m < (n + 1) / 2; m++) {
-        memmove(batch->label + (size_t)m * length, batch->label + 2 * (size_t)m * length,
-                length * sizeof *batch->label);
-        batch->index[m] = batch->index[2 * m];
-        batch->valid[m] = batch->valid[2 * m];
-    }
-    batch->batch = (n + 1) / 2;
 }
 
 static void fill(const void *params, const SrBatchPlan *plan, const SrCollateContext *ctx,

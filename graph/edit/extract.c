@@ -5,14 +5,7 @@
 
 #include "base/mem.h"
 #include "graph/edit/rewrite.h"
-
-SrGraphCost sr_graph_cost(const SrGraph *graph) {
-    SrGraphCost cost = {.nodes = sr_graph_count(graph),
-                        .numbers = sr_params_numbers(sr_graph_params(graph), false)};
-    for (SrNodeId id = 0; id < cost.nodes; id++)
-        cost.flops += sr_graph_flops(graph, id);
-    return cost;
-}
+#include "graph/ir/cost.h"
 
 // Marks the nodes that the taps of one mode need, from the end to the beginning.
 static void mark(const SrGraph *graph, unsigned mode, const SrTaps *taps, unsigned *modes) {
@@ -35,24 +28,6 @@ static SrStatus keep_marked(SrRewrite *rw, SrNodeId id) {
     SR_TRY(sr__rewrite_spec(rw, id, &copy));
     copy.spec.mode = modes[id];
     return sr__rewrite_add(rw, id, &copy.spec);
-}
-
-SrStatus sr__taps_copy(const SrTaps *from, SrArena *arena, SrTaps *to) {
-    *to = (SrTaps){from ? from->n : 0, NULL};
-    to->v = sr_arena_alloc(arena, ((size_t)to->n + 1) * sizeof *to->v);
-    for (int i = 0; to->v && i < to->n; i++) {
-        to->v[i] = from->v[i];
-        to->v[i].query = sr_arena_strdup(arena, from->v[i].query);
-        to->v[i].name = sr_arena_strdup(arena, from->v[i].name);
-        if (!to->v[i].query || !to->v[i].name)
-            to->v = NULL;
-    }
-    return to->v ? SR_OK : sr_out_of_memory("a list of layers");
-}
-
-void sr__taps_move(SrTaps *taps, const SrNodeId *map) {
-    for (int i = 0; i < taps->n; i++)
-        taps->v[i].node = map[taps->v[i].node];
 }
 
 static bool has_values(SrParams *params) {

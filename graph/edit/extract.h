@@ -7,13 +7,7 @@
 
 #include "base/text/text.h"
 #include "graph/edit/taps.h"
-
-typedef struct {
-    int nodes;
-    int64_t numbers; // learned numbers
-    int64_t flops;   // floating-point operations of one forward pass, each node as built
-} SrGraphCost;
-SrGraphCost sr_graph_cost(const SrGraph *graph);
+#include "graph/ir/cost.h"
 
 typedef struct {
     SrParams *params; // entries of the nodes that stayed, in their order; owned
@@ -32,13 +26,5 @@ SrStatus sr_graph_extract(const SrGraph *graph, const SrTaps *train, const SrTap
 void sr_extraction_free(SrExtraction *extraction); // legal for a zeroed struct
 // Prints "28 of 70 nodes, 0.2 of 11.7 M parameters, 0.1 of 0.3 GFLOP stay".
 void sr_extraction_report(const SrExtraction *extraction, SrText *out);
-
-// Folds every batch norm into the convolution before it, if the norm is the convolution's only
-// reader. That is valid for evaluation with frozen weights: the result has eval nodes only, and
-// out->train is empty.  The table must have values.  The convolution takes the name of the norm,
-// whose value it gives.  Its weight keeps name and shape, and it gets a bias "<conv>.bias".  A
-// norm whose convolution is tapped or shared stays.  With a = gamma / sqrt(var + eps):
-//     y = a (x * w + b - mean) + beta, so w' = a w and b' = beta + a (b - mean)
-SrStatus sr_graph_fold_norm(const SrExtraction *from, SrExtraction *out, int *n_folded);
 
 #endif

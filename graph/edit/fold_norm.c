@@ -1,15 +1,13 @@
-// Folds batch norms into the convolutions before them, for evaluation with frozen weights.  Each
-// fold saves a kernel call and a pass over memory.
-//
-// Source: Jacob et al., "Quantization and training of neural networks for efficient
-// integer-arithmetic-only inference" (CVPR 2018), section 3.2, equation 14.  extract.h has the
-// formula.
+// Rewrites a graph so that convolutions have the weights and biases of the norms after them.
+#include "graph/edit/fold_norm.h"
+
 #include <math.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "graph/edit/extract.h"
 #include "graph/edit/rewrite.h"
+#include "graph/ir/cost.h"
 
 typedef struct {
     const int *readers;

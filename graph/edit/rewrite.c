@@ -5,7 +5,7 @@
 #include "graph/edit/rewrite.h"
 
 #include "base/mem.h"
-#include "graph/ir/blocks.h"
+#include "graph/ir/block_op.h"
 
 // Returns the entry of the new table for entry `w` of the old one.
 static SrStatus map_entry(SrRewrite *rw, int w, int *out) {
@@ -56,9 +56,29 @@ SrStatus sr__rewrite_spec(SrRewrite *rw, SrNodeId id, SrRewriteSpec *out) {
     return SR_OK;
 }
 
+static SrStatus copy_each(SrRewrite *rw, SrNodeId id) { return sr__rewrite_copy(rw, id); }
+
+// Adds a node of op block with a copy of its body.
+static SrStatus copy_block(SrGraph *to, const SrNodeSpec *spec, SrNodeId *out) {
+    SrBlockParams params = *(const SrBlockParams *)spec->params;
+    SrNodeSpec copy = *spec;
+    SrGraph *body;
+    SR_TRY(sr__rewrite(params.body, sr_graph_params(to), copy_each, NULL, NULL, NULL, &body));
+    SrStatus status = sr__graph_own(to, body);
+    if (status != SR_OK) {
+        sr_graph_free(body);
+        return status;
+    }
+    params.body = body;
+    params.class_name = sr_arena_strdup(sr_graph_arena(to), params.class_name);
+    copy.params = &params;
+    return params.class_name ? sr_graph_add(to, &copy, out)
+                             : sr_out_of_memory("block %s", spec->name);
+}
+
 SrStatus sr__rewrite_add(SrRewrite *rw, SrNodeId id, const SrNodeSpec *spec) {
     if (spec->op == &sr__op_block)
-        SR_TRY(sr__block_copy(rw->to, spec, &rw->map[id]));
+        SR_TRY(copy_block(rw->to, spec, &rw->map[id]));
     else
         SR_TRY(sr_graph_add(rw->to, spec, &rw->map[id]));
     sr_graph_set_tags(rw->to, rw->map[id], sr_graph_at(rw->from, id)->tags);

@@ -67,3 +67,21 @@ SrStatus sr_taps_find(const SrGraph *graph, SrMode mode, SrLayerNames first, SrT
     }
     return SR_OK;
 }
+
+SrStatus sr__taps_copy(const SrTaps *from, SrArena *arena, SrTaps *to) {
+    *to = (SrTaps){from ? from->n : 0, NULL};
+    to->v = sr_arena_alloc(arena, ((size_t)to->n + 1) * sizeof *to->v);
+    for (int i = 0; to->v && i < to->n; i++) {
+        to->v[i] = from->v[i];
+        to->v[i].query = sr_arena_strdup(arena, from->v[i].query);
+        to->v[i].name = sr_arena_strdup(arena, from->v[i].name);
+        if (!to->v[i].query || !to->v[i].name)
+            to->v = NULL;
+    }
+    return to->v ? SR_OK : sr_out_of_memory("a list of layers");
+}
+
+void sr__taps_move(SrTaps *taps, const SrNodeId *map) {
+    for (int i = 0; i < taps->n; i++)
+        taps->v[i].node = map[taps->v[i].node];
+}

@@ -1,4 +1,4 @@
-// Closes and opens blocks, and holds the op that stands for a closed block.
+// Closes and opens blocks.
 //
 // torch.fx decides during the trace which modules are leaves.  Here the trace is always complete,
 // and blocks can be closed and opened at any time.
@@ -9,42 +9,8 @@
 
 #include "base/mem.h"
 #include "graph/edit/rewrite.h"
-
-// ---- the op
-
-static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y) {
-    (void)x;
-    (void)n_in;
-    *y = ((const SrBlockParams *)params)->shape;
-    return SR_OK;
-}
-
-static int64_t flops(const void *params, const SrShape *x, int n_in, SrShape y) {
-    (void)x;
-    (void)n_in;
-    (void)y;
-    const SrGraph *body = ((const SrBlockParams *)params)->body;
-    int64_t sum = 0;
-    for (SrNodeId id = 0; id < sr_graph_count(body); id++)
-        sum += sr_graph_flops(body, id);
-    return sum;
-}
-
-static bool channels_last(const void *params, bool of_input) {
-    (void)of_input;
-    return ((const SrBlockParams *)params)->channels_last;
-}
-
-const SrOp sr__op_block = {
-    .name = "block",
-    .help = "A block that is kept closed.",
-    .params_bytes = sizeof(SrBlockParams),
-    .min_in = 0,
-    .max_in = SR_OP_MAX_IN,
-    .infer = infer,
-    .channels_last = channels_last,
-    .flops = flops,
-};
+#include "graph/ir/block_op.h"
+#include "graph/ir/cost.h"
 
 // ---- lists of classes
 
@@ -364,25 +330,4 @@ SrStatus sr_graph_inline(const SrGraph *graph, SrNodeId id, SrGraph **out) {
         (id < 0 || id >= sr_graph_count(graph) || sr_graph_at(graph, id)->op != &sr__op_block))
         SR_FAIL(SR_ERR_CONFIG, "node %d is not a closed block", id);
     return sr__rewrite(graph, sr_graph_params(graph), inline_each, &id, NULL, NULL, out);
-}
-
-// ---- copying
-
-static SrStatus copy_each(SrRewrite *rw, SrNodeId id) { return sr__rewrite_copy(rw, id); }
-
-SrStatus sr__block_copy(SrGraph *to, const SrNodeSpec *spec, SrNodeId *out) {
-    SrBlockParams params = *(const SrBlockParams *)spec->params;
-    SrNodeSpec copy = *spec;
-    SrGraph *body;
-    SR_TRY(sr__rewrite(params.body, sr_graph_params(to), copy_each, NULL, NULL, NULL, &body));
-    SrStatus status = sr__graph_own(to, body);
-    if (status != SR_OK) {
-        sr_graph_free(body);
-        return status;
-    }
-    params.body = body;
-    params.class_name = sr_arena_strdup(sr_graph_arena(to), params.class_name);
-    copy.params = &params;
-    return params.class_name ? sr_graph_add(to, &copy, out)
-                             : sr_out_of_memory("block %s", spec->name);
 }

@@ -23,17 +23,4 @@ SrStatus sr_graph_close(const SrGraph *graph, const SrStrings *classes, SrGraph 
 // Replaces the closed block `id` by the nodes inside.  SR_NO_NODE: replaces all closed blocks.
 SrStatus sr_graph_inline(const SrGraph *graph, SrNodeId id, SrGraph **out);
 
-// Params of a closed block.
-typedef struct {
-    const SrGraph *body; // graph inside, with inputs first, in the node's order; owned by its graph
-    const char *class_name;
-    SrNodeId output; // node of the body that gives the block's value
-    SrShape shape;
-    bool channels_last;
-} SrBlockParams;
-extern const SrOp sr__op_block; // not registered: builders cannot add it, and plans cannot run it
-
-// Adds a node of op block with a copy of its body.  Internal to graph/.
-SrStatus sr__block_copy(SrGraph *to, const SrNodeSpec *spec, SrNodeId *out);
-
 #endif

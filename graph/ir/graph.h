@@ -127,10 +127,4 @@ SrNodeId sr_graph_find(const SrGraph *graph, const char *name); // exact or alia
 
 SrStatus sr_graph_check(const SrGraph *graph); // the invariants above
 
-// Cost of a node: floating-point operations of its forward pass, learned numbers that it uses, and
-// bytes of its value.
-int64_t sr_graph_flops(const SrGraph *graph, SrNodeId id);
-int64_t sr_graph_numbers(const SrGraph *graph, SrNodeId id);
-int64_t sr_graph_bytes(const SrGraph *graph, SrNodeId id);
-
 #endif

@@ -1,15 +1,13 @@
-// Prints a graph as JSON and parses it.  A node has its op, options that are not the default,
-// inputs, table entries, modes and tags; stages and blocks follow.  Values of parameters are in
-// safetensors files instead.  Printing a parsed graph gives the same text.
-//
-// The text may come from anywhere, so sizes are bounded before they are multiplied.
+// Prints a graph as JSON and parses it.  The text may come from anywhere, so sizes are bounded
+// before they are multiplied.
+#include "graph/ir/graph_json.h"
+
 #include <stdio.h>
 #include <string.h>
 
 #include "base/text/json.h"
-#include "graph/ir/blocks.h"
+#include "graph/ir/block_op.h"
 #include "graph/ir/graph_internal.h"
-#include "graph/ir/print.h"
 
 enum { MAX_BYTES = 64 << 20, MAX_NODES = 100000, MAX_DIM = 1 << 24 };
 #define MAX_COUNT ((int64_t)1 << 40) // most numbers in one value
@@ -101,6 +99,23 @@ static SrStatus put_input(const SrNode *node, SrArena *arena, SrYaml *map) {
     for (int i = 0; i < node->shape.rank; i++)
         SR_TRY(put(arena, shape, NULL, integer(arena, node->shape.d[i])));
     return put(arena, map, "dtype", string(arena, sr_dtype_name(node->dtype)));
+}
+
+SrStatus sr__graph_options(const SrNode *node, SrArena *arena, SrYaml **changed) {
+    SrYaml *all, *defaults;
+    *changed = sr_yaml_new(arena, SR_YAML_MAP, "graph", 0);
+    if (!*changed)
+        return sr_out_of_memory("%s", node->name);
+    if (!node->op || !node->op->options)
+        return SR_OK;
+    SR_TRY(sr_options_print(node->op->options, node->params, arena, &all));
+    SR_TRY(sr_options_defaults(node->op->options, arena, &defaults));
+    for (int i = 0; i < all->n; i++) {
+        const SrYaml *usual = sr_yaml_find(defaults, all->keys[i]);
+        if (!usual || !sr_yaml_equal(usual, all->items[i]))
+            SR_TRY(sr_yaml_put(arena, *changed, all->keys[i], all->items[i]));
+    }
+    return SR_OK;
 }
 
 static SrStatus put_node(const SrGraph *graph, SrNodeId id, SrArena *arena, SrYaml *map) {

@@ -6,6 +6,9 @@
 
 #include "base/clock.h"
 #include "base/text/number.h"
+#include "base/text/yaml_print.h"
+#include "graph/ir/cost.h"
+#include "graph/ir/graph_json.h"
 
 // Prints all stages of the node, each between `before` and `after`.
 static void add_aliases(const SrGraph *graph, SrNodeId id, const char *before, const char *after,
@@ -16,23 +19,6 @@ static void add_aliases(const SrGraph *graph, SrNodeId id, const char *before, c
         if (to == id)
             sr_text_printf(out, "%s%s%s", before, alias, after);
     }
-}
-
-SrStatus sr__graph_options(const SrNode *node, SrArena *arena, SrYaml **changed) {
-    SrYaml *all, *defaults;
-    *changed = sr_yaml_new(arena, SR_YAML_MAP, "graph", 0);
-    if (!*changed)
-        return sr_out_of_memory("%s", node->name);
-    if (!node->op || !node->op->options)
-        return SR_OK;
-    SR_TRY(sr_options_print(node->op->options, node->params, arena, &all));
-    SR_TRY(sr_options_defaults(node->op->options, arena, &defaults));
-    for (int i = 0; i < all->n; i++) {
-        const SrYaml *usual = sr_yaml_find(defaults, all->keys[i]);
-        if (!usual || !sr_yaml_equal(usual, all->items[i]))
-            SR_TRY(sr_yaml_put(arena, *changed, all->keys[i], all->items[i]));
-    }
-    return SR_OK;
 }
 
 // Prints options that differ from the option table's defaults: {stride_h: 2}.

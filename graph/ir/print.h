@@ -1,4 +1,4 @@
-// Prints graphs as text, for `sslrun graph`, and parses them from JSON.
+// Prints graphs as text, for `sslrun graph`.
 #ifndef SR_GRAPH_IR_PRINT_H
 #define SR_GRAPH_IR_PRINT_H
 
@@ -26,16 +26,5 @@ SrStatus sr_graph_print(const SrGraph *graph, SrGraphFormat format,
 // Prints how the modes differ: "train and eval: the same 70 nodes", "eval is train without 3
 // nodes: ...".
 SrStatus sr_graph_print_modes(const SrGraph *graph, SrText *out);
-
-// Makes the graph that JSON describes and adds its entries to `params`; existing entries must
-// agree. The text may come from anywhere: sizes are bounded before their use.  SR_ERR_CONFIG: the
-// text is wrong; the message names the node.
-SrStatus sr_graph_parse(const char *text, size_t bytes, const char *file, SrParams *params,
-                        SrGraph **out);
-
-// For the print formats in files of their own.  *changed: a map of the node's options that differ
-// from their defaults.
-SrStatus sr__graph_options(const SrNode *node, SrArena *arena, SrYaml **changed);
-SrStatus sr__graph_print_json(const SrGraph *graph, SrText *out);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include "base/compiler.h"
 #include "base/mem.h"
-#include "graph/ir/blocks.h"
+#include "graph/ir/block_op.h"
 #include "graph/plan/plan_internal.h"
 
 void sr__plan_shapes(const SrPlan *plan, const SrPlanNode *node, SrShape *x) {

@@ -44,23 +44,6 @@ typedef struct SrPlan SrPlan;
 SrStatus sr_plan_compile(const SrGraph *graph, const SrPlanOptions *options, SrPlan **out);
 void sr_plan_free(SrPlan *plan);
 
-// Run the plan.  A backward pass follows a forward pass of the same plan and adds to the table's
-// gradients: callers call sr_params_zero_grad first, and several pairs of passes accumulate.
-// SR_ERR_RUN: ranks could not exchange the sums of a layer, which the message names.  Plans that
-// exchange nothing cannot fail: those in evaluation, and all plans of a run with one rank.
-SrStatus sr_plan_forward(SrPlan *plan, int64_t iteration);
-SrStatus sr_plan_backward(SrPlan *plan);
-// Like sr_plan_backward, and calls `after` with the number of each kernel call that has run, from
-// 0, so that other work can start in between.
-SrStatus sr_plan_backward_each(SrPlan *plan, void (*after)(void *arg, int call), void *arg);
-// Returns the call of the backward pass after which the gradient of a table entry is complete.
-// -1: no call adds to it.
-int sr_plan_gradient_done(const SrPlan *plan, int param);
-
-// Sets the replica for which ops draw from now on.  0, the start value: the draws of a single
-// replica.
-void sr_plan_set_replica(SrPlan *plan, int replica);
-
 // Views into the plan's memory, at fixed addresses for its whole life.
 SrTensor sr_plan_input(SrPlan *plan, SrNodeId input); // to be filled before each forward
 // Returns one of options.outputs or a loss.  data is NULL for other nodes, whose memory is reused.
@@ -80,34 +63,5 @@ typedef struct {
 SrPlanCost sr_plan_cost(const SrPlan *plan);
 // Returns the machine whose kernels the plan uses; lives as long as the plan.
 const SrMachine *sr_plan_machine(const SrPlan *plan);
-
-// Work of a machine per second, measured with real kernels rather than taken from its peak.
-typedef struct {
-    double window_flops; // FLOP/s of convolutions larger than 1x1
-    double matrix_flops; // FLOP/s of 1x1 convolutions and linear layers
-    double bytes;        // bytes/s of memory
-} SrPlanRates;
-// Return the seconds of one forward and backward pass at these rates, and the bytes that it moves
-// (graph/plan/plan_time.c).  A dry run's plan suffices.
-double sr_plan_seconds(const SrPlan *plan, const SrPlanRates *rates);
-double sr_plan_traffic(const SrPlan *plan);
-
-// Prints a line per kernel call with name, op, shapes and address range, for tests and debuggers.
-SrStatus sr_plan_print(const SrPlan *plan, SrText *out);
-// Turns timing of kernel calls on or off.  sr_plan_profile_at gives the times since compilation; i
-// counts calls in order of first use.  False: i is past the end.
-void sr_plan_profile(SrPlan *plan, bool on);
-typedef struct {
-    const char *name, *op, *pass;
-    SrDtype dtype; // type of the tensor that the call writes
-    double seconds;
-    int64_t calls, flops; // number of calls; floating-point operations of one call
-    int64_t bytes;        // bytes that one call reads and writes, parameters included, each once
-} SrPlanTiming;
-bool sr_plan_profile_at(const SrPlan *plan, int i, SrPlanTiming *out);
-// Repeats the forward pass on the present inputs and returns the name of the first node, in
-// execution order, whose value holds a NaN or an infinity.  NULL: none.  State is restored
-// afterwards.  Slow; for error messages.
-const char *sr_plan_find_nonfinite(SrPlan *plan, int64_t iteration);
 
 #endif

@@ -1,5 +1,7 @@
 // Prints a plan as a table: a line per kernel call with its name, op, shapes and the place of its
 // output.
+#include "graph/plan/plan_print.h"
+
 #include "graph/plan/plan_internal.h"
 
 // Returns the main buffer that a call writes: its output, or the first gradient.

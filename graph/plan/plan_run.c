@@ -2,6 +2,8 @@
 // request.
 //
 // The passes have fixed order, addresses and shapes; this file decides nothing.
+#include "graph/plan/plan_run.h"
+
 #include <math.h>
 #include <string.h>
 

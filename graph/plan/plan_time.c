@@ -1,9 +1,9 @@
-// Estimates the time of a plan's step on a machine of known speed, by the roofline model for each
-// call (Williams, Waterman and Patterson, "Roofline: an insightful visual performance model for
-// multicore architectures", CACM 2009).
+// Adds up the times of a plan's calls, each by the roofline model.
 //
 // A call takes the longer of its arithmetic and its memory traffic, and caches are empty when it
 // starts. trainer/bench measures instead.
+#include "graph/plan/plan_time.h"
+
 #include <math.h>
 
 #include "graph/plan/plan_internal.h"

@@ -6,6 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text/yaml_print.h"
+#include "base/text/yaml_scalar.h"
+
 // ---- writing with a line in the log
 
 static void say(SrLogLevel level, const char *path, const SrYaml *old, const SrYaml *now) {

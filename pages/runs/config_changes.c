@@ -1,6 +1,8 @@
 // Compares configurations key by key.
 #include "pages/runs/config_changes.h"
 
+#include "base/text/yaml_print.h"
+
 static SrStatus descend(const SrYaml *a, const SrYaml *b, const char *prefix, SrArena *arena,
                         SrKeyDiffers fn, void *arg);
 

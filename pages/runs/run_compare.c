@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "base/text/yaml_edit.h"
+#include "base/text/yaml_print.h"
 #include "measure/mean_deviation.h"
 #include "pages/html.h"
 #include "pages/runs/config_changes.h"

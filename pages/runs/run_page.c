@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "base/text/yaml_edit.h"
+#include "base/text/yaml_load.h"
 
 bool sr_run_is_folder(const char *path) {
     static const char *const files[] = {"stdout.json", "metrics.json", "train_config.yaml"};

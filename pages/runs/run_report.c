@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "base/text/number.h"
 #include "base/text/yaml_edit.h"
+#include "base/text/yaml_print.h"
 #include "base/version.h"
 #include "pages/html.h"
 #include "pages/photos/image_gallery.h"

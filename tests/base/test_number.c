@@ -8,6 +8,7 @@
 #include "base/text/json.h"
 #include "base/text/text.h"
 #include "base/text/yaml_edit.h"
+#include "base/text/yaml_scalar.h"
 #include "tests/check.h"
 #include "tests/comma_locale.h"
 

@@ -2,6 +2,8 @@
 // back.
 #include "base/mem.h"
 #include "base/plugin/option.h"
+#include "base/text/yaml_load.h"
+#include "base/text/yaml_print.h"
 #include "tests/check.h"
 
 typedef struct {

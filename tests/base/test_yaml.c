@@ -3,6 +3,8 @@
 #include "base/mem.h"
 #include "base/text/text.h"
 #include "base/text/yaml.h"
+#include "base/text/yaml_load.h"
+#include "base/text/yaml_scalar.h"
 #include "tests/check.h"
 
 static SrArena arena;

@@ -2,6 +2,9 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "base/text/yaml.h"
+#include "base/text/yaml_load.h"
+#include "base/text/yaml_print.h"
+#include "base/text/yaml_scalar.h"
 #include "tests/check.h"
 
 static SrArena arena;

@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/text/yaml_load.h"
 #include "data/encode.h"
 #include "data/sampler.h"
 #include "data/view_preview.h"

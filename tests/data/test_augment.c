@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/text/yaml_load.h"
 #include "data/augment/shared/jitter.h"
 #include "data/pixels/pixel.h"
 #include "tests/check.h"

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text/yaml_load.h"
+
 #include "base/mem.h"
 #include "base/npy.h"
 #include "base/text/text.h"

@@ -2,6 +2,7 @@
 // where the pixels of a batch go.
 #include <string.h>
 
+#include "base/text/yaml_load.h"
 #include "data/data.h"
 #include "tests/check.h"
 

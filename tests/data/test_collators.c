@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/text/yaml_load.h"
 #include "data/collators/mix.h"
 #include "tests/check.h"
 #include "tests/data/fixture.h"

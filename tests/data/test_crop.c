@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text/yaml_load.h"
 #include "data/augment/shared/crop.h"
 #include "tests/check.h"
 #include "tests/data/fixture.h"

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/text/yaml_load.h"
 #include "tests/check.h"
 #include "tests/data/fixture.h"
 

@@ -1,5 +1,6 @@
 // Tests Jigsaw's patches and the permutations that shuffle them.
 #include "base/mem.h"
+#include "base/text/yaml_load.h"
 #include "data/augment/shared/permutations.h"
 #include "tests/check.h"
 #include "tests/data/fixture.h"

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/text/yaml_load.h"
 #include "data/data.h"
 #include "tests/check.h"
 

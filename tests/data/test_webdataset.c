@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/text/yaml_load.h"
 #include "data/sampler.h"
 #include "data/sets/shard_index.h"
 #include "data/sets/shard_pack.h"

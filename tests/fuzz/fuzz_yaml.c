@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "base/plugin/option.h"
+#include "base/text/yaml_load.h"
+#include "base/text/yaml_print.h"
 
 typedef struct {
     bool flag;

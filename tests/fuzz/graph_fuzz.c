@@ -15,6 +15,7 @@
 #include "graph/edit/surgery.h"
 #include "graph/ir/blocks.h"
 #include "graph/ir/builder.h"
+#include "graph/ir/graph_json.h"
 #include "graph/ir/print.h"
 #include "trunks/presets.h"
 

@@ -11,6 +11,7 @@
 
 #include "base/compiler.h"
 #include "base/mem.h"
+#include "base/text/yaml_load.h"
 #include "data/data.h"
 
 // Larger images are slow to try.

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "data/collators/cutmixup_collator.h"
 #include "data/collators/mix.h"
 #include "tests/golden/golden.h"
 #include "tests/golden/images.h"

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "graph/plan/plan.h"
+#include "graph/plan/plan_run.h"
 #include "tests/golden/table.h"
 #include "trunks/vit/gpsa.h"
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/text/yaml_print.h"
 #include "tests/golden/table.h"
 #include "tests/golden/trace.h"
 #include "tests/golden/world.h"

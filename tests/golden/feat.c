@@ -6,6 +6,7 @@
 
 #include "base/text/text.h"
 #include "graph/plan/plan.h"
+#include "graph/plan/plan_run.h"
 #include "tests/golden/table.h"
 #include "trunks/shared/feature_extractor.h"
 #include "trunks/trunk.h"

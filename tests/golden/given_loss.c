@@ -5,6 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text/yaml_load.h"
+#include "graph/plan/plan_run.h"
+
 static const char *tensor_name(GivenLoss *g, const char *tensor, const char *step) {
     return sr_arena_printf(g->c->arena, "%s%s%s", g->prefix ? g->prefix : "", tensor, step);
 }

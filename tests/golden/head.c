@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/text/text.h"
 #include "graph/plan/plan.h"
+#include "graph/plan/plan_run.h"
 #include "tests/golden/table.h"
 #include "trainer/model/head_modules.h"
 

@@ -3,6 +3,9 @@
 
 #include <string.h>
 
+#include "base/text/yaml_load.h"
+#include "graph/plan/plan_run.h"
+
 // Stands for any further forward pass of the model, such as a teacher's.
 static SrStatus run_teacher(SrLossContext *ctx, const SrModelRun *run, SrOutputs *outputs) {
     LossCase *r = ctx->model;

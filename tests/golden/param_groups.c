@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/text/yaml_edit.h"
+#include "base/text/yaml_load.h"
 #include "tests/golden/golden.h"
 #include "trainer/config/config_internal.h"
 #include "trainer/config/vissl/schema.h"

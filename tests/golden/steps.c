@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text/yaml_print.h"
+#include "base/text/yaml_scalar.h"
 #include "tests/golden/images.h"
 #include "tests/golden/table.h"
 #include "tests/golden/trace.h"

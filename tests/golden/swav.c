@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "graph/plan/plan.h"
+#include "graph/plan/plan_run.h"
 #include "kernels/basic/linear.h"
 #include "losses/loss.h"
 #include "losses/shared/prototypes.h"

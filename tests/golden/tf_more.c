@@ -7,6 +7,8 @@
 
 #include "base/compiler.h"
 #include "base/mem.h"
+#include "base/text/yaml_load.h"
+#include "base/text/yaml_print.h"
 #include "data/augment/shared/erasing.h"
 #include "data/augment/shared/patches.h"
 #include "data/pipeline.h"

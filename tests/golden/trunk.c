@@ -6,6 +6,7 @@
 #include "base/text/text.h"
 #include "graph/ir/layer_name.h"
 #include "graph/plan/plan.h"
+#include "graph/plan/plan_run.h"
 #include "tests/golden/recorded_draws.h"
 #include "tests/golden/table.h"
 #include "tests/golden/trunk_notes.h"

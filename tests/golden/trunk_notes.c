@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text/yaml_load.h"
+
 SrStatus golden_trunk_option(SrGoldenCase *c, SrYaml *map, const char *flow) {
     SrYaml *given;
     SR_TRY(sr_yaml_parse(c->arena, flow, strlen(flow), "note", &given));

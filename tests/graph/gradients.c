@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "graph/plan/plan_run.h"
 #include "tests/check.h"
 #include "tests/graph/toy.h"
 

@@ -3,6 +3,7 @@
 #include "tests/graph/planned.h"
 
 #include "graph/plan/plan_internal.h"
+#include "graph/plan/plan_run.h"
 #include "tests/check.h"
 
 Planned planned_begin(int rows, int width) {

@@ -4,6 +4,7 @@
 #include "base/parallel.h"
 #include "graph/ir/builder.h"
 #include "graph/plan/plan_internal.h"
+#include "graph/plan/plan_run.h"
 #include "kernels/basic/linear.h"
 #include "kernels/conv/conv2d.h"
 #include "tests/check.h"

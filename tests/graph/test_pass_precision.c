@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "graph/ir/builder.h"
 #include "graph/plan/plan_internal.h"
+#include "graph/plan/plan_run.h"
 #include "kernels/basic/linear.h"
 #include "kernels/basic/scale.h"
 #include "kernels/conv/conv2d.h"

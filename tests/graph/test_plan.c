@@ -2,6 +2,8 @@
 // report.
 #include "base/mem.h"
 #include "graph/plan/plan_internal.h"
+#include "graph/plan/plan_print.h"
+#include "graph/plan/plan_run.h"
 #include "tests/check.h"
 #include "tests/graph/planned.h"
 

@@ -6,6 +6,7 @@
 #include "base/ranks/comm.h"
 #include "graph/ir/builder.h"
 #include "graph/plan/plan_internal.h"
+#include "graph/plan/plan_run.h"
 #include "kernels/norm/batch_norm.h"
 #include "tests/check.h"
 

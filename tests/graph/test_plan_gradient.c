@@ -2,6 +2,7 @@
 // and several losses, and where they stop.
 #include "base/mem.h"
 #include "graph/plan/plan_internal.h"
+#include "graph/plan/plan_run.h"
 #include "tests/check.h"
 #include "tests/graph/planned.h"
 

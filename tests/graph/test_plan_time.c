@@ -4,6 +4,7 @@
 
 #include "graph/ir/builder.h"
 #include "graph/plan/plan.h"
+#include "graph/plan/plan_time.h"
 #include "kernels/attention/attention.h"
 #include "kernels/basic/linear.h"
 #include "kernels/conv/conv.h"

@@ -1,6 +1,7 @@
 // Builds one head on one input, for tests (built_head.h).
 #include "tests/heads/built_head.h"
 
+#include "base/text/yaml_load.h"
 #include "tests/check.h"
 
 SrStatus built_head_init(BuiltHead *t, const SrHeadSettings *settings, const char *name,

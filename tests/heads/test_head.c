@@ -3,7 +3,9 @@
 #include "tests/check.h"
 
 #include "base/text/text.h"
+#include "base/text/yaml_load.h"
 #include "graph/plan/plan.h"
+#include "graph/plan/plan_run.h"
 #include "heads/head.h"
 
 enum { ROWS = 4, CHANNELS = 8 };

@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "base/text/text.h"
+#include "base/text/yaml_load.h"
 #include "kernels/norm/batch_norm.h"
 #include "tests/graph/gradients.h"
 

@@ -1,5 +1,6 @@
 // Tests swav_head: its outputs, the names of its entries with and without weight norm, and
 // embeddings of length 1.
+#include "graph/plan/plan_run.h"
 #include "tests/check.h"
 #include "tests/heads/built_head.h"
 

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/text/yaml_load.h"
 #include "tests/check.h"
 #include "tests/machine.h"
 

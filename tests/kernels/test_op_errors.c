@@ -1,5 +1,6 @@
 // Tests refusals of ops: each wrong shape or option gives one line that names the op, what it got
 // and what it expects.
+#include "base/text/yaml_load.h"
 #include "tests/check.h"
 #include "tests/kernels/op_call.h"
 

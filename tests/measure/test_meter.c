@@ -1,6 +1,7 @@
 // Tests meters: values computed by hand, targets of one class and of several, resets, and the
 // list of meters per output.
 #include "base/mem.h"
+#include "base/text/yaml_load.h"
 #include "tests/check.h"
 #include "trainer/run/meters/meter_list.h"
 

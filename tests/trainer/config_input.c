@@ -9,6 +9,8 @@
 #include "base/mem.h"
 #include "base/text/text.h"
 #include "base/text/yaml.h"
+#include "base/text/yaml_load.h"
+#include "base/text/yaml_print.h"
 #include "trainer/run/run.h"
 
 enum { MAX_OVERRIDES = 16, MAX_TEXT = 1 << 16, MAX_BYTES = 256 << 20 };

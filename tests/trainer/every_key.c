@@ -10,6 +10,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text/yaml_edit.h"
+#include "base/text/yaml_load.h"
+#include "base/text/yaml_print.h"
 #include "tests/check.h"
 #include "tests/temp_dir.h"
 

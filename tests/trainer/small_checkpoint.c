@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text/yaml_load.h"
 #include "tests/check.h"
 
 SrParams *small_model(int width) {

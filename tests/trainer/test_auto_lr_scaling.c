@@ -1,6 +1,8 @@
 // Tests auto_lr_scaling: worked examples, and configurations that it refuses.
 #include "base/log.h"
 #include "base/text/text.h"
+#include "base/text/yaml_load.h"
+#include "base/text/yaml_print.h"
 #include "tests/check.h"
 #include "trainer/schedules/schedule.h"
 

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/text/text.h"
+#include "base/text/yaml_print.h"
 #include "tests/check.h"
 #include "trainer/config/config.h"
 #include "trainer/config/derived_config.h"

@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "base/text/yaml_edit.h"
+#include "base/text/yaml_load.h"
 #include "tests/check.h"
 #include "tests/data/fixture.h"
 #include "tests/temp_dir.h"

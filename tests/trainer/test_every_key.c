@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text/yaml_load.h"
+#include "base/text/yaml_print.h"
 #include "data/data.h"
 #include "data/pixels/pixel.h"
 #include "graph/ir/print.h"

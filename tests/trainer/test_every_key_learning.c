@@ -4,8 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text/yaml_load.h"
 #include "data/data.h"
 #include "graph/ir/print.h"
+#include "graph/plan/plan_run.h"
 #include "heads/head.h"
 #include "losses/loss.h"
 #include "tests/check.h"

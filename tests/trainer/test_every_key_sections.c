@@ -10,6 +10,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"
+#include "base/text/yaml_load.h"
+#include "base/text/yaml_print.h"
 #include "tests/check.h"
 #include "tests/data/fixture.h"
 #include "tests/program.h"

@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/text/text.h"
+#include "base/text/yaml_load.h"
 #include "graph/ir/builder.h"
 #include "kernels/activation/softmax.h"
 #include "kernels/basic/pad.h"

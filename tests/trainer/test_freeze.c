@@ -1,5 +1,6 @@
 // Tests TEMP_FROZEN_PARAMS_ITER_MAP: which parameters a name matches, and for how many iterations
 // each is frozen.
+#include "base/text/yaml_load.h"
 #include "tests/check.h"
 #include "trainer/model/freeze.h"
 

@@ -1,5 +1,6 @@
 // Tests MODEL.HEAD.PARAMS: its forms, chains of modules on one feature, names of entries, and
 // refusals with file and line.
+#include "base/text/yaml_load.h"
 #include "tests/check.h"
 
 #include "trainer/model/head_modules.h"

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/text/yaml_load.h"
 #include "tests/check.h"
 #include "tests/temp_dir.h"
 #include "trainer/config/config.h"

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/text/yaml_edit.h"
+#include "base/text/yaml_load.h"
 #include "tests/check.h"
 #include "trainer/config/vissl/inference.h"
 #include "trainer/config/vissl/schema.h"

@@ -1,6 +1,7 @@
 // Tests plugins that a configuration needs: all missing ones in one line, misspelt names with the
 // closest name, names of sharded modules read as the plain ones. Nothing is required of a method
 // if nothing learns.
+#include "base/text/yaml_load.h"
 #include "tests/check.h"
 #include "trainer/config/vissl/missing_plugins.h"
 #include "trainer/config/vissl/schema.h"

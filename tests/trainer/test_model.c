@@ -3,6 +3,7 @@
 #include "tests/check.h"
 
 #include "graph/ir/layer_name.h"
+#include "graph/plan/plan_run.h"
 #include "tests/trainer/tiny_model.h"
 #include "trainer/model/model_internal.h"
 

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "base/rng.h"
+#include "base/text/yaml_load.h"
 #include "tests/check.h"
 #include "trainer/optim/optim.h"
 

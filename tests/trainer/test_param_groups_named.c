@@ -1,6 +1,7 @@
 // Tests the group constructors dino, lr_decay and linear_eval_heads: members of each group, its
 // rate and its decay.
 #include "base/mem.h"
+#include "base/text/yaml_load.h"
 #include "tests/check.h"
 #include "trainer/config/vissl/schema.h"
 #include "trainer/optim/optim.h"

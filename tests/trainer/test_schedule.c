@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/text/text.h"
+#include "base/text/yaml_load.h"
 #include "tests/check.h"
 #include "trainer/schedules/schedule.h"
 

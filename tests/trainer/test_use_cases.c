@@ -3,6 +3,7 @@
 // double precision.
 #include "tests/check.h"
 
+#include "base/text/yaml_load.h"
 #include "tests/graph/gradients.h"
 #include "tests/trainer/tiny_model.h"
 #include "trainer/config/config_internal.h"

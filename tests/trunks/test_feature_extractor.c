@@ -5,7 +5,9 @@
 
 #include <stdio.h>
 
+#include "base/text/yaml_load.h"
 #include "graph/plan/plan.h"
+#include "graph/plan/plan_run.h"
 #include "tests/check.h"
 #include "tests/graph/toy.h"
 

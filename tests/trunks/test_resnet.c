@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/text/text.h"
+#include "base/text/yaml_load.h"
 #include "graph/ir/builder.h"
 #include "graph/ir/layer_name.h"
 #include "trunks/trunk.h"

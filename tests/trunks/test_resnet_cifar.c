@@ -4,6 +4,7 @@
 #include "tests/check.h"
 
 #include "base/text/text.h"
+#include "base/text/yaml_load.h"
 #include "graph/ir/builder.h"
 #include "graph/ir/layer_name.h"
 #include "trunks/presets.h"

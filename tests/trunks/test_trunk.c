@@ -2,8 +2,10 @@
 // outputs, names, stages, shared parameters over two resolutions, a training step, depths; and
 // every preset.
 #include "base/text/text.h"
+#include "base/text/yaml_load.h"
 #include "graph/ir/layer_name.h"
 #include "graph/plan/plan.h"
+#include "graph/plan/plan_run.h"
 #include "tests/check.h"
 #include "trunks/presets.h"
 #include "trunks/trunk.h"

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "base/rng.h"
+#include "graph/plan/plan_run.h"
 #include "kernels/conv/conv.h"
 #include "kernels/machine.h"
 

@@ -13,6 +13,8 @@
 
 #include "base/parallel.h"
 #include "graph/ir/builder.h"
+#include "graph/plan/plan_run.h"
+#include "graph/plan/plan_time.h"
 #include "kernels/conv/conv2d.h"
 #include "kernels/norm/batch_norm.h"
 #include "trainer/bench/forecast.h"

@@ -7,6 +7,9 @@
 #include <string.h>
 
 #include "base/text/text.h"
+#include "base/text/yaml_load.h"
+#include "base/text/yaml_print.h"
+#include "base/text/yaml_scalar.h"
 #include "trainer/config/overrides.h"
 #include "trainer/config/vissl/schema.h"
 

@@ -2,6 +2,7 @@
 #include "trainer/data/eval_transforms.h"
 
 #include "base/compiler.h"
+#include "base/text/yaml_load.h"
 
 // ImageNet's convention is a resize to 256 for a crop of 224; small images have no margin to give
 // away.

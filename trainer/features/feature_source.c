@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "graph/edit/fold_norm.h"
+#include "graph/plan/plan_run.h"
 #include "kernels/conv/conv.h"
 #include "trainer/model/trunk_weights.h"
 

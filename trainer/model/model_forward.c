@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text/yaml_load.h"
 #include "kernels/basic/concat.h"
 #include "kernels/basic/interpolate.h"
 #include "kernels/basic/slice.h"

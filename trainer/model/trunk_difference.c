@@ -5,6 +5,8 @@
 
 #include "base/compiler.h"
 #include "base/text/yaml_edit.h"
+#include "base/text/yaml_load.h"
+#include "base/text/yaml_print.h"
 #include "trunks/trunk.h"
 
 typedef struct {

@@ -18,6 +18,7 @@
 #include "base/ranks/comm.h"
 #include "base/text/json.h"
 #include "base/text/number.h"
+#include "base/text/yaml_print.h"
 #include "base/version.h"
 
 #define MAX_LISTED 3 // tensors that an error message names

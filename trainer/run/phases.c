@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/ranks/comm.h"
 #include "base/stop.h"
+#include "graph/plan/plan_run.h"
 #include "trainer/data/data_summary.h"
 
 // ---- the test's own plan

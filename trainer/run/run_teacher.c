@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/ranks/comm.h"
 #include "base/text/yaml.h"
+#include "base/text/yaml_print.h"
 #include "kernels/machine.h"
 #include "trainer/run/run_internal.h"
 

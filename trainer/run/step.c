@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "graph/plan/plan_run.h"
+
 SrLossStep sr_step_view(const SrStep *step, int64_t iteration, int epoch) {
     SrLossStep view = {.params = step->params,
                        .plan = step->loss_plan ? step->loss_plan : step->plan,

@@ -6,6 +6,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "graph/ir/print.h"
+#include "graph/plan/plan_run.h"
 #include "kernels/core/half.h"
 
 static int64_t count_of(const SrTrainGraph *g, int output) {

@@ -10,6 +10,7 @@
 #include "base/plugin/option.h"
 #include "base/text/number.h"
 #include "base/text/yaml_edit.h"
+#include "base/text/yaml_scalar.h"
 #include "trainer/schedules/schedule.h"
 
 typedef struct {

@@ -3,6 +3,7 @@
 // Without milestones, the epochs are split evenly: ceil(num_epochs / n) for each of n values.
 // Milestones are epochs, whatever update_interval says.
 #include "base/text/text.h"
+#include "base/text/yaml_print.h"
 #include "trainer/schedules/schedule.h"
 
 typedef struct {

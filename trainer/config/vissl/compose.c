@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text/text.h"
+#include "base/text/yaml_load.h"
 #include "formats/weights/weights.h"
 #include "trainer/config/overrides.h"
 #include "trainer/config/vissl/interpolate.h"

@@ -5,6 +5,7 @@
 
 #include "base/text/text.h"
 #include "base/text/yaml_edit.h"
+#include "base/text/yaml_load.h"
 #include "trainer/config/vissl/vissl_keys.h"
 
 static const char section[] = "IMG_RETRIEVAL";

@@ -9,6 +9,7 @@
 
 #include "base/text/text.h"
 #include "base/text/yaml_edit.h"
+#include "base/text/yaml_scalar.h"
 #include "trainer/config/vissl/interpolate.h"
 
 enum { MAX_DEPTH = 8, MAX_REFERENCES = 10000, MAX_TEXT = 4096 };

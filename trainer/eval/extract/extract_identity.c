@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/text/json.h"
+#include "base/text/yaml_print.h"
 #include "graph/ir/print.h"
 
 enum { PATH_BYTES = 4096 };

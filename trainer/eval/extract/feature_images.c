@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/text/yaml.h"
+#include "base/text/yaml_load.h"
 #include "trainer/data/data_split.h"
 #include "trainer/data/eval_transforms.h"
 #include "trainer/features/feature_values.h"

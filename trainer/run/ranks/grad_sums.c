@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "base/ranks/comm.h"
+#include "graph/plan/plan_run.h"
 
 enum { MAX_LEVELS = 21 };                // 2^20 replicas per rank
 #define FIRST_FLOATS ((int64_t)1 << 18)  // 1 MiB crosses after the end of the backward pass

@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/ranks/comm.h"
+#include "base/text/yaml_print.h"
 #include "kernels/machine.h"
 
 // ---- program and processor

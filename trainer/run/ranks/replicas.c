@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "base/ranks/comm.h"
+#include "graph/plan/plan_run.h"
 #include "trainer/run/ranks/replicas_internal.h"
 
 // ---- plans
