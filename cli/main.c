@@ -20,7 +20,7 @@
 #include "cli/interrupt.h"
 #include "cli/restart.h"
 #include "cli/verb.h"
-#include "data/data.h"
+#include "data/decode.h"
 #include "gen/build.h"
 #include "kernels/machine.h"
 #include "pages/web/web_server.h"

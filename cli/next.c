@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "data/image_pool.h"
 
 #include "gen/build.h"
 

@@ -7,12 +7,14 @@
 // grey levels in the mean and 10 at most.  PNG is exact.  Alpha, colour keys and gamma are dropped,
 // as PIL's convert("RGB") drops them.  The orientation of EXIF is obeyed, as PIL's exif_transpose
 // does.
+#include "data/decode.h"
+
 #include <limits.h>
 #include <string.h>
 
 #include "base/compiler.h"
-#include "data/data.h"
 #include "data/image_form.h"
+#include "data/image_pool.h"
 #include "data/image_probe.h"
 #include "data/jpeg_turbo.h"
 #include "data/readers/bmp.h"
@@ -184,7 +186,7 @@ static SrStatus decode(const SrImageHeader *probe, const uint8_t *bytes, size_t 
     case SR_IMAGE_PNM: return sr__pnm_decode(probe, bytes, n, pool, out);
     case SR_IMAGE_BMP: return sr__bmp_decode(probe, bytes, n, pool, out);
     case SR_IMAGE_GIF: return sr__gif_decode(probe, bytes, n, pool, out);
-    case SR_IMAGE_DICOM: return sr__dicom_decode(probe, bytes, n, pool, out);
+    case SR_IMAGE_DICOM: return sr__dicom_decode(probe, bytes, n, sr_image_decode, pool, out);
 #if SR_WEBP
     case SR_IMAGE_WEBP: return sr__webp_decode(probe, bytes, n, pool, out);
 #endif
@@ -207,7 +209,7 @@ static SrStatus decode_floats(const SrImageHeader *probe, const uint8_t *bytes, 
     if (probe->format == SR_IMAGE_PNG)
         return png_decode_floats(probe, bytes, n, channels, pool, out);
     if (probe->format == SR_IMAGE_DICOM)
-        return sr__dicom_decode_floats(probe, bytes, n, channels, pool, out);
+        return sr__dicom_decode_floats(probe, bytes, n, sr_image_decode, channels, pool, out);
     if (probe->format == SR_IMAGE_PNM)
         return sr__pnm_decode_floats(probe, bytes, n, channels, pool, out);
 #if SR_TIFF

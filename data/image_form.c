@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "data/image_pool.h"
 
 SrStatus sr_image_new_floats(SrImagePool *pool, int h, int w, int channels, SrImage *out) {
     if ((int64_t)h * w > SR_IMAGE_MAX_PIXELS / channels)
@@ -95,13 +96,3 @@ SrStatus sr_image_to_rgb(SrImage *image, SrImagePool *pool) {
 }
 
 // ---- samples
-
-SrStatus sr_sample_image(const SrSample *sample, int channels, SrImagePool *pool, SrImage *out) {
-    if (sample->encoded) {
-        SR_TRY(sr_image_open(sample->encoded, sample->encoded_bytes, out));
-        out->channels = channels;
-        return SR_OK;
-    }
-    *out = sample->image;
-    return sr_image_to_floats(out, channels, pool);
-}

@@ -3,7 +3,7 @@
 #ifndef SR_DATA_IMAGE_FORM_H
 #define SR_DATA_IMAGE_FORM_H
 
-#include "data/data.h"
+#include "data/image_pool.h"
 
 // Makes an image of floats, (h, w, channels), not set.  SR_ERR_IO: it would have more than
 // SR_IMAGE_MAX_PIXELS samples.
@@ -23,9 +23,6 @@ SrStatus sr_image_to_floats(SrImage *image, int channels, SrImagePool *pool);
 // Turns floats into RGB for display: the first three channels, or the first as grey, each picture
 // stretched from its smallest to its largest sample.  Does nothing if the image has rgb.
 SrStatus sr_image_to_rgb(SrImage *image, SrImagePool *pool);
-// Takes the image of a sample: opens an encoded one for floats of `channels` channels (0: rgb), and
-// turns pixels that a data set gives as rgb into floats.
-SrStatus sr_sample_image(const SrSample *sample, int channels, SrImagePool *pool, SrImage *out);
 
 // Pixels of a file: `channels` samples each, of which the last is opacity if alpha is set.
 typedef struct {

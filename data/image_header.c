@@ -1,7 +1,7 @@
 // Bounds sizes that headers of images claim, and describes formats.
 #include "data/image_header.h"
 
-#include "data/data.h"
+#include "data/image.h"
 
 #define MAX_SIDE 65500 // libjpeg's limit
 

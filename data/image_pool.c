@@ -2,11 +2,12 @@
 // to KEEP_BYTES, so that after the first large images nothing is asked from the system.
 //
 // The pool is not thread-safe.  Memory goes back by a reset or by rewinding to a mark.
+#include "data/image_pool.h"
+
 #include <string.h>
 
 #include "base/compiler.h"
 #include "base/mem.h"
-#include "data/data.h"
 
 #define FIRST_BYTES ((size_t)1 << 20)
 // A pool that one huge image has filled gives that memory back.  Such images are rare, and decoding

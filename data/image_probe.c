@@ -8,7 +8,6 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "data/data.h"
 #include "data/readers/bmp.h"
 #include "data/readers/dicom.h"
 #include "data/readers/exif.h"

@@ -9,6 +9,7 @@
 #include <turbojpeg.h>
 
 #include "base/compiler.h"
+#include "data/image_pool.h"
 
 // Adobe stores inverse CMYK.  A channel of RGB is the white that its ink and black leave, rounded
 // as PIL rounds it.

@@ -3,8 +3,8 @@
 #ifndef SR_DATA_JPEG_TURBO_H
 #define SR_DATA_JPEG_TURBO_H
 
-#include "data/data.h"
 #include "data/image_header.h"
+#include "data/image_pool.h"
 
 // Decodes to the pixels that PIL gives: accurate inverse DCT, smooth chroma, CMYK as Adobe writes
 // it. reduce 1, 2, 4 or 8: sides are divided by it and rounded up.  The inverse DCT then takes

@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "base/text/number.h"
 #include "data/augment/normalize.h"
+#include "data/decode.h"
 
 #define MAX_STAGES 32 // keeps two levels of nesting within the generator's 16 bits of stage
 
@@ -336,11 +337,6 @@ SrStatus sr_pipeline_extras(const SrPipeline *pipeline, SrExtras *out) {
     return SR_OK;
 }
 
-void *sr_transform_extra(const SrTransformContext *ctx, const char *name, int view) {
-    int i = ctx->extras ? sr_extras_find(ctx->extras, name, view) : -1;
-    return i < 0 ? NULL : ctx->extra[i];
-}
-
 int sr_pipeline_classes(const SrPipeline *pipeline) {
     int classes = 0; // the last label stays
     for (int i = 0; i < pipeline->n; i++)
@@ -362,29 +358,6 @@ bool sr_pipeline_is_fixed(const SrPipeline *pipeline) {
         if (!pipeline->stage[i].transform->fixed)
             return false;
     return true;
-}
-
-// Sizes that assume square files are checked here: the configuration cannot know the files.
-SrStatus sr__view_fits(const SrViews *views, int v) {
-    const SrImage *image = &views->view[v];
-    if (image->H == views->h[v] && image->W == views->w[v])
-        return SR_OK;
-    SR_FAIL(SR_ERR_CONFIG,
-            "the transforms make a view of %d x %d of the image, expected %d x %d; for images that "
-            "are not square, TRANSFORMS need CenterCrop or Resize with [height, width]",
-            image->H, image->W, views->h[v], views->w[v]);
-}
-
-void sr__tell(const SrTransformContext *ctx, int v, const char *fmt, ...) {
-    char line[128];
-    va_list args;
-    if (!ctx->told)
-        return;
-    va_start(args, fmt);
-    sr_number_vprint(line, sizeof line, fmt, args);
-    va_end(args);
-    sr_text_add(&ctx->told[v], ctx->told[v].len ? "; " : "");
-    sr_text_add(&ctx->told[v], line);
 }
 
 static bool is_last(const SrPipeline *pipeline, int i) {

@@ -1,8 +1,12 @@
 // Reads one image twice and runs the pipeline on it, with the loader's random keys, for display.
 #include "data/view_preview.h"
 
+#include "data/dataset.h"
+#include "data/decode.h"
 #include "data/image_form.h"
-#include "data/pixels/pixel.h"
+#include "data/load/loader.h"
+#include "data/pipeline.h"
+#include "data/pixels/pixel_geometry.h"
 
 // Opens the same bytes twice: the views start from the encoded file, the original is decoded
 // at full size.

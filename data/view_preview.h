@@ -3,7 +3,7 @@
 #ifndef SR_DATA_VIEW_PREVIEW_H
 #define SR_DATA_VIEW_PREVIEW_H
 
-#include "data/data.h"
+#include "data/load/loader.h"
 
 typedef struct {
     SrImage original;          // image before the transforms, as rgb

@@ -7,6 +7,8 @@
 
 #include <webp/decode.h>
 
+#include "data/image_pool.h"
+
 // The library must see the size that image_probe.c bounded: the buffer is made for that size.
 SrStatus sr__webp_decode(const SrImageHeader *probe, const uint8_t *bytes, size_t n,
                          SrImagePool *pool, SrImage *out) {

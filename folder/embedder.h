@@ -3,7 +3,7 @@
 #ifndef SR_FOLDER_EMBEDDER_H
 #define SR_FOLDER_EMBEDDER_H
 
-#include "data/data.h"
+#include "data/dataset.h"
 
 // Changes of an image before the preprocessing, by which copies are searched for.
 typedef enum { SR_LOOK_PLAIN, SR_LOOK_MIRRORED, SR_LOOK_CROPPED, SR_LOOKS } SrLook;

@@ -13,6 +13,7 @@
 #include "base/text/number.h"
 #include "base/text/text.h"
 #include "data/encode.h"
+#include "data/image_pool.h"
 #include "folder/picture_facts.h"
 
 extern char **environ;

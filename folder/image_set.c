@@ -6,6 +6,9 @@
 #include <sys/stat.h>
 
 #include "base/file.h"
+#include "data/dataset.h"
+#include "data/decode.h"
+#include "data/image_pool.h"
 
 SrStatus sr_image_set_open(const char *path, SrImageSet *out) {
     *out = (SrImageSet){.n = 0};

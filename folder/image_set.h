@@ -3,7 +3,7 @@
 #ifndef SR_FOLDER_IMAGE_SET_H
 #define SR_FOLDER_IMAGE_SET_H
 
-#include "data/data.h"
+#include "data/dataset.h"
 
 typedef struct {
     const SrDataset *source;

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/text/text.h"
+#include "data/image_pool.h"
 #include "data/readers/png_levels.h"
 
 enum { PATH_BYTES = 4096, LEVELS = 256 };

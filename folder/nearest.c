@@ -10,6 +10,8 @@
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "base/text/number.h"
+#include "data/decode.h"
+#include "data/image_pool.h"
 #include "folder/index/index_internal.h"
 #include "kernels/core/gemm.h"
 

@@ -7,6 +7,8 @@
 
 #include "base/compiler.h"
 #include "base/hash.h"
+#include "data/decode.h"
+#include "data/image_pool.h"
 #include "data/image_probe.h"
 
 enum { LEVELS = 256, SHAPE = 32, LOW = 8, SHARP_SIDE = 256, GREY_SPREAD = 4 };

@@ -2,8 +2,8 @@
 #ifndef SR_FOLDER_PICTURE_FACTS_H
 #define SR_FOLDER_PICTURE_FACTS_H
 
-#include "data/data.h"
 #include "data/image_header.h"
+#include "data/image_pool.h"
 
 typedef struct {
     int H, W;             // pixels

@@ -13,6 +13,7 @@
 #include "base/parallel.h"
 #include "base/stop.h"
 #include "base/text/text.h"
+#include "data/image_pool.h"
 
 enum { CHUNK = 64, PARTS = SR_TIDY_NEAR_BITS + 1, REASON_BYTES = 512 };
 

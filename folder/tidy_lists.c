@@ -8,6 +8,8 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/text/text.h"
+#include "data/image_pool.h"
 
 typedef struct {
     const SrImageSet *images;

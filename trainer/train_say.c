@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "data/load/loader.h"
 #include "trainer/run/ranks/run_ranks.h"
 #include "trainer/train_internal.h"
 

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/own_file.h"
 #include "base/ranks/comm.h"
+#include "data/load/loader.h"
 #include "kernels/conv/conv.h"
 #include "kernels/machine.h"
 #include "trainer/model/weights_init.h"

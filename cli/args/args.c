@@ -3,7 +3,7 @@
 #include "cli/args/args.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "data/data.h"
+#include "data/dataset.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -13,6 +13,7 @@
 #include "cli/next.h"
 #include "cli/verb.h"
 #include "data/encode.h"
+#include "data/image_pool.h"
 #include "folder/anomaly_file.h"
 #include "measure/patches/patch_maps.h"
 

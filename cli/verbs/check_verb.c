@@ -10,6 +10,7 @@
 #include "cli/args/args.h"
 #include "cli/next.h"
 #include "cli/verb.h"
+#include "data/dataset.h"
 #include "trainer/bench/estimate.h"
 #include "trainer/bench/forecast.h"
 #include "trainer/config/paths_check.h"

@@ -9,6 +9,7 @@
 #include "cli/args/args.h"
 #include "cli/next.h"
 #include "cli/verb.h"
+#include "data/dataset.h"
 #include "data/sets/shard_pack.h"
 #include "trainer/data/data_split.h"
 

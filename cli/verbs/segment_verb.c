@@ -14,6 +14,8 @@
 #include "cli/args/photo_page_args.h"
 #include "cli/findings.h"
 #include "cli/verb.h"
+#include "data/decode.h"
+#include "data/image_pool.h"
 #include "folder/dense_probe.h"
 #include "folder/patch_rows.h"
 #include "folder/segment.h"

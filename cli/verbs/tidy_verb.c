@@ -14,6 +14,7 @@
 #include "cli/interrupt.h"
 #include "cli/next.h"
 #include "cli/verb.h"
+#include "data/image_pool.h"
 #include "folder/tidy.h"
 #include "folder/tidy_lists.h"
 #include "pages/photos/photo_page.h"

@@ -2,7 +2,8 @@
 #include <stddef.h>
 
 #include "data/augment/shared/crop.h"
-#include "data/pixels/pixel.h"
+#include "data/pixels/pixel_geometry.h"
+#include "data/transform.h"
 
 // The box never depends on chance, so evaluation sees the same pixels every time.
 typedef struct {

@@ -3,7 +3,6 @@
 #include <stddef.h>
 
 #include "data/augment/shared/jitter.h"
-#include "data/pipeline.h"
 
 typedef struct {
     SrDoubles strength[4]; // one number or [low, high], by SrColorKind

@@ -5,7 +5,8 @@
 
 #include "base/compiler.h"
 #include "data/augment/shared/patches.h"
-#include "data/pipeline.h"
+#include "data/pixels/pixel_float.h"
+#include "data/transform.h"
 
 typedef struct {
     int num_patches, patch_jitter;

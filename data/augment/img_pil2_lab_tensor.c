@@ -1,6 +1,7 @@
 // ImgPil2LabTensor: converts RGB levels to floats in CIE LAB, in the place of ToTensor (VISSL).
 // The AlexNets of "Colorful Image Colorization", arXiv:1603.08511, take L alone.
-#include "data/pixels/pixel.h"
+#include "data/pixels/pixel_lab.h"
+#include "data/transform.h"
 
 static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews *views) {
     (void)params;

@@ -4,7 +4,6 @@
 #include <stddef.h>
 
 #include "data/augment/shared/jitter.h"
-#include "data/pipeline.h"
 
 typedef struct {
     double strength;

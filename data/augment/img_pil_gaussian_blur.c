@@ -2,8 +2,8 @@
 // appendix A).
 #include <stddef.h>
 
-#include "data/pipeline.h"
-#include "data/pixels/pixel.h"
+#include "data/pixels/pixel_blur.h"
+#include "data/transform.h"
 
 // VISSL calls the standard deviation a radius, after PIL's parameter.
 typedef struct {

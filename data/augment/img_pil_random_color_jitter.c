@@ -3,7 +3,6 @@
 #include <stddef.h>
 
 #include "data/augment/shared/jitter.h"
-#include "data/pipeline.h"
 
 typedef struct {
     double strength, p;

@@ -2,8 +2,8 @@
 // order (VISSL).
 #include <stddef.h>
 
-#include "data/pipeline.h"
-#include "data/pixels/pixel.h"
+#include "data/pixels/pixel_photometric.h"
+#include "data/transform.h"
 
 typedef struct {
     double p;

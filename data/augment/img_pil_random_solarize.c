@@ -4,8 +4,8 @@
 // it at 128, which `threshold: 128` gives.
 #include <stddef.h>
 
-#include "data/pipeline.h"
-#include "data/pixels/pixel.h"
+#include "data/pixels/pixel_photometric.h"
+#include "data/transform.h"
 
 typedef struct {
     double p;

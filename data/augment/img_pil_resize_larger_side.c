@@ -4,6 +4,8 @@
 
 #include "base/compiler.h"
 #include "data/pixels/pixel.h"
+#include "data/pixels/pixel_resample.h"
+#include "data/transform.h"
 
 typedef struct {
     int size;

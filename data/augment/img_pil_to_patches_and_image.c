@@ -5,7 +5,9 @@
 
 #include "base/compiler.h"
 #include "data/augment/shared/patches.h"
-#include "data/pipeline.h"
+#include "data/pixels/pixel_geometry.h"
+#include "data/pixels/pixel_resample.h"
+#include "data/transform.h"
 
 typedef struct {
     SrDoubles image_scale, patches_scale;

@@ -1,6 +1,8 @@
 // ImgPilToRawTensor: converts levels to floats 0 .. 255, in the place of ToTensor (VISSL, for
 // trunks from Caffe).
+#include "data/image_pool.h"
 #include "data/pixels/pixel.h"
+#include "data/transform.h"
 
 static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews *views) {
     (void)params;

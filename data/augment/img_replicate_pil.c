@@ -2,7 +2,8 @@
 // (VISSL).
 #include <stddef.h>
 
-#include "data/pixels/pixel.h"
+#include "data/pixels/pixel_geometry.h"
+#include "data/transform.h"
 
 typedef struct {
     int num_times;

@@ -2,8 +2,8 @@
 // (RotNet, arXiv:1803.07728).
 #include <stddef.h>
 
-#include "data/pipeline.h"
-#include "data/pixels/pixel.h"
+#include "data/pixels/pixel_geometry.h"
+#include "data/transform.h"
 
 typedef struct {
     int num_angles;

@@ -8,7 +8,8 @@
 
 #include "base/compiler.h"
 #include "data/augment/shared/block_mask.h"
-#include "data/pipeline.h"
+#include "data/extras.h"
+#include "data/transform.h"
 
 enum { MAX_PATCHES = 1 << 14 };
 

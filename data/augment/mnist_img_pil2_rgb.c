@@ -3,6 +3,8 @@
 #include <stddef.h>
 
 #include "data/pixels/pixel.h"
+#include "data/pixels/pixel_geometry.h"
+#include "data/transform.h"
 
 typedef struct {
     SrInts size, box;

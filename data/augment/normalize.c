@@ -1,8 +1,10 @@
 // Normalize: (x - mean) / std for each channel (torchvision); stands after ToTensor.
 #include <stddef.h>
 
+#include "data/pixels/pixel_float.h"
+#include "data/transform.h"
+
 #include "data/augment/normalize.h"
-#include "data/pixels/pixel.h"
 
 // clang-format off
 static const SrOption options[] = {

@@ -2,7 +2,7 @@
 // (VISSL).  Pixels stay; the loader writes the columns.
 #include <stddef.h>
 
-#include "data/data.h"
+#include "data/transform.h"
 
 typedef struct {
     int num_classes;

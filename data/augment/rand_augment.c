@@ -7,7 +7,7 @@
 
 #include "base/compiler.h"
 #include "data/augment/shared/policy_ops.h"
-#include "data/pipeline.h"
+#include "data/transform.h"
 
 enum { OPS = 15 };
 typedef struct {

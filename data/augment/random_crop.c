@@ -4,8 +4,9 @@
 #include <stddef.h>
 
 #include "data/augment/shared/crop.h"
-#include "data/pipeline.h"
 #include "data/pixels/pixel.h"
+#include "data/pixels/pixel_geometry.h"
+#include "data/transform.h"
 
 typedef struct {
     SrInts size;

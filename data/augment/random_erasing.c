@@ -6,7 +6,7 @@
 
 #include "base/compiler.h"
 #include "data/augment/shared/erasing.h"
-#include "data/pipeline.h"
+#include "data/transform.h"
 
 typedef struct {
     double p;

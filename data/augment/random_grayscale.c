@@ -1,8 +1,8 @@
 // RandomGrayscale: with a probability the luma in all three channels (torchvision).
 #include <stddef.h>
 
-#include "data/pipeline.h"
-#include "data/pixels/pixel.h"
+#include "data/pixels/pixel_color.h"
+#include "data/transform.h"
 
 typedef struct {
     double p;

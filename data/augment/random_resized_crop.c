@@ -2,6 +2,8 @@
 #include <stddef.h>
 
 #include "data/augment/shared/crop.h"
+#include "data/pixels/pixel_geometry.h"
+#include "data/transform.h"
 
 typedef struct {
     SrInts size;

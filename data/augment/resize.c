@@ -4,6 +4,9 @@
 #include "base/compiler.h"
 #include "data/augment/shared/crop.h"
 #include "data/pixels/pixel.h"
+#include "data/pixels/pixel_geometry.h"
+#include "data/pixels/pixel_resample.h"
+#include "data/transform.h"
 
 typedef struct {
     SrInts size;

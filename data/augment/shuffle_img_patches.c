@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "base/text/text.h"
 #include "data/augment/shared/permutations.h"
-#include "data/pipeline.h"
+#include "data/transform.h"
 
 typedef struct {
     const char *perm_file;

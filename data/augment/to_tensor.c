@@ -4,8 +4,9 @@
 #include <string.h>
 
 #include "data/augment/normalize.h"
-#include "data/pipeline.h"
-#include "data/pixels/pixel.h"
+#include "data/image_pool.h"
+#include "data/pixels/pixel_float.h"
+#include "data/transform.h"
 
 typedef struct {
     const SrNormalize *normalize; // absorbed Normalize; NULL: none

@@ -6,7 +6,7 @@
 
 #include "base/compiler.h"
 #include "data/augment/shared/policy_ops.h"
-#include "data/pipeline.h"
+#include "data/transform.h"
 
 typedef struct {
     int policy_name;

@@ -11,7 +11,9 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "data/collator.h"
 #include "data/collators/mix.h"
+#include "data/extras.h"
 
 enum { SSL_NONE, SSL_SIMCLR, SSL_MOCO, SSL_SWAV };
 

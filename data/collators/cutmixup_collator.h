@@ -3,6 +3,7 @@
 #ifndef SR_DATA_COLLATORS_CUTMIXUP_COLLATOR_H
 #define SR_DATA_COLLATORS_CUTMIXUP_COLLATOR_H
 
+#include "data/collator.h"
 #include "data/collators/mix.h"
 
 // Mixes the images of a batch in place and fills its targets, (n, num_classes) for each view.

@@ -1,5 +1,5 @@
 // default_collate: torch.utils.data.default_collate, for one view per image.
-#include "data/data.h"
+#include "data/collator.h"
 
 static SrStatus plan(const void *params, SrBatchPlan *p) {
     (void)params;

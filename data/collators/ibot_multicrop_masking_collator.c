@@ -1,7 +1,7 @@
 // ibot_multicrop_masking_collator: the largest views are `global_views`, with the masks that
 // MaskedImageModeling made of them, all others `local_views` (VISSL; iBOT, arXiv:2111.07832).
 #include "base/compiler.h"
-#include "data/data.h"
+#include "data/collator.h"
 
 static SrStatus plan(const void *params, SrBatchPlan *p) {
     (void)params;

@@ -5,6 +5,9 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "base/rng.h"
+#include "data/collator.h"
+#include "data/image.h"
 
 // ---- draws
 

@@ -3,7 +3,7 @@
 #ifndef SR_DATA_COLLATORS_MIX_H
 #define SR_DATA_COLLATORS_MIX_H
 
-#include "data/data.h"
+#include "data/collator.h"
 
 enum { SR_MIX_BATCH, SR_MIX_PAIR, SR_MIX_ELEM };
 

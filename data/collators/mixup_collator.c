@@ -10,7 +10,9 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "data/data.h"
+#include "base/rng.h"
+#include "data/collator.h"
+#include "data/image.h"
 
 typedef struct {
     double alpha;

@@ -1,6 +1,6 @@
 // moco_collator: the query's view and the key's, `data` and `data_momentum` (VISSL; MoCo,
 // arXiv:1911.05722).
-#include "data/data.h"
+#include "data/collator.h"
 
 static SrStatus plan(const void *params, SrBatchPlan *p) {
     (void)params;

@@ -1,6 +1,6 @@
 // multicrop_collator: a list of tensors, one per view, of any sizes (VISSL; SwAV,
 // arXiv:2006.09882).
-#include "data/data.h"
+#include "data/collator.h"
 
 static const SrOption options[] = {
     {"create_multidimensional_tensor", SR_OPT_IGNORED, 0, "False",

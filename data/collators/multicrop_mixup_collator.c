@@ -5,6 +5,8 @@
 // is.
 
 #include "base/compiler.h"
+#include "base/rng.h"
+#include "data/collator.h"
 #include "data/collators/mix.h"
 
 static SrStatus plan(const void *params, SrBatchPlan *p) {

@@ -1,6 +1,6 @@
 // patch_and_image_collator: gives the first view as `images` and the others as `patches`, where the
 // patches of an image are consecutive (VISSL; PIRL, arXiv:1912.01991).
-#include "data/data.h"
+#include "data/collator.h"
 
 static SrStatus plan(const void *params, SrBatchPlan *p) {
     (void)params;

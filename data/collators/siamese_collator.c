@@ -1,6 +1,6 @@
 // siamese_collator: gives one tensor in which the views of an image are consecutive (VISSL; jigsaw,
 // arXiv:1603.09246).  The head siamese_concat_view joins their features again.
-#include "data/data.h"
+#include "data/collator.h"
 
 static SrStatus plan(const void *params, SrBatchPlan *p) {
     (void)params;

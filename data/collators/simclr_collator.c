@@ -1,7 +1,7 @@
 // simclr_collator: gives all images of the first view, then all of the second (VISSL).  Each view
 // is an input of its own, because the model passes views of one size through the trunk together
 // anyway.
-#include "data/data.h"
+#include "data/collator.h"
 
 static SrStatus plan(const void *params, SrBatchPlan *p) {
     (void)params;

@@ -5,7 +5,7 @@
 // 1 at the class and 0 elsewhere.
 #include <stddef.h>
 
-#include "data/data.h"
+#include "data/collator.h"
 
 typedef struct {
     int num_classes;

@@ -1,11 +1,13 @@
 // PIL's Image.transform(AFFINE) and rotate, with a bilinear or bicubic filter and a fill colour
 // (Geometry of PIL's libImaging).  Positions are in double precision as there; pixels are centred
 // at .5, and there is no antialiasing.
+#include "data/pixels/pixel_affine.h"
+
 #include <math.h>
 #include <string.h>
 
 #include "base/compiler.h"
-#include "data/pixels/pixel.h"
+#include "data/image_pool.h"
 
 static int clamp(int i, int n) { return i < 0 ? 0 : i < n ? i : n - 1; }
 

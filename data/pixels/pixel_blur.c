@@ -4,11 +4,13 @@
 // The box has a fractional radius (Gwosdek, Grewenig, Bruhn, Weickert, "Theoretical foundations of
 // Gaussian convolution by extended box filtering", SSVM 2011, equations 7, 11, 14): its two edge
 // pixels weigh less.
+#include "data/pixels/pixel_blur.h"
+
 #include <math.h>
 #include <string.h>
 
 #include "base/compiler.h"
-#include "data/pixels/pixel.h"
+#include "data/image_pool.h"
 #include "data/pixels/pixel_wide.h"
 
 #define PASSES 3

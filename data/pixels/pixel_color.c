@@ -6,10 +6,11 @@
 // in plain loops that the compiler vectorises, and is joined again.  Blends keep PIL's single
 // precision. Hue reaches PIL's levels by another computation: even_hue and from_hsv_tile explain
 // it.
+#include "data/pixels/pixel_color.h"
+
 #include <pthread.h>
 
 #include "base/compiler.h"
-#include "data/pixels/pixel.h"
 
 #define TILE 512 // pixels: nine planes of at most two bytes stay below 8 kB
 

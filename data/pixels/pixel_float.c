@@ -1,6 +1,8 @@
 // From bytes to floats: torchvision's ToTensor and Normalize, kept (H, W, 3).
+#include "data/pixels/pixel_float.h"
+
 #include "base/compiler.h"
-#include "data/pixels/pixel.h"
+#include "data/image_pool.h"
 
 SR_VECTOR_CLONES
 // A division, as PyTorch does: the product with 1/255 differs in the last bit.

@@ -1,12 +1,12 @@
 // Crops, mirrors and rotates images, and places boxes by torchvision's rules.
+#include "data/pixels/pixel_geometry.h"
+
 #include <limits.h>
 #include <math.h>
 #include <string.h>
 
 #include "base/compiler.h"
 #include "data/image_form.h"
-#include "data/pixels/pixel.h"
-#include "data/pixels/pixel_wide.h"
 
 // [y0, y1) x [x0, x1) is the part of the result that the image covers.
 SrStatus sr_pixel_crop(const SrImage *src, SrBox box, SrImagePool *pool, SrImage *out) {
@@ -32,9 +32,22 @@ SrStatus sr_pixel_copy(const SrImage *src, SrImagePool *pool, SrImage *out) {
 }
 
 // Pixels swap from both ends; the middle one of an odd row stays.
+static void flip_floats(SrImage *image) {
+    size_t C = (size_t)sr_channels(image->channels);
+    for (int y = 0; y < image->H; y++) {
+        float *a = image->f + (size_t)y * (size_t)image->W * C, *b = a + ((size_t)image->W - 1) * C;
+        for (; a < b; a += C, b -= C)
+            for (size_t c = 0; c < C; c++) {
+                float t = a[c];
+                a[c] = b[c];
+                b[c] = t;
+            }
+    }
+}
+
 void sr_pixel_flip(SrImage *image) {
     if (image->f) {
-        sr__wide_flip(image);
+        flip_floats(image);
         return;
     }
     for (int y = 0; y < image->H; y++) {

@@ -1,9 +1,11 @@
 // Converts RGB to CIE LAB as OpenCV does for 8-bit images (class RGB2Lab_b of OpenCV's imgproc): by
 // tables and products in fixed point, so that every level agrees.
+#include "data/pixels/pixel_lab.h"
+
 #include <math.h>
 #include <pthread.h>
 
-#include "data/pixels/pixel.h"
+#include "data/image_pool.h"
 
 enum { XYZ_BITS = 12, GAMMA_BITS = 3, LAB_BITS = XYZ_BITS + GAMMA_BITS };
 enum { CUBE_ROOTS = 256 * 3 / 2 * (1 << GAMMA_BITS) };

@@ -1,8 +1,10 @@
 // Solarising, posterising, stretching and sharpening, as PIL's ImageOps and ImageEnhance do.
+#include "data/pixels/pixel_photometric.h"
+
 #include <string.h>
 
 #include "base/compiler.h"
-#include "data/pixels/pixel.h"
+#include "data/pixels/pixel_geometry.h"
 
 static size_t levels(const SrImage *image) { return (size_t)image->H * (size_t)image->W * 3; }
 

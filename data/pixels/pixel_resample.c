@@ -1,12 +1,15 @@
 // Separable resampling with antialiasing, in PIL's fixed point: coefficients of 22 fractional bits,
 // a horizontal pass rounded to bytes, then a vertical one.  The order and the rounding between the
 // passes are part of the result.
+#include "data/pixels/pixel_resample.h"
+
 #include <math.h>
 #include <string.h>
 
 #include "base/compiler.h"
+#include "data/image_pool.h"
 #include "data/pixels/filter_weights.h"
-#include "data/pixels/pixel.h"
+#include "data/pixels/pixel_geometry.h"
 #include "data/pixels/pixel_wide.h"
 
 #define PRECISION 22 // 32 bits - 8 of the pixel - 2 so that overshooting filters do not overflow

@@ -6,24 +6,13 @@
 
 #include "base/compiler.h"
 #include "data/image_form.h"
+#include "data/image_pool.h"
 #include "data/pixels/filter_weights.h"
+#include "data/pixels/pixel_geometry.h"
 
 static size_t channels_of(const SrImage *image) { return (size_t)sr_channels(image->channels); }
 
 static SrStatus out_of_memory(void) { return sr_out_of_memory("an image"); }
-
-void sr__wide_flip(SrImage *image) {
-    size_t C = channels_of(image);
-    for (int y = 0; y < image->H; y++) {
-        float *a = image->f + (size_t)y * (size_t)image->W * C, *b = a + ((size_t)image->W - 1) * C;
-        for (; a < b; a += C, b -= C)
-            for (size_t c = 0; c < C; c++) {
-                float t = a[c];
-                a[c] = b[c];
-                b[c] = t;
-            }
-    }
-}
 
 // ---- resizing
 
@@ -134,7 +123,7 @@ SrStatus sr__wide_resample(const SrImage *src, SrArea area, SrResample how, SrIm
         sr_image_pool_rewind(pool, mark);
     }
     if (how.flip)
-        sr__wide_flip(&result);
+        sr_pixel_flip(&result);
     *out = result;
     return SR_OK;
 }

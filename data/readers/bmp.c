@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "data/image_pool.h"
+
 typedef struct {
     size_t pixels;    // offset of the first row in the file
     size_t row;       // bytes of a row, a multiple of 4

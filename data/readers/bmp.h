@@ -3,8 +3,8 @@
 #ifndef SR_DATA_READERS_BMP_H
 #define SR_DATA_READERS_BMP_H
 
-#include "data/data.h"
 #include "data/image_header.h"
+#include "data/image_pool.h"
 
 // Reads the header of a file that begins with BM.  SR_ERR_IO: the header is damaged, the file is
 // cut off, or its pixels are compressed (run lengths, JPEG or PNG).

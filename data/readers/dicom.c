@@ -8,6 +8,7 @@
 #include "base/compiler.h"
 #include "base/text/number.h"
 #include "data/image_form.h"
+#include "data/image_pool.h"
 
 enum { MAX_DEPTH = 16, UNDEFINED = -1 };
 
@@ -347,12 +348,12 @@ static SrStatus find_jpeg(const Dicom *d, SrImagePool *pool, const uint8_t **jpe
 }
 
 // A grey JPEG holds stored values, which the window maps to levels.
-static SrStatus decode_jpeg(Dicom *d, SrImagePool *pool, SrImage *out) {
+static SrStatus decode_jpeg(Dicom *d, SrJpegDecode decode, SrImagePool *pool, SrImage *out) {
     const uint8_t *jpeg = NULL;
     size_t n = 0, pixels = (size_t)out->H * (size_t)out->W;
     SrImage image;
     SR_TRY(find_jpeg(d, pool, &jpeg, &n));
-    SR_TRY(sr_image_decode(jpeg, n, pool, &image));
+    SR_TRY(decode(jpeg, n, pool, &image));
     if (image.H != out->H || image.W != out->W)
         SR_FAIL(SR_ERR_IO, "the JPEG in the DICOM file has another size than its header");
     for (size_t i = 0; i < pixels && d->channels == 1; i++)
@@ -365,13 +366,13 @@ static SrStatus decode_jpeg(Dicom *d, SrImagePool *pool, SrImage *out) {
 }
 
 SrStatus sr__dicom_decode(const SrImageHeader *probe, const uint8_t *bytes, size_t n,
-                          SrImagePool *pool, SrImage *out) {
+                          SrJpegDecode jpeg, SrImagePool *pool, SrImage *out) {
     SrImageHeader header = *probe;
     Dicom d;
     SR_TRY(read_facts(bytes, n, &header, &d));
     SR_TRY(sr_image_new(pool, header.H, header.W, out));
     if (d.jpeg)
-        return decode_jpeg(&d, pool, out);
+        return decode_jpeg(&d, jpeg, pool, out);
     if (d.channels == 1)
         decode_grey(&d, d.pixels.p, out);
     else
@@ -381,13 +382,13 @@ SrStatus sr__dicom_decode(const SrImageHeader *probe, const uint8_t *bytes, size
 
 // Colours and JPEG have 8 bits.
 SrStatus sr__dicom_decode_floats(const SrImageHeader *probe, const uint8_t *bytes, size_t n,
-                                 int channels, SrImagePool *pool, SrImage *out) {
+                                 SrJpegDecode jpeg, int channels, SrImagePool *pool, SrImage *out) {
     SrImageHeader header = *probe;
     SrPixelChannels grey = {1, false};
     Dicom d;
     SR_TRY(read_facts(bytes, n, &header, &d));
     if (d.jpeg || d.channels != 1) {
-        SR_TRY(sr__dicom_decode(probe, bytes, n, pool, out));
+        SR_TRY(sr__dicom_decode(probe, bytes, n, jpeg, pool, out));
         return sr_image_to_floats(out, channels, pool);
     }
     SR_TRY(sr__channels_check(grey, channels));

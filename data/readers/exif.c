@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "data/image_form.h"
+#include "data/image_pool.h"
 
 static uint32_t number_at(const uint8_t *p, int bytes, bool big) {
     uint32_t v = 0;

@@ -3,7 +3,7 @@
 #ifndef SR_DATA_READERS_EXIF_H
 #define SR_DATA_READERS_EXIF_H
 
-#include "data/data.h"
+#include "data/image_pool.h"
 
 // Returns the orientation in a block of n bytes that begins as a TIFF file does, after an optional
 // "Exif\0\0": 1 to 8, and 1 if the block has none or is damaged.

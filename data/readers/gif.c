@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "data/image_pool.h"
+
 enum { CODES = 4096, NO_INDEX = -1 };
 
 typedef struct {

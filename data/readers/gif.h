@@ -2,8 +2,8 @@
 #ifndef SR_DATA_READERS_GIF_H
 #define SR_DATA_READERS_GIF_H
 
-#include "data/data.h"
 #include "data/image_header.h"
+#include "data/image_pool.h"
 
 // Reads the size of the canvas.  SR_ERR_IO: the header is damaged, or there is no picture.
 SrStatus sr__gif_probe(const uint8_t *bytes, size_t n, SrImageHeader *out);

@@ -7,6 +7,8 @@
 #include <libheif/heif.h>
 #include <string.h>
 
+#include "data/image_pool.h"
+
 typedef struct {
     struct heif_context *context;
     struct heif_image_handle *handle;

@@ -2,8 +2,8 @@
 #ifndef SR_DATA_READERS_HEIF_H
 #define SR_DATA_READERS_HEIF_H
 
-#include "data/data.h"
 #include "data/image_header.h"
+#include "data/image_pool.h"
 
 // Reads the size of the primary picture after its rotations and mirrors, which the library obeys.
 // SR_ERR_IO: the file is damaged, or has no picture.

@@ -7,6 +7,7 @@
 #include <zlib.h>
 
 #include "base/compiler.h"
+#include "data/image_pool.h"
 
 enum { GREY = 0, PALETTE = 3, HEADER = 13, CHUNK = 12, MOST_SIDE = 65500 };
 

@@ -5,6 +5,7 @@
 
 #include "base/compiler.h"
 #include "data/image_form.h"
+#include "data/image_pool.h"
 
 enum { LARGEST = 65535 };
 

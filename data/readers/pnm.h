@@ -2,8 +2,8 @@
 #ifndef SR_DATA_READERS_PNM_H
 #define SR_DATA_READERS_PNM_H
 
-#include "data/data.h"
 #include "data/image_header.h"
+#include "data/image_pool.h"
 
 // Reads the header of a file that begins with P5 or P6.  SR_ERR_IO: the header is damaged, or the
 // file has fewer bytes than its pixels.

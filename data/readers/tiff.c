@@ -16,6 +16,7 @@
 #include "base/compiler.h"
 #include "base/text/number.h"
 #include "data/image_form.h"
+#include "data/image_pool.h"
 
 enum { MAX_RGB_CHANNELS = 16, MAX_LIBRARY_BYTES = 256 << 20, MAX_PIECE_BYTES = 512 << 20 };
 

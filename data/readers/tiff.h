@@ -2,8 +2,8 @@
 #ifndef SR_DATA_READERS_TIFF_H
 #define SR_DATA_READERS_TIFF_H
 
-#include "data/data.h"
 #include "data/image_header.h"
+#include "data/image_pool.h"
 
 // Reads size and orientation.  SR_ERR_IO: the file is damaged or too large.
 SrStatus sr__tiff_probe(const uint8_t *bytes, size_t n, SrImageHeader *out);

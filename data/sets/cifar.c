@@ -11,6 +11,8 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/text/text.h"
+#include "data/dataset.h"
+#include "data/image_pool.h"
 #include "data/sets/source.h"
 
 #define SIDE 32

@@ -18,9 +18,11 @@
 #include "base/mem.h"
 #include "base/npy.h"
 #include "base/text/text.h"
+#include "data/dataset.h"
+#include "data/image_pool.h"
 #include "data/readers/tiff_page.h"
 #include "data/sets/class_names.h"
-#include "data/sets/shard_index.h"
+#include "data/sets/shard_walk.h"
 #include "data/sets/source.h"
 
 #define MAX_LIST_BYTES ((size_t)2 << 30)

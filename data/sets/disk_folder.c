@@ -18,7 +18,9 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/text/text.h"
+#include "data/dataset.h"
 #include "data/image_kind.h"
+#include "data/image_pool.h"
 #include "data/sets/class_names.h"
 #include "data/sets/source.h"
 

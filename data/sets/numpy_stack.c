@@ -19,7 +19,9 @@
 #include "base/mem.h"
 #include "base/npy.h"
 #include "base/text/text.h"
+#include "data/dataset.h"
 #include "data/image_form.h"
+#include "data/image_pool.h"
 #include "data/sets/source.h"
 
 enum { MAX_SIDE = 65500, LOOKS = 100000, MAX_CLASSES = 1 << 20 };

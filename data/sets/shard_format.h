@@ -7,7 +7,10 @@
 #include <stdint.h>
 #include <zlib.h>
 
-#define SR__SHARD_MAGIC "sslindex" // 8 bytes, without the NUL
+// Name of the index in the folder of the shards; a single archive has NAME.index next to it.
+#define SR_SHARD_INDEX "index.sslrun"
+#define SR_SHARD_CLASSES "classnames.txt" // file next to the shards, one class per line
+#define SR__SHARD_MAGIC "sslindex"        // 8 bytes, without the NUL
 enum { SR__SHARD_VERSION = 1 };
 
 typedef struct {

@@ -11,6 +11,8 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "data/sets/shard_list.h"
+#include "data/sets/shard_walk.h"
 
 enum { MAX_PATH_BYTES = 4096, MAX_CLASS_NAMES_BYTES = 64 << 20 };
 

@@ -1,11 +1,12 @@
 // Makes an index of shards: collects the images, then writes the sections of the file.
+#include "data/sets/shard_list.h"
+
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/compiler.h"
 #include "base/mem.h"
-#include "data/sets/shard_index.h"
 
 enum { MAX_CLASSES = 1 << 20 };
 // Largest matrix of labels; a larger one points to a mistake in the labels.

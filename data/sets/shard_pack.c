@@ -16,9 +16,15 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/rng.h"
+#include "data/dataset.h"
+#include "data/decode.h"
 #include "data/encode.h"
+#include "data/image_pool.h"
 #include "data/image_probe.h"
 #include "data/sets/shard_index.h"
+#include "data/sets/shard_list.h"
+#include "data/sets/shard_walk.h"
 #include "data/sets/tar_walk.h"
 
 enum { MAX_PATH_BYTES = 4096, KEY_BYTES = 3 * 4096, WARNED = 20 };

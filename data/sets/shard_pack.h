@@ -2,7 +2,7 @@
 #ifndef SR_DATA_SETS_SHARD_PACK_H
 #define SR_DATA_SETS_SHARD_PACK_H
 
-#include "data/data.h"
+#include "data/dataset.h"
 
 typedef struct {
     const char *data; // path that `set` was opened at; it is cut off the names of images

@@ -1,11 +1,13 @@
 // Indexes shards without an index: walks over tar headers and forms samples by WebDataset's rule.
+#include "data/sets/shard_walk.h"
+
 #include <string.h>
 
 #include "base/compiler.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "data/image_kind.h"
-#include "data/sets/shard_index.h"
+#include "data/sets/shard_list.h"
 #include "data/sets/tar_walk.h"
 
 enum { MAX_LABEL_BYTES = 64 << 10, MAX_PATH_BYTES = 4096 };

@@ -9,6 +9,8 @@
 #include "base/file.h"
 #include "base/npy.h"
 #include "base/text/text.h"
+#include "data/dataset.h"
+#include "data/image_pool.h"
 #include "data/readers/tiff_page.h"
 
 enum { MAX_PATH_BYTES = 4096 };

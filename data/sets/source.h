@@ -2,7 +2,7 @@
 #ifndef SR_DATA_SETS_SOURCE_H
 #define SR_DATA_SETS_SOURCE_H
 
-#include "data/data.h"
+#include "data/dataset.h"
 
 // Returns the status of a failed open, stat or read of `path`, with errno's text.
 // SR_ERR_IO: the file itself is bad.  SR_ERR_RUN: the system failed (EIO, EMFILE, ESTALE, ...), and

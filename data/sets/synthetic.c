@@ -6,7 +6,10 @@
 
 #include "base/compiler.h"
 #include "base/mem.h"
-#include "data/pixels/pixel.h"
+#include "base/rng.h"
+#include "data/dataset.h"
+#include "data/image_pool.h"
+#include "data/pixels/pixel_blur.h"
 
 #define MIN_LENGTH 50000
 #define NOISE_BLUR 2.0 // pixels: as smooth as a small photo

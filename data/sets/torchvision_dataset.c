@@ -8,6 +8,7 @@
 #include "base/compiler.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "data/dataset.h"
 #include "data/sets/source.h"
 
 enum { MAX_PATH_BYTES = 4096 };

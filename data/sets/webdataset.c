@@ -18,6 +18,8 @@
 #include "base/machine.h"
 #include "base/mem.h"
 #include "base/text/text.h"
+#include "data/dataset.h"
+#include "data/image_pool.h"
 #include "data/sets/shard_index.h"
 #include "data/sets/source.h"
 #include "data/sets/tar_walk.h"

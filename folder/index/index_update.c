@@ -13,6 +13,7 @@
 #include "base/parallel.h"
 #include "base/stop.h"
 #include "base/text/escape.h"
+#include "data/image_pool.h"
 #include "folder/image_set.h"
 #include "folder/index/index_internal.h"
 #include "folder/index/index_writer.h"

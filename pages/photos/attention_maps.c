@@ -6,7 +6,11 @@
 
 #include "base/mem.h"
 #include "data/encode.h"
+#include "data/image_pool.h"
+#include "data/load/loader.h"
+#include "data/pipeline.h"
 #include "data/pixels/pixel.h"
+#include "data/pixels/pixel_resample.h"
 #include "pages/html.h"
 #include "pages/photos/contact_sheet.h"
 

@@ -9,8 +9,13 @@
 #include "data/augment/normalize.h"
 #include "data/encode.h"
 #include "data/image_form.h"
+#include "data/image_pool.h"
+#include "data/load/loader.h"
+#include "data/load/sampler.h"
+#include "data/pipeline.h"
 #include "data/pixels/pixel.h"
-#include "data/sampler.h"
+#include "data/pixels/pixel_resample.h"
+#include "data/transform.h"
 #include "data/view_preview.h"
 #include "pages/canvas.h"
 #include "trainer/config/derived_config.h"
@@ -235,7 +240,8 @@ static SrStatus make(Sheet *s, const SrSheetOptions *o, SrText *out) {
     int64_t n;
     int h[SR_MAX_VIEWS], w[SR_MAX_VIEWS];
     SrStatus status;
-    SR_TRY(sr__sampler_subset(&s->source, &subset, &n));
+    const SrSubset chosen = sr_loader_subset(&s->source);
+    SR_TRY(sr__sampler_subset(&chosen, &subset, &n));
     s->rows = (int)SR_MIN(n, SR_MIN(o->images, SR_SHEET_MAX_IMAGES));
     SR_TRY_GOTO(sr_pipeline_shape(s->source.pipeline, &s->columns, h, w));
     *s->report = (SrSheetReport){.images = s->rows, .views = s->columns};

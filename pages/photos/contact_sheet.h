@@ -5,7 +5,7 @@
 #define SR_PAGES_PHOTOS_CONTACT_SHEET_H
 
 #include "base/text/text.h"
-#include "data/data.h"
+#include "data/image_pool.h"
 #include "trainer/config/config.h"
 
 enum { SR_SHEET_MAX_IMAGES = 64 };

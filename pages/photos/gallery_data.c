@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "data/image_pool.h"
 #include "losses/shared/prototypes.h"
 #include "measure/clusters/kmeans.h"
 #include "measure/neighbours/knn.h"

@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "data/encode.h"
 #include "data/pixels/pixel.h"
+#include "data/pixels/pixel_resample.h"
 #include "pages/canvas.h"
 #include "pages/html.h"
 

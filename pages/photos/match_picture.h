@@ -2,7 +2,7 @@
 #ifndef SR_PAGES_PHOTOS_MATCH_PICTURE_H
 #define SR_PAGES_PHOTOS_MATCH_PICTURE_H
 
-#include "data/data.h"
+#include "data/image_pool.h"
 #include "measure/patches/patch_match.h"
 
 // Both images have patches in a grid of rows x columns that covers them.

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "data/image_pool.h"
 #include "pages/html.h"
 
 SrStatus sr_photo_body_new(SrPhotoBody **out) {

@@ -5,6 +5,7 @@
 
 #include "base/arena.h"
 #include "base/text/text.h"
+#include "data/image_pool.h"
 #include "pages/photos/thumbnails.h"
 
 enum { SR_PHOTOS_MOST = 480, SR_PHOTO_SECTIONS_MOST = 512 };

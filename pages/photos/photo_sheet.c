@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "data/encode.h"
+#include "data/image_pool.h"
 #include "pages/canvas.h"
 
 enum { GAP = 10, SIDE = 128, COLUMNS = 8, WIDTH = GAP + COLUMNS * (SIDE + GAP) };

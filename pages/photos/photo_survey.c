@@ -12,7 +12,9 @@
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "base/text/escape.h"
-#include "data/image_form.h"
+#include "data/dataset.h"
+#include "data/decode.h"
+#include "data/image_pool.h"
 #include "data/image_probe.h"
 
 enum { BLOCK = 64 }; // files between two updates of the bar

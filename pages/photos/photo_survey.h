@@ -6,6 +6,7 @@
 #define SR_PAGES_PHOTOS_PHOTO_SURVEY_H
 
 #include "base/text/text.h"
+#include "data/image.h"
 #include "data/image_header.h"
 #include "trainer/data/data_split.h"
 

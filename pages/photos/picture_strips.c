@@ -7,7 +7,9 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "data/encode.h"
+#include "data/image_pool.h"
 #include "data/pixels/pixel.h"
+#include "data/pixels/pixel_resample.h"
 #include "pages/canvas.h"
 #include "pages/html.h"
 

@@ -3,6 +3,7 @@
 #ifndef SR_PAGES_PHOTOS_PICTURE_STRIPS_H
 #define SR_PAGES_PHOTOS_PICTURE_STRIPS_H
 
+#include "data/image_pool.h"
 #include "pages/photos/photo_files.h"
 
 enum { SR_STRIPS_MOST = 120, SR_STRIP_PANELS = 4, SR_STRIP_HEIGHT = 160 };

@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "data/encode.h"
+#include "data/image_pool.h"
 #include "pages/photos/contact_sheet.h"
 #include "trainer/run/meters/tensorboard.h"
 

@@ -8,7 +8,9 @@
 
 #include "base/file.h"
 #include "data/encode.h"
+#include "data/image_pool.h"
 #include "data/pixels/pixel.h"
+#include "data/pixels/pixel_resample.h"
 #include "measure/patches/patch_maps.h"
 #include "pages/html.h"
 

@@ -2,6 +2,7 @@
 #ifndef SR_PAGES_PHOTOS_SEGMENT_PICTURES_H
 #define SR_PAGES_PHOTOS_SEGMENT_PICTURES_H
 
+#include "data/image_pool.h"
 #include "folder/image_set.h"
 #include "pages/photos/picture_strips.h"
 

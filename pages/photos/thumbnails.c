@@ -5,9 +5,13 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "data/dataset.h"
+#include "data/decode.h"
 #include "data/encode.h"
 #include "data/image_form.h"
+#include "data/image_pool.h"
 #include "data/pixels/pixel.h"
+#include "data/pixels/pixel_resample.h"
 #include "pages/html.h"
 
 // SMOOTH: smallest side whose pixels are blended when they are drawn larger; below it they stay

@@ -3,7 +3,8 @@
 #ifndef SR_PAGES_PHOTOS_THUMBNAILS_H
 #define SR_PAGES_PHOTOS_THUMBNAILS_H
 
-#include "data/data.h"
+#include "base/text/text.h"
+#include "data/dataset.h"
 
 enum { SR_THUMB_MOST = 192 }; // largest side, pixels: twice what a page shows, for dense screens
 

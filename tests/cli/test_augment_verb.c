@@ -6,8 +6,11 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/text/yaml_load.h"
+#include "data/decode.h"
 #include "data/encode.h"
-#include "data/sampler.h"
+#include "data/image_pool.h"
+#include "data/load/loader.h"
+#include "data/load/sampler.h"
 #include "data/view_preview.h"
 #include "pages/canvas.h"
 #include "pages/photos/contact_sheet.h"
@@ -116,7 +119,8 @@ TEST(test_views_are_the_loaders) {
                              .seed = config->seed};
     uint32_t *subset;
     int64_t n_subset;
-    CHECK_OK(sr__sampler_subset(&source, &subset, &n_subset));
+    const SrSubset chosen = sr_loader_subset(&source);
+    CHECK_OK(sr__sampler_subset(&chosen, &subset, &n_subset));
     for (int i = 0; i < batch->batch; i++) {
         SrViewPreview shown;
         CHECK_OK(sr_view_preview_make(&source, 2, batch->index[i],

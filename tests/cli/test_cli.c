@@ -17,7 +17,7 @@
 #include "base/compiler.h"
 #include "base/file.h"
 #include "base/mem.h"
-#include "data/data.h"
+#include "data/decode.h"
 #include "kernels/machine.h"
 #include "tests/check.h"
 #include "tests/program.h"

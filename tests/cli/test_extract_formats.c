@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/npy.h"
+#include "base/text/text.h"
 #include "tests/check.h"
 #include "tests/data/fixture.h"
 #include "tests/program.h"

@@ -5,7 +5,8 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "data/data.h"
+#include "data/decode.h"
+#include "data/image_pool.h"
 #include "tests/check.h"
 #include "tests/data/fixture.h"
 #include "tests/program.h"

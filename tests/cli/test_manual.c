@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "cli/verb.h"
-#include "data/data.h"
+#include "data/transform.h"
 #include "heads/head.h"
 #include "kernels/op.h"
 #include "losses/loss.h"

@@ -6,7 +6,8 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "data/data.h"
+#include "data/decode.h"
+#include "data/image_pool.h"
 #include "formats/event_file.h"
 #include "tests/check.h"
 #include "tests/program.h"

@@ -13,6 +13,8 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/rng.h"
+#include "data/decode.h"
+#include "data/image_pool.h"
 #include "tests/check.h"
 #include "tests/skip.h"
 

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "data/data.h"
+#include "data/image_pool.h"
 
 // Makes a fresh temporary folder and returns its path, which is `path`. fixture_remove removes it
 // with its content.

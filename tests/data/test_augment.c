@@ -8,7 +8,11 @@
 #include "base/mem.h"
 #include "base/text/yaml_load.h"
 #include "data/augment/shared/jitter.h"
-#include "data/pixels/pixel.h"
+#include "data/extras.h"
+#include "data/image_pool.h"
+#include "data/pipeline.h"
+#include "data/pixels/pixel_geometry.h"
+#include "data/transform.h"
 #include "tests/check.h"
 #include "tests/data/fixture.h"
 

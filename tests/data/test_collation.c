@@ -3,7 +3,8 @@
 #include <string.h>
 
 #include "base/text/yaml_load.h"
-#include "data/data.h"
+#include "data/collation.h"
+#include "data/collator.h"
 #include "tests/check.h"
 
 static SrArena arena;

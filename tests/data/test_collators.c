@@ -5,7 +5,12 @@
 
 #include "base/mem.h"
 #include "base/text/yaml_load.h"
+#include "data/collation.h"
+#include "data/collator.h"
 #include "data/collators/mix.h"
+#include "data/extras.h"
+#include "data/load/loader.h"
+#include "data/pipeline.h"
 #include "tests/check.h"
 #include "tests/data/fixture.h"
 

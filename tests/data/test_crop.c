@@ -6,6 +6,12 @@
 
 #include "base/text/yaml_load.h"
 #include "data/augment/shared/crop.h"
+#include "data/decode.h"
+#include "data/image_pool.h"
+#include "data/pipeline.h"
+#include "data/pixels/pixel_float.h"
+#include "data/pixels/pixel_geometry.h"
+#include "data/pixels/pixel_resample.h"
 #include "tests/check.h"
 #include "tests/data/fixture.h"
 

@@ -11,6 +11,9 @@
 #include "base/compiler.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "data/dataset.h"
+#include "data/decode.h"
+#include "data/image_pool.h"
 #include "tests/check.h"
 #include "tests/data/fixture.h"
 

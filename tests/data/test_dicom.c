@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "data/decode.h"
+#include "data/image_pool.h"
 #include "data/readers/dicom.h"
 #include "gen/build.h"
 #include "tests/check.h"

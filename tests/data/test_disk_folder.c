@@ -6,6 +6,9 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "data/dataset.h"
+#include "data/decode.h"
+#include "data/image_pool.h"
 #include "gen/build.h"
 #include "tests/check.h"
 #include "tests/data/fixture.h"

@@ -6,6 +6,8 @@
 #include <zlib.h>
 
 #include "base/mem.h"
+#include "data/dataset.h"
+#include "data/image_pool.h"
 #include "tests/check.h"
 #include "tests/data/fixture.h"
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "data/data.h"
+#include "data/image_pool.h"
 #include "tests/check.h"
 
 TEST(test_alignment_and_growth) {

@@ -6,6 +6,9 @@
 
 #include "base/mem.h"
 #include "base/text/yaml_load.h"
+#include "data/image_pool.h"
+#include "data/load/loader.h"
+#include "data/pipeline.h"
 #include "tests/check.h"
 #include "tests/data/fixture.h"
 

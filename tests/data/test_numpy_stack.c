@@ -5,7 +5,8 @@
 
 #include "base/npy.h"
 #include "base/text/text.h"
-#include "data/data.h"
+#include "data/dataset.h"
+#include "data/image_pool.h"
 #include "tests/check.h"
 #include "tests/data/fixture.h"
 #include "tests/temp_dir.h"

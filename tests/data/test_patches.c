@@ -2,6 +2,8 @@
 #include "base/mem.h"
 #include "base/text/yaml_load.h"
 #include "data/augment/shared/permutations.h"
+#include "data/image_pool.h"
+#include "data/pipeline.h"
 #include "tests/check.h"
 #include "tests/data/fixture.h"
 

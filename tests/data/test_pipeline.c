@@ -3,7 +3,7 @@
 
 #include "base/mem.h"
 #include "base/text/yaml_load.h"
-#include "data/data.h"
+#include "data/pipeline.h"
 #include "tests/check.h"
 
 #define WHERE "DATA.TRAIN.TRANSFORMS"

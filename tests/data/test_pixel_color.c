@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "data/pixels/pixel.h"
+#include "data/image_pool.h"
+#include "data/pixels/pixel_color.h"
+#include "data/pixels/pixel_geometry.h"
 #include "tests/check.h"
 #include "tests/data/fixture.h"
 

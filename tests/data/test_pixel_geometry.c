@@ -2,7 +2,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "data/image_pool.h"
 #include "data/pixels/pixel.h"
+#include "data/pixels/pixel_geometry.h"
 #include "tests/check.h"
 #include "tests/data/fixture.h"
 

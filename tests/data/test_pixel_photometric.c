@@ -2,7 +2,10 @@
 // conversion to floats.
 #include <string.h>
 
-#include "data/pixels/pixel.h"
+#include "data/image_pool.h"
+#include "data/pixels/pixel_float.h"
+#include "data/pixels/pixel_geometry.h"
+#include "data/pixels/pixel_photometric.h"
 #include "tests/check.h"
 #include "tests/data/fixture.h"
 

@@ -3,7 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "data/image_pool.h"
 #include "data/pixels/pixel.h"
+#include "data/pixels/pixel_geometry.h"
+#include "data/pixels/pixel_resample.h"
 #include "tests/check.h"
 #include "tests/data/fixture.h"
 

@@ -3,6 +3,7 @@
 #include "data/readers/png_levels.h"
 
 #include "base/mem.h"
+#include "data/image_pool.h"
 #include "tests/check.h"
 #include "tests/data/fixture.h"
 

@@ -7,7 +7,11 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/rng.h"
 #include "base/text/text.h"
+#include "data/dataset.h"
+#include "data/decode.h"
+#include "data/image_pool.h"
 #include "data/readers/exif.h"
 #include "data/readers/tiff_page.h"
 #include "data/sets/source.h"

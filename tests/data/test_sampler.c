@@ -2,7 +2,8 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "data/sampler.h"
+#include "data/dataset.h"
+#include "data/load/sampler.h"
 #include "tests/check.h"
 
 // The data set has 100 images; classes 0, 1 and 2 have 60, 30 and 10 of them, interleaved.
@@ -25,19 +26,19 @@ static const SrDataset bare = {
     .name = "test", .length = length, .label = label, .classes = no_classes};
 static int hundred = 100;
 
-static SrLoaderConfig limited(int64_t limit, int64_t skip, bool balanced) {
-    return (SrLoaderConfig){.dataset = &labelled,
-                            .set = &hundred,
-                            .limit = limit,
-                            .limit_skip = skip,
-                            .limit_balanced = balanced,
-                            .limit_seed = 3};
+static SrSubset limited(int64_t limit, int64_t skip, bool balanced) {
+    return (SrSubset){.dataset = &labelled,
+                      .set = &hundred,
+                      .limit = limit,
+                      .limit_skip = skip,
+                      .limit_balanced = balanced,
+                      .limit_seed = 3};
 }
 
 TEST(test_plain) {
     uint32_t *all, *ten, *again, *skipped;
     int64_t n;
-    SrLoaderConfig config = limited(-1, 0, false);
+    SrSubset config = limited(-1, 0, false);
     CHECK_OK(sr__sampler_subset(&config, &all, &n));
     CHECK(all == NULL && n == 100);
     config = limited(10, 0, false);
@@ -63,7 +64,7 @@ TEST(test_plain) {
 TEST(test_balanced) {
     uint32_t *subset;
     int64_t n;
-    SrLoaderConfig config = limited(20, 4, true);
+    SrSubset config = limited(20, 4, true);
     CHECK_OK(sr__sampler_subset(&config, &subset, &n));
     CHECK_INT(n, 20);
     // 20 images are 7 + 7 + 6, grouped by label.
@@ -81,7 +82,7 @@ TEST(test_balanced_counts) {
     uint32_t *subset[2];
     int64_t n[2];
     int taken[100] = {0};
-    SrLoaderConfig config[2] = {limited(21, 0, true), limited(7, 21, true)};
+    SrSubset config[2] = {limited(21, 0, true), limited(7, 21, true)};
     for (int s = 0; s < 2; s++) {
         int count[3] = {0};
         CHECK_OK(sr__sampler_subset(&config[s], &subset[s], &n[s]));
@@ -114,7 +115,7 @@ TEST(test_rest_of_runs_is_shuffled) {
 TEST(test_errors) {
     uint32_t *subset;
     int64_t n, live = sr_mem_live();
-    SrLoaderConfig config = limited(101, 0, false);
+    SrSubset config = limited(101, 0, false);
     CHECK_FAILS(sr__sampler_subset(&config, &subset, &n), SR_ERR_CONFIG,
                 "the 100 images there are");
     config = limited(60, 41, false);

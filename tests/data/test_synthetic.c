@@ -2,6 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "data/dataset.h"
+#include "data/image_pool.h"
 #include "tests/check.h"
 #include "tests/data/fixture.h"
 

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "data/dataset.h"
+#include "data/image_pool.h"
 #include "tests/check.h"
 #include "tests/data/fixture.h"
 

@@ -6,6 +6,8 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "data/decode.h"
+#include "data/image_pool.h"
 #include "gen/build.h"
 #include "tests/check.h"
 #include "tests/data/fixture.h"

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/parallel.h"
+#include "data/decode.h"
 #include "tests/check.h"
 #include "tests/data/fixture.h"
 #include "tests/folder/scene.h"

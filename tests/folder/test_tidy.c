@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "data/encode.h"
+#include "data/image_pool.h"
 #include "folder/tidy_lists.h"
 #include "tests/check.h"
 #include "tests/data/fixture.h"

@@ -6,7 +6,8 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "data/data.h"
+#include "data/decode.h"
+#include "data/image_pool.h"
 #include "data/image_probe.h"
 #include "data/readers/png_levels.h"
 #include "data/readers/tiff_page.h"

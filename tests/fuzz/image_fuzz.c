@@ -12,7 +12,13 @@
 #include "base/compiler.h"
 #include "base/mem.h"
 #include "base/text/yaml_load.h"
-#include "data/data.h"
+#include "data/collator.h"
+#include "data/decode.h"
+#include "data/extras.h"
+#include "data/image_pool.h"
+#include "data/load/loader.h"
+#include "data/pipeline.h"
+#include "data/transform.h"
 
 // Larger images are slow to try.
 enum { MAX_PIXELS = 1 << 16, MAX_SIDE = 1024, DIRT_BYTES = 1 << 16 };

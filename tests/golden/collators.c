@@ -9,7 +9,8 @@
 
 #include "base/compiler.h"
 #include "base/text/text.h"
-#include "data/data.h"
+#include "data/collation.h"
+#include "data/collator.h"
 #include "tests/golden/golden.h"
 
 typedef struct {

@@ -8,8 +8,10 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "data/collation.h"
 #include "data/collators/cutmixup_collator.h"
 #include "data/collators/mix.h"
+#include "data/extras.h"
 #include "tests/golden/golden.h"
 #include "tests/golden/images.h"
 

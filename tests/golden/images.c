@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "data/image_pool.h"
+
 SrStatus golden_image(SrGoldenCase *c, const char *name, SrImagePool *pool, SrImage *out) {
     const SrTensor *t = golden_tensor(c, name);
     if (!t || t->dtype != SR_U8 || t->shape.rank != 3 || t->shape.d[2] != 3)

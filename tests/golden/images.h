@@ -2,6 +2,7 @@
 #ifndef SR_TESTS_GOLDEN_IMAGES_H
 #define SR_TESTS_GOLDEN_IMAGES_H
 
+#include "data/image_pool.h"
 #include "data/pixels/pixel.h"
 #include "tests/golden/golden.h"
 

@@ -3,6 +3,8 @@
 // and interpolates colours differently.
 #include <stdlib.h>
 
+#include "data/decode.h"
+#include "data/image_pool.h"
 #include "gen/build.h"
 #include "tests/golden/images.h"
 

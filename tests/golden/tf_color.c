@@ -5,6 +5,11 @@
 #include <string.h>
 
 #include "data/augment/shared/jitter.h"
+#include "data/image_pool.h"
+#include "data/pixels/pixel_blur.h"
+#include "data/pixels/pixel_color.h"
+#include "data/pixels/pixel_geometry.h"
+#include "data/pixels/pixel_photometric.h"
 #include "tests/golden/images.h"
 
 typedef struct {

@@ -11,7 +11,10 @@
 #include "base/text/yaml_print.h"
 #include "data/augment/shared/erasing.h"
 #include "data/augment/shared/patches.h"
+#include "data/collator.h"
+#include "data/image_pool.h"
 #include "data/pipeline.h"
+#include "data/pixels/pixel_lab.h"
 #include "tests/golden/images.h"
 
 typedef struct {

@@ -5,6 +5,12 @@
 #include <string.h>
 
 #include "data/augment/shared/jitter.h"
+#include "data/image_pool.h"
+#include "data/pixels/pixel_blur.h"
+#include "data/pixels/pixel_color.h"
+#include "data/pixels/pixel_float.h"
+#include "data/pixels/pixel_geometry.h"
+#include "data/pixels/pixel_resample.h"
 #include "tests/golden/images.h"
 
 // ImageNet's mean and deviation, as in all VISSL configurations.

@@ -7,6 +7,7 @@
 #include "base/compiler.h"
 #include "base/text/text.h"
 #include "data/augment/shared/policy_ops.h"
+#include "data/image_pool.h"
 #include "tests/golden/images.h"
 
 typedef struct {

@@ -2,6 +2,9 @@
 // CenterCrop, and bicubic resizing.
 #include <stdio.h>
 
+#include "data/image_pool.h"
+#include "data/pixels/pixel_geometry.h"
+#include "data/pixels/pixel_resample.h"
 #include "tests/golden/images.h"
 
 // Checks that row i of `boxes`, (top, left, h, w, size), gives NAME<i>.

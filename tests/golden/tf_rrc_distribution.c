@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "data/pixels/pixel_geometry.h"
 #include "tests/golden/images.h"
 
 #define DRAWS 200000

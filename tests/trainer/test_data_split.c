@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "data/load/loader.h"
 #include "tests/check.h"
 #include "tests/data/fixture.h"
 #include "tests/temp_dir.h"

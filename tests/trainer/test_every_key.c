@@ -7,8 +7,11 @@
 
 #include "base/text/yaml_load.h"
 #include "base/text/yaml_print.h"
-#include "data/data.h"
+#include "data/extras.h"
+#include "data/image_pool.h"
+#include "data/pipeline.h"
 #include "data/pixels/pixel.h"
+#include "data/transform.h"
 #include "graph/ir/print.h"
 #include "tests/check.h"
 #include "tests/data/fixture.h"

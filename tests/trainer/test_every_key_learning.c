@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "base/text/yaml_load.h"
-#include "data/data.h"
+#include "data/collation.h"
+#include "data/collator.h"
+#include "data/extras.h"
 #include "graph/ir/print.h"
 #include "graph/plan/plan_run.h"
 #include "heads/head.h"

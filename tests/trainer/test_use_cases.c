@@ -4,6 +4,7 @@
 #include "tests/check.h"
 
 #include "base/text/yaml_load.h"
+#include "data/collator.h"
 #include "tests/graph/gradients.h"
 #include "tests/trainer/tiny_model.h"
 #include "trainer/config/config_internal.h"

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "data/collator.h"
+
 // Plans masks as the masking collator lays out batches.
 static void plan_masks(TinyModel *t, const TinyWorld *w) {
     for (int v = 0; v < w->n_views; v++) {

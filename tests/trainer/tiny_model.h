@@ -2,6 +2,7 @@
 #ifndef SR_TESTS_TRAINER_TINY_MODEL_H
 #define SR_TESTS_TRAINER_TINY_MODEL_H
 
+#include "data/collator.h"
 #include "trainer/model/model.h"
 #include "trainer/run/step.h"
 

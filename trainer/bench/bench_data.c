@@ -6,6 +6,8 @@
 
 #include "base/mem.h"
 #include "base/text/json.h"
+#include "data/decode.h"
+#include "data/load/loader.h"
 #include "trainer/config/derived_config.h"
 
 static double cpu_s(void) {

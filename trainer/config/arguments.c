@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/text/text.h"
-#include "data/data.h"
+#include "data/pipeline.h"
 #include "trainer/config/arguments.h"
 #include "trainer/config/vissl/schema.h"
 

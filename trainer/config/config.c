@@ -18,7 +18,7 @@
 #include "base/text/yaml_load.h"
 #include "base/text/yaml_print.h"
 #include "base/text/yaml_scalar.h"
-#include "data/data.h"
+#include "data/collator.h"
 #include "losses/loss.h"
 #include "measure/meter.h"
 #include "trainer/config/arguments.h"

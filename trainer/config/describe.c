@@ -6,7 +6,9 @@
 
 #include "base/mem.h"
 #include "base/plugin/plugin.h"
-#include "data/data.h"
+#include "data/collator.h"
+#include "data/dataset.h"
+#include "data/transform.h"
 #include "heads/head.h"
 #include "kernels/op.h"
 #include "losses/loss.h"

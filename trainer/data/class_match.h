@@ -3,7 +3,8 @@
 #ifndef SR_TRAINER_DATA_CLASS_MATCH_H
 #define SR_TRAINER_DATA_CLASS_MATCH_H
 
-#include "data/data.h"
+#include "base/arena.h"
+#include "data/dataset.h"
 
 // Labels of one side.  All pointers are borrowed.
 typedef struct {

@@ -1,5 +1,5 @@
 // Opens data: chooses the source, its images and the transforms.  The loader itself is
-// data/loader.c.
+// data/load/loader.c.
 #include "trainer/data/data_split.h"
 
 #include <stdio.h>
@@ -12,6 +12,11 @@
 #include "base/text/yaml_edit.h"
 #include "base/text/yaml_load.h"
 #include "base/text/yaml_print.h"
+#include "data/collation.h"
+#include "data/dataset.h"
+#include "data/load/loader.h"
+#include "data/pipeline.h"
+#include "data/transform.h"
 #include "trainer/config/vissl/dataset_catalog.h"
 #include "trainer/data/class_match.h"
 #include "trainer/data/eval_transforms.h"

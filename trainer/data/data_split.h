@@ -4,7 +4,7 @@
 #ifndef SR_TRAINER_DATA_DATA_SPLIT_H
 #define SR_TRAINER_DATA_DATA_SPLIT_H
 
-#include "data/data.h"
+#include "data/load/loader.h"
 #include "trainer/config/config.h"
 
 #define SR_SPLIT_BATCHES_AHEAD 4 // batches that a loader holds, with the one in use

@@ -8,7 +8,9 @@
 #include "base/compiler.h"
 #include "base/log.h"
 #include "base/ranks/comm.h"
+#include "data/image_pool.h"
 #include "data/image_probe.h"
+#include "data/load/loader.h"
 // Describes the images that `limit` chooses.  -1: all.
 static void describe(const SrSplit *split, int64_t limit, SrText *out) {
     const SrDataset *source = split->source;

@@ -3,6 +3,7 @@
 #ifndef SR_TRAINER_DATA_DATA_SUMMARY_H
 #define SR_TRAINER_DATA_DATA_SUMMARY_H
 
+#include "data/load/loader.h"
 #include "trainer/data/data_split.h"
 
 // Logs "what: 3409 images in 5 classes from photos/train (passed over: 3 .gif)".

@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "base/text/json.h"
+#include "data/load/loader.h"
 #include "trainer/data/data_summary.h"
 #include "trainer/model/weights_init.h"
 #include "trainer/run/run_folder.h"

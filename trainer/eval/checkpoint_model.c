@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text/text.h"
+#include "data/image_pool.h"
 #include "formats/weights/weights.h"
 #include "trainer/data/data_summary.h"
 #include "trainer/run/run_folder.h"

@@ -13,6 +13,8 @@
 #include "base/mem.h"
 #include "base/text/escape.h"
 #include "base/text/json.h"
+#include "data/image_pool.h"
+#include "data/load/loader.h"
 #include "formats/weights/safetensors.h"
 #include "formats/weights/weights.h"
 #include "kernels/core/gemm.h"

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/text/json.h"
 #include "base/text/yaml_print.h"
+#include "data/load/loader.h"
 #include "measure/neighbours/knn.h"
 #include "measure/probes/chosen_probe.h"
 #include "trainer/run/phases.h"

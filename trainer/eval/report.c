@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/text/json.h"
+#include "data/load/loader.h"
 #include "trainer/data/data_summary.h"
 #include "trainer/eval/eval_sets.h"
 

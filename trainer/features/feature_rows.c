@@ -8,6 +8,8 @@
 #include "base/mem.h"
 #include "base/ranks/comm.h"
 #include "base/stop.h"
+#include "data/load/loader.h"
+#include "data/pipeline.h"
 
 static SrStatus make_targets(SrMatrix *f, int classes) {
     if (classes == 0)

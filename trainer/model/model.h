@@ -5,7 +5,7 @@
 #ifndef SR_TRAINER_MODEL_MODEL_H
 #define SR_TRAINER_MODEL_MODEL_H
 
-#include "data/data.h"
+#include "data/collator.h"
 #include "graph/plan/plan.h"
 #include "heads/head.h"
 #include "losses/loss.h"

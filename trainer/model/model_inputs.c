@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/plugin/plugin.h"
+#include "data/collator.h"
 #include "trainer/model/model_internal.h"
 
 void sr_model_set_batch(SrModel *model, const SrBatchPlan *plan) { model->batch = plan; }

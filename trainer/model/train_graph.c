@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "data/extras.h"
 #include "trainer/config/vissl/schema.h"
 #include "trainer/config/vissl/sharding.h"
 #include "trainer/model/freeze.h"

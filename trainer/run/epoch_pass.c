@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "data/load/loader.h"
 #include "graph/plan/plan_run.h"
 #include "trainer/run/graph_state.h"
 #include "trainer/run/run.h"

@@ -11,7 +11,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text/text.h"
-#include "data/sampler.h"
+#include "data/load/loader.h"
+#include "data/load/sampler.h"
 #include "trainer/data/data_split.h"
 
 // ---- keeping

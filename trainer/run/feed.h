@@ -6,6 +6,7 @@
 #ifndef SR_TRAINER_RUN_FEED_H
 #define SR_TRAINER_RUN_FEED_H
 
+#include "data/load/loader.h"
 #include "trainer/data/data_split.h"
 #include "trainer/features/feature_source.h"
 

@@ -8,6 +8,8 @@
 #include "base/mem.h"
 #include "base/ranks/comm.h"
 #include "base/stop.h"
+#include "data/load/loader.h"
+#include "data/pipeline.h"
 #include "graph/plan/plan_run.h"
 #include "trainer/data/data_summary.h"
 

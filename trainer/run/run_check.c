@@ -1,6 +1,7 @@
 // Refuses training runs that would train or evaluate something else than was asked for.
 #include <string.h>
 
+#include "data/pipeline.h"
 #include "trainer/features/feature_source.h"
 #include "trainer/run/run.h"
 

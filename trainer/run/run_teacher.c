@@ -8,6 +8,7 @@
 #include "base/ranks/comm.h"
 #include "base/text/yaml.h"
 #include "base/text/yaml_print.h"
+#include "data/load/loader.h"
 #include "kernels/machine.h"
 #include "trainer/run/run_internal.h"
 

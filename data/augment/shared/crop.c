@@ -4,6 +4,9 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "data/decode.h"
+#include "data/pixels/pixel_resample.h"
+#include "data/transform.h"
 
 SrStatus sr__crop_size_check(const SrInts *size) {
     if (size->n < 1 || size->n > 2)

@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "base/rng.h"
+
 bool sr__erasing_draw(SrRng *rng, int H, int W, const double scale[2], const double ratio[2],
                       SrBox *box) {
     double log_low = log(ratio[0]), log_high = log(ratio[1]);

@@ -2,6 +2,8 @@
 #ifndef SR_DATA_AUGMENT_SHARED_ERASING_H
 #define SR_DATA_AUGMENT_SHARED_ERASING_H
 
+#include "base/rng.h"
+#include "data/image.h"
 #include "data/pixels/pixel.h"
 
 // Draws a box as torchvision's RandomErasing.get_params does: up to 10 times (area, aspect), then

@@ -3,7 +3,8 @@
 #include "data/augment/shared/jitter.h"
 
 #include "base/compiler.h"
-#include "data/pipeline.h"
+#include "data/pixels/pixel_color.h"
+#include "data/transform.h"
 
 // Factors below 0 would invert; torchvision cuts them off at 0.
 SrJitterRanges sr__jitter_ranges(double brightness, double contrast, double saturation,

@@ -3,6 +3,7 @@
 #define SR_DATA_AUGMENT_SHARED_JITTER_H
 
 #include "data/pixels/pixel.h"
+#include "data/transform.h"
 
 // One draw: the four operations in their order, and their factors.
 typedef struct {

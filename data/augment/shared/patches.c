@@ -1,6 +1,9 @@
 // Patches of a grid: the size of cells and the copy of one patch.
 #include "data/augment/shared/patches.h"
 
+#include "base/tensor.h"
+#include "data/pixels/pixel_geometry.h"
+
 SrStatus sr__patch_grid(int n, int size, int jitter, SrPatchGrid *out) {
     int side = 1;
     while (side * side < n)

@@ -4,6 +4,7 @@
 #ifndef SR_DATA_AUGMENT_SHARED_PATCHES_H
 #define SR_DATA_AUGMENT_SHARED_PATCHES_H
 
+#include "data/image_pool.h"
 #include "data/pixels/pixel.h"
 
 typedef struct {

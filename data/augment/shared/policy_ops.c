@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "data/pipeline.h"
+#include "data/pixels/pixel_affine.h"
+#include "data/pixels/pixel_color.h"
+#include "data/pixels/pixel_photometric.h"
 
 #define FILL 128 // VISSL's grey for what comes from outside
 

@@ -3,8 +3,8 @@
 #ifndef SR_DATA_AUGMENT_SHARED_POLICY_OPS_H
 #define SR_DATA_AUGMENT_SHARED_POLICY_OPS_H
 
-#include "data/data.h"
 #include "data/pixels/pixel.h"
+#include "data/transform.h"
 
 typedef struct SrPolicyOp SrPolicyOp;
 const SrPolicyOp *sr__policy_op(const char *name); // "ShearX", "PosterizeIncreasing"; NULL: unknown

@@ -10,7 +10,7 @@
 #include "base/text/json.h"
 #include "base/text/text.h"
 #include "base/text/yaml_edit.h"
-#include "data/data.h"
+#include "data/dataset.h"
 
 enum { PATH_BYTES = 4096, CATALOG_BYTES = 1 << 24 };
 

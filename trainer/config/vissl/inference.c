@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "base/plugin/plugin.h"
 #include "base/text/text.h"
-#include "data/data.h"
+#include "data/transform.h"
 #include "losses/loss.h"
 #include "measure/meter.h"
 #include "trainer/config/vissl/inference.h"

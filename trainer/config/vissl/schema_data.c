@@ -1,5 +1,5 @@
 // Holds the option tables of DATA and of its splits TRAIN and TEST.
-#include "data/data.h"
+#include "data/image.h"
 #include "trainer/config/vissl/schema.h"
 
 #define OFF(field) offsetof(SrSplitConfig, field)

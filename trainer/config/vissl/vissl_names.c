@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "data/data.h"
+#include "data/collator.h"
+#include "data/dataset.h"
+#include "data/transform.h"
 #include "heads/head.h"
 #include "losses/loss.h"
 #include "trainer/optim/optim.h"

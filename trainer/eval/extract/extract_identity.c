@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "base/text/json.h"
 #include "base/text/yaml_print.h"
+#include "data/image_pool.h"
 #include "graph/ir/print.h"
 
 enum { PATH_BYTES = 4096 };

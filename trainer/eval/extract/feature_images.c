@@ -6,6 +6,10 @@
 
 #include "base/text/yaml.h"
 #include "base/text/yaml_load.h"
+#include "data/decode.h"
+#include "data/image_pool.h"
+#include "data/pipeline.h"
+#include "data/transform.h"
 #include "trainer/data/data_split.h"
 #include "trainer/data/eval_transforms.h"
 #include "trainer/features/feature_values.h"

@@ -3,7 +3,7 @@
 #ifndef SR_TRAINER_EVAL_EXTRACT_FEATURE_IMAGES_H
 #define SR_TRAINER_EVAL_EXTRACT_FEATURE_IMAGES_H
 
-#include "data/data.h"
+#include "data/transform.h"
 #include "trainer/config/config.h"
 #include "trunks/presets.h"
 

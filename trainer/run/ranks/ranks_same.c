@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/ranks/comm.h"
 #include "base/text/yaml_print.h"
+#include "data/image_pool.h"
 #include "kernels/machine.h"
 
 // ---- program and processor

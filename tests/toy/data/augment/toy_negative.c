@@ -1,5 +1,5 @@
 // ToyNegative: 255 minus each byte; tests/toy.sh adds it to a copy of the tree.
-#include "data/data.h"
+#include "data/transform.h"
 
 static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews *views) {
     (void)params, (void)ctx;

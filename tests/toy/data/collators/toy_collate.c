@@ -1,5 +1,5 @@
 // toy_collate: one view per image, shown upside down; tests/toy.sh adds it to a copy of the tree.
-#include "data/data.h"
+#include "data/collator.h"
 
 static SrStatus plan(const void *params, SrBatchPlan *p) {
     (void)params;

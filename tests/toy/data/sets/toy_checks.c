@@ -2,7 +2,8 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "data/data.h"
+#include "data/dataset.h"
+#include "data/image_pool.h"
 
 enum { IMAGES = 64, SIDE = 16 };
 

@@ -4,6 +4,8 @@
 // directly into its place in a ring of batches, at most `prefetch` batches ahead of the caller.
 // The content of a place depends on (seed, epoch, position) alone: threads decide when, never
 // what.
+#include "data/load/loader.h"
+
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -12,8 +14,12 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/mem.h"
-#include "data/loader_internal.h"
-#include "data/sampler.h"
+#include "data/collator.h"
+#include "data/extras.h"
+#include "data/image_pool.h"
+#include "data/load/loader_internal.h"
+#include "data/load/sampler.h"
+#include "data/pipeline.h"
 
 #define EARLY_SEEN 64 // images to see before the share of bad ones may end the run
 
@@ -240,10 +246,20 @@ static void count_batches(SrLoader *l) {
     l->next_batch = l->batches;                 // no epoch has started: nothing to give
 }
 
+SrSubset sr_loader_subset(const SrLoaderConfig *c) {
+    return (SrSubset){.dataset = c->dataset,
+                      .set = c->set,
+                      .limit = c->limit,
+                      .limit_balanced = c->limit_balanced,
+                      .limit_seed = c->limit_seed,
+                      .limit_skip = c->limit_skip};
+}
+
 // Everything about an epoch that does not change from one to the next.
 static SrStatus make_epoch(SrLoader *l) {
     const SrLoaderConfig *c = &l->config;
-    SR_TRY(sr__sampler_subset(c, &l->subset, &l->n));
+    const SrSubset chosen = sr_loader_subset(c);
+    SR_TRY(sr__sampler_subset(&chosen, &l->subset, &l->n));
     count_batches(l);
     if (all_batches(l) == 0)
         SR_FAIL(SR_ERR_CONFIG,

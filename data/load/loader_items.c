@@ -4,10 +4,16 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "data/collation.h"
+#include "data/collator.h"
+#include "data/dataset.h"
+#include "data/extras.h"
 #include "data/image_form.h"
-#include "data/loader_internal.h"
+#include "data/image_pool.h"
+#include "data/load/loader_internal.h"
+#include "data/load/sampler.h"
 #include "data/pipeline.h"
-#include "data/sampler.h"
+#include "data/transform.h"
 
 // ---- one image ----
 

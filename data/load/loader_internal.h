@@ -1,11 +1,11 @@
 // Inside of the loader, shared by loader.c (order, threads, ring of batches) and loader_items.c
 // (one image, one batch).
-#ifndef SR_DATA_LOADER_INTERNAL_H
-#define SR_DATA_LOADER_INTERNAL_H
+#ifndef SR_DATA_LOAD_LOADER_INTERNAL_H
+#define SR_DATA_LOAD_LOADER_INTERNAL_H
 
 #include <pthread.h>
 
-#include "data/data.h"
+#include "data/load/loader.h"
 
 enum { SR__LISTED = 20, SR__LISTED_BYTES = 512 };
 

@@ -1,15 +1,14 @@
-// Lists of data sets, transforms and collators, made by the build from their descriptors.
+// The list of data sets: opens them, and finds the one that reads a path.
+#include "data/dataset.h"
+
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/plugin/plugin.h"
-#include "data/data.h"
-#include "gen/collator.def"
+#include "data/decode.h"
+#include "data/image_form.h"
 #include "gen/dataset.def"
-#include "gen/transform.def"
 
 SR_REGISTRY(SrDataset, dataset, dataset, "data source")
-SR_REGISTRY(SrTransform, transform, transform, "transform")
-SR_REGISTRY(SrCollator, collator, collator, "collator")
 
 SrStatus sr_dataset_open(const SrDataset *source, const SrDatasetConfig *config, void **set) {
     *set = sr_calloc(1, source->set_bytes);
@@ -50,4 +49,14 @@ SrStatus sr_dataset_infer(const char *path, const char *split, const SrDataset *
             "DATA.%s.DATA_SOURCES if its name is "
             "unusual",
             split, path, split);
+}
+
+SrStatus sr_sample_image(const SrSample *sample, int channels, SrImagePool *pool, SrImage *out) {
+    if (sample->encoded) {
+        SR_TRY(sr_image_open(sample->encoded, sample->encoded_bytes, out));
+        out->channels = channels;
+        return SR_OK;
+    }
+    *out = sample->image;
+    return sr_image_to_floats(out, channels, pool);
 }

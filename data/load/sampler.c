@@ -1,12 +1,13 @@
 // Draws the subset (DATA_LIMIT) and the order of an epoch from the counter generator
 // (base/rng.h), so that a resumed run has nothing to restore.
-#include "data/sampler.h"
+#include "data/load/sampler.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/compiler.h"
 #include "base/mem.h"
+#include "base/rng.h"
 
 // Writes `take` items of a random order of pool[0 .. n), after leaving out the first `skip`.
 static void choose(SrRng *rng, uint32_t *pool, int64_t n, int64_t skip, int64_t take,
@@ -29,7 +30,7 @@ typedef struct {
 } Groups;
 
 // A counting sort by label: positions within a class stay in order.
-static void groups_fill(const SrLoaderConfig *config, int64_t n, Groups *g) {
+static void groups_fill(const SrSubset *config, int64_t n, Groups *g) {
     const SrDataset *d = config->dataset;
     for (int64_t i = 0; i < n; i++) {
         int64_t label = d->label(config->set, i);
@@ -56,7 +57,7 @@ static int64_t share(int64_t total, int present, int rank) {
 }
 
 // Each class has a stream of its own: adding a class does not change the draws of the others.
-static SrStatus choose_balanced(const SrLoaderConfig *config, Groups *g, uint32_t *out) {
+static SrStatus choose_balanced(const SrSubset *config, Groups *g, uint32_t *out) {
     int present = 0, rank = 0;
     for (int c = 0; c < g->classes; c++)
         present += g->first[c + 1] > g->first[c];
@@ -83,8 +84,7 @@ static SrStatus choose_balanced(const SrLoaderConfig *config, Groups *g, uint32_
     return SR_OK;
 }
 
-static SrStatus subset_balanced(const SrLoaderConfig *config, int64_t n, uint32_t *pool,
-                                uint32_t *out) {
+static SrStatus subset_balanced(const SrSubset *config, int64_t n, uint32_t *pool, uint32_t *out) {
     Groups g = {.pool = pool, .classes = config->dataset->classes(config->set)};
     if (g.classes < 1)
         SR_FAIL(SR_ERR_CONFIG, "DATA_LIMIT_SAMPLING.IS_BALANCED needs labels, but these images "
@@ -101,8 +101,7 @@ static SrStatus subset_balanced(const SrLoaderConfig *config, int64_t n, uint32_
 }
 
 // VISSL draws with NumPy's generator: the subsets differ, their distribution does not.
-static SrStatus subset_plain(const SrLoaderConfig *config, int64_t n, uint32_t *pool,
-                             uint32_t *out) {
+static SrStatus subset_plain(const SrSubset *config, int64_t n, uint32_t *pool, uint32_t *out) {
     SrRng rng = sr_rng(config->limit_seed, SR_RNG_SUBSET, 0, 0, 0, 1);
     for (int64_t i = 0; i < n; i++)
         pool[i] = (uint32_t)i;
@@ -111,7 +110,7 @@ static SrStatus subset_plain(const SrLoaderConfig *config, int64_t n, uint32_t *
 }
 
 // Positions have 32 bits to save memory: four bytes per image.
-SrStatus sr__sampler_subset(const SrLoaderConfig *config, uint32_t **subset, int64_t *n) {
+SrStatus sr__sampler_subset(const SrSubset *config, uint32_t **subset, int64_t *n) {
     *subset = NULL;
     *n = config->dataset->length(config->set);
     if (*n > INT32_MAX)
