@@ -197,6 +197,74 @@ TEST(test_partial_batches) {
             fail_msg("%s does not say why its batches are whole", loss->name);
 }
 
+// A loss that runs the teacher of a distillation says so, and no other does.
+TEST(test_has_teacher) {
+    const SrLoss *loss;
+    const SrLossExample *e;
+    for (int i = 0; example_at(i, &loss, &e); i++) {
+        TinyModel t;
+        start(&t, loss, e, 1);
+        bool teacher = false;
+        for (int k = 0; k < sr_params_count(sr_model_params(t.model)); k++)
+            teacher |= strncmp(sr_params_at(sr_model_params(t.model), k)->name,
+                               "loss.teacher_model.", 19) == 0;
+        if (teacher != loss->has_teacher)
+            fail_msg("%s %s a teacher, but its descriptor says otherwise", loss->name,
+                     teacher ? "runs" : "does not run");
+        tiny_model_close(&t);
+    }
+}
+
+// The verb `check` builds a loss without needs_samples before it knows the data set: it must be
+// whole then, with the same table.
+TEST(test_needs_samples) {
+    const SrLoss *loss;
+    const SrLossExample *e;
+    for (int i = 0; example_at(i, &loss, &e); i++) {
+        TinyModel known, unknown;
+        if (loss->needs_samples)
+            continue;
+        start(&known, loss, e, 1);
+        if (tiny_model_open_unknown(&unknown, loss, e) != SR_OK)
+            fail_msg("%s without needs_samples: %s", loss->name, sr_status_message());
+        SrParams *a = sr_model_params(known.model), *b = sr_model_params(unknown.model);
+        CHECK_INT(sr_params_count(a), sr_params_count(b));
+        for (int k = 0; k < sr_params_count(a); k++)
+            if (!sr_shape_equal(sr_params_at(a, k)->shape, sr_params_at(b, k)->shape))
+                fail_msg("%s without needs_samples: the shape of %s depends on their number",
+                         loss->name, sr_params_at(a, k)->name);
+        tiny_model_close(&known);
+        tiny_model_close(&unknown);
+    }
+}
+
+// Chance is the loss of a model that spreads everything evenly, such as one whose parameters and
+// memories are all 0.
+TEST(test_chance) {
+    const SrLoss *loss;
+    const SrLossExample *e;
+    int n = 0;
+    for (int i = 0; example_at(i, &loss, &e); i++) {
+        TinyModel t;
+        SrLossFacts facts = {0};
+        start(&t, loss, e, 1);
+        if (loss->facts)
+            loss->facts(t.graph.loss_state, &facts);
+        for (int k = 0; k < sr_params_count(sr_model_params(t.model)); k++) {
+            const SrParam *p = sr_params_at(sr_model_params(t.model), k);
+            if (p->dtype == SR_F32 && sr_shape_count(p->shape) > 1) // one number: an estimate
+                memset(p->value, 0, table_bytes(p));
+        }
+        double even = tiny_model_step(&t, 0);
+        if (facts.chance > 0 && !(fabs(even - facts.chance) < 1e-4 * facts.chance))
+            fail_msg("%s, example %d: chance is %g, an even model's loss is %g", loss->name,
+                     (int)(e - loss->examples), facts.chance, even);
+        n += facts.chance > 0;
+        tiny_model_close(&t);
+    }
+    CHECK(n > 0 || getenv("SR_TEST_LOSS"));
+}
+
 TEST(test_unknown) {
     const SrLoss *loss;
     CHECK_FAILS(sr_loss_find("swav_los", &loss), SR_ERR_CONFIG, "swav_loss");
@@ -205,4 +273,5 @@ TEST(test_unknown) {
 
 SR_TESTS(loss, unit(test_has_examples), unit(test_falls), unit(test_steps_do_not_allocate),
          unit(test_state_is_in_the_table), unit(test_partial_batches),
-         unit(test_bits_do_not_depend_on_threads), unit(test_unknown))
+         unit(test_bits_do_not_depend_on_threads), unit(test_has_teacher), unit(test_needs_samples),
+         unit(test_chance), unit(test_unknown))

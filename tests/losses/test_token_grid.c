@@ -60,6 +60,49 @@ TEST(test_ijepa_draws) {
     tiny_model_close(&t);
 }
 
+// Returns the height and width of the box around patches of a grid of 8 x 8.
+static void box(const int64_t *patch, int n, int *h, int *w) {
+    int top = 8, left = 8, bottom = -1, right = -1;
+    for (int i = 0; i < n; i++) {
+        int y = (int)patch[i] / 8, x = (int)patch[i] % 8;
+        top = SR_MIN(top, y), bottom = SR_MAX(bottom, y);
+        left = SR_MIN(left, x), right = SR_MAX(right, x);
+    }
+    *h = bottom - top + 1, *w = right - left + 1;
+}
+
+// I-JEPA (arXiv:2301.08243, section 3): the context lies in a square block, and targets in blocks
+// whose height / width is the aspect ratio.
+TEST(test_ijepa_blocks) {
+    static const int large[] = {32, 0};
+    TinyModel t;
+    CHECK_OK(tiny_model_start(
+        &t,
+        "TRUNK: {NAME: vision_transformer, VISION_TRANSFORMERS: {IMAGE_SIZE: 32, PATCH_SIZE: 4, "
+        "NUM_LAYERS: 1, NUM_HEADS: 2, HIDDEN_DIM: 8, MLP_DIM: 8}}, HEAD: {PARAMS: [[identity, "
+        "{}]]}",
+        IJEPA ", num_pred_masks: 1, pred_mask_scale: [0.13, 0.13], aspect_ratio: [2, 2], "
+              "enc_mask_scale: [0.25, 0.25], enc_keep: 0.1}",
+        8, 1, large));
+    int tallest = 0, widest = 0;
+    for (int step = 0; step < 20; step++) {
+        tiny_model_step(&t, 0.05);
+        SrTensor context = input(&t, "loss.visible"), targets = input(&t, "loss.targets");
+        int C = context.shape.d[1], T = targets.shape.d[1], h, w;
+        CHECK_INT(C, 6);
+        CHECK_INT(T, 8); // 8.32 patches as 4 x 2
+        for (int i = 0; i < 8; i++) {
+            box((const int64_t *)targets.data + i * T, T, &h, &w);
+            CHECK(h == 4 && w == 2);
+            box((const int64_t *)context.data + i * C, C, &h, &w);
+            tallest = SR_MAX(tallest, h), widest = SR_MAX(widest, w);
+        }
+    }
+    CHECK_INT(tallest, 4); // 16 patches as 4 x 4
+    CHECK_INT(widest, 4);
+    tiny_model_close(&t);
+}
+
 TEST(test_refuses) {
     static const struct {
         const char *model, *loss, *says;
@@ -91,5 +134,5 @@ TEST(test_patch_size_is_the_trunks) {
     tiny_model_close(&t);
 }
 
-SR_TESTS(token_grid, unit(test_mae_draws), unit(test_ijepa_draws), unit(test_refuses),
-         unit(test_patch_size_is_the_trunks))
+SR_TESTS(token_grid, unit(test_mae_draws), unit(test_ijepa_draws), unit(test_ijepa_blocks),
+         unit(test_refuses), unit(test_patch_size_is_the_trunks))

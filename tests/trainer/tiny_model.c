@@ -51,12 +51,12 @@ static SrStatus open_world(TinyModel *t, const TinyWorld *w) {
     if (w->patch > 0)
         plan_masks(t, w);
     return sr_model_build_train(t->model, t->config->batch, w->n_views, w->sizes, w->sizes,
-                                TINY_SAMPLES, &t->graph);
+                                w->unknown_samples ? 0 : TINY_SAMPLES, &t->graph);
 }
 
 SrStatus tiny_model_open(TinyModel *t, const char *model, const char *loss, int batch, int n_views,
                          const int *sizes) {
-    return open_world(t, &(TinyWorld){model, loss, batch, 1, n_views, sizes, 0, 0});
+    return open_world(t, &(TinyWorld){model, loss, batch, 1, n_views, sizes, 0, 0, false});
 }
 
 SrStatus tiny_model_start(TinyModel *t, const char *model, const char *loss, int batch, int n_views,
@@ -66,7 +66,8 @@ SrStatus tiny_model_start(TinyModel *t, const char *model, const char *loss, int
 
 SrStatus tiny_model_start_world(TinyModel *t, int replicas, const char *model, const char *loss,
                                 int batch, int n_views, const int *sizes) {
-    return tiny_model_start_of(t, &(TinyWorld){model, loss, batch, replicas, n_views, sizes, 0, 0});
+    return tiny_model_start_of(
+        t, &(TinyWorld){model, loss, batch, replicas, n_views, sizes, 0, 0, false});
 }
 
 SrStatus tiny_model_start_of(TinyModel *t, const TinyWorld *world) {
@@ -96,24 +97,34 @@ SrStatus tiny_model_start_example(TinyModel *t, const SrLoss *loss, const SrLoss
     return tiny_model_start_batch(t, loss, e, options, replicas, 8 / replicas);
 }
 
+// Writes an example's model and loss as configuration, and what they say of the world.
+static void describe_example(const SrLoss *loss, const SrLossExample *e, const char *options,
+                             TinyWorld *w, char model[2048], char text[2048]) {
+    snprintf(model, 2048, "%s%s%s, HEAD: {PARAMS: %s}%s%s", e->trunk ? "TRUNK: {" : "",
+             e->trunk ? e->trunk : TINY_TRUNK, e->trunk ? "}" : "", e->heads, e->more ? ", " : "",
+             e->more ? e->more : "");
+    snprintf(text, 2048, "name: %s, %s: %s", loss->name, strchr(loss->subtree, '.') + 1, options);
+    w->model = model;
+    w->loss = text;
+    w->sizes = e->sizes;
+    w->patch = e->patch;
+    while (e->sizes[w->n_views])
+        w->n_views++;
+}
+
 SrStatus tiny_model_start_batch(TinyModel *t, const SrLoss *loss, const SrLossExample *e,
                                 const char *options, int replicas, int batch) {
     char model[2048], text[2048];
-    int views = 0;
-    while (e->sizes[views])
-        views++;
-    snprintf(model, sizeof model, "%s%s%s, HEAD: {PARAMS: %s}%s%s", e->trunk ? "TRUNK: {" : "",
-             e->trunk ? e->trunk : TINY_TRUNK, e->trunk ? "}" : "", e->heads, e->more ? ", " : "",
-             e->more ? e->more : "");
-    snprintf(text, sizeof text, "name: %s, %s: %s", loss->name, strchr(loss->subtree, '.') + 1,
-             options);
-    return tiny_model_start_of(t, &(TinyWorld){.model = model,
-                                               .loss = text,
-                                               .batch = batch,
-                                               .replicas = replicas,
-                                               .n_views = views,
-                                               .sizes = e->sizes,
-                                               .patch = e->patch});
+    TinyWorld w = {.batch = batch, .replicas = replicas};
+    describe_example(loss, e, options, &w, model, text);
+    return tiny_model_start_of(t, &w);
+}
+
+SrStatus tiny_model_open_unknown(TinyModel *t, const SrLoss *loss, const SrLossExample *e) {
+    char model[2048], text[2048];
+    TinyWorld w = {.batch = 8, .replicas = 1, .unknown_samples = true};
+    describe_example(loss, e, e->options ? e->options : "{}", &w, model, text);
+    return open_world(t, &w);
 }
 
 void tiny_model_close(TinyModel *t) {

@@ -36,8 +36,9 @@ typedef struct {
     const char *model, *loss;
     int batch, replicas, n_views;
     const int *sizes;
-    int patch;  // pixels per patch of the masks for views of the first size; 0: no masks
-    int rounds; // OPTIMIZER.gradient_accumulation_steps; 0: 1
+    int patch;            // pixels per patch of the masks for views of the first size; 0: no masks
+    int rounds;           // OPTIMIZER.gradient_accumulation_steps; 0: 1
+    bool unknown_samples; // the training set has an unknown number of images, not TINY_SAMPLES
 } TinyWorld;
 SrStatus tiny_model_start_of(TinyModel *t, const TinyWorld *world);
 // Starts an example of a loss with these options (flow style), eight images per step.
@@ -46,6 +47,9 @@ SrStatus tiny_model_start_example(TinyModel *t, const SrLoss *loss, const SrLoss
 // Starts an example with this batch size.
 SrStatus tiny_model_start_batch(TinyModel *t, const SrLoss *loss, const SrLossExample *example,
                                 const char *options, int replicas, int batch);
+// Builds an example's training graph as the verb `check` does where it sees no data set: the number
+// of images is unknown.
+SrStatus tiny_model_open_unknown(TinyModel *t, const SrLoss *loss, const SrLossExample *example);
 // Starts several replicas of `batch` images each; image i of replica r is image r * batch + i of
 // the step.
 SrStatus tiny_model_start_world(TinyModel *t, int replicas, const char *model, const char *loss,
