@@ -1,5 +1,5 @@
 # Checks beyond `make test`: golden numbers, other programs, sanitizers, long runs. The Makefile includes this file.
-.PHONY: check-arm64 torture power kills mutants golden ranks-long web-long vissl-run parity debug asan tsan web-fuzz toy ci-night
+.PHONY: check-arm64 torture power kills mutants mutant coverage golden ranks-long web-long vissl-run parity debug asan tsan web-fuzz toy ci-night
 
 ## make golden     compare with the reference numbers in GOLDEN=DIR (tests/golden/cases)
 GOLDEN ?= tests/golden/cases
@@ -44,6 +44,12 @@ parity: sslrun build/run-golden
 debug:
 	@$(MAKE) --no-print-directory BUILD=build/debug EXTRA="-DSR_DEBUG=1" build/debug/run-tests
 	build/debug/run-tests $(ONLY)
+
+## make coverage   run all tests, or those of ONLY, with gcov's counters and print the lines and branches that they reach, by room
+coverage:
+	@$(MAKE) --no-print-directory BUILD=build/coverage OPT=-O1 EXTRA="--coverage" build/coverage/run-tests
+	tests/coverage.py run build/coverage $(ONLY) $(if $(MINUTES),--minutes $(MINUTES))
+	@tests/coverage.py print build/coverage
 
 ## make asan       run all tests under the address and undefined-behaviour sanitizers
 ASAN = -fsanitize=address,undefined -fno-sanitize-recover=all -DSR_DEBUG=1
@@ -104,3 +110,12 @@ toy: sslrun $(BUILD)/run-tests
 ## make ci-night   run every job of tests/ci.sh and print their minutes: other compilers, sanitizers, fuzzers, ranks (hours)
 ci-night:
 	@tests/ci.sh
+
+# tests/mutate.py links the objects of one changed file, MUTANT, before the library and without the tables of a debugger:
+# the archive, the shared library and the examples stay as they were.
+LINK_MUTANT = $(Q)$(CC) $(CFLAGS) -Wl,-S $(MUTATED) -o 
+MUTATED = $(filter $(MUTANT:%.c=$(BUILD)/%.o) $(MUTANT:%.c=$(BUILD)/%.%.o),$(OBJECTS))
+mutant: $(MUTATED)
+	$(LINK_MUTANT)$(BUILD)/run-tests $(TESTOBJ) $(BUILD)/libsslrun.a $(LDLIBS) -lcmocka
+	$(LINK_MUTANT)$(BUILD)/run-golden $(GOLDOBJ) $(BUILD)/libsslrun.a $(LDLIBS)
+	$(LINK_MUTANT)$(BUILD)/sslrun -pie $(BUILD)/cli/main.o $(BUILD)/libsslrun.a $(LDLIBS) $(LINK_MPI)

@@ -2,16 +2,19 @@
 """Breaks one line of the program at a time and asks whether the tests notice.
 
     tests/mutate.py [--seed N] [--count N] [--rooms kernels,losses,...] [--seconds N] [--slice I/N --tree DIR]
-    tests/mutate.py --list FILE     breaks chosen places; a line of FILE is FILE<tab>OLD<tab>NEW
+    tests/mutate.py --list FILE     breaks chosen places; a line of FILE is FILE<tab>OLD<tab>NEW, or a line that this
+                                    script printed about a mutant that SURVIVED, which is judged once more
 
 Works in a copy of the tree below TMPDIR, so that nothing here changes. Each mutant is one changed line that still
 compiles to other code. The suites that name the file, its stem or one of its public functions run first to last until
-one fails; suites that loop over all operations or losses look at the one that the file holds. A mutant that none of
+one fails; suites that loop over all operations or losses look at the one that the file holds. With --reach the suites
+that run the line are those that `make coverage` counted. A mutant that none of
 them notices is printed as SURVIVED, with the suites that ran. The last lines give the share that was noticed, by room,
 with Wilson's interval of 95 %. The seed is printed and repeats the choice of places. --slice 2/5 tries the second fifth
 of them; --tree DIR keeps the copy for the next slice.
 """
 import argparse
+import filecmp
 import glob
 import math
 import os
@@ -23,8 +26,16 @@ import sys
 import tempfile
 import time
 
+sys.dont_write_bytecode = True
+import coverage  # tests/coverage.py, which leaves no compiled copy next to it
+
 # These suites run whole trainings and could exceed the bound of one mutant without any fault.
-LONG = {"examples", "guides", "config_heads", "recipes", "benchmark_configs", "ranks", "kills"}
+LONG = {"examples", "guides", "config_heads", "recipes", "benchmark_configs", "ranks", "kills",
+        "every_key", "every_key_learning", "every_key_sections"}
+# A suite that runs longer than that with a mutant, in seconds, hangs.
+BOUND = 150
+# These suites loop over all plugins of a kind.
+CONTRACTS = {"op", "op_bf16", "op_errors", "op_hooks", "plan_gradient", "loss", "loss_gradient", "loss_replicas"}
 ROOMS = "kernels,losses,trainer,data,measure,pages,base,formats,graph,heads,folder,library"
 
 # One way to break a line: a pattern and what replaces it.
@@ -76,7 +87,11 @@ def listed_places(path):
     """Reads chosen places. The old text must occur in exactly one line of its file."""
     chosen = []
     for row in open(path):
-        if not row.strip() or row.startswith("#"):
+        printed = re.match(r"SURVIVED (\S+):(\d+): (.*)  \[.*\]$", row)
+        if printed:
+            chosen.append((printed[1], int(printed[2]) - 1, printed[3]))
+            continue
+        if not re.search(r"\t.*\t", row) or row.startswith("#"):
             continue
         f, old, new = row.rstrip("\n").split("\t")
         lines = open(f).read().split("\n")
@@ -95,36 +110,61 @@ def suites_of(file, suites):
     own = [s for s, text in suites.items() if s == stem or re.search(rf"\b{stem}\b", text)]
     users = [s for s, text in suites.items() if s not in own and any(p in text for p in public)]
     room = file.split("/")[0]
-    broad = {"kernels": ["op", "plan_gradient"], "losses": ["loss", "loss_gradient", "moving_targets"],
+    broad = {"kernels": ["op", "golden_cases", "plan_gradient"],
+             "losses": ["golden_cases", "loss", "loss_gradient", "moving_targets"],
              "trainer": ["train", "resume", "run_folder", "checkpoint"], "data": ["loader", "sampler", "augment"],
              "pages": ["report_verb", "web_verb", "web_requests"], "measure": ["knn", "meter", "linear_verbs"],
              "base": ["file", "text", "yaml"], "formats": ["weights", "checkpoint", "pickle"],
              "graph": ["plan", "graph", "extract"], "heads": ["heads", "model"]}.get(room, [])
+    named = f'#include "{header}"'
+    rooms = [f for f in glob.glob(room + "/**/*.c", recursive=True) if named in open(f).read()]
+    users = [os.path.basename(f)[:-2] for f in rooms if os.path.basename(f)[:-2] in suites][:6] + users
     words = [w for w in stem.split("_") if len(w) > 3]
     kin = [s for s in suites if any(w in s for w in words)]
-    order = own + kin[:6] + users[:8] + [b for b in broad if b in suites]
-    return [s for s in dict.fromkeys(order) if s not in LONG]
+    order = [s for s in broad if s in CONTRACTS or s == "golden_cases"] + own + kin[:6] + users[:8] + [b for b in broad if b in suites]
+    order = [s for s in dict.fromkeys(order) if s not in LONG]
+    return order if stem not in order else [stem] + [s for s in order if s != stem]
 
 
-def filter_of(file):
-    """Returns settings by which contract tests look at the file's plugin alone."""
+def suites_that_run(file, line, suites, reach):
+    """Returns the suites that run a line, by the counts of `make coverage`, the quick ones first; None: nobody counted."""
+    by_line = reach.setdefault(file, coverage.suites_by_line(reach["build"], file) if file not in reach else None)
+    if line not in by_line:
+        return None
+    usual = suites_of(file, suites)
+    return sorted(by_line[line], key=lambda s: (s not in usual[:4], coverage.seconds_of(reach["build"], s)))
+
+
+def plugins_of(file):
+    """Returns settings by which contract tests look at one plugin: the file's, or up to four that include its header."""
     plain = re.sub(r"_simd\.c$", ".c", file)  # vector loops belong to the operation next to them
-    text = open(plain if os.path.exists(plain) else file).read()
-    op = re.search(r"^const SrOp sr_op_(\w+) = ", text, re.M)
-    loss = re.search(r"^const SrLoss sr_loss_(\w+) = ", text, re.M)
-    return {"SR_TEST_OP": op[1]} if op else {"SR_TEST_LOSS": loss[1]} if loss else {}
-
-
-def needs_program(suite):
-    """Tells whether a suite runs the program, which takes another link."""
-    return any(re.search(rf"^SR_TESTS\({suite},", open(f).read(), re.M) and "program_" in open(f).read()
-               for f in glob.glob("tests/**/test_*.c", recursive=True))
+    files = [plain if os.path.exists(plain) else file]
+    header = files[0][:-2] + ".h"
+    if os.path.exists(header):
+        files += [f for f in sorted(glob.glob(file.split("/")[0] + "/**/*.c", recursive=True))
+                  if f'#include "{header}"' in open(f).read()]
+    found = []
+    for f in files:
+        for kind, name in re.findall(r"^const Sr\w+ sr_(op|loss)_(\w+) = ", open(f).read(), re.M):
+            found.append({"SR_TEST_" + kind.upper(): name})
+    return found[:4]
 
 
 def left_out(folder, names):
     """Names what a copy of the tree does without: history, runs, packages, and builds with sanitizers."""
     of = {".": {".git", "runs", "package"}, "./build": {"asan", "tsan", "static", "clang", "arm64"}}
     return of.get(folder, set()) & set(names)
+
+
+def bring_up_to_date(tree):
+    """Copies files that changed since the tree was made, and those that a killed run left broken."""
+    names = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], stdout=subprocess.PIPE, text=True, check=True)
+    for name in names.stdout.splitlines():
+        there = os.path.join(tree, name)
+        if os.path.isfile(name) and not (os.path.exists(there) and filecmp.cmp(name, there, shallow=False)):
+            os.makedirs(os.path.dirname(there), exist_ok=True)
+            shutil.copyfile(name, there)
+            shutil.copymode(name, there)
 
 
 def run(command, seconds, **options):
@@ -139,46 +179,56 @@ def run(command, seconds, **options):
         return None
 
 
-def code_of(file, tree):
-    """Returns what the file's objects hold without the tables of a debugger."""
+def objects_of(file, tree):
+    """Returns the contents of the file's objects, one for each instruction set, by path."""
+    stem = os.path.join(tree, "build", file[:-2])
+    return {o: open(o, "rb").read() for o in [stem + ".o", *sorted(glob.glob(stem + ".*.o"))] if os.path.exists(o)}
+
+
+def code_of(objects):
+    """Returns what objects hold without the tables of a debugger."""
     codes = []
-    for o in sorted(glob.glob(os.path.join(tree, "build", file[:-2] + "*.o"))):
-        with tempfile.NamedTemporaryFile() as code:
-            subprocess.run(["objcopy", "--strip-debug", o, code.name], check=True)
-            codes.append(open(code.name, "rb").read())
+    for content in objects.values():
+        with tempfile.TemporaryDirectory() as tmp:
+            old, new = os.path.join(tmp, "old.o"), os.path.join(tmp, "new.o")
+            open(old, "wb").write(content)
+            subprocess.run(["objcopy", "--strip-debug", old, new], check=True)
+            codes.append(open(new, "rb").read())
     return codes
 
 
-def judge(place, tree, suites, seconds):
+def judge(place, tree, suites, seconds, reach):
     """Builds one mutant and runs its suites. Returns (verdict, words about it)."""
     file, i, new = place
     path = os.path.join(tree, file)
     whole = open(path).read()
     lines = whole.split("\n")
-    before = code_of(file, tree)
+    before = objects_of(file, tree)
     lines[i] = new
-    settings = dict(os.environ, **filter_of(file))
+    plugins = plugins_of(file)
     try:
         open(path, "w").write("\n".join(lines))
-        if run(["make", "-s", "-j2", "build/run-tests"], 600, cwd=tree) != 0:
+        if run(["make", "-s", "-j2", "mutant", "MUTANT=" + file], 600, cwd=tree) != 0:
             return "no code", "does not compile"
-        if code_of(file, tree) == before:
+        if code_of(objects_of(file, tree)) == code_of(before):
             return "no code", "gives the same code"
         ran, start = [], time.time()
-        for suite in suites_of(file, suites):
+        chosen = suites_that_run(file, i + 1, suites, reach) if reach else None
+        for suite in suites_of(file, suites) if chosen is None else chosen:
             if time.time() - start > seconds:
                 break
-            if needs_program(suite):
-                run(["make", "-s", "-j2", "sslrun"], 600, cwd=tree)
-            code = run(["build/run-tests", suite], seconds, cwd=tree, env=settings)
             ran.append(suite)
-            if code is None:
-                return "caught", f"{suite} (takes longer than {seconds} s)"
-            if code != 0:
-                return "caught", suite
-        return "SURVIVED", " ".join(ran) or "no suite names it"
+            for plugin in plugins if suite in CONTRACTS and plugins else [{}]:
+                code = run(["build/run-tests", suite], BOUND, cwd=tree, env=dict(os.environ, **plugin))
+                if code is None:
+                    return "caught", f"{suite} (takes longer than {BOUND} s)"
+                if code != 0:
+                    return "caught", suite
+        return "SURVIVED", " ".join(ran) or ("no suite names it" if chosen is None else "no suite runs it")
     finally:
         open(path, "w").write(whole)
+        for o, content in before.items():  # after the source, so that make does not compile it once more
+            open(o, "wb").write(content)
 
 
 def interval(caught, n):
@@ -196,8 +246,9 @@ def main():
     p.add_argument("--slice", default="1/1", help="2/5: the second fifth of the places")
     p.add_argument("--minutes", type=float, default=1e9, help="no mutant begins after that many minutes")
     p.add_argument("--tree", help="folder of the copy, which is kept; without it a temporary one")
+    p.add_argument("--reach", help="a build of `make coverage`, whose counts choose the suites")
     p.add_argument("--list", help="file of chosen places")
-    p.add_argument("--seconds", type=float, default=120, help="time that the suites of one mutant may take")
+    p.add_argument("--seconds", type=float, default=120, help="no suite of a mutant begins after that time")
     o = p.parse_args()
     os.chdir(os.path.dirname(os.path.abspath(__file__)) + "/..")
     places = listed_places(o.list) if o.list else choose_places(o.rooms.split(","), o.count, o.seed)
@@ -208,11 +259,12 @@ def main():
         text = open(f).read()
         for name in re.findall(r"^SR_TESTS\((\w+),", text, re.M):
             suites[name] = text
-    tally = {}
+    tally, reach = {}, {"build": os.path.abspath(o.reach)} if o.reach else None
     with tempfile.TemporaryDirectory(prefix="sslrun-mutants-") as tmp:
         tree = o.tree or os.path.join(tmp, "tree")
         if not os.path.exists(tree):
             shutil.copytree(".", tree, symlinks=True, ignore=left_out)
+        bring_up_to_date(tree)
         if run(["make", "-s", "-j2", "sslrun", "build/run-tests"], 3600, cwd=tree) != 0:
             sys.exit("mutate: the tree does not build")
         print(f"seed {o.seed}" if not o.list else f"places of {o.list}", flush=True)
@@ -220,7 +272,7 @@ def main():
         for place in places:
             if time.time() > end:
                 break
-            verdict, words = judge(place, tree, suites, o.seconds)
+            verdict, words = judge(place, tree, suites, o.seconds, reach)
             print(f"{verdict:8} {place[0]}:{place[1] + 1}: {place[2].strip()}  [{words}]", flush=True)
             if verdict != "no code":
                 caught, n = tally.get(place[0].split("/")[0], (0, 0))
