@@ -10,7 +10,7 @@
 #include "folder/patch_rows.h"
 #include "kernels/core/gemm.h"
 #include "measure/clusters/kmeans.h"
-#include "measure/planar.h"
+#include "measure/pca.h"
 
 enum { COLORS = 3, BINS = 256, ITERATIONS = 100 };
 #define LOW_SHARE 0.01 // of the patches lie below the range of a colour, and as many above it

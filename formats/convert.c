@@ -9,6 +9,7 @@
 #include "base/text/text.h"
 #include "formats/names/naming_parts.h"
 #include "formats/naming_huggingface.h"
+#include "formats/weights/weights.h"
 
 enum { CLASSES = 1000, NAME_BYTES = 1024, EXTRA_ITEMS = 16 };
 

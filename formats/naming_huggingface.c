@@ -11,6 +11,7 @@
 #include "base/compiler.h"
 #include "base/text/text.h"
 #include "formats/names/naming_pattern.h"
+#include "formats/weights/weights.h"
 
 enum { MOST_RULES = 20, N_QKV = 3 };
 

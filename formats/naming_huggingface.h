@@ -11,7 +11,7 @@
 #include <stddef.h>
 
 #include "base/status.h"
-#include "formats/weights/weights.h"
+#include "formats/weights/weights_table.h"
 
 #define SR_HUGGINGFACE "huggingface."
 

@@ -15,6 +15,7 @@
 
 #include "base/text/json.h"
 #include "kernels/losses/dino_cross_entropy.h"
+#include "losses/shared/loss_health.h"
 #include "losses/shared/momentum_encoder.h"
 #include "losses/shared/teacher_center.h"
 

@@ -27,6 +27,7 @@
 #include "kernels/norm/l2_normalize.h"
 #include "losses/shared/crop_terms.h"
 #include "losses/shared/gram_anchor.h"
+#include "losses/shared/loss_health.h"
 #include "losses/shared/momentum_encoder.h"
 #include "losses/shared/token_grid.h"
 

@@ -16,6 +16,7 @@
 #include "base/text/json.h"
 #include "kernels/basic/scale.h"
 #include "losses/shared/crop_terms.h"
+#include "losses/shared/loss_health.h"
 #include "losses/shared/momentum_encoder.h"
 #include "losses/shared/teacher_center.h"
 #include "losses/shared/token_grid.h"

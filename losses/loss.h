@@ -233,14 +233,6 @@ typedef struct {
     int clusters, clusters_used; // of the last clustering; 0: there is none
 } SrLossHealth;
 
-// Fills prototypes and entropies of *out from rows of distributions (n, K).  Leaves *out unchanged
-// if n is 0, K is 1 or memory is short.
-void sr_loss_entropies(const float *rows, int64_t n, int K, SrLossHealth *out);
-// Does the same for the distributions softmax((x - center) / temperature).  x: (n, K).  center:
-// (K), or NULL for zeros.
-void sr_loss_score_entropies(const float *x, int64_t n, int K, const float *center,
-                             double temperature, SrLossHealth *out);
-
 // ---- the descriptor
 
 // A small run for the contract tests: heads over a trunk with 32 features.

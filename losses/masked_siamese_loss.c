@@ -20,6 +20,7 @@
 #include "kernels/assign/sinkhorn_rows.h"
 #include "kernels/basic/scale.h"
 #include "losses/shared/crop_terms.h"
+#include "losses/shared/loss_health.h"
 #include "losses/shared/momentum_encoder.h"
 #include "losses/shared/token_grid.h"
 

@@ -1,5 +1,7 @@
 // Principal components by subspace iteration on the centred rows.  An iteration is two products
 // with thin matrices; the covariance matrix is never built.
+#include "measure/pca.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -8,7 +10,6 @@
 #include "base/parallel.h"
 #include "base/rng.h"
 #include "kernels/core/gemm.h"
-#include "measure/planar.h"
 
 // Iterations for points of a plane, where directions of nearly equal variance may mix, and for a
 // basis.

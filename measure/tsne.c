@@ -1,6 +1,8 @@
 // t-SNE.  Similarities of rows become probabilities.  Points of a plane move until their
 // similarities match (van der Maaten and Hinton, JMLR 2008, equations 1 to 5).  Gradient descent
 // with momentum and gains follows section 3.4 and the authors' program.
+#include "measure/tsne.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -8,7 +10,7 @@
 #include "base/compiler.h"
 #include "base/mem.h"
 #include "base/parallel.h"
-#include "measure/planar.h"
+#include "measure/pca.h"
 
 enum { INPUTS = 30, EARLY = 100 };
 #define EXAGGERATION 12.0

@@ -1,5 +1,7 @@
 // Line charts as SVG, with ticks at round numbers and at most a few hundred points per curve.
 // Each has a <title> for readers without script.
+#include "pages/chart.h"
+
 #include <math.h>
 #include <stdio.h>
 

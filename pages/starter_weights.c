@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "formats/names/naming.h"
+#include "formats/weights/weights.h"
 #include "trainer/model/trunk_graph.h"
 
 // Takes the model from the names in the file where the caller gave none.

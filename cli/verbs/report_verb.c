@@ -8,6 +8,7 @@
 #include "cli/next.h"
 #include "cli/verb.h"
 #include "pages/photos/image_gallery.h"
+#include "pages/runs/run_compare.h"
 #include "pages/runs/run_csv.h"
 #include "pages/runs/run_page.h"
 #include "pages/runs/run_report.h"

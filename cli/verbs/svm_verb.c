@@ -8,6 +8,7 @@
 #include "cli/verb.h"
 #include "measure/neighbours/knn.h"
 #include "measure/probes/svm.h"
+#include "measure/probes/svm_low_shot.h"
 
 typedef struct {
     const SrConfig *config;

@@ -10,6 +10,7 @@
 #include "formats/names/naming_layout.h"
 #include "formats/names/naming_pattern.h"
 #include "formats/naming_huggingface.h"
+#include "formats/weights/weights.h"
 
 // A name that ends in an anchor belongs to that kind of trunk; the text before it is the prefix.
 static const struct {

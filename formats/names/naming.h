@@ -25,7 +25,7 @@
 #include "base/status.h"
 #include "base/tensor.h"
 #include "formats/names/trunk_name.h"
-#include "formats/weights/weights.h"
+#include "formats/weights/weights_table.h"
 
 // Fills *out; its kind is SR_TRUNK_UNKNOWN when no trunk was found.
 void sr_naming_detect(const SrWeights *w, SrNaming *out);

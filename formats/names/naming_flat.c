@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/text/text.h"
+#include "formats/weights/weights.h"
 
 // Returns the number after the prefix; -1: the name belongs to no block.
 static int flat_number(const SrFlat *flat, const char *name, const char **rest) {

@@ -6,7 +6,7 @@
 
 #include "formats/names/naming_pattern.h"
 #include "formats/names/trunk_name.h"
-#include "formats/weights/weights.h"
+#include "formats/weights/weights_table.h"
 
 typedef struct {
     const char *prefix;            // prefix of blocks numbered through; NULL: no writer does so

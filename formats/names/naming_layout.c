@@ -10,6 +10,7 @@
 #include "base/compiler.h"
 #include "base/text/text.h"
 #include "formats/names/naming_flat.h"
+#include "formats/weights/weights.h"
 
 enum { SIDES = SR_N_NAMES + 1, MOST_ANCHORS = 2, MOST_RULES = 26 };
 

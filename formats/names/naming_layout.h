@@ -5,7 +5,7 @@
 #define SR_FORMATS_NAMES_NAMING_LAYOUT_H
 
 #include "formats/names/trunk_name.h"
-#include "formats/weights/weights.h"
+#include "formats/weights/weights_table.h"
 
 // Finds the family and the writer: fills layout, side and prefix of out.  False: no family's names
 // are all in the file.

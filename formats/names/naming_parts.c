@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/text/text.h"
+#include "formats/weights/weights.h"
 
 typedef struct {
     SrWeights *w;

@@ -11,7 +11,7 @@
 
 #include "base/status.h"
 #include "formats/names/trunk_name.h"
-#include "formats/weights/weights.h"
+#include "formats/weights/weights_table.h"
 
 // Replaces tensors of w by those that the writer `to` would store, under names that sr_naming_bare
 // of this file knows.  The trunks of this program use torchvision's and DINOv2's form:

@@ -1,9 +1,9 @@
-// Enters a file's nested dicts by key, as VISSL's STATE_DICT_KEY_NAME does.  A checkpoint with a
-// teacher and a student, or with a model and its optimiser, is then read as if it held only one.
+// Keeps the tensors of one dict of a file.
+#include "formats/weights/nested_dict.h"
+
 #include <string.h>
 
 #include "base/text/text.h"
-#include "formats/weights/weights.h"
 
 // Lists the outermost keys of the file for the message, because a wrong key is the usual mistake.
 static void list_keys(const SrWeights *w, SrText *out) {

@@ -1,10 +1,11 @@
-// Writes .npz files: a zip of .npy entries, each a header from base/npy.h followed by the numbers.
+// Adds an entry of the zip for each tensor.
+#include "formats/weights/npz_write.h"
+
 #include <stdio.h>
 #include <string.h>
 
 #include "base/compiler.h"
 #include "base/npy.h"
-#include "formats/weights/save.h"
 #include "formats/weights/zip_write.h"
 
 enum { MAX_NAME = 1024 }; // bytes

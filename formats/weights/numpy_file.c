@@ -1,12 +1,14 @@
 // Reads NumPy's array files as weights: .npy, and .npz with stored or deflated entries.  base/npy.h
 // reads the headers.  Numbers must be little-endian; object arrays hold pickles and are refused.
 // Byte strings, (n), are read as U8 of (n, width), padded with zeros.
+#include "formats/weights/numpy_file.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/compiler.h"
 #include "base/npy.h"
-#include "formats/weights/weights.h"
+#include "formats/weights/weights_table.h"
 
 static SrStatus bad(const SrWeights *w, const char *name, const char *what) {
     SR_FAIL(SR_ERR_CONFIG, "%s: array '%.200s': %s", w->path, name, what);

@@ -1,10 +1,12 @@
 // Lists the constructors that a state dict may name and builds their values; nothing else can be
 // called.  torch/_utils.py and torch/storage.py (PyTorch 1.13) define the orders of arguments.
 // NumPy scalars, Namespace and paths occur because training scripts save them with the weights.
+#include "formats/weights/pickle_globals.h"
+
 #include <string.h>
 
 #include "base/compiler.h"
-#include "formats/weights/pickle.h"
+#include "formats/weights/pickle_value.h"
 
 typedef enum {
     AS_TENSOR,    // (storage, offset, sizes, strides, ...)

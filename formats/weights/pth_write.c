@@ -1,12 +1,11 @@
-// Writes torch.save's zip format: data.pkl (pickle protocol 2), data/0, data/1, ..., version.
-// Dicts are plain and nested; each tensor is torch._utils._rebuild_tensor_v2 over its own
-// storage.
+// Builds the pickle of a state dict and adds the numbers of its tensors to the zip.
+#include "formats/weights/pth_write.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/compiler.h"
-#include "formats/weights/save.h"
 #include "formats/weights/zip_write.h"
 
 static const char *const storages[] = {

@@ -7,6 +7,8 @@
 #include "base/compiler.h"
 #include "base/mem.h"
 #include "base/text/text.h"
+#include "formats/weights/npz_write.h"
+#include "formats/weights/pth_write.h"
 
 typedef struct {
     const SrSave *save;

@@ -1,8 +1,8 @@
-// Reads PyTorch's two file formats (torch/serialization.py).  The current one is a zip with
-// data.pkl and one stored entry per storage.  The legacy one is five pickles followed by the
-// storages. TorchScript archives are refused because of the globals that they name.
+// Reads PyTorch's files.  TorchScript archives are refused because of the globals that they name.
 //
 // The tree of values becomes a flat list: tensors under keys joined by dots, other values as text.
+#include "formats/weights/torch_file.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,8 @@
 #include "base/mem.h"
 #include "base/text/text.h"
 #include "formats/weights/pickle.h"
-#include "formats/weights/weights.h"
+#include "formats/weights/pickle_globals.h"
+#include "formats/weights/weights_table.h"
 
 enum {
     MAX_DEPTH = 32,

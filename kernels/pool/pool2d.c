@@ -7,6 +7,7 @@
 
 #include "kernels/core/op_util.h"
 #include "kernels/pool/pool2d.h"
+#include "kernels/pool/pool2d_onnx.h"
 #include "kernels/pool/pool2d_windows.h"
 
 #define FIELD(f) offsetof(SrPool2dParams, f)

@@ -1,4 +1,6 @@
 // Poolings written as ONNX nodes.
+#include "kernels/pool/pool2d_onnx.h"
+
 #include "kernels/core/onnx_rows.h"
 #include "kernels/pool/pool2d_windows.h"
 

@@ -34,9 +34,6 @@ void sr__pool_mean(const SrMachine *machine, const SrPool *pool, SrDtype map, co
 void sr__pool_mean_grad(const SrMachine *machine, const SrPool *pool, SrDtype means, const void *dy,
                         SrDtype map, void *dx);
 void sr__pool_reference(const SrPool *pool, bool max, const double *x, double *y);
-// Writes the node in ONNX (pool2d_onnx.c).  Adaptive windows must be one or tile the map; ONNX has
-// no other kind.
-SrStatus sr__pool_onnx(SrOnnxCall *call, SrPool pool, bool max);
 
 // A window that holds a pixel, at place `place` of the window.
 typedef struct {

@@ -1,4 +1,6 @@
-// Entropies of a teacher's targets, which show a collapse.
+// Adds up the entropies of rows and of their mean.
+#include "losses/shared/loss_health.h"
+
 #include <math.h>
 
 #include "base/mem.h"

@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "measure/probes/softmax_regression.h"
+#include "measure/probes/svm_low_shot.h"
 
 #define TOLERANCE 1e-4
 

@@ -1,4 +1,6 @@
 // Support vector machines on a few images per class: draws, training, statistics over the draws.
+#include "measure/probes/svm_low_shot.h"
+
 #include "measure/probes/svm.h"
 
 #include <math.h>

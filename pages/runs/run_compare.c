@@ -1,4 +1,6 @@
 // The page that compares several runs: curves, a table of results, differences of configurations.
+#include "pages/runs/run_compare.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,10 +9,10 @@
 #include "base/text/yaml_edit.h"
 #include "base/text/yaml_print.h"
 #include "measure/mean_deviation.h"
+#include "pages/chart.h"
 #include "pages/html.h"
 #include "pages/runs/config_changes.h"
 #include "pages/runs/run_page.h"
-#include "pages/runs/run_report.h"
 #include "pages/runs/run_verdict.h"
 
 enum { MOST = 16 };

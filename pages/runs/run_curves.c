@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 #include "base/text/yaml_edit.h"
-#include "pages/html.h"
+#include "pages/chart.h"
 #include "pages/runs/run_page.h"
 
 typedef struct {

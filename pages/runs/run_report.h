@@ -11,9 +11,6 @@
 
 // Writes <run>/report.html.  SR_ERR_CONFIG: the folder holds no run.
 SrStatus sr_run_report_write(const char *run);
-// Appends a page that compares n runs: curves over steps, images and time, a table of results, and
-// differences of configurations.
-SrStatus sr_run_compare(const char *const *runs, int n, SrText *out);
 
 // Appends the part of the page that changes while a run trains: state, figures, findings, curves.
 // finished: receives whether all epochs are trained.

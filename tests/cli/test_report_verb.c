@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "cli/run_pages.h"
+#include "pages/chart.h"
 #include "pages/html.h"
 #include "pages/runs/run_history.h"
 #include "pages/runs/run_record.h"

@@ -8,6 +8,8 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "formats/stats.h"
+#include "formats/weights/save_item.h"
+#include "formats/weights/weights.h"
 #include "tests/check.h"
 
 #define FILES "tests/formats/files/"

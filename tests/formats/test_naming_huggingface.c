@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "formats/convert.h"
+#include "formats/weights/save_item.h"
+#include "formats/weights/weights.h"
 #include "tests/check.h"
 #include "tests/temp_dir.h"
 

@@ -3,6 +3,8 @@
 #include <stdio.h>
 
 #include "formats/convert.h"
+#include "formats/weights/save_item.h"
+#include "formats/weights/weights.h"
 #include "tests/check.h"
 #include "tests/temp_dir.h"
 

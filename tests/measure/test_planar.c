@@ -5,7 +5,8 @@
 
 #include "base/parallel.h"
 #include "base/rng.h"
-#include "measure/planar.h"
+#include "measure/pca.h"
+#include "measure/tsne.h"
 #include "tests/check.h"
 
 enum { N = 120, D = 40 };

@@ -4,6 +4,7 @@
 #include "base/parallel.h"
 #include "measure/probes/logreg.h"
 #include "measure/probes/svm.h"
+#include "measure/probes/svm_low_shot.h"
 #include "tests/check.h"
 #include "tests/measure/feature_rows.h"
 #include "trainer/config/config.h"

@@ -7,6 +7,7 @@
 #include "base/text/yaml_edit.h"
 #include "base/text/yaml_load.h"
 #include "base/text/yaml_print.h"
+#include "formats/weights/weights.h"
 #include "trunks/trunk.h"
 
 typedef struct {

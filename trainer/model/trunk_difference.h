@@ -3,7 +3,7 @@
 #define SR_TRAINER_MODEL_TRUNK_DIFFERENCE_H
 
 #include "base/text/text.h"
-#include "formats/weights/weights.h"
+#include "formats/weights/weights_table.h"
 #include "trainer/config/config.h"
 
 // Adds "the checkpoint holds ..., the configuration asks for ..." to `out`, with the options that

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text/text.h"
+#include "formats/weights/weights.h"
 #include "kernels/tokens/add_positions.h"
 
 static SrShape squeezed(SrShape s) {

@@ -8,7 +8,7 @@
 
 #include "base/status.h"
 #include "base/tensor.h"
-#include "formats/weights/weights.h"
+#include "formats/weights/weights_table.h"
 
 // True if sr_weights_fit_read can turn one shape into the other.  name: the tensor's, in any
 // writer's words.  channels: number of channels of the model's images; 0: 3.

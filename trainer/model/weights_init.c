@@ -13,6 +13,7 @@
 #include "base/text/text.h"
 #include "formats/names/naming.h"
 #include "formats/names/naming_parts.h"
+#include "formats/weights/nested_dict.h"
 #include "formats/weights/weights.h"
 #include "trainer/model/trunk_difference.h"
 #include "trainer/model/weights_fit.h"

@@ -1,10 +1,6 @@
-// Projections of features to a plane, for pictures: principal components (measure/pca.c), and
-// exact t-SNE for at most a few thousand rows (measure/tsne.c; van der Maaten and Hinton,
-// "Visualizing data using t-SNE", JMLR 2008).
-//
-// The points do not depend on the number of threads.
-#ifndef SR_MEASURE_PLANAR_H
-#define SR_MEASURE_PLANAR_H
+// Principal components of features.  The results do not depend on the number of threads.
+#ifndef SR_MEASURE_PCA_H
+#define SR_MEASURE_PCA_H
 
 #include "measure/matrix.h"
 
@@ -28,15 +24,5 @@ SrStatus sr_pca_fit(const SrMatrix *f, int k, SrPca *out);
 void sr_pca_deinit(SrPca *pca); // legal for a zeroed struct
 // Projects n rows x (n, d).  out: (n, k).
 void sr_pca_project(const SrPca *pca, const float *x, int64_t n, float *out);
-
-typedef struct {
-    double perplexity; // about the number of neighbours of a point; reduced to a third of the rows
-    int iterations;
-} SrTsneOptions;
-#define SR_TSNE_DEFAULT ((SrTsneOptions){.perplexity = 30, .iterations = 400})
-
-// Computes points out (n, 2) from the rows' first 30 principal components.  It starts from the
-// first two components, so it draws nothing.  Fewer than 4 rows give zeros.
-SrStatus sr_tsne(const SrMatrix *f, const SrTsneOptions *options, float *out);
 
 #endif
