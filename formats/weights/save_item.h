@@ -1,5 +1,5 @@
-// What is to be written into a file of weights.  Tensors are requested one at a time, so that a
-// conversion holds only one in memory.
+// Description of the content of a new file of weights.  Tensors are requested one at a time, so
+// that a conversion holds only one in memory.
 #ifndef SR_FORMATS_WEIGHTS_SAVE_ITEM_H
 #define SR_FORMATS_WEIGHTS_SAVE_ITEM_H
 
