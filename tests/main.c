@@ -1,14 +1,18 @@
-// Runs the test groups that the build found; arguments name groups to run instead of all.
+// Runs the test groups that the build found: [-jN] [GROUP ...]. Names limit it to these groups.
+// Several groups run in processes of their own, N at a time (the number of cores, at most 8); -j1
+// runs them in this process.
 // SR_TEST_LOSS and SR_TEST_OP limit the contract tests to one plugin. Prints a line for each
 // reason to skip tests, and finally "N passed, M failed, K skipped".
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/parallel.h"
 #include "base/plugin/plugin.h"
 #include "cli/restart.h"
 #include "kernels/op.h"
 #include "losses/loss.h"
+#include "tests/apart.h"
 #include "tests/check.h"
 
 #include "gen/tests.def"
@@ -22,8 +26,12 @@ static int wanted(const char *name, int argc, char **argv) {
     return argc < 2;
 }
 
-// A misspelt plugin name is an error: it would leave nothing to test, and pass.
-static SrStatus check_names(void) {
+static const char *group_name(int i) { return groups[i] ? groups[i]->name : NULL; }
+
+// A misspelt name is an error: it would leave nothing to test, and pass.
+static SrStatus check_names(int argc, char **argv) {
+    for (int i = 1, found; i < argc; i++)
+        SR_TRY(sr_plugin_find("group of tests", argv[i], group_name, &found));
     const char *loss = getenv("SR_TEST_LOSS"), *op = getenv("SR_TEST_OP");
     const SrLoss *some_loss;
     const SrOp *some_op;
@@ -34,25 +42,56 @@ static SrStatus check_names(void) {
     return SR_OK;
 }
 
+// Runs the groups in this process, one after the other.
+static ApartCounts run_here(const SrTestGroup *const *wanted_groups, int n) {
+    ApartCounts sum = {0};
+    for (int g = 0; g < n; g++) {
+        const SrTestGroup *group = wanted_groups[g];
+        int skipped = skip_count();
+        int bad = _cmocka_run_group_tests(group->name, group->tests, (size_t)group->n, NULL,
+                                          process_state_restore);
+        skipped = skip_count() - skipped;
+        sum.failed += bad;
+        sum.skipped += skipped;
+        sum.passed += group->n - bad - skipped;
+    }
+    skip_print();
+    return sum;
+}
+
+static ApartCounts run_apart(const SrTestGroup *const *wanted_groups, int n, int jobs) {
+    const char *names[SR_COUNT(groups)];
+    for (int g = 0; g < n; g++)
+        names[g] = wanted_groups[g]->name;
+    ApartCounts sum = apart_run(names, n, jobs);
+    apart_print_skipped();
+    return sum;
+}
+
+// Each core runs a suite, as far as memory surely suffices.
+static int default_jobs(void) {
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    return (int)SR_MAX(1, SR_MIN(cores, 8));
+}
+
 int main(int argc, char **argv) {
     sr_restart_with_settings(argv); // tests compute with the program's settings
     sr_parallel_init();
     process_state_remember();
-    if (check_names() != SR_OK) {
+    int jobs = default_jobs(), n = 0;
+    if (argc > 1 && strncmp(argv[1], "-j", 2) == 0) {
+        jobs = SR_MAX(1, atoi(argv[1] + 2));
+        argv++, argc--;
+    }
+    if (check_names(argc, argv) != SR_OK) {
         fprintf(stderr, "run-tests: %s\n", sr_status_message());
         return 2;
     }
-    int passed = 0, failed = 0;
-    for (int g = 0; groups[g]; g++) {
-        if (!wanted(groups[g]->name, argc, argv))
-            continue;
-        int skipped = skip_count();
-        int bad = _cmocka_run_group_tests(groups[g]->name, groups[g]->tests, (size_t)groups[g]->n,
-                                          NULL, process_state_restore);
-        failed += bad;
-        passed += groups[g]->n - bad - (skip_count() - skipped);
-    }
-    skip_print();
-    printf("%d passed, %d failed, %d skipped\n", passed, failed, skip_count());
-    return failed != 0 || passed + skip_count() == 0;
+    const SrTestGroup *some[SR_COUNT(groups)];
+    for (int g = 0; groups[g]; g++)
+        if (wanted(groups[g]->name, argc, argv))
+            some[n++] = groups[g];
+    ApartCounts sum = n > 1 && jobs > 1 ? run_apart(some, n, jobs) : run_here(some, n);
+    printf("%d passed, %d failed, %d skipped\n", sum.passed, sum.failed, sum.skipped);
+    return sum.failed != 0 || sum.passed + sum.skipped == 0;
 }

@@ -1,10 +1,13 @@
-// Tests the test program itself: a plugin name in the environment that no plugin has is an error
-// instead of no tests.
+// Tests the test program itself: names that nothing has are errors instead of no tests, and groups
+// in processes of their own are counted.
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "tests/apart.h"
 #include "tests/check.h"
+#include "tests/program.h"
+#include "tests/temp_dir.h"
 
 // Runs this binary with a variable set; returns its exit code and its output.
 static int run_with(const char *variable, const char *group, char *out, size_t n) {
@@ -28,4 +31,51 @@ TEST(test_names_in_the_environment) {
     CHECK_INT(run_with("SR_TEST_LOSS=swav_loss SR_TEST_OP=relu", "text", out, sizeof out), 0);
 }
 
-SR_TESTS(main, unit(test_names_in_the_environment))
+// Groups in processes of their own give the sums of the groups, and a misspelt one is an error.
+TEST(test_groups_apart) {
+    char out[8192];
+    CHECK_INT(run_with("", "process_state text", out, sizeof out), 0);
+    const char *apart = strstr(out, " passed, 0 failed, 0 skipped\n");
+    CHECK(apart && atoi(apart - 2) > 2);
+    int sum = atoi(apart - 2);
+    CHECK_INT(run_with("", "-j1 process_state text", out, sizeof out), 0);
+    const char *here = strstr(out, " passed, 0 failed, 0 skipped\n");
+    CHECK(here);
+    CHECK_INT(atoi(here - 2), sum);
+    CHECK(run_with("", "process_state texr", out, sizeof out) != 0);
+    CHECK(strstr(out, "unknown group of tests 'texr'; did you mean 'text'?"));
+}
+
+// A group that ends without its last line, as after a crash, counts as a failed test.
+TEST(test_ended_group_fails) {
+    char dir[64], out[4096];
+    int ends[2];
+    temp_dir_make(dir);
+    CHECK(pipe(ends) == 0);
+    pid_t child = fork();
+    if (child == 0) {
+        char path[96];
+        snprintf(path, sizeof path, "%s/out", dir);
+        if (!freopen(path, "w", stdout))
+            _exit(1);
+        ApartCounts sum = apart_run((const char *const[]){"no such group", "process_state"}, 2, 2);
+        fflush(stdout);
+        if (write(ends[1], &sum, sizeof sum) != sizeof sum)
+            _exit(1);
+        _exit(0);
+    }
+    ApartCounts sum;
+    CHECK_INT(program_wait(child, NULL), 0);
+    CHECK_INT(read(ends[0], &sum, sizeof sum), sizeof sum);
+    close(ends[0]);
+    close(ends[1]);
+    CHECK_INT(sum.passed, 2);
+    CHECK_INT(sum.failed, 1);
+    CHECK_INT(sum.skipped, 0);
+    program_read(dir, "out", out, sizeof out);
+    CHECK(strstr(out, "[  FAILED  ] suite no such group ended with exit code 2\n"));
+    temp_dir_remove(dir);
+}
+
+SR_TESTS(main, unit(test_names_in_the_environment), unit(test_groups_apart),
+         unit(test_ended_group_fails))

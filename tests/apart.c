@@ -1,0 +1,117 @@
+// Starts a suite per process and adds up their closing lines (apart.h).
+#include "tests/apart.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/compiler.h"
+#include "tests/check.h"
+
+enum { MAX_JOBS = 64, MAX_REASONS = 64 };
+
+typedef struct {
+    const char *name;
+    pid_t pid;
+    FILE *said; // an unnamed file
+} Job;
+
+static struct {
+    int tests;
+    char text[512];
+} skipped[MAX_REASONS];
+static int n_skipped;
+
+static void start(Job *job, const char *name) {
+    char self[4096];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    job->name = name;
+    job->said = tmpfile();
+    if (n <= 0 || !job->said) {
+        perror("run-tests");
+        exit(1);
+    }
+    self[n] = '\0';
+    fflush(stdout);
+    job->pid = fork();
+    if (job->pid == 0) {
+        dup2(fileno(job->said), STDOUT_FILENO);
+        dup2(fileno(job->said), STDERR_FILENO);
+        execl(self, self, name, (char *)NULL);
+        _exit(127);
+    }
+    if (job->pid < 0) {
+        perror("run-tests");
+        exit(1);
+    }
+}
+
+static void note_skipped(int tests, const char *text) {
+    int i = 0;
+    while (i < n_skipped && strcmp(skipped[i].text, text) != 0)
+        i++;
+    if (i == MAX_REASONS)
+        i--; // the count stays right
+    else if (i == n_skipped)
+        snprintf(skipped[n_skipped++].text, sizeof skipped[0].text, "%s", text);
+    skipped[i].tests += tests;
+}
+
+// Prints the output of a suite, without the closing lines, which are added up.
+static void finish(const Job *job, int status, ApartCounts *sum) {
+    char line[8192], text[512];
+    ApartCounts of = {0};
+    bool closed = false;
+    rewind(job->said);
+    while (fgets(line, sizeof line, job->said)) {
+        int tests;
+        if (sscanf(line, "%d passed, %d failed, %d skipped", &of.passed, &of.failed, &of.skipped) ==
+            3)
+            closed = true;
+        else if (sscanf(line, "%d skipped: %511[^\n]", &tests, text) == 2)
+            note_skipped(tests, text);
+        else
+            fputs(line, stdout);
+    }
+    fclose(job->said);
+    if (!closed || (status != 0 && of.failed == 0)) {
+        of = (ApartCounts){.failed = 1};
+        if (WIFSIGNALED(status))
+            printf("[  FAILED  ] suite %s was ended by signal %d\n", job->name, WTERMSIG(status));
+        else
+            printf("[  FAILED  ] suite %s ended with exit code %d%s\n", job->name,
+                   WEXITSTATUS(status), closed ? " though its tests passed" : "");
+    }
+    fflush(stdout);
+    sum->passed += of.passed;
+    sum->failed += of.failed;
+    sum->skipped += of.skipped;
+}
+
+ApartCounts apart_run(const char *const *names, int n, int jobs) {
+    Job running[MAX_JOBS];
+    int n_running = 0, next = 0;
+    ApartCounts sum = {0};
+    jobs = SR_MIN(jobs, MAX_JOBS);
+    while (next < n || n_running > 0) {
+        int status, i = 0;
+        while (next < n && n_running < jobs)
+            start(&running[n_running++], names[next++]);
+        pid_t ended = waitpid(-1, &status, 0);
+        while (i < n_running && running[i].pid != ended)
+            i++;
+        if (i == n_running)
+            continue;
+        finish(&running[i], status, &sum);
+        running[i] = running[--n_running];
+    }
+    return sum;
+}
+
+void apart_print_skipped(void) {
+    for (int i = 0; i < n_skipped; i++)
+        printf("%d skipped: %s\n", skipped[i].tests, skipped[i].text);
+}
