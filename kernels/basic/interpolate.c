@@ -130,7 +130,7 @@ static const SrOpCase cases[] = {
     {"{h: 7, w: 5}", 1, {SR_SHAPE(2, 3, 4, 3)}, false},
     {"{h: 2, w: 3}", 1, {SR_SHAPE(3, 5, 7, 6)}, false},
     {"{h: 4, w: 1}", 1, {SR_SHAPE(1, 4, 1, 9)}, false},
-    {"{h: 33, w: 40}", 1, {SR_SHAPE(2, 12, 12, 17)}, false},
+    {"{h: 33, w: 40}", 1, {SR_SHAPE(1, 3, 12, 17)}, false},
 };
 
 const SrOp sr_op_interpolate = {
