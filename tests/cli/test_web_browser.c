@@ -144,10 +144,10 @@ TEST(test_training_in_a_browser) {
     web_begin(&w);
     browser_start(&b);
     snprintf(key, sizeof key, "CHECKPOINT.DIR=%s/long", w.runs);
-    pid_t run =
-        program_start(w.dir, 1,
-                      (const char *const[]){"tests/cli/tiny.yaml", key, "OPTIMIZER.num_epochs=4000",
-                                            "LOG_FREQUENCY=1", NULL});
+    pid_t run = program_start(w.dir, 1,
+                              (const char *const[]){"tests/cli/tiny.yaml", key,
+                                                    "OPTIMIZER.num_epochs=400000",
+                                                    "LOG_FREQUENCY=1", NULL});
     CHECK(web_becomes(&w, "<button>stop</button>"));
     open_index(&b, &w, 1600, true);
     CHECK(browser_becomes(&b, "document.querySelector('.bar')", 60));
