@@ -1,6 +1,7 @@
 // Starts a suite per process and adds up their closing lines (apart.h).
 #include "tests/apart.h"
 
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,6 +36,7 @@ static void start(Job *job, const char *name) {
         exit(1);
     }
     self[n] = '\0';
+    fcntl(fileno(job->said), F_SETFD, FD_CLOEXEC); // later groups look at their open files
     fflush(stdout);
     job->pid = fork();
     if (job->pid == 0) {
@@ -91,11 +93,20 @@ static void finish(const Job *job, int status, ApartCounts *sum) {
     sum->skipped += of.skipped;
 }
 
+// Programs of several suites would wait for one another's threads, a time slice at every barrier,
+// if each had a thread per core.
+static void share_cores(int jobs) {
+    char threads[16];
+    snprintf(threads, sizeof threads, "%ld", SR_MAX(1L, sysconf(_SC_NPROCESSORS_ONLN) / jobs));
+    setenv("OMP_NUM_THREADS", threads, 0);
+}
+
 ApartCounts apart_run(const char *const *names, int n, int jobs) {
     Job running[MAX_JOBS];
     int n_running = 0, next = 0;
     ApartCounts sum = {0};
     jobs = SR_MIN(jobs, MAX_JOBS);
+    share_cores(jobs);
     while (next < n || n_running > 0) {
         int status, i = 0;
         while (next < n && n_running < jobs)
