@@ -7,6 +7,8 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "data/image_pool.h"
+#include "trainer/data/data_split.h"
+#include "trainer/run/run_parts.h"
 
 #include "gen/build.h"
 

@@ -4,7 +4,7 @@
 
 #include "base/text/text.h"
 #include "cli/args/args.h"
-#include "trainer/run/run.h"
+#include "trainer/run/run_parts.h"
 
 // Adds a command of this program and what it does: "  sslrun web runs\n      shows ...".
 //   words  words after the program's name, NULL at the end; they are quoted for a shell

@@ -3,6 +3,7 @@
 #ifndef SR_CLI_RUN_PAGES_H
 #define SR_CLI_RUN_PAGES_H
 
+#include "trainer/run/run_parts.h"
 #include "trainer/train.h"
 
 typedef struct {

@@ -7,6 +7,7 @@
 #include "library/arguments.h"
 #include "library/trunk_source.h"
 #include "sslrun.h"
+#include "trainer/run/run.h"
 #include "trainer/train.h"
 
 _Static_assert(SR_STOPPED == SR_ERR_INTERRUPT, "the status of sslrun.h");

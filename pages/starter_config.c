@@ -12,6 +12,8 @@
 #include "base/parallel.h"
 #include "trainer/bench/bench_data.h"
 #include "trainer/bench/estimate.h"
+#include "trainer/run/run.h"
+#include "trainer/run/run_cost.h"
 
 static const SrStarterRung rungs[] = {
     {"CIFAR's ResNet-8", "resnet_cifar", "RESNET_CIFAR", "{DEPTH: 8}", 64, 32,

@@ -17,9 +17,12 @@
 #include "base/version.h"
 #include "kernels/machine.h"
 #include "trainer/data/data_summary.h"
+#include "trainer/run/epoch_pass.h"
 #include "trainer/run/ranks/ranks_same.h"
 #include "trainer/run/ranks/run_ranks.h"
-#include "trainer/run/run_folder.h"
+#include "trainer/run/resume.h"
+#include "trainer/run/run.h"
+#include "trainer/run/run_rates.h"
 #include "trainer/train_internal.h"
 
 void sr_train_heading(const char *command) {

@@ -7,7 +7,7 @@
 #define SR_TRAINER_TRAIN_H
 
 #include "sslrun.h"
-#include "trainer/run/run.h"
+#include "trainer/run/run_parts.h"
 
 // Events of a run that a caller may hear of, for pages about it.
 typedef enum {

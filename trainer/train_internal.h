@@ -9,7 +9,9 @@
 #include "trainer/run/meters/tensorboard.h"
 #include "trainer/run/phases.h"
 #include "trainer/run/position.h"
+#include "trainer/run/resume.h"
 #include "trainer/run/run_folder.h"
+#include "trainer/run/run_parts.h"
 #include "trainer/train.h"
 
 enum { SR_TRAIN_PATH_BYTES = 4096 };

@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "base/ranks/comm.h"
+#include "trainer/run/run.h"
 #include "trainer/run/run_folder.h"
 #include "trainer/train_internal.h"
 

@@ -5,7 +5,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "data/load/loader.h"
+#include "trainer/optim/grad_clip.h"
 #include "trainer/run/ranks/run_ranks.h"
+#include "trainer/run/run_cost.h"
 #include "trainer/train_internal.h"
 
 static void say_resume(const SrTraining *t, SrResume how) {

@@ -10,7 +10,9 @@
 #include "data/load/loader.h"
 #include "kernels/conv/conv.h"
 #include "kernels/machine.h"
+#include "trainer/model/teacher_model.h"
 #include "trainer/model/weights_init.h"
+#include "trainer/run/run.h"
 #include "trainer/run/run_folder.h"
 #include "trainer/train_internal.h"
 

@@ -16,6 +16,8 @@
 #include "trainer/config/paths_check.h"
 #include "trainer/data/data_summary.h"
 #include "trainer/eval/online_probe.h"
+#include "trainer/run/run.h"
+#include "trainer/run/run_cost.h"
 
 // Reports a step that is too large for this machine without failing: another machine may run it.
 static void print_text(const SrRun *run, double seconds, SrText *out) {

@@ -21,6 +21,7 @@
 #include "trainer/eval/linear_probes.h"
 #include "trainer/eval/report.h"
 #include "trainer/run/meters/progress.h"
+#include "trainer/run/run.h"
 #include "trainer/train.h"
 
 #define RESUME "CHECKPOINT.AUTO_RESUME=True"

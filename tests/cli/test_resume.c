@@ -17,6 +17,7 @@
 #include "tests/checkpoint_pair.h"
 #include "tests/program.h"
 #include "tests/temp_dir.h"
+#include "trainer/run/run.h"
 #include "trainer/train.h"
 
 #define CONFIG "tests/cli/tiny.yaml"

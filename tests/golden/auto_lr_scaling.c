@@ -7,6 +7,7 @@
 #include "base/text/yaml_edit.h"
 #include "tests/golden/golden.h"
 #include "trainer/config/config.h"
+#include "trainer/schedules/auto_lr_scaling.h"
 #include "trainer/schedules/schedule.h"
 
 static const double tolerance = 1e-12;

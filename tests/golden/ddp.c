@@ -11,6 +11,7 @@
 #include "tests/golden/table.h"
 #include "tests/golden/trace.h"
 #include "tests/golden/world.h"
+#include "trainer/model/train_graph.h"
 #include "trainer/run/step.h"
 
 typedef struct {

@@ -6,6 +6,7 @@
 #include "tests/golden/golden.h"
 #include "trainer/config/vissl/schema.h"
 #include "trainer/optim/optim.h"
+#include "trainer/optim/optim_options.h"
 
 typedef struct {
     SrGoldenCase *c;

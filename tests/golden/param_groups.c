@@ -12,8 +12,9 @@
 #include "tests/golden/golden.h"
 #include "trainer/config/config_internal.h"
 #include "trainer/config/vissl/schema.h"
+#include "trainer/model/model_forward.h"
 #include "trainer/model/model_internal.h"
-#include "trainer/optim/optim.h"
+#include "trainer/optim/param_groups.h"
 
 // Returns the first `dims` below a list of heads and chains: the number of features that the
 // first head takes.

@@ -16,6 +16,8 @@
 #include "tests/golden/images.h"
 #include "tests/golden/table.h"
 #include "tests/golden/trace.h"
+#include "trainer/model/train_graph.h"
+#include "trainer/optim/grad_clip.h"
 #include "trainer/run/step.h"
 #include "trainer/schedules/schedule.h"
 

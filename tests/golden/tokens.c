@@ -7,6 +7,7 @@
 #include "base/text/text.h"
 #include "tests/golden/images.h"
 #include "tests/golden/table.h"
+#include "trainer/model/train_graph.h"
 #include "trainer/run/step.h"
 
 typedef struct {

@@ -1,6 +1,7 @@
 // Tests swav_loss beyond the golden cases: names of its state, timing of the queue,
 // renormalisation, one prototype, finite losses for any epsilon, refusals.
 #include "tests/check.h"
+#include "trainer/model/train_graph.h"
 
 #include "tests/trainer/tiny_model.h"
 

@@ -4,7 +4,7 @@
 #include "base/text/yaml_load.h"
 #include "base/text/yaml_print.h"
 #include "tests/check.h"
-#include "trainer/schedules/schedule.h"
+#include "trainer/schedules/auto_lr_scaling.h"
 
 // Scales the configuration `text` and compares it with `expected`, both in flow style.
 static void check_scaled(const char *text, int batch, int node_batch, int nodes,

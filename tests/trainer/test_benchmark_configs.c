@@ -8,6 +8,7 @@
 #include "base/text/text.h"
 #include "tests/check.h"
 #include "tests/temp_dir.h"
+#include "trainer/run/run.h"
 #include "trainer/schedules/schedule.h"
 #include "trainer/train.h"
 

@@ -4,6 +4,7 @@
 #include "tests/check.h"
 #include "trainer/features/feature_rows.h"
 #include "trainer/run/phases.h"
+#include "trainer/run/run.h"
 
 static const char text[] =
     "DATA:\n"

@@ -10,6 +10,7 @@
 #include "tests/check.h"
 #include "tests/temp_dir.h"
 #include "tests/trainer/small_checkpoint.h"
+#include "trainer/run/resume.h"
 #include "trainer/run/run_folder.h"
 
 typedef struct {

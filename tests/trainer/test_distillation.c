@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "tests/check.h"
 #include "tests/temp_dir.h"
+#include "trainer/run/run.h"
 #include "trainer/train.h"
 
 #define TRUNK(width) \

@@ -8,6 +8,7 @@
 #include "tests/check.h"
 #include "tests/temp_dir.h"
 #include "trainer/run/checkpoint.h"
+#include "trainer/run/run.h"
 #include "trainer/train.h"
 
 #define TRUNK "  TRUNK: {RESNETS: {DEPTH: 18, WIDTH_MULTIPLIER: 0.0625, SMALL_IMAGE_STEM: true}}\n"

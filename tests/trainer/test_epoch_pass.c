@@ -4,6 +4,7 @@
 #include "tests/check.h"
 
 #include "base/mem.h"
+#include "trainer/run/epoch_pass.h"
 #include "trainer/run/run.h"
 
 enum { IMAGES = 70, VIEWS = 3, D = 8 };

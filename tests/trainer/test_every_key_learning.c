@@ -16,6 +16,8 @@
 #include "tests/heads/built_head.h"
 #include "tests/trainer/every_key.h"
 #include "tests/trainer/tiny_model.h"
+#include "trainer/optim/optim_options.h"
+#include "trainer/optim/optimizer.h"
 #include "trainer/run/meters/meter_list.h"
 
 // ---- losses: values over some steps, and every number of the parameter table afterwards

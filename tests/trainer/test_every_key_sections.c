@@ -19,6 +19,7 @@
 #include "tests/trainer/every_key.h"
 #include "trainer/config/vissl/schema.h"
 #include "trainer/optim/optim.h"
+#include "trainer/run/run.h"
 #include "trainer/train.h"
 
 // ---- results of a run

@@ -13,6 +13,7 @@
 #include "tests/temp_dir.h"
 #include "trainer/eval/linear_probes.h"
 #include "trainer/run/phases.h"
+#include "trainer/run/run.h"
 #include "trainer/train.h"
 
 static const char text[] =

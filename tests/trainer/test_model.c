@@ -6,6 +6,7 @@
 #include "graph/plan/plan_run.h"
 #include "tests/trainer/tiny_model.h"
 #include "trainer/model/model_internal.h"
+#include "trainer/optim/param_groups.h"
 
 #define SWAV "name: swav_loss, swav_loss: {epsilon: 0.1}"
 

@@ -12,6 +12,7 @@
 #include "trainer/eval/linear_probes.h"
 #include "trainer/eval/report.h"
 #include "trainer/run/phases.h"
+#include "trainer/run/run.h"
 #include "trainer/train.h"
 
 enum { N = 48, CLASSES = 3, SIDE = 16 };

@@ -9,6 +9,7 @@
 #include "tests/temp_dir.h"
 #include "trainer/eval/online_probe.h"
 #include "trainer/eval/report.h"
+#include "trainer/run/run.h"
 #include "trainer/train.h"
 
 #define CONFIG "tests/cli/tiny.yaml"

@@ -8,7 +8,10 @@
 #include "base/rng.h"
 #include "base/text/yaml_load.h"
 #include "tests/check.h"
+#include "trainer/optim/grad_clip.h"
 #include "trainer/optim/optim.h"
+#include "trainer/optim/optim_options.h"
+#include "trainer/optim/optimizer.h"
 
 enum { STEPS = 4 };
 

@@ -1,7 +1,7 @@
 // Tests assignment of parameters to optimiser groups: every role, in trunk and head, under all
 // four switches.
 #include "tests/check.h"
-#include "trainer/optim/optim.h"
+#include "trainer/optim/param_groups.h"
 
 static const struct {
     const char *name;

@@ -5,6 +5,7 @@
 #include "tests/check.h"
 #include "trainer/config/vissl/schema.h"
 #include "trainer/optim/optim.h"
+#include "trainer/optim/param_groups.h"
 #include "trainer/run/run.h"
 #include "trunks/shared/depth.h"
 

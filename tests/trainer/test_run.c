@@ -10,6 +10,7 @@
 #include "tests/temp_dir.h"
 #include "trainer/run/run.h"
 #include "trainer/run/run_folder.h"
+#include "trainer/run/run_rates.h"
 
 #define CONFIG "tests/cli/tiny.yaml"
 

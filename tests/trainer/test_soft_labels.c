@@ -8,6 +8,7 @@
 #include "tests/check.h"
 #include "tests/temp_dir.h"
 #include "trainer/run/phases.h"
+#include "trainer/run/run.h"
 #include "trainer/train.h"
 
 // The images are noise, which is learned by heart; images of one colour per class would be

@@ -4,6 +4,7 @@
 #include "base/rng.h"
 #include "tests/check.h"
 #include "trainer/run/run.h"
+#include "trainer/run/run_cost.h"
 
 #define CONFIG "tests/cli/tiny.yaml"
 #define PROTOTYPES "heads.0.prototypes0.weight"

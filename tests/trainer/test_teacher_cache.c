@@ -11,6 +11,8 @@
 #include "base/mem.h"
 #include "tests/check.h"
 #include "tests/temp_dir.h"
+#include "trainer/run/run.h"
+#include "trainer/run/run_cost.h"
 #include "trainer/train.h"
 
 #define TRUNK(width) \

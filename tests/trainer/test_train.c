@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "tests/check.h"
 #include "tests/data/fixture.h"
+#include "trainer/run/run.h"
 #include "trainer/train.h"
 
 #define CONFIG "tests/cli/folder.yaml"

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "data/collator.h"
+#include "trainer/model/train_graph.h"
 
 // Plans masks as the masking collator lays out batches.
 static void plan_masks(TinyModel *t, const TinyWorld *w) {

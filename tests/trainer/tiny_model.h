@@ -4,6 +4,7 @@
 
 #include "data/collator.h"
 #include "trainer/model/model.h"
+#include "trainer/model/train_graph.h"
 #include "trainer/run/step.h"
 
 typedef struct {

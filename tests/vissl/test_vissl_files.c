@@ -18,7 +18,7 @@
 #include "losses/loss.h"
 #include "tests/check.h"
 #include "trainer/config/config.h"
-#include "trainer/optim/optim.h"
+#include "trainer/optim/optimizer.h"
 #include "trainer/run/run.h"
 #include "trunks/trunk.h"
 

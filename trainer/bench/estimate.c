@@ -18,6 +18,7 @@
 #include "kernels/conv/conv2d.h"
 #include "kernels/norm/batch_norm.h"
 #include "trainer/bench/forecast.h"
+#include "trainer/run/run_plans.h"
 
 enum { SIDE = 28, WIDTH = 128, WIDE = 4 * WIDTH, ROUNDS = 5 };
 #define BUDGET_S 0.1 // seconds for a probe

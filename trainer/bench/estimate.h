@@ -2,7 +2,7 @@
 #ifndef SR_TRAINER_BENCH_ESTIMATE_H
 #define SR_TRAINER_BENCH_ESTIMATE_H
 
-#include "trainer/run/run.h"
+#include "trainer/run/run_parts.h"
 
 // Estimates the seconds of one training step, or of the forward if nothing learns, without data
 // loading.  It times three small graphs on this machine, which takes some tenths of a second.

@@ -35,7 +35,7 @@
 #include "trainer/config/vissl/sharding.h"
 #include "trainer/config/vissl/shared_maps.h"
 #include "trainer/config/vissl/vissl_keys.h"
-#include "trainer/optim/optim.h"
+#include "trainer/optim/param_groups.h"
 #include "trainer/schedules/schedule.h"
 #include "trunks/presets.h"
 

@@ -8,7 +8,7 @@
 #include "base/plugin/option.h"
 #include "kernels/machine.h"
 #include "measure/probes/logreg.h"
-#include "trainer/optim/optim.h"
+#include "trainer/optim/optim_options.h"
 
 // Each enum lists the words of its key in the order of the key's option row.
 typedef enum { SR_PIXELS_EXACT, SR_PIXELS_FAST } SrPixels;

@@ -16,7 +16,7 @@
 #include "trainer/config/manual_search.h"
 #include "trainer/config/vissl/schema.h"
 #include "trainer/config/vissl/vissl_names.h"
-#include "trainer/optim/optim.h"
+#include "trainer/optim/optimizer.h"
 #include "trainer/schedules/schedule.h"
 #include "trunks/presets.h"
 #include "trunks/trunk.h"

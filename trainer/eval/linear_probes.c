@@ -13,6 +13,8 @@
 #include "measure/neighbours/knn.h"
 #include "measure/probes/chosen_probe.h"
 #include "trainer/run/phases.h"
+#include "trainer/run/run.h"
+#include "trainer/run/run_rates.h"
 
 #define CALIBRATION_BATCHES 40 // as for kNN: what is left of the initial statistics is 1.5 %
 

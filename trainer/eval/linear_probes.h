@@ -6,7 +6,7 @@
 #include "base/text/text.h"
 #include "trainer/eval/baselines.h"
 #include "trainer/run/meters/meter_list.h"
-#include "trainer/run/run.h"
+#include "trainer/run/run_parts.h"
 
 #define SR_LINEAR_NAME_BYTES 32
 

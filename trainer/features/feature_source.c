@@ -267,6 +267,16 @@ static SrStatus compile(const SrFeatureSource *s, bool bf16, bool dry, SrPlan **
     return sr_plan_compile(s->graph, &plan, out);
 }
 
+SrStatus sr_feature_source_of_outputs(const SrModel *model, const SrOutputGraph *graph,
+                                      SrPlan **out) {
+    SrPlanOptions plan = {.mode = SR_MODE_EVAL,
+                          .outputs = graph->outputs,
+                          .n_outputs = graph->n_outputs,
+                          .machine = sr_model_machine(model),
+                          .bf16 = sr_model_bf16(model)};
+    return sr_plan_compile(graph->graph, &plan, out);
+}
+
 static bool takes_bf16(const SrFeatureSource *s) {
     if (s->options.model && sr_model_bf16(s->options.model))
         return true;

@@ -11,8 +11,7 @@
 // features/feature_values.h lays values out, and features/feature_rows.h makes one row per image
 // of a data set, which ranks share out.
 //
-// Only this room compiles plans for others.  The training loop compiles its own step and its own
-// test pass (trainer/run); tests/one_road.sh holds the list.
+// Only this room compiles plans of evaluation; a plan elsewhere has gradients (tests/one_road.sh).
 #ifndef SR_TRAINER_FEATURES_FEATURE_SOURCE_H
 #define SR_TRAINER_FEATURES_FEATURE_SOURCE_H
 
@@ -114,6 +113,11 @@ SrStatus sr_feature_source_check(SrModel *model, const char *layer, int batch, i
 // Builds a frozen trunk for the heads that read it: SR_FEATURES_HEADS with folded norms.  Compile
 // it when the parameters have their final values.
 SrStatus sr_feature_source_of_heads(SrModel *model, int batch, int h, int w, SrFeatureSource *out);
+
+// Compiles the outputs of a model over its own parameters, so that values follow its training: for
+// the test phases of a run.  The caller owns the plan.
+SrStatus sr_feature_source_of_outputs(const SrModel *model, const SrOutputGraph *graph,
+                                      SrPlan **out);
 
 // Appends a line per layer that was asked for by name: the node it means, and in whose vocabulary.
 void sr_feature_source_say_layers(const SrFeatureSource *source, SrText *out);

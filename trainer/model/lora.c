@@ -5,6 +5,7 @@
 
 #include "base/text/text.h"
 #include "kernels/core/gemm.h"
+#include "trainer/optim/optim_options.h"
 
 enum { TARGET_QV = 1, TARGET_LINEAR = 2, TARGET_CONV = 4 };
 

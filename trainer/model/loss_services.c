@@ -3,7 +3,9 @@
 #include <stdio.h>
 
 #include "kernels/memory/copy_state.h"
+#include "trainer/model/model_forward.h"
 #include "trainer/model/model_internal.h"
+#include "trainer/model/train_graph.h"
 
 // ---- from the graph of the images to the loss's graph
 

@@ -114,6 +114,16 @@ SrParams *sr_model_params(SrModel *model) { return model->params; }
 
 bool sr_model_bf16(const SrModel *model) { return model->config->model.use_amp; }
 
+bool sr_model_has_frozen_trunk(const SrModel *model) {
+    const SrModelConfig *c = &model->config->model;
+    return c->eval_mode_on && c->freeze_trunk_only && !c->extract_trunk_features_only &&
+           model->features.n > 0;
+}
+
+void sr_model_set_targets(SrModel *model, int classes) { model->n_targets = classes; }
+
+void sr_model_set_batch(SrModel *model, const SrBatchPlan *plan) { model->batch = plan; }
+
 SrStatus sr__model_add_graph(SrModel *model, SrGraph **out) {
     SrGraph **graphs = sr_realloc(model->graphs, (size_t)(model->n_graphs + 1) * sizeof *graphs);
     SR_TRY_MEMORY(graphs, "a graph");

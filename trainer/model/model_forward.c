@@ -1,4 +1,6 @@
 // Wires one forward pass of the model: views -> trunk passes -> features -> heads.
+#include "trainer/model/model_forward.h"
+
 #include <stdio.h>
 #include <string.h>
 

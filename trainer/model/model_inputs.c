@@ -5,9 +5,8 @@
 
 #include "base/plugin/plugin.h"
 #include "data/collator.h"
+#include "trainer/model/model_forward.h"
 #include "trainer/model/model_internal.h"
-
-void sr_model_set_batch(SrModel *model, const SrBatchPlan *plan) { model->batch = plan; }
 
 int sr__model_rows(const SrModel *model, int view) {
     return model->batch ? model->batch->input[view].rows : 1;

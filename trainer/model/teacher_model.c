@@ -1,11 +1,15 @@
 // Makes the model of DISTILLATION.TEACHER_MODEL: its own architecture and weights, in the student's
 // parameter table and on the student's views.  A momentum encoder is something else: it has the
 // student's architecture (losses/shared/momentum_encoder.h).
+#include "trainer/model/teacher_model.h"
+
 #include <stdio.h>
 
 #include "kernels/basic/interpolate.h"
 #include "trainer/config/derived_config.h"
+#include "trainer/model/model_forward.h"
 #include "trainer/model/model_internal.h"
+#include "trainer/model/train_graph.h"
 #include "trainer/model/weights_init.h"
 
 static SrStatus open_teacher(SrModel *model, const char *prefix) {

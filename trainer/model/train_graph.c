@@ -1,5 +1,7 @@
 // Builds the training graph: the model on a step's views, targets and the loss, in one graph or
 // in two (trainer/run/ranks/replicas.h).  Freezes parameters that do not learn in it.
+#include "trainer/model/train_graph.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -30,8 +32,6 @@ static SrStatus build_loss(SrModel *model, SrLossContext *ctx, SrTrainGraph *out
         out->outputs[out->n_outputs++] = ctx->kept[i];
     return SR_OK;
 }
-
-void sr_model_set_targets(SrModel *model, int classes) { model->n_targets = classes; }
 
 SrNodeId sr__model_extra(SrModel *model, const char *name, int view) {
     SrTrainGraph *train = model->train;
@@ -234,12 +234,6 @@ SrStatus sr_model_build_train(SrModel *model, int batch, int n_views, const int 
                               int64_t n_samples, SrTrainGraph *out) {
     SrModelInputs in = {.batch = batch, .n = n_views, .h = h, .w = w, .masked = true};
     return build_train(model, &in, n_samples, out);
-}
-
-bool sr_model_has_frozen_trunk(const SrModel *model) {
-    const SrModelConfig *c = &model->config->model;
-    return c->eval_mode_on && c->freeze_trunk_only && !c->extract_trunk_features_only &&
-           model->features.n > 0;
 }
 
 SrStatus sr_model_build_train_heads(SrModel *model, int batch, const SrShape *features, int n,

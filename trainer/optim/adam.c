@@ -4,6 +4,7 @@
 //   g = g + wd * p;  m = b1 m + (1 - b1) g;  s = b2 s + (1 - b2) g^2
 //   p = p - lr / (1 - b1^t) * m / (sqrt(s) / sqrt(1 - b2^t) + eps)
 #include "trainer/optim/moments.h"
+#include "trainer/optim/optimizer.h"
 
 // L2 decay goes through both moments here; adamw.c keeps it out of them.
 static void update(const SrOptimUpdate *u, int64_t n, float *value, float *grad,

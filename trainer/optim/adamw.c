@@ -3,6 +3,7 @@
 // torch.optim.AdamW.
 //   p = p * (1 - lr * wd), then Adam's update with the gradient alone
 #include "trainer/optim/moments.h"
+#include "trainer/optim/optimizer.h"
 
 static void update(const SrOptimUpdate *u, int64_t n, float *value, float *grad,
                    float *const *state) {

@@ -3,12 +3,13 @@
 //
 // Each gradient is cut into pieces whose number depends on its size alone.  Partial sums are
 // added in the order of the pieces, so the bits do not depend on threads.
+#include "trainer/optim/grad_clip.h"
+
 #include <math.h>
 
 #include "base/compiler.h"
 #include "base/parallel.h"
 #include "trainer/optim/norms.h"
-#include "trainer/optim/optim.h"
 
 enum { MIN_PIECE = 16384, MAX_PIECES = 256 };
 

@@ -10,7 +10,7 @@
 #include <stddef.h>
 
 #include "base/compiler.h"
-#include "trainer/optim/optim.h"
+#include "trainer/optim/optimizer.h"
 
 typedef struct {
     double momentum, eta;

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <stddef.h>
 
+#include "trainer/optim/optimizer.h"
+
 const SrOption sr__moments_options[] = {
     {"betas", SR_OPT_FLOATS, offsetof(SrMoments, betas), "[0.9, 0.999]", 0, 1,
      .help = "Decay rates of the first and second moment."},

@@ -4,7 +4,7 @@
 #define SR_TRAINER_OPTIM_MOMENTS_H
 
 #include "base/compiler.h"
-#include "trainer/optim/optim.h"
+#include "trainer/optim/optimizer.h"
 
 typedef struct {
     SrDoubles betas; // (2) decay of the first and the second moment

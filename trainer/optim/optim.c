@@ -13,11 +13,8 @@
 #include "base/compiler.h"
 #include "base/mem.h"
 #include "base/parallel.h"
-#include "base/plugin/plugin.h"
-#include "gen/optimizer.def"
 #include "trainer/optim/norms.h"
-
-SR_REGISTRY(SrOptimizer, optimizer, optimizer, "optimizer")
+#include "trainer/optim/optim_options.h"
 
 // Numbers of one piece: 64 KiB for each array, so that value, gradient and state of a piece stay
 // in a core's cache.

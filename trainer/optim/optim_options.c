@@ -1,11 +1,13 @@
 // Option table of OPTIMIZER: the rows that all optimisers and the groups share, then each
 // optimiser's own.  VISSL has them in one map, so a key such as momentum may belong to several
 // optimisers. trainer/schedules/schedule.c reads the schedules.
+#include "trainer/optim/optim_options.h"
+
 #include <string.h>
 
 #include "base/compiler.h"
 #include "base/text/text.h"
-#include "trainer/optim/optim.h"
+#include "trainer/optim/optimizer.h"
 
 #define OFF(field) offsetof(SrOptimizerConfig, field)
 // clang-format off

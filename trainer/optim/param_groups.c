@@ -11,6 +11,7 @@
 #include "base/plugin/plugin.h"
 #include "base/text/text.h"
 #include "trainer/optim/param_groups.h"
+#include "trainer/optim/param_groups_named.h"
 
 enum { TRUNK_REG, TRUNK_FREE, HEAD_REG, HEAD_FREE, REST_REG, REST_FREE, N_GROUPS };
 
@@ -25,12 +26,6 @@ static bool is_listed(const char *name, const SrStrings *substrings) {
         if (strstr(name, substrings->v[i]))
             return true;
     return false;
-}
-
-// VISSL looks for "head" anywhere in a module's name.  Here the names of heads start with
-// "heads.", so a trunk module whose name contains the word is not taken for a head.
-bool sr__is_head_param(const SrParam *p) {
-    return sr_text_starts(p->name, "heads.") || sr_text_starts(p->name, "loss.heads.");
 }
 
 static int group_by_role(const SrParam *p, const SrOptimizerConfig *c) {
@@ -135,27 +130,4 @@ SrStatus sr_param_groups(SrParams *params, const SrOptimizerConfig *config, SrAr
     SR_TRY(find(config->param_group_constructor, &build));
     *out = (SrParamGroups){0, NULL};
     return build(params, config, arena, out);
-}
-
-// The list is copied to grow, because groups are few.  Members keep the order of the table.
-SrStatus sr__param_groups_add(SrParams *params, const SrOptimizerConfig *config,
-                              SrParamGroupOf *group_of_param, int which, const SrParamGroup *like,
-                              SrArena *arena, SrParamGroups *out) {
-    int count = sr_params_count(params);
-    SrParamGroup *groups = sr_arena_alloc(arena, sizeof *groups * (size_t)(out->n + 1));
-    int *members = sr_arena_alloc(arena, sizeof(int) * (size_t)(count + 1));
-    SR_TRY_MEMORY(groups && members, "parameter groups");
-    if (out->n > 0)
-        memcpy(groups, out->groups, sizeof *groups * (size_t)out->n);
-    SrParamGroup *g = &groups[out->n++];
-    *g = *like;
-    g->n = 0;
-    g->params = members;
-    for (int i = 0; i < count; i++) {
-        const SrParam *p = sr_params_at(params, i);
-        if (p->trainable && !p->merged && group_of_param(p, config) == which)
-            members[g->n++] = i;
-    }
-    out->groups = groups;
-    return SR_OK;
 }

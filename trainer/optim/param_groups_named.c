@@ -1,17 +1,12 @@
-// Constructors of parameter groups other than `default`:
-//   dino               two groups, with decay and without
-//   lr_decay           rates that fall towards the input: layer-wise decay, as in BEiT (Bao et al.,
-//                      2021, arXiv:2106.08254)
-//   linear_eval_heads  one rate for each head
-//
-// They decide by names, as VISSL does.  Batch norms are the exception: VISSL's lr_decay takes those
-// named downsample.1 for convolutions, and this one does not.
+// Builds the groups of the constructors that have names of their own.
+#include "trainer/optim/param_groups_named.h"
+
 #include <math.h>
 #include <string.h>
 
 #include "base/text/text.h"
 #include "base/text/yaml_edit.h"
-#include "trainer/optim/param_groups.h"
+#include "trainer/optim/param_group_list.h"
 #include "trainer/schedules/schedule.h"
 
 // Decides by name: biases and norms of transformers, which have "norm" in their names, do not

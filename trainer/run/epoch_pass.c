@@ -1,10 +1,13 @@
 // Makes the pass that a loss's before_epoch may ask for: a forward of every training image on the
 // plan of the step, without training.
+#include "trainer/run/epoch_pass.h"
+
 #include <string.h>
 
 #include "base/mem.h"
 #include "data/load/loader.h"
 #include "graph/plan/plan_run.h"
+#include "trainer/model/train_graph.h"
 #include "trainer/run/graph_state.h"
 #include "trainer/run/run.h"
 

@@ -9,6 +9,7 @@
 #include "data/load/loader.h"
 #include "trainer/data/data_split.h"
 #include "trainer/features/feature_source.h"
+#include "trainer/model/train_graph.h"
 
 typedef struct {
     SrLoader *loader;       // borrowed

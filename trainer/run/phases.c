@@ -12,8 +12,9 @@
 #include "data/pipeline.h"
 #include "graph/plan/plan_run.h"
 #include "trainer/data/data_summary.h"
+#include "trainer/run/run_check.h"
 
-// ---- the test's own plan
+// ---- the test's own graph
 
 // Builds the model for testing: running statistics, no gradients.
 static SrStatus build_graph(SrRun *run, SrPhases *p) {
@@ -25,15 +26,6 @@ static SrStatus build_graph(SrRun *run, SrPhases *p) {
     SR_TRY(sr_feature_source_compile(&p->trunk));
     int n = sr_feature_source_shapes(&p->trunk, p->batch, features);
     return sr_model_build_head_outputs(run->model, p->batch, features, n, &p->graph);
-}
-
-static SrStatus compile(const SrRun *run, SrPhases *p) {
-    SrPlanOptions options = {.mode = SR_MODE_EVAL,
-                             .outputs = p->graph.outputs,
-                             .n_outputs = p->graph.n_outputs,
-                             .machine = sr_model_machine(run->model),
-                             .bf16 = run->config->model.use_amp};
-    return sr_plan_compile(p->graph.graph, &options, &p->plan);
 }
 
 static SrStatus open_feed(SrRun *run, SrPhases *p) {
@@ -105,7 +97,7 @@ static SrStatus open_test(SrRun *run, SrPhases *p, const int *classes, int n) {
     SR_TRY(open_split(run, p));
     SR_TRY(sr_run_check_classes(run, &p->split, "TEST"));
     SR_TRY(build_graph(run, p));
-    SR_TRY(compile(run, p));
+    SR_TRY(sr_feature_source_of_outputs(run->model, &p->graph, &p->plan));
     SR_TRY(open_feed(run, p));
     SR_TRY(open_turns(p));
     return sr_meter_list_new(c, n, classes, sr_loader_length(p->split.loader), &p->test);

@@ -5,7 +5,7 @@
 
 #include "trainer/run/feed.h"
 #include "trainer/run/meters/meter_list.h"
-#include "trainer/run/run.h"
+#include "trainer/run/run_parts.h"
 
 typedef struct {
     SrMeterList *train;    // NULL: METERS.enable_training_meter is off

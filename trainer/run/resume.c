@@ -1,5 +1,7 @@
 // Begins a run: resumes from the folder's newest checkpoint, or draws a new run and moves old
 // checkpoints aside.
+#include "trainer/run/resume.h"
+
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>

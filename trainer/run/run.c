@@ -1,6 +1,6 @@
 // Builds a run in a fixed order: shapes, model, graph, memory check on a dry plan, and only then
 // real memory.
-#include "trainer/run/run_internal.h"
+#include "trainer/run/run.h"
 
 #include <string.h>
 
@@ -13,11 +13,12 @@
 #include "kernels/conv/conv.h"
 #include "kernels/machine.h"
 #include "trainer/data/data_summary.h"
-
-// True if nothing learns: the run then is one forward on the images of evaluation.
-static bool forward_only(const SrRun *run) {
-    return !run->config->learns || (run->mode == SR_RUN_CHECK && run->config->test_only);
-}
+#include "trainer/model/train_graph.h"
+#include "trainer/run/run_check.h"
+#include "trainer/run/run_cost.h"
+#include "trainer/run/run_plans.h"
+#include "trainer/run/run_rates.h"
+#include "trainer/run/run_teacher.h"
 
 // ---- pieces -------------------------------------------------------------------------------------
 
@@ -31,7 +32,7 @@ static SrStatus only_shape(SrRun *run) {
 
 // Opens the data.  Without data there is no epoch, and schedules run over one imaginary update.
 static SrStatus open_data(SrRun *run) {
-    if (forward_only(run))
+    if (sr__run_forward_only(run))
         return sr_split_eval_shape(run->config, &run->train.n_views, run->train.h, run->train.w);
     if (run->config->test_only)
         return only_shape(run);
@@ -108,7 +109,7 @@ static SrStatus build_model(SrRun *run) {
         SR_TRY(count_samples(run, &samples));
     sr_model_set_targets(run->model, d->n_targets);
     sr_model_set_batch(run->model, d->collation ? &d->collation->plan : NULL);
-    if (forward_only(run))
+    if (sr__run_forward_only(run))
         return build_frozen(run);
     run->frozen_trunk = sr_model_has_frozen_trunk(run->model);
     if (run->frozen_trunk)
@@ -143,71 +144,13 @@ static SrStatus build_tail(SrRun *run) {
     return sr_model_build_train_heads(run->model, tail->batch, features, n, samples, &tail->graph);
 }
 
-// VISSL counts segments per trunk pass, and consecutive views of one size make a pass.
-static int plan_splits(const SrRun *run) {
-    const SrSplit *d = &run->train;
-    int passes = 1;
-    for (int v = 1; v < d->n_views; v++)
-        passes += d->h[v] != d->h[v - 1] || d->w[v] != d->w[v - 1] ||
-                  run->config->model.single_pass_every_crop;
-    return run->config->model.checkpointing ? passes * run->config->model.checkpointing_splits : 0;
-}
-
-// Returns the bytes of maps, over all replicas of a process, below which a step need not save
-// memory.
-static int64_t keep_bytes(const SrRun *run) {
-    static const int64_t keep[] = {[SR_RECOMPUTE_AUTO] = 384 << 20,
-                                   [SR_RECOMPUTE_NEVER] = INT64_MAX,
-                                   [SR_RECOMPUTE_ALWAYS] = 0};
-    int64_t most = keep[run->config->recompute];
-    return most < INT64_MAX ? most / SR_MAX(1, run->graph.replicas) : most;
-}
-
-// The model's outputs stay readable after a step because hooks of the loss want them (SwAV's queue
-// takes the embeddings).
-static SrPlanOptions plan_options(const SrRun *run, const SrTrainGraph *graph, bool dry) {
-    return (SrPlanOptions){
-        .mode = forward_only(run) ? SR_MODE_EVAL : SR_MODE_TRAIN,
-        .outputs = graph->outputs,
-        .n_outputs = graph->n_outputs,
-        .machine = sr_model_machine(run->model),
-        .seed = run->config->seed,
-        .bf16 = run->config->model.use_amp,
-        .keep_bytes = keep_bytes(run),
-        .splits = plan_splits(run),
-        .no_allocate = dry,
-    };
-}
-
-SrStatus sr__run_compile(const SrRun *run, const SrTrainGraph *graph, bool dry, SrPlan **out,
-                         SrPlan **loss) {
-    SrPlanOptions options = plan_options(run, graph, dry);
-    *loss = NULL;
-    return forward_only(run) ? sr_plan_compile(graph->graph, &options, out)
-                             : sr_replicas_compile(graph, &options, out, loss);
-}
-
-SrStatus sr__run_compile_teacher(const SrRun *run, const SrTrainGraph *graph, bool dry,
-                                 SrPlan **out) {
-    SrPlanOptions o = plan_options(run, graph, dry);
-    o.mode = SR_MODE_EVAL;
-    o.outputs = graph->teacher.outputs;
-    o.n_outputs = graph->teacher.n_outputs;
-    o.splits = 0;
-    return sr_plan_compile(graph->teacher.graph, &o, out);
-}
-
 static SrStatus open_replicas(SrRun *run) {
-    SrPlanOptions options = plan_options(run, &run->graph, false);
+    SrPlanOptions options = sr__run_plan_options(run, &run->graph, false);
     if (run->graph.replicas < 2)
         return SR_OK;
     SR_TRY(
         sr_replicas_new(&run->graph, run->plan, run->loss_plan, run->config->seed, &run->replicas));
     return run->cost.kept_bytes > 0 ? sr_replicas_keep(run->replicas, &options) : SR_OK;
-}
-
-SrStatus sr_run_compile(SrRun *run, bool dry, SrPlan **out, SrPlan **loss) {
-    return sr__run_compile(run, &run->graph, dry, out, loss);
 }
 
 // Gathers everything that a step needs, so that it looks up nothing.
@@ -239,7 +182,7 @@ static SrStatus build_step(SrRun *run) {
 // Parameters are allocated once all graphs that add entries exist: the training graph holds the
 // momentum encoder and the queues too.
 static SrStatus open_all(SrRun *run) {
-    bool trains = !forward_only(run) && !run->config->test_only;
+    bool trains = !sr__run_forward_only(run) && !run->config->test_only;
     SR_TRY(open_data(run));
     run->batch = images_of(run, run->config->batch);
     run->step_images = run->batch * run->config->replicas;
@@ -249,7 +192,7 @@ static SrStatus open_all(SrRun *run) {
         SR_TRY(sr__run_check_norms(run));
     if (run->train.loader)
         SR_TRY(sr_run_check_classes(run, &run->train, "TRAIN"));
-    if (forward_only(run))
+    if (sr__run_forward_only(run))
         return sr__run_count_cost(run);
     SR_TRY(
         sr_ema_model_add(&run->ema, sr_model_params(run->model), &run->config->ema, &run->arena));
@@ -320,10 +263,6 @@ SrStatus sr_run_begin(SrRun *run, int64_t iteration, bool resumed) {
         &(SrBadImages){in_order, true, "training images", "were replaced by grey images"}, status);
     sr_loader_free(in_order);
     return status;
-}
-
-SrRunTail *sr_run_tail_at(SrRun *run, int64_t at) {
-    return run->tail.batch > 0 && at + 1 == run->steps_per_epoch ? &run->tail : NULL;
 }
 
 SrStep *sr_run_step_at(SrRun *run, int64_t at) {

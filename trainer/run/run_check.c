@@ -1,9 +1,10 @@
 // Refuses training runs that would train or evaluate something else than was asked for.
+#include "trainer/run/run_check.h"
+
 #include <string.h>
 
 #include "data/pipeline.h"
 #include "trainer/features/feature_source.h"
-#include "trainer/run/run.h"
 
 // Returns the name of a batch norm over a single row, or NULL.  The row is its own mean, with
 // variance 0, so that the output is the same for all images.  torch.nn.BatchNorm refuses it with

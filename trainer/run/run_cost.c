@@ -1,6 +1,8 @@
 // Counts a run's cost before its first step (parameters, bytes, floating-point operations), and
 // checks that the machine has the memory.  Everything comes from the parameter table and from
 // plans without memory. estimate.c estimates the time of a step.
+#include "trainer/run/run_cost.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +15,10 @@
 #include "kernels/conv/conv.h"
 #include "kernels/core/gemm.h"
 #include "kernels/machine.h"
-#include "trainer/run/run_internal.h"
+#include "trainer/optim/optim_options.h"
+#include "trainer/optim/param_groups.h"
+#include "trainer/run/run_plans.h"
+#include "trainer/run/run_teacher.h"
 
 // ---- memory -------------------------------------------------------------------------------------
 

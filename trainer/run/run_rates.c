@@ -1,6 +1,6 @@
 // Builds a run's schedules of learning rates and weight decays, and computes their values at an
 // update.
-#include "trainer/run/run.h"
+#include "trainer/run/run_rates.h"
 
 SrStatus sr__run_build_schedules(SrRun *run) {
     // The four schedules differ only in their source and target.

@@ -10,7 +10,8 @@
 #include "base/text/yaml_print.h"
 #include "data/load/loader.h"
 #include "kernels/machine.h"
-#include "trainer/run/run_internal.h"
+#include "trainer/run/run_plans.h"
+#include "trainer/run/run_teacher.h"
 
 enum { PATH_BYTES = 4096 };
 

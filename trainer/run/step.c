@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "graph/plan/plan_run.h"
+#include "trainer/optim/grad_clip.h"
 
 SrLossStep sr_step_view(const SrStep *step, int64_t iteration, int epoch) {
     SrLossStep view = {.params = step->params,

@@ -7,6 +7,7 @@
 #include "trainer/model/freeze.h"
 #include "trainer/model/lora.h"
 #include "trainer/model/model.h"
+#include "trainer/model/train_graph.h"
 #include "trainer/optim/optim.h"
 #include "trainer/run/ema_model.h"
 #include "trainer/run/ranks/replicas.h"

@@ -5,6 +5,7 @@
 #ifndef SR_TRAINER_RUN_TEACHER_FEED_H
 #define SR_TRAINER_RUN_TEACHER_FEED_H
 
+#include "trainer/model/train_graph.h"
 #include "trainer/run/feed.h"
 #include "trainer/run/teacher_cache.h"
 

@@ -1,6 +1,8 @@
 // auto_lr_scaling: rewrites the numbers in a schedule's tree for the batch of the run (Goyal et
 // al., "Accurate, large minibatch SGD", 2017, section 2.1).  The rules are those of VISSL's
 // infer_learning_rate, including its surprises, because published recipes depend on them.
+#include "trainer/schedules/auto_lr_scaling.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

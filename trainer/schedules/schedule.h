@@ -58,10 +58,4 @@ double sr_schedule_value(const SrSchedule *schedule, double where);
 // Tells when the value is read: true: once per epoch; false: before each step.
 bool sr_schedule_per_epoch(const SrSchedule *schedule);
 
-// Rewrites the tree in place for the batch of the run if auto_lr_scaling.auto_scale is set, and
-// logs the change.  global_batch: images of a step.  node_batch: images of the step on one node.
-// A warm-up that starts where it ends is removed, as in VISSL.
-SrStatus sr_schedule_auto_scale(SrYaml *tree, const char *where, int global_batch, int node_batch,
-                                int nodes, SrArena *arena);
-
 #endif

@@ -19,6 +19,7 @@
 #include "trainer/config/vissl/schema.h"
 #include "trainer/config/vissl/sharding.h"
 #include "trainer/config/vissl/shared_maps.h"
+#include "trainer/optim/optimizer.h"
 #include "trunks/trunk.h"
 
 typedef struct {

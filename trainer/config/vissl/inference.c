@@ -16,7 +16,7 @@
 #include "trainer/config/vissl/inference.h"
 #include "trainer/config/vissl/schema.h"
 #include "trainer/config/vissl/sharding.h"
-#include "trainer/schedules/schedule.h"
+#include "trainer/schedules/auto_lr_scaling.h"
 #include "trunks/trunk.h"
 
 // ---- what rules look at

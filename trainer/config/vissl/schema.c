@@ -9,6 +9,7 @@
 #include "losses/loss.h"
 #include "measure/meter.h"
 #include "trainer/config/vissl/vissl_keys.h"
+#include "trainer/optim/optim_options.h"
 #include "trunks/trunk.h"
 #include "trunks/vissl_trunks.h"
 

@@ -10,7 +10,7 @@
 #include "data/transform.h"
 #include "heads/head.h"
 #include "losses/loss.h"
-#include "trainer/optim/optim.h"
+#include "trainer/optim/optimizer.h"
 #include "trunks/trunk.h"
 #include "trunks/vissl_trunks.h"
 

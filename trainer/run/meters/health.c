@@ -9,7 +9,8 @@
 #include "base/mem.h"
 #include "base/text/number.h"
 #include "base/text/text.h"
-#include "trainer/optim/optim.h"
+#include "trainer/model/train_graph.h"
+#include "trainer/optim/grad_clip.h"
 
 // ---- figures
 

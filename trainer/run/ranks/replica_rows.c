@@ -4,6 +4,7 @@
 
 #include "base/ranks/comm.h"
 #include "base/rng.h"
+#include "trainer/model/train_graph.h"
 #include "trainer/run/ranks/replicas_internal.h"
 
 size_t sr__replicas_bytes_of(const SrGraph *graph, SrNodeId id) {
@@ -35,17 +36,6 @@ void sr__replicas_move_inputs(SrReplicas *r, int replica, bool take) {
     }
 }
 
-void sr_replicas_take(SrReplicas *r, int i, const int64_t *labels) {
-    size_t n = sr__replicas_label_length(r->graph);
-    sr__replicas_move_inputs(r, r->first + i, true);
-    if (labels)
-        memcpy(r->labels + (size_t)i * n, labels, n * sizeof *labels);
-}
-
-const int64_t *sr_replicas_labels(const SrReplicas *r, int i) {
-    return r->labels + (size_t)i * sr__replicas_label_length(r->graph);
-}
-
 // Copies input i of this rank's replicas to the node that holds all replicas.
 static void begin_rows(SrReplicas *r, int i, size_t at, SrNodeId world) {
     char *all = sr_plan_input(r->loss_plan, world).data;
@@ -56,7 +46,7 @@ static void begin_rows(SrReplicas *r, int i, size_t at, SrNodeId world) {
         sr_comm_all_gather(all + (size_t)r->first * bytes, (size_t)r->mine * bytes, all);
 }
 
-void sr_replicas_begin(SrReplicas *r) {
+void sr__replicas_begin_rows(SrReplicas *r) {
     const SrTrainGraph *g = r->graph;
     for (int k = 0; k < g->n_rows; k++) {
         size_t at = 0;

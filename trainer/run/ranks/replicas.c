@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/ranks/comm.h"
 #include "graph/plan/plan_run.h"
+#include "trainer/model/train_graph.h"
 #include "trainer/run/ranks/replicas_internal.h"
 
 // ---- plans
@@ -49,6 +50,8 @@ SrStatus sr_replicas_compile(const SrTrainGraph *g, const SrPlanOptions *options
                              SrPlan **loss_plan) {
     SrPlanOptions o = *options;
     *plan = *loss_plan = NULL;
+    if (options->mode == SR_MODE_EVAL)
+        return sr_plan_compile(g->graph, options, plan);
     if (two(g)) {
         SR_TRY(compile_images(g, options, plan));
         return compile_loss(g, options, loss_plan);
@@ -58,6 +61,16 @@ SrStatus sr_replicas_compile(const SrTrainGraph *g, const SrPlanOptions *options
     o.losses = &g->loss;
     o.n_losses = 1;
     return sr_plan_compile(g->graph, &o, plan);
+}
+
+SrStatus sr_replicas_compile_teacher(const SrTrainGraph *g, const SrPlanOptions *options,
+                                     SrPlan **out) {
+    SrPlanOptions o = *options;
+    o.mode = SR_MODE_EVAL;
+    o.outputs = g->teacher.outputs;
+    o.n_outputs = g->teacher.n_outputs;
+    o.splits = 0;
+    return sr_plan_compile(g->teacher.graph, &o, out);
 }
 
 // ---- memory
@@ -215,6 +228,19 @@ void sr_replicas_free(SrReplicas *r) {
 }
 
 int sr_replicas_mine(const SrReplicas *r) { return r->mine; }
+
+void sr_replicas_take(SrReplicas *r, int i, const int64_t *labels) {
+    size_t n = sr__replicas_label_length(r->graph);
+    sr__replicas_move_inputs(r, r->first + i, true);
+    if (labels)
+        memcpy(r->labels + (size_t)i * n, labels, n * sizeof *labels);
+}
+
+const int64_t *sr_replicas_labels(const SrReplicas *r, int i) {
+    return r->labels + (size_t)i * sr__replicas_label_length(r->graph);
+}
+
+void sr_replicas_begin(SrReplicas *r) { sr__replicas_begin_rows(r); }
 
 bool sr_replicas_sums(const SrReplicas *r, double *exchange, double *waited) {
     return r && sr_grad_sums_seconds(r->sums, exchange, waited);

@@ -16,13 +16,17 @@
 #define SR_TRAINER_RUN_RANKS_REPLICAS_H
 
 #include "trainer/model/model.h"
+#include "trainer/model/train_graph.h"
 
 typedef struct SrReplicas SrReplicas;
 
 // Compiles the plans of a training graph: *plan for the images' graph, *loss_plan for the loss's
-// graph, NULL if both are one.
+// graph, NULL if both are one.  In evaluation mode *plan is one forward to options->outputs.
 SrStatus sr_replicas_compile(const SrTrainGraph *graph, const SrPlanOptions *options, SrPlan **plan,
                              SrPlan **loss_plan);
+// Compiles the plan of the graph's teacher, in evaluation mode.
+SrStatus sr_replicas_compile_teacher(const SrTrainGraph *graph, const SrPlanOptions *options,
+                                     SrPlan **out);
 // Returns the number of this rank's replicas that need a second forward without sr_replicas_keep.
 int sr_replicas_again(const SrTrainGraph *graph);
 // Returns the bytes in addition to the plans: images and rows of the step, state, sums of

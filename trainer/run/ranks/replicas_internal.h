@@ -44,6 +44,8 @@ void sr__replicas_draw_order(SrReplicas *r, int64_t iteration);
 void sr__replicas_gather_images(SrReplicas *r); // gets the shuffled views' images of all ranks
 void sr__replicas_fill_shuffled(SrReplicas *r, int replica);
 
+// Gathers indices and other batch values of all ranks' replicas for the loss's graph.  Collective.
+void sr__replicas_begin_rows(SrReplicas *r);
 // Copies the current replica's rows to the loss's graph, or with several ranks to `crossing`;
 // gather_rows then gets those of all ranks.
 void sr__replicas_take_rows(SrReplicas *r, int replica);

@@ -5,7 +5,10 @@
 #include "base/log.h"
 #include "base/parallel.h"
 #include "base/ranks/comm.h"
+#include "trainer/config/config_types.h"
 #include "trainer/run/ranks/grad_sums.h"
+#include "trainer/run/ranks/replicas.h"
+#include "trainer/run/run_parts.h"
 
 void sr_run_ranks_say(const SrRun *run) {
     int replicas = run->config->replicas, ranks = sr_comm_size(), threads = sr_parallel_threads();

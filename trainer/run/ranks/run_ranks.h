@@ -2,7 +2,7 @@
 #ifndef SR_TRAINER_RUN_RANKS_RUN_RANKS_H
 #define SR_TRAINER_RUN_RANKS_RUN_RANKS_H
 
-#include "trainer/run/run.h"
+#include "trainer/run/run_parts.h"
 
 // Logs the number of ranks, the replicas and threads of each, and whether bits depend on the
 // number.

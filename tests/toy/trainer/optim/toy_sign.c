@@ -1,7 +1,7 @@
 // toy_sign: p = p - scale lr sign(g); tests/toy.sh adds it to a copy of the tree.
 #include <stddef.h>
 
-#include "trainer/optim/optim.h"
+#include "trainer/optim/optimizer.h"
 
 typedef struct {
     double scale;

@@ -1,9 +1,9 @@
-// Declares what run.c, run_cost.c and run_teacher.c share: the teacher of a run with
-// DISTILLATION.CACHED_VIEWS, which has a graph of its own, and the file of its outputs.
-#ifndef SR_TRAINER_RUN_RUN_INTERNAL_H
-#define SR_TRAINER_RUN_RUN_INTERNAL_H
+// The teacher of a run with DISTILLATION.CACHED_VIEWS, which has a graph of its own, and the file
+// of its outputs.
+#ifndef SR_TRAINER_RUN_RUN_TEACHER_H
+#define SR_TRAINER_RUN_RUN_TEACHER_H
 
-#include "trainer/run/run.h"
+#include "trainer/run/run_parts.h"
 
 // Opens teacher and file once the teacher's parameters have their values; nothing to do for a run
 // without such a teacher.  Compiles the teacher unless the file is complete.
@@ -15,4 +15,5 @@ SrStatus sr_run_teacher_load(SrRun *run, int64_t at, int replica, SrFeedTarget *
                              const int64_t **labels, double *wait_s);
 // Returns the size of the file.  0: there is none, or the number of images is unknown.
 size_t sr_run_teacher_bytes(const SrRun *run);
+
 #endif
