@@ -24,6 +24,7 @@
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "kernels/conv/conv.h"
+#include "kernels/conv/conv_peak.h"
 
 typedef struct {
     int N, H, C, K, R, stride, times;

@@ -14,7 +14,7 @@
 #include "base/parallel.h"
 #include "base/text/yaml_load.h"
 #include "kernels/basic/cast.h"
-#include "kernels/conv/conv.h"
+#include "kernels/conv/conv_peak.h"
 #include "kernels/op.h"
 
 static double now(void) {

@@ -1,9 +1,8 @@
 # Reads the `#include` lines and type definitions of the product's files and reports circles and types defined twice.
 # tests/layers.sh calls it with their names.
-# A unit consists of a .c, a .h and a <stem>_internal.h with one stem. The folder kernels/conv is a unit too.
+# A unit consists of a .c, a .h and a <stem>_internal.h with one stem.
 function unit(file) {
     sub(/(_internal)?\.[ch]$/, "", file)
-    if (file ~ /^kernels\/conv\//) return "kernels/conv"
     return file
 }
 FNR == 1 { here = unit(FILENAME) }

@@ -1,6 +1,8 @@
 // Holds the machine that the present test computes with (machine.h).
 #include "tests/machine.h"
 
+#include "kernels/conv/conv.h"
+
 static SrMachine machine;
 
 SrMachine *test_machine(void) {

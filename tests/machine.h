@@ -3,7 +3,7 @@
 #ifndef SR_TESTS_MACHINE_H
 #define SR_TESTS_MACHINE_H
 
-#include "kernels/conv/conv.h"
+#include "kernels/conv/conv_shape.h"
 #include "kernels/machine.h"
 
 SrMachine *test_machine(void);

@@ -6,6 +6,7 @@
 
 #include "kernels/activation/pointwise.h"
 #include "kernels/basic/linear.h"
+#include "kernels/conv/conv.h"
 #include "kernels/core/gemm.h"
 #include "kernels/core/onnx_rows.h"
 #include "kernels/core/op_util.h"

@@ -7,15 +7,11 @@
 #include "base/bf16.h"
 #include "base/parallel.h"
 #include "kernels/conv/conv_design.h"
+#include "kernels/conv/conv_wide.h"
 
 static const SrConvDesign *const designs[] = {
     &sr__conv_direct,    &sr__conv_padded, &sr__conv_winograd2, &sr__conv_winograd3,
     &sr__conv_winograd4, &sr__conv_tiles,  &sr__conv_tile_stem, &sr__conv_grouped};
-
-void sr_conv_shape(SrConvShape *s) {
-    s->P = (s->H + 2 * s->pad_h - s->dilation_h * (s->R - 1) - 1) / s->stride_h + 1;
-    s->Q = (s->W + 2 * s->pad_w - s->dilation_w * (s->S - 1) - 1) / s->stride_w + 1;
-}
 
 // Returns the design of least estimated time for tensors of s->type, and that time in *least.
 // NULL: there is none.
@@ -128,36 +124,13 @@ int64_t sr_conv_sum_units(const SrConv *c) {
     return d->sum_units && !c->widened[SR_CONV_FORWARD] ? d->sum_units(&c->shape) : 0;
 }
 
-typedef struct {
-    const SrConvShape *s;
-    const SrConvEnd *end;
-    char *y;
-} Activation;
-
-static void activate_row(void *arg, int64_t i, int thread) {
-    (void)thread;
-    const Activation *a = arg;
-    int64_t row = (int64_t)a->s->Q * a->s->K;
-    char *y = a->y + i * row * (int64_t)sr_dtype_bytes(a->s->type);
-    a->end->activate(a->s->type, y, y, row);
-}
-
 void sr_conv_forward_end(const SrConv *c, const void *x, const float *w, const SrConvEnd *end,
                          void *y, void *scratch) {
     if (c->widened[SR_CONV_FORWARD]) {
         sr__conv_wide_forward(c, x, w, end, y, scratch);
         return;
     }
-    const SrConvDesign *d = c->pass[SR_CONV_FORWARD];
-    SrConvEnd taken = *end;
-    if (d->ends_with_relu_only)
-        taken.activate = NULL;
-    bool nothing =
-        !taken.bias && !taken.residual && !taken.relu && !taken.sums.unit && !taken.activate;
-    d->forward(&c->shape, x, w, nothing ? NULL : &taken, y, scratch);
-    Activation a = {&c->shape, end, y};
-    if (end->activate && !taken.activate)
-        sr_parallel_for((int64_t)c->shape.N * c->shape.P, activate_row, &a);
+    sr__conv_design_forward(c->pass[SR_CONV_FORWARD], &c->shape, x, w, end, y, scratch);
 }
 
 void sr_conv_forward(const SrConv *c, const void *x, const float *w, const float *bias, void *y,

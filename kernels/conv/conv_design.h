@@ -1,5 +1,5 @@
-// Contract of a design: one SrConvDesign for each way to compute a convolution.  Only
-// kernels/conv/*.c include this file.
+// Contract of a design: one SrConvDesign for each way to compute a convolution.  Only the files of
+// kernels/conv/ include this file.
 //
 // Invariants
 //  * A design never allocates; `scratch` is SR_ALIGN-aligned and holds scratch_bytes(s, pass).
@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
-#include "kernels/conv/conv.h"
+#include "kernels/conv/conv_shape.h"
 #include "kernels/core/op_util.h"
 #include "kernels/core/rows.h"
 
@@ -53,18 +53,9 @@ struct SrConvDesign {
 extern const SrConvDesign sr__conv_plain, sr__conv_direct, sr__conv_winograd2, sr__conv_winograd3,
     sr__conv_grouped, sr__conv_winograd4, sr__conv_padded, sr__conv_tiles, sr__conv_tile_stem;
 
-// A bfloat16 pass that a design for floats computes, between conversions (conv_wide.c).  c->widened
-// is set for the pass.
-double sr__conv_wide_cost(const SrConvShape *s); // of the conversions alone
-size_t sr__conv_wide_scratch(const SrConv *c, SrConvPass pass);
-SrConvPrepared sr__conv_wide_prepared(const SrConv *c, SrConvPass pass);
-void sr__conv_wide_prepare(const SrConv *c, SrConvPass pass, const float *w, float *to);
-void sr__conv_wide_forward(const SrConv *c, const void *x, const float *w, const SrConvEnd *end,
-                           void *y, void *scratch);
-void sr__conv_wide_backward_data(const SrConv *c, const void *dy, const float *w, void *dx,
-                                 bool add, void *scratch);
-void sr__conv_wide_backward_weight(const SrConv *c, const void *x, const void *dy, float *dw,
-                                   void *scratch);
+// Computes y and applies `end`, which is not NULL, whatever part of it the design takes.
+void sr__conv_design_forward(const SrConvDesign *design, const SrConvShape *s, const void *x,
+                             const float *w, const SrConvEnd *end, void *y, void *scratch);
 
 static inline SrConvPrepared sr__conv_prepared(unsigned bit, const SrConvShape *s, SrConvPass pass,
                                                int64_t floats) {

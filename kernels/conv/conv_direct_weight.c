@@ -16,7 +16,7 @@
 
 #include "base/parallel.h"
 #include "kernels/conv/conv_design.h"
-#include "kernels/conv/conv_direct.h"
+#include "kernels/conv/conv_direct_weight.h"
 #include "kernels/conv/conv_pack.h"
 #include "kernels/conv/conv_pixels.h"
 

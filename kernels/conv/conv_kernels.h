@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "kernels/conv/conv.h"
+#include "kernels/conv/conv_shape.h"
 #include "kernels/machine.h"
 
 // Vectors of a full block; V_LANES is from kernels/core/simd.h.

@@ -7,8 +7,8 @@
 #ifndef SR_KERNELS_CONV_CONV_PACK_H
 #define SR_KERNELS_CONV_CONV_PACK_H
 
-#include "kernels/conv/conv.h"
 #include "kernels/conv/conv_kernels.h"
+#include "kernels/conv/conv_shape.h"
 
 // Channels to reduce over are counted in the kernels' units (conv_kernels.h).
 typedef struct {

@@ -1,15 +1,17 @@
 // Measures the speed of the convolutions' own instructions on this processor, for benches to
 // compare with.  Clocks drift and cores are shared, so a peak is only worth comparing with figures
 // of the same run.
+#include "kernels/conv/conv_peak.h"
+
 #include <float.h>
 #include <pthread.h>
 
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/parallel.h"
-#include "kernels/conv/conv.h"
 #include "kernels/conv/conv_kernels.h"
-#include "kernels/conv/conv_tile_kernels.h"
+#include "kernels/conv/conv_shape.h"
+#include "kernels/conv/tiles/conv_tile_kernels.h"
 
 enum { CHANNELS = 64, TAPS = 64, TILES = 400, WIDEST = 64, TRIES = 3 };
 

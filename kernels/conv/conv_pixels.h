@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "kernels/conv/conv.h"
+#include "kernels/conv/conv_shape.h"
 
 typedef struct {
     int dh, dw;

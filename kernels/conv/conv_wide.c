@@ -1,7 +1,6 @@
-// bfloat16 convolutions through the designs for floats: x and dy are widened to floats in scratch,
-// y and dx are rounded from there.  Used on processors without vdpbf16ps, and for odd channel
-// counts that conv_padded.c does not take.  The conversions cost one more pass over memory for each
-// tensor.
+// Converts the tensors of a pass, and calls the design for floats in between.
+#include "kernels/conv/conv_wide.h"
+
 #include "base/bf16.h"
 #include "kernels/basic/cast.h"
 #include "kernels/conv/conv_design.h"
@@ -33,7 +32,7 @@ static Pieces take_pieces(SrConvScratch *scratch, const SrConv *wide, SrConvPass
     return (Pieces){.x = sr__conv_take(scratch, x),
                     .y = sr__conv_take(scratch, y),
                     .residual = sr__conv_take(scratch, pass == SR_CONV_FORWARD ? y : 0),
-                    .rest = sr__conv_take(scratch, sr_conv_scratch_bytes(wide, pass))};
+                    .rest = sr__conv_take(scratch, wide->pass[pass]->scratch_bytes(s, pass))};
 }
 
 size_t sr__conv_wide_scratch(const SrConv *c, SrConvPass pass) {
@@ -45,12 +44,12 @@ size_t sr__conv_wide_scratch(const SrConv *c, SrConvPass pass) {
 
 SrConvPrepared sr__conv_wide_prepared(const SrConv *c, SrConvPass pass) {
     SrConv wide = of_floats(c);
-    return sr_conv_prepared(&wide, pass);
+    return wide.pass[pass]->prepared(&wide.shape, pass);
 }
 
 void sr__conv_wide_prepare(const SrConv *c, SrConvPass pass, const float *w, float *to) {
     SrConv wide = of_floats(c);
-    sr_conv_prepare(&wide, pass, w, to);
+    wide.pass[pass]->prepare(&wide.shape, pass, w, to);
 }
 
 void sr__conv_wide_forward(const SrConv *c, const void *x, const float *w, const SrConvEnd *end,
@@ -65,7 +64,8 @@ void sr__conv_wide_forward(const SrConv *c, const void *x, const float *w, const
         sr_cast(s->machine, SR_F32, pieces.residual, SR_BF16, wide_end.residual, y_count(s));
         wide_end.residual = pieces.residual;
     }
-    sr_conv_forward_end(&wide, pieces.x, w, &wide_end, pieces.y, pieces.rest);
+    sr__conv_design_forward(wide.pass[SR_CONV_FORWARD], s, pieces.x, w, &wide_end, pieces.y,
+                            pieces.rest);
     sr_cast(s->machine, SR_BF16, y, SR_F32, pieces.y, y_count(s));
 }
 
@@ -76,7 +76,7 @@ void sr__conv_wide_backward_data(const SrConv *c, const void *dy, const float *w
     SrConvScratch pool = {scratch, 0};
     Pieces pieces = take_pieces(&pool, &wide, SR_CONV_BACKWARD_DATA);
     sr_cast(s->machine, SR_F32, pieces.y, SR_BF16, dy, y_count(s));
-    sr_conv_backward_data(&wide, pieces.y, w, pieces.x, false, pieces.rest);
+    wide.pass[SR_CONV_BACKWARD_DATA]->backward_data(s, pieces.y, w, pieces.x, false, pieces.rest);
     if (add)
         sr_accumulate(s->machine, SR_BF16, dx, SR_F32, pieces.x, x_count(s));
     else
@@ -91,5 +91,5 @@ void sr__conv_wide_backward_weight(const SrConv *c, const void *x, const void *d
     Pieces pieces = take_pieces(&pool, &wide, SR_CONV_BACKWARD_WEIGHT);
     sr_cast(s->machine, SR_F32, pieces.x, SR_BF16, x, x_count(s));
     sr_cast(s->machine, SR_F32, pieces.y, SR_BF16, dy, y_count(s));
-    sr_conv_backward_weight(&wide, pieces.x, pieces.y, dw, NULL, pieces.rest);
+    wide.pass[SR_CONV_BACKWARD_WEIGHT]->backward_weight(s, pieces.x, pieces.y, dw, pieces.rest);
 }

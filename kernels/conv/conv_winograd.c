@@ -13,13 +13,14 @@
 //   by columns  all inputs are transformed first; a unit transforms the weights of one block of
 //   columns.  For a few tiles of many channels, whose transformed weights (16 MB for 512 x 512 at m
 //   = 2, 38 MB at m = 4) would not fit a cache and be used twice at most.
-#include "kernels/conv/conv_winograd.h"
+#include "kernels/conv/conv_winograd_kernels.h"
 
 #include <string.h>
 
 #include "base/parallel.h"
 #include "kernels/conv/conv_design.h"
 #include "kernels/conv/conv_kernels.h"
+#include "kernels/conv/conv_winograd_weight.h"
 
 enum {
     // Tiles of a unit of sums: a multiple of 6 and 8.  A block has as many, or a few times as many.

@@ -5,7 +5,7 @@
 // and its derivative by w:  dw = G^T [ (B^T d B) . (A dy A^T) ] G.  Interpolation points 0, 1, -1
 // (m = 2), 0, 1, -1, -2 (m = 3) and 0, 1, -1, 2, -2 (m = 4), always infinity.  Each matrix is a
 // function on one column or row; common terms are shared by hand.
-#include "kernels/conv/conv_winograd.h"
+#include "kernels/conv/conv_winograd_kernels.h"
 #include "kernels/core/simd.h"
 
 // For m = 4:

@@ -8,7 +8,9 @@
 //           width), and the same function adds them.
 //   shared  many channels: all tiles are transformed once, a chunk at a time, and every unit reads
 //           what it needs; its taps go straight to dw.
-#include "kernels/conv/conv_winograd.h"
+#include "kernels/conv/conv_winograd_weight.h"
+
+#include "kernels/conv/conv_winograd_kernels.h"
 
 #include <string.h>
 

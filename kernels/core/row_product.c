@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "kernels/conv/conv.h"
 #include "kernels/core/gemm.h"
 
 SrConv sr__row_conv(const SrMachine *machine, int64_t rows, int C, int K, SrDtype type) {

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "kernels/conv/conv.h"
+#include "kernels/conv/conv_shape.h"
 
 // The products as a convolution, with its designs chosen.
 SrConv sr__row_conv(const SrMachine *machine, int64_t rows, int C, int K, SrDtype type);

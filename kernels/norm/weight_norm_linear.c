@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "kernels/conv/conv_shape.h"
 #include "kernels/core/op_util.h"
 #include "kernels/core/row_product.h"
 #include "kernels/core/rows.h"

@@ -8,6 +8,7 @@
 #include "graph/plan/plan.h"
 #include "graph/plan/plan_internal.h"
 #include "graph/plan/plan_run.h"
+#include "kernels/conv/conv.h"
 #include "kernels/conv/conv2d.h"
 #include "kernels/norm/batch_norm.h"
 #include "tests/check.h"

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "kernels/basic/cast.h"
+#include "kernels/conv/conv.h"
 #include "tests/check.h"
 #include "tests/machine.h"
 

@@ -5,7 +5,7 @@
 #define SR_TESTS_KERNELS_CONV_CASE_H
 
 #include "base/rng.h"
-#include "kernels/conv/conv.h"
+#include "kernels/conv/conv_shape.h"
 
 typedef struct {
     SrConvShape s;

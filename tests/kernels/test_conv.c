@@ -12,6 +12,7 @@
 #include "base/parallel.h"
 #include "base/rng.h"
 #include "kernels/basic/cast.h"
+#include "kernels/conv/conv_peak.h"
 #include "tests/check.h"
 #include "tests/kernels/conv_case.h"
 #include "tests/machine.h"

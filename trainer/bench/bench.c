@@ -13,7 +13,7 @@
 #include "base/rng.h"
 #include "base/text/json.h"
 #include "graph/plan/plan_run.h"
-#include "kernels/conv/conv.h"
+#include "kernels/conv/conv_peak.h"
 #include "kernels/machine.h"
 #include "trainer/bench/memory_rate.h"
 

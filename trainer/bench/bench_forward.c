@@ -10,7 +10,7 @@
 #include "base/parallel.h"
 #include "base/rng.h"
 #include "graph/plan/plan_run.h"
-#include "kernels/conv/conv.h"
+#include "kernels/conv/conv_peak.h"
 #include "kernels/machine.h"
 
 static void fill_input(const SrFeatureSource *e) {

@@ -6,7 +6,7 @@
 
 #include "graph/edit/fold_norm.h"
 #include "graph/plan/plan_run.h"
-#include "kernels/conv/conv.h"
+#include "kernels/conv/conv_peak.h"
 #include "trainer/model/trunk_weights.h"
 
 enum { MAX_LAYERS = 256 };

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "kernels/conv/conv.h"
+#include "kernels/conv/conv_peak.h"
 #include "trainer/model/model_internal.h"
 
 // ---- reading the configuration

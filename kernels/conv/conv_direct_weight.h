@@ -1,9 +1,8 @@
-// Weight gradient of the direct design (conv_direct_weight.c).  Only kernels/conv/*.c include this
-// file.
-#ifndef SR_KERNELS_CONV_CONV_DIRECT_H
-#define SR_KERNELS_CONV_CONV_DIRECT_H
+// Weight gradient of the direct design.
+#ifndef SR_KERNELS_CONV_CONV_DIRECT_WEIGHT_H
+#define SR_KERNELS_CONV_CONV_DIRECT_WEIGHT_H
 
-#include "kernels/conv/conv.h"
+#include "kernels/conv/conv_shape.h"
 
 // x (N, H, W, C), dy (N, P, Q, K), dw (K, C/groups, R, S), as in SrConvDesign.backward_weight.
 double sr__conv_direct_weight_cost(const SrConvShape *s, int depth);

@@ -10,11 +10,16 @@
 // Positions are cut into ranges with separate sums, which are added in order; their number depends
 // on the shape alone.  Within a range sums grow position by position, however the rest is cut.
 // Chunks of positions keep operands in the second-level cache; units of channels serve the threads.
+#include "kernels/conv/tiles/conv_tile_weight.h"
+
 #include <math.h>
 #include <string.h>
 
 #include "base/parallel.h"
-#include "kernels/conv/conv_tiles.h"
+#include "kernels/conv/conv_design.h"
+#include "kernels/conv/tiles/conv_tile_kernels.h"
+#include "kernels/conv/tiles/conv_tile_parts.h"
+#include "kernels/conv/tiles/conv_tile_plan.h"
 
 enum {
     STEP = 32,

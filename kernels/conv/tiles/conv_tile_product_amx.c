@@ -1,6 +1,6 @@
 // Products on tile registers, 32 pixels x 32 output channels at a time: tiles 0 to 3 hold sums, 4
 // and 5 pixels, 6 and 7 weights.  The four loads and four products of a step take 64 cycles.
-#include "kernels/conv/conv_tile_kernels.h"
+#include "kernels/conv/tiles/conv_tile_kernels.h"
 #include "kernels/core/tiles.h"
 
 // Facts about the end that an instance of the loops below knows at compile time.

@@ -1,9 +1,12 @@
-// One pass of a convolution on tile registers, cut into units of work.  conv_tiles.c cuts;
+// One pass of a convolution on tile registers, cut into units of work.  conv_tiles.c cuts, and
 // conv_tile_ways.c runs a unit.
-#ifndef SR_KERNELS_CONV_CONV_TILE_JOB_H
-#define SR_KERNELS_CONV_CONV_TILE_JOB_H
+#ifndef SR_KERNELS_CONV_TILES_CONV_TILE_JOB_H
+#define SR_KERNELS_CONV_TILES_CONV_TILE_JOB_H
 
-#include "kernels/conv/conv_tiles.h"
+#include "kernels/conv/conv_shape.h"
+#include "kernels/conv/tiles/conv_tile_kernels.h"
+#include "kernels/conv/tiles/conv_tile_parts.h"
+#include "kernels/conv/tiles/conv_tile_plan.h"
 
 enum { SR_TILE_SIDE = 16 }; // pixels of a tile
 
@@ -56,10 +59,5 @@ typedef struct {
     char *out;
     SrTileEnd end;
 } SrTileUnit;
-
-// Run a unit in one of the three ways; the unit's sums, weights and outputs are set.
-void sr__tile_run_direct(const SrTileUnit *u);
-void sr__tile_run_flat(const SrTileUnit *u);
-void sr__tile_run_images(const SrTileUnit *u);
 
 #endif

@@ -1,7 +1,6 @@
 // Plan of the tile design: a convolution as outputs at positions of a padded map.  Each output is
 // the sum over taps of inputs at a constant distance, times packed weights.  Forward and backward
-// data both have this form; backward data has the weights transposed.  Only kernels/conv/conv_tile*
-// include this file.
+// data both have this form; backward data has the weights transposed.
 //
 // Strides: pixels of the input lie in planes; plane (a, b) holds the pixels (step_h i + a, step_w j
 // + b).  Backward data of a strided convolution falls into phases of output pixels, each with its
@@ -10,10 +9,10 @@
 // Positions run on from row to row and from image to image: `pitch` per row and `rows` rows per
 // image.  Neighbours share the zeros between them, so any run of positions is a tile under every
 // tap.
-#ifndef SR_KERNELS_CONV_CONV_TILE_PLAN_H
-#define SR_KERNELS_CONV_CONV_TILE_PLAN_H
+#ifndef SR_KERNELS_CONV_TILES_CONV_TILE_PLAN_H
+#define SR_KERNELS_CONV_TILES_CONV_TILE_PLAN_H
 
-#include "kernels/conv/conv.h"
+#include "kernels/conv/conv_shape.h"
 
 enum { SR_TILE_TAPS = 64, SR_TILE_PHASES = 16 };
 

@@ -5,9 +5,13 @@
 //           tails of channels;
 //   images  small maps: the same pixel of 16 images, where they are; taps outside the map are left
 //           out.
+#include "kernels/conv/tiles/conv_tile_ways.h"
+
 #include <string.h>
 
-#include "kernels/conv/conv_tile_job.h"
+#include "kernels/conv/tiles/conv_tile_job.h"
+#include "kernels/conv/tiles/conv_tile_parts.h"
+#include "kernels/conv/tiles/conv_tile_plan.h"
 
 enum { AHEAD = 24 << 10 }; // bytes
 

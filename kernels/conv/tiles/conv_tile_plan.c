@@ -1,5 +1,5 @@
 // Builds plans of the tile design: taps, planes, phases, and tables of the pixels at each position.
-#include "kernels/conv/conv_tile_plan.h"
+#include "kernels/conv/tiles/conv_tile_plan.h"
 
 #include "base/compiler.h"
 

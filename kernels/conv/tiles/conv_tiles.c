@@ -6,12 +6,17 @@
 // positions against a range of output blocks whose weights fit the second-level cache.  Every
 // output is computed in one go in one order, so its bits do not depend on the units.  The forward
 // pass still cuts units by the shape alone, because channel sums are written per unit.
-#include "kernels/conv/conv_tiles.h"
+#include "kernels/conv/tiles/conv_tile_parts.h"
 
 #include <string.h>
 
 #include "base/parallel.h"
-#include "kernels/conv/conv_tile_job.h"
+#include "kernels/conv/conv_design.h"
+#include "kernels/conv/tiles/conv_tile_job.h"
+#include "kernels/conv/tiles/conv_tile_kernels.h"
+#include "kernels/conv/tiles/conv_tile_plan.h"
+#include "kernels/conv/tiles/conv_tile_ways.h"
+#include "kernels/conv/tiles/conv_tile_weight.h"
 
 enum {
     WEIGHT_BYTES = 768 << 10, // bytes of weights of a range of blocks
@@ -23,36 +28,6 @@ enum {
     STREAMED = 6 << 20,
     SMALL_MAP = 14, // rows of a map below which images lie side by side
 };
-
-const char sr__tile_zeros[SR_TILE_MOST_CHUNKS * SR_TILE_LINE] __attribute__((aligned(SR_ALIGN)));
-
-SrTileParts sr__tile_parts(int parts) {
-    static const SrTileParts all[] = {
-        {1, {0}, {0}}, {3, {1, 0, 0}, {0, 1, 0}}, {6, {2, 0, 1, 1, 0, 0}, {0, 2, 1, 0, 1, 0}}};
-    return all[parts - 1];
-}
-
-int sr__tile_parts_of(const SrMachine *machine, SrDtype type) {
-    if (type == SR_BF16)
-        return 1;
-    return machine->fp32 == SR_CONV_FP32_IEEE ? 0 : machine->fp32 == SR_CONV_FP32_X3 ? 2 : 3;
-}
-
-SR_CPU_TABLES_TILES(SrTileProducts, sr__tile_products);
-SR_CPU_TABLES_TILES(SrTileOperands, sr__tile_operands);
-
-const SrTileKernels *sr__tile_kernels(const SrMachine *machine) {
-    static const SrTileKernels emulated = {&sr__tile_products_emulated,
-                                           &sr__tile_operands_emulated};
-    if (machine->emulates_tiles)
-        return &emulated;
-#if defined(__x86_64__)
-    static const SrTileKernels amx = {&sr__tile_products_amx, &sr__tile_operands_amx};
-    return sr_machine_has_tiles(machine) ? &amx : NULL;
-#else
-    return NULL;
-#endif
-}
 
 // Chooses how pixels are read.  Reading 16 images at once leaves out taps outside a small map,
 // where `flat` would compute positions of the border in vain.

@@ -5,13 +5,13 @@
 // patch's (m + 2)^2 points are counted by xi; a transformed operand is stored point after point,
 // `point` floats apart.  Images may be bfloat16.  Transformed operands and their products are
 // floats, because the transforms lose digits that bfloat16 does not have.
-#ifndef SR_KERNELS_CONV_CONV_WINOGRAD_H
-#define SR_KERNELS_CONV_CONV_WINOGRAD_H
+#ifndef SR_KERNELS_CONV_CONV_WINOGRAD_KERNELS_H
+#define SR_KERNELS_CONV_CONV_WINOGRAD_KERNELS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "kernels/conv/conv.h"
+#include "kernels/conv/conv_shape.h"
 #include "kernels/machine.h"
 
 // A square of one image, whose corner may lie outside the image.  Covers channels [first, first +
@@ -106,12 +106,5 @@ static inline SrConvPatch sr__winograd_patch(const SrConvPatch *tensor, SrDtype 
     p.channels = p.C;
     return p;
 }
-
-// The weight gradient (conv_winograd_weight.c): x (N, H, W, C), dy (N, P, Q, K); adds to dw (K, C,
-// 3, 3).
-double sr__winograd_weight_cost(const SrConvShape *s, int m);
-size_t sr__winograd_weight_bytes(const SrConvShape *s, int m);
-void sr__winograd_weight(const SrConvShape *s, int m, const void *x, const void *dy, float *dw,
-                         void *scratch);
 
 #endif

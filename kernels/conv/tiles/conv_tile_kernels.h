@@ -1,19 +1,18 @@
 // Innermost loops of the design on tile registers (conv_tiles.c): one table of functions for
-// processors that have tile registers, one that emulates them.  Only kernels/conv/conv_tile*
-// include this file.
+// processors that have tile registers, one that emulates them.
 //
 // Numbers are bfloat16, or floats split into 2 or 3 bfloat16 parts, each part the rest of the one
 // before.  Adding the products of parts that matter, smallest first, gives 16 or 24 bits of
 // precision.
-#ifndef SR_KERNELS_CONV_CONV_TILE_KERNELS_H
-#define SR_KERNELS_CONV_CONV_TILE_KERNELS_H
+#ifndef SR_KERNELS_CONV_TILES_CONV_TILE_KERNELS_H
+#define SR_KERNELS_CONV_TILES_CONV_TILE_KERNELS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/compiler.h"
-#include "kernels/conv/conv.h"
+#include "kernels/conv/conv_shape.h"
 #include "kernels/machine.h"
 
 enum {

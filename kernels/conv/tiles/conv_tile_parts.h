@@ -1,11 +1,9 @@
-// Declarations shared by the files of the tile design (conv_tiles.c).  Only kernels/conv/conv_tile*
-// include this file.
-#ifndef SR_KERNELS_CONV_CONV_TILES_H
-#define SR_KERNELS_CONV_CONV_TILES_H
+// Parts of numbers on tile registers: a float is the sum of up to three bfloat16 parts, and a
+// product the sum of the products of parts that matter.
+#ifndef SR_KERNELS_CONV_TILES_CONV_TILE_PARTS_H
+#define SR_KERNELS_CONV_TILES_CONV_TILE_PARTS_H
 
-#include "kernels/conv/conv_design.h"
-#include "kernels/conv/conv_tile_kernels.h"
-#include "kernels/conv/conv_tile_plan.h"
+#include "kernels/conv/tiles/conv_tile_kernels.h"
 
 // The products of parts that matter, smallest first: which part of the pixels meets which part of
 // the weights.
@@ -24,10 +22,5 @@ static inline int sr__tile_blocks(int channels) {
 
 // Zeros that stand in for a pixel, SR_TILE_MOST_CHUNKS chunks of them.
 extern const char sr__tile_zeros[];
-
-// The weight gradient (conv_tile_weight.c): x (N, H, W, C), dy (N, P, Q, K); adds to dw (K,
-// C/groups, R, S).
-size_t sr__tile_weight_bytes(const SrConvShape *s);
-void sr__tile_weight(const SrConvShape *s, const void *x, const void *dy, float *dw, void *scratch);
 
 #endif

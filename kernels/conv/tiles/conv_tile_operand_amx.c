@@ -1,6 +1,6 @@
 // Operands of tile products: pixels into padded chunks, weights into pairs, both sides of the
 // weight gradient, and its sums back into PyTorch's order.
-#include "kernels/conv/conv_tile_kernels.h"
+#include "kernels/conv/tiles/conv_tile_kernels.h"
 #include "kernels/core/tiles.h"
 
 enum { MOST_PARTS = 3, BLOCK = SR_TILE_BLOCK };

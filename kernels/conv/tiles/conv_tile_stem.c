@@ -10,7 +10,9 @@
 
 #include "base/bf16.h"
 #include "base/parallel.h"
-#include "kernels/conv/conv_tiles.h"
+#include "kernels/conv/conv_design.h"
+#include "kernels/conv/tiles/conv_tile_kernels.h"
+#include "kernels/conv/tiles/conv_tile_parts.h"
 
 enum {
     KEY = SR_CONV_ALL + 2, // key of prepared weights, next to the SR_CONV_ bits
