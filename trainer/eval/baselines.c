@@ -7,11 +7,9 @@
 #include "base/text/json.h"
 #include "data/load/loader.h"
 #include "trainer/data/data_summary.h"
+#include "trainer/features/norm_calibration.h"
 #include "trainer/model/weights_init.h"
 #include "trainer/run/run_folder.h"
-
-// Passes that measure an untrained trunk's statistics: 0.9^40, 1.5 %, of the initial values stays.
-#define CALIBRATION_BATCHES 40
 
 // Tables use these names as labels.
 const char *sr_report_row_name(SrReportRow row) {
@@ -120,7 +118,7 @@ static SrStatus row_of_untrained(SrBaselines *r, SrEachRow each, void *arg) {
     SR_TRY_GOTO(sr_baselines_drawn(r->config, r->layer, batch, r->crop, &model));
     SR_TRY_GOTO(row_of_trunk(r, SR_ROW_UNTRAINED, model, each, arg));
     SR_TRY_GOTO(sr_split_open_eval(r->config, SR_SIDE_BANK, true, batch, r->crop, NULL, &sample));
-    SR_TRY_GOTO(sr_feature_rows_calibrate(model, &sample, batch, CALIBRATION_BATCHES));
+    SR_TRY_GOTO(sr_norms_calibrate(model, &sample, batch));
     SR_TRY_GOTO(row_of_trunk(r, SR_ROW_CALIBRATED, model, each, arg));
 done:
     sr_split_close(&sample);

@@ -12,11 +12,10 @@
 #include "data/load/loader.h"
 #include "measure/neighbours/knn.h"
 #include "measure/probes/chosen_probe.h"
+#include "trainer/features/norm_calibration.h"
 #include "trainer/run/phases.h"
 #include "trainer/run/run.h"
 #include "trainer/run/run_rates.h"
-
-#define CALIBRATION_BATCHES 40 // as for kNN: what is left of the initial statistics is 1.5 %
 
 // ---- one row
 
@@ -77,8 +76,7 @@ static SrStatus calibrate(SrRun *run) {
     SrSplit sample = {.note = ""};
     SR_TRY(sr_split_open_eval(run->config, SR_SIDE_BANK, true, run->batch, run->train.h[0], NULL,
                               &sample));
-    SrStatus status =
-        sr_feature_rows_calibrate(run->model, &sample, run->batch, CALIBRATION_BATCHES);
+    SrStatus status = sr_norms_calibrate(run->model, &sample, run->batch);
     sr_split_close(&sample);
     return status;
 }

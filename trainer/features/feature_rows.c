@@ -233,33 +233,6 @@ SrStatus sr_feature_rows_items(SrSplit *split, int64_t n, int64_t *item, int64_t
     }
 }
 
-// Runs as many epochs as it takes: a small set passes several times, in another order each.
-static SrStatus run_batches(SrFeatureSource *s, SrLoader *loader, int batches) {
-    for (int64_t epoch = 0; s->passes < batches; epoch++) {
-        const SrBatch *images = NULL;
-        double wait_s;
-        SR_TRY(sr_loader_start(loader, epoch, 0));
-        SR_TRY(sr_loader_next(loader, &images, &wait_s));
-        while (images && s->passes < batches) {
-            sr_feature_source_run(s, images->view[0], images->batch);
-            SR_TRY(sr_loader_next(loader, &images, &wait_s));
-        }
-    }
-    return SR_OK;
-}
-
-// Momentum 0.1 forgets the initial mean 0 and variance 1 by a factor of 0.9 per pass.
-SrStatus sr_feature_rows_calibrate(SrModel *model, SrSplit *split, int batch, int batches) {
-    SrFeatureSource s;
-    SrFeatureOptions o = options_of(model, split, batch);
-    o.mode = SR_MODE_TRAIN;
-    o.layers = "flatten";
-    SR_TRY(sr_feature_source_open(&o, &s));
-    SrStatus status = run_batches(&s, split->loader, batches);
-    sr_feature_source_close(&s);
-    return status;
-}
-
 // ---- raw pixels ---------------------------------------------------------------------------------
 
 typedef struct {

@@ -31,8 +31,4 @@ SrStatus sr_feature_rows_items(SrSplit *split, int64_t n, int64_t *item, int64_t
 #define SR_PIXELS_MAX_SIDE 32
 SrStatus sr_feature_rows_of_pixels(SrSplit *split, SrMatrix *out);
 
-// Measures batch-norm statistics of a model that was never trained: `batches` forward passes in
-// train mode over the split.  Otherwise its norms would use statistics that nobody measured.
-SrStatus sr_feature_rows_calibrate(SrModel *model, SrSplit *split, int batch, int batches);
-
 #endif
