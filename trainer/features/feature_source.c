@@ -107,8 +107,12 @@ static SrStatus build(SrFeatureSource *s) {
     return o->layers ? sr_feature_source_choose(s, o->layers) : SR_OK;
 }
 
+static SrFeatureSource source_of(const SrFeatureOptions *options) {
+    return (SrFeatureSource){.options = *options, .input = SR_NO_NODE};
+}
+
 SrStatus sr_feature_source_build(const SrFeatureOptions *options, SrFeatureSource *s) {
-    *s = (SrFeatureSource){.options = *options, .input = SR_NO_NODE};
+    *s = source_of(options);
     SrStatus status = build(s);
     if (status != SR_OK)
         sr_feature_source_close(s);
@@ -299,8 +303,10 @@ SrStatus sr_feature_source_dry(const SrFeatureSource *s, SrPlan **out) {
 }
 
 SrStatus sr_feature_source_open(const SrFeatureOptions *options, SrFeatureSource *s) {
-    SR_TRY(sr_feature_source_build(options, s));
-    SrStatus status = sr_feature_source_compile(s);
+    *s = source_of(options);
+    SrStatus status = build(s);
+    if (status == SR_OK)
+        status = sr_feature_source_compile(s);
     if (status != SR_OK)
         sr_feature_source_close(s);
     return status;
