@@ -33,7 +33,7 @@ import coverage  # tests/coverage.py, which leaves no compiled copy next to it
 LONG = {"examples", "guides", "config_heads", "recipes", "benchmark_configs", "ranks", "kills",
         "every_key", "every_key_learning", "every_key_sections"}
 # A suite that runs longer than that with a mutant, in seconds, hangs.
-BOUND = 150
+BOUND = 240
 # These suites loop over all plugins of a kind.
 CONTRACTS = {"op", "op_bf16", "op_errors", "op_hooks", "plan_gradient", "loss", "loss_gradient", "loss_replicas"}
 ROOMS = "kernels,losses,trainer,data,measure,pages,base,formats,graph,heads,folder,library"
@@ -136,18 +136,20 @@ def suites_that_run(file, line, suites, reach):
 
 
 def plugins_of(file):
-    """Returns settings by which contract tests look at one plugin: the file's, or up to four that include its header."""
+    """Returns settings by which contract tests look at one plugin: the file's, or up to four that stand on it."""
     plain = re.sub(r"_simd\.c$", ".c", file)  # vector loops belong to the operation next to them
-    files = [plain if os.path.exists(plain) else file]
-    header = files[0][:-2] + ".h"
-    if os.path.exists(header):
-        files += [f for f in sorted(glob.glob(file.split("/")[0] + "/**/*.c", recursive=True))
-                  if f'#include "{header}"' in open(f).read()]
-    found = []
-    for f in files:
-        for kind, name in re.findall(r"^const Sr\w+ sr_(op|loss)_(\w+) = ", open(f).read(), re.M):
-            found.append({"SR_TEST_" + kind.upper(): name})
-    return found[:4]
+    room = {f: open(f).read() for f in sorted(glob.glob(file.split("/")[0] + "/**/*.[ch]", recursive=True))}
+    files, seen = [plain if plain in room else file], set()
+    while files:
+        found = [{"SR_TEST_" + kind.upper(): name} for f in files
+                 for kind, name in re.findall(r"^const Sr\w+ sr_(op|loss)_(\w+) = ", room[f], re.M)]
+        if found:
+            return found[:4]
+        seen.update(files)
+        names = [f'#include "{f[:-2]}.h"' for f in files]
+        names += [n + "(" for f in files for n in re.findall(r"^[A-Za-z].*?\b(sr_\w+)\(", room[f], re.M)]
+        files = [f for f in room if f not in seen and any(n in room[f] for n in names)]
+    return []
 
 
 def left_out(folder, names):
@@ -157,9 +159,14 @@ def left_out(folder, names):
 
 
 def bring_up_to_date(tree):
-    """Copies files that changed since the tree was made, and those that a killed run left broken."""
-    names = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], stdout=subprocess.PIPE, text=True, check=True)
-    for name in names.stdout.splitlines():
+    """Copies files that changed since the tree was made, also those that a killed run left broken, and removes others."""
+    listing = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], stdout=subprocess.PIPE, text=True, check=True)
+    names = set(listing.stdout.splitlines())
+    for f in glob.glob(tree + "/*/**/*.[ch]", recursive=True):
+        name = os.path.relpath(f, tree)
+        if name not in names and not name.startswith("build/"):
+            os.remove(f)
+    for name in sorted(names):
         there = os.path.join(tree, name)
         if os.path.isfile(name) and not (os.path.exists(there) and filecmp.cmp(name, there, shallow=False)):
             os.makedirs(os.path.dirname(there), exist_ok=True)

@@ -135,6 +135,28 @@ TEST(test_targets_of_a_step) {
     tiny_model_close(&t);
 }
 
+// The first centres are drawn with SEED_VALUE.
+TEST(test_seed) {
+    float centre[2][4 * D];
+    for (int seed = 0; seed < 2; seed++) {
+        TinyModel t;
+        CHECK_OK(tiny_model_start_of(
+            &t, &(TinyWorld){.model = TINY_TRUNK ", HEAD: {PARAMS: [[mlp, {dims: [32, 8]}]]}",
+                             .loss = "name: deepclusterv2_loss, deepclusterv2_loss: {num_clusters: "
+                                     "[4], num_crops: 2, kmeans_iters: 0, memory_params: "
+                                     "{embedding_dim: 8}}",
+                             .batch = BATCH,
+                             .replicas = 1,
+                             .n_views = 2,
+                             .sizes = sizes,
+                             .seed = seed}));
+        before_epoch(&t, 0);
+        memcpy(centre[seed], tiny_model_param(&t, "loss.centroids0")->value, sizeof centre[seed]);
+        tiny_model_close(&t);
+    }
+    CHECK(memcmp(centre[0], centre[1], sizeof centre[0]) != 0);
+}
+
 // There can be as many clusters as images, and 16 heads.
 TEST(test_limits) {
     static const struct {
@@ -164,4 +186,5 @@ TEST(test_limits) {
 }
 
 SR_TESTS(deepclusterv2_loss, unit(test_images_get_the_nearest_centroid),
-         unit(test_an_epoch_is_clustered_once), unit(test_targets_of_a_step), unit(test_limits))
+         unit(test_an_epoch_is_clustered_once), unit(test_targets_of_a_step), unit(test_limits),
+         unit(test_seed))

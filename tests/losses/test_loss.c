@@ -215,17 +215,11 @@ TEST(test_has_teacher) {
     }
 }
 
-// The verb `check` builds a loss without needs_samples before it knows the data set: it must be
-// whole then, with the same table.
-TEST(test_needs_samples) {
-    const SrLoss *loss;
-    const SrLossExample *e;
-    for (int i = 0; example_at(i, &loss, &e); i++) {
-        TinyModel known, unknown;
-        if (loss->needs_samples)
-            continue;
-        start(&known, loss, e, 1);
-        if (tiny_model_open_unknown(&unknown, loss, e) != SR_OK)
+// Compares the table of a loss that knows the number of images with one that does not.
+static void check_unknown(const SrLoss *loss, const SrLossExample *e, const char *options) {
+    TinyModel known, unknown;
+    if (tiny_model_start_example(&known, loss, e, options, 1) == SR_OK) {
+        if (tiny_model_open_unknown(&unknown, loss, e, options) != SR_OK)
             fail_msg("%s without needs_samples: %s", loss->name, sr_status_message());
         SrParams *a = sr_model_params(known.model), *b = sr_model_params(unknown.model);
         CHECK_INT(sr_params_count(a), sr_params_count(b));
@@ -233,8 +227,22 @@ TEST(test_needs_samples) {
             if (!sr_shape_equal(sr_params_at(a, k)->shape, sr_params_at(b, k)->shape))
                 fail_msg("%s without needs_samples: the shape of %s depends on their number",
                          loss->name, sr_params_at(a, k)->name);
-        tiny_model_close(&known);
         tiny_model_close(&unknown);
+    }
+    tiny_model_close(&known);
+}
+
+// The verb `check` builds a loss without needs_samples before it knows the data set: it must be
+// whole then, with the same table, also with its defaults.
+TEST(test_needs_samples) {
+    const SrLoss *loss;
+    const SrLossExample *e;
+    for (int i = 0; example_at(i, &loss, &e); i++) {
+        if (loss->needs_samples)
+            continue;
+        check_unknown(loss, e, "{}");
+        if (e->options)
+            check_unknown(loss, e, e->options);
     }
 }
 
@@ -265,6 +273,30 @@ TEST(test_chance) {
     CHECK(n > 0 || getenv("SR_TEST_LOSS"));
 }
 
+// Returns the loss of the second step from the same parameters and images.
+static double value_with(const SrLoss *loss, int seed) {
+    TinyModel t;
+    CHECK_OK(tiny_model_start_seed(&t, loss, &loss->examples[0], seed));
+    tiny_model_step(&t, 0);
+    double value = tiny_model_step(&t, 0);
+    tiny_model_close(&t);
+    return value;
+}
+
+// Losses that draw masks, blocks, directions or negatives draw others with another SEED_VALUE.
+TEST(test_seed) {
+    static const char *const draw[] = {"ijepa_loss", "lejepa_loss", "mae_loss",
+                                       "masked_siamese_loss", "nce_loss_with_memory"};
+    for (int i = 0; i < SR_COUNT(draw); i++) {
+        const SrLoss *loss;
+        CHECK_OK(sr_loss_find(draw[i], &loss));
+        double one = value_with(loss, 1);
+        CHECK_NEAR(value_with(loss, 1), one, 0);
+        if (fabs(value_with(loss, 2) - one) <= 0)
+            fail_msg("%s draws the same with two seeds", draw[i]);
+    }
+}
+
 TEST(test_unknown) {
     const SrLoss *loss;
     CHECK_FAILS(sr_loss_find("swav_los", &loss), SR_ERR_CONFIG, "swav_loss");
@@ -274,4 +306,4 @@ TEST(test_unknown) {
 SR_TESTS(loss, unit(test_has_examples), unit(test_falls), unit(test_steps_do_not_allocate),
          unit(test_state_is_in_the_table), unit(test_partial_batches),
          unit(test_bits_do_not_depend_on_threads), unit(test_has_teacher), unit(test_needs_samples),
-         unit(test_chance), unit(test_unknown))
+         unit(test_chance), unit(test_seed), unit(test_unknown))

@@ -119,6 +119,29 @@ TEST(test_log_form) {
     tiny_model_close(&b);
 }
 
+// The head and the loss hold 15 sets of prototypes, no more; chance is the mean over the sets.
+TEST(test_most_sets) {
+    TinyModel t;
+    SrLossFacts facts = {.chance = 0};
+    CHECK_OK(tiny_model_start(&t,
+                              TINY_TRUNK
+                              ", HEAD: {PARAMS: [[swav_head, {dims: [32, 8], num_clusters: "
+                              "[6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 9]}]]}",
+                              "name: swav_loss", 4, 3, sizes));
+    CHECK(isfinite(tiny_model_step(&t, 0.05)));
+    t.graph.loss_kind->facts(t.graph.loss_state, &facts);
+    CHECK_NEAR(facts.chance, (14 * log(6) + log(9)) / 15, 1e-12);
+    CHECK_INT(facts.classes, 9);
+    tiny_model_close(&t);
+    CHECK_FAILS(tiny_model_open(&t,
+                                TINY_TRUNK ", HEAD: {PARAMS: [[swav_head, {dims: [32, 8], "
+                                           "num_clusters: [6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, "
+                                           "6, 6, 6]}]]}",
+                                "name: swav_loss", 4, 3, sizes),
+                SR_ERR_CONFIG, "num_clusters has 16 sets, expected at most 15");
+    tiny_model_close(&t);
+}
+
 static void check_refused(const char *options, const char *text) {
     TinyModel t;
     char loss[256];
@@ -143,4 +166,5 @@ TEST(test_refused) {
 }
 
 SR_TESTS(swav_loss, unit(test_prototypes_after_a_step), unit(test_queue), unit(test_one_prototype),
-         unit(test_facts), unit(test_stays_finite), unit(test_log_form), unit(test_refused))
+         unit(test_facts), unit(test_stays_finite), unit(test_log_form), unit(test_most_sets),
+         unit(test_refused))

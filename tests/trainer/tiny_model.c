@@ -36,13 +36,13 @@ static SrStatus open_world(TinyModel *t, const TinyWorld *w) {
     *t = (TinyModel){.iteration = 0};
     sr_text_printf(
         &text,
-        "MODEL: {%s}\nLOSS: {%s}\nOPTIMIZER: {momentum: 0.0, weight_decay: 0.0, "
+        "SEED_VALUE: %d\nMODEL: {%s}\nLOSS: {%s}\nOPTIMIZER: {momentum: 0.0, weight_decay: 0.0, "
         "gradient_accumulation_steps: %d}\nDISTRIBUTED: "
         "{REPLICAS: %d}\nDATA: {TRAIN: "
         "{COLLATE_FUNCTION: %s, "
         "BATCHSIZE_PER_REPLICA: %d, TRANSFORMS: [{name: ImgPilToMultiCrop, total_num_crops: %d, "
         "%s}]}}\n",
-        w->model, w->loss, SR_MAX(w->rounds, 1), w->replicas,
+        w->seed, w->model, w->loss, SR_MAX(w->rounds, 1), w->replicas,
         w->patch > 0 ? "ibot_multicrop_masking_collator" : "multicrop_collator", w->batch,
         w->n_views, groups);
     SrStatus status = sr_config_parse(text.s, "tiny.yaml", NULL, 0, &t->config);
@@ -57,7 +57,7 @@ static SrStatus open_world(TinyModel *t, const TinyWorld *w) {
 
 SrStatus tiny_model_open(TinyModel *t, const char *model, const char *loss, int batch, int n_views,
                          const int *sizes) {
-    return open_world(t, &(TinyWorld){model, loss, batch, 1, n_views, sizes, 0, 0, false});
+    return open_world(t, &(TinyWorld){model, loss, batch, 1, n_views, sizes, 0, 0, 0, false});
 }
 
 SrStatus tiny_model_start(TinyModel *t, const char *model, const char *loss, int batch, int n_views,
@@ -68,7 +68,7 @@ SrStatus tiny_model_start(TinyModel *t, const char *model, const char *loss, int
 SrStatus tiny_model_start_world(TinyModel *t, int replicas, const char *model, const char *loss,
                                 int batch, int n_views, const int *sizes) {
     return tiny_model_start_of(
-        t, &(TinyWorld){model, loss, batch, replicas, n_views, sizes, 0, 0, false});
+        t, &(TinyWorld){model, loss, batch, replicas, n_views, sizes, 0, 0, 0, false});
 }
 
 SrStatus tiny_model_start_of(TinyModel *t, const TinyWorld *world) {
@@ -121,10 +121,18 @@ SrStatus tiny_model_start_batch(TinyModel *t, const SrLoss *loss, const SrLossEx
     return tiny_model_start_of(t, &w);
 }
 
-SrStatus tiny_model_open_unknown(TinyModel *t, const SrLoss *loss, const SrLossExample *e) {
+SrStatus tiny_model_start_seed(TinyModel *t, const SrLoss *loss, const SrLossExample *e, int seed) {
+    char model[2048], text[2048];
+    TinyWorld w = {.batch = 8, .replicas = 1, .seed = seed};
+    describe_example(loss, e, e->options ? e->options : "{}", &w, model, text);
+    return tiny_model_start_of(t, &w);
+}
+
+SrStatus tiny_model_open_unknown(TinyModel *t, const SrLoss *loss, const SrLossExample *e,
+                                 const char *options) {
     char model[2048], text[2048];
     TinyWorld w = {.batch = 8, .replicas = 1, .unknown_samples = true};
-    describe_example(loss, e, e->options ? e->options : "{}", &w, model, text);
+    describe_example(loss, e, options, &w, model, text);
     return open_world(t, &w);
 }
 

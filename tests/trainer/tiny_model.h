@@ -39,6 +39,7 @@ typedef struct {
     const int *sizes;
     int patch;            // pixels per patch of the masks for views of the first size; 0: no masks
     int rounds;           // OPTIMIZER.gradient_accumulation_steps; 0: 1
+    int seed;             // SEED_VALUE; parameters begin alike with any
     bool unknown_samples; // the training set has an unknown number of images, not TINY_SAMPLES
 } TinyWorld;
 SrStatus tiny_model_start_of(TinyModel *t, const TinyWorld *world);
@@ -48,9 +49,13 @@ SrStatus tiny_model_start_example(TinyModel *t, const SrLoss *loss, const SrLoss
 // Starts an example with this batch size.
 SrStatus tiny_model_start_batch(TinyModel *t, const SrLoss *loss, const SrLossExample *example,
                                 const char *options, int replicas, int batch);
+// Starts an example with its own options and this SEED_VALUE.
+SrStatus tiny_model_start_seed(TinyModel *t, const SrLoss *loss, const SrLossExample *example,
+                               int seed);
 // Builds an example's training graph as the verb `check` does where it sees no data set: the number
 // of images is unknown.
-SrStatus tiny_model_open_unknown(TinyModel *t, const SrLoss *loss, const SrLossExample *example);
+SrStatus tiny_model_open_unknown(TinyModel *t, const SrLoss *loss, const SrLossExample *example,
+                                 const char *options);
 // Starts several replicas of `batch` images each; image i of replica r is image r * batch + i of
 // the step.
 SrStatus tiny_model_start_world(TinyModel *t, int replicas, const char *model, const char *loss,
