@@ -42,22 +42,34 @@ TEST(test_mae_draws) {
     tiny_model_close(&t);
 }
 
-TEST(test_ijepa_draws) {
+// Draws contexts of this many patches; no target covers them.
+static void ijepa_draws(const char *loss, int patches) {
     TinyModel t;
-    start(&t, IJEPA ", num_pred_masks: 2, enc_keep: 0.4}", 1);
+    bool seen[16] = {false};
+    start(&t, loss, 1);
     for (int step = 0; step < 20; step++) {
         tiny_model_step(&t, 0.05);
         SrTensor context = input(&t, "loss.visible"), targets = input(&t, "loss.targets");
         const int64_t *c = context.data, *q = targets.data; // (8, C), (2 * 8, T)
         int C = context.shape.d[1], T = targets.shape.d[1];
-        CHECK_INT(C, 6);
+        CHECK_INT(C, patches);
+        for (int i = 0; i < 8 * C; i++)
+            CHECK(c[i] >= 0 && c[i] < 16);
         for (int r = 0; r < 16 * T; r++) {
             CHECK(q[r] >= 0 && q[r] < 16);
+            seen[q[r]] = true;
             for (int k = 0; k < C; k++)
                 CHECK(c[r / T % 8 * C + k] != q[r]);
         }
     }
+    for (int patch = 0; patch < 16; patch++)
+        CHECK(seen[patch]); // 20 steps of 8 images aim at every patch
     tiny_model_close(&t);
+}
+
+TEST(test_ijepa_draws) {
+    ijepa_draws(IJEPA ", num_pred_masks: 2, enc_keep: 0.4}", 6);
+    ijepa_draws(IJEPA ", num_pred_masks: 2, enc_keep: 0.07}", 1);
 }
 
 // Returns the height and width of the box around patches of a grid of 8 x 8.
