@@ -121,18 +121,21 @@ def suites_of(file, suites):
     users = [os.path.basename(f)[:-2] for f in rooms if os.path.basename(f)[:-2] in suites][:6] + users
     words = [w for w in stem.split("_") if len(w) > 3]
     kin = [s for s in suites if any(w in s for w in words)]
-    order = [s for s in broad if s in CONTRACTS or s == "golden_cases"] + own + kin[:6] + users[:8] + [b for b in broad if b in suites]
+    order = [s for s in broad if plugins_of(file) and (s in CONTRACTS or s == "golden_cases")] + own + kin[:6] + users[:8] + [b for b in broad if b in suites]
     order = [s for s in dict.fromkeys(order) if s not in LONG]
     return order if stem not in order else [stem] + [s for s in order if s != stem]
 
 
 def suites_that_run(file, line, suites, reach):
-    """Returns the suites that run a line, by the counts of `make coverage`, the quick ones first; None: nobody counted."""
-    by_line = reach.setdefault(file, coverage.suites_by_line(reach["build"], file) if file not in reach else None)
-    if line not in by_line:
+    """Returns the suites that run a line by the counts of `make coverage`, quick ones first, and others that may notice it
+    and have no counts yet. None: the line has no counts."""
+    if file not in reach:
+        reach[file] = coverage.suites_by_line(reach["build"], file)
+    if line not in reach[file]:
         return None
     usual = suites_of(file, suites)
-    return sorted(by_line[line], key=lambda s: (s not in usual[:4], coverage.seconds_of(reach["build"], s)))
+    ran = sorted(reach[file][line], key=lambda s: (s not in usual[:4], coverage.seconds_of(reach["build"], s)))
+    return ran + [s for s in usual if not os.path.exists(os.path.join(reach["build"], "reach", s, "seconds"))]
 
 
 def plugins_of(file):
@@ -148,6 +151,7 @@ def plugins_of(file):
         seen.update(files)
         names = [f'#include "{f[:-2]}.h"' for f in files]
         names += [n + "(" for f in files for n in re.findall(r"^[A-Za-z].*?\b(sr_\w+)\(", room[f], re.M)]
+        names += [n for f in files for n in re.findall(r"^const \w+ (sr__\w+)", room[f], re.M)]
         files = [f for f in room if f not in seen and any(n in room[f] for n in names)]
     return []
 

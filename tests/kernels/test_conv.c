@@ -52,6 +52,42 @@ TEST(test_plain) { sweep(SR_F32, 0, 100, 1e-6, conv_random_shape); }
 
 TEST(test_direct) { sweep(SR_F32, SR_CONV_DIRECT, 1000, 1e-6, conv_random_shape); }
 
+// Draws depthwise and grouped kernels that have their own design, with rows of several runs.
+static SrConvShape grouped_shape(SrRng *rng) {
+    static const int widths[] = {3, 5, 7};
+    int own = 1 << conv_pick(rng, 0, 2), groups = conv_pick(rng, 2, 40 / own + 2);
+    return (SrConvShape){.N = conv_pick(rng, 1, 2),
+                         .H = conv_pick(rng, 1, 8),
+                         .W = conv_pick(rng, 1, 24),
+                         .C = own * groups,
+                         .K = own * groups,
+                         .R = conv_pick(rng, 1, 5),
+                         .S = own > 1 ? 3 : widths[conv_pick(rng, 0, 2)],
+                         .stride_h = conv_pick(rng, 1, 3),
+                         .stride_w = conv_pick(rng, 1, 2),
+                         .pad_h = conv_pick(rng, 0, 3),
+                         .pad_w = conv_pick(rng, 0, 3),
+                         .dilation_h = conv_pick(rng, 1, 2),
+                         .dilation_w = 1,
+                         .groups = groups};
+}
+
+// Checks that a shape takes the grouped design. Its weight gradient may take another where most taps
+// lie in the padding.
+static SrConvShape surely_grouped(SrRng *rng) {
+    SrConvShape s = grouped_shape(rng);
+    if (conv_shape_empty(s))
+        return s;
+    sr_conv_shape(&s);
+    s.type = SR_F32;
+    SrConv c = test_conv(&s);
+    for (int pass = SR_CONV_FORWARD; pass <= SR_CONV_BACKWARD_DATA; pass++)
+        CHECK_STR(sr_conv_design(&c, (SrConvPass)pass), "grouped");
+    return s;
+}
+
+TEST(test_grouped) { sweep(SR_F32, SR_CONV_DIRECT, 150, 1e-6, surely_grouped); }
+
 // Draws 3x3 kernels of stride 1 with channel counts around the limits of vectors and blocks. Some
 // have so many channels that the tiles of the weight gradient are shared between threads.
 static SrConvShape winograd_shape(SrRng *rng) {
@@ -290,7 +326,7 @@ TEST(test_streamed_output) {
 }
 
 SR_TESTS(conv, unit(test_streamed_output), unit(test_shape_formula), unit(test_pairs_measured),
-         unit(test_choice), unit(test_plain), unit(test_direct), unit(test_winograd2),
-         unit(test_winograd3), unit(test_winograd4), unit(test_bf16_widened),
+         unit(test_choice), unit(test_plain), unit(test_direct), unit(test_grouped),
+         unit(test_winograd2), unit(test_winograd3), unit(test_winograd4), unit(test_bf16_widened),
          unit(test_bf16_direct), unit(test_bf16_without_pairs), unit(test_bf16_winograd),
          unit(test_threads_keep_bits))
