@@ -72,8 +72,8 @@ static SrConvShape grouped_shape(SrRng *rng) {
                          .groups = groups};
 }
 
-// Checks that a shape takes the grouped design. Its weight gradient may take another where most taps
-// lie in the padding.
+// Checks that a shape takes the grouped design. Its weight gradient may take another where most
+// taps lie in the padding.
 static SrConvShape surely_grouped(SrRng *rng) {
     SrConvShape s = grouped_shape(rng);
     if (conv_shape_empty(s))
