@@ -9,6 +9,7 @@
 
 #include "base/bar.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "base/text/escape.h"
@@ -463,6 +464,27 @@ static void conversions_text(const SrPhotoSurvey *s, SrText *out) {
                    "mogrify -format png {} +", "imagemagick", out);
 }
 
+// A folder whose only folder has folders of its own is often one level too high: those are classes,
+// or train and test.
+static void only_folder_text(const SrPhotoSurvey *s, SrText *out) {
+    char path[sizeof s->root + sizeof s->smallest_name + 1], inner[4096];
+    char **names;
+    int n, folders = 0;
+    snprintf(path, sizeof path, "%s/%s", s->root, s->smallest_name);
+    if (s->classes != 1 || !sr_file_is_dir(path) || sr_file_list(path, &names, &n) != SR_OK)
+        return;
+    for (int i = 0; i < n; i++)
+        folders +=
+            sr_file_join(inner, sizeof inner, path, names[i]) == SR_OK && sr_file_is_dir(inner);
+    sr_file_list_free(names, n);
+    if (folders < 2)
+        return;
+    sr_text_printf(
+        out, "\n  all lie in one folder, whose %d folders are not used; this uses them: ", folders);
+    sr_text_add(out, "sslrun init ");
+    sr_text_add_word(out, path);
+}
+
 void sr_photo_survey_text(const SrPhotoSurvey *s, bool all_reasons, SrText *out) {
     char size[32];
     sr_escape_line(s->root, out);
@@ -474,6 +496,9 @@ void sr_photo_survey_text(const SrPhotoSurvey *s, bool all_reasons, SrText *out)
         sr_text_printf(out, ", in %d classes of %lld (%s) to %lld (%s)", s->classes,
                        (long long)s->smallest, s->smallest_name, (long long)s->largest,
                        s->largest_name);
+    else
+        sr_text_add(out, ", without classes");
+    only_folder_text(s, out);
     if (s->opened < s->images)
         sr_text_printf(
             out,

@@ -49,6 +49,25 @@ static void write_photos(void) {
         fixture_write(dir, "pictures/phone.heic", "x", 1);
 }
 
+// A folder that is one level too high has no classes, and the line to paste says where they are.
+TEST(test_one_level_too_high) {
+    char photos[128], out[128], line[256], name[64];
+    temp_dir_make(dir);
+    for (int i = 0; i < 24; i++) {
+        snprintf(name, sizeof name, "down load/my set/%s/%d.png", i % 3 ? "cat" : "dog", i);
+        write_png(name, 16, 16, i);
+    }
+    snprintf(photos, sizeof photos, "%s/down load", dir);
+    snprintf(out, sizeof out, "%s/set.yaml", dir);
+    RUN("init", photos, "--out", out);
+    snprintf(line, sizeof line,
+             ", without classes\n  all lie in one folder, whose 2 folders are not used; this uses "
+             "them: sslrun init '%s/my set'\n",
+             photos);
+    expect(0, line);
+    temp_dir_remove(dir);
+}
+
 TEST(test_few_photos) {
     char photos[128], out[128], run[160];
     temp_dir_make(dir);
@@ -153,6 +172,7 @@ TEST(test_classes_and_parts) {
     RUN("init", photos, "--out", out);
     expect(0, "set/train: 24 images, ");
     expect(0, "in 2 classes of 8 (dog) to 16 (cat)");
+    CHECK(!strstr(result.out, "all lie in one folder"));
     expect(0, "CIFAR's ResNet-");
     expect(0, ": the images are too small for these crops\n");
     CHECK(strstr(result.out, "\n  * ") &&
@@ -260,5 +280,6 @@ TEST(test_names) {
     temp_dir_remove(dir);
 }
 
-SR_TESTS(init_verb, unit(test_few_photos), unit(test_from_weights), unit(test_classes_and_parts),
-         unit(test_samples_large_folders), unit(test_too_few), unit(test_bar), unit(test_names))
+SR_TESTS(init_verb, unit(test_few_photos), unit(test_one_level_too_high), unit(test_from_weights),
+         unit(test_classes_and_parts), unit(test_samples_large_folders), unit(test_too_few),
+         unit(test_bar), unit(test_names))
