@@ -273,6 +273,22 @@ TEST(test_chance) {
     CHECK(n > 0 || getenv("SR_TEST_LOSS"));
 }
 
+// Crops need not be square: a convolutional trunk learns from any, with any loss.
+TEST(test_wide_crops) {
+    const SrLoss *loss;
+    const SrLossExample *e;
+    for (int i = 0; example_at(i, &loss, &e); i++) {
+        TinyModel t;
+        if (e->trunk)
+            continue;
+        if (tiny_model_start_wide(&t, loss, e) != SR_OK)
+            fail_msg("%s with wide crops: %s", loss->name, sr_status_message());
+        tiny_model_step(&t, 0.05);
+        CHECK(isfinite(tiny_model_step(&t, 0.05)));
+        tiny_model_close(&t);
+    }
+}
+
 // Returns the loss of the second step from the same parameters and images.
 static double value_with(const SrLoss *loss, int seed) {
     TinyModel t;
@@ -306,4 +322,4 @@ TEST(test_unknown) {
 SR_TESTS(loss, unit(test_has_examples), unit(test_falls), unit(test_steps_do_not_allocate),
          unit(test_state_is_in_the_table), unit(test_partial_batches),
          unit(test_bits_do_not_depend_on_threads), unit(test_has_teacher), unit(test_needs_samples),
-         unit(test_chance), unit(test_seed), unit(test_unknown))
+         unit(test_chance), unit(test_seed), unit(test_wide_crops), unit(test_unknown))

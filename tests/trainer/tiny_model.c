@@ -51,13 +51,14 @@ static SrStatus open_world(TinyModel *t, const TinyWorld *w) {
     SR_TRY(sr_model_new(t->config, &t->model));
     if (w->patch > 0)
         plan_masks(t, w);
-    return sr_model_build_train(t->model, t->config->batch, w->n_views, w->sizes, w->sizes,
+    return sr_model_build_train(t->model, t->config->batch, w->n_views, w->sizes,
+                                w->widths ? w->widths : w->sizes,
                                 w->unknown_samples ? 0 : TINY_SAMPLES, &t->graph);
 }
 
 SrStatus tiny_model_open(TinyModel *t, const char *model, const char *loss, int batch, int n_views,
                          const int *sizes) {
-    return open_world(t, &(TinyWorld){model, loss, batch, 1, n_views, sizes, 0, 0, 0, false});
+    return open_world(t, &(TinyWorld){model, loss, batch, 1, n_views, sizes, 0, 0, 0, NULL, false});
 }
 
 SrStatus tiny_model_start(TinyModel *t, const char *model, const char *loss, int batch, int n_views,
@@ -68,7 +69,7 @@ SrStatus tiny_model_start(TinyModel *t, const char *model, const char *loss, int
 SrStatus tiny_model_start_world(TinyModel *t, int replicas, const char *model, const char *loss,
                                 int batch, int n_views, const int *sizes) {
     return tiny_model_start_of(
-        t, &(TinyWorld){model, loss, batch, replicas, n_views, sizes, 0, 0, 0, false});
+        t, &(TinyWorld){model, loss, batch, replicas, n_views, sizes, 0, 0, 0, NULL, false});
 }
 
 SrStatus tiny_model_start_of(TinyModel *t, const TinyWorld *world) {
@@ -125,6 +126,16 @@ SrStatus tiny_model_start_seed(TinyModel *t, const SrLoss *loss, const SrLossExa
     char model[2048], text[2048];
     TinyWorld w = {.batch = 8, .replicas = 1, .seed = seed};
     describe_example(loss, e, e->options ? e->options : "{}", &w, model, text);
+    return tiny_model_start_of(t, &w);
+}
+
+SrStatus tiny_model_start_wide(TinyModel *t, const SrLoss *loss, const SrLossExample *e) {
+    char model[2048], text[2048];
+    int widths[SR_MAX_VIEWS];
+    TinyWorld w = {.batch = 8, .replicas = 1, .widths = widths};
+    describe_example(loss, e, e->options ? e->options : "{}", &w, model, text);
+    for (int v = 0; v < w.n_views; v++)
+        widths[v] = e->sizes[v] * 3 / 2;
     return tiny_model_start_of(t, &w);
 }
 

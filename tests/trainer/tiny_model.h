@@ -40,6 +40,7 @@ typedef struct {
     int patch;            // pixels per patch of the masks for views of the first size; 0: no masks
     int rounds;           // OPTIMIZER.gradient_accumulation_steps; 0: 1
     int seed;             // SEED_VALUE; parameters begin alike with any
+    const int *widths;    // of the crops; NULL: they are square
     bool unknown_samples; // the training set has an unknown number of images, not TINY_SAMPLES
 } TinyWorld;
 SrStatus tiny_model_start_of(TinyModel *t, const TinyWorld *world);
@@ -52,6 +53,8 @@ SrStatus tiny_model_start_batch(TinyModel *t, const SrLoss *loss, const SrLossEx
 // Starts an example with its own options and this SEED_VALUE.
 SrStatus tiny_model_start_seed(TinyModel *t, const SrLoss *loss, const SrLossExample *example,
                                int seed);
+// Starts an example with its own options and crops that are half as wide again as they are high.
+SrStatus tiny_model_start_wide(TinyModel *t, const SrLoss *loss, const SrLossExample *example);
 // Builds an example's training graph as the verb `check` does where it sees no data set: the number
 // of images is unknown.
 SrStatus tiny_model_open_unknown(TinyModel *t, const SrLoss *loss, const SrLossExample *example,
