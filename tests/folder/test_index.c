@@ -161,6 +161,28 @@ TEST(test_bad_images) {
     end(&f);
 }
 
+// One image is a folder's index; a folder whose images are all broken has none.
+TEST(test_fewest_images) {
+    Fixture f;
+    SrIndex *index = NULL;
+    SrIndexReport report;
+    temp_dir_make(f.dir);
+    snprintf(f.images, sizeof f.images, "%s/images", f.dir);
+    snprintf(f.file, sizeof f.file, "%s/x.index", f.dir);
+    CHECK_OK(sr_embedder_open(&(SrEmbedOptions){.model = "pixels"}, &f.embedder));
+    write_image(&f, "only.png", 1);
+    CHECK_OK(update(&f, &report, &index));
+    check_report(&report, 1, 1, 0, 0, 1);
+    CHECK_INT(sr_index_rows(index), 1);
+    sr_index_close(index);
+    SrLogLevel level = sr_log_set_level(SR_LOG_ERROR);
+    fixture_write(f.dir, "images/only.png", "\x89PNG\r\n\x1a\n broken", 16);
+    CHECK_FAILS(update(&f, &report, &index), SR_ERR_CONFIG, "no image could be read");
+    CHECK(index == NULL);
+    sr_log_set_level(level);
+    end(&f);
+}
+
 static int stop_now(void *arg) {
     int *left = arg;
     return (*left)-- <= 0;
@@ -201,5 +223,5 @@ TEST(test_other_models_are_refused) {
 }
 
 SR_TESTS(index, unit(test_rows_and_labels), unit(test_updates_embed_what_changed),
-         unit(test_bad_images), unit(test_stopped_updates_resume),
+         unit(test_bad_images), unit(test_fewest_images), unit(test_stopped_updates_resume),
          unit(test_other_models_are_refused))

@@ -129,6 +129,32 @@ TEST(test_rows) {
     sr_log_set_level(SR_LOG_INFO);
 }
 
+// A model of a graph takes the graph's images, which need not be square.
+TEST(test_model_of_a_graph) {
+    enum { N = 5, H = 16, W = 24, LAYER = 4 * H * W };
+    static float x[N * 3 * H * W], f[2][N * LAYER];
+    SrModelGraph *graph;
+    SrFeatureModel *m[2];
+    int batch, h, w;
+    for (int i = 0; i < SR_COUNT(x); i++)
+        x[i] = sinf((float)i);
+    CHECK_INT(sr_model_graph_open("tests/cli/tiny.yaml", NULL, 2, H, W, &graph), 0);
+    CHECK_INT(sr_feature_model_open_graph(graph, &m[0]), 0);
+    CHECK_INT(sr_feature_model_open("tests/cli/tiny.yaml", 2, H, W, &m[1]), 0);
+    for (int i = 0; i < 2; i++) {
+        float *out = f[i];
+        sr_feature_model_size(m[i], &batch, &h, &w);
+        CHECK(batch == 2 && h == H && w == W);
+        CHECK_INT(sr_feature_model_tap(m[i], "conv1", NULL, 0), 0);
+        CHECK_INT(sr_feature_model_features(m[i], x, N, &out), 0);
+    }
+    CHECK(memcmp(f[0], f[1], sizeof f[0]) == 0);
+    for (int i = 0; i < 2; i++)
+        sr_feature_model_close(m[i]);
+    sr_model_graph_close(graph);
+    sr_log_set_level(SR_LOG_INFO);
+}
+
 // ---- images -------------------------------------------------------------------------------------
 
 // A flat colour stays flat through resize and crop, so each channel is (value / 255 - mean) /
@@ -351,6 +377,6 @@ TEST(test_example) {
     CHECK_INT(pclose(out), 0);
 }
 
-SR_TESTS(feature_model, unit(test_use), unit(test_threads), unit(test_rows), unit(test_preprocess),
-         unit(test_neighbours), unit(test_null), unit(test_out_of_memory), unit(test_decimal_comma),
-         unit(test_example))
+SR_TESTS(feature_model, unit(test_use), unit(test_threads), unit(test_rows),
+         unit(test_model_of_a_graph), unit(test_preprocess), unit(test_neighbours), unit(test_null),
+         unit(test_out_of_memory), unit(test_decimal_comma), unit(test_example))
