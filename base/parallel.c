@@ -72,6 +72,7 @@ static void run_share(Share *share, SrParallelBody body, void *arg, int thread) 
 void sr_parallel_for(int64_t n, SrParallelBody body, void *arg) {
     Share shares[MOST_SHARES];
     int count = (int)SR_MIN(n, SR_MIN(omp_get_max_threads(), MOST_SHARES));
+    SR_ASSERT(n >= 0);
     for (int s = 0; s < count; s++) {
         atomic_init(&shares[s].next, n * s / count);
         shares[s].end = n * (s + 1) / count;

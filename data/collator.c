@@ -12,6 +12,7 @@
 SR_REGISTRY(SrCollator, collator, collator, "collator")
 
 SrStatus sr_batch_plan_input(SrBatchPlan *plan, const char *name, int first, int n) {
+    SR_ASSERT(first >= 0 && n > 0 && first + n <= plan->n_views && plan->n_inputs < SR_MAX_VIEWS);
     for (int v = first + 1; v < first + n; v++)
         if (plan->h[v] != plan->h[first] || plan->w[v] != plan->w[first])
             SR_FAIL(SR_ERR_CONFIG,
@@ -34,6 +35,8 @@ SrStatus sr_batch_plan_list(SrBatchPlan *plan, const char *name) {
 
 int64_t sr_batch_offset(const SrBatchPlan *plan, int v, int image) {
     const SrBatchInput *in = &plan->input[plan->place[v].input];
+    SR_ASSERT(v >= 0 && v < plan->n_views && plan->place[v].input < plan->n_inputs);
+    SR_ASSERT(plan->place[v].k >= 0 && plan->place[v].k < in->rows && image >= 0);
     return ((int64_t)image * in->rows + plan->place[v].k) * in->h * in->w *
            sr_channels(plan->channels);
 }
@@ -44,6 +47,7 @@ int sr_batch_plan_images(const SrBatchPlan *plan, int images) {
 }
 
 SrStatus sr_batch_plan_take(SrBatchPlan *plan, int made) {
+    SR_ASSERT(made >= 0 && made < plan->made.n);
     SrBatchExtra extra = plan->made.v[made];
     int view = extra.view;
     extra.view = plan->place[view].input;

@@ -3,7 +3,10 @@
 
 #include <string.h>
 
+#include "base/compiler.h"
+
 SrStatus sr_extras_add(SrExtras *extras, const SrBatchExtra *extra) {
+    SR_ASSERT(extras->n >= 0 && extras->n <= SR_MAX_EXTRAS && extra->name);
     if (extras->n == SR_MAX_EXTRAS)
         SR_FAIL(SR_ERR_CONFIG, "a batch has more than %d tensors besides its pixels",
                 SR_MAX_EXTRAS);

@@ -89,6 +89,7 @@ void *sr_image_pool_take(SrImagePool *pool, size_t bytes) {
         pool->head = head = block;
     }
     unsigned char *piece = (unsigned char *)head + HEADER_BYTES + head->used;
+    SR_ASSERT(pool->head->cap - pool->head->used >= need && (uintptr_t)piece % SR_ALIGN == 0);
     head->used += need;
     pool->peak = SR_MAX(pool->peak, head->before + head->used);
     return piece;
@@ -99,6 +100,7 @@ size_t sr_image_pool_mark(const SrImagePool *pool) {
 }
 
 void sr_image_pool_rewind(SrImagePool *pool, size_t mark) {
+    SR_ASSERT(mark <= sr_image_pool_mark(pool));
     // A block begun after the mark stays until the reset; that happens at the first images only.
     if (pool->head && mark >= pool->head->before)
         pool->head->used = mark - pool->head->before;

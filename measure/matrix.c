@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/compiler.h"
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "kernels/core/gemm.h"
@@ -57,6 +58,7 @@ SrStatus sr_matrix_take(const SrMatrix *from, const int64_t *row, int64_t n, SrM
 }
 
 static void move_row(SrMatrix *f, int64_t from, int64_t to) {
+    SR_ASSERT(to >= 0 && to < from && from < f->n);
     memcpy(f->x + to * f->d, f->x + from * f->d, (size_t)f->d * sizeof *f->x);
     f->label[to] = f->label[from];
     if (f->target)

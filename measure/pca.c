@@ -111,6 +111,7 @@ static SrStatus out_of_memory(int64_t n) {
 
 SrStatus sr_pca(const SrMatrix *f, int k, float *out, double *share) {
     Pca p = {.n = (int)f->n, .d = f->d, .k = SR_MIN(k, f->d), .y = out};
+    SR_ASSERT(k > 0 && f->n > 0 && f->d > 0);
     size_t cells = (size_t)f->n * (size_t)f->d;
     p.x = sr_alloc((cells + (size_t)p.k * (size_t)f->d) * sizeof *p.x);
     if (!p.x)

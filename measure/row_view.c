@@ -36,6 +36,7 @@ SrStatus sr_row_view_space(const SrRowView *rows, int64_t n, float **out) {
 
 static void fetch(const SrRowView *rows, int64_t first, int64_t n, float *out) {
     const int64_t *pick = rows->pick ? rows->pick + first : NULL;
+    SR_ASSERT(first >= 0 && n >= 0 && first + n <= rows->n);
     size_t d = (size_t)rows->d;
     if (!rows->x)
         rows->read(rows->source, pick, first, n, out);
@@ -47,6 +48,7 @@ static void fetch(const SrRowView *rows, int64_t first, int64_t n, float *out) {
 }
 
 const float *sr_row_view_at(const SrRowView *rows, int64_t first, int64_t n, float *space) {
+    SR_ASSERT(first >= 0 && n >= 0 && first + n <= rows->n && (in_place(rows) || space));
     if (in_place(rows))
         return rows->x + first * rows->d;
     fetch(rows, first, n, space);
@@ -67,6 +69,7 @@ static void fetch_chunk(void *arg, int64_t c, int thread) {
 }
 
 const float *sr_row_view_at_once(const SrRowView *rows, int64_t first, int64_t n, float *space) {
+    SR_ASSERT(first >= 0 && n >= 0 && first + n <= rows->n && (in_place(rows) || space));
     if (in_place(rows))
         return rows->x + first * rows->d;
     sr_parallel_for((n + CHUNK - 1) / CHUNK, fetch_chunk, &(Fetch){rows, first, n, space});

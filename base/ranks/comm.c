@@ -122,11 +122,13 @@ void sr_comm_all_gather(const void *mine, size_t bytes, void *all) {
 }
 
 void sr_comm_broadcast(void *data, size_t bytes, int root) {
+    SR_ASSERT(root >= 0 && root < ranks);
     if (!alone() && bytes)
         lib->broadcast(data, bytes, root);
 }
 
 void sr_comm_share_rows(void *rows, size_t row_bytes, int64_t first, int64_t each, int64_t n) {
+    SR_ASSERT(first >= 0 && each > 0 && first <= n);
     char *at = (char *)rows + (size_t)first * row_bytes;
     size_t bytes = (size_t)each * row_bytes;
     if (first + each * ranks <= n)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/compiler.h"
 #include "base/mem.h"
 #include "base/text/number.h"
 
@@ -33,6 +34,7 @@ void sr_text_addn(SrText *text, const char *s, size_t len) {
     if (len)
         memcpy(text->s + text->len, s, len);
     text->len += len;
+    SR_ASSERT(text->len < text->cap);
     text->s[text->len] = '\0';
 }
 

@@ -43,6 +43,7 @@ static void normalize_wide(const float *f, size_t pixels, size_t channels, const
 
 void sr_pixel_normalize(SrImage *image, const double *mean, const double *std) {
     size_t pixels = (size_t)image->H * (size_t)image->W;
+    SR_ASSERT(image->f); // ToTensor stands before Normalize
     if (sr_channels(image->channels) != 3) {
         normalize_wide(image->f, pixels, (size_t)image->channels, mean, std, image->f);
         return;

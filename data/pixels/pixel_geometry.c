@@ -10,6 +10,7 @@
 
 // [y0, y1) x [x0, x1) is the part of the result that the image covers.
 SrStatus sr_pixel_crop(const SrImage *src, SrBox box, SrImagePool *pool, SrImage *out) {
+    SR_ASSERT(box.h > 0 && box.w > 0);
     SrImage result;
     SR_TRY(sr_image_new_like(src, box.h, box.w, pool, &result));
     int x0 = SR_MAX(0, -box.left), x1 = SR_MIN(box.w, src->W - box.left);

@@ -28,6 +28,8 @@ typedef struct {
 // Weights of output i, rounded half away from zero, as PIL does.
 static void taps_fill(SrFilter filter, int i, SrFilterSpan span, double *w, Taps *taps) {
     int count = sr__filter_weights(filter, span, taps->n, i, &taps->first[i], w);
+    SR_ASSERT(count > 0 && count <= taps->width && taps->first[i] >= 0 &&
+              taps->first[i] + count <= span.in);
     for (int t = 0; t < count; t++) {
         double v = w[t] * (1 << PRECISION);
         taps->k[(size_t)i * taps->width + t] = (int32_t)(v < 0 ? v - 0.5 : v + 0.5);
@@ -295,9 +297,11 @@ typedef struct {
 
 static Source source_of(const SrImage *src, SrArea a) {
     int top = (int)a.top, left = (int)a.left;
+    SR_ASSERT(a.top >= 0 && a.left >= 0 && a.h > 0 && a.w > 0);
     int bottom = SR_MIN((int)ceil(a.top + a.h), src->H),
         right = SR_MIN((int)ceil(a.left + a.w), src->W);
     size_t stride = (size_t)src->W * 3;
+    SR_ASSERT(top < bottom && left < right); // the area lies inside of the image
     return (Source){.corner = src->rgb + (size_t)top * stride + (size_t)left * 3,
                     .stride = stride,
                     .y = {bottom - top, a.top - top, a.h},

@@ -25,9 +25,11 @@ typedef struct {
 
 static Source source_of(const SrImage *src, SrArea a) {
     int top = (int)a.top, left = (int)a.left;
+    SR_ASSERT(a.top >= 0 && a.left >= 0 && a.h > 0 && a.w > 0);
     int bottom = SR_MIN((int)ceil(a.top + a.h), src->H);
     int right = SR_MIN((int)ceil(a.left + a.w), src->W);
     size_t C = channels_of(src), stride = (size_t)src->W * C;
+    SR_ASSERT(top < bottom && left < right); // the area lies inside of the image
     return (Source){.corner = src->f + (size_t)top * stride + (size_t)left * C,
                     .stride = stride,
                     .C = C,
@@ -78,6 +80,7 @@ static SrStatus scratch_take(const Source *s, SrFilter filter, const SrImage *ou
 static void pass_horizontal(const Source *s, SrFilter filter, int w, const Scratch *k) {
     for (int x = 0; x < w; x++) {
         int first, count = sr__filter_weights(filter, s->x, w, x, &first, k->w);
+        SR_ASSERT(first >= 0 && count > 0 && first + count <= s->x.in);
         for (int y = 0; y < s->y.in; y++)
             sum_rows(s->corner + (size_t)y * s->stride + (size_t)first * s->C, s->C, k->w, count,
                      s->C, k->sum, k->rows + ((size_t)y * (size_t)w + (size_t)x) * s->C);
@@ -88,6 +91,7 @@ static void pass_vertical(const Source *s, SrFilter filter, const Scratch *k, co
     size_t row = (size_t)out->W * s->C;
     for (int y = 0; y < out->H; y++) {
         int first, count = sr__filter_weights(filter, s->y, out->H, y, &first, k->w);
+        SR_ASSERT(first >= 0 && count > 0 && first + count <= s->y.in);
         sum_rows(s->corner + (size_t)first * s->stride, s->stride, k->w, count, row, k->sum,
                  out->f + (size_t)y * row);
     }
@@ -162,6 +166,7 @@ static void blur_line(float *line, int n, size_t step, Box box, float *copy) {
 }
 
 SrStatus sr__wide_blur(SrImage *image, double radius, SrImagePool *pool) {
+    SR_ASSERT(image->f);
     Box box = box_of(radius);
     size_t C = channels_of(image), row = (size_t)image->W * C, mark = sr_image_pool_mark(pool);
     float *copy = sr_image_pool_take(pool, (size_t)SR_MAX(image->H, image->W) * sizeof *copy);

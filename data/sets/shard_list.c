@@ -68,6 +68,7 @@ SrStatus sr__shard_list_begin(SrShardList *l, const char *name) {
 }
 
 void sr__shard_list_end(SrShardList *l, uint64_t bytes, int64_t changed) {
+    SR_ASSERT(l->rows.len >= sizeof(SrShardRow)); // a shard has begun
     SrShardRow *row = last_row(l);
     row->bytes = bytes;
     row->changed = changed;
@@ -94,6 +95,7 @@ SrStatus sr__shard_list_add(SrShardList *l, const char *name, uint64_t offset, u
 }
 
 static SrStatus mark(SrShardList *l, int64_t i, int64_t c, int8_t value) {
+    SR_ASSERT(i >= 0 && i < l->n && c >= 0 && c < MAX_CLASSES && (value == 1 || value == -1));
     Mark m = {.image = i, .c = (int32_t)c, .value = value};
     sr_text_addn(&l->marks, (const char *)&m, sizeof m);
     l->largest = SR_MAX(l->largest, c);

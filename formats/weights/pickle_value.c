@@ -20,6 +20,7 @@ SrPickleValue *sr__pickle_new(SrPickle *p, SrPickleKind kind) {
 }
 
 SrStatus sr__pickle_push(SrPickle *p, SrPickleValue *list, SrPickleValue *item) {
+    SR_ASSERT(list->n >= 0 && list->n <= list->cap);
     if (list->n == list->cap) {
         int cap = list->cap ? 2 * list->cap : 4;
         size_t bytes = (size_t)cap * sizeof(SrPickleValue *);

@@ -8,6 +8,7 @@
 #define MAX_TENSORS 100000
 
 SrStatus sr__weights_add(SrWeights *w, int *cap, const SrWeightsTensor *tensor) {
+    SR_ASSERT(w->n >= 0 && w->n <= *cap && tensor->name);
     if (w->n >= MAX_TENSORS)
         SR_FAIL(SR_ERR_CONFIG, "%s: more than %d tensors", w->path, MAX_TENSORS);
     if (w->n == *cap) {
@@ -25,6 +26,7 @@ SrStatus sr__weights_add(SrWeights *w, int *cap, const SrWeightsTensor *tensor) 
 }
 
 SrStatus sr__weights_add_meta(SrWeights *w, int *cap, const char *key, const char *value) {
+    SR_ASSERT(w->n_meta >= 0 && w->n_meta <= *cap);
     if (w->n_meta == *cap) {
         int grown = *cap ? 2 * *cap : 64;
         const char **both = sr_arena_alloc(&w->arena, 2 * (size_t)grown * sizeof *both);
@@ -46,6 +48,7 @@ SrStatus sr__weights_add_meta(SrWeights *w, int *cap, const char *key, const cha
 }
 
 SrStatus sr__weights_measure(const SrWeights *w, SrWeightsTensor *t) {
+    SR_ASSERT(t->shape.rank >= 0 && t->shape.rank <= SR_MAX_RANK);
     int64_t count = 1, bound = 1; // bound counts 0 as 1, so that a zero hides no overflow
     t->packed = true;
     for (int i = t->shape.rank - 1; i >= 0; i--) {

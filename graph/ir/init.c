@@ -37,6 +37,7 @@ static void draw_piece(void *arg, int64_t piece, int thread) {
     const Draw *d = arg;
     SrRng rng = sr_rng(d->seed, SR_RNG_INIT, (uint64_t)piece, d->key, 0, 0);
     int64_t first = piece * PIECE, end = SR_MIN(first + PIECE, d->count);
+    SR_ASSERT(first < end);
     if (d->kind == SR_INIT_UNIFORM) {
         sr_rng_fill_range(&rng, -d->scale, d->scale, d->value + first, end - first);
         return;
@@ -118,6 +119,7 @@ static bool lay_out(SrTensor out, SrInit init) {
 }
 
 void sr__init_draw(SrTensor out, SrInit init, const char *name, uint64_t seed) {
+    SR_ASSERT(out.data && init.kind != SR_INIT_NORM_OF);
     if (out.dtype != SR_F32 || init.kind == SR_INIT_CONSTANT) {
         fill(out, init.value);
         return;
@@ -139,6 +141,7 @@ void sr__init_draw(SrTensor out, SrInit init, const char *name, uint64_t seed) {
 
 void sr__init_row_norms(SrTensor g, SrTensor v) {
     int64_t rows = sr_shape_count(g.shape), width = sr_shape_count(v.shape) / SR_MAX(rows, 1);
+    SR_ASSERT(g.dtype == SR_F32 && v.dtype == SR_F32 && rows * width == sr_shape_count(v.shape));
     const float *in = v.data; // (rows, width)
     float *out = g.data;      // (rows)
     for (int64_t r = 0; r < rows; r++) {

@@ -167,6 +167,7 @@ SrTensor sr_plan_output(SrPlan *plan, SrNodeId output) {
 }
 
 float *sr_plan_seed(SrPlan *plan, SrNodeId loss) {
+    SR_ASSERT(loss >= 0 && loss < plan->n_nodes);
     for (int k = 0; k < plan->n_losses; k++)
         if (plan->losses[k] == loss)
             return sr__plan_address(plan, plan->seeds[k]);
@@ -174,6 +175,7 @@ float *sr_plan_seed(SrPlan *plan, SrNodeId loss) {
 }
 
 SrTensor sr_plan_input_grad(SrPlan *plan, SrNodeId id) {
+    SR_ASSERT(id >= 0 && id < plan->n_nodes);
     const SrPlanNode *node = &plan->nodes[id];
     int grad = node->is_grad_out ? plan->nodes[node->grad_root].grad : SR_NO_BUFFER;
     return (SrTensor){node->shape, SR_F32, sr__plan_address(plan, grad)};

@@ -9,6 +9,7 @@
 
 #include "base/bf16.h"
 #include "base/clock.h"
+#include "base/compiler.h"
 #include "base/mem.h"
 #include "base/ranks/comm.h"
 #include "graph/plan/plan_internal.h"
@@ -36,6 +37,7 @@ static SrStatus run_call(const SrPlan *plan, SrPlanCall *call, int64_t iteration
 }
 
 static SrStatus run_range(SrPlan *plan, int first, int end) {
+    SR_ASSERT(plan->memory && first >= 0 && first <= end && end <= plan->n_calls);
     for (int c = first; c < end; c++) {
         SrPlanCall *call = &plan->calls[c];
         double start = plan->profiling ? sr_clock() : 0;
@@ -57,6 +59,7 @@ SrStatus sr_plan_forward(SrPlan *plan, int64_t iteration) {
 
 // An odd constant keeps streams of replicas apart (Weyl's sequence, 2^64 over the golden ratio).
 void sr_plan_set_replica(SrPlan *plan, int replica) {
+    SR_ASSERT(replica >= 0);
     for (int c = 0; c < plan->n_calls && plan->memory; c++)
         plan->calls[c].args.seed = plan->seed + (uint64_t)replica * 0x9e3779b97f4a7c15u;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/bf16.h"
+#include "base/compiler.h"
 #include "base/parallel.h"
 #include "kernels/conv/conv_design.h"
 #include "kernels/conv/conv_wide.h"
@@ -34,6 +35,7 @@ static const SrConvDesign *fastest(const SrConvShape *s, SrConvPass pass, double
 
 SrConv sr_conv_choose(const SrConvShape *s) {
     SrConv c = {.shape = *s};
+    SR_ASSERT(s->P > 0 && s->Q > 0 && s->machine && (s->type == SR_F32 || s->type == SR_BF16));
     SrConvShape wide = *s;
     wide.type = SR_F32;
     for (int pass = SR_CONV_FORWARD; pass <= SR_CONV_BACKWARD_WEIGHT; pass++) {
@@ -45,6 +47,7 @@ SrConv sr_conv_choose(const SrConvShape *s) {
         c.widened[pass] = !c.pass[pass] || least >= floats + sr__conv_wide_cost(s);
         if (c.widened[pass])
             c.pass[pass] = d;
+        SR_ASSERT(c.pass[pass]);
     }
     return c;
 }

@@ -1,6 +1,7 @@
 // Runs the forward pass of a design, and what follows on the output.
 #include "kernels/conv/conv_design.h"
 
+#include "base/compiler.h"
 #include "base/parallel.h"
 
 typedef struct {
@@ -20,6 +21,8 @@ static void activate_row(void *arg, int64_t i, int thread) {
 void sr__conv_design_forward(const SrConvDesign *d, const SrConvShape *s, const void *x,
                              const float *w, const SrConvEnd *end, void *y, void *scratch) {
     SrConvEnd taken = *end;
+    SR_ASSERT(!end->sums.unit || !(end->bias || end->residual || end->relu || end->activate));
+    SR_ASSERT((uintptr_t)scratch % SR_ALIGN == 0);
     if (d->ends_with_relu_only)
         taken.activate = NULL;
     bool nothing =

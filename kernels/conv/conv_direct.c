@@ -7,6 +7,7 @@
 // of dy.
 #include <string.h>
 
+#include "base/compiler.h"
 #include "base/parallel.h"
 #include "kernels/conv/conv_design.h"
 #include "kernels/conv/conv_direct_weight.h"
@@ -79,6 +80,7 @@ static size_t table_bytes(int all_taps, int run, int reduced) {
 // but arbitrary.
 static void fill_table(const Sweep *s, const Table *table, int64_t first) {
     int count = (int)SR_MIN(s->pixels - first, TABLE);
+    SR_ASSERT(count > 0);
     sr__conv_pixels(&s->grid, first, count, table->in, TABLE, table->edge);
     for (int t = 0; t < s->grid.taps; t++)
         for (int i = count; i < TABLE; i++)
@@ -121,6 +123,7 @@ static void run_block(const Sweep *s, const Table *table, int count, int64_t c0,
     float *sums = c0 + channels == s->reduced ? table->sums : NULL;
     int columns = SR_MIN(s->columns - k0, s->kernels->block),
         width = sr__conv_width(s->kernels, columns);
+    SR_ASSERT(columns > 0 && channels > 0 && c0 + channels <= s->reduced && group < s->groups);
     int64_t rows = (int64_t)s->all_taps * s->reduced; // rows of a packed block
     SrConvTile t = {
         .in_stride = TABLE,
@@ -169,6 +172,7 @@ static int64_t channel_step(const Sweep *s) {
 // Computes the columns of blocks [from, to) of one group.
 static void run_group(const Sweep *s, const Table *table, int count, int group, int from, int to) {
     int64_t step = channel_step(s);
+    SR_ASSERT(step > 0 && from <= to);
     for (int64_t c0 = 0; c0 < s->reduced; c0 += step)
         for (int b = from; b < to; b++)
             run_block(s, table, count, c0, SR_MIN(step, s->reduced - c0), group,
@@ -184,6 +188,7 @@ static void sweep_unit(void *arg, int64_t i, int thread) {
     int split = (int)(i / s->pixel_blocks % s->splits),
         share = (int)(i / s->pixel_blocks / s->splits);
     int count = (int)SR_MIN(s->pixels - first, PIXELS);
+    SR_ASSERT(count > 0 && split < s->splits && share < s->shares);
     if (s->end && s->end->sums.unit) {
         int64_t unit = i % s->pixel_blocks;
         table.sums = s->end->sums.unit + unit * 3 * s->out_c * s->kernels->depth;

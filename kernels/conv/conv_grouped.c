@@ -11,6 +11,7 @@
 
 #include <string.h>
 
+#include "base/compiler.h"
 #include "base/parallel.h"
 #include "kernels/conv/conv_design.h"
 
@@ -63,6 +64,7 @@ static void pack_row(void *arg, int64_t i, int thread) {
     const Packing *p = arg;
     const SrConvShape *s = p->s;
     int own = own_of(s), taps = s->R * s->S, t = (int)(i / own), g = (int)(i % own);
+    SR_ASSERT(t < taps);
     bool data = p->pass == SR_CONV_BACKWARD_DATA;
     int at = data && s->stride_w == 1 ? t / s->S * s->S + s->S - 1 - t % s->S : t;
     float *to = p->packed + i * s->C;

@@ -19,6 +19,7 @@ static int merge(const SrConvShape *s, int lanes) {
 SrConvPacking sr__conv_packing(const SrConvShape *s) {
     const SrConvKernels *kernels = sr__conv_kernels(s->machine, s->type);
     int m = merge(s, kernels->lanes);
+    SR_ASSERT(s->C % s->groups == 0 && s->K % s->groups == 0 && s->groups % m == 0);
     return (SrConvPacking){.kernels = kernels,
                            .groups = s->groups / m,
                            .merged = m,
@@ -66,6 +67,7 @@ static void forward_block(void *arg, int64_t i, int thread) {
     int columns = SR_MIN(p->K - k0, p->kernels->block), width = sr__conv_width(p->kernels, columns);
     const float *w = group_weights(job, g);
     int units = p->C / p->kernels->depth;
+    SR_ASSERT(g < p->groups && columns > 0 && units * p->kernels->depth == p->C);
     float *to =
         job->packed + g * sr__conv_pack_floats(p, units, p->K) + (int64_t)k0 * p->taps * units;
     if (p->merged == 1) {
@@ -99,6 +101,7 @@ static void backward_block(void *arg, int64_t i, int thread) {
     int columns = SR_MIN(p->C - c0, p->kernels->block), width = sr__conv_width(p->kernels, columns);
     const float *w = group_weights(job, g);
     int units = p->K / p->kernels->depth;
+    SR_ASSERT(g < p->groups && columns > 0 && units * p->kernels->depth == p->K);
     float *to =
         job->packed + g * sr__conv_pack_floats(p, units, p->C) + (int64_t)c0 * p->taps * units;
     if (p->merged == 1) {
@@ -157,6 +160,7 @@ static void unpack_rows(void *arg, int64_t i, int thread) {
     const SrConvPacking *p = job->p;
     int g = (int)(i / job->per_group), k0 = (int)(i % job->per_group) * p->kernels->lanes;
     int64_t group = sr__conv_pack_floats(p, p->C, p->K), part_stride = group * p->groups;
+    SR_ASSERT(g < p->groups && k0 < p->K && job->parts > 0);
     int block = k0 / p->kernels->block * p->kernels->block; // where the block of k0 begins
     int width = sr__conv_width(p->kernels, SR_MIN(p->K - block, p->kernels->block));
     const float *part = job->part + g * group + (int64_t)block * p->taps * p->C;

@@ -12,6 +12,7 @@ SrConvPlace sr__conv_place(const SrConvGrid *g, int64_t i, int most) {
     int at = (int)(g->images_inside ? i / g->N : i % area);
     SrConvPlace place = {(int)n, at / g->grid_w, at % g->grid_w, 0};
     place.together = SR_MIN(most, g->images_inside ? g->N - place.n : g->grid_w - place.b);
+    SR_ASSERT(place.n < g->N && place.a < g->grid_h && place.together > 0);
     return place;
 }
 
@@ -19,6 +20,7 @@ SrConvPlace sr__conv_place(const SrConvGrid *g, int64_t i, int most) {
 // around.
 static const float *cut_run(const SrConvGrid *g, const float *row, int w, float *edge) {
     int from = SR_MAX(w, 0), to = SR_MIN(w + g->run, g->W);
+    SR_ASSERT(from < to); // a run outside of the image is a run of zeros
     size_t floats = sizeof(float) * (size_t)g->C;
     memset(edge, 0, floats * (size_t)g->run);
     memcpy(edge + (from - w) * g->C, row + (int64_t)from * g->C, floats * (size_t)(to - from));
@@ -89,6 +91,7 @@ static void fill_images(const SrConvGrid *g, const SrConvTap *tap, SrConvPlace a
 void sr__conv_pixels(const SrConvGrid *g, int64_t first, int count, const float **in, int stride,
                      float *edge) {
     SrConvPlace at;
+    SR_ASSERT(count <= stride);
     for (int i = 0; i < count; i += at.together) {
         at = sr__conv_place(g, first + i, count - i);
         for (int t = 0; t < g->taps; t++) {
@@ -121,6 +124,7 @@ int sr__conv_run(const SrConvShape *s) {
 
 int sr__conv_taps(const SrConvShape *s, int run, SrConvTap *tap) {
     int columns = s->S / run;
+    SR_ASSERT(columns * run == s->S);
     for (int t = 0; t < s->R * columns; t++)
         tap[t] = (SrConvTap){t / columns * s->dilation_h - s->pad_h,
                              t % columns * s->dilation_w - s->pad_w, t};

@@ -2,6 +2,7 @@
 #include "kernels/conv/conv_wide.h"
 
 #include "base/bf16.h"
+#include "base/compiler.h"
 #include "kernels/basic/cast.h"
 #include "kernels/conv/conv_design.h"
 
@@ -11,6 +12,7 @@ static int64_t y_count(const SrConvShape *s) { return (int64_t)s->N * s->P * s->
 // Returns the convolution of floats, with the designs that were chosen for it.
 static SrConv of_floats(const SrConv *c) {
     SrConv wide = {.shape = c->shape};
+    SR_ASSERT(c->shape.type == SR_BF16);
     wide.shape.type = SR_F32;
     for (int pass = 0; pass < SR_COUNT(wide.pass); pass++)
         wide.pass[pass] = c->pass[pass];

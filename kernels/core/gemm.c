@@ -45,6 +45,7 @@ void sr_gemm(bool ta, bool tb, int m, int n, int k, float alpha, const float *a,
              const float *b, int ldb, float beta, float *c, int ldc) {
     if (m <= 0 || n <= 0)
         return;
+    SR_ASSERT(lda >= (ta ? m : k) && ldb >= (tb ? k : n) && ldc >= n);
     int mb, nb;
     choose_blocks(m, n, k, &mb, &nb);
     int m_blocks = (m + mb - 1) / mb, n_blocks = (n + nb - 1) / nb;

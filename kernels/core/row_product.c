@@ -10,6 +10,7 @@
 
 SrConv sr__row_conv(const SrMachine *machine, int64_t rows, int C, int K, SrDtype type) {
     SrConvShape s = {.N = 1, .H = 1, .W = (int)rows, .C = C, .K = K};
+    SR_ASSERT(rows > 0 && rows <= INT32_MAX);
     s.R = s.S = s.stride_h = s.stride_w = s.dilation_h = s.dilation_w = s.groups = 1;
     s.type = type;
     s.machine = machine;
@@ -56,6 +57,7 @@ void sr__row_forward(const SrConv *c, const float *x, const float *w, float *y, 
         return;
     }
     w = pack(c, SR_CONV_FORWARD, w, &scratch);
+    SR_ASSERT((uintptr_t)scratch % SR_ALIGN == 0);
     sr_conv_forward(c, x, w, NULL, y, scratch);
 }
 

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/compiler.h"
 #include "kernels/core/op_util.h"
 #include "kernels/core/rows.h"
 
@@ -13,6 +14,7 @@ typedef struct {
 } Span;
 
 static Span span(SrPoolAxis a, int i) {
+    SR_ASSERT(i >= 0 && i < a.out);
     if (!a.kernel) {
         int low = (int)((int64_t)i * a.in / a.out),
             high = (int)(((int64_t)(i + 1) * a.in + a.out - 1) / a.out);
@@ -91,6 +93,7 @@ static void take_pixel(const SrPool *p, const SrPoolKernels *k, SrDtype type, co
             Span h = span(p->h, i), w = span(p->w, q);
             int64_t from = (((int64_t)n * p->h.out + i) * p->w.out + q) * p->C;
             int place = (at_h - h.start) * place_step(p->w, w) + at_w - w.start;
+            SR_ASSERT(place >= 0 && count <= WINDOWS);
             if (count == WINDOWS) {
                 k->max_take(type, dx, windows, count, add, p->C);
                 count = 0, add = true;

@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "base/compiler.h"
+
 SrStatus sr_key_queue_build(SrLossContext *ctx, const char *key, int D, int size, int rows,
                             SrKeyQueue *out) {
     SrBuilder *b = ctx->builder;
@@ -34,6 +36,7 @@ void sr_key_queue_start(const SrKeyQueue *queue, SrParams *params) {
 void sr_key_queue_push(const SrKeyQueue *queue, SrParams *params, const float *x, int rows) {
     float *keys = sr_params_at(params, queue->keys)->value; // (D, size)
     int64_t *pointer = sr_params_at(params, queue->pointer)->value;
+    SR_ASSERT(*pointer >= 0 && *pointer < queue->size && rows <= queue->size);
     for (int i = 0; i < rows; i++) {
         int64_t column = (*pointer + i) % queue->size;
         for (int d = 0; d < queue->D; d++)

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/compiler.h"
 #include "base/parallel.h"
 #include "base/rng.h"
 #include "kernels/core/rows.h"
@@ -48,6 +49,7 @@ void sr_memory_bank_start(const SrMemoryBank *bank, SrParams *params) {
 
 void sr_memory_bank_draw(const SrMemoryBank *bank, uint64_t seed, int64_t iteration, int draw,
                          const int64_t *image, int n, int K, int64_t *index) {
+    SR_ASSERT(bank->N > 0 && n > 0 && K > 0);
     for (int i = 0; i < n; i++) {
         int64_t *row = index + (int64_t)i * (1 + K);
         SrRng rng =

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/compiler.h"
 #include "base/parallel.h"
 #include "base/text/text.h"
 #include "kernels/core/gemm.h"
@@ -39,6 +40,7 @@ SrStatus sr_prototypes_find(SrParams *params, const char *prefix, int set, SrPro
     find(params, prefix, set, "weight_g", &out->norm);
     SrShape shape = sr_params_at(params, out->weight)->shape;
     out->P = shape.d[0];
+    SR_ASSERT(shape.rank == 2);
     out->D = shape.d[1];
     return SR_OK;
 }

@@ -77,6 +77,7 @@ static void work_deinit(Work *w) {
 static void assign(const SrKmeans *km, const SrRowView *f, Work *w, int64_t *label,
                    float *distance) {
     squares(km->centre, km->k, km->d, w->square);
+    SR_ASSERT(f->d == km->d && km->k > 0);
     for (int64_t at = 0; at < f->n; at += ROW_BLOCK) {
         int rows = (int)SR_MIN(f->n - at, ROW_BLOCK);
         const float *x = sr_row_view_at_once(f, at, rows, w->space); // (rows, d)

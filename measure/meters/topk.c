@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/compiler.h"
 #include "base/mem.h"
 
 const SrOption sr__topk_options[] = {
@@ -67,6 +68,7 @@ static void find_best(SrTopk *t, const float *scores, int classes) {
 
 static void count_row(SrTopk *t, const SrMeterRows *rows, int row) {
     const int64_t *target = rows->target + (int64_t)row * (rows->multi_hot ? rows->classes : 1);
+    SR_ASSERT(row >= 0 && row < rows->rows && rows->classes > 0);
     if (!rows->multi_hot && *target < 0)
         return;
     find_best(t, rows->scores + (int64_t)row * rows->classes, rows->classes);

@@ -54,6 +54,7 @@ static void heap_sift(Heap *h, int i) {
 
 // Rows arrive in rising order, so a newcomer that only equals the worst one loses the tie.
 static void heap_offer(Heap *h, Neighbour x) {
+    SR_ASSERT(h->n <= h->cap && h->cap > 0);
     if (h->n == h->cap) {
         if (!(x.sim > h->at[0].sim))
             return;
@@ -95,6 +96,7 @@ static void scan_row(void *arg, int64_t i, int thread) {
     (void)thread;
     const Scan *s = arg;
     const float *row = s->sim + i * TRAIN_BLOCK; // (columns)
+    SR_ASSERT(s->columns <= TRAIN_BLOCK && s->first + s->columns <= s->train->n);
     for (int j = 0; j < s->columns; j++)
         if (sr_row_view_label(s->train, s->first + j) >= 0)
             heap_offer(&s->heaps[i], (Neighbour){row[j], (int32_t)(s->first + j)});

@@ -78,6 +78,7 @@ static void scan_row(void *arg, int64_t i, int thread) {
     const Scan *s = arg;
     const float *product = s->product + i * COLUMN_BLOCK; // (columns)
     int64_t me = s->row + i, mine = sr_row_view_label(s->rows, me);
+    SR_ASSERT(me < s->rows->n && s->column + s->columns <= s->rows->n);
     for (int j = 0; mine >= 0 && j < s->columns; j++) {
         int64_t you = s->column + j, label = sr_row_view_label(s->rows, you);
         if (you == me || label < 0 || isnan(product[j]))

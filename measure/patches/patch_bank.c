@@ -28,6 +28,7 @@ static void fill_projection(int d, int dims, uint64_t seed, float *matrix) {
 
 SrStatus sr_patch_project(const SrMatrix *rows, int dims, uint64_t seed, SrMatrix *out) {
     int d = rows->d;
+    SR_ASSERT(dims > 0 && out->n == rows->n && out->d == dims);
     float *matrix = sr_alloc((size_t)dims * (size_t)d * sizeof *matrix); // (dims, d)
     SR_TRY_MEMORY(matrix, "a projection to %d numbers", dims);
     fill_projection(d, dims, seed, matrix);
@@ -45,6 +46,7 @@ static SrStatus copy_bank(const SrMatrix *patches, const int64_t *chosen, int64_
     SR_TRY(sr_matrix_init(bank, keep, d + 1));
     for (int64_t i = 0; i < keep; i++) {
         float *to = bank->x + i * (d + 1); // (d + 1)
+        SR_ASSERT(chosen[i] >= 0 && chosen[i] < patches->n);
         double square = 0;
         memcpy(to, patches->x + chosen[i] * d, (size_t)d * sizeof *to);
         for (int j = 0; j < d; j++)

@@ -1,5 +1,6 @@
 // The Winograd design takes more tiles at a time on a larger cache. Outputs, gradients and the
 // channel sums of every unit keep their bits.
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/compiler.h"
@@ -36,11 +37,11 @@ static Results results_with(const ConvCase *t, size_t cache) {
     r.sums_bytes = sr__sums_bytes(units, s->K);
     r.sums_block = sr_calloc(1, r.sums_bytes);
     r.sums = sr__sums_in(r.sums_block, units);
-    void *scratch = sr_alloc(r.scratch);
+    void *scratch = aligned_alloc(SR_ALIGN, (r.scratch / SR_ALIGN + 1) * SR_ALIGN);
     float *prepared = sr_alloc(sr_conv_prepared(&c, SR_CONV_FORWARD).bytes);
     sr_conv_prepare(&c, SR_CONV_FORWARD, t->w, prepared);
     sr_conv_forward_end(&c, t->x, prepared, &(SrConvEnd){.sums = r.sums}, r.y, scratch);
-    sr_free(scratch), sr_free(prepared);
+    free(scratch), sr_free(prepared);
     return r;
 }
 

@@ -136,6 +136,7 @@ static int row_length(const SrFeatureSource *s) {
 }
 
 static void rows_of_stages(const SrFeatureSource *s, int n, int d, float *rows) {
+    SR_ASSERT(s->stages.n <= SR_STAGES_MAX && n <= s->options.batch && d == s->stages.d);
     SrTensor value[SR_STAGES_MAX];
     for (int k = 0; k < s->stages.n; k++)
         value[k] = sr_feature_source_value(s, k);
@@ -146,6 +147,7 @@ static void rows_of_stages(const SrFeatureSource *s, int n, int d, float *rows) 
 // Writes layer k of one image.
 static void row_of_layer(const SrFeatureSource *s, int k, int image, float *row) {
     SrTensor value = sr_feature_source_value(s, k);
+    SR_ASSERT(value.data && image >= 0 && image < s->options.batch);
     int64_t floats = sr_feature_source_floats(s, k);
     const float *x = (const float *)value.data + image * floats;
     int rows, columns, depth;

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/compiler.h"
+
 static const SrNode *tapped(const SrFeatureSource *s, int layer) {
     return sr_graph_at(s->graph, s->taps.v[layer].node);
 }
@@ -43,6 +45,7 @@ SrShape sr_feature_shape(const SrFeatureSource *s, int layer, bool nhwc) {
 // Copies the patches of `rows` images, without the `prefix` tokens in front of them.
 static void copy_map(SrTensor t, int prefix, int rows, bool nhwc, float *to) {
     int64_t L = t.shape.d[1], D = t.shape.d[2], map = (L - prefix) * D;
+    SR_ASSERT(t.shape.rank == 3 && prefix >= 0 && prefix < L && rows <= t.shape.d[0]);
     for (int n = 0; n < rows; n++, to += map) {
         const float *from = (const float *)t.data + (n * L + prefix) * D;
         if (nhwc)
@@ -54,6 +57,7 @@ static void copy_map(SrTensor t, int prefix, int rows, bool nhwc, float *to) {
 
 void sr_feature_copy(const SrFeatureSource *s, int layer, int rows, bool nhwc, float *to) {
     SrTensor t = sr_feature_source_value(s, layer);
+    SR_ASSERT(t.data && rows >= 0 && rows <= s->options.batch);
     int prefix = sr_feature_source_prefix(s, layer);
     if (prefix >= 0) {
         copy_map(t, prefix, rows, nhwc, to);

@@ -93,6 +93,7 @@ static SrStatus fill_slots(SrOptim *o, SrParams *params) {
                 SR_FAIL(SR_ERR_RUN, "parameter %s has no gradient, which the optimiser needs",
                         p->name);
             int64_t n = sr_shape_count(p->shape);
+            SR_ASSERT(s < o->n_slots && o->slot_of[index] < 0); // no parameter is in two groups
             o->slots[s] = (Slot){.index = index,
                                  .group = g,
                                  .rank = p->shape.rank,
@@ -117,6 +118,7 @@ static SrStatus fill_pieces(SrOptim *o) {
         const Slot *slot = &o->slots[s];
         for (int k = 0; k < slot->n_pieces; k++) {
             int64_t offset = (int64_t)k * PIECE;
+            SR_ASSERT(offset < slot->n && slot->first_piece + k < o->n_pieces);
             o->pieces[slot->first_piece + k] =
                 (Piece){s, offset, SR_MIN((int64_t)PIECE, slot->n - offset), 0, 0};
         }
@@ -137,6 +139,7 @@ static SrStatus allocate_state(SrOptim *o) {
     if (!o->state)
         SR_FAIL(SR_ERR_MEMORY, "no memory for %zu bytes of optimiser state", o->state_bytes);
     float *next = o->state;
+    SR_ASSERT(o->n_states <= SR_OPTIM_MAX_STATES);
     for (int s = 0; s < o->n_slots; s++) {
         for (int k = 0; k < o->n_states; k++) {
             o->slots[s].state[k] = next;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/compiler.h"
 #include "base/parallel.h"
 #include "base/text/text.h"
 #include "trainer/model/weights_init.h"
@@ -53,6 +54,7 @@ static void update_entry(void *arg, int64_t i, int thread) {
     const Update *u = arg;
     const SrParam *m = sr_params_at(u->params, u->ema->from[i]);
     const SrParam *twin = sr_params_at(u->params, u->ema->to[i]);
+    SR_ASSERT(m->dtype == twin->dtype && sr_shape_count(m->shape) == sr_shape_count(twin->shape));
     int64_t n = sr_shape_count(m->shape);
     (void)thread;
     if (m->dtype != SR_F32 || u->keep <= 0) {
@@ -75,6 +77,7 @@ void sr_ema_model_start(const SrEmaModel *ema, SrParams *params) { update(ema, p
 void sr_ema_model_update(const SrEmaModel *ema, SrParams *params, int64_t iteration,
                          int64_t max_iterations) {
     double where = (double)iteration / (double)SR_MAX(max_iterations, 1);
+    SR_ASSERT(iteration >= 0);
     if (iteration % ema->config.update_iter == 0)
         update(ema, params, where < ema->config.warmup ? 0 : ema->config.decay);
 }

@@ -2,6 +2,7 @@
 #include "trainer/run/feed.h"
 #include "base/bar.h"
 #include "base/clock.h"
+#include "base/compiler.h"
 #include "base/machine.h"
 #include "base/ranks/comm.h"
 
@@ -62,6 +63,7 @@ static SrStatus make_room(SrFeed *f, SrCacheKind kind, const char *dir) {
 
 // Copies the trunk's output to the rows from `at` on.
 static void keep_batch(SrFeed *f, const SrBatch *batch, int64_t at) {
+    SR_ASSERT(at >= 0 && at + batch->batch <= f->n);
     int64_t offset = 0;
     for (int i = 0; i < f->trunk->taps.n; i++) {
         int64_t row = sr_feature_source_floats(f->trunk, i);
@@ -143,6 +145,7 @@ static void copy_in(const SrFeedTarget *to, SrNodeId input, const void *from, si
 
 static void next_kept(SrFeed *f, const SrFeedTarget *to, int n) {
     int64_t offset = 0, *index = NULL;
+    SR_ASSERT(f->at >= 0 && n > 0 && f->at + n <= f->n);
     for (int i = 0; i < to->n_inputs; i++) {
         SrTensor x = sr_plan_input(to->plan, to->inputs[i]);
         int64_t row = sr_shape_count(x.shape) / x.shape.d[0];

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/compiler.h"
 #include "base/mem.h"
 
 static size_t bytes_of(const SrParam *p) {
@@ -36,6 +37,7 @@ SrStatus sr_graph_state_init(SrGraphState *state, const SrGraph *graph) {
             continue;
         state->index[state->n++] = i;
         state->bytes += bytes_of(sr_params_at(params, i));
+        SR_ASSERT(state->n <= count);
     }
     sr_free(moved);
     return SR_OK;

@@ -1,8 +1,11 @@
 // Moves a checkpoint's position to the batches of a run with another batch size or other images.
 #include "trainer/run/position.h"
 
+#include "base/compiler.h"
+
 // Moves the position; the mean of the epoch's losses stays the same over another number of updates.
 static void move_to(SrPosition *at, int64_t batch, int64_t steps) {
+    SR_ASSERT(batch >= 0 && batch <= steps);
     if (at->batch > 0)
         at->loss_sum *= (double)batch / (double)at->batch;
     at->batch = batch;

@@ -115,6 +115,7 @@ SrStatus sr_schedule_new(const SrYaml *tree, const char *where, int num_epochs, 
 }
 
 double sr_schedule_value(const SrSchedule *schedule, double where) {
+    SR_ASSERT(where >= 0 && where <= 1);
     return schedule->kind->value(schedule->params, schedule->prepared, schedule->num_epochs, where);
 }
 

@@ -105,6 +105,7 @@ static Place place(const SrTilePlan *p, int64_t m) {
 // Returns how many positions of this row are left, `most` at most, and moves the walk past them.
 static int rest_of_row(const SrTilePlan *p, Place *at, int64_t most) {
     int run = (int)SR_MIN(p->pitch - at->w, most);
+    SR_ASSERT(run > 0);
     at->w = 0;
     if (++at->h == p->rows) {
         at->h = 0;
@@ -114,6 +115,7 @@ static int rest_of_row(const SrTilePlan *p, Place *at, int64_t most) {
 }
 
 void sr__tile_inputs(const SrTilePlan *p, int plane, int64_t from, int64_t to, int32_t *table) {
+    SR_ASSERT(plane >= 0 && plane < p->planes && from <= to);
     int a = p->plane_h[plane], b = p->plane_w[plane];
     int rows = SR_MIN(ceil_div(p->in_h - a, p->step_h), p->data_h);
     int columns = SR_MIN(ceil_div(p->in_w - b, p->step_w), p->data_w);
@@ -132,6 +134,7 @@ void sr__tile_inputs(const SrTilePlan *p, int plane, int64_t from, int64_t to, i
 int64_t sr__tile_outputs(const SrTilePlan *p, const SrTilePhase *f, int64_t from, int64_t to,
                          int32_t *table) {
     int64_t found = 0;
+    SR_ASSERT(from >= 0 && from <= to);
     Place at = place(p, from);
     int columns = SR_MIN(p->map_w, ceil_div(p->out_w - f->at_w, p->out_step_w));
     while (from < to) {

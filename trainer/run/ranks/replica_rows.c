@@ -2,6 +2,7 @@
 // its rows to the loss over all replicas, and their gradients back.  replicas.c decides when.
 #include <string.h>
 
+#include "base/compiler.h"
 #include "base/ranks/comm.h"
 #include "base/rng.h"
 #include "trainer/model/train_graph.h"
@@ -22,6 +23,7 @@ size_t sr__replicas_label_length(const SrTrainGraph *g) {
 // Returns the kept images of a replica of any rank.
 static char *images_of(const SrReplicas *r, int replica) {
     int place = r->kept == r->n ? replica : replica - r->first;
+    SR_ASSERT(place >= 0 && place < r->kept);
     return r->images + (size_t)place * r->input_bytes;
 }
 
@@ -58,6 +60,8 @@ void sr__replicas_begin_rows(SrReplicas *r) {
 
 // Returns the place of an image of a view among the kept ones.
 static char *kept_image(const SrReplicas *r, int view, int image) {
+    SR_ASSERT(view >= 0 && view < r->graph->n_views && image >= 0 &&
+              image < r->n * r->graph->batch);
     const SrGraph *graph = r->graph->graph;
     char *at = images_of(r, image / r->graph->batch);
     for (int v = 0; v < view; v++)
@@ -98,6 +102,7 @@ void sr__replicas_draw_order(SrReplicas *r, int64_t iteration) {
 // Puts the rows of a shuffled node back at their images' places.
 static void unshuffle_rows(const SrReplicas *r, int replica, SrTensor own, SrTensor world) {
     int n = r->graph->batch;
+    SR_ASSERT(own.shape.d[0] % n == 0 && replica >= 0 && replica < r->n);
     size_t row = (size_t)(sr_shape_count(own.shape) / own.shape.d[0]) * sr_dtype_bytes(own.dtype);
     for (int k = 0; k < own.shape.d[0]; k++) {
         size_t to = (size_t)(k / n) * (size_t)(r->n * n) + r->order[replica * n + k % n];
@@ -109,6 +114,7 @@ static void unshuffle_rows(const SrReplicas *r, int replica, SrTensor own, SrTen
 // row = view * batch + image.
 static void move_rows(const SrReplicas *r, int replica, SrTensor own, SrTensor world, bool out) {
     int n = r->graph->batch, views = own.shape.d[0] / n;
+    SR_ASSERT(views * n == own.shape.d[0] && replica >= 0 && replica < r->n);
     size_t row = (size_t)(sr_shape_count(own.shape) / own.shape.d[0]) * sr_dtype_bytes(own.dtype);
     for (int v = 0; v < views; v++) {
         char *a = (char *)own.data + (size_t)v * (size_t)n * row;
@@ -171,6 +177,7 @@ void sr__replicas_keep_values(SrReplicas *r, int replica) {
     for (int i = 0; i < r->n_values; i++) {
         SrTensor from = sr_plan_output(r->plan, r->values[i].node);
         size_t bytes = (size_t)sr_shape_count(from.shape) * sr_dtype_bytes(from.dtype);
+        SR_ASSERT(from.data && replica >= 0 && replica < r->n);
         memcpy((char *)r->values[i].value.data + (size_t)replica * bytes, from.data, bytes);
     }
 }

@@ -2,6 +2,7 @@
 // between images, replicas and the loss.
 #include <string.h>
 
+#include "base/compiler.h"
 #include "base/mem.h"
 #include "base/ranks/comm.h"
 #include "graph/plan/plan_run.h"
@@ -89,12 +90,14 @@ static void list_inputs(SrReplicas *r) {
         r->inputs[r->n_inputs++] = g->teacher.inputs[i];
     for (int i = 0; i < r->n_inputs; i++)
         r->input_bytes += sr__replicas_bytes_of(g->graph, r->inputs[i]);
+    SR_ASSERT(r->n_inputs <= SR_COUNT(r->inputs));
 }
 
 // Finds which replicas are this rank's, and whose images it needs.
 static void share_out(SrReplicas *r) {
     r->n = r->graph->replicas;
     r->mine = r->n / sr_comm_size();
+    SR_ASSERT(r->mine * sr_comm_size() == r->n);
     r->first = r->mine * sr_comm_rank();
     r->kept = r->graph->n_shuffled > 0 ? r->n : r->mine;
     list_inputs(r);
@@ -156,6 +159,7 @@ static SrStatus allocate(SrReplicas *r) {
         SrShape shape = node->shape.rank ? node->shape : SR_SHAPE(1);
         shape.d[0] *= r->n;
         SrLossValue *v = &r->values[r->n_values++];
+        SR_ASSERT(r->n_values <= SR_LOSS_MAX_KEPT);
         *v = (SrLossValue){g->outputs[i], {shape, node->dtype, NULL}};
         ok =
             (v->value.data = sr_calloc((size_t)sr_shape_count(shape), sr_dtype_bytes(node->dtype)));
@@ -202,6 +206,7 @@ SrStatus sr_replicas_keep(SrReplicas *r, const SrPlanOptions *options) {
 
 // Selects the plan of this rank's replica i: its own, or the one that all share.
 static void use_plan(SrReplicas *r, int i) {
+    SR_ASSERT(i >= 0 && i < r->mine);
     r->plan = r->kept_plans && i < r->mine - 1 ? r->kept_plans[i] : r->last;
 }
 
@@ -231,12 +236,14 @@ int sr_replicas_mine(const SrReplicas *r) { return r->mine; }
 
 void sr_replicas_take(SrReplicas *r, int i, const int64_t *labels) {
     size_t n = sr__replicas_label_length(r->graph);
+    SR_ASSERT(i >= 0 && i < r->mine);
     sr__replicas_move_inputs(r, r->first + i, true);
     if (labels)
         memcpy(r->labels + (size_t)i * n, labels, n * sizeof *labels);
 }
 
 const int64_t *sr_replicas_labels(const SrReplicas *r, int i) {
+    SR_ASSERT(i >= 0 && i < r->mine);
     return r->labels + (size_t)i * sr__replicas_label_length(r->graph);
 }
 
