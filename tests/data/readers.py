@@ -47,11 +47,51 @@ save(rgb, "ppm8", ".pnm")
 save(grey, "pgm8", ".pgm")
 save(palette, "gif", ".gif")
 save(grey, "gif_grey", ".gif")
-save(rgb.quantize(256), "gif_interlaced", ".gif", interlace=1)
+tall = rgb.resize((40, 37), Image.BICUBIC).quantize(64)  # Pillow interlaces no picture below 16 pixels
+save(tall, "gif_interlaced", ".gif", interlace=1, comment=b"rows 0, 8, 16, ... " * 20)
 large = rgb.resize((300, 200), Image.BICUBIC).quantize(256)  # its table of codes fills up
 save(large, "gif_large", ".gif", interlace=0)
 save(palette, "gif_film", ".gif", save_all=True, append_images=[palette.transpose(Image.FLIP_TOP_BOTTOM)])
-save(rgb.convert("P"), "gif_transparent", ".gif", transparency=3)
+save(palette, "gif_transparent", ".gif", transparency=palette.getpixel((3, 2)))
+for name, flags, extension in (("gif_interlaced", 0x40, b"!\xfe"), ("gif_transparent", 0, b"!\xf9")):
+    with open(os.path.join(folder, name + ".gif"), "rb") as f:  # they are what their names say
+        data = f.read()
+    size = struct.pack("<HH", *struct.unpack_from("<HH", data, 6))
+    assert extension in data and data[data.index(b"," + bytes(4) + size) + 9] & 0x40 == flags, name
+
+
+# ---- BMP by hand: masks of colours, a short palette, rows from above
+
+
+def bmp(bits, compression, colors, after, rows, down=False):
+    start = 54 + len(after)
+    head = struct.pack("<IiiHHIIiiII", 40, W, -H if down else H, 1, bits, compression, 0, 0, 0, colors, 0)
+    lines = [row + bytes(-len(row) % 4) for row in (rows if down else rows[::-1])]
+    return b"BM" + struct.pack("<IHHI", start + sum(map(len, lines)), 0, 0, start) + head + after + b"".join(lines)
+
+
+def masked(masks, order):
+    shift = [(m & -m).bit_length() - 1 for m in masks]
+    top = [m >> s for m, s in zip(masks, shift)]
+    code = [[[level(x, y, c) * top[c] // 255 for c in range(3)] for x in range(W)] for y in range(H)]
+    seen = Image.new("RGB", (W, H))
+    seen.putdata([tuple(v * 255 // t for v, t in zip(code[y][x], top)) for y in range(H) for x in range(W)])
+    rows = [b"".join(struct.pack(order, sum(v << s for v, s in zip(code[y][x], shift))) for x in range(W)) for y in range(H)]
+    return struct.pack("<III", *masks), rows, seen
+
+
+after, rows, seen = masked((0xF800, 0x7E0, 0x1F), "<H")
+raw("bmp_565", ".bmp", bmp(16, 3, 0, after, rows), seen)
+after, rows, seen = masked((0x3FF, 0xFFC00, 0x3FF00000), "<I")
+raw("bmp_masks", ".bmp", bmp(32, 3, 0, after, rows), seen)
+_, rows, seen = masked((0x7C00, 0x3E0, 0x1F), "<H")
+raw("bmp_555", ".bmp", bmp(16, 0, 0, b"", rows, down=True), seen)
+five = [(10, 20, 30), (200, 100, 0), (0, 0, 255), (255, 255, 255), (1, 2, 3)]
+rows = [bytes((x + y) % 6 for x in range(W)) for y in range(H)]  # the sixth colour is none
+seen = Image.new("RGB", (W, H))
+seen.putdata([(five + [(0, 0, 0)])[(x + y) % 6] for y in range(H) for x in range(W)])
+raw("bmp_five", ".bmp", bmp(8, 0, 5, b"".join(bytes((b, g, r, 0)) for r, g, b in five), rows), seen)
+
 for kind, how in (("raw", None), ("lzw", "tiff_lzw"), ("deflate", "tiff_adobe_deflate"), ("bits", "packbits")):
     save(rgb, "tiff_" + kind, ".tif", compression=how)
 save(rgb.resize((40, 40)), "tiff_jpeg", ".tif", compression="jpeg", quality=95)
