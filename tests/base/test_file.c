@@ -419,6 +419,30 @@ TEST(test_read_end) {
     CHECK_FAILS(sr_file_read_end(in("none"), 9, &data, &bytes), SR_ERR_IO, "none");
 }
 
+// Two mappings of a file see each other's writes, and the file keeps them; new bytes are 0.
+TEST(test_map_shared) {
+    void *a, *b;
+    CHECK_OK(sr_file_write(in("a"), "hello", 5));
+    CHECK_OK(sr_file_map_shared(in("a"), 8, &a));
+    CHECK_OK(sr_file_map_shared(in("a"), 8, &b));
+    CHECK(memcmp(a, "hello\0\0\0", 8) == 0);
+    memcpy(a, "jelly", 5);
+    CHECK(memcmp(b, "jelly", 5) == 0);
+    sr_file_unmap_temporary(a, 8);
+    sr_file_unmap_temporary(b, 8);
+    char *data;
+    size_t bytes;
+    CHECK_OK(sr_file_read(in("a"), 100, &data, &bytes));
+    CHECK(bytes == 8 && memcmp(data, "jelly\0\0\0", 8) == 0);
+    sr_free(data);
+    CHECK_INT(symlink("a", in("link")), 0);
+    CHECK_FAILS(sr_file_map_shared(in("link"), 8, &a), SR_ERR_IO, "link");
+    CHECK_INT(mkfifo(in("pipe"), 0600), 0);
+    CHECK_FAILS(sr_file_map_shared(in("pipe"), 8, &a), SR_ERR_IO, "it is not a regular file");
+    CHECK_FAILS(sr_file_map_shared(in("none"), 8, &a), SR_ERR_IO, "none");
+    CHECK(a == NULL);
+}
+
 // A file never takes the place of a pipe or device, nor of a link to one.
 TEST(test_device_is_kept) {
     SrFileWriter w;
@@ -453,12 +477,13 @@ TEST(test_signal_removes_temporaries) {
 }
 
 SR_TESTS(file, in_folder(test_lock_while_looked_at), in_folder(test_append_follows_no_link),
-         in_folder(test_open_own), in_folder(test_read_end), in_folder(test_lock),
-         in_folder(test_lock_follows_no_link), in_folder(test_temporary_is_new),
-         in_folder(test_orphans), in_folder(test_other_hosts_temporary),
-         in_folder(test_read_is_bounded), in_folder(test_map),
-         in_folder(test_writing_shows_nothing_before_commit), in_folder(test_abort_leaves_nothing),
-         in_folder(test_killed_writer), in_folder(test_folders), in_folder(test_folder_forbidden),
-         in_folder(test_list_is_sorted), in_folder(test_links_and_removal), in_folder(test_join),
-         in_folder(test_without_memory), in_folder(test_full_disk),
-         in_folder(test_signal_removes_temporaries), in_folder(test_device_is_kept))
+         in_folder(test_open_own), in_folder(test_read_end), in_folder(test_map_shared),
+         in_folder(test_lock), in_folder(test_lock_follows_no_link),
+         in_folder(test_temporary_is_new), in_folder(test_orphans),
+         in_folder(test_other_hosts_temporary), in_folder(test_read_is_bounded),
+         in_folder(test_map), in_folder(test_writing_shows_nothing_before_commit),
+         in_folder(test_abort_leaves_nothing), in_folder(test_killed_writer),
+         in_folder(test_folders), in_folder(test_folder_forbidden), in_folder(test_list_is_sorted),
+         in_folder(test_links_and_removal), in_folder(test_join), in_folder(test_without_memory),
+         in_folder(test_full_disk), in_folder(test_signal_removes_temporaries),
+         in_folder(test_device_is_kept))

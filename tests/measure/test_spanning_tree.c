@@ -41,6 +41,20 @@ TEST(test_group) {
     CHECK_NEAR((double)leaf[7], 1, 1e-4);
 }
 
+// Edges of one length are in the order of their rows, whatever the order in which they were found.
+TEST(test_ties) {
+    static const int64_t wanted[4][2] = {{0, 2}, {0, 3}, {1, 2}, {3, 4}};
+    float x[5] = {2, 0, 1, 3, 4};
+    int64_t label[5] = {0};
+    SrTreeEdge edge[4];
+    SrMatrix f = {.n = 5, .d = 1, .x = x, .label = label};
+    CHECK_OK(sr_spanning_tree(ROWS(f), edge));
+    for (int i = 0; i < 4; i++) {
+        CHECK_INT(edge[i].from, wanted[i][0]);
+        CHECK_INT(edge[i].to, wanted[i][1]);
+    }
+}
+
 TEST(test_threads_and_nan) {
     enum { N = 1300, D = 9 };
     static SrTreeEdge a[N - 1], b[N - 1];
@@ -82,5 +96,5 @@ TEST(test_memory) {
     sr_matrix_deinit(&f);
 }
 
-SR_TESTS(spanning_tree, unit(test_against_scipy), unit(test_group), unit(test_threads_and_nan),
-         unit(test_memory))
+SR_TESTS(spanning_tree, unit(test_against_scipy), unit(test_group), unit(test_ties),
+         unit(test_threads_and_nan), unit(test_memory))
