@@ -11,6 +11,7 @@
 #include <stddef.h>
 
 #include "base/mem.h"
+#include "kernels/core/cholesky.h"
 #include "kernels/core/op_util.h"
 
 #define FIELD(f) offsetof(SrWhitenParams, f)
@@ -21,8 +22,6 @@ static const SrOption options[] = {
     SR_OPTION_END,
 };
 #undef FIELD
-
-static const double smallest = 1e-30; // pivot of features that are equal
 
 static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y) {
     const SrWhitenParams *p = params;
@@ -82,7 +81,7 @@ static void center(double *z, int n, int D) {
 }
 
 // Computes L of (1 - eps) Cov + eps I; above the diagonal it is 0.
-static void cholesky(const Group *w) {
+static void factor(const Group *w) {
     int D = w->D;
     for (int64_t k = 0; k < (int64_t)D * D; k++)
         w->L[k] = k % (D + 1) == 0 ? w->eps : 0;
@@ -91,32 +90,15 @@ static void cholesky(const Group *w) {
             for (int c = 0; c <= r; c++)
                 w->L[r * D + c] +=
                     (1 - w->eps) / (w->n - 1) * w->z[(int64_t)i * D + r] * w->z[(int64_t)i * D + c];
-    for (int r = 0; r < D; r++)
-        for (int c = 0; c <= r; c++) {
-            double s = w->L[r * D + c];
-            for (int k = 0; k < c; k++)
-                s -= w->L[r * D + k] * w->L[c * D + k];
-            w->L[r * D + c] = r == c ? sqrt(fmax(s, smallest)) : s / w->L[c * D + c];
-        }
-}
-
-static void invert(const Group *w) {
-    int D = w->D;
-    for (int c = 0; c < D; c++)
-        for (int r = 0; r < D; r++) {
-            double s = r == c;
-            for (int k = c; k < r; k++)
-                s -= w->L[r * D + k] * w->W[k * D + c];
-            w->W[r * D + c] = r < c ? 0 : s / w->L[r * D + r];
-        }
+    sr__cholesky(w->L, D);
 }
 
 static void whitening_of(const Group *w, const float *x) {
     for (int64_t k = 0; k < (int64_t)w->n * w->D; k++)
         w->z[k] = (double)x[k];
     center(w->z, w->n, w->D);
-    cholesky(w);
-    invert(w);
+    factor(w);
+    sr__lower_inverse(w->L, w->W, w->D);
 }
 
 static void forward_group(const Group *w, const float *x, float *y) {
@@ -224,7 +206,7 @@ static void reference_group(const SrWhitenParams *p, const double *x, double *y,
     for (int64_t k = 0; k < (int64_t)w.n * D; k++)
         w.z[k] = x[k];
     center(w.z, w.n, D);
-    cholesky(&w);
+    factor(&w);
     for (int i = 0; i < w.n; i++)
         for (int r = 0; r < D; r++) {
             double s = w.z[(int64_t)i * D + r];

@@ -1,6 +1,6 @@
-// Runs golden cases data2vec_*, dinov2_*, masked_siamese_* and *_distillation_* of features and
-// patches, recorded by tests/parity/losses.py: from outputs of a student and a teacher the loss and
-// the gradients.
+// Runs golden cases data2vec_*, dinov2_*, masked_siamese_*, simdino_* and *_distillation_* of
+// features and patches, recorded by tests/parity/losses.py: the loss and the gradients from outputs
+// of a student and a teacher.
 #include <string.h>
 
 #include "tests/golden/given_loss.h"
@@ -41,6 +41,11 @@ static const Method methods[] = {
      false},
     {"feature_distillation_",
      "feature_distillation_loss",
+     {{.name = "embedding", .tensor = "embedding"}},
+     {{.name = "embedding", .tensor = "t_embedding"}},
+     false},
+    {"simdino_",
+     "simdino_loss",
      {{.name = "embedding", .tensor = "embedding"}},
      {{.name = "embedding", .tensor = "t_embedding"}},
      false},
@@ -96,7 +101,7 @@ static SrStatus run(SrGoldenCase *c) {
     return status;
 }
 
-const SrGolden sr_golden_token_losses = {.prefixes = {"data2vec_", "dinov2_", "masked_siamese_",
-                                                      "feature_distillation_",
-                                                      "patch_distillation_", "dense_distillation_"},
-                                         .run = run};
+const SrGolden sr_golden_token_losses = {
+    .prefixes = {"data2vec_", "dinov2_", "masked_siamese_", "feature_distillation_",
+                 "patch_distillation_", "dense_distillation_", "simdino_"},
+    .run = run};

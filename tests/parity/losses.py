@@ -46,6 +46,31 @@ def align_uniform(alpha, t, lambda_, *views):
     return (views[0] - views[1]).norm(dim=1).pow(alpha).mean() + lambda_ * sum(uniform) / 2
 
 
+def coding_rate(z, eps):
+    """Half the log-determinant of I + D / (N eps) Z^T Z, arXiv:2006.08558, equation 2."""
+    n, D = z.shape
+    return torch.logdet(torch.eye(D, dtype=z.dtype) + D / (n * eps) * z.T @ z) / 2
+
+
+def empssl(lambda_, eps, *views):
+    """Tong et al., arXiv:2304.03977, equations 1 and 2, on the unit sphere."""
+    views = [torch.nn.functional.normalize(z) for z in views]
+    mean = torch.stack(views).mean(0)
+    rate = sum(coding_rate(z, eps) for z in views) / len(views)
+    return -rate - lambda_ * torch.stack([torch.cosine_similarity(z, mean) for z in views]).mean()
+
+
+def frossl(weight, *views):
+    """Skean et al., arXiv:2310.02903, section 3: matrices of trace 1, and each view's squared distance from the mean view."""
+    views = [torch.nn.functional.normalize(z) for z in views]
+    mean = torch.stack(views).mean(0)
+    loss = 0
+    for z in views:
+        K = z @ z.T / (z @ z.T).trace()
+        loss = loss + K.square().sum().log() + weight * (z - mean).square().sum(1).mean()
+    return loss
+
+
 def draw(*shape):
     """Returns random numbers that a float holds exactly."""
     return torch.randn(*shape, dtype=torch.float64).float().double()
@@ -158,6 +183,18 @@ def feature_distillation(batch, Q, D, own):
     loss = torch.nn.functional.kl_div((s @ rows.T / 0.07).log_softmax(1), (t @ rows.T / 0.07).softmax(1),
                                       reduction="batchmean")
     return loss, x, given, {"queue_size": Q}, {"batch": batch, "views": 1}
+
+
+def simdino(batch, views, D, coeff, eps):
+    """Wu et al., arXiv:2502.10385, section 3, with the constants of the published program: two global crops."""
+    x = {"embedding": draw(views * batch, D).requires_grad_()}
+    given = {"t_embedding": draw(2 * batch, D)}
+    student = torch.nn.functional.normalize(x["embedding"]).chunk(views)
+    teacher = torch.nn.functional.normalize(given["t_embedding"]).chunk(2)
+    pairs = [(s * t).sum(1).mean() for i, t in enumerate(teacher) for k, s in enumerate(student) if i != k]
+    rate = sum(coding_rate(z, eps) for z in student[:2]) / 2
+    loss = -coeff * sum(pairs) / len(pairs) - (D + batch) / (D * batch) * rate
+    return loss, x, given, {"coeff": coeff, "eps": eps}, {"batch": batch, "views": views}
 
 
 def on_grid(x, size, w, b):
@@ -346,11 +383,20 @@ with tempfile.TemporaryDirectory() as folder:
         names.append(f"views_align_uniform_{k}")
         views_case(folder, names[-1], lambda *z: align_uniform(alpha, t, lambda_, *z),
                    {"name": "align_uniform_loss", "alpha": alpha, "t": t, "lambda": lambda_}, n, D, k)
+    for k, (lambda_, eps, n, D, views) in enumerate(((200, 0.2, 12, 5, 4), (3, 0.5, 6, 20, 2), (50, 2, 33, 32, 3))):
+        names.append(f"views_empssl_{k}")
+        views_case(folder, names[-1], lambda *z: empssl(lambda_, eps, *z),
+                   {"name": "empssl_loss", "lambda": lambda_, "eps": eps}, n, D, k, views)
+    for k, (weight, n, D, views) in enumerate(((1, 12, 5, 2), (0.5, 6, 20, 4), (2, 33, 32, 3))):
+        names.append(f"views_frossl_{k}")
+        views_case(folder, names[-1], lambda *z: frossl(weight, *z), {"name": "frossl_loss", "invariance_weight": weight}, n, D, k,
+                   views)
     made = {"data2vec_0": lambda: data2vec(2, 9, 6, 2.0), "data2vec_1": lambda: data2vec(5, 16, 8, 0.5),
             "dinov2_0": lambda: dinov2(3, 0, 9, 7, 5, 4), "dinov2_1": lambda: dinov2(4, 3, 16, 12, 12, 8),
             "dinov2_gram_0": lambda: dinov2(3, 0, 9, 7, 5, 4, 2.0, (3, 3)), "dinov2_gram_1": lambda: dinov2(2, 2, 12, 6, 9, 7, 0.5, (4, 3)),
             "masked_siamese_0": lambda: masked_siamese(4, 1, 6, False),
             "masked_siamese_1": lambda: masked_siamese(6, 3, 10, True),
+            "simdino_0": lambda: simdino(5, 2, 12, 1, 0.5), "simdino_1": lambda: simdino(16, 4, 7, 2, 0.05),
             "feature_distillation_0": lambda: feature_distillation(5, 12, 7, 4),
             "feature_distillation_1": lambda: feature_distillation(9, 6, 20, 33),
             "patch_distillation_0": lambda: patch_distillation(5, 12, 11, 4, (2, 3), (3, 3), 1.0),

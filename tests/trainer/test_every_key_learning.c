@@ -86,6 +86,7 @@ static SrStatus see_loss(const void *owner, int base, const char *map, SrText *o
 static const EveryKeyGiven of_losses[] = {
     {"barlow_twins_loss.embedding_dim", "9", NULL},
     {"byol_loss.crops_for_teacher", "[1]", NULL},
+    {"simdino_loss.crops_for_teacher", "[1]", NULL},
     {"cross_entropy_multiple_output_single_target.weight", "[1, 2, 3, 4]", NULL},
     {"deepclusterv2_loss.memory_params.crops_for_mb", "[1]", NULL},
     {"deepclusterv2_loss.memory_params.embedding_dim", "9", NULL},

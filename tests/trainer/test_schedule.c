@@ -72,6 +72,24 @@ TEST(test_composite_scales_as_told) {
 }
 
 // Missing keys have the defaults of fvcore and ClassyVision.
+TEST(test_warmup_stable_decay) {
+    static const char line[] =
+        "{name: warmup_stable_decay, start_value: 1, value: 3, end_value: 1, "
+        "warmup: 0.1, decay: 0.4}",
+                      root[] = "{name: warmup_stable_decay, value: 3, end_value: 1, warmup: 0, "
+                               "decay: 0.4, shape: sqrt}";
+    CHECK_NEAR(at(line, 10, 0), 1, 0);
+    CHECK_NEAR(at(line, 10, 0.05), 2, 1e-15);
+    CHECK_NEAR(at(line, 10, 0.1), 3, 0);
+    CHECK_NEAR(at(line, 10, 0.6), 3, 1e-15);
+    CHECK_NEAR(at(line, 10, 0.8), 2, 1e-15);
+    CHECK_NEAR(at(root, 10, 0), 3, 0);
+    CHECK_NEAR(at(root, 10, 0.7), 2, 1e-15); // a quarter of the fall has half of its depth
+    CHECK_NEAR(at("{name: warmup_stable_decay, value: 3, decay: 0}", 10, 0.99), 3, 0);
+    CHECK_FAILS(build("{name: warmup_stable_decay, value: 3, warmup: 0.5, decay: 0.6}", 10),
+                SR_ERR_CONFIG, "test.yaml:1: lr: warmup (0.5) and decay (0.6) add up to more");
+}
+
 TEST(test_keys_left_out) {
     const char *even = "{name: multistep, values: [1.0, 0.1, 0.01]}"; // 4 + 4 + 2 of 10 epochs
     CHECK_NEAR(at(even, 10, 0.3), 1.0, 0);
@@ -232,8 +250,8 @@ TEST(test_every_kind) {
 }
 
 SR_TESTS(schedule, unit(test_every_kind), unit(test_closed_forms),
-         unit(test_steps_change_on_the_boundary), unit(test_keys_left_out),
-         unit(test_composite_scales_as_told), unit(test_warm_restarts),
+         unit(test_steps_change_on_the_boundary), unit(test_warmup_stable_decay),
+         unit(test_keys_left_out), unit(test_composite_scales_as_told), unit(test_warm_restarts),
          unit(test_keys_of_other_kinds_are_left_alone), unit(test_update_interval),
          unit(test_errors_name_the_key), unit(test_rates_are_bounded),
          unit(test_nesting_is_bounded))
