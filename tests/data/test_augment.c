@@ -258,5 +258,56 @@ TEST(test_random_crop) {
     sr_image_pool_free(pool);
 }
 
+// Counts how often an operation is among those that were done.
+static int times(const char *told, const char *name) {
+    int n = 0;
+    size_t len = strlen(name);
+    for (const char *at = told; (at = strstr(at, name)); at++)
+        n += (at == told || at[-1] == ' ') && at[len] == ' ';
+    return n;
+}
+
+// With weight_choice 0 RandAugment draws by VISSL's weights and without replacement: 13 draws try
+// each operation but Invert and Posterize, half of them are done, and none twice.
+TEST(test_rand_augment_weights) {
+    enum { IMAGES = 600 };
+    static const char *const names[] = {
+        "AutoContrast", "Equalize",      "Rotate",     "Solarize",  "SolarizeAdd",
+        "Color",        "Contrast",      "Brightness", "Sharpness", "ShearX",
+        "ShearY",       "TranslateXRel", "Invert",     "Posterize", "TranslateYRel"};
+    static const double weights[] = {0.025, 0.005, 0.3, 0.005, 0.005, 0.025, 0.005, 0.005,
+                                     0.025, 0.2,   0.2, 0.1,   0,     0,     0.1};
+    SrImagePool *pool;
+    CHECK_OK(sr_image_pool_new(&pool));
+    for (int layers = 1; layers <= 13; layers += 12) {
+        char yaml[100];
+        int done[SR_COUNT(names)] = {0};
+        snprintf(yaml, sizeof yaml, "[{name: RandAugment, num_layers: %d, weight_choice: 0}]",
+                 layers);
+        SrPipeline *p = pipeline(yaml);
+        for (int i = 0; i < IMAGES; i++) {
+            SrText told[SR_MAX_VIEWS] = {SR_TEXT_INIT};
+            SrViews views = {.n = 1};
+            SrTransformContext ctx = {.seed = 3, .sample = i, .pool = pool, .told = told};
+            sr_image_pool_reset(pool);
+            views.view[0] = fixture_image(pool, 12, 10, 4);
+            CHECK_OK(sr_pipeline_apply(p, &ctx, &views));
+            for (int k = 0; k < SR_COUNT(names); k++) {
+                int n = told[0].s ? times(told[0].s, names[k]) : 0;
+                CHECK(n <= 1);
+                done[k] += n;
+            }
+            sr_text_deinit(&told[0]);
+        }
+        for (int k = 0; k < SR_COUNT(names); k++) {
+            double share = layers == 1 ? weights[k] / 2 : weights[k] > 0 ? 0.5 : 0;
+            CHECK_NEAR((double)done[k] / IMAGES, share, share > 0 ? 0.07 : 0);
+        }
+        sr_pipeline_free(p);
+    }
+    sr_image_pool_free(pool);
+}
+
 SR_TESTS(augment, unit(test_every_transform), unit(test_multicrop_shape), unit(test_probabilities),
-         unit(test_rotation_labels), unit(test_jitter_ranges), unit(test_random_crop))
+         unit(test_rotation_labels), unit(test_jitter_ranges), unit(test_random_crop),
+         unit(test_rand_augment_weights))

@@ -6,6 +6,7 @@
 #include "data/pipeline.h"
 #include "tests/check.h"
 #include "tests/data/fixture.h"
+#include "tests/temp_dir.h"
 
 static int distance(const SrPermutations *p, int a, int b) {
     int differ = 0;
@@ -41,6 +42,42 @@ TEST(test_all_permutations_can_be_had) {
             CHECK(distance(&p, a, b) > 0);
     CHECK_INT(sr__permutations_make(25, 4, &arena, &p), SR_ERR_CONFIG);
     sr_arena_deinit(&arena);
+}
+
+// Writes a table of integers as NumPy does, and loads it.
+static SrStatus load(const char *dir, const char *shape, const int64_t *v, int n, SrArena *arena,
+                     SrPermutations *out) {
+    char file[10 + 118 + 8 * 64] = "\x93NUMPY\1\0\166\0", head[118];
+    snprintf(head, sizeof head, "{'descr': '<i8', 'fortran_order': False, 'shape': %s, }", shape);
+    snprintf(file + 10, 119, "%-117s\n", head);
+    memcpy(file + 128, v, (size_t)n * 8);
+    return sr__permutations_load(fixture_write(dir, "p.npy", file, 128 + (size_t)n * 8), arena,
+                                 out);
+}
+
+// Published tables count from 0 or from 1; each row must hold each number once.
+TEST(test_permutations_of_a_file) {
+    static const int64_t zero[] = {2, 0, 1, 0, 1, 2}, one[] = {3, 1, 2, 1, 2, 3},
+                         twice[] = {2, 0, 1, 0, 0, 2}, beyond[] = {2, 0, 1, 0, 1, 3},
+                         below[] = {2, 0, 1, -1, 1, 2};
+    char dir[64];
+    SrArena arena = SR_ARENA_INIT;
+    SrPermutations p;
+    temp_dir_make(dir);
+    for (int k = 0; k < 2; k++) {
+        CHECK_OK(load(dir, "(2, 3)", k ? one : zero, 6, &arena, &p));
+        CHECK(p.count == 2 && p.n == 3);
+        for (int i = 0; i < 6; i++)
+            CHECK_INT(p.rows[i], zero[i]);
+    }
+    CHECK_FAILS(load(dir, "(2, 3)", twice, 6, &arena, &p), SR_ERR_CONFIG,
+                "row 1 is not a permutation of 3 numbers");
+    CHECK_FAILS(load(dir, "(2, 3)", beyond, 6, &arena, &p), SR_ERR_CONFIG, "row 1 is not");
+    CHECK_FAILS(load(dir, "(2, 3)", below, 6, &arena, &p), SR_ERR_CONFIG, "row 1 is not");
+    CHECK_FAILS(load(dir, "(6,)", zero, 6, &arena, &p), SR_ERR_CONFIG,
+                "expected a table of integers with one permutation per row");
+    sr_arena_deinit(&arena);
+    temp_dir_remove(dir);
 }
 
 static SrPipeline *pipeline(SrArena *arena, const char *yaml) {
@@ -120,5 +157,6 @@ TEST(test_patches_are_normalized) {
 
 SR_TESTS(patches, cmocka_unit_test(test_permutations_are_far_apart),
          cmocka_unit_test(test_all_permutations_can_be_had),
+         cmocka_unit_test(test_permutations_of_a_file),
          cmocka_unit_test(test_patches_follow_normalize),
          cmocka_unit_test(test_patches_are_normalized));
