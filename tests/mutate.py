@@ -106,9 +106,11 @@ def suites_of(file, suites):
     """Returns the suites that may notice a change of the file, those that name it first."""
     stem = os.path.basename(file)[:-2]
     header = file[:-2] + ".h"
-    public = re.findall(r"\b(sr_\w+)\(", open(header).read()) if os.path.exists(header) else []
+    # A file without a header of its own may define functions of another, such as sslrun.h.
+    public = set(re.findall(r"\b(sr_\w+)\(", open(header).read()) if os.path.exists(header) else
+                 re.findall(r"^[a-zA-Z]\w* \**(sr_\w+)\(", open(file).read(), re.M))
     own = [s for s, text in suites.items() if s == stem or re.search(rf"\b{stem}\b", text)]
-    users = [s for s, text in suites.items() if s not in own and any(p in text for p in public)]
+    users = [s for s, text in suites.items() if s not in own and any(p + "(" in text for p in public)]
     room = file.split("/")[0]
     broad = {"kernels": ["op", "golden_cases", "plan_gradient"],
              "losses": ["golden_cases", "loss", "loss_gradient", "moving_targets"],
@@ -133,9 +135,11 @@ def suites_that_run(file, line, suites, reach):
         reach[file] = coverage.suites_by_line(reach["build"], file)
     if line not in reach[file]:
         return None
-    usual = suites_of(file, suites)
-    ran = sorted(reach[file][line], key=lambda s: (s not in usual[:4], coverage.seconds_of(reach["build"], s)))
-    return ran + [s for s in usual if not os.path.exists(os.path.join(reach["build"], "reach", s, "seconds"))]
+    usual, build = suites_of(file, suites), reach["build"]
+    counted = [s for s in suites if os.path.exists(os.path.join(build, "reach", s, "seconds"))]
+    ran = sorted(reach[file][line], key=lambda s: coverage.seconds_of(build, s))
+    asked = ran + [s for s in usual if s not in counted]
+    return sorted(asked, key=lambda s: s not in usual[:4])
 
 
 def plugins_of(file):
