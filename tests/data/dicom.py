@@ -82,6 +82,7 @@ u12 = rng.randint(0, 4096, (H, W)).astype(np.uint16)
 i16 = rng.randint(-2000, 3000, (H, W)).astype(np.int16)
 rgb = rng.randint(0, 256, (H, W, 3)).astype(np.uint8)
 grey("grey8", u8)
+grey("few", u8 % 4 + 100)  # four levels span the whole window: half a level off shows
 grey("grey8_white", u8, meaning="MONOCHROME1")
 grey("grey12", u12, stored=12, WindowCenter=[1800, 100], WindowWidth=[900, 10])
 grey("scan", i16, RescaleSlope="1.5", RescaleIntercept="-1024", WindowCenter="40", WindowWidth="400")

@@ -41,8 +41,8 @@ static void write_files(void) {
 }
 
 static const char *const stems[] = {
-    "grey8", "grey8_white", "grey12", "scan", "scan_implicit", "scan_big",  "signed12",
-    "rgb",   "rgb_planes",  "ybr",    "film", "jpeg_grey",     "jpeg_color"};
+    "grey8",    "few", "grey8_white", "grey12", "scan", "scan_implicit", "scan_big",
+    "signed12", "rgb", "rgb_planes",  "ybr",    "film", "jpeg_grey",     "jpeg_color"};
 
 TEST(test_pydicoms_pixels) {
     write_files();
