@@ -24,6 +24,8 @@ static void build(Built *t, const SrHead *head, const SrHeadExample *example) {
     SrYaml *map = NULL;
     SrBuilder *b;
     *t = (Built){.n_out = 0};
+    for (int i = 0; i < SR_HEAD_MAX_OUT; i++)
+        t->out[i] = SR_NO_NODE;
     CHECK_OK(
         sr_yaml_parse(&t->arena, example->arguments, strlen(example->arguments), "test", &map));
     void *params = sr_arena_alloc(&t->arena, head->params_bytes + 1);
@@ -49,6 +51,8 @@ static void deinit(Built *t) {
 
 static void check_shapes(Built *t) {
     CHECK(t->n_out >= 1 && t->n_out <= SR_HEAD_MAX_OUT);
+    for (int i = 0; i < SR_HEAD_MAX_OUT; i++)
+        CHECK((t->out[i] != SR_NO_NODE) == (i < t->n_out)); // it sets its outputs, and no others
     for (int i = 0; i < t->n_out; i++)
         CHECK_INT(sr_graph_at(t->graph, t->out[i])->shape.d[0], ROWS);
     for (int i = 0; i < sr_params_count(t->params); i++)
