@@ -24,12 +24,15 @@ TEST(test_pages) {
     web_has("1.2500");
     web_has("&lt;b&gt;two");
     web_has("2 runs");
+    web_has("</html>"); // the page is whole, with the script that renews it
+    web_has("<script");
     web_has("Content-Security-Policy: default-src 'none'");
     CHECK(!strstr(web_answer, "<button>")); // no token was given
     CHECK_INT(web_get(&w, "/?token=" WEB_TOKEN), 200);
     web_has("<button>continue</button>");
     CHECK_INT(web_get(&w, "/run?id=deep%2Fbelow%2Fone"), 200);
     web_has("<path class=\"curve\"");
+    web_has("</html>");
     CHECK_INT(web_get(&w, "/report?id=%3Cb%3Etwo"), 200);
     web_has("the report");
     CHECK_INT(web_get(&w, "/report?id=deep%2Fbelow%2Fone"), 404);
