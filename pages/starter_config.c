@@ -1,6 +1,6 @@
 // Chooses a configuration for a folder of photos: the largest trunk of a short ladder that trains
-// in the given time.  Forecasts come from a plan of the configuration (trainer/bench/estimate.h)
-// and from loading some of its images (trainer/bench/bench_data.h), not from tables.
+// in the given time.  Forecasts come from a plan of the configuration and from loading some of its
+// images (trainer/bench/epoch_time.h), not from tables.
 #include "pages/starter_config.h"
 
 #include <math.h>
@@ -10,10 +10,7 @@
 #include "base/log.h"
 #include "base/machine.h"
 #include "base/parallel.h"
-#include "trainer/bench/bench_data.h"
-#include "trainer/bench/estimate.h"
-#include "trainer/run/run.h"
-#include "trainer/run/run_cost.h"
+#include "trainer/bench/epoch_time.h"
 
 static const SrStarterRung rungs[] = {
     {"CIFAR's ResNet-8", "resnet_cifar", "RESNET_CIFAR", "{DEPTH: 8}", 64, 32,
@@ -82,28 +79,11 @@ static void choose_length(SrStarterRecipe *r) {
 
 // ---- forecasts ----------------------------------------------------------------------------------
 
-// Measures the seconds that the loader needs per photo on one core.
-static SrStatus image_seconds(const SrConfig *config, double *out) {
-    SrBenchOptions options = {.steps = SR_MAX(256 / config->train.batchsize_per_replica, 1)};
-    SrBenchResult result;
-    SR_TRY(sr_bench_data(config, &options, &result));
-    *out = 1 / result.images_per_s;
-    return SR_OK;
-}
-
-// Forecasts the training time; the loader's threads and the step share the cores.
 static SrStatus forecast(const SrConfig *config, int64_t images, SrStarter *s) {
-    SrRun *run;
-    double step_s, image_s;
-    SR_TRY(sr_run_open(config, SR_RUN_CHECK, &run));
-    SrStatus status = sr_estimate_step(run, &step_s);
-    s->memory_bytes = (double)sr_run_bytes(&run->cost);
-    sr_run_close(run);
-    SR_TRY(status);
-    SR_TRY(image_seconds(config, &image_s));
-    int64_t steps = images / config->train.batchsize_per_replica;
-    double epoch_s = (double)steps * step_s + (double)images * image_s / sr_parallel_threads();
-    s->seconds = epoch_s * config->optimizer.num_epochs;
+    SrEpochTime epoch;
+    SR_TRY(sr_epoch_time(config, images, &epoch));
+    s->memory_bytes = epoch.memory_bytes;
+    s->seconds = epoch.seconds * config->optimizer.num_epochs;
     return SR_OK;
 }
 

@@ -12,6 +12,7 @@
 #include "base/text/yaml_edit.h"
 #include "cli/args/args.h"
 #include "cli/interrupt.h"
+#include "cli/minutes.h"
 #include "cli/run_pages.h"
 #include "cli/sweep.h"
 #include "cli/verb.h"
@@ -256,7 +257,7 @@ static SrStatus train(const SrConfig *config, SrTrainOptions options, bool json)
 
 typedef struct {
     bool json;
-    int seeds;
+    int seeds, minutes;
     SrTrainOptions train;
 } Options;
 
@@ -267,6 +268,9 @@ static const SrFlag flags[] = {
     SR_FLAG_NUMBER(
         Options, seeds, "--seeds",
         "train with N consecutive seeds, one after the other, and print mean and spread"),
+    SR_FLAG_NUMBER(Options, minutes, "--minutes",
+                   "train as many epochs as fit N minutes on this machine, at least one; the "
+                   "evaluation follows"),
     SR_FLAG_ON(Options, json, "--json", "print results as JSON lines"),
     {0}};
 
@@ -341,17 +345,23 @@ static SrStatus run_sweep(const Options *o, const SrArgs *args, SrSweep *sweep) 
 }
 
 static SrStatus run_verb(int argc, char **argv) {
-    Options o = {.json = false};
+    Options o = {.minutes = -1};
     SrArgs args;
     SrConfig *config;
     SrSweep sweep;
     SR_TRY(sr_args_parse(argc, argv, flags, &o, &args));
     SR_TRY(sr_sweep_parse(&args, o.seeds, &sweep));
+    if (sweep.n > 0 && o.minutes >= 0)
+        SR_FAIL(SR_ERR_CONFIG, "--minutes measures one run: several seeds need the same number of "
+                               "epochs, OPTIMIZER.num_epochs=N");
+    if (o.minutes == 0)
+        SR_FAIL(SR_ERR_CONFIG, "--minutes 0: expected a whole number from 1 on");
     if (sweep.n > 0)
         return run_sweep(&o, &args, &sweep);
     allow_closed_stdout();
     say_heading();
-    SR_TRY(sr_args_load_config(&args, "train", &config));
+    SR_TRY(o.minutes > 0 ? sr_minutes_load(&args, o.minutes, o.train.restart, &config)
+                         : sr_args_load_config(&args, "train", &config));
     SrStatus status;
     if (!config->learns && !config->test_only)
         status = refuse_to_train(config);
@@ -381,10 +391,10 @@ const SrVerb sr_verb_train = {
             "commonest class; TEST_MODEL=False leaves this out.",
     .examples =
         {{"sslrun photos.yaml", "Trains what `sslrun init photos` wrote, or resumes it."},
-         {"sslrun photos.yaml SEED_VALUE=1 CHECKPOINT.DIR=runs/photos-1",
-          "Trains with another seed into another folder."},
          {"sslrun photos.yaml --seeds 3",
           "Trains with three seeds into runs/photos/seed0 and so on; prints mean and spread."},
+         {"sslrun photos.yaml --minutes 30",
+          "Trains as many epochs as fit half an hour on this machine."},
          {"sslrun photos.yaml --restart",
           "Starts over; the old checkpoints stay in runs/photos/earlier-1/."}},
     .files = "CHECKPOINT.DIR (runs/NAME) receives checkpoints, log.txt, metrics.json, "

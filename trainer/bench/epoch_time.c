@@ -1,0 +1,31 @@
+// Adds the times of steps and of loading (epoch_time.h).
+#include "trainer/bench/epoch_time.h"
+
+#include "base/parallel.h"
+#include "trainer/bench/bench_data.h"
+#include "trainer/bench/estimate.h"
+#include "trainer/run/run.h"
+#include "trainer/run/run_cost.h"
+
+// Measures the seconds that the loader needs per image on one core.
+static SrStatus image_seconds(const SrConfig *config, double *out) {
+    SrBenchOptions options = {.steps = SR_MAX(256 / config->train.batchsize_per_replica, 1)};
+    SrBenchResult result;
+    SR_TRY(sr_bench_data(config, &options, &result));
+    *out = 1 / result.images_per_s;
+    return SR_OK;
+}
+
+SrStatus sr_epoch_time(const SrConfig *config, int64_t images, SrEpochTime *out) {
+    SrRun *run;
+    double step_s, image_s;
+    SR_TRY(sr_run_open(config, SR_RUN_CHECK, &run));
+    SrStatus status = sr_estimate_step(run, &step_s);
+    out->memory_bytes = (double)sr_run_bytes(&run->cost);
+    sr_run_close(run);
+    SR_TRY(status);
+    SR_TRY(image_seconds(config, &image_s));
+    int64_t steps = images / config->train.batchsize_per_replica;
+    out->seconds = (double)steps * step_s + (double)images * image_s / sr_parallel_threads();
+    return SR_OK;
+}
