@@ -26,7 +26,7 @@ typedef struct {
     const char *what;    // one sentence
 } SrExample;
 
-#define SR_EXAMPLES_MAX 4
+#define SR_EXAMPLES_MAX 5
 
 typedef struct SrVerb {
     const char *name;

@@ -391,6 +391,8 @@ const SrVerb sr_verb_train = {
             "commonest class; TEST_MODEL=False leaves this out.",
     .examples =
         {{"sslrun photos.yaml", "Trains what `sslrun init photos` wrote, or resumes it."},
+         {"sslrun photos.yaml SEED_VALUE=1 CHECKPOINT.DIR=runs/photos-1",
+          "Trains with another seed into another folder."},
          {"sslrun photos.yaml --seeds 3",
           "Trains with three seeds into runs/photos/seed0 and so on; prints mean and spread."},
          {"sslrun photos.yaml --minutes 30",

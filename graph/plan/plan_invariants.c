@@ -1,4 +1,6 @@
 // Looks for what a pass must never leave in a plan.
+#include <stdlib.h>
+
 #include "graph/plan/plan_internal.h"
 
 static const SrPlanNode *input_of(const SrPlan *plan, const SrPlanNode *node, int i) {
