@@ -185,6 +185,8 @@ static bool adapt(const char *command, char *line) {
     else if (photos && sr_text_starts(body, "configs/"))
         snprintf(line, LINE,
                  "sslrun check %s && sslrun photos.yaml --restart OPTIMIZER.num_epochs=1", body);
+    else if (photos && strstr(body, " --minutes ")) // keeps the epochs of the run that is there
+        snprintf(line, LINE, "sslrun %s", body);
     else if (photos)
         snprintf(line, LINE, "sslrun %s --restart OPTIMIZER.num_epochs=1", body);
     else if (large)
