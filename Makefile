@@ -165,10 +165,10 @@ $(BUILD)/libsslrun.so: $(BUILD)/$(SONAME)
 libsslrun.so: $(BUILD)/libsslrun.so
 	$(Q)cp $(BUILD)/$(SONAME) $(SONAME).new && mv -f $(SONAME).new $(SONAME) && ln -sf $(SONAME) $@
 
-# Objects are compiled again when the flags change, except for -Werror alone.
+# Objects are compiled again when the flags change, except for -Werror alone and the folder's own path.
 $(BUILD)/gen/flags: FORCE
 	@mkdir -p $(@D)
-	@echo '$(CC) $(FLAGS)' >$@.new
+	@echo '$(CC) $(filter-out -ffile-prefix-map=%,$(FLAGS))' >$@.new
 	@cmp -s $@.new $@ && rm $@.new || { mv $@.new $@; \
 	    echo "sslrun: $(words $(OBJECTS)) files to compile, about four minutes on two cores (V=1 shows the commands)"; }
 
