@@ -5,13 +5,9 @@
 //
 // The teacher moves after the update with m = 1 - (1 - m0) (cos(pi k / K) + 1) / 2 at step k of K
 // (section 3.2).
-#include <math.h>
-
 #include "kernels/basic/scale.h"
 #include "losses/shared/momentum_encoder.h"
 #include "losses/shared/prediction.h"
-
-#define PREFIX "loss.momentum_encoder."
 
 typedef struct {
     SrPredictorOptions predictor;
@@ -31,25 +27,13 @@ static const SrOption options[] = {
 };
 #undef FIELD
 
-typedef struct {
-    SrMomentumEncoder encoder; // first, for sr_momentum_encoder_start
-    double momentum;
-} State;
-
 static SrStatus build(SrLossContext *ctx, const void *params, SrNodeId *loss, void **out) {
     const ByolLoss *p = params;
-    State *state = *out = sr_loss_alloc(ctx, sizeof *state);
-    SrModelRun run = {.prefix = PREFIX,
-                      .views = p->crops_for_teacher.v,
-                      .n_views = p->crops_for_teacher.n,
-                      .statistics = SR_STATISTICS_OWN};
-    SrOutputs teacher;
+    SrCosineTeacher *teacher = *out = sr_loss_alloc(ctx, sizeof *teacher);
     SrNodeId z, target, prediction, cosine;
     SR_TRY(sr_builder_status(ctx->builder));
-    state->momentum = p->momentum;
     SR_TRY(sr_loss_check_views(ctx, "crops_for_teacher", p->crops_for_teacher));
-    SR_TRY(sr_momentum_encoder_build(ctx, &run, &state->encoder, &teacher));
-    SR_TRY(sr_outputs_get(ctx->builder, &teacher, ctx->name, "embedding", &target));
+    SR_TRY(sr_cosine_teacher_build(ctx, p->crops_for_teacher, p->momentum, teacher, &target));
     SR_TRY(sr_loss_output(ctx, "embedding", &z));
     SR_TRY(sr_predictor_build(ctx, &p->predictor, z, &prediction));
     SR_TRY(sr_prediction_cosine(ctx, prediction, target, p->crops_for_teacher.v,
@@ -57,12 +41,6 @@ static SrStatus build(SrLossContext *ctx, const void *params, SrNodeId *loss, vo
     *loss = sr_build(ctx->builder, "scale", "distance", &(SrScaleParams){.factor = -4, .offset = 4},
                      cosine);
     return sr_builder_status(ctx->builder);
-}
-
-static void after_update(void *instance, const SrLossStep *step) {
-    const State *state = instance;
-    double momentum = sr_momentum_cosine(state->momentum, step);
-    sr_momentum_encoder_update(&state->encoder, step->params, momentum);
 }
 
 static const SrLossExample examples[] = {
@@ -83,5 +61,5 @@ const SrLoss sr_loss_byol_loss = {
     .n_examples = SR_COUNT(examples),
     .build = build,
     .start = sr_momentum_encoder_start,
-    .after_update = after_update,
+    .after_update = sr_cosine_teacher_after_update,
 };

@@ -15,8 +15,6 @@
 #include "losses/shared/momentum_encoder.h"
 #include "losses/shared/prediction.h"
 
-#define PREFIX "loss.momentum_encoder."
-
 typedef struct {
     SrPredictorOptions predictor;
     double momentum, temperature;
@@ -35,8 +33,8 @@ static const SrOption options[] = {
 #undef FIELD
 
 typedef struct {
-    SrMomentumEncoder encoder;
-    double momentum, chance;
+    SrCosineTeacher teacher; // first, for its hooks
+    double chance;
 } State;
 
 static SrNodeId unit_rows(SrLossContext *ctx, SrNodeId x, int v) {
@@ -49,14 +47,10 @@ static SrStatus build(SrLossContext *ctx, const void *params, SrNodeId *loss, vo
     const Mocov3Loss *p = params;
     SrBuilder *b = ctx->builder;
     State *s = *out = sr_loss_alloc(ctx, sizeof *s);
-    SrModelRun run = {.prefix = PREFIX, .statistics = SR_STATISTICS_OWN};
-    SrOutputs teacher;
     SrNodeId z, key, query, terms[2];
     SR_TRY(sr_loss_two_views(ctx));
-    s->momentum = p->momentum;
     s->chance = 4 * p->temperature * log(ctx->batch);
-    SR_TRY(sr_momentum_encoder_build(ctx, &run, &s->encoder, &teacher));
-    SR_TRY(sr_outputs_get(b, &teacher, ctx->name, "embedding", &key));
+    SR_TRY(sr_cosine_teacher_build(ctx, (SrInts){.n = 0}, p->momentum, &s->teacher, &key));
     SR_TRY(sr_loss_output(ctx, "embedding", &z));
     SR_TRY(sr_predictor_build(ctx, &p->predictor, z, &query));
     for (int v = 0; v < 2; v++) {
@@ -66,11 +60,6 @@ static SrStatus build(SrLossContext *ctx, const void *params, SrNodeId *loss, vo
     SrNodeId sum = sr_build_n(b, "add", "add", NULL, terms, 2);
     *loss = sr_build(b, "scale", "contrast", &(SrScaleParams){.factor = 2 * p->temperature}, sum);
     return sr_builder_status(b);
-}
-
-static void after_update(void *instance, const SrLossStep *step) {
-    const State *s = instance;
-    sr_momentum_encoder_update(&s->encoder, step->params, sr_momentum_cosine(s->momentum, step));
 }
 
 static void facts(const void *instance, SrLossFacts *out) {
@@ -95,6 +84,6 @@ const SrLoss sr_loss_mocov3_loss = {
     .n_examples = SR_COUNT(examples),
     .build = build,
     .start = sr_momentum_encoder_start,
-    .after_update = after_update,
+    .after_update = sr_cosine_teacher_after_update,
     .facts = facts,
 };

@@ -17,8 +17,6 @@
 #include "losses/shared/momentum_encoder.h"
 #include "losses/shared/prediction.h"
 
-#define PREFIX "loss.momentum_encoder."
-
 typedef struct {
     double momentum, coeff, eps;
     SrInts crops_for_teacher;
@@ -38,11 +36,6 @@ static const SrOption options[] = {
 };
 #undef FIELD
 
-typedef struct {
-    SrMomentumEncoder encoder; // first, for sr_momentum_encoder_start
-    double momentum;
-} State;
-
 // Returns the rows of the teacher's crops, one crop below the other.
 static SrNodeId global_rows(SrLossContext *ctx, SrNodeId x, SrInts crops) {
     SrNodeId rows[SR_OP_MAX_IN];
@@ -58,18 +51,11 @@ static SrNodeId global_rows(SrLossContext *ctx, SrNodeId x, SrInts crops) {
 static SrStatus build(SrLossContext *ctx, const void *params, SrNodeId *loss, void **out) {
     const SimdinoLoss *p = params;
     SrBuilder *b = ctx->builder;
-    State *state = *out = sr_loss_alloc(ctx, sizeof *state);
-    SrModelRun run = {.prefix = PREFIX,
-                      .views = p->crops_for_teacher.v,
-                      .n_views = p->crops_for_teacher.n,
-                      .statistics = SR_STATISTICS_OWN};
-    SrOutputs teacher;
+    SrCosineTeacher *teacher = *out = sr_loss_alloc(ctx, sizeof *teacher);
     SrNodeId z, target, terms[2];
     SR_TRY(sr_builder_status(b));
-    state->momentum = p->momentum;
     SR_TRY(sr_loss_check_views(ctx, "crops_for_teacher", p->crops_for_teacher));
-    SR_TRY(sr_momentum_encoder_build(ctx, &run, &state->encoder, &teacher));
-    SR_TRY(sr_outputs_get(b, &teacher, ctx->name, "embedding", &target));
+    SR_TRY(sr_cosine_teacher_build(ctx, p->crops_for_teacher, p->momentum, teacher, &target));
     SR_TRY(sr_loss_output(ctx, "embedding", &z));
     SR_TRY(sr_prediction_cosine(ctx, z, target, p->crops_for_teacher.v, p->crops_for_teacher.n,
                                 &terms[0]));
@@ -83,12 +69,6 @@ static SrStatus build(SrLossContext *ctx, const void *params, SrNodeId *loss, vo
         sr_build(b, "scale", "weight", &(SrScaleParams){.factor = -(D + N) / (D * N)}, terms[1]);
     *loss = sr_build_n(b, "add", "add", NULL, terms, 2);
     return sr_builder_status(b);
-}
-
-static void after_update(void *instance, const SrLossStep *step) {
-    const State *state = instance;
-    double momentum = sr_momentum_cosine(state->momentum, step);
-    sr_momentum_encoder_update(&state->encoder, step->params, momentum);
 }
 
 static const SrLossExample examples[] = {
@@ -109,5 +89,5 @@ const SrLoss sr_loss_simdino_loss = {
     .n_examples = SR_COUNT(examples),
     .build = build,
     .start = sr_momentum_encoder_start,
-    .after_update = after_update,
+    .after_update = sr_cosine_teacher_after_update,
 };

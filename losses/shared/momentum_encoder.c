@@ -124,3 +124,21 @@ double sr_momentum_cosine(double first, const SrLossStep *step) {
     double done = (double)step->iteration / (double)SR_MAX(step->max_iterations, 1);
     return 1 - 0.5 * (1 - first) * (cos(M_PI * done) + 1);
 }
+
+SrStatus sr_cosine_teacher_build(SrLossContext *ctx, SrInts crops, double momentum,
+                                 SrCosineTeacher *out, SrNodeId *embedding) {
+    SrModelRun run = {.prefix = "loss.momentum_encoder.",
+                      .views = crops.n > 0 ? crops.v : NULL,
+                      .n_views = crops.n,
+                      .statistics = SR_STATISTICS_OWN};
+    SrOutputs outputs;
+    out->momentum = momentum;
+    SR_TRY(sr_momentum_encoder_build(ctx, &run, &out->encoder, &outputs));
+    return sr_outputs_get(ctx->builder, &outputs, ctx->name, "embedding", embedding);
+}
+
+void sr_cosine_teacher_after_update(void *state, const SrLossStep *step) {
+    const SrCosineTeacher *teacher = state;
+    sr_momentum_encoder_update(&teacher->encoder, step->params,
+                               sr_momentum_cosine(teacher->momentum, step));
+}

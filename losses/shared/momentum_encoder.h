@@ -30,4 +30,19 @@ void sr_momentum_encoder_update(const SrMomentumEncoder *encoder, SrParams *para
 // (BYOL, arXiv:2006.07733, section 3.2; DINO).
 double sr_momentum_cosine(double first, const SrLossStep *step);
 
+// A teacher of the whole model whose momentum rises to 1 along sr_momentum_cosine.  The state of a
+// loss that uses the hooks sr_momentum_encoder_start and sr_cosine_teacher_after_update begins with
+// it.
+typedef struct {
+    SrMomentumEncoder encoder;
+    double momentum; // at the first step
+} SrCosineTeacher;
+
+// Runs the teacher, whose parameters have the prefix "loss.momentum_encoder.", on some crops; n 0:
+// on all.  *embedding is its output of that name.
+SrStatus sr_cosine_teacher_build(SrLossContext *ctx, SrInts crops, double momentum,
+                                 SrCosineTeacher *out, SrNodeId *embedding);
+// A hook `after_update`.
+void sr_cosine_teacher_after_update(void *state, const SrLossStep *step);
+
 #endif
