@@ -8,7 +8,7 @@
 // The method needs no teacher, no predictor and no stopped gradient.
 #include "kernels/basic/scale.h"
 #include "kernels/losses/coding_rate.h"
-#include "kernels/losses/view_agreement.h"
+#include "kernels/losses/views.h"
 #include "kernels/norm/l2_normalize.h"
 #include "losses/loss.h"
 
@@ -31,15 +31,12 @@ static SrStatus build(SrLossContext *ctx, const void *params, SrNodeId *loss, vo
     SrBuilder *b = ctx->builder;
     SrNodeId x, terms[2];
     *state = NULL;
+    SR_TRY(sr_loss_many_views(ctx));
     SR_TRY(sr_loss_output(ctx, "embedding", &x));
-    if (ctx->n_views < 2)
-        return sr_builder_fail(b, SR_ERR_CONFIG, "LOSS.%s needs at least two crops of an image",
-                               ctx->name);
     x = sr_build(b, "l2_normalize", "unit", &(SrL2NormalizeParams){0}, x);
     terms[0] = sr_build(b, "coding_rate", "rate", &(SrCodingRateParams){ctx->n_views, p->eps}, x);
     terms[0] = sr_build(b, "scale", "weight", &(SrScaleParams){.factor = -1}, terms[0]);
-    terms[1] =
-        sr_build(b, "view_agreement", "agreement", &(SrViewAgreementParams){ctx->n_views}, x);
+    terms[1] = sr_build(b, "view_agreement", "agreement", &(SrViewsParams){ctx->n_views}, x);
     terms[1] = sr_build(b, "scale", "weight", &(SrScaleParams){.factor = -p->lambda}, terms[1]);
     *loss = sr_build_n(b, "add", "add", NULL, terms, 2);
     return sr_builder_status(b);

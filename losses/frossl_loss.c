@@ -6,8 +6,8 @@
 //   L = sum over views of log( |K_v|_F^2 / trace(K_v)^2 )
 //     + invariance_weight sum over views of the mean over images of |z_v - mean of the views|^2
 #include "kernels/basic/scale.h"
-#include "kernels/losses/frobenius_log.h"
 #include "kernels/losses/sigreg.h"
+#include "kernels/losses/views.h"
 #include "kernels/norm/l2_normalize.h"
 #include "losses/loss.h"
 
@@ -26,12 +26,10 @@ static SrStatus build(SrLossContext *ctx, const void *params, SrNodeId *loss, vo
     SrBuilder *b = ctx->builder;
     SrNodeId x, terms[2];
     *state = NULL;
+    SR_TRY(sr_loss_many_views(ctx));
     SR_TRY(sr_loss_output(ctx, "embedding", &x));
-    if (ctx->n_views < 2)
-        return sr_builder_fail(b, SR_ERR_CONFIG, "LOSS.%s needs at least two views of an image",
-                               ctx->name);
     x = sr_build(b, "l2_normalize", "unit", &(SrL2NormalizeParams){0}, x);
-    terms[0] = sr_build(b, "frobenius_log", "spectrum", &(SrFrobeniusLogParams){ctx->n_views}, x);
+    terms[0] = sr_build(b, "frobenius_log", "spectrum", &(SrViewsParams){ctx->n_views}, x);
     terms[1] =
         sr_build(b, "view_spread", "spread", &(SrViewSpreadParams){ctx->n_views, ctx->n_views}, x);
     // view_spread is a mean over views and features, and the method's term a sum.

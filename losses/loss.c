@@ -30,6 +30,13 @@ SrStatus sr_loss_two_views(SrLossContext *ctx) {
                            ctx->name, ctx->n_views);
 }
 
+SrStatus sr_loss_many_views(SrLossContext *ctx) {
+    if (ctx->n_views >= 2)
+        return sr_builder_status(ctx->builder);
+    return sr_builder_fail(ctx->builder, SR_ERR_CONFIG,
+                           "LOSS.%s needs at least two views of an image", ctx->name);
+}
+
 SrStatus sr_loss_check_views(SrLossContext *ctx, const char *key, SrInts views) {
     bool seen[SR_MAX_VIEWS] = {false};
     for (int i = 0; i < views.n; i++) {

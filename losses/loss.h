@@ -142,6 +142,7 @@ SrStatus sr_loss_run(SrLossContext *ctx, const SrModelRun *run, SrOutputs *out);
 SrStatus sr_loss_head(SrLossContext *ctx, const SrLossHead *head, SrNodeId x, SrOutputs *out);
 // SR_ERR_CONFIG unless an image has exactly two views.
 SrStatus sr_loss_two_views(SrLossContext *ctx);
+SrStatus sr_loss_many_views(SrLossContext *ctx); // unless it has at least two
 // SR_ERR_CONFIG, which names LOSS.<name>.<key>, unless `views` are indices of views, each at most
 // once.
 SrStatus sr_loss_check_views(SrLossContext *ctx, const char *key, SrInts views);

@@ -15,6 +15,7 @@
 #include "kernels/core/cholesky.h"
 #include "kernels/core/gemm.h"
 #include "kernels/core/op_util.h"
+#include "kernels/losses/views.h"
 
 #define FIELD(f) offsetof(SrCodingRateParams, f)
 static const SrOption options[] = {
@@ -27,11 +28,7 @@ static const SrOption options[] = {
 
 static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y) {
     const SrCodingRateParams *p = params;
-    SR_TRY(sr__expect_rank("coding_rate", x, n_in, 2, 2));
-    if (x[0].d[0] % p->num_views != 0)
-        return sr__shape_fail("coding_rate", x, n_in, "rows of %d views", p->num_views);
-    *y = SR_SCALAR;
-    return SR_OK;
+    return sr__views_infer("coding_rate", x, n_in, p->num_views, y);
 }
 
 static unsigned reads(const void *params) {

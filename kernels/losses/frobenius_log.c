@@ -6,7 +6,7 @@
 //   y = sum over v of log( |K_v|_F^2 / trace(K_v)^2 ),  K_v = Z_v Z_v^T
 //
 // Z^T Z has the same norm and trace; the smaller of the two is formed.
-#include "kernels/losses/frobenius_log.h"
+#include "kernels/losses/views.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -15,18 +15,14 @@
 #include "kernels/core/op_util.h"
 
 static const SrOption options[] = {
-    {"num_views", SR_OPT_INT, offsetof(SrFrobeniusLogParams, num_views), "2", 1, 1 << 16,
+    {"num_views", SR_OPT_INT, offsetof(SrViewsParams, num_views), "2", 1, 1 << 16,
      .help = "Number of views per image."},
     SR_OPTION_END,
 };
 
 static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y) {
-    const SrFrobeniusLogParams *p = params;
-    SR_TRY(sr__expect_rank("frobenius_log", x, n_in, 2, 2));
-    if (x[0].d[0] % p->num_views != 0)
-        return sr__shape_fail("frobenius_log", x, n_in, "rows of %d views", p->num_views);
-    *y = SR_SCALAR;
-    return SR_OK;
+    const SrViewsParams *p = params;
+    return sr__views_infer("frobenius_log", x, n_in, p->num_views, y);
 }
 
 static unsigned reads(const void *params) {
@@ -35,7 +31,7 @@ static unsigned reads(const void *params) {
 }
 
 static size_t scratch_bytes(const SrOpSite *site) {
-    const SrFrobeniusLogParams *p = site->params;
+    const SrViewsParams *p = site->params;
     size_t m = (size_t)SR_MIN(site->x[0].d[0] / p->num_views, site->x[0].d[1]);
     return m * m * sizeof(float);
 }
@@ -49,7 +45,7 @@ typedef struct {
 
 // One view after the other: their products run on all threads.
 static Spectrum spectrum_of(const SrOpCall *call, int v) {
-    const SrFrobeniusLogParams *p = call->params;
+    const SrViewsParams *p = call->params;
     Spectrum s = {.N = call->x[0].shape.d[0] / p->num_views, .D = call->x[0].shape.d[1]};
     const float *z = (const float *)call->x[0].data + (int64_t)v * s.N * s.D;
     s.rows = s.N <= s.D;
@@ -67,7 +63,7 @@ static Spectrum spectrum_of(const SrOpCall *call, int v) {
 }
 
 static void forward(const SrOpCall *call) {
-    const SrFrobeniusLogParams *p = call->params;
+    const SrViewsParams *p = call->params;
     double sum = 0;
     for (int v = 0; v < p->num_views; v++) {
         Spectrum s = spectrum_of(call, v);
@@ -78,7 +74,7 @@ static void forward(const SrOpCall *call) {
 
 // d log |K|^2 / dZ = 4 K Z / |K|^2 and d log trace(K) / dZ = 2 Z / trace(K).
 static void backward(const SrOpCall *call) {
-    const SrFrobeniusLogParams *p = call->params;
+    const SrViewsParams *p = call->params;
     for (int v = 0; v < (call->dx[0] ? p->num_views : 0); v++) {
         Spectrum s = spectrum_of(call, v);
         int64_t n = (int64_t)s.N * s.D;
@@ -95,7 +91,7 @@ static void backward(const SrOpCall *call) {
 }
 
 static void reference(const SrRefCall *call) {
-    const SrFrobeniusLogParams *p = call->params;
+    const SrViewsParams *p = call->params;
     int V = p->num_views, N = call->x_shape[0].d[0] / V, D = call->x_shape[0].d[1];
     call->y[0] = 0;
     for (int v = 0; v < V; v++) {
@@ -123,7 +119,7 @@ const SrOp sr_op_frobenius_log = {
     .name = "frobenius_log",
     .help = "Negative entropy of the spectrum of a view's rows: FroSSL.",
     .options = options,
-    .params_bytes = sizeof(SrFrobeniusLogParams),
+    .params_bytes = sizeof(SrViewsParams),
     .min_in = 1,
     .max_in = 1,
     .infer = infer,

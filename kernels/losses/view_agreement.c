@@ -5,7 +5,7 @@
 //
 // For rows of length 1 this is the mean cosine of a view and the mean of all views (Tong et al.,
 // "EMP-SSL: towards self-supervised learning in one training epoch", arXiv:2304.03977, eq. 2).
-#include "kernels/losses/view_agreement.h"
+#include "kernels/losses/views.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -13,18 +13,14 @@
 #include "kernels/core/op_util.h"
 
 static const SrOption options[] = {
-    {"num_views", SR_OPT_INT, offsetof(SrViewAgreementParams, num_views), "2", 1, 1 << 16,
+    {"num_views", SR_OPT_INT, offsetof(SrViewsParams, num_views), "2", 1, 1 << 16,
      .help = "Number of views per image."},
     SR_OPTION_END,
 };
 
 static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y) {
-    const SrViewAgreementParams *p = params;
-    SR_TRY(sr__expect_rank("view_agreement", x, n_in, 2, 2));
-    if (x[0].d[0] % p->num_views != 0)
-        return sr__shape_fail("view_agreement", x, n_in, "rows of %d views", p->num_views);
-    *y = SR_SCALAR;
-    return SR_OK;
+    const SrViewsParams *p = params;
+    return sr__views_infer("view_agreement", x, n_in, p->num_views, y);
 }
 
 static unsigned reads(const void *params) {
@@ -33,28 +29,21 @@ static unsigned reads(const void *params) {
 }
 
 static size_t scratch_bytes(const SrOpSite *site) {
-    const SrViewAgreementParams *p = site->params;
+    const SrViewsParams *p = site->params;
     return (size_t)(site->x[0].d[0] / p->num_views) * sizeof(double);
-}
-
-// Returns feature d of image n's mean.
-static double mean_of(const float *x, int V, int64_t part, int64_t at) {
-    double m = 0;
-    for (int v = 0; v < V; v++)
-        m += (double)x[v * part + at];
-    return m / V;
 }
 
 // Writes the lengths of the means of all images into the scratch.
 static const double *lengths(const SrOpCall *call) {
-    const SrViewAgreementParams *p = call->params;
+    const SrViewsParams *p = call->params;
     int N = call->x[0].shape.d[0] / p->num_views, D = call->x[0].shape.d[1];
     double *length = call->scratch;
 #pragma omp parallel for schedule(static) if ((int64_t)N * D > SR_CHUNK)
     for (int n = 0; n < N; n++) {
         double square = 0;
         for (int d = 0; d < D; d++) {
-            double m = mean_of(call->x[0].data, p->num_views, (int64_t)N * D, (int64_t)n * D + d);
+            double m =
+                sr__views_mean(call->x[0].data, p->num_views, (int64_t)N * D, (int64_t)n * D + d);
             square += m * m;
         }
         length[n] = sqrt(square);
@@ -63,7 +52,7 @@ static const double *lengths(const SrOpCall *call) {
 }
 
 static void forward(const SrOpCall *call) {
-    const SrViewAgreementParams *p = call->params;
+    const SrViewsParams *p = call->params;
     int N = call->x[0].shape.d[0] / p->num_views;
     const double *length = lengths(call);
     double sum = 0;
@@ -74,7 +63,7 @@ static void forward(const SrOpCall *call) {
 
 // dy / dx_vn = m_n / (|m_n| V N); views that cancel each other have no gradient.
 static void backward(const SrOpCall *call) {
-    const SrViewAgreementParams *p = call->params;
+    const SrViewsParams *p = call->params;
     int V = p->num_views, N = call->x[0].shape.d[0] / V, D = call->x[0].shape.d[1];
     float *dx = call->dx[0];
     const double *length = dx ? lengths(call) : NULL;
@@ -83,14 +72,14 @@ static void backward(const SrOpCall *call) {
     for (int n = 0; n < (dx ? N : 0); n++)
         for (int d = 0; d < D; d++) {
             int64_t part = (int64_t)N * D, at = (int64_t)n * D + d;
-            double m = mean_of(call->x[0].data, V, part, at);
+            double m = sr__views_mean(call->x[0].data, V, part, at);
             for (int v = 0; v < V; v++)
                 dx[v * part + at] = length[n] > 0 ? (float)(dy * m / length[n]) : 0;
         }
 }
 
 static void reference(const SrRefCall *call) {
-    const SrViewAgreementParams *p = call->params;
+    const SrViewsParams *p = call->params;
     int V = p->num_views, N = call->x_shape[0].d[0] / V, D = call->x_shape[0].d[1];
     call->y[0] = 0;
     for (int n = 0; n < N; n++) {
@@ -114,7 +103,7 @@ const SrOp sr_op_view_agreement = {
     .name = "view_agreement",
     .help = "Length of the mean of an image's views: EMP-SSL.",
     .options = options,
-    .params_bytes = sizeof(SrViewAgreementParams),
+    .params_bytes = sizeof(SrViewsParams),
     .min_in = 1,
     .max_in = 1,
     .infer = infer,

@@ -6,6 +6,7 @@
 
 #include "kernels/core/op_util.h"
 #include "kernels/losses/sigreg.h"
+#include "kernels/losses/views.h"
 
 #define FIELD(f) offsetof(SrViewSpreadParams, f)
 static const SrOption options[] = {
@@ -46,20 +47,13 @@ static void reference(const SrRefCall *call) {
     call->y[0] = sum / (double)(n * p->num_views);
 }
 
-static double mean_of(const SrViewSpreadParams *p, const float *x, int64_t n, int64_t k) {
-    double m = 0;
-    for (int v = 0; v < p->global_views; v++)
-        m += (double)x[v * n + k];
-    return m / p->global_views;
-}
-
 static void forward(const SrOpCall *call) {
     const SrViewSpreadParams *p = call->params;
     const float *x = call->x[0].data;
     int64_t n = sr_shape_count(call->x[0].shape) / p->num_views;
     double sum = 0;
     for (int64_t k = 0; k < n; k++) {
-        double m = mean_of(p, x, n, k);
+        double m = sr__views_mean(x, p->global_views, n, k);
         for (int v = 0; v < p->num_views; v++)
             sum += ((double)x[v * n + k] - m) * ((double)x[v * n + k] - m);
     }
@@ -74,7 +68,7 @@ static void backward(const SrOpCall *call) {
     int64_t n = sr_shape_count(call->x[0].shape) / p->num_views;
     double factor = 2 * (double)call->dy[0] / (double)(n * p->num_views);
     for (int64_t k = 0; k < (dx ? n : 0); k++) {
-        double m = mean_of(p, x, n, k), sum = 0;
+        double m = sr__views_mean(x, p->global_views, n, k), sum = 0;
         for (int v = 0; v < p->num_views; v++)
             sum += (double)x[v * n + k] - m;
         for (int v = 0; v < p->num_views; v++)

@@ -1,0 +1,20 @@
+// Rows of several views of each image, (V N, D), view-major: row v N + n is view v of image n.
+#ifndef SR_KERNELS_LOSSES_VIEWS_H
+#define SR_KERNELS_LOSSES_VIEWS_H
+
+#include <stdint.h>
+
+#include "base/status.h"
+#include "base/tensor.h"
+
+typedef struct {   // frobenius_log, view_agreement
+    int num_views; // views per image
+} SrViewsParams;
+
+// infer of a loss over such rows: a scalar.  SR_ERR_CONFIG, which names `op`: other shapes.
+SrStatus sr__views_infer(const char *op, const SrShape *x, int n_in, int views, SrShape *y);
+// Returns the mean over the first `views` views at one place of x's first view.
+//   part  numbers of a view, N D
+double sr__views_mean(const float *x, int views, int64_t part, int64_t at);
+
+#endif
