@@ -47,9 +47,8 @@ void paste_photos(const char *folder, const char *name, int seed) {
 }
 
 int paste_run(const char *line) {
-    char program[4096], command[16384];
-    program_path(program);
-    *strrchr(program, '/') = '\0';
+    char program[PROGRAM_SELF], command[16384];
+    program_folder(program);
     snprintf(command, sizeof command, "cd '%s' && PATH='%s':'%s/bin':$PATH && { %s; } >said 2>&1",
              paste_dir, program, paste_dir, line);
     int code = system(command);
@@ -89,15 +88,16 @@ void paste_try(const char *command) {
     bool quoted = verb[0] == '\'';
     bool trains =
         sr_text_starts(verb, "train ") || (file && (quoted || file < verb + strcspn(verb, " ")));
+    bool timed = strstr(verb, " --minutes ") != NULL; // keeps the epochs of the run that is there
     bool serves = sr_text_starts(verb, "web ");
     bool may_find = sr_text_starts(verb, "doctor ") || sr_text_starts(verb, "diff ");
     char line[8192];
     if ((serves && !SR_WEB) || lacks_data(command))
         return;
     snprintf(line, sizeof line, "%s%s%s", serves ? "timeout 2 " : "", command,
-             trains   ? " OPTIMIZER.num_epochs=1"
-             : serves ? " --port 0"
-                      : "");
+             trains && !timed ? " OPTIMIZER.num_epochs=1"
+             : serves         ? " --port 0"
+                              : "");
     int code = paste_run(line);
     size_t n = strlen(paste_said);
     if (code != 0 && !(may_find && code == 1) && !(serves && code == 124))

@@ -38,6 +38,9 @@ TEST(test_epochs_fit_and_stay) {
     CHECK_INT(result.code, 0);
     snprintf(kept, sizeof kept, "--minutes 1: the run in %s/run was given ", dir);
     CHECK_INT(epochs_said(kept), 2);
+    // Remarks about the configuration are printed once.
+    const char *remark = strstr(result.err, "LOSS.swav_loss.num_crops: 3, inferred");
+    CHECK(remark && !strstr(remark + 1, "LOSS.swav_loss.num_crops: 3, inferred"));
     program_read(dir, "run/train_config.yaml", text, sizeof text);
     snprintf(recorded, sizeof recorded, "num_epochs: %d\n", 2);
     CHECK(strstr(text, recorded));
@@ -85,6 +88,16 @@ TEST(test_refused) {
         (const char *const[]){"tests/cli/tiny.yaml", "--minutes", "5", "--seeds", "2", NULL});
     CHECK_INT(result.code, 2);
     CHECK(strstr(result.err, "several seeds need the same number of epochs"));
+    program_run(&result, 1,
+                (const char *const[]){"tests/cli/tiny.yaml", "--minutes", "5",
+                                      "OPTIMIZER.num_epochs=3", NULL});
+    CHECK_INT(result.code, 2);
+    CHECK(strstr(result.err, "leave it or OPTIMIZER.num_epochs=3 out"));
+    program_run(
+        &result, 1,
+        (const char *const[]){"tests/cli/tiny.yaml", "--minutes", "5", "TEST_ONLY=True", NULL});
+    CHECK_INT(result.code, 2);
+    CHECK(strstr(result.err, "tests/cli/tiny.yaml trains nothing"));
 }
 
 SR_TESTS(minutes, unit(test_epochs_fit_and_stay), unit(test_epochs_are_measured),

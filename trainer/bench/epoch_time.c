@@ -2,8 +2,10 @@
 #include "trainer/bench/epoch_time.h"
 
 #include "base/parallel.h"
+#include "data/load/loader.h"
 #include "trainer/bench/bench_data.h"
 #include "trainer/bench/estimate.h"
+#include "trainer/data/data_split.h"
 #include "trainer/run/run.h"
 #include "trainer/run/run_cost.h"
 
@@ -16,6 +18,11 @@ static SrStatus image_seconds(const SrConfig *config, double *out) {
     return SR_OK;
 }
 
+// Loading takes image_s on one core; its threads and the step share the cores.
+static double loading(int64_t images, double image_s) {
+    return (double)images * image_s / sr_parallel_threads();
+}
+
 SrStatus sr_epoch_time(const SrConfig *config, int64_t images, SrEpochTime *out) {
     SrRun *run;
     double step_s, image_s;
@@ -26,6 +33,20 @@ SrStatus sr_epoch_time(const SrConfig *config, int64_t images, SrEpochTime *out)
     SR_TRY(status);
     SR_TRY(image_seconds(config, &image_s));
     int64_t steps = images / config->train.batchsize_per_replica;
-    out->seconds = (double)steps * step_s + (double)images * image_s / sr_parallel_threads();
+    out->seconds = (double)steps * step_s + loading(images, image_s);
+    return SR_OK;
+}
+
+SrStatus sr_epoch_time_of_steps(const SrConfig *config, double *seconds) {
+    SrBenchOptions options = {.steps = 5, .warmup = 2};
+    SrBenchResult steps;
+    SrSplit train = {.note = ""};
+    double image_s;
+    SR_TRY(sr_split_open_train(config, &train));
+    int64_t images = sr_loader_length(train.loader);
+    sr_split_close(&train);
+    SR_TRY(sr_bench(config, &options, &steps, NULL));
+    SR_TRY(image_seconds(config, &image_s));
+    *seconds = (double)images / steps.images_per_s + loading(images, image_s);
     return SR_OK;
 }

@@ -12,5 +12,8 @@ typedef struct {
 // Times a plan of the configuration (estimate.h) and the loading of some of its images
 // (bench_data.h); this takes some seconds.  images: images of an epoch.
 SrStatus sr_epoch_time(const SrConfig *config, int64_t images, SrEpochTime *out);
+// Does so for the training images of the configuration, by running some of its steps (bench.h):
+// slower, and right for small models too, whose steps are mostly overhead.
+SrStatus sr_epoch_time_of_steps(const SrConfig *config, double *seconds);
 
 #endif
