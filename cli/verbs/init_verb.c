@@ -66,11 +66,14 @@ static SrStatus choose_names(const char *photos, const char *out, Names *n) {
     return SR_OK;
 }
 
-static void add_next(const Names *n, const char *noun, SrText *out) {
+static void add_next(const Names *n, const SrPhotoSurvey *survey, SrText *out) {
     SrText next = SR_TEXT_INIT, sheet = SR_TEXT_INIT, trains = SR_TEXT_INIT, shows = SR_TEXT_INIT;
     sr_text_printf(&sheet, "%s-views.png", n->name);
     sr_text_printf(&trains, "trains, and writes %s/report.html while it does", n->run);
-    sr_text_printf(&shows, "shows %s as the network sees them", noun);
+    sr_text_printf(&shows, "shows %s as the network sees them", survey->noun);
+    if (*survey->inner)
+        SR_NEXT(&next, "takes the folders inside as classes, or as train and test", "init",
+                survey->inner);
     SR_NEXT(&next, shows.s ? shows.s : "", "augment", n->out, "--out", sheet.s ? sheet.s : "");
     SR_NEXT(&next, trains.s ? trains.s : "", n->out);
     sr_text_add(out, next.s ? next.s : "");
@@ -186,7 +189,7 @@ static SrStatus init(Names *n, const Options *o, SrText *out) {
     SR_TRY(status);
     sr_text_printf(out, "%s: ", n->out);
     sr_starters_text(&starters, out);
-    add_next(n, survey.noun, out);
+    add_next(n, &survey, out);
     return SR_OK;
 }
 

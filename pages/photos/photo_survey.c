@@ -367,6 +367,24 @@ static SrStatus count_classes(const SrSplit *split, SrPhotoSurvey *s) {
     return SR_OK;
 }
 
+static void look_inside(SrPhotoSurvey *s) {
+    char folder[4096];
+    char **names;
+    int n;
+    if (s->classes != 1 ||
+        sr_file_join(s->inner, sizeof s->inner, s->root, s->smallest_name) != SR_OK ||
+        !sr_file_is_dir(s->inner) || sr_file_list(s->inner, &names, &n) != SR_OK) {
+        s->inner[0] = '\0';
+        return;
+    }
+    for (int i = 0; i < n; i++)
+        s->inner_folders += sr_file_join(folder, sizeof folder, s->inner, names[i]) == SR_OK &&
+                            sr_file_is_dir(folder);
+    sr_file_list_free(names, n);
+    if (s->inner_folders < 2)
+        s->inner[0] = '\0';
+}
+
 static SrStatus survey(const SrSplit *split, SrPhotoSurvey *s) {
     Look look = {.split = split};
     SrStatus status;
@@ -378,6 +396,7 @@ static SrStatus survey(const SrSplit *split, SrPhotoSurvey *s) {
         SR_FAIL(SR_ERR_CONFIG, "%s: %lld files are too many for this survey", s->root,
                 (long long)s->images);
     SR_TRY(count_classes(split, s));
+    look_inside(s);
     SR_TRY_GOTO(choose_files(&look, s->images));
     s->opened = look.n;
     SR_TRY_GOTO(look_at_all(&look, s));
@@ -464,27 +483,6 @@ static void conversions_text(const SrPhotoSurvey *s, SrText *out) {
                    "mogrify -format png {} +", "imagemagick", out);
 }
 
-// A folder whose only folder has folders of its own is often one level too high: those are classes,
-// or train and test.
-static void only_folder_text(const SrPhotoSurvey *s, SrText *out) {
-    char path[sizeof s->root + sizeof s->smallest_name + 1], inner[4096];
-    char **names;
-    int n, folders = 0;
-    snprintf(path, sizeof path, "%s/%s", s->root, s->smallest_name);
-    if (s->classes != 1 || !sr_file_is_dir(path) || sr_file_list(path, &names, &n) != SR_OK)
-        return;
-    for (int i = 0; i < n; i++)
-        folders +=
-            sr_file_join(inner, sizeof inner, path, names[i]) == SR_OK && sr_file_is_dir(inner);
-    sr_file_list_free(names, n);
-    if (folders < 2)
-        return;
-    sr_text_printf(
-        out, "\n  all lie in one folder, whose %d folders are not used; this uses them: ", folders);
-    sr_text_add(out, "sslrun init ");
-    sr_text_add_word(out, path);
-}
-
 void sr_photo_survey_text(const SrPhotoSurvey *s, bool all_reasons, SrText *out) {
     char size[32];
     sr_escape_line(s->root, out);
@@ -498,7 +496,9 @@ void sr_photo_survey_text(const SrPhotoSurvey *s, bool all_reasons, SrText *out)
                        s->largest_name);
     else
         sr_text_add(out, ", without classes");
-    only_folder_text(s, out);
+    if (*s->inner)
+        sr_text_printf(out, "\n  all lie in one folder, whose %d folders are not used",
+                       s->inner_folders);
     if (s->opened < s->images)
         sr_text_printf(
             out,

@@ -18,13 +18,17 @@ typedef struct {
 } SrSpread;
 
 typedef struct {
-    const char *noun;          // "photos"; "images" for a stack of arrays
-    char root[4096];           // the folder, or its subfolder train/
-    char labels[4096];         // list of the classes' names, if the photos are a list; "": none
-    char skipped[512];         // files whose names are skipped: "3 .gif"
-    int64_t images;            // files with an image's name
-    int64_t opened, decoded;   // how many of these were opened, and decoded
-    int classes;               // number of classes; 0: no folders that could be classes
+    const char *noun;        // "photos"; "images" for a stack of arrays
+    char root[4096];         // the folder, or its subfolder train/
+    char labels[4096];       // list of the classes' names, if the photos are a list; "": none
+    char skipped[512];       // files whose names are skipped: "3 .gif"
+    int64_t images;          // files with an image's name
+    int64_t opened, decoded; // how many of these were opened, and decoded
+    int classes;             // number of classes; 0: no folders that could be classes
+    // The only class, if it has folders of its own, and their number.  The photos are then often
+    // one level too high: those folders are classes, or train and test.  "": there is none
+    char inner[4096];
+    int inner_folders;
     int64_t smallest, largest; // images in the smallest and the largest class
     char smallest_name[128], largest_name[128];
     // Form in which nothing of the files is lost, if all TIFF, PNG and DICOM files, or a stack,

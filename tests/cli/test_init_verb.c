@@ -51,7 +51,7 @@ static void write_photos(void) {
 
 // A folder that is one level too high has no classes, and the line to paste says where they are.
 TEST(test_one_level_too_high) {
-    char photos[128], out[128], line[256], name[64];
+    char photos[128], out[128], line[8192], name[64], program[4096];
     temp_dir_make(dir);
     for (int i = 0; i < 24; i++) {
         snprintf(name, sizeof name, "down load/my set/%s/%d.png", i % 3 ? "cat" : "dog", i);
@@ -60,10 +60,13 @@ TEST(test_one_level_too_high) {
     snprintf(photos, sizeof photos, "%s/down load", dir);
     snprintf(out, sizeof out, "%s/set.yaml", dir);
     RUN("init", photos, "--out", out);
+    expect(0, ", without classes\n  all lie in one folder, whose 2 folders are not used\n");
+    // The first command that is suggested is this program's, with that folder.
+    program_path(program);
     snprintf(line, sizeof line,
-             ", without classes\n  all lie in one folder, whose 2 folders are not used; this uses "
-             "them: sslrun init '%s/my set'\n",
-             photos);
+             "next:\n  %s init '%s/my set'\n      takes the folders inside as classes, or as train "
+             "and test\n",
+             program, photos);
     expect(0, line);
     temp_dir_remove(dir);
 }
