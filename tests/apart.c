@@ -11,8 +11,9 @@
 
 #include "base/compiler.h"
 #include "tests/check.h"
+#include "tests/program.h"
 
-enum { MAX_JOBS = 64, MAX_REASONS = 64 };
+enum { MAX_JOBS = 64 };
 
 typedef struct {
     const char *name;
@@ -20,22 +21,15 @@ typedef struct {
     FILE *said; // an unnamed file
 } Job;
 
-static struct {
-    int tests;
-    char text[512];
-} skipped[MAX_REASONS];
-static int n_skipped;
-
 static void start(Job *job, const char *name) {
-    char self[4096];
-    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    char self[PROGRAM_SELF];
+    program_self(self);
     job->name = name;
     job->said = tmpfile();
-    if (n <= 0 || !job->said) {
+    if (!job->said) {
         perror("run-tests");
         exit(1);
     }
-    self[n] = '\0';
     fcntl(fileno(job->said), F_SETFD, FD_CLOEXEC); // later groups look at their open files
     fflush(stdout);
     job->pid = fork();
@@ -51,17 +45,6 @@ static void start(Job *job, const char *name) {
     }
 }
 
-static void note_skipped(int tests, const char *text) {
-    int i = 0;
-    while (i < n_skipped && strcmp(skipped[i].text, text) != 0)
-        i++;
-    if (i == MAX_REASONS)
-        i--; // the count stays right
-    else if (i == n_skipped)
-        snprintf(skipped[n_skipped++].text, sizeof skipped[0].text, "%s", text);
-    skipped[i].tests += tests;
-}
-
 // Prints the output of a suite, without the closing lines, which are added up.
 static void finish(const Job *job, int status, ApartCounts *sum) {
     char line[8192], text[512];
@@ -74,7 +57,7 @@ static void finish(const Job *job, int status, ApartCounts *sum) {
             3)
             closed = true;
         else if (sscanf(line, "%d skipped: %511[^\n]", &tests, text) == 2)
-            note_skipped(tests, text);
+            skip_add(tests, text);
         else
             fputs(line, stdout);
     }
@@ -120,9 +103,4 @@ ApartCounts apart_run(const char *const *names, int n, int jobs) {
         running[i] = running[--n_running];
     }
     return sum;
-}
-
-void apart_print_skipped(void) {
-    for (int i = 0; i < n_skipped; i++)
-        printf("%d skipped: %s\n", skipped[i].tests, skipped[i].text);
 }

@@ -55,7 +55,6 @@ static ApartCounts run_here(const SrTestGroup *const *wanted_groups, int n) {
         sum.skipped += skipped;
         sum.passed += group->n - bad - skipped;
     }
-    skip_print();
     return sum;
 }
 
@@ -63,9 +62,7 @@ static ApartCounts run_apart(const SrTestGroup *const *wanted_groups, int n, int
     const char *names[SR_COUNT(groups)];
     for (int g = 0; g < n; g++)
         names[g] = wanted_groups[g]->name;
-    ApartCounts sum = apart_run(names, n, jobs);
-    apart_print_skipped();
-    return sum;
+    return apart_run(names, n, jobs);
 }
 
 // Each core runs a suite, as far as memory surely suffices.
@@ -92,6 +89,7 @@ int main(int argc, char **argv) {
         if (wanted(groups[g]->name, argc, argv))
             some[n++] = groups[g];
     ApartCounts sum = n > 1 && jobs > 1 ? run_apart(some, n, jobs) : run_here(some, n);
+    skip_print();
     printf("%d passed, %d failed, %d skipped\n", sum.passed, sum.failed, sum.skipped);
     return sum.failed != 0 || sum.passed + sum.skipped == 0;
 }

@@ -4,7 +4,6 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <fcntl.h>
-#include <libgen.h>
 #include <math.h>
 #include <pty.h>
 #include <signal.h>
@@ -27,12 +26,21 @@ enum { MAX_ARGS = 32, PATH_BYTES = 4096 };
 
 bool program_nohup;
 
-void program_path(char out[PATH_BYTES]) {
-    char self[PATH_BYTES - 16];
-    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+void program_self(char out[PROGRAM_SELF]) {
+    ssize_t n = readlink("/proc/self/exe", out, PROGRAM_SELF - 1);
     CHECK(n > 0);
-    self[n] = '\0';
-    snprintf(out, PATH_BYTES, "%s/sslrun", dirname(self));
+    out[n] = '\0';
+}
+
+void program_folder(char out[PROGRAM_SELF]) {
+    program_self(out);
+    *strrchr(out, '/') = '\0';
+}
+
+void program_path(char out[PATH_BYTES]) {
+    char folder[PROGRAM_SELF];
+    program_folder(folder);
+    snprintf(out, PATH_BYTES, "%s/sslrun", folder);
 }
 
 static int open_output(const char *dir, const char *name) {

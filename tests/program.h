@@ -48,6 +48,9 @@ void program_sleep_ms(double ms);
 double program_now_ms(void); // time of a monotonic clock
 // Waits for a run's first line in the folder's stdout.json, at most a minute.
 void program_wait_for_progress(const char *dir);
+enum { PROGRAM_SELF = 2000 };
+void program_self(char out[PROGRAM_SELF]);     // path of the running test binary
+void program_folder(char out[PROGRAM_SELF]);   // its folder, where the build's programs are
 void program_path(char out[4096]);             // path of the program
 int program_wait(pid_t pid, long *peak_bytes); // exit code, or 128 + signal; peak_bytes may be NULL
 // Reads at most n - 1 bytes of a file; "" if it is missing.

@@ -6,24 +6,29 @@
 
 #include "tests/check.h"
 
-enum { MAX_REASONS = 32 };
+enum { MAX_REASONS = 64 };
 
 static struct {
-    const char *reason, *cure;
+    char line[512]; // reason and cure
     int tests;
 } list[MAX_REASONS];
 static int n_reasons;
 
-void skip_test(const char *reason, const char *cure, const char *file, int line) {
+void skip_add(int tests, const char *line) {
     int i = 0;
-    while (i < n_reasons && strcmp(list[i].reason, reason) != 0)
+    while (i < n_reasons && strcmp(list[i].line, line) != 0)
         i++;
     if (i == MAX_REASONS)
-        fail_msg("%s:%d: more than %d reasons to skip a test", file, line, MAX_REASONS);
+        fail_msg("more than %d reasons to skip a test", MAX_REASONS);
     n_reasons = i == n_reasons ? i + 1 : n_reasons;
-    list[i].reason = reason;
-    list[i].cure = cure;
-    list[i].tests++;
+    snprintf(list[i].line, sizeof list[i].line, "%s", line);
+    list[i].tests += tests;
+}
+
+void skip_test(const char *reason, const char *cure, const char *file, int line) {
+    char text[sizeof list[0].line];
+    snprintf(text, sizeof text, "%s%s%s", reason, cure ? "; to run them: " : "", cure ? cure : "");
+    skip_add(1, text);
     _skip(file, line);
     abort(); // not reached: cmocka leaves the test by a jump
 }
@@ -37,6 +42,5 @@ int skip_count(void) {
 
 void skip_print(void) {
     for (int i = 0; i < n_reasons; i++)
-        printf("%d skipped: %s%s%s\n", list[i].tests, list[i].reason,
-               list[i].cure ? "; to run them: " : "", list[i].cure ? list[i].cure : "");
+        printf("%d skipped: %s\n", list[i].tests, list[i].line);
 }

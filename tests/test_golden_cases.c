@@ -4,16 +4,14 @@
 #include <unistd.h>
 
 #include "tests/check.h"
+#include "tests/program.h"
 
 enum { CASES = 142 }; // number of JSON manifests in tests/golden/cases
 
 // Every case in the tree passes; a failure prints the runner's line for each failed case.
 TEST(test_cases_in_the_tree) {
-    char self[2000], command[4096], line[4096], last[4096] = "";
-    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-    CHECK(n > 0);
-    self[n] = '\0';
-    *strrchr(self, '/') = '\0';
+    char self[PROGRAM_SELF], command[4096], line[4096], last[4096] = "";
+    program_folder(self);
     snprintf(command, sizeof command, "'%s/run-golden' tests/golden/cases 2>&1", self);
     FILE *runner = popen(command, "r");
     CHECK(runner);

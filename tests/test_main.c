@@ -11,10 +11,8 @@
 
 // Runs this binary with a variable set; returns its exit code and its output.
 static int run_with(const char *variable, const char *group, char *out, size_t n) {
-    char self[2048], command[4096];
-    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-    CHECK(length > 0);
-    self[length] = '\0';
+    char self[PROGRAM_SELF], command[4096];
+    program_self(self);
     snprintf(command, sizeof command, "%s '%s' %s 2>&1", variable, self, group);
     FILE *pipe = popen(command, "r");
     CHECK(pipe != NULL);

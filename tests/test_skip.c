@@ -11,10 +11,8 @@ static char dir[64], text[1 << 16];
 
 // Runs the tests `name` without any command in PATH and keeps their last lines.
 static void run_group(const char *name, const char *environment) {
-    char self[4096], line[5000];
-    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-    CHECK(n > 0);
-    self[n] = '\0';
+    char self[PROGRAM_SELF], line[5000];
+    program_self(self);
     temp_dir_make(dir);
     snprintf(line, sizeof line, "%s %s %s >%s/out 2>/dev/null", environment, self, name, dir);
     CHECK_INT(system(line), 0);

@@ -15,7 +15,7 @@
 
 #define COMING_FROM "docs/guide/from-torchvision-and-timm.md"
 
-static char self[2000]; // folder of the program
+static char self[PROGRAM_SELF]; // folder of the program
 static char said[1 << 16];
 
 static const char config[] =
@@ -50,10 +50,7 @@ static void must(const char *dir, const char *line) {
 }
 
 static void begin(char dir[64]) {
-    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-    CHECK(n > 0);
-    self[n] = '\0';
-    *strrchr(self, '/') = '\0';
+    program_folder(self);
     temp_dir_make(dir);
     for (int i = 0; i < 3; i++) {
         uint8_t pixels[40 * 40 * 3];

@@ -42,11 +42,8 @@ static void begin(char dir[64]) {
 // Runs a shell command and returns its exit code and output. $D is the folder, $BUILD the folder
 // of the test binary.
 static int shell(const char *dir, const char *command, char *out, size_t n) {
-    char self[2048], line[8192];
-    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-    CHECK(length > 0);
-    self[length] = '\0';
-    *strrchr(self, '/') = '\0';
+    char self[PROGRAM_SELF], line[8192];
+    program_folder(self);
     snprintf(line, sizeof line, "D='%s' BUILD='%s'; export LIBSSLRUN=$BUILD/libsslrun.so; %s", dir,
              self, command);
     FILE *pipe = popen(line, "r");

@@ -115,11 +115,8 @@ static void look_at_runs(const char *dir) {
 }
 
 TEST(test_four_commands) {
-    char dir[64], self[2048], line[4096];
-    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-    CHECK(n > 0);
-    self[n] = '\0';
-    *strrchr(self, '/') = '\0';
+    char dir[64], self[PROGRAM_SELF], line[4096];
+    program_folder(self);
     temp_dir_make(dir);
     write_photos(dir);
     snprintf(line, sizeof line, "%s/sslrun init 'my photos' --minutes 1", self);

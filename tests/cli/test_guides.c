@@ -28,9 +28,9 @@
 #define FASHION "/usr/share/datasets/fashion-mnist"
 enum { PER_CLASS = 20, SHORT = 24, LINE = 8192 };
 
-static char root[64];   // every document has its own copy of root/place
-static char here[4000]; // the tree
-static char self[4096]; // folder of the program
+static char root[64];           // every document has its own copy of root/place
+static char here[4000];         // the tree
+static char self[PROGRAM_SELF]; // folder of the program
 static char said[1 << 16];
 static int n_run, n_shown;
 
@@ -101,8 +101,7 @@ static void open_place(void) {
     static const char *const classes[] = {"boot", "hat", "shirt"};
     char place[128], line[LINE];
     CHECK(getcwd(here, sizeof here));
-    program_path(self);
-    *strrchr(self, '/') = '\0';
+    program_folder(self);
     temp_dir_make(root);
     for (int c = 0; c < SR_COUNT(classes); c++) {
         write_photos("photos", classes[c], c);

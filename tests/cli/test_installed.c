@@ -10,11 +10,8 @@
 #include "tests/temp_dir.h"
 
 static int shell(const char *dir, const char *format) {
-    char self[2048], command[8192];
-    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-    CHECK(n > 0);
-    self[n] = '\0';
-    *strrchr(self, '/') = '\0';
+    char self[PROGRAM_SELF], command[8192];
+    program_folder(self);
     snprintf(command, sizeof command, "D='%s' BUILD='%s'; %s", dir, self, format);
     return system(command);
 }

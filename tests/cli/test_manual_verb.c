@@ -161,11 +161,8 @@ static void write_completion(const char *dir, const char *shell) {
 
 // Gives what a line of the shell prints, with the program in its path and $D the folder.
 static void shell(const char *dir, const char *line, char *out, int n) {
-    char self[2048], whole[4096];
-    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-    CHECK(length > 0);
-    self[length] = '\0';
-    *strrchr(self, '/') = '\0';
+    char self[PROGRAM_SELF], whole[4096];
+    program_folder(self);
     snprintf(whole, sizeof whole, "D='%s' PATH='%s':$PATH; export PATH; { %s; } >$D/out 2>&1", dir,
              self, line);
     CHECK_INT(system(whole), 0);

@@ -9,11 +9,8 @@
 // Copies at most n - 1 bytes of the output of a shell command. $LIB is the library next to the
 // test binary.
 static void shell(const char *command, char *out, size_t n) {
-    char self[2048], line[4096];
-    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-    CHECK(length > 0);
-    self[length] = '\0';
-    *strrchr(self, '/') = '\0';
+    char self[PROGRAM_SELF], line[4096];
+    program_folder(self);
     snprintf(line, sizeof line, "LIB='%s/libsslrun.so'; %s", self, command);
     FILE *pipe = popen(line, "r");
     CHECK(pipe != NULL);

@@ -1,24 +1,22 @@
 // Runs inputs that fuzzers found, one after the other, through their target (seeds.h).
 #include "tests/fuzz/seeds.h"
 
-#include <libgen.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "base/mem.h"
 #include "tests/check.h"
+#include "tests/program.h"
 
 enum { PATH_BYTES = 4096 };
 
 // Returns the folder of a target's unpacked archive, below the folder of this binary: each build
 // has its own.
 static void seeds_folder(const char *target, char out[PATH_BYTES]) {
-    char self[PATH_BYTES - 64];
-    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-    CHECK(n > 0);
-    self[n] = '\0';
-    snprintf(out, PATH_BYTES, "%s/seeds/%s", dirname(self), target);
+    char self[PROGRAM_SELF];
+    program_folder(self);
+    snprintf(out, PATH_BYTES, "%s/seeds/%s", self, target);
 }
 
 void seeds_run(const char *target, int at_least, int (*run)(const uint8_t *data, size_t bytes)) {

@@ -2,7 +2,6 @@
 // nearest neighbours, misuse, and its example as a program.
 #include "sslrun.h"
 
-#include <libgen.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -13,6 +12,7 @@
 #include "tests/check.h"
 #include "tests/comma_locale.h"
 #include "tests/data/fixture.h"
+#include "tests/program.h"
 
 TEST(test_use) {
     SrFeatureModel *m;
@@ -364,11 +364,9 @@ TEST(test_decimal_comma) {
 }
 
 TEST(test_example) {
-    char self[4096], command[4200], line[128];
-    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-    CHECK(n > 0);
-    self[n] = '\0';
-    snprintf(command, sizeof command, "%s/example-features", dirname(self));
+    char self[PROGRAM_SELF], command[4200], line[128];
+    program_folder(self);
+    snprintf(command, sizeof command, "%s/example-features", self);
     FILE *out = popen(command, "r");
     CHECK(out && fgets(line, sizeof line, out));
     CHECK_STR(line, "176 nodes, the last is fc\n");
