@@ -7,8 +7,8 @@
 //
 // The method needs no teacher, no predictor and no stopped gradient.
 #include "kernels/basic/scale.h"
-#include "kernels/losses/coding_rate.h"
-#include "kernels/losses/views.h"
+#include "kernels/losses/views/coding_rate.h"
+#include "kernels/losses/views/views.h"
 #include "kernels/norm/l2_normalize.h"
 #include "losses/loss.h"
 

@@ -6,8 +6,8 @@
 //   L = sum over views of log( |K_v|_F^2 / trace(K_v)^2 )
 //     + invariance_weight sum over views of the mean over images of |z_v - mean of the views|^2
 #include "kernels/basic/scale.h"
-#include "kernels/losses/sigreg.h"
-#include "kernels/losses/views.h"
+#include "kernels/losses/views/sigreg.h"
+#include "kernels/losses/views/views.h"
 #include "kernels/norm/l2_normalize.h"
 #include "losses/loss.h"
 

@@ -6,12 +6,9 @@
 //
 // The method needs no teacher, no stopped gradient and no schedule except the learning rate's.
 // Each step draws new directions.
-#include <math.h>
-
-#include "base/rng.h"
 #include "kernels/basic/scale.h"
-#include "kernels/losses/sigreg.h"
-#include "losses/loss.h"
+#include "kernels/losses/views/sigreg.h"
+#include "losses/shared/directions.h"
 
 typedef struct {
     double lambda, t_max;
@@ -34,54 +31,26 @@ static const SrOption options[] = {
 };
 #undef FIELD
 
-typedef struct {
-    int D, slices;
-    uint64_t seed;
-    SrNodeId directions; // input (D, slices)
-} State;
-
 static SrStatus build(SrLossContext *ctx, const void *params, SrNodeId *loss, void **out) {
     const LejepaLoss *p = params;
     SrBuilder *b = ctx->builder;
-    State *s = *out = sr_loss_alloc(ctx, sizeof *s);
+    SrDirections *directions = *out = sr_loss_alloc(ctx, sizeof *directions);
     SrNodeId x, terms[2];
     SR_TRY(sr_loss_output(ctx, "embedding", &x));
-    if (ctx->n_views < 2 || p->global_views > ctx->n_views)
-        return sr_builder_fail(b, SR_ERR_CONFIG,
-                               "LOSS.%s.global_views is %d, but there are %d views per image (at "
-                               "least two are needed)",
-                               ctx->name, p->global_views, ctx->n_views);
-    s->D = sr_shape_last(sr_build_shape(b, x));
-    s->slices = p->slices;
-    s->seed = ctx->seed;
-    s->directions = sr_build_input(b, "directions", SR_SHAPE(s->D, p->slices), SR_F32);
+    SR_TRY(sr_loss_global_views(ctx, p->global_views));
+    sr_directions_build(ctx, x, p->slices, directions);
     SrSigregParams sigreg = {ctx->n_views, p->knots, p->t_max};
     terms[0] = sr_build(b, "view_spread", "spread",
                         &(SrViewSpreadParams){ctx->n_views, p->global_views}, x);
     terms[0] = sr_build(b, "scale", "weight", &(SrScaleParams){.factor = 1 - p->lambda}, terms[0]);
-    terms[1] = sr_build_n(b, "sigreg", "sigreg", &sigreg, (SrNodeId[]){x, s->directions}, 2);
+    terms[1] = sr_build_n(b, "sigreg", "sigreg", &sigreg, (SrNodeId[]){x, directions->input}, 2);
     terms[1] = sr_build(b, "scale", "weight", &(SrScaleParams){.factor = p->lambda}, terms[1]);
     *loss = sr_build_n(b, "add", "add", NULL, terms, 2);
     return sr_builder_status(b);
 }
 
-// Fills each column with normal numbers and scales it to length 1, which makes all directions
-// equally likely.
 static void before_step(void *instance, const SrLossStep *step) {
-    const State *s = instance;
-    float *a = sr_loss_input(step, s->directions).data; // (D, slices)
-    for (int k = 0; k < s->slices; k++) {
-        SrRng rng =
-            sr_rng(s->seed, SR_RNG_DIRECTIONS, (uint64_t)step->iteration, (uint64_t)k, 0, 0);
-        double square = 0;
-        for (int d = 0; d < s->D; d++) {
-            double x = sr_rng_normal(&rng);
-            a[(int64_t)d * s->slices + k] = (float)x;
-            square += x * x;
-        }
-        for (int d = 0; d < s->D; d++)
-            a[(int64_t)d * s->slices + k] *= (float)(1 / fmax(sqrt(square), 1e-12));
-    }
+    sr_directions_draw(instance, step);
 }
 
 static const SrLossExample examples[] = {

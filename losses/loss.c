@@ -37,6 +37,15 @@ SrStatus sr_loss_many_views(SrLossContext *ctx) {
                            "LOSS.%s needs at least two views of an image", ctx->name);
 }
 
+SrStatus sr_loss_global_views(SrLossContext *ctx, int global) {
+    SR_TRY(sr_loss_many_views(ctx));
+    if (global <= ctx->n_views)
+        return SR_OK;
+    return sr_builder_fail(ctx->builder, SR_ERR_CONFIG,
+                           "LOSS.%s.global_views is %d, but there are %d views per image",
+                           ctx->name, global, ctx->n_views);
+}
+
 SrStatus sr_loss_check_views(SrLossContext *ctx, const char *key, SrInts views) {
     bool seen[SR_MAX_VIEWS] = {false};
     for (int i = 0; i < views.n; i++) {

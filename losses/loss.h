@@ -143,6 +143,8 @@ SrStatus sr_loss_head(SrLossContext *ctx, const SrLossHead *head, SrNodeId x, Sr
 // SR_ERR_CONFIG unless an image has exactly two views.
 SrStatus sr_loss_two_views(SrLossContext *ctx);
 SrStatus sr_loss_many_views(SrLossContext *ctx); // unless it has at least two
+// unless there are two, and as many as LOSS.<name>.global_views, whose value is `global`
+SrStatus sr_loss_global_views(SrLossContext *ctx, int global);
 // SR_ERR_CONFIG, which names LOSS.<name>.<key>, unless `views` are indices of views, each at most
 // once.
 SrStatus sr_loss_check_views(SrLossContext *ctx, const char *key, SrInts views);

@@ -12,7 +12,7 @@
 #include "kernels/basic/concat.h"
 #include "kernels/basic/scale.h"
 #include "kernels/basic/slice.h"
-#include "kernels/losses/coding_rate.h"
+#include "kernels/losses/views/coding_rate.h"
 #include "kernels/norm/l2_normalize.h"
 #include "losses/shared/momentum_encoder.h"
 #include "losses/shared/prediction.h"

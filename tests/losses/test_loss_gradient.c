@@ -10,7 +10,8 @@ enum { MOST = 32 };
 
 // Checks on two images. Inputs keep the values that the hooks of one step wrote. heads: replaces
 // the heads of the example where a batch norm over two images would only measure rounding.
-static void check_example(const char *name, int example, const char *heads, int gradients) {
+static void check_options(const char *name, int example, const char *options, const char *heads,
+                          int gradients) {
     const SrLoss *loss;
     TinyModel t;
     SrNodeId inputs[MOST];
@@ -18,7 +19,8 @@ static void check_example(const char *name, int example, const char *heads, int 
     CHECK_OK(sr_loss_find(name, &loss));
     SrLossExample e = loss->examples[example];
     e.heads = heads ? heads : e.heads;
-    CHECK_OK(tiny_model_start_batch(&t, loss, &e, e.options ? e.options : "{}", 1, 2));
+    options = options ? options : e.options ? e.options : "{}";
+    CHECK_OK(tiny_model_start_batch(&t, loss, &e, options, 1, 2));
     tiny_model_step(&t, 0);
     for (SrNodeId id = 0; id < sr_graph_count(t.graph.graph); id++)
         if (!sr_graph_at(t.graph.graph, id)->op && sr_plan_input(t.plan, id).data && n < MOST)
@@ -33,6 +35,10 @@ static void check_example(const char *name, int example, const char *heads, int 
                        .n_outputs = 1};
     CHECK_INT(gradients_check(&c), gradients);
     tiny_model_close(&t);
+}
+
+static void check_example(const char *name, int example, const char *heads, int gradients) {
+    check_options(name, example, NULL, heads, gradients);
 }
 
 static void check_method(const char *name, const char *heads, int gradients) {
@@ -67,6 +73,13 @@ TEST(test_empssl) { check_method("empssl_loss", "[[mlp, {dims: [32, 16]}]]", 62)
 
 TEST(test_frossl) { check_method("frossl_loss", NULL, 66); }
 
+// The deviation that scales the embeddings is a constant for the gradient, and differences see it
+// move: this term is checked as an op, and against PyTorch.
+TEST(test_visreg) {
+    check_options("visreg_loss", 0, "{slices: 16, shape_weight: 0}", "[[mlp, {dims: [32, 16]}]]",
+                  62);
+}
+
 TEST(test_simdino) { check_method("simdino_loss", NULL, 66); }
 
 // The teacher does not learn, so only the student and its projection have gradients.
@@ -78,5 +91,5 @@ TEST(test_dense_distillation) { check_method("dense_distillation_loss", NULL, 32
 
 SR_TESTS(loss_gradient, unit(test_mae), unit(test_ijepa), unit(test_data2vec), unit(test_dinov2),
          unit(test_masked_siamese), unit(test_dino), unit(test_align_uniform), unit(test_empssl),
-         unit(test_frossl), unit(test_simdino), unit(test_feature_distillation),
+         unit(test_frossl), unit(test_visreg), unit(test_simdino), unit(test_feature_distillation),
          unit(test_patch_distillation), unit(test_dense_distillation))

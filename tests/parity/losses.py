@@ -197,6 +197,30 @@ def simdino(batch, views, D, coeff, eps):
     return loss, x, given, {"coeff": coeff, "eps": eps}, {"batch": batch, "views": views}
 
 
+def visreg(z, directions, global_views, lambda_, scale, center, shape):
+    """Wu et al., arXiv:2606.02572, sections of scale, centre and shape; z (views, images, features)."""
+    n = z.shape[1]
+    mean, sigma = z.mean(1, keepdim=True), z.std(1, unbiased=False, keepdim=True)
+    quantile = torch.distributions.Normal(0, 1).icdf(torch.arange(1, n + 1).double() / (n + 1))
+    projections = ((z - mean) / sigma.detach() @ directions).sort(1).values
+    regularisation = (scale * (sigma - 1).square().mean() + center * mean.square().mean()
+                      + shape * (projections - quantile[:, None]).square().mean())
+    return (1 - lambda_) * (z - z[:global_views].mean(0)).square().mean() + lambda_ * regularisation
+
+
+def visreg_case(folder, name, views, n, D, slices, *options):
+    tensors, kind = {}, "visreg_loss"
+    for i in range(2):
+        z = (draw(n, D) * i + draw(views, n, D)).float().double().requires_grad_()
+        directions = torch.nn.functional.normalize(draw(D, slices), dim=0).float().double()
+        value = visreg(z, directions, *options)
+        value.backward()
+        tensors.update({f"z_{i}": z, f"grad_z_{i}": z.grad, f"directions_{i}": directions, f"loss_{i}": value.reshape(1)})
+    names = ("global_views", "lambda", "scale_weight", "center_weight", "shape_weight")
+    settings = dict(zip(names, options), slices=slices)
+    save(folder, name, visreg.__doc__, tensors, {"LOSS": {"name": kind, kind: settings}}, {})
+
+
 def on_grid(x, size, w, b):
     """Sends a map (N, h, w, C) through a linear layer and resizes the result to the teacher's grid."""
     x = torch.nn.functional.linear(x, w, b).permute(0, 3, 1, 2)
@@ -391,6 +415,10 @@ with tempfile.TemporaryDirectory() as folder:
         names.append(f"views_frossl_{k}")
         views_case(folder, names[-1], lambda *z: frossl(weight, *z), {"name": "frossl_loss", "invariance_weight": weight}, n, D, k,
                    views)
+    for k, shape in enumerate(((2, 12, 5, 7, 2, 0.9, 1, 1, 1), (4, 33, 20, 16, 2, 0.6, 2, 0.5, 3), (3, 7, 40, 64, 1, 0.5, 0, 1, 2))):
+        torch.manual_seed(k)
+        names.append(f"visreg_{k}")
+        visreg_case(folder, names[-1], *shape)
     made = {"data2vec_0": lambda: data2vec(2, 9, 6, 2.0), "data2vec_1": lambda: data2vec(5, 16, 8, 0.5),
             "dinov2_0": lambda: dinov2(3, 0, 9, 7, 5, 4), "dinov2_1": lambda: dinov2(4, 3, 16, 12, 12, 8),
             "dinov2_gram_0": lambda: dinov2(3, 0, 9, 7, 5, 4, 2.0, (3, 3)), "dinov2_gram_1": lambda: dinov2(2, 2, 12, 6, 9, 7, 0.5, (4, 3)),

@@ -1,6 +1,6 @@
 // Params of coding_rate.
-#ifndef SR_KERNELS_LOSSES_CODING_RATE_H
-#define SR_KERNELS_LOSSES_CODING_RATE_H
+#ifndef SR_KERNELS_LOSSES_VIEWS_CODING_RATE_H
+#define SR_KERNELS_LOSSES_VIEWS_CODING_RATE_H
 
 typedef struct {   // coding_rate
     int num_views; // views per image; rows of x are view-major

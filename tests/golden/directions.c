@@ -1,4 +1,5 @@
-// Runs golden cases lejepa*: from embeddings and recorded directions the loss and its gradient.
+// Runs golden cases lejepa*, and visreg_* recorded by tests/parity/losses.py: from embeddings and
+// recorded directions the loss and its gradient.
 #include <string.h>
 
 #include "tests/golden/images.h"
@@ -25,6 +26,18 @@ static SrStatus run_step(LossCase *r, int step) {
                           sr_shape_count(r->shape), 5e-5);
 }
 
+// Finds the loss of a case that holds LeJEPA's settings under the names of its program.
+static SrStatus find_lejepa(LossCase *r, const SrTensor *directions) {
+    SrGoldenCase *c = r->c;
+    r->options = sr_arena_printf(
+        c->arena,
+        "{lambda: %.9g, global_views: %d, slices: %d, knots: %d, "
+        "t_max: %.9g}",
+        golden_setting(c, "lambda", 0.05), (int)golden_setting(c, "global_views", 2),
+        directions->shape.d[1], (int)golden_setting(c, "knots", 17), golden_setting(c, "t_max", 5));
+    return sr_loss_find("lejepa_loss", &r->kind);
+}
+
 static SrStatus run(SrGoldenCase *c) {
     const SrTensor *z = golden_tensor(c, "z_0"), *a = golden_tensor(c, "directions_0");
     if (!z || !a)
@@ -35,11 +48,7 @@ static SrStatus run(SrGoldenCase *c) {
                   .name = "embedding",
                   .shape = SR_SHAPE(z->shape.d[0] * z->shape.d[1], z->shape.d[2]),
                   .recorded = recorded};
-    r.options = sr_arena_printf(
-        c->arena, "{lambda: %.9g, global_views: %d, slices: %d, knots: %d, t_max: %.9g}",
-        golden_setting(c, "lambda", 0.05), (int)golden_setting(c, "global_views", 2), a->shape.d[1],
-        (int)golden_setting(c, "knots", 17), golden_setting(c, "t_max", 5));
-    SR_TRY(sr_loss_find("lejepa_loss", &r.kind));
+    SR_TRY(strncmp(c->name, "lejepa", 6) == 0 ? find_lejepa(&r, a) : loss_case_find(&r));
     SrStatus status = loss_case_open(&r);
     for (int i = 0; status == SR_OK && golden_tensor(c, golden_numbered(c, "z_", i)); i++)
         status = run_step(&r, i);
@@ -47,4 +56,4 @@ static SrStatus run(SrGoldenCase *c) {
     return status;
 }
 
-const SrGolden sr_golden_lejepa = {.prefixes = {"lejepa"}, .run = run};
+const SrGolden sr_golden_directions = {.prefixes = {"lejepa", "visreg_"}, .run = run};

@@ -5,7 +5,7 @@
 //
 // For rows of length 1 this is the mean cosine of a view and the mean of all views (Tong et al.,
 // "EMP-SSL: towards self-supervised learning in one training epoch", arXiv:2304.03977, eq. 2).
-#include "kernels/losses/views.h"
+#include "kernels/losses/views/views.h"
 
 #include <math.h>
 #include <stddef.h>

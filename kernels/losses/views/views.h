@@ -1,13 +1,13 @@
 // Rows of several views of each image, (V N, D), view-major: row v N + n is view v of image n.
-#ifndef SR_KERNELS_LOSSES_VIEWS_H
-#define SR_KERNELS_LOSSES_VIEWS_H
+#ifndef SR_KERNELS_LOSSES_VIEWS_VIEWS_H
+#define SR_KERNELS_LOSSES_VIEWS_VIEWS_H
 
 #include <stdint.h>
 
 #include "base/status.h"
 #include "base/tensor.h"
 
-typedef struct {   // frobenius_log, view_agreement
+typedef struct {   // frobenius_log, sliced_wasserstein, view_agreement
     int num_views; // views per image
 } SrViewsParams;
 
@@ -16,5 +16,10 @@ SrStatus sr__views_infer(const char *op, const SrShape *x, int n_in, int views, 
 // Returns the mean over the first `views` views at one place of x's first view.
 //   part  numbers of a view, N D
 double sr__views_mean(const float *x, int views, int64_t part, int64_t at);
+
+#define SR_VIEWS_MIN_DEVIATION 1e-6
+// Writes mean and deviation of each view's columns, (V, D) each.  The deviation is divided by N and
+// at least SR_VIEWS_MIN_DEVIATION.
+void sr__views_moments(SrTensor x, int views, float *mean, float *deviation);
 
 #endif

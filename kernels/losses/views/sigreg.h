@@ -1,6 +1,6 @@
 // Params of sigreg and view_spread.
-#ifndef SR_KERNELS_LOSSES_SIGREG_H
-#define SR_KERNELS_LOSSES_SIGREG_H
+#ifndef SR_KERNELS_LOSSES_VIEWS_SIGREG_H
+#define SR_KERNELS_LOSSES_VIEWS_SIGREG_H
 
 typedef struct { // sigreg
     int num_views, knots;

@@ -5,8 +5,8 @@
 #include <stddef.h>
 
 #include "kernels/core/op_util.h"
-#include "kernels/losses/sigreg.h"
-#include "kernels/losses/views.h"
+#include "kernels/losses/views/sigreg.h"
+#include "kernels/losses/views/views.h"
 
 #define FIELD(f) offsetof(SrViewSpreadParams, f)
 static const SrOption options[] = {

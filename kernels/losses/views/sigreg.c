@@ -7,7 +7,7 @@
 //
 // by the trapezoid rule over `knots` points of [-t_max, t_max]; y is the mean of T over views and
 // directions.  Where x[1] repeats the directions below each other, the first (D, S) is used.
-#include "kernels/losses/sigreg.h"
+#include "kernels/losses/views/sigreg.h"
 
 #include <math.h>
 #include <stddef.h>

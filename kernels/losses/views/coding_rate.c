@@ -6,7 +6,7 @@
 //   y = mean over v of 1/2 logdet(I + a Z_v^T Z_v),  a = D / (N eps)
 //
 // The determinant is that of the smaller of I + a Z^T Z and I + a Z Z^T, whose factor is in double.
-#include "kernels/losses/coding_rate.h"
+#include "kernels/losses/views/coding_rate.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@
 #include "kernels/core/cholesky.h"
 #include "kernels/core/gemm.h"
 #include "kernels/core/op_util.h"
-#include "kernels/losses/views.h"
+#include "kernels/losses/views/views.h"
 
 #define FIELD(f) offsetof(SrCodingRateParams, f)
 static const SrOption options[] = {

@@ -6,7 +6,7 @@
 //   y = sum over v of log( |K_v|_F^2 / trace(K_v)^2 ),  K_v = Z_v Z_v^T
 //
 // Z^T Z has the same norm and trace; the smaller of the two is formed.
-#include "kernels/losses/views.h"
+#include "kernels/losses/views/views.h"
 
 #include <math.h>
 #include <stddef.h>
