@@ -22,7 +22,8 @@ TEST(test_symbols) {
     char shown[8192], declared[8192];
     if (PROGRAM_SANITIZED) // sanitizers export symbols of their own
         SKIP(PROGRAM_SANITIZED_REASON, NULL);
-    shell("nm -D --defined-only $LIB | awk '{print $3}' | sort", shown, sizeof shown);
+    // clang's OpenMP exports the lock of its reductions under a name that begins with a dot.
+    shell("nm -D --defined-only $LIB | awk '$3 !~ /^\\./ {print $3}' | sort", shown, sizeof shown);
     shell("grep -oE '\\bsr_[a-z_]+\\(' sslrun.h | tr -d '(' | sort -u", declared, sizeof declared);
     CHECK(strstr(declared, "sr_feature_model_run\n"));
     CHECK_STR(shown, declared);
