@@ -68,6 +68,9 @@
 #endif
 
 #define SR_COUNT(array) ((int)(sizeof(array) / sizeof((array)[0])))
+// Initialises a list {number of elements, first element} with an array.
+#define SR_LIST(array) \
+    { SR_COUNT(array), (array) }
 #define SR_MIN(a, b) ((a) < (b) ? (a) : (b))
 #define SR_MAX(a, b) ((a) > (b) ? (a) : (b))
 

@@ -136,7 +136,7 @@ static void add_start_keys(const SrStarterWeights *from, SrText *out) {
     add_quoted(from->file, out);
     if (from->plain_names)
         sr_text_printf(out, "\n      APPEND_PREFIX: \"trunk.%s\"",
-                       sr_preset_trunk(from->preset)->param_prefix);
+                       sr_trunk_param_prefix(sr_preset_trunk(from->preset)));
     sr_text_add(out, "\n");
     if (from->attention)
         sr_text_printf(out,

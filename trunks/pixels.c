@@ -40,8 +40,6 @@ const SrTrunk sr_trunk_pixels = {
     .subtree = "MODEL.TRUNK.PIXELS",
     .options = options,
     .params_bytes = sizeof(Pixels),
-    .param_prefix = "",
     .build = build,
-    .examples = examples,
-    .n_examples = SR_COUNT(examples),
+    .examples = SR_LIST(examples),
 };

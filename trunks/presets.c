@@ -8,9 +8,9 @@
 #include "kernels/basic/linear.h"
 
 const SrPreset *sr_preset_at(int i) {
-    for (int t = 0; i >= 0 && sr_trunk_at(t); i -= sr_trunk_at(t++)->n_presets)
-        if (i < sr_trunk_at(t)->n_presets)
-            return &sr_trunk_at(t)->presets[i];
+    for (int t = 0; i >= 0 && sr_trunk_at(t); i -= sr_trunk_at(t++)->presets.n)
+        if (i < sr_trunk_at(t)->presets.n)
+            return &sr_trunk_at(t)->presets.v[i];
     return NULL;
 }
 
@@ -25,8 +25,8 @@ SrStatus sr_preset_find(const char *name, const SrPreset **out) {
 
 const SrTrunk *sr_preset_trunk(const SrPreset *preset) {
     for (int t = 0; sr_trunk_at(t); t++)
-        for (int i = 0; i < sr_trunk_at(t)->n_presets; i++)
-            if (&sr_trunk_at(t)->presets[i] == preset)
+        for (int i = 0; i < sr_trunk_at(t)->presets.n; i++)
+            if (&sr_trunk_at(t)->presets.v[i] == preset)
                 return sr_trunk_at(t);
     return NULL;
 }
@@ -56,9 +56,9 @@ SrStatus sr_preset_build(const SrPreset *preset, SrBuilder *b, SrNodeId input, S
 const SrPresetPixels *sr_preset_pixels(const SrPreset *preset) {
     static const SrPresetPixels imagenet = {
         "", {0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}, 224, SR_FIT_MARGIN};
-    const SrTrunk *trunk = preset ? sr_preset_trunk(preset) : NULL;
-    for (int i = 0; trunk && i < trunk->n_pixels; i++)
-        if (strcmp(trunk->pixels[i].preset, preset->name) == 0)
-            return &trunk->pixels[i];
+    const SrPresetPixelsList none = {0}, all = preset ? sr_preset_trunk(preset)->pixels : none;
+    for (int i = 0; i < all.n; i++)
+        if (!all.v[i].preset || strcmp(all.v[i].preset, preset->name) == 0)
+            return &all.v[i];
     return &imagenet;
 }

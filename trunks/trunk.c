@@ -10,6 +10,10 @@
 
 SR_REGISTRY(SrTrunk, trunk, trunk, "trunk")
 
+const char *sr_trunk_param_prefix(const SrTrunk *trunk) {
+    return trunk->param_prefix ? trunk->param_prefix : "";
+}
+
 // Checks that the trunk gives one pooled vector per image, which heads and probes rely on.
 static SrStatus check_output(const SrTrunk *trunk, SrBuilder *b, const SrTrunkInput *in,
                              const SrTrunkOutput *out) {

@@ -46,6 +46,10 @@ typedef struct {
     const char *classifier; // path of the last linear layer: "fc"
     int classes;
 } SrPreset;
+typedef struct {
+    int n;
+    const SrPreset *v; // (n)
+} SrPresets;
 
 // Statistics of the pixels, scaled to [0, 1], of presets that were not trained with ImageNet's, and
 // how their publisher makes images of one size.
@@ -55,11 +59,15 @@ typedef enum {
     SR_FIT_BOTH,    // resizes both sides to the size by cubics
 } SrPresetFit;
 typedef struct {
-    const char *preset; // its name
+    const char *preset; // its name; NULL: every preset of the trunk
     double mean[3], std[3];
     int side; // pixels per side
     SrPresetFit fit;
 } SrPresetPixels;
+typedef struct {
+    int n;
+    const SrPresetPixels *v; // (n)
+} SrPresetPixelsList;
 
 // Options and image sizes for the contract tests, small enough for a training step in a fraction
 // of a second.
@@ -68,6 +76,10 @@ typedef struct {
     int side;            // side of the images in pixels
     int other_side;      // side of the crops of a second pass; 0: the trunk takes one size
 } SrTrunkExample;
+typedef struct {
+    int n;
+    const SrTrunkExample *v; // (n)
+} SrTrunkExamples;
 
 enum { // SrTrunk.flags
     SR_TRUNK_TAKES_MASK = 1,
@@ -85,6 +97,7 @@ typedef struct SrTrunk {
     const SrOption *options;
     size_t params_bytes;
     // Beginning of the parameter names inside "trunk.": "_feature_blocks." for VISSL's resnet.
+    // NULL: none.  Callers use sr_trunk_param_prefix.
     const char *param_prefix;
     unsigned flags;
     // Adds nodes under the builder's scope.  Stages are announced with sr_build_alias: conv1,
@@ -100,20 +113,19 @@ typedef struct SrTrunk {
     // VISSL's rule for transformers.  False: REGULARIZE_BIAS and REGULARIZE_BN decide.
     bool decays_by_name;
 
-    const SrPreset *presets;
-    int n_presets;
-    const SrPresetPixels *pixels; // NULL: all presets have ImageNet's statistics
-    int n_pixels;
+    SrPresets presets;
+    SrPresetPixelsList pixels; // of presets without ImageNet's statistics
     // Adds the classifier of a preset on the outputs of build.  NULL: one linear layer on `pooled`.
     SrStatus (*classify)(SrBuilder *b, const void *params, const SrPreset *preset,
                          const SrTrunkOutput *features, SrNodeId *logits);
-    const SrTrunkExample *examples; // at least one
-    int n_examples;
+    SrTrunkExamples examples; // at least one
 } SrTrunk;
 
 const SrTrunk *sr_trunk_at(int i); // NULL past the end
 // SR_ERR_CONFIG: unknown name; the message names the nearest one.
 SrStatus sr_trunk_find(const char *name, const SrTrunk **out);
+
+const char *sr_trunk_param_prefix(const SrTrunk *trunk); // "": none
 
 // Calls build with cleared outputs and checks them.  A mask is refused if the trunk would ignore
 // it.

@@ -38,7 +38,7 @@ static SrStatus build_trunk(FeatRun *r, SrBuilder *b) {
     SR_TRY(sr_features_parse(sr_yaml_find_path(r->c->config, MAP), MAP, r->c->arena, &r->features));
     const int *d = x->shape.d; // (N, C, H, W)
     r->x = sr_build_input(b, "x", SR_SHAPE(d[0], d[2], d[3], d[1]), SR_F32);
-    snprintf(prefix, sizeof prefix, "trunk.base_model.%s", trunk->param_prefix);
+    snprintf(prefix, sizeof prefix, "trunk.base_model.%s", sr_trunk_param_prefix(trunk));
     sr_builder_set_param_prefix(b, prefix);
     SR_TRY(sr_trunk_build(trunk, b, params, &(SrTrunkInput){.image = r->x, .mask = SR_NO_NODE},
                           &last));

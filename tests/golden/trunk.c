@@ -112,7 +112,7 @@ static SrStatus build_trunk(TrunkRun *r, SrBuilder *b) {
     const int *d = x->shape.d; // (N, C, H, W)
     r->x = sr_build_input(b, "x", SR_SHAPE(d[0], d[2], d[3], d[1]), SR_F32);
     r->input = golden_to_nhwc(r->c, golden_floats(r->c, "x", NULL), x->shape);
-    sr_builder_set_param_prefix(b, trunk->param_prefix);
+    sr_builder_set_param_prefix(b, sr_trunk_param_prefix(trunk));
     const SrTensor *mask = golden_tensor(r->c, "mask"); // (N, h, w)
     r->mask = SR_NO_NODE;
     if (mask)

@@ -75,7 +75,7 @@ static SrStatus see_trunk(const void *plugin, int example, const char *text, SrT
     SrYaml *map;
     SrTrunkOutput features;
     SrNodeId logits;
-    int side = t->examples[example].side;
+    int side = t->examples.v[example].side;
     void *options = sr_arena_alloc(&arena, t->params_bytes + 1);
     CHECK_OK(sr_yaml_parse(&arena, text, strlen(text), "test", &map));
     SrStatus status = sr_options_parse(t->options, map, t->name, &arena, options);
@@ -86,8 +86,8 @@ static SrStatus see_trunk(const void *plugin, int example, const char *text, SrT
         SrTrunkInput in = {.image = sr_build_input(b, "x", SR_SHAPE(2, side, side, 3), SR_F32),
                            .mask = SR_NO_NODE};
         status = sr_trunk_build(t, b, options, &in, &features);
-        if (status == SR_OK && t->classify && t->n_presets > 0)
-            status = t->classify(b, options, &t->presets[0], &features, &logits);
+        if (status == SR_OK && t->classify && t->presets.n > 0)
+            status = t->classify(b, options, &t->presets.v[0], &features, &logits);
         if (status == SR_OK)
             status = sr_builder_status(b);
         if (status == SR_OK)
@@ -109,9 +109,9 @@ TEST(test_trunks) {
     for (int i = 0; sr_trunk_at(i); i++) {
         const SrTrunk *t = sr_trunk_at(i);
         const char *bases[EVERY_KEY_MAX_BASES];
-        int n = SR_MIN(t->n_examples, EVERY_KEY_MAX_BASES);
+        int n = SR_MIN(t->examples.n, EVERY_KEY_MAX_BASES);
         for (int e = 0; e < n; e++)
-            bases[e] = t->examples[e].options ? t->examples[e].options : "{}";
+            bases[e] = t->examples.v[e].options ? t->examples.v[e].options : "{}";
         every_key_try(&out,
                       &(EveryKeyTable){t->name, see_trunk, t, t->options, NULL, bases, n, given});
     }

@@ -221,7 +221,7 @@ static SrStatus export_example(const SrTrunk *trunk, const SrTrunkExample *examp
     CHECK_OK(sr_params_new(&t.params));
     CHECK_OK(sr_graph_new(t.params, &t.whole));
     CHECK_OK(sr_builder_new(t.whole, &t.b));
-    sr_builder_set_param_prefix(t.b, trunk->param_prefix);
+    sr_builder_set_param_prefix(t.b, sr_trunk_param_prefix(trunk));
     SrNodeId x = sr_build_input(t.b, "x", SR_SHAPE(2, example->side, example->side, 3), SR_F32);
     CHECK_OK(
         sr_trunk_build(trunk, t.b, options, &(SrTrunkInput){.image = x, .mask = SR_NO_NODE}, &out));
@@ -283,7 +283,7 @@ static void check_structure(void) {
 TEST(test_every_trunk) {
     for (int i = 0; sr_trunk_at(i); i++) {
         const SrTrunk *trunk = sr_trunk_at(i);
-        SrStatus status = export_example(trunk, &trunk->examples[0]);
+        SrStatus status = export_example(trunk, &trunk->examples.v[0]);
         if (status != SR_OK)
             print_message("%s: %s\n", trunk->name, sr_status_message());
         CHECK_OK(status);

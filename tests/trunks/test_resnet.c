@@ -30,7 +30,7 @@ static SrStatus build(Built *t, const char *options, int size) {
     CHECK_OK(sr_graph_new(t->params, &t->graph));
     CHECK_OK(sr_builder_new(t->graph, &b));
     SrNodeId x = sr_build_input(b, "x", SR_SHAPE(2, size, size, 3), SR_F32);
-    sr_builder_set_param_prefix(b, trunk->param_prefix);
+    sr_builder_set_param_prefix(b, sr_trunk_param_prefix(trunk));
     SrTrunkOutput out;
     SrStatus status =
         sr_trunk_build(trunk, b, params, &(SrTrunkInput){.image = x, .mask = SR_NO_NODE}, &out);

@@ -29,7 +29,7 @@ static void start(Built *t, const SrTrunk *trunk, const SrTrunkExample *example)
     CHECK_OK(sr_params_new(&t->params));
     CHECK_OK(sr_graph_new(t->params, &t->graph));
     CHECK_OK(sr_builder_new(t->graph, &t->b));
-    sr_builder_set_param_prefix(t->b, trunk->param_prefix);
+    sr_builder_set_param_prefix(t->b, sr_trunk_param_prefix(trunk));
 }
 
 static SrNodeId add(Built *t, int pass, int size, SrTrunkOutput *out) {
@@ -51,10 +51,10 @@ static void finish(Built *t) {
 
 static void each_example(void (*body)(Built *t)) {
     for (int i = 0; sr_trunk_at(i); i++) {
-        CHECK(sr_trunk_at(i)->n_examples > 0);
-        for (int k = 0; k < sr_trunk_at(i)->n_examples; k++) {
+        CHECK(sr_trunk_at(i)->examples.n > 0);
+        for (int k = 0; k < sr_trunk_at(i)->examples.n; k++) {
             Built t;
-            start(&t, sr_trunk_at(i), &sr_trunk_at(i)->examples[k]);
+            start(&t, sr_trunk_at(i), &sr_trunk_at(i)->examples.v[k]);
             body(&t);
             finish(&t);
         }
@@ -85,7 +85,7 @@ static void names_case(Built *t) {
     check_output(t, &out);
     int count = sr_params_count(t->params);
     for (int k = 0; k < count; k++)
-        CHECK(sr_text_starts(sr_params_at(t->params, k)->name, t->trunk->param_prefix));
+        CHECK(sr_text_starts(sr_params_at(t->params, k)->name, sr_trunk_param_prefix(t->trunk)));
     CHECK(sr_graph_alias_count(t->graph) > 0);
     // Without a layer name the feature is a vector per image, whatever the network calls that
     // node.

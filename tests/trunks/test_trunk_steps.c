@@ -41,7 +41,7 @@ static void build(Net *t, const SrTrunkExample *example) {
     CHECK_OK(sr_params_new(&t->params));
     CHECK_OK(sr_graph_new(t->params, &t->graph));
     CHECK_OK(sr_builder_new(t->graph, &b));
-    sr_builder_set_param_prefix(b, t->trunk->param_prefix);
+    sr_builder_set_param_prefix(b, sr_trunk_param_prefix(t->trunk));
     t->x = sr_build_input(b, "x", SR_SHAPE(IMAGES, example->side, example->side, 3), SR_F32);
     CHECK_OK(sr_trunk_build(t->trunk, b, options, &(SrTrunkInput){t->x, SR_NO_NODE, NULL}, &out));
     t->y = out.pooled;
@@ -157,9 +157,9 @@ static void gradient_case(Net *t) {
 
 static void each_example(int most, void (*body)(Net *t)) {
     for (int i = 0; sr_trunk_at(i); i++)
-        for (int k = 0; k < SR_MIN(sr_trunk_at(i)->n_examples, most); k++) {
+        for (int k = 0; k < SR_MIN(sr_trunk_at(i)->examples.n, most); k++) {
             Net t;
-            start(&t, sr_trunk_at(i), &sr_trunk_at(i)->examples[k]);
+            start(&t, sr_trunk_at(i), &sr_trunk_at(i)->examples.v[k]);
             body(&t);
             finish(&t);
         }

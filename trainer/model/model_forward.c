@@ -92,7 +92,7 @@ SrStatus sr__model_trunk_pass(SrModel *model, const SrTrunkPass *p, SrTrunkPasse
     SrGraph *graph = sr_builder_graph(b);
     SrNodeId first = sr_graph_count(graph);
     snprintf(parameters, sizeof parameters, "%strunk.%s%s", p->prefix,
-             is_extractor(model) ? "base_model." : "", model->trunk->param_prefix);
+             is_extractor(model) ? "base_model." : "", sr_trunk_param_prefix(model->trunk));
     const char *old = sr_builder_set_param_prefix(b, parameters);
     int64_t eval_from = sr_builder_eval_from(b);
     sr_builder_set_frozen(b, !p->trainable || frozen);

@@ -97,11 +97,8 @@ const SrTrunk sr_trunk_alexnet = {
     .subtree = "MODEL.TRUNK.ALEXNET",
     .options = options,
     .params_bytes = sizeof(Alexnet),
-    .param_prefix = "",
     .build = build,
-    .presets = presets,
-    .n_presets = SR_COUNT(presets),
+    .presets = SR_LIST(presets),
     .classify = classify,
-    .examples = examples,
-    .n_examples = SR_COUNT(examples),
+    .examples = SR_LIST(examples),
 };

@@ -33,6 +33,5 @@ const SrTrunk sr_trunk_alexnet_colorization = {
     .param_prefix = "_feature_blocks.",
     .flags = SR_TRUNK_TAKES_LAB,
     .build = build,
-    .examples = examples,
-    .n_examples = SR_COUNT(examples),
+    .examples = SR_LIST(examples),
 };

@@ -53,8 +53,6 @@ const SrTrunk sr_trunk_alexnet_deepcluster = {
     .subtree = SR_ALEXNETS,
     .options = sr_alexnet_options,
     .params_bytes = sizeof(SrAlexnetParams),
-    .param_prefix = "",
     .build = build,
-    .examples = examples,
-    .n_examples = SR_COUNT(examples),
+    .examples = SR_LIST(examples),
 };

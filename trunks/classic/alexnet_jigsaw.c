@@ -27,6 +27,5 @@ const SrTrunk sr_trunk_alexnet_jigsaw = {
     .params_bytes = sizeof(SrAlexnetParams),
     .param_prefix = "_feature_blocks.",
     .build = build,
-    .examples = examples,
-    .n_examples = SR_COUNT(examples),
+    .examples = SR_LIST(examples),
 };

@@ -151,11 +151,8 @@ const SrTrunk sr_trunk_densenet = {
     .subtree = "MODEL.TRUNK.DENSENET",
     .options = options,
     .params_bytes = sizeof(Densenet),
-    .param_prefix = "",
     .build = build,
-    .presets = presets,
-    .n_presets = SR_COUNT(presets),
+    .presets = SR_LIST(presets),
     .classify = classify,
-    .examples = examples,
-    .n_examples = SR_COUNT(examples),
+    .examples = SR_LIST(examples),
 };

@@ -163,11 +163,8 @@ const SrTrunk sr_trunk_googlenet = {
     .subtree = "MODEL.TRUNK.GOOGLENET",
     .options = options,
     .params_bytes = sizeof(Googlenet),
-    .param_prefix = "",
     .build = build,
-    .presets = presets,
-    .n_presets = SR_COUNT(presets),
+    .presets = SR_LIST(presets),
     .classify = classify,
-    .examples = examples,
-    .n_examples = SR_COUNT(examples),
+    .examples = SR_LIST(examples),
 };

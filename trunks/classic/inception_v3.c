@@ -241,11 +241,8 @@ const SrTrunk sr_trunk_inception_v3 = {
     .subtree = "MODEL.TRUNK.INCEPTION_V3",
     .options = options,
     .params_bytes = sizeof(Inception),
-    .param_prefix = "",
     .build = build,
-    .presets = presets,
-    .n_presets = SR_COUNT(presets),
+    .presets = SR_LIST(presets),
     .classify = classify,
-    .examples = examples,
-    .n_examples = SR_COUNT(examples),
+    .examples = SR_LIST(examples),
 };

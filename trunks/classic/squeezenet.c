@@ -142,11 +142,8 @@ const SrTrunk sr_trunk_squeezenet = {
     .subtree = "MODEL.TRUNK.SQUEEZENET",
     .options = options,
     .params_bytes = sizeof(Squeezenet),
-    .param_prefix = "",
     .build = build,
-    .presets = presets,
-    .n_presets = SR_COUNT(presets),
+    .presets = SR_LIST(presets),
     .classify = classify,
-    .examples = examples,
-    .n_examples = SR_COUNT(examples),
+    .examples = SR_LIST(examples),
 };

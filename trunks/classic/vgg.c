@@ -129,11 +129,8 @@ const SrTrunk sr_trunk_vgg = {
     .subtree = "MODEL.TRUNK.VGG",
     .options = options,
     .params_bytes = sizeof(Vgg),
-    .param_prefix = "",
     .build = build,
-    .presets = presets,
-    .n_presets = SR_COUNT(presets),
+    .presets = SR_LIST(presets),
     .classify = classify,
-    .examples = examples,
-    .n_examples = SR_COUNT(examples),
+    .examples = SR_LIST(examples),
 };

@@ -132,8 +132,6 @@ const SrTrunk sr_trunk_convnext = {
     .subtree = "MODEL.TRUNK.CONVNEXT",
     .options = options,
     .params_bytes = sizeof(Convnext),
-    .param_prefix = "",
     .build = build,
-    .examples = examples,
-    .n_examples = SR_COUNT(examples),
+    .examples = SR_LIST(examples),
 };

@@ -218,11 +218,8 @@ const SrTrunk sr_trunk_torchvision_convnext = {
     .subtree = "MODEL.TRUNK.TORCHVISION_CONVNEXT",
     .options = options,
     .params_bytes = sizeof(Convnext),
-    .param_prefix = "",
     .build = build,
-    .presets = presets,
-    .n_presets = SR_COUNT(presets),
+    .presets = SR_LIST(presets),
     .classify = classify,
-    .examples = examples,
-    .n_examples = SR_COUNT(examples),
+    .examples = SR_LIST(examples),
 };

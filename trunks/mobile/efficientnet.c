@@ -222,6 +222,5 @@ const SrTrunk sr_trunk_efficientnet = {
     .params_bytes = sizeof(Efficientnet),
     .param_prefix = "_feature_blocks.",
     .build = build,
-    .examples = examples,
-    .n_examples = SR_COUNT(examples),
+    .examples = SR_LIST(examples),
 };

@@ -124,11 +124,8 @@ const SrTrunk sr_trunk_mnasnet = {
     .subtree = "MODEL.TRUNK.MNASNET",
     .options = options,
     .params_bytes = sizeof(Mnasnet),
-    .param_prefix = "",
     .build = build,
-    .presets = presets,
-    .n_presets = SR_COUNT(presets),
+    .presets = SR_LIST(presets),
     .classify = classify,
-    .examples = examples,
-    .n_examples = SR_COUNT(examples),
+    .examples = SR_LIST(examples),
 };

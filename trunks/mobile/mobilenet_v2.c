@@ -110,11 +110,8 @@ const SrTrunk sr_trunk_mobilenet_v2 = {
     .subtree = "MODEL.TRUNK.MOBILENET_V2",
     .options = options,
     .params_bytes = sizeof(MobilenetV2),
-    .param_prefix = "",
     .build = build,
-    .presets = presets,
-    .n_presets = SR_COUNT(presets),
+    .presets = SR_LIST(presets),
     .classify = classify,
-    .examples = examples,
-    .n_examples = SR_COUNT(examples),
+    .examples = SR_LIST(examples),
 };

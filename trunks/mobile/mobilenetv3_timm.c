@@ -47,8 +47,6 @@ const SrTrunk sr_trunk_mobilenetv3_timm = {
     .subtree = SR_MOBILE_NET,
     .options = sr_mobilenetv3_timm_options,
     .params_bytes = sizeof(SrMobileNet),
-    .param_prefix = "",
     .build = build,
-    .examples = examples,
-    .n_examples = SR_COUNT(examples),
+    .examples = SR_LIST(examples),
 };

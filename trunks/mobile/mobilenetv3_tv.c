@@ -24,8 +24,6 @@ const SrTrunk sr_trunk_mobilenetv3_tv = {
     .subtree = SR_MOBILE_NET,
     .options = sr_mobilenetv3_tv_options,
     .params_bytes = sizeof(SrMobileNet),
-    .param_prefix = "",
     .build = build,
-    .examples = examples,
-    .n_examples = SR_COUNT(examples),
+    .examples = SR_LIST(examples),
 };

@@ -171,10 +171,7 @@ const SrTrunk sr_trunk_shufflenet_v2 = {
     .subtree = "MODEL.TRUNK.SHUFFLENET_V2",
     .options = options,
     .params_bytes = sizeof(Shufflenet),
-    .param_prefix = "",
     .build = build,
-    .presets = presets,
-    .n_presets = SR_COUNT(presets),
-    .examples = examples,
-    .n_examples = SR_COUNT(examples),
+    .presets = SR_LIST(presets),
+    .examples = SR_LIST(examples),
 };

@@ -61,11 +61,8 @@ const SrTrunk sr_trunk_torchvision_mobilenet_v3 = {
     .subtree = "MODEL.TRUNK.TORCHVISION_MOBILENET_V3",
     .options = options,
     .params_bytes = sizeof(MobilenetV3),
-    .param_prefix = "",
     .build = build,
-    .presets = presets,
-    .n_presets = SR_COUNT(presets),
+    .presets = SR_LIST(presets),
     .classify = classify,
-    .examples = examples,
-    .n_examples = SR_COUNT(examples),
+    .examples = SR_LIST(examples),
 };

@@ -383,6 +383,5 @@ const SrTrunk sr_trunk_regnet = {
     .params_bytes = sizeof(Regnet),
     .param_prefix = "_feature_blocks.",
     .build = build,
-    .examples = examples,
-    .n_examples = SR_COUNT(examples),
+    .examples = SR_LIST(examples),
 };

@@ -136,11 +136,8 @@ const SrTrunk sr_trunk_torchvision_regnet = {
     .subtree = "MODEL.TRUNK.TORCHVISION_REGNET",
     .options = options,
     .params_bytes = sizeof(Regnet),
-    .param_prefix = "",
     .build = build,
-    .presets = presets,
-    .n_presets = SR_COUNT(presets),
+    .presets = SR_LIST(presets),
     .classify = classify,
-    .examples = examples,
-    .n_examples = SR_COUNT(examples),
+    .examples = SR_LIST(examples),
 };

@@ -262,8 +262,6 @@ const SrTrunk sr_trunk_resnet = {
     .build = build,
     .layers = layers,
     .depth = sr_depth_of_stages,
-    .presets = presets,
-    .n_presets = SR_COUNT(presets),
-    .examples = examples,
-    .n_examples = SR_COUNT(examples),
+    .presets = SR_LIST(presets),
+    .examples = SR_LIST(examples),
 };

@@ -119,23 +119,13 @@ static int layers(const void *params) {
     return 3;
 }
 
-// clang-format off
-static const SrPreset presets[] = {
-    {"resnet20",         "{DEPTH: 20}", "linear", 10},
-    {"resnet32",         "{DEPTH: 32}", "linear", 10},
-    {"resnet44",         "{DEPTH: 44}", "linear", 10},
-    {"resnet56",         "{DEPTH: 56}", "linear", 10},
-    {"resnet110",        "{DEPTH: 110}", "linear", 10},
-};
-// clang-format on
-
-// Trained on images of 32 pixels.
 static const SrPresetPixels pixels[] = {
-    {"resnet20", {0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}, 32, SR_FIT_SHORTER},
-    {"resnet32", {0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}, 32, SR_FIT_SHORTER},
-    {"resnet44", {0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}, 32, SR_FIT_SHORTER},
-    {"resnet56", {0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}, 32, SR_FIT_SHORTER},
-    {"resnet110", {0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}, 32, SR_FIT_SHORTER},
+    {NULL, {0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}, 32, SR_FIT_SHORTER}};
+
+static const SrPreset presets[] = {
+    {"resnet20", "{DEPTH: 20}", "linear", 10},   {"resnet32", "{DEPTH: 32}", "linear", 10},
+    {"resnet44", "{DEPTH: 44}", "linear", 10},   {"resnet56", "{DEPTH: 56}", "linear", 10},
+    {"resnet110", "{DEPTH: 110}", "linear", 10},
 };
 
 static const SrTrunkExample examples[] = {{"{DEPTH: 8, WIDTH_MULTIPLIER: 0.25}", 32, 24}};
@@ -150,10 +140,7 @@ const SrTrunk sr_trunk_resnet_cifar = {
     .build = build,
     .layers = layers,
     .depth = sr_depth_of_stages,
-    .presets = presets,
-    .n_presets = SR_COUNT(presets),
-    .pixels = pixels,
-    .n_pixels = SR_COUNT(pixels),
-    .examples = examples,
-    .n_examples = SR_COUNT(examples),
+    .presets = SR_LIST(presets),
+    .pixels = SR_LIST(pixels),
+    .examples = SR_LIST(examples),
 };

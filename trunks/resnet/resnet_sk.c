@@ -227,8 +227,6 @@ const SrTrunk sr_trunk_resnet_sk = {
     .subtree = SUBTREE,
     .options = options,
     .params_bytes = sizeof(ResnetSk),
-    .param_prefix = "",
     .build = build,
-    .examples = examples,
-    .n_examples = SR_COUNT(examples),
+    .examples = SR_LIST(examples),
 };

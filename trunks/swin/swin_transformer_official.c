@@ -28,9 +28,7 @@ const SrTrunk sr_trunk_swin_transformer_official = {
     .subtree = SR_SWIN_TRANSFORMER,
     .options = sr_swin_options,
     .params_bytes = sizeof(SrSwin),
-    .param_prefix = "",
     .build = build,
     .decays_by_name = true,
-    .examples = examples,
-    .n_examples = SR_COUNT(examples),
+    .examples = SR_LIST(examples),
 };

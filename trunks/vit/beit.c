@@ -206,11 +206,9 @@ const SrTrunk sr_trunk_beit = {
     .subtree = SUBTREE,
     .options = options,
     .params_bytes = sizeof(Beit),
-    .param_prefix = "",
     .build = build,
     .layers = layers,
     .depth = sr_depth_of_blocks,
     .decays_by_name = true,
-    .examples = examples,
-    .n_examples = SR_COUNT(examples),
+    .examples = SR_LIST(examples),
 };

@@ -179,9 +179,7 @@ const SrTrunk sr_trunk_classy_vit = {
     .subtree = SUBTREE,
     .options = options,
     .params_bytes = sizeof(Vit),
-    .param_prefix = "",
     .build = build,
     .decays_by_name = true,
-    .examples = examples,
-    .n_examples = SR_COUNT(examples),
+    .examples = SR_LIST(examples),
 };

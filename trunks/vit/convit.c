@@ -212,11 +212,9 @@ const SrTrunk sr_trunk_convit = {
     .base = "MODEL.TRUNK.VISION_TRANSFORMERS",
     .options = options,
     .params_bytes = sizeof(Convit),
-    .param_prefix = "",
     .build = build,
     .layers = layers,
     .depth = sr_depth_of_blocks,
     .decays_by_name = true,
-    .examples = examples,
-    .n_examples = SR_COUNT(examples),
+    .examples = SR_LIST(examples),
 };

@@ -229,12 +229,10 @@ const SrTrunk sr_trunk_vision_transformer = {
     .subtree = SUBTREE,
     .options = options,
     .params_bytes = sizeof(Vit),
-    .param_prefix = "",
     .flags = SR_TRUNK_TAKES_MASK | SR_TRUNK_TAKES_VISIBLE,
     .build = build,
     .layers = layers,
     .depth = sr_depth_of_blocks,
     .decays_by_name = true,
-    .examples = examples,
-    .n_examples = SR_COUNT(examples),
+    .examples = SR_LIST(examples),
 };

@@ -282,9 +282,7 @@ const SrTrunk sr_trunk_xcit = {
     .subtree = SUBTREE,
     .options = options,
     .params_bytes = sizeof(Xcit),
-    .param_prefix = "",
     .build = build,
     .decays_by_name = true,
-    .examples = examples,
-    .n_examples = SR_COUNT(examples),
+    .examples = SR_LIST(examples),
 };

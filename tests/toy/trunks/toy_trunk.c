@@ -34,8 +34,6 @@ const SrTrunk sr_trunk_toy_trunk = {
     .subtree = "MODEL.TRUNK.TOY",
     .options = options,
     .params_bytes = sizeof(Toy),
-    .param_prefix = "",
     .build = build,
-    .examples = examples,
-    .n_examples = SR_COUNT(examples),
+    .examples = SR_LIST(examples),
 };

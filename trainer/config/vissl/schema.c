@@ -11,26 +11,25 @@
 #include "trainer/config/vissl/vissl_keys.h"
 #include "trainer/optim/optim_options.h"
 #include "trunks/trunk.h"
-#include "trunks/vissl_trunks.h"
 
 static const SrSection sections[] = {
-    {"", sr__schema_root, 0, NULL, false},
-    {"MACHINE", sr__schema_machine, 0, NULL, false},
-    {"HOOKS", sr__schema_hooks, 0, NULL, false},
-    {"DATA", sr__schema_data, 0, NULL, false},
-    {"DATA.TRAIN", sr__schema_split, offsetof(SrConfig, train), NULL, false},
-    {"DATA.TEST", sr__schema_split, offsetof(SrConfig, test), NULL, false},
-    {"MODEL", sr__schema_model, offsetof(SrConfig, model), NULL, false},
-    {"MODEL.TRUNK", sr__schema_trunk, offsetof(SrConfig, model), sr_vissl_trunk_maps, true},
-    {"LOSS", sr__schema_loss, 0, NULL, true},
-    {"OPTIMIZER", NULL, offsetof(SrConfig, optimizer), NULL, false},
-    {"CHECKPOINT", sr__schema_checkpoint, 0, NULL, false},
-    {"DISTRIBUTED", sr__schema_distributed, 0, NULL, false},
-    {"NEAREST_NEIGHBOR", sr__schema_neighbor, 0, NULL, false},
-    {"METERS", sr__schema_meters, 0, NULL, true},
-    {"SVM", sr__schema_svm, 0, NULL, false},
-    {"LOW_SHOT_BENCHMARK", sr__schema_low_shot, 0, NULL, false},
-    {"CLUSTERFIT", sr__schema_cluster, 0, NULL, false},
+    {"", sr__schema_root, 0, false},
+    {"MACHINE", sr__schema_machine, 0, false},
+    {"HOOKS", sr__schema_hooks, 0, false},
+    {"DATA", sr__schema_data, 0, false},
+    {"DATA.TRAIN", sr__schema_split, offsetof(SrConfig, train), false},
+    {"DATA.TEST", sr__schema_split, offsetof(SrConfig, test), false},
+    {"MODEL", sr__schema_model, offsetof(SrConfig, model), false},
+    {"MODEL.TRUNK", sr__schema_trunk, offsetof(SrConfig, model), true},
+    {"LOSS", sr__schema_loss, 0, true},
+    {"OPTIMIZER", NULL, offsetof(SrConfig, optimizer), false},
+    {"CHECKPOINT", sr__schema_checkpoint, 0, false},
+    {"DISTRIBUTED", sr__schema_distributed, 0, false},
+    {"NEAREST_NEIGHBOR", sr__schema_neighbor, 0, false},
+    {"METERS", sr__schema_meters, 0, true},
+    {"SVM", sr__schema_svm, 0, false},
+    {"LOW_SHOT_BENCHMARK", sr__schema_low_shot, 0, false},
+    {"CLUSTERFIT", sr__schema_cluster, 0, false},
 };
 
 // The next plugin whose map has not been given: trunks come first, then losses, then meters.
@@ -122,7 +121,7 @@ static SrStatus build_table(const SrSection *section, int owned, SrArena *arena,
     const SrOption *own = section->table;
     if (!own) // OPTIMIZER: every optimiser adds its keys
         SR_TRY(sr_optim_options(arena, &own));
-    int room = count_rows(own) + count_rows(section->unbuilt) + sr__vissl_keys_count() + owned;
+    int room = count_rows(own) + sr__vissl_keys_count() + owned;
     SrOption *rows = sr_arena_alloc(arena, sizeof *rows * (size_t)(room + 1)),
              *vissl = sr_arena_alloc(arena, sizeof *rows * (size_t)(room + 1));
     SR_TRY_MEMORY(rows && vissl, "the schema");
@@ -130,7 +129,6 @@ static SrStatus build_table(const SrSection *section, int owned, SrArena *arena,
     sr__vissl_keys_rows(section->path, is_section, vissl, &n_vissl);
     add_rows(section, own, rows, &n);
     add_rows(section, vissl, rows, &n);
-    add_rows(section, section->unbuilt, rows, &n);
     if (section->has_plugins)
         add_owned(section, rows, &n);
     *out = rows;

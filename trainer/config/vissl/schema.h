@@ -10,10 +10,7 @@ typedef struct {
     const char *path;      // dotted; "": the root
     const SrOption *table; // NULL: OPTIMIZER, whose keys come from the optimisers
     size_t offset;         // bytes in SrConfig to the struct that the rows fill
-    // Rows for VISSL's maps of plugins that this program lacks.  A row is dropped once a plugin
-    // owns the map.  NULL: none
-    const SrOption *unbuilt;
-    bool has_plugins; // maps below it belong to trunks, losses or meters
+    bool has_plugins;      // maps below it belong to trunks, losses or meters
 } SrSection;
 
 extern const SrOption sr__schema_root[], sr__schema_machine[], sr__schema_hooks[],

@@ -12,9 +12,12 @@
 #include "losses/loss.h"
 #include "trainer/optim/optimizer.h"
 #include "trunks/trunk.h"
-#include "trunks/vissl_trunks.h"
 
 // clang-format off
+static const char *const trunks[] = {
+    "alexnet_bvlc", "alexnet_colorization", "alexnet_deepcluster", "alexnet_jigsaw", "alexnet_rotnet", "beit",
+    "classy_vit", "convit", "convnext", "efficientnet", "mobilenetv3_timm", "mobilenetv3_tv", "regnet", "regnet_v2",
+    "resnet", "resnet_sk", "swin_transformer", "swin_transformer_official", "vision_transformer", "xcit", NULL};
 static const char *const losses[] = {
     "CrossEntropyLoss", "barlow_twins_loss", "bce_logits_multiple_output_single_target",
     "cross_entropy_multiple_output_single_target", "deepclusterv2_loss", "dino_distillation_loss", "dino_loss",
@@ -70,7 +73,7 @@ static const struct {
     const char *const *vissl; // ends with NULL
     const char *(*built)(int i);
 } kinds[SR_NAME_KINDS] = {
-    [SR_NAME_TRUNK] = {"trunk", sr_vissl_trunk_names, trunk_name},
+    [SR_NAME_TRUNK] = {"trunk", trunks, trunk_name},
     [SR_NAME_LOSS] = {"loss", losses, loss_name},
     [SR_NAME_HEAD] = {"head", heads, head_name},
     [SR_NAME_TRANSFORM] = {"transform", transforms, transform_name},
