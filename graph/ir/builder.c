@@ -15,7 +15,13 @@
 #include "base/text/number.h"
 #include "graph/ir/graph_internal.h"
 
-enum { MAX_SCOPES = 32, PATH_BYTES = 512, SUFFIX_BYTES = 64, MAX_INITS = SR_OP_MAX_SLOTS };
+enum {
+    MAX_SCOPES = 32,
+    PATH_BYTES = 512,
+    SUFFIX_BYTES = 64,
+    NUMBERED_BYTES = 128,
+    MAX_INITS = SR_OP_MAX_SLOTS
+};
 
 struct SrBuilder {
     SrGraph *graph; // borrowed
@@ -102,6 +108,15 @@ void sr_builder_push_block(SrBuilder *b, const char *scope, const char *class_na
     b->classes[depth] = sr_arena_strdup(sr_graph_arena(b->graph), class_name);
     if (!b->classes[depth])
         sr_builder_fail(b, SR_ERR_MEMORY, "out of memory for block %s", scope);
+}
+
+void sr_builder_push_numbered(SrBuilder *b, const char *class_name, const char *fmt, ...) {
+    char scope[NUMBERED_BYTES];
+    va_list args;
+    va_start(args, fmt);
+    sr_number_vprint(scope, sizeof scope, fmt, args);
+    va_end(args);
+    sr_builder_push_block(b, scope, class_name);
 }
 
 // The nodes added since scope `top` was opened are one call of its module.
@@ -351,6 +366,15 @@ void sr_build_remark(SrBuilder *b, const char *leaf, const SrShape *shape) {
         stick(b, sr_graph_add_remark(b->graph, node_name(b, leaf).s, shape));
 }
 
+// The path's dots become underscores, as in torch.fx.
+void sr_build_parameter_remark(SrBuilder *b, const char *parameter, SrShape shape) {
+    char leaf[PATH_BYTES + NUMBERED_BYTES];
+    snprintf(leaf, sizeof leaf, "%s%s%s", b->path, b->path[0] ? "_" : "", parameter);
+    for (char *at = leaf; (at = strchr(at, '.'));)
+        *at = '_';
+    sr_build_remark(b, leaf, &shape);
+}
+
 int sr_build_state(SrBuilder *b, const char *name, SrShape shape, SrDtype dtype, SrInit init) {
     if (b->status != SR_OK)
         return -1;
@@ -378,4 +402,13 @@ void sr_build_alias(SrBuilder *b, const char *alias, SrNodeId id) {
     snprintf(name.s, sizeof name.s, "%s%s", b->node_prefix, alias);
     add_pass(b, &name);
     stick(b, sr_graph_alias(b->graph, name.s, id));
+}
+
+void sr_build_alias_numbered(SrBuilder *b, SrNodeId id, const char *fmt, ...) {
+    char alias[NUMBERED_BYTES];
+    va_list args;
+    va_start(args, fmt);
+    sr_number_vprint(alias, sizeof alias, fmt, args);
+    va_end(args);
+    sr_build_alias(b, alias, id);
 }

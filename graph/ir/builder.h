@@ -27,6 +27,9 @@ SrStatus sr_builder_fail(SrBuilder *b, SrStatus status, const char *fmt, ...) SR
 void sr_builder_push(SrBuilder *b, const char *scope);
 // Opens a scope that is a block: a module of a class ("Bottleneck"), which lists may keep closed.
 void sr_builder_push_block(SrBuilder *b, const char *scope, const char *class_name);
+// Does so for a scope whose name has numbers: "blocks.%d".
+void sr_builder_push_numbered(SrBuilder *b, const char *class_name, const char *fmt, ...)
+    SR_PRINTF(3, 4);
 void sr_builder_pop(SrBuilder *b);
 // Set the prefix of parameter names ("trunk._feature_blocks.") and of node names ("" for the
 // trunk, as in torchvision) from now on; scopes come after it.  Return the old prefix, to restore
@@ -68,7 +71,12 @@ int sr_build_state(SrBuilder *b, const char *name, SrShape shape, SrDtype dtype,
 // Adds an SrRemark, a line of torchvision's list without computation.  shape: in torch's axis
 // order; NULL: no tensor.
 void sr_build_remark(SrBuilder *b, const char *leaf, const SrShape *shape);
+// Adds the remark of a parameter of the module whose scope is open.  torch.fx names it after its
+// path: "features_1_0_layer_scale".
+void sr_build_parameter_remark(SrBuilder *b, const char *parameter, SrShape shape);
 SrShape sr_build_shape(const SrBuilder *b, SrNodeId id);
 void sr_build_alias(SrBuilder *b, const char *alias, SrNodeId id);
+// Does so for an alias with numbers: "res%d".
+void sr_build_alias_numbered(SrBuilder *b, SrNodeId id, const char *fmt, ...) SR_PRINTF(3, 4);
 
 #endif

@@ -222,6 +222,28 @@ TEST(test_out_of_memory) {
     CHECK(done);
 }
 
-SR_TESTS(builder, unit(test_fx_names), unit(test_third_use), unit(test_prefixes_and_passes),
-         unit(test_entries), unit(test_modes), unit(test_errors_stick), unit(test_bound),
-         unit(test_out_of_memory))
+// Names with numbers, and the remark of a module's own parameter, which has the module's path.
+TEST(test_numbered_names) {
+    Fixture f = begin();
+    SrNodeId found;
+    sr_builder_push(f.b, "features");
+    sr_builder_push_numbered(f.b, "Block", "%d.blocks.%d", 1, 12);
+    sr_build_parameter_remark(f.b, "layer_scale", SR_SHAPE(4, 1, 1));
+    SrNodeId y = sr_build(f.b, "relu", "relu", NULL, f.x);
+    sr_builder_pop(f.b);
+    sr_builder_pop(f.b);
+    sr_build_alias_numbered(f.b, y, "%s%d", "res", 2);
+    CHECK_STR(sr_graph_at(f.graph, y)->name, "features.1.blocks.12.relu");
+    CHECK_STR(sr_graph_remark_at(f.graph, 0)->name,
+              "features.1.blocks.12.features_1_blocks_12_layer_scale");
+    CHECK_STR(sr_graph_alias_at(f.graph, 0, &found), "res2");
+    CHECK_INT(found, y);
+    CHECK_STR(sr_graph_block_at(f.graph, 0)->path, "features.1.blocks.12");
+    CHECK_STR(sr_graph_block_at(f.graph, 0)->class_name, "Block");
+    CHECK_OK(sr_builder_status(f.b));
+    end(f);
+}
+
+SR_TESTS(builder, unit(test_fx_names), unit(test_numbered_names), unit(test_third_use),
+         unit(test_prefixes_and_passes), unit(test_entries), unit(test_modes),
+         unit(test_errors_stick), unit(test_bound), unit(test_out_of_memory))

@@ -1,6 +1,5 @@
 // AlexNet in one column (Krizhevsky, arXiv:1404.5997) with torchvision's layers and names.  VISSL's
 // five variants are separate trunks (trunks/classic/alexnet_blocks.h).
-#include <stdio.h>
 
 #include "kernels/conv/conv2d.h"
 #include "kernels/pool/pool2d.h"
@@ -31,7 +30,6 @@ static const struct {
                  {256, 3, 1, 1, true}};
 
 static SrNodeId layer(SrBuilder *b, const Alexnet *p, int i, int *at, SrNodeId x) {
-    char leaf[16], alias[16];
     SrConv2dParams conv = {.out_channels = (int)(layers_of[i].channels * p->width_multiplier),
                            .kernel_h = layers_of[i].kernel,
                            .stride_h = layers_of[i].stride,
@@ -39,16 +37,14 @@ static SrNodeId layer(SrBuilder *b, const Alexnet *p, int i, int *at, SrNodeId x
                            .padding_w = -1,
                            .groups = 1,
                            .bias = true};
-    x = sr_build(b, "conv2d", sr_next_module(leaf, at), &conv, x);
-    x = sr_build(b, "relu", sr_next_module(leaf, at), NULL, x);
-    snprintf(alias, sizeof alias, "conv%d", i + 1);
-    sr_build_alias(b, alias, x);
+    x = sr_build(b, "conv2d", sr_leaf((*at)++).s, &conv, x);
+    x = sr_build(b, "relu", sr_leaf((*at)++).s, NULL, x);
+    sr_build_alias_numbered(b, x, "conv%d", i + 1);
     if (!layers_of[i].pooled)
         return x;
-    x = sr_build(b, "max_pool2d", sr_next_module(leaf, at),
+    x = sr_build(b, "max_pool2d", sr_leaf((*at)++).s,
                  &(SrPool2dParams){.kernel_h = 3, .stride_h = 2, .padding_w = -1}, x);
-    snprintf(alias, sizeof alias, "pool%d", i + 1);
-    sr_build_alias(b, alias, x);
+    sr_build_alias_numbered(b, x, "pool%d", i + 1);
     return x;
 }
 
@@ -74,15 +70,14 @@ static SrStatus classify(SrBuilder *b, const void *params, const SrPreset *prese
                          const SrTrunkOutput *features, SrNodeId *logits) {
     const Alexnet *p = params;
     SrNodeId x = features->pooled;
-    char leaf[16];
     int at = 0;
     sr_builder_push_block(b, "classifier", "Sequential");
     for (int i = 0; i < 2; i++) {
-        x = sr_dropout(b, sr_next_module(leaf, &at), x, p->dropout);
-        x = sr_linear_normal(b, sr_next_module(leaf, &at), x, 4096, 0);
-        x = sr_build(b, "relu", sr_next_module(leaf, &at), NULL, x);
+        x = sr_dropout(b, sr_leaf(at++).s, x, p->dropout);
+        x = sr_linear_normal(b, sr_leaf(at++).s, x, 4096, 0);
+        x = sr_build(b, "relu", sr_leaf(at++).s, NULL, x);
     }
-    *logits = sr_linear_normal(b, sr_next_module(leaf, &at), x, preset->classes, 0);
+    *logits = sr_linear_normal(b, sr_leaf(at++).s, x, preset->classes, 0);
     sr_builder_pop(b);
     return sr_builder_status(b);
 }

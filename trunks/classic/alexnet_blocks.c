@@ -20,18 +20,13 @@ const SrOption sr_alexnet_options[] = {
     SR_OPTION_END,
 };
 
-static void push(SrBuilder *b, int i) {
-    char scope[16];
-    snprintf(scope, sizeof scope, "%d", i);
-    sr_builder_push_block(b, scope, "Sequential");
-}
+static void push(SrBuilder *b, int i) { sr_builder_push_numbered(b, "Sequential", "%d", i); }
 
 // Adds convolution i, optionally a batch norm, and a ReLU: nodes 0, 1 and, with a norm, 2 of module
 // `at`.
 static SrNodeId conv(SrBuilder *b, const SrAlexnetParams *p, const SrAlexnetLayout *l, int i,
                      int at, SrNodeId x) {
     static const int kernel[] = {11, 5, 3, 3, 3};
-    char alias[16];
     SrConv2dParams conv = {.out_channels = (int)(l->channels[i] * p->width_multiplier),
                            .kernel_h = kernel[i],
                            .stride_h = i ? 1 : l->stride,
@@ -46,8 +41,7 @@ static SrNodeId conv(SrBuilder *b, const SrAlexnetParams *p, const SrAlexnetLayo
         x = sr_build(b, "batch_norm", "1", &norm, x);
     x = sr_build(b, "relu", l->batch_norm[i] ? "2" : "1", NULL, x);
     sr_builder_pop(b);
-    snprintf(alias, sizeof alias, "conv%d", i + 1);
-    sr_build_alias(b, alias, x);
+    sr_build_alias_numbered(b, x, "conv%d", i + 1);
     return x;
 }
 
@@ -59,7 +53,7 @@ static SrNodeId respond(SrBuilder *b, const char *leaf, SrNodeId x) {
 
 static SrNodeId pool(SrBuilder *b, SrAlexnetPool kind, int i, int at, SrNodeId x) {
     SrPool2dParams window = {.kernel_h = 3, .stride_h = 2, .padding_w = -1};
-    char alias[16], leaf[16];
+    char leaf[16];
     snprintf(leaf, sizeof leaf, "%d", at);
     if (kind != SR_ALEXNET_PLAIN)
         push(b, at);
@@ -71,8 +65,7 @@ static SrNodeId pool(SrBuilder *b, SrAlexnetPool kind, int i, int at, SrNodeId x
         x = sr_build(b, "max_pool2d", leaf, &window, x);
     if (kind != SR_ALEXNET_PLAIN)
         sr_builder_pop(b);
-    snprintf(alias, sizeof alias, "pool%d", i);
-    sr_build_alias(b, alias, x);
+    sr_build_alias_numbered(b, x, "pool%d", i);
     return x;
 }
 

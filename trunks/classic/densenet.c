@@ -2,7 +2,6 @@
 // torchvision's layers and names.  Each layer reads the concatenated outputs of all earlier
 // layers of its block.
 #include <math.h>
-#include <stdio.h>
 
 #include "kernels/basic/concat.h"
 #include "kernels/conv/conv2d.h"
@@ -55,9 +54,7 @@ static SrNodeId joined(SrBuilder *b, const SrNodeId *x, int n) {
 }
 
 static SrNodeId layer(SrBuilder *b, const Densenet *p, const SrNodeId *before, int n) {
-    char scope[32];
-    snprintf(scope, sizeof scope, "denselayer%d", n);
-    sr_builder_push_block(b, scope, "_DenseLayer");
+    sr_builder_push_numbered(b, "_DenseLayer", "denselayer%d", n);
     SrNodeId x = norm_relu(b, "norm1", "relu1", joined(b, before, n));
     x = conv(b, "conv1", x, p->bn_size * p->growth, 1, 1);
     x = conv(b, "conv2", norm_relu(b, "norm2", "relu2", x), p->growth, 3, 1);
@@ -67,9 +64,7 @@ static SrNodeId layer(SrBuilder *b, const Densenet *p, const SrNodeId *before, i
 
 static SrNodeId block(SrBuilder *b, const Densenet *p, int i, SrNodeId x) {
     SrNodeId all[SR_OP_MAX_IN] = {x};
-    char scope[32];
-    snprintf(scope, sizeof scope, "denseblock%d", i + 1);
-    sr_builder_push_block(b, scope, "_DenseBlock");
+    sr_builder_push_numbered(b, "_DenseBlock", "denseblock%d", i + 1);
     int n = 1;
     for (; n <= p->blocks.v[i]; n++)
         all[n] = layer(b, p, all, n);
@@ -80,9 +75,7 @@ static SrNodeId block(SrBuilder *b, const Densenet *p, int i, SrNodeId x) {
 
 // Adds a transition: half the channels at half the resolution.
 static SrNodeId transition(SrBuilder *b, int i, SrNodeId x) {
-    char scope[32];
-    snprintf(scope, sizeof scope, "transition%d", i + 1);
-    sr_builder_push_block(b, scope, "_Transition");
+    sr_builder_push_numbered(b, "_Transition", "transition%d", i + 1);
     x = norm_relu(b, "norm", "relu", x);
     x = conv(b, "conv", x, sr_shape_last(sr_build_shape(b, x)) / 2, 1, 1);
     x = sr_build(b, "avg_pool2d", "pool", &(SrPool2dParams){.kernel_h = 2, .padding_w = -1}, x);
@@ -108,12 +101,10 @@ static SrStatus build(SrBuilder *b, const void *params, const SrTrunkInput *in,
     sr_builder_push_block(b, "features", "Sequential");
     SrNodeId x = stem(b, p, in->image);
     for (int i = 0; i < BLOCKS; i++) {
-        char index[16];
         x = block(b, p, i, x);
         if (i + 1 == BLOCKS)
             break;
-        snprintf(index, sizeof index, "%d", i + 1); // timm's: each block's end
-        sr_build_alias(b, index, x);
+        sr_build_alias_numbered(b, x, "%d", i + 1); // timm's: each block's end
         x = transition(b, i, x);
     }
     x = sr_build(b, "batch_norm", "norm5", &(SrBatchNormParams){.eps = 1e-5, .momentum = 0.1}, x);

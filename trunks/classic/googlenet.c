@@ -1,7 +1,6 @@
 // GoogLeNet (Szegedy et al., "Going deeper with convolutions", arXiv:1409.4842) with batch norm
 // and torchvision's layers and names.  The third branch has 3x3 convolutions in torchvision and
 // 5x5 in the paper.
-#include <stdio.h>
 
 #include "kernels/basic/concat.h"
 #include "kernels/pool/pool2d.h"

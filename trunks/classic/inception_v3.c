@@ -1,7 +1,6 @@
 // Inception v3 (Szegedy et al., "Rethinking the inception architecture for computer vision",
 // arXiv:1512.00567) with torchvision's layers and names.  Modules are lists of branches; the
 // letters A to E are those of torchvision's classes.
-#include <stdio.h>
 #include <string.h>
 
 #include "kernels/basic/concat.h"

@@ -1,6 +1,5 @@
 // SqueezeNet 1.0 and 1.1 (Iandola et al., arXiv:1602.07360) with torchvision's layers and names.
 #include <math.h>
-#include <stdio.h>
 
 #include "kernels/basic/concat.h"
 #include "kernels/conv/conv2d.h"
@@ -36,11 +35,6 @@ static const struct { // the paper's table 1
 } fires[FIRES] = {{16, 64},  {16, 64},  {32, 128}, {32, 128},
                   {48, 192}, {48, 192}, {64, 256}, {64, 256}};
 
-static const char *next(char leaf[16], int *at) {
-    snprintf(leaf, 16, "%d", (*at)++);
-    return leaf;
-}
-
 static int channels_of(const Squeezenet *p, int channels) {
     return SR_MAX(1, (int)(channels * p->width_multiplier));
 }
@@ -72,28 +66,21 @@ static SrNodeId fire(SrBuilder *b, const Squeezenet *p, int i, SrNodeId x) {
     return sr_build_n(b, "concat", "cat", &(SrConcatParams){3}, wide, 2);
 }
 
-// Announces timm's index for the last map of a resolution.
-static void announce(SrBuilder *b, int *index, SrNodeId x) {
-    char name[16];
-    sr_build_alias(b, next(name, index), x);
-}
-
 static SrNodeId features(SrBuilder *b, const Squeezenet *p, SrNodeId x) {
     SrPool2dParams pool = {.kernel_h = 3, .stride_h = 2, .padding_w = -1, .ceil_mode = true};
-    char leaf[16];
     int at = 0, index = 0, kernel = versions[p->version].kernel;
-    x = conv(b, next(leaf, &at), x, channels_of(p, versions[p->version].channels), kernel, 2, 0);
-    x = sr_build(b, "relu", next(leaf, &at), NULL, x);
+    x = conv(b, sr_leaf(at++).s, x, channels_of(p, versions[p->version].channels), kernel, 2, 0);
+    x = sr_build(b, "relu", sr_leaf(at++).s, NULL, x);
     for (int i = 0; i < FIRES; i++) {
         if (versions[p->version].pool_before[i]) {
-            announce(b, &index, x);
-            x = sr_build(b, "max_pool2d", next(leaf, &at), &pool, x);
+            sr_build_alias_numbered(b, x, "%d", index++); // timm's: last map of a resolution
+            x = sr_build(b, "max_pool2d", sr_leaf(at++).s, &pool, x);
         }
-        sr_builder_push_block(b, next(leaf, &at), "Fire");
+        sr_builder_push_block(b, sr_leaf(at++).s, "Fire");
         x = fire(b, p, i, x);
         sr_builder_pop(b);
     }
-    announce(b, &index, x);
+    sr_build_alias_numbered(b, x, "%d", index);
     return x;
 }
 

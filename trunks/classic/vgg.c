@@ -1,6 +1,5 @@
 // VGG with 11 to 19 layers (Simonyan and Zisserman, arXiv:1409.1556), with or without batch norm,
 // with torchvision's names.
-#include <stdio.h>
 
 #include "kernels/conv/conv2d.h"
 #include "kernels/norm/batch_norm.h"
@@ -43,7 +42,6 @@ static const int *convs_of(int depth) {
 
 // Modules are numbered through: features.0 is the first convolution, features.1 its norm or ReLU.
 static SrNodeId layer(SrBuilder *b, const Vgg *p, int *at, SrNodeId x, int channels) {
-    char leaf[16];
     SrConv2dParams conv = {.out_channels = channels,
                            .kernel_h = 3,
                            .padding_h = 1,
@@ -51,11 +49,11 @@ static SrNodeId layer(SrBuilder *b, const Vgg *p, int *at, SrNodeId x, int chann
                            .groups = 1,
                            .bias = true};
     sr_conv_kaiming(b, &conv);
-    x = sr_build(b, "conv2d", sr_next_module(leaf, at), &conv, x);
+    x = sr_build(b, "conv2d", sr_leaf((*at)++).s, &conv, x);
     if (p->batch_norm)
-        x = sr_build(b, "batch_norm", sr_next_module(leaf, at),
+        x = sr_build(b, "batch_norm", sr_leaf((*at)++).s,
                      &(SrBatchNormParams){.eps = 1e-5, .momentum = 0.1}, x);
-    return sr_build(b, "relu", sr_next_module(leaf, at), NULL, x);
+    return sr_build(b, "relu", sr_leaf((*at)++).s, NULL, x);
 }
 
 static SrStatus build(SrBuilder *b, const void *params, const SrTrunkInput *in,
@@ -63,7 +61,6 @@ static SrStatus build(SrBuilder *b, const void *params, const SrTrunkInput *in,
     static const int channels[STAGES] = {64, 128, 256, 512, 512};
     const Vgg *p = params;
     const int *convs = convs_of(p->depth);
-    char leaf[16];
     int at = 0;
     if (!convs)
         return sr_builder_fail(b, SR_ERR_CONFIG,
@@ -73,9 +70,9 @@ static SrStatus build(SrBuilder *b, const void *params, const SrTrunkInput *in,
     for (int s = 0; s < STAGES; s++) {
         for (int i = 0; i < convs[s]; i++)
             x = layer(b, p, &at, x, (int)(channels[s] * p->width_multiplier));
-        snprintf(leaf, sizeof leaf, "%d", s);
-        sr_build_alias(b, leaf, x); // timm's index: before each pooling, and after the last
-        x = sr_build(b, "max_pool2d", sr_next_module(leaf, &at),
+        sr_build_alias_numbered(b, x, "%d",
+                                s); // timm's index: before each pooling, and after the last
+        x = sr_build(b, "max_pool2d", sr_leaf(at++).s,
                      &(SrPool2dParams){.kernel_h = 2, .padding_w = -1}, x);
     }
     sr_builder_pop(b);
@@ -93,15 +90,14 @@ static SrStatus classify(SrBuilder *b, const void *params, const SrPreset *prese
                          const SrTrunkOutput *features, SrNodeId *logits) {
     const Vgg *p = params;
     SrNodeId x = features->pooled;
-    char leaf[16];
     int at = 0;
     sr_builder_push_block(b, "classifier", "Sequential");
     for (int i = 0; i < 2; i++) {
-        x = sr_linear_normal(b, sr_next_module(leaf, &at), x, 4096, 0.01);
-        x = sr_build(b, "relu", sr_next_module(leaf, &at), NULL, x);
-        x = sr_dropout(b, sr_next_module(leaf, &at), x, p->dropout);
+        x = sr_linear_normal(b, sr_leaf(at++).s, x, 4096, 0.01);
+        x = sr_build(b, "relu", sr_leaf(at++).s, NULL, x);
+        x = sr_dropout(b, sr_leaf(at++).s, x, p->dropout);
     }
-    *logits = sr_linear_normal(b, sr_next_module(leaf, &at), x, preset->classes, 0.01);
+    *logits = sr_linear_normal(b, sr_leaf(at++).s, x, preset->classes, 0.01);
     sr_builder_pop(b);
     return sr_builder_status(b);
 }

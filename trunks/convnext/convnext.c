@@ -1,7 +1,6 @@
 // ConvNeXt (Liu et al., "A ConvNet for the 2020s", arXiv:2201.03545) in VISSL's form, which is the
 // authors' code: features are pooled, then normalised.  The trunk torchvision_convnext has
 // torchvision's names.
-#include <stdio.h>
 
 #include "kernels/basic/linear.h"
 #include "kernels/basic/stochastic_depth.h"
@@ -71,10 +70,8 @@ static SrNodeId block(SrBuilder *b, SrNodeId x, double drop) {
 
 // Adds the stem, or a norm and a 2x2 convolution.
 static SrNodeId downsample(SrBuilder *b, const Convnext *p, int s, SrNodeId x) {
-    char scope[16];
     sr_builder_push(b, "downsample_layers");
-    snprintf(scope, sizeof scope, "%d", s);
-    sr_builder_push_block(b, scope, "Sequential");
+    sr_builder_push_numbered(b, "Sequential", "%d", s);
     if (s == 0)
         x = norm(b, "1", conv(b, "0", x, p->dims.v[0], 4, 4, 1));
     else
@@ -85,20 +82,16 @@ static SrNodeId downsample(SrBuilder *b, const Convnext *p, int s, SrNodeId x) {
 }
 
 static SrNodeId stage(SrBuilder *b, const Convnext *p, int s, int first, int total, SrNodeId x) {
-    char scope[16];
     sr_builder_push(b, "stages");
-    snprintf(scope, sizeof scope, "%d", s);
-    sr_builder_push_block(b, scope, "Sequential");
+    sr_builder_push_numbered(b, "Sequential", "%d", s);
     for (int i = 0; i < p->depth.v[s]; i++) {
-        snprintf(scope, sizeof scope, "%d", i);
-        sr_builder_push_block(b, scope, "Block");
+        sr_builder_push_numbered(b, "Block", "%d", i);
         x = block(b, x, p->drop_path * (first + i) / SR_MAX(total - 1, 1));
         sr_builder_pop(b);
     }
     sr_builder_pop(b);
     sr_builder_pop(b);
-    snprintf(scope, sizeof scope, "%d", s); // timm's index
-    sr_build_alias(b, scope, x);
+    sr_build_alias_numbered(b, x, "%d", s); // timm's index
     return x;
 }
 

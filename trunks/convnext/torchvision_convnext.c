@@ -1,6 +1,5 @@
 // ConvNeXt (Liu et al., "A ConvNet for the 2020s", arXiv:2201.03545) with torchvision's layers and
 // names.  The trunk convnext has VISSL's names, which are the authors'.
-#include <stdio.h>
 
 #include "kernels/basic/linear.h"
 #include "kernels/basic/permute.h"
@@ -56,21 +55,13 @@ static SrNodeId permute_module(SrBuilder *b, const char *scope, SrNodeId x, SrCh
     return x;
 }
 
-// Adds a remark for a module's own parameter, which torch.fx lists as a node:
-// "features.1.0.features_1_0_<name>".
-static void parameter(SrBuilder *b, const char *path, const char *name, SrShape shape) {
-    char leaf[96];
-    snprintf(leaf, sizeof leaf, "%s_%s", path, name);
-    sr_build_remark(b, leaf, &shape);
-}
-
-// Adds LayerNorm2d over the channels of each pixel.  path: the module's path with underscores.
-static SrNodeId norm2d(SrBuilder *b, const char *scope, const char *path, SrNodeId x) {
+// Adds LayerNorm2d over the channels of each pixel.
+static SrNodeId norm2d(SrBuilder *b, const char *scope, SrNodeId x) {
     int C = sr_shape_last(sr_build_shape(b, x));
     sr_builder_push_block(b, scope, "LayerNorm2d");
     x = permute(b, x, SR_CHANNELS_LAST);
-    parameter(b, path, "weight", SR_SHAPE(C));
-    parameter(b, path, "bias", SR_SHAPE(C));
+    sr_build_parameter_remark(b, "weight", SR_SHAPE(C));
+    sr_build_parameter_remark(b, "bias", SR_SHAPE(C));
     sr_builder_set_entry(b, "weight", "weight");
     sr_builder_set_entry(b, "bias", "bias");
     x = sr_build(b, "layer_norm", "layer_norm", &(SrLayerNormParams){.eps = 1e-6}, x);
@@ -99,10 +90,10 @@ static SrNodeId branch(SrBuilder *b, SrNodeId x) {
     return x;
 }
 
-static SrNodeId block(SrBuilder *b, const Convnext *p, const char *path, SrNodeId x, double drop) {
+static SrNodeId block(SrBuilder *b, const Convnext *p, SrNodeId x, double drop) {
     int dim = sr_shape_last(sr_build_shape(b, x));
     SrNodeId sum[2] = {SR_NO_NODE, x};
-    parameter(b, path, "layer_scale", SR_SHAPE(dim, 1, 1));
+    sr_build_parameter_remark(b, "layer_scale", SR_SHAPE(dim, 1, 1));
     SrNodeId y = branch(b, x);
     sr_builder_set_entry(b, "weight", "layer_scale");
     y = sr_build(b, "layer_scale", "mul", &(SrLayerScaleParams){p->layer_scale, true}, y);
@@ -118,22 +109,16 @@ static int blocks_of(const Convnext *p) {
 }
 
 static SrNodeId stage(SrBuilder *b, const Convnext *p, int s, int *done, SrNodeId x) {
-    char scope[16], path[48];
-    snprintf(scope, sizeof scope, "%d", 2 * s + 1);
-    sr_builder_push_block(b, scope, "Sequential");
+    sr_builder_push_numbered(b, "Sequential", "%d", 2 * s + 1);
     for (int i = 0; i < p->depths.v[s]; i++) {
         double drop = p->stochastic_depth * (*done)++ / SR_MAX(blocks_of(p) - 1, 1);
-        snprintf(scope, sizeof scope, "%d", i);
-        snprintf(path, sizeof path, "features_%d_%d", 2 * s + 1, i);
-        sr_builder_push_block(b, scope, "CNBlock");
-        x = block(b, p, path, x, drop);
+        sr_builder_push_numbered(b, "CNBlock", "%d", i);
+        x = block(b, p, x, drop);
         sr_builder_pop(b);
     }
     sr_builder_pop(b);
-    snprintf(scope, sizeof scope, "%d", s); // timm's index
-    sr_build_alias(b, scope, x);
-    snprintf(scope, sizeof scope, "res%d", s + 2);
-    sr_build_alias(b, scope, x);
+    sr_build_alias_numbered(b, x, "%d", s); // timm's index
+    sr_build_alias_numbered(b, x, "res%d", s + 2);
     return x;
 }
 
@@ -145,11 +130,8 @@ static SrNodeId downsample(SrBuilder *b, const Convnext *p, int s, SrNodeId x) {
                            .padding_w = -1,
                            .groups = 1,
                            .bias = true};
-    char scope[16], path[48];
-    snprintf(scope, sizeof scope, "%d", 2 * s);
-    snprintf(path, sizeof path, "features_%d_0", 2 * s);
-    sr_builder_push_block(b, scope, "Sequential");
-    x = conv(b, "1", norm2d(b, "0", path, x), &half);
+    sr_builder_push_numbered(b, "Sequential", "%d", 2 * s);
+    x = conv(b, "1", norm2d(b, "0", x), &half);
     sr_builder_pop(b);
     return x;
 }
@@ -162,7 +144,7 @@ static SrNodeId stem(SrBuilder *b, const Convnext *p, SrNodeId x) {
                             .groups = 1,
                             .bias = true};
     sr_builder_push_block(b, "0", "Conv2dNormActivation");
-    x = norm2d(b, "1", "features_0_1", conv(b, "0", x, &patch));
+    x = norm2d(b, "1", conv(b, "0", x, &patch));
     sr_builder_pop(b);
     return x;
 }
@@ -184,7 +166,7 @@ static SrStatus build(SrBuilder *b, const void *params, const SrTrunkInput *in,
     out->map = x;
     x = sr_build(b, "adaptive_avg_pool2d", "avgpool", &(SrAdaptivePool2dParams){0}, x);
     sr_builder_push(b, "classifier");
-    x = norm2d(b, "0", "classifier_0", x);
+    x = norm2d(b, "0", x);
     out->pooled = sr_build(b, "flatten", "1", NULL, x);
     sr_builder_pop(b);
     sr_build_alias(b, "flatten", out->pooled);

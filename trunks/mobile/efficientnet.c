@@ -6,7 +6,6 @@
 // squeeze-excitation follows from the block's input, and the default feature comes after the
 // dropout.
 #include <math.h>
-#include <stdio.h>
 
 #include "kernels/basic/stochastic_depth.h"
 #include "kernels/conv/conv2d.h"
@@ -160,19 +159,16 @@ static SrNodeId block(const Net *net, int s, SrNodeId x, int stride, double drop
 // Blocks are numbered through; timm's indices name the last map of each resolution.
 static SrNodeId blocks(const Net *net, SrNodeId x) {
     int at = 0, index = 0, total = count_blocks(net->p);
-    char name[16];
     for (int s = 0; s < SR_COUNT(stages); s++) {
         for (int i = 0; i < blocks_of(net->p, s); i++, at++) {
-            snprintf(name, sizeof name, "block%d", at);
-            sr_builder_push_block(net->b, name, "MBConvBlock");
+            sr_builder_push_numbered(net->b, "MBConvBlock", "block%d", at);
             x = block(net, s, x, i ? 1 : stages[s].stride, net->p->drop_connect_rate * at / total);
             sr_builder_pop(net->b);
-            sr_build_alias(net->b, name, x);
+            sr_build_alias_numbered(net->b, x, "block%d", at);
         }
         if (s + 1 < SR_COUNT(stages) && stages[s + 1].stride == 1)
             continue;
-        snprintf(name, sizeof name, "%d", index++);
-        sr_build_alias(net->b, name, x);
+        sr_build_alias_numbered(net->b, x, "%d", index++);
     }
     return x;
 }

@@ -1,7 +1,6 @@
 // MNASNet-B1 (Tan et al., "MnasNet: platform-aware neural architecture search for mobile",
 // arXiv:1807.11626, figure 7) with torchvision's layers and names.
 #include <math.h>
-#include <stdio.h>
 
 #include "trunks/shared/conv_norm.h"
 #include "trunks/trunk.h"
@@ -32,11 +31,9 @@ static int adjusted(const Mnasnet *p, int channels) {
 
 // Adds modules <i> (convolution), <i + 1> (norm) and <i + 2> (ReLU).
 static SrNodeId conv(SrBuilder *b, int i, SrNodeId x, SrConvNorm c, bool relu) {
-    char leaf[16];
     c.momentum = 1 - 0.9997; // TensorFlow's decay
     x = sr_conv_norm_flat(b, i, x, &c);
-    snprintf(leaf, sizeof leaf, "%d", i + 2);
-    return relu ? sr_build(b, "relu", leaf, NULL, x) : x;
+    return relu ? sr_build(b, "relu", sr_leaf(i + 2).s, NULL, x) : x;
 }
 
 static SrNodeId inverted_residual(SrBuilder *b, int stack, SrNodeId x, int channels, int stride) {
@@ -56,12 +53,9 @@ static SrNodeId inverted_residual(SrBuilder *b, int stack, SrNodeId x, int chann
 }
 
 static SrNodeId stack(SrBuilder *b, const Mnasnet *p, int s, SrNodeId x) {
-    char scope[16];
-    snprintf(scope, sizeof scope, "%d", s + 8);
-    sr_builder_push_block(b, scope, "Sequential");
+    sr_builder_push_numbered(b, "Sequential", "%d", s + 8);
     for (int i = 0; i < stacks[s].blocks; i++) {
-        snprintf(scope, sizeof scope, "%d", i);
-        sr_builder_push_block(b, scope, "_InvertedResidual");
+        sr_builder_push_numbered(b, "_InvertedResidual", "%d", i);
         x = inverted_residual(b, s, x, adjusted(p, stacks[s].channels),
                               i == 0 ? stacks[s].stride : 1);
         sr_builder_pop(b);
@@ -74,7 +68,6 @@ static SrStatus build(SrBuilder *b, const void *params, const SrTrunkInput *in,
                       SrTrunkOutput *out) {
     const Mnasnet *p = params;
     int wide = adjusted(p, 32), index = 0;
-    char name[16];
     sr_builder_push_block(b, "layers", "Sequential");
     SrNodeId x =
         conv(b, 0, in->image, (SrConvNorm){.channels = wide, .kernel = 3, .stride = 2}, true);
@@ -85,8 +78,7 @@ static SrStatus build(SrBuilder *b, const void *params, const SrTrunkInput *in,
         x = stack(b, p, s, x);
         if (s + 1 < SR_COUNT(stacks) && stacks[s + 1].stride == 1)
             continue;
-        snprintf(name, sizeof name, "%d", ++index); // timm's index: last map of each resolution
-        sr_build_alias(b, name, x);
+        sr_build_alias_numbered(b, x, "%d", ++index); // timm's index: last map of each resolution
     }
     x = conv(b, 14, x, (SrConvNorm){.channels = 1280, .kernel = 1}, true);
     sr_builder_pop(b);

@@ -1,5 +1,4 @@
 // MobileNetV2 (Sandler et al., arXiv:1801.04381) with torchvision's layers and names.
-#include <stdio.h>
 
 #include "trunks/shared/conv_norm.h"
 #include "trunks/trunk.h"
@@ -30,15 +29,12 @@ static SrNodeId inverted_residual(SrBuilder *b, SrNodeId x, int expand, int chan
     int i = 0, in = sr_shape_last(sr_build_shape(b, x)), wide = in * expand;
     bool residual = stride == 1 && in == channels;
     SrNodeId sum[2] = {x, SR_NO_NODE}, y = x;
-    char scope[16];
     sr_builder_push_block(b, "conv", "Sequential");
     if (expand != 1) {
         SrConvNorm p = {.channels = wide, .kernel = 1, .activation = "relu6"};
-        snprintf(scope, sizeof scope, "%d", i++);
-        y = sr_conv_norm(b, scope, y, &p);
+        y = sr_conv_norm(b, sr_leaf(i++).s, y, &p);
     }
-    snprintf(scope, sizeof scope, "%d", i++);
-    y = sr_conv_norm(b, scope, y,
+    y = sr_conv_norm(b, sr_leaf(i++).s, y,
                      &(SrConvNorm){.channels = wide,
                                    .kernel = 3,
                                    .stride = stride,
@@ -52,21 +48,18 @@ static SrNodeId inverted_residual(SrBuilder *b, SrNodeId x, int expand, int chan
 
 // Blocks are numbered through, features.1 to features.17, without stages.
 static SrNodeId blocks(SrBuilder *b, const MobilenetV2 *p, SrNodeId x) {
-    char scope[16], index[16];
     int at = 1, reduction = 0;
     for (int s = 0; s < SR_COUNT(stages); s++) {
         int channels = sr_make_divisible(stages[s].channels * p->width_multiplier, 8);
         for (int i = 0; i < stages[s].blocks; i++) {
-            snprintf(scope, sizeof scope, "%d", at++);
-            sr_builder_push_block(b, scope, "InvertedResidual");
+            sr_builder_push_numbered(b, "InvertedResidual", "%d", at++);
             x = inverted_residual(b, x, stages[s].expand, channels, i == 0 ? stages[s].stride : 1);
             sr_builder_pop(b);
         }
         if (s + 1 < SR_COUNT(stages) && stages[s + 1].stride == 1)
             continue;
-        snprintf(index, sizeof index, "%d",
-                 reduction++); // timm's index: last map of each resolution
-        sr_build_alias(b, index, x);
+        sr_build_alias_numbered(b, x, "%d",
+                                reduction++); // timm's index: last map of each resolution
     }
     return x;
 }

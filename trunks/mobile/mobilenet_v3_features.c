@@ -43,11 +43,6 @@ int sr_mobilenet_v3_channels(const SrMobilenetV3 *p, int channels) {
     return sr_make_divisible(channels * p->width_multiplier, 8);
 }
 
-static const char *numbered(char name[32], const char *what, int i) {
-    snprintf(name, 32, "%s%d", what, i);
-    return name;
-}
-
 // Adds timm's layer: a named convolution, the i-th norm of the module, an activation.
 static SrNodeId timm_layer(SrBuilder *b, const char *leaf, int i, SrNodeId x, const SrConvNorm *c) {
     SrConv2dParams conv = {.out_channels = c->channels,
@@ -56,10 +51,11 @@ static SrNodeId timm_layer(SrBuilder *b, const char *leaf, int i, SrNodeId x, co
                            .padding_h = c->kernel / 2,
                            .padding_w = -1,
                            .groups = SR_MAX(c->groups, 1)};
-    char name[32];
+    char name[16];
+    snprintf(name, sizeof name, "bn%d", i);
     sr_conv_kaiming(b, &conv);
     x = sr_build(b, "conv2d", leaf, &conv, x);
-    x = sr_build(b, "batch_norm", numbered(name, "bn", i),
+    x = sr_build(b, "batch_norm", name,
                  &(SrBatchNormParams){.eps = c->eps, .momentum = c->momentum}, x);
     return c->activation ? sr_build(b, c->activation, "act", NULL, x) : x;
 }
@@ -67,12 +63,10 @@ static SrNodeId timm_layer(SrBuilder *b, const char *leaf, int i, SrNodeId x, co
 // Adds layer *i of a block, counted from 0; `leaf` is timm's name of the convolution.
 static SrNodeId layer(SrBuilder *b, const SrMobilenetV3 *p, int *i, const char *leaf, SrNodeId x,
                       SrConvNorm c) {
-    char scope[32];
     c.eps = p->eps;
     c.momentum = p->momentum;
     int at = (*i)++;
-    return p->timm ? timm_layer(b, leaf, at + 1, x, &c)
-                   : sr_conv_norm(b, numbered(scope, "", at), x, &c);
+    return p->timm ? timm_layer(b, leaf, at + 1, x, &c) : sr_conv_norm(b, sr_leaf(at).s, x, &c);
 }
 
 static SrNodeId timm_gate(SrBuilder *b, SrNodeId x, int squeeze) {
@@ -92,10 +86,9 @@ static SrNodeId timm_gate(SrBuilder *b, SrNodeId x, int squeeze) {
 }
 
 static SrNodeId gate(SrBuilder *b, const SrMobilenetV3 *p, int *i, SrNodeId x, int squeeze) {
-    char scope[32];
     if (p->timm)
         return timm_gate(b, x, squeeze);
-    return sr_squeeze_excitation(b, numbered(scope, "", (*i)++), x,
+    return sr_squeeze_excitation(b, sr_leaf((*i)++).s, x,
                                  &(SrSqueezeExcitation){squeeze, "relu", "hardsigmoid"});
 }
 
@@ -138,20 +131,20 @@ static SrNodeId blocks(SrBuilder *b, const SrMobilenetV3 *p, SrNodeId x, int *in
     int n = archs[p->arch].n, of_stage = 0;
     for (int i = 0; i < n; i++) {
         const Block *t = &archs[p->arch].block[i];
-        char scope[32];
         of_stage = i > 0 && t[-1].stage == t->stage ? of_stage + 1 : 0;
-        snprintf(scope, sizeof scope, "%d.%d", t->stage, of_stage);
-        sr_builder_push_block(b, p->timm ? scope : numbered(scope, "", i + 1), "InvertedResidual");
+        if (p->timm)
+            sr_builder_push_numbered(b, "InvertedResidual", "%d.%d", t->stage, of_stage);
+        else
+            sr_builder_push_numbered(b, "InvertedResidual", "%d", i + 1);
         x = block(b, p, t, x);
         sr_builder_pop(b);
         if (i + 1 < n && t[1].stride > 1)
-            sr_build_alias(b, numbered(scope, "", (*index)++), x);
+            sr_build_alias_numbered(b, x, "%d", (*index)++);
     }
     return x;
 }
 
 SrNodeId sr_mobilenet_v3_features(SrBuilder *b, const SrMobilenetV3 *p, SrNodeId x) {
-    char name[32];
     int i = 0, index = 0;
     SrConvNorm stem = {.channels = sr_mobilenet_v3_channels(p, 16),
                        .kernel = 3,
@@ -161,7 +154,7 @@ SrNodeId sr_mobilenet_v3_features(SrBuilder *b, const SrMobilenetV3 *p, SrNodeId
         sr_builder_push_block(b, "features", "Sequential");
     x = layer(b, p, &i, "conv_stem", x, stem);
     if (archs[p->arch].block[0].stride > 1)
-        sr_build_alias(b, numbered(name, "", index++), x);
+        sr_build_alias_numbered(b, x, "%d", index++);
     if (p->timm)
         sr_builder_push_block(b, "blocks", "Sequential");
     x = blocks(b, p, x, &index);
@@ -172,7 +165,7 @@ SrNodeId sr_mobilenet_v3_features(SrBuilder *b, const SrMobilenetV3 *p, SrNodeId
         sr_builder_push_block(b, p->arch == SR_MOBILENET_V3_LARGE ? "6.0" : "5.0", "ConvBnAct");
     i = p->timm ? 0 : archs[p->arch].n + 1;
     x = layer(b, p, &i, "conv", x, last);
-    sr_build_alias(b, numbered(name, "", index), x);
+    sr_build_alias_numbered(b, x, "%d", index);
     if (p->timm)
         sr_builder_pop(b);
     sr_builder_pop(b);

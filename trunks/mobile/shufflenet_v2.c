@@ -1,7 +1,6 @@
 // ShuffleNetV2 (Ma et al., arXiv:1807.11164) with torchvision's layers and names.  The shuffle
 // after each block's cat is one node here, view_1; torchvision's steps on the way to it are
 // remarks.
-#include <stdio.h>
 
 #include "kernels/basic/channel_shuffle.h"
 #include "kernels/basic/concat.h"
@@ -31,18 +30,16 @@ static const SrOption options[] = {
 // Adds modules <i> (convolution), <i + 1> (norm) and <i + 2> (ReLU) with PyTorch's initialisation.
 static SrNodeId conv(SrBuilder *b, int i, SrNodeId x, int channels, int kernel, int stride,
                      int groups, bool relu) {
-    char leaf[3][16];
-    for (int k = 0; k < 3; k++)
-        snprintf(leaf[k], sizeof leaf[k], "%d", i + k);
     SrConv2dParams p = {.out_channels = channels,
                         .kernel_h = kernel,
                         .stride_h = stride,
                         .padding_h = kernel / 2,
                         .padding_w = -1,
                         .groups = groups};
-    x = sr_build(b, "conv2d", leaf[0], &p, x);
-    x = sr_build(b, "batch_norm", leaf[1], &(SrBatchNormParams){.eps = 1e-5, .momentum = 0.1}, x);
-    return relu ? sr_build(b, "relu", leaf[2], NULL, x) : x;
+    x = sr_build(b, "conv2d", sr_leaf(i).s, &p, x);
+    x = sr_build(b, "batch_norm", sr_leaf(i + 1).s,
+                 &(SrBatchNormParams){.eps = 1e-5, .momentum = 0.1}, x);
+    return relu ? sr_build(b, "relu", sr_leaf(i + 2).s, NULL, x) : x;
 }
 
 // Adds the branch of a block that halves the resolution: depthwise, then 1x1.
@@ -98,18 +95,14 @@ static SrNodeId block(SrBuilder *b, SrNodeId x, int channels, int stride) {
 }
 
 static SrNodeId stage(SrBuilder *b, const Shufflenet *p, int s, SrNodeId x) {
-    char scope[24];
-    snprintf(scope, sizeof scope, "stage%d", s + 2);
-    sr_builder_push_block(b, scope, "Sequential");
+    sr_builder_push_numbered(b, "Sequential", "stage%d", s + 2);
     for (int i = 0; i < p->repeats.v[s]; i++) {
-        snprintf(scope, sizeof scope, "%d", i);
-        sr_builder_push_block(b, scope, "InvertedResidual");
+        sr_builder_push_numbered(b, "InvertedResidual", "%d", i);
         x = block(b, x, p->channels.v[s + 1] / 2, i == 0 ? 2 : 1);
         sr_builder_pop(b);
     }
     sr_builder_pop(b);
-    snprintf(scope, sizeof scope, "%d", s + 1); // timm's index
-    sr_build_alias(b, scope, x);
+    sr_build_alias_numbered(b, x, "%d", s + 1); // timm's index
     return x;
 }
 

@@ -1,7 +1,6 @@
 // EfficientNet (Tan and Le, arXiv:1905.11946) and EfficientNetV2 (arXiv:2104.00298) with
 // torchvision's layers and names.  The trunk efficientnet has VISSL's names.
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "trunks/shared/conv_norm.h"
@@ -80,18 +79,15 @@ static int blocks_of(const Net *net, const Stage *s) {
 
 // Writes the name of the next module, "block.<i>".
 static SrNodeId conv(SrBuilder *b, const Net *net, int *i, SrNodeId x, SrConvNorm p) {
-    char scope[16];
-    snprintf(scope, sizeof scope, "%d", (*i)++);
     p.eps = net->arch->eps;
     p.momentum = net->arch->momentum;
-    return sr_conv_norm(b, scope, x, &p);
+    return sr_conv_norm(b, sr_leaf((*i)++).s, x, &p);
 }
 
 static SrNodeId mb_branch(SrBuilder *b, const Net *net, const Stage *s, SrNodeId x, int channels,
                           int stride) {
     int i = 0, in = sr_shape_last(sr_build_shape(b, x));
     int wide = sr_make_divisible(in * s->expand, 8);
-    char scope[16];
     if (wide != in)
         x = conv(b, net, &i, x, (SrConvNorm){.channels = wide, .kernel = 1, .activation = "silu"});
     x = conv(b, net, &i, x,
@@ -100,8 +96,7 @@ static SrNodeId mb_branch(SrBuilder *b, const Net *net, const Stage *s, SrNodeId
                           .stride = stride,
                           .groups = wide,
                           .activation = "silu"});
-    snprintf(scope, sizeof scope, "%d", i++);
-    x = sr_squeeze_excitation(b, scope, x,
+    x = sr_squeeze_excitation(b, sr_leaf(i++).s, x,
                               &(SrSqueezeExcitation){SR_MAX(1, in / 4), "silu", "sigmoid"});
     return conv(b, net, &i, x, (SrConvNorm){.channels = channels, .kernel = 1});
 }
@@ -134,12 +129,9 @@ static SrNodeId block(SrBuilder *b, Net *net, const Stage *s, SrNodeId x, int ch
 
 static SrNodeId stage(SrBuilder *b, Net *net, int at, SrNodeId x) {
     const Stage *s = &net->arch->stage[at];
-    char scope[16];
-    snprintf(scope, sizeof scope, "%d", at + 1);
-    sr_builder_push_block(b, scope, "Sequential");
+    sr_builder_push_numbered(b, "Sequential", "%d", at + 1);
     for (int i = 0; i < blocks_of(net, s); i++) {
-        snprintf(scope, sizeof scope, "%d", i);
-        sr_builder_push_block(b, scope, s->fused ? "FusedMBConv" : "MBConv");
+        sr_builder_push_numbered(b, s->fused ? "FusedMBConv" : "MBConv", "%d", i);
         x = block(b, net, s, x, channels_of(net, s->out), i == 0 ? s->stride : 1);
         sr_builder_pop(b);
     }
@@ -152,12 +144,8 @@ static SrNodeId stages(SrBuilder *b, Net *net, SrNodeId x) {
     int index = 0;
     for (int s = 0; s < net->arch->n_stages; s++) {
         x = stage(b, net, s, x);
-        bool last = s + 1 == net->arch->n_stages || net->arch->stage[s + 1].stride == 2;
-        char name[16];
-        snprintf(name, sizeof name, "%d", index);
-        if (last)
-            sr_build_alias(b, name, x);
-        index += last;
+        if (s + 1 == net->arch->n_stages || net->arch->stage[s + 1].stride == 2)
+            sr_build_alias_numbered(b, x, "%d", index++);
     }
     return x;
 }

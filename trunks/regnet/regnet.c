@@ -5,7 +5,6 @@
 // A net is chosen in one of three ways: by its name, by the numbers of the width rule, or with name
 // anynet by the settings of each stage.
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "kernels/conv/conv2d.h"
@@ -334,20 +333,15 @@ static SrNodeId stem(SrBuilder *b, const Net *net, SrNodeId x) {
 }
 
 static SrNodeId stage(SrBuilder *b, const Net *net, int s, SrNodeId x) {
-    char scope[32], index[16];
-    snprintf(scope, sizeof scope, "res%d", s + 2);
-    sr_builder_push_block(b, scope, "AnyStage");
+    sr_builder_push_numbered(b, "AnyStage", "res%d", s + 2);
     for (int i = 0; i < net->stage[s].blocks; i++) {
-        char name[32];
-        snprintf(name, sizeof name, "block%d-%d", s + 1, i);
-        sr_builder_push_block(b, name, "ResBottleneckBlock");
+        sr_builder_push_numbered(b, "ResBottleneckBlock", "block%d-%d", s + 1, i);
         x = block(b, net, &net->stage[s], x, i == 0 ? net->stage[s].stride : 1);
         sr_builder_pop(b);
     }
     sr_builder_pop(b);
-    sr_build_alias(b, scope, x);
-    snprintf(index, sizeof index, "%d", s + 1);
-    sr_build_alias(b, index, x);
+    sr_build_alias_numbered(b, x, "res%d", s + 2);
+    sr_build_alias_numbered(b, x, "%d", s + 1);
     return x;
 }
 

@@ -1,7 +1,6 @@
 // RegNetX and RegNetY (Radosavovic et al., arXiv:2003.13678) with torchvision's layers and
 // names.  The trunk regnet has VISSL's names, which are ClassyVision's.
 #include <math.h>
-#include <stdio.h>
 
 #include "trunks/regnet/regnet_layout.h"
 #include "trunks/shared/conv_norm.h"
@@ -64,21 +63,16 @@ static SrNodeId block(SrBuilder *b, const Regnet *p, SrNodeId x, int width, int 
 
 static SrNodeId stage(SrBuilder *b, const Regnet *p, const SrRegnetLayout *layout, int s,
                       SrNodeId x) {
-    char scope[48], alias[16];
-    snprintf(scope, sizeof scope, "block%d", s + 1);
-    sr_builder_push_block(b, scope, "AnyStage");
+    sr_builder_push_numbered(b, "AnyStage", "block%d", s + 1);
     for (int i = 0; i < layout->blocks[s]; i++) {
-        snprintf(scope, sizeof scope, "block%d-%d", s + 1, i);
-        sr_builder_push_block(b, scope, "ResBottleneckBlock");
+        sr_builder_push_numbered(b, "ResBottleneckBlock", "block%d-%d", s + 1, i);
         x = block(b, p, x, layout->width[s], layout->width[s] / layout->group_width[s],
                   i == 0 ? 2 : 1);
         sr_builder_pop(b);
     }
     sr_builder_pop(b);
-    snprintf(alias, sizeof alias, "res%d", s + 2);
-    sr_build_alias(b, alias, x);
-    snprintf(alias, sizeof alias, "%d", s + 1); // timm's
-    sr_build_alias(b, alias, x);
+    sr_build_alias_numbered(b, x, "res%d", s + 2);
+    sr_build_alias_numbered(b, x, "%d", s + 1); // timm's
     return x;
 }
 

@@ -9,7 +9,6 @@
 // Weights start at PyTorch's module defaults.  VISSL builds torchvision's network and then replaces
 // every layer, so neither the Kaiming initialisation nor ZERO_INIT_RESIDUAL of the original
 // has an effect there.  Here the switch works.
-#include <stdio.h>
 
 #include "kernels/conv/conv2d.h"
 #include "kernels/norm/batch_norm.h"
@@ -166,9 +165,7 @@ static SrNodeId stage(SrBuilder *b, const Resnet *r, const Layout *layout, SrNod
     int stride = s == 0 ? 1 : s == 3 ? r->layer4_stride : 2;
     sr_builder_push_block(b, names[s], "Sequential");
     for (int i = 0; i < layout->blocks[s]; i++) {
-        char scope[16];
-        snprintf(scope, sizeof scope, "%d", i);
-        sr_builder_push_block(b, scope, layout->bottleneck ? "Bottleneck" : "BasicBlock");
+        sr_builder_push_numbered(b, layout->bottleneck ? "Bottleneck" : "BasicBlock", "%d", i);
         x = block(b, r, layout, x, planes, i == 0 ? stride : 1);
         sr_builder_pop(b);
     }

@@ -6,7 +6,6 @@
 // shortcut of option A: every second pixel, and zeros for new channels.  Layers and names follow
 // the nets that people exchange (https://github.com/akamaster/pytorch_resnet_cifar10), which put
 // half of the zeros before and half after the channels.
-#include <stdio.h>
 
 #include "kernels/basic/pad.h"
 #include "kernels/conv/conv2d.h"
@@ -77,9 +76,7 @@ static SrNodeId stage(SrBuilder *b, const ResnetCifar *r, SrNodeId x, int s) {
     int channels = (int)((16 << s) * r->width_multiplier);
     sr_builder_push_block(b, names[s], "Sequential");
     for (int i = 0; i < (r->depth - 2) / 6; i++) {
-        char scope[16];
-        snprintf(scope, sizeof scope, "%d", i);
-        sr_builder_push_block(b, scope, "BasicBlock");
+        sr_builder_push_numbered(b, "BasicBlock", "%d", i);
         x = block(b, x, channels, i == 0 && s > 0 ? 2 : 1);
         sr_builder_pop(b);
     }

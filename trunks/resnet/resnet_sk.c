@@ -5,7 +5,6 @@
 // VISSL's behaviour is kept: the shortcut pads, pools and projects also at stride 1, and the
 // mixing layer has at least 32 channels.  VISSL knows depth 152 only and always returns the
 // pooled features; here other depths work and stages have names.
-#include <stdio.h>
 
 #include "kernels/basic/pad.h"
 #include "kernels/basic/slice.h"
@@ -55,9 +54,7 @@ static const int *blocks_of(const ResnetSk *p) {
 }
 
 static void push(SrBuilder *b, int i, const char *class_name) {
-    char scope[16];
-    snprintf(scope, sizeof scope, "%d", i);
-    sr_builder_push_block(b, scope, class_name);
+    sr_builder_push_numbered(b, class_name, "%d", i);
 }
 
 static SrNodeId conv(SrBuilder *b, const char *leaf, SrNodeId x, int channels, int kernel,
@@ -83,9 +80,8 @@ static SrNodeId norm(SrBuilder *b, const char *scope, SrNodeId x, bool relu) {
 
 // Adds the next two modules of a Sequential: a convolution and BatchNormRelu.
 static SrNodeId conv_norm(SrBuilder *b, int *at, SrNodeId x, int channels, int kernel, int stride) {
-    char leaf[16];
-    x = conv(b, sr_next_module(leaf, at), x, channels, kernel, stride);
-    return norm(b, sr_next_module(leaf, at), x, true);
+    x = conv(b, sr_leaf((*at)++).s, x, channels, kernel, stride);
+    return norm(b, sr_leaf((*at)++).s, x, true);
 }
 
 // Means of the sum of both halves: (N, H, W, 2 C) -> (N, 1, 1, C)
@@ -136,7 +132,6 @@ static SrNodeId projection(SrBuilder *b, const ResnetSk *p, SrNodeId x, int chan
 }
 
 static SrNodeId branch(SrBuilder *b, const ResnetSk *p, SrNodeId x, int channels, int stride) {
-    char leaf[16];
     int at = 0;
     sr_builder_push_block(b, "net", "Sequential");
     x = conv_norm(b, &at, x, channels, 1, 1);
@@ -147,17 +142,15 @@ static SrNodeId branch(SrBuilder *b, const ResnetSk *p, SrNodeId x, int channels
     } else {
         x = conv_norm(b, &at, x, channels, 3, stride);
     }
-    x = conv(b, sr_next_module(leaf, &at), x, 4 * channels, 1, 1);
-    x = norm(b, sr_next_module(leaf, &at), x, false);
+    x = conv(b, sr_leaf(at++).s, x, 4 * channels, 1, 1);
+    x = norm(b, sr_leaf(at++).s, x, false);
     sr_builder_pop(b);
     return x;
 }
 
 static SrNodeId stage(SrBuilder *b, const ResnetSk *p, int s, int blocks, SrNodeId x) {
     int channels = (int)((64 << s) * p->width_multiplier);
-    char scope[16], name[16];
-    snprintf(scope, sizeof scope, "%d", s + 1);
-    sr_builder_push_block(b, scope, "Blocks");
+    sr_builder_push_numbered(b, "Blocks", "%d", s + 1);
     sr_builder_push(b, "blocks");
     for (int i = 0; i < blocks; i++) {
         int stride = s > 0 && i == 0 ? 2 : 1;
@@ -171,16 +164,14 @@ static SrNodeId stage(SrBuilder *b, const ResnetSk *p, int s, int blocks, SrNode
     }
     sr_builder_pop(b);
     sr_builder_pop(b);
-    snprintf(name, sizeof name, "res%d", s + 2);
-    sr_build_alias(b, name, x);
-    sr_build_alias(b, scope, x); // timm's indices
+    sr_build_alias_numbered(b, x, "res%d", s + 2);
+    sr_build_alias_numbered(b, x, "%d", s + 1); // timm's indices
     return x;
 }
 
 static SrNodeId stem(SrBuilder *b, const ResnetSk *p, SrNodeId x) {
     int half = (int)(64 * p->width_multiplier) / 2, at = 0;
     SrPool2dParams pool = {.kernel_h = 3, .stride_h = 2, .padding_h = 1, .padding_w = -1};
-    char leaf[16];
     push(b, 0, "Stem");
     if (p->sk_ratio > 0) {
         x = conv_norm(b, &at, x, half, 3, 2);
@@ -191,7 +182,7 @@ static SrNodeId stem(SrBuilder *b, const ResnetSk *p, SrNodeId x) {
     }
     sr_build_alias(b, "conv1", x);
     sr_build_alias(b, "0", x);
-    x = sr_build(b, "max_pool2d", sr_next_module(leaf, &at), &pool, x);
+    x = sr_build(b, "max_pool2d", sr_leaf(at++).s, &pool, x);
     sr_builder_pop(b);
     sr_build_alias(b, "res1", x);
     return x;

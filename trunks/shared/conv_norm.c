@@ -19,7 +19,6 @@ void sr_conv_kaiming(SrBuilder *b, const SrConv2dParams *p) {
 
 SrNodeId sr_conv_norm_flat(SrBuilder *b, int i, SrNodeId x, const SrConvNorm *p) {
     int dilation = SR_MAX(p->dilation, 1);
-    char leaf[2][16];
     SrConv2dParams conv = {.out_channels = p->channels,
                            .kernel_h = p->kernel,
                            .stride_h = p->stride,
@@ -29,11 +28,9 @@ SrNodeId sr_conv_norm_flat(SrBuilder *b, int i, SrNodeId x, const SrConvNorm *p)
                            .groups = SR_MAX(p->groups, 1)};
     SrBatchNormParams norm = {.eps = p->eps > 0 ? p->eps : 1e-5,
                               .momentum = p->momentum > 0 ? p->momentum : 0.1};
-    snprintf(leaf[0], sizeof leaf[0], "%d", i);
-    snprintf(leaf[1], sizeof leaf[1], "%d", i + 1);
     sr_conv_kaiming(b, &conv);
-    x = sr_build(b, "conv2d", leaf[0], &conv, x);
-    return sr_build(b, "batch_norm", leaf[1], &norm, x);
+    x = sr_build(b, "conv2d", sr_leaf(i).s, &conv, x);
+    return sr_build(b, "batch_norm", sr_leaf(i + 1).s, &norm, x);
 }
 
 SrNodeId sr_conv_norm(SrBuilder *b, const char *scope, SrNodeId x, const SrConvNorm *p) {
@@ -92,8 +89,9 @@ SrNodeId sr_linear_normal(SrBuilder *b, const char *leaf, SrNodeId x, int out_fe
                     &(SrLinearParams){.out_features = out_features, .bias = true}, x);
 }
 
-const char *sr_next_module(char leaf[16], int *at) {
-    snprintf(leaf, 16, "%d", (*at)++);
+SrLeaf sr_leaf(int i) {
+    SrLeaf leaf;
+    snprintf(leaf.s, sizeof leaf.s, "%d", i);
     return leaf;
 }
 

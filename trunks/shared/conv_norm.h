@@ -46,10 +46,13 @@ int sr_make_divisible(double v, int divisor);
 // initialisation.
 SrNodeId sr_linear_normal(SrBuilder *b, const char *leaf, SrNodeId x, int out_features,
                           double deviation);
-// Writes the name of the next module of a torch.nn.Sequential, "0", "1", ..., to leaf and returns
-// it;
-// *at counts.
-const char *sr_next_module(char leaf[16], int *at);
+
+// Gives the name of module i of a torch.nn.Sequential: sr_leaf(3).s is "3".
+typedef struct {
+    char s[16];
+} SrLeaf;
+SrLeaf sr_leaf(int i);
+
 SrNodeId sr_dropout(SrBuilder *b, const char *leaf, SrNodeId x, double p);
 
 // Adds the usual end: (N, H, W, C) -> avgpool -> flatten (N, C), with the aliases "flatten" and,

@@ -2,8 +2,6 @@
 // plan removes them.
 #include "trunks/shared/token_features.h"
 
-#include <stdio.h>
-
 #include "graph/ir/token_blocks.h"
 #include "kernels/basic/concat.h"
 #include "kernels/basic/permute.h"
@@ -13,9 +11,7 @@
 enum { MAX_BLOCKS = 256 };
 
 static void alias(SrBuilder *b, const char *kind, int i, SrNodeId x) {
-    char name[48];
-    snprintf(name, sizeof name, "%s%d", kind, i);
-    sr_build_alias(b, name, x);
+    sr_build_alias_numbered(b, x, "%s%d", kind, i);
 }
 
 // Concatenates along the last dimension.
@@ -58,11 +54,9 @@ static void stride_pools(SrBuilder *b, const SrNodeId *pool, int blocks) {
     for (int stride = 1; stride <= blocks; stride++) {
         SrNodeId joined = pool[blocks - 1];
         for (int count = 1; (count - 1) * stride < blocks; count++) {
-            char name[48];
             if (count > 1)
                 joined = join(b, joined, pool[blocks - 1 - (count - 1) * stride]);
-            snprintf(name, sizeof name, "stridePOOL_%d_%d", count, stride);
-            sr_build_alias(b, name, joined);
+            sr_build_alias_numbered(b, joined, "stridePOOL_%d_%d", count, stride);
             if (stride == (blocks + count - 1) / count)
                 alias(b, "stridePOOL_", count, joined);
         }

@@ -5,14 +5,13 @@
 // Images may have any size: zeros fill them up to whole patches, and maps to whole windows.  A
 // map no larger than a window is one smaller window without shift.  VISSL then uses the first
 // rows and columns of the larger window's biases, token by token, and so does this trunk.
-#include <stdio.h>
 
+#include "trunks/swin/swin_transformer.h"
 #include "graph/ir/token_blocks.h"
 #include "kernels/attention/relative_bias.h"
 #include "kernels/basic/permute.h"
 #include "kernels/basic/reshape.h"
 #include "kernels/tokens/windows.h"
-#include "trunks/swin/swin_transformer.h"
 #include "trunks/swin/window_attention.h"
 
 #define SUBTREE SR_SWIN_TRANSFORMER
@@ -154,9 +153,7 @@ static int total(SrInts depths) {
 static SrNodeId stage(SrBuilder *b, const SrSwin *p, int i, int first, SrNodeId x) {
     int side = SR_MAX(p->image_size / p->patch_size >> i, 1), blocks = total(p->depths);
     bool small = side <= p->window;
-    char scope[24];
-    snprintf(scope, sizeof scope, "layers.%d", i);
-    sr_builder_push_block(b, scope, "BasicLayer");
+    sr_builder_push_numbered(b, "BasicLayer", "layers.%d", i);
     x = seen(b, SR_CHANNELS_LAST, x);
     for (int k = 0; k < p->depths.v[i]; k++) {
         Block kind = {.dim = p->embed_dim << i,
@@ -164,14 +161,11 @@ static SrNodeId stage(SrBuilder *b, const SrSwin *p, int i, int first, SrNodeId 
                       .window = small ? side : p->window,
                       .shift = small || k % 2 == 0 ? 0 : p->window / 2,
                       .drop = blocks > 1 ? p->drop_path * (first + k) / (blocks - 1) : 0};
-        snprintf(scope, sizeof scope, "blocks.%d", k);
-        sr_builder_push_block(b, scope, "SwinTransformerBlock");
+        sr_builder_push_numbered(b, "SwinTransformerBlock", "blocks.%d", k);
         x = block(b, p, &kind, x);
         sr_builder_pop(b);
     }
-    char name[16];
-    snprintf(name, sizeof name, "%d", i); // timm's index: the map before merging
-    sr_build_alias(b, name, x);
+    sr_build_alias_numbered(b, x, "%d", i); // timm's index: the map before merging
     if (i + 1 < p->depths.n)
         x = merge(b, x);
     x = handed_on(b, p, x);

@@ -5,7 +5,6 @@
 // Maps must consist of whole windows: images of 224 pixels or another multiple of 32 times the
 // window.
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "kernels/attention/attention.h"
@@ -206,10 +205,8 @@ static void remark_qkv(SrBuilder *b, SrShape x, int E) {
     tensor(b, "einsum", SR_SHAPE(N, G, E, P, P));
 }
 
-static void remark_bias(SrBuilder *b, const char *path, int P, int rows, int E) {
-    char table[160];
-    snprintf(table, sizeof table, "%s_relative_position_bias_table", path);
-    tensor(b, table, SR_SHAPE(rows, E));
+static void remark_bias(SrBuilder *b, int P, int rows, int E) {
+    sr_build_parameter_remark(b, "relative_position_bias_table", SR_SHAPE(rows, E));
     tensor(b, "getitem", SR_SHAPE(P * P, E));
     tensor(b, "view", SR_SHAPE(P, P, E));
     tensor(b, "permute", SR_SHAPE(E, P, P));
@@ -224,8 +221,8 @@ static void remark_scores(SrBuilder *b, SrShape x, int E) {
     tensor(b, "permute", SR_SHAPE(N, G, P, E, D / E));
 }
 
-// (N, G, P, D) -> (N, G, P, D); `path` is the module's path in torch.fx's names of parameters.
-static SrNodeId attention(SrBuilder *b, const Maxvit *p, const char *path, SrNodeId x) {
+// (N, G, P, D) -> (N, G, P, D)
+static SrNodeId attention(SrBuilder *b, const Maxvit *p, SrNodeId x) {
     SrShape s = sr_build_shape(b, x);
     int D = s.d[3], E = D / p->head_dim, side = p->partition;
     SrAttentionParams heads = {.num_heads = E, .scale = 1 / sqrt(D)};
@@ -235,7 +232,7 @@ static SrNodeId attention(SrBuilder *b, const Maxvit *p, const char *path, SrNod
     remarks(b, "getitem", 4);
     x = linear(b, "to_qkv", x, 3 * D, true);
     remark_qkv(b, s, E);
-    remark_bias(b, path, side * side, (2 * side - 1) * (2 * side - 1), E);
+    remark_bias(b, side * side, (2 * side - 1) * (2 * side - 1), E);
     sr_builder_set_entry(b, "table", "relative_position_bias_table");
     SrNodeId in[2] = {x, sr_build_n(b, "relative_bias", "unsqueeze", &bias, NULL, 0)};
     remark_scores(b, s, E);
@@ -260,18 +257,16 @@ static SrNodeId residual(SrBuilder *b, SrNodeId x, SrNodeId branch, double drop)
     return sr_build_n(b, "add", "add", NULL, (SrNodeId[]){x, branch}, 2);
 }
 
-static SrNodeId partition_attention(SrBuilder *b, const Maxvit *p, const char *path, bool grid,
-                                    SrNodeId x, double drop) {
+static SrNodeId partition_attention(SrBuilder *b, const Maxvit *p, bool grid, SrNodeId x,
+                                    double drop) {
     const char *scope = grid ? "grid_attention" : "window_attention";
     SrShape map = sr_build_shape(b, x);
     int side = p->partition, h = map.d[1] / side, w = map.d[2] / side;
     Cut cut = grid ? (Cut){side, side, h, w, map} : (Cut){h, w, side, side, map};
-    char name[128];
-    snprintf(name, sizeof name, "%s_%s_attn_layer_1", path, scope);
     sr_builder_push_block(b, scope, "PartitionAttentionLayer");
     x = swap(b, "partition_swap", grid, partition(b, &cut, x));
     sr_builder_push_block(b, "attn_layer", "Sequential");
-    SrNodeId y = attention(b, p, name, norm(b, "0", x));
+    SrNodeId y = attention(b, p, norm(b, "0", x));
     y = sr_dropout(b, "2", y, p->attention_dropout);
     sr_builder_pop(b);
     x = residual(b, x, y, drop);
@@ -281,12 +276,12 @@ static SrNodeId partition_attention(SrBuilder *b, const Maxvit *p, const char *p
     return x;
 }
 
-static SrNodeId layer(SrBuilder *b, const Maxvit *p, const char *path, SrNodeId x, int channels,
-                      int stride, double drop) {
+static SrNodeId layer(SrBuilder *b, const Maxvit *p, SrNodeId x, int channels, int stride,
+                      double drop) {
     sr_builder_push_block(b, "layers", "Sequential");
     x = mbconv(b, x, channels, stride, drop);
-    x = partition_attention(b, p, path, false, x, drop);
-    x = partition_attention(b, p, path, true, x, drop);
+    x = partition_attention(b, p, false, x, drop);
+    x = partition_attention(b, p, true, x, drop);
     sr_builder_pop(b);
     return x;
 }
@@ -332,19 +327,14 @@ static int total(SrInts layers) {
 }
 
 static SrNodeId block(SrBuilder *b, const Maxvit *p, int i, int first, SrNodeId x) {
-    char name[64];
     for (int k = 0; k < p->layers.v[i]; k++) {
         double drop = p->stochastic_depth * (first + k) / SR_MAX(total(p->layers) - 1, 1);
-        snprintf(name, sizeof name, "blocks.%d.layers.%d", i, k);
-        sr_builder_push_block(b, name, "MaxVitLayer");
-        snprintf(name, sizeof name, "blocks_%d_layers_%d_layers", i, k);
-        x = layer(b, p, name, x, p->channels.v[i], k == 0 ? 2 : 1, drop);
+        sr_builder_push_numbered(b, "MaxVitLayer", "blocks.%d.layers.%d", i, k);
+        x = layer(b, p, x, p->channels.v[i], k == 0 ? 2 : 1, drop);
         sr_builder_pop(b);
     }
-    snprintf(name, sizeof name, "%d", i);
-    sr_build_alias(b, name, x);
-    snprintf(name, sizeof name, "res%d", i + 2);
-    sr_build_alias(b, name, x);
+    sr_build_alias_numbered(b, x, "%d", i);
+    sr_build_alias_numbered(b, x, "res%d", i + 2);
     return x;
 }
 

@@ -2,7 +2,6 @@
 // (arXiv:2111.09883), with its nodes, names and initial values.  trunks/swin/swin_transformer.c has
 // VISSL's names and padding.
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/text/text.h"
@@ -54,8 +53,7 @@ static const SrOption options[] = {
 typedef struct {
     int dim, heads;
     bool shifted;
-    double drop;   // probability of stochastic depth
-    char path[48]; // path of the block in torch.fx's names of parameters: "features_1_0"
+    double drop; // probability of stochastic depth
 } Block;
 
 static SrNodeId norm(SrBuilder *b, const char *leaf, SrNodeId x) {
@@ -70,19 +68,13 @@ static SrNodeId linear(SrBuilder *b, const char *leaf, SrNodeId x, int out_featu
                     &(SrLinearParams){.out_features = out_features, .bias = bias}, x);
 }
 
-static void parameter(SrBuilder *b, const Block *k, const char *name, SrShape shape) {
-    char leaf[96];
-    snprintf(leaf, sizeof leaf, "%s_attn_%s", k->path, name);
-    sr_build_remark(b, leaf, &shape);
-}
-
 // Adds remarks for the layers' parameters: torchvision's function takes them, so torch.fx lists
 // them.
 static void parameters(SrBuilder *b, const Block *k) {
-    parameter(b, k, "qkv_weight", SR_SHAPE(3 * k->dim, k->dim));
-    parameter(b, k, "proj_weight", SR_SHAPE(k->dim, k->dim));
-    parameter(b, k, "qkv_bias", SR_SHAPE(3 * k->dim));
-    parameter(b, k, "proj_bias", SR_SHAPE(k->dim));
+    sr_build_parameter_remark(b, "qkv_weight", SR_SHAPE(3 * k->dim, k->dim));
+    sr_build_parameter_remark(b, "proj_weight", SR_SHAPE(k->dim, k->dim));
+    sr_build_parameter_remark(b, "qkv_bias", SR_SHAPE(3 * k->dim));
+    sr_build_parameter_remark(b, "proj_bias", SR_SHAPE(k->dim));
 }
 
 // (1, heads, window, window)
@@ -90,7 +82,7 @@ static SrNodeId relative_bias(SrBuilder *b, const Swin *p, const Block *k) {
     int side = 2 * p->window - 1;
     SrRelativeBiasParams bias = {
         .num_heads = k->heads, .window_h = p->window, .window_w = p->window};
-    parameter(b, k, "relative_position_bias_table", SR_SHAPE(side * side, k->heads));
+    sr_build_parameter_remark(b, "relative_position_bias_table", SR_SHAPE(side * side, k->heads));
     sr_builder_set_entry(b, "table", "relative_position_bias_table");
     return sr_build_n(b, "relative_bias", "_get_relative_position_bias", &bias, NULL, 0);
 }
@@ -133,7 +125,7 @@ static SrNodeId attention(SrBuilder *b, const Swin *p, const Block *k, SrNodeId 
     SrNodeId relative = p->v2 ? continuous_bias(b, p, k) : relative_bias(b, p, k);
     parameters(b, k);
     if (p->v2)
-        parameter(b, k, "logit_scale", SR_SHAPE(k->heads, 1, 1));
+        sr_build_parameter_remark(b, "logit_scale", SR_SHAPE(k->heads, 1, 1));
     bool aside = sr_builder_set_aside(b, true);
     x = sr_window_attention(b, &windows, x, relative, (SrInit){SR_INIT_NORMAL, 0.02});
     x = linear(b, "proj", x, k->dim, true);
@@ -197,16 +189,13 @@ static SrNodeId embed(SrBuilder *b, const Swin *p, SrNodeId x) {
 
 // Announces timm's index and a name for the output of a stage.
 static void announce(SrBuilder *b, int stage, SrNodeId x) {
-    char name[16];
     bool aside = sr_builder_set_aside(b, true);
     sr_builder_push(b, "stages");
     x = sr_build(b, "permute", "map", &(SrPermuteParams){.channels = SR_CHANNELS_FIRST}, x);
     sr_builder_pop(b);
     sr_builder_set_aside(b, aside);
-    snprintf(name, sizeof name, "%d", stage);
-    sr_build_alias(b, name, x);
-    snprintf(name, sizeof name, "res%d", stage + 2);
-    sr_build_alias(b, name, x);
+    sr_build_alias_numbered(b, x, "%d", stage);
+    sr_build_alias_numbered(b, x, "res%d", stage + 2);
 }
 
 static int total(SrInts depths) {
@@ -223,10 +212,8 @@ static SrNodeId stage(SrBuilder *b, const Swin *p, int i, int first, SrNodeId x)
                           .shifted = k % 2 == 1,
                           .drop =
                               p->stochastic_depth * (first + k) / SR_MAX(total(p->depths) - 1, 1)};
-        char scope[24];
-        snprintf(block_of.path, sizeof block_of.path, "features_%d_%d", 2 * i + 1, k);
-        snprintf(scope, sizeof scope, "%d", k);
-        sr_builder_push_block(b, scope, p->v2 ? "SwinTransformerBlockV2" : "SwinTransformerBlock");
+        sr_builder_push_numbered(b, p->v2 ? "SwinTransformerBlockV2" : "SwinTransformerBlock", "%d",
+                                 k);
         x = block(b, p, &block_of, x);
         sr_builder_pop(b);
     }
@@ -251,19 +238,16 @@ static SrStatus check(SrBuilder *b, const Swin *p) {
 static SrStatus build(SrBuilder *b, const void *params, const SrTrunkInput *in,
                       SrTrunkOutput *out) {
     const Swin *p = params;
-    char scope[16];
     SR_TRY(check(b, p));
     sr_builder_push_block(b, "features", "Sequential");
     SrNodeId x = embed(b, p, in->image), ends[MAX_STAGES];
     for (int i = 0, first = 0; i < p->depths.n; first += (int)p->depths.v[i++]) {
-        snprintf(scope, sizeof scope, "%d", 2 * i + 1);
-        sr_builder_push_block(b, scope, "Sequential");
+        sr_builder_push_numbered(b, "Sequential", "%d", 2 * i + 1);
         ends[i] = x = stage(b, p, i, first, x);
         sr_builder_pop(b);
         if (i + 1 == p->depths.n)
             break;
-        snprintf(scope, sizeof scope, "%d", 2 * i + 2);
-        sr_builder_push_block(b, scope, p->v2 ? "PatchMergingV2" : "PatchMerging");
+        sr_builder_push_numbered(b, p->v2 ? "PatchMergingV2" : "PatchMerging", "%d", 2 * i + 2);
         x = merge(b, p, x);
         sr_builder_pop(b);
     }

@@ -5,7 +5,6 @@
 // In VISSL, USE_MEAN_POOLING pools nothing: it removes the last norm, and the output stays the
 // class token.  This trunk does so too, because weights trained there expect it.
 #include <math.h>
-#include <stdio.h>
 
 #include "graph/ir/token_blocks.h"
 #include "kernels/attention/attention.h"
@@ -112,9 +111,7 @@ static SrNodeId block(SrBuilder *b, const Beit *p, int i, SrNodeId shared, SrNod
     SrTokenMlp mlp = {.width = (int)(p->hidden_dim * p->mlp_ratio),
                       .dropout = p->dropout,
                       .last_deviation = last_deviation(i)};
-    char scope[24];
-    snprintf(scope, sizeof scope, "blocks.%d", i);
-    sr_builder_push_block(b, scope, "Block");
+    sr_builder_push_numbered(b, "Block", "blocks.%d", i);
     SrNodeId branch = attention(b, p, i, shared, norm(b, "norm1", x));
     x = sr_token_residual(b, x, branch, drop, init > 0 ? "gamma_1" : NULL, init);
     branch = sr_token_mlp(b, norm(b, "norm2", x), &mlp);

@@ -5,7 +5,6 @@
 //
 // Like VISSL, it uses 1e-6 as epsilon of norms and does not read drop path and query scale.
 #include <math.h>
-#include <stdio.h>
 
 #include "graph/ir/token_blocks.h"
 #include "kernels/conv/conv2d.h"
@@ -74,9 +73,7 @@ static SrNodeId mlp(SrBuilder *b, const Vit *p, SrNodeId x) {
 }
 
 static SrNodeId block(SrBuilder *b, const Vit *p, int i, SrNodeId x) {
-    char scope[32];
-    snprintf(scope, sizeof scope, "layers.layer_%d", i);
-    sr_builder_push_block(b, scope, "EncoderBlock");
+    sr_builder_push_numbered(b, "EncoderBlock", "layers.layer_%d", i);
     SrNodeId y = sr_multihead_attention(
         b, norm(b, "ln_1", x),
         &(SrMultiheadAttention){p->heads, p->attention_dropout, i + 1 == p->layers});

@@ -6,7 +6,6 @@
 // are gated, it never joins, and CLASSIFIER token gives the first patch.  CLASSIFIER gap is the
 // mean over all tokens with the class token.  One thing differs: VISSL overwrites its local
 // initialisation of v and pos_proj, and LOCAL_INIT keeps it here.
-#include <stdio.h>
 
 #include "graph/ir/token_blocks.h"
 #include "kernels/attention/attention.h"
@@ -112,9 +111,7 @@ static SrNodeId block(SrBuilder *b, const Convit *p, int i, const Grid *grid, Sr
     double drop = p->layers > 1 ? p->drop_path * i / (p->layers - 1) : 0;
     SrTokenMlp mlp = {
         .width = p->mlp_dim, .dropout = p->dropout, .first = "linear_1", .second = "linear_2"};
-    char scope[24];
-    snprintf(scope, sizeof scope, "blocks.%d", i);
-    sr_builder_push_block(b, scope, "AttentionBlock");
+    sr_builder_push_numbered(b, "AttentionBlock", "blocks.%d", i);
     SrNodeId branch = norm(b, "norm1", x);
     branch =
         i < p->gpsa_layers ? gated(b, p, i, grid, branch) : plain(b, p, i + 1 == p->layers, branch);

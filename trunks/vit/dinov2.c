@@ -6,7 +6,6 @@
 //
 // Positions are learned for images of 518 pixels.  Other sizes resample them like the source:
 // with an offset of 0.1, or with a filter in models with registers.
-#include <stdio.h>
 #include <string.h>
 
 #include "graph/ir/token_blocks.h"
@@ -89,9 +88,7 @@ static SrNodeId mlp(SrBuilder *b, const Dinov2 *p, SrNodeId x) {
 }
 
 static SrNodeId block(SrBuilder *b, const Dinov2 *p, int i, SrNodeId x) {
-    char scope[24];
-    snprintf(scope, sizeof scope, "blocks.%d", i);
-    sr_builder_push_block(b, scope, "NestedTensorBlock");
+    sr_builder_push_numbered(b, "NestedTensorBlock", "blocks.%d", i);
     SrNodeId branch = attention(b, p, i + 1 == p->layers, norm(b, "norm1", x));
     x = sr_token_residual(b, x, branch, p->drop_path, "ls1.gamma", p->init_values);
     branch = mlp(b, p, norm(b, "norm2", x));

@@ -2,7 +2,6 @@
 // published weights (github.com/facebookresearch/dinov3).  It differs from DINOv2's: positions are
 // rotations of queries and keys, so that any grid works; four storage tokens stand between class
 // token and patches; keys have no bias; norms have an epsilon of 1e-5; gates are separate layers.
-#include <stdio.h>
 #include <string.h>
 
 #include "graph/ir/token_blocks.h"
@@ -91,9 +90,7 @@ static SrNodeId swiglu(SrBuilder *b, const Dinov3 *p, SrNodeId x) {
 
 static SrNodeId block(SrBuilder *b, const Dinov3 *p, const Grid *grid, int i, SrNodeId x) {
     SrTokenMlp plain = {.width = p->mlp_dim};
-    char scope[24];
-    snprintf(scope, sizeof scope, "blocks.%d", i);
-    sr_builder_push_block(b, scope, "SelfAttentionBlock");
+    sr_builder_push_numbered(b, "SelfAttentionBlock", "blocks.%d", i);
     SrNodeId branch = attention(b, p, grid, i + 1 == p->layers, norm(b, "norm1", x));
     x = sr_token_residual(b, x, branch, p->drop_path, "ls1.gamma", p->init_values);
     branch = norm(b, "norm2", x);

@@ -4,7 +4,6 @@
 // torchvision's model takes images of IMAGE_SIZE only.  This trunk takes any size: position
 // embeddings are resampled like torchvision's interpolate_embeddings.
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/text/text.h"
@@ -88,9 +87,7 @@ static SrNodeId mlp(SrBuilder *b, const Vit *p, SrNodeId x) {
 }
 
 static SrNodeId block(SrBuilder *b, const Vit *p, int i, SrNodeId x) {
-    char scope[32];
-    snprintf(scope, sizeof scope, "encoder_layer_%d", i);
-    sr_builder_push_block(b, scope, "EncoderBlock");
+    sr_builder_push_numbered(b, "EncoderBlock", "encoder_layer_%d", i);
     remarks(b, (const char *[]){"dim", "eq", "getattr", "_assert"}, 4);
     SrNodeId y = block_norm(b, p, "ln_1.weight", "ln_1.bias", x);
     y = self_attention(b, p, i + 1 == p->layers, y);

@@ -1,7 +1,6 @@
 // The vision transformer (Dosovitskiy et al., arXiv:2010.11929; DeiT, arXiv:2012.12877) with
 // VISSL's keys, names and features (vissl/models/trunks/vision_transformer.py).
 // trunks/vit/torchvision_vit.c has torchvision's names.
-#include <stdio.h>
 #include <string.h>
 
 #include "graph/ir/token_blocks.h"
@@ -94,9 +93,7 @@ static SrNodeId attention(SrBuilder *b, const Vit *p, bool last, SrNodeId x) {
 static SrNodeId block(SrBuilder *b, const Vit *p, int i, SrNodeId x) {
     double drop = p->layers > 1 ? p->drop_path * i / (p->layers - 1) : 0;
     SrTokenMlp mlp = {.width = p->mlp_dim, .dropout = p->dropout};
-    char scope[24];
-    snprintf(scope, sizeof scope, "blocks.%d", i);
-    sr_builder_push_block(b, scope, "Block");
+    sr_builder_push_numbered(b, "Block", "blocks.%d", i);
     x = sr_token_residual(b, x, attention(b, p, i + 1 == p->layers, norm(b, "norm1", x)), drop,
                           NULL, 0);
     x = sr_token_residual(b, x, sr_token_mlp(b, norm(b, "norm2", x), &mlp), drop, NULL, 0);

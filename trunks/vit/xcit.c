@@ -7,7 +7,6 @@
 // attention never drops them.  With TOKENS_NORM, a block of class attention adds its MLP to all
 // tokens after the second norm, so that patch tokens double.
 #include <math.h>
-#include <stdio.h>
 
 #include "graph/ir/token_blocks.h"
 #include "kernels/attention/attention.h"
@@ -18,6 +17,7 @@
 #include "kernels/conv/conv2d.h"
 #include "kernels/tokens/fourier_positions.h"
 #include "kernels/tokens/select_tokens.h"
+#include "trunks/shared/conv_norm.h"
 #include "trunks/trunk.h"
 
 #define SUBTREE "MODEL.TRUNK.XCIT"
@@ -77,9 +77,7 @@ static SrNodeId halve(SrBuilder *b, int i, SrNodeId x, int channels) {
                            .padding_h = 1,
                            .padding_w = -1,
                            .groups = 1};
-    char scope[16];
-    snprintf(scope, sizeof scope, "%d", i);
-    sr_builder_push_block(b, scope, "Sequential");
+    sr_builder_push_numbered(b, "Sequential", "%d", i);
     x = sr_build(b, "conv2d", "0", &conv, x);
     x = sr_build(b, "batch_norm", "1", NULL, x);
     sr_builder_pop(b);
@@ -94,11 +92,9 @@ static SrNodeId embed(SrBuilder *b, const Xcit *p, SrNodeId x) {
     sr_builder_push_block(b, "patch_embed", "ConvPatchEmbed");
     sr_builder_push_block(b, "proj", "Sequential");
     for (int i = 0; i < steps; i++) {
-        char leaf[16];
         x = halve(b, 2 * i, x, p->hidden_dim >> (steps - 1 - i));
-        snprintf(leaf, sizeof leaf, "%d", 2 * i + 1);
         if (i + 1 < steps)
-            x = sr_build(b, "gelu", leaf, NULL, x);
+            x = sr_build(b, "gelu", sr_leaf(2 * i + 1).s, NULL, x);
     }
     sr_builder_pop(b);
     sr_builder_pop(b);
@@ -159,9 +155,7 @@ static SrTokenMlp mlp_of(const Xcit *p) {
 
 static SrNodeId block(SrBuilder *b, const Xcit *p, int i, SrNodeId x, SrShape map) {
     SrTokenMlp mlp = mlp_of(p);
-    char scope[32];
-    snprintf(scope, sizeof scope, "blocks.%d", i);
-    sr_builder_push_block(b, scope, "XCABlock");
+    sr_builder_push_numbered(b, "XCABlock", "blocks.%d", i);
     SrNodeId branch = channel_attention(b, p, norm(b, "norm1", x));
     x = sr_token_residual(b, x, branch, p->drop_path, "gamma1", p->eta);
     branch = local_patches(b, norm(b, "norm3", x), map);
@@ -198,9 +192,7 @@ static SrNodeId class_attention(SrBuilder *b, const Xcit *p, SrNodeId x) {
 static SrNodeId class_block(SrBuilder *b, const Xcit *p, int i, SrNodeId x) {
     int L = sr_build_shape(b, x).d[1];
     SrTokenMlp mlp = mlp_of(p);
-    char scope[32];
-    snprintf(scope, sizeof scope, "cls_attn_blocks.%d", i);
-    sr_builder_push_block(b, scope, "ClassAttentionBlock");
+    sr_builder_push_numbered(b, "ClassAttentionBlock", "cls_attn_blocks.%d", i);
     SrNodeId branch = class_attention(b, p, norm(b, "norm1", x));
     x = sr_token_residual(b, x, branch, 0, "gamma1", p->eta);
     SrNodeId token;
