@@ -299,34 +299,6 @@ SrStatus sr_options_defaults(const SrOption *table, SrArena *arena, SrYaml **out
     return SR_OK;
 }
 
-// Makes a scalar.  A string stays a string even if it looks like a number ("5"); the text of other
-// scalars determines their type.
-static SrYaml *scalar_node(SrArena *arena, SrYamlType type, const char *text) {
-    if (type != SR_YAML_STRING)
-        return sr_yaml_scalar(arena, text, "", 0);
-    SrYaml *node = sr_yaml_new(arena, SR_YAML_STRING, "", 0);
-    if (node && !(node->text = sr_arena_strdup(arena, text)))
-        return NULL;
-    return node;
-}
-
-// Makes a float whose text reads back as the same float.
-static SrYaml *float_node(SrArena *arena, double f) {
-    char text[SR_TEXT_NUMBER_BYTES];
-    if (isnan(f) || isinf(f))
-        return scalar_node(arena, SR_YAML_FLOAT, isnan(f) ? ".nan" : f < 0 ? "-.inf" : ".inf");
-    sr_text_number(f, text);
-    const char *point = strpbrk(text, ".e") ? "" : ".0";
-    char *whole = sr_arena_printf(arena, "%s%s", text, point);
-    return whole ? scalar_node(arena, SR_YAML_FLOAT, whole) : NULL;
-}
-
-static SrYaml *int_node(SrArena *arena, int64_t i) {
-    char text[32];
-    snprintf(text, sizeof text, "%lld", (long long)i);
-    return scalar_node(arena, SR_YAML_INT, text);
-}
-
 // Makes the word of choice i.  Past the last one it makes the empty word, which parses as null
 // and is refused.
 static SrYaml *choice_node(SrArena *arena, const char *choices, int i) {
@@ -344,10 +316,10 @@ static SrStatus print_list(const SrOption *o, const void *slot, SrArena *arena, 
         return out_of_memory();
     int n = ((const SrInts *)slot)->n; // n is the first field of all three list types
     for (int i = 0; i < n; i++) {
-        SrYaml *item = o->type == SR_OPT_INTS ? int_node(arena, ((const SrInts *)slot)->v[i])
+        SrYaml *item = o->type == SR_OPT_INTS ? sr_yaml_int(arena, ((const SrInts *)slot)->v[i])
                        : o->type == SR_OPT_STRINGS
-                           ? scalar_node(arena, SR_YAML_STRING, ((const SrStrings *)slot)->v[i])
-                           : float_node(arena, ((const SrDoubles *)slot)->v[i]);
+                           ? sr_yaml_string(arena, ((const SrStrings *)slot)->v[i])
+                           : sr_yaml_float(arena, ((const SrDoubles *)slot)->v[i]);
         SR_TRY(sr_yaml_append(arena, *out, item));
     }
     return SR_OK;
@@ -358,15 +330,13 @@ static SrStatus print_value(const SrOption *o, const char *params, SrArena *aren
     const void *slot = params + o->offset;
     *out = NULL;
     switch (o->type) {
-    case SR_OPT_BOOL:
-        *out = sr_yaml_scalar(arena, *(const bool *)slot ? "true" : "false", "", 0);
-        break;
-    case SR_OPT_INT: *out = int_node(arena, *(const int *)slot); break;
-    case SR_OPT_INT64: *out = int_node(arena, *(const int64_t *)slot); break;
-    case SR_OPT_FLOAT: *out = float_node(arena, *(const double *)slot); break;
+    case SR_OPT_BOOL: *out = sr_yaml_bool(arena, *(const bool *)slot); break;
+    case SR_OPT_INT: *out = sr_yaml_int(arena, *(const int *)slot); break;
+    case SR_OPT_INT64: *out = sr_yaml_int(arena, *(const int64_t *)slot); break;
+    case SR_OPT_FLOAT: *out = sr_yaml_float(arena, *(const double *)slot); break;
     case SR_OPT_STRING: {
         const char *text = *(const char *const *)slot;
-        *out = scalar_node(arena, SR_YAML_STRING, text ? text : "");
+        *out = sr_yaml_string(arena, text ? text : "");
         break;
     }
     case SR_OPT_ENUM: *out = choice_node(arena, o->choices, *(const int *)slot); break;
@@ -391,6 +361,41 @@ SrStatus sr_options_print(const SrOption *table, const void *params, SrArena *ar
         SrYaml *v;
         SR_TRY(print_value(o, params, arena, &v));
         SR_TRY(sr_yaml_put_path(arena, *out, o->name, v));
+    }
+    return SR_OK;
+}
+
+static size_t field_bytes(SrOptionType type) {
+    static const size_t bytes[] = {[SR_OPT_BOOL] = sizeof(bool),
+                                   [SR_OPT_INT] = sizeof(int),
+                                   [SR_OPT_INT64] = sizeof(int64_t),
+                                   [SR_OPT_FLOAT] = sizeof(double),
+                                   [SR_OPT_STRING] = sizeof(char *),
+                                   [SR_OPT_ENUM] = sizeof(int),
+                                   [SR_OPT_INTS] = sizeof(SrInts),
+                                   [SR_OPT_FLOATS] = sizeof(SrDoubles),
+                                   [SR_OPT_STRINGS] = sizeof(SrStrings),
+                                   [SR_OPT_TREE] = sizeof(SrYaml *),
+                                   [SR_OPT_IGNORED] = 0};
+    return bytes[type];
+}
+
+// A field with the same bytes is not looked into: rows of several types may share one that nobody
+// reads.
+SrStatus sr_options_changes(const SrOption *table, const void *params, const void *before,
+                            SrArena *arena, SrYaml **out) {
+    *out = sr_yaml_new(arena, SR_YAML_MAP, "", 0);
+    if (!*out)
+        return out_of_memory();
+    for (const SrOption *o = table; o && o->name; o++) {
+        SrYaml *new, *old;
+        if (memcmp((const char *)params + o->offset, (const char *)before + o->offset,
+                   field_bytes(o->type)) == 0)
+            continue;
+        SR_TRY(print_value(o, params, arena, &new));
+        SR_TRY(print_value(o, before, arena, &old));
+        if (!sr_yaml_equal(new, old))
+            SR_TRY(sr_yaml_put_path(arena, *out, o->name, new));
     }
     return SR_OK;
 }

@@ -68,6 +68,10 @@ SrStatus sr_options_parse_all(const SrOption *table, const SrYaml *map, const ch
 SrStatus sr_options_defaults(const SrOption *table, SrArena *arena, SrYaml **out);
 // Turns params back into a map, in the table's order, to print graphs and resolved configurations.
 SrStatus sr_options_print(const SrOption *table, const void *params, SrArena *arena, SrYaml **out);
+// Turns back the fields alone whose value differs from that in `before`, another struct of this
+// table: the map that makes `params` of `before`.
+SrStatus sr_options_changes(const SrOption *table, const void *params, const void *before,
+                            SrArena *arena, SrYaml **out);
 // Writes one log line per IGNORED row for which `map` has another value than the default; map may
 // be NULL.  SR_ERR_CONFIG: the row has SR_REFUSED.
 SrStatus sr_options_report(const SrOption *table, const SrYaml *map, const char *where,

@@ -43,6 +43,56 @@ SrStatus sr_tree_put_int(SrArena *arena, SrYaml *map, const char *key, int64_t v
     return put(arena, map, key, buf);
 }
 
+// Returns the part of a path as an index; -1: it is none.
+static int index_of(const char *part, size_t len) {
+    return len > 0 && len < 9 && strspn(part, "0123456789") >= len ? atoi(part) : -1;
+}
+
+// Puts `value` at the first part of `rest`, the end of `path`, in `node`.
+static SrStatus set_child(SrArena *arena, SrYaml *node, const char *path, const char *rest,
+                          SrYaml *value) {
+    size_t len = strcspn(rest, ".");
+    int parent = rest > path ? (int)(rest - path) - 1 : 0, i = index_of(rest, len);
+    const char *key = sr_arena_printf(arena, "%.*s", (int)len, rest);
+    SR_TRY_MEMORY(key && value, "%s", path);
+    if (node->type == SR_YAML_MAP)
+        return sr_yaml_put(arena, node, key, value);
+    if (node->type != SR_YAML_LIST)
+        SR_FAIL(SR_ERR_CONFIG, "'%s' leads through '%.*s', which is %s, expected a map or a list",
+                path, parent, path, sr_yaml_type_name(node->type));
+    if (i < 0 || i > node->n)
+        SR_FAIL(SR_ERR_CONFIG, "'%s': '%.*s' is a list, expected an index from 0 to %d, not '%s'",
+                path, parent, path, node->n, key);
+    if (i == node->n)
+        return sr_yaml_append(arena, node, value);
+    node->items[i] = value;
+    return SR_OK;
+}
+
+SrStatus sr_tree_set(SrArena *arena, SrYaml *map, const char *path, SrYaml *value) {
+    SrYaml *node = map;
+    for (const char *rest = path;;) {
+        size_t len = strcspn(rest, ".");
+        const char *part = sr_arena_printf(arena, "%.*s", (int)len, rest), *next = rest + len + 1;
+        SR_TRY_MEMORY(part && value, "%s", path);
+        if (len == 0)
+            SR_FAIL(SR_ERR_CONFIG, "the key '%s' has an empty part", path);
+        SrYaml *child = sr_yaml_find_path(node, part);
+        bool last = rest[len] == '\0';
+        if (last && child && child->type == SR_YAML_MAP && value->type == SR_YAML_MAP)
+            return sr_yaml_merge(arena, child, value);
+        if (last)
+            return set_child(arena, node, path, rest, value);
+        if (!child || child->type == SR_YAML_NULL) {
+            bool list = index_of(next, strcspn(next, ".")) >= 0;
+            child = sr_yaml_new(arena, list ? SR_YAML_LIST : SR_YAML_MAP, value->file, value->line);
+            SR_TRY(set_child(arena, node, path, rest, child));
+        }
+        node = child;
+        rest = next;
+    }
+}
+
 bool sr_tree_is_default(const SrYaml *node) {
     return !node || !node->file || strcmp(node->file, "defaults") == 0;
 }

@@ -9,6 +9,11 @@
 // Replace or add map[key].  A float reads back as an equal float.
 SrStatus sr_tree_put_float(SrArena *arena, SrYaml *map, const char *key, double value);
 SrStatus sr_tree_put_int(SrArena *arena, SrYaml *map, const char *key, int64_t value);
+// Sets the node at a path such as "A.B.2.c": keys of maps, and numbers as indices of lists, where
+// the length of the list appends.  Maps and lists that are missing on the way are made, also in the
+// place of a null.  A map is merged into a map; everything else is replaced.  SR_ERR_CONFIG, with
+// `path` in the message: it leads through a scalar, or past the end of a list.
+SrStatus sr_tree_set(SrArena *arena, SrYaml *map, const char *path, SrYaml *value);
 // Returns the number at map[key].  SR_ERR_CONFIG, naming `where`.key: absent or no number.
 SrStatus sr_tree_number(const SrYaml *map, const char *key, const char *where, double *out);
 // Return the value at a dotted path, or `otherwise`.

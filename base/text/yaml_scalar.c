@@ -4,10 +4,12 @@
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/text/number.h"
+#include "base/text/text.h"
 #include "base/text/yaml.h"
 
 enum { NUMBER_BYTES = 80 }; // longer scalars are strings: no number needs as many digits
@@ -105,5 +107,32 @@ SrYaml *sr_yaml_scalar(SrArena *arena, const char *text, const char *file, int l
     } else if (parse_float(number, &node->f)) {
         node->type = SR_YAML_FLOAT;
     }
+    return node;
+}
+
+SrYaml *sr_yaml_bool(SrArena *arena, bool value) {
+    return sr_yaml_scalar(arena, value ? "true" : "false", "", 0);
+}
+
+SrYaml *sr_yaml_int(SrArena *arena, int64_t value) {
+    char text[32];
+    snprintf(text, sizeof text, "%lld", (long long)value);
+    return sr_yaml_scalar(arena, text, "", 0);
+}
+
+SrYaml *sr_yaml_float(SrArena *arena, double value) {
+    char text[SR_TEXT_NUMBER_BYTES];
+    if (isnan(value) || isinf(value))
+        return sr_yaml_scalar(arena, isnan(value) ? ".nan" : value < 0 ? "-.inf" : ".inf", "", 0);
+    sr_text_number(value, text);
+    const char *point = strpbrk(text, ".e") ? "" : ".0";
+    const char *whole = sr_arena_printf(arena, "%s%s", text, point);
+    return whole ? sr_yaml_scalar(arena, whole, "", 0) : NULL;
+}
+
+SrYaml *sr_yaml_string(SrArena *arena, const char *value) {
+    SrYaml *node = sr_yaml_new(arena, value ? SR_YAML_STRING : SR_YAML_NULL, "", 0);
+    if (node && !(node->text = sr_arena_strdup(arena, value ? value : "null")))
+        return NULL;
     return node;
 }

@@ -8,4 +8,11 @@
 // Makes a scalar whose type follows from its text.  NULL: memory is out.
 SrYaml *sr_yaml_scalar(SrArena *arena, const char *text, const char *file, int line);
 
+// Make scalars that come from no file: `file` is "".  NULL: memory is out.
+SrYaml *sr_yaml_bool(SrArena *arena, bool value);
+SrYaml *sr_yaml_int(SrArena *arena, int64_t value);
+SrYaml *sr_yaml_float(SrArena *arena, double value); // its text reads back as the same float
+// Makes a string even of a text that looks like a number ("5").  NULL makes null.
+SrYaml *sr_yaml_string(SrArena *arena, const char *value);
+
 #endif

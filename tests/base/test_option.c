@@ -192,6 +192,28 @@ TEST(test_print_reads_back) {
     sr_text_deinit(&text);
 }
 
+// The changes of a struct make it of the other one, and rows that are equal are left out.
+TEST(test_changes) {
+    Params usual, a, b;
+    SrYaml *map;
+    SrText text = SR_TEXT_INIT;
+    CHECK_OK(parse("{}", &usual));
+    CHECK_OK(parse("{}", &a));
+    CHECK_OK(sr_options_changes(table, &a, &usual, &arena, &map));
+    CHECK_INT(map->n, 0);
+    CHECK_OK(parse("{flag: false, name: '5', mode: linear, ints: [3], strings: [a], tree: {k: 1}, "
+                   "queue: {start: -2}}",
+                   &a));
+    CHECK_OK(sr_options_changes(table, &a, &usual, &arena, &map));
+    sr_yaml_print_flow(map, &text);
+    CHECK_STR(text.s, "{flag: false, name: \"5\", mode: linear, ints: [3], tree: {k: 1}, queue: "
+                      "{start: -2}}");
+    CHECK_OK(parse(text.s, &b));
+    CHECK_OK(sr_options_changes(table, &b, &a, &arena, &map));
+    CHECK_INT(map->n, 0);
+    sr_text_deinit(&text);
+}
+
 TEST(test_describe) {
     SrText text = SR_TEXT_INIT;
     sr_option_describe(sr_options_find(table, "epsilon"), &text);
@@ -249,4 +271,5 @@ TEST(test_without_memory) {
 #define in_arena(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 SR_TESTS(option, in_arena(test_defaults), in_arena(test_values), in_arena(test_wrong_types),
          in_arena(test_ranges), in_arena(test_unknown_keys), in_arena(test_defaults_as_a_map),
-         in_arena(test_print_reads_back), in_arena(test_describe), in_arena(test_without_memory))
+         in_arena(test_print_reads_back), in_arena(test_changes), in_arena(test_describe),
+         in_arena(test_without_memory))

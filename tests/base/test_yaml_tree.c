@@ -2,6 +2,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "base/text/yaml.h"
+#include "base/text/yaml_edit.h"
 #include "base/text/yaml_load.h"
 #include "base/text/yaml_print.h"
 #include "base/text/yaml_scalar.h"
@@ -46,6 +47,41 @@ TEST(test_put_and_remove) {
                               sr_yaml_scalar(&arena, "6", "", 0))); // replaces a scalar
     check_flow(map, "{b: x, c: {k: 6}, d: 4, n: {m: {k: 5}}}");
     CHECK_FAILS(sr_yaml_put(&arena, map, "e", NULL), SR_ERR_MEMORY, "memory");
+}
+
+static SrStatus set(SrYaml *map, const char *path, const char *flow) {
+    return sr_tree_set(&arena, map, path, tree(flow));
+}
+
+// Numbers in a path are indices, one past the end appends, and missing maps and lists are made.
+TEST(test_set) {
+    SrYaml *map = tree("{a: [1, 2], m: {k: 1}, empty: ~, s: x}");
+    CHECK_OK(set(map, "a.1", "5"));
+    CHECK_OK(set(map, "a.2", "6"));
+    CHECK_OK(set(map, "m", "{l: 2}")); // merged
+    CHECK_OK(set(map, "empty.0.name", "t"));
+    CHECK_OK(set(map, "new.k.0.0", "7"));
+    CHECK_OK(set(map, "s", "[y]"));
+    check_flow(map, "{a: [1, 5, 6], m: {k: 1, l: 2}, empty: [{name: t}], s: [y], new: {k: [[7]]}}");
+    CHECK_FAILS(set(map, "a.4", "1"), SR_ERR_CONFIG,
+                "'a' is a list, expected an index from 0 to 3");
+    CHECK_FAILS(set(map, "a.x.y", "1"), SR_ERR_CONFIG, "not 'x'");
+    CHECK_FAILS(set(map, "a.0.y", "1"), SR_ERR_CONFIG, "leads through 'a.0', which is an integer");
+    CHECK_FAILS(set(map, "m..k", "1"), SR_ERR_CONFIG, "empty part");
+    CHECK_FAILS(set(map, "m.", "1"), SR_ERR_CONFIG, "empty part");
+    CHECK_FAILS(sr_tree_set(&arena, map, "m.k", NULL), SR_ERR_MEMORY, "memory");
+}
+
+TEST(test_scalars) {
+    SrYaml *list = sr_yaml_new(&arena, SR_YAML_LIST, "", 0);
+    CHECK_OK(sr_yaml_append(&arena, list, sr_yaml_bool(&arena, true)));
+    CHECK_OK(sr_yaml_append(&arena, list, sr_yaml_int(&arena, INT64_MIN)));
+    CHECK_OK(sr_yaml_append(&arena, list, sr_yaml_float(&arena, 2)));
+    CHECK_OK(sr_yaml_append(&arena, list, sr_yaml_float(&arena, -INFINITY)));
+    CHECK_OK(sr_yaml_append(&arena, list, sr_yaml_string(&arena, "5")));
+    CHECK_OK(sr_yaml_append(&arena, list, sr_yaml_string(&arena, NULL)));
+    check_flow(list, "[true, -9223372036854775808, 2.0, -.inf, \"5\", null]");
+    CHECK(sr_yaml_equal(list, tree("[true, -9223372036854775808, 2.0, -.inf, \"5\", null]")));
 }
 
 TEST(test_append) {
@@ -273,8 +309,8 @@ TEST(test_without_memory) {
 }
 
 #define in_arena(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-SR_TESTS(yaml_tree, in_arena(test_put_and_remove), in_arena(test_append), in_arena(test_merge),
-         in_arena(test_copy_stands_alone), in_arena(test_equal), in_arena(test_block_style),
-         in_arena(test_strings_read_back), in_arena(test_random_strings_read_back),
-         in_arena(test_broken_utf8_stays_readable), in_arena(test_numbers_without_text),
-         in_arena(test_without_memory))
+SR_TESTS(yaml_tree, in_arena(test_put_and_remove), in_arena(test_set), in_arena(test_scalars),
+         in_arena(test_append), in_arena(test_merge), in_arena(test_copy_stands_alone),
+         in_arena(test_equal), in_arena(test_block_style), in_arena(test_strings_read_back),
+         in_arena(test_random_strings_read_back), in_arena(test_broken_utf8_stays_readable),
+         in_arena(test_numbers_without_text), in_arena(test_without_memory))
