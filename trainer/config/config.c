@@ -294,9 +294,9 @@ static SrStatus check_values(SrConfig *config, const char *unscaled) {
     return sr_problems_fail(&problems, config->path);
 }
 
-// Turns a composed tree into a configuration.  Names are checked before ignored keys are logged, so
-// that a wrong file gives its errors and nothing else.
-static SrStatus resolve(SrConfig *config, SrProblems *problems) {
+// Checks names before ignored keys are logged, so that a wrong file gives its errors and nothing
+// else.
+SrStatus sr__config_resolve(SrConfig *config, SrProblems *problems) {
     SR_TRY(check_tree(config, problems));
     SR_TRY(sr__catalog_resolve(config->tree, config->path, &config->arena));
     SR_TRY(sr__report_ignored(config, &config->arena));
@@ -320,7 +320,7 @@ static SrStatus finish(SrConfig *config, SrYaml *file, const char *const *overri
         status = sr__compose(file, overrides, n_overrides, &config->arena, &problems, &config->tree,
                              &config->layers);
     if (status == SR_OK)
-        status = resolve(config, &problems);
+        status = sr__config_resolve(config, &problems);
     if (status != SR_OK)
         sr_config_free(config);
     else
