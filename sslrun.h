@@ -216,6 +216,36 @@ typedef struct {
 int sr_train(const char *config, const char *const *overrides, int n,
              int (*on_step)(void *arg, const SrTrainStep *step), void *arg);
 
+/* ---- a configuration from values ---- */
+
+/* A configuration in memory, for programs that do not write YAML.  One thread uses it at a time.
+ *
+ * key: VISSL's path of a key, as `sslrun list keys` prints it ("OPTIMIZER.num_epochs").  A number is the index of a
+ * list's item, and the length of a list appends to it: "DATA.TRAIN.TRANSFORMS.0.name" is the name of the first transform
+ * and "MODEL.HEAD.PARAMS.0.0" that of the first head. */
+typedef struct SrTrainConfig SrTrainConfig;
+
+/* config: a file or a name, as for sr_train; NULL: the defaults of all keys.  Without a file, CHECKPOINT.DIR is
+ * runs/configuration until it is set. */
+int sr_train_config_open(const char *config, SrTrainConfig **out);
+void sr_train_config_close(SrTrainConfig *config);
+
+/* Set a key; a later value replaces an earlier one.  A list replaces the whole list, and n = 0 leaves it empty.  Text is
+ * UTF-8 and copied; NULL sets null.  These functions check that the path leads to a value.  Names, types and ranges are
+ * checked by sr_train_config_run, whose error names the key and what it expects. */
+int sr_train_config_bool(SrTrainConfig *config, const char *key, int value);
+int sr_train_config_int(SrTrainConfig *config, const char *key, int64_t value);
+int sr_train_config_number(SrTrainConfig *config, const char *key, double value);
+int sr_train_config_text(SrTrainConfig *config, const char *key, const char *value);
+int sr_train_config_ints(SrTrainConfig *config, const char *key, const int64_t *values, int n);
+int sr_train_config_numbers(SrTrainConfig *config, const char *key, const double *values, int n);
+int sr_train_config_texts(SrTrainConfig *config, const char *key, const char *const *values, int n);
+
+/* Trains the configuration as sr_train does, with the bits of a file that says the same; train_config.yaml in the run
+ * folder is such a file.  The configuration stays as it is: the same call resumes a stopped run. */
+int sr_train_config_run(const SrTrainConfig *config,
+                        int (*on_step)(void *arg, const SrTrainStep *step), void *arg);
+
 /* ---- errors ---- */
 
 /* Why the last call of this thread failed; valid until the next failure. */

@@ -24,6 +24,7 @@ As a program:  python3 sslrun.py RUN QUERY.jpg IMAGE.jpg ...  prints the images 
 import collections
 import ctypes
 import json
+import numbers
 import os
 import sys
 import threading
@@ -125,6 +126,14 @@ _weights_write = _declare("sr_weights_file_write", _i, ctypes.c_char_p, ctypes.P
                           ctypes.POINTER(_floats), _i)
 _on_step = ctypes.CFUNCTYPE(_i, _p, ctypes.POINTER(_TrainStep))
 _train = _declare("sr_train", _i, ctypes.c_char_p, ctypes.POINTER(ctypes.c_char_p), _i, _on_step, _p)
+_config_open = _declare("sr_train_config_open", _i, ctypes.c_char_p, ctypes.POINTER(_p))
+_config_close = _declare("sr_train_config_close", None, _p)
+_config_bool = _declare("sr_train_config_bool", _i, _p, ctypes.c_char_p, _i)
+_config_int = _declare("sr_train_config_int", _i, _p, ctypes.c_char_p, _n)
+_config_number = _declare("sr_train_config_number", _i, _p, ctypes.c_char_p, ctypes.c_double)
+_config_text = _declare("sr_train_config_text", _i, _p, ctypes.c_char_p, ctypes.c_char_p)
+_config_texts = _declare("sr_train_config_texts", _i, _p, ctypes.c_char_p, ctypes.POINTER(ctypes.c_char_p), _i)
+_config_run = _declare("sr_train_config_run", _i, _p, _on_step, _p)
 _STOPPED = 5
 
 __version__ = _version().decode()
@@ -389,14 +398,51 @@ class Graph(_Tensors):
         _check(_graph_export(self._handle, _bytes(nodes), _bytes(path)))
 
 
+class _Config:
+    """A configuration from values: dicts, dotted keys, lists, numbers, booleans, texts, paths and None."""
+
+    def __init__(self, file, *layers):
+        self._handle = _p()
+        _check(_config_open(_bytes(file) if file is not None else None, ctypes.byref(self._handle)))
+        for one in layers:
+            for key, value in one.items():
+                self._set(key, value)
+
+    def __del__(self):
+        _config_close(getattr(self, "_handle", None))
+
+    def _set(self, key, value):
+        name = _bytes(key)
+        if isinstance(value, dict):
+            for inner, one in value.items():
+                self._set("%s.%s" % (key, inner), one)
+        elif isinstance(value, (list, tuple, numpy.ndarray)):
+            _check(_config_texts(self._handle, name, None, 0))  # a list replaces the whole list
+            for i, one in enumerate(value):
+                self._set("%s.%d" % (key, i), one)
+        elif isinstance(value, (bool, numpy.bool_)):
+            _check(_config_bool(self._handle, name, value))
+        elif isinstance(value, numbers.Integral):
+            if not -2**63 <= value < 2**63:
+                raise Error("%s is %d, expected a whole number of 64 bits" % (key, value))
+            _check(_config_int(self._handle, name, value))
+        elif isinstance(value, numbers.Real):
+            _check(_config_number(self._handle, name, value))
+        elif value is None or isinstance(value, (str, bytes, os.PathLike)):
+            _check(_config_text(self._handle, name, None if value is None else _bytes(value)))
+        else:
+            raise Error("%s is a %s, expected a dict, list, number, boolean, text or None" % (key, type(value).__name__))
+
+
 def train(config, overrides=(), on_step=None):
     """Trains a configuration as `sslrun train` does, and resumes what an earlier call left. Returns whether it finished.
 
-    overrides: "KEY=VALUE" strings, or a dict. on_step(Step) is called after every update; a true result stops the run,
-    which is saved, and so does Ctrl-C. An exception of on_step does so too, and is raised when the run is saved.
+    config: a file, a name of VISSL's, or a dict of values over the defaults of all keys. Dicts may be nested, and keys
+    dotted: {"OPTIMIZER": {"num_epochs": 10}} and {"OPTIMIZER.num_epochs": 10} are the same.
+    overrides: such a dict, or "KEY=VALUE" strings over a file. on_step(Step) is called after every update; a true result
+    stops the run, which is saved, and so does Ctrl-C. An exception of on_step does so too, and is raised when the run is
+    saved.
     """
-    if isinstance(overrides, dict):
-        overrides = ["%s=%s" % one for one in overrides.items()]
     raised = []
 
     def call(_, step):
@@ -408,8 +454,19 @@ def train(config, overrides=(), on_step=None):
             raised.append(error)
             return 1
 
-    words = (ctypes.c_char_p * max(len(overrides), 1))(*[_bytes(one) for one in overrides])
-    status = _train(_bytes(config), words, len(overrides), _on_step(call), None)
+    if isinstance(config, dict) and overrides and not isinstance(overrides, dict):
+        raise Error("KEY=VALUE strings change a file; a dict of values takes a second dict")
+    if isinstance(config, dict):
+        values = _Config(None, config, overrides or {})
+    elif isinstance(overrides, dict):
+        values = _Config(config, overrides)
+    else:
+        values = None
+    if values:
+        status = _config_run(values._handle, _on_step(call), None)
+    else:
+        words = (ctypes.c_char_p * max(len(overrides), 1))(*[_bytes(one) for one in overrides])
+        status = _train(_bytes(config), words, len(overrides), _on_step(call), None)
     if raised:
         raise raised[0]
     if status != _STOPPED:

@@ -178,6 +178,39 @@ whole, parts = (sslrun.Weights(os.path.join(folder, name, "checkpoint.safetensor
 assert list(whole) == list(parts) and len(whole) > 60
 assert all((whole[key] == parts[key]).all() for key in whole)
 fails("none.yaml", sslrun.train, "none.yaml")
+
+# A dict that says what the file says gives the same run; its keys are nested, dotted, or both.
+values = {
+    "LOG_FREQUENCY": 4, "TEST_MODEL": False, "CHECKPOINT.DIR": os.path.join(folder, "dict"),
+    "DATA": {
+        "NUM_DATALOADER_WORKERS": 1,
+        "TRAIN": {
+            "DATA_SOURCES": ["synthetic"], "RANDOM_SYNTHETIC_IMAGES": numpy.bool_(True), "RANDOM_SYNTHETIC_LABELS": 4,
+            "DEFAULT_GRAY_IMG_SIZE": 20, "DATA_LIMIT": numpy.int32(70), "BATCHSIZE_PER_REPLICA": 8,
+            "COLLATE_FUNCTION": "multicrop_collator",
+            "TRANSFORMS": [{"name": "ImgPilToMultiCrop", "total_num_crops": 3, "num_crops": (2, 1),
+                            "size_crops": numpy.array([16, 8]), "crop_scales": [[0.3, 1.0], [0.1, 0.4]]}] +
+                          [{"name": name} for name in ("RandomHorizontalFlip", "ImgPilColorDistortion",
+                                                       "ImgPilGaussianBlur", "ToTensor", "Normalize")]}},
+    "MODEL": {"TRUNK": {"NAME": "resnet", "RESNETS": {"DEPTH": 18, "WIDTH_MULTIPLIER": 0.0625, "SMALL_IMAGE_STEM": True}},
+              "HEAD.PARAMS": [["swav_head", {"dims": [32, 16, 8], "use_bn": True, "num_clusters": [6]}]],
+              "TEMP_FROZEN_PARAMS_ITER_MAP": [["module.heads.0.prototypes0.weight", 5]]},
+    "LOSS": {"name": "swav_loss", "swav_loss": {"queue.start_iter": 6, "queue.queue_length": 16}},
+    "OPTIMIZER": {"use_larc": True, "num_epochs": 3, "nesterov": True,
+                  "param_schedulers.lr": {"name": "cosine", "start_value": 0.3, "end_value": numpy.float64(0.003),
+                                          "update_interval": "step"}},
+    "CHECKPOINT": {"CHECKPOINT_ITER_FREQUENCY": 2, "KEEP_LAST": 2},
+    "NEAREST_NEIGHBOR": {"TOPK": 5},
+}
+assert sslrun.train(values, on_step=lambda step: step.step == 10) is False
+assert sslrun.train(values) is True
+by_dict = sslrun.Weights(os.path.join(folder, "dict", "checkpoint.safetensors"))
+assert list(whole) == list(by_dict) and all((whole[key] == by_dict[key]).all() for key in whole)
+fails("OPTIMIZER.num_epochs is ten, expected a whole number", sslrun.train, values, {"OPTIMIZER": {"num_epochs": "ten"}})
+fails("unknown key 'OPTIMIZER.num_epoch'; did you mean", sslrun.train, values, {"OPTIMIZER.num_epoch": 1})
+fails("SEED_VALUE is a set, expected a dict, list", sslrun.train, values, {"SEED_VALUE": {1}})
+fails("expected a whole number of 64 bits", sslrun.train, values, {"SEED_VALUE": 2**63})
+fails("KEY=VALUE strings change a file", sslrun.train, values, ["SEED_VALUE=1"])
 fails("a\\xffb", sslrun.Weights, os.fsdecode(b"a\xffb"))  # a message that is not UTF-8
 for broken in (lambda: sslrun.Weights("a\0b"), lambda: sslrun.save_weights("x.npz", {"a\0b": [1.0]})):
     try:

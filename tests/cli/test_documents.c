@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/text/text.h"
 #include "base/version.h"
 #include "tests/check.h"
 #include "tests/data/fixture.h"
@@ -131,6 +132,43 @@ TEST(test_first_hour) {
     temp_dir_remove(dir);
 }
 
+#define C_AND_PYTHON "docs/guide/c-and-python.md"
+
+// Fails unless examples/values.c has the line.
+static void in_example(const char *dir, const char *line, void *arg) {
+    (void)dir;
+    if (!strstr(arg, line))
+        fail_msg("examples/values.c does not say: %s", line);
+}
+
+// The configuration of values has the lines of C of the example that tests/cli/test_doors.c runs,
+// and its Python runs.
+TEST(test_values) {
+    char dir[64], here[2048], line[4200], *text, *example;
+    size_t n;
+    CHECK_OK(sr_file_read("examples/values.c", 1 << 20, &example, &n));
+    each_line(C_AND_PYTHON, "sr_train_config_", in_example, NULL, example);
+    sr_free(example);
+    CHECK_OK(sr_file_read(C_AND_PYTHON, 1 << 20, &text, &n));
+    char *begins = strstr(text, "    values = {"), *last = strstr(text, "    sslrun.train(values");
+    CHECK(begins && last && strchr(last, '\n'));
+    *strchr(last, '\n') = '\0';
+    SrText python = SR_TEXT_INIT;
+    sr_text_printf(&python, "import sslrun\nif True:\n%s\n", begins);
+    begin(dir);
+    fixture_write(dir, "values.py", python.s, python.len);
+    CHECK(getcwd(here, sizeof here) != NULL);
+    snprintf(line, sizeof line,
+             "PYTHONDONTWRITEBYTECODE=1 PYTHONPATH='%s/python' /usr/bin/python3 values.py", here);
+    if (!PROGRAM_SANITIZED && system("/usr/bin/python3 -c 'import numpy' 2>/dev/null") == 0) {
+        must(dir, line);
+        must(dir, "test -s runs/values/checkpoint.safetensors");
+    }
+    sr_text_deinit(&python);
+    sr_free(text);
+    temp_dir_remove(dir);
+}
+
 TEST(test_links) { CHECK_INT(system("tests/links.sh >/dev/null"), 0); }
 
 // Copies what follows `begin` in a file, up to one of the characters of `end`, into version.
@@ -163,5 +201,5 @@ TEST(test_version_is_the_same_everywhere) {
     temp_dir_remove(dir);
 }
 
-SR_TESTS(documents, unit(test_coming_from), unit(test_first_hour), unit(test_links),
-         unit(test_version_is_the_same_everywhere))
+SR_TESTS(documents, unit(test_coming_from), unit(test_first_hour), unit(test_values),
+         unit(test_links), unit(test_version_is_the_same_everywhere))

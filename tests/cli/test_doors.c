@@ -161,4 +161,37 @@ TEST(test_training) {
     temp_dir_remove(dir);
 }
 
-SR_TESTS(doors, unit(test_neighbours), unit(test_python), unit(test_surgery), unit(test_training))
+// A file that says what examples/values.c says in C.
+static const char values[] =
+    "DATA:\n"
+    "  TRAIN: {DATA_PATHS: [IMAGES], BATCHSIZE_PER_REPLICA: 4, COLLATE_FUNCTION: simclr_collator,\n"
+    "    TRANSFORMS: [{name: ImgReplicatePil}, {name: RandomResizedCrop, size: 32}, {name: "
+    "ToTensor},\n"
+    "      {name: Normalize}]}\n"
+    "MODEL: {TRUNK: {NAME: resnet18}, HEAD: {PARAMS: [[mlp, {dims: [512, 512, 64]}]]}}\n"
+    "LOSS: {name: simclr_info_nce_loss, simclr_info_nce_loss: {temperature: 0.2,\n"
+    "  buffer_params: {embedding_dim: 64}}}\n"
+    "OPTIMIZER: {num_epochs: 2, param_schedulers: {lr: {name: cosine, start_value: 0.02}}}\n"
+    "TEST_MODEL: False\n";
+
+TEST(test_values) {
+    char dir[64], out[8192], a[128], b[128];
+    begin(dir);
+    fixture_write(dir, "values.yaml", values, sizeof values - 1);
+    CHECK_INT(shell(dir,
+                    "$BUILD/example-values $D/images $D/a && sed -i s,IMAGES,$D/images, "
+                    "$D/values.yaml && $BUILD/sslrun $D/values.yaml CHECKPOINT.DIR=$D/b "
+                    "2>/dev/null >/dev/null",
+                    out, sizeof out),
+              0);
+    CHECK(strstr(out, "update 1 of 6: loss ") && strstr(out, "update 6 of 6: loss "));
+    snprintf(a, sizeof a, "%s/a/checkpoint.safetensors", dir);
+    snprintf(b, sizeof b, "%s/b/checkpoint.safetensors", dir);
+    check_same_checkpoint(a, b, 60);
+    CHECK(shell(dir, "$BUILD/example-values $D/none $D/c 2>&1", out, sizeof out) != 0);
+    CHECK(strstr(out, "none"));
+    temp_dir_remove(dir);
+}
+
+SR_TESTS(doors, unit(test_values), unit(test_neighbours), unit(test_python), unit(test_surgery),
+         unit(test_training))
