@@ -13,15 +13,15 @@
 #include "losses/loss.h"
 
 typedef struct {
-    double lambda, scale_loss;
+    SrBarlowTwinsParams op; // per_view comes from normalize_views
     int embedding_dim, normalize_views;
 } BarlowTwinsLoss;
 
 #define FIELD(f) offsetof(BarlowTwinsLoss, f)
 static const SrOption options[] = {
-    {"lambda_", SR_OPT_FLOAT, FIELD(lambda), "0.0051", 0, 1e6,
+    {"lambda_", SR_OPT_FLOAT, FIELD(op.lambda), "0.0051", 0, 1e6,
      .help = "Weight of the entries off the diagonal of the cross-correlation."},
-    {"scale_loss", SR_OPT_FLOAT, FIELD(scale_loss), "0.024", 0, 1e6,
+    {"scale_loss", SR_OPT_FLOAT, FIELD(op.scale), "0.024", 0, 1e6,
      .help = "Factor of the whole loss."},
     {"embedding_dim", SR_OPT_INT, FIELD(embedding_dim), "8192", 1, 1 << 24,
      .help = "Size of an embedding: the last number of the head's dims."},
@@ -55,7 +55,8 @@ static SrStatus build(SrLossContext *ctx, const void *params, SrNodeId *loss, vo
         return sr_builder_fail(ctx->builder, SR_ERR_CONFIG,
                                "LOSS.%s.embedding_dim is %d, but the embeddings have %d", ctx->name,
                                p->embedding_dim, sr_shape_last(sr_build_shape(ctx->builder, x)));
-    SrBarlowTwinsParams op = {p->lambda, p->scale_loss, p->normalize_views == 1};
+    SrBarlowTwinsParams op = p->op;
+    op.per_view = p->normalize_views == 1;
     *loss = sr_build(ctx->builder, "barlow_twins", "barlow_twins", &op, x);
     if (ctx->processes > 1)
         *loss = share_gradient(ctx, *loss);

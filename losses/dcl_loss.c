@@ -10,11 +10,11 @@ static SrStatus infer(SrInfer *in) { return sr_infer_crops(in); }
 static SrStatus build(SrLossContext *ctx, const void *params, SrNodeId *loss, void **state) {
     const SrSimclrOptions *o = params;
     *state = NULL;
-    return sr_simclr_terms_build(ctx, o, o->num_crops, true, loss);
+    return sr_simclr_terms_build(ctx, o, o->op.num_crops, true, loss);
 }
 
 static const SrOption options[] = {
-    {"temperature", SR_OPT_FLOAT, offsetof(SrSimclrOptions, temperature), "0.1", 1e-6, 1e6,
+    {"temperature", SR_OPT_FLOAT, offsetof(SrSimclrOptions, op.temperature), "0.1", 1e-6, 1e6,
      .help = "Temperature that divides the cosines."},
     {"embedding_dim", SR_OPT_INT, offsetof(SrSimclrOptions, embedding_dim), "128", 1, 1 << 24,
      .help = "Size of an embedding; must equal the size of the head's output."},

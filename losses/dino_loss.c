@@ -22,16 +22,16 @@
 #define PREFIX "loss.momentum_encoder."
 
 typedef struct {
-    double momentum, student_temp, temp_min, temp_max, ema_center;
-    int warmup, output_dim, num_crops;
-    SrInts crops_for_teacher;
+    SrDinoCrossEntropyParams op; // num_crops, crops_for_teacher, student_temp
+    double momentum, temp_min, temp_max, ema_center;
+    int warmup, output_dim;
 } DinoLoss;
 
 #define FIELD(f) offsetof(DinoLoss, f)
 static const SrOption options[] = {
     {"momentum", SR_OPT_FLOAT, FIELD(momentum), "0.996", 0, 1,
      .help = "Share of its weights that the teacher keeps per step at the start; it grows to 1."},
-    {"student_temp", SR_OPT_FLOAT, FIELD(student_temp), "0.1", 1e-6, 1e6,
+    {"student_temp", SR_OPT_FLOAT, FIELD(op.student_temp), "0.1", 1e-6, 1e6,
      .help = "Temperature that divides the student's scores."},
     {"teacher_temp_min", SR_OPT_FLOAT, FIELD(temp_min), "0.04", 1e-6, 1e6,
      .help = "Temperature that divides the teacher's scores at the first step."},
@@ -39,13 +39,13 @@ static const SrOption options[] = {
      .help = "Temperature of the teacher's scores after the warm-up."},
     {"teacher_temp_warmup_iters", SR_OPT_INT, FIELD(warmup), "37500", 0, 1 << 30,
      .help = "Steps of the warm-up from warmup_teacher_temp to teacher_temp."},
-    {"crops_for_teacher", SR_OPT_INTS, FIELD(crops_for_teacher), "[0, 1]", 0, SR_MAX_VIEWS - 1,
+    {"crops_for_teacher", SR_OPT_INTS, FIELD(op.teacher), "[0, 1]", 0, SR_MAX_VIEWS - 1,
      .help = "Crops that the teacher sees, by index."},
     {"ema_center", SR_OPT_FLOAT, FIELD(ema_center), "0.9", 0, 1,
      .help = "Share of its value that the centre keeps per step."},
     {"output_dim", SR_OPT_INT, FIELD(output_dim), "65536", 1, 1 << 24,
      .help = "Number of prototypes (inferred from the head)."},
-    {"num_crops", SR_OPT_INT, FIELD(num_crops), "10", 2, SR_MAX_VIEWS,
+    {"num_crops", SR_OPT_INT, FIELD(op.num_crops), "10", 2, SR_MAX_VIEWS,
      .help = "Crops per image (inferred from the transforms)."},
     {"normalize_last_layer", SR_OPT_IGNORED, 0, "False",
      .help = "older recipes of VISSL set it and no code reads it; the head has a key of that name"},
@@ -77,21 +77,21 @@ static SrStatus infer(SrInfer *in) {
 
 static SrStatus check(SrLossContext *ctx, const DinoLoss *p, SrNodeId scores) {
     int K = sr_shape_last(sr_build_shape(ctx->builder, scores));
-    if (ctx->n_views != p->num_crops)
+    if (ctx->n_views != p->op.num_crops)
         return sr_builder_fail(ctx->builder, SR_ERR_CONFIG,
                                "LOSS.dino_loss.num_crops is %d, but there are %d crops per image",
-                               p->num_crops, ctx->n_views);
+                               p->op.num_crops, ctx->n_views);
     if (K != p->output_dim)
         return sr_builder_fail(ctx->builder, SR_ERR_CONFIG,
                                "LOSS.dino_loss.output_dim is %d, but the head gives %d scores",
                                p->output_dim, K);
-    return sr_loss_check_views(ctx, "crops_for_teacher", p->crops_for_teacher);
+    return sr_loss_check_views(ctx, "crops_for_teacher", p->op.teacher);
 }
 
 static SrStatus build_teacher(SrLossContext *ctx, State *state) {
     SrModelRun run = {.prefix = PREFIX,
-                      .views = state->p.crops_for_teacher.v,
-                      .n_views = state->p.crops_for_teacher.n,
+                      .views = state->p.op.teacher.v,
+                      .n_views = state->p.op.teacher.n,
                       .statistics = SR_STATISTICS_OWN};
     SrOutputs teacher;
     SR_TRY(sr_momentum_encoder_build(ctx, &run, &state->encoder, &teacher));
@@ -111,9 +111,8 @@ static SrStatus build(SrLossContext *ctx, const void *params, SrNodeId *loss, vo
     state->temperature = sr_build_input(ctx->builder, "teacher_temp", SR_SHAPE(1), SR_F32);
     state->center = sr_build_state(ctx->builder, "center", SR_SHAPE(1, p->output_dim), SR_F32,
                                    (SrInit){SR_INIT_CONSTANT, 0});
-    SrDinoCrossEntropyParams op = {p->num_crops, p->crops_for_teacher, p->student_temp};
     SrNodeId in[3] = {student, state->scores, state->temperature};
-    *loss = sr_build_bound(ctx->builder, "dino_cross_entropy", "cross_entropy", &op, in, 3,
+    *loss = sr_build_bound(ctx->builder, "dino_cross_entropy", "cross_entropy", &p->op, in, 3,
                            &state->center, 1);
     return sr_builder_status(ctx->builder);
 }

@@ -14,19 +14,20 @@
 #include "losses/shared/momentum_encoder.h"
 
 typedef struct {
-    int embedding_dim, queue_size;
-    double momentum, temperature;
+    SrMocoCrossEntropyParams op;
+    int embedding_dim;
+    double momentum;
 } Moco;
 
 #define FIELD(f) offsetof(Moco, f)
 static const SrOption options[] = {
     {"embedding_dim", SR_OPT_INT, FIELD(embedding_dim), "128", 1, 1 << 24,
      .help = "Size of an embedding; must equal the size of the head's output."},
-    {"queue_size", SR_OPT_INT, FIELD(queue_size), "65536", 1, 1 << 28,
+    {"queue_size", SR_OPT_INT, FIELD(op.queue_size), "65536", 1, 1 << 28,
      .help = "Number of keys in the queue; at least the images of a step."},
     {"momentum", SR_OPT_FLOAT, FIELD(momentum), "0.999", 0, 1,
      .help = "Share of its weights that the key encoder keeps per step."},
-    {"temperature", SR_OPT_FLOAT, FIELD(temperature), "0.2", 1e-6, 1e6,
+    {"temperature", SR_OPT_FLOAT, FIELD(op.temperature), "0.2", 1e-6, 1e6,
      .help = "Temperature that divides the cosines."},
     SR_OPTION_END,
 };
@@ -80,11 +81,10 @@ static SrStatus build(SrLossContext *ctx, const void *params, SrNodeId *loss, vo
     state->momentum = p->momentum;
     state->batch = ctx->batch;
     SR_TRY(build_keys(ctx, state));
-    SR_TRY(sr_key_queue_build(ctx, "queue_size", p->embedding_dim, p->queue_size, ctx->batch,
+    SR_TRY(sr_key_queue_build(ctx, "queue_size", p->embedding_dim, p->op.queue_size, ctx->batch,
                               &state->queue));
     query = sr_build(b, "l2_normalize", "query", &(SrL2NormalizeParams){0}, query);
-    SrMocoCrossEntropyParams op = {.queue_size = p->queue_size, .temperature = p->temperature};
-    *loss = sr_build_bound(b, "moco_cross_entropy", "cross_entropy", &op,
+    *loss = sr_build_bound(b, "moco_cross_entropy", "cross_entropy", &p->op,
                            (SrNodeId[]){query, state->keys}, 2, &state->queue.keys, 1);
     return sr_builder_status(b);
 }

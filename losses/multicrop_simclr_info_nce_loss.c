@@ -17,7 +17,7 @@ static SrStatus infer(SrInfer *in) {
 static SrStatus build(SrLossContext *ctx, const void *params, SrNodeId *loss, void **state) {
     const SrSimclrOptions *o = params;
     *state = NULL;
-    return sr_simclr_terms_build(ctx, o, o->num_crops, false, loss);
+    return sr_simclr_terms_build(ctx, o, o->op.num_crops, false, loss);
 }
 
 static const SrOption options[] = {

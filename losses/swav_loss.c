@@ -12,26 +12,18 @@
 
 #include "losses/shared/swav_terms.h"
 
-typedef struct {
-    SrSwavOptions swav; // first, for SR_SWAV_OPTION_ROWS
-    int hard_assignment_iters;
-    double powerlaw;
-} SwavLoss;
-
-#define FIELD(f) offsetof(SwavLoss, f)
 static const SrOption options[] = {
     SR_SWAV_OPTION_ROWS,
-    {"use_double_precision", SR_OPT_BOOL, FIELD(swav.double_precision), "False",
+    {"use_double_precision", SR_OPT_BOOL, SR_SWAV_FIELD(sinkhorn.double_precision), "False",
      .help = "Sinkhorn-Knopp in double precision, without subtracting the maximum."},
-    {"temp_hard_assignment_iters", SR_OPT_INT, FIELD(hard_assignment_iters), "0", 0, 1 << 30,
+    {"temp_hard_assignment_iters", SR_OPT_INT, SR_SWAV_FIELD(sinkhorn.hard_iters), "0", 0, 1 << 30,
      .help = "Number of first steps in which each code is a single prototype."},
     {"output_dir", SR_OPT_IGNORED, 0, "\".\"",
      .help = "VISSL writes the matrices of a NaN there; sslrun writes none"},
-    {"shk_powerlaw", SR_OPT_FLOAT, FIELD(powerlaw), "0.0", 0, 100,
+    {"shk_powerlaw", SR_OPT_FLOAT, SR_SWAV_FIELD(sinkhorn.powerlaw), "0.0", 0, 100,
      .help = "Prototype k gets a share of the images proportional to (k + 1)^-p; 0: equal shares."},
     SR_OPTION_END,
 };
-#undef FIELD
 
 // VISSL refuses other collators for this loss, but sets the collator for swav_momentum_loss.
 static SrStatus infer(SrInfer *in) {
@@ -49,15 +41,8 @@ typedef struct {
 } State;
 
 static SrStatus build(SrLossContext *ctx, const void *params, SrNodeId *loss, void **out) {
-    const SwavLoss *p = params;
-    const SrSwavOptions *o = &p->swav;
-    SrSwavTerms terms = {.options = o,
-                         .sinkhorn = {.epsilon = o->epsilon,
-                                      .num_iters = o->num_iters,
-                                      .powerlaw = p->powerlaw,
-                                      .double_precision = o->double_precision,
-                                      .form = o->sinkhorn,
-                                      .hard_iters = p->hard_assignment_iters}};
+    const SrSwavOptions *o = params;
+    SrSwavTerms terms = {.options = o};
     State *state = *out = sr_loss_alloc(ctx, sizeof *state);
     SR_TRY(sr_builder_status(ctx->builder));
     SR_TRY(sr_swav_check(ctx, o));
@@ -105,7 +90,7 @@ const SrLoss sr_loss_swav_loss = {
     .help = "SwAV: swapped prediction of cluster codes between crops",
     .subtree = "LOSS.swav_loss",
     .options = options,
-    .params_bytes = sizeof(SwavLoss),
+    .params_bytes = sizeof(SrSwavOptions),
     .whole_batches = "the queue moves by a whole batch in every step",
     .whole_batches_with = "queue.queue_length",
     .examples = sr_swav_examples,

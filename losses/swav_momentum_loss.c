@@ -32,7 +32,7 @@ static const SrOption options[] = {
     {"momentum_eval_mode_iter_start", SR_OPT_INT, FIELD(eval_mode_iter_start), "0", 0, 1 << 30,
      .help = "First step in which the momentum encoder normalises with running statistics."},
     SR_SWAV_OPTION_ROWS,
-    {"use_double_precision", SR_OPT_BOOL, FIELD(swav.double_precision), "False",
+    {"use_double_precision", SR_OPT_BOOL, FIELD(swav.sinkhorn.double_precision), "False",
      .help = "Sinkhorn-Knopp in double precision (VISSL declares this key and does not read it)."},
     SR_OPTION_END,
 };
@@ -55,8 +55,8 @@ typedef struct {
 static SrStatus build_teacher(SrLossContext *ctx, const SwavMomentumLoss *p, State *state,
                               SrOutputs *outputs) {
     SrModelRun run = {.prefix = PREFIX,
-                      .views = p->swav.crops_for_assign.v,
-                      .n_views = p->swav.crops_for_assign.n,
+                      .views = p->swav.predict.crops_for_assign.v,
+                      .n_views = p->swav.predict.crops_for_assign.n,
                       .statistics = SR_STATISTICS_STUDENT,
                       .use_running = true,
                       .running_from = p->eval_mode_iter_start};
@@ -76,13 +76,7 @@ static SrStatus build_nodes(SrLossContext *ctx, const SwavMomentumLoss *p, State
     int n_sets = o->num_prototypes.n;
     SrOutputs teacher;
     SrNodeId embeddings;
-    SrSwavTerms terms = {.options = o,
-                         .assign_rows_only = true,
-                         .sinkhorn = {.epsilon = o->epsilon,
-                                      .num_iters = o->num_iters,
-                                      .double_precision = o->double_precision,
-                                      .no_shift = true,
-                                      .form = o->sinkhorn}};
+    SrSwavTerms terms = {.options = o, .assign_rows_only = true, .no_shift = true};
     SR_TRY(sr_swav_check(ctx, o));
     SR_TRY(build_teacher(ctx, p, state, &teacher));
     SR_TRY(sr_swav_state_build(ctx, o, PREFIX, &state->swav));

@@ -5,21 +5,21 @@
 #include "losses/loss.h"
 
 typedef struct {
-    double sim_coeff, std_coeff, cov_coeff, gamma, eps;
+    SrVicregParams op; // `paper` comes from `form`
     int form;
 } VicregLoss;
 
 #define FIELD(f) offsetof(VicregLoss, f)
 static const SrOption options[] = {
-    {"sim_coeff", SR_OPT_FLOAT, FIELD(sim_coeff), "25", 0, 1e6,
+    {"sim_coeff", SR_OPT_FLOAT, FIELD(op.sim_coeff), "25", 0, 1e6,
      .help = "Weight of the invariance term."},
-    {"std_coeff", SR_OPT_FLOAT, FIELD(std_coeff), "25", 0, 1e6,
+    {"std_coeff", SR_OPT_FLOAT, FIELD(op.std_coeff), "25", 0, 1e6,
      .help = "Weight of the variance term."},
-    {"cov_coeff", SR_OPT_FLOAT, FIELD(cov_coeff), "1", 0, 1e6,
+    {"cov_coeff", SR_OPT_FLOAT, FIELD(op.cov_coeff), "1", 0, 1e6,
      .help = "Weight of the covariance term."},
-    {"gamma", SR_OPT_FLOAT, FIELD(gamma), "1", 0, 1e6,
+    {"gamma", SR_OPT_FLOAT, FIELD(op.gamma), "1", 0, 1e6,
      .help = "Standard deviation that the variance term keeps each feature above."},
-    {"eps", SR_OPT_FLOAT, FIELD(eps), "1e-4", 1e-12, 1,
+    {"eps", SR_OPT_FLOAT, FIELD(op.eps), "1e-4", 1e-12, 1,
      .help = "Number added to variances before the square root."},
     {"form", SR_OPT_ENUM, FIELD(form), "official", .choices = "official|paper",
      .help = "official: invariance is a mean over features too and variance is halved, as in the "
@@ -34,12 +34,8 @@ static SrStatus build(SrLossContext *ctx, const void *params, SrNodeId *loss, vo
     *state = NULL;
     SR_TRY(sr_loss_two_views(ctx));
     SR_TRY(sr_loss_output(ctx, "embedding", &x));
-    SrVicregParams op = {.sim_coeff = p->sim_coeff,
-                         .std_coeff = p->std_coeff,
-                         .cov_coeff = p->cov_coeff,
-                         .gamma = p->gamma,
-                         .eps = p->eps,
-                         .paper = p->form == 1};
+    SrVicregParams op = p->op;
+    op.paper = p->form == 1;
     *loss = sr_build(ctx->builder, "vicreg", "vicreg", &op, x);
     return sr_builder_status(ctx->builder);
 }

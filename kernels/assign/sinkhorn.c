@@ -66,10 +66,11 @@ void sr_sinkhorn(const SrMachine *machine, const SrSinkhorn *s, float *codes, vo
     const SrSinkhornKernels *kernels = SR_CPU_PICK(machine, sr__sinkhorn_kernels);
     double *r = scratch;
     void *rest = r + s->P;
-    prototype_mass(s->P, s->powerlaw, r);
+    prototype_mass(s->P, s->params.powerlaw, r);
     bool done = false;
-    if (s->form == SR_SINKHORN_VISSL)
-        done = (s->double_precision ? kernels->scale_f64 : kernels->scale_f32)(s, r, codes, rest);
+    if (s->params.form == SR_SINKHORN_VISSL)
+        done = (s->params.double_precision ? kernels->scale_f64 : kernels->scale_f32)(s, r, codes,
+                                                                                      rest);
     if (!done)
         kernels->log_domain(s, r, codes, rest);
     if (s->hard)
@@ -109,15 +110,7 @@ static int queue_rows(const SrSinkhornParams *p, int64_t use_queue) {
 
 // Returns the call's problem, with every row of the queue.
 static SrSinkhorn problem(const SrSinkhornParams *p, SrShape x) {
-    return (SrSinkhorn){.n = x.d[0],
-                        .n_queue = p->queue_length,
-                        .P = x.d[1],
-                        .form = (SrSinkhornForm)p->form,
-                        .epsilon = p->epsilon,
-                        .powerlaw = p->powerlaw,
-                        .num_iters = p->num_iters,
-                        .double_precision = p->double_precision,
-                        .no_shift = p->no_shift};
+    return (SrSinkhorn){.n = x.d[0], .n_queue = p->queue_length, .P = x.d[1], .params = *p};
 }
 
 // Scratch for a full queue, whether or not it takes part yet.

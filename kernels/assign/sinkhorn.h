@@ -12,9 +12,12 @@
 
 #include "kernels/machine.h"
 
+// SR_SINKHORN_VISSL computes in the precision and order of VISSL's distributed_sinkhornknopp,
+// underflows included.  Where that would give NaN it falls back to the other form.  SR_SINKHORN_LOG
+// keeps logarithms of the scalings in double.
 typedef enum { SR_SINKHORN_VISSL, SR_SINKHORN_LOG } SrSinkhornForm;
-typedef struct { // sinkhorn
-    double epsilon;
+typedef struct {    // sinkhorn
+    double epsilon; // above 0
     int num_iters;
     double powerlaw;       // prototype k gets mass proportional to (k + 1)^-powerlaw; 0: equal
     bool double_precision; // VISSL's use_double_precision
@@ -26,19 +29,13 @@ typedef struct { // sinkhorn
 } SrSinkhornParams;
 
 typedef struct {
-    int n;               // samples of the batch
-    int n_queue;         // samples of the queue, which only help to balance the prototypes
-    int P;               // prototypes
-    const float *scores; // (n, P)
-    const float *queue;  // (n_queue, P); not read if n_queue is 0
-    // Options of the computation.  SR_SINKHORN_VISSL computes in the precision and order of VISSL's
-    // distributed_sinkhornknopp, underflows included.  Where that would give NaN it falls back to
-    // the other form.  SR_SINKHORN_LOG keeps logarithms of the scalings in double.
-    SrSinkhornForm form;
-    double epsilon, powerlaw; // epsilon > 0
-    int num_iters;
-    bool double_precision, no_shift; // same meaning as in SrSinkhornParams
-    bool hard;                       // one-hot rows: the largest code
+    int n;                   // samples of the batch
+    int n_queue;             // samples of the queue, which only help to balance the prototypes
+    int P;                   // prototypes
+    const float *scores;     // (n, P)
+    const float *queue;      // (n_queue, P); not read if n_queue is 0
+    SrSinkhornParams params; // of the op; hard_iters, queue_length and counted are not read
+    bool hard;               // one-hot rows: the largest code
 } SrSinkhorn;
 
 size_t sr_sinkhorn_scratch_bytes(const SrMachine *machine, const SrSinkhorn *s);

@@ -177,7 +177,7 @@ static bool NAME(finish)(const NAME(Work) * w, float *codes) {
 static bool NAME(iterate)(const NAME(Work) * w, const double *r, double total, float *codes) {
     NAME(shift_all)(w, (REAL)total, 0);
     REAL c = (REAL)1 / (REAL)((double)w->rows);
-    for (int i = 0; i < w->s->num_iters; i++) {
+    for (int i = 0; i < w->s->params.num_iters; i++) {
         // a prototype without near samples: VISSL adds a little mass everywhere
         if (!NAME(add_up)(w)) {
             NAME(shift_all)(w, 1, (REAL)1e-12);
@@ -192,10 +192,10 @@ static bool NAME(iterate)(const NAME(Work) * w, const double *r, double total, f
 
 static bool NAME(scale)(const SrSinkhorn *s, const double *r, float *codes, void *scratch) {
     NAME(Work) w = NAME(work)(s, scratch);
-    double largest = largest_score(s), in_units = largest / s->epsilon;
+    double largest = largest_score(s), in_units = largest / s->params.epsilon;
     double room = log(s->P * (double)w.rows), limit = sizeof(REAL) == 4 ? 88 : 709;
-    bool unshifted = (s->no_shift || sizeof(REAL) == 8) && in_units + room < limit;
-    REAL epsilon = (REAL)s->epsilon, shift = unshifted ? 0 : (REAL)largest / epsilon;
+    bool unshifted = (s->params.no_shift || sizeof(REAL) == 8) && in_units + room < limit;
+    REAL epsilon = (REAL)s->params.epsilon, shift = unshifted ? 0 : (REAL)largest / epsilon;
     if (!isfinite(shift))
         return false;
     uint64_t mode = sr__denormals_keep();

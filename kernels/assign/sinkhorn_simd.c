@@ -93,7 +93,7 @@ static LogWork log_work(const SrSinkhorn *s, void *scratch) {
     w.row = w.sum + (int64_t)w.chunks * s->P;
     w.b = w.row + (int64_t)w.chunks * s->P;
     w.largest = largest_score(s);
-    w.per_epsilon = 1 / fmax(s->epsilon, 1e-300);
+    w.per_epsilon = 1 / fmax(s->params.epsilon, 1e-300);
     return w;
 }
 
@@ -220,7 +220,7 @@ static void log_domain(const SrSinkhorn *s, const double *r, float *codes, void 
     LogWork w = log_work(s, scratch);
     memset(w.a, 0, (size_t)s->P * sizeof(double));
     memset(w.b, 0, (size_t)w.rows * sizeof(double));
-    for (int i = 0; i < s->num_iters; i++) {
+    for (int i = 0; i < s->params.num_iters; i++) {
         solve_prototypes(&w, r);
         solve_samples(&w);
     }
@@ -230,7 +230,9 @@ static void log_domain(const SrSinkhorn *s, const double *r, float *codes, void 
 static size_t scratch_bytes(const SrSinkhorn *s) {
     size_t rows = (size_t)(s->n + s->n_queue), P = (size_t)s->P, chunks = (size_t)chunk_count(s);
     size_t logs = (2 * P + 3 * chunks * P + rows) * sizeof(double), scaling;
-    scaling = s->form == SR_SINKHORN_LOG ? 0 : s->double_precision ? bytes_f64(s) : bytes_f32(s);
+    scaling = s->params.form == SR_SINKHORN_LOG ? 0
+              : s->params.double_precision      ? bytes_f64(s)
+                                                : bytes_f32(s);
     return logs > scaling ? logs : scaling; // scaling also falls back to the log domain
 }
 

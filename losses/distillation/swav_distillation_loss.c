@@ -16,10 +16,10 @@
 #include "losses/shared/prototypes.h"
 
 typedef struct {
-    double temperature, epsilon;
-    bool double_precision, swapped, two_crops;
-    bool normalize, student_prototypes, teacher_prototypes;
-    int num_iters, num_crops, hard_iters, queue_length, queue_start;
+    SrSinkhornParams sinkhorn; // queue_length comes from the state
+    double temperature;
+    bool swapped, two_crops, normalize, student_prototypes, teacher_prototypes;
+    int num_crops, queue_length, queue_start;
     SrInts num_prototypes;
 } SwavDistillation;
 
@@ -27,16 +27,16 @@ typedef struct {
 static const SrOption options[] = {
     {"temperature", SR_OPT_FLOAT, FIELD(temperature), "0.1", 1e-6, 1e6,
      .help = "Temperature that divides the student's scores."},
-    {"use_double_precision", SR_OPT_BOOL, FIELD(double_precision), "False",
+    {"use_double_precision", SR_OPT_BOOL, FIELD(sinkhorn.double_precision), "False",
      .help = "Sinkhorn-Knopp in double precision."},
-    {"num_iters", SR_OPT_INT, FIELD(num_iters), "3", 0, 10000,
+    {"num_iters", SR_OPT_INT, FIELD(sinkhorn.num_iters), "3", 0, 10000,
      .help = "Iterations of Sinkhorn-Knopp; 0: codes are the softmax of scores / epsilon."},
-    {"epsilon", SR_OPT_FLOAT, FIELD(epsilon), "0.03", 1e-9, 1e9,
+    {"epsilon", SR_OPT_FLOAT, FIELD(sinkhorn.epsilon), "0.03", 1e-9, 1e9,
      .help = "Entropy regularisation of the codes: the smaller, the sharper."},
     {"num_crops", SR_OPT_INT, FIELD(num_crops), "6", 1, SR_MAX_VIEWS, .help = "Crops per image."},
     {"num_prototypes", SR_OPT_INTS, FIELD(num_prototypes), "[3000]", 1, 1 << 24,
      .help = "Number of prototypes, as a list of one number."},
-    {"temp_hard_assignment_iters", SR_OPT_INT, FIELD(hard_iters), "0", 0, 1 << 30,
+    {"temp_hard_assignment_iters", SR_OPT_INT, FIELD(sinkhorn.hard_iters), "0", 0, 1 << 30,
      .help = "Number of first steps in which each code is a single prototype."},
     {"local_queue_length", SR_OPT_INT, FIELD(queue_length), "0", 0, 1 << 30,
      .help = "Rows in the queue of each replica; 0: no queue."},
@@ -124,12 +124,9 @@ static SrNodeId codes(SrLossContext *ctx, const State *state, int crop) {
     const SwavDistillation *p = &state->p;
     SrSliceParams rows = {.begin = crop * ctx->batch, .count = ctx->batch};
     SrNodeId x = sr_build(ctx->builder, "slice", "teacher_rows", &rows, state->scores);
-    SrSinkhornParams op = {.epsilon = p->epsilon,
-                           .num_iters = p->num_iters,
-                           .double_precision = p->double_precision,
-                           .hard_iters = p->hard_iters,
-                           .queue_length = state->length,
-                           .counted = true};
+    SrSinkhornParams op = p->sinkhorn;
+    op.queue_length = state->length;
+    op.counted = true;
     int w[3], n = 0;
     if (op.hard_iters > 0)
         w[n++] = state->num_iteration;

@@ -3,7 +3,6 @@
 #include "losses/shared/simclr_terms.h"
 
 #include "base/log.h"
-#include "kernels/losses/nt_xent.h"
 #include "kernels/norm/l2_normalize.h"
 
 static SrStatus check(SrLossContext *ctx, const SrSimclrOptions *o, int num_crops, SrNodeId x) {
@@ -33,8 +32,9 @@ SrStatus sr_simclr_terms_build(SrLossContext *ctx, const SrSimclrOptions *o, int
                 "DATA.TRAIN.BATCHSIZE_PER_REPLICA to at least 2",
                 ctx->name);
     x = sr_build(b, "l2_normalize", "normalize", &(SrL2NormalizeParams){0}, x);
-    SrNtXentParams p = {
-        .num_crops = num_crops, .temperature = o->temperature, .decoupled = decoupled};
+    SrNtXentParams p = o->op;
+    p.num_crops = num_crops;
+    p.decoupled = decoupled;
     *loss = sr_build(b, "nt_xent", "nt_xent", &p, x);
     return sr_builder_status(b);
 }

@@ -5,17 +5,17 @@
 
 #include <stddef.h>
 
+#include "kernels/losses/nt_xent.h"
 #include "losses/loss.h"
 
 typedef struct {
-    double temperature; // divides the cosines
-    int embedding_dim;  // expected width of "embedding"
-    int num_crops;      // views of an image; DCL and multi-crop SimCLR only
+    SrNtXentParams op; // num_crops: an option of DCL and multi-crop SimCLR; decoupled: the loss's
+    int embedding_dim; // expected width of "embedding"
 } SrSimclrOptions;
 
 // clang-format off
 #define SR_SIMCLR_OPTION_ROWS                                                                       \
-    {"temperature", SR_OPT_FLOAT, offsetof(SrSimclrOptions, temperature), "0.1", 1e-6, 1e6,    \
+    {"temperature", SR_OPT_FLOAT, offsetof(SrSimclrOptions, op.temperature), "0.1", 1e-6, 1e6,    \
      .help = "Temperature that divides the cosines."},                                                                        \
     {"buffer_params.embedding_dim", SR_OPT_INT, offsetof(SrSimclrOptions, embedding_dim), "128", 1, \
      1 << 24, .help = "Size of an embedding; must equal the size of the head's output."},                                 \
@@ -25,7 +25,7 @@ typedef struct {
      .help = "the loss uses the number of replicas of the run"}
 
 #define SR_SIMCLR_OPTION_NUM_CROPS                                                                  \
-    {"num_crops", SR_OPT_INT, offsetof(SrSimclrOptions, num_crops), "2", 2, SR_MAX_VIEWS,      \
+    {"num_crops", SR_OPT_INT, offsetof(SrSimclrOptions, op.num_crops), "2", 2, SR_MAX_VIEWS,      \
      .help = "Views per image (inferred from the transforms)."}
 // clang-format on
 

@@ -7,25 +7,26 @@
 
 #include "kernels/basic/scale.h"
 #include "kernels/basic/slice.h"
-#include "kernels/losses/swav_cross_entropy.h"
 
 // ---- checks
 
 // The data decide the number of crops; num_crops, inferred or set by hand, must agree.
 static SrStatus check_crops(SrLossContext *ctx, const SrSwavOptions *o) {
-    if (o->num_crops < 2 || o->num_crops != ctx->n_views)
+    if (o->predict.num_crops < 2 || o->predict.num_crops != ctx->n_views)
         return sr_builder_fail(ctx->builder, SR_ERR_CONFIG,
                                "LOSS.%s.num_crops is %d, but DATA.TRAIN.TRANSFORMS make %d crops "
                                "(at least 2 are needed)",
-                               ctx->name, o->num_crops, ctx->n_views);
-    if (o->crops_for_assign.n == 0)
+                               ctx->name, o->predict.num_crops, ctx->n_views);
+    if (o->predict.crops_for_assign.n == 0)
         return sr_builder_fail(ctx->builder, SR_ERR_CONFIG, "LOSS.%s.crops_for_assign is empty",
                                ctx->name);
-    for (int i = 0; i < o->crops_for_assign.n; i++)
-        if (o->crops_for_assign.v[i] < 0 || o->crops_for_assign.v[i] >= o->num_crops)
+    for (int i = 0; i < o->predict.crops_for_assign.n; i++)
+        if (o->predict.crops_for_assign.v[i] < 0 ||
+            o->predict.crops_for_assign.v[i] >= o->predict.num_crops)
             return sr_builder_fail(ctx->builder, SR_ERR_CONFIG,
                                    "LOSS.%s.crops_for_assign holds %d, expected crops from 0 to %d",
-                                   ctx->name, o->crops_for_assign.v[i], o->num_crops - 1);
+                                   ctx->name, o->predict.crops_for_assign.v[i],
+                                   o->predict.num_crops - 1);
     return SR_OK;
 }
 
@@ -109,11 +110,11 @@ SrStatus sr_swav_state_build(SrLossContext *ctx, const SrSwavOptions *o, const c
                              SrSwavState *state) {
     SrBuilder *b = ctx->builder;
     *state = (SrSwavState){.n_sets = o->num_prototypes.n,
-                           .n_assign = o->crops_for_assign.n,
+                           .n_assign = o->predict.crops_for_assign.n,
                            .batch = ctx->batch,
                            .replicas = ctx->replicas,
-                           .num_crops = o->num_crops,
-                           .crops_for_assign = o->crops_for_assign.v,
+                           .num_crops = o->predict.num_crops,
+                           .crops_for_assign = o->predict.crops_for_assign.v,
                            .num_prototypes = o->num_prototypes.v,
                            .normalize = o->normalize_last_layer};
     state->num_iteration =
@@ -172,7 +173,8 @@ static SrNodeId codes(SrLossContext *ctx, const SrSwavTerms *t, const SrSwavStat
     SrSliceParams rows = {.begin = n * (t->assign_rows_only ? i : state->crops_for_assign[i]),
                           .count = n};
     SrNodeId scores = sr_build(b, "slice", "rows", &rows, t->code_scores[h]);
-    SrSinkhornParams p = t->sinkhorn;
+    SrSinkhornParams p = t->options->sinkhorn;
+    p.no_shift = t->no_shift;
     // The slots of sinkhorn, in order; its params decide which ones it has.
     int w[3], n_w = 0;
     if (p.hard_iters > 0)
@@ -197,10 +199,8 @@ static SrNodeId set_loss(SrLossContext *ctx, const SrSwavTerms *t, const SrSwavS
     SrNodeId in[2] = {t->scores[h], all[0]};
     if (state->n_assign > 1)
         in[1] = sr_build_n(ctx->builder, "concat", "codes", NULL, all, state->n_assign);
-    SrSwavCrossEntropyParams p = {.num_crops = state->num_crops,
-                                  .crops_for_assign = t->options->crops_for_assign,
-                                  .temperature = t->options->temperature};
-    return sr_build_n(ctx->builder, "swav_cross_entropy", "cross_entropy", &p, in, 2);
+    return sr_build_n(ctx->builder, "swav_cross_entropy", "cross_entropy", &t->options->predict, in,
+                      2);
 }
 
 SrNodeId sr_swav_terms_build(SrLossContext *ctx, const SrSwavTerms *t, const SrSwavState *state) {

@@ -5,21 +5,23 @@
 #define SR_LOSSES_SHARED_SWAV_TERMS_H
 
 #include "kernels/assign/sinkhorn.h"
+#include "kernels/losses/swav_cross_entropy.h"
 #include "losses/loss.h"
 #include "losses/shared/swav_queue.h"
 
+// Options go straight into the params of both ops.
 typedef struct {
-    double temperature, epsilon;
-    int num_iters, num_crops, embedding_dim;
-    SrInts crops_for_assign, num_prototypes;
-    bool double_precision, normalize_last_layer;
+    SrSinkhornParams sinkhorn;        // queue_length comes from the state, no_shift from the loss
+    SrSwavCrossEntropyParams predict; // num_crops, crops_for_assign, temperature
+    int embedding_dim;
+    SrInts num_prototypes;
+    bool normalize_last_layer;
     int queue_length, queue_start_iter, local_queue_length;
-    int sinkhorn;
 } SrSwavOptions;
 
 typedef struct {
     const SrSwavOptions *options;
-    SrSinkhornParams sinkhorn;              // everything except queue_length
+    bool no_shift;                          // of sinkhorn
     SrNodeId code_scores[SR_SWAV_MAX_SETS]; // (n_sets) scores that codes are computed of
     bool assign_rows_only;             // rows of code_scores: true: assign crops; false: all crops
     SrNodeId scores[SR_SWAV_MAX_SETS]; // (n_sets) predictions (num_crops * batch, P), crop-major
@@ -42,17 +44,17 @@ typedef struct {
 #define SR_SWAV_OPTION_ROWS                                                                        \
     {"embedding_dim", SR_OPT_INT, SR_SWAV_FIELD(embedding_dim), "128", 1, 1 << 24,           \
      .help = "Size of an embedding (inferred from the head)."},                                            \
-    {"temperature", SR_OPT_FLOAT, SR_SWAV_FIELD(temperature), "0.1", 1e-6, 1e6,              \
+    {"temperature", SR_OPT_FLOAT, SR_SWAV_FIELD(predict.temperature), "0.1", 1e-6, 1e6,              \
      .help = "Temperature that divides the scores in the prediction."},                                                     \
     {"normalize_last_layer", SR_OPT_BOOL, SR_SWAV_FIELD(normalize_last_layer), "True", \
      .help = "Divide prototypes by their length after each update."},                                                \
-    {"num_iters", SR_OPT_INT, SR_SWAV_FIELD(num_iters), "3", 0, 10000,                       \
+    {"num_iters", SR_OPT_INT, SR_SWAV_FIELD(sinkhorn.num_iters), "3", 0, 10000,                       \
      .help = "Iterations of Sinkhorn-Knopp."},                                                             \
-    {"epsilon", SR_OPT_FLOAT, SR_SWAV_FIELD(epsilon), "0.05", 1e-9, 1e9,                     \
+    {"epsilon", SR_OPT_FLOAT, SR_SWAV_FIELD(sinkhorn.epsilon), "0.05", 1e-9, 1e9,                     \
      .help = "Entropy regularisation of the codes: the smaller, the sharper."},                                                 \
-    {"num_crops", SR_OPT_INT, SR_SWAV_FIELD(num_crops), "2", 2, SR_MAX_VIEWS,                \
+    {"num_crops", SR_OPT_INT, SR_SWAV_FIELD(predict.num_crops), "2", 2, SR_MAX_VIEWS,                \
      .help = "Crops per image (inferred from the transforms)."},                                         \
-    {"crops_for_assign", SR_OPT_INTS, SR_SWAV_FIELD(crops_for_assign), "[0, 1]", 0, \
+    {"crops_for_assign", SR_OPT_INTS, SR_SWAV_FIELD(predict.crops_for_assign), "[0, 1]", 0, \
      SR_MAX_VIEWS - 1, .help = "Crops whose codes are predicted."},                                  \
     {"num_prototypes", SR_OPT_INTS, SR_SWAV_FIELD(num_prototypes), "[3000]", 1, 1 << 24,     \
      .help = "Number of prototypes in each set (inferred from the head)."},                                          \
@@ -61,7 +63,7 @@ typedef struct {
     {"queue.start_iter", SR_OPT_INT, SR_SWAV_FIELD(queue_start_iter), "0", 0, 1 << 30,       \
      .help = "First step that uses the queue."},                                                           \
     {"queue.local_queue_length", SR_OPT_INT, SR_SWAV_FIELD(local_queue_length), "0", 0, 1 << 30, .help = "Rows in the queue of one replica (inferred)."},                                        \
-    {"sinkhorn", SR_OPT_ENUM, SR_SWAV_FIELD(sinkhorn), "vissl", .choices = "vissl|log",                 \
+    {"sinkhorn", SR_OPT_ENUM, SR_SWAV_FIELD(sinkhorn.form), "vissl", .choices = "vissl|log",                 \
      .help = "vissl: VISSL's order and precision; log: exact in the log domain, finite for every epsilon and score."}
 // clang-format on
 

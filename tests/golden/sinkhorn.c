@@ -29,8 +29,8 @@ static SrStatus solve(SrGoldenCase *c, const char *name, GridPoint at) {
     SrSinkhorn s = {.n = t->shape.d[0],
                     .P = t->shape.d[1],
                     .scores = scores,
-                    .epsilon = at.epsilon,
-                    .num_iters = at.num_iters};
+                    .params.epsilon = at.epsilon,
+                    .params.num_iters = at.num_iters};
     int64_t n = (int64_t)s.n * s.P;
     float *codes = sr_arena_alloc(c->arena, (size_t)n * sizeof *codes);
     void *scratch = sr_alloc(sr_sinkhorn_scratch_bytes(sr_machine_default(), &s));

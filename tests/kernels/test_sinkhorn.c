@@ -37,11 +37,11 @@ static void check_all_forms(const float *scores, int n, int P) {
                 SrSinkhorn s = {.n = n,
                                 .P = P,
                                 .scores = scores,
-                                .epsilon = epsilons[e],
-                                .num_iters = num_iters};
-                s.form = bits & 1 ? SR_SINKHORN_LOG : SR_SINKHORN_VISSL;
-                s.double_precision = bits & 2;
-                s.no_shift = bits & 4;
+                                .params.epsilon = epsilons[e],
+                                .params.num_iters = num_iters};
+                s.params.form = bits & 1 ? SR_SINKHORN_LOG : SR_SINKHORN_VISSL;
+                s.params.double_precision = bits & 2;
+                s.params.no_shift = bits & 4;
                 solve(&s, codes);
                 check_rows(&s, codes);
             }
@@ -70,12 +70,13 @@ TEST(test_scores_that_are_no_numbers) {
 // everywhere, so that after one round its mass is spread evenly; the log form follows its scores.
 TEST(test_empty_prototype) {
     float scores[] = {0, 0, -10, 0, 0, -20}, codes[6];
-    SrSinkhorn s = {.n = 2, .P = 3, .scores = scores, .epsilon = 0.05, .num_iters = 1};
+    SrSinkhorn s = {
+        .n = 2, .P = 3, .scores = scores, .params.epsilon = 0.05, .params.num_iters = 1};
     solve(&s, codes);
     check_rows(&s, codes);
     CHECK_NEAR(codes[2], 1.0 / 3, 1e-5);
     CHECK_NEAR(codes[5], 1.0 / 3, 1e-5);
-    s.form = SR_SINKHORN_LOG;
+    s.params.form = SR_SINKHORN_LOG;
     solve(&s, codes);
     CHECK_NEAR(codes[2], 0.5, 1e-5); // all its mass belongs to the first sample
     CHECK_NEAR(codes[5], 0, 1e-5);
@@ -85,9 +86,10 @@ TEST(test_empty_prototype) {
 // Scaling would give 0/0; the expected codes are those of the log form.
 TEST(test_empty_sample) {
     float scores[] = {1, 1, -20, -19}, codes[4], exact[4];
-    SrSinkhorn s = {.n = 2, .P = 2, .scores = scores, .epsilon = 0.05, .num_iters = 3};
+    SrSinkhorn s = {
+        .n = 2, .P = 2, .scores = scores, .params.epsilon = 0.05, .params.num_iters = 3};
     solve(&s, codes);
-    s.form = SR_SINKHORN_LOG;
+    s.params.form = SR_SINKHORN_LOG;
     solve(&s, exact);
     for (int i = 0; i < 4; i++)
         CHECK_NEAR(codes[i], exact[i], 1e-6);
@@ -102,9 +104,9 @@ static void fill(float *x, int n, double scale, uint64_t seed) {
 TEST(test_no_rounds_is_softmax) {
     float scores[15], codes[15];
     fill(scores, 15, 0.1, 1);
-    SrSinkhorn s = {.n = 3, .P = 5, .scores = scores, .epsilon = 0.05};
+    SrSinkhorn s = {.n = 3, .P = 5, .scores = scores, .params.epsilon = 0.05};
     for (int form = 0; form < 2; form++) {
-        s.form = form ? SR_SINKHORN_LOG : SR_SINKHORN_VISSL;
+        s.params.form = form ? SR_SINKHORN_LOG : SR_SINKHORN_VISSL;
         solve(&s, codes);
         double sum = 0;
         for (int k = 0; k < 5; k++)
@@ -120,17 +122,18 @@ TEST(test_prototypes_are_balanced) {
     fill(scores, N * P, 0.2, 2);
     for (int i = 0; i < N; i++)
         scores[i * P] += 0.5f; // every sample prefers prototype 0
-    SrSinkhorn s = {.n = N, .P = P, .scores = scores, .epsilon = 0.1, .num_iters = 200};
+    SrSinkhorn s = {
+        .n = N, .P = P, .scores = scores, .params.epsilon = 0.1, .params.num_iters = 200};
     for (int bits = 0; bits < 4; bits++) {
-        s.form = bits & 1 ? SR_SINKHORN_LOG : SR_SINKHORN_VISSL;
-        s.powerlaw = bits & 2 ? 1 : 0;
+        s.params.form = bits & 1 ? SR_SINKHORN_LOG : SR_SINKHORN_VISSL;
+        s.params.powerlaw = bits & 2 ? 1 : 0;
         solve(&s, codes);
         double harmonic = 1 + 1 / 2.0 + 1 / 3.0 + 1 / 4.0 + 1 / 5.0 + 1 / 6.0;
         for (int k = 0; k < P; k++) {
             double mass = 0;
             for (int i = 0; i < N; i++)
                 mass += (double)codes[i * P + k];
-            CHECK_NEAR(mass / N, s.powerlaw > 0 ? 1 / (harmonic * (k + 1)) : 1.0 / P, 1e-4);
+            CHECK_NEAR(mass / N, s.params.powerlaw > 0 ? 1 / (harmonic * (k + 1)) : 1.0 / P, 1e-4);
         }
     }
 }
@@ -141,8 +144,9 @@ TEST(test_queue_is_more_rows) {
     float scores[(N + Q) * P], all[(N + Q) * P], batch[N * P];
     fill(scores, (N + Q) * P, 0.3, 3);
     for (int form = 0; form < 2; form++) {
-        SrSinkhorn s = {.n = N + Q, .P = P, .scores = scores, .epsilon = 0.05, .num_iters = 3};
-        s.form = form ? SR_SINKHORN_LOG : SR_SINKHORN_VISSL;
+        SrSinkhorn s = {
+            .n = N + Q, .P = P, .scores = scores, .params.epsilon = 0.05, .params.num_iters = 3};
+        s.params.form = form ? SR_SINKHORN_LOG : SR_SINKHORN_VISSL;
         solve(&s, all);
         s.n = N;
         s.n_queue = Q;
@@ -155,7 +159,7 @@ TEST(test_queue_is_more_rows) {
 
 TEST(test_hard_codes) {
     float scores[] = {0.1f, 0.4f, 0.2f, 0.3f, 0.3f, 0.1f}, codes[6];
-    SrSinkhorn s = {.n = 2, .P = 3, .scores = scores, .epsilon = 0.5, .hard = true};
+    SrSinkhorn s = {.n = 2, .P = 3, .scores = scores, .params.epsilon = 0.5, .hard = true};
     solve(&s, codes);
     const float expected[] = {0, 1, 0, 1, 0, 0}; // ties go to the first prototype
     CHECK(memcmp(codes, expected, sizeof codes) == 0);
@@ -169,9 +173,10 @@ TEST(test_no_shift) {
     for (int i = 0; i < 2; i++) {
         for (int k = 0; k < 20; k++)
             scores[k] += 10.0f * (float)i;
-        SrSinkhorn s = {.n = 4, .P = 5, .scores = scores, .epsilon = 0.05, .num_iters = 3};
+        SrSinkhorn s = {
+            .n = 4, .P = 5, .scores = scores, .params.epsilon = 0.05, .params.num_iters = 3};
         solve(&s, shifted);
-        s.no_shift = true;
+        s.params.no_shift = true;
         solve(&s, codes);
         for (int k = 0; k < 20; k++)
             CHECK_NEAR(codes[k], shifted[k], 1e-4);
@@ -183,7 +188,7 @@ TEST(test_no_shift) {
 // 0 and their mass spread evenly.
 TEST(test_denormals_are_kept_inside_only) {
     float scores[] = {0, -8.83f, 0, -8.93f}, codes[4];
-    SrSinkhorn s = {.n = 2, .P = 2, .scores = scores, .epsilon = 0.1, .num_iters = 1};
+    SrSinkhorn s = {.n = 2, .P = 2, .scores = scores, .params.epsilon = 0.1, .params.num_iters = 1};
     volatile float tiny = 1e-38f, tenth = 0.1f, before = tiny * tenth;
     solve(&s, codes);
     volatile float after = tiny * tenth;
