@@ -16,6 +16,9 @@
 #include "base/stop.h"
 #include "base/version.h"
 #include "kernels/machine.h"
+#include "trainer/config/config.h"
+#include "trainer/config/derived_config.h"
+#include "trainer/config/stages.h"
 #include "trainer/data/data_summary.h"
 #include "trainer/run/epoch_pass.h"
 #include "trainer/run/ranks/ranks_same.h"
@@ -226,11 +229,14 @@ static SrStatus train_all(SrTraining *t) {
     t->at.stopped = false;
     sr__train_fit_position(t);
     t->saved_at = t->at.iteration;
+    if (t->at.epoch >= t->end) // the stage is over
+        return SR_OK;
     sr__train_check_kernels(t);
     sr__train_say_start(t, how);
     if (sr__train_leads())
         SR_TRY(sr_config_save(t->config, t->config->checkpoint.dir));
-    tell(t, SR_TOLD_BEGIN);
+    if (t->result->steps == 0)
+        tell(t, SR_TOLD_BEGIN);
     SR_TRY(sr_data_summary_check(t->config, &t->run->train));
     sr__train_say_epochs(t);
     SR_TRY(sr_run_begin(t->run, t->at.iteration, how == SR_RESUME_CONTINUE));
@@ -239,11 +245,13 @@ static SrStatus train_all(SrTraining *t) {
     sr_progress_start(&t->progress, t->run->max_iterations, t->run->step_images);
     t->run->step.hook = t->run->tail.step.hook = (SrReplicaHook){count_outputs, t};
     sr_stop_set(t->options->stop, t->options->stop_arg);
-    while (t->at.epoch < t->config->optimizer.num_epochs) {
+    while (t->at.epoch < t->end) {
         SR_TRY(train_epoch(t));
         if (stop_asked(t) && !t->at.finished)
             return sr__train_interrupted(t);
     }
+    if (!t->at.finished)
+        SR_TRY(sr__train_leave_stage(t));
     return sr__train_check_tested(t);
 }
 
@@ -258,38 +266,125 @@ static void fill_result(SrTraining *t) {
         r->peak_bytes = (size_t)usage.ru_maxrss * 1024;
 }
 
-SrStatus sr_train_run(const SrConfig *config, const SrTrainOptions *options, SrRun **run,
-                      SrTrainResult *result) {
-    SrTraining t = {.config = config, .options = options, .result = result, .lock = -1};
+// Trains one stage from the folder's newest checkpoint, or from the start.
+static SrStatus train_stage(SrTraining *t, SrRun **run) {
+    const SrConfig *config = t->config;
     SrStatus status;
-    *result = (SrTrainResult){0};
     *run = NULL;
     // The folder comes after this check: a wrong configuration leaves no trace on disk.
     SR_TRY_GOTO(sr_ranks_same_start(config));
-    SR_TRY_GOTO(sr_run_open(config, SR_RUN_TRAIN, &t.run));
-    *run = t.run;
-    SR_TRY_GOTO(sr_ranks_same_data(&t.run->train));
-    SR_TRY_GOTO(sr__train_open_folder(&t));
-    SR_TRY_GOTO(train_all(&t));
+    SR_TRY_GOTO(sr_run_open(config, SR_RUN_TRAIN, &t->run));
+    *run = t->run;
+    SR_TRY_GOTO(sr_ranks_same_data(&t->run->train));
+    SR_TRY_GOTO(sr__train_open_folder(t));
+    SR_TRY_GOTO(train_all(t));
 done:
     sr_stop_set(NULL, NULL);
     // The run outlives `t`, which the hooks read.
-    if (t.run)
-        t.run->step.hook = t.run->tail.step.hook = (SrReplicaHook){NULL, NULL};
-    if (t.run && !result->already_finished) {
-        fill_result(&t);
-        sr_run_ranks_say_sums(t.run);
+    if (t->run)
+        t->run->step.hook = t->run->tail.step.hook = (SrReplicaHook){NULL, NULL};
+    if (t->run && !t->result->already_finished) {
+        fill_result(t);
+        sr_run_ranks_say_sums(t->run);
         sr_data_summary_say_bad(
-            &(SrBadImages){t.run->train.loader, false, "images", "were replaced"}, status);
+            &(SrBadImages){t->run->train.loader, false, "images", "were replaced"}, status);
         sr_data_summary_say_bad(
-            &(SrBadImages){t.phases.split.loader, true, "test images", "are not evaluated"},
+            &(SrBadImages){t->phases.split.loader, true, "test images", "are not evaluated"},
             status);
     }
-    sr_phases_close(&t.phases);
-    sr_online_probe_close(&t.probe);
-    sr_metrics_close(&t.lines);
-    sr_tensorboard_close(&t.board);
-    sr_metrics_close(&t.epochs);
-    sr_file_unlock(t.lock);
+    sr_phases_close(&t->phases);
+    sr_online_probe_close(&t->probe);
+    sr_metrics_close(&t->lines);
+    sr_tensorboard_close(&t->board);
+    sr_metrics_close(&t->epochs);
+    sr_file_unlock(t->lock);
     return status;
+}
+
+// Trains stage k with its own configuration, which the run then owns.  continues: a stage came
+// before, and left the checkpoint that this one begins from.  *over: the whole run is.
+static SrStatus train_stage_of(const SrConfig *config, const SrTrainOptions *options, int k,
+                               bool continues, SrRun **run, SrTrainResult *result, bool *over) {
+    SrConfig *stage;
+    SrTrainOptions again = *options;
+    SR_TRY(sr_config_stage(config, k, &stage));
+    if (continues) {
+        again.restart = false;
+        stage->checkpoint.auto_resume = true;
+        stage->checkpoint.overwrite_existing = false;
+    }
+    SrTraining t = {.config = stage,
+                    .options = &again,
+                    .stage = k,
+                    .end = sr_stage_end(config, k),
+                    .result = result,
+                    .lock = -1};
+    SrStatus status = train_stage(&t, run);
+    if (*run)
+        (*run)->stage = stage;
+    else
+        sr_config_free(stage);
+    *over = result->already_finished || t.at.finished || config->test_only;
+    return status;
+}
+
+// A loss is built for a number of views.
+static SrStatus same_views(const SrConfig *config, const SrConfig *stage) {
+    int h[SR_MAX_VIEWS], w[SR_MAX_VIEWS], whole, part;
+    SR_TRY(sr_split_train_shape(config, &whole, h, w));
+    SR_TRY(sr_split_train_shape(stage, &part, h, w));
+    if (whole == part)
+        return SR_OK;
+    SR_FAIL(SR_ERR_CONFIG,
+            "%d views of an image, but %d without `set`: a stage may change views, but not their "
+            "number",
+            part, whole);
+}
+
+static SrStatus check_stage(const SrConfig *config, int k) {
+    SrConfig *stage;
+    SrRun *dry;
+    SR_TRY(sr_config_stage(config, k, &stage));
+    SrStatus status = same_views(config, stage);
+    if (status == SR_OK)
+        status = sr_run_open(stage, SR_RUN_CHECK, &dry);
+    if (status == SR_OK)
+        sr_run_close(dry);
+    sr_config_free(stage);
+    return status;
+}
+
+// A mistake in the last stage should show before the first has been trained for hours.
+SrStatus sr_train_check_stages(const SrConfig *config) {
+    for (int k = 0; k + 1 < sr_stages_count(config); k++) {
+        SrStatus status = check_stage(config, k);
+        if (status != SR_OK)
+            return sr_fail_prefix(status, "DATA.STAGES[%d]", k);
+    }
+    return SR_OK;
+}
+
+SrStatus sr_train_run(const SrConfig *config, const SrTrainOptions *options, SrRun **run,
+                      SrTrainResult *result) {
+    int n = sr_stages_count(config);
+    bool over = false;
+    *result = (SrTrainResult){0};
+    *run = NULL;
+    if (n == 1) {
+        SrTraining t = {.config = config,
+                        .options = options,
+                        .end = config->optimizer.num_epochs,
+                        .result = result,
+                        .lock = -1};
+        return train_stage(&t, run);
+    }
+    SR_TRY(sr_train_check_stages(config));
+    for (int k = 0; k < n && !over; k++) {
+        if (sr_stage_end(config, k) == 0) // too short for an epoch
+            continue;
+        bool continues = *run != NULL;
+        sr_run_close(*run);
+        SR_TRY(train_stage_of(config, options, k, continues, run, result, &over));
+    }
+    return SR_OK;
 }

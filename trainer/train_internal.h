@@ -20,6 +20,7 @@ enum { SR_TRAIN_PATH_BYTES = 4096 };
 typedef struct {
     const SrConfig *config;
     const SrTrainOptions *options;
+    int stage, end; // number of the stage (trainer/config/stages.h), and the first epoch after it
     SrRun *run;
     SrPosition at;
     SrLossFacts facts;
@@ -66,6 +67,8 @@ SrStatus sr__train_save_by_iteration(SrTraining *t);
 SrStatus sr__train_save_by_epoch(SrTraining *t);
 // Saves and returns SR_ERR_INTERRUPT; the message has the command that resumes.
 SrStatus sr__train_interrupted(SrTraining *t);
+// Saves at the end of a stage unless the position is saved; the next stage continues from there.
+SrStatus sr__train_leave_stage(SrTraining *t);
 // Saves after a failure that does not concern the parameters (images, disk, memory).  Returns
 // `why`; its message also says where the state is, and how to resume.  Collective.
 SrStatus sr__train_failed(SrTraining *t, SrStatus why);

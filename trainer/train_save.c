@@ -53,6 +53,12 @@ SrStatus sr__train_save_by_epoch(SrTraining *t) {
                                           : sr__train_save_by_iteration(t);
 }
 
+SrStatus sr__train_leave_stage(SrTraining *t) {
+    bool saved = t->at.iteration == t->saved_at;
+    t->at.stopped = !saved;
+    return saved ? SR_OK : sr_comm_agree(sr__train_save(t, SR_CHECKPOINT_ITERATION));
+}
+
 static const char *resume_command(const SrTraining *t) {
     return t->options->again ? t->options->again : "give the same command again";
 }

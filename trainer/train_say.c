@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "data/load/loader.h"
+#include "trainer/config/stages.h"
 #include "trainer/optim/grad_clip.h"
 #include "trainer/run/ranks/run_ranks.h"
 #include "trainer/run/run_cost.h"
@@ -40,8 +41,22 @@ static void say_facts(SrTraining *t) {
                 (long long)t->facts.rows, t->facts.classes);
 }
 
+// Logs which epochs the stage has, and what it sets.
+static void say_stage(const SrTraining *t) {
+    int n = sr_stages_count(t->config), k = t->stage;
+    const SrYaml *set = sr_stage_set(t->config, k);
+    SrText text = SR_TEXT_INIT;
+    for (int i = 0; set && i < set->n; i++)
+        sr_text_printf(&text, "%s%s", i > 0 ? ", " : "", set->items[i]->text);
+    if (n > 1)
+        sr_info("stage %d of %d, up to epoch %d: %s", k + 1, n, t->end - 1,
+                set && text.s ? text.s : "DATA.TRAIN.TRANSFORMS as configured");
+    sr_text_deinit(&text);
+}
+
 void sr__train_say_start(SrTraining *t, SrResume how) {
     say_resume(t, how);
+    say_stage(t);
     say_cost(t);
     say_facts(t);
 }

@@ -18,6 +18,7 @@
 #include "trainer/eval/online_probe.h"
 #include "trainer/run/run.h"
 #include "trainer/run/run_cost.h"
+#include "trainer/train.h"
 
 // Reports a step that is too large for this machine without failing: another machine may run it.
 static void print_text(const SrRun *run, double seconds, SrText *out) {
@@ -125,6 +126,8 @@ static SrStatus check(const SrConfig *config, const Cluster *cluster, bool json)
     SrArena arena = SR_ARENA_INIT;
     SrProblems problems = {.arena = &arena};
     SrStatus status = sr_problems_keep(&problems, check_plan(config, cluster, json));
+    if (status == SR_OK)
+        status = sr_problems_keep(&problems, sr_train_check_stages(config));
     if (status == SR_OK)
         status = sr_problems_keep(&problems, check_test_images(config));
     if (status == SR_OK)

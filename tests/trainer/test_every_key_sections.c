@@ -228,6 +228,10 @@ static const EveryKeyGiven given[] = {
     {"HOOKS.TENSORBOARD_SETUP.LOG_PARAMS_EVERY_N_ITERS", "2",
      "{HOOKS: {TENSORBOARD_SETUP: {USE_TENSORBOARD: True, LOG_PARAMS_EVERY_N_ITERS: 1}}}"},
     {"DATA.CHANNELS", "1", NULL},
+    {"DATA.STAGES",
+     "[{until: 0.5, set: [\"DATA.TRAIN.TRANSFORMS=[{name: CenterCrop, size: 12}, {name: "
+     "ToTensor}]\"]}]",
+     NULL},
     {"DATA.COLOR_TRANSFORMS", "skip",
      "{DATA: {TRAIN: {TRANSFORMS: [{name: ColorJitter, brightness: 0.4}, {name: CenterCrop, size: "
      "16}, {name: ToTensor}]}}}"},

@@ -5,6 +5,8 @@
 #include "data/load/loader.h"
 #include "trainer/bench/bench_data.h"
 #include "trainer/bench/estimate.h"
+#include "trainer/config/derived_config.h"
+#include "trainer/config/stages.h"
 #include "trainer/data/data_split.h"
 #include "trainer/run/run.h"
 #include "trainer/run/run_cost.h"
@@ -37,7 +39,8 @@ SrStatus sr_epoch_time(const SrConfig *config, int64_t images, SrEpochTime *out)
     return SR_OK;
 }
 
-SrStatus sr_epoch_time_of_steps(const SrConfig *config, double *seconds) {
+// Measures an epoch of one stage.
+static SrStatus stage_time(const SrConfig *config, double *seconds) {
     SrBenchOptions options = {.steps = 5, .warmup = 2};
     SrBenchResult steps;
     SrSplit train = {.note = ""};
@@ -48,5 +51,25 @@ SrStatus sr_epoch_time_of_steps(const SrConfig *config, double *seconds) {
     SR_TRY(sr_bench(config, &options, &steps, NULL));
     SR_TRY(image_seconds(config, &image_s));
     *seconds = (double)images / steps.images_per_s + loading(images, image_s);
+    return SR_OK;
+}
+
+// Returns the share of the run that stage k has.
+static double stage_share(const SrConfig *config, int k) {
+    int from = k > 0 ? sr_stage_end(config, k - 1) : 0;
+    return (double)(sr_stage_end(config, k) - from) / config->optimizer.num_epochs;
+}
+
+SrStatus sr_epoch_time_of_steps(const SrConfig *config, double *seconds) {
+    *seconds = 0;
+    for (int k = 0; k < sr_stages_count(config); k++) {
+        SrConfig *stage;
+        double s;
+        SR_TRY(sr_config_stage(config, k, &stage));
+        SrStatus status = stage_time(stage, &s);
+        sr_config_free(stage);
+        SR_TRY(status);
+        *seconds += stage_share(config, k) * s;
+    }
     return SR_OK;
 }

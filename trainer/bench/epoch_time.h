@@ -13,7 +13,8 @@ typedef struct {
 // (bench_data.h); this takes some seconds.  images: images of an epoch.
 SrStatus sr_epoch_time(const SrConfig *config, int64_t images, SrEpochTime *out);
 // Does so for the training images of the configuration, by running some of its steps (bench.h):
-// slower, and right for small models too, whose steps are mostly overhead.
+// slower, and right for small models too, whose steps are mostly overhead.  Stages count with their
+// shares of the epochs.
 SrStatus sr_epoch_time_of_steps(const SrConfig *config, double *seconds);
 
 #endif

@@ -25,6 +25,7 @@
 #include "trainer/config/config_internal.h"
 #include "trainer/config/home_paths.h"
 #include "trainer/config/paths_check.h"
+#include "trainer/config/stages.h"
 #include "trainer/config/vissl/compose.h"
 #include "trainer/config/vissl/dataset_catalog.h"
 #include "trainer/config/vissl/feature_eval_settings.h"
@@ -284,6 +285,7 @@ static SrStatus check_values(SrConfig *config, const char *unscaled) {
     SR_TRY(sr_problems_keep(&problems, check_meters(config)));
     SR_TRY(sr_problems_keep(&problems, check_topk(config)));
     SR_TRY(sr_problems_keep(&problems, check_targets(config)));
+    SR_TRY(sr_problems_keep(&problems, sr__stages_check(config)));
     warn_of_labels(config);
     if (config->learns)
         SR_TRY(sr_problems_keep(&problems, sr_param_groups_check(&config->optimizer)));

@@ -171,6 +171,7 @@ typedef struct SrConfig {
     int channels;                       // DATA.CHANNELS
     bool keep_bits;                     // DATA.KEEP_BITS
     SrColorTransforms color_transforms; // DATA.COLOR_TRANSFORMS
+    const SrYaml *stages;               // DATA.STAGES (trainer/config/stages.h)
     int device;                         // MACHINE.DEVICE: both "gpu" and "cpu" mean the CPU
     SrWinograd winograd;                // MACHINE.WINOGRAD.  F4: F(2x2), F(3x3) and F(4x4)
     SrConvFp32 fp32;                    // MACHINE.FP32

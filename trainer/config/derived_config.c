@@ -5,16 +5,31 @@
 #include "base/text/yaml_edit.h"
 #include "trainer/config/config.h"
 #include "trainer/config/config_internal.h"
+#include "trainer/config/overrides.h"
+#include "trainer/config/stages.h"
 #include "trainer/config/vissl/schema.h"
 
-// Copies the tree and reads it again.  merged: map that is merged over MODEL first; NULL: none.
-static SrStatus read_again(const SrConfig *config, const SrYaml *merged, SrConfig *out) {
+// The change of a copied configuration; a member that is NULL changes nothing.
+typedef struct {
+    const SrYaml *model;     // map that is merged over MODEL
+    const SrYaml *overrides; // list of texts, as on the command line
+} Change;
+
+static SrStatus apply(const Change *change, SrYaml *model, SrConfig *out) {
+    if (change->model && change->model->type == SR_YAML_MAP)
+        SR_TRY(sr_yaml_merge(&out->arena, model, change->model));
+    for (int i = 0; change->overrides && i < change->overrides->n; i++)
+        SR_TRY(sr__override_apply(out->tree, change->overrides->items[i]->text, &out->arena));
+    return SR_OK;
+}
+
+// Copies the tree, changes and reads it.
+static SrStatus read_again(const SrConfig *config, const Change *change, SrConfig *out) {
     out->path = sr_arena_strdup(&out->arena, config->path);
     out->tree = sr_yaml_copy(&out->arena, config->tree);
     SrYaml *model = out->tree ? sr_yaml_find_path(out->tree, "MODEL") : NULL;
     SR_TRY_MEMORY(out->path && model, "a configuration");
-    if (merged && merged->type == SR_YAML_MAP)
-        SR_TRY(sr_yaml_merge(&out->arena, model, merged));
+    SR_TRY(apply(change, model, out));
     SR_TRY(sr__preset_expand(out)); // a teacher may have a model's name
     SR_TRY(sr__config_read(out, NULL));
     // Fields that no tree holds, or that may differ from it.
@@ -24,16 +39,17 @@ static SrStatus read_again(const SrConfig *config, const SrYaml *merged, SrConfi
     out->batch = config->batch;
     out->knn.test_limit = config->knn.test_limit;
     out->knn.bank_limit = config->knn.bank_limit;
+    out->checkpoint = config->checkpoint;
     out->checkpoint.dir = sr_arena_strdup(&out->arena, config->checkpoint.dir);
     SR_TRY_MEMORY(out->checkpoint.dir, "a configuration");
     return SR_OK;
 }
 
-static SrStatus derive(const SrConfig *config, const SrYaml *merged, SrConfig **out) {
+static SrStatus derive(const SrConfig *config, const Change *change, SrConfig **out) {
     *out = sr_calloc(1, sizeof **out);
     if (!*out)
         return sr_out_of_memory("a configuration");
-    SrStatus status = read_again(config, merged, *out);
+    SrStatus status = read_again(config, change, *out);
     if (status == SR_OK)
         return SR_OK;
     sr_config_free(*out);
@@ -42,10 +58,21 @@ static SrStatus derive(const SrConfig *config, const SrYaml *merged, SrConfig **
 }
 
 SrStatus sr_config_copy(const SrConfig *config, SrConfig **out) {
-    return derive(config, NULL, out);
+    return derive(config, &(Change){0}, out);
 }
 
 // VISSL's rule: copy MODEL, then merge DISTILLATION.TEACHER_MODEL over it.
 SrStatus sr_config_teacher(const SrConfig *config, SrConfig **out) {
-    return derive(config, sr_yaml_find_path(config->tree, "DISTILLATION.TEACHER_MODEL"), out);
+    const SrYaml *teacher = sr_yaml_find_path(config->tree, "DISTILLATION.TEACHER_MODEL");
+    return derive(config, &(Change){.model = teacher}, out);
+}
+
+SrStatus sr_config_stage(const SrConfig *config, int k, SrConfig **out) {
+    SR_TRY(derive(config, &(Change){.overrides = sr_stage_set(config, k)}, out));
+    (*out)->tree = sr_yaml_copy(&(*out)->arena, config->tree);
+    if ((*out)->tree)
+        return SR_OK;
+    sr_config_free(*out);
+    *out = NULL;
+    return sr_out_of_memory("a configuration");
 }

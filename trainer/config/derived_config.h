@@ -10,4 +10,8 @@ SrStatus sr_config_copy(const SrConfig *config, SrConfig **out);
 // Copies a configuration; in the copy, DISTILLATION.TEACHER_MODEL is merged over MODEL.
 SrStatus sr_config_teacher(const SrConfig *config, SrConfig **out);
 
+// Makes the configuration of stage k (stages.h); the caller frees it.  Its tree, which checkpoints
+// hold, is the whole run's.
+SrStatus sr_config_stage(const SrConfig *config, int k, SrConfig **out);
+
 #endif

@@ -369,6 +369,7 @@ void sr_run_close(SrRun *run) {
     sr_plan_free(run->tail.plan);
     sr_optim_free(run->optim);
     sr_model_free(run->model);
+    sr_config_free(run->stage);
     sr_arena_deinit(&run->arena);
     sr_free(run);
 }

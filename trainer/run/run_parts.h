@@ -44,6 +44,7 @@ typedef struct {
 
 typedef struct {
     const SrConfig *config; // borrowed
+    SrConfig *stage;        // the same, if it is that of a stage; owned.  NULL: it is not
     SrRunMode mode;
     SrArena arena;
     // Only n_views, h and w are set with TEST_ONLY and in modes other than SR_RUN_TRAIN.

@@ -17,6 +17,11 @@ const SrOption sr__schema_data[] = {
     {"COLOR_TRANSFORMS", SR_OPT_ENUM, offsetof(SrConfig, color_transforms), "keep", .choices = "keep|skip",
      .help = "What happens to the transforms that change colours, such as ColorJitter and RandomGrayscale (not in VISSL).  keep:"
      " they run on RGB of 8 bits, and are an error for other images.  skip: they are left out of TRANSFORMS."},
+    {"STAGES", SR_OPT_TREE, offsetof(SrConfig, stages), "[]",
+     .help = "Other transforms of the training images for the first epochs (not in VISSL): a list of {until: SHARE, set: [OVERRIDE,"
+     " ...]}.  Up to that share of OPTIMIZER.num_epochs the overrides of DATA.TRAIN.TRANSFORMS hold, which are written as on"
+     " the command line; after the last entry TRANSFORMS holds as it is.  Small crops first save time; weak ones at the end"
+     " are two entries."},
     {"TRAIN", SR_OPT_TREE, offsetof(SrConfig, train.tree), "{}", .help = "Images to train on."},
     {"TEST", SR_OPT_TREE, offsetof(SrConfig, test.tree), "{}", .help = "Images to evaluate on."},
     SR_OPTION_END,

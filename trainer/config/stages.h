@@ -1,0 +1,24 @@
+// Stages of a run: DATA.STAGES changes the transforms of the training images for a part of the
+// epochs, such as small crops first and large ones later (FastDINOv2, arXiv:2507.03779), or weak
+// augmentation at the end.
+//
+//   STAGES:
+//     - {until: 0.8, set: ["DATA.TRAIN.TRANSFORMS.0.size_crops=[24]"]}
+//
+// `until` is a share of OPTIMIZER.num_epochs.  The entries of `set` are overrides as on the command
+// line, below DATA.TRAIN.TRANSFORMS.  After the last entry the configuration holds as it is.
+#ifndef SR_TRAINER_CONFIG_STAGES_H
+#define SR_TRAINER_CONFIG_STAGES_H
+
+#include "trainer/config/config_types.h"
+
+// Returns the number of stages, at least 1.
+int sr_stages_count(const SrConfig *config);
+// Returns the first epoch after stage k; that of the last stage is num_epochs.
+int sr_stage_end(const SrConfig *config, int k);
+// Returns the overrides of stage k, a list of texts; NULL: the last stage, which has none.
+const SrYaml *sr_stage_set(const SrConfig *config, int k);
+// SR_ERR_CONFIG, with file and line: an entry is wrong.
+SrStatus sr__stages_check(const SrConfig *config);
+
+#endif
