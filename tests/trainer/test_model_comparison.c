@@ -31,14 +31,15 @@ static void expect(double first, double second, bool before_after, int sign, con
 
 // Two standard errors of the difference are 2 sqrt(2^2 + 2^2) = 5.66 points.
 TEST(test_verdict) {
-    expect(60, 65.7, true, 1, "training on these pictures helped: probe +5.7 points, chance +-5.7");
+    expect(60, 65.7, true, 1,
+           "training on these pictures helped: probe +5.7 points (up to 5.7 are chance)");
     expect(60, 65.6, true, 0, "these test images show no effect of the training");
     expect(65.7, 60, true, -1, "training on these pictures made the features worse; try a lower");
     expect(60, 70, false, 1, "the second model's features are better for these pictures");
     expect(70, 60, false, -1, "the first model's features are better for these pictures");
     expect(60, 60, false, 0, "these test images show no difference between the models");
     expect(30, 45, true, 1,
-           "helped: probe +15.0 points, chance +-5.7 (kNN +1.0, 5-shot +1.0); after "
+           "helped: probe +15.0 points (up to 5.7 are chance), kNN +1.0, 5-shot +1.0; after "
            "is no better than raw pixels.");
     expect(30, 46, true, 1, "after is no better than an untrained trunk.");
 }
@@ -66,7 +67,7 @@ TEST(test_without_few) {
     SrText text = SR_TEXT_INIT;
     c.model[0].few = c.model[1].few = (SrFigure){NAN, NAN};
     sr_model_comparison_text(&c, &text);
-    CHECK(strstr(text.s, "            -\n") && strstr(text.s, "(kNN +1.0)."));
+    CHECK(strstr(text.s, "            -\n") && strstr(text.s, ", kNN +1.0."));
     sr_text_deinit(&text);
     sr_model_comparison_json(&c, &text);
     CHECK(!strstr(text.s, "first_5shot") && strstr(text.s, "pixels_5shot"));

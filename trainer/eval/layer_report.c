@@ -209,7 +209,7 @@ static void add_sentence(const SrLayerReport *r, SrText *out) {
         out,
         "best layer: %s (*, by training images held out); its probe is %+.1f points from "
         "the untrained trunk's best (%s) and %+.1f from raw pixels, its kNN %+.1f from "
-        "raw pixels, chance +-%.1f: %s.\n",
+        "raw pixels; up to %.1f points are chance: %s.\n",
         r->layers.v[r->best].name, over_untrained, r->layers.v[rival].name, over_pixels,
         best->knn - r->score[SR_ROW_PIXELS][0].knn, by,
         verdict(over_pixels, over_untrained, by, easy, r->has[SR_ROW_STARTED]));

@@ -203,12 +203,11 @@ void sr_model_comparison_sentence(const SrModelComparison *c, SrText *out) {
         "the second model's features are better for these pictures"};
     const SrComparedRow *a = &c->model[0], *b = &c->model[1];
     int sign = sr_model_comparison_sign(c);
-    sr_text_printf(out, "%s: probe %+.1f points, chance +-%.1f (kNN %+.1f",
+    sr_text_printf(out, "%s: probe %+.1f points (up to %.1f are chance), kNN %+.1f",
                    (c->before_after ? trained : other)[sign + 1], b->probe.value - a->probe.value,
                    chance(a->probe, b->probe), b->knn.value - a->knn.value);
     if (!isnan(b->few.value) && !isnan(a->few.value))
         sr_text_printf(out, ", 5-shot %+.1f", b->few.value - a->few.value);
-    sr_text_add(out, ")");
     if (b->probe.value - c->pixels.probe.value <= chance(b->probe, c->pixels.probe))
         sr_text_printf(out, "; %s is no better than raw pixels", c->label[1]);
     else if (b->probe.value - c->untrained.probe.value <= chance(b->probe, c->untrained.probe))
