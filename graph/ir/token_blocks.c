@@ -2,7 +2,6 @@
 #include "graph/ir/token_blocks.h"
 
 #include <math.h>
-#include <stdio.h>
 
 #include "kernels/attention/attention.h"
 #include "kernels/attention/attention_map.h"
@@ -90,9 +89,9 @@ SrNodeId sr_xavier_linear(SrBuilder *b, const char *leaf, SrNodeId x, int out_fe
                     &(SrLinearParams){.out_features = out_features, .bias = true}, x);
 }
 
-SrNodeId sr_token_patches(SrBuilder *b, SrNodeId image, int patch, int dim) {
+SrNodeId sr_token_patches(SrBuilder *b, SrNodeId image, int patch, int dim, bool bias) {
     SrConv2dParams conv = {
-        .out_channels = dim, .kernel_h = patch, .stride_h = patch, .groups = 1, .bias = true};
+        .out_channels = dim, .kernel_h = patch, .stride_h = patch, .groups = 1, .bias = bias};
     return sr_build(b, "conv2d", "proj", &conv, image);
 }
 
@@ -110,34 +109,43 @@ SrNodeId sr_token_mean(SrBuilder *b, SrNodeId x) {
     return sr_build(b, "flatten", "squeeze", NULL, x);
 }
 
-static SrNodeId block(SrBuilder *b, const char *scope, SrNodeId x, const SrTokenBlock *p,
-                      bool last) {
+SrNodeId sr_token_attention(SrBuilder *b, SrNodeId qkv, const SrTokenAttention *p) {
+    int dim = sr_shape_last(sr_build_shape(b, qkv)) / 3;
+    double deviation = p->proj_deviation > 0 ? p->proj_deviation : 0.02;
+    SrAttentionParams heads = {.num_heads = p->num_heads, .scale = p->scale, .dropout = p->dropout};
+    SrNodeId in[2] = {qkv, p->bias ? *p->bias : SR_NO_NODE};
+    if (p->last)
+        sr_token_attention_map(b, qkv, p->num_heads, p->scale);
+    SrNodeId x = sr_build_n(b, "attention", "attention", &heads, in, p->bias ? 2 : 1);
+    x = sr_token_linear(b, "proj", x, dim, true, deviation);
+    return sr_token_dropout(b, "proj_drop", x, p->proj_dropout);
+}
+
+static SrNodeId block(SrBuilder *b, SrNodeId x, const SrTokenBlock *p, double drop, bool last) {
     int dim = sr_shape_last(sr_build_shape(b, x));
     double eps = p->eps > 0 ? p->eps : 1e-6;
-    SrTokenMlp mlp = {.width = p->mlp_width, .activation = p->activation};
-    sr_builder_push_block(b, scope, "Block");
+    SrTokenMlp mlp = {.width = p->mlp_width, .dropout = p->dropout, .activation = p->activation};
+    SrTokenAttention attention = {.num_heads = p->num_heads,
+                                  .scale = p->scale,
+                                  .dropout = p->attention_dropout,
+                                  .proj_dropout = p->dropout,
+                                  .last = last};
     SrNodeId branch = sr_token_norm(b, "norm1", x, eps);
     sr_builder_push_block(b, "attn", "Attention");
-    branch = sr_token_linear(b, "qkv", branch, 3 * dim, true, 0.02);
-    if (last)
-        sr_token_attention_map(b, branch, p->num_heads, 0);
-    branch = sr_build(b, "attention", "attention", &(SrAttentionParams){.num_heads = p->num_heads},
-                      branch);
-    branch = sr_token_linear(b, "proj", branch, dim, true, 0.02);
+    branch = sr_token_linear(b, "qkv", branch, 3 * dim, !p->no_qkv_bias, 0.02);
+    branch = sr_token_attention(b, branch, &attention);
     sr_builder_pop(b);
-    x = sr_token_residual(b, x, branch, 0, NULL, 0);
+    x = sr_token_residual(b, x, branch, drop, NULL, 0);
     branch = sr_token_mlp(b, sr_token_norm(b, "norm2", x, eps), &mlp);
-    x = sr_token_residual(b, x, branch, 0, NULL, 0);
-    sr_builder_pop(b);
-    return x;
+    return sr_token_residual(b, x, branch, drop, NULL, 0);
 }
 
 SrNodeId sr_token_blocks(SrBuilder *b, const char *scope, SrNodeId x, const SrTokenBlock *p, int n,
                          SrNodeId *out) {
     for (int i = 0; i < n; i++) {
-        char name[48];
-        snprintf(name, sizeof name, "%s.%d", scope, i);
-        x = block(b, name, x, p, p->last && i + 1 == n);
+        sr_builder_push_numbered(b, "Block", "%s.%d", scope, i);
+        x = block(b, x, p, n > 1 ? p->drop_path * i / (n - 1) : 0, p->last && i + 1 == n);
+        sr_builder_pop(b);
         if (out)
             out[i] = x;
     }

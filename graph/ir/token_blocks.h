@@ -43,22 +43,40 @@ SrNodeId sr_multihead_attention(SrBuilder *b, SrNodeId x, const SrMultiheadAtten
 // deviation 1e-6.
 SrNodeId sr_xavier_linear(SrBuilder *b, const char *leaf, SrNodeId x, int out_features);
 
-// Adds patch_embed.proj, a convolution of side and stride `patch`:
+// Adds `proj`, a convolution of side and stride `patch`:
 // (N, H, W, 3) -> (N, H / patch, W / patch, D).
-SrNodeId sr_token_patches(SrBuilder *b, SrNodeId image, int patch, int dim);
+SrNodeId sr_token_patches(SrBuilder *b, SrNodeId image, int patch, int dim, bool bias);
 // Flattens (N, h, w, D) -> (N, h w, D), as nodes <leaf> and "transpose".
 SrNodeId sr_token_flatten(SrBuilder *b, const char *leaf, SrNodeId x);
 // Averages tokens: (N, L, D) -> (N, D).
 SrNodeId sr_token_mean(SrBuilder *b, SrNodeId x);
+
+// Adds attention, the layer proj and proj_drop to packed queries, keys and values:
+// qkv (N, L, 3 D) -> (N, L, D).
+typedef struct {
+    int num_heads;
+    double scale;          // of the scores; 0: 1 / sqrt(width of a head)
+    double dropout;        // of attention probabilities
+    double proj_dropout;   // of the result; 0: no node
+    double proj_deviation; // of the layer's weights; 0 means 0.02
+    const SrNodeId *bias;  // of the scores, (1, heads, L, L); NULL: none
+    bool last;             // true: the attention map is "lastATT"
+} SrTokenAttention;
+SrNodeId sr_token_attention(SrBuilder *b, SrNodeId qkv, const SrTokenAttention *p);
 
 // Adds n of timm's pre-norm blocks below <scope>.0, <scope>.1 and so on: norm1, attn.qkv,
 // attn.proj, norm2, mlp.  x (N, L, D) -> (N, L, D).  out: (n) gets the output of each block; NULL:
 // not wanted.
 typedef struct {
     int num_heads, mlp_width;
-    double eps;             // epsilon of the norms; 0: 1e-6
-    const char *activation; // op of the MLP; NULL: gelu
-    bool last;              // true: the attention map of the last block is "lastATT"
+    double eps;               // epsilon of the norms; 0: 1e-6
+    const char *activation;   // op of the MLP; NULL: gelu
+    bool no_qkv_bias;         // true: queries, keys and values have no bias
+    double scale;             // of the scores; 0: 1 / sqrt(width of a head)
+    double attention_dropout; // of attention probabilities
+    double dropout;           // of the attention's output and in the MLP; 0: no nodes
+    double drop_path;         // of a branch of the last block; earlier ones have less
+    bool last;                // true: the attention map of the last block is "lastATT"
 } SrTokenBlock;
 SrNodeId sr_token_blocks(SrBuilder *b, const char *scope, SrNodeId x, const SrTokenBlock *p, int n,
                          SrNodeId *out);

@@ -1,9 +1,10 @@
 // AlexNet in one column (Krizhevsky, arXiv:1404.5997) with torchvision's layers and names.  VISSL's
-// five variants are separate trunks (trunks/classic/alexnet_blocks.h).
+// five variants are separate trunks (trunks/classic/alexnets.c).
 
 #include "kernels/conv/conv2d.h"
 #include "kernels/pool/pool2d.h"
 #include "trunks/shared/conv_norm.h"
+#include "trunks/shared/option_rows.h"
 #include "trunks/trunk.h"
 
 typedef struct {
@@ -12,10 +13,8 @@ typedef struct {
 
 #define FIELD(f) offsetof(Alexnet, f)
 static const SrOption options[] = {
-    {"WIDTH_MULTIPLIER", SR_OPT_FLOAT, FIELD(width_multiplier), "1", 0.015625, 16,
-     .help = "Factor on the channels of every layer."},
-    {"DROPOUT", SR_OPT_FLOAT, FIELD(dropout), "0.5", 0, 0.99,
-     .help = "Probability of dropout in the classifier."},
+    SR_ROW_WIDTH_MULTIPLIER(0.015625),
+    SR_ROW_DROPOUT("0.5"),
     SR_OPTION_END,
 };
 #undef FIELD

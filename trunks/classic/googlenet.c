@@ -6,6 +6,7 @@
 #include "kernels/pool/pool2d.h"
 #include "trunks/classic/basic_conv.h"
 #include "trunks/shared/conv_norm.h"
+#include "trunks/shared/option_rows.h"
 #include "trunks/trunk.h"
 
 typedef struct {
@@ -16,10 +17,8 @@ typedef struct {
 
 #define FIELD(f) offsetof(Googlenet, f)
 static const SrOption options[] = {
-    {"WIDTH_MULTIPLIER", SR_OPT_FLOAT, FIELD(width_multiplier), "1", 0.0625, 16,
-     .help = "Factor on the channels of every layer."},
-    {"DROPOUT", SR_OPT_FLOAT, FIELD(dropout), "0.2", 0, 0.99,
-     .help = "Probability of dropout before the classifier."},
+    SR_ROW_WIDTH_MULTIPLIER(0.0625),
+    SR_ROW_DROPOUT("0.2"),
     {"DROPOUT_AUX", SR_OPT_FLOAT, FIELD(dropout_aux), "0.7", 0, 0.99,
      .help = "Probability of dropout in the auxiliary classifiers."},
     {"AUX_CLASSES", SR_OPT_INT, FIELD(aux_classes), "0", 0, 1 << 24,

@@ -7,6 +7,7 @@
 #include "kernels/pool/pool2d.h"
 #include "trunks/classic/basic_conv.h"
 #include "trunks/shared/conv_norm.h"
+#include "trunks/shared/option_rows.h"
 #include "trunks/trunk.h"
 
 typedef struct {
@@ -17,8 +18,7 @@ typedef struct {
 
 #define FIELD(f) offsetof(Inception, f)
 static const SrOption options[] = {
-    {"WIDTH_MULTIPLIER", SR_OPT_FLOAT, FIELD(width_multiplier), "1", 0.0625, 16,
-     .help = "Factor on the channels of every layer."},
+    SR_ROW_WIDTH_MULTIPLIER(0.0625),
     {"DROPOUT", SR_OPT_FLOAT, FIELD(dropout), "0", 0, 0.99,
      .help = "Probability of dropout of the pooled features in training; the published classifier "
              "has 0.5."},

@@ -5,6 +5,7 @@
 #include "kernels/conv/conv2d.h"
 #include "kernels/pool/pool2d.h"
 #include "trunks/shared/conv_norm.h"
+#include "trunks/shared/option_rows.h"
 #include "trunks/trunk.h"
 
 typedef struct {
@@ -16,10 +17,8 @@ typedef struct {
 static const SrOption options[] = {
     {"VERSION", SR_OPT_ENUM, FIELD(version), "v1_0", .choices = "v1_0|v1_1",
      .help = "Version of the net; v1_1 pools earlier and needs 2.4 times less computation."},
-    {"WIDTH_MULTIPLIER", SR_OPT_FLOAT, FIELD(width_multiplier), "1", 0.0625, 16,
-     .help = "Factor on the channels of every layer."},
-    {"DROPOUT", SR_OPT_FLOAT, FIELD(dropout), "0.5", 0, 0.99,
-     .help = "Probability of dropout in the classifier."},
+    SR_ROW_WIDTH_MULTIPLIER(0.0625),
+    SR_ROW_DROPOUT("0.5"),
     SR_OPTION_END,
 };
 #undef FIELD

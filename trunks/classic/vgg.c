@@ -5,6 +5,7 @@
 #include "kernels/norm/batch_norm.h"
 #include "kernels/pool/pool2d.h"
 #include "trunks/shared/conv_norm.h"
+#include "trunks/shared/option_rows.h"
 #include "trunks/trunk.h"
 
 typedef struct {
@@ -19,10 +20,8 @@ static const SrOption options[] = {
      .help = "Number of layers: 11, 13, 16 or 19."},
     {"BATCH_NORM", SR_OPT_BOOL, FIELD(batch_norm), "False",
      .help = "Put a batch norm after each convolution."},
-    {"WIDTH_MULTIPLIER", SR_OPT_FLOAT, FIELD(width_multiplier), "1", 0.015625, 16,
-     .help = "Factor on the channels of every stage."},
-    {"DROPOUT", SR_OPT_FLOAT, FIELD(dropout), "0.5", 0, 0.99,
-     .help = "Probability of dropout in the classifier."},
+    SR_ROW_WIDTH_MULTIPLIER(0.015625),
+    SR_ROW_DROPOUT("0.5"),
     SR_OPTION_END,
 };
 #undef FIELD

@@ -7,7 +7,6 @@
 #include "kernels/conv/conv2d.h"
 #include "kernels/norm/layer_norm.h"
 #include "kernels/norm/layer_scale.h"
-#include "kernels/pool/pool2d.h"
 #include "trunks/trunk.h"
 
 typedef struct {

@@ -1,6 +1,7 @@
 // MobileNetV2 (Sandler et al., arXiv:1801.04381) with torchvision's layers and names.
 
 #include "trunks/shared/conv_norm.h"
+#include "trunks/shared/option_rows.h"
 #include "trunks/trunk.h"
 
 typedef struct {
@@ -9,10 +10,8 @@ typedef struct {
 
 #define FIELD(f) offsetof(MobilenetV2, f)
 static const SrOption options[] = {
-    {"WIDTH_MULTIPLIER", SR_OPT_FLOAT, FIELD(width_multiplier), "1", 0.0625, 16,
-     .help = "Factor on the channels of every stage."},
-    {"DROPOUT", SR_OPT_FLOAT, FIELD(dropout), "0.2", 0, 0.99,
-     .help = "Probability of dropout before the classifier."},
+    SR_ROW_WIDTH_MULTIPLIER(0.0625),
+    SR_ROW_DROPOUT("0.2"),
     SR_OPTION_END,
 };
 #undef FIELD

@@ -1,9 +1,9 @@
 // EfficientNet (Tan and Le, arXiv:1905.11946) and EfficientNetV2 (arXiv:2104.00298) with
 // torchvision's layers and names.  The trunk efficientnet has VISSL's names.
 #include <math.h>
-#include <string.h>
 
 #include "trunks/shared/conv_norm.h"
+#include "trunks/shared/option_rows.h"
 #include "trunks/trunk.h"
 
 typedef struct {
@@ -19,8 +19,7 @@ static const SrOption options[] = {
      .help = "Further factor on the channels of all layers; a fraction makes a smaller net."},
     {"STOCHASTIC_DEPTH", SR_OPT_FLOAT, FIELD(stochastic_depth), "0.2", 0, 0.99,
      .help = "Probability of leaving out the last block; earlier ones have proportionally less."},
-    {"DROPOUT", SR_OPT_FLOAT, FIELD(dropout), "0.2", 0, 0.99,
-     .help = "Probability of dropout before the classifier."},
+    SR_ROW_DROPOUT("0.2"),
     SR_OPTION_END,
 };
 #undef FIELD

@@ -2,6 +2,7 @@
 // names.
 #include "trunks/mobile/mobilenet_v3_features.h"
 #include "trunks/shared/conv_norm.h"
+#include "trunks/shared/option_rows.h"
 #include "trunks/trunk.h"
 
 typedef struct {
@@ -13,10 +14,8 @@ typedef struct {
 static const SrOption options[] = {
     {"ARCH", SR_OPT_ENUM, FIELD(arch), "large", .choices = "large|small",
      .help = "Name of the net."},
-    {"WIDTH_MULTIPLIER", SR_OPT_FLOAT, FIELD(width_multiplier), "1", 0.0625, 16,
-     .help = "Factor on the channels of every layer."},
-    {"DROPOUT", SR_OPT_FLOAT, FIELD(dropout), "0.2", 0, 0.99,
-     .help = "Probability of dropout before the classifier."},
+    SR_ROW_WIDTH_MULTIPLIER(0.0625),
+    SR_ROW_DROPOUT("0.2"),
     SR_OPTION_END,
 };
 #undef FIELD

@@ -1,14 +1,52 @@
-// Builds VISSL's features of transformers.  Nodes that are not tapped cost nothing, because the
-// plan removes them.
+// Builds tokens of images, and VISSL's features of transformers.  Nodes that are not tapped cost
+// nothing, because the plan removes them.
 #include "trunks/shared/token_features.h"
 
 #include "graph/ir/token_blocks.h"
 #include "kernels/basic/concat.h"
 #include "kernels/basic/permute.h"
 #include "kernels/basic/reshape.h"
+#include "kernels/tokens/add_positions.h"
 #include "kernels/tokens/select_tokens.h"
 
-enum { MAX_BLOCKS = 256 };
+SrNodeId sr_patch_tokens(SrBuilder *b, SrNodeId image, int patch, int dim, bool bias,
+                         SrTokenLayout *grid) {
+    sr_builder_push_block(b, "patch_embed", "PatchEmbed");
+    SrNodeId x = sr_token_patches(b, image, patch, dim, bias);
+    SrShape s = sr_build_shape(b, x);
+    *grid = (SrTokenLayout){.h = s.d[1], .w = s.d[2]};
+    x = sr_token_flatten(b, "flatten", x);
+    sr_builder_pop(b);
+    return x;
+}
+
+SrNodeId sr_prepend_token(SrBuilder *b, const char *entry, SrNodeId x) {
+    sr_builder_set_entry(b, "token", entry);
+    return sr_build(b, "prepend_token", "cat", NULL, x);
+}
+
+SrNodeId sr_token_positions(SrBuilder *b, const char *entry, SrNodeId x, int prefix, int side,
+                            const SrTokenLayout *grid) {
+    SrAddPositionsParams add = {
+        .prefix = prefix, .from_h = side, .from_w = side, .to_h = grid->h, .to_w = grid->w};
+    sr_builder_set_entry(b, "positions", entry);
+    return sr_build(b, "add_positions", "add", &add, x);
+}
+
+SrNodeId sr_first_token(SrBuilder *b, SrNodeId x) {
+    SrSelectTokensParams p = {.count = 1, .squeeze = true};
+    return sr_build(b, "select_tokens", "getitem", &p, x);
+}
+
+SrNodeId sr_token_map(SrBuilder *b, SrNodeId x, int n_prefix, const SrTokenLayout *grid) {
+    SrShape s = sr_build_shape(b, x);
+    SrSelectTokensParams p = {.begin = n_prefix, .count = s.d[1] - n_prefix};
+    if (n_prefix > 0)
+        x = sr_build(b, "select_tokens", "patches", &p, x);
+    x = sr_build(b, "reshape", "unflatten",
+                 &(SrReshapeParams){.d1 = grid->h, .d2 = grid->w, .d3 = s.d[2]}, x);
+    return sr_build(b, "permute", "map", &(SrPermuteParams){.channels = SR_CHANNELS_FIRST}, x);
+}
 
 static void alias(SrBuilder *b, const char *kind, int i, SrNodeId x) {
     sr_build_alias_numbered(b, x, "%s%d", kind, i);
@@ -34,21 +72,6 @@ static void join_last(SrBuilder *b, const char *kind, const char *also, const Sr
     }
 }
 
-static SrNodeId class_token(SrBuilder *b, SrNodeId x) {
-    SrSelectTokensParams p = {.count = 1, .squeeze = true};
-    return sr_build(b, "select_tokens", "getitem", &p, x);
-}
-
-static SrNodeId patch_map(SrBuilder *b, const SrTokenFeatures *f, SrNodeId x) {
-    SrShape s = sr_build_shape(b, x);
-    SrSelectTokensParams p = {.begin = f->n_prefix, .count = s.d[1] - f->n_prefix};
-    if (f->n_prefix > 0)
-        x = sr_build(b, "select_tokens", "patches", &p, x);
-    x = sr_build(b, "reshape", "unflatten",
-                 &(SrReshapeParams){.d1 = f->h, .d2 = f->w, .d3 = s.d[2]}, x);
-    return sr_build(b, "permute", "map", &(SrPermuteParams){.channels = SR_CHANNELS_FIRST}, x);
-}
-
 // Concatenates blocks from the last one backwards.
 static void stride_pools(SrBuilder *b, const SrNodeId *pool, int blocks) {
     for (int stride = 1; stride <= blocks; stride++) {
@@ -65,7 +88,7 @@ static void stride_pools(SrBuilder *b, const SrNodeId *pool, int blocks) {
 
 static void class_features(SrBuilder *b, const SrTokenFeatures *f, SrNodeId *one) {
     for (int i = 0; i < f->blocks; i++) {
-        one[i] = class_token(b, f->normed[i]);
+        one[i] = sr_first_token(b, f->normed[i]);
         alias(b, "blkCLS", i, one[i]);
     }
     join_last(b, "concatCLS", "CONCAT_CLS", one, f->blocks);
@@ -80,33 +103,51 @@ static void pooled_features(SrBuilder *b, const SrTokenFeatures *f, SrNodeId *on
     sr_build_alias(b, "lastPOOL", one[f->blocks - 1]);
 }
 
-void sr_token_features(SrBuilder *b, const SrTokenFeatures *f, SrTrunkOutput *out) {
-    SrNodeId one[MAX_BLOCKS] = {0}; // (N, D) of each block
-    if (f->blocks < 1 || f->blocks > MAX_BLOCKS) {
-        sr_builder_fail(b, SR_ERR_CONFIG, "a transformer of %d blocks: expected 1 to %d", f->blocks,
-                        MAX_BLOCKS);
-        return;
-    }
+// Announces all features of the blocks.  one: (blocks) gets a vector per image of each block.
+static void announce(SrBuilder *b, const SrTokenFeatures *f, SrNodeId *one) {
     for (int i = 0; i < f->blocks; i++) {
         alias(b, "BLCK", i, f->normed[i]);
-        if (f->h > 0)
-            alias(b, "", i, patch_map(b, f, f->raw[i]));
+        if (!f->grid.dropped)
+            alias(b, "", i, sr_token_map(b, f->raw[i], f->n_prefix, &f->grid));
     }
     (f->class_token ? class_features : pooled_features)(b, f, one);
     join_last(b, "concatBLK", NULL, f->normed, f->blocks);
-    out->pooled = one[f->blocks - 1];
-    out->tokens = f->normed[f->blocks - 1];
-    out->n_prefix = f->n_prefix;
-    out->n_blocks = SR_MIN(f->blocks, SR_TRUNK_MAX_BLOCKS);
+}
+
+// The node "norm" belongs to the last block, so that this one comes first.
+static void add_norms(SrBuilder *b, const SrTokenFeatures *f, SrNodeId *normed) {
+    for (int i = f->blocks - 1; i >= 0; i--)
+        normed[i] = sr_token_norm(b, "norm", f->raw[i], f->eps);
+}
+
+void sr_token_features(SrBuilder *b, const SrTokenFeatures *given, SrTrunkOutput *out) {
+    SrTokenFeatures f = *given;
+    SrNodeId normed[SR_TOKEN_MAX_BLOCKS], one[SR_TOKEN_MAX_BLOCKS] = {0}; // one: (N, D) of each
+    if (f.blocks < 1 || f.blocks > SR_TOKEN_MAX_BLOCKS) {
+        sr_builder_fail(b, SR_ERR_CONFIG, "a transformer of %d blocks: expected 1 to %d", f.blocks,
+                        SR_TOKEN_MAX_BLOCKS);
+        return;
+    }
+    if (!f.normed) {
+        add_norms(b, &f, normed);
+        f.normed = normed;
+    }
+    announce(b, &f, one);
+    out->pooled = one[f.blocks - 1];
+    out->tokens = f.normed[f.blocks - 1];
+    out->n_prefix = f.n_prefix;
+    out->grid_h = f.grid.h;
+    out->grid_w = f.grid.w;
+    out->n_blocks = SR_MIN(f.blocks, SR_TRUNK_MAX_BLOCKS);
     for (int i = 0; i < out->n_blocks; i++) {
-        out->block[i] = f->raw[f->blocks - 1 - i];
-        out->normed[i] = f->normed[f->blocks - 1 - i];
+        out->block[i] = f.raw[f.blocks - 1 - i];
+        out->normed[i] = f.normed[f.blocks - 1 - i];
     }
     sr_build_alias(b, "lastBLK", out->tokens);
-    if (f->h == 0)
+    if (f.grid.dropped)
         return;
-    out->map = patch_map(b, f, out->tokens);
-    if (f->class_token)
+    out->map = sr_token_map(b, out->tokens, f.n_prefix, &f.grid);
+    if (f.class_token)
         sr_build_alias(b, "lastMAP", out->map);
 }
 
@@ -123,12 +164,6 @@ SrStatus sr_token_sizes_check(SrBuilder *b, const char *subtree, int hidden_dim,
     return SR_OK;
 }
 
-// The node "norm" belongs to the last block, so that this one comes first.
-void sr_token_norms(SrBuilder *b, const SrNodeId *raw, int blocks, double eps, SrNodeId *normed) {
-    for (int i = blocks - 1; i >= 0; i--)
-        normed[i] = sr_token_norm(b, "norm", raw[i], eps);
-}
-
 SrStatus sr_token_no_classifier(SrBuilder *b, const void *params, const SrPreset *preset,
                                 const SrTrunkOutput *features, SrNodeId *logits) {
     (void)params, (void)preset;
@@ -136,9 +171,13 @@ SrStatus sr_token_no_classifier(SrBuilder *b, const void *params, const SrPreset
     return sr_builder_status(b);
 }
 
-SrNodeId sr_token_norm_again(SrBuilder *b, SrNodeId norm, SrNodeId x) {
-    if (norm == SR_NO_NODE)
-        return norm;
-    SrNode like = *sr_graph_at(sr_builder_graph(b), norm);
-    return sr_build_bound(b, "layer_norm", "norm", like.params, &x, 1, like.w, like.n_w);
+void sr_token_norms_again(SrBuilder *b, SrNodeId last, const SrNodeId *raw, int blocks,
+                          SrNodeId *normed) {
+    normed[blocks - 1] = last;
+    if (last == SR_NO_NODE)
+        return;
+    SrNode like = *sr_graph_at(sr_builder_graph(b), last);
+    for (int i = 0; i + 1 < blocks; i++)
+        normed[i] =
+            sr_build_bound(b, "layer_norm", "norm", like.params, &raw[i], 1, like.w, like.n_w);
 }

@@ -1,18 +1,43 @@
-// VISSL's names for features of transformers: the tokens of each block after the last norm, alone
-// or concatenated.
+// Vision transformers share how tokens of an image are made, and VISSL's names for their features:
+// the tokens of each block after the last norm, alone or concatenated.
 #ifndef SR_TRUNKS_SHARED_TOKEN_FEATURES_H
 #define SR_TRUNKS_SHARED_TOKEN_FEATURES_H
 
 #include "graph/ir/builder.h"
 #include "trunks/trunk.h"
 
+enum { SR_TOKEN_MAX_BLOCKS = 256 };
+
+// Patches of an image.
+typedef struct {
+    int h, w;     // patches per column and per row
+    bool dropped; // true: not all of them are tokens
+} SrTokenLayout;
+
+// Adds patch_embed: (N, H, W, 3) -> (N, h w, D).  grid: gets the number of patches.
+SrNodeId sr_patch_tokens(SrBuilder *b, SrNodeId image, int patch, int dim, bool bias,
+                         SrTokenLayout *grid);
+// Puts the parameter `entry` before the tokens: (N, L, D) -> (N, 1 + L, D).
+SrNodeId sr_prepend_token(SrBuilder *b, const char *entry, SrNodeId x);
+// Adds the parameter `entry`, positions of side x side patches after `prefix` other tokens; they
+// are resampled to the grid.
+SrNodeId sr_token_positions(SrBuilder *b, const char *entry, SrNodeId x, int prefix, int side,
+                            const SrTokenLayout *grid);
+// Gives the first token of each image: (N, L, D) -> (N, D).
+SrNodeId sr_first_token(SrBuilder *b, SrNodeId x);
+// Makes a map of the patches: (N, n_prefix + h w, D) -> (N, h, w, D).
+SrNodeId sr_token_map(SrBuilder *b, SrNodeId x, int n_prefix, const SrTokenLayout *grid);
+
 typedef struct {
     int blocks;
-    const SrNodeId *raw;    // output of each block, (N, L, D)
-    const SrNodeId *normed; // the blocks' outputs through the trunk's last norm
-    bool class_token;       // true: token 0 is the class token
-    int n_prefix;           // number of tokens that are no patches: class token, registers
-    int h, w;               // grid of the patches; 0: some patches were dropped
+    const SrNodeId *raw; // output of each block, (N, L, D)
+    // The blocks' outputs through the trunk's last norm.  NULL: the node "norm" is added to each
+    // block, with the same parameters and epsilon `eps`.
+    const SrNodeId *normed;
+    double eps;
+    bool class_token; // true: token 0 is the class token
+    int n_prefix;     // number of tokens that are no patches: class token, registers
+    SrTokenLayout grid;
 } SrTokenFeatures;
 
 // Announces the features and fills `out` from the last block:
@@ -36,16 +61,13 @@ void sr_token_features(SrBuilder *b, const SrTokenFeatures *f, SrTrunkOutput *ou
 // multiple of the number of heads, or images are smaller than a patch.
 SrStatus sr_token_sizes_check(SrBuilder *b, const char *subtree, int hidden_dim, int heads,
                               int image_size, int patch_size);
-// Adds the layer norm "norm" to the output of each block, with the same parameters.
-// raw, normed: (blocks)
-void sr_token_norms(SrBuilder *b, const SrNodeId *raw, int blocks, double eps, SrNodeId *normed);
-
 // SrTrunk.classify of models that are published without a classifier: `head` is the pooled feature.
 SrStatus sr_token_no_classifier(SrBuilder *b, const void *params, const SrPreset *preset,
                                 const SrTrunkOutput *features, SrNodeId *logits);
 
-// Adds the layer norm of node `norm` to another block's output; the trunk itself normalises the
-// last block only.
-SrNodeId sr_token_norm_again(SrBuilder *b, SrNodeId norm, SrNodeId x);
+// Adds the layer norm of node `last` to the outputs of the earlier blocks, because the trunk itself
+// normalises the last block only.  raw, normed: (blocks)
+void sr_token_norms_again(SrBuilder *b, SrNodeId last, const SrNodeId *raw, int blocks,
+                          SrNodeId *normed);
 
 #endif

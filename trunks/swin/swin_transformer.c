@@ -12,6 +12,7 @@
 #include "kernels/basic/permute.h"
 #include "kernels/basic/reshape.h"
 #include "kernels/tokens/windows.h"
+#include "trunks/shared/option_rows.h"
 #include "trunks/swin/window_attention.h"
 
 #define SUBTREE SR_SWIN_TRANSFORMER
@@ -23,7 +24,7 @@ enum { MAX_STAGES = 8 };
 const SrOption sr_swin_options[] = {
     {"IMAGE_SIZE", SR_OPT_INT, FIELD(image_size), "224", 1, 65535,
      .help = "Side in pixels of the images that windows are made for; other sizes are padded with zeros."},
-    {"PATCH_SIZE", SR_OPT_INT, FIELD(patch_size), "4", 1, 1024, .help = "Side of a patch in pixels."},
+    SR_ROW_PATCH_SIZE("4"),
     {"EMBED_DIM", SR_OPT_INT, FIELD(embed_dim), "96", 1, 65536,
      .help = "Number of channels of the first stage; each following stage has twice as many."},
     {"DEPTHS", SR_OPT_INTS, FIELD(depths), "[2, 2, 6, 2]", 1, 1024, .help = "Number of blocks in each stage."},
@@ -32,15 +33,11 @@ const SrOption sr_swin_options[] = {
     {"WINDOW_SIZE", SR_OPT_INT, FIELD(window), "7", 1, 1024, .help = "Side of a window in tokens."},
     {"MLP_RATIO", SR_OPT_FLOAT, FIELD(mlp_ratio), "4", 0.01, 64,
      .help = "Hidden width of a block's MLP, as a multiple of its channels."},
-    {"DROPOUT_RATE", SR_OPT_FLOAT, FIELD(dropout), "0", 0, 0.99,
-     .help = "Dropout of tokens, of the attention's output and in the MLP."},
-    {"ATTENTION_DROPOUT_RATE", SR_OPT_FLOAT, FIELD(attention_dropout), "0", 0, 0.99,
-     .help = "Dropout of attention probabilities."},
-    {"DROP_PATH_RATE", SR_OPT_FLOAT, FIELD(drop_path), "0.1", 0, 0.99,
-     .help = "Probability of leaving out a branch of the last block; earlier blocks have proportionally less."},
-    {"QKV_BIAS", SR_OPT_BOOL, FIELD(qkv_bias), "True", .help = "Queries, keys and values have biases."},
-    {"QK_SCALE", SR_OPT_TREE, FIELD(qk_scale), "False",
-     .help = "Factor that scales attention scores before the softmax; False: 1 / sqrt(width of a head)."},
+    SR_ROW_TOKEN_DROPOUT("DROPOUT_RATE"),
+    SR_ROW_ATTENTION_DROPOUT("ATTENTION_DROPOUT_RATE"),
+    SR_ROW_DROP_PATH("DROP_PATH_RATE", "0.1"),
+    SR_ROW_QKV_BIAS("True"),
+    SR_ROW_QK_SCALE,
     SR_OPTION_END,
 };
 // clang-format on
@@ -120,7 +117,7 @@ static SrNodeId fill_up(SrBuilder *b, const SrSwin *p, SrNodeId image) {
 
 static SrNodeId embed(SrBuilder *b, const SrSwin *p, SrNodeId image) {
     sr_builder_push_block(b, "patch_embed", "PatchEmbed");
-    SrNodeId x = sr_token_patches(b, fill_up(b, p, image), p->patch_size, p->embed_dim);
+    SrNodeId x = sr_token_patches(b, fill_up(b, p, image), p->patch_size, p->embed_dim, true);
     x = seen(b, SR_CHANNELS_LAST, x);
     x = handed_on(b, p, norm(b, "norm", x));
     sr_builder_pop(b);

@@ -5,7 +5,6 @@
 // Maps must consist of whole windows: images of 224 pixels or another multiple of 32 times the
 // window.
 #include <math.h>
-#include <string.h>
 
 #include "kernels/attention/attention.h"
 #include "kernels/attention/relative_bias.h"

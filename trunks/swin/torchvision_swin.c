@@ -1,18 +1,15 @@
 // torchvision's Swin transformers, version 1 (Liu et al., arXiv:2103.14030) and version 2
 // (arXiv:2111.09883), with its nodes, names and initial values.  trunks/swin/swin_transformer.c has
 // VISSL's names and padding.
-#include <math.h>
-#include <string.h>
 
-#include "base/text/text.h"
 #include "kernels/attention/relative_bias.h"
 #include "kernels/basic/linear.h"
 #include "kernels/basic/permute.h"
-#include "kernels/basic/reshape.h"
 #include "kernels/basic/scale.h"
 #include "kernels/conv/conv2d.h"
 #include "kernels/norm/layer_norm.h"
 #include "trunks/shared/conv_norm.h"
+#include "trunks/shared/option_rows.h"
 #include "trunks/swin/window_attention.h"
 #include "trunks/trunk.h"
 
@@ -32,7 +29,7 @@ typedef struct {
 static const SrOption options[] = {
     {"V2", SR_OPT_BOOL, FIELD(v2), "False",
      .help = "Version 2: norms after the branches, cosine attention, position biases from a small network."},
-    {"PATCH_SIZE", SR_OPT_INT, FIELD(patch_size), "4", 1, 1024, .help = "Side of a patch in pixels."},
+    SR_ROW_PATCH_SIZE("4"),
     {"EMBED_DIM", SR_OPT_INT, FIELD(embed_dim), "96", 1, 65536,
      .help = "Number of channels of the first stage; each following stage has twice as many."},
     {"DEPTHS", SR_OPT_INTS, FIELD(depths), "[2, 2, 6, 2]", 1, 1024, .help = "Number of blocks in each stage."},
@@ -42,7 +39,7 @@ static const SrOption options[] = {
     {"MLP_RATIO", SR_OPT_FLOAT, FIELD(mlp_ratio), "4", 0.01, 64,
      .help = "Hidden width of a block's MLP, as a multiple of its channels."},
     {"DROPOUT", SR_OPT_FLOAT, FIELD(dropout), "0", 0, 0.99, .help = "Dropout of the attention's output and in the MLP."},
-    {"ATTENTION_DROPOUT", SR_OPT_FLOAT, FIELD(attention_dropout), "0", 0, 0.99, .help = "Dropout of attention probabilities."},
+    SR_ROW_ATTENTION_DROPOUT("ATTENTION_DROPOUT"),
     {"STOCHASTIC_DEPTH", SR_OPT_FLOAT, FIELD(stochastic_depth), "0.1", 0, 0.99,
      .help = "Probability of leaving out a branch of the last block; earlier blocks have proportionally less."},
     SR_OPTION_END,

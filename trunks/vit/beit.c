@@ -7,17 +7,14 @@
 #include <math.h>
 
 #include "graph/ir/token_blocks.h"
-#include "kernels/attention/attention.h"
 #include "kernels/attention/qv_bias.h"
 #include "kernels/attention/relative_bias.h"
-#include "kernels/tokens/add_positions.h"
 #include "trunks/shared/depth.h"
+#include "trunks/shared/option_rows.h"
 #include "trunks/shared/token_features.h"
 #include "trunks/trunk.h"
 
 #define SUBTREE "MODEL.TRUNK.BEIT"
-
-enum { MAX_LAYERS = 256 };
 
 typedef struct {
     int image_size, patch_size, layers, heads, hidden_dim;
@@ -30,21 +27,14 @@ typedef struct {
 // clang-format off
 static const SrOption options[] = {
     {"IMAGE_SIZE", SR_OPT_INT, FIELD(image_size), "224", 1, 65535, .help = "Side of images in pixels."},
-    {"PATCH_SIZE", SR_OPT_INT, FIELD(patch_size), "16", 1, 1024, .help = "Side of a patch in pixels."},
-    {"NUM_LAYERS", SR_OPT_INT, FIELD(layers), "12", 1, MAX_LAYERS, .help = "Blocks."},
-    {"NUM_HEADS", SR_OPT_INT, FIELD(heads), "12", 1, 1024, .help = "Number of attention heads."},
-    {"HIDDEN_DIM", SR_OPT_INT, FIELD(hidden_dim), "768", 1, 65536, .help = "Width of a token."},
-    {"MLP_RATIO", SR_OPT_FLOAT, FIELD(mlp_ratio), "4", 0.01, 64,
-     .help = "Hidden width of a block's MLP, as a multiple of HIDDEN_DIM."},
+    SR_ROW_PATCH_SIZE("16"),
+    SR_ROWS_LAYERS("12", "12", "768"),
+    SR_ROW_MLP_RATIO,
     {"QKV_BIAS", SR_OPT_BOOL, FIELD(qkv_bias), "False", .help = "Queries and values have biases."},
-    {"QK_SCALE", SR_OPT_TREE, FIELD(qk_scale), "False",
-     .help = "Factor that scales attention scores before the softmax; False: 1 / sqrt(width of a head)."},
-    {"DROPOUT_RATE", SR_OPT_FLOAT, FIELD(dropout), "0", 0, 0.99,
-     .help = "Dropout of tokens, of the attention's output and in the MLP."},
-    {"ATTENTION_DROPOUT_RATE", SR_OPT_FLOAT, FIELD(attention_dropout), "0", 0, 0.99,
-     .help = "Dropout of attention probabilities."},
-    {"DROP_PATH_RATE", SR_OPT_FLOAT, FIELD(drop_path), "0", 0, 0.99,
-     .help = "Probability of leaving out a branch of the last block; earlier blocks have proportionally less."},
+    SR_ROW_QK_SCALE,
+    SR_ROW_TOKEN_DROPOUT("DROPOUT_RATE"),
+    SR_ROW_ATTENTION_DROPOUT("ATTENTION_DROPOUT_RATE"),
+    SR_ROW_DROP_PATH("DROP_PATH_RATE", "0"),
     {"USE_ABS_POS_EMB", SR_OPT_BOOL, FIELD(absolute), "True", .help = "Add learned position embeddings."},
     {"USE_REL_POS_BIAS", SR_OPT_BOOL, FIELD(relative), "False",
      .help = "Add relative position biases in every block."},
@@ -87,21 +77,21 @@ static SrNodeId bias_of(SrBuilder *b, const Beit *p, SrNodeId shared) {
 static double last_deviation(int i) { return 0.02 / sqrt(2.0 * (i + 1)); }
 
 static SrNodeId attention(SrBuilder *b, const Beit *p, int i, SrNodeId shared, SrNodeId x) {
-    SrAttentionParams heads = {.num_heads = p->heads,
-                               .scale = sr_token_scale(p->qk_scale),
-                               .dropout = p->attention_dropout};
     sr_builder_push_block(b, "attn", "Attention");
-    SrNodeId in[2] = {SR_NO_NODE, bias_of(b, p, shared)};
+    SrNodeId bias = bias_of(b, p, shared);
     x = sr_token_linear(b, "qkv", x, 3 * p->hidden_dim, false, 0.02);
     if (p->qkv_bias) {
         sr_builder_set_entry(b, "q_bias", "q_bias");
         sr_builder_set_entry(b, "v_bias", "v_bias");
         x = sr_build(b, "qv_bias", "qv_bias", &(SrQvBiasParams){.separate = true}, x);
     }
-    in[0] = x;
-    x = sr_build_n(b, "attention", "attention", &heads, in, in[1] == SR_NO_NODE ? 1 : 2);
-    x = sr_token_linear(b, "proj", x, p->hidden_dim, true, last_deviation(i));
-    x = sr_token_dropout(b, "proj_drop", x, p->dropout);
+    x = sr_token_attention(b, x,
+                           &(SrTokenAttention){.num_heads = p->heads,
+                                               .scale = sr_token_scale(p->qk_scale),
+                                               .dropout = p->attention_dropout,
+                                               .proj_dropout = p->dropout,
+                                               .proj_deviation = last_deviation(i),
+                                               .bias = bias == SR_NO_NODE ? NULL : &bias});
     sr_builder_pop(b);
     return x;
 }
@@ -120,20 +110,11 @@ static SrNodeId block(SrBuilder *b, const Beit *p, int i, SrNodeId shared, SrNod
     return x;
 }
 
-static SrNodeId tokens(SrBuilder *b, const Beit *p, SrNodeId image) {
-    int side = p->image_size / p->patch_size;
-    SrAddPositionsParams add = {
-        .prefix = 1, .from_h = side, .from_w = side, .to_h = side, .to_w = side};
-    sr_builder_push_block(b, "patch_embed", "PatchEmbed");
-    SrNodeId x = sr_token_patches(b, image, p->patch_size, p->hidden_dim);
-    x = sr_token_flatten(b, "flatten", x);
-    sr_builder_pop(b);
-    sr_builder_set_entry(b, "token", "cls_token");
-    x = sr_build(b, "prepend_token", "cat", NULL, x);
-    if (p->absolute) {
-        sr_builder_set_entry(b, "positions", "pos_embed");
-        x = sr_build(b, "add_positions", "add", &add, x);
-    }
+static SrNodeId tokens(SrBuilder *b, const Beit *p, SrNodeId image, SrTokenLayout *grid) {
+    SrNodeId x = sr_patch_tokens(b, image, p->patch_size, p->hidden_dim, true, grid);
+    x = sr_prepend_token(b, "cls_token", x);
+    if (p->absolute)
+        x = sr_token_positions(b, "pos_embed", x, 1, p->image_size / p->patch_size, grid);
     return sr_token_dropout(b, "pos_drop", x, p->dropout);
 }
 
@@ -166,24 +147,20 @@ static SrNodeId shared_bias(SrBuilder *b, const Beit *p) {
 static SrStatus build(SrBuilder *b, const void *params, const SrTrunkInput *in,
                       SrTrunkOutput *out) {
     const Beit *p = params;
-    SrNodeId raw[MAX_LAYERS], normed[MAX_LAYERS];
-    int side = p->image_size / p->patch_size;
+    SrNodeId raw[SR_TOKEN_MAX_BLOCKS], unnormed[SR_TOKEN_MAX_BLOCKS];
+    SrTokenFeatures features = {.blocks = p->layers,
+                                .raw = raw,
+                                .normed = p->mean_pooling ? unnormed : NULL,
+                                .eps = 1e-6,
+                                .class_token = true,
+                                .n_prefix = 1};
     SR_TRY(check(b, p, in->image));
-    SrNodeId x = tokens(b, p, in->image), shared = shared_bias(b, p);
+    SrNodeId x = tokens(b, p, in->image, &features.grid), shared = shared_bias(b, p);
     for (int i = 0; i < p->layers; i++)
         raw[i] = x = block(b, p, i, shared, x);
-    for (int i = p->layers - 1; i >= 0; i--)
-        normed[i] = p->mean_pooling ? sr_build(b, "identity", "norm", NULL, raw[i])
-                                    : norm(b, "norm", raw[i]);
-    sr_token_features(b,
-                      &(SrTokenFeatures){.blocks = p->layers,
-                                         .raw = raw,
-                                         .normed = normed,
-                                         .class_token = true,
-                                         .n_prefix = 1,
-                                         .h = side,
-                                         .w = side},
-                      out);
+    for (int i = p->layers - 1; p->mean_pooling && i >= 0; i--)
+        unnormed[i] = sr_build(b, "identity", "norm", NULL, raw[i]);
+    sr_token_features(b, &features, out);
     return sr_builder_status(b);
 }
 

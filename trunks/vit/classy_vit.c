@@ -9,12 +9,12 @@
 #include "graph/ir/token_blocks.h"
 #include "kernels/conv/conv2d.h"
 #include "kernels/tokens/add_positions.h"
+#include "trunks/shared/option_rows.h"
 #include "trunks/shared/token_features.h"
 #include "trunks/trunk.h"
 
 #define SUBTREE "MODEL.TRUNK.VISION_TRANSFORMERS"
 
-enum { MAX_LAYERS = 256 };
 enum { TOKEN, GAP };
 
 typedef struct {
@@ -30,24 +30,18 @@ static const SrOption options[] = {
     {"name", SR_OPT_IGNORED, 0, "\"\"", .help = "it is a label for readers only"},
     {"HYBRID", SR_OPT_IGNORED, 0, "null", .choices = SR_REFUSED, .help = "a stem of convolutions is not implemented"},
     {"IMAGE_SIZE", SR_OPT_INT, FIELD(image_size), "224", 1, 65535, .help = "Side of images in pixels."},
-    {"PATCH_SIZE", SR_OPT_INT, FIELD(patch_size), "16", 1, 1024, .help = "Side of a patch in pixels."},
-    {"NUM_LAYERS", SR_OPT_INT, FIELD(layers), "12", 1, MAX_LAYERS, .help = "Blocks."},
-    {"NUM_HEADS", SR_OPT_INT, FIELD(heads), "12", 1, 1024, .help = "Number of attention heads."},
-    {"HIDDEN_DIM", SR_OPT_INT, FIELD(hidden_dim), "768", 1, 65536, .help = "Width of a token."},
-    {"MLP_DIM", SR_OPT_INT, FIELD(mlp_dim), "3072", 1, 1 << 20, .help = "Hidden width of a block's MLP."},
-    {"DROPOUT_RATE", SR_OPT_FLOAT, FIELD(dropout), "0", 0, 0.99,
-     .help = "Dropout of tokens, of the attention's output and in the MLP."},
-    {"ATTENTION_DROPOUT_RATE", SR_OPT_FLOAT, FIELD(attention_dropout), "0", 0, 0.99,
-     .help = "Dropout of attention probabilities."},
+    SR_ROW_PATCH_SIZE("16"),
+    SR_ROWS_LAYERS("12", "12", "768"),
+    SR_ROW_MLP_DIM("3072"),
+    SR_ROW_TOKEN_DROPOUT("DROPOUT_RATE"),
+    SR_ROW_ATTENTION_DROPOUT("ATTENTION_DROPOUT_RATE"),
     {"CLASSIFIER", SR_OPT_ENUM, FIELD(classifier), "token", .choices = "token|gap",
      .help = "Feature of the image.  token: a class token; gap: the mean of the patches."},
     {"DROP_PATH_RATE", SR_OPT_IGNORED, 0, "0", .help = UNREAD},
     {"QKV_BIAS", SR_OPT_IGNORED, 0, "False", .help = "queries, keys and values always have biases in classy_vit"},
     {"QK_SCALE", SR_OPT_IGNORED, 0, "False", .help = UNREAD},
-    {"CHECKPOINT_MLP", SR_OPT_IGNORED, 0, "False",
-     .help = "MODEL.ACTIVATION_CHECKPOINTING and MACHINE.RECOMPUTE decide what is recomputed"},
-    {"CHECKPOINT_BLOCK", SR_OPT_IGNORED, 0, "False",
-     .help = "MODEL.ACTIVATION_CHECKPOINTING and MACHINE.RECOMPUTE decide what is recomputed"},
+    SR_ROW_CHECKPOINT("CHECKPOINT_MLP"),
+    SR_ROW_CHECKPOINT("CHECKPOINT_BLOCK"),
     {"MASKED_IMAGE_MODELING.NAME", SR_OPT_IGNORED, 0, "\"\"", .help = UNREAD},
     {"MASKED_IMAGE_MODELING.PARAMS.drop_ratio", SR_OPT_IGNORED, 0, "0", .help = UNREAD},
     {"MASKED_IMAGE_MODELING.PARAMS.global_view_tokens", SR_OPT_IGNORED, 0, "196", .help = UNREAD},
@@ -98,18 +92,16 @@ static SrNodeId tokens(SrBuilder *b, const Vit *p, SrNodeId image) {
     SrNodeId x = sr_token_flatten(b, "reshape", sr_build(b, "conv2d", "conv_proj", &conv, image));
     if (p->classifier == GAP)
         return x;
-    sr_builder_set_entry(b, "token", "class_token");
     sr_builder_set_init(b, "token", (SrInit){SR_INIT_CONSTANT, 0});
-    return sr_build(b, "prepend_token", "cat", NULL, x);
+    return sr_prepend_token(b, "class_token", x);
 }
 
-static SrNodeId positions(SrBuilder *b, const Vit *p, SrNodeId x) {
-    int side = p->image_size / p->patch_size;
+static SrNodeId positions(SrBuilder *b, const Vit *p, SrNodeId x, const SrTokenLayout *grid) {
     SrAddPositionsParams add = {.prefix = p->classifier == TOKEN,
-                                .from_h = side,
-                                .from_w = side,
-                                .to_h = side,
-                                .to_w = side,
+                                .from_h = grid->h,
+                                .from_w = grid->w,
+                                .to_h = grid->h,
+                                .to_w = grid->w,
                                 .sequence_first = true};
     sr_builder_set_entry(b, "positions", "pos_embedding");
     x = sr_build(b, "add_positions", "add", &add, x);
@@ -135,30 +127,27 @@ static SrStatus build(SrBuilder *b, const void *params, const SrTrunkInput *in,
                       SrTrunkOutput *out) {
     const Vit *p = params;
     int side = p->image_size / p->patch_size;
-    SrNodeId raw[MAX_LAYERS], normed[MAX_LAYERS], x;
+    SrNodeId raw[SR_TOKEN_MAX_BLOCKS], normed[SR_TOKEN_MAX_BLOCKS], x;
+    SrTokenFeatures features = {.blocks = p->layers,
+                                .raw = raw,
+                                .normed = normed,
+                                .class_token = p->classifier == TOKEN,
+                                .n_prefix = p->classifier == TOKEN,
+                                .grid = {.h = side, .w = side}};
     SR_TRY(check(b, p, in->image));
     sr_builder_push_block(b, "model", "VisionTransformer");
     x = tokens(b, p, in->image);
     sr_builder_push_block(b, "encoder", "Encoder");
-    x = positions(b, p, x);
+    x = positions(b, p, x, &features.grid);
     for (int i = 0; i < p->layers; i++)
         raw[i] = x = block(b, p, i, x);
     x = norm(b, "ln", x);
     sr_builder_pop(b);
     sr_builder_pop(b);
     sr_builder_push(b, "stages");
-    for (int i = 0; i < p->layers; i++)
-        normed[i] = i + 1 < p->layers ? sr_token_norm_again(b, x, raw[i]) : x;
+    sr_token_norms_again(b, x, raw, p->layers, normed);
     sr_builder_pop(b);
-    sr_token_features(b,
-                      &(SrTokenFeatures){.blocks = p->layers,
-                                         .raw = raw,
-                                         .normed = normed,
-                                         .class_token = p->classifier == TOKEN,
-                                         .n_prefix = p->classifier == TOKEN,
-                                         .h = side,
-                                         .w = side},
-                      out);
+    sr_token_features(b, &features, out);
     return sr_builder_status(b);
 }
 

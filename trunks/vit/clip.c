@@ -5,17 +5,13 @@
 #include <string.h>
 
 #include "graph/ir/token_blocks.h"
-#include "kernels/basic/linear.h"
-#include "kernels/conv/conv2d.h"
-#include "kernels/tokens/add_positions.h"
 #include "trunks/shared/depth.h"
+#include "trunks/shared/option_rows.h"
 #include "trunks/shared/token_features.h"
 #include "trunks/trunk.h"
 
 #define SUBTREE "MODEL.TRUNK.CLIP"
 #define EPS 1e-5 // of all norms
-
-enum { MAX_LAYERS = 256 };
 
 typedef struct {
     int image_size, patch_size, layers, heads, hidden_dim, mlp_dim;
@@ -27,13 +23,10 @@ enum { QUICK_GELU, GELU };
 #define FIELD(f) offsetof(Clip, f)
 // clang-format off
 static const SrOption options[] = {
-    {"IMAGE_SIZE", SR_OPT_INT, FIELD(image_size), "224", 1, 65535,
-     .help = "Side in pixels for which there are position embeddings; they are resampled for images of other sizes."},
-    {"PATCH_SIZE", SR_OPT_INT, FIELD(patch_size), "16", 1, 1024, .help = "Side of a patch in pixels."},
-    {"NUM_LAYERS", SR_OPT_INT, FIELD(layers), "12", 1, MAX_LAYERS, .help = "Blocks."},
-    {"NUM_HEADS", SR_OPT_INT, FIELD(heads), "12", 1, 1024, .help = "Number of attention heads."},
-    {"HIDDEN_DIM", SR_OPT_INT, FIELD(hidden_dim), "768", 1, 65536, .help = "Width of a token."},
-    {"MLP_DIM", SR_OPT_INT, FIELD(mlp_dim), "3072", 1, 1 << 20, .help = "Hidden width of a block's MLP."},
+    SR_ROW_IMAGE_SIZE("224"),
+    SR_ROW_PATCH_SIZE("16"),
+    SR_ROWS_LAYERS("12", "12", "768"),
+    SR_ROW_MLP_DIM("3072"),
     {"ACTIVATION", SR_OPT_ENUM, FIELD(activation), "quick_gelu", .choices = "quick_gelu|gelu",
      .help = "Activation of the MLPs: OpenAI's models have quick_gelu, those trained on LAION have gelu."},
     SR_OPTION_END,
@@ -41,29 +34,11 @@ static const SrOption options[] = {
 // clang-format on
 #undef FIELD
 
-typedef struct {
-    int h, w;
-} Grid;
-
 // Patches, class token, positions and the first norm: (N, 1 + h w, D).
-static SrNodeId tokens(SrBuilder *b, const Clip *p, SrNodeId image, Grid *grid) {
-    int side = p->image_size / p->patch_size;
-    SrConv2dParams conv = {.out_channels = p->hidden_dim,
-                           .kernel_h = p->patch_size,
-                           .stride_h = p->patch_size,
-                           .groups = 1};
-    sr_builder_push_block(b, "patch_embed", "PatchEmbed");
-    SrNodeId x = sr_build(b, "conv2d", "proj", &conv, image);
-    SrShape s = sr_build_shape(b, x);
-    *grid = (Grid){s.d[1], s.d[2]};
-    x = sr_token_flatten(b, "flatten", x);
-    sr_builder_pop(b);
-    sr_builder_set_entry(b, "token", "cls_token");
-    x = sr_build(b, "prepend_token", "cat", NULL, x);
-    SrAddPositionsParams add = {
-        .prefix = 1, .from_h = side, .from_w = side, .to_h = grid->h, .to_w = grid->w};
-    sr_builder_set_entry(b, "positions", "pos_embed");
-    x = sr_build(b, "add_positions", "add", &add, x);
+static SrNodeId tokens(SrBuilder *b, const Clip *p, SrNodeId image, SrTokenLayout *grid) {
+    SrNodeId x = sr_patch_tokens(b, image, p->patch_size, p->hidden_dim, false, grid);
+    x = sr_prepend_token(b, "cls_token", x);
+    x = sr_token_positions(b, "pos_embed", x, 1, p->image_size / p->patch_size, grid);
     return sr_token_norm(b, "norm_pre", x, EPS);
 }
 
@@ -75,22 +50,13 @@ static SrStatus build(SrBuilder *b, const void *params, const SrTrunkInput *in,
                           .eps = EPS,
                           .activation = p->activation == QUICK_GELU ? "quick_gelu" : "gelu",
                           .last = true};
-    SrNodeId raw[MAX_LAYERS], normed[MAX_LAYERS];
-    Grid grid;
+    SrNodeId raw[SR_TOKEN_MAX_BLOCKS];
+    SrTokenFeatures features = {
+        .blocks = p->layers, .raw = raw, .eps = EPS, .class_token = true, .n_prefix = 1};
     SR_TRY(sr_token_sizes_check(b, SUBTREE, p->hidden_dim, p->heads, p->image_size, p->patch_size));
-    sr_token_blocks(b, "blocks", tokens(b, p, in->image, &grid), &block, p->layers, raw);
-    sr_token_norms(b, raw, p->layers, EPS, normed);
-    sr_token_features(b,
-                      &(SrTokenFeatures){.blocks = p->layers,
-                                         .raw = raw,
-                                         .normed = normed,
-                                         .class_token = true,
-                                         .n_prefix = 1,
-                                         .h = grid.h,
-                                         .w = grid.w},
-                      out);
-    out->grid_h = grid.h;
-    out->grid_w = grid.w;
+    SrNodeId x = tokens(b, p, in->image, &features.grid);
+    sr_token_blocks(b, "blocks", x, &block, p->layers, raw);
+    sr_token_features(b, &features, out);
     return sr_builder_status(b);
 }
 

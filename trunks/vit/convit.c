@@ -6,14 +6,11 @@
 // are gated, it never joins, and CLASSIFIER token gives the first patch.  CLASSIFIER gap is the
 // mean over all tokens with the class token.  One thing differs: VISSL overwrites its local
 // initialisation of v and pos_proj, and LOCAL_INIT keeps it here.
-
 #include "graph/ir/token_blocks.h"
-#include "kernels/attention/attention.h"
-#include "kernels/basic/permute.h"
-#include "kernels/basic/reshape.h"
-#include "kernels/tokens/add_positions.h"
 #include "kernels/tokens/select_tokens.h"
 #include "trunks/shared/depth.h"
+#include "trunks/shared/option_rows.h"
+#include "trunks/shared/token_features.h"
 #include "trunks/trunk.h"
 #include "trunks/vit/gpsa.h"
 
@@ -44,24 +41,18 @@ static const SrOption options[] = {
      .help = "VISSL overwrites the weights that it sets by random ones; LOCAL_INIT keeps them"},
     {"LOCAL_INIT", SR_OPT_BOOL, FIELD(local_init), "False",
      .help = "Gated blocks start as convolutions, as in the paper (not in VISSL)."},
-    {"IMAGE_SIZE", SR_OPT_INT, FIELD(image_size), "224", 1, 65535,
-     .help = "Side in pixels for which there are position embeddings; they are resampled for images of other sizes."},
-    {"PATCH_SIZE", SR_OPT_INT, FIELD(patch_size), "16", 1, 1024, .help = "Side of a patch in pixels."},
-    {"NUM_LAYERS", SR_OPT_INT, FIELD(layers), "12", 1, 256, .help = "Blocks."},
-    {"NUM_HEADS", SR_OPT_INT, FIELD(heads), "12", 1, 1024, .help = "Number of attention heads."},
-    {"HIDDEN_DIM", SR_OPT_INT, FIELD(hidden_dim), "768", 1, 65536, .help = "Width of a token."},
-    {"MLP_DIM", SR_OPT_INT, FIELD(mlp_dim), "3072", 1, 1 << 20, .help = "Hidden width of a block's MLP."},
-    {"DROPOUT_RATE", SR_OPT_FLOAT, FIELD(dropout), "0", 0, 0.99,
-     .help = "Dropout of tokens, of the attention's output and in the MLP."},
+    SR_ROW_IMAGE_SIZE("224"),
+    SR_ROW_PATCH_SIZE("16"),
+    SR_ROWS_LAYERS("12", "12", "768"),
+    SR_ROW_MLP_DIM("3072"),
+    SR_ROW_TOKEN_DROPOUT("DROPOUT_RATE"),
     {"ATTENTION_DROPOUT_RATE", SR_OPT_FLOAT, FIELD(attention_dropout), "0", 0, 0.99,
      .help = "Dropout of attention probabilities of plain blocks; gated ones have none."},
     {"CLASSIFIER", SR_OPT_ENUM, FIELD(classifier), "token", .choices = "token|gap",
      .help = "Feature of the image.  token: the class token; gap: the mean of all tokens."},
-    {"DROP_PATH_RATE", SR_OPT_FLOAT, FIELD(drop_path), "0", 0, 0.99,
-     .help = "Probability of leaving out a branch of the last block; earlier blocks have proportionally less."},
-    {"QKV_BIAS", SR_OPT_BOOL, FIELD(qkv_bias), "False", .help = "Queries, keys and values have biases."},
-    {"QK_SCALE", SR_OPT_TREE, FIELD(qk_scale), "False",
-     .help = "Factor that scales attention scores before the softmax; False: 1 / sqrt(width of a head)."},
+    SR_ROW_DROP_PATH("DROP_PATH_RATE", "0"),
+    SR_ROW_QKV_BIAS("False"),
+    SR_ROW_QK_SCALE,
     SR_OPTION_END,
 };
 // clang-format on
@@ -71,11 +62,7 @@ static SrNodeId norm(SrBuilder *b, const char *leaf, SrNodeId x) {
     return sr_token_norm(b, leaf, x, 1e-5);
 }
 
-typedef struct {
-    int h, w;
-} Grid;
-
-static SrNodeId gated(SrBuilder *b, const Convit *p, int i, const Grid *grid, SrNodeId x) {
+static SrNodeId gated(SrBuilder *b, const Convit *p, int i, const SrTokenLayout *grid, SrNodeId x) {
     double strength = p->locality_strength > 0 ? p->locality_strength : 1.0 / (i + 1);
     SrGpsa gpsa = {.heads = p->heads,
                    .height = grid->h,
@@ -93,21 +80,19 @@ static SrNodeId gated(SrBuilder *b, const Convit *p, int i, const Grid *grid, Sr
 }
 
 static SrNodeId plain(SrBuilder *b, const Convit *p, bool last, SrNodeId x) {
-    SrAttentionParams attention = {.num_heads = p->heads,
-                                   .scale = sr_token_scale(p->qk_scale),
-                                   .dropout = p->attention_dropout};
+    SrTokenAttention attention = {.num_heads = p->heads,
+                                  .scale = sr_token_scale(p->qk_scale),
+                                  .dropout = p->attention_dropout,
+                                  .proj_dropout = p->dropout,
+                                  .last = last};
     sr_builder_push_block(b, "attn", "SelfAttention");
     x = sr_token_linear(b, "qkv", x, 3 * p->hidden_dim, p->qkv_bias, 0.02);
-    if (last)
-        sr_token_attention_map(b, x, p->heads, attention.scale);
-    x = sr_build(b, "attention", "attention", &attention, x);
-    x = sr_token_linear(b, "proj", x, p->hidden_dim, true, 0.02);
-    x = sr_token_dropout(b, "proj_drop", x, p->dropout);
+    x = sr_token_attention(b, x, &attention);
     sr_builder_pop(b);
     return x;
 }
 
-static SrNodeId block(SrBuilder *b, const Convit *p, int i, const Grid *grid, SrNodeId x) {
+static SrNodeId block(SrBuilder *b, const Convit *p, int i, const SrTokenLayout *grid, SrNodeId x) {
     double drop = p->layers > 1 ? p->drop_path * i / (p->layers - 1) : 0;
     SrTokenMlp mlp = {
         .width = p->mlp_dim, .dropout = p->dropout, .first = "linear_1", .second = "linear_2"};
@@ -121,23 +106,10 @@ static SrNodeId block(SrBuilder *b, const Convit *p, int i, const Grid *grid, Sr
     return x;
 }
 
-static SrNodeId tokens(SrBuilder *b, const Convit *p, SrNodeId image, Grid *grid) {
-    int side = p->image_size / p->patch_size;
-    sr_builder_push_block(b, "patch_embed", "PatchEmbed");
-    SrNodeId x = sr_token_patches(b, image, p->patch_size, p->hidden_dim);
-    SrShape s = sr_build_shape(b, x);
-    *grid = (Grid){s.d[1], s.d[2]};
-    x = sr_token_flatten(b, "flatten", x);
-    sr_builder_pop(b);
-    SrAddPositionsParams add = {.from_h = side, .from_w = side, .to_h = grid->h, .to_w = grid->w};
-    sr_builder_set_entry(b, "positions", "pos_embedding");
-    x = sr_build(b, "add_positions", "add", &add, x);
+static SrNodeId tokens(SrBuilder *b, const Convit *p, SrNodeId image, SrTokenLayout *grid) {
+    SrNodeId x = sr_patch_tokens(b, image, p->patch_size, p->hidden_dim, true, grid);
+    x = sr_token_positions(b, "pos_embedding", x, 0, p->image_size / p->patch_size, grid);
     return sr_token_dropout(b, "pos_drop", x, p->dropout);
-}
-
-static SrNodeId join_class_token(SrBuilder *b, SrNodeId x) {
-    sr_builder_set_entry(b, "token", "class_token");
-    return sr_build(b, "prepend_token", "cat", NULL, x);
 }
 
 static SrStatus check(SrBuilder *b, const Convit *p) {
@@ -156,38 +128,34 @@ static SrStatus check(SrBuilder *b, const Convit *p) {
 }
 
 // Sets the outputs: the patches (N, L, D) as a map, and VISSL's feature, one vector per image.
-static void features(SrBuilder *b, const Convit *p, SrNodeId x, const Grid *grid,
+static void features(SrBuilder *b, const Convit *p, SrNodeId x, const SrTokenLayout *grid,
                      SrTrunkOutput *out) {
     SrSelectTokensParams patches = {.begin = out->n_prefix, .count = grid->h * grid->w};
-    SrReshapeParams shape = {.d1 = grid->h, .d2 = grid->w, .d3 = p->hidden_dim};
     out->tokens = x;
-    out->pooled = p->classifier == GAP
-                      ? sr_token_mean(b, x)
-                      : sr_build(b, "select_tokens", "getitem",
-                                 &(SrSelectTokensParams){.count = 1, .squeeze = true}, x);
+    out->pooled = p->classifier == GAP ? sr_token_mean(b, x) : sr_first_token(b, x);
     sr_build_alias(b, "lastBLK", x);
     sr_build_alias(b, p->classifier == GAP ? "lastPOOL" : "lastCLS", out->pooled);
-    x = sr_build(b, "reshape", "unflatten", &shape,
-                 sr_build(b, "select_tokens", "patches", &patches, x));
-    out->map = sr_build(b, "permute", "map", &(SrPermuteParams){.channels = SR_CHANNELS_FIRST}, x);
+    x = sr_build(b, "select_tokens", "patches", &patches, x);
+    out->map = sr_token_map(b, x, 0, grid);
     sr_build_alias(b, "lastMAP", out->map);
 }
 
 static SrStatus build(SrBuilder *b, const void *params, const SrTrunkInput *in,
                       SrTrunkOutput *out) {
     const Convit *p = params;
-    Grid grid;
+    SrTokenLayout grid;
     SR_TRY(check(b, p));
     SrNodeId x = tokens(b, p, in->image, &grid);
     for (int i = 0; i < p->layers; i++) {
         if (i == p->gpsa_layers) {
-            x = join_class_token(b, x);
+            x = sr_prepend_token(b, "class_token", x);
             out->n_prefix = 1;
         }
         x = block(b, p, i, &grid, x);
     }
     if (!out->n_prefix)
-        join_class_token(b, x); // VISSL has this parameter too, though nothing reads it
+        sr_prepend_token(b, "class_token",
+                         x); // VISSL has this parameter too, though nothing reads it
     features(b, p, norm(b, "norm", x), &grid, out);
     return sr_builder_status(b);
 }

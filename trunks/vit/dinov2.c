@@ -9,17 +9,15 @@
 #include <string.h>
 
 #include "graph/ir/token_blocks.h"
-#include "kernels/attention/attention.h"
 #include "kernels/tokens/add_positions.h"
 #include "kernels/tokens/gather_tokens.h"
 #include "kernels/tokens/insert_tokens.h"
 #include "trunks/shared/depth.h"
+#include "trunks/shared/option_rows.h"
 #include "trunks/shared/token_features.h"
 #include "trunks/trunk.h"
 
 #define SUBTREE "MODEL.TRUNK.DINOV2"
-
-enum { MAX_LAYERS = 256 };
 
 typedef struct {
     int image_size, patch_size, layers, heads, hidden_dim, registers;
@@ -30,14 +28,10 @@ typedef struct {
 #define FIELD(f) offsetof(Dinov2, f)
 // clang-format off
 static const SrOption options[] = {
-    {"IMAGE_SIZE", SR_OPT_INT, FIELD(image_size), "518", 1, 65535,
-     .help = "Side in pixels for which there are position embeddings; they are resampled for images of other sizes."},
-    {"PATCH_SIZE", SR_OPT_INT, FIELD(patch_size), "14", 1, 1024, .help = "Side of a patch in pixels."},
-    {"NUM_LAYERS", SR_OPT_INT, FIELD(layers), "12", 1, MAX_LAYERS, .help = "Blocks."},
-    {"NUM_HEADS", SR_OPT_INT, FIELD(heads), "12", 1, 1024, .help = "Number of attention heads."},
-    {"HIDDEN_DIM", SR_OPT_INT, FIELD(hidden_dim), "768", 1, 65536, .help = "Width of a token."},
-    {"MLP_RATIO", SR_OPT_FLOAT, FIELD(mlp_ratio), "4", 0.01, 64,
-     .help = "Hidden width of a block's MLP, as a multiple of HIDDEN_DIM."},
+    SR_ROW_IMAGE_SIZE("518"),
+    SR_ROW_PATCH_SIZE("14"),
+    SR_ROWS_LAYERS("12", "12", "768"),
+    SR_ROW_MLP_RATIO,
     {"SWIGLU", SR_OPT_BOOL, FIELD(swiglu), "False",
      .help = "Use SwiGLU MLPs: gated by SiLU, with 2/3 of the hidden width, rounded up to a multiple of 8."},
     {"REGISTERS", SR_OPT_INT, FIELD(registers), "0", 0, 1024,
@@ -62,10 +56,7 @@ static SrNodeId norm(SrBuilder *b, const char *leaf, SrNodeId x) {
 static SrNodeId attention(SrBuilder *b, const Dinov2 *p, bool last, SrNodeId x) {
     sr_builder_push_block(b, "attn", "MemEffAttention");
     x = sr_token_linear(b, "qkv", x, 3 * p->hidden_dim, true, 0.02);
-    if (last)
-        sr_token_attention_map(b, x, p->heads, 0);
-    x = sr_build(b, "attention", "attention", &(SrAttentionParams){.num_heads = p->heads}, x);
-    x = sr_token_linear(b, "proj", x, p->hidden_dim, true, 0.02);
+    x = sr_token_attention(b, x, &(SrTokenAttention){.num_heads = p->heads, .last = last});
     sr_builder_pop(b);
     return x;
 }
@@ -97,37 +88,26 @@ static SrNodeId block(SrBuilder *b, const Dinov2 *p, int i, SrNodeId x) {
     return x;
 }
 
-typedef struct {
-    int h, w;
-    bool whole; // true: all patches are tokens
-} Grid;
-
 static SrNodeId hide(SrBuilder *b, SrNodeId x, SrNodeId mask) {
     sr_builder_set_entry(b, "token", "mask_token");
     return sr_build_n(b, "mask_tokens", "where", NULL, (SrNodeId[]){x, mask}, 2);
 }
 
 // Drops hidden patches like vision_transformer; registers are added later and stay.
-static SrNodeId keep_visible(SrBuilder *b, SrNodeId x, SrNodeId visible, Grid *grid) {
-    grid->whole = false;
+static SrNodeId keep_visible(SrBuilder *b, SrNodeId x, SrNodeId visible, SrTokenLayout *grid) {
+    grid->dropped = true;
     return sr_build_n(b, "gather_tokens", "gather", &(SrGatherTokensParams){1},
                       (SrNodeId[]){x, visible}, 2);
 }
 
 // Patches, class token, positions, registers: (N, 1 + registers + h w, D).
-static SrNodeId tokens(SrBuilder *b, const Dinov2 *p, const SrTrunkInput *in, Grid *grid) {
+static SrNodeId tokens(SrBuilder *b, const Dinov2 *p, const SrTrunkInput *in, SrTokenLayout *grid) {
     int side = p->image_size / p->patch_size;
-    sr_builder_push_block(b, "patch_embed", "PatchEmbed");
-    SrNodeId x = sr_token_patches(b, in->image, p->patch_size, p->hidden_dim);
-    SrShape s = sr_build_shape(b, x);
-    *grid = (Grid){s.d[1], s.d[2], true};
-    x = sr_token_flatten(b, "flatten", x);
-    sr_builder_pop(b);
+    SrNodeId x = sr_patch_tokens(b, in->image, p->patch_size, p->hidden_dim, true, grid);
     if (in->mask != SR_NO_NODE)
         x = hide(b, x, in->mask);
-    sr_builder_set_entry(b, "token", "cls_token");
     sr_builder_set_init(b, "token", (SrInit){SR_INIT_NORMAL, 1e-6});
-    x = sr_build(b, "prepend_token", "cat", NULL, x);
+    x = sr_prepend_token(b, "cls_token", x);
     SrAddPositionsParams add = {.prefix = 1,
                                 .from_h = side,
                                 .from_w = side,
@@ -157,24 +137,17 @@ static SrStatus check(SrBuilder *b, const Dinov2 *p) {
 static SrStatus build(SrBuilder *b, const void *params, const SrTrunkInput *in,
                       SrTrunkOutput *out) {
     const Dinov2 *p = params;
-    SrNodeId raw[MAX_LAYERS], normed[MAX_LAYERS];
-    Grid grid;
+    SrNodeId raw[SR_TOKEN_MAX_BLOCKS];
+    SrTokenFeatures features = {.blocks = p->layers,
+                                .raw = raw,
+                                .eps = 1e-6,
+                                .class_token = true,
+                                .n_prefix = 1 + p->registers};
     SR_TRY(check(b, p));
-    SrNodeId x = tokens(b, p, in, &grid);
+    SrNodeId x = tokens(b, p, in, &features.grid);
     for (int i = 0; i < p->layers; i++)
         raw[i] = x = block(b, p, i, x);
-    sr_token_norms(b, raw, p->layers, 1e-6, normed);
-    sr_token_features(b,
-                      &(SrTokenFeatures){.blocks = p->layers,
-                                         .raw = raw,
-                                         .normed = normed,
-                                         .class_token = true,
-                                         .n_prefix = 1 + p->registers,
-                                         .h = grid.whole ? grid.h : 0,
-                                         .w = grid.whole ? grid.w : 0},
-                      out);
-    out->grid_h = grid.h;
-    out->grid_w = grid.w;
+    sr_token_features(b, &features, out);
     return sr_builder_status(b);
 }
 

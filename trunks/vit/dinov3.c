@@ -5,17 +5,15 @@
 #include <string.h>
 
 #include "graph/ir/token_blocks.h"
-#include "kernels/attention/attention.h"
 #include "kernels/attention/qv_bias.h"
 #include "kernels/rotate_positions.h"
 #include "kernels/tokens/insert_tokens.h"
 #include "trunks/shared/depth.h"
+#include "trunks/shared/option_rows.h"
 #include "trunks/shared/token_features.h"
 #include "trunks/trunk.h"
 
 #define SUBTREE "MODEL.TRUNK.DINOV3"
-
-enum { MAX_LAYERS = 256 };
 
 typedef struct {
     int patch_size, layers, heads, hidden_dim, mlp_dim, storage_tokens;
@@ -26,12 +24,12 @@ typedef struct {
 #define FIELD(f) offsetof(Dinov3, f)
 // clang-format off
 static const SrOption options[] = {
-    {"PATCH_SIZE", SR_OPT_INT, FIELD(patch_size), "16", 1, 1024, .help = "Side of a patch in pixels."},
-    {"NUM_LAYERS", SR_OPT_INT, FIELD(layers), "12", 1, MAX_LAYERS, .help = "Blocks."},
+    SR_ROW_PATCH_SIZE("16"),
+    {"NUM_LAYERS", SR_OPT_INT, FIELD(layers), "12", 1, SR_TOKEN_MAX_BLOCKS, .help = "Blocks."},
     {"NUM_HEADS", SR_OPT_INT, FIELD(heads), "6", 1, 1024, .help = "Number of attention heads."},
     {"HIDDEN_DIM", SR_OPT_INT, FIELD(hidden_dim), "384", 1, 65536,
      .help = "Width of a token; a multiple of four times NUM_HEADS."},
-    {"MLP_DIM", SR_OPT_INT, FIELD(mlp_dim), "1536", 1, 1 << 20, .help = "Hidden width of a block's MLP."},
+    SR_ROW_MLP_DIM("1536"),
     {"SWIGLU", SR_OPT_BOOL, FIELD(swiglu), "False", .help = "Use SwiGLU MLPs: gated by SiLU."},
     {"STORAGE_TOKENS", SR_OPT_INT, FIELD(storage_tokens), "4", 0, 1024,
      .help = "Number of learned tokens between class token and patches."},
@@ -51,11 +49,8 @@ static SrNodeId norm(SrBuilder *b, const char *leaf, SrNodeId x) {
     return sr_token_norm(b, leaf, x, 1e-5);
 }
 
-typedef struct {
-    int h, w;
-} Grid;
-
-static SrNodeId attention(SrBuilder *b, const Dinov3 *p, const Grid *grid, bool last, SrNodeId x) {
+static SrNodeId attention(SrBuilder *b, const Dinov3 *p, const SrTokenLayout *grid, bool last,
+                          SrNodeId x) {
     SrRotatePositionsParams turn = {.num_heads = p->heads,
                                     .prefix = 1 + p->storage_tokens,
                                     .h = grid->h,
@@ -68,10 +63,7 @@ static SrNodeId attention(SrBuilder *b, const Dinov3 *p, const Grid *grid, bool 
         x = sr_build(b, "qv_bias", "masked_bias", &(SrQvBiasParams){.separate = false}, x);
     }
     x = sr_build(b, "rotate_positions", "rope", &turn, x);
-    if (last)
-        sr_token_attention_map(b, x, p->heads, 0);
-    x = sr_build(b, "attention", "attention", &(SrAttentionParams){.num_heads = p->heads}, x);
-    x = sr_token_linear(b, "proj", x, p->hidden_dim, true, 0.02);
+    x = sr_token_attention(b, x, &(SrTokenAttention){.num_heads = p->heads, .last = last});
     sr_builder_pop(b);
     return x;
 }
@@ -88,7 +80,7 @@ static SrNodeId swiglu(SrBuilder *b, const Dinov3 *p, SrNodeId x) {
     return x;
 }
 
-static SrNodeId block(SrBuilder *b, const Dinov3 *p, const Grid *grid, int i, SrNodeId x) {
+static SrNodeId block(SrBuilder *b, const Dinov3 *p, const SrTokenLayout *grid, int i, SrNodeId x) {
     SrTokenMlp plain = {.width = p->mlp_dim};
     sr_builder_push_numbered(b, "SelfAttentionBlock", "blocks.%d", i);
     SrNodeId branch = attention(b, p, grid, i + 1 == p->layers, norm(b, "norm1", x));
@@ -101,20 +93,14 @@ static SrNodeId block(SrBuilder *b, const Dinov3 *p, const Grid *grid, int i, Sr
 }
 
 // Patches, class token, storage tokens: (N, 1 + storage + h w, D).
-static SrNodeId tokens(SrBuilder *b, const Dinov3 *p, const SrTrunkInput *in, Grid *grid) {
-    sr_builder_push_block(b, "patch_embed", "PatchEmbed");
-    SrNodeId x = sr_token_patches(b, in->image, p->patch_size, p->hidden_dim);
-    SrShape s = sr_build_shape(b, x);
-    *grid = (Grid){s.d[1], s.d[2]};
-    x = sr_token_flatten(b, "flatten", x);
-    sr_builder_pop(b);
+static SrNodeId tokens(SrBuilder *b, const Dinov3 *p, const SrTrunkInput *in, SrTokenLayout *grid) {
+    SrNodeId x = sr_patch_tokens(b, in->image, p->patch_size, p->hidden_dim, true, grid);
     if (in->mask != SR_NO_NODE) {
         sr_builder_set_entry(b, "token", "mask_token");
         x = sr_build_n(b, "mask_tokens", "where", NULL, (SrNodeId[]){x, in->mask}, 2);
     }
-    sr_builder_set_entry(b, "token", "cls_token");
     sr_builder_set_init(b, "token", (SrInit){SR_INIT_NORMAL, 0.02});
-    x = sr_build(b, "prepend_token", "cat", NULL, x);
+    x = sr_prepend_token(b, "cls_token", x);
     if (p->storage_tokens == 0)
         return x;
     sr_builder_set_entry(b, "tokens", "storage_tokens");
@@ -136,24 +122,17 @@ static SrStatus check(SrBuilder *b, const Dinov3 *p) {
 static SrStatus build(SrBuilder *b, const void *params, const SrTrunkInput *in,
                       SrTrunkOutput *out) {
     const Dinov3 *p = params;
-    SrNodeId raw[MAX_LAYERS], normed[MAX_LAYERS];
-    Grid grid;
+    SrNodeId raw[SR_TOKEN_MAX_BLOCKS];
+    SrTokenFeatures features = {.blocks = p->layers,
+                                .raw = raw,
+                                .eps = 1e-5,
+                                .class_token = true,
+                                .n_prefix = 1 + p->storage_tokens};
     SR_TRY(check(b, p));
-    SrNodeId x = tokens(b, p, in, &grid);
+    SrNodeId x = tokens(b, p, in, &features.grid);
     for (int i = 0; i < p->layers; i++)
-        raw[i] = x = block(b, p, &grid, i, x);
-    sr_token_norms(b, raw, p->layers, 1e-5, normed);
-    sr_token_features(b,
-                      &(SrTokenFeatures){.blocks = p->layers,
-                                         .raw = raw,
-                                         .normed = normed,
-                                         .class_token = true,
-                                         .n_prefix = 1 + p->storage_tokens,
-                                         .h = grid.h,
-                                         .w = grid.w},
-                      out);
-    out->grid_h = grid.h;
-    out->grid_w = grid.w;
+        raw[i] = x = block(b, p, &features.grid, i, x);
+    sr_token_features(b, &features, out);
     return sr_builder_status(b);
 }
 

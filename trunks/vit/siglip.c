@@ -2,20 +2,16 @@
 // arXiv:2303.15343) with timm's names.  It has no class token: a learned query attends to all
 // tokens and gives the image's feature (Zhai et al., "Scaling vision transformers",
 // arXiv:2106.04560, section 3.2).  MLPs use tanh_gelu.  The text tower is not part of it.
-#include <string.h>
-
 #include "graph/ir/token_blocks.h"
 #include "kernels/attention/query_attention.h"
-#include "kernels/tokens/add_positions.h"
 #include "kernels/tokens/select_tokens.h"
 #include "trunks/shared/depth.h"
+#include "trunks/shared/option_rows.h"
 #include "trunks/shared/token_features.h"
 #include "trunks/trunk.h"
 
 #define SUBTREE "MODEL.TRUNK.SIGLIP"
 #define EPS 1e-6 // of all norms
-
-enum { MAX_LAYERS = 256 };
 
 typedef struct {
     int image_size, patch_size, layers, heads, hidden_dim, mlp_dim;
@@ -24,12 +20,9 @@ typedef struct {
 #define FIELD(f) offsetof(Siglip, f)
 // clang-format off
 static const SrOption options[] = {
-    {"IMAGE_SIZE", SR_OPT_INT, FIELD(image_size), "224", 1, 65535,
-     .help = "Side in pixels for which there are position embeddings; they are resampled for images of other sizes."},
-    {"PATCH_SIZE", SR_OPT_INT, FIELD(patch_size), "16", 1, 1024, .help = "Side of a patch in pixels."},
-    {"NUM_LAYERS", SR_OPT_INT, FIELD(layers), "12", 1, MAX_LAYERS, .help = "Blocks."},
-    {"NUM_HEADS", SR_OPT_INT, FIELD(heads), "12", 1, 1024, .help = "Number of attention heads."},
-    {"HIDDEN_DIM", SR_OPT_INT, FIELD(hidden_dim), "768", 1, 65536, .help = "Width of a token."},
+    SR_ROW_IMAGE_SIZE("224"),
+    SR_ROW_PATCH_SIZE("16"),
+    SR_ROWS_LAYERS("12", "12", "768"),
     {"MLP_DIM", SR_OPT_INT, FIELD(mlp_dim), "3072", 1, 1 << 20,
      .help = "Hidden width of the MLPs, that of the pooling included."},
     SR_OPTION_END,
@@ -37,30 +30,11 @@ static const SrOption options[] = {
 // clang-format on
 #undef FIELD
 
-typedef struct {
-    int h, w;
-} Grid;
-
-// Patches and positions: (N, h w, D).
-static SrNodeId tokens(SrBuilder *b, const Siglip *p, SrNodeId image, Grid *grid) {
-    int side = p->image_size / p->patch_size;
-    sr_builder_push_block(b, "patch_embed", "PatchEmbed");
-    SrNodeId x = sr_token_patches(b, image, p->patch_size, p->hidden_dim);
-    SrShape s = sr_build_shape(b, x);
-    *grid = (Grid){s.d[1], s.d[2]};
-    x = sr_token_flatten(b, "flatten", x);
-    sr_builder_pop(b);
-    SrAddPositionsParams add = {.from_h = side, .from_w = side, .to_h = grid->h, .to_w = grid->w};
-    sr_builder_set_entry(b, "positions", "pos_embed");
-    return sr_build(b, "add_positions", "add", &add, x);
-}
-
 // Repeats the learned query for every image: (N, 1, D).  It takes the place of the images' tokens.
 static SrNodeId query(SrBuilder *b, SrNodeId x) {
     SrSelectTokensParams first = {.count = 1};
     x = sr_build(b, "select_tokens", "first", &first, x);
-    sr_builder_set_entry(b, "token", "latent");
-    x = sr_build(b, "prepend_token", "cat", NULL, x);
+    x = sr_prepend_token(b, "latent", x);
     return sr_build(b, "select_tokens", "expand", &first, x);
 }
 
@@ -75,8 +49,7 @@ static SrNodeId attention_pool(SrBuilder *b, const Siglip *p, SrNodeId x) {
     x = sr_token_linear(b, "proj", x, p->hidden_dim, true, 0.02);
     x = sr_token_residual(b, x, sr_token_mlp(b, sr_token_norm(b, "norm", x, EPS), &mlp), 0, NULL,
                           0);
-    x = sr_build(b, "select_tokens", "getitem",
-                 &(SrSelectTokensParams){.count = 1, .squeeze = true}, x);
+    x = sr_first_token(b, x);
     sr_builder_pop(b);
     return x;
 }
@@ -89,20 +62,15 @@ static SrStatus build(SrBuilder *b, const void *params, const SrTrunkInput *in,
                           .eps = EPS,
                           .activation = "tanh_gelu",
                           .last = true};
-    SrNodeId raw[MAX_LAYERS], normed[MAX_LAYERS];
-    Grid grid;
+    SrNodeId raw[SR_TOKEN_MAX_BLOCKS];
+    SrTokenFeatures features = {.blocks = p->layers, .raw = raw, .eps = EPS};
     SR_TRY(sr_token_sizes_check(b, SUBTREE, p->hidden_dim, p->heads, p->image_size, p->patch_size));
-    sr_token_blocks(b, "blocks", tokens(b, p, in->image, &grid), &block, p->layers, raw);
-    sr_token_norms(b, raw, p->layers, EPS, normed);
-    sr_token_features(
-        b,
-        &(SrTokenFeatures){
-            .blocks = p->layers, .raw = raw, .normed = normed, .h = grid.h, .w = grid.w},
-        out);
+    SrNodeId x = sr_patch_tokens(b, in->image, p->patch_size, p->hidden_dim, true, &features.grid);
+    x = sr_token_positions(b, "pos_embed", x, 0, p->image_size / p->patch_size, &features.grid);
+    sr_token_blocks(b, "blocks", x, &block, p->layers, raw);
+    sr_token_features(b, &features, out);
     sr_build_alias(b, "lastMAP", out->map);
     out->pooled = attention_pool(b, p, out->tokens);
-    out->grid_h = grid.h;
-    out->grid_w = grid.w;
     return sr_builder_status(b);
 }
 

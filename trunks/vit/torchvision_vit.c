@@ -14,14 +14,12 @@
 #include "kernels/conv/conv2d.h"
 #include "kernels/norm/layer_norm.h"
 #include "kernels/tokens/add_positions.h"
-#include "kernels/tokens/select_tokens.h"
 #include "trunks/shared/conv_norm.h"
+#include "trunks/shared/option_rows.h"
 #include "trunks/shared/token_features.h"
 #include "trunks/trunk.h"
 
 #define SUBTREE "MODEL.TRUNK.TORCHVISION_VIT"
-
-enum { MAX_LAYERS = 256 };
 
 typedef struct {
     int image_size, patch_size, layers, heads, hidden_dim, mlp_dim;
@@ -31,17 +29,12 @@ typedef struct {
 #define FIELD(f) offsetof(Vit, f)
 // clang-format off
 static const SrOption options[] = {
-    {"IMAGE_SIZE", SR_OPT_INT, FIELD(image_size), "224", 1, 65535,
-     .help = "Side in pixels for which there are position embeddings; they are resampled for images of other sizes."},
-    {"PATCH_SIZE", SR_OPT_INT, FIELD(patch_size), "16", 1, 1024, .help = "Side of a patch in pixels."},
-    {"NUM_LAYERS", SR_OPT_INT, FIELD(layers), "12", 1, MAX_LAYERS, .help = "Blocks."},
-    {"NUM_HEADS", SR_OPT_INT, FIELD(heads), "12", 1, 1024, .help = "Number of attention heads."},
-    {"HIDDEN_DIM", SR_OPT_INT, FIELD(hidden_dim), "768", 1, 65536, .help = "Width of a token."},
-    {"MLP_DIM", SR_OPT_INT, FIELD(mlp_dim), "3072", 1, 1 << 20, .help = "Hidden width of a block's MLP."},
-    {"DROPOUT", SR_OPT_FLOAT, FIELD(dropout), "0", 0, 0.99,
-     .help = "Dropout of tokens, of the attention's output and in the MLP."},
-    {"ATTENTION_DROPOUT", SR_OPT_FLOAT, FIELD(attention_dropout), "0", 0, 0.99,
-     .help = "Dropout of attention probabilities."},
+    SR_ROW_IMAGE_SIZE("224"),
+    SR_ROW_PATCH_SIZE("16"),
+    SR_ROWS_LAYERS("12", "12", "768"),
+    SR_ROW_MLP_DIM("3072"),
+    SR_ROW_TOKEN_DROPOUT("DROPOUT"),
+    SR_ROW_ATTENTION_DROPOUT("ATTENTION_DROPOUT"),
     {"NORM_EPS", SR_OPT_FLOAT, FIELD(norm_eps), "1e-6", 0, 1,
      .help = "Epsilon of layer norms; Hugging Face's ViT has 1e-12."},
     SR_OPTION_END,
@@ -99,12 +92,8 @@ static SrNodeId block(SrBuilder *b, const Vit *p, int i, SrNodeId x) {
     return x;
 }
 
-typedef struct {
-    int h, w;
-} Grid;
-
 // (N, H, W, 3) -> (N, L, D)
-static SrNodeId patches(SrBuilder *b, const Vit *p, SrNodeId image, Grid *grid) {
+static SrNodeId patches(SrBuilder *b, const Vit *p, SrNodeId image, SrTokenLayout *grid) {
     double fan_in = 3.0 * p->patch_size * p->patch_size;
     SrConv2dParams conv = {.out_channels = p->hidden_dim,
                            .kernel_h = p->patch_size,
@@ -119,7 +108,7 @@ static SrNodeId patches(SrBuilder *b, const Vit *p, SrNodeId image, Grid *grid) 
     sr_builder_set_init(b, "bias", (SrInit){SR_INIT_CONSTANT, 0});
     SrNodeId x = sr_build(b, "conv2d", "conv_proj", &conv, image);
     SrShape s = sr_build_shape(b, x);
-    *grid = (Grid){s.d[1], s.d[2]};
+    *grid = (SrTokenLayout){.h = s.d[1], .w = s.d[2]};
     sr_build_remark(b, "mul", NULL);
     x = sr_build(b, "reshape", "reshape",
                  &(SrReshapeParams){.d1 = grid->h * grid->w, .d2 = p->hidden_dim}, x);
@@ -127,19 +116,16 @@ static SrNodeId patches(SrBuilder *b, const Vit *p, SrNodeId image, Grid *grid) 
 }
 
 static SrNodeId add_class_token(SrBuilder *b, const Vit *p, SrNodeId x) {
-    SrShape token = SR_SHAPE(1, 1, p->hidden_dim),
-            tokens = SR_SHAPE(sr_build_shape(b, x).d[0], 1, p->hidden_dim);
+    SrShape tokens = SR_SHAPE(sr_build_shape(b, x).d[0], 1, p->hidden_dim);
     remarks(b, (const char *[]){"getattr", "getitem"}, 2);
-    sr_build_remark(b, "class_token", &token);
+    sr_build_parameter_remark(b, "class_token", SR_SHAPE(1, 1, p->hidden_dim));
     sr_build_remark(b, "expand", &tokens);
-    sr_builder_set_entry(b, "token", "class_token");
     sr_builder_set_init(b, "token", (SrInit){SR_INIT_CONSTANT, 0});
-    return sr_build(b, "prepend_token", "cat", NULL, x);
+    return sr_prepend_token(b, "class_token", x);
 }
 
-static SrNodeId add_positions(SrBuilder *b, const Vit *p, SrNodeId x, const Grid *grid) {
+static SrNodeId add_positions(SrBuilder *b, const Vit *p, SrNodeId x, const SrTokenLayout *grid) {
     int side = p->image_size / p->patch_size;
-    SrShape learned = SR_SHAPE(1, 1 + side * side, p->hidden_dim);
     SrAddPositionsParams add = {.prefix = 1,
                                 .from_h = side,
                                 .from_w = side,
@@ -147,29 +133,20 @@ static SrNodeId add_positions(SrBuilder *b, const Vit *p, SrNodeId x, const Grid
                                 .to_w = grid->w,
                                 .align_corners = true};
     remarks(b, (const char *[]){"dim", "eq", "getattr", "_assert"}, 4);
-    sr_build_remark(b, "encoder_pos_embedding", &learned);
+    sr_build_parameter_remark(b, "pos_embedding", SR_SHAPE(1, 1 + side * side, p->hidden_dim));
     sr_builder_set_entry(b, "positions", "pos_embedding");
     x = sr_build(b, "add_positions", "add", &add, x);
     return sr_dropout(b, "dropout", x, p->dropout);
 }
 
 // Announces VISSL's and timm's stages, which are no nodes of torchvision.
-static void stages(SrBuilder *b, const Vit *p, const SrNodeId *blocks, SrNodeId last,
-                   const Grid *grid, SrTrunkOutput *out) {
-    SrNodeId normed[MAX_LAYERS];
+static void stages(SrBuilder *b, SrNodeId last, SrTokenFeatures *f, SrTrunkOutput *out) {
+    SrNodeId normed[SR_TOKEN_MAX_BLOCKS];
     bool aside = sr_builder_set_aside(b, true);
     sr_builder_push(b, "stages");
-    for (int i = 0; i < p->layers; i++)
-        normed[i] = i + 1 < p->layers ? sr_token_norm_again(b, last, blocks[i]) : last;
-    sr_token_features(b,
-                      &(SrTokenFeatures){.blocks = p->layers,
-                                         .raw = blocks,
-                                         .normed = normed,
-                                         .class_token = true,
-                                         .n_prefix = 1,
-                                         .h = grid->h,
-                                         .w = grid->w},
-                      out);
+    sr_token_norms_again(b, last, f->raw, f->blocks, normed);
+    f->normed = normed;
+    sr_token_features(b, f, out);
     sr_builder_pop(b);
     sr_builder_set_aside(b, aside);
 }
@@ -177,21 +154,20 @@ static void stages(SrBuilder *b, const Vit *p, const SrNodeId *blocks, SrNodeId 
 static SrStatus build(SrBuilder *b, const void *params, const SrTrunkInput *in,
                       SrTrunkOutput *out) {
     const Vit *p = params;
-    SrNodeId blocks[MAX_LAYERS];
-    Grid grid;
+    SrNodeId blocks[SR_TOKEN_MAX_BLOCKS];
+    SrTokenFeatures f = {.blocks = p->layers, .raw = blocks, .class_token = true, .n_prefix = 1};
     SR_TRY(sr_token_sizes_check(b, SUBTREE, p->hidden_dim, p->heads, p->image_size, p->patch_size));
-    SrNodeId x = add_class_token(b, p, patches(b, p, in->image, &grid));
+    SrNodeId x = add_class_token(b, p, patches(b, p, in->image, &f.grid));
     sr_builder_push_block(b, "encoder", "Encoder");
-    x = add_positions(b, p, x, &grid);
+    x = add_positions(b, p, x, &f.grid);
     sr_builder_push_block(b, "layers", "Sequential");
     for (int i = 0; i < p->layers; i++)
         blocks[i] = x = block(b, p, i, x);
     sr_builder_pop(b);
     x = sr_build(b, "layer_norm", "ln", &(SrLayerNormParams){.eps = p->norm_eps}, x);
     sr_builder_pop(b);
-    stages(b, p, blocks, x, &grid, out);
-    out->pooled = sr_build(b, "select_tokens", "getitem",
-                           &(SrSelectTokensParams){.count = 1, .squeeze = true}, x);
+    stages(b, x, &f, out);
+    out->pooled = sr_first_token(b, x);
     return sr_builder_status(b);
 }
 

@@ -18,6 +18,8 @@
 #include "kernels/tokens/fourier_positions.h"
 #include "kernels/tokens/select_tokens.h"
 #include "trunks/shared/conv_norm.h"
+#include "trunks/shared/option_rows.h"
+#include "trunks/shared/token_features.h"
 #include "trunks/trunk.h"
 
 #define SUBTREE "MODEL.TRUNK.XCIT"
@@ -41,10 +43,8 @@ static const SrOption options[] = {
     {"NUM_LAYERS", SR_OPT_INT, FIELD(layers), "12", 1, 256,
      .help = "Number of blocks before the two blocks of class attention."},
     {"NUM_HEADS", SR_OPT_INT, FIELD(heads), "8", 1, 1024, .help = "Number of attention heads."},
-    {"MLP_RATIO", SR_OPT_FLOAT, FIELD(mlp_ratio), "4", 0.01, 64,
-     .help = "Hidden width of a block's MLP, as a multiple of HIDDEN_DIM."},
-    {"DROPOUT_RATE", SR_OPT_FLOAT, FIELD(dropout), "0", 0, 0.99,
-     .help = "Dropout of tokens, of the attention's output and in the MLP."},
+    SR_ROW_MLP_RATIO,
+    SR_ROW_TOKEN_DROPOUT("DROPOUT_RATE"),
     {"ATTENTION_DROPOUT_RATE", SR_OPT_FLOAT, FIELD(attention_dropout), "0", 0, 0.99,
      .help = "Dropout of attention probabilities; only 0 is implemented."},
     {"DROP_PATH_RATE", SR_OPT_FLOAT, FIELD(drop_path), "0.05", 0, 0.99,
@@ -53,13 +53,11 @@ static const SrOption options[] = {
      .help = "Initial value of the learned factors of branches (LayerScale)."},
     {"TOKENS_NORM", SR_OPT_BOOL, FIELD(tokens_norm), "True",
      .help = "Class attention normalises all tokens, and not only the class token."},
-    {"QKV_BIAS", SR_OPT_BOOL, FIELD(qkv_bias), "True", .help = "Queries, keys and values have biases."},
+    SR_ROW_QKV_BIAS("True"),
     {"QK_SCALE", SR_OPT_TREE, FIELD(qk_scale), "False",
      .help = "Factor that scales the scores of class attention; False: 1 / sqrt(width of a head)."},
-    {"CHECKPOINT_XCA_BLOCK", SR_OPT_IGNORED, 0, "False",
-     .help = "MODEL.ACTIVATION_CHECKPOINTING and MACHINE.RECOMPUTE decide what is recomputed"},
-    {"CHECKPOINT_ATTN_BLOCK", SR_OPT_IGNORED, 0, "False",
-     .help = "MODEL.ACTIVATION_CHECKPOINTING and MACHINE.RECOMPUTE decide what is recomputed"},
+    SR_ROW_CHECKPOINT("CHECKPOINT_XCA_BLOCK"),
+    SR_ROW_CHECKPOINT("CHECKPOINT_ATTN_BLOCK"),
     SR_OPTION_END,
 };
 // clang-format on
@@ -233,8 +231,7 @@ static void features(SrBuilder *b, SrNodeId x, SrShape map, SrTrunkOutput *out) 
     int L = sr_build_shape(b, x).d[1];
     out->tokens = x;
     out->n_prefix = 1;
-    out->pooled = sr_build(b, "select_tokens", "getitem",
-                           &(SrSelectTokensParams){.count = 1, .squeeze = true}, x);
+    out->pooled = sr_first_token(b, x);
     sr_build_alias(b, "lastCLS", out->pooled);
     x = sr_build(b, "reshape", "unflatten",
                  &(SrReshapeParams){.d1 = map.d[1], .d2 = map.d[2], .d3 = map.d[3]},
@@ -252,8 +249,7 @@ static SrStatus build(SrBuilder *b, const void *params, const SrTrunkInput *in,
     x = sr_token_dropout(b, "pos_drop", sr_token_flatten(b, "tokens", x), p->dropout);
     for (int i = 0; i < p->layers; i++)
         x = block(b, p, i, x, map);
-    sr_builder_set_entry(b, "token", "cls_token");
-    x = sr_build(b, "prepend_token", "cat", NULL, x);
+    x = sr_prepend_token(b, "cls_token", x);
     for (int i = 0; i < CLASS_BLOCKS; i++)
         x = class_block(b, p, i, x);
     features(b, norm(b, "norm", x), map, out);
