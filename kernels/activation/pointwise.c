@@ -45,3 +45,28 @@ void sr__pointwise_backward(const SrOpCall *call, const SrPointwise *k) {
         k->grad(type, sr__at(type, call->dx[0], i), sr__at(type, call->x[0].data, i),
                 sr__at(type, call->dy, i), SR_MIN(SR_CHUNK, n - i));
 }
+
+unsigned sr__pointwise_plain_reads(const void *params) {
+    (void)params;
+    return SR_READS_Y;
+}
+
+void sr__pointwise_plain_forward(const SrOpCall *call, float (*f)(float x)) {
+    const float *x = call->x[0].data; // (n)
+    float *y = call->y.data;          // (n)
+    int64_t n = sr_shape_count(call->y.shape);
+#pragma omp parallel for schedule(static) if (n > SR_CHUNK)
+    for (int64_t i = 0; i < n; i++)
+        y[i] = f(x[i]);
+}
+
+void sr__pointwise_plain_backward(const SrOpCall *call, float (*slope)(float y)) {
+    const float *y = call->y.data, *dy = call->dy; // (n)
+    float *dx = call->dx[0];                       // (n)
+    int64_t n = sr_shape_count(call->y.shape);
+    if (!dx)
+        return;
+#pragma omp parallel for schedule(static) if (n > SR_CHUNK)
+    for (int64_t i = 0; i < n; i++)
+        dx[i] = dy[i] * slope(y[i]);
+}

@@ -26,6 +26,11 @@ void sr__pointwise_backward(const SrOpCall *call, const SrPointwise *k);
 unsigned sr__pointwise_reads(const void *params); // SR_READS_X(0)
 int sr__pointwise_inplace(const void *params);    // 0: dx may lie on dy
 void sr__pointwise_reference(const SrRefCall *call, double (*f)(double x));
+// Loops in plain C for activations that never run on maps, which call a function for each float.
+// slope: dy/dx as a function of y, so that x need not be kept.
+void sr__pointwise_plain_forward(const SrOpCall *call, float (*f)(float x));
+void sr__pointwise_plain_backward(const SrOpCall *call, float (*slope)(float y));
+unsigned sr__pointwise_plain_reads(const void *params); // SR_READS_Y
 // Applies the reference of the activation `name` to call->y in place, for an op that does the work
 // of an activation too.  name NULL: does nothing.
 void sr__reference_activation(const SrRefCall *call, const char *name);
