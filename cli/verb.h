@@ -1,4 +1,5 @@
-// Contract of verbs: `sslrun <name> ...` is one file cli/<name>_verb.c with a descriptor
+// Contract of verbs: `sslrun <name> ...` is one file cli/verbs/<name>_verb.c with a
+// descriptor
 // `const SrVerb sr_verb_<name>`.  Verbs parse arguments and print; other rooms do the work.
 // `sslrun --help`, manual pages, completions and docs/reference/verbs.md are written from the
 // descriptors.

@@ -1,5 +1,6 @@
-// The kernel contract: what an operation is.  Each file kernels/<stem>.c holds one op: params,
-// shape rule, double-precision reference, forward, backward, what backward reads, example cases.
+// The kernel contract: what an operation is.  Each file kernels/<shelf>/<stem>.c holds one op:
+// params, shape rule, double-precision reference, forward, backward, what backward reads, example
+// cases.
 //
 // Invariants
 //  * Kernels are void, cannot fail, allocate nothing and keep no state; all memory comes in
@@ -10,10 +11,9 @@
 //  * Weight gradients are ADDED to dw, because a parameter may serve several passes.  dx is
 //    overwritten, or added to when its dx_add bit is set; only ops with SR_OP_ADDS_DX ever see such
 //    a bit.
-//  * The build registers every descriptor `const SrOp sr_op_<stem>` that it finds in
-//    kernels/<stem>.c.
-//  * The params struct stands in kernels/<stem>.h; code that builds such nodes includes it.  The
-//    op's option table fills the struct from text.
+//  * The build registers every descriptor `const SrOp sr_op_<stem>` that it finds in <stem>.c.
+//  * The params struct stands in <stem>.h; code that builds such nodes includes it.  The op's
+//    option table fills the struct from text.
 //  * Params are copied byte by byte into the graph, so they hold numbers, not pointers (exceptions
 //    say so).  A zeroed struct is valid wherever "0:" says what 0 means.
 #ifndef SR_KERNELS_OP_H

@@ -1,4 +1,4 @@
-// The loss contract.  A method is one file, losses/<stem>.c, with a descriptor
+// The loss contract.  A method is one file, <stem>.c in losses/ or a shelf of it, with a descriptor
 // `const SrLoss sr_loss_<stem>`.  The file holds the loss and everything it needs: queue, teacher,
 // prototypes, memory bank, hooks, saved state, inference rules.
 //

@@ -1,6 +1,6 @@
 // The trunk contract: a backbone builds its nodes with torchvision's names and announces VISSL's
-// stages.  The build finds a descriptor `const SrTrunk sr_trunk_<stem>` in trunks/<stem>.c; nothing
-// outside this folder knows a trunk by name.
+// stages.  The build finds a descriptor `const SrTrunk sr_trunk_<stem>` in trunks/<shelf>/<stem>.c;
+// nothing outside this folder knows a trunk by name.
 #ifndef SR_TRUNKS_TRUNK_H
 #define SR_TRUNKS_TRUNK_H
 
