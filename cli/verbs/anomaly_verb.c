@@ -14,7 +14,7 @@
 #include "cli/verb.h"
 #include "data/encode.h"
 #include "data/image_pool.h"
-#include "folder/anomaly_file.h"
+#include "folder/patches/anomaly_file.h"
 #include "measure/patches/patch_maps.h"
 
 enum { BANK = 4000 };

@@ -16,9 +16,9 @@
 #include "cli/verb.h"
 #include "data/decode.h"
 #include "data/image_pool.h"
-#include "folder/dense_probe.h"
-#include "folder/patch_rows.h"
-#include "folder/segment.h"
+#include "folder/patches/dense_probe.h"
+#include "folder/patches/patch_rows.h"
+#include "folder/patches/segment.h"
 #include "pages/photos/match_picture.h"
 #include "pages/photos/segment_pictures.h"
 

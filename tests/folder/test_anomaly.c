@@ -1,6 +1,6 @@
 // Tests detectors of defects: planted squares are found, files read back, memory bounds, AUROC.
-#include "folder/anomaly.h"
-#include "folder/anomaly_file.h"
+#include "folder/patches/anomaly.h"
+#include "folder/patches/anomaly_file.h"
 
 #include <stdio.h>
 #include <string.h>

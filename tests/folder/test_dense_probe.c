@@ -1,6 +1,6 @@
 // Tests probes of dense features on scenes of stripes: a trunk tells their directions apart, pixels
 // do not; masks of images that cannot be read; bounds; the same figures for any number of threads.
-#include "folder/dense_probe.h"
+#include "folder/patches/dense_probe.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,12 +1,12 @@
 // Tests segments of images: colours and clusters of patches are the same for any number of
 // threads, find textures, cover whole images, and see the patches of transformers alone.
-#include "folder/segment.h"
+#include "folder/patches/segment.h"
 
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/parallel.h"
-#include "folder/patch_rows.h"
+#include "folder/patches/patch_rows.h"
 #include "tests/check.h"
 #include "tests/data/fixture.h"
 #include "tests/folder/scene.h"

@@ -1,6 +1,6 @@
 // Masks of segments: for each image of a folder a PNG of the same stem whose pixels are classes.
-#ifndef SR_FOLDER_MASKS_H
-#define SR_FOLDER_MASKS_H
+#ifndef SR_FOLDER_PATCHES_MASKS_H
+#define SR_FOLDER_PATCHES_MASKS_H
 
 #include "folder/image_set.h"
 #include "measure/confusion.h"

@@ -1,5 +1,5 @@
 // Opens a model for patches, decodes images in parallel, and embeds their maps.
-#include "folder/patch_source.h"
+#include "folder/patches/patch_source.h"
 
 #include <math.h>
 #include <stdio.h>

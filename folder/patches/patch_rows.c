@@ -1,5 +1,5 @@
 // Gathers patches of images, and hands them out again image by image.
-#include "folder/patch_rows.h"
+#include "folder/patches/patch_rows.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 // Keeps a fitted detector of defects in a file: a safetensors file with the bank or the Gaussians,
 // and the model, layers, size and threshold as metadata.
-#ifndef SR_FOLDER_ANOMALY_FILE_H
-#define SR_FOLDER_ANOMALY_FILE_H
+#ifndef SR_FOLDER_PATCHES_ANOMALY_FILE_H
+#define SR_FOLDER_PATCHES_ANOMALY_FILE_H
 
-#include "folder/anomaly.h"
+#include "folder/patches/anomaly.h"
 
 // Writes the file and replaces an older one.  patches: the options that the detector was fitted
 // with; the model's path is stored as it is.

@@ -1,10 +1,10 @@
 // Patches of all images of a set as rows of one matrix.  Where memory is short, each image gives a
 // random draw of its patches, which depends on the image's number alone, and passes over all
 // patches compute them again.
-#ifndef SR_FOLDER_PATCH_ROWS_H
-#define SR_FOLDER_PATCH_ROWS_H
+#ifndef SR_FOLDER_PATCHES_PATCH_ROWS_H
+#define SR_FOLDER_PATCHES_PATCH_ROWS_H
 
-#include "folder/patch_source.h"
+#include "folder/patches/patch_source.h"
 #include "measure/matrix.h"
 
 typedef struct {

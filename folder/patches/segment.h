@@ -3,10 +3,10 @@
 //
 // One basis and one set of clusters serve all images, so that a colour means the same everywhere.
 // Results do not depend on the number of threads.
-#ifndef SR_FOLDER_SEGMENT_H
-#define SR_FOLDER_SEGMENT_H
+#ifndef SR_FOLDER_PATCHES_SEGMENT_H
+#define SR_FOLDER_PATCHES_SEGMENT_H
 
-#include "folder/patch_source.h"
+#include "folder/patches/patch_source.h"
 
 #define SR_SEGMENT_CLUSTERS 64                // most clusters
 #define SR_SEGMENT_MEMORY ((size_t)256 << 20) // bytes of patches that a fit takes

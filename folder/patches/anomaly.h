@@ -2,11 +2,11 @@
 //
 // Two methods: PatchCore's bank (measure/patches/patch_bank.h) and PaDiM's Gaussians
 // (measure/patches/patch_gauss.h), which are cheaper.  Every fifth good image is held out of the
-// fit; its score gives the threshold.  folder/anomaly_file.h keeps a fitted detector in a file.
-#ifndef SR_FOLDER_ANOMALY_H
-#define SR_FOLDER_ANOMALY_H
+// fit; its score gives the threshold.  anomaly_file.h keeps a fitted detector in a file.
+#ifndef SR_FOLDER_PATCHES_ANOMALY_H
+#define SR_FOLDER_PATCHES_ANOMALY_H
 
-#include "folder/patch_source.h"
+#include "folder/patches/patch_source.h"
 #include "measure/matrix.h"
 #include "measure/patches/patch_gauss.h"
 

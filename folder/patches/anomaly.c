@@ -1,5 +1,5 @@
 // Fits detectors of defects and scores images.
-#include "folder/anomaly.h"
+#include "folder/patches/anomaly.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 // Patches of images from layers of a model: maps of convolutional trunks, and the patch tokens of
 // transformers.  Features come from trainer/features, and measure/patches/patch_maps.h makes
-// patches of them.  The search for defects (folder/anomaly.h) and segments (folder/segment.h)
+// patches of them.  The search for defects (anomaly.h) and segments (segment.h)
 // stand on it.
-#ifndef SR_FOLDER_PATCH_SOURCE_H
-#define SR_FOLDER_PATCH_SOURCE_H
+#ifndef SR_FOLDER_PATCHES_PATCH_SOURCE_H
+#define SR_FOLDER_PATCHES_PATCH_SOURCE_H
 
 #include "folder/image_set.h"
 

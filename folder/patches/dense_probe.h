@@ -3,11 +3,11 @@
 //
 // Every fifth image is held out of the fit, and all figures are of those images, at the size of
 // their masks.
-#ifndef SR_FOLDER_DENSE_PROBE_H
-#define SR_FOLDER_DENSE_PROBE_H
+#ifndef SR_FOLDER_PATCHES_DENSE_PROBE_H
+#define SR_FOLDER_PATCHES_DENSE_PROBE_H
 
-#include "folder/masks.h"
-#include "folder/patch_source.h"
+#include "folder/patches/masks.h"
+#include "folder/patches/patch_source.h"
 
 #define SR_DENSE_HELD_OUT 5 // one image of each 5
 

@@ -1,5 +1,5 @@
 // Writes and reads detectors of defects.
-#include "folder/anomaly_file.h"
+#include "folder/patches/anomaly_file.h"
 
 #include <stdio.h>
 #include <stdlib.h>

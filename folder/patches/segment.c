@@ -1,5 +1,5 @@
 // Fits directions or clusters to patches, and maps every image by them.
-#include "folder/segment.h"
+#include "folder/patches/segment.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 #include "base/compiler.h"
 #include "base/mem.h"
-#include "folder/patch_rows.h"
+#include "folder/patches/patch_rows.h"
 #include "kernels/core/gemm.h"
 #include "measure/clusters/kmeans.h"
 #include "measure/pca.h"

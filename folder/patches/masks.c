@@ -1,5 +1,5 @@
 // Finds and reads the masks of images, and numbers their classes.
-#include "folder/masks.h"
+#include "folder/patches/masks.h"
 
 #include <errno.h>
 #include <stdio.h>

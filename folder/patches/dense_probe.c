@@ -1,5 +1,5 @@
 // Computes maps of images by several means, fits a probe to each, and judges it on held-out images.
-#include "folder/dense_probe.h"
+#include "folder/patches/dense_probe.h"
 
 #include <stdio.h>
 #include <string.h>
