@@ -246,6 +246,9 @@ typedef struct SrOp {
     // Returns whether the arithmetic goes over windows of pixels instead of being one matrix
     // product; the two have different speeds (graph/plan/plan_time.c).  NULL: never.
     bool (*over_windows)(const void *params);
+    // Returns whether the output is much larger than the input and cheap to compute, so that a plan
+    // that is short of memory rather computes it again (graph/plan/pass_recompute.c).  NULL: never.
+    bool (*expands)(const void *params, SrShape x, SrShape y);
 
     // Returns whether the op in evaluation is y = a x + b per channel, and writes a and b (C),
     // computed from the slots' values.  a NULL: only the answer is wanted.  NULL: it is not.

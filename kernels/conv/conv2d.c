@@ -247,6 +247,14 @@ static bool over_windows(const void *params) {
     return ((const SrConv2dParams *)params)->kernel_h > 1;
 }
 
+// Short sums take little longer than writing the output: the first layer of an inverted residual,
+// and a stem.
+static bool expands(const void *params, SrShape x, SrShape y) {
+    const SrConv2dParams *p = params;
+    SrConvShape s = conv_shape(p, x, SR_F32);
+    return s.C / s.groups * s.R * s.S <= 48 && sr_shape_count(y) >= 2 * sr_shape_count(x);
+}
+
 // clang-format off
 static const SrOpCase cases[] = {
     {"{out_channels: 5, kernel_h: 3, padding_h: 1}", 1, {SR_SHAPE(2, 5, 4, 3)}, false},
@@ -279,6 +287,7 @@ const SrOp sr_op_conv2d = {
     .prepare = {prepare_forward, prepare_backward},
     .flops = flops,
     .over_windows = over_windows,
+    .expands = expands,
     .reference = reference,
     .forward = forward,
     .backward = backward,

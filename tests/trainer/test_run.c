@@ -38,13 +38,14 @@ TEST(test_out_of_memory) {
     sr_config_free(config);
 }
 
-// Computes one step of the tiny configuration with an override. Returns the loss, the memory of
-// the plan in *bytes and up to n first weights.
-static double one_step(const char *override, size_t *bytes, float *weights, int64_t n) {
+// Computes one step of the tiny configuration with overrides. Returns the loss, the memory of the
+// plan in *bytes and up to n first weights.
+static double one_step_with(const char *const *overrides, int n_overrides, size_t *bytes,
+                            float *weights, int64_t n) {
     SrConfig *config;
     SrRun *run;
     double loss;
-    CHECK_OK(sr_config_load(CONFIG, &override, 1, &config));
+    CHECK_OK(sr_config_load(CONFIG, overrides, n_overrides, &config));
     CHECK_OK(sr_run_open(config, SR_RUN_BENCH, &run));
     for (int v = 0; v < run->graph.n_views; v++) {
         SrTensor x = sr_plan_input(run->plan, run->graph.views[v]);
@@ -59,6 +60,10 @@ static double one_step(const char *override, size_t *bytes, float *weights, int6
     sr_run_close(run);
     sr_config_free(config);
     return loss;
+}
+
+static double one_step(const char *override, size_t *bytes, float *weights, int64_t n) {
+    return one_step_with(&override, 1, bytes, weights, n);
 }
 
 // Segments need less memory and change no bit; other convolutions change bits slightly.
@@ -88,6 +93,21 @@ TEST(test_recompute) {
     CHECK(a == b && b == c);
     CHECK(memcmp(kept, again, sizeof kept) == 0 && memcmp(kept, by_itself, sizeof kept) == 0);
     CHECK(less < more && of_itself == more);
+}
+
+// The expanded maps of inverted residuals, and the stem's, are recomputed too.
+TEST(test_recompute_expansions) {
+    enum { N = 64 };
+    const char *overrides[] = {"MACHINE.RECOMPUTE=never", "MODEL.TRUNK.NAME=mobilenet_v2",
+                               "MODEL.HEAD.PARAMS.0.1.dims=[1280, 16, 8]",
+                               "DATA.TRAIN.TRANSFORMS.0.size_crops=[64, 32]"};
+    float kept[N] = {0}, again[N] = {0};
+    size_t more, less;
+    double a = one_step_with(overrides, 4, &more, kept, N);
+    overrides[0] = "MACHINE.RECOMPUTE=always";
+    double b = one_step_with(overrides, 4, &less, again, N);
+    CHECK(a == b && memcmp(kept, again, sizeof kept) == 0);
+    CHECK(less * 100 < more * 50); // 40; without the expansions 59
 }
 
 static const char *design_under(const char *override) {
@@ -210,5 +230,5 @@ TEST(test_refused) {
 }
 
 SR_TESTS(run, unit(test_refused), unit(test_activation_checkpointing), unit(test_recompute),
-         unit(test_fp32), unit(test_out_of_memory), unit(test_checkpoint_out_of_memory),
-         unit(test_rates))
+         unit(test_recompute_expansions), unit(test_fp32), unit(test_out_of_memory),
+         unit(test_checkpoint_out_of_memory), unit(test_rates))

@@ -68,7 +68,7 @@ const SrOption sr__schema_machine[] = {
     {"RECOMPUTE", SR_OPT_ENUM, OFF(recompute), "auto", .choices = "auto|never|always",
      .help = "Recompute normalised and activated maps in the backward pass instead of keeping them: less memory, a few per"
      " cent more time, the same bits (not in VISSL).  auto: where the values that a step keeps would take more than"
-     " 384 MB."},
+     " 384 MB.  If that is not enough, maps that convolutions of few channels have expanded are recomputed too."},
     SR_OPTION_END,
 };
 
