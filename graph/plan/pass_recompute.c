@@ -120,8 +120,8 @@ static bool pays(const SrPlan *plan, const Fate *fate, int64_t kept_behind, bool
     return plan->splits > 1 ? !fate->boundary && !last_segment : kept_behind >= fate->chain;
 }
 
-// Marks the values to drop and returns the bytes of those that stay.  fate, kept_from (n_nodes + 1):
-// room for the marks, and for the bytes kept of a node and all later ones.
+// Marks the values to drop and returns the bytes of those that stay.
+//   fate, kept_from  room for n_nodes + 1 marks, and bytes kept of a node and all later ones
 static int64_t drop(SrPlan *plan, bool expanding, Fate *fate, int64_t *kept_from) {
     memset(fate, 0, ((size_t)plan->n_nodes + 1) * sizeof *fate);
     kept_from[plan->n_nodes] = 0;
