@@ -170,6 +170,22 @@ static void round_trip(Trip *t) {
     sr_config_draft_free(to);
 }
 
+// A resolved configuration is complete: resolving its tree again changes nothing.
+static void again_the_same(Trip *t) {
+    SrConfig *file, *again;
+    SrConfigDraft *from;
+    CHECK_OK(sr_config_load(t->name, NULL, 0, &file));
+    CHECK_OK(sr_config_draft_of(file, &from));
+    if (sr_config_draft_resolve(from, &again) != SR_OK)
+        fail_msg("%s: %s", t->name, sr_status_message());
+    check_same(t, "", file->tree, again->tree);
+    CHECK_STR(again->path, file->path);
+    CHECK_INT(again->layers.n, file->layers.n);
+    sr_config_free(file);
+    sr_config_free(again);
+    sr_config_draft_free(from);
+}
+
 TEST(test_recipes) {
     Trip t = {0};
     SrStrings names;
@@ -178,6 +194,7 @@ TEST(test_recipes) {
     for (int i = 0; i < names.n; i++) {
         t.name = names.v[i];
         round_trip(&t);
+        again_the_same(&t);
     }
     CHECK(names.n > 80);
     CHECK_INT(t.different, 0);

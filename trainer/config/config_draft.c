@@ -15,8 +15,8 @@
 #include "trainer/config/vissl/schema.h"
 #include "trainer/config/vissl/vissl_keys.h"
 
-// Composes and reads the file; a draft without one is an empty file.
-static SrStatus begin(SrConfig *config, const char *path) {
+// Composes the file; a draft without one is an empty file.
+static SrStatus compose(SrConfig *config, const char *path) {
     SrProblems problems = {.arena = &config->arena};
     SrYaml *file = NULL;
     config->path = SR_DRAFT_NAME;
@@ -26,15 +26,30 @@ static SrStatus begin(SrConfig *config, const char *path) {
         file = sr_yaml_new(&config->arena, SR_YAML_MAP, SR_DRAFT_NAME, 0);
     SR_TRY_MEMORY(file, "a configuration");
     SR_TRY(sr__compose(file, NULL, 0, &config->arena, &problems, &config->tree, &config->layers));
-    SR_TRY(sr__vissl_keys_move(config->tree, &config->arena));
-    SR_TRY(sr__config_read(config, &problems));
-    return sr_problems_fail(&problems, config->path);
+    return sr__vissl_keys_move(config->tree, &config->arena);
 }
 
-SrStatus sr_config_draft_new(const char *path, SrConfigDraft **out) {
-    SrConfigDraft *draft = sr_calloc(1, sizeof *draft);
-    SR_TRY_MEMORY(draft, "a configuration");
-    SrStatus status = begin(&draft->config, path);
+// Copies path, layers and tree.
+static SrStatus copy(const SrConfig *from, SrConfig *to) {
+    const char **names = sr_arena_alloc(&to->arena, ((size_t)from->layers.n + 1) * sizeof *names);
+    to->path = sr_arena_strdup(&to->arena, from->path);
+    to->tree = sr_yaml_copy(&to->arena, from->tree);
+    SR_TRY_MEMORY(to->path && to->tree && names, "a configuration");
+    for (int i = 0; i < from->layers.n; i++) {
+        names[i] = sr_arena_strdup(&to->arena, from->layers.v[i]);
+        SR_TRY_MEMORY(names[i], "a configuration");
+    }
+    to->layers = (SrStrings){from->layers.n, names};
+    return SR_OK;
+}
+
+// Reads the members of a tree that was composed or copied with `status`.  Takes over the draft.
+static SrStatus begin(SrConfigDraft *draft, SrStatus status, SrConfigDraft **out) {
+    SrProblems problems = {.arena = &draft->config.arena};
+    if (status == SR_OK)
+        status = sr__config_read(&draft->config, &problems);
+    if (status == SR_OK)
+        status = sr_problems_fail(&problems, draft->config.path);
     if (status != SR_OK) {
         sr_config_draft_free(draft);
         return status;
@@ -42,6 +57,18 @@ SrStatus sr_config_draft_new(const char *path, SrConfigDraft **out) {
     draft->given = draft->config;
     *out = draft;
     return SR_OK;
+}
+
+SrStatus sr_config_draft_new(const char *path, SrConfigDraft **out) {
+    SrConfigDraft *draft = sr_calloc(1, sizeof *draft);
+    SR_TRY_MEMORY(draft, "a configuration");
+    return begin(draft, compose(&draft->config, path), out);
+}
+
+SrStatus sr_config_draft_of(const SrConfig *config, SrConfigDraft **out) {
+    SrConfigDraft *draft = sr_calloc(1, sizeof *draft);
+    SR_TRY_MEMORY(draft, "a configuration");
+    return begin(draft, copy(config, &draft->config), out);
 }
 
 void sr_config_draft_free(SrConfigDraft *draft) {
@@ -111,16 +138,7 @@ static SrStatus write_members(const SrConfigDraft *draft, SrConfig *config) {
 
 static SrStatus resolve(const SrConfigDraft *draft, SrConfig *config) {
     SrProblems problems = {.arena = &config->arena};
-    const SrStrings *layers = &draft->config.layers;
-    config->path = sr_arena_strdup(&config->arena, draft->config.path);
-    config->tree = sr_yaml_copy(&config->arena, draft->config.tree);
-    const char **names = sr_arena_alloc(&config->arena, ((size_t)layers->n + 1) * sizeof *names);
-    SR_TRY_MEMORY(config->path && config->tree && names, "a configuration");
-    for (int i = 0; i < layers->n; i++) {
-        names[i] = sr_arena_strdup(&config->arena, layers->v[i]);
-        SR_TRY_MEMORY(names[i], "a configuration");
-    }
-    config->layers = (SrStrings){layers->n, names};
+    SR_TRY(copy(&draft->config, config));
     SR_TRY(write_members(draft, config));
     SR_TRY(sr__interpolate(config->tree, &config->arena));
     return sr__config_resolve(config, &problems);

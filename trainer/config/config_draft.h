@@ -29,6 +29,8 @@ typedef struct {
 // Begins with a file, as sr_config_load finds it, or with the defaults (path NULL).  Errors are
 // those of the file's keys.
 SrStatus sr_config_draft_new(const char *path, SrConfigDraft **out);
+// Begins with a copy of a configuration's tree, which members that no key sets do not follow.
+SrStatus sr_config_draft_of(const SrConfig *config, SrConfigDraft **out);
 void sr_config_draft_free(SrConfigDraft *draft); // legal for NULL
 
 // Sets a key by VISSL's path, in which a number is the index of a list's item, and the length of a

@@ -1,5 +1,5 @@
-// Runs linear evaluation and its baselines.  A baseline is a separate run of the configuration with
-// a few keys changed, without a folder.
+// Runs linear evaluation and its baselines.  A baseline is a separate run of the configuration
+// without its weights and without a folder.
 #include "trainer/eval/linear_probes.h"
 #include "base/clock.h"
 
@@ -8,10 +8,10 @@
 
 #include "base/log.h"
 #include "base/text/json.h"
-#include "base/text/yaml_print.h"
 #include "data/load/loader.h"
 #include "measure/neighbours/knn.h"
 #include "measure/probes/chosen_probe.h"
+#include "trainer/config/config_draft.h"
 #include "trainer/features/norm_calibration.h"
 #include "trainer/run/phases.h"
 #include "trainer/run/run.h"
@@ -55,19 +55,12 @@ done:
 
 // ---- baselines
 
-static SrStatus clone(const SrConfig *config, const char *const *overrides, int n, SrConfig **out) {
-    SrText text = SR_TEXT_INIT;
-    SrArena arena = SR_ARENA_INIT;
-    SrYaml *root = sr_yaml_new(&arena, SR_YAML_MAP, config->path, 0);
-    SrStatus status =
-        root ? sr_yaml_put(&arena, root, "config", config->tree) : sr_out_of_memory("a baseline");
-    if (status == SR_OK) {
-        sr_yaml_print(root, &text);
-        status = text.failed ? sr_out_of_memory("a baseline")
-                             : sr_config_parse(text.s, config->path, overrides, n, out);
-    }
-    sr_text_deinit(&text);
-    sr_arena_deinit(&arena);
+static SrStatus without_weights(const SrConfig *config, SrConfig **out) {
+    SrConfigDraft *draft;
+    SR_TRY(sr_config_draft_of(config, &draft));
+    draft->config.model.params_file = "";
+    SrStatus status = sr_config_draft_resolve(draft, out);
+    sr_config_draft_free(draft);
     return status;
 }
 
@@ -124,14 +117,13 @@ done:
 }
 
 // Repeats a diverging baseline at a tenth of its rate: random features may need a lower one.
-static SrStatus baseline(const SrConfig *config, const char *const *overrides, int n,
-                         SrReportRow row, SrLinearReport *out) {
+static SrStatus baseline(const SrConfig *config, SrReportRow row, SrLinearReport *out) {
     SrConfig *changed = NULL;
     SrStatus status;
     SrLogLevel level = sr_log_set_level(SR_LOG_WARN); // its lines would be taken for the run's
     if (level > SR_LOG_WARN)
         sr_log_set_level(level);
-    SR_TRY_GOTO(clone(config, overrides, n, &changed));
+    SR_TRY_GOTO(without_weights(config, &changed));
     status = attempt(changed, 1, row, out);
     for (double rate = 0.1; status == SR_ERR_RUN && rate > 1e-4; rate /= 10)
         status = attempt(changed, rate, row, out);
@@ -168,14 +160,13 @@ done:
 }
 
 SrStatus sr_linear_report(SrRun *trained, SrLinearReport *out) {
-    static const char *const untrained[] = {"MODEL.WEIGHTS_INIT.PARAMS_FILE=''"};
     double began = sr_clock();
     *out = (SrLinearReport){.n_train = sr_loader_length(trained->train.loader),
                             .random = !*trained->config->model.params_file};
     SR_TRY(measure(trained, SR_ROW_TRAINED, out));
     if (trained->feed.rows) {
-        SR_TRY(baseline(trained->config, untrained, 1, SR_ROW_UNTRAINED, out));
-        SR_TRY(baseline(trained->config, untrained, 1, SR_ROW_CALIBRATED, out));
+        SR_TRY(baseline(trained->config, SR_ROW_UNTRAINED, out));
+        SR_TRY(baseline(trained->config, SR_ROW_CALIBRATED, out));
         SR_TRY(pixels(trained->config, out));
     } else {
         sr_info(
