@@ -2,6 +2,7 @@
 // runs.
 #include <stdio.h>
 
+#include "base/arena.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "cli/args/args.h"
@@ -55,6 +56,32 @@ static SrStatus write_csv(const SrArgs *args, const char *file) {
     return SR_OK;
 }
 
+// Adds a run; a folder of a sweep stands for the runs of its seeds.
+static SrStatus add_runs(const char *folder, SrArgs *out, SrArena *arena) {
+    char **inside = NULL;
+    int n = 0, before = out->n_names;
+    if (!sr_run_is_folder(folder) && sr_file_list(folder, &inside, &n) != SR_OK)
+        sr_status_clear();
+    const char *path = folder;
+    for (int i = 0; i < n && out->n_names < SR_ARGS_MAX; i++) {
+        path = sr_arena_printf(arena, "%s/%s", folder, inside[i]);
+        if (path && sr_run_sweep_length(path) >= 0 && sr_run_is_folder(path))
+            out->names[out->n_names++] = path;
+    }
+    sr_file_list_free(inside, n);
+    SR_TRY_MEMORY(path, "%s", folder);
+    if (out->n_names > before)
+        return SR_OK;
+    if (!sr_run_is_folder(folder))
+        SR_FAIL(SR_ERR_CONFIG,
+                "%s is not the folder of a run: it holds none of stdout.json, metrics.json and "
+                "train_config.yaml",
+                folder);
+    if (out->n_names < SR_ARGS_MAX)
+        out->names[out->n_names++] = folder;
+    return SR_OK;
+}
+
 typedef struct {
     bool quick, csv;
     const char *out;
@@ -68,31 +95,36 @@ static const SrFlag flags[] = {
                  "page of several runs (compared.html), or file of --csv"),
     {0}};
 
+static SrStatus report(const SrArgs *args, const Options *o) {
+    if (o->csv)
+        return write_csv(args, o->out);
+    if (args->n_names > 1 && o->quick)
+        SR_FAIL(SR_ERR_CONFIG,
+                "sslrun report: --quick works with one run only; a comparison has no images");
+    if (args->n_names == 1 && o->out)
+        SR_FAIL(SR_ERR_CONFIG,
+                "sslrun report: --out works with several runs only; the page of one run is "
+                "%s/" SR_REPORT_FILE,
+                args->names[0]);
+    return args->n_names == 1 ? again(args->names[0], o->quick)
+                              : compare(args, o->out ? o->out : "compared.html");
+}
+
 static SrStatus run_verb(int argc, char **argv) {
     Options o = {.quick = false};
-    SrArgs args;
+    SrArgs args, runs = {.n_names = 0};
+    SrArena arena = SR_ARENA_INIT;
+    SrStatus status = SR_OK;
     SR_TRY(sr_args_parse(argc, argv, flags, &o, &args));
     if (args.n_names < 1 || args.n_overrides)
         SR_FAIL(SR_ERR_CONFIG,
                 "sslrun report: no run is named; give the folder of one run or of several");
-    for (int i = 0; i < args.n_names; i++)
-        if (!sr_run_is_folder(args.names[i]))
-            SR_FAIL(SR_ERR_CONFIG,
-                    "%s is not the folder of a run: it holds none of stdout.json, metrics.json and "
-                    "train_config.yaml",
-                    args.names[i]);
-    if (o.csv)
-        return write_csv(&args, o.out);
-    if (args.n_names > 1 && o.quick)
-        SR_FAIL(SR_ERR_CONFIG,
-                "sslrun report: --quick works with one run only; a comparison has no images");
-    if (args.n_names == 1 && o.out)
-        SR_FAIL(SR_ERR_CONFIG,
-                "sslrun report: --out works with several runs only; the page of one run is "
-                "%s/" SR_REPORT_FILE,
-                args.names[0]);
-    return args.n_names == 1 ? again(args.names[0], o.quick)
-                             : compare(&args, o.out ? o.out : "compared.html");
+    for (int i = 0; i < args.n_names && status == SR_OK; i++)
+        status = add_runs(args.names[i], &runs, &arena);
+    if (status == SR_OK)
+        status = report(&runs, &o);
+    sr_arena_deinit(&arena);
+    return status;
 }
 
 const SrVerb sr_verb_report = {
@@ -103,7 +135,8 @@ const SrVerb sr_verb_report = {
     .summary = "writes the page of a run, or one page that compares runs",
     .help = "The page is a single HTML file without scripts from elsewhere: curves, figures of the "
             "evaluation, neighbours, a map of the images and findings. Training writes it too; "
-            "this verb writes it again.",
+            "this verb writes it again. The folder of a run with several seeds stands for all of "
+            "them.",
     .examples = {{"sslrun report runs/photos", "Writes runs/photos/report.html."},
                  {"sslrun report runs/photos runs/photos-1 --out seeds.html", "Compares two runs."},
                  {"sslrun report runs/photos --csv", "Prints all figures, one per line."}},

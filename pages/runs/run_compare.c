@@ -247,7 +247,14 @@ static void add_spread(const Runs *r, int group, const Column *c, SrText *out) {
     if (n == 1)
         cell(out, s.mean, c->decimals);
     else
-        sr_text_printf(out, "<td>%.*f ± %.*f</td>", c->decimals, s.mean, c->decimals, s.deviation);
+        sr_text_printf(out, "<td>%.*f\u00a0±\u00a0%.*f</td>", c->decimals, s.mean, c->decimals,
+                       s.deviation);
+}
+
+// Names a configuration: a sweep, or the first of its runs.
+static void add_group(const char *name, int runs, SrText *out) {
+    int n = runs > 1 ? sr_run_sweep_length(name) : -1;
+    sr_html_text(out, "%.*s", n > 0 ? n : (int)strlen(name), name);
 }
 
 // Adds mean and spread over seeds, if some configuration has several runs.
@@ -274,7 +281,7 @@ static void over_seeds(const Runs *r, SrText *out) {
         if (r->group[g] != g)
             continue;
         sr_text_add(out, "<tr><th scope=\"row\">");
-        sr_html_escape(r->name[g], out);
+        add_group(r->name[g], size[g], out);
         sr_text_printf(out, "</th><td>%d</td>", size[g]);
         for (int c = 0; c < SR_COUNT(columns); c++)
             if (columns[c].own && has_figure(r, columns[c].of))

@@ -51,9 +51,20 @@ void sr_run_page_close(SrRunPage *p) {
     sr_arena_deinit(&p->arena);
 }
 
+int sr_run_sweep_length(const char *run) {
+    const char *slash = strrchr(run, '/'), *last = slash ? slash + 1 : run;
+    if (!sr_text_starts(last, "seed") || !last[4] ||
+        strspn(last + 4, "0123456789") != strlen(last + 4))
+        return -1;
+    return slash ? (int)(slash - run) : 0;
+}
+
 const char *sr_run_page_name(const SrRunPage *p) {
-    const char *slash = strrchr(p->run, '/');
-    return slash && slash[1] ? slash + 1 : p->run;
+    int n = sr_run_sweep_length(p->run);
+    const char *end = p->run + (n > 0 ? (size_t)n : strlen(p->run)), *at = end;
+    while (at > p->run && (at[-1] != '/' || at == end))
+        at--;
+    return at;
 }
 
 // Finds, for example, "pixels_top1_k20" in the last report by the beginning of its key.

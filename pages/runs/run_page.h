@@ -21,7 +21,12 @@ bool sr_run_is_folder(const char *path);
 // Opens a run folder; SR_ERR_CONFIG: it is none.  Close it after a failure too.
 SrStatus sr_run_page_open(const char *run, SrRunPage *out);
 void sr_run_page_close(SrRunPage *page);
-const char *sr_run_page_name(const SrRunPage *page); // name of the folder without its path
+// Returns the name of the folder without its path; that of a sweep's run has its sweep before it:
+// "short/seed0".
+const char *sr_run_page_name(const SrRunPage *page);
+// Returns the length of the sweep's path in the path of one of its runs; -1: it is no such run.
+// The runs of a sweep stand in its folders seed0, seed1 and so on (cli/sweep.h).
+int sr_run_sweep_length(const char *run);
 // Returns the first number in a flat report whose key begins with `prefix`; NaN: none.
 double sr_run_report_figure(const SrYaml *report, const char *prefix);
 // Returns kNN of the last probe, else of the evaluation, per cent; NaN: neither.

@@ -171,23 +171,14 @@ typedef struct {
     SrText rows;
 } Sweep;
 
-// Returns the length of the folder's path in the name of a sweep's run; -1: it is no such run.
-static int sweep_length(const char *name) {
-    const char *slash = strrchr(name, '/'), *last = slash ? slash + 1 : name;
-    if (!sr_text_starts(last, "seed") || !last[4] ||
-        strspn(last + 4, "0123456789") != strlen(last + 4))
-        return -1;
-    return slash ? (int)(slash - name) : 0;
-}
-
 // Returns the number of consecutive runs from `first` on that belong to one sweep; 1: none does.
 static int64_t sweep_runs(const SrRegistry *r, int64_t first) {
     const char *name = sr__string_list_get(&r->names, first);
-    int length = sweep_length(name);
+    int length = sr_run_sweep_length(name);
     int64_t n = 1;
     while (length >= 0 && first + n < r->names.n) {
         const char *next = sr__string_list_get(&r->names, first + n);
-        if (sweep_length(next) != length || strncmp(next, name, (size_t)length) != 0)
+        if (sr_run_sweep_length(next) != length || strncmp(next, name, (size_t)length) != 0)
             break;
         n++;
     }
@@ -253,7 +244,7 @@ static SrStatus add_seeds(const SrRegistry *r, int64_t first, int64_t n, const c
     const char *run = sr__string_list_get(&r->names, first), *slash = strrchr(r->root, '/');
     Sweep *s = sr_calloc(1, sizeof *s);
     SR_TRY_MEMORY(s, "the list of runs");
-    snprintf(name, sizeof name, "%.*s", sweep_length(run), run);
+    snprintf(name, sizeof name, "%.*s", sr_run_sweep_length(run), run);
     if (!*name) // the list is of the sweep's own folder
         snprintf(name, sizeof name, "%s", slash ? slash + 1 : r->root);
     SrStatus status = add_runs(r, first, n, token, s, &s->rows);

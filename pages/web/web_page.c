@@ -65,7 +65,7 @@ SrStatus sr_web_index(const SrRegistry *r, const char *token, SrText *out) {
         sr_text_add(
             out,
             "<p class=\"pale\">To stop and continue runs, open the address with the token that "
-            "`sslrun web` printed.</p>\n");
+            "<code>sslrun web</code> printed.</p>\n");
     sr_text_add(out, "<div id=\"tools\" class=\"tools\"></div>\n");
     begin_live(NULL, token, out);
     SR_TRY(sr_web_list(r, token, out));

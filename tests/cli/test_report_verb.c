@@ -193,7 +193,7 @@ TEST(test_runs_of_several_seeds) {
     char *page = page_of(dir, "all.html");
     check_html(page);
     has(page, "Mean and spread over seeds");
-    has(page, "<td>3</td><td>52.00 ± 2.00</td>");
+    has(page, "<td>3</td><td>52.00\u00a0±\u00a02.00</td>");
     has(page, "<th scope=\"row\">SEED_<wbr>VALUE</th><td>0</td><td>1</td><td>2</td>");
     CHECK(!strstr(page, "images/s</th>") && !strstr(page, "last probe")); // no run has these
     CHECK(!strstr(page, "do not have the same images"));
@@ -210,6 +210,31 @@ TEST(test_runs_of_several_seeds) {
     expect(0, line);
     snprintf(line, sizeof line, "%s,3,,trained_top1_k20,56\n", run[3]);
     expect(0, line);
+    temp_dir_remove(dir);
+}
+
+// The folder of a sweep stands for its runs, which bear its name.
+TEST(test_a_sweep_is_its_runs) {
+    char dir[64], sweep[96], other[96], out[96], notes[96];
+    temp_dir_make(dir);
+    snprintf(sweep, sizeof sweep, "%s/both", dir);
+    snprintf(other, sizeof other, "%s/other", dir);
+    snprintf(notes, sizeof notes, "%s/both/seeds", dir);
+    snprintf(out, sizeof out, "%s/all.html", dir);
+    write_run(dir, "both/seed0", 0, "photos", 50);
+    write_run(dir, "both/seed1", 1, "photos", 54);
+    write_run(dir, "other", 0, "others", 60);
+    CHECK_OK(sr_file_mkdirs(notes));
+    RUN("report", sweep, other, "--out", out);
+    CHECK_INT(result.code, 0);
+    char *page = page_of(dir, "all.html");
+    check_html(page);
+    has(page, "3 runs compared");
+    has(page, "<th scope=\"row\">both/seed1</th>");
+    has(page, "both</th><td>2</td><td>52.00\u00a0±\u00a02.83</td>");
+    sr_free(page);
+    RUN("report", dir);
+    expect(2, "is not the folder of a run");
     temp_dir_remove(dir);
 }
 
@@ -458,6 +483,7 @@ TEST(test_in_a_browser) {
 }
 
 SR_TESTS(report_verb, unit(test_a_run_has_a_page), unit(test_runs_of_several_seeds),
-         unit(test_page_with_a_decimal_comma), unit(test_history_of_a_rough_run), unit(test_charts),
-         unit(test_base64), unit(test_share_of_a_run), unit(test_time_of_pages),
-         unit(test_page_of_a_long_log), unit(test_evaluated_later), unit(test_in_a_browser))
+         unit(test_a_sweep_is_its_runs), unit(test_page_with_a_decimal_comma),
+         unit(test_history_of_a_rough_run), unit(test_charts), unit(test_base64),
+         unit(test_share_of_a_run), unit(test_time_of_pages), unit(test_page_of_a_long_log),
+         unit(test_evaluated_later), unit(test_in_a_browser))
