@@ -104,4 +104,21 @@ TEST(test_loads) {
     temp_dir_remove(dir);
 }
 
-SR_TESTS(ema_model, unit(test_follows), unit(test_is_off_by_itself), unit(test_loads))
+// The key asks for the averaged model with and without the dot, of a run and of any file.
+TEST(test_is_asked_for) {
+    static const char *const keys[] = {"ema_model", "ema_model."};
+    SrConfig *config;
+    for (int i = 0; i < 2; i++) {
+        char key[64];
+        snprintf(key, sizeof key, "MODEL.WEIGHTS_INIT.REMOVE_PREFIX=%s", keys[i]);
+        const char *overrides[] = {key, "MODEL.WEIGHTS_INIT.PARAMS_FILE=w.safetensors"};
+        CHECK_OK(sr_config_load("tests/cli/tiny.yaml", overrides, 2, &config));
+        CHECK_STR(sr_weights_source(config).remove_prefix, SR_EMA_PREFIX);
+        config->model.own_checkpoint = true;
+        CHECK_STR(sr_weights_source(config).remove_prefix, SR_EMA_PREFIX);
+        sr_config_free(config);
+    }
+}
+
+SR_TESTS(ema_model, unit(test_is_asked_for), unit(test_follows), unit(test_is_off_by_itself),
+         unit(test_loads))

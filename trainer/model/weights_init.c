@@ -305,10 +305,15 @@ static SrStatus check_counts(const Load *l) {
     return SR_OK;
 }
 
+// Returns whether the averaged model is asked for; the dot of its prefix is easily left out.
+static bool averaged(const SrConfig *config) {
+    const char *prefix = config->model.remove_prefix;
+    return strcmp(prefix, SR_EMA_PREFIX) == 0 || strcmp(prefix, "ema_model") == 0;
+}
+
 SrWeightsSource sr_weights_of_checkpoint(const SrConfig *config, const char *path) {
-    bool averaged = strcmp(config->model.remove_prefix, SR_EMA_PREFIX) == 0;
     return (SrWeightsSource){
-        .path = path, .remove_prefix = averaged ? SR_EMA_PREFIX : "", .append_prefix = ""};
+        .path = path, .remove_prefix = averaged(config) ? SR_EMA_PREFIX : "", .append_prefix = ""};
 }
 
 // The source borrows the configuration's strings.
@@ -320,7 +325,8 @@ SrWeightsSource sr_weights_source(const SrConfig *whole) {
                              .model = config,
                              .channels = whole->channels,
                              .keys = config->state_dict_keys,
-                             .remove_prefix = config->remove_prefix,
+                             .remove_prefix =
+                                 averaged(whole) ? SR_EMA_PREFIX : config->remove_prefix,
                              .append_prefix = config->append_prefix,
                              .skip_heads = config->eval_mode_on && !config->eval_trunk_and_head,
                              .lax_head_shapes = !config->assert_head_shapes,
