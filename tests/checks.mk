@@ -61,7 +61,7 @@ asan:
 ## make tsan       run suites under the thread sanitizer, ONLY="web_requests loader ..."; OpenMP is not instrumented and has one thread
 tsan:
 	@$(MAKE) --no-print-directory BUILD=build/tsan OPT="-O1" EXTRA="-fsanitize=thread -DSR_DEBUG=1" SIMD_EXTRA=-fno-sanitize=all build/tsan/run-tests
-	OMP_NUM_THREADS=1 TSAN_OPTIONS="halt_on_error=1 exitcode=66" build/tsan/run-tests $(or $(ONLY),web_verb web_requests web_events loader)
+	OMP_NUM_THREADS=1 TSAN_OPTIONS="halt_on_error=1 exitcode=66" build/tsan/run-tests $(or $(ONLY),web_verb web_requests web_events loader pass_design feature_model)
 
 ## make check-arm64 build for aarch64 by Debian's cross compiler and run suites, ONLY="op conv ...", under emulation (qemu-user)
 ARM_SUITES = arena tensor half rng json number text safetensors gemm block_product batch_norm pointwise pool2d sinkhorn graph builder \
