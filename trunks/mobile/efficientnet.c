@@ -120,17 +120,11 @@ static SrNodeId point(const Net *net, const char *leaf, SrNodeId x, int channels
                 (SrConv2dParams){.out_channels = channels, .kernel_h = 1, .bias = bias});
 }
 
-static SrNodeId squeeze_excitation(const Net *net, SrNodeId x, int squeeze) {
-    int channels = sr_shape_last(sr_build_shape(net->b, x));
-    SrNodeId s =
-        sr_build(net->b, "adaptive_avg_pool2d", "se_avgpool", &(SrAdaptivePool2dParams){0}, x);
-    s = swish(net, point(net, "se_reduce", s, squeeze, true));
-    s = sr_build(net->b, "sigmoid", "sigmoid", NULL, point(net, "se_expand", s, channels, true));
-    return sr_build_n(net->b, "mul", "mul", NULL, (SrNodeId[]){x, s}, 2);
-}
-
 static SrNodeId branch(const Net *net, int s, SrNodeId x, int channels, int stride) {
+    static const char *const names[] = {NULL,      "se_avgpool", "se_reduce",
+                                        "relu_fn", "se_expand",  "sigmoid"};
     int in = sr_shape_last(sr_build_shape(net->b, x)), wide = in * stages[s].expand;
+    SrSqueezeExcitation gate = {SR_MAX(1, in / 4), "silu", "sigmoid", .names = names};
     if (wide != in)
         x = swish(net, norm(net, "bn0", point(net, "expand_conv", x, wide, false)));
     x = conv(net, "depthwise_conv", x,
@@ -140,7 +134,7 @@ static SrNodeId branch(const Net *net, int s, SrNodeId x, int channels, int stri
                               .groups = wide});
     x = swish(net, norm(net, "bn1", x));
     if (net->p->use_se)
-        x = squeeze_excitation(net, x, SR_MAX(1, in / 4));
+        x = sr_squeeze_excitation(net->b, NULL, x, &gate);
     return norm(net, "bn2", point(net, "project_conv", x, channels, false));
 }
 

@@ -1,9 +1,9 @@
-// RegNet (Radosavovic et al., arXiv:2003.13678; RegNetZ: Dollar et al., arXiv:2103.06877) with
-// VISSL's keys and names, which are ClassyVision's (classy_vision/models/anynet.py, regnet.py).
-// The trunk torchvision_regnet has torchvision's names.
+// RegNet (Radosavovic et al., arXiv:2003.13678; RegNetZ: Dollar et al., arXiv:2103.06877) as two
+// trunks of one builder.  `regnet` has VISSL's keys and names, which are ClassyVision's
+// (classy_vision/models/anynet.py, regnet.py); `torchvision_regnet` has torchvision's.
 //
-// A net is chosen in one of three ways: by its name, by the numbers of the width rule, or with name
-// anynet by the settings of each stage.
+// VISSL's net is chosen in one of three ways: by its name, by the numbers of the width rule, or with
+// name anynet by the settings of each stage.
 #include <math.h>
 #include <string.h>
 
@@ -98,15 +98,16 @@ typedef struct {
 } Stage;
 enum { MAX_STAGES = 16 };
 typedef struct {
-    const Regnet *options;
+    bool torchvision;       // names and initial values of torchvision, else VISSL's
     const char *activation; // name of an op
-    int block_type;
-    double se_ratio; // 0: none
+    int stem_type, stem_width, block_type;
+    double se_ratio;      // 0: none
+    double eps, momentum; // of batch norms
     int n;
     Stage stage[MAX_STAGES];
 } Net;
 
-// ---- which net
+// ---- which net of VISSL
 
 // RegNetX has no squeeze-excitation.  RegNetZ has inverted bottlenecks with linear ends and SiLU.
 static SrStatus apply_name(SrBuilder *b, const Regnet *p, Net *net, SrRegnetParams *layout) {
@@ -148,8 +149,8 @@ static SrStatus check_numbers(SrBuilder *b, const SrRegnetParams *l) {
     return SR_OK;
 }
 
-static SrStatus stages_of_numbers(SrBuilder *b, const SrRegnetParams *p, Net *net) {
-    SR_TRY(check_numbers(b, p));
+// Fills the stages by the width rule.  Returns their number of blocks.
+static int fill_stages(const SrRegnetParams *p, Net *net) {
     SrRegnetLayout layout = sr_regnet_layout(p);
     int blocks = 0;
     net->n = layout.n;
@@ -158,7 +159,12 @@ static SrStatus stages_of_numbers(SrBuilder *b, const SrRegnetParams *p, Net *ne
             (Stage){layout.width[s], layout.group_width[s], layout.blocks[s], 2, p->bottleneck};
         blocks += layout.blocks[s];
     }
-    if (blocks != p->depth)
+    return blocks;
+}
+
+static SrStatus stages_of_numbers(SrBuilder *b, const SrRegnetParams *p, Net *net) {
+    SR_TRY(check_numbers(b, p));
+    if (fill_stages(p, net) != p->depth)
         return sr_builder_fail(b, SR_ERR_CONFIG,
                                SUBTREE ": w_m %g makes more than %d stages; it must be larger",
                                p->w_m, SR_REGNET_MAX_STAGES);
@@ -198,11 +204,14 @@ static SrStatus check_groups(SrBuilder *b, const Net *net) {
 static SrStatus resolve(SrBuilder *b, const Regnet *p, Net *net) {
     SrRegnetParams layout = p->layout;
     layout.nearest = true;
-    *net =
-        (Net){.options = p,
-              .activation = p->activation == SILU || p->activation_type == SILU ? "silu" : "relu",
-              .block_type = p->block_type,
-              .se_ratio = p->use_se ? p->se_ratio : 0};
+    bool silu = p->activation == SILU || p->activation_type == SILU;
+    *net = (Net){.activation = silu ? "silu" : "relu",
+                 .stem_type = p->stem_type,
+                 .stem_width = p->stem_width,
+                 .block_type = p->block_type,
+                 .se_ratio = p->use_se ? p->se_ratio : 0,
+                 .eps = p->bn_epsilon,
+                 .momentum = p->bn_momentum};
     if (strcmp(p->name, "anynet") == 0) {
         SR_TRY(stages_of_lists(b, p, net));
     } else {
@@ -215,48 +224,58 @@ static SrStatus resolve(SrBuilder *b, const Regnet *p, Net *net) {
 
 // ---- layers
 
-// All convolutions start with deviation sqrt(2 / (R S K)), those of squeeze-excitation too, whose
-// biases keep PyTorch's initialisation.
-static SrNodeId conv(SrBuilder *b, const char *leaf, SrNodeId x, const SrConv2dParams *given) {
-    SrConv2dParams p = *given;
-    p.padding_h = p.kernel_h / 2;
-    p.padding_w = -1;
-    p.groups = SR_MAX(p.groups, 1);
-    sr_builder_set_init(
-        b, "weight",
-        (SrInit){SR_INIT_NORMAL, sqrt(2.0 / p.kernel_h / p.kernel_h / p.out_channels)});
+// All of VISSL's convolutions start with deviation sqrt(2 / (R S K)).
+static double deviation(int kernel, int channels) { return sqrt(2.0 / kernel / kernel / channels); }
+
+// Adds a convolution of VISSL's net.  Biases keep PyTorch's initialisation.
+static SrNodeId conv(SrBuilder *b, const char *leaf, SrNodeId x, int channels, int kernel,
+                     int stride, bool bias) {
+    SrConv2dParams p = {.out_channels = channels,
+                        .kernel_h = kernel,
+                        .stride_h = stride,
+                        .padding_h = kernel / 2,
+                        .padding_w = -1,
+                        .groups = 1,
+                        .bias = bias};
+    sr_builder_set_init(b, "weight", (SrInit){SR_INIT_NORMAL, deviation(kernel, channels)});
     return sr_build(b, "conv2d", leaf, &p, x);
 }
 
 static SrNodeId norm(SrBuilder *b, const Net *net, const char *leaf, SrNodeId x) {
-    SrBatchNormParams p = {.eps = net->options->bn_epsilon, .momentum = net->options->bn_momentum};
+    SrBatchNormParams p = {.eps = net->eps, .momentum = net->momentum};
     return sr_build(b, "batch_norm", leaf, &p, x);
 }
 
 // Adds nodes <scope>.0 to <scope>.2: convolution, norm, activation.
-static SrNodeId layer(SrBuilder *b, const Net *net, const char *scope, SrNodeId x,
-                      const SrConv2dParams *p) {
-    sr_builder_push_block(b, scope, "Sequential");
-    x = norm(b, net, "1", conv(b, "0", x, p));
-    x = sr_build(b, net->activation, "2", NULL, x);
-    sr_builder_pop(b);
-    return x;
+static SrNodeId layer(SrBuilder *b, const Net *net, const char *scope, SrNodeId x, SrConvNorm p) {
+    p.activation = net->activation;
+    p.eps = net->eps;
+    p.momentum = net->momentum;
+    p.deviation = net->torchvision ? 0 : deviation(p.kernel, p.channels);
+    p.class_name = net->torchvision ? NULL : "Sequential";
+    return sr_conv_norm(b, scope, x, &p);
 }
 
-static SrNodeId point(SrBuilder *b, const char *leaf, SrNodeId x, int channels, int stride) {
-    return conv(b, leaf, x,
-                &(SrConv2dParams){.out_channels = channels, .kernel_h = 1, .stride_h = stride});
+// Adds a 1x1 convolution and its norm without an activation: nodes <scope>.0 and <scope>.1 of
+// torchvision, nodes <scope> and <leaf> of VISSL.
+static SrNodeId projection(SrBuilder *b, const Net *net, const char *scope, const char *leaf,
+                           SrNodeId x, int channels, int stride) {
+    SrConvNorm p = {.channels = channels, .kernel = 1, .stride = stride};
+    if (net->torchvision)
+        return sr_conv_norm(b, scope, x, &p);
+    return norm(b, net, leaf, conv(b, scope, x, channels, 1, stride, false));
 }
 
 static SrNodeId squeeze_excitation(SrBuilder *b, const Net *net, SrNodeId x, int squeeze) {
     int channels = sr_shape_last(sr_build_shape(b, x));
-    SrConv2dParams in = {.out_channels = squeeze, .kernel_h = 1, .bias = true};
-    SrConv2dParams out = {.out_channels = channels, .kernel_h = 1, .bias = true};
+    SrSqueezeExcitation gate = {squeeze, net->activation, "sigmoid", .names = NULL};
+    if (net->torchvision)
+        return sr_squeeze_excitation(b, "se", x, &gate);
     sr_builder_push_block(b, "se", "SqueezeAndExcitationLayer");
     SrNodeId s = sr_build(b, "adaptive_avg_pool2d", "avgpool", &(SrAdaptivePool2dParams){0}, x);
     sr_builder_push_block(b, "excitation", "Sequential");
-    s = sr_build(b, net->activation, "1", NULL, conv(b, "0", s, &in));
-    s = sr_build(b, "sigmoid", "3", NULL, conv(b, "2", s, &out));
+    s = sr_build(b, net->activation, "1", NULL, conv(b, "0", s, squeeze, 1, 1, true));
+    s = sr_build(b, "sigmoid", "3", NULL, conv(b, "2", s, channels, 1, 1, true));
     sr_builder_pop(b);
     x = sr_build_n(b, "mul", "mul", NULL, (SrNodeId[]){x, s}, 2);
     sr_builder_pop(b);
@@ -265,29 +284,23 @@ static SrNodeId squeeze_excitation(SrBuilder *b, const Net *net, SrNodeId x, int
 
 static SrNodeId bottleneck(SrBuilder *b, const Net *net, const Stage *s, SrNodeId x, int stride) {
     int in = sr_shape_last(sr_build_shape(b, x)), inner = inner_width(s);
-    SrConv2dParams first = {.out_channels = inner, .kernel_h = 1};
-    SrConv2dParams grouped = {
-        .out_channels = inner, .kernel_h = 3, .stride_h = stride, .groups = inner / s->group_width};
+    SrConvNorm grouped = {
+        .channels = inner, .kernel = 3, .stride = stride, .groups = inner / s->group_width};
     sr_builder_push_block(b, "f", "BottleneckTransform");
-    x = layer(b, net, "a", x, &first);
-    x = layer(b, net, "b", x, &grouped);
+    x = layer(b, net, "a", x, (SrConvNorm){.channels = inner, .kernel = 1});
+    x = layer(b, net, "b", x, grouped);
     if (net->se_ratio > 0)
         x = squeeze_excitation(b, net, x, SR_MAX(1, (int)rint(net->se_ratio * in)));
-    x = norm(b, net, "final_bn", point(b, "c", x, s->width, 1));
+    x = projection(b, net, "c", "final_bn", x, s->width, 1);
     sr_builder_pop(b);
     return x;
 }
 
-static SrConv2dParams square(int channels, int stride) {
-    return (SrConv2dParams){.out_channels = channels, .kernel_h = 3, .stride_h = stride};
-}
-
 static SrNodeId basic(SrBuilder *b, const Net *net, const Stage *s, SrNodeId x, int stride) {
-    SrConv2dParams first = square(s->width, stride), second = square(s->width, 1);
     sr_builder_push_block(b, "f", "BasicTransform");
     sr_builder_push_block(b, "a", "Sequential");
-    x = norm(b, net, "1", conv(b, "0", x, &first));
-    x = conv(b, "3", sr_build(b, net->activation, "2", NULL, x), &second);
+    x = norm(b, net, "1", conv(b, "0", x, s->width, 3, stride, false));
+    x = conv(b, "3", sr_build(b, net->activation, "2", NULL, x), s->width, 3, 1, false);
     sr_builder_pop(b);
     x = norm(b, net, "final_bn", x);
     sr_builder_pop(b);
@@ -295,8 +308,10 @@ static SrNodeId basic(SrBuilder *b, const Net *net, const Stage *s, SrNodeId x, 
 }
 
 static SrNodeId vanilla(SrBuilder *b, const Net *net, const Stage *s, SrNodeId x, int stride) {
-    SrConv2dParams first = square(s->width, stride), second = square(s->width, 1);
-    return layer(b, net, "b", layer(b, net, "a", x, &first), &second);
+    SrConvNorm p = {.channels = s->width, .kernel = 3, .stride = stride};
+    x = layer(b, net, "a", x, p);
+    p.stride = 1;
+    return layer(b, net, "b", x, p);
 }
 
 // activation(shortcut(x) + branch(x)); the linear block has no projection and no activation.
@@ -306,7 +321,7 @@ static SrNodeId block(SrBuilder *b, const Net *net, const Stage *s, SrNodeId x, 
     if (net->block_type == BLOCK_VANILLA)
         return vanilla(b, net, s, x, stride);
     if (!same && net->block_type != BLOCK_LINEAR)
-        sum[0] = norm(b, net, "bn", point(b, "proj", x, s->width, stride));
+        sum[0] = projection(b, net, "proj", "bn", x, s->width, stride);
     sum[1] = net->block_type == BLOCK_BASIC ? basic(b, net, s, x, stride)
                                             : bottleneck(b, net, s, x, stride);
     if (net->block_type == BLOCK_LINEAR)
@@ -317,23 +332,29 @@ static SrNodeId block(SrBuilder *b, const Net *net, const Stage *s, SrNodeId x, 
 
 static SrNodeId stem(SrBuilder *b, const Net *net, SrNodeId x) {
     static const char *const classes[] = {"SimpleStemIN", "ResStemCifar", "ResStemIN"};
-    int type = net->options->stem_type;
-    SrConv2dParams p = {.out_channels = net->options->stem_width,
-                        .kernel_h = type == STEM_IN ? 7 : 3,
-                        .stride_h = type == STEM_CIFAR ? 1 : 2};
+    int type = net->stem_type;
     SrPool2dParams pool = {.kernel_h = 3, .stride_h = 2, .padding_h = 1, .padding_w = -1};
-    sr_builder_push_block(b, "conv1", classes[type]);
-    x = layer(b, net, "stem", x, &p);
+    if (!net->torchvision)
+        sr_builder_push_block(b, "conv1", classes[type]);
+    x = layer(b, net, "stem", x,
+              (SrConvNorm){.channels = net->stem_width,
+                           .kernel = type == STEM_IN ? 7 : 3,
+                           .stride = type == STEM_CIFAR ? 1 : 2});
     if (type == STEM_IN)
         x = sr_build(b, "max_pool2d", "stem.3", &pool, x);
-    sr_builder_pop(b);
-    sr_build_alias(b, "conv1", x);
+    if (!net->torchvision) {
+        sr_builder_pop(b);
+        sr_build_alias(b, "conv1", x);
+    }
     sr_build_alias(b, "0", x); // timm's indices
     return x;
 }
 
 static SrNodeId stage(SrBuilder *b, const Net *net, int s, SrNodeId x) {
-    sr_builder_push_numbered(b, "AnyStage", "res%d", s + 2);
+    if (net->torchvision)
+        sr_builder_push_numbered(b, "AnyStage", "block%d", s + 1);
+    else
+        sr_builder_push_numbered(b, "AnyStage", "res%d", s + 2);
     for (int i = 0; i < net->stage[s].blocks; i++) {
         sr_builder_push_numbered(b, "ResBottleneckBlock", "block%d-%d", s + 1, i);
         x = block(b, net, &net->stage[s], x, i == 0 ? net->stage[s].stride : 1);
@@ -345,16 +366,27 @@ static SrNodeId stage(SrBuilder *b, const Net *net, int s, SrNodeId x) {
     return x;
 }
 
+static SrStatus build_net(SrBuilder *b, const Net *net, const SrTrunkInput *in,
+                          SrTrunkOutput *out) {
+    SrNodeId x = stem(b, net, in->image);
+    if (net->torchvision)
+        sr_builder_push_block(b, "trunk_output", "Sequential");
+    for (int s = 0; s < net->n; s++)
+        x = stage(b, net, s, x);
+    if (net->torchvision)
+        sr_builder_pop(b);
+    out->map = x;
+    out->pooled = sr_pool_flatten(b, x, net->torchvision ? NULL : "avgpool");
+    return sr_builder_status(b);
+}
+
+// ---- VISSL's trunk
+
 static SrStatus build(SrBuilder *b, const void *params, const SrTrunkInput *in,
                       SrTrunkOutput *out) {
     Net net;
     SR_TRY(resolve(b, params, &net));
-    SrNodeId x = stem(b, &net, in->image);
-    for (int s = 0; s < net.n; s++)
-        x = stage(b, &net, s, x);
-    out->map = x;
-    out->pooled = sr_pool_flatten(b, x, "avgpool");
-    return sr_builder_status(b);
+    return build_net(b, &net, in, out);
 }
 
 static const SrTrunkExample examples[] = {
@@ -378,4 +410,85 @@ const SrTrunk sr_trunk_regnet = {
     .param_prefix = "_feature_blocks.",
     .build = build,
     .examples = SR_LIST(examples),
+};
+
+// ---- torchvision's trunk
+
+typedef struct {
+    SrRegnetParams layout;
+    double se_ratio;
+} TorchvisionRegnet;
+
+#define FIELD(f) offsetof(TorchvisionRegnet, f)
+static const SrOption torchvision_options[] = {
+    {"DEPTH", SR_OPT_INT, FIELD(layout.depth), "16", 1, 1000, .help = "Blocks."},
+    {"W_0", SR_OPT_FLOAT, FIELD(layout.w_0), "48", 8, 1e5, .help = "Width of the first block."},
+    {"W_A", SR_OPT_FLOAT, FIELD(layout.w_a), "27.89", 0, 1e5,
+     .help = "Slope of the width from block to block."},
+    {"W_M", SR_OPT_FLOAT, FIELD(layout.w_m), "2.09", 1.01, 100,
+     .help = "Ratio of the widths of consecutive stages."},
+    {"GROUP_WIDTH", SR_OPT_INT, FIELD(layout.group_width), "8", 1, 1 << 16,
+     .help = "Number of channels per group in the 3x3 convolution."},
+    {"SE_RATIO", SR_OPT_FLOAT, FIELD(se_ratio), "0", 0, 4,
+     .help = "Channels inside squeeze-excitation, as a share of those before the block; 0: no "
+             "squeeze-excitation (RegNetX)."},
+    SR_OPTION_END,
+};
+#undef FIELD
+
+static SrStatus build_torchvision(SrBuilder *b, const void *params, const SrTrunkInput *in,
+                                  SrTrunkOutput *out) {
+    const TorchvisionRegnet *p = params;
+    SrRegnetParams widths = p->layout;
+    Net net = {.torchvision = true,
+               .activation = "relu",
+               .stem_width = 32,
+               .se_ratio = p->se_ratio,
+               .eps = 1e-5,
+               .momentum = 0.1};
+    widths.bottleneck = 1;
+    fill_stages(&widths, &net);
+    return build_net(b, &net, in, out);
+}
+
+static SrStatus classify(SrBuilder *b, const void *params, const SrPreset *preset,
+                         const SrTrunkOutput *features, SrNodeId *logits) {
+    (void)params;
+    *logits = sr_linear_normal(b, "fc", features->pooled, preset->classes, 0.01);
+    return sr_builder_status(b);
+}
+
+// clang-format off
+static const SrPreset torchvision_presets[] = {
+    {"regnet_y_400mf", "{DEPTH: 16, W_0: 48, W_A: 27.89, W_M: 2.09, GROUP_WIDTH: 8, SE_RATIO: 0.25}", "fc", 1000},
+    {"regnet_y_800mf", "{DEPTH: 14, W_0: 56, W_A: 38.84, W_M: 2.4, GROUP_WIDTH: 16, SE_RATIO: 0.25}", "fc", 1000},
+    {"regnet_y_1_6gf", "{DEPTH: 27, W_0: 48, W_A: 20.71, W_M: 2.65, GROUP_WIDTH: 24, SE_RATIO: 0.25}", "fc", 1000},
+    {"regnet_y_3_2gf", "{DEPTH: 21, W_0: 80, W_A: 42.63, W_M: 2.66, GROUP_WIDTH: 24, SE_RATIO: 0.25}", "fc", 1000},
+    {"regnet_y_8gf", "{DEPTH: 17, W_0: 192, W_A: 76.82, W_M: 2.19, GROUP_WIDTH: 56, SE_RATIO: 0.25}", "fc", 1000},
+    {"regnet_y_16gf", "{DEPTH: 18, W_0: 200, W_A: 106.23, W_M: 2.48, GROUP_WIDTH: 112, SE_RATIO: 0.25}", "fc", 1000},
+    {"regnet_y_32gf", "{DEPTH: 20, W_0: 232, W_A: 115.89, W_M: 2.53, GROUP_WIDTH: 232, SE_RATIO: 0.25}", "fc", 1000},
+    {"regnet_y_128gf", "{DEPTH: 27, W_0: 456, W_A: 160.83, W_M: 2.52, GROUP_WIDTH: 264, SE_RATIO: 0.25}", "fc", 1000},
+    {"regnet_x_400mf", "{DEPTH: 22, W_0: 24, W_A: 24.48, W_M: 2.54, GROUP_WIDTH: 16}", "fc", 1000},
+    {"regnet_x_800mf", "{DEPTH: 16, W_0: 56, W_A: 35.73, W_M: 2.28, GROUP_WIDTH: 16}", "fc", 1000},
+    {"regnet_x_1_6gf", "{DEPTH: 18, W_0: 80, W_A: 34.01, W_M: 2.25, GROUP_WIDTH: 24}", "fc", 1000},
+    {"regnet_x_3_2gf", "{DEPTH: 25, W_0: 88, W_A: 26.31, W_M: 2.25, GROUP_WIDTH: 48}", "fc", 1000},
+    {"regnet_x_8gf", "{DEPTH: 23, W_0: 80, W_A: 49.56, W_M: 2.88, GROUP_WIDTH: 120}", "fc", 1000},
+    {"regnet_x_16gf", "{DEPTH: 22, W_0: 216, W_A: 55.59, W_M: 2.1, GROUP_WIDTH: 128}", "fc", 1000},
+    {"regnet_x_32gf", "{DEPTH: 23, W_0: 320, W_A: 69.86, W_M: 2.0, GROUP_WIDTH: 168}", "fc", 1000},
+};
+// clang-format on
+
+static const SrTrunkExample torchvision_examples[] = {
+    {"{DEPTH: 4, W_0: 8, W_A: 8, W_M: 2, GROUP_WIDTH: 8, SE_RATIO: 0.25}", 32, 48}};
+
+const SrTrunk sr_trunk_torchvision_regnet = {
+    .name = "torchvision_regnet",
+    .help = "torchvision's RegNetX and RegNetY",
+    .subtree = "MODEL.TRUNK.TORCHVISION_REGNET",
+    .options = torchvision_options,
+    .params_bytes = sizeof(TorchvisionRegnet),
+    .build = build_torchvision,
+    .presets = SR_LIST(torchvision_presets),
+    .classify = classify,
+    .examples = SR_LIST(torchvision_examples),
 };

@@ -17,6 +17,13 @@ void sr_conv_kaiming(SrBuilder *b, const SrConv2dParams *p) {
         sr_builder_set_init(b, "bias", (SrInit){SR_INIT_CONSTANT, 0});
 }
 
+// A deviation of 0 means sqrt(2 / fan_out).
+static void init(SrBuilder *b, const SrConv2dParams *p, double deviation) {
+    sr_conv_kaiming(b, p);
+    if (deviation > 0)
+        sr_builder_set_init(b, "weight", (SrInit){SR_INIT_NORMAL, deviation});
+}
+
 SrNodeId sr_conv_norm_flat(SrBuilder *b, int i, SrNodeId x, const SrConvNorm *p) {
     int dilation = SR_MAX(p->dilation, 1);
     SrConv2dParams conv = {.out_channels = p->channels,
@@ -28,13 +35,13 @@ SrNodeId sr_conv_norm_flat(SrBuilder *b, int i, SrNodeId x, const SrConvNorm *p)
                            .groups = SR_MAX(p->groups, 1)};
     SrBatchNormParams norm = {.eps = p->eps > 0 ? p->eps : 1e-5,
                               .momentum = p->momentum > 0 ? p->momentum : 0.1};
-    sr_conv_kaiming(b, &conv);
+    init(b, &conv, p->deviation);
     x = sr_build(b, "conv2d", sr_leaf(i).s, &conv, x);
     return sr_build(b, "batch_norm", sr_leaf(i + 1).s, &norm, x);
 }
 
 SrNodeId sr_conv_norm(SrBuilder *b, const char *scope, SrNodeId x, const SrConvNorm *p) {
-    sr_builder_push_block(b, scope, "Conv2dNormActivation");
+    sr_builder_push_block(b, scope, p->class_name ? p->class_name : "Conv2dNormActivation");
     x = sr_conv_norm_flat(b, 0, x, p);
     if (p->activation)
         x = sr_build(b, p->activation, "2", NULL, x);
@@ -42,25 +49,34 @@ SrNodeId sr_conv_norm(SrBuilder *b, const char *scope, SrNodeId x, const SrConvN
     return x;
 }
 
-static SrNodeId point(SrBuilder *b, const char *leaf, SrNodeId x, int channels) {
-    SrConv2dParams conv = {
-        .out_channels = channels, .kernel_h = 1, .padding_w = -1, .groups = 1, .bias = true};
-    sr_conv_kaiming(b, &conv);
+static SrNodeId point(SrBuilder *b, const char *leaf, SrNodeId x, int channels, double deviation) {
+    SrConv2dParams conv = {.out_channels = channels,
+                           .kernel_h = 1,
+                           .stride_h = 1,
+                           .padding_w = -1,
+                           .dilation_h = 1,
+                           .groups = 1,
+                           .bias = true};
+    init(b, &conv, deviation);
     return sr_build(b, "conv2d", leaf, &conv, x);
 }
 
 SrNodeId sr_squeeze_excitation(SrBuilder *b, const char *scope, SrNodeId x,
                                const SrSqueezeExcitation *p) {
-    SrNodeId in[2] = {x, SR_NO_NODE};
+    static const char *const torchvision[] = {"SqueezeExcitation", "avgpool", "fc1",
+                                              "activation",        "fc2",     "scale_activation"};
+    const char *const *names = p->names ? p->names : torchvision;
     int channels = sr_shape_last(sr_build_shape(b, x));
-    sr_builder_push_block(b, scope, "SqueezeExcitation");
-    SrNodeId s = sr_build(b, "adaptive_avg_pool2d", "avgpool", &(SrAdaptivePool2dParams){0}, x);
-    s = point(b, "fc1", s, p->squeeze);
-    s = sr_build(b, p->activation, "activation", NULL, s);
-    s = point(b, "fc2", s, channels);
-    in[1] = sr_build(b, p->gate, "scale_activation", NULL, s);
-    x = sr_build_n(b, "mul", "mul", NULL, in, 2);
-    sr_builder_pop(b);
+    if (names[0])
+        sr_builder_push_block(b, scope, names[0]);
+    SrNodeId s = sr_build(b, "adaptive_avg_pool2d", names[1], &(SrAdaptivePool2dParams){0}, x);
+    s = point(b, names[2], s, p->squeeze, p->deviation);
+    s = sr_build(b, p->activation, names[3], NULL, s);
+    s = point(b, names[4], s, channels, p->deviation);
+    s = sr_build(b, p->gate, names[5], NULL, s);
+    x = sr_build_n(b, "mul", "mul", NULL, (SrNodeId[]){x, s}, 2);
+    if (names[0])
+        sr_builder_pop(b);
     return x;
 }
 

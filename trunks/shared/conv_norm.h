@@ -11,13 +11,14 @@
 void sr_conv_kaiming(SrBuilder *b, const SrConv2dParams *p);
 
 // torchvision.ops.Conv2dNormActivation: nodes <scope>.0 (convolution without bias), .1 (batch
-// norm) and .2 (activation).  Padding keeps the size at stride 1; weights are normal with
-// deviation sqrt(2 / fan_out).
+// norm) and .2 (activation).  Padding keeps the size at stride 1.
 typedef struct {
     int channels, kernel;
     int stride, dilation, groups; // 0: 1
     const char *activation;       // name of an op: "relu", "silu"; NULL: none
     double eps, momentum;         // of the norm; 0: PyTorch's 1e-5 and 0.1
+    double deviation;             // of the initial weights; 0: sqrt(2 / fan_out)
+    const char *class_name;       // of the block; NULL: "Conv2dNormActivation"
 } SrConvNorm;
 // x: (N, H, W, C) -> (N, ceil(H / stride), ceil(W / stride), channels)
 SrNodeId sr_conv_norm(SrBuilder *b, const char *scope, SrNodeId x, const SrConvNorm *p);
@@ -31,6 +32,10 @@ typedef struct {
     int squeeze;            // channels between the two convolutions
     const char *activation; // op after the first convolution
     const char *gate;       // op after the second: "sigmoid", "hardsigmoid"
+    double deviation;       // of the initial weights; 0: sqrt(2 / fan_out)
+    // (6) Names of the class, the mean, the first convolution, its activation, the second one and
+    // its gate.  NULL: torchvision's.  Without a class there is no scope.
+    const char *const *names;
 } SrSqueezeExcitation;
 SrNodeId sr_squeeze_excitation(SrBuilder *b, const char *scope, SrNodeId x,
                                const SrSqueezeExcitation *p);

@@ -61,30 +61,17 @@ static SrNodeId conv(SrBuilder *b, const char *leaf, SrNodeId x, int channels, i
     return sr_build(b, "conv2d", leaf, &p, x);
 }
 
-static SrNodeId batch_norm(SrBuilder *b, const char *leaf, SrNodeId x) {
-    return sr_build(b, "batch_norm", leaf, &(SrBatchNormParams){.eps = 1e-3, .momentum = 0.99}, x);
-}
-
 static SrNodeId conv_norm(SrBuilder *b, const char *scope, SrNodeId x, int channels, int kernel,
                           int stride, int groups) {
-    sr_builder_push_block(b, scope, "Conv2dNormActivation");
-    x = conv(b, "0", x, channels, kernel, stride, groups, false);
-    x = sr_build(b, "gelu", "2", NULL, batch_norm(b, "1", x));
-    sr_builder_pop(b);
-    return x;
-}
-
-static SrNodeId squeeze_excitation(SrBuilder *b, SrNodeId x, int squeeze) {
-    int channels = sr_shape_last(sr_build_shape(b, x));
-    sr_builder_push_block(b, "squeeze_excitation", "SqueezeExcitation");
-    SrNodeId s = sr_build(b, "adaptive_avg_pool2d", "avgpool", &(SrAdaptivePool2dParams){0}, x);
-    s = conv(b, "fc1", s, squeeze, 1, 1, 1, true);
-    s = sr_build(b, "silu", "activation", NULL, s);
-    s = conv(b, "fc2", s, channels, 1, 1, 1, true);
-    s = sr_build(b, "sigmoid", "scale_activation", NULL, s);
-    x = sr_build_n(b, "mul", "mul", NULL, (SrNodeId[]){x, s}, 2);
-    sr_builder_pop(b);
-    return x;
+    return sr_conv_norm(b, scope, x,
+                        &(SrConvNorm){.channels = channels,
+                                      .kernel = kernel,
+                                      .stride = stride,
+                                      .groups = groups,
+                                      .activation = "gelu",
+                                      .eps = 1e-3,
+                                      .momentum = 0.99,
+                                      .deviation = 0.02});
 }
 
 // Adds stochastic depth, or torch.nn.Identity if the probability is 0.
@@ -107,13 +94,15 @@ static SrNodeId shortcut(SrBuilder *b, SrNodeId x, int channels, int stride) {
 
 static SrNodeId mbconv(SrBuilder *b, SrNodeId x, int channels, int stride, double drop) {
     int wide = 4 * channels;
+    SrSqueezeExcitation gate = {channels / 4, "silu", "sigmoid", .deviation = 0.02};
     sr_builder_push_block(b, "MBconv", "MBConv");
     SrNodeId sum[2] = {shortcut(b, x, channels, stride), SR_NO_NODE};
     sr_builder_push_block(b, "layers", "Sequential");
-    x = batch_norm(b, "pre_norm", x);
+    x = sr_build(b, "batch_norm", "pre_norm", &(SrBatchNormParams){.eps = 1e-3, .momentum = 0.99},
+                 x);
     x = conv_norm(b, "conv_a", x, wide, 1, 1, 1);
     x = conv_norm(b, "conv_b", x, wide, 3, stride, wide);
-    x = squeeze_excitation(b, x, channels / 4);
+    x = sr_squeeze_excitation(b, "squeeze_excitation", x, &gate);
     x = conv(b, "conv_c", x, channels, 1, 1, 1, true);
     sr_builder_pop(b);
     sum[1] = depth(b, x, drop);
