@@ -7,7 +7,6 @@
 // numbers in the same order.
 #include "kernels/basic/slice.h"
 #include "kernels/conv/conv2d.h"
-#include "kernels/norm/batch_norm.h"
 #include "kernels/norm/local_response_norm.h"
 #include "kernels/pool/pool2d.h"
 #include "trunks/shared/conv_norm.h"
@@ -47,11 +46,10 @@ static SrNodeId conv(SrBuilder *b, const Alexnet *p, const Layout *l, int i, int
                            .padding_w = -1,
                            .groups = i % 2 == 1 || i == 4 ? l->groups : 1,
                            .bias = true};
-    SrBatchNormParams norm = {.eps = 1e-5, .momentum = 0.1};
     sr_builder_push_numbered(b, "Sequential", "%d", at);
     x = sr_build(b, "conv2d", "0", &conv, x);
     if (l->batch_norm[i])
-        x = sr_build(b, "batch_norm", "1", &norm, x);
+        x = sr_build(b, "batch_norm", "1", NULL, x);
     x = sr_build(b, "relu", l->batch_norm[i] ? "2" : "1", NULL, x);
     sr_builder_pop(b);
     sr_build_alias_numbered(b, x, "conv%d", i + 1);

@@ -4,8 +4,6 @@
 #include <math.h>
 
 #include "kernels/basic/concat.h"
-#include "kernels/conv/conv2d.h"
-#include "kernels/norm/batch_norm.h"
 #include "kernels/pool/pool2d.h"
 #include "trunks/shared/conv_norm.h"
 #include "trunks/trunk.h"
@@ -34,18 +32,12 @@ static const SrOption options[] = {
 static SrNodeId conv(SrBuilder *b, const char *leaf, SrNodeId x, int channels, int kernel,
                      int stride) {
     int fan_in = sr_shape_last(sr_build_shape(b, x)) * kernel * kernel;
-    SrConv2dParams p = {.out_channels = channels,
-                        .kernel_h = kernel,
-                        .stride_h = stride,
-                        .padding_h = kernel / 2,
-                        .padding_w = -1,
-                        .groups = 1};
     sr_builder_set_init(b, "weight", (SrInit){SR_INIT_NORMAL, sqrt(2.0 / fan_in)});
-    return sr_build(b, "conv2d", leaf, &p, x);
+    return sr_conv(b, leaf, x, channels, kernel, stride, 1);
 }
 
 static SrNodeId norm_relu(SrBuilder *b, const char *norm, const char *relu, SrNodeId x) {
-    x = sr_build(b, "batch_norm", norm, &(SrBatchNormParams){.eps = 1e-5, .momentum = 0.1}, x);
+    x = sr_build(b, "batch_norm", norm, NULL, x);
     return sr_build(b, "relu", relu, NULL, x);
 }
 
@@ -107,7 +99,7 @@ static SrStatus build(SrBuilder *b, const void *params, const SrTrunkInput *in,
         sr_build_alias_numbered(b, x, "%d", i + 1); // timm's: each block's end
         x = transition(b, i, x);
     }
-    x = sr_build(b, "batch_norm", "norm5", &(SrBatchNormParams){.eps = 1e-5, .momentum = 0.1}, x);
+    x = sr_build(b, "batch_norm", "norm5", NULL, x);
     sr_builder_pop(b);
     x = sr_build(b, "relu", "relu", NULL, x);
     sr_build_alias(b, "4", x);

@@ -2,7 +2,6 @@
 // with torchvision's names.
 
 #include "kernels/conv/conv2d.h"
-#include "kernels/norm/batch_norm.h"
 #include "kernels/pool/pool2d.h"
 #include "trunks/shared/conv_norm.h"
 #include "trunks/shared/option_rows.h"
@@ -50,8 +49,7 @@ static SrNodeId layer(SrBuilder *b, const Vgg *p, int *at, SrNodeId x, int chann
     sr_conv_kaiming(b, &conv);
     x = sr_build(b, "conv2d", sr_leaf((*at)++).s, &conv, x);
     if (p->batch_norm)
-        x = sr_build(b, "batch_norm", sr_leaf((*at)++).s,
-                     &(SrBatchNormParams){.eps = 1e-5, .momentum = 0.1}, x);
+        x = sr_build(b, "batch_norm", sr_leaf((*at)++).s, NULL, x);
     return sr_build(b, "relu", sr_leaf((*at)++).s, NULL, x);
 }
 

@@ -242,33 +242,21 @@ typedef struct {
 
 // Each trunk has a table, because each marks the keys that it does not read.
 #define FIELD(f) offsetof(MobileNet, f)
-#define WIDTH                                                                                   \
-    {                                                                                           \
-        "WIDTH_MULTIPLIER", SR_OPT_FLOAT, FIELD(width_multiplier), "1", 0.0625, 16,             \
-            .help = "Factor on the channels of every layer (not in VISSL); a fraction makes a " \
-                    "smaller "                                                                  \
-                    "net."                                                                      \
-    }
-#define NAMES                                                         \
-    {                                                                 \
-        "NAME", SR_OPT_ENUM, FIELD(name), "mobilenetv3_large_100",    \
-            .choices = "mobilenetv3_large_100|mobilenetv3_small_100", \
-            .help = "Name of the net; VISSL has only the large one."  \
-    }
-#define PRETRAINED                                                                  \
-    {                                                                               \
-        "PRETRAINED", SR_OPT_IGNORED, 0, "False",                                   \
-            .choices = SR_REFUSED,                                                  \
-            .help = "sslrun downloads nothing; give MODEL.WEIGHTS_INIT.PARAMS_FILE" \
-    }
-
 // clang-format off
+#define NAMES \
+    {"NAME", SR_OPT_ENUM, FIELD(name), "mobilenetv3_large_100", .choices = "mobilenetv3_large_100|mobilenetv3_small_100", \
+     .help = "Name of the net; VISSL has only the large one."}
+#define PRETRAINED_AND_WIDTH \
+    {"PRETRAINED", SR_OPT_IGNORED, 0, "False", .choices = SR_REFUSED, \
+     .help = "sslrun downloads nothing; give MODEL.WEIGHTS_INIT.PARAMS_FILE"}, \
+    {"WIDTH_MULTIPLIER", SR_OPT_FLOAT, FIELD(width_multiplier), "1", 0.0625, 16, \
+     .help = "Factor on the channels of every layer (not in VISSL); a fraction makes a smaller net."}
 static const SrOption tv_options[] = {
     NAMES,
     {"TIMM_BN", SR_OPT_BOOL, FIELD(timm_bn), "False",
      .help = "Batch norms have timm's epsilon 1e-5 and momentum 0.1 instead of 1e-3 and 0.01."},
     {"TRUNK_ONLY", SR_OPT_IGNORED, 0, "True", .help = "only mobilenetv3_timm reads it"},
-    PRETRAINED, WIDTH,
+    PRETRAINED_AND_WIDTH,
     SR_OPTION_END,
 };
 static const SrOption timm_options[] = {
@@ -277,7 +265,7 @@ static const SrOption timm_options[] = {
      .help = "mobilenetv3_timm always has timm's batch norms; only mobilenetv3_tv reads the key"},
     {"TRUNK_ONLY", SR_OPT_BOOL, FIELD(trunk_only), "True",
      .help = "Leave out the convolution between pooling and classifier; the head has it then."},
-    PRETRAINED, WIDTH,
+    PRETRAINED_AND_WIDTH,
     SR_OPTION_END,
 };
 // clang-format on

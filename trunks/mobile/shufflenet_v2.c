@@ -5,8 +5,6 @@
 #include "kernels/basic/channel_shuffle.h"
 #include "kernels/basic/concat.h"
 #include "kernels/basic/slice.h"
-#include "kernels/conv/conv2d.h"
-#include "kernels/norm/batch_norm.h"
 #include "kernels/pool/pool2d.h"
 #include "trunks/shared/conv_norm.h"
 #include "trunks/trunk.h"
@@ -30,15 +28,8 @@ static const SrOption options[] = {
 // Adds modules <i> (convolution), <i + 1> (norm) and <i + 2> (ReLU) with PyTorch's initialisation.
 static SrNodeId conv(SrBuilder *b, int i, SrNodeId x, int channels, int kernel, int stride,
                      int groups, bool relu) {
-    SrConv2dParams p = {.out_channels = channels,
-                        .kernel_h = kernel,
-                        .stride_h = stride,
-                        .padding_h = kernel / 2,
-                        .padding_w = -1,
-                        .groups = groups};
-    x = sr_build(b, "conv2d", sr_leaf(i).s, &p, x);
-    x = sr_build(b, "batch_norm", sr_leaf(i + 1).s,
-                 &(SrBatchNormParams){.eps = 1e-5, .momentum = 0.1}, x);
+    x = sr_conv(b, sr_leaf(i).s, x, channels, kernel, stride, groups);
+    x = sr_build(b, "batch_norm", sr_leaf(i + 1).s, NULL, x);
     return relu ? sr_build(b, "relu", sr_leaf(i + 2).s, NULL, x) : x;
 }
 

@@ -87,6 +87,7 @@ static SrNodeId mb_branch(SrBuilder *b, const Net *net, const Stage *s, SrNodeId
                           int stride) {
     int i = 0, in = sr_shape_last(sr_build_shape(b, x));
     int wide = sr_make_divisible(in * s->expand, 8);
+    SrSqueezeExcitation gate = {SR_MAX(1, in / 4), "silu", "sigmoid", .names = NULL};
     if (wide != in)
         x = conv(b, net, &i, x, (SrConvNorm){.channels = wide, .kernel = 1, .activation = "silu"});
     x = conv(b, net, &i, x,
@@ -95,8 +96,7 @@ static SrNodeId mb_branch(SrBuilder *b, const Net *net, const Stage *s, SrNodeId
                           .stride = stride,
                           .groups = wide,
                           .activation = "silu"});
-    x = sr_squeeze_excitation(b, sr_leaf(i++).s, x,
-                              &(SrSqueezeExcitation){SR_MAX(1, in / 4), "silu", "sigmoid"});
+    x = sr_squeeze_excitation(b, sr_leaf(i++).s, x, &gate);
     return conv(b, net, &i, x, (SrConvNorm){.channels = channels, .kernel = 1});
 }
 

@@ -10,10 +10,9 @@
 // every layer, so neither the Kaiming initialisation nor ZERO_INIT_RESIDUAL of the original
 // has an effect there.  Here the switch works.
 
-#include "kernels/conv/conv2d.h"
-#include "kernels/norm/batch_norm.h"
 #include "kernels/norm/group_norm.h"
 #include "kernels/pool/pool2d.h"
+#include "trunks/shared/conv_norm.h"
 #include "trunks/shared/depth.h"
 #include "trunks/trunk.h"
 
@@ -75,23 +74,9 @@ static const Layout *layout_of(int depth) {
     return NULL;
 }
 
-// Adds a convolution whose padding keeps the size at stride 1, without bias, because a norm
-// follows. x: (N, H, W, C) -> (N, ceil(H / stride), ceil(W / stride), channels)
-static SrNodeId conv(SrBuilder *b, const char *leaf, SrNodeId x, int channels, int kernel,
-                     int stride, int groups) {
-    SrConv2dParams p = {.out_channels = channels,
-                        .kernel_h = kernel,
-                        .stride_h = stride,
-                        .padding_h = kernel / 2,
-                        .padding_w = -1,
-                        .groups = groups};
-    return sr_build(b, "conv2d", leaf, &p, x);
-}
-
 static SrNodeId norm(SrBuilder *b, const Resnet *r, const char *leaf, SrNodeId x) {
     if (r->norm == NORM_BATCH)
-        return sr_build(b, "batch_norm", leaf, &(SrBatchNormParams){.eps = 1e-5, .momentum = 0.1},
-                        x);
+        return sr_build(b, "batch_norm", leaf, NULL, x);
     int groups = r->norm == NORM_LAYER ? 1 : r->groupnorm_groups;
     return sr_build(b, "group_norm", leaf, &(SrGroupNormParams){.num_groups = groups, .eps = 1e-5},
                     x);
@@ -110,9 +95,9 @@ static SrNodeId relu(SrBuilder *b, SrNodeId x) { return sr_build(b, "relu", "rel
 
 // Two 3x3 convolutions.  x: (N, H, W, C) -> (N, H/stride, W/stride, planes)
 static SrNodeId basic_branch(SrBuilder *b, const Resnet *r, SrNodeId x, int planes, int stride) {
-    x = conv(b, "conv1", x, planes, 3, stride, 1);
+    x = sr_conv(b, "conv1", x, planes, 3, stride, 1);
     x = relu(b, norm(b, r, "bn1", x));
-    x = conv(b, "conv2", x, planes, 3, 1, 1);
+    x = sr_conv(b, "conv2", x, planes, 3, 1, 1);
     return last_norm(b, r, "bn2", x);
 }
 
@@ -125,11 +110,11 @@ static SrNodeId bottleneck_branch(SrBuilder *b, const Resnet *r, SrNodeId x, int
         sr_builder_fail(b, SR_ERR_CONFIG,
                         "WIDTH_MULTIPLIER %g and WIDTH_PER_GROUP %d leave no inner channels",
                         r->width_multiplier, r->width_per_group);
-    x = conv(b, "conv1", x, width, 1, 1, 1);
+    x = sr_conv(b, "conv1", x, width, 1, 1, 1);
     x = relu(b, norm(b, r, "bn1", x));
-    x = conv(b, "conv2", x, width, 3, stride, r->groups);
+    x = sr_conv(b, "conv2", x, width, 3, stride, r->groups);
     x = relu(b, norm(b, r, "bn2", x));
-    x = conv(b, "conv3", x, 4 * planes, 1, 1, 1);
+    x = sr_conv(b, "conv3", x, 4 * planes, 1, 1, 1);
     return last_norm(b, r, "bn3", x);
 }
 
@@ -139,7 +124,7 @@ static SrNodeId shortcut(SrBuilder *b, const Resnet *r, SrNodeId x, int channels
     if (stride == 1 && sr_shape_last(sr_build_shape(b, x)) == channels)
         return x;
     sr_builder_push_block(b, "downsample", "Sequential");
-    x = conv(b, "0", x, channels, 1, stride, 1);
+    x = sr_conv(b, "0", x, channels, 1, stride, 1);
     x = norm(b, r, "1", x);
     sr_builder_pop(b);
     return x;
@@ -158,28 +143,25 @@ static SrNodeId block(SrBuilder *b, const Resnet *r, const Layout *layout, SrNod
 
 // Adds stage s of 0 to 3: torchvision's layer<s+1>, VISSL's res<s+2>.
 static SrNodeId stage(SrBuilder *b, const Resnet *r, const Layout *layout, SrNodeId x, int s) {
-    static const char *const names[] = {"layer1", "layer2", "layer3", "layer4"};
-    static const char *const aliases[] = {"res2", "res3", "res4", "res5"};
-    static const char *const indices[] = {"1", "2", "3", "4"}; // timm's out_indices
     int planes = (int)(64 * r->width_multiplier * (1 << s));
     int stride = s == 0 ? 1 : s == 3 ? r->layer4_stride : 2;
-    sr_builder_push_block(b, names[s], "Sequential");
+    sr_builder_push_numbered(b, "Sequential", "layer%d", s + 1);
     for (int i = 0; i < layout->blocks[s]; i++) {
         sr_builder_push_numbered(b, layout->bottleneck ? "Bottleneck" : "BasicBlock", "%d", i);
         x = block(b, r, layout, x, planes, i == 0 ? stride : 1);
         sr_builder_pop(b);
     }
     sr_builder_pop(b);
-    sr_build_alias(b, aliases[s], x);
-    sr_build_alias(b, indices[s], x);
+    sr_build_alias_numbered(b, x, "res%d", s + 2);
+    sr_build_alias_numbered(b, x, "%d", s + 1); // timm's out_indices
     return x;
 }
 
 // Adds the stem.  VISSL's stage conv1 comes after the ReLU, unlike torchvision's node of that name.
 static SrNodeId stem(SrBuilder *b, const Resnet *r, SrNodeId x) {
     int planes = (int)(64 * r->width_multiplier);
-    x = r->small_image_stem ? conv(b, "conv1", x, planes, 3, 1, 1)
-                            : conv(b, "conv1", x, planes, 7, 2, 1);
+    x = r->small_image_stem ? sr_conv(b, "conv1", x, planes, 3, 1, 1)
+                            : sr_conv(b, "conv1", x, planes, 7, 2, 1);
     x = relu(b, norm(b, r, "bn1", x));
     sr_build_alias(b, "conv1", x);
     sr_build_alias(b, "0", x);
@@ -214,13 +196,7 @@ static SrStatus build(SrBuilder *b, const void *params, const SrTrunkInput *in,
     for (int s = 0; s < 4; s++)
         x = stage(b, r, layout, x, s);
     out->map = x;
-    // (N, H, W, C) -> (N, 1, 1, C) -> (N, C).  The classifier of torchvision's network is a head
-    // here.
-    x = sr_build(b, "adaptive_avg_pool2d", "avgpool", &(SrAdaptivePool2dParams){0}, x);
-    sr_build_alias(b, "res5avg", x);
-    x = sr_build(b, "flatten", "flatten", NULL, x);
-    sr_build_alias(b, "flatten", x);
-    out->pooled = x;
+    out->pooled = sr_pool_flatten(b, x, "res5avg"); // torchvision's classifier is a head here
     return sr_builder_status(b);
 }
 

@@ -6,11 +6,9 @@
 // shortcut of option A: every second pixel, and zeros for new channels.  Layers and names follow
 // the nets that people exchange (https://github.com/akamaster/pytorch_resnet_cifar10), which put
 // half of the zeros before and half after the channels.
-
 #include "kernels/basic/pad.h"
-#include "kernels/conv/conv2d.h"
-#include "kernels/norm/batch_norm.h"
 #include "kernels/pool/pool2d.h"
+#include "trunks/shared/conv_norm.h"
 #include "trunks/shared/depth.h"
 #include "trunks/trunk.h"
 
@@ -29,20 +27,6 @@ static const SrOption options[] = {
 };
 #undef FIELD
 
-static SrNodeId conv(SrBuilder *b, const char *leaf, SrNodeId x, int channels, int stride) {
-    SrConv2dParams p = {.out_channels = channels,
-                        .kernel_h = 3,
-                        .stride_h = stride,
-                        .padding_h = 1,
-                        .padding_w = -1,
-                        .groups = 1};
-    return sr_build(b, "conv2d", leaf, &p, x);
-}
-
-static SrNodeId norm(SrBuilder *b, const char *leaf, SrNodeId x) {
-    return sr_build(b, "batch_norm", leaf, &(SrBatchNormParams){.eps = 1e-5, .momentum = 0.1}, x);
-}
-
 static SrNodeId relu(SrBuilder *b, SrNodeId x) { return sr_build(b, "relu", "relu", NULL, x); }
 
 // Takes every second pixel, x[:, :, ::2, ::2], as a mean over windows of one pixel.
@@ -60,29 +44,26 @@ static SrNodeId shortcut(SrBuilder *b, SrNodeId x, int channels, int stride) {
 }
 
 static SrNodeId block(SrBuilder *b, SrNodeId x, int channels, int stride) {
-    SrNodeId sum[2], y = conv(b, "conv1", x, channels, stride);
-    y = relu(b, norm(b, "bn1", y));
-    y = conv(b, "conv2", y, channels, 1);
-    sum[0] = norm(b, "bn2", y);
+    SrNodeId sum[2], y = sr_conv(b, "conv1", x, channels, 3, stride, 1);
+    y = relu(b, sr_build(b, "batch_norm", "bn1", NULL, y));
+    y = sr_conv(b, "conv2", y, channels, 3, 1, 1);
+    sum[0] = sr_build(b, "batch_norm", "bn2", NULL, y);
     sum[1] = shortcut(b, x, channels, stride);
     return relu(b, sr_build_n(b, "add", "add", NULL, sum, 2));
 }
 
 // Adds stage s of 0 to 2; VISSL's names count the stem as res1.
 static SrNodeId stage(SrBuilder *b, const ResnetCifar *r, SrNodeId x, int s) {
-    static const char *const names[] = {"layer1", "layer2", "layer3"};
-    static const char *const aliases[] = {"res2", "res3", "res4"};
-    static const char *const indices[] = {"1", "2", "3"}; // timm's out_indices
     int channels = (int)((16 << s) * r->width_multiplier);
-    sr_builder_push_block(b, names[s], "Sequential");
+    sr_builder_push_numbered(b, "Sequential", "layer%d", s + 1);
     for (int i = 0; i < (r->depth - 2) / 6; i++) {
         sr_builder_push_numbered(b, "BasicBlock", "%d", i);
         x = block(b, x, channels, i == 0 && s > 0 ? 2 : 1);
         sr_builder_pop(b);
     }
     sr_builder_pop(b);
-    sr_build_alias(b, aliases[s], x);
-    sr_build_alias(b, indices[s], x);
+    sr_build_alias_numbered(b, x, "res%d", s + 2);
+    sr_build_alias_numbered(b, x, "%d", s + 1); // timm's out_indices
     return x;
 }
 
@@ -94,8 +75,8 @@ static SrStatus build(SrBuilder *b, const void *params, const SrTrunkInput *in,
                                "MODEL.TRUNK.RESNET_CIFAR.DEPTH is %d; expected 6 n + 2, as in 20, "
                                "32, 44, 56 or 110",
                                r->depth);
-    SrNodeId x = conv(b, "conv1", in->image, (int)(16 * r->width_multiplier), 1);
-    x = relu(b, norm(b, "bn1", x));
+    SrNodeId x = sr_conv(b, "conv1", in->image, (int)(16 * r->width_multiplier), 3, 1, 1);
+    x = relu(b, sr_build(b, "batch_norm", "bn1", NULL, x));
     sr_build_alias(b, "conv1", x);
     sr_build_alias(b, "0", x);
     sr_build_alias(b, "res1", x);

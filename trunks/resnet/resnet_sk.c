@@ -8,8 +8,6 @@
 
 #include "kernels/basic/pad.h"
 #include "kernels/basic/slice.h"
-#include "kernels/conv/conv2d.h"
-#include "kernels/norm/batch_norm.h"
 #include "kernels/pool/pool2d.h"
 #include "trunks/shared/conv_norm.h"
 #include "trunks/trunk.h"
@@ -53,25 +51,10 @@ static const int *blocks_of(const ResnetSk *p) {
     return NULL;
 }
 
-static void push(SrBuilder *b, int i, const char *class_name) {
-    sr_builder_push_numbered(b, class_name, "%d", i);
-}
-
-static SrNodeId conv(SrBuilder *b, const char *leaf, SrNodeId x, int channels, int kernel,
-                     int stride) {
-    SrConv2dParams p = {.out_channels = channels,
-                        .kernel_h = kernel,
-                        .stride_h = stride,
-                        .padding_h = (kernel - 1) / 2,
-                        .padding_w = -1,
-                        .groups = 1};
-    return sr_build(b, "conv2d", leaf, &p, x);
-}
-
 // Adds BatchNormRelu: nodes <scope>.0 and <scope>.1.
 static SrNodeId norm(SrBuilder *b, const char *scope, SrNodeId x, bool relu) {
     sr_builder_push_block(b, scope, "BatchNormRelu");
-    x = sr_build(b, "batch_norm", "0", &(SrBatchNormParams){.eps = 1e-5, .momentum = 0.1}, x);
+    x = sr_build(b, "batch_norm", "0", NULL, x);
     if (relu)
         x = sr_build(b, "relu", "1", NULL, x);
     sr_builder_pop(b);
@@ -80,7 +63,7 @@ static SrNodeId norm(SrBuilder *b, const char *scope, SrNodeId x, bool relu) {
 
 // Adds the next two modules of a Sequential: a convolution and BatchNormRelu.
 static SrNodeId conv_norm(SrBuilder *b, int *at, SrNodeId x, int channels, int kernel, int stride) {
-    x = conv(b, sr_leaf((*at)++).s, x, channels, kernel, stride);
+    x = sr_conv(b, sr_leaf((*at)++).s, x, channels, kernel, stride, 1);
     return norm(b, sr_leaf((*at)++).s, x, true);
 }
 
@@ -105,7 +88,7 @@ static SrNodeId selective_kernel(SrBuilder *b, const ResnetSk *p, SrNodeId x, in
     SrNodeId g = mean_of_halves(b, x);
     at = 0;
     sr_builder_push_block(b, "mixing_conv", "Sequential");
-    g = conv(b, "2", conv_norm(b, &at, g, mid, 1, 1), 2 * channels, 1, 1);
+    g = sr_conv(b, "2", conv_norm(b, &at, g, mid, 1, 1), 2 * channels, 1, 1, 1);
     sr_builder_pop(b);
     return sr_build_n(b, "mix_halves", "sum", NULL, (SrNodeId[]){x, g}, 2);
 }
@@ -121,10 +104,10 @@ static SrNodeId projection(SrBuilder *b, const ResnetSk *p, SrNodeId x, int chan
     if (p->sk_ratio > 0) {
         sr_builder_push_block(b, "shortcut", "Sequential");
         x = sr_build(b, "avg_pool2d", "1", &pool, zero_pad(b, x));
-        x = conv(b, "2", x, channels, 1, 1);
+        x = sr_conv(b, "2", x, channels, 1, 1, 1);
         sr_builder_pop(b);
     } else {
-        x = conv(b, "shortcut", x, channels, 1, stride);
+        x = sr_conv(b, "shortcut", x, channels, 1, stride, 1);
     }
     x = norm(b, "bn", x, false);
     sr_builder_pop(b);
@@ -136,13 +119,13 @@ static SrNodeId branch(SrBuilder *b, const ResnetSk *p, SrNodeId x, int channels
     sr_builder_push_block(b, "net", "Sequential");
     x = conv_norm(b, &at, x, channels, 1, 1);
     if (p->sk_ratio > 0) {
-        push(b, at++, "SelectiveKernel");
+        sr_builder_push_numbered(b, "SelectiveKernel", "%d", at++);
         x = selective_kernel(b, p, x, channels, stride);
         sr_builder_pop(b);
     } else {
         x = conv_norm(b, &at, x, channels, 3, stride);
     }
-    x = conv(b, sr_leaf(at++).s, x, 4 * channels, 1, 1);
+    x = sr_conv(b, sr_leaf(at++).s, x, 4 * channels, 1, 1, 1);
     x = norm(b, sr_leaf(at++).s, x, false);
     sr_builder_pop(b);
     return x;
@@ -155,7 +138,7 @@ static SrNodeId stage(SrBuilder *b, const ResnetSk *p, int s, int blocks, SrNode
     for (int i = 0; i < blocks; i++) {
         int stride = s > 0 && i == 0 ? 2 : 1;
         SrNodeId sum[2] = {x, SR_NO_NODE};
-        push(b, i, "BottleneckBlock");
+        sr_builder_push_numbered(b, "BottleneckBlock", "%d", i);
         if (i == 0)
             sum[0] = projection(b, p, x, 4 * channels, stride);
         sum[1] = branch(b, p, x, channels, stride);
@@ -172,7 +155,7 @@ static SrNodeId stage(SrBuilder *b, const ResnetSk *p, int s, int blocks, SrNode
 static SrNodeId stem(SrBuilder *b, const ResnetSk *p, SrNodeId x) {
     int half = (int)(64 * p->width_multiplier) / 2, at = 0;
     SrPool2dParams pool = {.kernel_h = 3, .stride_h = 2, .padding_h = 1, .padding_w = -1};
-    push(b, 0, "Stem");
+    sr_builder_push_block(b, "0", "Stem");
     if (p->sk_ratio > 0) {
         x = conv_norm(b, &at, x, half, 3, 2);
         x = conv_norm(b, &at, x, half, 3, 1);

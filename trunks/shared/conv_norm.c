@@ -10,6 +10,18 @@
 #include "kernels/norm/batch_norm.h"
 #include "kernels/pool/pool2d.h"
 
+SrNodeId sr_conv(SrBuilder *b, const char *leaf, SrNodeId x, int channels, int kernel, int stride,
+                 int groups) {
+    SrConv2dParams p = {.out_channels = channels,
+                        .kernel_h = kernel,
+                        .stride_h = stride,
+                        .padding_h = kernel / 2,
+                        .padding_w = -1,
+                        .dilation_h = 1,
+                        .groups = groups};
+    return sr_build(b, "conv2d", leaf, &p, x);
+}
+
 void sr_conv_kaiming(SrBuilder *b, const SrConv2dParams *p) {
     double fan_out = (double)p->out_channels * p->kernel_h * p->kernel_h; // K R S
     sr_builder_set_init(b, "weight", (SrInit){SR_INIT_NORMAL, sqrt(2 / fan_out)});

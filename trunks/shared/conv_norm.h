@@ -1,10 +1,14 @@
-// Building blocks of torchvision.ops.misc, with torchvision's names, for its newer convolutional
-// nets.
+// Building blocks of convolutional nets; most are torchvision.ops.misc's, with its names.
 #ifndef SR_TRUNKS_SHARED_CONV_NORM_H
 #define SR_TRUNKS_SHARED_CONV_NORM_H
 
 #include "graph/ir/builder.h"
 #include "kernels/conv/conv2d.h"
+
+// Adds a convolution without bias whose padding keeps the size at stride 1.
+// x: (N, H, W, C) -> (N, ceil(H / stride), ceil(W / stride), channels)
+SrNodeId sr_conv(SrBuilder *b, const char *leaf, SrNodeId x, int channels, int kernel, int stride,
+                 int groups);
 
 // Initialises the next convolution like torch.nn.init.kaiming_normal_(mode="fan_out"); its bias
 // is 0.

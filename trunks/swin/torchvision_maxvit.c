@@ -6,14 +6,13 @@
 // window.
 #include <math.h>
 
+#include "graph/ir/token_blocks.h"
 #include "kernels/attention/attention.h"
 #include "kernels/attention/relative_bias.h"
-#include "kernels/basic/linear.h"
 #include "kernels/basic/permute.h"
 #include "kernels/basic/reshape.h"
 #include "kernels/conv/conv2d.h"
 #include "kernels/norm/batch_norm.h"
-#include "kernels/norm/layer_norm.h"
 #include "kernels/pool/pool2d.h"
 #include "trunks/shared/conv_norm.h"
 #include "trunks/trunk.h"
@@ -46,18 +45,16 @@ static const SrOption options[] = {
 
 // ---- convolutions
 
-static SrNodeId conv(SrBuilder *b, const char *leaf, SrNodeId x, int channels, int kernel,
-                     int stride, int groups, bool bias) {
+// Adds a convolution with a bias whose padding keeps the size.
+static SrNodeId conv(SrBuilder *b, const char *leaf, SrNodeId x, int channels, int kernel) {
     SrConv2dParams p = {.out_channels = channels,
                         .kernel_h = kernel,
-                        .stride_h = stride,
                         .padding_h = kernel / 2,
                         .padding_w = -1,
-                        .groups = groups,
-                        .bias = bias};
+                        .groups = 1,
+                        .bias = true};
     sr_builder_set_init(b, "weight", (SrInit){SR_INIT_NORMAL, 0.02});
-    if (bias)
-        sr_builder_set_init(b, "bias", (SrInit){SR_INIT_CONSTANT, 0});
+    sr_builder_set_init(b, "bias", (SrInit){SR_INIT_CONSTANT, 0});
     return sr_build(b, "conv2d", leaf, &p, x);
 }
 
@@ -87,7 +84,7 @@ static SrNodeId shortcut(SrBuilder *b, SrNodeId x, int channels, int stride) {
     sr_builder_push_block(b, "proj", "Sequential");
     if (stride == 2)
         x = sr_build(b, "avg_pool2d", "0", &pool, x);
-    x = conv(b, stride == 2 ? "1" : "0", x, channels, 1, 1, 1, true);
+    x = conv(b, stride == 2 ? "1" : "0", x, channels, 1);
     sr_builder_pop(b);
     return x;
 }
@@ -103,7 +100,7 @@ static SrNodeId mbconv(SrBuilder *b, SrNodeId x, int channels, int stride, doubl
     x = conv_norm(b, "conv_a", x, wide, 1, 1, 1);
     x = conv_norm(b, "conv_b", x, wide, 3, stride, wide);
     x = sr_squeeze_excitation(b, "squeeze_excitation", x, &gate);
-    x = conv(b, "conv_c", x, channels, 1, 1, 1, true);
+    x = conv(b, "conv_c", x, channels, 1);
     sr_builder_pop(b);
     sum[1] = depth(b, x, drop);
     x = sr_build_n(b, "add", "add", NULL, sum, 2);
@@ -120,18 +117,6 @@ static void remarks(SrBuilder *b, const char *leaf, int n) {
 
 static void tensor(SrBuilder *b, const char *leaf, SrShape shape) {
     sr_build_remark(b, leaf, &shape);
-}
-
-static SrNodeId linear(SrBuilder *b, const char *leaf, SrNodeId x, int out_features, bool bias) {
-    sr_builder_set_init(b, "weight", (SrInit){SR_INIT_NORMAL, 0.02});
-    if (bias)
-        sr_builder_set_init(b, "bias", (SrInit){SR_INIT_CONSTANT, 0});
-    return sr_build(b, "linear", leaf,
-                    &(SrLinearParams){.out_features = out_features, .bias = bias}, x);
-}
-
-static SrNodeId norm(SrBuilder *b, const char *leaf, SrNodeId x) {
-    return sr_build(b, "layer_norm", leaf, &(SrLayerNormParams){.eps = 1e-5}, x);
 }
 
 // Splits a map (N, H, W, C) into h w groups of p_h p_w pixels each: (N, h w, p_h p_w, C).
@@ -218,14 +203,14 @@ static SrNodeId attention(SrBuilder *b, const Maxvit *p, SrNodeId x) {
     sr_builder_push_block(b, "1", "RelativePositionalMultiHeadAttention");
     remarks(b, "getattr", 1);
     remarks(b, "getitem", 4);
-    x = linear(b, "to_qkv", x, 3 * D, true);
+    x = sr_token_linear(b, "to_qkv", x, 3 * D, true, 0.02);
     remark_qkv(b, s, E);
     remark_bias(b, side * side, (2 * side - 1) * (2 * side - 1), E);
     sr_builder_set_entry(b, "table", "relative_position_bias_table");
     SrNodeId in[2] = {x, sr_build_n(b, "relative_bias", "unsqueeze", &bias, NULL, 0)};
     remark_scores(b, s, E);
     x = sr_build_n(b, "attention", "reshape", &heads, in, 2);
-    x = linear(b, "merge", x, D, true);
+    x = sr_token_linear(b, "merge", x, D, true, 0.02);
     sr_builder_pop(b);
     return x;
 }
@@ -233,8 +218,8 @@ static SrNodeId attention(SrBuilder *b, const Maxvit *p, SrNodeId x) {
 static SrNodeId mlp(SrBuilder *b, const Maxvit *p, SrNodeId x) {
     int D = sr_shape_last(sr_build_shape(b, x));
     sr_builder_push_block(b, "mlp_layer", "Sequential");
-    x = linear(b, "1", norm(b, "0", x), 4 * D, true);
-    x = linear(b, "3", sr_build(b, "gelu", "2", NULL, x), D, true);
+    x = sr_token_linear(b, "1", sr_token_norm(b, "0", x, 1e-5), 4 * D, true, 0.02);
+    x = sr_token_linear(b, "3", sr_build(b, "gelu", "2", NULL, x), D, true, 0.02);
     x = sr_dropout(b, "4", x, p->dropout);
     sr_builder_pop(b);
     return x;
@@ -254,7 +239,7 @@ static SrNodeId partition_attention(SrBuilder *b, const Maxvit *p, bool grid, Sr
     sr_builder_push_block(b, scope, "PartitionAttentionLayer");
     x = swap(b, "partition_swap", grid, partition(b, &cut, x));
     sr_builder_push_block(b, "attn_layer", "Sequential");
-    SrNodeId y = attention(b, p, norm(b, "0", x));
+    SrNodeId y = attention(b, p, sr_token_norm(b, "0", x, 1e-5));
     y = sr_dropout(b, "2", y, p->attention_dropout);
     sr_builder_pop(b);
     x = residual(b, x, y, drop);
@@ -301,7 +286,7 @@ static SrNodeId stem(SrBuilder *b, const Maxvit *p, SrNodeId x) {
     sr_builder_push_block(b, "stem", "Sequential");
     x = conv_norm(b, "0", x, p->stem, 3, 2, 1);
     sr_builder_push_block(b, "1", "Conv2dNormActivation");
-    x = conv(b, "0", x, p->stem, 3, 1, 1, true);
+    x = conv(b, "0", x, p->stem, 3);
     sr_builder_pop(b);
     sr_builder_pop(b);
     return x;
@@ -348,8 +333,10 @@ static SrStatus classify(SrBuilder *b, const void *params, const SrPreset *prese
     (void)params;
     int D = sr_shape_last(sr_build_shape(b, features->pooled));
     sr_builder_push_block(b, "classifier", "Sequential");
-    SrNodeId x = linear(b, "3", norm(b, "2", features->pooled), D, true);
-    *logits = linear(b, "5", sr_build(b, "tanh", "4", NULL, x), preset->classes, false);
+    SrNodeId x =
+        sr_token_linear(b, "3", sr_token_norm(b, "2", features->pooled, 1e-5), D, true, 0.02);
+    *logits =
+        sr_token_linear(b, "5", sr_build(b, "tanh", "4", NULL, x), preset->classes, false, 0.02);
     sr_builder_pop(b);
     return sr_builder_status(b);
 }

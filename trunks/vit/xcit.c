@@ -69,14 +69,8 @@ static SrNodeId norm(SrBuilder *b, const char *leaf, SrNodeId x) {
 
 // Adds a 3x3 convolution with stride 2 and no bias, and a batch norm: nodes <i>.0 and <i>.1.
 static SrNodeId halve(SrBuilder *b, int i, SrNodeId x, int channels) {
-    SrConv2dParams conv = {.out_channels = channels,
-                           .kernel_h = 3,
-                           .stride_h = 2,
-                           .padding_h = 1,
-                           .padding_w = -1,
-                           .groups = 1};
     sr_builder_push_numbered(b, "Sequential", "%d", i);
-    x = sr_build(b, "conv2d", "0", &conv, x);
+    x = sr_conv(b, "0", x, channels, 3, 2, 1);
     x = sr_build(b, "batch_norm", "1", NULL, x);
     sr_builder_pop(b);
     return x;
