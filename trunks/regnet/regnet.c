@@ -2,8 +2,8 @@
 // trunks of one builder.  `regnet` has VISSL's keys and names, which are ClassyVision's
 // (classy_vision/models/anynet.py, regnet.py); `torchvision_regnet` has torchvision's.
 //
-// VISSL's net is chosen in one of three ways: by its name, by the numbers of the width rule, or with
-// name anynet by the settings of each stage.
+// VISSL's net is chosen in one of three ways: by its name, by the numbers of the width rule, or
+// with name anynet by the settings of each stage.
 #include <math.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-// Computes the depth of parameters from their names.
+// Computes the depth of parameters from their names, and that of a net from its stages.
 #include "trunks/shared/depth.h"
 
 #include <string.h>
@@ -23,4 +23,11 @@ int sr_depth_of_blocks(const char *name, int blocks) {
     if (strstr(name, "patch_embed") || strstr(name, "pos_embed") || strstr(name, "cls_token"))
         return 0;
     return block >= 0 ? block + 1 : blocks;
+}
+
+int sr_depth_total(SrInts depths) {
+    int total = 0;
+    for (int i = 0; i < depths.n; i++)
+        total += depths.v[i];
+    return total;
 }

@@ -15,6 +15,7 @@
 #include "kernels/norm/batch_norm.h"
 #include "kernels/pool/pool2d.h"
 #include "trunks/shared/conv_norm.h"
+#include "trunks/shared/depth.h"
 #include "trunks/trunk.h"
 
 #define SUBTREE "MODEL.TRUNK.TORCHVISION_MAXVIT"
@@ -292,16 +293,9 @@ static SrNodeId stem(SrBuilder *b, const Maxvit *p, SrNodeId x) {
     return x;
 }
 
-static int total(SrInts layers) {
-    int sum = 0;
-    for (int i = 0; i < layers.n; i++)
-        sum += layers.v[i];
-    return sum;
-}
-
 static SrNodeId block(SrBuilder *b, const Maxvit *p, int i, int first, SrNodeId x) {
     for (int k = 0; k < p->layers.v[i]; k++) {
-        double drop = p->stochastic_depth * (first + k) / SR_MAX(total(p->layers) - 1, 1);
+        double drop = p->stochastic_depth * (first + k) / SR_MAX(sr_depth_total(p->layers) - 1, 1);
         sr_builder_push_numbered(b, "MaxVitLayer", "blocks.%d.layers.%d", i, k);
         x = layer(b, p, x, p->channels.v[i], k == 0 ? 2 : 1, drop);
         sr_builder_pop(b);
