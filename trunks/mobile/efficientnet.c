@@ -1,6 +1,6 @@
-// EfficientNet (Tan and Le, arXiv:1905.11946) with VISSL's keys and names, which are
-// ClassyVision's (classy_vision/models/efficientnet.py).  The trunk torchvision_efficientnet has
-// torchvision's names.
+// EfficientNet (Tan and Le, arXiv:1905.11946) and EfficientNetV2 (arXiv:2104.00298) as two trunks
+// of one builder.  `efficientnet` has VISSL's keys and names, which are ClassyVision's
+// (classy_vision/models/efficientnet.py); `torchvision_efficientnet` has torchvision's.
 //
 // VISSL's behaviour is kept: convolutions are padded equally on both sides, the width of
 // squeeze-excitation follows from the block's input, and the default feature comes after the
@@ -8,13 +8,191 @@
 #include <math.h>
 
 #include "kernels/basic/stochastic_depth.h"
-#include "kernels/conv/conv2d.h"
-#include "kernels/norm/batch_norm.h"
-#include "kernels/pool/pool2d.h"
 #include "trunks/shared/conv_norm.h"
+#include "trunks/shared/option_rows.h"
 #include "trunks/trunk.h"
 
 #define SUBTREE "MODEL.TRUNK.EFFICIENT_NETS"
+
+typedef struct { // a stage: arXiv:1905.11946 table 1, arXiv:2104.00298 table 4
+    bool fused;  // true: one 3x3 convolution replaces 1x1 and depthwise
+    int expand, kernel, stride, in, out, blocks;
+} Stage;
+
+enum { STAGES = 7 };
+typedef struct {
+    double width, depth;
+    double eps, momentum;
+    int last; // channels of the last convolution; 0: four times the last stage's
+    int n_stages;
+    const Stage *stage;
+} Arch;
+
+// clang-format off
+static const Stage b_stages[STAGES] = {
+    {false, 1, 3, 1, 32, 16, 1}, {false, 6, 3, 2, 16, 24, 2}, {false, 6, 5, 2, 24, 40, 2}, {false, 6, 3, 2, 40, 80, 3},
+    {false, 6, 5, 1, 80, 112, 3}, {false, 6, 5, 2, 112, 192, 4}, {false, 6, 3, 1, 192, 320, 1}};
+static const Stage s_stages[] = {
+    {true, 1, 3, 1, 24, 24, 2}, {true, 4, 3, 2, 24, 48, 4}, {true, 4, 3, 2, 48, 64, 4}, {false, 4, 3, 2, 64, 128, 6},
+    {false, 6, 3, 1, 128, 160, 9}, {false, 6, 3, 2, 160, 256, 15}};
+static const Stage m_stages[] = {
+    {true, 1, 3, 1, 24, 24, 3}, {true, 4, 3, 2, 24, 48, 5}, {true, 4, 3, 2, 48, 80, 5}, {false, 4, 3, 2, 80, 160, 7},
+    {false, 6, 3, 1, 160, 176, 14}, {false, 6, 3, 2, 176, 304, 18}, {false, 6, 3, 1, 304, 512, 5}};
+static const Stage l_stages[] = {
+    {true, 1, 3, 1, 32, 32, 4}, {true, 4, 3, 2, 32, 64, 7}, {true, 4, 3, 2, 64, 96, 7}, {false, 4, 3, 2, 96, 192, 10},
+    {false, 6, 3, 1, 192, 224, 19}, {false, 6, 3, 2, 224, 384, 25}, {false, 6, 3, 1, 384, 640, 7}};
+static const Arch archs[] = {
+    {1.0, 1.0, 1e-5, 0.1, 0, STAGES, b_stages},  {1.0, 1.1, 1e-5, 0.1, 0, STAGES, b_stages},
+    {1.1, 1.2, 1e-5, 0.1, 0, STAGES, b_stages},  {1.2, 1.4, 1e-5, 0.1, 0, STAGES, b_stages},
+    {1.4, 1.8, 1e-5, 0.1, 0, STAGES, b_stages},  {1.6, 2.2, 1e-3, 0.01, 0, STAGES, b_stages},
+    {1.8, 2.6, 1e-3, 0.01, 0, STAGES, b_stages}, {2.0, 3.1, 1e-3, 0.01, 0, STAGES, b_stages},
+    {1, 1, 1e-3, 0.1, 1280, SR_COUNT(s_stages), s_stages},
+    {1, 1, 1e-3, 0.1, 1280, SR_COUNT(m_stages), m_stages},
+    {1, 1, 1e-3, 0.1, 1280, SR_COUNT(l_stages), l_stages}};
+// clang-format on
+
+typedef struct {
+    bool vissl; // true: VISSL's names, false: torchvision's
+    const Arch *arch;
+    double width, more_width, depth; // factors on channels, twice, and on blocks
+    int divisor, least;              // of numbers of channels
+    double eps, momentum;            // of batch norms
+    double drop;                     // probability of leaving out the last block
+    bool no_gates;                   // true: no squeeze-excitation
+    int total, done;                 // number of blocks in all, and built so far
+} Net;
+
+static int channels_of(const Net *net, int channels) {
+    double wanted = channels * net->width * net->more_width;
+    int nearest =
+        SR_MAX(net->least, (int)(wanted + net->divisor / 2.0) / net->divisor * net->divisor);
+    return nearest < 0.9 * wanted ? nearest + net->divisor : nearest;
+}
+
+// torchvision scales the depths of version 1 only; version 2 lists its own.
+static int blocks_of(const Net *net, const Stage *s) { return (int)ceil(s->blocks * net->depth); }
+
+static int count_blocks(const Net *net) {
+    int n = 0;
+    for (int s = 0; s < net->arch->n_stages; s++)
+        n += blocks_of(net, &net->arch->stage[s]);
+    return n;
+}
+
+// Adds torchvision's module *i of a block, or VISSL's layers `conv` and `norm`.
+static SrNodeId layer(SrBuilder *b, const Net *net, int *i, const char *conv, const char *norm,
+                      SrNodeId x, SrConvNorm p) {
+    p.eps = net->eps;
+    p.momentum = net->momentum;
+    return net->vissl ? sr_conv_norm_named(b, conv, norm, "relu_fn", x, &p)
+                      : sr_conv_norm(b, sr_leaf((*i)++).s, x, &p);
+}
+
+static SrNodeId gate(SrBuilder *b, const Net *net, int *i, SrNodeId x, int squeeze) {
+    static const char *const vissl[] = {NULL,      "se_avgpool", "se_reduce",
+                                        "relu_fn", "se_expand",  "sigmoid"};
+    SrSqueezeExcitation p = {squeeze, "silu", "sigmoid", .names = net->vissl ? vissl : NULL};
+    return net->no_gates ? x : sr_squeeze_excitation(b, sr_leaf((*i)++).s, x, &p);
+}
+
+static SrNodeId mb_branch(SrBuilder *b, const Net *net, const Stage *s, SrNodeId x, int channels,
+                          int stride) {
+    int i = 0, in = sr_shape_last(sr_build_shape(b, x)), wide = in * s->expand;
+    if (!net->vissl)
+        wide = sr_make_divisible(wide, 8);
+    if (wide != in)
+        x = layer(b, net, &i, "expand_conv", "bn0", x,
+                  (SrConvNorm){.channels = wide, .kernel = 1, .activation = "silu"});
+    x = layer(b, net, &i, "depthwise_conv", "bn1", x,
+              (SrConvNorm){.channels = wide,
+                           .kernel = s->kernel,
+                           .stride = stride,
+                           .groups = wide,
+                           .activation = "silu"});
+    x = gate(b, net, &i, x, SR_MAX(1, in / 4));
+    return layer(b, net, &i, "project_conv", "bn2", x,
+                 (SrConvNorm){.channels = channels, .kernel = 1});
+}
+
+// Adds the branch of version 2, which VISSL does not have.
+static SrNodeId fused_branch(SrBuilder *b, const Net *net, const Stage *s, SrNodeId x, int channels,
+                             int stride) {
+    int i = 0, in = sr_shape_last(sr_build_shape(b, x));
+    int wide = sr_make_divisible(in * s->expand, 8);
+    SrConvNorm first = {.channels = wide != in ? wide : channels,
+                        .kernel = s->kernel,
+                        .stride = stride,
+                        .activation = "silu"};
+    x = layer(b, net, &i, NULL, NULL, x, first);
+    if (wide != in)
+        x = layer(b, net, &i, NULL, NULL, x, (SrConvNorm){.channels = channels, .kernel = 1});
+    return x;
+}
+
+static SrNodeId block(SrBuilder *b, Net *net, const Stage *s, SrNodeId x, int stride) {
+    double drop = net->drop * net->done++ / net->total;
+    int channels = channels_of(net, s->out);
+    bool residual = stride == 1 && sr_shape_last(sr_build_shape(b, x)) == channels;
+    if (!net->vissl)
+        sr_builder_push_block(b, "block", "Sequential");
+    SrNodeId y = (s->fused ? fused_branch : mb_branch)(b, net, s, x, channels, stride);
+    if (!net->vissl)
+        sr_builder_pop(b);
+    if (!residual)
+        return y;
+    if (!net->vissl)
+        y = sr_stochastic_depth(b, "stochastic_depth", y, drop);
+    else if (drop > 0)
+        y = sr_build(b, "stochastic_depth", "drop_connect", &(SrStochasticDepthParams){.p = drop},
+                     y);
+    return sr_build_n(b, "add", "add", NULL, (SrNodeId[]){y, x}, 2);
+}
+
+// Adds a stage: a module of torchvision; VISSL's blocks are numbered through.
+static SrNodeId stage(SrBuilder *b, Net *net, int at, SrNodeId x) {
+    const Stage *s = &net->arch->stage[at];
+    if (!net->vissl)
+        sr_builder_push_numbered(b, "Sequential", "%d", at + 1);
+    for (int i = 0; i < blocks_of(net, s); i++) {
+        int n = net->done;
+        if (net->vissl)
+            sr_builder_push_numbered(b, "MBConvBlock", "block%d", n);
+        else
+            sr_builder_push_numbered(b, s->fused ? "FusedMBConv" : "MBConv", "%d", i);
+        x = block(b, net, s, x, i == 0 ? s->stride : 1);
+        sr_builder_pop(b);
+        if (net->vissl)
+            sr_build_alias_numbered(b, x, "block%d", n);
+    }
+    if (!net->vissl)
+        sr_builder_pop(b);
+    return x;
+}
+
+// Announces timm's indices: the last map of each resolution.
+static SrNodeId stages(SrBuilder *b, Net *net, SrNodeId x) {
+    int index = 0;
+    for (int s = 0; s < net->arch->n_stages; s++) {
+        x = stage(b, net, s, x);
+        if (s + 1 == net->arch->n_stages || net->arch->stage[s + 1].stride == 2)
+            sr_build_alias_numbered(b, x, "%d", index++);
+    }
+    return x;
+}
+
+// Adds the first or the last convolution.
+static SrNodeId around(SrBuilder *b, const Net *net, const char *scope, SrNodeId x, SrConvNorm p) {
+    p.activation = "silu";
+    p.eps = net->eps;
+    p.momentum = net->momentum;
+    p.class_name = net->vissl ? "Sequential" : NULL;
+    x = sr_conv_norm(b, scope, x, &p);
+    if (net->vissl)
+        sr_build_alias(b, scope, x);
+    return x;
+}
+
+// ---- VISSL's trunk
 
 typedef struct {
     int version, width_divisor;
@@ -50,21 +228,7 @@ static const SrOption options[] = {
 // clang-format on
 #undef FIELD
 
-static const struct {
-    double width, depth, dropout;
-} versions[] = {{1.0, 1.0, 0.2}, {1.0, 1.1, 0.2}, {1.1, 1.2, 0.3}, {1.2, 1.4, 0.3},
-                {1.4, 1.8, 0.4}, {1.6, 2.2, 0.4}, {1.8, 2.6, 0.5}, {2.0, 3.1, 0.5}};
-
-// arXiv:1905.11946, table 1
-static const struct {
-    int blocks, kernel, stride, expand, in, out;
-} stages[] = {{1, 3, 1, 1, 32, 16},  {2, 3, 2, 6, 16, 24},  {2, 5, 2, 6, 24, 40},
-              {3, 3, 2, 6, 40, 80},  {3, 5, 1, 6, 80, 112}, {4, 5, 2, 6, 112, 192},
-              {1, 3, 1, 6, 192, 320}};
-
-static double width_of(const Efficientnet *p) {
-    return p->width > 0 ? p->width : versions[p->version].width;
-}
+static const double dropouts[] = {0.2, 0.2, 0.3, 0.3, 0.4, 0.4, 0.5, 0.5}; // of versions
 
 // Returns -1 for a text that is no number.
 static int least_width(const Efficientnet *p) {
@@ -74,122 +238,33 @@ static int least_width(const Efficientnet *p) {
     return given->type == SR_YAML_INT && given->i >= 0 && given->i <= 65536 ? (int)given->i : -1;
 }
 
-static int channels_of(const Efficientnet *p, int channels) {
-    double wanted = channels * width_of(p);
-    int d = p->width_divisor, least = least_width(p);
-    int nearest = SR_MAX(least ? least : d, (int)(wanted + d / 2.0) / d * d);
-    return nearest < 0.9 * wanted ? nearest + d : nearest;
-}
-
-static int blocks_of(const Efficientnet *p, int stage) {
-    return (int)ceil(stages[stage].blocks * (p->depth > 0 ? p->depth : versions[p->version].depth));
-}
-
-static int count_blocks(const Efficientnet *p) {
-    int n = 0;
-    for (int s = 0; s < SR_COUNT(stages); s++)
-        n += blocks_of(p, s);
-    return n;
-}
-
-// Settings of the block that is being built, common to all of its layers.
-typedef struct {
-    SrBuilder *b;
-    const Efficientnet *p;
-} Net;
-
-static SrNodeId conv(const Net *net, const char *leaf, SrNodeId x, SrConv2dParams p) {
-    p.padding_h = (p.kernel_h - 1) / 2;
-    p.padding_w = -1;
-    p.groups = SR_MAX(p.groups, 1);
-    sr_conv_kaiming(net->b, &p);
-    return sr_build(net->b, "conv2d", leaf, &p, x);
-}
-
-static SrNodeId norm(const Net *net, const char *leaf, SrNodeId x) {
-    SrBatchNormParams p = {.eps = net->p->bn_epsilon, .momentum = net->p->bn_momentum};
-    return sr_build(net->b, "batch_norm", leaf, &p, x);
-}
-
-static SrNodeId swish(const Net *net, SrNodeId x) {
-    return sr_build(net->b, "silu", "relu_fn", NULL, x);
-}
-
-static SrNodeId point(const Net *net, const char *leaf, SrNodeId x, int channels, bool bias) {
-    return conv(net, leaf, x,
-                (SrConv2dParams){.out_channels = channels, .kernel_h = 1, .bias = bias});
-}
-
-static SrNodeId branch(const Net *net, int s, SrNodeId x, int channels, int stride) {
-    static const char *const names[] = {NULL,      "se_avgpool", "se_reduce",
-                                        "relu_fn", "se_expand",  "sigmoid"};
-    int in = sr_shape_last(sr_build_shape(net->b, x)), wide = in * stages[s].expand;
-    SrSqueezeExcitation gate = {SR_MAX(1, in / 4), "silu", "sigmoid", .names = names};
-    if (wide != in)
-        x = swish(net, norm(net, "bn0", point(net, "expand_conv", x, wide, false)));
-    x = conv(net, "depthwise_conv", x,
-             (SrConv2dParams){.out_channels = wide,
-                              .kernel_h = stages[s].kernel,
-                              .stride_h = stride,
-                              .groups = wide});
-    x = swish(net, norm(net, "bn1", x));
-    if (net->p->use_se)
-        x = sr_squeeze_excitation(net->b, NULL, x, &gate);
-    return norm(net, "bn2", point(net, "project_conv", x, channels, false));
-}
-
-static SrNodeId block(const Net *net, int s, SrNodeId x, int stride, double drop) {
-    int channels = channels_of(net->p, stages[s].out);
-    bool residual = stride == 1 && sr_shape_last(sr_build_shape(net->b, x)) == channels;
-    SrNodeId y = branch(net, s, x, channels, stride);
-    if (!residual)
-        return y;
-    if (drop > 0)
-        y = sr_build(net->b, "stochastic_depth", "drop_connect",
-                     &(SrStochasticDepthParams){.p = drop}, y);
-    return sr_build_n(net->b, "add", "add", NULL, (SrNodeId[]){y, x}, 2);
-}
-
-// Blocks are numbered through; timm's indices name the last map of each resolution.
-static SrNodeId blocks(const Net *net, SrNodeId x) {
-    int at = 0, index = 0, total = count_blocks(net->p);
-    for (int s = 0; s < SR_COUNT(stages); s++) {
-        for (int i = 0; i < blocks_of(net->p, s); i++, at++) {
-            sr_builder_push_numbered(net->b, "MBConvBlock", "block%d", at);
-            x = block(net, s, x, i ? 1 : stages[s].stride, net->p->drop_connect_rate * at / total);
-            sr_builder_pop(net->b);
-            sr_build_alias_numbered(net->b, x, "block%d", at);
-        }
-        if (s + 1 < SR_COUNT(stages) && stages[s + 1].stride == 1)
-            continue;
-        sr_build_alias_numbered(net->b, x, "%d", index++);
-    }
-    return x;
-}
-
-// conv1 and conv_final: a Sequential of convolution, norm and activation.
-static SrNodeId layer(const Net *net, const char *scope, SrNodeId x, SrConv2dParams p) {
-    sr_builder_push_block(net->b, scope, "Sequential");
-    x = norm(net, "1", conv(net, "0", x, p));
-    x = sr_build(net->b, "silu", "2", NULL, x);
-    sr_builder_pop(net->b);
-    sr_build_alias(net->b, scope, x);
-    return x;
-}
-
 static SrStatus build(SrBuilder *b, const void *params, const SrTrunkInput *in,
                       SrTrunkOutput *out) {
-    Net net = {b, params};
     const Efficientnet *p = params;
-    if (least_width(p) < 0)
+    const Arch *arch = &archs[p->version];
+    int least = least_width(p);
+    if (least < 0)
         return sr_builder_fail(b, SR_ERR_CONFIG,
                                SUBTREE
                                ".min_width must be null or a number of channels up to 65536");
-    double dropout = p->dropout >= 0 ? p->dropout : versions[p->version].dropout;
-    SrConv2dParams first = {.out_channels = channels_of(p, 32), .kernel_h = 3, .stride_h = 2};
-    SrConv2dParams last = {.out_channels = channels_of(p, 1280), .kernel_h = 1};
-    SrNodeId x = blocks(&net, layer(&net, "conv1", in->image, first));
-    x = layer(&net, "conv_final", x, last);
+    double dropout = p->dropout >= 0 ? p->dropout : dropouts[p->version];
+    Net net = {.vissl = true,
+               .arch = arch,
+               .width = p->width > 0 ? p->width : arch->width,
+               .more_width = 1,
+               .depth = p->depth > 0 ? p->depth : arch->depth,
+               .divisor = p->width_divisor,
+               .least = least ? least : p->width_divisor,
+               .eps = p->bn_epsilon,
+               .momentum = p->bn_momentum,
+               .drop = p->drop_connect_rate,
+               .no_gates = !p->use_se};
+    net.total = count_blocks(&net);
+    SrNodeId x = around(b, &net, "conv1", in->image,
+                        (SrConvNorm){.channels = channels_of(&net, 32), .kernel = 3, .stride = 2});
+    x = stages(b, &net, x);
+    x = around(b, &net, "conv_final", x,
+               (SrConvNorm){.channels = channels_of(&net, 1280), .kernel = 1});
     out->map = x;
     x = sr_pool_flatten(b, x, "avgpool");
     if (dropout > 0) {
@@ -213,4 +288,92 @@ const SrTrunk sr_trunk_efficientnet = {
     .param_prefix = "_feature_blocks.",
     .build = build,
     .examples = SR_LIST(examples),
+};
+
+// ---- torchvision's trunk
+
+typedef struct {
+    int arch;
+    double width_multiplier, stochastic_depth, dropout;
+} TorchvisionEfficientnet;
+
+#define FIELD(f) offsetof(TorchvisionEfficientnet, f)
+static const SrOption torchvision_options[] = {
+    {"ARCH", SR_OPT_ENUM, FIELD(arch), "b0", .choices = "b0|b1|b2|b3|b4|b5|b6|b7|v2_s|v2_m|v2_l",
+     .help = "Name of the net."},
+    {"WIDTH_MULTIPLIER", SR_OPT_FLOAT, FIELD(width_multiplier), "1", 0.0625, 16,
+     .help = "Further factor on the channels of all layers; a fraction makes a smaller net."},
+    {"STOCHASTIC_DEPTH", SR_OPT_FLOAT, FIELD(stochastic_depth), "0.2", 0, 0.99,
+     .help = "Probability of leaving out the last block; earlier ones have proportionally less."},
+    SR_ROW_DROPOUT("0.2"),
+    SR_OPTION_END,
+};
+#undef FIELD
+
+static SrStatus build_torchvision(SrBuilder *b, const void *params, const SrTrunkInput *in,
+                                  SrTrunkOutput *out) {
+    const TorchvisionEfficientnet *p = params;
+    const Arch *a = &archs[p->arch];
+    Net net = {.arch = a,
+               .width = a->width,
+               .more_width = p->width_multiplier,
+               .depth = a->depth,
+               .divisor = 8,
+               .least = 8,
+               .eps = a->eps,
+               .momentum = a->momentum,
+               .drop = p->stochastic_depth};
+    net.total = count_blocks(&net);
+    sr_builder_push_block(b, "features", "Sequential");
+    SrNodeId x = around(
+        b, &net, "0", in->image,
+        (SrConvNorm){.channels = channels_of(&net, a->stage[0].in), .kernel = 3, .stride = 2});
+    x = stages(b, &net, x);
+    int last = a->last ? a->last : 4 * channels_of(&net, a->stage[a->n_stages - 1].out);
+    x = around(b, &net, sr_leaf(a->n_stages + 1).s, x, (SrConvNorm){.channels = last, .kernel = 1});
+    sr_builder_pop(b);
+    out->map = x;
+    out->pooled = sr_pool_flatten(b, x, NULL);
+    return sr_builder_status(b);
+}
+
+static SrStatus classify(SrBuilder *b, const void *params, const SrPreset *preset,
+                         const SrTrunkOutput *features, SrNodeId *logits) {
+    const TorchvisionEfficientnet *p = params;
+    sr_builder_push_block(b, "classifier", "Sequential");
+    SrNodeId x = sr_dropout(b, "0", features->pooled, p->dropout);
+    *logits = sr_linear_normal(b, "1", x, preset->classes, 0);
+    sr_builder_pop(b);
+    return sr_builder_status(b);
+}
+
+// clang-format off
+static const SrPreset presets[] = {
+    {"efficientnet_b0", "{ARCH: b0}", "classifier.1", 1000},
+    {"efficientnet_b1", "{ARCH: b1}", "classifier.1", 1000},
+    {"efficientnet_b2", "{ARCH: b2, DROPOUT: 0.3}", "classifier.1", 1000},
+    {"efficientnet_b3", "{ARCH: b3, DROPOUT: 0.3}", "classifier.1", 1000},
+    {"efficientnet_b4", "{ARCH: b4, DROPOUT: 0.4}", "classifier.1", 1000},
+    {"efficientnet_b5", "{ARCH: b5, DROPOUT: 0.4}", "classifier.1", 1000},
+    {"efficientnet_b6", "{ARCH: b6, DROPOUT: 0.5}", "classifier.1", 1000},
+    {"efficientnet_b7", "{ARCH: b7, DROPOUT: 0.5}", "classifier.1", 1000},
+    {"efficientnet_v2_s", "{ARCH: v2_s}", "classifier.1", 1000},
+    {"efficientnet_v2_m", "{ARCH: v2_m, DROPOUT: 0.3}", "classifier.1", 1000},
+    {"efficientnet_v2_l", "{ARCH: v2_l, DROPOUT: 0.4}", "classifier.1", 1000},
+};
+// clang-format on
+
+static const SrTrunkExample torchvision_examples[] = {
+    {"{ARCH: b0, WIDTH_MULTIPLIER: 0.25, STOCHASTIC_DEPTH: 0}", 32, 48}};
+
+const SrTrunk sr_trunk_torchvision_efficientnet = {
+    .name = "torchvision_efficientnet",
+    .help = "torchvision's EfficientNet B0 to B7 and V2 S, M, L",
+    .subtree = "MODEL.TRUNK.TORCHVISION_EFFICIENTNET",
+    .options = torchvision_options,
+    .params_bytes = sizeof(TorchvisionEfficientnet),
+    .build = build_torchvision,
+    .presets = SR_LIST(presets),
+    .classify = classify,
+    .examples = SR_LIST(torchvision_examples),
 };

@@ -31,8 +31,8 @@ static int adjusted(const Mnasnet *p, int channels) {
 // Adds modules <i> (convolution), <i + 1> (norm) and <i + 2> (ReLU).
 static SrNodeId conv(SrBuilder *b, int i, SrNodeId x, SrConvNorm c, bool relu) {
     c.momentum = 1 - 0.9997; // TensorFlow's decay
-    x = sr_conv_norm_flat(b, i, x, &c);
-    return relu ? sr_build(b, "relu", sr_leaf(i + 2).s, NULL, x) : x;
+    c.activation = relu ? "relu" : NULL;
+    return sr_conv_norm_flat(b, i, x, &c);
 }
 
 static SrNodeId inverted_residual(SrBuilder *b, int stack, SrNodeId x, int channels, int stride) {

@@ -2,10 +2,7 @@
 // `torchvision_mobilenet_v3` has torchvision's layers and names.  VISSL wraps that net as
 // `mobilenetv3_tv` and timm's as `mobilenetv3_timm` (vissl/models/trunks/mobile_net.py), with names
 // below "model.".
-#include <stdio.h>
-
 #include "kernels/conv/conv2d.h"
-#include "kernels/norm/batch_norm.h"
 #include "kernels/pool/pool2d.h"
 #include "trunks/shared/conv_norm.h"
 #include "trunks/shared/option_rows.h"
@@ -58,30 +55,15 @@ static int channels_of(const Net *p, int channels) {
     return sr_make_divisible(channels * p->width_multiplier, 8);
 }
 
-// Adds timm's layer: a named convolution, the i-th norm of the module, an activation.
-static SrNodeId timm_layer(SrBuilder *b, const char *leaf, int i, SrNodeId x, const SrConvNorm *c) {
-    SrConv2dParams conv = {.out_channels = c->channels,
-                           .kernel_h = c->kernel,
-                           .stride_h = c->stride,
-                           .padding_h = c->kernel / 2,
-                           .padding_w = -1,
-                           .groups = SR_MAX(c->groups, 1)};
-    char name[16];
-    snprintf(name, sizeof name, "bn%d", i);
-    sr_conv_kaiming(b, &conv);
-    x = sr_build(b, "conv2d", leaf, &conv, x);
-    x = sr_build(b, "batch_norm", name,
-                 &(SrBatchNormParams){.eps = c->eps, .momentum = c->momentum}, x);
-    return c->activation ? sr_build(b, c->activation, "act", NULL, x) : x;
-}
-
 // Adds layer *i of a block, counted from 0; `leaf` is timm's name of the convolution.
 static SrNodeId layer(SrBuilder *b, const Net *p, int *i, const char *leaf, SrNodeId x,
                       SrConvNorm c) {
+    static const char *const norms[] = {"bn1", "bn2", "bn3"};
+    int at = (*i)++;
     c.eps = p->eps;
     c.momentum = p->momentum;
-    int at = (*i)++;
-    return p->timm ? timm_layer(b, leaf, at + 1, x, &c) : sr_conv_norm(b, sr_leaf(at).s, x, &c);
+    return p->timm ? sr_conv_norm_named(b, leaf, norms[at], "act", x, &c)
+                   : sr_conv_norm(b, sr_leaf(at).s, x, &c);
 }
 
 static SrNodeId gate(SrBuilder *b, const Net *p, int *i, SrNodeId x, int squeeze) {

@@ -36,27 +36,31 @@ static void init(SrBuilder *b, const SrConv2dParams *p, double deviation) {
         sr_builder_set_init(b, "weight", (SrInit){SR_INIT_NORMAL, deviation});
 }
 
-SrNodeId sr_conv_norm_flat(SrBuilder *b, int i, SrNodeId x, const SrConvNorm *p) {
+SrNodeId sr_conv_norm_named(SrBuilder *b, const char *conv, const char *norm,
+                            const char *activation, SrNodeId x, const SrConvNorm *p) {
     int dilation = SR_MAX(p->dilation, 1);
-    SrConv2dParams conv = {.out_channels = p->channels,
-                           .kernel_h = p->kernel,
-                           .stride_h = p->stride,
-                           .padding_h = (p->kernel - 1) / 2 * dilation,
-                           .padding_w = -1,
-                           .dilation_h = dilation,
-                           .groups = SR_MAX(p->groups, 1)};
-    SrBatchNormParams norm = {.eps = p->eps > 0 ? p->eps : 1e-5,
-                              .momentum = p->momentum > 0 ? p->momentum : 0.1};
-    init(b, &conv, p->deviation);
-    x = sr_build(b, "conv2d", sr_leaf(i).s, &conv, x);
-    return sr_build(b, "batch_norm", sr_leaf(i + 1).s, &norm, x);
+    SrConv2dParams window = {.out_channels = p->channels,
+                             .kernel_h = p->kernel,
+                             .stride_h = p->stride,
+                             .padding_h = (p->kernel - 1) / 2 * dilation,
+                             .padding_w = -1,
+                             .dilation_h = dilation,
+                             .groups = SR_MAX(p->groups, 1)};
+    SrBatchNormParams statistics = {.eps = p->eps > 0 ? p->eps : 1e-5,
+                                    .momentum = p->momentum > 0 ? p->momentum : 0.1};
+    init(b, &window, p->deviation);
+    x = sr_build(b, "conv2d", conv, &window, x);
+    x = sr_build(b, "batch_norm", norm, &statistics, x);
+    return p->activation ? sr_build(b, p->activation, activation, NULL, x) : x;
+}
+
+SrNodeId sr_conv_norm_flat(SrBuilder *b, int i, SrNodeId x, const SrConvNorm *p) {
+    return sr_conv_norm_named(b, sr_leaf(i).s, sr_leaf(i + 1).s, sr_leaf(i + 2).s, x, p);
 }
 
 SrNodeId sr_conv_norm(SrBuilder *b, const char *scope, SrNodeId x, const SrConvNorm *p) {
     sr_builder_push_block(b, scope, p->class_name ? p->class_name : "Conv2dNormActivation");
     x = sr_conv_norm_flat(b, 0, x, p);
-    if (p->activation)
-        x = sr_build(b, p->activation, "2", NULL, x);
     sr_builder_pop(b);
     return x;
 }

@@ -27,7 +27,10 @@ typedef struct {
 // x: (N, H, W, C) -> (N, ceil(H / stride), ceil(W / stride), channels)
 SrNodeId sr_conv_norm(SrBuilder *b, const char *scope, SrNodeId x, const SrConvNorm *p);
 
-// Adds convolution and norm without activation: nodes <i> and <i + 1> of the builder's scope.
+// Adds these nodes under names of their own, without a module around them.
+SrNodeId sr_conv_norm_named(SrBuilder *b, const char *conv, const char *norm,
+                            const char *activation, SrNodeId x, const SrConvNorm *p);
+// Adds these nodes as <i>, <i + 1> and <i + 2> of the builder's scope.
 SrNodeId sr_conv_norm_flat(SrBuilder *b, int i, SrNodeId x, const SrConvNorm *p);
 
 // torchvision.ops.SqueezeExcitation (Hu et al., arXiv:1709.01507): x times one gate per channel.
