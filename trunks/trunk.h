@@ -1,6 +1,7 @@
 // The trunk contract: a backbone builds its nodes with torchvision's names and announces VISSL's
-// stages.  The build finds a descriptor `const SrTrunk sr_trunk_<stem>` in trunks/<shelf>/<stem>.c;
-// nothing outside this folder knows a trunk by name.
+// stages.  The build finds every descriptor `const SrTrunk sr_trunk_<name>` in trunks/<shelf>/;
+// nothing outside this folder knows a trunk by name.  A family whose trunks are one net under
+// several names is one file.
 #ifndef SR_TRUNKS_TRUNK_H
 #define SR_TRUNKS_TRUNK_H
 

@@ -1,7 +1,6 @@
 // AlexNet in one column (Krizhevsky, arXiv:1404.5997) with torchvision's layers and names.  VISSL's
 // five variants are separate trunks (trunks/classic/alexnets.c).
 
-#include "kernels/conv/conv2d.h"
 #include "kernels/pool/pool2d.h"
 #include "trunks/shared/conv_norm.h"
 #include "trunks/shared/option_rows.h"
@@ -29,14 +28,9 @@ static const struct {
                  {256, 3, 1, 1, true}};
 
 static SrNodeId layer(SrBuilder *b, const Alexnet *p, int i, int *at, SrNodeId x) {
-    SrConv2dParams conv = {.out_channels = (int)(layers_of[i].channels * p->width_multiplier),
-                           .kernel_h = layers_of[i].kernel,
-                           .stride_h = layers_of[i].stride,
-                           .padding_h = layers_of[i].padding,
-                           .padding_w = -1,
-                           .groups = 1,
-                           .bias = true};
-    x = sr_build(b, "conv2d", sr_leaf((*at)++).s, &conv, x);
+    int channels = (int)(layers_of[i].channels * p->width_multiplier);
+    x = sr_conv_bias(b, sr_leaf((*at)++).s, x, channels, layers_of[i].kernel, layers_of[i].stride,
+                     layers_of[i].padding);
     x = sr_build(b, "relu", sr_leaf((*at)++).s, NULL, x);
     sr_build_alias_numbered(b, x, "conv%d", i + 1);
     if (!layers_of[i].pooled)

@@ -2,7 +2,6 @@
 #include <math.h>
 
 #include "kernels/basic/concat.h"
-#include "kernels/conv/conv2d.h"
 #include "kernels/pool/pool2d.h"
 #include "trunks/shared/conv_norm.h"
 #include "trunks/shared/option_rows.h"
@@ -41,16 +40,9 @@ static int channels_of(const Squeezenet *p, int channels) {
 // Initial weights follow kaiming_uniform_ with bounds of sqrt(6 / fan_in); biases are 0.
 static SrNodeId conv(SrBuilder *b, const char *leaf, SrNodeId x, int channels, int kernel,
                      int stride, int padding) {
-    SrConv2dParams p = {.out_channels = channels,
-                        .kernel_h = kernel,
-                        .stride_h = stride,
-                        .padding_h = padding,
-                        .padding_w = -1,
-                        .groups = 1,
-                        .bias = true};
     sr_builder_set_init(b, "weight", (SrInit){SR_INIT_UNIFORM_FAN_IN, sqrt(6)});
     sr_builder_set_init(b, "bias", (SrInit){SR_INIT_CONSTANT, 0});
-    return sr_build(b, "conv2d", leaf, &p, x);
+    return sr_conv_bias(b, leaf, x, channels, kernel, stride, padding);
 }
 
 static SrNodeId fire(SrBuilder *b, const Squeezenet *p, int i, SrNodeId x) {
@@ -100,13 +92,11 @@ static SrStatus build(SrBuilder *b, const void *params, const SrTrunkInput *in,
 static SrStatus classify(SrBuilder *b, const void *params, const SrPreset *preset,
                          const SrTrunkOutput *features_of, SrNodeId *logits) {
     const Squeezenet *p = params;
-    SrConv2dParams scores = {
-        .out_channels = preset->classes, .kernel_h = 1, .padding_w = -1, .groups = 1, .bias = true};
     sr_builder_push_block(b, "classifier", "Sequential");
     SrNodeId x = sr_dropout(b, "0", features_of->map, p->dropout);
     sr_builder_set_init(b, "weight", (SrInit){SR_INIT_NORMAL, 0.01});
     sr_builder_set_init(b, "bias", (SrInit){SR_INIT_CONSTANT, 0});
-    x = sr_build(b, "conv2d", "1", &scores, x);
+    x = sr_conv_bias(b, "1", x, preset->classes, 1, 1, 0);
     x = sr_build(b, "relu", "2", NULL, x);
     x = sr_build(b, "adaptive_avg_pool2d", "3", &(SrAdaptivePool2dParams){0}, x);
     sr_builder_pop(b);

@@ -41,21 +41,15 @@ static const SrOption torchvision_options[] = {
 
 // ---- layers of both
 
-static SrNodeId conv(SrBuilder *b, const char *leaf, SrNodeId x, const SrConv2dParams *p) {
+static void init(SrBuilder *b) {
     sr_builder_set_init(b, "weight", (SrInit){SR_INIT_NORMAL, 0.02});
     sr_builder_set_init(b, "bias", (SrInit){SR_INIT_CONSTANT, 0});
-    return sr_build(b, "conv2d", leaf, p, x);
 }
 
 // Adds a convolution of patches: side and stride are equal.
 static SrNodeId patches(SrBuilder *b, const char *leaf, SrNodeId x, int channels, int side) {
-    SrConv2dParams p = {.out_channels = channels,
-                        .kernel_h = side,
-                        .stride_h = side,
-                        .padding_w = -1,
-                        .groups = 1,
-                        .bias = true};
-    return conv(b, leaf, x, &p);
+    init(b);
+    return sr_conv_bias(b, leaf, x, channels, side, side, 0);
 }
 
 static SrNodeId depthwise(SrBuilder *b, const char *leaf, SrNodeId x) {
@@ -66,7 +60,8 @@ static SrNodeId depthwise(SrBuilder *b, const char *leaf, SrNodeId x) {
                         .padding_w = -1,
                         .groups = dim,
                         .bias = true};
-    return conv(b, leaf, x, &p);
+    init(b);
+    return sr_build(b, "conv2d", leaf, &p, x);
 }
 
 // `done`: number of blocks before this one.

@@ -2,7 +2,6 @@
 // `torchvision_mobilenet_v3` has torchvision's layers and names.  VISSL wraps that net as
 // `mobilenetv3_tv` and timm's as `mobilenetv3_timm` (vissl/models/trunks/mobile_net.py), with names
 // below "model.".
-#include "kernels/conv/conv2d.h"
 #include "kernels/pool/pool2d.h"
 #include "trunks/shared/conv_norm.h"
 #include "trunks/shared/option_rows.h"
@@ -295,14 +294,11 @@ const SrTrunk sr_trunk_mobilenetv3_tv = {
 
 // (N, H, W, C) -> (N, 1280 or 1024): timm's layers between pooling and classifier
 static SrNodeId head(SrBuilder *b, const Net *net, SrNodeId map) {
-    SrConv2dParams conv = {.out_channels = channels_of(net, net->arch == LARGE ? 1280 : 1024),
-                           .kernel_h = 1,
-                           .padding_w = -1,
-                           .groups = 1,
-                           .bias = true};
+    int channels = channels_of(net, net->arch == LARGE ? 1280 : 1024);
     SrNodeId x =
         sr_build(b, "adaptive_avg_pool2d", "global_pool", &(SrAdaptivePool2dParams){0}, map);
-    x = sr_build(b, "hardswish", "act2", NULL, sr_build(b, "conv2d", "conv_head", &conv, x));
+    x = sr_conv_bias(b, "conv_head", x, channels, 1, 1, 0);
+    x = sr_build(b, "hardswish", "act2", NULL, x);
     return sr_build(b, "flatten", "flatten", NULL, x);
 }
 

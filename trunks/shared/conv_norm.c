@@ -22,6 +22,19 @@ SrNodeId sr_conv(SrBuilder *b, const char *leaf, SrNodeId x, int channels, int k
     return sr_build(b, "conv2d", leaf, &p, x);
 }
 
+SrNodeId sr_conv_bias(SrBuilder *b, const char *leaf, SrNodeId x, int channels, int kernel,
+                      int stride, int padding) {
+    SrConv2dParams p = {.out_channels = channels,
+                        .kernel_h = kernel,
+                        .stride_h = stride,
+                        .padding_h = padding,
+                        .padding_w = -1,
+                        .dilation_h = 1,
+                        .groups = 1,
+                        .bias = true};
+    return sr_build(b, "conv2d", leaf, &p, x);
+}
+
 void sr_conv_kaiming(SrBuilder *b, const SrConv2dParams *p) {
     double fan_out = (double)p->out_channels * p->kernel_h * p->kernel_h; // K R S
     sr_builder_set_init(b, "weight", (SrInit){SR_INIT_NORMAL, sqrt(2 / fan_out)});
@@ -66,15 +79,8 @@ SrNodeId sr_conv_norm(SrBuilder *b, const char *scope, SrNodeId x, const SrConvN
 }
 
 static SrNodeId point(SrBuilder *b, const char *leaf, SrNodeId x, int channels, double deviation) {
-    SrConv2dParams conv = {.out_channels = channels,
-                           .kernel_h = 1,
-                           .stride_h = 1,
-                           .padding_w = -1,
-                           .dilation_h = 1,
-                           .groups = 1,
-                           .bias = true};
-    init(b, &conv, deviation);
-    return sr_build(b, "conv2d", leaf, &conv, x);
+    init(b, &(SrConv2dParams){.out_channels = channels, .kernel_h = 1, .bias = true}, deviation);
+    return sr_conv_bias(b, leaf, x, channels, 1, 1, 0);
 }
 
 SrNodeId sr_squeeze_excitation(SrBuilder *b, const char *scope, SrNodeId x,

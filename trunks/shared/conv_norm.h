@@ -10,6 +10,10 @@
 SrNodeId sr_conv(SrBuilder *b, const char *leaf, SrNodeId x, int channels, int kernel, int stride,
                  int groups);
 
+// Adds a convolution with a bias.
+SrNodeId sr_conv_bias(SrBuilder *b, const char *leaf, SrNodeId x, int channels, int kernel,
+                      int stride, int padding);
+
 // Initialises the next convolution like torch.nn.init.kaiming_normal_(mode="fan_out"); its bias
 // is 0.
 void sr_conv_kaiming(SrBuilder *b, const SrConv2dParams *p);

@@ -151,6 +151,13 @@ void sr_token_features(SrBuilder *b, const SrTokenFeatures *given, SrTrunkOutput
         sr_build_alias(b, "lastMAP", out->map);
 }
 
+SrStatus sr_token_scale_check(SrBuilder *b, const char *subtree, const SrYaml *qk_scale) {
+    if (sr_token_scale(qk_scale) < 0)
+        return sr_builder_fail(b, SR_ERR_CONFIG, "%s.QK_SCALE must be False or a number above 0",
+                               subtree);
+    return SR_OK;
+}
+
 SrStatus sr_token_sizes_check(SrBuilder *b, const char *subtree, int hidden_dim, int heads,
                               int image_size, int patch_size) {
     if (hidden_dim % heads)

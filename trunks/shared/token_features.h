@@ -57,6 +57,8 @@ typedef struct {
 //                                the stride is ceil(blocks / count) if none is given
 void sr_token_features(SrBuilder *b, const SrTokenFeatures *f, SrTrunkOutput *out);
 
+// Checks the value of QK_SCALE.  SR_ERR_CONFIG names the key below `subtree`.
+SrStatus sr_token_scale_check(SrBuilder *b, const char *subtree, const SrYaml *qk_scale);
 // Checks sizes of a transformer.  SR_ERR_CONFIG names the keys below `subtree`: the width is no
 // multiple of the number of heads, or images are smaller than a patch.
 SrStatus sr_token_sizes_check(SrBuilder *b, const char *subtree, int hidden_dim, int heads,

@@ -19,6 +19,7 @@
 #include "trunks/shared/conv_norm.h"
 #include "trunks/shared/depth.h"
 #include "trunks/shared/option_rows.h"
+#include "trunks/shared/token_features.h"
 #include "trunks/trunk.h"
 
 #define SUBTREE "MODEL.TRUNK.SWIN_TRANSFORMER"
@@ -271,9 +272,7 @@ static SrNodeId stage(SrBuilder *b, const Swin *p, int i, int first, SrNodeId x)
 
 static SrStatus build_net(SrBuilder *b, const Swin *p, SrNodeId image, SrTrunkOutput *out) {
     SR_TRY(check(b, p, SUBTREE, heads_of));
-    if (sr_token_scale(p->qk_scale) < 0)
-        return sr_builder_fail(b, SR_ERR_CONFIG,
-                               SUBTREE ".QK_SCALE must be False or a number above 0");
+    SR_TRY(sr_token_scale_check(b, SUBTREE, p->qk_scale));
     SrNodeId x = embed(b, p, image);
     for (int i = 0, first = 0; i < p->depths.n; first += p->depths.v[i++])
         x = stage(b, p, i, first, x);
@@ -434,13 +433,8 @@ static SrNodeId torchvision_block(SrBuilder *b, const Swin *p, const Block *k, S
 }
 
 static SrNodeId torchvision_embed(SrBuilder *b, const Swin *p, SrNodeId x) {
-    SrConv2dParams conv = {.out_channels = p->embed_dim,
-                           .kernel_h = p->patch_size,
-                           .stride_h = p->patch_size,
-                           .groups = 1,
-                           .bias = true};
     sr_builder_push_block(b, "0", "Sequential");
-    x = sr_build(b, "conv2d", "0", &conv, x);
+    x = sr_conv_bias(b, "0", x, p->embed_dim, p->patch_size, p->patch_size, 0);
     sr_builder_push_block(b, "1", "Permute");
     x = permute(b, SR_CHANNELS_LAST, x);
     sr_builder_pop(b);

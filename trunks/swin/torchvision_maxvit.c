@@ -11,7 +11,6 @@
 #include "kernels/attention/relative_bias.h"
 #include "kernels/basic/permute.h"
 #include "kernels/basic/reshape.h"
-#include "kernels/conv/conv2d.h"
 #include "kernels/norm/batch_norm.h"
 #include "kernels/pool/pool2d.h"
 #include "trunks/shared/conv_norm.h"
@@ -48,15 +47,9 @@ static const SrOption options[] = {
 
 // Adds a convolution with a bias whose padding keeps the size.
 static SrNodeId conv(SrBuilder *b, const char *leaf, SrNodeId x, int channels, int kernel) {
-    SrConv2dParams p = {.out_channels = channels,
-                        .kernel_h = kernel,
-                        .padding_h = kernel / 2,
-                        .padding_w = -1,
-                        .groups = 1,
-                        .bias = true};
     sr_builder_set_init(b, "weight", (SrInit){SR_INIT_NORMAL, 0.02});
     sr_builder_set_init(b, "bias", (SrInit){SR_INIT_CONSTANT, 0});
-    return sr_build(b, "conv2d", leaf, &p, x);
+    return sr_conv_bias(b, leaf, x, channels, kernel, 1, kernel / 2);
 }
 
 static SrNodeId conv_norm(SrBuilder *b, const char *scope, SrNodeId x, int channels, int kernel,

@@ -125,14 +125,8 @@ static SrStatus check(SrBuilder *b, const Beit *p, SrNodeId image) {
                                "images of %d x %d, but " SUBTREE ".IMAGE_SIZE is %d: this trunk "
                                "takes one size",
                                s.d[1], s.d[2], p->image_size);
-    if (p->hidden_dim % p->heads)
-        return sr_builder_fail(b, SR_ERR_CONFIG,
-                               SUBTREE ".HIDDEN_DIM %d must be a multiple of NUM_HEADS %d",
-                               p->hidden_dim, p->heads);
-    if (sr_token_scale(p->qk_scale) < 0)
-        return sr_builder_fail(b, SR_ERR_CONFIG,
-                               SUBTREE ".QK_SCALE must be False or a number above 0");
-    return SR_OK;
+    SR_TRY(sr_token_sizes_check(b, SUBTREE, p->hidden_dim, p->heads, p->image_size, p->patch_size));
+    return sr_token_scale_check(b, SUBTREE, p->qk_scale);
 }
 
 static SrNodeId shared_bias(SrBuilder *b, const Beit *p) {

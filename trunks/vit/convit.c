@@ -113,18 +113,12 @@ static SrNodeId tokens(SrBuilder *b, const Convit *p, SrNodeId image, SrTokenLay
 }
 
 static SrStatus check(SrBuilder *b, const Convit *p) {
-    if (p->hidden_dim % p->heads)
-        return sr_builder_fail(b, SR_ERR_CONFIG,
-                               SUBTREE ": HIDDEN_DIM %d must be a multiple of NUM_HEADS %d",
-                               p->hidden_dim, p->heads);
+    SR_TRY(sr_token_sizes_check(b, SUBTREE, p->hidden_dim, p->heads, p->image_size, p->patch_size));
     if (p->image_size % p->patch_size)
         return sr_builder_fail(b, SR_ERR_CONFIG,
                                SUBTREE ": IMAGE_SIZE %d must be a multiple of PATCH_SIZE %d",
                                p->image_size, p->patch_size);
-    if (sr_token_scale(p->qk_scale) < 0)
-        return sr_builder_fail(b, SR_ERR_CONFIG,
-                               SUBTREE ".QK_SCALE must be False or a number above 0");
-    return SR_OK;
+    return sr_token_scale_check(b, SUBTREE, p->qk_scale);
 }
 
 // Sets the outputs: the patches (N, L, D) as a map, and VISSL's feature, one vector per image.

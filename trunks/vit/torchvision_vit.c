@@ -14,7 +14,6 @@
 #include "kernels/basic/linear.h"
 #include "kernels/basic/permute.h"
 #include "kernels/basic/reshape.h"
-#include "kernels/conv/conv2d.h"
 #include "kernels/norm/layer_norm.h"
 #include "kernels/tokens/add_positions.h"
 #include "trunks/shared/conv_norm.h"
@@ -151,18 +150,14 @@ static SrNodeId block(SrBuilder *b, const Vit *p, int i, SrNodeId x) {
 // (N, H, W, 3) -> (N, L, D)
 static SrNodeId patches(SrBuilder *b, const Vit *p, SrNodeId image, SrTokenLayout *grid) {
     double fan_in = 3.0 * p->patch_size * p->patch_size;
-    SrConv2dParams conv = {.out_channels = p->hidden_dim,
-                           .kernel_h = p->patch_size,
-                           .stride_h = p->patch_size,
-                           .groups = 1,
-                           .bias = true};
     remarks(b, p,
             (const char *[]){"getattr", "getitem", "getitem", "getitem", "getitem", "eq", "_assert",
                              "eq", "_assert", "floordiv", "floordiv"},
             11);
     sr_builder_set_init(b, "weight", (SrInit){SR_INIT_NORMAL, sqrt(1 / fan_in)});
     sr_builder_set_init(b, "bias", (SrInit){SR_INIT_CONSTANT, 0});
-    SrNodeId x = sr_build(b, "conv2d", "conv_proj", &conv, image);
+    SrNodeId x =
+        sr_conv_bias(b, "conv_proj", image, p->hidden_dim, p->patch_size, p->patch_size, 0);
     SrShape s = sr_build_shape(b, x);
     *grid = (SrTokenLayout){.h = s.d[1], .w = s.d[2]};
     remarks(b, p, (const char *[]){"mul"}, 1);

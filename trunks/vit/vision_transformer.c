@@ -110,9 +110,7 @@ static SrNodeId tokens(SrBuilder *b, const Vit *p, const SrTrunkInput *in, SrTok
 
 static SrStatus check(SrBuilder *b, const Vit *p, const SrTrunkInput *in) {
     SR_TRY(sr_token_sizes_check(b, SUBTREE, p->hidden_dim, p->heads, p->image_size, p->patch_size));
-    if (sr_token_scale(p->qk_scale) < 0)
-        return sr_builder_fail(b, SR_ERR_CONFIG,
-                               SUBTREE ".QK_SCALE must be False or a number above 0");
+    SR_TRY(sr_token_scale_check(b, SUBTREE, p->qk_scale));
     if (p->positions == POSITIONS_SINCOS && p->hidden_dim % 4)
         return sr_builder_fail(
             b, SR_ERR_CONFIG,

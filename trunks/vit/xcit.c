@@ -79,8 +79,6 @@ static SrNodeId halve(SrBuilder *b, int i, SrNodeId x, int channels) {
 // (N, H, W, 3) -> (N, h, w, D) with position encodings added
 static SrNodeId embed(SrBuilder *b, const Xcit *p, SrNodeId x) {
     int steps = p->patch_size == 16 ? 4 : 3;
-    SrConv2dParams conv = {
-        .out_channels = p->hidden_dim, .kernel_h = 1, .padding_w = -1, .groups = 1, .bias = true};
     sr_builder_push_block(b, "patch_embed", "ConvPatchEmbed");
     sr_builder_push_block(b, "proj", "Sequential");
     for (int i = 0; i < steps; i++) {
@@ -97,7 +95,7 @@ static SrNodeId embed(SrBuilder *b, const Xcit *p, SrNodeId x) {
                    &(SrFourierPositionsParams){
                        .images = s.d[0], .height = s.d[1], .width = s.d[2], .features = 32},
                    NULL, 0);
-    positions = sr_build(b, "conv2d", "token_projection", &conv, positions);
+    positions = sr_conv_bias(b, "token_projection", positions, p->hidden_dim, 1, 1, 0);
     sr_builder_pop(b);
     return sr_build_n(b, "add", "add", NULL, (SrNodeId[]){x, positions}, 2);
 }
@@ -214,10 +212,7 @@ static SrStatus check(SrBuilder *b, const Xcit *p) {
         return sr_builder_fail(b, SR_ERR_CONFIG,
                                SUBTREE ".ATTENTION_DROPOUT_RATE is %g, but only 0 is implemented",
                                p->attention_dropout);
-    if (sr_token_scale(p->qk_scale) < 0)
-        return sr_builder_fail(b, SR_ERR_CONFIG,
-                               SUBTREE ".QK_SCALE must be False or a number above 0");
-    return SR_OK;
+    return sr_token_scale_check(b, SUBTREE, p->qk_scale);
 }
 
 // Announces lastCLS, and lastMAP of the patches after the last norm.
