@@ -10,15 +10,24 @@
 #include "kernels/conv/conv2d.h"
 #include "kernels/norm/batch_norm.h"
 #include "kernels/pool/pool2d.h"
-#include "trunks/regnet/regnet_layout.h"
 #include "trunks/shared/conv_norm.h"
 #include "trunks/trunk.h"
 
 #define SUBTREE "MODEL.TRUNK.REGNET"
 
+// The rule for widths and depths of stages (arXiv:2003.13678, section 3.3).
+typedef struct {
+    int depth;         // number of blocks
+    double w_0;        // width of the first block
+    double w_a, w_m;   // slope of the widths over blocks; ratio of widths between stages
+    int group_width;   // channels in a group of the 3x3 convolution
+    double bottleneck; // ratio of inner to outer channels: 1
+    bool nearest;      // true: ClassyVision's fit of widths to groups, always the nearest multiple
+} Rule;
+
 typedef struct {
     const char *name;
-    SrRegnetParams layout;
+    Rule rule;
     SrInts depths, widths, group_widths, strides;
     SrDoubles bottleneck_multipliers;
     int stem_type, stem_width, block_type, activation, activation_type;
@@ -36,13 +45,13 @@ static const SrOption options[] = {
     {"name", SR_OPT_STRING, FIELD(name), "\"\"",
      .help = "Name of a net, such as regnet_y_16gf.  anynet: stages come from the lists depths, widths and so on.  Empty:"
      " stages come from depth, w_0, w_a, w_m and group_width."},
-    {"depth", SR_OPT_INT, FIELD(layout.depth), "0", 0, 1000, .help = "Number of blocks in all stages together."},
-    {"w_0", SR_OPT_FLOAT, FIELD(layout.w_0), "0", 0, 1e5, .help = "Width of the first block, a multiple of 8."},
-    {"w_a", SR_OPT_FLOAT, FIELD(layout.w_a), "0", 0, 1e5, .help = "Slope of the width from block to block."},
-    {"w_m", SR_OPT_FLOAT, FIELD(layout.w_m), "0", 0, 100, .help = "Ratio of the widths of consecutive stages, above 1."},
-    {"group_width", SR_OPT_INT, FIELD(layout.group_width), "0", 0, 1 << 16,
+    {"depth", SR_OPT_INT, FIELD(rule.depth), "0", 0, 1000, .help = "Number of blocks in all stages together."},
+    {"w_0", SR_OPT_FLOAT, FIELD(rule.w_0), "0", 0, 1e5, .help = "Width of the first block, a multiple of 8."},
+    {"w_a", SR_OPT_FLOAT, FIELD(rule.w_a), "0", 0, 1e5, .help = "Slope of the width from block to block."},
+    {"w_m", SR_OPT_FLOAT, FIELD(rule.w_m), "0", 0, 100, .help = "Ratio of the widths of consecutive stages, above 1."},
+    {"group_width", SR_OPT_INT, FIELD(rule.group_width), "0", 0, 1 << 16,
      .help = "Number of channels per group in the 3x3 convolution."},
-    {"bottleneck_multiplier", SR_OPT_FLOAT, FIELD(layout.bottleneck), "1", 0.01, 100,
+    {"bottleneck_multiplier", SR_OPT_FLOAT, FIELD(rule.bottleneck), "1", 0.01, 100,
      .help = "Channels inside a block, as a multiple of those outside."},
     {"depths", SR_OPT_INTS, FIELD(depths), "[]", 1, 1000, .help = "anynet: number of blocks in each stage."},
     {"widths", SR_OPT_INTS, FIELD(widths), "[]", 1, 1 << 20, .help = "anynet: number of channels in each stage."},
@@ -96,7 +105,7 @@ typedef struct {
     int width, group_width, blocks, stride;
     double bottleneck;
 } Stage;
-enum { MAX_STAGES = 16 };
+enum { MAX_STAGES = 16, MAX_RULE_STAGES = 8 };
 typedef struct {
     bool torchvision;       // names and initial values of torchvision, else VISSL's
     const char *activation; // name of an op
@@ -107,10 +116,42 @@ typedef struct {
     Stage stage[MAX_STAGES];
 } Net;
 
+// Makes the width of a stage a multiple of its group width.
+static void fit_groups(const Rule *p, Stage *s) {
+    int inner = (int)(s->width * p->bottleneck);
+    int group = p->group_width < inner ? p->group_width : inner;
+    int whole =
+        p->nearest ? (int)rint((double)inner / group) * group : sr_make_divisible(inner, group);
+    s->group_width = group;
+    s->width = (int)(whole / p->bottleneck);
+}
+
+// Computes block widths on the line w_0 + w_a i, rounded to w_0 w_m^k and then to multiples of 8.
+// Blocks of equal width form a stage.  Returns the number of blocks, which is less than `depth` if
+// there are more stages than MAX_RULE_STAGES.
+static int fill_stages(const Rule *p, Net *net) {
+    int blocks = 0;
+    net->n = 0;
+    for (int i = 0; i < p->depth; i++) {
+        double line = p->w_0 + p->w_a * i, k = rint(log(line / p->w_0) / log(p->w_m));
+        int width = (int)(rint(p->w_0 * pow(p->w_m, k) / 8) * 8);
+        if (net->n > 0 && net->stage[net->n - 1].width == width)
+            net->stage[net->n - 1].blocks++;
+        else if (net->n < MAX_RULE_STAGES)
+            net->stage[net->n++] =
+                (Stage){.width = width, .blocks = 1, .stride = 2, .bottleneck = p->bottleneck};
+    }
+    for (int s = 0; s < net->n; s++) {
+        fit_groups(p, &net->stage[s]);
+        blocks += net->stage[s].blocks;
+    }
+    return blocks;
+}
+
 // ---- which net of VISSL
 
 // RegNetX has no squeeze-excitation.  RegNetZ has inverted bottlenecks with linear ends and SiLU.
-static SrStatus apply_name(SrBuilder *b, const Regnet *p, Net *net, SrRegnetParams *layout) {
+static SrStatus apply_name(SrBuilder *b, const Regnet *p, Net *net, Rule *rule) {
     int i = 0;
     while (i < SR_COUNT(named) && strcmp(named[i].name, p->name) != 0)
         i++;
@@ -119,28 +160,28 @@ static SrStatus apply_name(SrBuilder *b, const Regnet *p, Net *net, SrRegnetPara
                                SUBTREE ".name is %s; expected anynet or a name like regnet_y_16gf, "
                                        "regnet_x_1.6gf, regnet_z_4gf",
                                p->name);
-    if (p->layout.depth)
+    if (p->rule.depth)
         return sr_builder_fail(
             b, SR_ERR_CONFIG,
             SUBTREE ": name %s and depth %d describe different nets; give one of the two", p->name,
-            p->layout.depth);
-    layout->depth = named[i].depth;
-    layout->w_0 = named[i].w_0;
-    layout->w_a = named[i].w_a;
-    layout->w_m = named[i].w_m;
-    layout->group_width = named[i].group_width;
+            p->rule.depth);
+    rule->depth = named[i].depth;
+    rule->w_0 = named[i].w_0;
+    rule->w_a = named[i].w_a;
+    rule->w_m = named[i].w_m;
+    rule->group_width = named[i].group_width;
     char family = p->name[strlen("regnet_")];
     if (family == 'x')
         net->se_ratio = 0;
     if (family == 'z') {
-        layout->bottleneck = 4;
+        rule->bottleneck = 4;
         net->block_type = BLOCK_LINEAR;
         net->activation = "silu";
     }
     return SR_OK;
 }
 
-static SrStatus check_numbers(SrBuilder *b, const SrRegnetParams *l) {
+static SrStatus check_numbers(SrBuilder *b, const Rule *l) {
     if (l->depth < 1 || l->w_0 < 8 || fmod(l->w_0, 8) != 0 || l->w_m <= 1 || l->group_width < 1)
         return sr_builder_fail(b, SR_ERR_CONFIG,
                                SUBTREE " needs a name, or depth, w_0 (a multiple of 8), w_a, w_m "
@@ -149,25 +190,12 @@ static SrStatus check_numbers(SrBuilder *b, const SrRegnetParams *l) {
     return SR_OK;
 }
 
-// Fills the stages by the width rule.  Returns their number of blocks.
-static int fill_stages(const SrRegnetParams *p, Net *net) {
-    SrRegnetLayout layout = sr_regnet_layout(p);
-    int blocks = 0;
-    net->n = layout.n;
-    for (int s = 0; s < layout.n; s++) {
-        net->stage[s] =
-            (Stage){layout.width[s], layout.group_width[s], layout.blocks[s], 2, p->bottleneck};
-        blocks += layout.blocks[s];
-    }
-    return blocks;
-}
-
-static SrStatus stages_of_numbers(SrBuilder *b, const SrRegnetParams *p, Net *net) {
+static SrStatus stages_of_numbers(SrBuilder *b, const Rule *p, Net *net) {
     SR_TRY(check_numbers(b, p));
     if (fill_stages(p, net) != p->depth)
         return sr_builder_fail(b, SR_ERR_CONFIG,
                                SUBTREE ": w_m %g makes more than %d stages; it must be larger",
-                               p->w_m, SR_REGNET_MAX_STAGES);
+                               p->w_m, MAX_RULE_STAGES);
     return SR_OK;
 }
 
@@ -202,8 +230,8 @@ static SrStatus check_groups(SrBuilder *b, const Net *net) {
 }
 
 static SrStatus resolve(SrBuilder *b, const Regnet *p, Net *net) {
-    SrRegnetParams layout = p->layout;
-    layout.nearest = true;
+    Rule rule = p->rule;
+    rule.nearest = true;
     bool silu = p->activation == SILU || p->activation_type == SILU;
     *net = (Net){.activation = silu ? "silu" : "relu",
                  .stem_type = p->stem_type,
@@ -216,8 +244,8 @@ static SrStatus resolve(SrBuilder *b, const Regnet *p, Net *net) {
         SR_TRY(stages_of_lists(b, p, net));
     } else {
         if (p->name[0])
-            SR_TRY(apply_name(b, p, net, &layout));
-        SR_TRY(stages_of_numbers(b, &layout, net));
+            SR_TRY(apply_name(b, p, net, &rule));
+        SR_TRY(stages_of_numbers(b, &rule, net));
     }
     return check_groups(b, net);
 }
@@ -415,19 +443,19 @@ const SrTrunk sr_trunk_regnet = {
 // ---- torchvision's trunk
 
 typedef struct {
-    SrRegnetParams layout;
+    Rule rule;
     double se_ratio;
 } TorchvisionRegnet;
 
 #define FIELD(f) offsetof(TorchvisionRegnet, f)
 static const SrOption torchvision_options[] = {
-    {"DEPTH", SR_OPT_INT, FIELD(layout.depth), "16", 1, 1000, .help = "Blocks."},
-    {"W_0", SR_OPT_FLOAT, FIELD(layout.w_0), "48", 8, 1e5, .help = "Width of the first block."},
-    {"W_A", SR_OPT_FLOAT, FIELD(layout.w_a), "27.89", 0, 1e5,
+    {"DEPTH", SR_OPT_INT, FIELD(rule.depth), "16", 1, 1000, .help = "Blocks."},
+    {"W_0", SR_OPT_FLOAT, FIELD(rule.w_0), "48", 8, 1e5, .help = "Width of the first block."},
+    {"W_A", SR_OPT_FLOAT, FIELD(rule.w_a), "27.89", 0, 1e5,
      .help = "Slope of the width from block to block."},
-    {"W_M", SR_OPT_FLOAT, FIELD(layout.w_m), "2.09", 1.01, 100,
+    {"W_M", SR_OPT_FLOAT, FIELD(rule.w_m), "2.09", 1.01, 100,
      .help = "Ratio of the widths of consecutive stages."},
-    {"GROUP_WIDTH", SR_OPT_INT, FIELD(layout.group_width), "8", 1, 1 << 16,
+    {"GROUP_WIDTH", SR_OPT_INT, FIELD(rule.group_width), "8", 1, 1 << 16,
      .help = "Number of channels per group in the 3x3 convolution."},
     {"SE_RATIO", SR_OPT_FLOAT, FIELD(se_ratio), "0", 0, 4,
      .help = "Channels inside squeeze-excitation, as a share of those before the block; 0: no "
@@ -439,15 +467,15 @@ static const SrOption torchvision_options[] = {
 static SrStatus build_torchvision(SrBuilder *b, const void *params, const SrTrunkInput *in,
                                   SrTrunkOutput *out) {
     const TorchvisionRegnet *p = params;
-    SrRegnetParams widths = p->layout;
+    Rule rule = p->rule;
     Net net = {.torchvision = true,
                .activation = "relu",
                .stem_width = 32,
                .se_ratio = p->se_ratio,
                .eps = 1e-5,
                .momentum = 0.1};
-    widths.bottleneck = 1;
-    fill_stages(&widths, &net);
+    rule.bottleneck = 1;
+    fill_stages(&rule, &net);
     return build_net(b, &net, in, out);
 }
 
