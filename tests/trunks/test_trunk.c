@@ -6,6 +6,7 @@
 #include "graph/ir/layer_name.h"
 #include "graph/plan/plan.h"
 #include "graph/plan/plan_run.h"
+#include "kernels/norm/batch_norm.h"
 #include "tests/check.h"
 #include "trunks/presets.h"
 #include "trunks/trunk.h"
@@ -275,5 +276,31 @@ TEST(test_presets) {
     CHECK(sr_preset_at(-1) == NULL);
 }
 
-SR_TESTS(trunk, unit(test_outputs_and_names), unit(test_training_step), unit(test_channels),
-         unit(test_evaluation), unit(test_depths), unit(test_masks), unit(test_presets))
+// A momentum of 0 keeps the running statistics where they are; it is no sign for a default.
+TEST(test_momentum_of_zero) {
+    int norms = 0;
+    for (int i = 0; sr_trunk_at(i); i++) {
+        const SrTrunk *trunk = sr_trunk_at(i);
+        const SrOption *row = sr_options_find(trunk->options, "bn_momentum");
+        Built t;
+        SrTrunkOutput out;
+        if (!row)
+            continue;
+        start(&t, trunk, &trunk->examples.v[0]);
+        *(double *)((char *)t.options + row->offset) = 0;
+        add(&t, 0, t.example->side, &out);
+        for (int k = 0; k < sr_graph_count(t.graph); k++) {
+            const SrNode *node = sr_graph_at(t.graph, k);
+            if (!node->op || strcmp(node->op->name, "batch_norm") != 0)
+                continue;
+            CHECK(((const SrBatchNormParams *)node->params)->momentum == 0);
+            norms++;
+        }
+        finish(&t);
+    }
+    CHECK(norms > 0);
+}
+
+SR_TESTS(trunk, unit(test_momentum_of_zero), unit(test_outputs_and_names), unit(test_training_step),
+         unit(test_channels), unit(test_evaluation), unit(test_depths), unit(test_masks),
+         unit(test_presets))

@@ -5,26 +5,21 @@
 #include "kernels/basic/concat.h"
 #include "kernels/basic/scale.h"
 #include "kernels/basic/slice.h"
-#include "kernels/conv/conv2d.h"
-#include "kernels/norm/batch_norm.h"
 
-SrNodeId sr_basic_conv(SrBuilder *b, const char *scope, SrNodeId x, const SrBasicConv *p) {
-    int kernel_w = p->kernel_w ? p->kernel_w : p->kernel_h;
-    SrConv2dParams conv = {.out_channels = p->channels,
-                           .kernel_h = p->kernel_h,
-                           .kernel_w = kernel_w,
-                           .stride_h = p->stride,
-                           .padding_h = p->same ? p->kernel_h / 2 : 0,
-                           .padding_w = p->same ? kernel_w / 2 : 0,
-                           .groups = 1};
-    SrBatchNormParams norm = {.eps = 1e-3, .momentum = 0.1};
+SrNodeId sr_basic_conv(SrBuilder *b, const char *scope, SrNodeId x, SrConvNorm p) {
+    p.activation = "relu";
+    p.eps = 1e-3;
+    p.momentum = 0.1;
     sr_builder_push_block(b, scope, "BasicConv2d");
-    sr_builder_set_init(b, "weight", (SrInit){SR_INIT_NORMAL, p->deviation});
-    x = sr_build(b, "conv2d", "conv", &conv, x);
-    x = sr_build(b, "batch_norm", "bn", &norm, x);
-    x = sr_build(b, "relu", "relu", NULL, x);
+    x = sr_conv_norm_named(b, "conv", "bn", "relu", x, &p);
     sr_builder_pop(b);
     return x;
+}
+
+SrNodeId sr_basic_linear(SrBuilder *b, const char *leaf, SrNodeId x, int out_features,
+                         double deviation) {
+    sr_builder_set_init(b, "weight", (SrInit){SR_INIT_NORMAL, deviation});
+    return sr_linear_normal(b, leaf, x, out_features, 0);
 }
 
 SrNodeId sr_inception_input(SrBuilder *b, SrNodeId x) {

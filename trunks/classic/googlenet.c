@@ -49,12 +49,11 @@ static const Module modules[] = {
 
 static SrNodeId conv(SrBuilder *b, const Googlenet *p, const char *scope, SrNodeId x, int channels,
                      int kernel, int stride) {
-    SrBasicConv c = {.channels = SR_MAX(1, (int)(channels * p->width_multiplier)),
-                     .kernel_h = kernel,
-                     .stride = stride,
-                     .same = true,
-                     .deviation = 0.01};
-    return sr_basic_conv(b, scope, x, &c);
+    return sr_basic_conv(b, scope, x,
+                         (SrConvNorm){.channels = SR_MAX(1, (int)(channels * p->width_multiplier)),
+                                      .kernel = kernel,
+                                      .stride = stride,
+                                      .deviation = 0.01});
 }
 
 static SrNodeId max_pool(SrBuilder *b, const char *leaf, SrNodeId x, int kernel, int stride,
@@ -85,11 +84,6 @@ static SrNodeId inception(SrBuilder *b, const Googlenet *p, const Module *m, SrN
     return x;
 }
 
-static SrNodeId linear(SrBuilder *b, const char *leaf, SrNodeId x, int out_features) {
-    sr_builder_set_init(b, "weight", (SrInit){SR_INIT_NORMAL, 0.01});
-    return sr_linear_normal(b, leaf, x, out_features, 0);
-}
-
 // Adds an auxiliary classifier, which exists in training only and feeds nothing but its own output.
 static void auxiliary(SrBuilder *b, const Googlenet *p, const char *scope, SrNodeId x,
                       SrTrunkOutput *out) {
@@ -101,10 +95,10 @@ static void auxiliary(SrBuilder *b, const Googlenet *p, const char *scope, SrNod
                  &(SrAdaptivePool2dParams){.out_h = 4, .out_w = 4}, x);
     x = conv(b, p, "conv", x, 128, 1, 1);
     x = sr_build(b, "flatten", "flatten", NULL, x);
-    x = linear(b, "fc1", x, 1024);
+    x = sr_basic_linear(b, "fc1", x, 1024, 0.01);
     x = sr_build(b, "relu", "relu", NULL, x);
     x = sr_dropout(b, "dropout", x, p->dropout_aux);
-    x = linear(b, "fc2", x, p->aux_classes);
+    x = sr_basic_linear(b, "fc2", x, p->aux_classes, 0.01);
     sr_builder_pop(b);
     sr_builder_set_mode(b, SR_MODE_BOTH);
     out->extra[out->n_extra].name = scope;
@@ -144,7 +138,7 @@ static SrStatus classify(SrBuilder *b, const void *params, const SrPreset *prese
                          const SrTrunkOutput *features, SrNodeId *logits) {
     const Googlenet *p = params;
     SrNodeId x = sr_dropout(b, "dropout", features->pooled, p->dropout);
-    *logits = linear(b, "fc", x, preset->classes);
+    *logits = sr_basic_linear(b, "fc", x, preset->classes, 0.01);
     return sr_builder_status(b);
 }
 

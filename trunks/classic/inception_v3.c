@@ -39,13 +39,14 @@ typedef struct {
 } Conv;
 
 static SrNodeId conv_of(SrBuilder *b, const Inception *p, SrNodeId x, const Conv *c, bool same) {
-    SrBasicConv conv = {.channels = SR_MAX(1, (int)(c->channels * p->width_multiplier)),
-                        .kernel_h = c->kernel_h,
-                        .kernel_w = c->kernel_w,
-                        .stride = c->stride,
-                        .same = same,
-                        .deviation = 0.1};
-    return sr_basic_conv(b, c->leaf, x, &conv);
+    return sr_basic_conv(
+        b, c->leaf, x,
+        (SrConvNorm){.channels = SR_MAX(1, (int)(c->channels * p->width_multiplier)),
+                     .kernel = c->kernel_h,
+                     .kernel_w = c->kernel_w,
+                     .stride = c->stride,
+                     .unpadded = !same,
+                     .deviation = 0.1});
 }
 
 // A branch inside a module: n consecutive convolutions.
@@ -156,12 +157,6 @@ static const struct {
     {"Mixed_7c", "InceptionE", inception_e, 0, "4"},
 };
 
-static SrNodeId linear(SrBuilder *b, const char *leaf, SrNodeId x, int out_features,
-                       double deviation) {
-    sr_builder_set_init(b, "weight", (SrInit){SR_INIT_NORMAL, deviation});
-    return sr_linear_normal(b, leaf, x, out_features, 0);
-}
-
 // Adds the auxiliary classifier, which exists in training only and feeds nothing but its own
 // output. Its 5x5 windows need a map of 17x17, that is images of 299 pixels.  torchvision's net
 // cannot train on smaller images; here the windows shrink.
@@ -181,7 +176,7 @@ static void auxiliary(SrBuilder *b, const Inception *p, SrNodeId x, SrTrunkOutpu
     x = conv_of(b, p, x, &(Conv){"conv1", 768, 5, 5, 1}, false);
     x = sr_build(b, "adaptive_avg_pool2d", "adaptive_avg_pool2d", &(SrAdaptivePool2dParams){0}, x);
     x = sr_build(b, "flatten", "flatten", NULL, x);
-    x = linear(b, "fc", x, p->aux_classes, 0.001);
+    x = sr_basic_linear(b, "fc", x, p->aux_classes, 0.001);
     sr_builder_pop(b);
     sr_builder_set_mode(b, SR_MODE_BOTH);
     out->extra[out->n_extra].name = "AuxLogits";
@@ -225,7 +220,7 @@ static SrStatus build(SrBuilder *b, const void *params, const SrTrunkInput *in,
 static SrStatus classify(SrBuilder *b, const void *params, const SrPreset *preset,
                          const SrTrunkOutput *features, SrNodeId *logits) {
     (void)params;
-    *logits = linear(b, "fc", features->pooled, preset->classes, 0.1);
+    *logits = sr_basic_linear(b, "fc", features->pooled, preset->classes, 0.1);
     return sr_builder_status(b);
 }
 

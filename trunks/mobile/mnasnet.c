@@ -30,6 +30,7 @@ static int adjusted(const Mnasnet *p, int channels) {
 
 // Adds modules <i> (convolution), <i + 1> (norm) and <i + 2> (ReLU).
 static SrNodeId conv(SrBuilder *b, int i, SrNodeId x, SrConvNorm c, bool relu) {
+    c.eps = 1e-5;
     c.momentum = 1 - 0.9997; // TensorFlow's decay
     c.activation = relu ? "relu" : NULL;
     return sr_conv_norm_flat(b, i, x, &c);

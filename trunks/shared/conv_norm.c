@@ -51,19 +51,19 @@ static void init(SrBuilder *b, const SrConv2dParams *p, double deviation) {
 
 SrNodeId sr_conv_norm_named(SrBuilder *b, const char *conv, const char *norm,
                             const char *activation, SrNodeId x, const SrConvNorm *p) {
-    int dilation = SR_MAX(p->dilation, 1);
+    int dilation = SR_MAX(p->dilation, 1), half = p->unpadded ? 0 : dilation;
     SrConv2dParams window = {.out_channels = p->channels,
                              .kernel_h = p->kernel,
+                             .kernel_w = p->kernel_w,
                              .stride_h = p->stride,
-                             .padding_h = (p->kernel - 1) / 2 * dilation,
-                             .padding_w = -1,
+                             .padding_h = (p->kernel - 1) / 2 * half,
+                             .padding_w = p->kernel_w ? (p->kernel_w - 1) / 2 * half : -1,
                              .dilation_h = dilation,
                              .groups = SR_MAX(p->groups, 1)};
-    SrBatchNormParams statistics = {.eps = p->eps > 0 ? p->eps : 1e-5,
-                                    .momentum = p->momentum > 0 ? p->momentum : 0.1};
+    SrBatchNormParams given = {.eps = p->eps, .momentum = p->momentum};
     init(b, &window, p->deviation);
     x = sr_build(b, "conv2d", conv, &window, x);
-    x = sr_build(b, "batch_norm", norm, &statistics, x);
+    x = sr_build(b, "batch_norm", norm, p->eps > 0 ? &given : NULL, x);
     return p->activation ? sr_build(b, p->activation, activation, NULL, x) : x;
 }
 

@@ -22,9 +22,11 @@ void sr_conv_kaiming(SrBuilder *b, const SrConv2dParams *p);
 // norm) and .2 (activation).  Padding keeps the size at stride 1.
 typedef struct {
     int channels, kernel;
+    int kernel_w;                 // 0: as `kernel`, which is the height
     int stride, dilation, groups; // 0: 1
+    bool unpadded;                // true: no padding
     const char *activation;       // name of an op: "relu", "silu"; NULL: none
-    double eps, momentum;         // of the norm; 0: PyTorch's 1e-5 and 0.1
+    double eps, momentum;         // of the norm; an epsilon of 0: PyTorch's 1e-5 and 0.1
     double deviation;             // of the initial weights; 0: sqrt(2 / fan_out)
     const char *class_name;       // of the block; NULL: "Conv2dNormActivation"
 } SrConvNorm;
