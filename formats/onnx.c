@@ -78,8 +78,8 @@ void sr_onnx_deinit(SrOnnx *onnx) {
     *onnx = (SrOnnx){.status = SR_OK};
 }
 
-// ValueInfoProto: name 1, type 2 { tensor_type 1 { elem_type 1, shape 2 { dim 1 { dim_value 1,
-// dim_param 2 } } } }
+// A ValueInfoProto has the fields name (1) and type (2).  The type's tensor_type (1) has elem_type
+// (1) and shape (2), and each dim (1) of the shape has dim_value (1) or dim_param (2).
 static void add_value(SrOnnx *onnx, int field, const char *name, SrShape shape) {
     SrText dims = SR_TEXT_INIT, tensor = SR_TEXT_INIT, type = SR_TEXT_INIT, value = SR_TEXT_INIT;
     for (int i = 0; i < shape.rank; i++) {
@@ -106,7 +106,7 @@ void sr_onnx_output(SrOnnx *onnx, const char *name, SrShape shape) {
     add_value(onnx, 12, name, shape);
 }
 
-// TensorProto: dims 1, data_type 2, name 8, raw_data 9
+// A TensorProto has the fields dims (1), data_type (2), name (8) and raw_data (9).
 void sr_onnx_weight(SrOnnx *onnx, const char *name, SrTensor tensor) {
     if (onnx->n_weights == onnx->cap_weights) {
         int grown = SR_MAX(64, 2 * onnx->cap_weights);
@@ -136,7 +136,7 @@ void sr_onnx_numbers(SrOnnx *onnx, const char *name, const int64_t *values, int 
         onnx->status = sr_out_of_memory("an ONNX graph");
 }
 
-// NodeProto: input 1, output 2, name 3, op_type 4, attribute 5
+// A NodeProto has the fields input (1), output (2), name (3), op_type (4) and attribute (5).
 void sr_onnx_node(SrOnnx *onnx, const char *op, const char *const *in, int n_in, const char *out) {
     for (int i = 0; i < n_in; i++)
         add_string(&onnx->node, 1, in[i]);
@@ -145,7 +145,7 @@ void sr_onnx_node(SrOnnx *onnx, const char *op, const char *const *in, int n_in,
     add_string(&onnx->node, 4, op);
 }
 
-// AttributeProto: name 1, f 2, i 3, ints 8, type 20
+// An AttributeProto has the fields name (1), f (2), i (3), ints (8) and type (20).
 static void add_attribute(SrOnnx *onnx, const char *name, int type, SrText *rest) {
     SrText attribute = SR_TEXT_INIT;
     add_string(&attribute, 1, name);
@@ -197,8 +197,8 @@ static void put_head(FILE *f, int field, size_t bytes) {
     fwrite(head, 1, 1 + (size_t)varint(bytes, head + 1), f);
 }
 
-// ModelProto: ir_version 1, producer_name 2, producer_version 3, graph 7, opset_import 8 {
-// version 2 }
+// A ModelProto has the fields ir_version (1), producer_name (2), producer_version (3), graph (7)
+// and opset_import (8), which holds version (2).
 static SrStatus write_model(const SrOnnx *onnx, FILE *f, size_t graph_bytes) {
     SrText head = SR_TEXT_INIT, opset = SR_TEXT_INIT;
     add_int(&head, 1, IR_VERSION);

@@ -15,7 +15,7 @@ static bool is_run(const SrFolderArgs *a) {
     return !a->weights && sr_file_exists(a->model) && !sr_text_ends(a->model, ".yaml");
 }
 
-// The best layer of a run's evaluation, where there is a run.
+// Takes the best layer of the evaluation, where the model is a run and no layer is given.
 static SrStatus choose_layer(SrFolder *f) {
     char checkpoint[4096];
     if (f->args.layer || !is_run(&f->args))
