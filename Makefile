@@ -29,7 +29,7 @@ CFLAGS = $(FLAGS) $(STRICT)
 LDLIBS = -lopenblas -llinear -lyaml -ljansson -lz -lm -lpthread
 PACKAGES = gcc libc6-dev make libopenblas-dev liblinear-dev libyaml-dev libstb-dev zlib1g-dev libjansson-dev libcmocka-dev pkg-config
 # Each package enables a part that a build may lack; tests/deps.sh describes the parts.
-RECOMMENDED = libturbojpeg0-dev libwebp-dev libtiff-dev libheif-dev libmicrohttpd-dev libopenmpi-dev openmpi-bin
+RECOMMENDED = libturbojpeg0-dev libwebp-dev libtiff-dev libheif-dev libseccomp-dev libmicrohttpd-dev libopenmpi-dev openmpi-bin
 
 FOLDERS = base formats kernels graph measure trunks heads losses data trainer library folder pages cli
 SOURCES := $(sort $(foreach d,$(FOLDERS),$(wildcard $(addprefix $(d)/,*.c */*.c */*/*.c))))
@@ -55,6 +55,8 @@ $(eval $(call library,TURBOJPEG,turbojpeg.h,tjInitDecompress,turbojpeg,data/jpeg
 $(eval $(call library,WEBP,webp/decode.h,WebPGetDecoderVersion,webp,data/webp.c))
 $(eval $(call library,TIFF,tiffio.h,TIFFOpenOptionsAlloc,tiff,data/readers/tiff.c))
 $(eval $(call library,HEIF,libheif/heif.h,heif_context_alloc,heif,data/readers/heif.c))
+# libseccomp (libseccomp-dev) locks the processes that decode under DATA.SANDBOX.
+$(eval $(call library,SECCOMP,seccomp.h,seccomp_api_get,seccomp,data/sandbox_lock.c))
 # libmicrohttpd (libmicrohttpd-dev) serves `sslrun web` if it is installed. WEB=no builds without the verb.
 ifeq ($(origin WEB),undefined)
 LOOKED_FOR += WEB
@@ -85,7 +87,8 @@ LOOK_AGAIN = env $(LOOKED_FOR:%=-u %) $(MAKE) --no-print-directory
 # Packages of the parts that this build lacks without the user having asked for that.
 lack = $(if $(filter $(1),$(LOOKED_FOR)),$(if $(filter yes,$($(1))),,$(2)))
 LACKS = $(call lack,TURBOJPEG,libturbojpeg0-dev) $(call lack,WEBP,libwebp-dev) $(call lack,TIFF,libtiff-dev) \
-        $(call lack,HEIF,libheif-dev) $(call lack,WEB,libmicrohttpd-dev) $(call lack,MPI,libopenmpi-dev openmpi-bin)
+        $(call lack,HEIF,libheif-dev) $(call lack,SECCOMP,libseccomp-dev) $(call lack,WEB,libmicrohttpd-dev) \
+        $(call lack,MPI,libopenmpi-dev openmpi-bin)
 HEADERS := $(sort $(foreach d,$(FOLDERS),$(wildcard $(addprefix $(d)/,*.h */*.h */*/*.h))))
 # A file *_simd.c is written once, in plain loops or vector templates, and compiled for each instruction set.
 SIMD   := $(filter %_simd.c,$(SOURCES))
@@ -204,6 +207,7 @@ $(BUILD)/gen/build.h: FORCE
 	@echo '#define SR_WEBP $(if $(filter yes,$(WEBP)),1,0)' >>$@.new
 	@echo '#define SR_TIFF $(if $(filter yes,$(TIFF)),1,0)' >>$@.new
 	@echo '#define SR_HEIF $(if $(filter yes,$(HEIF)),1,0)' >>$@.new
+	@echo '#define SR_SECCOMP $(if $(filter yes,$(SECCOMP)),1,0)' >>$@.new
 	@echo '#define SR_WEB $(if $(filter yes,$(WEB)),1,0)' >>$@.new
 	@echo '#define SR_MPI $(if $(filter yes,$(MPI)),1,0)' >>$@.new
 	@echo '#define SR_STATIC $(if $(filter yes,$(STATIC)),1,0)' >>$@.new

@@ -58,7 +58,7 @@ sbom: sslrun
 ## make deb        build Debian packages of this tree in package/ and check them with lintian
 ## make check-deb  build the packages, install and try them in a root made by debootstrap (as root; minutes)
 deb:
-	@tests/deps.sh $(PACKAGES) debhelper dh-python fakeroot lintian libheif-dev libmicrohttpd-dev libtiff-dev libturbojpeg0-dev libwebp-dev
+	@tests/deps.sh $(PACKAGES) debhelper dh-python fakeroot lintian libheif-dev libmicrohttpd-dev libseccomp-dev libtiff-dev libturbojpeg0-dev libwebp-dev
 	@tests/package.sh package
 check-deb: deb
 	@tests/deps.sh debootstrap

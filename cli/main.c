@@ -21,6 +21,7 @@
 #include "cli/restart.h"
 #include "cli/verb.h"
 #include "data/decode.h"
+#include "data/sandbox.h"
 #include "gen/build.h"
 #include "kernels/machine.h"
 #include "pages/web/web_server.h"
@@ -174,12 +175,13 @@ int main(int argc, char **argv) {
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
         return leave_ranks(print_help());
     if (strcmp(argv[1], "--version") == 0) {
-        printf("sslrun " SR_VERSION
-               "\nJPEG by %s, WebP by %s, TIFF by %s, HEIC and AVIF by %s, web page by %s\n"
+        printf("sslrun " SR_VERSION "\nJPEG by %s, WebP by %s, TIFF by %s, HEIC and AVIF by %s, "
+               "sandbox by %s, web page by %s\n"
                "instructions up to %s\nOpenBLAS with its %s kernels\nranks by %s\n",
                sr_image_decoder_name(), sr_image_webp_name(), sr_image_tiff_name(),
-               sr_image_heif_name(), sr_web_library(), sr_machine_name(sr_machine_default()),
-               sr_blas_core(), library ? library->name : "nothing: one process");
+               sr_image_heif_name(), sr_sandbox_name(), sr_web_library(),
+               sr_machine_name(sr_machine_default()), sr_blas_core(),
+               library ? library->name : "nothing: one process");
         return leave_ranks(flush_output());
     }
     // A file beyond `ulimit -f` becomes a write error, which is reported and cleaned up.

@@ -24,6 +24,7 @@
 #include "data/readers/heif.h"
 #include "data/readers/pnm.h"
 #include "data/readers/tiff.h"
+#include "data/sandbox.h"
 #include "data/webp.h"
 #include "gen/build.h"
 
@@ -221,19 +222,24 @@ static SrStatus decode_floats(const SrImageHeader *probe, const uint8_t *bytes, 
 }
 
 // The header is read again rather than kept: the walk takes a hundredth of the decoding time.
-SrStatus sr_image_finish(SrImage *image, int reduce, SrImagePool *pool) {
+static SrStatus finish(SrImage *image, int reduce, SrImagePool *pool) {
     const void *bytes = image->encoded;
     size_t n = image->encoded_bytes;
     int channels = image->channels;
     SrImageHeader probe;
-    if (!bytes)
-        return SR_OK;
     SR_TRY(sr__image_header_read(bytes, n, &probe));
     if (channels > 0)
         SR_TRY(decode_floats(&probe, bytes, n, channels, pool, image));
     else
         SR_TRY(decode(&probe, bytes, n, reduce, pool, image));
     return sr__exif_turn(image, probe.orientation, pool);
+}
+
+SrStatus sr_image_finish(SrImage *image, int reduce, SrImagePool *pool) {
+    if (!image->encoded)
+        return SR_OK;
+    return sr_sandbox_used() ? sr__sandbox_decode(finish, image, reduce, pool)
+                             : finish(image, reduce, pool);
 }
 
 SrStatus sr_image_decode(const void *bytes, size_t n, SrImagePool *pool, SrImage *out) {

@@ -24,6 +24,8 @@ typedef struct Block {
 struct SrImagePool {
     Block *head; // newest block; memory is taken from this one only
     size_t peak; // most bytes in use since the last reset
+    void *companion;
+    void (*free_companion)(void *companion); // NULL: there is none
 };
 
 // Blocks are large and rare: they come from the system directly, in huge pages if it has them.
@@ -53,8 +55,18 @@ void sr_image_pool_free(SrImagePool *pool) {
     if (!pool)
         return;
     blocks_free(pool->head);
+    if (pool->free_companion)
+        pool->free_companion(pool->companion);
     sr_free(pool);
 }
+
+void sr_image_pool_attach(SrImagePool *pool, void *companion, void (*free_it)(void *companion)) {
+    SR_ASSERT(!pool->free_companion);
+    pool->companion = companion;
+    pool->free_companion = free_it;
+}
+
+void *sr_image_pool_companion(const SrImagePool *pool) { return pool->companion; }
 
 void sr_image_pool_reset(SrImagePool *pool) {
     Block *head = pool->head;

@@ -17,6 +17,10 @@ void *sr_image_pool_take(SrImagePool *pool, size_t bytes);
 size_t sr_image_pool_mark(const SrImagePool *pool);
 void sr_image_pool_rewind(SrImagePool *pool, size_t mark);
 
+// Gives the pool an object to free with itself: its decoder's process (sandbox.h).  At most one.
+void sr_image_pool_attach(SrImagePool *pool, void *companion, void (*free_it)(void *companion));
+void *sr_image_pool_companion(const SrImagePool *pool); // NULL: none
+
 // Makes an image of h x w with rgb in the pool and pixels not set.  SR_ERR_IO (a bad image): the
 // size is above SR_IMAGE_MAX_PIXELS.
 SrStatus sr_image_new(SrImagePool *pool, int h, int w, SrImage *out);

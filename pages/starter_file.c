@@ -8,6 +8,7 @@
 #include "base/parallel.h"
 #include "base/text/escape.h"
 #include "base/text/json.h"
+#include "data/sandbox.h"
 #include "trainer/data/eval_transforms.h"
 
 // Says what learns when the weights of others are the start.
@@ -101,6 +102,8 @@ static void add_data(const SrStarterRecipe *r, const SrStarterRung *rung, SrText
                    "number of threads\n  LOG_FREQUENCY: 50 # updates between two progress lines\n  "
                    "DATA:\n    NUM_DATALOADER_WORKERS: %d # threads that read and augment images\n",
                    sr_parallel_threads());
+    if (sr_sandbox_used())
+        sr_text_add(out, "    SANDBOX: True # decode in locked processes\n");
     add_form(r->survey, out);
     sr_text_add(out, "    TRAIN:\n      DATA_PATHS: [");
     add_quoted(r->data, out);

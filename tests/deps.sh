@@ -23,6 +23,7 @@ about() {
     libwebp-dev) words="WebP images" probe="links webp/decode.h webp" ;;
     libtiff-dev) words="TIFF images" probe="links tiffio.h tiff" ;;
     libheif-dev) words="HEIC and AVIF images" probe="links libheif/heif.h heif" ;;
+    libseccomp-dev) words="a sandbox for decoders" probe="links seccomp.h seccomp" ;;
     libmicrohttpd-dev) words="the live page (sslrun web)" probe="links microhttpd.h microhttpd" ;;
     libopenmpi-dev) words="training by several processes" probe="${PKG_CONFIG:-pkg-config} --exists ompi" ;;
     openmpi-bin) words="mpirun" probe="command -v mpirun" ;;

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "base/stop.h"
+#include "data/sandbox.h"
 #include "tests/machine.h"
 
 static struct {
@@ -29,6 +30,7 @@ int process_state_restore(void **state) {
     test_machine_reset();
     sr_parallel_set_threads(start.threads);
     sr_stop_set(NULL, NULL);
+    sr_sandbox_leave();
     sr_log_close();
     sr_log_set_level(SR_LOG_INFO);
     setlocale(LC_ALL, "C");

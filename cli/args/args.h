@@ -29,6 +29,10 @@ typedef struct {
 // One row: a flag that sets `field` of the struct `Type`, whose type is checked by the compiler.
 #define SR_FLAG_ON(Type, field, name, help) \
     { name, SR_FLAG_IS_ON, SR_FLAG_OFFSET(Type, field, bool), NULL, help }
+// Flag of verbs that decode the images of a folder (data/sandbox.h).
+#define SR_SANDBOX_FLAG(Type, field)     \
+    SR_FLAG_ON(Type, field, "--sandbox", \
+               "decode images in locked processes of their own, for images of strangers")
 #define SR_FLAG_NUMBER(Type, field, name, help) \
     { name, SR_FLAG_IS_NUMBER, SR_FLAG_OFFSET(Type, field, int), "N", help }
 #define SR_FLAG_TEXT(Type, field, name, value, help) \

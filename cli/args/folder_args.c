@@ -9,6 +9,7 @@
 #include "base/text/number.h"
 #include "cli/interrupt.h"
 #include "cli/next.h"
+#include "data/sandbox.h"
 #include "trainer/run/run_folder.h"
 
 static bool is_run(const SrFolderArgs *a) {
@@ -26,6 +27,8 @@ static SrStatus choose_layer(SrFolder *f) {
 
 SrStatus sr_folder_open(const SrFolderArgs *args, SrFolder *out) {
     *out = (SrFolder){.args = *args};
+    if (args->sandbox)
+        SR_TRY(sr_sandbox_use());
     if (!args->model)
         SR_FAIL(SR_ERR_CONFIG, "name a model with --model: a run folder such as runs/photos, a "
                                "checkpoint, resnet50 with --weights, or pixels");

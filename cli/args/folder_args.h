@@ -19,6 +19,7 @@ typedef struct {
     int size;
     bool quiet; // SrIndexOptions.quiet
     int batch;  // SrEmbedOptions.batch
+    bool sandbox;
 } SrFolderArgs;
 
 #define SR_FOLDER_FLAGS(Options)                                                       \
@@ -31,7 +32,8 @@ typedef struct {
         SR_FLAG_NUMBER(Options, folder.size, "--size",                                 \
                        "pixels per side for a named model (its own)"),                 \
         SR_FLAG_TEXT(Options, folder.index, "--index", "FILE",                         \
-                     "the index (RUN/index/..., or runs/index/... without a run)")
+                     "the index (RUN/index/..., or runs/index/... without a run)"),    \
+        SR_SANDBOX_FLAG(Options, folder.sandbox)
 
 // For a struct with `int probes`: 0, as without the flag, stands for an exact search.
 #define SR_FOLDER_PROBES(Options)               \

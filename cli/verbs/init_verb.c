@@ -10,6 +10,7 @@
 #include "cli/args/model_file.h"
 #include "cli/next.h"
 #include "cli/verb.h"
+#include "data/sandbox.h"
 #include "folder/tidy_lists.h"
 #include "pages/starter_config.h"
 
@@ -166,7 +167,7 @@ static SrStatus open_weights(const char *from, SrStarterWeights *out) {
 typedef struct {
     const char *out, *from;
     int minutes;
-    bool force;
+    bool force, sandbox;
 } Options;
 
 static SrStatus init(Names *n, const Options *o, SrText *out) {
@@ -199,6 +200,7 @@ static const SrFlag flags[] = {
     SR_FLAG_TEXT(Options, from, "--from", "[MODEL:]FILE",
                  "weights from which training starts (none)"),
     SR_FLAG_ON(Options, force, "--force", "replace a file that exists"),
+    SR_SANDBOX_FLAG(Options, sandbox),
     {0}};
 
 static SrStatus run_verb(int argc, char **argv) {
@@ -211,6 +213,8 @@ static SrStatus run_verb(int argc, char **argv) {
         SR_FAIL(SR_ERR_CONFIG, "sslrun init: expected one name, " WANTED);
     if (o.minutes < 1)
         SR_FAIL(SR_ERR_CONFIG, "--minutes needs at least 1");
+    if (o.sandbox)
+        SR_TRY(sr_sandbox_use());
     SR_TRY(choose_names(args.names[0], o.out, &names));
     SR_TRY(sr_file_check_new(names.out, o.force));
     SrStatus status = init(&names, &o, &text);

@@ -15,12 +15,13 @@
 #include "cli/next.h"
 #include "cli/verb.h"
 #include "data/image_pool.h"
+#include "data/sandbox.h"
 #include "folder/tidy.h"
 #include "folder/tidy_lists.h"
 #include "pages/photos/photo_page.h"
 
 typedef struct {
-    bool json, csv, check;
+    bool json, csv, check, sandbox;
     const char *keep, *script, *drop;
     SrPhotoFiles files;
 } Options;
@@ -37,6 +38,7 @@ static const SrFlag flags[] = {
     SR_FLAG_ON(Options, json, "--json", "print one JSON line per finding"),
     SR_FLAG_ON(Options, csv, "--csv", "print one CSV line per finding"),
     SR_FLAG_ON(Options, check, "--check", "exit with 1 if something was found"),
+    SR_SANDBOX_FLAG(Options, sandbox),
     {0}};
 
 static SrStatus name_of(const SrImageSet *set, int64_t i, SrImagePool *pool, const char **out) {
@@ -206,6 +208,8 @@ static SrStatus run_verb(int argc, char **argv) {
     if (o.csv && (o.json || sr_photo_files_any(&o.files)))
         SR_FAIL(SR_ERR_CONFIG, "--csv goes neither with --json nor with --page: give one of them");
     SR_TRY(sr_args_check_images("sslrun tidy", args.names[0]));
+    if (o.sandbox)
+        SR_TRY(sr_sandbox_use());
     Findings x = {&set, &t, NULL};
     SrStatus status = sr_image_pool_new(&x.pool);
     if (status == SR_OK)

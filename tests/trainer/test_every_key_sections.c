@@ -347,7 +347,8 @@ static const char *const elsewhere[] = {
     "HOOKS.CHECK_NAN",                           // test_check_nan below checks it
     "HOOKS.TENSORBOARD_SETUP.FLUSH_EVERY_N_MIN", // decides when lines reach the disk
     "DATA.NUM_DATALOADER_WORKERS",               // the same images, faster
-    "DISTRIBUTED.MEMORY",              // the same bits; check reports it (test_activations.c)
+    "DATA.SANDBOX",       // the same pixels by other processes (test_sandbox.c, test_train.c)
+    "DISTRIBUTED.MEMORY", // the same bits; check reports it (test_activations.c)
     "DATA.TEST.BATCHSIZE_PER_REPLICA", // images are classified one by one
     "DATA.TEST.PIXELS",                // a grey level or two changes no class
     // Kept and computed features give the same bits; test_linear_probes.c checks that.

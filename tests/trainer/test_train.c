@@ -8,8 +8,12 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "data/sandbox.h"
+#include "gen/build.h"
 #include "tests/check.h"
 #include "tests/data/fixture.h"
+#include "tests/program.h"
+#include "tests/skip.h"
 #include "trainer/run/run.h"
 #include "trainer/train.h"
 
@@ -120,5 +124,21 @@ TEST(test_restart_moves_events) {
     fixture_remove(dir);
 }
 
-SR_TESTS(train, unit(test_an_epoch_is_written_once), unit(test_stale_link),
+// Images that locked processes decode give the same run.
+TEST(test_sandbox) {
+    SrTrainResult plain, locked;
+    if (!SR_SECCOMP)
+        SKIP("the build has no libseccomp", "libseccomp-dev");
+    if (PROGRAM_SANITIZED)
+        SKIP(PROGRAM_SANITIZED_REASON, NULL);
+    begin();
+    CHECK_OK(train(&(SrTrainOptions){.random = true}, NULL, &plain));
+    CHECK_OK(
+        train(&(SrTrainOptions){.random = true, .restart = true}, "DATA.SANDBOX=True", &locked));
+    CHECK(sr_sandbox_used() && locked.steps == plain.steps);
+    CHECK(locked.last_loss == plain.last_loss);
+    fixture_remove(dir);
+}
+
+SR_TESTS(train, unit(test_sandbox), unit(test_an_epoch_is_written_once), unit(test_stale_link),
          unit(test_restart_moves_events))

@@ -170,6 +170,7 @@ typedef struct SrConfig {
     int log_frequency, num_dataloader_workers;
     int channels;                       // DATA.CHANNELS
     bool keep_bits;                     // DATA.KEEP_BITS
+    bool sandbox;                       // DATA.SANDBOX
     SrColorTransforms color_transforms; // DATA.COLOR_TRANSFORMS
     const SrYaml *stages;               // DATA.STAGES (trainer/config/stages.h)
     int device;                         // MACHINE.DEVICE: both "gpu" and "cpu" mean the CPU

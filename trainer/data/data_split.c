@@ -16,6 +16,7 @@
 #include "data/dataset.h"
 #include "data/load/loader.h"
 #include "data/pipeline.h"
+#include "data/sandbox.h"
 #include "data/transform.h"
 #include "trainer/config/vissl/dataset_catalog.h"
 #include "trainer/data/class_match.h"
@@ -301,10 +302,17 @@ static SrStatus open_train(const SrConfig *config, SrSplit *out) {
     return SR_OK;
 }
 
+// Once a run asks for a sandbox, the process decodes all images so, those of pages too.
+static SrStatus use_sandbox(const SrConfig *config) {
+    return config->sandbox ? sr_sandbox_use() : SR_OK;
+}
+
 // On failure nothing stays open.
 SrStatus sr_split_open_train(const SrConfig *config, SrSplit *out) {
     *out = (SrSplit){.note = "", .path = ""};
-    SrStatus status = open_train(config, out);
+    SrStatus status = use_sandbox(config);
+    if (status == SR_OK)
+        status = open_train(config, out);
     if (status != SR_OK)
         sr_split_close(out);
     return status;
@@ -509,7 +517,9 @@ static SrStatus open_eval(const SrConfig *config, SrEvalSide side, bool sample, 
 SrStatus sr_split_open_eval(const SrConfig *config, SrEvalSide side, bool sample, int batch,
                             int crop, const SrSplit *train, SrSplit *out) {
     *out = (SrSplit){.note = "", .path = "", .origin = test_origin(config)};
-    SrStatus status = open_eval(config, side, sample, batch, crop, train, out);
+    SrStatus status = use_sandbox(config);
+    if (status == SR_OK)
+        status = open_eval(config, side, sample, batch, crop, train, out);
     if (status != SR_OK)
         sr_split_close(out);
     return status;
@@ -535,7 +545,9 @@ static SrStatus open_all(const SrConfig *config, const char *path, int batch, in
 SrStatus sr_split_open_all(const SrConfig *config, const char *path, int batch, int crop,
                            SrSplit *out) {
     *out = (SrSplit){.note = "", .path = ""};
-    SrStatus status = open_all(config, path, batch, crop, out);
+    SrStatus status = use_sandbox(config);
+    if (status == SR_OK)
+        status = open_all(config, path, batch, crop, out);
     if (status != SR_OK)
         sr_split_close(out);
     return status;

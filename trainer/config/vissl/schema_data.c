@@ -17,6 +17,9 @@ const SrOption sr__schema_data[] = {
     {"COLOR_TRANSFORMS", SR_OPT_ENUM, offsetof(SrConfig, color_transforms), "keep", .choices = "keep|skip",
      .help = "What happens to the transforms that change colours, such as ColorJitter and RandomGrayscale (not in VISSL).  keep:"
      " they run on RGB of 8 bits, and are an error for other images.  skip: they are left out of TRANSFORMS."},
+    {"SANDBOX", SR_OPT_BOOL, offsetof(SrConfig, sandbox), "False",
+     .help = "Decode images in processes that can only read and write the socket to this program (not in VISSL): one per thread"
+     " that decodes, locked by libseccomp.  The pixels are the same.  For images of strangers."},
     {"STAGES", SR_OPT_TREE, offsetof(SrConfig, stages), "[]",
      .help = "Other transforms of the training images for the first epochs (not in VISSL): a list of {until: SHARE, set: [OVERRIDE,"
      " ...]}.  Up to that share of OPTIMIZER.num_epochs the overrides of DATA.TRAIN.TRANSFORMS hold, which are written as on"
