@@ -123,6 +123,33 @@ static void write_weights(const char *file) {
     expect(0, "tensors written");
 }
 
+// A folder that was looked at in a sandbox is trained on in one; damage has the same reasons there.
+TEST(test_sandbox) {
+    static char plain[sizeof result.out];
+    char photos[128], out[128], *file;
+    size_t bytes;
+    if (!SR_SECCOMP)
+        SKIP("the build has no libseccomp", "libseccomp-dev");
+    if (PROGRAM_SANITIZED)
+        SKIP(PROGRAM_SANITIZED_REASON, NULL);
+    temp_dir_make(dir);
+    write_photos();
+    snprintf(photos, sizeof photos, "%s/pictures", dir);
+    snprintf(out, sizeof out, "%s/own.yaml", dir);
+    RUN("tidy", photos, "--csv");
+    snprintf(plain, sizeof plain, "%s", result.out);
+    RUN("tidy", photos, "--csv", "--sandbox");
+    CHECK_STR(result.out, plain);
+    RUN("init", photos, "--out", out, "--minutes", "1", "--sandbox");
+    expect(0, "2 cannot be read, the first one:");
+    CHECK_OK(sr_file_read(out, 1 << 16, &file, &bytes));
+    CHECK(strstr(file, "    SANDBOX: True"));
+    sr_free(file);
+    RUN("check", out);
+    expect(0, "loss dcl_loss");
+    temp_dir_remove(dir);
+}
+
 // Training starts from weights of others, and the report compares the features before and after.
 TEST(test_from_weights) {
     char photos[128], file[128], named[160], wrong[160], out[128], run[160];
@@ -283,6 +310,6 @@ TEST(test_names) {
     temp_dir_remove(dir);
 }
 
-SR_TESTS(init_verb, unit(test_few_photos), unit(test_one_level_too_high), unit(test_from_weights),
-         unit(test_classes_and_parts), unit(test_samples_large_folders), unit(test_too_few),
-         unit(test_bar), unit(test_names))
+SR_TESTS(init_verb, unit(test_few_photos), unit(test_sandbox), unit(test_one_level_too_high),
+         unit(test_from_weights), unit(test_classes_and_parts), unit(test_samples_large_folders),
+         unit(test_too_few), unit(test_bar), unit(test_names))
