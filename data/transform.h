@@ -55,6 +55,10 @@ typedef struct SrTransform {
     const char *example, *stands_on;
     bool fixed; // depends on the image alone and draws nothing: the same in every epoch
     bool takes_floats, gives_floats; // ToTensor gives floats, Normalize takes and gives them
+    // Path, in the transform's keys, of the range [low, high] of the first view's share of the
+    // area, for a transform that cuts a random box and resizes it: "scale".  Keys `ratio` and
+    // `interpolation`, where it has them, mean the same as in RandomResizedCrop.  NULL: no such box
+    const char *box_scale;
     // Subtracts a mean and divides; its params begin with SrNormalize (data/augment/normalize.h).
     bool normalizes;
     bool takes_encoded; // decodes images itself; false: the pipeline decodes them first

@@ -60,10 +60,12 @@ static SrStatus evaluate(const SrConfig *config, const SrEvalSets *sets, const c
     return print(&out, run, &line);
 }
 
-// Returns the folder of a run that is evaluated as configured; NULL: other weights, keys or images.
+// Returns the folder of a run that is evaluated as configured; NULL: other weights, keys, images or
+// crops.
 static const char *run_of(const SrArgs *args, const SrConfig *config, const SrEvalSets *sets) {
     if (args->n_names != 1 || args->n_overrides > 0 || sets->train || sets->weights ||
-        sets->random || sets->layer || !sets->baselines || *config->knn.features_path)
+        sets->random || sets->layer || !sets->baselines || config->knn.crops > 0 ||
+        *config->knn.features_path)
         return NULL;
     if (sr_file_is_dir(args->names[0]))
         return args->names[0];
@@ -91,6 +93,7 @@ static SrStatus compare_layers(const SrConfig *config, const char *run, bool jso
 
 typedef struct {
     bool json, only, layers;
+    int crops; // -1: not given
     SrEvalSets sets;
 } Options;
 
@@ -98,13 +101,28 @@ static const SrFlag flags[] = {
     SR_FLAG_ON(Options, layers, "--layers", "compare the last stages by kNN and a linear probe"),
     SR_FLAG_TEXT(Options, sets.layer, "--layer", "NAME",
                  "feature to evaluate, such as res4 (NEAREST_NEIGHBOR.LAYER)"),
+    SR_FLAG_NUMBER(Options, crops, "--crops",
+                   "compare the mean features of N random crops of each image"),
     SR_FLAG_ON(Options, only, "--no-baselines", "evaluate the trained trunk alone"),
     SR_WEIGHTS_FLAGS(Options, sets),
     SR_FLAG_ON(Options, json, "--json", "print results as one JSON line"),
     {0}};
 
+// Sets the number of crops.  Features of files have no images to cut.
+static SrStatus take_crops(int crops, const SrEvalSets *sets, SrConfig *config) {
+    if (crops == 0)
+        SR_FAIL(SR_ERR_CONFIG, "--crops needs 1 crop per image or more, got 0");
+    if (crops > 0 && (sets->train || *config->knn.features_path))
+        SR_FAIL(SR_ERR_CONFIG,
+                "--crops cuts images, but these features come from files%s; give a configuration "
+                "or a run",
+                sets->train ? "" : " (NEAREST_NEIGHBOR.FEATURES.PATH)");
+    config->knn.crops = SR_MAX(crops, 0);
+    return SR_OK;
+}
+
 static SrStatus run_verb(int argc, char **argv) {
-    Options o = {.json = false};
+    Options o = {.crops = -1};
     SrEvalSets *sets = &o.sets;
     SrArgs args;
     SrConfig *config = NULL;
@@ -113,11 +131,13 @@ static SrStatus run_verb(int argc, char **argv) {
     SR_TRY(sr_args_eval_sets(&args, "knn", &config, sets));
     if (sets->layer && !sets->train && !*config->knn.features_path)
         config->knn.layer = sets->layer;
-    SrStatus status = o.layers && (sets->train || sets->random || o.only)
-                          ? sr_fail(SR_ERR_CONFIG, "--layers compares a trained trunk with its "
-                                                   "baselines; give only a configuration or a run")
-                      : o.layers ? compare_layers(config, run_of(&args, config, sets), o.json)
-                                 : evaluate(config, sets, run_of(&args, config, sets), o.json);
+    SrStatus status = take_crops(o.crops, sets, config);
+    if (status == SR_OK)
+        status = o.layers && (sets->train || sets->random || o.only)
+                     ? sr_fail(SR_ERR_CONFIG, "--layers compares a trained trunk with its "
+                                              "baselines; give only a configuration or a run")
+                 : o.layers ? compare_layers(config, run_of(&args, config, sets), o.json)
+                            : evaluate(config, sets, run_of(&args, config, sets), o.json);
     if (status == SR_OK && !o.json && sets->train)
         sr_args_say_other(&args, sets, "svm", "evaluates a classifier on the same features");
     sr_config_free(config);
@@ -133,12 +153,20 @@ const SrVerb sr_verb_knn = {
     .help = "RUN is a run folder, whose newest checkpoint is taken; CONFIG is its configuration. "
             "TRAIN and TEST are folders or files of features, as `sslrun extract` writes them. The "
             "accuracy of weighted k-nearest-neighbour voting is compared with an untrained trunk, "
-            "raw pixels and the commonest class.",
+            "raw pixels and the commonest class.\n\n"
+            "With --crops, features of an image are the mean over N random crops of it, as "
+            "EMP-SSL is evaluated (arXiv:2304.03977). Crops are drawn as in training, or with 0.2 "
+            "to 1 of the area where training draws none, without changes of colour. Baselines are "
+            "measured the same way. Such figures are another protocol: compare them with each "
+            "other only.",
     .examples = {{"sslrun knn runs/photos", "Evaluates a run."},
                  {"sslrun knn runs/photos --layers", "Finds the best layer."},
+                 {"sslrun knn runs/photos --layers --crops 4", "Does so with the mean of 4 crops."},
                  {"sslrun knn train-features test-features NEAREST_NEIGHBOR.TOPK=20",
                   "Evaluates features of `sslrun extract`, with another k."}},
-    .files = "The figures of a run are added to RUN/metrics.json and RUN/report.html.",
+    .files =
+        "The figures of a run are added to RUN/metrics.json and RUN/report.html; those of --crops "
+        "are only printed.",
     .flags = flags,
     .run = run_verb,
 };

@@ -119,6 +119,7 @@ const SrTransform sr_transform_img_pil_to_multi_crop = {
     .stands_on = "",
     .options = options,
     .params_bytes = sizeof(Params),
+    .box_scale = "crop_scales.0",
     .takes_encoded = true,
     .prepare = prepare,
     .absorb = absorb,

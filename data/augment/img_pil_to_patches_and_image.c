@@ -93,6 +93,7 @@ const SrTransform sr_transform_img_pil_to_patches_and_image = {
     .stands_on = "",
     .options = options,
     .params_bytes = sizeof(Params),
+    .box_scale = "crop_scale_image",
     .check = check,
     .shape = shape,
     .pixels = SR_PIXELS_ANY,

@@ -72,6 +72,7 @@ const SrTransform sr_transform_random_resized_crop = {
     .help = "Cuts a box of random area and aspect and resizes it.",
     .options = options,
     .params_bytes = sizeof(Params),
+    .box_scale = "scale",
     .takes_encoded = true,
     .prepare = prepare,
     .check = check,

@@ -325,6 +325,26 @@ TEST(test_divergence) {
     temp_dir_remove(dir);
 }
 
+// Figures of --crops are printed and not added to the run, whose pages have those of whole images.
+static void check_crops(const char *run) {
+    static char before[1 << 16], after[1 << 16];
+    program_read(run, "metrics.json", before, sizeof before);
+    RUN("knn", run, "--crops", "2");
+    CHECK(result.code == 0 && strstr(result.out, "mean of 2 crops per image, "));
+    RUN("knn", run, "--layers", "--crops", "2", "--json");
+    CHECK(result.code == 0 && strstr(result.out, "\"crops\": 2"));
+    program_read(run, "metrics.json", after, sizeof after);
+    CHECK_STR(after, before);
+    RUN("knn", run);
+    CHECK(result.code == 0 && !strstr(result.out, "per image"));
+    program_read(run, "metrics.json", after, sizeof after);
+    CHECK(strlen(after) > strlen(before)); // of whole images they are added
+    RUN("knn", run, "--crops", "0");
+    expect_refused("--crops needs 1 crop per image or more, got 0");
+    RUN("knn", run, "--crops", "-1");
+    expect_refused("--crops needs a whole number, got '-1'");
+}
+
 // A run's folder holds its files, and other verbs read them.
 TEST(test_run_folder) {
     char dir[64], key[128], path[128];
@@ -356,6 +376,7 @@ TEST(test_run_folder) {
     CHECK(result.code == 0 && strstr(result.out, "best layer: "));
     RUN("knn", CONFIG, key, "--layers", "--random");
     expect_refused("--layers compares a trained trunk");
+    check_crops(dir);
     RUN(CONFIG, key, "TEST_ONLY=True", "--json");
     CHECK_INT(result.code, 0);
     CHECK(strstr(result.out, "\"majority_top1_k5\": "));

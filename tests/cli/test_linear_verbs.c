@@ -105,6 +105,11 @@ TEST(test_one_set) {
     snprintf(folder, sizeof folder, "NEAREST_NEIGHBOR.FEATURES.PATH=%s", f.out);
     RUN("knn", CONFIG, folder, "--json", "--layer", "res5");
     CHECK(result.code == 0 && strstr(result.out, "\"trained_top1_k5\": "));
+    RUN("knn", CONFIG, folder, "--crops", "2");
+    expect_refused("--crops cuts images, but these features come from files "
+                   "(NEAREST_NEIGHBOR.FEATURES.PATH)");
+    RUN("knn", f.train, f.test, "--crops", "2");
+    expect_refused("--crops cuts images, but these features come from files; give");
     temp_dir_remove(f.dir);
 }
 

@@ -111,6 +111,9 @@ typedef struct { // NEAREST_NEIGHBOR
     const char *layer;  // LAYER, ours: layer whose features are compared ("flatten")
     int64_t bank_limit; // BANK_LIMIT, ours: training images in the bank.  0: all
     int64_t test_limit; // test images.  0: all.  No key sets it; probes do
+    // Random crops per image, whose features are averaged (trainer/data/eval_crops.h).  0: whole
+    // images by the transforms of evaluation.  No key sets it; `sslrun knn --crops` does.
+    int crops;
     // FEATURES.PATH: folder with the features of both splits.  "": the trunk computes them
     const char *features_path;
 } SrKnnConfig;

@@ -39,6 +39,7 @@ static SrStatus read_again(const SrConfig *config, const Change *change, SrConfi
     out->batch = config->batch;
     out->knn.test_limit = config->knn.test_limit;
     out->knn.bank_limit = config->knn.bank_limit;
+    out->knn.crops = config->knn.crops;
     out->checkpoint = config->checkpoint;
     out->checkpoint.dir = sr_arena_strdup(&out->arena, config->checkpoint.dir);
     SR_TRY_MEMORY(out->checkpoint.dir, "a configuration");

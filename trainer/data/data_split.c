@@ -20,6 +20,7 @@
 #include "data/transform.h"
 #include "trainer/config/vissl/dataset_catalog.h"
 #include "trainer/data/class_match.h"
+#include "trainer/data/eval_crops.h"
 #include "trainer/data/eval_transforms.h"
 
 #define PATH_BYTES 4096
@@ -352,14 +353,31 @@ static SrStatus default_transforms(const SrConfig *config, int crop, SrArena *ar
     return status;
 }
 
-SrStatus sr_split_eval_transforms(const SrConfig *config, int crop, SrArena *arena,
-                                  const SrYaml **out, const char **where) {
+// Makes the transforms of whole images.
+static SrStatus whole_transforms(const SrConfig *config, int crop, SrArena *arena,
+                                 const SrYaml **out, const char **where) {
     *out = config->test.transforms;
     *where = "DATA.TEST.TRANSFORMS";
     if (*out && (*out)->n > 0)
         return SR_OK;
     *where = "transforms of evaluation";
     return default_transforms(config, crop, arena, out);
+}
+
+// Crops get the size that whole images would have.
+SrStatus sr_split_eval_transforms(const SrConfig *config, int crop, SrArena *arena,
+                                  const SrYaml **out, const char **where) {
+    SrPipeline *pipeline;
+    int n, h[SR_MAX_VIEWS], w[SR_MAX_VIEWS];
+    SR_TRY(whole_transforms(config, crop, arena, out, where));
+    if (config->knn.crops == 0)
+        return SR_OK;
+    SR_TRY(sr_pipeline_new_for(*out, *where, sr_split_form(config), &pipeline));
+    SrStatus status = sr_pipeline_shape(pipeline, &n, h, w);
+    sr_pipeline_free(pipeline);
+    SR_TRY(status);
+    *where = "transforms of evaluation by crops";
+    return sr_eval_crops_transforms(config->train.transforms, *out, h[0], w[0], arena, out);
 }
 
 // Evaluation compares one vector per image, so transforms must give one view.
@@ -488,6 +506,7 @@ static SrStatus open_eval(const SrConfig *config, SrEvalSide side, bool sample, 
     bool phase = side == SR_SIDE_PHASE;
     side = phase ? SR_SIDE_TEST : side;
     SrSplitConfig c = side_config(config, side, out->origin);
+    out->crops = config->knn.crops;
     SR_TRY(open_eval_pipeline(config, crop, out));
     SR_TRY(open_side(config, side, &c, out));
     SrLoaderConfig loader = loader_config(config, &c, out);

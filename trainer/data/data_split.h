@@ -31,6 +31,7 @@ typedef struct {
     int rows[SR_MAX_VIEWS];               // rows per image in each input.  0: one
     int classes;      // classes of the source's labels or of its transforms'.  0: no labels
     int n_targets;    // classes, with several labels per image.  0: one label
+    int crops;        // random crops per image, one per pass over the images.  0: whole images
     bool shared;      // all ranks make a pass over the images, and share out its work
     const char *note; // sentence on how the images were chosen.  "": nothing to say
 } SrSplit;
@@ -65,7 +66,8 @@ SrShare sr_split_share(const SrConfig *config);
 typedef enum { SR_SIDE_BANK, SR_SIDE_TEST, SR_SIDE_PHASE } SrEvalSide;
 // Opens a split for evaluation: in order, nothing dropped, one view per image.  Transforms are
 // DATA.TEST.TRANSFORMS, or else resize, centre crop of crop x crop, to tensor, and the Normalize of
-// training.
+// training.  With config->knn.crops the resize and the centre crop make place for a random crop
+// (trainer/data/eval_crops.h), and epoch k of the loader has crop k of each image.
 //
 // Test images are those of DATA.TEST.DATA_PATHS.  Without them, they are the test images that the
 // training source has (IDX, CIFAR, a folder train/ next to test/ or val/).  Without those, a

@@ -35,6 +35,11 @@ void sr_baselines_json(const bool has[SR_ROW_COUNT], SrText *out) {
         sr_json_string(out, "untrained_norms", has[SR_ROW_CALIBRATED] ? "calibrated" : "as drawn");
 }
 
+void sr_baselines_crops_text(int crops, SrText *out) {
+    if (crops > 0)
+        sr_text_printf(out, "mean of %d crop%s per image, ", crops, crops == 1 ? "" : "s");
+}
+
 // ---- images -------------------------------------------------------------------------------------
 
 // Bounds the memory of evaluation: a pass has at most the pixels of 40 images of 224 x 224.  Small

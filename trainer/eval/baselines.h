@@ -24,6 +24,8 @@ const char *sr_report_row_key(SrReportRow row);  // "untrained", the start of a 
 void sr_baselines_keep_better(bool has[SR_ROW_COUNT], double drawn, double calibrated);
 // "untrained_norms": "as drawn" or "calibrated", where one of the rows is there.
 void sr_baselines_json(const bool has[SR_ROW_COUNT], SrText *out);
+// "mean of 16 crops per image, " for the heading of a table.  crops 0: appends nothing.
+void sr_baselines_crops_text(int crops, SrText *out);
 
 // The two sides of the images, opened once for all rows.
 typedef struct {

@@ -128,7 +128,8 @@ SrStatus sr_layer_report(const SrConfig *config, SrModel *trained, SrModel *star
     SrStatus status;
     double began = sr_clock();
     *out = (SrLayerReport){.k = config->knn.topk.n > 0 ? config->knn.topk.v[0] : 20,
-                           .normalised = config->knn.l2_norm_feats};
+                           .normalised = config->knn.l2_norm_feats,
+                           .crops = config->knn.crops};
     SR_TRY(sr_config_copy(config, &limited));
     Call call = {.knn = {.sigma = config->knn.sigma, .l2_norm = config->knn.l2_norm_feats},
                  .seed = config->seed,
@@ -243,10 +244,11 @@ void sr_layer_report_text(const SrLayerReport *r, SrText *out) {
     if (!r->labels || r->layers.n == 0)
         return;
     sr_text_printf(
-        out,
-        "layers: kNN (k = %d, %s) and linear probe, top-1 on %lld test images against %lld, %s\n",
+        out, "layers: kNN (k = %d, %s) and linear probe, top-1 on %lld test images against %lld, ",
         r->k, r->normalised ? "normalised" : "not normalised", (long long)r->n_test,
-        (long long)r->n_train, sr_duration_text(r->seconds, took, sizeof took));
+        (long long)r->n_train);
+    sr_baselines_crops_text(r->crops, out);
+    sr_text_printf(out, "%s\n", sr_duration_text(r->seconds, took, sizeof took));
     sr_text_printf(out, "  %-21s  %6s  %11s   |  %6s  %11s\n", "layer (numbers)", "kNN",
                    "untrained", "probe", "untrained");
     for (int i = 0; i < r->layers.n; i++)
@@ -300,6 +302,8 @@ void sr_layer_report_json(const SrLayerReport *r, SrText *out) {
     sr_json_begin(out);
     sr_json_int(out, "layer_test_images", r->n_test);
     sr_json_int(out, "layer_train_images", r->n_train);
+    if (r->crops > 0)
+        sr_json_int(out, "crops", r->crops);
     sr_json_bool(out, "normalised", r->normalised);
     sr_json_string(out, "best_layer", r->layers.v[r->best].name);
     for (int i = 0; i < r->layers.n; i++)

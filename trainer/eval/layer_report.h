@@ -16,6 +16,7 @@ typedef struct {
 typedef struct {
     bool labels;     // false: none, or several an image, and nothing was computed
     bool normalised; // kNN divided rows by their lengths (NEAREST_NEIGHBOR.L2_NORM_FEATS)
+    int crops;       // random crops per image, whose mean was compared.  0: whole images
     bool has[SR_ROW_COUNT];
     SrStages layers;
     SrLayerScore score[SR_ROW_COUNT][SR_STAGES_MAX]; // SR_ROW_PIXELS has the first alone

@@ -51,6 +51,7 @@ static void begin_report(const SrBaselines *rows, const SrKnnConfig *knn, SrKnnR
     *out = (SrKnnReport){.layer = rows->layer,
                          .labels = rows->labels && rows->bank.n_targets == 0,
                          .normalised = knn->l2_norm_feats,
+                         .crops = knn->crops,
                          .n_k = SR_MIN(knn->topk.n, SR_REPORT_MAX_K),
                          .n_bank = sr_loader_length(rows->bank.loader),
                          .n_test = sr_loader_length(rows->test.loader),
@@ -120,9 +121,11 @@ static void knn_report_text(const SrKnnReport *report, SrText *out) {
         sr_text_add(out, "kNN: skipped, since the images have no labels or several labels each\n");
         return;
     }
-    sr_text_printf(out, "kNN: %lld test images against %lld, layer %s (%d numbers), %s, %s\n",
+    sr_text_printf(out, "kNN: %lld test images against %lld, layer %s (%d numbers), ",
                    (long long)report->n_test, (long long)report->n_bank, report->layer,
-                   report->feature_length, report->normalised ? "normalised" : "not normalised",
+                   report->feature_length);
+    sr_baselines_crops_text(report->crops, out);
+    sr_text_printf(out, "%s, %s\n", report->normalised ? "normalised" : "not normalised",
                    sr_duration_text(report->seconds, took, sizeof took));
     if (*report->note)
         sr_text_printf(out, "  %s\n", report->note);
@@ -158,6 +161,8 @@ void sr_knn_report_json(const SrKnnReport *report, SrText *out) {
         sr_json_int(out, "test_images", report->n_test);
         sr_json_int(out, "bank_images", report->n_bank);
         sr_json_string(out, "layer", report->layer);
+        if (report->crops > 0)
+            sr_json_int(out, "crops", report->crops);
         sr_json_bool(out, "normalised", report->normalised);
         sr_json_float(out, "seconds", report->seconds);
         sr_baselines_json(report->has, out);

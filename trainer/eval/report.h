@@ -12,6 +12,7 @@ typedef struct {
     bool files;      // features of files, not of a trunk
     bool labels;     // false: the data has none and nothing was computed
     bool normalised; // rows were divided by their lengths (NEAREST_NEIGHBOR.L2_NORM_FEATS)
+    int crops;       // random crops per image, whose mean was compared.  0: whole images
     int n_k;
     int k[SR_REPORT_MAX_K];
     bool has[SR_ROW_COUNT];

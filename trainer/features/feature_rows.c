@@ -19,14 +19,17 @@ static SrStatus make_targets(SrMatrix *f, int classes) {
     return f->target ? SR_OK : sr_out_of_memory("the labels of %lld images", (long long)f->n);
 }
 
-// A pass over all images.  Rows stand at their images' places until all are computed.
+// Passes over all images.  Rows stand at their images' places until all are computed.
 typedef struct {
     SrMatrix *f;
     SrLoader *loader;
     SrShare share;  // this rank's batches.  of 0: all
     int64_t each;   // images per whole batch
     int8_t *valid;  // (n)
-    int64_t passed; // images of all rounds so far
+    int passes;     // crops per image that a row is the mean of; 1 for whole images
+    int pass;       // number of this pass, from 0: it reads crop `pass` of each image
+    float *crop;    // (each, d) rows of a batch in later passes
+    int64_t passed; // images of all rounds of this pass so far
 } Filling;
 
 // Writes the rows of one batch, (batch->batch, D), D the matrix's columns.
@@ -46,6 +49,18 @@ static void keep_labels(Filling *p, const SrBatch *batch, int64_t at) {
     }
 }
 
+// Writes the rows of a batch in the first pass, and adds them in later ones.
+static void add_rows(Filling *p, RowsOfBatch rows_of, void *arg, const SrBatch *batch,
+                     float *rows /* (batch->batch, d) */) {
+    if (p->pass == 0) {
+        rows_of(arg, batch, rows);
+        return;
+    }
+    rows_of(arg, batch, p->crop);
+    for (int64_t i = 0; i < (int64_t)batch->batch * p->f->d; i++)
+        rows[i] += p->crop[i];
+}
+
 static SrStatus own_batch(Filling *p, RowsOfBatch rows_of, void *arg) {
     int64_t at = p->passed + p->share.first * p->each;
     const SrBatch *batch;
@@ -55,7 +70,7 @@ static SrStatus own_batch(Filling *p, RowsOfBatch rows_of, void *arg) {
     SR_TRY(sr_loader_next(p->loader, &batch, &wait_s));
     if (!batch || batch->batch != SR_MIN(p->each, p->f->n - at))
         SR_FAIL(SR_ERR_RUN, "the loader gave other than its %lld images", (long long)p->f->n);
-    rows_of(arg, batch, p->f->x + at * p->f->d);
+    add_rows(p, rows_of, arg, batch, p->f->x + at * p->f->d);
     keep_labels(p, batch, at);
     return SR_OK;
 }
@@ -90,29 +105,44 @@ static SrStatus drop_bad(Filling *p, const char *path) {
 
 // Rows come in the loader's order, which for an evaluation is that of the set, so features line up
 // with labels whatever the number of threads or ranks.
-static SrStatus fill(Filling *p, const char *path, RowsOfBatch rows_of, void *arg) {
-    SrBar bar;
-    SR_TRY(sr_loader_start(p->loader, 0, 0));
-    sr_bar_begin(&bar, "features of images", p->f->n);
-    while (p->passed < p->f->n) {
+static SrStatus one_pass(Filling *p, RowsOfBatch rows_of, void *arg, SrBar *bar) {
+    SR_TRY(sr_loader_start(p->loader, p->pass, 0));
+    for (p->passed = 0; p->passed < p->f->n;) {
         SR_TRY(sr_stop_check());
         SR_TRY(one_round(p, rows_of, arg));
         p->passed = SR_MIN(p->passed + p->each * ranks_of(p), p->f->n);
-        sr_bar_at(&bar, p->passed);
+        sr_bar_at(bar, p->pass * p->f->n + p->passed);
     }
+    return SR_OK;
+}
+
+static SrStatus fill(Filling *p, const char *path, RowsOfBatch rows_of, void *arg) {
+    SrBar bar;
+    sr_bar_begin(&bar, "features of images", p->passes * p->f->n);
+    for (p->pass = 0; p->pass < p->passes; p->pass++)
+        SR_TRY(one_pass(p, rows_of, arg, &bar));
     sr_bar_end(&bar);
+    for (int64_t i = 0; p->passes > 1 && i < p->f->n * p->f->d; i++)
+        p->f->x[i] /= (float)p->passes;
     return drop_bad(p, path);
 }
 
 static SrStatus fill_rows(SrSplit *split, SrMatrix *f, RowsOfBatch rows_of, void *arg) {
-    Filling p = {.f = f, .loader = split->loader, .each = sr_loader_batch(split->loader)};
+    Filling p = {.f = f,
+                 .loader = split->loader,
+                 .each = sr_loader_batch(split->loader),
+                 .passes = SR_MAX(split->crops, 1)};
+    SrStatus status;
     SR_TRY(make_targets(f, split->n_targets));
     p.valid = sr_calloc((size_t)f->n + 1, sizeof *p.valid);
-    SR_TRY_MEMORY(p.valid, "%lld images", (long long)f->n);
+    p.crop = sr_calloc(p.passes > 1 ? (size_t)(p.each * f->d) : 1, sizeof *p.crop);
+    SR_TRY_GOTO(p.valid && p.crop ? SR_OK : sr_out_of_memory("%lld images", (long long)f->n));
     if (split->shared && sr_comm_size() > 1)
         p.share = sr_split_turns();
     sr_loader_set_share(split->loader, p.share);
-    SrStatus status = fill(&p, split->path, rows_of, arg);
+    SR_TRY_GOTO(fill(&p, split->path, rows_of, arg));
+done:
+    sr_free(p.crop);
     sr_free(p.valid);
     return status;
 }
