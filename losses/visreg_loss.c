@@ -67,10 +67,6 @@ static SrStatus build(SrLossContext *ctx, const void *params, SrNodeId *loss, vo
     return sr_builder_status(b);
 }
 
-static void before_step(void *instance, const SrLossStep *step) {
-    sr_directions_draw(instance, step);
-}
-
 static const SrLossExample examples[] = {
     {"{slices: 16}",
      "[[mlp, {dims: [32, 32, 8], use_bn: True, use_relu: True}]]",
@@ -91,5 +87,5 @@ const SrLoss sr_loss_visreg_loss = {
     .examples = examples,
     .n_examples = SR_COUNT(examples),
     .build = build,
-    .before_step = before_step,
+    .before_step = sr_directions_draw,
 };

@@ -12,7 +12,8 @@ void sr_directions_build(SrLossContext *ctx, SrNodeId x, int slices, SrDirection
     out->input = sr_build_input(b, "directions", SR_SHAPE(D, slices), SR_F32);
 }
 
-void sr_directions_draw(const SrDirections *s, const SrLossStep *step) {
+void sr_directions_draw(void *directions, const SrLossStep *step) {
+    const SrDirections *s = directions;
     float *a = sr_loss_input(step, s->input).data; // (D, slices)
     for (int k = 0; k < s->slices; k++) {
         SrRng rng =

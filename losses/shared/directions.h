@@ -15,8 +15,8 @@ typedef struct {
 
 // Adds the input "directions" for the embeddings x (rows, D).
 void sr_directions_build(SrLossContext *ctx, SrNodeId x, int slices, SrDirections *out);
-// Part of the hook before_step: fills each column with normal numbers and scales it to length 1,
-// which makes all directions equally likely.
-void sr_directions_draw(const SrDirections *directions, const SrLossStep *step);
+// The hook before_step of a loss whose state is SrDirections: fills each column with normal numbers
+// and scales it to length 1, which makes all directions equally likely.
+void sr_directions_draw(void *directions, const SrLossStep *step);
 
 #endif
