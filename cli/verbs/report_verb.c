@@ -56,29 +56,41 @@ static SrStatus write_csv(const SrArgs *args, const char *file) {
     return SR_OK;
 }
 
+static SrStatus add_run(const char *run, SrArgs *out) {
+    if (out->n_names == SR_ARGS_MAX)
+        SR_FAIL(SR_ERR_CONFIG, "sslrun report: more than %d runs", SR_ARGS_MAX);
+    out->names[out->n_names++] = run;
+    return SR_OK;
+}
+
+// Adds the runs of the seeds in a folder, whose names are in the arena.
+static SrStatus add_sweep(const char *folder, char *const *inside, int n, SrArgs *out,
+                          SrArena *arena) {
+    for (int i = 0; i < n; i++) {
+        const char *path = sr_arena_printf(arena, "%s/%s", folder, inside[i]);
+        SR_TRY_MEMORY(path, "%s", folder);
+        if (sr_run_sweep_length(path) >= 0 && sr_run_is_folder(path))
+            SR_TRY(add_run(path, out));
+    }
+    return SR_OK;
+}
+
 // Adds a run; a folder of a sweep stands for the runs of its seeds.
 static SrStatus add_runs(const char *folder, SrArgs *out, SrArena *arena) {
-    char **inside = NULL;
-    int n = 0, before = out->n_names;
-    if (!sr_run_is_folder(folder) && sr_file_list(folder, &inside, &n) != SR_OK)
-        sr_status_clear();
-    const char *path = folder;
-    for (int i = 0; i < n && out->n_names < SR_ARGS_MAX; i++) {
-        path = sr_arena_printf(arena, "%s/%s", folder, inside[i]);
-        if (path && sr_run_sweep_length(path) >= 0 && sr_run_is_folder(path))
-            out->names[out->n_names++] = path;
+    char **inside;
+    int n, before = out->n_names;
+    if (sr_run_is_folder(folder))
+        return add_run(folder, out);
+    if (sr_file_list(folder, &inside, &n) == SR_OK) {
+        SrStatus status = add_sweep(folder, inside, n, out, arena);
+        sr_file_list_free(inside, n);
+        SR_TRY(status);
     }
-    sr_file_list_free(inside, n);
-    SR_TRY_MEMORY(path, "%s", folder);
-    if (out->n_names > before)
-        return SR_OK;
-    if (!sr_run_is_folder(folder))
+    if (out->n_names == before)
         SR_FAIL(SR_ERR_CONFIG,
                 "%s is not the folder of a run: it holds none of stdout.json, metrics.json and "
                 "train_config.yaml",
                 folder);
-    if (out->n_names < SR_ARGS_MAX)
-        out->names[out->n_names++] = folder;
     return SR_OK;
 }
 
