@@ -94,7 +94,8 @@ static ssize_t read_0(int socket, void *data, size_t n, int flags) {
 }
 
 static size_t pixel_bytes(int h, int w, int channels) {
-    return (size_t)h * (size_t)w * (channels > 0 ? (size_t)channels * sizeof(float) : 3);
+    SrImage image = {.H = h, .W = w, .channels = channels};
+    return sr_image_samples(&image) * (channels > 0 ? sizeof(float) : 1);
 }
 
 // Answers one question.  False: the program has closed the socket.
