@@ -266,45 +266,53 @@ static void fill_result(SrTraining *t) {
         r->peak_bytes = (size_t)usage.ru_maxrss * 1024;
 }
 
-// Trains one stage from the folder's newest checkpoint, or from the start.
-static SrStatus train_stage(SrTraining *t, SrRun **run) {
-    const SrConfig *config = t->config;
+// Trains up to epoch `end` from the folder's newest checkpoint, or from the start.  *over: the
+// whole run is.
+static SrStatus train_until(const SrConfig *config, const SrTrainOptions *options, int stage,
+                            int end, SrRun **run, SrTrainResult *result, bool *over) {
+    SrTraining t = {.config = config,
+                    .options = options,
+                    .stage = stage,
+                    .end = end,
+                    .result = result,
+                    .lock = -1};
     SrStatus status;
     *run = NULL;
     // The folder comes after this check: a wrong configuration leaves no trace on disk.
     SR_TRY_GOTO(sr_ranks_same_start(config));
-    SR_TRY_GOTO(sr_run_open(config, SR_RUN_TRAIN, &t->run));
-    *run = t->run;
-    SR_TRY_GOTO(sr_ranks_same_data(&t->run->train));
-    SR_TRY_GOTO(sr__train_open_folder(t));
-    SR_TRY_GOTO(train_all(t));
+    SR_TRY_GOTO(sr_run_open(config, SR_RUN_TRAIN, &t.run));
+    *run = t.run;
+    SR_TRY_GOTO(sr_ranks_same_data(&t.run->train));
+    SR_TRY_GOTO(sr__train_open_folder(&t));
+    SR_TRY_GOTO(train_all(&t));
 done:
     sr_stop_set(NULL, NULL);
     // The run outlives `t`, which the hooks read.
-    if (t->run)
-        t->run->step.hook = t->run->tail.step.hook = (SrReplicaHook){NULL, NULL};
-    if (t->run && !t->result->already_finished) {
-        fill_result(t);
-        sr_run_ranks_say_sums(t->run);
+    if (t.run)
+        t.run->step.hook = t.run->tail.step.hook = (SrReplicaHook){NULL, NULL};
+    if (t.run && !result->already_finished) {
+        fill_result(&t);
+        sr_run_ranks_say_sums(t.run);
         sr_data_summary_say_bad(
-            &(SrBadImages){t->run->train.loader, false, "images", "were replaced"}, status);
+            &(SrBadImages){t.run->train.loader, false, "images", "were replaced"}, status);
         sr_data_summary_say_bad(
-            &(SrBadImages){t->phases.split.loader, true, "test images", "are not evaluated"},
+            &(SrBadImages){t.phases.split.loader, true, "test images", "are not evaluated"},
             status);
     }
-    sr_phases_close(&t->phases);
-    sr_online_probe_close(&t->probe);
-    sr_metrics_close(&t->lines);
-    sr_tensorboard_close(&t->board);
-    sr_metrics_close(&t->epochs);
-    sr_file_unlock(t->lock);
+    sr_phases_close(&t.phases);
+    sr_online_probe_close(&t.probe);
+    sr_metrics_close(&t.lines);
+    sr_tensorboard_close(&t.board);
+    sr_metrics_close(&t.epochs);
+    sr_file_unlock(t.lock);
+    *over = result->already_finished || t.at.finished || config->test_only;
     return status;
 }
 
 // Trains stage k with its own configuration, which the run then owns.  continues: a stage came
-// before, and left the checkpoint that this one begins from.  *over: the whole run is.
-static SrStatus train_stage_of(const SrConfig *config, const SrTrainOptions *options, int k,
-                               bool continues, SrRun **run, SrTrainResult *result, bool *over) {
+// before, and left the checkpoint that this one begins from.
+static SrStatus train_stage(const SrConfig *config, const SrTrainOptions *options, int k,
+                            bool continues, SrRun **run, SrTrainResult *result, bool *over) {
     SrConfig *stage;
     SrTrainOptions again = *options;
     SR_TRY(sr_config_stage(config, k, &stage));
@@ -313,18 +321,11 @@ static SrStatus train_stage_of(const SrConfig *config, const SrTrainOptions *opt
         stage->checkpoint.auto_resume = true;
         stage->checkpoint.overwrite_existing = false;
     }
-    SrTraining t = {.config = stage,
-                    .options = &again,
-                    .stage = k,
-                    .end = sr_stage_end(config, k),
-                    .result = result,
-                    .lock = -1};
-    SrStatus status = train_stage(&t, run);
+    SrStatus status = train_until(stage, &again, k, sr_stage_end(config, k), run, result, over);
     if (*run)
         (*run)->stage = stage;
     else
         sr_config_free(stage);
-    *over = result->already_finished || t.at.finished || config->test_only;
     return status;
 }
 
@@ -370,21 +371,15 @@ SrStatus sr_train_run(const SrConfig *config, const SrTrainOptions *options, SrR
     bool over = false;
     *result = (SrTrainResult){0};
     *run = NULL;
-    if (n == 1) {
-        SrTraining t = {.config = config,
-                        .options = options,
-                        .end = config->optimizer.num_epochs,
-                        .result = result,
-                        .lock = -1};
-        return train_stage(&t, run);
-    }
+    if (n == 1)
+        return train_until(config, options, 0, config->optimizer.num_epochs, run, result, &over);
     SR_TRY(sr_train_check_stages(config));
     for (int k = 0; k < n && !over; k++) {
         if (sr_stage_end(config, k) == 0) // too short for an epoch
             continue;
         bool continues = *run != NULL;
         sr_run_close(*run);
-        SR_TRY(train_stage_of(config, options, k, continues, run, result, &over));
+        SR_TRY(train_stage(config, options, k, continues, run, result, &over));
     }
     return SR_OK;
 }
