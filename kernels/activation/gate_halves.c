@@ -17,11 +17,6 @@ static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y
     return SR_OK;
 }
 
-static unsigned reads(const void *params) {
-    (void)params;
-    return SR_READS_X(0);
-}
-
 static void reference(const SrRefCall *call) {
     int64_t C = sr_shape_last(call->y_shape);
     for (int64_t i = 0; i < sr_shape_count(call->y_shape); i++) {
@@ -78,7 +73,7 @@ const SrOp sr_op_gate_halves = {
     .min_in = 1,
     .max_in = 1,
     .infer = infer,
-    .reads = reads,
+    .reads = sr__reads_x,
     .reference = reference,
     .forward = forward,
     .backward = backward,

@@ -40,11 +40,6 @@ static int slots(const void *params, const SrShape *x, int n_in, SrSlot out[SR_O
     return 1;
 }
 
-static unsigned reads(const void *params) {
-    (void)params;
-    return SR_READS_X(0);
-}
-
 // Scratch: sums of each piece for each head.
 static size_t scratch_bytes(const SrOpSite *site) {
     const SrCosineQkParams *p = site->params;
@@ -187,7 +182,7 @@ const SrOp sr_op_cosine_qk = {
     .max_in = 1,
     .infer = infer,
     .slots = slots,
-    .reads = reads,
+    .reads = sr__reads_x,
     .scratch_bytes = scratch_bytes,
     .reference = reference,
     .forward = forward,

@@ -46,11 +46,6 @@ static int slots(const void *params, const SrShape *x, int n_in, SrSlot out[SR_O
     return 1;
 }
 
-static unsigned reads(const void *params) {
-    (void)params;
-    return SR_READS_X(0);
-}
-
 // Floats of a thread: cosines, probabilities and their gradient, each (d, d); 1 / |q_i|, 1 / |k_j|
 // and two sums, 4 d.
 static size_t thread_floats(int d) { return 3 * (size_t)d * (size_t)d + 4 * (size_t)d; }
@@ -307,7 +302,7 @@ const SrOp sr_op_cross_covariance = {
     .max_in = 1,
     .infer = infer,
     .slots = slots,
-    .reads = reads,
+    .reads = sr__reads_x,
     .scratch_bytes = scratch_bytes,
     .flops = flops,
     .dx_forwards = 2,

@@ -108,12 +108,6 @@ static const float *weights(const SrOpCall *call, SrConvPass pass, void **scratc
     return call->scratch;
 }
 
-// The weight gradient is dy^T x; dx needs only dy and the weight.
-static unsigned reads(const void *params) {
-    (void)params;
-    return SR_READS_X(0);
-}
-
 static int64_t flops(const void *params, const SrShape *x, int n_in, SrShape y) {
     (void)params, (void)n_in;
     return 2 * sr_shape_count(y) * sr_shape_last(x[0]);
@@ -250,7 +244,7 @@ const SrOp sr_op_linear = {
     .flags = SR_OP_ADDS_DX | SR_OP_FUSED_NO_GRAD | SR_OP_BF16,
     .infer = infer,
     .slots = slots,
-    .reads = reads,
+    .reads = sr__reads_x, // for dy^T x; dx needs dy and the weight
     .design = design,
     .design_bytes = sizeof(SrConv),
     .scratch_bytes = scratch_bytes,

@@ -108,12 +108,6 @@ static int slots(const void *params, const SrShape *x, int n_in, SrSlot out[SR_O
     return p->bias ? 2 : 1;
 }
 
-// The weight gradient multiplies x and dy; dx needs only dy and the weight.
-static unsigned reads(const void *params) {
-    (void)params;
-    return SR_READS_X(0);
-}
-
 static void design(const SrOpSite *site, void *out) {
     SrConvShape s = conv_shape(site->params, site->x[0], site->type);
     s.machine = site->machine;
@@ -278,7 +272,7 @@ const SrOp sr_op_conv2d = {
     .flags = SR_OP_ADDS_DX | SR_OP_FUSED_NO_GRAD | SR_OP_BF16 | SR_OP_FOLDS_AFFINE,
     .infer = infer,
     .slots = slots,
-    .reads = reads,
+    .reads = sr__reads_x, // for the weight gradient; dx needs dy and the weight
     .design = design,
     .design_bytes = sizeof(SrConv),
     .scratch_bytes = scratch_bytes,

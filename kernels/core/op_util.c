@@ -38,6 +38,11 @@ SrStatus sr__infer_same(const void *params, const SrShape *x, int n_in, SrShape 
     return SR_OK;
 }
 
+unsigned sr__reads_x(const void *params) {
+    (void)params;
+    return SR_READS_X(0);
+}
+
 SrSlot sr__param_slot(const char *name, SrShape shape, SrRole role, SrInitKind init, double value) {
     return (SrSlot){.name = name,
                     .shape = shape,

@@ -12,6 +12,8 @@ SrStatus sr__shape_fail(const char *op, const SrShape *x, int n_in, const char *
 SrStatus sr__expect_rank(const char *op, const SrShape *x, int n_in, int low, int high);
 // `infer` of ops whose output has the shape of x[0] and which take any rank.
 SrStatus sr__infer_same(const void *params, const SrShape *x, int n_in, SrShape *y);
+// `reads` of ops whose backward reads x[0] and nothing else.
+unsigned sr__reads_x(const void *params);
 
 SrSlot sr__param_slot(const char *name, SrShape shape, SrRole role, SrInitKind init, double value);
 SrSlot sr__state_slot(const char *name, SrShape shape, SrDtype dtype, SrInitKind init,

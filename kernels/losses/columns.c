@@ -93,8 +93,3 @@ SrStatus sr__two_views_infer(const char *op, const SrShape *x, int n_in, SrShape
     *y = SR_SCALAR;
     return SR_OK;
 }
-
-unsigned sr__two_views_reads(const void *params) {
-    (void)params;
-    return SR_READS_X(0);
-}

@@ -20,10 +20,8 @@ void sr__columns_center(float *z, const float *x, int64_t rows, int D, const flo
 void sr__columns_normalize_grad(float *dx, const float *dz, const float *z, int64_t rows, int D,
                                 const float *invstd);
 
-// Hooks of a loss of embeddings x (2 N, D), the rows of view 0 before those of view 1: the output
-// is a scalar, and the backward reads x.  SR_ERR_CONFIG: fewer than two rows per view, which have
-// no variance.
+// `infer` of a loss of embeddings x (2 N, D), the rows of view 0 before those of view 1: the output
+// is a scalar.  SR_ERR_CONFIG: fewer than two rows per view, which have no variance.
 SrStatus sr__two_views_infer(const char *op, const SrShape *x, int n_in, SrShape *y);
-unsigned sr__two_views_reads(const void *params);
 
 #endif

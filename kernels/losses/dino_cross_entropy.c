@@ -47,11 +47,6 @@ static int slots(const void *params, const SrShape *x, int n_in, SrSlot out[SR_O
     return 1;
 }
 
-static unsigned reads(const void *params) {
-    (void)params;
-    return SR_READS_X(0);
-}
-
 // Saved: q (T N, K), then the logarithm of each student row's denominator (V N).
 static size_t saved_bytes(const void *params, const SrShape *x, int n_in) {
     (void)params, (void)n_in;
@@ -197,7 +192,7 @@ const SrOp sr_op_dino_cross_entropy = {
     .max_in = 3,
     .infer = infer,
     .slots = slots,
-    .reads = reads,
+    .reads = sr__reads_x,
     .saved_bytes = saved_bytes,
     .scratch_bytes = scratch_bytes,
     .reference = reference,

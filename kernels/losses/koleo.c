@@ -31,11 +31,6 @@ static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y
     return SR_OK;
 }
 
-static unsigned reads(const void *params) {
-    (void)params;
-    return SR_READS_X(0);
-}
-
 // Saved: the row most like each row, int (rows).
 static size_t saved_bytes(const void *params, const SrShape *x, int n_in) {
     (void)params, (void)n_in;
@@ -145,7 +140,7 @@ const SrOp sr_op_koleo = {
     .min_in = 1,
     .max_in = 1,
     .infer = infer,
-    .reads = reads,
+    .reads = sr__reads_x,
     .saved_bytes = saved_bytes,
     .scratch_bytes = scratch_bytes,
     .reference = reference,

@@ -184,11 +184,6 @@ static void backward(const SrOpCall *call) {
     sr_gemm(true, false, w.rows, w.D, w.rows, 1, s, w.rows, x, w.D, 1, dx, w.D);
 }
 
-static unsigned reads(const void *params) {
-    (void)params;
-    return SR_READS_X(0);
-}
-
 static int64_t flops(const void *params, const SrShape *x, int n_in, SrShape y) {
     (void)params, (void)n_in, (void)y;
     return 2 * (int64_t)x[0].d[0] * x[0].d[0] * x[0].d[1];
@@ -211,7 +206,7 @@ const SrOp sr_op_nt_xent = {
     .min_in = 1,
     .max_in = 1,
     .infer = infer,
-    .reads = reads,
+    .reads = sr__reads_x,
     .saved_bytes = saved_bytes,
     .scratch_bytes = scratch_bytes,
     .flops = flops,

@@ -62,11 +62,6 @@ static int slots(const void *params, const SrShape *x, int n_in, SrSlot out[SR_O
     return N_SLOTS;
 }
 
-static unsigned reads(const void *params) {
-    (void)params;
-    return SR_READS_X(0);
-}
-
 // dx may lie on dy: number i of dx depends on number i of dy and on sums taken before.
 static int inplace(const void *params) {
     (void)params;
@@ -395,7 +390,7 @@ const SrOp sr_op_gated_norm = {
     .flags = SR_OP_IMPURE | SR_OP_CHEAP | SR_OP_BF16 | SR_OP_TAKES_SUMS,
     .infer = infer,
     .slots = slots,
-    .reads = reads,
+    .reads = sr__reads_x,
     .saved_bytes = saved_bytes,
     .scratch_bytes = scratch_bytes,
     .exchange = exchange,

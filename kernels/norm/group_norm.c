@@ -42,11 +42,6 @@ static int slots(const void *params, const SrShape *x, int n_in, SrSlot out[SR_O
     return N_SLOTS;
 }
 
-static unsigned reads(const void *params) {
-    (void)params;
-    return SR_READS_X(0);
-}
-
 // dx may lie on dy, as in batch_norm.
 static int inplace(const void *params) {
     (void)params;
@@ -293,7 +288,7 @@ const SrOp sr_op_group_norm = {
     .flags = SR_OP_CHEAP | SR_OP_BF16,
     .infer = infer,
     .slots = slots,
-    .reads = reads,
+    .reads = sr__reads_x,
     .saved_bytes = saved_bytes,
     .scratch_bytes = scratch_bytes,
     .inplace = inplace,

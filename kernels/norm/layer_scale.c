@@ -34,11 +34,6 @@ static int slots(const void *params, const SrShape *x, int n_in, SrSlot out[SR_O
     return 1;
 }
 
-static unsigned reads(const void *params) {
-    (void)params;
-    return SR_READS_X(0);
-}
-
 static int inplace(const void *params) {
     (void)params;
     return 0;
@@ -120,7 +115,7 @@ const SrOp sr_op_layer_scale = {
     .flags = SR_OP_CHEAP | SR_OP_BF16,
     .infer = infer,
     .slots = slots,
-    .reads = reads,
+    .reads = sr__reads_x,
     .scratch_bytes = scratch_bytes,
     .inplace = inplace,
     .reference = reference,

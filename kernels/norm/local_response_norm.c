@@ -29,11 +29,6 @@ static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y
     return sr__infer_same(params, x, n_in, y);
 }
 
-static unsigned reads(const void *params) {
-    (void)params;
-    return SR_READS_X(0);
-}
-
 // A thread's rows of one pixel each: x, dy or y, sums, and gradients of sums, float (4, C).
 static size_t scratch_bytes(const SrOpSite *site) {
     return 4 * sizeof(float) * (size_t)sr_shape_last(site->x[0]) * (size_t)sr_parallel_threads();
@@ -187,7 +182,7 @@ const SrOp sr_op_local_response_norm = {
     .max_in = 1,
     .flags = SR_OP_CHEAP | SR_OP_BF16,
     .infer = infer,
-    .reads = reads,
+    .reads = sr__reads_x,
     .scratch_bytes = scratch_bytes,
     .reference = reference,
     .forward = forward,

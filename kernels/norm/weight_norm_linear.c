@@ -39,11 +39,6 @@ static int slots(const void *params, const SrShape *x, int n_in, SrSlot out[SR_O
     return N_SLOTS;
 }
 
-static unsigned reads(const void *params) {
-    (void)params;
-    return SR_READS_X(0);
-}
-
 static void design(const SrOpSite *site, void *out) {
     const SrWeightNormLinearParams *p = site->params;
     *(SrConv *)out = sr__row_conv(site->machine, sr_shape_rows(site->x[0]),
@@ -163,7 +158,7 @@ const SrOp sr_op_weight_norm_linear = {
     .flags = SR_OP_ADDS_DX,
     .infer = infer,
     .slots = slots,
-    .reads = reads,
+    .reads = sr__reads_x,
     .saved_bytes = saved_bytes,
     .design = design,
     .design_bytes = sizeof(SrConv),

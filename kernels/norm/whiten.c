@@ -37,11 +37,6 @@ static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y
     return SR_OK;
 }
 
-static unsigned reads(const void *params) {
-    (void)params;
-    return SR_READS_X(0);
-}
-
 // Scratch of a group: centred rows and their gradient (n, D), then four matrices (D, D).
 static size_t group_doubles(const SrWhitenParams *p, int D) {
     return 2 * (size_t)p->rows * (size_t)D + 4 * (size_t)D * (size_t)D;
@@ -238,7 +233,7 @@ const SrOp sr_op_whiten = {
     .min_in = 1,
     .max_in = 1,
     .infer = infer,
-    .reads = reads,
+    .reads = sr__reads_x,
     .scratch_bytes = scratch_bytes,
     .reference = reference,
     .forward = forward,

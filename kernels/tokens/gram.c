@@ -10,11 +10,6 @@ static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y
     return SR_OK;
 }
 
-static unsigned reads(const void *params) {
-    (void)params;
-    return SR_READS_X(0);
-}
-
 static void reference(const SrRefCall *call) {
     int L = call->x_shape[0].d[1], D = call->x_shape[0].d[2];
     for (int64_t i = 0; i < sr_shape_count(call->y_shape); i++) {
@@ -68,7 +63,7 @@ const SrOp sr_op_gram = {
     .min_in = 1,
     .max_in = 1,
     .infer = infer,
-    .reads = reads,
+    .reads = sr__reads_x,
     .flops = flops,
     .dx_forwards = 2,
     .reference = reference,

@@ -19,8 +19,7 @@
 
 #define FIELD(f) offsetof(SrCodingRateParams, f)
 static const SrOption options[] = {
-    {"num_views", SR_OPT_INT, FIELD(num_views), "2", 1, 1 << 16,
-     .help = "Number of views per image."},
+    SR_VIEWS_ROW(SrCodingRateParams),
     {"eps", SR_OPT_FLOAT, FIELD(eps), "0.2", 1e-9, 1e9, .help = "Squared precision of the code."},
     SR_OPTION_END,
 };
@@ -29,11 +28,6 @@ static const SrOption options[] = {
 static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y) {
     const SrCodingRateParams *p = params;
     return sr__views_infer("coding_rate", x, n_in, p->num_views, y);
-}
-
-static unsigned reads(const void *params) {
-    (void)params;
-    return SR_READS_X(0);
 }
 
 // Scratch of a view: factor and inverse in double, their product in float.
@@ -170,7 +164,7 @@ const SrOp sr_op_coding_rate = {
     .min_in = 1,
     .max_in = 1,
     .infer = infer,
-    .reads = reads,
+    .reads = sr__reads_x,
     .scratch_bytes = scratch_bytes,
     .reference = reference,
     .forward = forward,

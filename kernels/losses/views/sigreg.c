@@ -14,11 +14,11 @@
 
 #include "kernels/core/gemm.h"
 #include "kernels/core/op_util.h"
+#include "kernels/losses/views/views.h"
 
 #define FIELD(f) offsetof(SrSigregParams, f)
 static const SrOption options[] = {
-    {"num_views", SR_OPT_INT, FIELD(num_views), "2", 1, 1 << 16,
-     .help = "Number of views per image."},
+    SR_VIEWS_ROW(SrSigregParams),
     {"knots", SR_OPT_INT, FIELD(knots), "17", 2, 256,
      .help = "Number of points of the numerical integral."},
     {"t_max", SR_OPT_FLOAT, FIELD(t_max), "5", 1e-3, 1e3, .help = "Upper limit of the integral."},

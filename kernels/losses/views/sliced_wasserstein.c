@@ -20,8 +20,7 @@
 #include "kernels/losses/views/views.h"
 
 static const SrOption options[] = {
-    {"num_views", SR_OPT_INT, offsetof(SrViewsParams, num_views), "2", 1, 1 << 16,
-     .help = "Number of views per image."},
+    SR_VIEWS_ROW(SrViewsParams),
     SR_OPTION_END,
 };
 

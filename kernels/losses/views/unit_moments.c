@@ -15,8 +15,7 @@
 
 #define FIELD(f) offsetof(SrUnitMomentsParams, f)
 static const SrOption options[] = {
-    {"num_views", SR_OPT_INT, FIELD(num_views), "2", 1, 1 << 16,
-     .help = "Number of views per image."},
+    SR_VIEWS_ROW(SrUnitMomentsParams),
     {"scale_weight", SR_OPT_FLOAT, FIELD(scale_weight), "1", 0, 1e6,
      .help = "Weight of the distance of deviations from 1."},
     {"center_weight", SR_OPT_FLOAT, FIELD(center_weight), "1", 0, 1e6,
@@ -28,11 +27,6 @@ static const SrOption options[] = {
 static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y) {
     const SrUnitMomentsParams *p = params;
     return sr__views_infer("unit_moments", x, n_in, p->num_views, y);
-}
-
-static unsigned reads(const void *params) {
-    (void)params;
-    return SR_READS_X(0);
 }
 
 // Mean and deviation of each view's columns (V, D each).
@@ -106,7 +100,7 @@ const SrOp sr_op_unit_moments = {
     .min_in = 1,
     .max_in = 1,
     .infer = infer,
-    .reads = reads,
+    .reads = sr__reads_x,
     .scratch_bytes = scratch_bytes,
     .reference = reference,
     .forward = forward,

@@ -13,19 +13,13 @@
 #include "kernels/core/op_util.h"
 
 static const SrOption options[] = {
-    {"num_views", SR_OPT_INT, offsetof(SrViewsParams, num_views), "2", 1, 1 << 16,
-     .help = "Number of views per image."},
+    SR_VIEWS_ROW(SrViewsParams),
     SR_OPTION_END,
 };
 
 static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y) {
     const SrViewsParams *p = params;
     return sr__views_infer("view_agreement", x, n_in, p->num_views, y);
-}
-
-static unsigned reads(const void *params) {
-    (void)params;
-    return SR_READS_X(0);
 }
 
 static size_t scratch_bytes(const SrOpSite *site) {
@@ -107,7 +101,7 @@ const SrOp sr_op_view_agreement = {
     .min_in = 1,
     .max_in = 1,
     .infer = infer,
-    .reads = reads,
+    .reads = sr__reads_x,
     .scratch_bytes = scratch_bytes,
     .reference = reference,
     .forward = forward,

@@ -10,8 +10,7 @@
 
 #define FIELD(f) offsetof(SrViewSpreadParams, f)
 static const SrOption options[] = {
-    {"num_views", SR_OPT_INT, FIELD(num_views), "2", 1, 1 << 16,
-     .help = "Number of views per image."},
+    SR_VIEWS_ROW(SrViewSpreadParams),
     {"global_views", SR_OPT_INT, FIELD(global_views), "2", 1, 1 << 16,
      .help = "Number of first views whose mean is the centre."},
     SR_OPTION_END,
@@ -26,11 +25,6 @@ static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y
                               p->num_views, p->global_views);
     *y = SR_SCALAR;
     return SR_OK;
-}
-
-static unsigned reads(const void *params) {
-    (void)params;
-    return SR_READS_X(0);
 }
 
 static void reference(const SrRefCall *call) {
@@ -90,7 +84,7 @@ const SrOp sr_op_view_spread = {
     .min_in = 1,
     .max_in = 1,
     .infer = infer,
-    .reads = reads,
+    .reads = sr__reads_x,
     .reference = reference,
     .forward = forward,
     .backward = backward,
