@@ -337,9 +337,9 @@ static SrStatus same_views(const SrConfig *config, const SrConfig *stage) {
     if (whole == part)
         return SR_OK;
     SR_FAIL(SR_ERR_CONFIG,
-            "%d views of an image, but %d without `set`: a stage may change views, but not their "
+            "%d view%s of an image, but %d without `set`: a stage may change views, but not their "
             "number",
-            part, whole);
+            part, part == 1 ? "" : "s", whole);
 }
 
 static SrStatus check_stage(const SrConfig *config, int k) {

@@ -177,11 +177,12 @@ void sr_run_cost_text(const SrRun *run, SrText *out) {
     char n[3][32], b[6][32];
     sr_text_printf(
         out,
-        "%s parameters: %s trained, %s frozen; %.2f GFLOP per step of %d images, %d views; %s\n",
+        "%s parameters: %s trained, %s frozen; %.2f GFLOP per step of %d images, %d view%s; %s\n",
         sr_count_text(c->parameters, n[0]), sr_count_text(c->trainable, n[1]),
         sr_count_text(c->parameters - c->trainable, n[2]),
         (double)(c->plan.forward_flops + c->plan.backward_flops) * run->config->replicas / 1e9,
-        run->step_images, run->train.n_views, precision_text(run));
+        run->step_images, run->train.n_views, run->train.n_views == 1 ? "" : "s",
+        precision_text(run));
     sr_text_printf(
         out,
         "  memory: activations %s, parameters and gradients %s, state %s (optimiser %s, running "
