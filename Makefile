@@ -99,25 +99,33 @@ PLAIN  := $(filter-out %_simd.c %_amx.c cli/main.c,$(SOURCES))
 ARCH   := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine)))
 ifeq ($(ARCH),x86_64)
 ISAS = plain avx2 avx512
+PAIR_ISA = avx512bf16
 AMX_ISAS = emulated amx
+endif
+ifeq ($(ARCH),aarch64)
+ISAS = plain neon
+PAIR_ISA = neonbf16
 endif
 ISAS ?= plain
 AMX_ISAS ?= emulated
 # Every aarch64 processor multiplies and adds in one instruction; an x86-64 of the plain level does not.
 ISA_plain = $(if $(filter aarch64,$(ARCH)),-ffp-contract=fast)
+# gcc 12 would load all operands of a tile before it multiplies, and then keep two of 24 sums in memory.
+ISA_neon   = -ffp-contract=fast $(if $(findstring clang,$(CC)),,-fno-schedule-insns)
 ISA_avx2   = -mavx2 -mfma -mf16c -ffp-contract=fast
 # Files with products of bfloat16 pairs are also compiled for processors that have these instructions.
+ISA_neonbf16 = $(ISA_neon) -march=armv8.2-a+bf16
 ISA_avx512bf16 = $(ISA_avx512) -mavx512bf16
 ISA_emulated =
 ISA_amx = $(ISA_avx512bf16) -mamx-tile -mamx-bf16 -ffp-contract=off
 ISA_avx512 = -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx2 -mfma -mf16c -mprefer-vector-width=512 -ffp-contract=fast
-ifneq ($(filter avx512,$(ISAS)),)
+ifneq ($(PAIR_ISA),)
 BF16   := kernels/conv/conv_tile_simd.c kernels/core/block_product_simd.c kernels/core/rows_simd.c \
           kernels/activation/pointwise_simd.c kernels/norm/batch_norm_simd.c kernels/norm/gated_norm_simd.c kernels/norm/layer_norm_simd.c \
           kernels/pool/pool2d_simd.c kernels/basic/mix_halves_simd.c kernels/attention/attention_whole_simd.c
 endif
 OBJECTS := $(PLAIN:%.c=$(BUILD)/%.o) $(foreach isa,$(ISAS),$(SIMD:%.c=$(BUILD)/%.$(isa).o)) \
-           $(BF16:%.c=$(BUILD)/%.avx512bf16.o) $(foreach isa,$(AMX_ISAS),$(AMX:%.c=$(BUILD)/%.$(isa).o))
+           $(BF16:%.c=$(BUILD)/%.$(PAIR_ISA).o) $(foreach isa,$(AMX_ISAS),$(AMX:%.c=$(BUILD)/%.$(isa).o))
 TESTS   := $(filter-out tests/fuzz/fuzz_% tests/faults/% tests/torture/%,$(sort $(wildcard tests/*.c) $(wildcard tests/*/*.c)))
 TESTOBJ := $(filter-out $(BUILD)/tests/golden/%,$(TESTS:%.c=$(BUILD)/%.o))
 GOLDOBJ := $(filter $(BUILD)/tests/golden/%,$(TESTS:%.c=$(BUILD)/%.o))
@@ -181,7 +189,7 @@ $(BUILD)/%_$(2).$(1).o: %_$(2).c $(BUILD)/gen/flags | $(DEFS)
 	$$(SAY) CC $$@
 	$$(Q)$$(CC) $$(CFLAGS) -O3 $$(ISA_$(1)) $$(SIMD_EXTRA) -DSR_ISA=$(1) -DSR_ISA_$(1)=1 -c -o $$@ $$<
 endef
-$(foreach isa,$(ISAS) avx512bf16,$(eval $(call compile_isa,$(isa),simd)))
+$(foreach isa,$(ISAS) $(PAIR_ISA),$(eval $(call compile_isa,$(isa),simd)))
 $(foreach isa,$(AMX_ISAS),$(eval $(call compile_isa,$(isa),amx)))
 $(BUILD)/kernels/%.o: kernels/%.c $(BUILD)/gen/flags | $(DEFS)
 	@mkdir -p $(@D)

@@ -14,9 +14,13 @@ char *openblas_get_corename(void); // declared by OpenBLAS
 const char *sr_blas_core(void) { return openblas_get_corename(); }
 
 const char *sr_blas_core_instead(const char *core, SrCpuLevel level) {
-    if (strcasecmp(core, "Prescott") != 0 || level < SR_CPU_AVX2)
-        return NULL;
-    return level >= SR_CPU_AVX512 ? "SkylakeX" : "Haswell";
+#if defined(__x86_64__)
+    if (strcasecmp(core, "Prescott") == 0 && level >= SR_CPU_AVX2)
+        return level >= SR_CPU_AVX512 ? "SkylakeX" : "Haswell";
+#else
+    (void)core, (void)level;
+#endif
+    return NULL;
 }
 
 // Sets a variable that the user left open; returns whether it was changed.
@@ -30,7 +34,7 @@ static bool set_if_open(const char *name, const char *value) {
 // (ulimit -v).
 static bool set_all(void) {
     const char *threads = getenv("OPENBLAS_NUM_THREADS");
-    const char *core = sr_blas_core_instead(sr_blas_core(), sr_cpu_detect(SR_CPU_AVX512));
+    const char *core = sr_blas_core_instead(sr_blas_core(), sr_cpu_detect(SR_CPU_PAIRS));
     bool changed = core && set_if_open("OPENBLAS_CORETYPE", core);
     if (!getenv("OMP_WAIT_POLICY") && set_if_open("GOMP_SPINCOUNT", "20000"))
         changed = true;

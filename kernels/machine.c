@@ -10,11 +10,11 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static SrCpuLevel wanted_level(const char *name) {
     if (name && strcmp(name, SR_CPU_EMULATED) == 0)
-        return SR_CPU_AVX512BF16;
+        return SR_CPU_PAIRS;
     for (int level = SR_CPU_PLAIN; name && level < SR_CPU_LEVELS; level++)
         if (strcmp(name, sr_cpu_name((SrCpuLevel)level)) == 0)
             return (SrCpuLevel)level;
-    return SR_CPU_AMX;
+    return SR_CPU_BEST;
 }
 
 static void make_default(void) {

@@ -8,10 +8,11 @@
 // Files named *_simd.c are compiled once per level (kernels/core/simd.h).  Each exports one const
 // table of functions under SR_ISA_SYMBOL(name).  Callers declare the tables with SR_CPU_TABLES and
 // take the right one with SR_CPU_PICK:
-//     SR_CPU_TABLES(SrPoolKernels, sr__pool_kernels); // ..._plain, ..._avx2, ..._avx512
+//     SR_CPU_TABLES(SrPoolKernels, sr__pool_kernels); // ..._plain, ..._avx2, ..._avx512; ..._neon
 //     SR_CPU_PICK(call->machine, sr__pool_kernels)->max_forward(...);
-// Tables that round to bfloat16 or multiply pairs of bfloat16 are compiled for avx512bf16 too (BF16
-// in the Makefile).  They are declared with SR_CPU_TABLES_BF16 and taken with SR_CPU_PICK_BF16.
+// Tables that round to bfloat16 or multiply pairs of bfloat16 are compiled once more for the level
+// that has these instructions (PAIR_ISA and BF16 in the Makefile).  They are declared with
+// SR_CPU_TABLES_BF16 and taken with SR_CPU_PICK_BF16.
 // Tables of *_amx.c are declared with SR_CPU_TABLES_TILES; SR_CPU_PICK_TILES is NULL on a machine
 // that neither has tile registers nor emulates them.
 #ifndef SR_KERNELS_MACHINE_H
@@ -49,9 +50,9 @@ typedef struct SrMachine {
     bool emulates_tiles;
     unsigned conv_designs; // SR_CONV_ bits
     SrConvFp32 fp32;
-    // Convolutions multiply bfloat16 as pairs (vdpbf16ps) where the level has the instruction.  Zen
-    // 4 doubles its rate with it; Intel's cores take longer than for the same numbers as floats.
-    // Has no effect on tile registers.
+    // Convolutions multiply bfloat16 as pairs (vdpbf16ps, bfdot) where the level has the
+    // instruction.  Zen 4 doubles its rate with it; Intel's cores take longer than for the same
+    // numbers as floats.  Has no effect on tile registers.
     bool pairs;
     // Bytes of the second-level cache of a core.  Kernels derive block sizes from it, never
     // results.
@@ -68,8 +69,15 @@ SrMachine sr_machine_at(SrCpuLevel level);
 // Returns the name of the level, or SR_CPU_EMULATED while tiles are emulated.
 const char *sr_machine_name(const SrMachine *machine);
 
-static inline bool sr_machine_has_bf16(const SrMachine *m) { return m->level >= SR_CPU_AVX512BF16; }
-static inline bool sr_machine_has_tiles(const SrMachine *m) { return m->level >= SR_CPU_AMX; }
+static inline bool sr_machine_has_bf16(const SrMachine *m) { return m->level >= SR_CPU_PAIRS; }
+static inline bool sr_machine_has_tiles(const SrMachine *m) {
+#if defined(__x86_64__)
+    return m->level >= SR_CPU_AMX;
+#else
+    (void)m;
+    return false;
+#endif
+}
 static inline bool sr_machine_has_pairs(const SrMachine *m) {
     return sr_machine_has_bf16(m) && m->pairs;
 }
@@ -90,11 +98,21 @@ static inline bool sr_machine_has_pairs(const SrMachine *m) {
     ((machine)->emulates_tiles       ? &name##_emulated \
      : sr_machine_has_tiles(machine) ? &name##_amx      \
                                      : NULL)
+#elif defined(__aarch64__)
+#define SR_CPU_TABLES(type, name) extern const type name##_plain, name##_neon
+#define SR_CPU_PICK(machine, name) ((machine)->level >= SR_CPU_NEON ? &name##_neon : &name##_plain)
+#define SR_CPU_TABLES_BF16(type, name) \
+    SR_CPU_TABLES(type, name);         \
+    extern const type name##_neonbf16
+#define SR_CPU_PICK_BF16(machine, name) \
+    (sr_machine_has_bf16(machine) ? &name##_neonbf16 : SR_CPU_PICK(machine, name))
 #else
 #define SR_CPU_TABLES(type, name) extern const type name##_plain
 #define SR_CPU_PICK(machine, name) ((void)(machine), &name##_plain)
 #define SR_CPU_TABLES_BF16(type, name) SR_CPU_TABLES(type, name)
 #define SR_CPU_PICK_BF16(machine, name) SR_CPU_PICK(machine, name)
+#endif
+#if !defined(__x86_64__)
 #define SR_CPU_TABLES_TILES(type, name) extern const type name##_emulated
 #define SR_CPU_PICK_TILES(machine, name) ((machine)->emulates_tiles ? &name##_emulated : NULL)
 #endif

@@ -21,8 +21,9 @@
 #include "kernels/conv/conv_shape.h"
 #include "kernels/machine.h"
 
-// Vectors of a full block; V_LANES is from kernels/core/simd.h.
-#define SR_CONV_VECTORS (V_LANES == 16 ? 4 : 2)
+// Vectors of a full block: 6 rows of them are 24 or 12 sums in registers.  V_REGISTERS is from
+// kernels/core/simd.h.
+#define SR_CONV_VECTORS (V_REGISTERS == 32 ? 4 : 2)
 
 // out[m][j] (+)= sum over taps and channels of in[tap][m][channel] * w[tap][channel][j]
 // for `pixels` output pixels m and `columns` columns j of one block.
@@ -147,18 +148,14 @@ typedef struct {
     void (*join)(const SrConvParts *from, int rows, int columns, float *dw, int64_t dw_stride);
 } SrConvKernels;
 
-SR_CPU_TABLES(SrConvKernels, sr__conv_kernels);
-#if defined(__x86_64__)
-extern const SrConvKernels sr__conv_kernels_avx512bf16;
-#endif
+// The tables of SR_CPU_PAIRS multiply pairs of bfloat16, all others floats.
+SR_CPU_TABLES_BF16(SrConvKernels, sr__conv_kernels);
 
 // Returns the kernels for tensors of that type.  NULL: bfloat16 that is not multiplied as pairs.
 static inline const SrConvKernels *sr__conv_kernels(const SrMachine *machine, SrDtype type) {
-#if defined(__x86_64__)
-    if (type == SR_BF16)
-        return sr_machine_has_pairs(machine) ? &sr__conv_kernels_avx512bf16 : NULL;
-#endif
-    return type == SR_F32 ? SR_CPU_PICK(machine, sr__conv_kernels) : NULL;
+    if (type == SR_F32)
+        return SR_CPU_PICK(machine, sr__conv_kernels);
+    return sr_machine_has_pairs(machine) ? SR_CPU_PICK_BF16(machine, sr__conv_kernels) : NULL;
 }
 
 // Returns how often an outer product of that many rows walks over its pixels.

@@ -83,17 +83,14 @@ double sr_conv_peak_gflops(const SrMachine *machine, SrDtype type) {
 
 // ---- pairs or floats
 
-#if defined(__x86_64__)
 static double clock_seconds(bool of_pairs) {
-    const SrConvKernels *kernels = of_pairs ? &sr__conv_kernels_avx512bf16
-                                            : SR_CPU_PICK(sr_machine_default(), sr__conv_kernels);
+    const SrMachine *machine = sr_machine_default();
+    const SrConvKernels *kernels = of_pairs ? SR_CPU_PICK_BF16(machine, sr__conv_kernels)
+                                            : SR_CPU_PICK(machine, sr__conv_kernels);
     double began = sr_clock();
     run_tile(&kernels, 0, 0);
     return (sr_clock() - began) / tile_products(kernels);
 }
-#else
-static double clock_seconds(bool of_pairs) { return of_pairs ? 1 : 0; }
-#endif
 
 // Times the two in turn, so that a busy moment meets both.
 bool sr__conv_pairs_win(double (*seconds)(bool pairs)) {

@@ -12,9 +12,9 @@ V_INLINE void points_step(int M, int NV, const float *x, int64_t x_row, const fl
     V_FOR (j, NV)
         b[j] = v_load(w + j * V_LANES);
     V_FOR (m, M) {
-        V a = v_set1(x[m * x_row]);
+        V a = v_scalar(x[m * x_row]);
         V_FOR (j, NV)
-            acc[m][j] = v_fma(a, b[j], acc[m][j]);
+            acc[m][j] = v_fma_by(a, b[j], acc[m][j]);
     }
 }
 

@@ -1,20 +1,20 @@
 // Micro-kernels of the direct convolution, which are also the matrix products inside the Winograd
 // design.
 //
-// The register tile holds 6 pixels x 64 channels (AVX-512; 6 x 16 for AVX2, 6 x 8 for plain).  Its
-// 24 (12) accumulators hide the latency of the fused multiply-add; a step loads 4 (2) weight
-// vectors and broadcasts 6 inputs.  Narrow blocks take 8 pixels.  Every size is one instance of the
-// templates below.
+// The register tile holds 6 pixels x 64 channels (AVX-512; 6 x 16 for NEON and AVX2, 6 x 8 for
+// plain).  Its 24 accumulators, or 12 where there are 16 registers, hide the latency of the fused
+// multiply-add; a step loads 4 (2) weight vectors and broadcasts 6 inputs.  Narrow blocks take 8
+// pixels.  Every size is one instance of the templates below.
 //
-// The file is compiled once more for bfloat16 (SR_ISA_avx512bf16).  There a broadcast brings a pair
+// The file is compiled once more for bfloat16 (V_PAIRS).  There a broadcast brings a pair
 // of channels, a lane of a weight vector holds a pair of weights, and one instruction adds both
 // products to the float of the lane.  A unit has four bytes either way, so the loops are the same.
 #include "kernels/conv/conv_tile_weights.h"
 
 enum { WIDE_ROWS = 6, NARROW_ROWS = 8, SUM_LINES = 32 };
 
-// Returns sum + a b; for pairs, adds both products.
-V_INLINE V v_product(V a, V b, V sum) { return v_step(DEPTH == 2, a, b, sum); }
+// Returns sum + a b for the one number of a = v_scalar(x); for pairs, adds both products.
+V_INLINE V v_product(V a, V b, V sum) { return v_step_by(DEPTH == 2, a, b, sum); }
 
 static int rows(int width) { return width == BLOCK ? WIDE_ROWS : NARROW_ROWS; }
 
@@ -113,8 +113,7 @@ V_INLINE void tile_end(int M, int NV, const SrConvTile *t, V acc[NARROW_ROWS][SR
 }
 
 // Sums over taps and channels for M pixels and NV vectors of columns.  M and NV are constants
-// wherever this is inlined, so acc lives in registers: M * NV <= 24 of 32 for AVX-512, 12 of 16
-// otherwise.
+// wherever this is inlined, so acc lives in registers: M * NV <= 24 of 32, or 12 of 16.
 V_INLINE void tile_any(int M, int NV, const SrConvTile *t) {
     V acc[NARROW_ROWS][SR_CONV_VECTORS];
     V_FOR (m, M)
@@ -138,7 +137,7 @@ V_INLINE void tile_any(int M, int NV, const SrConvTile *t) {
             V_FOR (j, NV)
                 b[j] = v_load(w + j * V_LANES);
             V_FOR (m, M) {
-                V a = v_set1(x[m][c]);
+                V a = v_scalar(x[m][c]);
                 V_FOR (j, NV)
                     acc[m][j] = v_product(a, b[j], acc[m][j]);
             }
@@ -207,7 +206,7 @@ V_INLINE void outer_any(int M, int NV, const SrConvOuter *o, int row, SrConvFetc
         V_FOR (j, NV)
             b[j] = v_load(y + j * V_LANES);
         V_FOR (m, M) {
-            V a = v_set1(x[m]);
+            V a = v_scalar(x[m]);
             V_FOR (j, NV)
                 acc[m][j] = v_product(a, b[j], acc[m][j]);
         }
@@ -273,28 +272,7 @@ static void outer(const SrConvOuter *o) {
 
 // Copies columns side by side, at the cost of one pass over the cache: pixels a power of two apart
 // would share a few sets of the first-level cache and push each other out.
-#if defined(SR_ISA_avx512bf16)
-// Interleaves n numbers of two rows, a pair per unit.
-V_INLINE V v_pairs(const float *a, const float *b, int64_t first, int n) {
-    __m256i low = _mm256_maskz_loadu_epi16(v_mask_(n), (const Number *)a + first);
-    __m256i high = _mm256_maskz_loadu_epi16(v_mask_(n), (const Number *)b + first);
-    __m512i wide = _mm512_slli_epi32(_mm512_cvtepu16_epi32(high), 16);
-    return _mm512_castsi512_ps(_mm512_or_si512(wide, _mm512_cvtepu16_epi32(low)));
-}
-
-// Interleaves 2 * V_LANES numbers of two rows into as many pairs.
-V_INLINE void store_pairs(const Number *a, const Number *b, float *to) {
-    static const uint16_t order[4 * V_LANES] = {
-        0,  32, 1,  33, 2,  34, 3,  35, 4,  36, 5,  37, 6,  38, 7,  39, 8,  40, 9,  41, 10, 42,
-        11, 43, 12, 44, 13, 45, 14, 46, 15, 47, 16, 48, 17, 49, 18, 50, 19, 51, 20, 52, 21, 53,
-        22, 54, 23, 55, 24, 56, 25, 57, 26, 58, 27, 59, 28, 60, 29, 61, 30, 62, 31, 63};
-    __m512i x = _mm512_loadu_si512(a), y = _mm512_loadu_si512(b);
-    __m512i low = _mm512_permutex2var_epi16(x, _mm512_loadu_si512(order), y);
-    __m512i high = _mm512_permutex2var_epi16(x, _mm512_loadu_si512(order + 2 * V_LANES), y);
-    _mm512_storeu_si512(to, low);
-    _mm512_storeu_si512(to + V_LANES, high);
-}
-
+#if V_PAIRS
 static void gather(const float *const *from, int64_t first, int n, int columns, float *to,
                    int64_t stride) {
     for (int i = 0; i < 2 * n; i += 2, to += stride) {
@@ -302,12 +280,13 @@ static void gather(const float *const *from, int64_t first, int n, int columns, 
         for (; j + 2 * V_LANES <= columns; j += 2 * V_LANES) {
             __builtin_prefetch(to + stride + j, 1);
             __builtin_prefetch(to + stride + j + V_LANES, 1);
-            store_pairs((const Number *)from[i] + first + j,
-                        (const Number *)from[i + 1] + first + j, to + j);
+            v_store_zip(to + j, (const Number *)from[i] + first + j,
+                        (const Number *)from[i + 1] + first + j);
         }
         for (; j < columns; j += V_LANES)
-            v_store(to + j,
-                    v_pairs(from[i], from[i + 1], first + j, clamp(columns - j, 0, V_LANES)));
+            v_store(to + j, v_zip_n((const Number *)from[i] + first + j,
+                                    (const Number *)from[i + 1] + first + j,
+                                    clamp(columns - j, 0, V_LANES)));
     }
 }
 #else
@@ -332,8 +311,8 @@ static void sum_rows(const float *const *from, int64_t first, int n, int columns
         for (int i = 0; i < n; i++)
             V_FOR (v, SR_CONV_VECTORS) {
                 int at = j + v * V_LANES;
-                acc[v] = v_product(v_load_n(from[i] + first + at, clamp(columns - at, 0, V_LANES)),
-                                   one, acc[v]);
+                V x = v_load_n(from[i] + first + at, clamp(columns - at, 0, V_LANES));
+                acc[v] = v_step(DEPTH == 2, x, one, acc[v]);
             }
         V_FOR (v, SR_CONV_VECTORS) {
             int at = j + v * V_LANES, here = clamp(columns - at, 0, V_LANES);

@@ -7,11 +7,16 @@
 #include "kernels/conv/conv_kernels.h"
 #include "kernels/core/simd_pairs.h"
 
-#if defined(SR_ISA_avx512bf16)
+#if V_PAIRS
 #define TYPE SR_BF16
 typedef SrBf16 Number; // of outputs
 enum { DEPTH = 2 };
-V_INLINE V v_ones(void) { return _mm512_castsi512_ps(_mm512_set1_epi32(0x3f803f80)); }
+// The numbers are hidden from the optimiser: gcc 12 for aarch64 would write ones of half precision.
+V_INLINE V v_ones(void) {
+    uint32_t pair = 0x3f803f80;
+    __asm__("" : "+r"(pair));
+    return (V)((VBits)v_zero() + pair);
+}
 #else
 #define TYPE SR_F32
 typedef float Number;
@@ -26,12 +31,10 @@ static inline int clamp(int n, int low, int high) { return n < low ? low : n > h
 
 // Stores the weights of one row of a block.  In a pair the first channel comes first.
 V_INLINE void put_weights(float *packed, int64_t row, int width, int j, V a) {
-#if defined(SR_ISA_avx512bf16)
+#if V_PAIRS
     float *to = packed + row / 2 * width + j;
-    __m512i half = _mm512_cvtepu16_epi32(v_narrow_(a));
-    if (row % 2)
-        half = _mm512_or_si512(_mm512_loadu_si512(to), _mm512_slli_epi32(half, 16));
-    _mm512_storeu_si512(to, half);
+    VBits half = (VBits)v_rounded(SR_BF16, a);
+    v_store(to, (V)(row % 2 ? (VBits)v_load(to) | half : half >> 16));
 #else
     v_store(packed + row * width + j, a);
 #endif
@@ -40,7 +43,7 @@ V_INLINE void put_weights(float *packed, int64_t row, int width, int j, V a) {
 // Stores rows `row` and, for pairs, row + 1, which share a unit: one store takes the place of two
 // and a load.
 V_INLINE void put_unit(float *packed, int64_t row, int width, int j, V a, V b) {
-#if defined(SR_ISA_avx512bf16)
+#if V_PAIRS
     v_store(packed + row / 2 * width + j, v_pair(a, b));
 #else
     (void)b;

@@ -1,5 +1,6 @@
-// Instruction sets and cache size of this processor.  The compiler's table reads CPUID and also
-// asks whether the operating system saves the wide registers (XGETBV).
+// Instruction sets and cache size of this processor.  On x86-64 the compiler's table reads CPUID
+// and also asks whether the operating system saves the wide registers (XGETBV).  On aarch64 the
+// kernel hands every process a list of what it may use.
 #include "kernels/core/cpu.h"
 
 #include <errno.h>
@@ -15,9 +16,16 @@
 #if defined(__x86_64__) && defined(__linux__)
 #include <cpuid.h>
 #include <sys/syscall.h>
+#elif defined(__aarch64__) && defined(__linux__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
 #endif
 
+#if defined(__aarch64__)
+static const char *const names[] = {"plain", "neon", "neonbf16"};
+#else
 static const char *const names[] = {"plain", "avx2", "avx512", "avx512bf16", "amx"};
+#endif
 _Static_assert(SR_COUNT(names) == SR_CPU_LEVELS, "a name for each level");
 
 const char *sr_cpu_name(SrCpuLevel level) { return names[level]; }
@@ -71,6 +79,10 @@ static SrCpuLevel highest(SrCpuLevel most) {
         return most >= SR_CPU_AMX && has_tiles() ? SR_CPU_AMX : SR_CPU_AVX512BF16;
     }
     return SR_CPU_AVX2;
+#elif defined(__aarch64__) && defined(__linux__)
+    return getauxval(AT_HWCAP2) & HWCAP2_BF16 ? SR_CPU_NEONBF16 : SR_CPU_NEON;
+#elif defined(__aarch64__)
+    return SR_CPU_NEON;
 #else
     return SR_CPU_PLAIN;
 #endif

@@ -9,14 +9,22 @@
 
 #include <stddef.h>
 
-// Each level includes the ones before it.
+// Each level includes the ones before it.  An architecture knows only the names of its own levels.
 typedef enum {
     SR_CPU_PLAIN,
+#if defined(__aarch64__)
+    SR_CPU_NEON,     // 32 registers of 4 floats, which every such processor has
+    SR_CPU_NEONBF16, // products of bfloat16 pairs (bfdot) and of 2 x 4 by 4 x 2 numbers (bfmmla)
+    SR_CPU_PAIRS = SR_CPU_NEONBF16,
+#else
     SR_CPU_AVX2,
     SR_CPU_AVX512,
-    SR_CPU_AVX512BF16, // products of bfloat16 pairs (vdpbf16ps)
-    SR_CPU_AMX,        // tile registers: products of 16 x 32 by 32 x 16 bfloat16 numbers
-    SR_CPU_LEVELS
+    SR_CPU_AVX512BF16,                // products of bfloat16 pairs (vdpbf16ps)
+    SR_CPU_PAIRS = SR_CPU_AVX512BF16, // lowest level that multiplies bfloat16 pairs
+    SR_CPU_AMX,                       // tile registers: 16 x 32 by 32 x 16 bfloat16 numbers
+#endif
+    SR_CPU_LEVELS,
+    SR_CPU_BEST = SR_CPU_LEVELS - 1 // as a limit: no limit
 } SrCpuLevel;
 
 // Value of SR_CPU that takes the kernels and choices of tile registers on a processor without them:

@@ -59,6 +59,8 @@ V_INLINE V v_load_half(const uint16_t *x) {
     return _mm512_cvtph_ps(_mm256_loadu_si256((const void *)x));
 #elif defined(__F16C__)
     return _mm256_cvtph_ps(_mm_loadu_si128((const void *)x));
+#elif defined(SR_ISA_neon)
+    return vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(x)));
 #else
     float y[V_LANES];
     to_float(y, x, V_LANES);

@@ -38,6 +38,7 @@
 #if defined(SR_ISA_avx512) || defined(SR_ISA_avx512bf16)
 #include <immintrin.h>
 #define V_LANES 16
+#define V_REGISTERS 32
 typedef __m512 V;
 
 V_INLINE __mmask16 v_mask_(int n) { return (__mmask16)((1u << n) - 1); }
@@ -90,6 +91,7 @@ V_INLINE void v_stream_bf16(SrBf16 *p, V a) { _mm256_stream_si256((__m256i *)p, 
 #elif defined(SR_ISA_avx2)
 #include <immintrin.h>
 #define V_LANES 8
+#define V_REGISTERS 16
 typedef __m256 V;
 
 V_INLINE __m256i v_mask_(int n) {
@@ -143,9 +145,107 @@ V_INLINE void v_store_bf16_n(SrBf16 *p, V a, int n) {
     memcpy(p, all, (size_t)n * sizeof *p);
 }
 
+#elif defined(SR_ISA_neon) || defined(SR_ISA_neonbf16)
+#include <arm_neon.h>
+#define V_LANES 4
+#define V_REGISTERS 32
+typedef float32x4_t V;
+
+V_INLINE V v_load(const float *p) { return vld1q_f32(p); }
+V_INLINE void v_store(float *p, V a) { vst1q_f32(p, a); }
+V_INLINE V v_load_n(const float *p, int n) {
+    if (n == V_LANES)
+        return vld1q_f32(p);
+    V a = vdupq_n_f32(0);
+    if (n & 2)
+        a = vcombine_f32(vld1_f32(p), vdup_n_f32(0));
+    if (n == 3)
+        return vld1q_lane_f32(p + 2, a, 2);
+    return n == 1 ? vld1q_lane_f32(p, a, 0) : a;
+}
+V_INLINE void v_store_n(float *p, V a, int n) {
+    if (n == V_LANES) {
+        vst1q_f32(p, a);
+        return;
+    }
+    if (n & 2)
+        vst1_f32(p, vget_low_f32(a));
+    if (n == 3)
+        vst1q_lane_f32(p + 2, a, 2);
+    if (n == 1)
+        vst1q_lane_f32(p, a, 0);
+}
+V_INLINE void v_stream(float *p, V a) { vst1q_f32(p, a); }
+V_INLINE void v_stream_end(void) {}
+V_INLINE V v_set1(float a) { return vdupq_n_f32(a); }
+V_INLINE V v_scalar(float a) {
+#if defined(__clang__)
+    return vdupq_n_f32(a);
+#else
+    V lanes;
+    __asm__("" : "=w"(lanes) : "0"(a)); // a register of one float is lane 0 of its vector
+    return lanes;
+#endif
+}
+V_INLINE V v_fma(V a, V b, V c) { return vfmaq_f32(c, a, b); }
+V_INLINE V v_fma_by(V a, V b, V c) { return vfmaq_laneq_f32(c, b, a, 0); }
+V_INLINE V v_max(V a, V b) { return vbslq_f32(vcgtq_f32(a, b), a, b); } // fmax keeps NaNs
+V_INLINE V v_min(V a, V b) { return vbslq_f32(vcltq_f32(a, b), a, b); }
+V_INLINE V v_sqrt(V a) { return vsqrtq_f32(a); }
+V_INLINE V v_pick(V a, const int32_t *from, int plus) {
+    uint32x4_t lane = vreinterpretq_u32_s32(vaddq_s32(vld1q_s32(from), vdupq_n_s32(plus)));
+    lane = vandq_u32(lane, vdupq_n_u32(3));
+    lane = vmlaq_u32(vdupq_n_u32(0x03020100), lane, vdupq_n_u32(0x04040404)); // numbers of bytes
+    return vreinterpretq_f32_u8(vqtbl1q_u8(vreinterpretq_u8_f32(a), vreinterpretq_u8_u32(lane)));
+}
+V_INLINE V v_if_less(V x, V y, V a, V b) { return vbslq_f32(vcltq_f32(x, y), a, b); }
+V_INLINE V v_where_positive(V x, V a) {
+    return vreinterpretq_f32_u32(vandq_u32(vcgtzq_f32(x), vreinterpretq_u32_f32(a)));
+}
+V_INLINE V v_widen_(uint16x4_t h) { return vreinterpretq_f32_u32(vshll_n_u16(h, 16)); }
+V_INLINE uint16x4_t v_narrow_(V a) {
+#if defined(__ARM_FEATURE_BF16_VECTOR_ARITHMETIC)
+    return vreinterpret_u16_bf16(vcvt_bf16_f32(a));
+#else
+    uint32x4_t bits = vreinterpretq_u32_f32(a), high = vshrq_n_u32(bits, 16);
+    uint32x4_t odd = vandq_u32(high, vdupq_n_u32(1));
+    uint32x4_t up = vaddq_u32(vaddq_u32(bits, vdupq_n_u32(0x7FFF)), odd);
+    uint32x4_t quiet = vorrq_u32(high, vdupq_n_u32(0x40));
+    return vmovn_u32(vbslq_u32(vceqq_f32(a, a), vshrq_n_u32(up, 16), quiet));
+#endif
+}
+V_INLINE uint16x4_t v_load_halves_(const SrBf16 *p, int n) {
+    if (n == V_LANES)
+        return vld1_u16(p);
+    uint16x4_t h = vdup_n_u16(0);
+    if (n & 2)
+        h = vreinterpret_u16_u32(vset_lane_u32((uint32_t)p[0] | (uint32_t)p[1] << 16, vdup_n_u32(0), 0));
+    if (n == 3)
+        return vld1_lane_u16(p + 2, h, 2);
+    return n == 1 ? vld1_lane_u16(p, h, 0) : h;
+}
+V_INLINE V v_load_bf16(const SrBf16 *p) { return v_widen_(vld1_u16(p)); }
+V_INLINE V v_load_bf16_n(const SrBf16 *p, int n) { return v_widen_(v_load_halves_(p, n)); }
+V_INLINE void v_store_bf16(SrBf16 *p, V a) { vst1_u16(p, v_narrow_(a)); }
+V_INLINE void v_store_bf16_n(SrBf16 *p, V a, int n) {
+    uint16x4_t h = v_narrow_(a);
+    if (n == V_LANES) {
+        vst1_u16(p, h);
+        return;
+    }
+    if (n > 0)
+        vst1_lane_u16(p, h, 0);
+    if (n > 1)
+        vst1_lane_u16(p + 1, h, 1);
+    if (n > 2)
+        vst1_lane_u16(p + 2, h, 2);
+}
+V_INLINE void v_stream_bf16(SrBf16 *p, V a) { v_store_bf16(p, a); }
+
 #else // any processor: four floats of the compiler's own vector type
 #include <math.h>
 #define V_LANES 4
+#define V_REGISTERS 16
 typedef float V __attribute__((vector_size(16)));
 
 V_INLINE V v_load_n(const float *p, int n) {
@@ -201,8 +301,15 @@ V_INLINE void v_stream_bf16(SrBf16 *p, V a) { v_store_bf16(p, a); }
 
 // clang-format on
 
-// Operations of all three widths:
+#if !defined(SR_ISA_neon) && !defined(SR_ISA_neonbf16)
+V_INLINE V v_scalar(float a) { return v_set1(a); }
+V_INLINE V v_fma_by(V a, V b, V c) { return v_fma(a, b, c); }
+#endif
+
+// Operations of all instruction sets:
 //   v_fma(a, b, c)         a * b + c, one rounding where the hardware has it
+//   v_fma_by(a, b, c)      the same for the one number of a = v_scalar(x): NEON multiplies a vector
+//                          by a lane of another, which saves the instruction that copies x
 //   v_max(a, b), v_min     a > b ? a : b, so b where either is NaN: v_max(v_zero(), x) is a ReLU
 //                          that passes NaN on
 //   v_where_positive(x, a) a where x > 0, else 0
@@ -234,7 +341,7 @@ V_INLINE void v_put(SrDtype type, void *p, int64_t i, V a, int n) {
 V_INLINE V v_rounded(SrDtype type, V a) {
     if (type != SR_BF16)
         return a;
-#if V_LANES == 16
+#if V_REGISTERS == 32
     return v_widen_(v_narrow_(a));
 #else
     SrBf16 lane[V_LANES];

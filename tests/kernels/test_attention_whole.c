@@ -144,7 +144,11 @@ TEST(test_what_is_taken) {
     SrAttentionSizes s = {4, 65, 128, 4, 32, 65}, long_one = {4, 273, 128, 4, 32, 273},
                      odd = {4, 65, 33, 1, 33, 65};
     SrAttentionParams plain = {.num_heads = 4}, drops = {.num_heads = 4, .dropout = 0.1};
+#if defined(__aarch64__)
+    bool wide = false;
+#else
     bool wide = test_machine()->level >= SR_CPU_AVX512;
+#endif
     CHECK_INT(sr__attention_is_whole(test_machine(), &plain, &s, SR_F32, false), wide);
     CHECK_INT(sr__attention_is_whole(test_machine(), &plain, &s, SR_BF16, false),
               wide && !sr_machine_has_tiles(test_machine()));

@@ -44,11 +44,17 @@ static void check_product(SrRng *rng) {
     sr_free(a), sr_free(b), sr_free(c), sr_free(before);
 }
 
-TEST(test_products) {
-    SrRng rng = sr_rng(3, SR_RNG_TEST, 0, 0, 0, 0);
-    for (int i = 0; i < 300; i++)
-        check_product(&rng);
+// Checks `count` random products on the levels of this processor in turn.
+static void check_levels(void (*check)(SrRng *rng), int count, SrRng rng) {
+    SrCpuLevel best = test_machine()->level;
+    for (int i = 0; i < count; i++) {
+        test_machine_level((SrCpuLevel)(i % ((int)best + 1)));
+        check(&rng);
+    }
+    test_machine_level(best);
 }
+
+TEST(test_products) { check_levels(check_product, 300, sr_rng(3, SR_RNG_TEST, 0, 0, 0, 0)); }
 
 // Draws n lanes, each a pair of bfloat16 numbers of A or B.
 static void draw_pairs(SrRng *rng, float *lanes, int64_t n) {
@@ -109,9 +115,7 @@ static void check_pair_product(SrRng *rng) {
 }
 
 TEST(test_pair_products) {
-    SrRng rng = sr_rng(6, SR_RNG_TEST, 0, 0, 0, 0);
-    for (int i = 0; i < 120; i++)
-        check_pair_product(&rng);
+    check_levels(check_pair_product, 150, sr_rng(6, SR_RNG_TEST, 0, 0, 0, 0));
 }
 
 TEST(test_transposes) {

@@ -19,7 +19,7 @@
 
 // Returns the highest level at which designs without tile registers differ.
 static int top_level(SrDtype type, SrCpuLevel best) {
-    return SR_MIN(best, type == SR_BF16 ? SR_CPU_AVX512BF16 : SR_CPU_AVX512);
+    return SR_MIN(best, type == SR_BF16 ? SR_CPU_PAIRS : SR_CPU_PAIRS - 1);
 }
 
 static void sweep(SrDtype type, unsigned mask, int count, double tolerance,
@@ -220,7 +220,7 @@ TEST(test_bf16_without_pairs) {
     test_machine()->pairs = false;
     CHECK(!sr_machine_has_pairs(test_machine()));
     sweep(SR_BF16, SR_CONV_DIRECT | SR_CONV_TILES, 100, 1e-6, conv_random_shape);
-    test_machine_level(SR_CPU_AVX512BF16);
+    test_machine_level(SR_CPU_PAIRS);
     CHECK(strcmp(weight_design(SR_BF16, 2, 3, 512, 512), "direct") != 0);
 }
 
@@ -260,7 +260,7 @@ TEST(test_choice) {
     SrCpuLevel best = test_machine()->level;
     if (sr_machine_has_tiles(test_machine()))
         CHECK_STR(weight_design(SR_BF16, 16, 7, 512, 512), "tiles");
-    if (test_machine_level(SR_CPU_AVX512BF16) == SR_CPU_AVX512BF16) {
+    if (test_machine_level(SR_CPU_PAIRS) == SR_CPU_PAIRS) {
         CHECK_STR(weight_design(SR_BF16, 16, 7, 512, 512), "winograd4");
         CHECK_STR(pass_design(SR_CONV_FORWARD, SR_BF16, 16, 224, 3, 64, 7, 2, 1), "padded");
         CHECK_STR(pass_design(SR_CONV_BACKWARD_WEIGHT, SR_BF16, 16, 224, 3, 64, 7, 2, 1), "padded");
