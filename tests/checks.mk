@@ -64,15 +64,19 @@ tsan:
 	OMP_NUM_THREADS=1 TSAN_OPTIONS="halt_on_error=1 exitcode=66" build/tsan/run-tests $(or $(ONLY),web_verb web_requests web_events loader pass_design feature_model)
 
 ## make check-arm64 build for aarch64 by Debian's cross compiler and run suites, ONLY="op conv ...", under emulation (qemu-user)
-ARM_SUITES = arena tensor half rng json number text safetensors gemm block_product batch_norm pointwise pool2d sinkhorn graph builder \
-             plan plan_gradient pass_fuse head mlp swav_head schedule
-ARM = CC=aarch64-linux-gnu-gcc AR=aarch64-linux-gnu-ar PKG_CONFIG=false BUILD=build/arm64 MPI=no WEB=no WEBP=no TURBOJPEG=no TIFF=no HEIF=no
+# All suites of these rooms run on a processor with BF16; those of ARM_TWICE also run on one without.
+ARM_ROOMS = base formats kernels graph measure heads losses data trainer
+ARM_TWICE = cpu conv block_product
+ARM_NOT =
+ARM_SUITES = $(filter-out $(ARM_NOT),$(shell sed -n 's/^SR_TESTS(\([a-z0-9_]*\),.*/\1/p' $(ARM_ROOMS:%=tests/%/*.c)))
+ARM = CC=aarch64-linux-gnu-gcc AR=aarch64-linux-gnu-ar PKG_CONFIG=false BUILD=build/arm64 MPI=no WEB=no
 check-arm64:
 	@command -v aarch64-linux-gnu-gcc qemu-aarch64 >/dev/null || { echo "check-arm64: needs packages; to install them:"; \
 	    echo "    dpkg --add-architecture arm64 && apt-get update && apt-get install gcc-aarch64-linux-gnu qemu-user" \
 	        "libgomp1:arm64" $(patsubst %,%:arm64,$(filter lib%-dev zlib%,$(filter-out libc6-dev libstb-dev,$(PACKAGES)))); exit 1; }
 	@$(MAKE) --no-print-directory $(ARM) build/arm64/sslrun build/arm64/run-tests
-	qemu-aarch64 build/arm64/run-tests $(or $(ONLY),$(ARM_SUITES))
+	@tests/arm64.sh build/arm64/run-tests $(or $(ONLY),$(ARM_SUITES))
+	@QEMU_CPU=cortex-a57 tests/arm64.sh build/arm64/run-tests $(or $(filter $(ARM_TWICE),$(ONLY)),$(if $(ONLY),cpu,$(ARM_TWICE)))
 
 ## make web-fuzz   send WEB_FUZZ_SECONDS (60) of drawn requests to a sanitized `sslrun web`; WEB_FUZZ_SEED=n repeats a run
 WEB_FUZZ_SECONDS ?= 60
