@@ -35,7 +35,7 @@ SR_PUBLIC const char *sr_status_message(void);
 // Clears the message after a failure that was reported and does not end the program.
 void sr_status_clear(void);
 
-// Returns the program's exit code for a status.  SR_ERR_INTERRUPT: 130; cli/main.c knows the
+// Returns the program's exit code for a status.  SR_ERR_INTERRUPT: 130; cli/program.c knows the
 // signal.
 int sr_status_exit_code(SrStatus status);
 

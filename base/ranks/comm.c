@@ -81,6 +81,11 @@ void sr_comm_abort(int code) {
     _exit(code);
 }
 
+void sr_comm_give_way(void) {
+    if (lib && ranks > 1)
+        lib->give_way();
+}
+
 int sr_comm_rank(void) { return my_rank; }
 int sr_comm_size(void) { return ranks; }
 

@@ -26,6 +26,7 @@ typedef struct SrCommLibrary {
     SrStatus (*start)(int *rank, int *size);
     void (*stop)(void);
     void (*abort)(int code); // ends every rank; does not return
+    void (*give_way)(void);  // returns after a second, in which the other ranks go on
     // `mine` may point to its own place in `all`.
     // SR_ERR_RUN: the library could not do it; its message says why.
     SrStatus (*all_gather)(const void *mine, size_t bytes, void *all);
@@ -48,6 +49,7 @@ typedef struct SrCommLibrary {
 SrStatus sr_comm_start(const SrCommLibrary *library);
 void sr_comm_stop(void);            // at the end of every rank's work
 void sr_comm_abort(int code);       // ends all ranks at once with this exit code
+void sr_comm_give_way(void);        // gives the other ranks a second, for instance to report
 int sr_comm_rank(void);             // 0 .. size-1
 int sr_comm_size(void);             // number of ranks
 int sr_comm_node_ranks(void);       // number of ranks on this machine

@@ -1,6 +1,7 @@
 // SrCommLibrary on MPI, and the only file that knows MPI.  Built where pkg-config finds Open MPI.
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <mpi.h>
 
@@ -46,6 +47,8 @@ static void end_all(int code) {
     MPI_Abort(MPI_COMM_WORLD, code);
     _Exit(code);
 }
+
+static void give_way(void) { usleep(1000000); }
 
 static int broadcast_in(MPI_Comm comm, void *data, size_t bytes, int root) {
     int code = MPI_SUCCESS;
@@ -138,6 +141,7 @@ const SrCommLibrary sr_comm_mpi = {
     .start = start,
     .stop = stop,
     .abort = end_all,
+    .give_way = give_way,
     .all_gather = all_gather,
     .broadcast = broadcast,
     .begin_exchange = begin_exchange,

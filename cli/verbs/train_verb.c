@@ -274,8 +274,8 @@ static const SrFlag flags[] = {
     SR_FLAG_ON(Options, json, "--json", "print results as JSON lines"),
     {0}};
 
-// The results of a run are files, so that a closed stdout is no error.  cli/main.c holds its place
-// by a descriptor that cannot be written.  A full disk at stdout still is an error.
+// The results of a run are files, so that a closed stdout is no error.  cli/program.c holds its
+// place by a descriptor that cannot be written.  A full disk at stdout still is an error.
 static void allow_closed_stdout(void) {
     int mode = fcntl(STDOUT_FILENO, F_GETFL);
     if (mode >= 0 && (mode & O_ACCMODE) == O_RDONLY && !freopen("/dev/null", "w", stdout))
