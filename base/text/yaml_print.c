@@ -35,11 +35,13 @@ static bool is_reserved(const char *s) {
     return false;
 }
 
-// True: the string needs no quotes, because a parser returns it unchanged.
-static bool is_plain(const char *s) {
+// True: the string needs no quotes, because a parser returns it unchanged.  Without memory to parse
+// it, the text fails: quotes that depend on memory would make equal trees differ.
+static bool is_plain(const char *s, SrText *out) {
     SrArena arena = SR_ARENA_INIT;
     const SrYaml *typed = sr_yaml_scalar(&arena, s, "", 0);
     bool string = typed && typed->type == SR_YAML_STRING;
+    out->failed |= !typed;
     sr_arena_deinit(&arena);
     if (!string || is_reserved(s) || !all_printable(s))
         return false;
@@ -72,7 +74,7 @@ static void print_escaped(const char **s, SrText *out) {
 }
 
 static void print_string(const char *s, SrText *out) {
-    if (is_plain(s)) {
+    if (is_plain(s, out)) {
         sr_text_add(out, s);
         return;
     }

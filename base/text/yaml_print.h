@@ -4,7 +4,8 @@
 
 #include "base/text/yaml.h"
 
-// Prints in block style with two blanks per level.  The text parses back to an equal tree.
+// Prints in block style with two blanks per level.  The text parses back to an equal tree, unless
+// it failed for lack of memory.
 void sr_yaml_print(const SrYaml *node, SrText *out);
 // Prints one line in flow style, for messages and the command line.
 void sr_yaml_print_flow(const SrYaml *node, SrText *out);

@@ -308,9 +308,33 @@ TEST(test_without_memory) {
     sr_text_deinit(&text);
 }
 
+// Each allocation of printing fails once: the text fails too, and is never merely another text.
+TEST(test_print_without_memory) {
+    SrYaml *node = tree("{plain: word, quoted: 'a: b', list: [1, two, 'yes']}");
+    SrText whole = SR_TEXT_INIT;
+    int failures = 0;
+    sr_yaml_print(node, &whole);
+    CHECK(!whole.failed);
+    for (int n = 1;; n++) {
+        SrText text = SR_TEXT_INIT;
+        sr_mem_fail_at(n);
+        sr_yaml_print(node, &text);
+        sr_mem_fail_at(0);
+        bool failed = text.failed;
+        CHECK(failed || strcmp(text.s, whole.s) == 0);
+        sr_text_deinit(&text);
+        if (!failed)
+            break;
+        failures++;
+    }
+    CHECK(failures > 5);
+    sr_text_deinit(&whole);
+}
+
 #define in_arena(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 SR_TESTS(yaml_tree, in_arena(test_put_and_remove), in_arena(test_set), in_arena(test_scalars),
          in_arena(test_append), in_arena(test_merge), in_arena(test_copy_stands_alone),
          in_arena(test_equal), in_arena(test_block_style), in_arena(test_strings_read_back),
          in_arena(test_random_strings_read_back), in_arena(test_broken_utf8_stays_readable),
-         in_arena(test_numbers_without_text), in_arena(test_without_memory))
+         in_arena(test_numbers_without_text), in_arena(test_without_memory),
+         in_arena(test_print_without_memory))

@@ -42,6 +42,7 @@ SrStatus sr_ranks_same_start(const SrConfig *config) {
     SR_TRY(same_program());
     SR_TRY(same_instructions());
     sr_yaml_print(config->tree, &text);
+    SR_TRY_GOTO(sr_comm_agree(text.failed ? sr_out_of_memory("the configuration") : SR_OK));
     SR_TRY_GOTO(sr_comm_check_same_lines("the configuration", text.s ? text.s : ""));
 done:
     sr_text_deinit(&text);
