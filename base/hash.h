@@ -13,4 +13,8 @@ uint64_t sr_hash_more(uint64_t hash, const void *data, size_t bytes);
 uint64_t sr_hash_bytes(const void *data, size_t bytes);
 uint64_t sr_hash_text(const char *text); // without the NUL
 
+// Continues a hash over long data, eight bytes at a time: several times as fast, and a number of
+// its own.  Data that differ in one group of eight bytes differ in the number.
+uint64_t sr_hash_long(uint64_t hash, const void *data, size_t bytes);
+
 #endif

@@ -16,4 +16,18 @@ TEST(test_goes_on_where_it_ended) {
     CHECK(sr_hash_more(SR_HASH_START, "", 0) == SR_HASH_START);
 }
 
-SR_TESTS(hash, unit(test_known_values), unit(test_goes_on_where_it_ended))
+// One bit that differs anywhere, or one byte more, gives another number.
+TEST(test_long_data) {
+    unsigned char data[37] = "thirty-six bytes, four words and four";
+    uint64_t whole = sr_hash_long(SR_HASH_START, data, 36);
+    CHECK(sr_hash_long(SR_HASH_START, data, 36) == whole);
+    CHECK(sr_hash_long(SR_HASH_START, data, 37) != whole);
+    CHECK(sr_hash_long(whole, data, 36) != whole);
+    for (int bit = 0; bit < 36 * 8; bit++) {
+        data[bit / 8] ^= (unsigned char)(1 << bit % 8);
+        CHECK(sr_hash_long(SR_HASH_START, data, 36) != whole);
+        data[bit / 8] ^= (unsigned char)(1 << bit % 8);
+    }
+}
+
+SR_TESTS(hash, unit(test_long_data), unit(test_known_values), unit(test_goes_on_where_it_ended))

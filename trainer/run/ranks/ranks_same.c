@@ -16,16 +16,19 @@
 
 // ---- program and processor
 
-// Compares the bytes of the running program: two builds of one version differ too.
+// Compares the bytes of the running program: two builds of one version differ too.  A rank that
+// cannot read them is no other program, so nothing is compared then.
 static SrStatus same_program(void) {
     const void *bytes = NULL;
     char text[24] = "";
     size_t n = 0;
-    if (sr_file_map("/proc/self/exe", &bytes, &n) == SR_OK) {
-        snprintf(text, sizeof text, "%016" PRIx64, sr_hash_bytes(bytes, n));
+    bool read = sr_file_map("/proc/self/exe", &bytes, &n) == SR_OK;
+    if (read) {
+        snprintf(text, sizeof text, "%016" PRIx64, sr_hash_long(SR_HASH_START, bytes, n));
         sr_file_unmap(bytes, n);
     }
-    return sr_comm_check_same("the program's file", text);
+    sr_status_clear();
+    return sr_comm_max(!read) ? SR_OK : sr_comm_check_same("the program's file", text);
 }
 
 static SrStatus same_instructions(void) {
@@ -58,19 +61,25 @@ static int64_t spread(int64_t k, int64_t n, int64_t images) {
     return n < 2 ? 0 : k * (images - 1) / (n - 1);
 }
 
+// A failure of the system is no difference between images: it ends the comparison.
+static bool is_of_system(SrStatus status) { return status != SR_OK && status != SR_ERR_IO; }
+
 // Adds label and name of an image; without a name, the label alone.
-static void add_name(const SrSplit *s, int64_t i, SrImagePool *pool, SrText *out) {
+static SrStatus add_name(const SrSplit *s, int64_t i, SrImagePool *pool, SrText *out) {
     const char *path = "";
-    if (!s->source->path || s->source->path(s->set, i, pool, &path) != SR_OK)
+    SrStatus status = s->source->path ? s->source->path(s->set, i, pool, &path) : SR_OK;
+    if (status != SR_OK)
         path = "";
     sr_text_printf(out, "%" PRId64 " %s\n", s->source->label(s->set, i), path);
     sr_image_pool_reset(pool);
+    return is_of_system(status) ? status : SR_OK;
 }
 
 // Adds the bytes of an image's file.  The loader reports files that cannot be read.
-static void add_bytes(const SrSplit *s, int64_t i, SrImagePool *pool, SrText *out) {
+static SrStatus add_bytes(const SrSplit *s, int64_t i, SrImagePool *pool, SrText *out) {
     SrSample sample = {.path = ""};
-    if (s->source->read(s->set, i, pool, &sample) == SR_OK) {
+    SrStatus status = s->source->read(s->set, i, pool, &sample);
+    if (status == SR_OK) {
         const SrImage *image = &sample.image;
         size_t n = sr_image_samples(image);
         uint64_t hash = sample.encoded ? sr_hash_bytes(sample.encoded, sample.encoded_bytes)
@@ -80,10 +89,13 @@ static void add_bytes(const SrSplit *s, int64_t i, SrImagePool *pool, SrText *ou
         sr_text_printf(out, "%016" PRIx64 "\n", hash);
     }
     sr_image_pool_reset(pool);
+    return is_of_system(status) ? status : SR_OK;
 }
 
-static SrStatus compare(const char *what, SrText *text) {
-    SrStatus status = text->failed ? sr_out_of_memory("names of images") : SR_OK;
+// status: of this rank's text.
+static SrStatus compare(const char *what, SrStatus status, SrText *text) {
+    if (status == SR_OK && text->failed)
+        status = sr_out_of_memory("names of images");
     SR_TRY(sr_comm_agree(status));
     SR_TRY(sr_comm_check_same(what, text->s ? text->s : ""));
     text->len = 0;
@@ -93,17 +105,18 @@ static SrStatus compare(const char *what, SrText *text) {
 static SrStatus compare_data(const SrSplit *s, SrImagePool *pool, SrText *text) {
     int64_t images = s->source->length(s->set);
     int64_t names = SR_MIN(images, LOOKED_AT), read = SR_MIN(images, READ);
+    SrStatus status = SR_OK;
     sr_text_printf(text, "%" PRId64 " images\n", images);
-    SR_TRY(compare("the number of training images", text));
+    SR_TRY(compare("the number of training images", status, text));
     for (int c = 0; s->source->class_name && c < s->source->classes(s->set); c++)
         sr_text_printf(text, "%s\n", s->source->class_name(s->set, c));
-    SR_TRY(compare("the classes of the training images", text));
-    for (int64_t k = 0; k < names; k++)
-        add_name(s, spread(k, names, images), pool, text);
-    SR_TRY(compare("names or labels of the training images", text));
-    for (int64_t k = 0; k < read; k++)
-        add_bytes(s, spread(k, read, images), pool, text);
-    return compare("the bytes of the training images", text);
+    SR_TRY(compare("the classes of the training images", status, text));
+    for (int64_t k = 0; k < names && status == SR_OK; k++)
+        status = add_name(s, spread(k, names, images), pool, text);
+    SR_TRY(compare("names or labels of the training images", status, text));
+    for (int64_t k = 0; k < read && status == SR_OK; k++)
+        status = add_bytes(s, spread(k, read, images), pool, text);
+    return compare("the bytes of the training images", status, text);
 }
 
 SrStatus sr_ranks_same_data(const SrSplit *train) {
