@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/ranks/comm.h"
 #include "base/text/json.h"
 #include "data/load/loader.h"
 #include "trainer/data/data_summary.h"
@@ -80,7 +81,7 @@ static SrStatus row_of_trunk(SrBaselines *r, SrReportRow row, SrModel *model, Sr
     SrStatus status;
     SR_TRY_GOTO(extract(r, model, &r->bank, &bank));
     SR_TRY_GOTO(extract(r, model, &r->test, &test));
-    SR_TRY_GOTO(each(arg, row, &bank, &test));
+    SR_TRY_GOTO(sr_comm_agree(each(arg, row, &bank, &test)));
 done:
     sr_matrix_deinit(&bank);
     sr_matrix_deinit(&test);
@@ -92,7 +93,7 @@ static SrStatus row_of_pixels(SrBaselines *r, SrEachRow each, void *arg) {
     SrStatus status;
     SR_TRY_GOTO(sr_feature_rows_of_pixels(&r->bank, &bank));
     SR_TRY_GOTO(sr_feature_rows_of_pixels(&r->test, &test));
-    SR_TRY_GOTO(each(arg, SR_ROW_PIXELS, &bank, &test));
+    SR_TRY_GOTO(sr_comm_agree(each(arg, SR_ROW_PIXELS, &bank, &test)));
 done:
     sr_matrix_deinit(&bank);
     sr_matrix_deinit(&test);
@@ -113,6 +114,11 @@ SrStatus sr_baselines_drawn(const SrConfig *config, const char *layer, int batch
     return SR_OK;
 }
 
+static SrStatus calibrate(SrBaselines *r, SrModel *model, SrSplit *sample, int batch) {
+    SR_TRY(sr_split_open_eval(r->config, SR_SIDE_BANK, true, batch, r->crop, NULL, sample));
+    return sr_norms_calibrate(model, sample, batch);
+}
+
 // Compares the trunk as the run's seed drew it, then with batch-norm statistics of these images.
 // The model is a separate one, so that the trained parameters stay.
 static SrStatus row_of_untrained(SrBaselines *r, SrEachRow each, void *arg) {
@@ -120,10 +126,9 @@ static SrStatus row_of_untrained(SrBaselines *r, SrEachRow each, void *arg) {
     SrSplit sample = {.note = ""};
     SrStatus status;
     int batch = (int)SR_MIN((int64_t)r->batch, sr_loader_length(r->bank.loader));
-    SR_TRY_GOTO(sr_baselines_drawn(r->config, r->layer, batch, r->crop, &model));
+    SR_TRY_GOTO(sr_comm_agree(sr_baselines_drawn(r->config, r->layer, batch, r->crop, &model)));
     SR_TRY_GOTO(row_of_trunk(r, SR_ROW_UNTRAINED, model, each, arg));
-    SR_TRY_GOTO(sr_split_open_eval(r->config, SR_SIDE_BANK, true, batch, r->crop, NULL, &sample));
-    SR_TRY_GOTO(sr_norms_calibrate(model, &sample, batch));
+    SR_TRY_GOTO(sr_comm_agree(calibrate(r, model, &sample, batch)));
     SR_TRY_GOTO(row_of_trunk(r, SR_ROW_CALIBRATED, model, each, arg));
 done:
     sr_split_close(&sample);

@@ -48,7 +48,8 @@ void sr_baselines_close(SrBaselines *rows);
 typedef SrStatus (*SrEachRow)(void *arg, SrReportRow row, SrMatrix *bank, SrMatrix *test);
 // Makes rows of pixels and of the untrained trunks first (baselines), then of `started`, then of
 // `trained`, whose parameters have their values and keep them; NULL: no such row.  Collective:
-// ranks share out the images, and all get all rows.
+// ranks share out the images, all get all rows, and all return the failure of one, so that a caller
+// may go on without the rows.
 SrStatus sr_baselines_each(SrBaselines *rows, SrModel *trained, bool baselines, SrEachRow each,
                            void *arg);
 

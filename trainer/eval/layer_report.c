@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/ranks/comm.h"
 #include "base/text/json.h"
 #include "measure/neighbours/knn.h"
 #include "measure/standard_error.h"
@@ -121,22 +122,26 @@ static void end_change(SrLayerReport *r) {
     c->seconds = r->seconds;
 }
 
+static SrStatus open_images(const SrConfig *config, SrConfig **limited, SrBaselines *rows) {
+    SR_TRY(sr_config_copy(config, limited));
+    (*limited)->knn.bank_limit = (*limited)->knn.test_limit = config->probe.limit;
+    return sr_baselines_open(rows, *limited, config->knn.layer);
+}
+
 SrStatus sr_layer_report(const SrConfig *config, SrModel *trained, SrModel *started,
                          SrLayerReport *out) {
-    SrConfig *limited;
-    SrBaselines rows;
+    SrConfig *limited = NULL;
+    SrBaselines rows = {.layer = NULL};
     SrStatus status;
     double began = sr_clock();
     *out = (SrLayerReport){.k = config->knn.topk.n > 0 ? config->knn.topk.v[0] : 20,
                            .normalised = config->knn.l2_norm_feats,
                            .crops = config->knn.crops};
-    SR_TRY(sr_config_copy(config, &limited));
     Call call = {.knn = {.sigma = config->knn.sigma, .l2_norm = config->knn.l2_norm_feats},
                  .seed = config->seed,
                  .change = started,
                  .out = out};
-    limited->knn.bank_limit = limited->knn.test_limit = config->probe.limit;
-    SR_TRY_GOTO(sr_baselines_open(&rows, limited, config->knn.layer));
+    SR_TRY_GOTO(sr_comm_agree(open_images(config, &limited, &rows)));
     out->labels = rows.bank.classes > 1 && rows.test.classes > 1 && rows.bank.n_targets == 0;
     rows.stages = &out->layers;
     rows.started = started;

@@ -1,6 +1,7 @@
 // Runs the online probe: kNN and logistic regression on features of a model in training.
 #include "trainer/eval/online_probe.h"
 #include "base/clock.h"
+#include "base/ranks/comm.h"
 
 #include "measure/probes/logreg.h"
 #include "trainer/config/derived_config.h"
@@ -89,7 +90,7 @@ SrStatus sr_online_probe_run(SrOnlineProbe *probe, SrProbeResult *out) {
     Call call = {probe->config, out};
     double began = sr_clock();
     *out = (SrProbeResult){.n_train = 0};
-    SR_TRY_GOTO(sr_baselines_open(&rows, probe->config, probe->config->knn.layer));
+    SR_TRY_GOTO(sr_comm_agree(sr_baselines_open(&rows, probe->config, probe->config->knn.layer)));
     SR_TRY_GOTO(sr_baselines_each(&rows, probe->model, false, probe_rows, &call));
     if (!probe->warned)
         sr_knn_warn_lengths(out->knn.length_ratio);

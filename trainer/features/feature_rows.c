@@ -22,6 +22,7 @@ static SrStatus make_targets(SrMatrix *f, int classes) {
 // Passes over all images.  Rows stand at their images' places until all are computed.
 typedef struct {
     SrMatrix *f;
+    const SrSplit *split;
     SrLoader *loader;
     SrShare share;  // this rank's batches.  of 0: all
     int64_t each;   // images per whole batch
@@ -36,6 +37,11 @@ typedef struct {
 typedef void (*RowsOfBatch)(void *arg, const SrBatch *batch, float *rows);
 
 static int ranks_of(const Filling *p) { return SR_MAX(p->share.of, 1); }
+
+// Returns the failure of the first rank on all ranks that share the split, else this rank's own.
+static SrStatus together(const SrSplit *split, SrStatus status) {
+    return split->shared ? sr_comm_agree(status) : status;
+}
 
 // With several labels per image, `label` is -1.
 static void keep_labels(Filling *p, const SrBatch *batch, int64_t at) {
@@ -78,10 +84,9 @@ static SrStatus own_batch(Filling *p, RowsOfBatch rows_of, void *arg) {
 // A failure of one rank ends the pass on all ranks.
 static SrStatus one_round(Filling *p, RowsOfBatch rows_of, void *arg) {
     SrMatrix *f = p->f;
-    SrStatus status = own_batch(p, rows_of, arg);
+    SR_TRY(together(p->split, own_batch(p, rows_of, arg)));
     if (ranks_of(p) == 1)
-        return status;
-    SR_TRY(sr_comm_agree(status));
+        return SR_OK;
     sr_comm_share_rows(f->x, (size_t)f->d * sizeof *f->x, p->passed, p->each, f->n);
     sr_comm_share_rows(f->label, sizeof *f->label, p->passed, p->each, f->n);
     sr_comm_share_rows(p->valid, sizeof *p->valid, p->passed, p->each, f->n);
@@ -106,7 +111,7 @@ static SrStatus drop_bad(Filling *p, const char *path) {
 // Rows come in the loader's order, which for an evaluation is that of the set, so features line up
 // with labels whatever the number of threads or ranks.
 static SrStatus one_pass(Filling *p, RowsOfBatch rows_of, void *arg, SrBar *bar) {
-    SR_TRY(sr_loader_start(p->loader, p->pass, 0));
+    SR_TRY(together(p->split, sr_loader_start(p->loader, p->pass, 0)));
     for (p->passed = 0; p->passed < p->f->n;) {
         SR_TRY(sr_stop_check());
         SR_TRY(one_round(p, rows_of, arg));
@@ -127,16 +132,23 @@ static SrStatus fill(Filling *p, const char *path, RowsOfBatch rows_of, void *ar
     return drop_bad(p, path);
 }
 
+// Allocates what a pass needs.
+static SrStatus prepare(Filling *p, int classes) {
+    SrMatrix *f = p->f;
+    SR_TRY(make_targets(f, classes));
+    p->valid = sr_calloc((size_t)f->n + 1, sizeof *p->valid);
+    p->crop = sr_calloc(p->passes > 1 ? (size_t)(p->each * f->d) : 1, sizeof *p->crop);
+    return p->valid && p->crop ? SR_OK : sr_out_of_memory("%lld images", (long long)f->n);
+}
+
 static SrStatus fill_rows(SrSplit *split, SrMatrix *f, RowsOfBatch rows_of, void *arg) {
     Filling p = {.f = f,
+                 .split = split,
                  .loader = split->loader,
                  .each = sr_loader_batch(split->loader),
                  .passes = SR_MAX(split->crops, 1)};
     SrStatus status;
-    SR_TRY(make_targets(f, split->n_targets));
-    p.valid = sr_calloc((size_t)f->n + 1, sizeof *p.valid);
-    p.crop = sr_calloc(p.passes > 1 ? (size_t)(p.each * f->d) : 1, sizeof *p.crop);
-    SR_TRY_GOTO(p.valid && p.crop ? SR_OK : sr_out_of_memory("%lld images", (long long)f->n));
+    SR_TRY_GOTO(together(split, prepare(&p, split->n_targets)));
     if (split->shared && sr_comm_size() > 1)
         p.share = sr_split_turns();
     sr_loader_set_share(split->loader, p.share);
@@ -207,8 +219,10 @@ static void rows_of_source(void *arg, const SrBatch *batch, float *rows) {
 }
 
 SrStatus sr_feature_rows(SrFeatureSource *s, SrSplit *split, SrMatrix *out) {
-    SR_TRY(sr_matrix_init(out, sr_loader_length(split->loader), row_length(s)));
-    SrStatus status = fill_rows(split, out, rows_of_source, s);
+    SrStatus status =
+        together(split, sr_matrix_init(out, sr_loader_length(split->loader), row_length(s)));
+    if (status == SR_OK)
+        status = fill_rows(split, out, rows_of_source, s);
     if (status != SR_OK)
         sr_matrix_deinit(out);
     return status;
@@ -230,10 +244,11 @@ SrStatus sr_feature_rows_of_model(SrModel *model, const char *layer, SrStages *s
     *out = (SrMatrix){0};
     o.kind = stages ? SR_FEATURES_STAGES : SR_FEATURES_NAMED;
     o.layers = layer;
-    SR_TRY(sr_feature_source_open(&o, &s));
-    if (stages)
+    SrStatus status = together(split, sr_feature_source_open(&o, &s));
+    if (status == SR_OK && stages)
         *stages = s.stages;
-    SrStatus status = sr_feature_rows(&s, split, out);
+    if (status == SR_OK)
+        status = sr_feature_rows(&s, split, out);
     sr_feature_source_close(&s);
     return status;
 }
@@ -245,8 +260,9 @@ SrStatus sr_feature_rows_pooled(SrModel *model, const char *layer, SrSplit *spli
     *out = (SrMatrix){0};
     o.layers = layer;
     o.pooled = true;
-    SR_TRY(sr_feature_source_open(&o, &s));
-    SrStatus status = sr_feature_rows(&s, split, out);
+    SrStatus status = together(split, sr_feature_source_open(&o, &s));
+    if (status == SR_OK)
+        status = sr_feature_rows(&s, split, out);
     sr_feature_source_close(&s);
     return status;
 }
@@ -303,8 +319,10 @@ SrStatus sr_feature_rows_of_pixels(SrSplit *split, SrMatrix *out) {
     p.s = (SR_MAX(p.h, p.w) + SR_PIXELS_MAX_SIDE - 1) / SR_PIXELS_MAX_SIDE;
     p.oh = p.h / p.s;
     p.ow = p.w / p.s;
-    SR_TRY(sr_matrix_init(out, sr_loader_length(split->loader), p.oh * p.ow * p.C));
-    SrStatus status = fill_rows(split, out, rows_of_pixels, &p);
+    SrStatus status =
+        together(split, sr_matrix_init(out, sr_loader_length(split->loader), p.oh * p.ow * p.C));
+    if (status == SR_OK)
+        status = fill_rows(split, out, rows_of_pixels, &p);
     if (status != SR_OK)
         sr_matrix_deinit(out);
     return status;

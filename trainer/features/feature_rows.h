@@ -2,7 +2,8 @@
 //
 // Rows have the order and the labels of the set, whatever the number of threads.  Images that
 // cannot be read leave no row.  Over a shared split (trainer/data/data_split.h) each rank computes
-// its share of the batches, and every rank gets all rows; such a call is collective.
+// its share of the batches, and every rank gets all rows; such a call is collective, and all ranks
+// return the failure of one.
 //
 // A split with N random crops per image (SrSplit.crops) is passed over N times; a row is then the
 // mean over the crops of its image.

@@ -255,7 +255,7 @@ SrStatus sr_phases_run_test(SrPhases *p) {
     sr_meter_list_reset(p->test);
     p->feed.share = sr_split_turns();
     sr_loader_set_share(p->split.loader, p->feed.share);
-    SR_TRY(sr_feed_start(&p->feed, 0, 0));
+    SR_TRY(sr_comm_agree(sr_feed_start(&p->feed, 0, 0)));
     while (images > 0)
         SR_TRY(test_round(p, &images));
     return SR_OK;
