@@ -234,7 +234,8 @@ static SrStatus train(const SrConfig *config, SrTrainOptions options, bool json)
     options.told_arg = &pages;
     SrStatus status = train_and_print(config, &options, json, &run, &result);
     sr_interrupt_at_once("the evaluation was interrupted; the same command repeats it");
-    if (status == SR_OK && sr_interrupt_signal())
+    // A signal after the last question to all ranks has reached one of them.
+    if (status == SR_OK && sr_comm_max(sr_interrupt_signal()))
         status =
             sr_fail(SR_ERR_INTERRUPT,
                     "training had finished and is saved; the same command runs its evaluation");
