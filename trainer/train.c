@@ -78,10 +78,9 @@ static SrStatus one_step(SrTraining *t, double began, double wait_s) {
     SrStatus status = sr_step_run(sr_run_step_at(run, t->at.batch), &args, &loss);
     if (status == SR_ERR_RUN)
         sr__train_say_finding(t, t->at.epoch, "not_finite", sr_status_message());
-    if (status == SR_ERR_RUN)
+    if (status != SR_OK)
         SR_FAIL(status, "%s; the last good checkpoint is %s", sr_status_message(),
                 *t->last_saved ? t->last_saved : "(none yet)");
-    SR_TRY(status);
     sr_phases_count_ranks(&t->phases, run);
     double seconds = sr_clock() - began;
     sr_progress_step(&t->progress, seconds, wait_s);

@@ -28,7 +28,7 @@ typedef struct SrCommLibrary {
     void (*abort)(int code); // ends every rank; does not return
     void (*give_way)(void);  // returns after a second, in which the other ranks go on
     // `mine` may point to its own place in `all`.
-    // SR_ERR_RUN: the library could not do it; its message says why.
+    // SR_ERR_IO: the library could not do it; its message says why.
     SrStatus (*all_gather)(const void *mine, size_t bytes, void *all);
     void (*broadcast)(void *data, size_t bytes, int root);
     // Ranks may begin operations on different channels in different orders.
@@ -60,7 +60,7 @@ const char *sr_comm_host(int rank); // name of the rank's machine
 
 void sr_comm_all_reduce_f64(double *values, int64_t n, SrCommOp op); // in place
 // Sums within groups of `ranks` consecutive ranks; `ranks` divides sr_comm_size().  In place.
-// SR_ERR_RUN: the ranks could not reach each other.
+// SR_ERR_IO: the ranks could not reach each other.
 SrStatus sr_comm_sum_among(double *values, int64_t n, int ranks);
 void sr_comm_all_gather(const void *mine, size_t bytes, void *all); // all: size * bytes, rank order
 void sr_comm_broadcast(void *data, size_t bytes, int root);

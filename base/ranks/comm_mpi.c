@@ -68,7 +68,7 @@ static SrStatus gather_status(int code) {
     if (code == MPI_SUCCESS)
         return SR_OK;
     MPI_Error_string(code, text, &length);
-    SR_FAIL(SR_ERR_RUN, "MPI could not gather the parts of all ranks: %s", text);
+    SR_FAIL(SR_ERR_IO, "MPI could not gather the parts of all ranks: %s", text);
 }
 
 static SrStatus all_gather(const void *mine, size_t bytes, void *all) {

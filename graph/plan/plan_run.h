@@ -7,7 +7,7 @@
 
 // Run the plan.  A backward pass follows a forward pass of the same plan and adds to the table's
 // gradients: callers call sr_params_zero_grad first, and several pairs of passes accumulate.
-// SR_ERR_RUN: ranks could not exchange the sums of a layer, which the message names.  Plans that
+// SR_ERR_IO: ranks could not exchange the sums of a layer, which the message names.  Plans that
 // exchange nothing cannot fail: those in evaluation, and all plans of a run with one rank.
 SrStatus sr_plan_forward(SrPlan *plan, int64_t iteration);
 SrStatus sr_plan_backward(SrPlan *plan);

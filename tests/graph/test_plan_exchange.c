@@ -27,7 +27,7 @@ static void end_all(int code) { fail_msg("a rank ended all ranks with code %d", 
 static SrStatus all_gather(const void *mine, size_t bytes, void *all) {
     gathers++;
     if (apart)
-        SR_FAIL(SR_ERR_RUN, "the cable is cut");
+        SR_FAIL(SR_ERR_IO, "the cable is cut");
     memcpy(all, mine, bytes);
     memcpy((char *)all + bytes, mine, bytes);
     if (leave_mark)
@@ -174,12 +174,12 @@ TEST(test_cost) {
 TEST(test_failure) {
     Net n = build(2, INT64_MAX);
     apart = true;
-    CHECK_FAILS(sr_plan_forward(n.plan, 0), SR_ERR_RUN, "layer 'layer1.bn1'");
+    CHECK_FAILS(sr_plan_forward(n.plan, 0), SR_ERR_IO, "layer 'layer1.bn1'");
     CHECK(strstr(sr_status_message(), "the cable is cut"));
     apart = false;
     CHECK_OK(sr_plan_forward(n.plan, 0));
     apart = true;
-    CHECK_FAILS(sr_plan_backward(n.plan), SR_ERR_RUN, "the cable is cut");
+    CHECK_FAILS(sr_plan_backward(n.plan), SR_ERR_IO, "the cable is cut");
     close(&n);
 }
 
