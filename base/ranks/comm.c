@@ -113,7 +113,7 @@ static bool alone(void) { return ranks == 1; }
 static void must(SrStatus status) {
     if (status == SR_OK)
         return;
-    sr_log(SR_LOG_ERROR, "%s", sr_status_message());
+    sr_log(SR_LOG_ERROR, "rank %d on %s: %s", my_rank, sr_comm_host(my_rank), sr_status_message());
     sr_comm_abort(1);
 }
 
@@ -146,14 +146,15 @@ void sr_comm_share_rows(void *rows, size_t row_bytes, int64_t first, int64_t eac
 
 // ---- short reductions: every rank gathers all parts and adds them up
 
+// The other ranks wait in this call, so that no error can be returned.
 static void *room(size_t bytes) {
     if (bytes > scratch_bytes) {
         sr_free(scratch);
         scratch = sr_alloc(bytes);
         scratch_bytes = scratch ? bytes : 0;
     }
-    if (!scratch) // other ranks wait in this call, so that no error can be returned
-        sr_comm_abort(1);
+    if (!scratch)
+        must(sr_out_of_memory("%zu bytes for the parts of all ranks", bytes));
     return scratch;
 }
 
