@@ -126,7 +126,7 @@ BF16   := kernels/conv/conv_tile_simd.c kernels/core/block_product_simd.c kernel
 endif
 OBJECTS := $(PLAIN:%.c=$(BUILD)/%.o) $(foreach isa,$(ISAS),$(SIMD:%.c=$(BUILD)/%.$(isa).o)) \
            $(BF16:%.c=$(BUILD)/%.$(PAIR_ISA).o) $(foreach isa,$(AMX_ISAS),$(AMX:%.c=$(BUILD)/%.$(isa).o))
-TESTS   := $(filter-out tests/fuzz/fuzz_% tests/faults/% tests/torture/%,$(sort $(wildcard tests/*.c) $(wildcard tests/*/*.c)))
+TESTS   := $(filter-out tests/fuzz/fuzz_% tests/faults/% tests/torture/% tests/histories/%,$(sort $(wildcard tests/*.c) $(wildcard tests/*/*.c)))
 TESTOBJ := $(filter-out $(BUILD)/tests/golden/%,$(TESTS:%.c=$(BUILD)/%.o))
 GOLDOBJ := $(filter $(BUILD)/tests/golden/%,$(TESTS:%.c=$(BUILD)/%.o))
 KINDS = op trunk head loss dataset transform collator optimizer schedule meter verb
@@ -246,7 +246,7 @@ $(eval $(call plugin_list,tests,$(TESTS),$(test_groups)))
 # A program is called example-<stem>, since build/<room> is the folder of a room's objects.
 EXAMPLES = $(patsubst examples/%.c,$(BUILD)/example-%,$(wildcard examples/*.c))
 # tests/cli runs the program that is next to the test binary.
-$(BUILD)/run-tests: $(TESTOBJ) $(BUILD)/libsslrun.a | $(BUILD)/sslrun $(BUILD)/libsslrun.so $(BUILD)/run-golden $(BUILD)/faults.so $(EXAMPLES) seeds
+$(BUILD)/run-tests: $(TESTOBJ) $(BUILD)/libsslrun.a | $(BUILD)/sslrun $(BUILD)/libsslrun.so $(BUILD)/run-golden $(BUILD)/run-histories $(BUILD)/faults.so $(EXAMPLES) seeds
 	$(SAY) LD $@
 	$(Q)$(CC) $(CFLAGS) -o $@ $^ $(LDLIBS) -lcmocka
 # tests/cli/test_faults.c preloads this library into the program, so that chosen system calls fail.
@@ -257,6 +257,13 @@ $(BUILD)/faults.so: tests/faults/preload.c Makefile
 $(BUILD)/run-golden: $(GOLDOBJ) $(BUILD)/libsslrun.a
 	$(SAY) LD $@
 	$(Q)$(CC) $(CFLAGS) -o $@ $^ $(LDLIBS)
+
+# Simulated ranks are processes of this program, and each reads its file to compare it: symbols are left out.
+HISTORYOBJ := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard tests/histories/*.c)) tests/data/fixture.c tests/temp_dir.c \
+              tests/skip.c)
+$(BUILD)/run-histories: $(HISTORYOBJ) $(BUILD)/libsslrun.a
+	$(SAY) LD $@
+	$(Q)$(CC) $(CFLAGS) -Wl,-s -o $@ $^ $(LDLIBS) -lcmocka
 
 # Inputs that fuzzers found: one archive per target, unpacked into $(BUILD)/seeds for fuzzers and tests.
 SEEDS = $(patsubst tests/fuzz/corpus/%.tar.gz,$(BUILD)/seeds/%.unpacked,$(wildcard tests/fuzz/corpus/*.tar.gz))

@@ -1,5 +1,5 @@
 # Checks beyond `make test`: golden numbers, other programs, sanitizers, long runs. The Makefile includes this file.
-.PHONY: check-arm64 torture power kills mutants mutant coverage golden ranks-long web-long vissl-run parity debug asan tsan web-fuzz toy ci-night
+.PHONY: check-arm64 torture histories power kills mutants mutant coverage golden ranks-long web-long vissl-run parity debug asan tsan web-fuzz toy ci-night
 
 ## make golden     compare with the reference numbers in GOLDEN=DIR (tests/golden/cases)
 GOLDEN ?= tests/golden/cases
@@ -9,6 +9,12 @@ golden: $(BUILD)/run-golden
 ## make ranks-long run every method on 1, 2 and 4 ranks for 50 steps; kill ranks 20 times (minutes)
 ranks-long: sslrun $(BUILD)/run-tests
 	SSLRUN_LONG=1 $(BUILD)/run-tests ranks
+
+## make histories run HISTORIES (10000) histories of simulated ranks from seed FIRST (1), half an hour of one core; SEED=n replays one
+HISTORIES ?= 10000
+FIRST ?= 1
+histories: $(BUILD)/run-histories
+	$(BUILD)/run-histories $(if $(SEED),--seed $(SEED),--count $(HISTORIES) --first $(FIRST))
 
 ## make web-long   try the live page for WEB_MINUTES (10) with 50 runs and 10 readers, and 10,000 malformed requests
 WEB_MINUTES ?= 10
@@ -122,4 +128,5 @@ MUTATED = $(filter $(MUTANT:%.c=$(BUILD)/%.o) $(MUTANT:%.c=$(BUILD)/%.%.o),$(OBJ
 mutant: $(MUTATED)
 	$(LINK_MUTANT)$(BUILD)/run-tests $(TESTOBJ) $(BUILD)/libsslrun.a $(LDLIBS) -lcmocka
 	$(LINK_MUTANT)$(BUILD)/run-golden $(GOLDOBJ) $(BUILD)/libsslrun.a $(LDLIBS)
+	$(LINK_MUTANT)$(BUILD)/run-histories $(HISTORYOBJ) $(BUILD)/libsslrun.a $(LDLIBS) -lcmocka
 	$(LINK_MUTANT)$(BUILD)/sslrun -pie $(BUILD)/cli/main.o $(BUILD)/libsslrun.a $(LDLIBS) $(LINK_MPI)

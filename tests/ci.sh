@@ -42,8 +42,8 @@ job_fuzz() { tests/deps.sh clang libclang-rt-14-dev && make fuzz FUZZ_SECONDS="$
 job_web() { make web-fuzz WEB_FUZZ_SECONDS="$seconds"; }
 # Features and losses agree with PyTorch and torchvision.
 job_parity() { tests/deps.sh python3-torch python3-torchvision && make parity; }
-# Every method gives the same bits on 1, 2 and 4 ranks, also after kills.
-job_ranks() { make ranks-long; }
+# Every method gives the same bits on 1, 2 and 4 ranks, also after kills, and in histories of simulated ranks.
+job_ranks() { make ranks-long && make histories HISTORIES=2000; }
 # The Debian packages work in a root that has nothing else.
 job_package() { make check-deb; }
 # The levels of aarch64 compute the numbers of the references, under emulation.
