@@ -34,6 +34,8 @@ typedef struct {
     void (*exp)(float *y, const float *x, float shift, float factor, int64_t n);
     double (*exp_sum)(float *y, const float *x, float shift, float factor, int64_t n);
     float (*max)(const float *x, int64_t n); // n >= 1
+    // Returns the largest a + b that is a number; -INFINITY: there is none.
+    float (*max_sum)(const float *a, const float *b, int64_t n);
     double (*dot)(const float *a, const float *b, int64_t n);
     float (*float_dot)(SrDtype type, const void *a, const void *b, int64_t n); // for short rows
     double (*sum)(const float *x, int64_t n);

@@ -253,6 +253,27 @@ static float row_max(const float *x, int64_t n) {
     return best;
 }
 
+static float max_sum(const float *a, const float *b, int64_t n) {
+    enum { CHAINS = 4 }; // a comparison waits for the one before it in its chain
+    float best = -__builtin_inff();
+    V m[CHAINS];
+    int64_t i = 0;
+    V_FOR (c, CHAINS)
+        m[c] = v_set1(best);
+    for (; i + CHAINS * V_LANES <= n; i += CHAINS * V_LANES)
+        V_FOR (c, CHAINS)
+            m[c] = v_max(v_load(a + i + c * V_LANES) + v_load(b + i + c * V_LANES), m[c]);
+    for (; i + V_LANES <= n; i += V_LANES)
+        m[0] = v_max(v_load(a + i) + v_load(b + i), m[0]);
+    float lane[V_LANES];
+    v_store(lane, v_max(v_max(m[0], m[1]), v_max(m[2], m[3])));
+    for (int k = 0; k < V_LANES; k++)
+        best = lane[k] > best ? lane[k] : best;
+    for (; i < n; i++)
+        best = a[i] + b[i] > best ? a[i] + b[i] : best;
+    return best;
+}
+
 // Four chains of fused multiply-adds; the lanes join in double.
 static double dot(const float *a, const float *b, int64_t n) {
     V s[4] = {v_zero(), v_zero(), v_zero(), v_zero()};
@@ -380,6 +401,7 @@ const SrRows SR_ISA_SYMBOL(sr__rows_table) = {
     .exp = exp_rows,
     .exp_sum = exp_sum,
     .max = row_max,
+    .max_sum = max_sum,
     .dot = dot,
     .float_dot = float_dot,
     .sum = sum,
