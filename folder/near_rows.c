@@ -1,11 +1,11 @@
-// Multiplies tiles of rows and keeps the largest products of each row.
+// Looks at tiles of products and keeps the largest of each row.
 //
 //     in parallel, for each chunk of `from` rows
 //         for each block of `to` rows: all of them, or cell by cell
-//             for each tile of the chunk's rows that want them: products, lists
+//             for each tile of the chunk's rows that want them: a look, exact products, lists
 //
-// A thread works through its chunk alone.  Tiles have fixed sizes and their products stay in the
-// cache, so that the bits depend neither on threads nor on memory.
+// A thread works through its chunk alone.  Lists hold exact products (kernels/core/row_glance.h),
+// so that the bits depend neither on threads nor on memory nor on how the look is multiplied.
 #include "folder/near_rows.h"
 
 #include <math.h>
@@ -17,11 +17,12 @@
 #include "base/parallel.h"
 #include "base/stop.h"
 #include "kernels/core/gemm.h"
+#include "kernels/core/row_glance.h"
 
 enum {
     TILE = 256,       // rows of `from` in a product
     OTHERS = 512,     // rows of `to` in a product
-    GLANCE = 32,      // products whose largest is compared first
+    SAMPLE = 1024,    // rows of `to` whose mean is the centre of the products
     MOST_CHUNK = 1024 // rows of `from` per thread
 };
 enum { MOST_CHUNK_OF_CELLS = 8192 }; // more, because each cell is read for few of them
@@ -33,8 +34,8 @@ typedef struct {
     int d;              // numbers per row
     float *a;           // (chunk, d) present rows of `from`
     float *b;           // (OTHERS, d) present rows of `to`
-    float *product;     // (TILE, OTHERS) or (TILE, cells)
-    float *picked;      // (TILE, d) rows of a for a cell
+    SrGlance glance;    // of a and b
+    float *product;     // (TILE, cells); without cells none
     int64_t a_first;    // number of the first row of a
     int n_a, n_b;       // present rows
     int64_t *b_row;     // (OTHERS) numbers of the rows in b
@@ -46,6 +47,7 @@ typedef struct {
 typedef struct {
     int chunk;
     int64_t rows, done; // rows of `from`, and those that are finished
+    float *centre;      // (d)
     Worker *worker;     // (threads)
 } Search;
 
@@ -69,45 +71,28 @@ void sr_near_insert(SrNear *list, int k, uint32_t row, float similarity) {
 
 // ---- tiles --------------------------------------------------------------------------------------
 
-static float largest(const float *x, int n) {
-    float y = -INFINITY;
-#pragma omp simd reduction(max : y)
-    for (int j = 0; j < n; j++)
-        y = x[j] > y ? x[j] : y;
-    return y;
-}
-
-static void scan_row(const Worker *w, int64_t from, const float *product) {
+// Row i of the last multiplication is row `from` of its index.
+static void scan_row(const Worker *w, int i, int64_t from) {
     const SrNearOptions *o = w->o;
-    SrNear *list = w->out + from * o->k;
+    SrNear *list = w->out + from * o->k, *last = list + o->k - 1;
     if (o->skip_from && o->skip_from[from])
         return;
-    for (int at = 0; at < w->n_b; at += GLANCE) {
-        int end = SR_MIN(at + GLANCE, w->n_b);
-        if (largest(product + at, end - at) < list[o->k - 1].similarity)
-            continue;
-        for (int j = at; j < end; j++) {
-            int64_t to = w->b_row[j];
-            if (!(o->self && to == from) && !(o->skip_to && o->skip_to[to]))
-                sr_near_insert(list, o->k, (uint32_t)to, product[j]);
-        }
+    int j = sr_glance_next(&w->glance, i, last->similarity, 0);
+    for (; j < w->n_b; j = sr_glance_next(&w->glance, i, last->similarity, j + 1)) {
+        int64_t to = w->b_row[j];
+        if (!(o->self && to == from) && !(o->skip_to && o->skip_to[to]))
+            sr_near_insert(list, o->k, (uint32_t)to, sr_glance_exact(&w->glance, i, j));
     }
 }
 
 // Multiplies n rows of a with b.  query: (n) their numbers; NULL: the first n.
 static void multiply(Worker *w, const int32_t *query, int n) {
-    int d = w->d;
+    sr_glance_right(&w->glance, w->b, w->n_b);
     for (int first = 0; first < n; first += TILE) {
         int rows = SR_MIN(n - first, TILE);
-        for (int i = 0; query && i < rows; i++)
-            memcpy(w->picked + (int64_t)i * d, w->a + (int64_t)query[first + i] * d,
-                   (size_t)d * sizeof *w->a);
-        sr_gemm_here(false, true, rows, w->n_b, d, 1.0f,
-                     query ? w->picked : w->a + (int64_t)first * d, d, w->b, d, 0.0f, w->product,
-                     w->n_b);
+        sr_glance_multiply(&w->glance, query ? query + first : NULL, first, rows);
         for (int i = 0; i < rows; i++)
-            scan_row(w, w->a_first + (query ? query[first + i] : first + i),
-                     w->product + (int64_t)i * w->n_b);
+            scan_row(w, i, w->a_first + (query ? query[first + i] : first + i));
     }
 }
 
@@ -176,6 +161,7 @@ static void search_chunk(void *arg, int64_t c, int thread) {
     w->a_first = s->done + c * s->chunk;
     w->n_a = (int)SR_MIN(s->rows - w->a_first, s->chunk);
     sr_index_read(w->o->from, w->a_first, w->n_a, w->a);
+    sr_glance_left(&w->glance, w->a, w->n_a);
     if (w->o->cells)
         search_cells(w);
     else
@@ -200,59 +186,78 @@ static SrStatus search(Search *s, const char *what) {
 // Chooses as many rows per chunk as fit next to the rest, in whole tiles.
 static int chunk_of(const SrNearOptions *o, int d, int columns) {
     size_t most = o->cells ? MOST_CHUNK_OF_CELLS : MOST_CHUNK, n = (size_t)d;
-    size_t rest = ((OTHERS + TILE) * n + TILE * (size_t)columns) * sizeof(float);
-    size_t row = n * sizeof(float) + 2 * (size_t)o->probes * sizeof(int32_t);
+    size_t rest = ((3 * OTHERS + TILE) * n + TILE * (size_t)(OTHERS + columns)) * sizeof(float);
+    size_t row = 2 * n * sizeof(float) + 2 * (size_t)o->probes * sizeof(int32_t);
     size_t share = o->memory / (size_t)sr_parallel_threads();
     size_t fit = share > rest ? (share - rest) / row / TILE * TILE : 0;
     return (int)SR_MAX(SR_MIN(fit, most), TILE);
 }
 
-static bool worker_init(Worker *w, const SrNearOptions *o, SrNear *out, int chunk, int columns) {
+static bool worker_init(Worker *w, const SrNearOptions *o, SrNear *out, const float *centre,
+                        int chunk, int columns) {
     size_t d = (size_t)sr_index_dim(o->from), probes = (size_t)o->probes, rows = (size_t)chunk;
     *w = (Worker){.o = o, .out = out, .d = (int)d};
     w->a = sr_alloc(rows * d * sizeof *w->a);
     w->b = sr_alloc(OTHERS * d * sizeof *w->b);
     w->product = sr_alloc(TILE * (size_t)columns * sizeof *w->product);
-    w->picked = sr_alloc(TILE * d * sizeof *w->picked);
     w->b_row = sr_alloc(OTHERS * sizeof *w->b_row);
     w->cell = sr_alloc((rows * probes + 1) * sizeof *w->cell);
     w->query = sr_alloc((rows * probes + 1) * sizeof *w->query);
     w->cell_from = sr_alloc(((size_t)columns + 2) * sizeof *w->cell_from);
-    return w->a && w->b && w->product && w->picked && w->b_row && w->cell && w->query &&
+    SrStatus status =
+        sr_glance_init(&w->glance, sr_machine_default(), centre, w->d, chunk, OTHERS, TILE);
+    return status == SR_OK && w->a && w->b && w->product && w->b_row && w->cell && w->query &&
            w->cell_from;
 }
 
 static void worker_deinit(Worker *w) {
+    sr_glance_deinit(&w->glance);
     sr_free(w->a);
     sr_free(w->b);
     sr_free(w->product);
-    sr_free(w->picked);
     sr_free(w->b_row);
     sr_free(w->cell);
     sr_free(w->query);
     sr_free(w->cell_from);
 }
 
+// Returns the mean of rows that lie evenly among all; NULL: out of memory.  Free with sr_free.
+static float *centre_of(const SrIndex *index) {
+    int64_t n = sr_index_rows(index), picks = SR_MIN(n, SAMPLE), d = sr_index_dim(index);
+    float *x = sr_alloc((size_t)d * sizeof *x), *mean = x ? sr_calloc((size_t)d, sizeof *x) : NULL;
+    for (int64_t i = 0; mean && i < picks; i++) {
+        sr_index_read(index, i * n / picks, 1, x);
+        for (int64_t k = 0; k < d; k++)
+            mean[k] += x[k] / (float)picks;
+    }
+    sr_free(x);
+    return mean;
+}
+
 SrStatus sr_near_rows(const SrNearOptions *options, SrNear *out) {
     SrNearOptions o = *options;
     int d = sr_index_dim(o.from), threads = sr_parallel_threads();
-    int columns = SR_MAX(OTHERS, o.cells ? o.cells->k : 0);
+    int columns = o.cells ? o.cells->k : 0;
     if (sr_index_dim(o.to) != d)
         SR_FAIL(SR_ERR_CONFIG, "rows of %d and of %d numbers cannot be compared", d,
                 sr_index_dim(o.to));
     o.probes = o.cells ? SR_MIN(o.probes, o.cells->k) : 0;
     Search s = {.chunk = chunk_of(&o, d, columns),
                 .rows = sr_index_rows(o.from),
+                .centre = centre_of(o.to),
                 .worker = sr_calloc((size_t)threads, sizeof(Worker))};
-    bool enough = s.worker != NULL;
+    bool enough = s.worker && s.centre;
     for (int i = 0; enough && i < threads; i++)
-        enough = worker_init(&s.worker[i], &o, out, s.chunk, columns);
+        enough = worker_init(&s.worker[i], &o, out, s.centre, s.chunk, columns);
     sr_near_clear(out, s.rows * o.k);
-    SrStatus status = enough ? sr_gemm_reserve() : sr_out_of_memory("blocks of rows");
+    SrStatus status = enough ? SR_OK : sr_out_of_memory("blocks of rows");
+    if (status == SR_OK && o.cells)
+        status = sr_gemm_reserve();
     if (status == SR_OK)
         status = search(&s, o.what);
     for (int i = 0; s.worker && i < threads; i++)
         worker_deinit(&s.worker[i]);
     sr_free(s.worker);
+    sr_free(s.centre);
     return status;
 }
