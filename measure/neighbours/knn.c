@@ -1,7 +1,8 @@
-// Weighted kNN: blocks of similarities by sr_gemm, one bounded heap per test image, then the vote.
+// Weighted kNN: a look at tiles of similarities, one bounded heap of exact ones per test image, and
+// the vote.
 //
-// The cost is n_test * n_train * d multiply-adds.  Memory is one block of similarities and k
-// neighbours for each test image of a block.
+// The cost is n_test * n_train * d multiply-adds.  Memory is a tile of similarities per thread and
+// k neighbours for each test image of a block.
 #include "measure/neighbours/knn.h"
 
 #include <math.h>
@@ -12,12 +13,16 @@
 #include "base/compiler.h"
 #include "base/mem.h"
 #include "base/parallel.h"
-#include "kernels/core/gemm.h"
+#include "kernels/core/row_glance.h"
+#include "kernels/core/rows.h"
 
-// Block sizes of the matrix product.  They affect the last bits of the result, so they do not
-// depend on the machine.
-#define TEST_BLOCK 256
-#define TRAIN_BLOCK 4096
+enum {
+    TEST_BLOCK = 256,  // test rows per thread and multiplication, at most
+    TRAIN_BLOCK = 512, // training rows in a multiplication
+    TRAIN_READ = 4096, // training rows that are read at once
+    SAMPLE = 1024,     // training rows whose mean is the centre of the products
+    FEW = 3            // test rows for which a first look costs more than it spares
+};
 
 typedef struct {
     float sim;
@@ -83,36 +88,108 @@ static int best_first(const void *a, const void *b) {
 
 // ---- the search ---------------------------------------------------------------------------------
 
+// A block of test rows on its way through the training rows.  Each thread takes a part of it.
 typedef struct {
     const SrRowView *train;
-    const float *sim; // (test_rows, TRAIN_BLOCK)
-    Heap *heaps;      // (test_rows)
-    int64_t first;    // training row of column 0
+    float *centre;     // (d) a mean of training rows
+    SrGlance *glance;  // (threads)
+    float *space;      // TRAIN_READ training rows; NULL: they lie in memory
+    int threads, part; // test rows of a thread
+    const float *test; // (rows, d)
+    int rows;
+    Heap *heaps;    // (rows)
+    const float *x; // (columns, d) the present training rows
+    int64_t first;  // number of the first of them
     int columns;
-} Scan;
+} Search;
 
-// Handles one test image per call, so threads share nothing.
-static void scan_row(void *arg, int64_t i, int thread) {
-    (void)thread;
-    const Scan *s = arg;
-    const float *row = s->sim + i * TRAIN_BLOCK; // (columns)
-    SR_ASSERT(s->columns <= TRAIN_BLOCK && s->first + s->columns <= s->train->n);
-    for (int j = 0; j < s->columns; j++)
-        if (sr_row_view_label(s->train, s->first + j) >= 0)
-            heap_offer(&s->heaps[i], (Neighbour){row[j], (int32_t)(s->first + j)});
+static void search_deinit(Search *s) {
+    for (int i = 0; s->glance && i < s->threads; i++)
+        sr_glance_deinit(&s->glance[i]);
+    sr_free(s->glance);
+    sr_free(s->centre);
+    sr_free(s->space);
 }
 
-// Compares every test row of the block with every training row.  The product of a block is read
-// while it is still in the cache.  space: TRAIN_BLOCK rows; NULL: they lie in memory.
-static void search_block(const SrRowView *train, float *space, const float *test, int rows,
-                         float *sim, Heap *heaps) {
-    for (int64_t first = 0; first < train->n; first += TRAIN_BLOCK) {
-        int columns = (int)SR_MIN(train->n - first, TRAIN_BLOCK);
-        const float *x = sr_row_view_at_once(train, first, columns, space); // (columns, d)
-        sr_gemm(false, true, rows, columns, train->d, 1.0f, test, train->d, x, train->d, 0.0f, sim,
-                TRAIN_BLOCK);
-        Scan scan = {train, sim, heaps, first, columns};
-        sr_parallel_for(rows, scan_row, &scan);
+static SrStatus centre_of(Search *s, const SrRowView *train) {
+    int64_t picks = SR_MIN(train->n, SAMPLE);
+    float *row = sr_alloc((size_t)train->d * sizeof *row);
+    bool enough = row && (s->centre = sr_calloc((size_t)train->d, sizeof *s->centre));
+    for (int64_t i = 0; enough && i < picks; i++) {
+        const float *x = sr_row_view_at(train, i * train->n / picks, 1, row);
+        for (int k = 0; k < train->d; k++)
+            s->centre[k] += isfinite(x[k]) ? x[k] / (float)picks : 0;
+    }
+    sr_free(row);
+    return enough ? SR_OK : sr_out_of_memory("the mean of %d numbers", train->d);
+}
+
+// Prepares searches for up to `most` test rows at once.  Free with search_deinit, also after a
+// failure.
+static SrStatus search_init(Search *s, const SrRowView *train, int64_t most) {
+    int threads = sr_parallel_threads();
+    *s = (Search){.train = train, .threads = threads};
+    s->part = (int)SR_MAX(SR_MIN((most + threads - 1) / threads, TEST_BLOCK), 1);
+    SR_TRY(centre_of(s, train));
+    SR_TRY(sr_row_view_space(train, SR_MIN(train->n, TRAIN_READ), &s->space));
+    s->glance = sr_calloc((size_t)threads, sizeof *s->glance);
+    SR_TRY_MEMORY(s->glance, "kNN");
+    for (int i = 0; i < threads; i++)
+        SR_TRY(sr_glance_init(&s->glance[i], sr_machine_default(), s->centre, train->d, s->part,
+                              TRAIN_BLOCK, s->part));
+    return SR_OK;
+}
+
+static int search_rows(const Search *s) { return s->part * s->threads; } // at once, at most
+
+// Offers the training rows of a tile to test row i of the thread's part.
+static void scan_row(const Search *s, const SrGlance *g, int i, Heap *h, int64_t first, int n) {
+    float bar = h->n == h->cap ? h->at[0].sim : -INFINITY;
+    for (int j = sr_glance_next(g, i, bar, 0); j < n; j = sr_glance_next(g, i, bar, j + 1)) {
+        if (sr_row_view_label(s->train, first + j) < 0)
+            continue;
+        heap_offer(h, (Neighbour){sr_glance_exact(g, i, j), (int32_t)(first + j)});
+        bar = h->n == h->cap ? h->at[0].sim : -INFINITY;
+    }
+}
+
+static void search_few(const Search *s, int from, int rows) {
+    const SrRows *k = sr__rows(sr_machine_default());
+    int d = s->train->d;
+    for (int j = 0; j < s->columns; j++)
+        for (int i = from; i < from + rows && sr_row_view_label(s->train, s->first + j) >= 0; i++) {
+            double sim = k->dot(s->test + (int64_t)i * d, s->x + (int64_t)j * d, d);
+            heap_offer(&s->heaps[i], (Neighbour){(float)sim, (int32_t)(s->first + j)});
+        }
+}
+
+static void search_part(void *arg, int64_t p, int thread) {
+    Search *s = arg;
+    SrGlance *g = &s->glance[thread];
+    int from = (int)p * s->part, rows = SR_MIN(s->rows - from, s->part);
+    if (rows <= FEW) {
+        search_few(s, from, rows);
+        return;
+    }
+    sr_glance_left(g, s->test + (int64_t)from * s->train->d, rows);
+    for (int j = 0; j < s->columns; j += TRAIN_BLOCK) {
+        int n = SR_MIN(s->columns - j, TRAIN_BLOCK);
+        sr_glance_right(g, s->x + (int64_t)j * s->train->d, n);
+        sr_glance_multiply(g, NULL, 0, rows);
+        for (int i = 0; i < rows; i++)
+            scan_row(s, g, i, &s->heaps[from + i], s->first + j, n);
+    }
+}
+
+// Fills the heaps of up to search_rows test rows, best first.
+static void search_block(Search *s, const float *test, int rows, Heap *heaps) {
+    s->test = test;
+    s->rows = rows;
+    s->heaps = heaps;
+    for (s->first = 0; s->first < s->train->n; s->first += s->columns) {
+        s->columns = (int)SR_MIN(s->train->n - s->first, TRAIN_READ);
+        s->x = sr_row_view_at_once(s->train, s->first, s->columns, s->space);
+        sr_parallel_for((rows + s->part - 1) / s->part, search_part, s);
     }
     for (int i = 0; i < rows; i++)
         qsort(heaps[i].at, (size_t)heaps[i].n, sizeof(Neighbour), best_first);
@@ -174,16 +251,16 @@ static void rank_votes(const double *votes, int classes, int neighbours, int64_t
 // ---- putting it together ------------------------------------------------------------------------
 
 typedef struct {
-    float *sim;            // (TEST_BLOCK, TRAIN_BLOCK)
-    Neighbour *neighbours; // (TEST_BLOCK, k_max)
+    SrRowView bank; // the training rows
+    Search search;
+    Neighbour *neighbours; // (search_rows, k_max)
+    Heap *heaps;           // (search_rows)
     double *votes;         // (classes)
-    Heap heaps[TEST_BLOCK];
     int k_max, classes;
 } Work;
 
-// Allocates for the classes of the training labels and for the largest k.
-static SrStatus work_init(Work *w, const SrMatrix *train, const int *k, int n_k) {
-    *w = (Work){.classes = 1};
+// Counts the classes of the training labels and takes the largest k.
+static SrStatus count_classes(Work *w, const SrMatrix *train, const int *k, int n_k) {
     int64_t labelled = 0;
     if (train->target)
         SR_FAIL(SR_ERR_CONFIG, "kNN needs one class per image, but these images have several "
@@ -198,17 +275,24 @@ static SrStatus work_init(Work *w, const SrMatrix *train, const int *k, int n_k)
     if (w->k_max < 1)
         SR_FAIL(SR_ERR_CONFIG,
                 "kNN needs at least one labelled training image and TOPK of at least 1");
-    w->sim = sr_alloc(sizeof(float) * TEST_BLOCK * TRAIN_BLOCK);
-    w->neighbours = sr_calloc((size_t)TEST_BLOCK * (size_t)w->k_max, sizeof *w->neighbours);
+    return SR_OK;
+}
+
+static SrStatus work_init(Work *w, const SrMatrix *train, int64_t tests) {
+    w->bank = sr_row_view(train);
+    SR_TRY(search_init(&w->search, &w->bank, tests));
+    size_t rows = (size_t)search_rows(&w->search);
+    w->neighbours = sr_calloc(rows * (size_t)w->k_max, sizeof *w->neighbours);
+    w->heaps = sr_calloc(rows, sizeof *w->heaps);
     w->votes = sr_calloc((size_t)w->classes, sizeof *w->votes);
-    if (!w->sim || !w->neighbours || !w->votes)
-        SR_FAIL(SR_ERR_MEMORY, "kNN: out of memory for %d neighbours", w->k_max);
+    SR_TRY_MEMORY(w->neighbours && w->heaps && w->votes, "%d neighbours", w->k_max);
     return SR_OK;
 }
 
 // Safe for a Work whose work_init failed.
 static void work_deinit(Work *w) {
-    sr_free(w->sim);
+    search_deinit(&w->search);
+    sr_free(w->heaps);
     sr_free(w->neighbours);
     sr_free(w->votes);
 }
@@ -243,15 +327,15 @@ static void judge(const SrKnnOptions *options, const SrMatrix *train, const SrMa
 // Judges every test image; one block of test images at a time is compared with all of `train`.
 static void judge_all(const SrKnnOptions *options, const SrMatrix *train, const SrMatrix *test,
                       int n_k, Work *w, SrKnnResult *result, int64_t *ranked) {
-    const SrRowView bank = sr_row_view(train);
     SrBar bar;
+    int most = search_rows(&w->search);
     sr_bar_begin(&bar, "neighbours of images", test->n);
-    for (int64_t first = 0; first < test->n; first += TEST_BLOCK) {
+    for (int64_t first = 0; first < test->n; first += most) {
         sr_bar_at(&bar, first);
-        int rows = (int)SR_MIN(test->n - first, TEST_BLOCK);
+        int rows = (int)SR_MIN(test->n - first, most);
         for (int i = 0; i < rows; i++)
             w->heaps[i] = (Heap){w->neighbours + (int64_t)i * w->k_max, 0, w->k_max};
-        search_block(&bank, NULL, test->x + first * test->d, rows, w->sim, w->heaps);
+        search_block(&w->search, test->x + first * test->d, rows, w->heaps);
         for (int i = 0; i < rows; i++)
             judge(options, train, test, first + i, &w->heaps[i], n_k, w, result, ranked);
     }
@@ -263,39 +347,30 @@ SrStatus sr_knn(const SrKnnOptions *options, SrMatrix *train, SrMatrix *test, co
     if (train->d != test->d || train->n > INT32_MAX)
         SR_FAIL(SR_ERR_CONFIG, "kNN: test features have length %d, but training features %d",
                 test->d, train->d);
-    Work *w = sr_alloc(sizeof *w);
-    if (!w)
-        SR_FAIL(SR_ERR_MEMORY, "kNN: out of memory");
-    SrStatus status;
-    SR_TRY_GOTO(work_init(w, train, k, n_k));
+    Work w = {.classes = 1};
     double ratio = 1;
+    SrStatus status;
+    SR_TRY_GOTO(count_classes(&w, train, k, n_k));
     if (options->l2_norm) {
         sr_matrix_normalize(train, 0);
         sr_matrix_normalize(test, 0);
     } else {
         SR_TRY_GOTO(sr_matrix_length_ratio(train, &ratio));
     }
+    SR_TRY_GOTO(work_init(&w, train, test->n));
     for (int j = 0; j < n_k; j++)
-        result[j] = (SrKnnResult){.k = SR_MIN(k[j], w->k_max), .length_ratio = ratio};
-    judge_all(options, train, test, n_k, w, result, ranked);
+        result[j] = (SrKnnResult){.k = SR_MIN(k[j], w.k_max), .length_ratio = ratio};
+    judge_all(options, train, test, n_k, &w, result, ranked);
     for (int j = 0; j < n_k; j++) {
         result[j].top1 *= result[j].n ? 100.0 / (double)result[j].n : 0;
         result[j].top5 *= result[j].n ? 100.0 / (double)result[j].n : 0;
     }
 done:
-    work_deinit(w);
-    sr_free(w);
+    work_deinit(&w);
     return status;
 }
 
 // ---- neighbours alone ---------------------------------------------------------------------------
-
-typedef struct {
-    float *sim;            // (TEST_BLOCK, TRAIN_BLOCK)
-    float *space;          // TRAIN_BLOCK rows of the bank; NULL: it lies in memory
-    Neighbour *neighbours; // (TEST_BLOCK, k)
-    Heap heaps[TEST_BLOCK];
-} Search;
 
 static void write_neighbours(const Heap *h, int k, int64_t *row, float *similarity) {
     for (int i = 0; i < k; i++) {
@@ -304,15 +379,16 @@ static void write_neighbours(const Heap *h, int k, int64_t *row, float *similari
     }
 }
 
-static void search_all(Search *s, const SrRowView *bank, const float *queries, int64_t n, int k,
-                       int64_t *row, float *similarity) {
-    for (int64_t first = 0; first < n; first += TEST_BLOCK) {
-        int rows = (int)SR_MIN(n - first, TEST_BLOCK);
+static void search_all(Search *s, const float *queries, int64_t n, Neighbour *neighbours, int k,
+                       Heap *heaps, int64_t *row, float *similarity) {
+    int most = search_rows(s);
+    for (int64_t first = 0; first < n; first += most) {
+        int rows = (int)SR_MIN(n - first, most);
         for (int i = 0; i < rows; i++)
-            s->heaps[i] = (Heap){s->neighbours + (int64_t)i * k, 0, k};
-        search_block(bank, s->space, queries + first * bank->d, rows, s->sim, s->heaps);
+            heaps[i] = (Heap){neighbours + (int64_t)i * k, 0, k};
+        search_block(s, queries + first * s->train->d, rows, heaps);
         for (int i = 0; i < rows; i++)
-            write_neighbours(&s->heaps[i], k, row + (first + i) * k, similarity + (first + i) * k);
+            write_neighbours(&heaps[i], k, row + (first + i) * k, similarity + (first + i) * k);
     }
 }
 
@@ -323,22 +399,19 @@ SrStatus sr_knn_nearest(const SrRowView *bank, const float *queries, int64_t n, 
                 "%d neighbours are asked for, but there are %lld rows; expected a number from 1 to "
                 "that",
                 k, (long long)bank->n);
-    Search *s = sr_calloc(1, sizeof *s);
-    if (s) {
-        s->sim = sr_alloc(sizeof(float) * TEST_BLOCK * TRAIN_BLOCK);
-        s->neighbours = sr_calloc((size_t)TEST_BLOCK * (size_t)k, sizeof *s->neighbours);
-    }
-    bool enough = s && s->sim && s->neighbours &&
-                  sr_row_view_space(bank, SR_MIN(bank->n, TRAIN_BLOCK), &s->space) == SR_OK;
-    if (enough)
-        search_all(s, bank, queries, n, k, row, similarity);
-    if (s) {
-        sr_free(s->sim);
-        sr_free(s->space);
-        sr_free(s->neighbours);
-    }
-    sr_free(s);
-    return enough ? SR_OK : sr_fail(SR_ERR_MEMORY, "kNN: out of memory for %d neighbours", k);
+    Search s;
+    SrStatus status = search_init(&s, bank, n);
+    size_t rows = (size_t)search_rows(&s);
+    Neighbour *neighbours = sr_calloc(rows * (size_t)k, sizeof *neighbours);
+    Heap *heaps = sr_calloc(rows, sizeof *heaps);
+    if (status == SR_OK && (!neighbours || !heaps))
+        status = sr_out_of_memory("%d neighbours", k);
+    if (status == SR_OK)
+        search_all(&s, queries, n, neighbours, k, heaps, row, similarity);
+    search_deinit(&s);
+    sr_free(neighbours);
+    sr_free(heaps);
+    return status;
 }
 
 // ---- chance -------------------------------------------------------------------------------------
