@@ -22,6 +22,13 @@ enum {
 };
 #define LEAST_THRESHOLD 0.5
 
+// An image that may be a copy of another one.
+typedef struct {
+    uint32_t row;
+    float score;
+    bool mirrored;
+} Candidate;
+
 typedef struct {
     const SrCopiesOptions *o;
     const SrIndex *to, *to_thumbs;
@@ -30,7 +37,8 @@ typedef struct {
     uint8_t *same;       // (n) among one folder: the image has the bytes of an earlier one
     int64_t *first;      // (n) that earlier one, or the image itself
     SrNear *near[LOOKS]; // (n, k) by SrLook
-    float *score;        // (CHUNK, LOOKS k)
+    Candidate *found;    // (CHUNK, LOOKS k)
+    int n_found[CHUNK];  // of each image of the chunk
     int64_t chunk;       // first image of the present chunk
     SrCopies *out;
     int64_t cap;
@@ -105,24 +113,37 @@ static SrStatus find_near(Finder *f) {
 
 // ---- scores -------------------------------------------------------------------------------------
 
+// Collects the neighbours of image i by all looks, each row once.  Returns their number.
+static int candidates_of(const Finder *f, int64_t i, Candidate *to) {
+    int n = 0;
+    for (int look = 0; look < LOOKS; look++)
+        for (int k = 0; k < f->k; k++) {
+            const SrNear *near = &f->near[look][i * f->k + k];
+            int at = 0;
+            while (at < n && to[at].row != near->row)
+                at++;
+            if (near->row == UINT32_MAX || (at < n && to[at].score >= near->similarity))
+                continue;
+            to[at] = (Candidate){near->row, near->similarity, look == SR_LOOK_MIRRORED};
+            n += at == n;
+        }
+    return n;
+}
+
+// A neighbour by one look may be a copy of another kind: pictures are compared both ways.
 static void score_image(void *arg, int64_t c, int thread) {
-    const Finder *f = arg;
-    int64_t i = f->chunk + c;
-    float *score = f->score + c * LOOKS * f->k;
+    Finder *f = arg;
+    Candidate *found = f->found + c * LOOKS * f->k;
     float a[SR_PICTURE_SIDE * SR_PICTURE_SIDE], b[SR_PICTURE_SIDE * SR_PICTURE_SIDE];
     (void)thread;
+    f->n_found[c] = candidates_of(f, f->chunk + c, found);
     if (f->o->thumbnails)
-        sr_index_read(f->o->thumbnails, i, 1, a);
-    for (int c2 = 0; c2 < LOOKS * f->k; c2++) {
-        const SrNear *near = &f->near[c2 / f->k][i * f->k + c2 % f->k];
-        score[c2] = -1;
-        if (near->row == UINT32_MAX)
-            continue;
-        score[c2] = near->similarity;
-        if (!f->o->thumbnails)
-            continue;
-        sr_index_read(f->to_thumbs, near->row, 1, b);
-        score[c2] = sr_picture_match(a, b, c2 / f->k == SR_LOOK_MIRRORED);
+        sr_index_read(f->o->thumbnails, f->chunk + c, 1, a);
+    for (int k = 0; f->o->thumbnails && k < f->n_found[c]; k++) {
+        sr_index_read(f->to_thumbs, found[k].row, 1, b);
+        float plain = sr_picture_match(a, b, false), mirrored = sr_picture_match(a, b, true);
+        found[k].score = SR_MAX(plain, mirrored);
+        found[k].mirrored = mirrored > plain;
     }
 }
 
@@ -169,13 +190,13 @@ static void crop_of(const float *x, int64_t image, float *y) {
 }
 
 static void match_crop(void *arg, int64_t s, int thread) {
-    const Finder *f = arg;
+    Finder *f = arg;
     int64_t i = s * f->n / SR_MIN(f->n, SAMPLE);
     float a[SR_PICTURE_SIDE * SR_PICTURE_SIDE], b[SR_PICTURE_SIDE * SR_PICTURE_SIDE];
     (void)thread;
     sr_index_read(f->o->thumbnails, i, 1, a);
     crop_of(a, i, b);
-    f->score[s] = sr_picture_match(a, b, true);
+    f->found[s].score = sr_picture_match(a, b, true);
 }
 
 // Share of mirrored crops of the images themselves that would be found.
@@ -185,7 +206,7 @@ static double share_found(Finder *f) {
         return NAN;
     sr_parallel_for(n, match_crop, f);
     for (int64_t s = 0; s < n; s++)
-        found += (double)f->score[s] >= f->out->threshold;
+        found += (double)f->found[s].score >= f->out->threshold;
     return (double)found / (double)n;
 }
 
@@ -193,8 +214,8 @@ static int64_t collect_scores(Finder *f, int64_t sample, double *z) {
     int64_t n = 0;
     for (int64_t c = 0; c < sample; c++) {
         float best = -1;
-        for (int k = 0; k < LOOKS * f->k; k++)
-            best = SR_MAX(best, f->score[c * LOOKS * f->k + k]);
+        for (int k = 0; k < f->n_found[c]; k++)
+            best = SR_MAX(best, f->found[c * LOOKS * f->k + k].score);
         if (!f->same[f->chunk + c])
             z[n++] = fisher((double)best);
     }
@@ -239,15 +260,14 @@ static SrStatus add_pair(Finder *f, SrCopyPair pair) {
 
 static SrStatus take_chunk(Finder *f, int64_t n) {
     for (int64_t c = 0; c < n; c++)
-        for (int k = 0; k < LOOKS * f->k; k++) {
+        for (int k = 0; k < f->n_found[c]; k++) {
             int64_t i = f->chunk + c;
-            const SrNear *near = &f->near[k / f->k][i * f->k + k % f->k];
-            float score = f->score[c * LOOKS * f->k + k];
-            if (near->row == UINT32_MAX || !((double)score >= f->out->threshold))
+            Candidate x = f->found[c * LOOKS * f->k + k];
+            if (!((double)x.score >= f->out->threshold))
                 continue;
-            SrCopyPair pair = {i, near->row, score, k / f->k == SR_LOOK_MIRRORED};
+            SrCopyPair pair = {i, x.row, x.score, x.mirrored};
             if (!f->o->others && pair.a > pair.b)
-                pair = (SrCopyPair){pair.b, pair.a, score, pair.mirrored};
+                pair = (SrCopyPair){pair.b, pair.a, x.score, x.mirrored};
             SR_TRY(add_pair(f, pair));
         }
     return SR_OK;
@@ -400,8 +420,8 @@ static SrStatus make_groups(SrCopies *c, int64_t n) {
 static SrStatus find(Finder *f) {
     SR_TRY(find_same(f));
     SR_TRY(find_near(f));
-    f->score = sr_alloc((size_t)CHUNK * LOOKS * (size_t)f->k * sizeof *f->score);
-    SR_TRY_MEMORY(f->score, "scores");
+    f->found = sr_alloc((size_t)CHUNK * LOOKS * (size_t)f->k * sizeof *f->found);
+    SR_TRY_MEMORY(f->found, "scores");
     SR_TRY(choose_threshold(f));
     SR_TRY(find_pairs(f));
     return f->o->others ? SR_OK : make_groups(f->out, f->n);
@@ -435,7 +455,7 @@ SrStatus sr_copies_find(const SrCopiesOptions *o, SrCopies *out) {
     sr_free(f.first);
     for (int look = 0; look < LOOKS; look++)
         sr_free(f.near[look]);
-    sr_free(f.score);
+    sr_free(f.found);
     if (status != SR_OK)
         sr_copies_deinit(out);
     return status;
