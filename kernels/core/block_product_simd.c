@@ -1,6 +1,7 @@
 // Products of small matrices in vectors, compiled once per instruction set (block_product.h).  A
-// tile of 6 rows and 4 vectors of columns stays in registers, as in the convolutions' micro-kernel:
-// each step loads a row of B once and broadcasts 6 numbers of A.  OpenBLAS, made for large
+// tile of 6 rows and 4 vectors of columns, or 2 where there are 16 registers, stays in them, as in
+// the convolutions' micro-kernel: each step loads a row of B once and broadcasts 6 numbers of A.
+// OpenBLAS, made for large
 // matrices, packs both operands in every call, which takes as long as a head's product.
 //
 // Level neonbf16 multiplies 2 x 4 numbers by 4 x 2 in one instruction (v_matrix), so pairs have a
@@ -10,7 +11,7 @@
 #include "base/compiler.h"
 #include "kernels/core/simd_pairs.h"
 
-enum { ROWS = 6, VECTORS = 4, BLOCK = VECTORS * V_LANES };
+enum { ROWS = 6, VECTORS = V_REGISTERS == 32 ? 4 : 2, BLOCK = VECTORS * V_LANES };
 
 // Writes a vector of n sums to row i and columns j and up.
 V_INLINE void put(const SrBlockProduct *p, int i, int j, V acc, int n) {
@@ -119,8 +120,8 @@ V_INLINE void tile(int M, int NV, bool pairs, const SrBlockProduct *p, int i, in
         switch (vectors) {                                                                   \
         case 1: tile(M, 1, pairs, p, i, j, tail); break;                                     \
         case 2: tile(M, 2, pairs, p, i, j, tail); break;                                     \
-        case 3: tile(M, 3, pairs, p, i, j, tail); break;                                     \
-        default: tile(M, 4, pairs, p, i, j, tail);                                           \
+        case 3: tile(M, SR_MIN(3, VECTORS), pairs, p, i, j, tail); break;                    \
+        default: tile(M, VECTORS, pairs, p, i, j, tail);                                     \
         }                                                                                    \
     }
 COLUMNS(6)
