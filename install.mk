@@ -1,5 +1,5 @@
 # Rules for installation, generated documents and packages. The Makefile includes this file.
-.PHONY: install docs check-install check-reproducible sbom deb check-deb
+.PHONY: install docs check-install check-reproducible sbom deb check-deb deb-arm64
 
 ## make install    install into PREFIX (/usr/local): program, configurations, libraries, sslrun.h, sslrun.pc, manual pages, completions
 # Symbols for debuggers stay in the tree: they are six sevenths of the program. INSTALL_STRIP= keeps them.
@@ -7,6 +7,8 @@ PREFIX ?= /usr/local
 LIBDIR ?= $(PREFIX)/lib
 DESTDIR ?=
 INSTALL_STRIP ?= -s
+# What starts a program that was built for another architecture: qemu-aarch64.
+RUN ?=
 SHARE = $(DESTDIR)$(PREFIX)/share
 MAN = $(SHARE)/man/man1
 ETC_BASH = $(SHARE)/bash-completion/completions
@@ -18,10 +20,10 @@ install: sslrun libsslrun.a libsslrun.so
 	@tests/deps.sh --lacks $(LACKS)
 	install -d $(MAN) $(ETC_BASH) $(SHARE)/zsh/vendor-completions $(SHARE)/fish/vendor_completions.d
 	rm -f $(MAN)/sslrun.1.gz $(MAN)/sslrun-*.1.gz
-	./sslrun manual pages $(MAN) && gzip -9n $(MAN)/sslrun.1 $(MAN)/sslrun-*.1
-	./sslrun manual bash >$(ETC_BASH)/sslrun
-	./sslrun manual zsh >$(SHARE)/zsh/vendor-completions/_sslrun
-	./sslrun manual fish >$(SHARE)/fish/vendor_completions.d/sslrun.fish
+	$(RUN) ./sslrun manual pages $(MAN) && gzip -9n $(MAN)/sslrun.1 $(MAN)/sslrun-*.1
+	$(RUN) ./sslrun manual bash >$(ETC_BASH)/sslrun
+	$(RUN) ./sslrun manual zsh >$(SHARE)/zsh/vendor-completions/_sslrun
+	$(RUN) ./sslrun manual fish >$(SHARE)/fish/vendor_completions.d/sslrun.fish
 	install -d $(DESTDIR)$(PREFIX)/bin $(LIB)/pkgconfig $(DESTDIR)$(PREFIX)/include $(SHARE)/doc/sslrun
 	install $(INSTALL_STRIP) sslrun $(DESTDIR)$(PREFIX)/bin/
 	install -m 644 libsslrun.a $(LIB)/
@@ -60,6 +62,11 @@ sbom: sslrun
 deb:
 	@tests/deps.sh $(PACKAGES) debhelper dh-python fakeroot lintian libheif-dev libmicrohttpd-dev libseccomp-dev libtiff-dev libturbojpeg0-dev libwebp-dev
 	@tests/package.sh package
+## make deb-arm64  build the packages for arm64 by Debian's cross compiler in package/arm64 and try the program under qemu-user
+deb-arm64:
+	@dpkg-checkbuilddeps -a arm64 -Pcross,nocheck -B || { echo "deb-arm64: for packages of arm64, as root: dpkg --add-architecture arm64 &&" \
+	    "apt-get update && apt-get build-dep -a arm64 -P cross,nocheck --no-install-recommends ./"; exit 1; }
+	@tests/package.sh package/arm64 arm64
 check-deb: deb
 	@tests/deps.sh debootstrap
 	@tests/package_root.sh package
