@@ -24,9 +24,9 @@ LOOPS = [
     ("gradient of weights, 6 x 2", TILE, "plain", "outer_6_2"),
     ("gradient of weights, 6 x 4", TILE, "neon", "outer_6_4"),
     ("gradient of weights, pairs, 6 x 4", TILE, "neonbf16", "outer_6_4"),
-    ("attention, floats, 6 x 4", BLOCK, "plain", "product"),
-    ("attention, floats, 6 x 4", BLOCK, "neon", "product"),
-    ("attention, pairs, 6 x 4", BLOCK, "plain", "pair_product"),
+    ("attention and kNN, 6 x 2", BLOCK, "plain", "product"),
+    ("attention and kNN, 6 x 4", BLOCK, "neon", "product"),
+    ("attention, pairs, 6 x 2", BLOCK, "plain", "pair_product"),
     ("attention, pairs, 6 x 4", BLOCK, "neon", "pair_product"),
     ("attention, pairs, 6 x 4", BLOCK, "neonbf16", "pair_product"),
 ]

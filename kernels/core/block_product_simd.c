@@ -1,8 +1,8 @@
 // Products of small matrices in vectors, compiled once per instruction set (block_product.h).  A
 // tile of 6 rows and 4 vectors of columns, or 2 where there are 16 registers, stays in them, as in
 // the convolutions' micro-kernel: each step loads a row of B once and broadcasts 6 numbers of A.
-// OpenBLAS, made for large
-// matrices, packs both operands in every call, which takes as long as a head's product.
+// OpenBLAS, made for large matrices, packs both operands in every call, which takes as long as a
+// head's product.
 //
 // Level neonbf16 multiplies 2 x 4 numbers by 4 x 2 in one instruction (v_matrix), so pairs have a
 // tile of 2 x 2 sums there.
