@@ -3,6 +3,7 @@
 #include "base/text/yaml_edit.h"
 #include "tests/check.h"
 #include "trainer/config/config.h"
+#include "trainer/config/derived_config.h"
 #include "trainer/config/vissl/schema.h"
 #include "trainer/config/vissl/sharding.h"
 
@@ -89,4 +90,30 @@ TEST(test_replicas) {
     sr_config_free(config);
 }
 
-SR_TESTS(sharding, unit(test_replicas), unit(test_names_in_a_configuration), unit(test_names))
+// One process computes replicas that share batch norms as one batch.  It leaves out incomplete
+// steps, as several ranks do, and so do configurations that are derived from it.
+TEST(test_whole_steps) {
+    static const struct {
+        const char *norm;
+        bool whole;
+    } cases[] = {{"True", true}, {"False", false}};
+    for (int i = 0; i < 2; i++) {
+        char yaml[512];
+        SrConfig *config = NULL, *copy = NULL;
+        snprintf(yaml, sizeof yaml,
+                 "LOSS: {name: CrossEntropyLoss}\nDISTRIBUTED: {REPLICAS: 4}\n"
+                 "MODEL: {SYNC_BN_CONFIG: {CONVERT_BN_TO_SYNC_BN: %s, GROUP_SIZE: 0}, HEAD: "
+                 "{PARAMS: [[mlp, {dims: [2048, 3]}]]}}\n",
+                 cases[i].norm);
+        CHECK_OK(sr_config_parse(yaml, "test.yaml", NULL, 0, &config));
+        CHECK_OK(sr_config_copy(config, &copy));
+        CHECK_INT(config->replicas, cases[i].whole ? 1 : 4);
+        CHECK(!config->whole_batches == !cases[i].whole);
+        CHECK(!copy->whole_batches == !cases[i].whole);
+        sr_config_free(copy);
+        sr_config_free(config);
+    }
+}
+
+SR_TESTS(sharding, unit(test_whole_steps), unit(test_replicas), unit(test_names_in_a_configuration),
+         unit(test_names))

@@ -94,6 +94,9 @@ static SrStatus read_sections(SrConfig *config, SrProblems *problems) {
             loss = sr_loss_at(i);
     config->supervised = config->learns && loss && loss->needs_labels;
     config->whole_batches = loss ? why_whole_batches(config, loss) : "nothing learns";
+    // A rank that computes all replicas as one batch makes the same steps as several ranks.
+    if (!config->whole_batches && config->sync_bn_group > 1)
+        config->whole_batches = "a step needs one batch for every replica";
     config->train.tree = sr_yaml_find_path(config->tree, "DATA.TRAIN");
     config->test.tree = sr_yaml_find_path(config->tree, "DATA.TEST");
     return SR_OK;

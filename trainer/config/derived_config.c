@@ -31,10 +31,10 @@ static SrStatus read_again(const SrConfig *config, const Change *change, SrConfi
     SR_TRY_MEMORY(out->path && model, "a configuration");
     SR_TRY(apply(change, model, out));
     SR_TRY(sr__preset_expand(out)); // a teacher may have a model's name
+    out->sync_bn_group = config->sync_bn_group;
     SR_TRY(sr__config_read(out, NULL));
     // Fields that no tree holds, or that may differ from it.
     out->replicas = config->replicas;
-    out->sync_bn_group = config->sync_bn_group;
     out->sync_bn_ranks = config->sync_bn_ranks;
     out->batch = config->batch;
     out->knn.test_limit = config->knn.test_limit;

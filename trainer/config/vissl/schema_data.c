@@ -33,7 +33,7 @@ const SrOption sr__schema_data[] = {
 const SrOption sr__schema_split[] = {
     {"DROP_LAST", SR_OPT_BOOL, OFF(drop_last), "False",
      .help = "Leave out the last batch of an epoch or of a test phase if it is incomplete.  In training, losses that keep a"
-     " queue always leave it out."},
+     " queue and steps of several replicas always leave it out."},
     {"REMOVE_IMG_PATH_PREFIX", SR_OPT_STRING, OFF(remove_img_path_prefix), "\"\"",
      .help = "Prefix that is removed from paths in file lists."},
     {"NEW_IMG_PATH_PREFIX", SR_OPT_STRING, OFF(new_img_path_prefix), "\"\"",
