@@ -28,6 +28,7 @@ typedef enum { CALLING, WAITING, GONE } State;
 typedef struct {
     pid_t pid;
     int line;
+    int err; // end of a pipe from its stderr, which a full disk does not reach
     State state;
     WireCall call;
     int64_t operation; // that a waiting rank needs
@@ -71,29 +72,34 @@ static void note(Conductor *c, const char *what, int rank, int64_t a, int64_t b)
 
 // ---- processes
 
-static void redirect(const char *dir, const char *name, int fd) {
-    char path[512];
-    snprintf(path, sizeof path, "%s/%s", dir, name);
-    int to = open(path, O_WRONLY | O_CREAT | O_APPEND, 0644);
-    if (to < 0 || dup2(to, fd) < 0)
+_Noreturn static void be_rank(Conductor *c, int r, int line, int err) {
+    int argc = 0, null = open("/dev/null", O_WRONLY);
+    if (dup2(err, STDERR_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0)
         _exit(127);
-    close(to);
-}
-
-_Noreturn static void be_rank(Conductor *c, int r, int line) {
-    char name[16];
-    int argc = 0;
+    close(null);
+    close(err);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    for (int k = 0; k < r; k++)
+    for (int k = 0; k < r; k++) {
         close(c->rank[k].line);
-    snprintf(name, sizeof name, "err.%d", r);
-    redirect(c->start->dir, name, STDERR_FILENO);
-    redirect("/dev", "null", STDOUT_FILENO);
+        close(c->rank[k].err);
+    }
     while (c->start->argv[argc])
         argc++;
     rank_library_join(line, r, c->start->ranks);
     const SrCommLibrary *library = c->start->ranks > 1 ? &rank_library : NULL;
     exit(sr_program(library, argc, (char **)c->start->argv));
+}
+
+// Writes to DIR/err.N what a rank that is gone wrote to stderr.
+static void keep_err(const Conductor *c, int r) {
+    char path[512], text[1 << 12];
+    snprintf(path, sizeof path, "%s/err.%d", c->start->dir, r);
+    FILE *f = fopen(path, "w");
+    for (ssize_t n; f && (n = read(c->rank[r].err, text, sizeof text)) > 0;)
+        fwrite(text, 1, (size_t)n, f);
+    if (f)
+        fclose(f);
+    close(c->rank[r].err);
 }
 
 static void begin_ending(Conductor *c, int code);
@@ -103,6 +109,7 @@ static void reap(Conductor *c, int r) {
     int status = 0;
     waitpid(rank->pid, &status, 0);
     close(rank->line);
+    keep_err(c, r);
     rank->state = GONE;
     c->out->self[r] = WIFEXITED(status);
     c->out->exit[r] = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
@@ -146,18 +153,22 @@ static void ping(Conductor *c, int r, int64_t fail_alloc) {
 }
 
 static bool launch(Conductor *c, int r) {
-    int pair[2];
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
+    int pair[2], err[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0 ||
+        pipe2(err, O_CLOEXEC) != 0 || fcntl(err[0], F_SETFL, O_NONBLOCK) != 0)
         abort();
     fflush(NULL);
     pid_t pid = fork();
     if (pid == 0) {
         close(pair[0]);
-        be_rank(c, r, pair[1]);
+        close(err[0]);
+        be_rank(c, r, pair[1], err[1]);
     }
     if (pid < 0)
         abort();
     close(pair[1]);
+    close(err[1]);
+    c->rank[r].err = err[0];
     c->rank[r].pid = pid;
     c->rank[r].line = pair[0];
     return hear(c, r, &c->rank[r].call);
@@ -238,9 +249,12 @@ static void enter(Conductor *c, int r) {
     if (operation == 0) {
         defect(c, network_difference(c->network));
         kill_all(c);
-    } else if (rank->call.kind >= WIRE_EXCHANGE)
+    } else if (rank->call.kind >= WIRE_EXCHANGE) {
+        // A library may read the buffer before begin_* returns, or at any later moment.
+        if (sr_rng_below(&c->rng, 2))
+            network_move(c->network, &(NetworkMove){operation, r, -1});
         go_on(c, r, (WireAnswer){.operation = operation});
-    else
+    } else
         wait_for(c, r, operation);
 }
 

@@ -9,7 +9,7 @@
 
 enum { MOST_ALLOCATIONS = 400, LOG_BYTES = 1 << 14, CHECKPOINT_BYTES = 1 << 18 };
 
-// A checkpoint is written by rank 0, so most failures of its disk meet that rank.
+// Rank 0 alone writes files, so most failures of a disk meet that rank.
 Fault fault_draw(SrRng *rng, int ranks, int moments) {
     static const int signals[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1};
     Fault f = {.kind = (FaultKind)sr_rng_below(rng, FAULT_KINDS)};
@@ -22,7 +22,7 @@ Fault fault_draw(SrRng *rng, int ranks, int moments) {
     if (f.kind == FAULT_DISK) // the lengths of log files depend on the clock: none ends in between
         f.n = sr_rng_below(rng, 2) ? 0 : sr_rng_below(rng, CHECKPOINT_BYTES) + LOG_BYTES;
     if (f.kind == FAULT_DISK || f.kind == FAULT_FILES)
-        f.rank = sr_rng_below(rng, 4) ? 0 : f.rank;
+        f.rank = sr_rng_below(rng, 2) ? 0 : f.rank;
     return f;
 }
 

@@ -8,6 +8,7 @@
 #include "base/compiler.h"
 #include "base/file.h"
 #include "base/text/text.h"
+#include "losses/loss.h"
 #include "tests/check.h"
 #include "tests/data/fixture.h"
 
@@ -18,10 +19,11 @@ enum { PICTURES = 27 };
     "DATA_SOURCES: [synthetic], RANDOM_SYNTHETIC_IMAGES: True, RANDOM_SYNTHETIC_LABELS: " \
     "3, DEFAULT_GRAY_IMG_SIZE: 10"
 #define PHOTOS "DATA_SOURCES: [disk_folder], DATA_PATHS: [%s/photos]"
-#define CROPS                                                                                  \
+#define VIEWS(n, size)                                                                         \
     "COLLATE_FUNCTION: multicrop_collator, TRANSFORMS: [{name: ImgPilToMultiCrop, "            \
-    "total_num_crops: 2, num_crops: [2], size_crops: [8], crop_scales: [[0.3, 1.0]]}, {name: " \
-    "RandomHorizontalFlip}, {name: ToTensor}, {name: Normalize}]"
+    "total_num_crops: " n ", num_crops: [" n "], size_crops: [" size "], crop_scales: [[0.3, " \
+    "1.0]]}, {name: RandomHorizontalFlip}, {name: ToTensor}, {name: Normalize}]"
+#define CROPS VIEWS("2", "8")
 #define WHOLE                                                                               \
     "COLLATE_FUNCTION: default_collate, TRANSFORMS: [{name: Resize, size: [8, 8]}, {name: " \
     "ToTensor}, {name: Normalize}]"
@@ -34,13 +36,13 @@ enum { PICTURES = 27 };
 #define END                                                                              \
     "OPTIMIZER: {num_epochs: 2, momentum: 0.9, weight_decay: 0.0001, param_schedulers: " \
     "{lr: {name: cosine, start_value: 0.01, end_value: 0.001}}}\n"                       \
-    "CHECKPOINT: {CHECKPOINT_ITER_FREQUENCY: 1, KEEP_LAST: 2}\n"
+    "CHECKPOINT: {CHECKPOINT_ITER_FREQUENCY: 2, KEEP_LAST: 2}\n"
 #define NO_TEST "TEST_MODEL: False\n"
 #define METER "METERS: {names: [accuracy_list_meter]}\n"
 
 static const Method methods[] = {
     {"simclr", "embeddings", false,
-     TRAIN(NOISE, "19", CROPS) PIXELS
+     TRAIN(PHOTOS, "19", CROPS) PIXELS
      "[[mlp, {dims: [48, 8], use_bn: True}]]}\n" NO_TEST "LOSS: {name: simclr_info_nce_loss, "
      "simclr_info_nce_loss: {buffer_params: {embedding_dim: 8}}}\n" END},
     {"swav", "embeddings for Sinkhorn, a queue", false,
@@ -60,6 +62,13 @@ static const Method methods[] = {
      TRAIN(NOISE, "19", CROPS) PIXELS
      "[[dino_head, {in_dim: 48, num_clusters: [12], hidden_dim: 16, bottleneck_dim: 8}]]}\n" NO_TEST
      "LOSS: {name: dino_loss, dino_loss: {output_dim: 12, num_crops: 2}}\n" END},
+    {"masked", "values that a loss of independent rows keeps", false,
+     TRAIN(PHOTOS, "19", VIEWS("3", "16")) "MODEL:\n  TRUNK: {" SR_LOSS_EXAMPLE_VIT
+                                           "}\n  HEAD: {PARAMS: "
+                                           "[[msn_head, {in_dim: 16, hidden_dim: 16, output_dim: "
+                                           "8, num_prototypes: 12}]]}\n" NO_TEST
+                                           "LOSS: {name: masked_siamese_loss, masked_siamese_loss: "
+                                           "{patch_size: 4, patch_drop: 0.5}}\n" END},
     {"wide", "gradients in several buckets", false,
      TRAIN(NOISE, "19", CROPS) PIXELS
      "[[mlp, {dims: [48, 520, 520, 8], use_bn: True}]]}\n" NO_TEST

@@ -2,6 +2,7 @@
 #include "tests/histories/results.h"
 
 #include <dirent.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +22,7 @@ static uint64_t add_text(uint64_t hash, const char *text) {
 }
 
 // Adds the tensors, and how far the training came.  The other texts of the header hold times.
-static bool add_tensors(const char *path, uint64_t *hash) {
+static bool add_tensors(const char *path, uint64_t *hash, double *loss) {
     SrSafetensors st;
     if (sr_safetensors_open(&st, path) != SR_OK)
         return false;
@@ -32,7 +33,9 @@ static bool add_tensors(const char *path, uint64_t *hash) {
                              (size_t)sr_shape_count(t->shape) * sr_dtype_bytes(t->dtype));
     }
     *hash = add_text(*hash, sr_safetensors_meta(&st, "iteration"));
-    *hash = add_text(*hash, sr_safetensors_meta(&st, "loss_sum"));
+    const char *sum = sr_safetensors_meta(&st, "loss_sum");
+    *hash = add_text(*hash, sum);
+    *loss = sum ? strtod(sum, NULL) : 0;
     sr_safetensors_close(&st);
     return true;
 }
@@ -89,6 +92,10 @@ bool results_equal(const Results *some, const Results *right, bool all) {
     return some->hash == right->hash && (!all || some->n == right->n);
 }
 
+bool results_close(const Results *a, const Results *b) {
+    return fabs(a->loss - b->loss) <= 1e-3 * fabs(b->loss);
+}
+
 // ---- files
 
 static int visible(const struct dirent *e) { return e->d_name[0] != '.'; }
@@ -129,7 +136,7 @@ bool results_read(const char *folder, bool trained, Results *r, char why[WHY]) {
     char path[512];
     *r = (Results){.hash = SR_HASH_START};
     snprintf(path, sizeof path, "%s/checkpoint.safetensors", folder);
-    bool good = trained ? add_tensors(path, &r->hash) && add_figures(folder, r)
+    bool good = trained ? add_tensors(path, &r->hash, &r->loss) && add_figures(folder, r)
                         : each_file(folder, add_file, &r->hash);
     if (!good)
         snprintf(why, WHY, "no result: %.200s", sr_status_message());
@@ -139,12 +146,13 @@ bool results_read(const char *folder, bool trained, Results *r, char why[WHY]) {
 static bool is_whole(const char *path, void *arg) {
     char *why = arg;
     uint64_t unused = 0;
+    double loss;
     struct stat about;
     if (strstr(path, ".tmp") || stat(path, &about) != 0) {
         snprintf(why, WHY, "%.200s was left", path);
         return false;
     }
-    if (!sr_text_ends(path, ".safetensors") || add_tensors(path, &unused))
+    if (!sr_text_ends(path, ".safetensors") || add_tensors(path, &unused, &loss))
         return true;
     snprintf(why, WHY, "half-written: %.200s", sr_status_message());
     return false;

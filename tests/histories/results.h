@@ -12,6 +12,7 @@ typedef struct {
     uint64_t hash; // of the final tensors of a training, or of all files of an extraction
     uint64_t figure[RESULTS_FIGURES]; // of each different line of metrics.json, without times
     int n;
+    double loss; // sum over the steps of the last epoch
 } Results;
 
 // Reads the results in a folder.  false: there is no whole result, and `why` says what is missing.
@@ -19,6 +20,8 @@ bool results_read(const char *folder, bool trained, Results *results, char why[2
 // Compares results with right ones.  all: every figure of `right` must be there; otherwise a phase
 // may have been left out, but no figure may differ.
 bool results_equal(const Results *some, const Results *right, bool all);
+// Compares results whose last bits may differ: the losses agree up to rounding.
+bool results_close(const Results *a, const Results *b);
 // True: each file of the folder is whole, and no temporary file is left; otherwise `why` names one.
 bool results_whole(const char *folder, char why[256]);
 
