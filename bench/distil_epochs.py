@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 """Measures what an epoch of distillation costs next to an epoch of the student alone, in processor time of one thread.
 
-    bench/distil_epochs.py [PROGRAM] [ROUNDS] [IMAGES] [PIXELS OF THE TEACHER]        # default ./sslrun 3 640 32
+    bench/distil_epochs.py [PROGRAM] [ROUNDS] [IMAGES] [PIXELS OF THE TEACHER] [WIDTH OF THE STUDENT]        # default ./sslrun 3 640 32 0.25
 
-A ResNet-50 with the stem for small images teaches a ResNet-18 of a quarter of the width on random images of 32 pixels. One epoch
+A ResNet-50 with the stem for small images teaches a ResNet-18 of a quarter, or another share, of the width on random images of 32 pixels. One epoch
 of each loss fills the file of the teacher's outputs. Then each round trains all cases in turn: the student alone with labels,
 and each loss with its file. An epoch's time is that of a run of 1 + MORE epochs less that of a run of one; checkpoints are written at the end alone.
 """
@@ -11,7 +11,7 @@ import os, resource, statistics, subprocess, sys, tempfile
 
 MORE = 4
 ALONE = "student_alone"
-CASES = {ALONE: ["LOSS.name=CrossEntropyLoss", "MODEL.HEAD.PARAMS=[[mlp, {dims: [128, 10]}]]"],
+CASES = {ALONE: ["LOSS.name=CrossEntropyLoss"],
          "feature_distillation_loss": ["LOSS.name=feature_distillation_loss"],
          "patch_distillation_loss": ["LOSS.name=patch_distillation_loss", "DATA.TRAIN.COLLATE_FUNCTION=mixup_collator"]}
 CONFIG = """
@@ -55,8 +55,9 @@ def cpu(program, folder, name, epochs, more):
 
 
 def main():
-    program, rounds, images, pixels = (sys.argv[1:] + ["./sslrun", "3", "640", "32"][len(sys.argv) - 1:])[:4]
-    more = [f"DATA.TRAIN.DATA_LIMIT={images}", f"DISTILLATION.TEACHER_INPUT_SIZE={pixels}"]
+    program, rounds, images, pixels, width = (sys.argv[1:] + ["./sslrun", "3", "640", "32", "0.25"][len(sys.argv) - 1:])[:5]
+    more = [f"DATA.TRAIN.DATA_LIMIT={images}", f"DISTILLATION.TEACHER_INPUT_SIZE={pixels}", f"MODEL.TRUNK.RESNETS.WIDTH_MULTIPLIER={width}"]
+    CASES[ALONE].append(f"MODEL.HEAD.PARAMS=[[mlp, {{dims: [{round(512 * float(width))}, 10]}}]]")
     times = {name: [] for name in CASES}
     with tempfile.TemporaryDirectory() as folder:
         with open(f"{folder}/bench.yaml", "w") as f:

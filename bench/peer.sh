@@ -11,36 +11,23 @@
 # its OpenBLAS uses the kernels of the processor (bench/peer_env.sh).
 cd "$(dirname "$0")/.." || exit 1
 . bench/peer_env.sh
+. bench/steps.sh
 need_peer torch torchvision
 peer_blas
 rounds=${1:-5} what=${2:-rn50} dtype=${3:-f32} peer=${PEER:-bench/torch_step.py}
 threads=${THREADS:-$(nproc)}
 export OMP_NUM_THREADS="$threads" MALLOC_MMAP_THRESHOLD_=8589934592 MALLOC_TRIM_THRESHOLD_=17179869184
-trunk() { # NAME WIDTH BATCH: sets the commands of both programs for a trunk on 2x224 crops
-    ours="bench/swav_trunk.yaml MODEL.TRUNK.NAME=$1 MODEL.HEAD.PARAMS.0.1.dims=[$2,2048,128] DATA.TRAIN.BATCHSIZE_PER_REPLICA=$3"
-    theirs="--arch $what --crops 2x224 --batch $3"
-}
+[ "$dtype" = f32 ] || [ "$dtype" = bf16 ] || { echo "usage: bench/peer.sh [ROUNDS] WHAT [f32|bf16]" >&2; exit 2; }
 case $what in
-rn50) ours="configs/pretrain/swav/swav_resnet50.yaml DATA.TRAIN.BATCHSIZE_PER_REPLICA=8"
-      theirs="--arch resnet50 --crops 2x224,6x96 --batch 8" ;;
-r18)  ours="bench/swav_r18.yaml"
-      theirs="--arch resnet18 --crops 2x32,4x16 --batch 64 --cifar-stem" ;;
-mobilenet_v3_large) trunk $what 960 8 ;;
-efficientnet_b0)    trunk $what 1280 8 ;;
-regnet_y_400mf)     trunk $what 440 8 ;;
-convnext_tiny)      trunk $what 768 8 ;;
-swin_t)             trunk $what 768 4 ;;
-vit_s_16)           trunk vision_transformer 384 8
-      for o in NUM_HEADS=6 HIDDEN_DIM=384 MLP_DIM=1536 QKV_BIAS=True; do ours="$ours MODEL.TRUNK.VISION_TRANSFORMERS.$o"; done ;;
-frozen) ours="resnet50 --forward-only --batch 16" theirs="--arch resnet50 --forward-only --crops 1x224 --batch 16" ;;
+rn50) theirs="--arch resnet50 --crops 2x224,6x96 --batch 8" ;;
+r18) theirs="--arch resnet18 --crops 2x32,4x16 --batch 64 --cifar-stem" ;;
+swin_t) theirs="--arch swin_t --crops 2x224 --batch 4" ;;
+frozen) theirs="--arch resnet50 --forward-only --crops 1x224 --batch 16" ;;
+mobilenet_v3_large | efficientnet_b0 | regnet_y_400mf | convnext_tiny | vit_s_16) theirs="--arch $what --crops 2x224 --batch 8" ;;
 *) sed -n '4,8p' "$0" >&2; exit 2 ;;
 esac
-case $dtype in
-f32) ;;
-bf16) [ "$what" = frozen ] && ours="$ours --bf16" || ours="$ours MODEL.AMP_PARAMS.USE_AMP=true"
-      theirs="$theirs --dtype bf16" ;;
-*) echo "usage: bench/peer.sh [ROUNDS] WHAT [f32|bf16]" >&2; exit 2 ;;
-esac
+ours=$(step_of "$what")
+[ "$dtype" = f32 ] || ours=$(step_of "$what-bf16") theirs="$theirs --dtype bf16"
 field() { sed -n "s/.*\"$1\": *\([0-9.]*\).*/\1/p"; }
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT

@@ -2,35 +2,20 @@
 # Compares a step of this program with that of another version, in turn: prints every figure, the medians and the ratio.
 #
 #   bench/versions.sh OTHER [ROUNDS] [WHAT ...]   OTHER: a built sslrun; WHAT: rn50 r18 rn50-bf16 r18-bf16 (all four),
-#                                              efficientnet_b0 mobilenet_v3_large regnet_y_400mf dcl swav, each also with -bf16
+#                                              or others of bench/steps.sh, each also with -bf16
 #   STEPS=n      timed steps per round (3)        THREADS=n   threads of both (all processors)
 #   SR_CPU=avx512   instruction set of both; without it each takes the best that it knows
 #
 # Each round starts both programs, alternating which one is first, so that other load on the machine affects both alike.
 # Ends with 1 if the median of a step is more than 2 % slower than the other's.
 cd "$(dirname "$0")/.." || exit 1
+. bench/steps.sh
 [ -x "$1" ] || { sed -n '2,11s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 other=$1 rounds=${2:-5} steps=${STEPS:-3}
 [ $# -gt 2 ] && shift 2 || set -- rn50 r18 rn50-bf16 r18-bf16
 export OMP_NUM_THREADS="${THREADS:-$(nproc)}"
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
-trunk() { # NAME WIDTH: a trunk on 2x224 crops, batch 8
-    echo "bench/swav_trunk.yaml MODEL.TRUNK.NAME=$1 MODEL.HEAD.PARAMS.0.1.dims=[$2,2048,128]"
-}
-settings() {
-    case $1 in
-    efficientnet_b0*) trunk efficientnet_b0 1280 ;;
-    mobilenet_v3_large*) trunk mobilenet_v3_large 960 ;;
-    regnet_y_400mf*) trunk regnet_y_400mf 440 ;;
-    dcl*) echo "configs/pretrain/dcl/dcl_cifar10.yaml" ;;
-    swav*) echo "configs/swav.yaml" ;;
-    rn50*) echo "configs/pretrain/swav/swav_resnet50.yaml DATA.TRAIN.BATCHSIZE_PER_REPLICA=8" ;;
-    r18*) echo "bench/swav_r18.yaml" ;;
-    *) echo "bench/versions.sh: unknown step '$1'; run it without arguments for the list" >&2; exit 2 ;;
-    esac
-    case $1 in *-bf16) echo "MODEL.AMP_PARAMS.USE_AMP=true" ;; esac
-}
 measure() { # PROGRAM NAME: appends the median of one round to the list of that name
     "$1" bench $config --steps "$steps" --warmup 1 --json >"$tmp/json" 2>"$tmp/err" || { cat "$tmp/err" >&2; exit 1; }
     sed -n 's/.*"median_ms": *\([0-9.]*\).*/\1/p' "$tmp/json" >>"$tmp/$2"
@@ -38,7 +23,7 @@ measure() { # PROGRAM NAME: appends the median of one round to the list of that 
 median() { sort -n | awk '{a[NR] = $1} END {print NR % 2 ? a[(NR + 1) / 2] : (a[NR / 2] + a[NR / 2 + 1]) / 2}'; }
 slower=0
 for what; do
-    config=$(settings "$what") || exit 2
+    config=$(step_of "$what") || exit 2
     : >"$tmp/ours"
     : >"$tmp/theirs"
     i=0
