@@ -1,11 +1,11 @@
 #!/usr/bin/python3
-"""The SwAV transforms on 500x375 JPEGs: PIL and torchvision compared with `sslrun bench --data`, one core each, in turn.
+"""The SwAV transforms on 500x375 images: PIL and torchvision compared with `sslrun bench --data`, one core each, in turn.
 
-    bench/transforms.py [ROUNDS]        needs python3-torchvision, python3-sklearn (two real photographs), ./sslrun
+    bench/transforms.py [ROUNDS] [FORMAT ...]        FORMAT: jpg (default), png, webp. Needs python3-torchvision, python3-sklearn (two real photographs), ./sslrun
 
 Both programs read the same files and apply ImgPilToMultiCrop 2x224 + 6x96, RandomHorizontalFlip, ImgPilColorDistortion,
 ImgPilGaussianBlur, ToTensor and Normalize, as configs/pretrain/swav/swav_resnet50.yaml does. The images are 24 windows of
-500x375 from scikit-learn's china.jpg and flower.jpg (640x427), quality 92, 4:2:0, some 80 KB each. Figures are images per
+500x375 from scikit-learn's china.jpg and flower.jpg (640x427); JPEG and WebP have quality 92. Figures are images per
 second of processor time. Each round measures every program once; the medians over the rounds are printed.
 """
 import json, os, random, statistics, subprocess, sys, tempfile, time
@@ -23,13 +23,13 @@ CONFIG = "configs/pretrain/swav/swav_resnet50.yaml"
 BATCH = 24
 
 
-def make_images(folder):
+def make_images(folder, kind):
     where = os.path.join(os.path.dirname(sklearn.datasets.__file__), "images")
     for name in ("china", "flower"):
         photo = Image.open(os.path.join(where, name + ".jpg")).convert("RGB")
         for i in range(BATCH // 2):
             x, y = i % 4 * 45, i // 4 * 26
-            photo.crop((x, y, x + 500, y + 375)).save(os.path.join(folder, f"{name}{i:02}.jpg"), quality=92)
+            photo.crop((x, y, x + 500, y + 375)).save(os.path.join(folder, f"{name}{i:02}.{kind}"), quality=92)
 
 
 class Blur:
@@ -63,26 +63,32 @@ def run_ours(folder, pixels):
     return json.loads(out)["images_per_s"]
 
 
-def main():
-    os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 5
+def compare(kind, rounds, views):
     with tempfile.TemporaryDirectory() as folder:
-        make_images(folder)
+        make_images(folder, kind)
         paths = sorted(os.path.join(folder, name) for name in os.listdir(folder))
-        views, figures = pipeline(), {"PIL/torchvision": [], "exact": [], "fast": []}
+        figures = {"PIL/torchvision": [], "exact": [], "fast": []}
         run_pil(paths, views)
         for _ in range(rounds):
             figures["PIL/torchvision"].append(run_pil(paths, views))
             for pixels in ("exact", "fast"):
                 figures[pixels].append(run_ours(folder, pixels))
         size = sum(map(os.path.getsize, paths)) / len(paths)
-    print(subprocess.check_output(["./sslrun", "--version"], text=True).strip().replace("\n", ", ") +
-          f"; Pillow {Image.__version__}; {size / 1000:.0f} KB an image")
+    print(f"{kind}, {size / 1000:.0f} KB an image")
     peer = statistics.median(figures["PIL/torchvision"])
     for name, values in figures.items():
         median = statistics.median(values)
         print(f"{name:16} {median:7.1f} images/s a core, {median / peer:5.2f} x PIL   "
-              f"({min(values):.1f} .. {max(values):.1f} in {rounds} rounds)")
+              f"({min(values):.1f} .. {max(values):.1f} in {rounds} rounds)", flush=True)
+
+
+def main():
+    os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 5
+    print(subprocess.check_output(["./sslrun", "--version"], text=True).strip().replace("\n", ", ") + f"; Pillow {Image.__version__}")
+    views = pipeline()
+    for kind in sys.argv[2:] or ["jpg"]:
+        compare(kind, rounds, views)
 
 
 main()
