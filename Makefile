@@ -119,7 +119,7 @@ ISA_avx512bf16 = $(ISA_avx512) -mavx512bf16
 ISA_emulated =
 ISA_amx = $(ISA_avx512bf16) -mamx-tile -mamx-bf16 -ffp-contract=off
 ISA_avx512 = -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx2 -mfma -mf16c -mprefer-vector-width=512 -ffp-contract=fast
-ifneq ($(PAIR_ISA),)
+ifneq ($(filter avx512 neon,$(ISAS)),)
 BF16   := kernels/conv/conv_tile_simd.c kernels/core/block_product_simd.c kernels/core/rows_simd.c \
           kernels/activation/pointwise_simd.c kernels/norm/batch_norm_simd.c kernels/norm/gated_norm_simd.c kernels/norm/layer_norm_simd.c \
           kernels/pool/pool2d_simd.c kernels/basic/mix_halves_simd.c kernels/attention/attention_whole_simd.c
