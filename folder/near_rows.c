@@ -22,7 +22,6 @@
 enum {
     TILE = 256,       // rows of `from` in a product
     OTHERS = 512,     // rows of `to` in a product
-    SAMPLE = 1024,    // rows of `to` whose mean is the centre of the products
     MOST_CHUNK = 1024 // rows of `from` per thread
 };
 enum { MOST_CHUNK_OF_CELLS = 8192 }; // more, because each cell is read for few of them
@@ -47,7 +46,7 @@ typedef struct {
 typedef struct {
     int chunk;
     int64_t rows, done; // rows of `from`, and those that are finished
-    float *centre;      // (d)
+    float *centre;      // (d) near the mean of the rows of `to`
     Worker *worker;     // (threads)
 } Search;
 
@@ -221,19 +220,6 @@ static void worker_deinit(Worker *w) {
     sr_free(w->cell_from);
 }
 
-// Returns the mean of rows that lie evenly among all; NULL: out of memory.  Free with sr_free.
-static float *centre_of(const SrIndex *index) {
-    int64_t n = sr_index_rows(index), picks = SR_MIN(n, SAMPLE), d = sr_index_dim(index);
-    float *x = sr_alloc((size_t)d * sizeof *x), *mean = x ? sr_calloc((size_t)d, sizeof *x) : NULL;
-    for (int64_t i = 0; mean && i < picks; i++) {
-        sr_index_read(index, i * n / picks, 1, x);
-        for (int64_t k = 0; k < d; k++)
-            mean[k] += x[k] / (float)picks;
-    }
-    sr_free(x);
-    return mean;
-}
-
 SrStatus sr_near_rows(const SrNearOptions *options, SrNear *out) {
     SrNearOptions o = *options;
     int d = sr_index_dim(o.from), threads = sr_parallel_threads();
@@ -242,11 +228,12 @@ SrStatus sr_near_rows(const SrNearOptions *options, SrNear *out) {
         SR_FAIL(SR_ERR_CONFIG, "rows of %d and of %d numbers cannot be compared", d,
                 sr_index_dim(o.to));
     o.probes = o.cells ? SR_MIN(o.probes, o.cells->k) : 0;
+    const SrRowView to = sr_index_view(o.to, NULL);
     Search s = {.chunk = chunk_of(&o, d, columns),
                 .rows = sr_index_rows(o.from),
-                .centre = centre_of(o.to),
+                .centre = sr_alloc((size_t)d * sizeof *s.centre),
                 .worker = sr_calloc((size_t)threads, sizeof(Worker))};
-    bool enough = s.worker && s.centre;
+    bool enough = s.worker && s.centre && sr_row_view_middle(&to, s.centre) == SR_OK;
     for (int i = 0; enough && i < threads; i++)
         enough = worker_init(&s.worker[i], &o, out, s.centre, s.chunk, columns);
     sr_near_clear(out, s.rows * o.k);

@@ -85,6 +85,21 @@ SrStatus sr_row_view_take(const SrRowView *rows, const int64_t *row, int64_t n, 
     return SR_OK;
 }
 
+SrStatus sr_row_view_middle(const SrRowView *rows, float *mean) {
+    enum { SAMPLE = 1024 };
+    int64_t picks = SR_MIN(rows->n, SAMPLE);
+    float *space;
+    SR_TRY(sr_row_view_space(rows, 1, &space));
+    memset(mean, 0, (size_t)rows->d * sizeof *mean);
+    for (int64_t i = 0; i < picks; i++) {
+        const float *x = sr_row_view_at(rows, i * rows->n / picks, 1, space);
+        for (int k = 0; k < rows->d; k++)
+            mean[k] += isfinite(x[k]) ? x[k] / (float)picks : 0;
+    }
+    sr_free(space);
+    return SR_OK;
+}
+
 void sr_rows_standardize(float *x, int64_t n, int d, const double *mean, const double *scale) {
     for (int64_t i = 0; i < n; i++, x += d)
         for (int j = 0; j < d; j++)

@@ -49,6 +49,9 @@ const float *sr_row_view_at_once(const SrRowView *rows, int64_t first, int64_t n
 // Computes mean and 1 / deviation of each column; scale 1 for a column that does not vary.  mean,
 // scale: (d).  The bits depend on the rows and their order alone.  The view is not scaled itself.
 SrStatus sr_row_view_moments(const SrRowView *rows, double *mean, double *scale);
+// Computes a vector near the mean of the rows from at most 1024 of them that lie evenly among all.
+// Numbers that are not finite count as 0.  mean: (d).
+SrStatus sr_row_view_middle(const SrRowView *rows, float *mean);
 // Scales n rows of d numbers in place, as views with a mean are read.
 void sr_rows_standardize(float *x, int64_t n, int d, const double *mean, const double *scale);
 

@@ -161,7 +161,7 @@ static void read_rows(const void *source, const int64_t *row, int64_t first, int
 }
 
 SrRowView sr_index_view(const SrIndex *x, int64_t *label) {
-    for (int64_t i = 0; i < x->list.n; i++)
+    for (int64_t i = 0; label && i < x->list.n; i++)
         label[i] = x->list.label[i];
     return (SrRowView){
         .n = x->list.n, .d = x->kind.d, .label = label, .read = read_rows, .source = x};

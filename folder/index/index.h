@@ -48,7 +48,7 @@ float sr_index_length(const SrIndex *index, int64_t i);        // of the row bef
 void sr_index_read(const SrIndex *index, int64_t first, int64_t n, float *out);
 void sr_index_take(const SrIndex *index, const int64_t *rows, int64_t n, float *out);
 // Views the rows, which are read from the file by blocks.  label: (rows) is filled with the classes
-// and belongs to the caller; it and the index must outlive the view.
+// and belongs to the caller; it and the index must outlive the view.  NULL: the view has no labels.
 SrRowView sr_index_view(const SrIndex *index, int64_t *label);
 // Reads all rows with their labels; free with sr_matrix_deinit.
 SrStatus sr_index_matrix(const SrIndex *index, SrMatrix *out);

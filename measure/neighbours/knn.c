@@ -20,7 +20,6 @@ enum {
     TEST_BLOCK = 256,  // test rows per thread and multiplication, at most
     TRAIN_BLOCK = 512, // training rows in a multiplication
     TRAIN_READ = 4096, // training rows that are read at once
-    SAMPLE = 1024,     // training rows whose mean is the centre of the products
     FEW = 3            // test rows for which a first look costs more than it spares
 };
 
@@ -88,20 +87,24 @@ static int best_first(const void *a, const void *b) {
 
 // ---- the search ---------------------------------------------------------------------------------
 
-// A block of test rows on its way through the training rows.  Each thread takes a part of it.
+// Takes blocks of test rows through the training rows.  Each thread takes a part of a block.
 typedef struct {
     const SrRowView *train;
-    float *centre;     // (d) a mean of training rows
-    SrGlance *glance;  // (threads)
-    float *space;      // TRAIN_READ training rows; NULL: they lie in memory
-    int threads, part; // test rows of a thread
-    const float *test; // (rows, d)
+    int threads, part;     // test rows of a thread
+    int k;                 // neighbours of a test row
+    Neighbour *neighbours; // (block_rows, k)
+    Heap *heaps;           // (block_rows)
+    float *centre;         // (d) near the mean of the training rows
+    SrGlance *glance;      // (threads); NULL: parts are too small for a first look
+    float *space;          // TRAIN_READ training rows; NULL: they lie in memory
+    const float *test;     // (rows, d) the present block
     int rows;
-    Heap *heaps;    // (rows)
     const float *x; // (columns, d) the present training rows
     int64_t first;  // number of the first of them
     int columns;
 } Search;
+
+static int block_rows(const Search *s) { return s->part * s->threads; } // at most
 
 static void search_deinit(Search *s) {
     for (int i = 0; s->glance && i < s->threads; i++)
@@ -109,38 +112,34 @@ static void search_deinit(Search *s) {
     sr_free(s->glance);
     sr_free(s->centre);
     sr_free(s->space);
+    sr_free(s->neighbours);
+    sr_free(s->heaps);
 }
 
-static SrStatus centre_of(Search *s, const SrRowView *train) {
-    int64_t picks = SR_MIN(train->n, SAMPLE);
-    float *row = sr_alloc((size_t)train->d * sizeof *row);
-    bool enough = row && (s->centre = sr_calloc((size_t)train->d, sizeof *s->centre));
-    for (int64_t i = 0; enough && i < picks; i++) {
-        const float *x = sr_row_view_at(train, i * train->n / picks, 1, row);
-        for (int k = 0; k < train->d; k++)
-            s->centre[k] += isfinite(x[k]) ? x[k] / (float)picks : 0;
-    }
-    sr_free(row);
-    return enough ? SR_OK : sr_out_of_memory("the mean of %d numbers", train->d);
-}
-
-// Prepares searches for up to `most` test rows at once.  Free with search_deinit, also after a
-// failure.
-static SrStatus search_init(Search *s, const SrRowView *train, int64_t most) {
-    int threads = sr_parallel_threads();
-    *s = (Search){.train = train, .threads = threads};
-    s->part = (int)SR_MAX(SR_MIN((most + threads - 1) / threads, TEST_BLOCK), 1);
-    SR_TRY(centre_of(s, train));
-    SR_TRY(sr_row_view_space(train, SR_MIN(train->n, TRAIN_READ), &s->space));
-    s->glance = sr_calloc((size_t)threads, sizeof *s->glance);
-    SR_TRY_MEMORY(s->glance, "kNN");
-    for (int i = 0; i < threads; i++)
-        SR_TRY(sr_glance_init(&s->glance[i], sr_machine_default(), s->centre, train->d, s->part,
+static SrStatus prepare_glances(Search *s) {
+    int d = s->train->d;
+    s->centre = sr_alloc((size_t)d * sizeof *s->centre);
+    s->glance = sr_calloc((size_t)s->threads, sizeof *s->glance);
+    SR_TRY_MEMORY(s->centre && s->glance, "a first look at rows of %d numbers", d);
+    SR_TRY(sr_row_view_middle(s->train, s->centre));
+    for (int i = 0; i < s->threads; i++)
+        SR_TRY(sr_glance_init(&s->glance[i], sr_machine_default(), s->centre, d, s->part,
                               TRAIN_BLOCK, s->part));
     return SR_OK;
 }
 
-static int search_rows(const Search *s) { return s->part * s->threads; } // at once, at most
+// Prepares searches for the k neighbours of `tests` rows.  Free with search_deinit, also after a
+// failure.
+static SrStatus search_init(Search *s, const SrRowView *train, int64_t tests, int k) {
+    int threads = sr_parallel_threads();
+    *s = (Search){.train = train, .threads = threads, .k = k};
+    s->part = (int)SR_MAX(SR_MIN((tests + threads - 1) / threads, TEST_BLOCK), 1);
+    s->neighbours = sr_calloc((size_t)block_rows(s) * (size_t)k, sizeof *s->neighbours);
+    s->heaps = sr_calloc((size_t)block_rows(s), sizeof *s->heaps);
+    SR_TRY_MEMORY(s->neighbours && s->heaps, "%d neighbours", k);
+    SR_TRY(sr_row_view_space(train, SR_MIN(train->n, TRAIN_READ), &s->space));
+    return s->part > FEW ? prepare_glances(s) : SR_OK;
+}
 
 // Offers the training rows of a tile to test row i of the thread's part.
 static void scan_row(const Search *s, const SrGlance *g, int i, Heap *h, int64_t first, int n) {
@@ -165,12 +164,12 @@ static void search_few(const Search *s, int from, int rows) {
 
 static void search_part(void *arg, int64_t p, int thread) {
     Search *s = arg;
-    SrGlance *g = &s->glance[thread];
     int from = (int)p * s->part, rows = SR_MIN(s->rows - from, s->part);
     if (rows <= FEW) {
         search_few(s, from, rows);
         return;
     }
+    SrGlance *g = &s->glance[thread];
     sr_glance_left(g, s->test + (int64_t)from * s->train->d, rows);
     for (int j = 0; j < s->columns; j += TRAIN_BLOCK) {
         int n = SR_MIN(s->columns - j, TRAIN_BLOCK);
@@ -181,18 +180,21 @@ static void search_part(void *arg, int64_t p, int thread) {
     }
 }
 
-// Fills the heaps of up to search_rows test rows, best first.
-static void search_block(Search *s, const float *test, int rows, Heap *heaps) {
-    s->test = test;
-    s->rows = rows;
-    s->heaps = heaps;
+// Searches for the next test rows of (n, d) from row `first` on, and returns how many these are.
+// Their heaps are sorted, best first.
+static int search_block(Search *s, const float *test, int64_t n, int64_t first) {
+    s->test = test + first * s->train->d;
+    s->rows = (int)SR_MIN(n - first, block_rows(s));
+    for (int i = 0; i < s->rows; i++)
+        s->heaps[i] = (Heap){s->neighbours + (int64_t)i * s->k, 0, s->k};
     for (s->first = 0; s->first < s->train->n; s->first += s->columns) {
         s->columns = (int)SR_MIN(s->train->n - s->first, TRAIN_READ);
         s->x = sr_row_view_at_once(s->train, s->first, s->columns, s->space);
-        sr_parallel_for((rows + s->part - 1) / s->part, search_part, s);
+        sr_parallel_for((s->rows + s->part - 1) / s->part, search_part, s);
     }
-    for (int i = 0; i < rows; i++)
-        qsort(heaps[i].at, (size_t)heaps[i].n, sizeof(Neighbour), best_first);
+    for (int i = 0; i < s->rows; i++)
+        qsort(s->heaps[i].at, (size_t)s->heaps[i].n, sizeof(Neighbour), best_first);
+    return s->rows;
 }
 
 // ---- the vote -----------------------------------------------------------------------------------
@@ -253,9 +255,7 @@ static void rank_votes(const double *votes, int classes, int neighbours, int64_t
 typedef struct {
     SrRowView bank; // the training rows
     Search search;
-    Neighbour *neighbours; // (search_rows, k_max)
-    Heap *heaps;           // (search_rows)
-    double *votes;         // (classes)
+    double *votes; // (classes)
     int k_max, classes;
 } Work;
 
@@ -280,20 +280,14 @@ static SrStatus count_classes(Work *w, const SrMatrix *train, const int *k, int 
 
 static SrStatus work_init(Work *w, const SrMatrix *train, int64_t tests) {
     w->bank = sr_row_view(train);
-    SR_TRY(search_init(&w->search, &w->bank, tests));
-    size_t rows = (size_t)search_rows(&w->search);
-    w->neighbours = sr_calloc(rows * (size_t)w->k_max, sizeof *w->neighbours);
-    w->heaps = sr_calloc(rows, sizeof *w->heaps);
     w->votes = sr_calloc((size_t)w->classes, sizeof *w->votes);
-    SR_TRY_MEMORY(w->neighbours && w->heaps && w->votes, "%d neighbours", w->k_max);
-    return SR_OK;
+    SR_TRY_MEMORY(w->votes, "%d classes", w->classes);
+    return search_init(&w->search, &w->bank, tests, w->k_max);
 }
 
 // Safe for a Work whose work_init failed.
 static void work_deinit(Work *w) {
     search_deinit(&w->search);
-    sr_free(w->heaps);
-    sr_free(w->neighbours);
     sr_free(w->votes);
 }
 
@@ -328,16 +322,12 @@ static void judge(const SrKnnOptions *options, const SrMatrix *train, const SrMa
 static void judge_all(const SrKnnOptions *options, const SrMatrix *train, const SrMatrix *test,
                       int n_k, Work *w, SrKnnResult *result, int64_t *ranked) {
     SrBar bar;
-    int most = search_rows(&w->search);
     sr_bar_begin(&bar, "neighbours of images", test->n);
-    for (int64_t first = 0; first < test->n; first += most) {
+    for (int64_t first = 0, rows; first < test->n; first += rows) {
         sr_bar_at(&bar, first);
-        int rows = (int)SR_MIN(test->n - first, most);
-        for (int i = 0; i < rows; i++)
-            w->heaps[i] = (Heap){w->neighbours + (int64_t)i * w->k_max, 0, w->k_max};
-        search_block(&w->search, test->x + first * test->d, rows, w->heaps);
-        for (int i = 0; i < rows; i++)
-            judge(options, train, test, first + i, &w->heaps[i], n_k, w, result, ranked);
+        rows = search_block(&w->search, test->x, test->n, first);
+        for (int64_t i = 0; i < rows; i++)
+            judge(options, train, test, first + i, &w->search.heaps[i], n_k, w, result, ranked);
     }
     sr_bar_end(&bar);
 }
@@ -379,19 +369,6 @@ static void write_neighbours(const Heap *h, int k, int64_t *row, float *similari
     }
 }
 
-static void search_all(Search *s, const float *queries, int64_t n, Neighbour *neighbours, int k,
-                       Heap *heaps, int64_t *row, float *similarity) {
-    int most = search_rows(s);
-    for (int64_t first = 0; first < n; first += most) {
-        int rows = (int)SR_MIN(n - first, most);
-        for (int i = 0; i < rows; i++)
-            heaps[i] = (Heap){neighbours + (int64_t)i * k, 0, k};
-        search_block(s, queries + first * s->train->d, rows, heaps);
-        for (int i = 0; i < rows; i++)
-            write_neighbours(&heaps[i], k, row + (first + i) * k, similarity + (first + i) * k);
-    }
-}
-
 SrStatus sr_knn_nearest(const SrRowView *bank, const float *queries, int64_t n, int k, int64_t *row,
                         float *similarity) {
     if (k < 1 || k > bank->n || bank->n > INT32_MAX)
@@ -400,17 +377,13 @@ SrStatus sr_knn_nearest(const SrRowView *bank, const float *queries, int64_t n, 
                 "that",
                 k, (long long)bank->n);
     Search s;
-    SrStatus status = search_init(&s, bank, n);
-    size_t rows = (size_t)search_rows(&s);
-    Neighbour *neighbours = sr_calloc(rows * (size_t)k, sizeof *neighbours);
-    Heap *heaps = sr_calloc(rows, sizeof *heaps);
-    if (status == SR_OK && (!neighbours || !heaps))
-        status = sr_out_of_memory("%d neighbours", k);
-    if (status == SR_OK)
-        search_all(&s, queries, n, neighbours, k, heaps, row, similarity);
+    SrStatus status = search_init(&s, bank, n, k);
+    for (int64_t first = 0, rows; status == SR_OK && first < n; first += rows) {
+        rows = search_block(&s, queries, n, first);
+        for (int64_t i = 0; i < rows; i++)
+            write_neighbours(&s.heaps[i], k, row + (first + i) * k, similarity + (first + i) * k);
+    }
     search_deinit(&s);
-    sr_free(neighbours);
-    sr_free(heaps);
     return status;
 }
 
