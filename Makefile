@@ -259,8 +259,8 @@ $(BUILD)/run-golden: $(GOLDOBJ) $(BUILD)/libsslrun.a
 	$(Q)$(CC) $(CFLAGS) -o $@ $^ $(LDLIBS)
 
 # Simulated ranks are processes of this program, and each reads its file to compare it: symbols are left out.
-HISTORYOBJ := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard tests/histories/*.c)) tests/data/fixture.c tests/temp_dir.c \
-              tests/skip.c)
+HISTORYOBJ := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard tests/histories/*.c)) tests/data/fixture.c tests/program.c \
+              tests/temp_dir.c tests/skip.c)
 $(BUILD)/run-histories: $(HISTORYOBJ) $(BUILD)/libsslrun.a
 	$(SAY) LD $@
 	$(Q)$(CC) $(CFLAGS) -Wl,-s -o $@ $^ $(LDLIBS) -lcmocka

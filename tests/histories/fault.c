@@ -27,7 +27,7 @@ Fault fault_draw(SrRng *rng, int ranks, int moments) {
 }
 
 static void limit(pid_t pid, __rlimit_resource_t what, rlim_t most) {
-    struct rlimit both = {most, RLIM_INFINITY};
+    struct rlimit both;
     if (prlimit(pid, what, NULL, &both) == 0) {
         both.rlim_cur = most;
         prlimit(pid, what, &both, NULL);

@@ -12,6 +12,7 @@
 #include "base/hash.h"
 #include "tests/check.h"
 #include "tests/histories/results.h"
+#include "tests/program.h"
 #include "tests/temp_dir.h"
 
 enum { ERR_BYTES = 1 << 13 };
@@ -54,13 +55,9 @@ static void start_in(const Laboratory *lab, const Method *m, const char *dir, St
 // ---- lines of the ranks
 
 static void read_err(const char *dir, int rank, char text[ERR_BYTES]) {
-    char path[METHOD_PATH];
-    snprintf(path, sizeof path, "%.200s/err.%d", dir, rank);
-    FILE *f = fopen(path, "r");
-    size_t n = f ? fread(text, 1, ERR_BYTES - 1, f) : 0;
-    text[n] = '\0';
-    if (f)
-        fclose(f);
+    char name[16];
+    snprintf(name, sizeof name, "err.%d", rank);
+    program_read(dir, name, text, ERR_BYTES);
 }
 
 // Counts the lines that begin with a word.

@@ -1,8 +1,8 @@
 // One history: a command that its seed disturbs once or twice, and the same command afterwards.
 //
-// It is right if each disturbed start ends in the undisturbed bits or in a clear line on every rank
-// that ended by itself, if the folder holds whole files only, and if the last start ends in the
-// undisturbed bits.
+// A history is right if three things hold.  Each disturbed start ends with the results of an
+// undisturbed run, or every rank that was not killed prints one clear line.  The folder holds no
+// half-written file.  The last start, which nothing disturbs, ends with those results, bit for bit.
 #ifndef SR_TESTS_HISTORIES_HISTORY_H
 #define SR_TESTS_HISTORIES_HISTORY_H
 
