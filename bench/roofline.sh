@@ -14,7 +14,7 @@ other=$1 rounds=${2:-3}
 export OMP_NUM_THREADS="${THREADS:-$(nproc)}"
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
-measure() { # PROGRAM NAME STEP: appends lines "NAME op pass ms share-of-step share-of-limit"
+measure() { # PROGRAM NAME: appends lines "NAME op pass ms share-of-step share-of-limit" of the present step
     "$1" bench $config --steps 2 --warmup 1 --ops >"$tmp/text" 2>"$tmp/err" || { cat "$tmp/err" >&2; exit 1; }
     awk -v who="$2" '/^by op/ { on = 1; next } /^(slowest|all) calls/ { exit }
         on && $4 == "ms" { for (i = 5; i < NF; i++) if ($i == "%" && $(i + 1) == "of") limit = $(i - 1); print who, $1, $2, $3, $5, limit }' \

@@ -291,7 +291,7 @@ static int best_first(const void *a, const void *b) {
     return by_rows(a, b);
 }
 
-// A pair is found from both of its images and by both looks; its best score stays.
+// A pair may be found from both of its images; the better score stays.
 static void join_pairs(SrCopies *out) {
     int64_t n = 0;
     if (out->n_pairs == 0)
