@@ -2,10 +2,10 @@
 // their way.  It reads and writes the ranks' memory, but decides nothing: the conductor draws which
 // of the possible moves happens next.
 //
-// The network takes every liberty that the MPI standard gives a library.  The first call that each
-// rank makes on a communicator belongs together, then the second one, and so on.  A buffer is read at
-// any moment between the call and its completion, and a block arrives at any later moment.  Until a
-// block of a begin_* call arrives, its place holds NaN.
+// The network takes every liberty that the MPI standard gives a library.  The first calls of all
+// ranks on a communicator belong together, then the second ones, and so on.  A buffer is read at
+// any moment between the call and its completion, and a block arrives at any later moment.  Until
+// a block of a begin_* call arrives, its place holds NaN.
 #ifndef SR_TESTS_HISTORIES_NETWORK_H
 #define SR_TESTS_HISTORIES_NETWORK_H
 
