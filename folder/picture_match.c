@@ -87,22 +87,28 @@ typedef struct {
     double h, w, side, score;
 } Place;
 
-// Averages each number with its neighbours in a row or column, 1/4, 1/2, 1/4.
-static void smooth_line(float *x, int stride) {
-    float before = x[0];
-    for (int i = 0; i < SIDE; i++) {
-        float here = x[i * stride], after = x[SR_MIN(i + 1, SIDE - 1) * stride];
-        x[i * stride] = 0.25f * (before + after) + 0.5f * here;
-        before = here;
-    }
-}
-
-// The finest detail of small pictures depends on where their pixels lie: it is left out.
+// Averages each number with its neighbours along rows, then along columns: 1/4, 1/2, 1/4.  The
+// finest detail of small pictures depends on where their pixels lie: it is left out.
 static void smooth(float *x) {
-    for (int i = 0; i < SIDE; i++)
-        smooth_line(x + i * SIDE, 1);
-    for (int i = 0; i < SIDE; i++)
-        smooth_line(x + i, SIDE);
+    float above[SIDE];
+    for (float *row = x; row < x + SIDE * SIDE; row += SIDE) {
+        float before = row[0];
+        for (int i = 0; i < SIDE; i++) {
+            float here = row[i], after = row[SR_MIN(i + 1, SIDE - 1)];
+            row[i] = 0.25f * (before + after) + 0.5f * here;
+            before = here;
+        }
+    }
+    memcpy(above, x, sizeof above);
+    for (int h = 0; h < SIDE; h++) {
+        float *row = x + h * SIDE;
+        const float *below = x + SR_MIN(h + 1, SIDE - 1) * SIDE;
+        for (int w = 0; w < SIDE; w++) {
+            float here = row[w], after = below[w];
+            row[w] = 0.25f * (above[w] + after) + 0.5f * here;
+            above[w] = here;
+        }
+    }
 }
 
 // Cubic interpolation through four neighbours, the derivative of which is continuous (Keys,
@@ -124,11 +130,6 @@ static void taps_of(double from, double scale, Taps *taps) {
     }
 }
 
-static float through(const float *x, int stride, const Taps *t) {
-    return t->weight[0] * x[t->at[0] * stride] + t->weight[1] * x[t->at[1] * stride] +
-           t->weight[2] * x[t->at[2] * stride] + t->weight[3] * x[t->at[3] * stride];
-}
-
 // Correlation of `b` (smooth, mean 0, length 1) with the part of `a`, whose values are
 // interpolated.
 static double between(const float *a, const float *b, const Place *p) {
@@ -136,12 +137,20 @@ static double between(const float *a, const float *b, const Place *p) {
     Taps down[SIDE], across[SIDE];
     taps_of(p->h, p->side / SIDE, down);
     taps_of(p->w, p->side / SIDE, across);
-    for (int h = 0; h < SIDE; h++)
+    for (int h = 0; h < SIDE; h++) {
+        const int *at = down[h].at;
+        const float *t = down[h].weight, *a0 = a + at[0] * SIDE, *a1 = a + at[1] * SIDE,
+                    *a2 = a + at[2] * SIDE, *a3 = a + at[3] * SIDE;
         for (int w = 0; w < SIDE; w++)
-            rows[h * SIDE + w] = through(a + w, SIDE, &down[h]);
+            rows[h * SIDE + w] = t[0] * a0[w] + t[1] * a1[w] + t[2] * a2[w] + t[3] * a3[w];
+    }
     for (int h = 0; h < SIDE; h++)
-        for (int w = 0; w < SIDE; w++)
-            x[h * SIDE + w] = through(rows + h * SIDE, 1, &across[w]);
+        for (int w = 0; w < SIDE; w++) {
+            const int *at = across[w].at;
+            const float *t = across[w].weight, *row = rows + h * SIDE;
+            x[h * SIDE + w] =
+                t[0] * row[at[0]] + t[1] * row[at[1]] + t[2] * row[at[2]] + t[3] * row[at[3]];
+        }
     smooth(x);
     if (!normalize(x, SIDE * SIDE))
         return 0;
