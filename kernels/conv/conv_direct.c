@@ -212,7 +212,7 @@ static bool streams(const Sweep *s) {
     int64_t units = (int64_t)s->grid.N * s->out_h * s->out_w * s->out_c;
     return units >= STREAMED && !s->add && !(s->end && s->end->activate) &&
            channel_step(s) >= s->reduced && s->out_c % LINE == 0 &&
-           s->columns % s->kernels->block == 0 && (uintptr_t)s->out % SR_ALIGN == 0;
+           s->columns % (LINE * s->kernels->depth) == 0 && (uintptr_t)s->out % SR_ALIGN == 0;
 }
 
 // Cuts the work: a unit is a block of pixels against a share of the columns.  Groups and columns

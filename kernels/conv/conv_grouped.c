@@ -19,6 +19,7 @@ enum {
     SUM_ROWS = 8,      // rows of outputs whose sums make a unit
     WEIGHT_PARTS = 32, // runs of rows with separate gradients of the weights
     SUM_CHANNELS = 64, // channels of a unit when the runs are added
+    STREAMED = 3 << 20, // floats of a tensor from which stores bypass the caches
     MOST_LANES = SR_ALIGN / (int)sizeof(float),
     // Key of packed weights, in the place of the design's bit: no other design has the same one.
     PREPARED = 1 << 16,
@@ -123,14 +124,18 @@ static SrGroupedRow forward_row(const Job *job, int n, int p) {
     return row;
 }
 
-static void finish_row(const Job *job, float *y, int64_t unit, bool begin) {
+// Applies what follows a row without sums.
+static void finish_row(const Job *job, float *y) {
     const SrConvShape *s = job->s;
-    if (job->end->sums.unit)
-        sr__grouped(s->machine)->sums(y, s->Q, s->K, job->end->sums.unit + unit * 3 * s->K, begin);
-    else
-        for (int q = 0; q < s->Q; q++)
-            sr__conv_finish(s->machine, job->end, s->type, job->out, y + q * row_floats(s, 1), 0,
-                            s->K);
+    for (int q = 0; q < s->Q; q++)
+        sr__conv_finish(s->machine, job->end, s->type, job->out, y + q * row_floats(s, 1), 0, s->K);
+}
+
+// Returns whether results bypass the caches: a tensor that no cache holds until it is read, written
+// in whole lines.
+static bool streams(const float *out, int64_t count, int C) {
+    return count >= STREAMED && C % (SR_ALIGN / (int)sizeof(float)) == 0 &&
+           (uintptr_t)out % SR_ALIGN == 0;
 }
 
 // Runs unit i: SUM_ROWS rows of outputs, across images.
@@ -139,14 +144,19 @@ static void forward_unit(void *arg, int64_t i, int thread) {
     const Job *job = arg;
     const SrConvShape *s = job->s;
     int64_t first = i * SUM_ROWS, end = SR_MIN(first + SUM_ROWS, (int64_t)s->N * s->P);
-    if (job->end && job->end->sums.unit)
+    float *sums = job->end ? job->end->sums.unit : NULL;
+    bool finish = job->end && !sums;
+    SrGroupedOut out = {.stream = !finish && streams(job->out, (int64_t)s->N * s->P * s->Q * s->K, s->K),
+                        .sums = sums ? sums + i * 3 * s->K : NULL};
+    if (sums)
         job->end->sums.count[i] = (float)((end - first) * s->Q);
     for (int64_t at = first; at < end; at++) {
-        float *y = job->out + at * row_floats(s, s->Q);
         SrGroupedRow row = forward_row(job, (int)(at / s->P), (int)(at % s->P));
-        sr__grouped(s->machine)->gather(&row, y, false);
-        if (job->end)
-            finish_row(job, y, i, at == first);
+        out.to = job->out + at * row_floats(s, s->Q);
+        out.begin = at == first;
+        sr__grouped(s->machine)->gather(&row, &out);
+        if (finish)
+            finish_row(job, out.to);
     }
 }
 
@@ -200,11 +210,14 @@ static void data_row(const Job *job, int64_t i) {
         row.in[row.rows] = job->dy + (n * s->P + at / s->stride_h) * row_floats(s, s->Q);
         row.w[row.rows++] = job->w + r * (filter_floats(s) / s->R);
     }
-    float *dx = job->out + i * row_floats(s, s->W);
+    SrGroupedOut out = {
+        .to = job->out + i * row_floats(s, s->W),
+        .add = job->add,
+        .stream = !job->add && streams(job->out, (int64_t)s->N * s->H * s->W * s->C, s->C)};
     if (gathers)
-        sr__grouped(s->machine)->gather(&row, dx, job->add);
+        sr__grouped(s->machine)->gather(&row, &out);
     else
-        sr__grouped(s->machine)->spread(&row, dx, job->add);
+        sr__grouped(s->machine)->spread(&row, &out);
 }
 
 static void data_unit(void *arg, int64_t i, int thread) {

@@ -29,20 +29,27 @@ typedef struct {
     const float *zeros; // (C)
 } SrGroupedRow;
 
+// Where a row of results goes.
+typedef struct {
+    float *to;   // (out_columns, C)
+    bool add;    // adds to what is there
+    bool stream; // stores bypass the caches; `to` is aligned, and C a multiple of a cache line
+    // Shift, sum and square (3, C) of a unit (channel_sums.h), to which gather adds the row's
+    // results.  NULL: not wanted.  begin: the row is the unit's first.
+    float *sums;
+    bool begin;
+} SrGroupedOut;
+
 typedef struct {
     int lanes; // lanes of a vector
-    // Writes out (out_columns, C), or adds to it: column q is the sum over rows, s and g of in[q
-    // stride + s - pad] w[s][g].
-    void (*gather)(const SrGroupedRow *row, float *out, bool add);
-    // Writes, or adds to, the transpose at stride 2: column q stride + s - pad of out (out_columns,
-    // C) gets the products of in[q] and w[s][g].
-    void (*spread)(const SrGroupedRow *row, float *out, bool add);
+    // Writes out: column q is the sum over rows, s and g of in[q stride + s - pad] w[s][g].
+    void (*gather)(const SrGroupedRow *row, const SrGroupedOut *out);
+    // Writes the transpose at stride 2: column q stride + s - pad of out gets the products of in[q]
+    // and w[s][g].
+    void (*spread)(const SrGroupedRow *row, const SrGroupedOut *out);
     // Adds to dw (S, own, C) of kernel row i: dw[s][g] += the sum over columns q of dy[q] in[i][q
     // stride + s - pad].  dy: (out_columns, C)
     void (*weights)(const SrGroupedRow *row, int i, const float *dy, float *dw);
-    // Adds shift, sum and square (3, C) of y (columns, C) to those of the unit's earlier rows
-    // (channel_sums.h).  begin: y is the unit's first row.
-    void (*sums)(const float *y, int columns, int C, float *sums, bool begin);
 } SrGroupedKernels;
 SR_CPU_TABLES(SrGroupedKernels, sr__grouped_kernels);
 static inline const SrGroupedKernels *sr__grouped(const SrMachine *machine) {

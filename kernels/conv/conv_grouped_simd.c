@@ -43,10 +43,39 @@ static void find_columns(Columns *x, const float *row, int columns, int C, const
         x->at[j] = from + j >= 0 && from + j < columns ? row + (int64_t)(from + j) * C : zeros;
 }
 
+// Writes m channels of one column, at element `at` of out.
+V_INLINE void give(const SrGroupedOut *out, int64_t at, V sum, int m) {
+    if (out->stream)
+        v_stream(out->to + at, sum);
+    else
+        put(out->to, at, (out->add ? get(out->to, at, m) : v_zero()) + sum, m);
+}
+
 // ---- gather
 
+// Adds channels c .. of `count` columns to the unit's sums.
+V_INLINE void add_sums(const SrGroupedOut *out, int C, int c, int m, const V *value, int count,
+                       bool begin) {
+    float *at = out->sums + c;
+    V shift = begin ? value[0] : get(at, 0, m);
+    V sum = begin ? v_zero() : get(at, C, m);
+    V square = begin ? v_zero() : get(at, 2 * (int64_t)C, m);
+    V_FOR (q, RUN) {
+        if (q >= count)
+            break;
+        V v = value[q] - shift;
+        sum = sum + v;
+        square = v_fma(v, v, square);
+    }
+    put(at, 0, shift, m);
+    put(at, C, sum, m);
+    put(at, 2 * (int64_t)C, square, m);
+}
+
+// Computes channels c .. of `count` columns from number q0 on.
 V_INLINE void gather_run(const SrGroupedRow *row, int S, int stride, int own, bool inside,
-                         const Columns *x, int c, int m, float *out, int count, bool add) {
+                         const Columns *x, int c, int m, const SrGroupedOut *out, int q0,
+                         int count) {
     V acc[RUN];
     V_FOR (q, RUN)
         acc[q] = v_zero();
@@ -65,17 +94,17 @@ V_INLINE void gather_run(const SrGroupedRow *row, int S, int stride, int own, bo
     V_FOR (q, RUN) {
         if (q >= count)
             break;
-        int64_t at = (int64_t)q * row->C + c;
-        V v = add ? get(out, at, m) : v_zero();
-        put(out, at, v + acc[q], m);
+        give(out, (int64_t)(q0 + q) * row->C + c, acc[q], m);
     }
+    if (out->sums)
+        add_sums(out, row->C, c, m, acc, count, out->begin && q0 == 0);
 }
 
-V_INLINE void gather_row(const SrGroupedRow *row, int S, int stride, int own, float *out,
-                         bool add) {
+V_INLINE void gather_row(const SrGroupedRow *row, int S, int stride, int own,
+                         const SrGroupedOut *out) {
     int C = row->C, span = (RUN - 1) * stride + S, whole = C / V_LANES * V_LANES;
     Columns x[SR_GROUPED_ROWS];
-    for (int q = 0; q < row->out_columns; q += RUN, out += (int64_t)RUN * C) {
+    for (int q = 0; q < row->out_columns; q += RUN) {
         int from = q * stride - row->pad, count = SR_MIN(RUN, row->out_columns - q), c = 0;
         bool inside = from >= 0 && from + span <= row->in_columns && count == RUN;
         for (int r = 0; r < row->rows; r++) {
@@ -85,12 +114,14 @@ V_INLINE void gather_row(const SrGroupedRow *row, int S, int stride, int own, fl
         }
         if (inside)
             for (; c < whole; c += V_LANES)
-                gather_run(row, S, stride, own, true, x, c, V_LANES, out, RUN, add);
+                gather_run(row, S, stride, own, true, x, c, V_LANES, out, q, RUN);
         for (; c < whole; c += V_LANES)
-            gather_run(row, S, stride, own, false, x, c, V_LANES, out, count, add);
+            gather_run(row, S, stride, own, false, x, c, V_LANES, out, q, count);
         if (c < C)
-            gather_run(row, S, stride, own, false, x, c, C - c, out, count, add);
+            gather_run(row, S, stride, own, false, x, c, C - c, out, q, count);
     }
+    if (out->stream)
+        v_stream_end();
 }
 
 // ---- spread, always at stride 2
@@ -98,7 +129,7 @@ V_INLINE void gather_row(const SrGroupedRow *row, int S, int stride, int own, fl
 // Computes output columns from `from` on, at an even distance from the kernel's first column.  x
 // holds the (SPREAD + S - 1) / 2 input columns that reach them.
 V_INLINE void spread_run(const SrGroupedRow *row, int S, int own, const Columns *x, int c, int m,
-                         float *out, int from, bool add) {
+                         const SrGroupedOut *out, int from) {
     V acc[SPREAD];
     V_FOR (q, SPREAD)
         acc[q] = v_zero();
@@ -117,13 +148,11 @@ V_INLINE void spread_run(const SrGroupedRow *row, int S, int own, const Columns 
     V_FOR (q, SPREAD) {
         if (from + q < 0 || from + q >= row->out_columns)
             continue;
-        int64_t at = (int64_t)(from + q) * row->C + c;
-        V v = add ? get(out, at, m) : v_zero();
-        put(out, at, v + acc[q], m);
+        give(out, (int64_t)(from + q) * row->C + c, acc[q], m);
     }
 }
 
-V_INLINE void spread_row(const SrGroupedRow *row, int S, int own, float *out, bool add) {
+V_INLINE void spread_row(const SrGroupedRow *row, int S, int own, const SrGroupedOut *out) {
     int C = row->C;
     Columns x[SR_GROUPED_ROWS];
     for (int from = -(row->pad & 1); from < row->out_columns; from += SPREAD) {
@@ -132,10 +161,12 @@ V_INLINE void spread_row(const SrGroupedRow *row, int S, int own, float *out, bo
             find_columns(&x[r], row->in[r], row->in_columns, C, row->zeros, first,
                          (SPREAD + S - 1) / 2);
         for (; c + V_LANES <= C; c += V_LANES)
-            spread_run(row, S, own, x, c, V_LANES, out, from, add);
+            spread_run(row, S, own, x, c, V_LANES, out, from);
         if (c < C)
-            spread_run(row, S, own, x, c, C - c, out, from, add);
+            spread_run(row, S, own, x, c, C - c, out, from);
     }
+    if (out->stream)
+        v_stream_end();
 }
 
 // ---- weights
@@ -204,22 +235,22 @@ V_INLINE void weights_row(const SrGroupedRow *row, int S, int stride, int T, int
         }                                                                              \
     } while (0)
 
-#define GATHER(S, stride, own) gather_row(row, S, stride, own, out, add)
-static void gather_groups(const SrGroupedRow *row, float *out, bool add) {
+#define GATHER(S, stride, own) gather_row(row, S, stride, own, out)
+static void gather_groups(const SrGroupedRow *row, const SrGroupedOut *out) {
     row->stride == 1 ? GATHER(3, 1, row->own) : GATHER(3, 2, row->own);
 }
-static void gather(const SrGroupedRow *row, float *out, bool add) {
+static void gather(const SrGroupedRow *row, const SrGroupedOut *out) {
     if (row->own > 1)
-        gather_groups(row, out, add);
+        gather_groups(row, out);
     else
         EACH_SHAPE(GATHER);
 }
 
-static void spread(const SrGroupedRow *row, float *out, bool add) {
-    row->own > 1  ? spread_row(row, 3, row->own, out, add)
-    : row->S == 3 ? spread_row(row, 3, 1, out, add)
-    : row->S == 5 ? spread_row(row, 5, 1, out, add)
-                  : spread_row(row, 7, 1, out, add);
+static void spread(const SrGroupedRow *row, const SrGroupedOut *out) {
+    row->own > 1  ? spread_row(row, 3, row->own, out)
+    : row->S == 3 ? spread_row(row, 3, 1, out)
+    : row->S == 5 ? spread_row(row, 5, 1, out)
+                  : spread_row(row, 7, 1, out);
 }
 
 #define WEIGHTS(S, stride, T) weights_row(row, S, stride, T, i, dy, dw)
@@ -236,29 +267,9 @@ static void weights(const SrGroupedRow *row, int i, const float *dy, float *dw) 
         EACH_SHAPE(WEIGHTS);
 }
 
-// ---- sums
-
-static void sums(const float *y, int columns, int C, float *to, bool begin) {
-    for (int c = 0; c < C; c += V_LANES) {
-        int m = SR_MIN(V_LANES, C - c);
-        V shift = v_load_n((begin ? y : to) + c, m);
-        V sum = begin ? v_zero() : v_load_n(to + C + c, m);
-        V square = begin ? v_zero() : v_load_n(to + 2 * C + c, m);
-        for (int q = 0; q < columns; q++) {
-            V v = v_load_n(y + (int64_t)q * C + c, m) - shift;
-            sum = sum + v;
-            square = v_fma(v, v, square);
-        }
-        v_store_n(to + c, shift, m);
-        v_store_n(to + C + c, sum, m);
-        v_store_n(to + 2 * C + c, square, m);
-    }
-}
-
 const SrGroupedKernels SR_ISA_SYMBOL(sr__grouped_kernels) = {
     .lanes = V_LANES,
     .gather = gather,
     .spread = spread,
     .weights = weights,
-    .sums = sums,
 };
