@@ -17,7 +17,7 @@ static bool is_off(const SrPlanNode *node, const char *name) {
     return on && !*on;
 }
 
-static bool wants_grads(const SrPlan *plan) {
+bool sr__plan_wants_grads(const SrPlan *plan) {
     bool any = plan->n_losses > 0;
     for (SrNodeId id = 0; id < plan->n_nodes; id++)
         any |= plan->nodes[id].is_grad_out;
@@ -72,7 +72,7 @@ static bool is_activated(const SrPlanNode *node) {
 // the place of `end`.
 static bool can_take(const SrPlan *plan, SrNodeId norm, SrNodeId end, const int *readers) {
     const SrPlanNode *node = &plan->nodes[norm];
-    return node->op && (!(node->op->flags & SR_OP_FUSED_NO_GRAD) || !wants_grads(plan)) &&
+    return node->op && (!(node->op->flags & SR_OP_FUSED_NO_GRAD) || !sr__plan_wants_grads(plan)) &&
            has_one_reader(plan, norm, readers) && is_off(node, plan->nodes[end].op->fuses_as) &&
            !is_activated(node) && sr__plan_may_move(plan, norm, end);
 }
@@ -139,7 +139,7 @@ static SrStatus fuse(SrPlan *plan, SrNodeId act, const int *readers) {
 static SrStatus fuse_sum(SrPlan *plan, SrNodeId sum, const int *readers) {
     const SrPlanNode *node = &plan->nodes[sum];
     bool floats = plan->bf16 && (node->shape.rank != 4 || node->is_output);
-    int i = wants_grads(plan) || floats ? -1 : norm_below_sum(plan, sum, sum, readers);
+    int i = sr__plan_wants_grads(plan) || floats ? -1 : norm_below_sum(plan, sum, sum, readers);
     return i < 0 ? SR_OK : merge(plan, sum, node->in[i], node->op, node->in[1 - i]);
 }
 
@@ -152,7 +152,7 @@ static const char *fused_without_gradient(const SrPlanNode *node) {
 }
 
 SrStatus sr__plan_check_fused(const SrPlan *plan) {
-    for (SrNodeId id = 0; wants_grads(plan) && id < plan->n_nodes; id++) {
+    for (SrNodeId id = 0; sr__plan_wants_grads(plan) && id < plan->n_nodes; id++) {
         const SrPlanNode *node = &plan->nodes[id];
         const char *fused = node->live ? fused_without_gradient(node) : NULL;
         if (fused)

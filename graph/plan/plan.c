@@ -113,6 +113,7 @@ static SrStatus run_passes(SrPlan *plan) {
     if (!plan->no_fuse) {
         SR_TRY(sr__pass_fuse_gates(plan));
         SR_TRY(sr__pass_fuse(plan));
+        SR_TRY(sr__pass_fuse_depthwise(plan));
     }
     SR_ASSERT(!sr__plan_broken(plan, SR_PLAN_NODES));
     SR_TRY(sr__pass_alias(plan));

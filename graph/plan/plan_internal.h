@@ -1,9 +1,9 @@
 // A plan while the passes make it.  Internal to graph/.
 //
-// Order of the passes (sr_plan_compile): dce, fuse gates, fuse, alias, precision, design, gradient,
-// recompute, schedule, place, bind.  The passes before schedule only mark nodes.  Schedule writes
-// symbolic calls over numbered buffers.  Place derives life spans from those calls alone, so that
-// no buffer is read outside its span.  Bind turns numbers into addresses.
+// Order of the passes (sr_plan_compile): dce, fuse gates, fuse, fuse depthwise, alias, precision,
+// design, gradient, recompute, schedule, place, bind.  The passes before schedule only mark nodes.
+// Schedule writes symbolic calls over numbered buffers.  Place derives life spans from those calls
+// alone, so that no buffer is read outside its span.  Bind turns numbers into addresses.
 #ifndef SR_GRAPH_PLAN_PLAN_INTERNAL_H
 #define SR_GRAPH_PLAN_PLAN_INTERNAL_H
 
@@ -124,6 +124,8 @@ struct SrPlan {
 SrStatus sr__pass_dce(SrPlan *plan);
 SrStatus sr__pass_fuse_gates(SrPlan *plan);
 SrStatus sr__pass_fuse(SrPlan *plan);
+SrStatus sr__pass_fuse_depthwise(SrPlan *plan);
+bool sr__plan_wants_grads(const SrPlan *plan); // some backward pass will run
 // Counts the readers of every value, (n_nodes) in the plan's arena.  Fusing removes a reader and
 // its value together, so that the other counts stay true.
 SrStatus sr__plan_count_readers(SrPlan *plan, int **readers);

@@ -16,9 +16,9 @@
 #include "kernels/conv/conv_design.h"
 
 enum {
-    SUM_ROWS = 8,      // rows of outputs whose sums make a unit
-    WEIGHT_PARTS = 32, // runs of rows with separate gradients of the weights
-    SUM_CHANNELS = 64, // channels of a unit when the runs are added
+    SUM_ROWS = 8,       // rows of outputs whose sums make a unit
+    WEIGHT_PARTS = 32,  // runs of rows with separate gradients of the weights
+    SUM_CHANNELS = 64,  // channels of a unit when the runs are added
     STREAMED = 3 << 20, // floats of a tensor from which stores bypass the caches
     MOST_LANES = SR_ALIGN / (int)sizeof(float),
     // Key of packed weights, in the place of the design's bit: no other design has the same one.
@@ -90,7 +90,6 @@ typedef struct {
     const float *zeros;            // (C)
     int32_t lane_from[MOST_LANES]; // SrGroupedRow.lane_from
     float *part;                   // (parts, R, S, own, C)
-    float *dw;
     int parts;
 } Job;
 
@@ -131,9 +130,7 @@ static void finish_row(const Job *job, float *y) {
         sr__conv_finish(s->machine, job->end, s->type, job->out, y + q * row_floats(s, 1), 0, s->K);
 }
 
-// Returns whether results bypass the caches: a tensor that no cache holds until it is read, written
-// in whole lines.
-static bool streams(const float *out, int64_t count, int C) {
+bool sr__grouped_streams(const float *out, int64_t count, int C) {
     return count >= STREAMED && C % (SR_ALIGN / (int)sizeof(float)) == 0 &&
            (uintptr_t)out % SR_ALIGN == 0;
 }
@@ -146,7 +143,8 @@ static void forward_unit(void *arg, int64_t i, int thread) {
     int64_t first = i * SUM_ROWS, end = SR_MIN(first + SUM_ROWS, (int64_t)s->N * s->P);
     float *sums = job->end ? job->end->sums.unit : NULL;
     bool finish = job->end && !sums;
-    SrGroupedOut out = {.stream = !finish && streams(job->out, (int64_t)s->N * s->P * s->Q * s->K, s->K),
+    int64_t count = (int64_t)s->N * s->P * row_floats(s, s->Q);
+    SrGroupedOut out = {.stream = !finish && sr__grouped_streams(job->out, count, s->K),
                         .sums = sums ? sums + i * 3 * s->K : NULL};
     if (sums)
         job->end->sums.count[i] = (float)((end - first) * s->Q);
@@ -189,35 +187,40 @@ static void forward(const SrConvShape *s, const void *x, const float *w, const S
     sr_parallel_for(sum_units(s), forward_unit, &job);
 }
 
-// Computes row i = n * H + h of the gradient of the input, over the rows of outputs that read it.
-static void data_row(const Job *job, int64_t i) {
-    const SrConvShape *s = job->s;
+void sr__grouped_data_row(const SrConvShape *s, const float *dy, const float *w, const float *zeros,
+                          const int32_t *lane_from, int64_t i, const SrGroupedOut *out) {
     int64_t n = i / s->H;
     bool gathers = s->stride_w == 1;
     SrGroupedRow row = {.S = s->S,
                         .stride = s->stride_w,
                         .pad = gathers ? s->S - 1 - s->pad_w : s->pad_w,
                         .own = own_of(s),
-                        .lane_from = job->lane_from,
+                        .lane_from = lane_from,
                         .C = s->C,
                         .in_columns = s->Q,
                         .out_columns = s->W,
-                        .zeros = job->zeros};
+                        .zeros = zeros};
     for (int r = 0; r < s->R; r++) {
         int at = (int)(i % s->H) + s->pad_h - r * s->dilation_h;
         if (at < 0 || at % s->stride_h || at / s->stride_h >= s->P)
             continue;
-        row.in[row.rows] = job->dy + (n * s->P + at / s->stride_h) * row_floats(s, s->Q);
-        row.w[row.rows++] = job->w + r * (filter_floats(s) / s->R);
+        row.in[row.rows] = dy + (n * s->P + at / s->stride_h) * row_floats(s, s->Q);
+        row.w[row.rows++] = w + r * (filter_floats(s) / s->R);
     }
-    SrGroupedOut out = {
-        .to = job->out + i * row_floats(s, s->W),
-        .add = job->add,
-        .stream = !job->add && streams(job->out, (int64_t)s->N * s->H * s->W * s->C, s->C)};
     if (gathers)
-        sr__grouped(s->machine)->gather(&row, &out);
+        sr__grouped(s->machine)->gather(&row, out);
     else
-        sr__grouped(s->machine)->spread(&row, &out);
+        sr__grouped(s->machine)->spread(&row, out);
+}
+
+// Computes row i = n * H + h of the gradient of the input.
+static void data_row(const Job *job, int64_t i) {
+    const SrConvShape *s = job->s;
+    int64_t count = (int64_t)s->N * s->H * row_floats(s, s->W);
+    SrGroupedOut out = {.to = job->out + i * row_floats(s, s->W),
+                        .add = job->add,
+                        .stream = !job->add && sr__grouped_streams(job->out, count, s->C)};
+    sr__grouped_data_row(s, job->dy, job->w, job->zeros, job->lane_from, i, &out);
 }
 
 static void data_unit(void *arg, int64_t i, int thread) {
@@ -260,10 +263,17 @@ static void weight_part(void *arg, int64_t i, int thread) {
     gradient_part(arg, NULL, i);
 }
 
+typedef struct {
+    const SrConvShape *s;
+    const float *part;
+    float *dw;
+    int parts;
+} Joining;
+
 // Adds the parts, in order, to dw (K, own, R, S) for SUM_CHANNELS channels.
-static void join_parts(void *arg, int64_t i, int thread) {
+static void join_channels(void *arg, int64_t i, int thread) {
     (void)thread;
-    const Job *job = arg;
+    const Joining *job = arg;
     const SrConvShape *s = job->s;
     int own = own_of(s), taps = s->R * s->S;
     int c0 = (int)i * SUM_CHANNELS, n = SR_MIN(SUM_CHANNELS, s->C - c0);
@@ -279,9 +289,13 @@ static void join_parts(void *arg, int64_t i, int thread) {
     }
 }
 
-static Job weight_job(const SrConvShape *s, const void *x, const void *dy, float *dw,
-                      void *scratch) {
-    Job job = {.s = s, .x = x, .dy = dy, .dw = dw, .parts = parts_of(s)};
+void sr__grouped_join(const SrConvShape *s, const float *part, int parts, float *dw) {
+    Joining job = {s, part, dw, parts};
+    sr_parallel_for(sr__conv_ceil_div(s->C, SUM_CHANNELS), join_channels, &job);
+}
+
+static Job weight_job(const SrConvShape *s, const void *x, const void *dy, void *scratch) {
+    Job job = {.s = s, .x = x, .dy = dy, .parts = parts_of(s)};
     job.zeros = zeros_in(s, scratch);
     job.part = (float *)((char *)scratch + zeros_bytes(s));
     job.w = job.part; // address to count kernel rows from
@@ -291,9 +305,9 @@ static Job weight_job(const SrConvShape *s, const void *x, const void *dy, float
 
 static void backward_weight(const SrConvShape *s, const void *x, const void *dy, float *dw,
                             void *scratch) {
-    Job job = weight_job(s, x, dy, dw, scratch);
+    Job job = weight_job(s, x, dy, scratch);
     sr_parallel_for(job.parts, weight_part, &job);
-    sr_parallel_for(sr__conv_ceil_div(s->C, SUM_CHANNELS), join_parts, &job);
+    sr__grouped_join(s, job.part, job.parts, dw);
 }
 
 typedef struct {
@@ -308,11 +322,11 @@ static void both_part(void *arg, int64_t i, int thread) {
 
 static void backward_both(const SrConvShape *s, const void *x, const void *dy, const float *w,
                           void *dx, bool add, float *dw, void *scratch) {
-    Both both = {.weight = weight_job(s, x, dy, dw, scratch)};
+    Both both = {.weight = weight_job(s, x, dy, scratch)};
     both.data = (Job){.s = s, .dy = dy, .w = w, .out = dx, .add = add, .zeros = both.weight.zeros};
     group_lanes(&both.data);
     sr_parallel_for(both.weight.parts, both_part, &both);
-    sr_parallel_for(sr__conv_ceil_div(s->C, SUM_CHANNELS), join_parts, &both.weight);
+    sr__grouped_join(s, both.weight.part, both.weight.parts, dw);
 }
 
 const SrConvDesign sr__conv_grouped = {

@@ -1,6 +1,6 @@
 // Innermost loops of convolutions with few channels per group: one row of pixels, all channels
-// (conv_grouped_simd.c, compiled once per instruction set).  Only conv_grouped.c and
-// conv_grouped_simd.c include this file.
+// (conv_grouped_simd.c, compiled once per instruction set).  Only conv_grouped.c,
+// conv_grouped_simd.c and normed_depthwise.c include this file.
 //
 // A group reads and writes `own` channels; 1 means depthwise.  Several whole groups share a vector:
 // lane k meets the channels lane_from[k] + g of the same vector, g < own.
@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "kernels/conv/conv_shape.h"
 #include "kernels/machine.h"
 
 enum {
@@ -55,5 +56,16 @@ SR_CPU_TABLES(SrGroupedKernels, sr__grouped_kernels);
 static inline const SrGroupedKernels *sr__grouped(const SrMachine *machine) {
     return SR_CPU_PICK(machine, sr__grouped_kernels);
 }
+
+// Computes row i = n * H + h of the gradient of the input, over the rows of dy (N, P, Q, K) that it
+// reaches.  w: (R, S, own, C), as sr__conv_grouped prepares it for backward data; zeros: (C).
+void sr__grouped_data_row(const SrConvShape *s, const float *dy, const float *w, const float *zeros,
+                          const int32_t *lane_from, int64_t i, const SrGroupedOut *out);
+// Adds `parts` partial gradients of the weights (parts, R, S, own, C), in order, to dw (K, own, R,
+// S).
+void sr__grouped_join(const SrConvShape *s, const float *part, int parts, float *dw);
+// Returns whether a result of `count` floats bypasses the caches: no cache holds it until it is
+// read, and rows of C channels are whole cache lines.
+bool sr__grouped_streams(const float *out, int64_t count, int C);
 
 #endif

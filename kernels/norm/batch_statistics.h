@@ -1,6 +1,6 @@
 // Slots, scratch, statistics and gradients shared by ops that normalise by a batch's statistics.
 // Params of these ops begin with SrBatchNormParams, and `saved` with mean and invstd.  Only files
-// of kernels/norm/ include this one.
+// of kernels/norm/ and kernels/conv/normed_depthwise.c include this one.
 #ifndef SR_KERNELS_NORM_BATCH_STATISTICS_H
 #define SR_KERNELS_NORM_BATCH_STATISTICS_H
 
@@ -13,13 +13,19 @@
 // Slots of the norm, the first ones of such an op.
 enum { SR_BN_WEIGHT, SR_BN_BIAS, SR_BN_RUNNING_MEAN, SR_BN_RUNNING_VAR, SR_BN_COUNT, SR_BN_SLOTS };
 
-// Rows of SrBatchNormParams at the beginning of an op's params, but for `residual`.
+// Rows of SrBatchNormParams at the beginning of an op's params, but for `residual`; the first ones
+// are those of the statistics.
 // clang-format off
-#define SR_BATCH_NORM_OPTIONS \
+#define SR_BATCH_STATISTICS_OPTIONS \
     {"eps", SR_OPT_FLOAT, offsetof(SrBatchNormParams, eps), "1e-5", 0, 1, \
      .help = "Number added to the variance."}, \
     {"momentum", SR_OPT_FLOAT, offsetof(SrBatchNormParams, momentum), "0.1", 0, 1, \
      .help = "Momentum: share of the batch in the running statistics."}, \
+    {"sync", SR_OPT_INT, offsetof(SrBatchNormParams, sync), "0", 0, 1e6, \
+     .help = "Number of consecutive ranks whose rows share one mean and variance; 0: each rank has " \
+             "its own."}
+#define SR_BATCH_NORM_OPTIONS \
+    SR_BATCH_STATISTICS_OPTIONS, \
     {"relu", SR_OPT_BOOL, offsetof(SrBatchNormParams, relu), "false", \
      .help = "Rectify the output."}, \
     {"relu6", SR_OPT_BOOL, offsetof(SrBatchNormParams, relu6), "false", \
@@ -29,10 +35,7 @@ enum { SR_BN_WEIGHT, SR_BN_BIAS, SR_BN_RUNNING_MEAN, SR_BN_RUNNING_VAR, SR_BN_CO
     {"hardswish", SR_OPT_BOOL, offsetof(SrBatchNormParams, hardswish), "false", \
      .help = "Apply a hard-swish to the output."}, \
     {"gelu", SR_OPT_BOOL, offsetof(SrBatchNormParams, gelu), "false", \
-     .help = "Apply a GELU to the output."}, \
-    {"sync", SR_OPT_INT, offsetof(SrBatchNormParams, sync), "0", 0, 1e6, \
-     .help = "Number of consecutive ranks whose rows share one mean and variance; 0: each rank has " \
-             "its own."}
+     .help = "Apply a GELU to the output."}
 // clang-format on
 
 // Numbers of a tensor from which stores bypass the caches: it would hardly stay there until it is

@@ -518,7 +518,71 @@ TEST(test_steps_do_not_allocate) {
     end(net);
 }
 
-SR_TESTS(pass_fuse, unit(test_what_is_fused), unit(test_linear_takes_what_follows),
+// Adds a convolution, a norm, `act` ("": none) and a depthwise convolution; *middle gets the node
+// that the latter reads.
+static SrNodeId depthwise(SrBuilder *b, const char *act, int kernel, int stride, SrNodeId x,
+                          SrNodeId *middle) {
+    SrConv2dParams p = {.out_channels = C, .groups = C, .kernel_h = kernel, .stride_h = stride};
+    p.padding_h = kernel / 2;
+    p.padding_w = -1;
+    *middle = conv_norm(b, "conv", "bn", 3, x);
+    if (*act)
+        *middle = sr_build(b, act, "act", NULL, *middle);
+    return sr_build(b, "conv2d", "depthwise", &p, *middle);
+}
+
+// A norm and its activation join the depthwise convolution after them, and a training step has the
+// same results as with three nodes.
+TEST(test_norms_join_depthwise) {
+    static const struct {
+        const char *act;
+        int kernel, stride;
+    } cases[] = {{"silu", 3, 1}, {"relu", 5, 2}, {"hardswish", 7, 1}, {"", 3, 2}};
+    for (int i = 0; i < SR_COUNT(cases); i++) {
+        Net net = begin();
+        SrNodeId middle,
+            y = depthwise(net.b, cases[i].act, cases[i].kernel, cases[i].stride, net.x, &middle);
+        close_net(&net, conv_norm(net.b, "conv2", "bn2", 1, y));
+        int64_t n;
+        SrPlanCost cost[2];
+        SrPlanOptions options[] = {{.no_fuse = true}, {0}};
+        float *result[2];
+        for (int k = 0; k < 2; k++)
+            result[k] = one_step(net, options[k], &n, &cost[k]);
+        CHECK_INT(cost[0].n_forward, (*cases[i].act ? 4 : 3) + 2 + 2);
+        CHECK_INT(cost[1].n_forward, 2 + 2 + 2);
+        check_equal(result[1], result[0], n, 2e-4);
+        sr_free(result[0]);
+        sr_free(result[1]);
+        end(net);
+    }
+}
+
+// The norm stays apart where its value has another reader, in bfloat16, and without gradients.
+TEST(test_norms_stay_apart_from_depthwise) {
+    Net net = begin();
+    SrNodeId middle, y = depthwise(net.b, "silu", 3, 1, net.x, &middle);
+    close_net(&net, y);
+    SrPlanOptions options[] = {
+        {0},
+        {.outputs = &middle, .n_outputs = 1},
+        {.bf16 = true},
+    };
+    for (int i = 0; i < SR_COUNT(options); i++) {
+        SrPlan *plan = compile(net, options[i]);
+        CHECK_STR(op_of(plan, "depthwise")->name, i ? "conv2d" : "normed_depthwise");
+        sr_plan_free(plan);
+    }
+    SrPlan *plan;
+    CHECK_OK(sr_plan_compile(
+        net.graph, &(SrPlanOptions){.mode = SR_MODE_EVAL, .outputs = &y, .n_outputs = 1}, &plan));
+    CHECK_STR(op_of(plan, "depthwise")->name, "conv2d");
+    sr_plan_free(plan);
+    end(net);
+}
+
+SR_TESTS(pass_fuse, unit(test_norms_join_depthwise), unit(test_norms_stay_apart_from_depthwise),
+         unit(test_what_is_fused), unit(test_linear_takes_what_follows),
          unit(test_what_is_not_fused), unit(test_activations_join_norms),
          unit(test_gates_join_norms), unit(test_gates_stay_apart), unit(test_fused_equals_unfused),
          unit(test_recompute_is_exact), unit(test_segments_are_exact), unit(test_threads),

@@ -1,0 +1,479 @@
+// normed_depthwise: a batch norm, its activation and the depthwise convolution that reads it as one
+// op, which plans make of those ops (graph/plan/pass_fuse_depthwise.c).
+//
+//   u = f(batch_norm(x)),   y = depthwise convolution of u
+//
+// u is never stored: threads keep the last rows of it in a ring that fits the second-level cache.
+// In mobile trunks u is the largest map, so that writing and reading it, and its gradient, takes
+// longer than the arithmetic.
+//
+// The forward reads x and writes y.  The backward walks over the rows of x once: du comes from the
+// rows of dy that a row reaches, g = du f' goes to dx, the norm's sums of g are taken on the way,
+// and the ring of u meets dy for the gradient of the weights.  A second pass turns g into dx (Ioffe
+// and Szegedy 2015, section 3).
+//
+// A piece of work is a run of images or of output rows of one image.  Pieces depend on the shape
+// alone, and their sums are added in order.  Where two pieces meet, both compute the rows of u
+// that both need.  Only floats are computed; bfloat16 plans keep the ops apart.
+#include "kernels/conv/normed_depthwise.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/parallel.h"
+#include "kernels/activation/pointwise.h"
+#include "kernels/conv/conv2d.h"
+#include "kernels/conv/conv_design.h"
+#include "kernels/conv/conv_grouped.h"
+#include "kernels/conv/normed_depthwise_rows.h"
+#include "kernels/norm/batch_statistics.h"
+
+enum {
+    PIECES = 32,     // pieces wanted
+    PIECE_ROWS = 14, // output rows of a piece at least, where an image is cut
+    WEIGHT = SR_BN_SLOTS,
+    N_SLOTS,
+};
+
+#define FIELD(f) offsetof(SrNormedDepthwiseParams, f)
+static const SrOption options[] = {
+    SR_BATCH_STATISTICS_OPTIONS,
+    {"activation", SR_OPT_ENUM, FIELD(activation), "linear",
+     .choices = "linear|relu|relu6|silu|hardswish|gelu",
+     .help = "Activation between norm and convolution."},
+    {"kernel_h", SR_OPT_INT, FIELD(kernel_h), "3", 1, SR_GROUPED_ROWS, .help = "Kernel rows."},
+    {"kernel_w", SR_OPT_INT, FIELD(kernel_w), "3", 3, SR_GROUPED_ROWS,
+     .help = "Kernel columns: 3, 5 or 7."},
+    {"stride_h", SR_OPT_INT, FIELD(stride_h), "1", 1, 2, .help = "Vertical stride."},
+    {"stride_w", SR_OPT_INT, FIELD(stride_w), "1", 1, 2, .help = "Horizontal stride."},
+    {"padding_h", SR_OPT_INT, FIELD(padding_h), "1", 0, 1024, .help = "Zero rows above and below."},
+    {"padding_w", SR_OPT_INT, FIELD(padding_w), "1", 0, 1024,
+     .help = "Zero columns left and right."},
+    SR_OPTION_END,
+};
+#undef FIELD
+
+static SrConvShape conv_shape(const SrNormedDepthwiseParams *p, SrShape x) {
+    SrConvShape s = {.N = x.d[0], .H = x.d[1], .W = x.d[2], .C = x.d[3], .K = x.d[3]};
+    s.groups = s.C;
+    s.R = p->kernel_h;
+    s.S = p->kernel_w;
+    s.stride_h = p->stride_h;
+    s.stride_w = p->stride_w;
+    s.pad_h = p->padding_h;
+    s.pad_w = p->padding_w;
+    s.dilation_h = s.dilation_w = 1;
+    s.type = SR_F32;
+    sr_conv_shape(&s);
+    return s;
+}
+
+static bool takes(const SrNormedDepthwiseParams *p) {
+    bool columns = p->kernel_w == 3 || p->kernel_w == 5 || p->kernel_w == 7;
+    return columns && p->kernel_h >= 1 && p->kernel_h <= SR_GROUPED_ROWS &&
+           SR_MIN(p->stride_h, p->stride_w) >= 1 && SR_MAX(p->stride_h, p->stride_w) <= 2 &&
+           !p->norm.residual && sr__batch_activation(&p->norm) == SR_BN_LINEAR;
+}
+
+static int or_else(int value, int otherwise) { return value > 0 ? value : otherwise; }
+
+bool sr_normed_depthwise_of(const SrBatchNormParams *norm, const SrConv2dParams *conv,
+                            SrNormedDepthwiseParams *to) {
+    *to = (SrNormedDepthwiseParams){
+        .norm = {.eps = norm->eps, .momentum = norm->momentum, .sync = norm->sync},
+        .activation = (int)sr__batch_activation(norm),
+        .kernel_h = conv->kernel_h,
+        .kernel_w = or_else(conv->kernel_w, conv->kernel_h),
+        .stride_h = or_else(conv->stride_h, 1),
+        .padding_h = conv->padding_h,
+        .padding_w = conv->padding_w < 0 ? conv->padding_h : conv->padding_w};
+    to->stride_w = or_else(conv->stride_w, to->stride_h);
+    bool dense = conv->dilation_h <= 1 && conv->dilation_w <= 1;
+    bool ends =
+        conv->bias || conv->residual || conv->relu || conv->relu6 || conv->silu || conv->hardswish;
+    return dense && !ends && !norm->residual && takes(to);
+}
+
+static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y) {
+    const SrNormedDepthwiseParams *p = params;
+    SR_TRY(sr__expect_rank("normed_depthwise", x, n_in, 4, 4));
+    if (!takes(p))
+        SR_FAIL(
+            SR_ERR_CONFIG,
+            "normed_depthwise: kernel %d x %d, strides %d and %d: expected at most %d rows; 3, 5 "
+            "or 7 columns; strides of 1 or 2",
+            p->kernel_h, p->kernel_w, p->stride_h, p->stride_w, SR_GROUPED_ROWS);
+    SrConvShape s = conv_shape(p, x[0]);
+    if (s.H + 2 * s.pad_h < s.R || s.W + 2 * s.pad_w < s.S)
+        return sr__shape_fail("normed_depthwise", x, n_in,
+                              "a map at least as large as the %d x %d kernel", s.R, s.S);
+    *y = SR_SHAPE(s.N, s.P, s.Q, s.K);
+    return SR_OK;
+}
+
+static int slots(const void *params, const SrShape *x, int n_in, SrSlot out[SR_OP_MAX_SLOTS]) {
+    const SrNormedDepthwiseParams *p = params;
+    (void)n_in;
+    sr__batch_slots(x[0], out);
+    out[WEIGHT] =
+        sr__param_slot("conv.weight", SR_SHAPE(sr_shape_last(x[0]), 1, p->kernel_h, p->kernel_w),
+                       SR_ROLE_WEIGHT, SR_INIT_UNIFORM_FAN_IN, 1);
+    return N_SLOTS;
+}
+
+static size_t saved_bytes(const void *params, const SrShape *x, int n_in) {
+    (void)params, (void)n_in;
+    return 2 * (size_t)sr_shape_last(x[0]) * sizeof(float); // mean, invstd: each (C)
+}
+
+// Blocks of rows into which an image is cut; 1 where there are enough images.
+static int row_blocks(const SrConvShape *s) {
+    int wanted = sr__conv_ceil_div(PIECES, s->N), most = SR_MAX(1, s->P / PIECE_ROWS);
+    return SR_MIN(wanted, most);
+}
+
+static int pieces_of(const SrConvShape *s) {
+    return s->N >= PIECES ? PIECES : s->N * row_blocks(s);
+}
+
+// Images [n, n_end), and of each the output rows [p, p_end).
+typedef struct {
+    int n, n_end, p, p_end;
+} Piece;
+
+static Piece piece_at(const SrConvShape *s, int i) {
+    if (s->N >= PIECES)
+        return (Piece){(int)((int64_t)s->N * i / PIECES), (int)((int64_t)s->N * (i + 1) / PIECES),
+                       0, s->P};
+    int blocks = row_blocks(s), n = i / blocks, b = i % blocks;
+    return (Piece){n, n + 1, s->P * b / blocks, s->P * (b + 1) / blocks};
+}
+
+static int64_t row_floats(const SrConvShape *s) { return (int64_t)s->W * s->C; }
+
+// Scratch of one thread.
+typedef struct {
+    float *ring; // (R, W, C): row h of u lies in ring[h % R]
+    float *du;   // (W, C)
+} Rows;
+
+static Rows take_rows(SrConvScratch *scratch, const SrConvShape *s) {
+    size_t row = sizeof(float) * (size_t)row_floats(s);
+    return (Rows){.ring = sr__conv_take(scratch, row * (size_t)s->R),
+                  .du = sr__conv_take(scratch, row)};
+}
+
+typedef struct {
+    const SrOpCall *call;
+    SrBatchWork norm;
+    SrConvShape s;
+    SrBatchNormActivation f;
+    const SrNormedRowKernels *rows;
+    const float *x, *dy;
+    float *y, *g; // g (N, H, W, C): dx, or NULL
+    bool stream;  // y, or g, bypasses the caches
+    float *zeros; // (C)
+    float *w;     // (R, S, C): packed weights of the pass
+    float *part;  // (pieces, R, S, C): gradients of the weights; NULL: not wanted
+    double *sums; // (pieces, 2, C): sum g and sum g (x - mean)
+    char *threads;
+    size_t thread_bytes;
+} Work;
+
+static int64_t filter_floats(const SrConvShape *s) { return (int64_t)s->R * s->S * s->C; }
+
+// Takes all scratch in order; the norm's comes first, because ranks exchange its beginning.
+static void take_scratch(Work *w, SrConvScratch *scratch, SrShape x) {
+    size_t C = (size_t)w->s.C, filter = sizeof(float) * (size_t)filter_floats(&w->s),
+           pieces = (size_t)pieces_of(&w->s);
+    SrConvScratch count = {0};
+    sr__conv_take(scratch, sr__batch_scratch_bytes(x));
+    w->zeros = sr__conv_take(scratch, sizeof(float) * C);
+    w->w = sr__conv_take(scratch, filter);
+    w->part = sr__conv_take(scratch, filter * pieces);
+    w->sums = sr__conv_take(scratch, 2 * sizeof(double) * C * pieces);
+    take_rows(&count, &w->s);
+    w->thread_bytes = count.used;
+    w->threads = sr__conv_take(scratch, count.used * (size_t)sr_parallel_threads());
+}
+
+static size_t scratch_bytes(const SrOpSite *site) {
+    Work w = {.s = conv_shape(site->params, site->x[0])};
+    SrConvScratch count = {0};
+    take_scratch(&w, &count, site->x[0]);
+    return count.used;
+}
+
+static Work work_of(const SrOpCall *call, SrConvPass pass) {
+    const SrNormedDepthwiseParams *p = call->params;
+    SrConvScratch scratch = {call->scratch, 0};
+    Work w = {.call = call, .norm = sr__batch_work(call), .x = (const float *)call->x[0].data};
+    w.s = conv_shape(p, call->x[0].shape);
+    w.s.machine = call->machine;
+    w.f = (SrBatchNormActivation)p->activation;
+    w.rows = SR_CPU_PICK(call->machine, sr__normed_rows);
+    take_scratch(&w, &scratch, call->x[0].shape);
+    memset(w.zeros, 0, sizeof(float) * (size_t)w.s.C);
+    sr__conv_grouped.prepare(&w.s, pass, call->w[WEIGHT].data, w.w);
+    return w;
+}
+
+static Rows rows_of(const Work *w, int thread) {
+    SrConvScratch scratch = {w->threads + (size_t)thread * w->thread_bytes, 0};
+    return take_rows(&scratch, &w->s);
+}
+
+static float *ring_row(const Work *w, const Rows *rows, int h) {
+    return rows->ring + h % w->s.R * row_floats(&w->s);
+}
+
+static const float *x_row(const Work *w, int n, int h) {
+    return w->x + ((int64_t)n * w->s.H + h) * row_floats(&w->s);
+}
+
+// Computes row h of u of image n.
+static void activate(const Work *w, const Rows *rows, int n, int h) {
+    w->norm.kernels->apply(ring_row(w, rows, h), x_row(w, n, h), NULL, w->s.W, w->s.C, w->norm.k,
+                           w->f, false);
+}
+
+// First row of u under output row p, and the row after the last, inside the image.
+static int first_row(const SrConvShape *s, int p) { return SR_MAX(0, p * s->stride_h - s->pad_h); }
+static int end_row(const SrConvShape *s, int p) {
+    return SR_MAX(0, SR_MIN(s->H, p * s->stride_h - s->pad_h + s->R));
+}
+
+// Returns the rows of the ring that meet output row p; `filter` is what each kernel row begins at.
+static SrGroupedRow window(const Work *w, const Rows *rows, int p, const float *filter) {
+    const SrConvShape *s = &w->s;
+    SrGroupedRow row = {.S = s->S,
+                        .stride = s->stride_w,
+                        .pad = s->pad_w,
+                        .own = 1,
+                        .C = s->C,
+                        .in_columns = s->W,
+                        .out_columns = s->Q,
+                        .zeros = w->zeros};
+    for (int h = first_row(s, p); h < end_row(s, p); h++) {
+        int r = h - p * s->stride_h + s->pad_h;
+        row.in[row.rows] = ring_row(w, rows, h);
+        row.w[row.rows++] = filter + (int64_t)r * s->S * s->C;
+    }
+    return row;
+}
+
+static void forward_piece(void *arg, int64_t i, int thread) {
+    const Work *w = arg;
+    const SrConvShape *s = &w->s;
+    Piece piece = piece_at(s, (int)i);
+    Rows rows = rows_of(w, thread);
+    const SrChannelSums *sums = &w->call->sums;
+    SrGroupedOut out = {
+        .stream = w->stream, .sums = sums->unit ? sums->unit + i * 3 * s->C : NULL, .begin = true};
+    if (sums->unit)
+        sums->count[i] = (float)((int64_t)(piece.n_end - piece.n) * (piece.p_end - piece.p) * s->Q);
+    for (int n = piece.n; n < piece.n_end; n++) {
+        int next = 0;
+        for (int p = piece.p; p < piece.p_end; p++, out.begin = false) {
+            for (next = SR_MAX(next, first_row(s, p)); next < end_row(s, p); next++)
+                activate(w, &rows, n, next);
+            SrGroupedRow row = window(w, &rows, p, w->w);
+            out.to = w->y + ((int64_t)n * s->P + p) * s->Q * s->C;
+            sr__grouped(s->machine)->gather(&row, &out);
+        }
+    }
+}
+
+static int64_t sum_units(const SrOpSite *site) {
+    SrConvShape s = conv_shape(site->params, site->x[0]);
+    return pieces_of(&s);
+}
+
+static void forward(const SrOpCall *call) {
+    Work w = work_of(call, SR_CONV_FORWARD);
+    sr__batch_normaliser(call, &w.norm);
+    w.y = (float *)call->y.data;
+    w.stream = sr__grouped_streams(w.y, sr_shape_count(call->y.shape), w.s.C);
+    sr_parallel_for(pieces_of(&w.s), forward_piece, &w);
+}
+
+// Computes row h of u, and of g with its sums, from the rows of dy that row h reaches.
+static void back_row(const Work *w, const Rows *rows, int n, int h, double *sums) {
+    const SrConvShape *s = &w->s;
+    int64_t i = (int64_t)n * s->H + h;
+    sr__grouped_data_row(s, w->dy, w->w, w->zeros, NULL, i, &(SrGroupedOut){.to = rows->du});
+    w->rows->back(&(SrNormedRow){.x = x_row(w, n, h),
+                                 .du = rows->du,
+                                 .u = ring_row(w, rows, h),
+                                 .g = w->g ? w->g + i * row_floats(s) : NULL,
+                                 .stream = w->stream,
+                                 .columns = s->W,
+                                 .C = s->C,
+                                 .k = w->norm.k,
+                                 .f = w->f,
+                                 .sum_g = sums,
+                                 .sum_gx = sums + s->C});
+}
+
+static void add_weights(const Work *w, const Rows *rows, int n, int p, float *part) {
+    const SrConvShape *s = &w->s;
+    SrGroupedRow row = window(w, rows, p, part);
+    const float *dy = w->dy + ((int64_t)n * s->P + p) * s->Q * s->C;
+    for (int k = 0; k < row.rows; k++)
+        sr__grouped(s->machine)->weights(&row, k, dy, part + (row.w[k] - part));
+}
+
+// Walks over the rows of image n that the piece owns, and over those that its output rows read.
+static void back_image(const Work *w, const Rows *rows, Piece piece, int n, float *part,
+                       double *sums) {
+    const SrConvShape *s = &w->s;
+    int from = (int)((int64_t)s->H * piece.p / s->P),
+        to = (int)((int64_t)s->H * piece.p_end / s->P);
+    int first = SR_MIN(from, first_row(s, piece.p)), p = piece.p;
+    int end = SR_MAX(to, end_row(s, piece.p_end - 1));
+    for (int h = first; h < end; h++) {
+        if (h >= from && h < to)
+            back_row(w, rows, n, h, sums);
+        else
+            activate(w, rows, n, h);
+        for (; p < piece.p_end && end_row(s, p) <= h + 1; p++)
+            if (part)
+                add_weights(w, rows, n, p, part);
+    }
+}
+
+static void back_piece(void *arg, int64_t i, int thread) {
+    const Work *w = arg;
+    Piece piece = piece_at(&w->s, (int)i);
+    Rows rows = rows_of(w, thread);
+    int64_t filter = filter_floats(&w->s);
+    float *part = w->part ? w->part + i * filter : NULL;
+    double *sums = w->sums + i * 2 * w->s.C;
+    memset(sums, 0, 2 * sizeof(double) * (size_t)w->s.C);
+    if (part)
+        memset(part, 0, sizeof(float) * (size_t)filter);
+    for (int n = piece.n; n < piece.n_end; n++)
+        back_image(w, &rows, piece, n, part, sums);
+}
+
+// First half of the backward: g, all sums, and the gradients of all parameters.
+static void backward_partial(const SrOpCall *call) {
+    Work w = work_of(call, SR_CONV_BACKWARD_DATA);
+    int pieces = pieces_of(&w.s), C = w.s.C;
+    sr__batch_scale(&w.norm, call->w[SR_BN_WEIGHT].data);
+    w.dy = call->dy;
+    w.g = call->dx[0];
+    w.stream = w.g && sr__grouped_streams(w.g, sr_shape_count(call->x[0].shape), C);
+    w.part = call->dw[WEIGHT] ? w.part : NULL;
+    sr_parallel_for(pieces, back_piece, &w);
+    if (w.part)
+        sr__grouped_join(&w.s, w.part, pieces, call->dw[WEIGHT]);
+    memset(w.norm.totals, 0, 2 * sizeof(double) * (size_t)C);
+    for (int i = 0; i < pieces; i++)
+        for (int c = 0; c < 2 * C; c++)
+            w.norm.totals[c] += w.sums[(int64_t)i * 2 * C + c];
+    sr__batch_parameter_gradients(call, &w.norm);
+}
+
+static void backward(const SrOpCall *call) {
+    if (!call->exchanged)
+        backward_partial(call);
+    if (!call->dx[0])
+        return;
+    SrBatchWork w = sr__batch_work(call);
+    sr__batch_scale(&w, call->w[SR_BN_WEIGHT].data);
+    sr__batch_sum_coefficients(call, &w);
+    const float *x = (const float *)call->x[0].data;
+    float *dx = call->dx[0]; // (rows, C), which holds g
+    int64_t step = SR_MAX(1, SR_CHUNK / w.C);
+#pragma omp parallel for schedule(static) if (sr__batch_parallel(&w))
+    for (int64_t r = 0; r < w.rows; r += step)
+        w.kernels->input_grad(dx + r * w.C, x + r * w.C, NULL, dx + r * w.C,
+                              SR_MIN(step, w.rows - r), w.C, w.k, SR_BN_LINEAR, false);
+}
+
+// Runs the ops that this one stands for, one after the other.
+static void reference(const SrRefCall *call) {
+    const SrNormedDepthwiseParams *p = call->params;
+    SrShape x = call->x_shape[0];
+    int C = sr_shape_last(x);
+    SrConv2dParams conv = {.out_channels = C, .groups = C, .kernel_h = p->kernel_h};
+    conv.kernel_w = p->kernel_w;
+    conv.stride_h = p->stride_h;
+    conv.stride_w = p->stride_w;
+    conv.padding_h = p->padding_h;
+    conv.padding_w = p->padding_w;
+    static const char *const ops[] = {
+        [SR_BN_LINEAR] = NULL, [SR_BN_RELU] = "relu",           [SR_BN_RELU6] = "relu6",
+        [SR_BN_SILU] = "silu", [SR_BN_HARDSWISH] = "hardswish", [SR_BN_GELU] = "gelu"};
+    const SrOp *norm, *conv2d;
+    double *u = sr_calloc((size_t)sr_shape_count(x), sizeof *u);
+    if (!u || sr_op_find("batch_norm", &norm) != SR_OK || sr_op_find("conv2d", &conv2d) != SR_OK)
+        goto done;
+    SrRefCall first = *call, second = *call;
+    first.y = u;
+    first.y_shape = x;
+    norm->reference(&first);
+    sr__reference_activation(&first, ops[p->activation]);
+    second.params = &conv;
+    second.x = (const double *const[]){u};
+    second.w = call->w + WEIGHT;
+    second.n_w = 1;
+    conv2d->reference(&second);
+done:
+    sr_free(u);
+}
+
+static SrOpExchange exchange(const void *params, const SrShape *x) {
+    const SrNormedDepthwiseParams *p = params;
+    return (SrOpExchange){.n = 2 * sr_shape_last(x[0]), .ranks = p->norm.sync};
+}
+
+static int64_t flops(const void *params, const SrShape *x, int n_in, SrShape y) {
+    const SrNormedDepthwiseParams *p = params;
+    (void)x, (void)n_in;
+    return 2 * sr_shape_count(y) * p->kernel_h * p->kernel_w;
+}
+
+static bool over_windows(const void *params) {
+    (void)params;
+    return true;
+}
+
+// clang-format off
+static const SrOpCase cases[] = {
+    {"{activation: silu}", 1, {SR_SHAPE(2, 5, 6, 20)}, false},
+    {"{activation: relu, kernel_h: 5, kernel_w: 5, padding_h: 2, padding_w: 2}",
+     1, {SR_SHAPE(3, 9, 8, 37)}, false},
+    {"{activation: hardswish, stride_h: 2, stride_w: 2}", 1, {SR_SHAPE(2, 33, 9, 16)}, false},
+    {"{activation: relu6, kernel_w: 7, padding_w: 3, stride_w: 2, sync: 2}",
+     1, {SR_SHAPE(1, 8, 30, 4)}, false},
+    {"{kernel_h: 1, stride_h: 2, stride_w: 2, padding_h: 0}", 1, {SR_SHAPE(35, 4, 5, 3)}, false},
+    {"{activation: gelu, kernel_h: 7, padding_h: 5, padding_w: 0}", 1, {SR_SHAPE(2, 4, 7, 18)}, false},
+};
+// clang-format on
+
+const SrOp sr_op_normed_depthwise = {
+    .name = "normed_depthwise",
+    .help = "Batch normalisation, activation and depthwise convolution in one walk.",
+    .options = options,
+    .params_bytes = sizeof(SrNormedDepthwiseParams),
+    .min_in = 1,
+    .max_in = 1,
+    .flags = SR_OP_IMPURE | SR_OP_TAKES_SUMS,
+    .infer = infer,
+    .slots = slots,
+    .reads = sr__reads_x,
+    .saved_bytes = saved_bytes,
+    .scratch_bytes = scratch_bytes,
+    .sum_units = sum_units,
+    .exchange = exchange,
+    .partial = {sr__batch_forward_partial, backward_partial},
+    .flops = flops,
+    .over_windows = over_windows,
+    .reference = reference,
+    .forward = forward,
+    .backward = backward,
+    .cases = cases,
+    .n_cases = SR_COUNT(cases),
+};
