@@ -136,7 +136,7 @@ DEFS  := $(KINDS:%=$(BUILD)/gen/%.def) $(BUILD)/gen/tests.def $(BUILD)/gen/golde
 Q = $(if $(V),,@)
 SAY = $(if $(V),@:,@printf '  %-3s %s\n')
 
-.PHONY: FORCE all help deps lacks test run example clean format check-format layers prose bench-conv bench-index scoreboard charts seeds
+.PHONY: FORCE all help deps lacks test run example clean format check-format layers prose bench-conv bench-gemm bench-index scoreboard charts seeds
 all: sslrun libsslrun.a libsslrun.so
 	@tests/deps.sh --lacks $(LACKS)
 
@@ -310,6 +310,13 @@ $(BUILD)/op-bench: $(BUILD)/bench/op_bench.o $(BUILD)/libsslrun.a
 	$(Q)$(CC) $(CFLAGS) -o $@ $^ $(LDLIBS)
 bench-conv: $(BUILD)/conv-bench
 	$(BUILD)/conv-bench
+
+## make bench-gemm  measure matrix products beside OpenBLAS's, one thread
+$(BUILD)/gemm-bench: $(BUILD)/bench/gemm_bench.o $(BUILD)/libsslrun.a
+	$(SAY) LD $@
+	$(Q)$(CC) $(CFLAGS) -o $@ $^ $(LDLIBS)
+bench-gemm: $(BUILD)/gemm-bench
+	OPENBLAS_NUM_THREADS=1 $(BUILD)/gemm-bench
 
 ## make bench-index  measure an index of a million rows: open, query, exact neighbours, copies, a search
 $(BUILD)/index-bench: $(BUILD)/bench/index_bench.o $(BUILD)/libsslrun.a

@@ -31,7 +31,7 @@ static bool set_if_open(const char *name, const char *value) {
 // Waiting OpenMP threads must not occupy the cores on which loader threads decode; the spin count
 // is tens of microseconds, longer than gaps inside a step.  OpenBLAS must not start threads: our
 // threads call it, and each of its own maps 128 MiB, in an endless loop if the system refuses
-// (ulimit -v).
+// (ulimit -v).  liblinear computes with its kernels on every processor.
 static bool set_all(void) {
     const char *threads = getenv("OPENBLAS_NUM_THREADS");
     const char *core = sr_blas_core_instead(sr_blas_core(), sr_cpu_detect(SR_CPU_PAIRS));

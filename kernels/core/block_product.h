@@ -1,7 +1,7 @@
 // Products of matrices small enough for the second-level cache, on the calling thread: what
-// attention multiplies, a head at a time.  block_product_simd.c is compiled once per instruction
-// set; block_product_amx.c multiplies pairs on tile registers.  Large products are
-// kernels/core/gemm.h's.
+// attention multiplies, a head at a time, and of what kernels/core/gemm.h cuts large products into.
+// block_product_simd.c is compiled once per instruction set; block_product_amx.c multiplies pairs
+// on tile registers.
 #ifndef SR_KERNELS_CORE_BLOCK_PRODUCT_H
 #define SR_KERNELS_CORE_BLOCK_PRODUCT_H
 

@@ -1,4 +1,4 @@
-// Products of rows with a weight, by the convolutions or by OpenBLAS (row_product.h).  The rows are
+// Products of rows with a weight, by the convolutions or by sr_gemm (row_product.h).  The rows are
 // a map of one row of pixels.
 #include "kernels/core/row_product.h"
 

@@ -1,6 +1,6 @@
 // Products of rows with a weight, as in linear layers: y = x W^T and its two gradients; x (rows,
 // C), W (K, C), y (rows, K).  The rows are a map of one row of pixels for the convolutions
-// (kernels/conv/conv.h), whatever design multiplies it.  Few rows of floats go to OpenBLAS, because
+// (kernels/conv/conv.h), whatever design multiplies it.  Few rows of floats go to sr_gemm, because
 // packing the weights would cost more than our faster product saves.
 #ifndef SR_KERNELS_CORE_ROW_PRODUCT_H
 #define SR_KERNELS_CORE_ROW_PRODUCT_H

@@ -5,7 +5,9 @@
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "base/rng.h"
+#include "kernels/machine.h"
 #include "tests/check.h"
+#include "tests/skip.h"
 
 static float *draw(SrRng *rng, int n) {
     float *p = sr_alloc((size_t)n * sizeof *p);
@@ -93,10 +95,38 @@ TEST(test_threads) {
     sr_free(c);
 }
 
+// A number of C has the same bits in a product of one row and in one of one column, which takes
+// other ways.
+TEST(test_bits_of_parts) {
+    enum { M = 300, N = 150, K = 290 };
+    if (sr_machine_default()->level == SR_CPU_PLAIN)
+        SKIP("OpenBLAS does not promise it", NULL);
+    SrRng rng = sr_rng(3, SR_RNG_TEST, 0, 0, 0, 0);
+    float *a = draw(&rng, M * K), *b = draw(&rng, N * K), *c = draw(&rng, M * N), part[M];
+    for (int t = 0; t < 4; t++) {
+        bool ta = t & 1, tb = t & 2;
+        int lda = ta ? M : K, ldb = tb ? K : N;
+        sr_gemm(ta, tb, M, N, K, 0.3f, a, lda, b, ldb, 0, c, N);
+        for (int i = 0; i < M; i += 13) {
+            sr_gemm(ta, tb, 1, N, K, 0.3f, a + (ta ? i : i * lda), lda, b, ldb, 0, part, N);
+            CHECK(memcmp(part, c + i * N, N * sizeof *c) == 0);
+        }
+        for (int j = 0; j < N; j += 13) {
+            sr_gemm(ta, tb, M, 1, K, 0.3f, a, lda, b + (tb ? j * ldb : j), ldb, 0, part, 1);
+            for (int i = 0; i < M; i++)
+                CHECK(part[i] == c[i * N + j]);
+        }
+    }
+    sr_free(a);
+    sr_free(b);
+    sr_free(c);
+}
+
 TEST(test_empty) {
     float c[2] = {3, 4}, none = 0;
     sr_gemm(false, false, 0, 2, 1, 1, &none, 1, &none, 2, 0, c, 2);
     CHECK(c[0] == 3 && c[1] == 4);
 }
 
-SR_TESTS(gemm, unit(test_random_products), unit(test_threads), unit(test_empty))
+SR_TESTS(gemm, unit(test_random_products), unit(test_threads), unit(test_bits_of_parts),
+         unit(test_empty))

@@ -28,7 +28,7 @@ typedef struct {
     size_t replica_bytes;      // images, rows and sums of gradients of several replicas
     size_t kept_bytes;         // kept activations of further replicas.  0: they are recomputed
     size_t teacher_file_bytes; // file of DISTILLATION.CACHED_VIEWS.  0: none, or unknown
-    size_t blas_bytes;         // part of OpenBLAS's work space that matrix products touch
+    size_t blas_bytes;         // part of OpenBLAS's work space that matrix products touch; 0: ours
     SrPlanCost plan;
     size_t available_bytes; // free memory of this machine or its control group.  0: unknown
 } SrRunCost;
