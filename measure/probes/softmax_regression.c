@@ -1,7 +1,9 @@
-// Softmax regression.  Loss and gradient come from single-precision products over blocks of rows,
-// summed in double.  L-BFGS finds the minimum (Liu and Nocedal, "On the limited memory BFGS
-// method for large scale optimization", 1989).  The line search is the weak Wolfe bisection of
-// Lewis and Overton ("Nonsmooth optimization via quasi-Newton methods", 2013, algorithm 2.6).
+// Softmax regression.  Loss and gradient come from single-precision products over parts of the
+// rows, which are summed in double.  A part is walked in steps of so few rows that both products
+// find them in the second-level cache.  L-BFGS finds the minimum (Liu and Nocedal, "On the limited
+// memory BFGS method for large scale optimization", 1989).  The line search is the weak Wolfe
+// bisection of Lewis and Overton ("Nonsmooth optimization via quasi-Newton methods", 2013,
+// algorithm 2.6).
 #include "measure/probes/softmax_regression.h"
 
 #include <float.h>
@@ -13,67 +15,99 @@
 #include "base/parallel.h"
 #include "kernels/core/gemm.h"
 
-enum { BLOCK = 8192, PART = 128, HISTORY = 10, SEARCH_STEPS = 20 };
+enum {
+    BLOCK = 8192, // rows that are read at once
+    PART = 256,   // rows whose gradients are summed in single precision
+    STEP = 64,    // rows of a product
+    PARTS = BLOCK / PART
+};
+enum { HISTORY = 10, SEARCH_STEPS = 20 };
 #define DECREASE 2.2e-9 // scipy's ftol: a relative decrease at or below it ends the search
 #define ARMIJO 1e-4
 #define CURVATURE 0.9
 #define NEVER (-1e4) // the bias of a class without rows: its probability is 0 in single precision
 
+// The share of a part of the rows in loss and gradient.
+typedef struct {
+    double loss;
+    double *bias; // (classes) gradient of the biases
+    float *g;     // (classes, d) gradient of the weights
+    float *z;     // (STEP, classes) scores, then residuals
+} Share;
+
 typedef struct {
     const SrRowView *f;
     int classes;
-    double ridge;              // penalty next to the mean loss: 1 / (C n); twice that for 2 classes
-    const double *w;           // (classes, d + 1) point of evaluation
-    float *wf, *gf;            // (classes, d) weights and gradient in single precision
-    float *z;                  // (BLOCK, classes) scores, then residuals
-    float *space;              // (BLOCK, d) rows of a block; NULL: they lie in memory
-    double loss[BLOCK / PART]; // loss of each part of a block
-    int64_t first, rows;       // first row and rows of the block
+    double ridge;       // penalty next to the mean loss: 1 / (C n); twice that for 2 classes
+    const double *w;    // (classes, d + 1) point of evaluation
+    float *wf;          // (d, classes) its weights in single precision
+    float *space;       // (BLOCK, d) rows of a block; NULL: they lie in memory
+    const float *x;     // (rows, d) the block's rows
+    int64_t first;      // number of the block's first row
+    int rows;           // of the block
+    Share share[PARTS]; // of the block's parts
 } Problem;
 
 // ---- loss and gradient
 
-// Replaces the scores of a part by p - [k = y], and sums its loss.
-static void residuals(void *arg, int64_t part, int thread) {
-    (void)thread;
-    Problem *p = arg;
-    int k_n = p->classes, d = p->f->d;
-    p->loss[part] = 0;
-    for (int64_t i = part * PART; i < SR_MIN((part + 1) * PART, p->rows); i++) {
-        float *z = p->z + i * k_n, top = -FLT_MAX; // (classes)
-        int64_t y = sr_row_view_label(p->f, p->first + i);
+// Replaces the scores z (n, classes) of rows `first` and up by p - [k = y], and returns the sum of
+// their losses.
+static double residuals(const Problem *p, int64_t first, int n, float *z) {
+    int classes = p->classes, d = p->f->d;
+    double loss = 0;
+    for (int i = 0; i < n; i++, z += classes) {
+        int64_t y = sr_row_view_label(p->f, first + i);
+        float top = -FLT_MAX;
         double sum = 0;
-        for (int k = 0; k < k_n; k++) {
+        for (int k = 0; k < classes; k++) {
             z[k] += (float)p->w[(int64_t)k * (d + 1) + d];
             top = SR_MAX(top, z[k]);
         }
         double score = (double)z[y];
-        for (int k = 0; k < k_n; k++)
+        for (int k = 0; k < classes; k++)
             sum += (double)(z[k] = expf(z[k] - top));
-        p->loss[part] += log(sum) + (double)top - score;
-        for (int k = 0; k < k_n; k++)
+        loss += log(sum) + (double)top - score;
+        for (int k = 0; k < classes; k++)
             z[k] = (float)((double)z[k] / sum);
         z[y] -= 1;
+    }
+    return loss;
+}
+
+static void compute_share(void *arg, int64_t part, int thread) {
+    (void)thread;
+    Problem *p = arg;
+    Share *s = &p->share[part];
+    int d = p->f->d, classes = p->classes, from = (int)part * PART;
+    s->loss = 0;
+    memset(s->bias, 0, (size_t)classes * sizeof *s->bias);
+    for (int i = from; i < SR_MIN(from + PART, p->rows); i += STEP) {
+        int n = SR_MIN(STEP, SR_MIN(from + PART, p->rows) - i);
+        const float *x = p->x + (int64_t)i * d; // (n, d)
+        sr_gemm_here(false, false, n, classes, d, 1, x, d, p->wf, classes, 0, s->z, classes);
+        s->loss += residuals(p, p->first + i, n, s->z);
+        sr_gemm_here(true, false, classes, d, n, 1, s->z, classes, x, d, i > from, s->g, d);
+        for (int r = 0; r < n; r++)
+            for (int k = 0; k < classes; k++)
+                s->bias[k] += (double)s->z[r * classes + k];
     }
 }
 
 // Adds the block's gradient to g and returns its loss.
-static double block_share(Problem *p, double *g) {
-    int d = p->f->d, k_n = p->classes, rows = (int)p->rows;
-    int64_t parts = (p->rows + PART - 1) / PART;
-    const float *x = sr_row_view_at_once(p->f, p->first, rows, p->space); // (rows, d)
+static double add_block(Problem *p, double *g) {
+    int d = p->f->d, parts = (p->rows + PART - 1) / PART;
     double loss = 0;
-    sr_gemm(false, true, rows, k_n, d, 1.0f, x, d, p->wf, d, 0.0f, p->z, k_n);
-    sr_parallel_for(parts, residuals, p);
-    sr_gemm(true, false, k_n, d, rows, 1.0f, p->z, k_n, x, d, 0.0f, p->gf, d);
-    for (int64_t i = 0; i < parts; i++)
-        loss += p->loss[i];
-    for (int k = 0; k < k_n; k++) {
-        double *row = g + (int64_t)k * (d + 1); // (d + 1)
-        for (int j = 0; j < d; j++)
-            row[j] += (double)p->gf[(int64_t)k * d + j];
-        for (int64_t i = 0; i < rows; i++)
-            row[d] += (double)p->z[i * k_n + k];
+    p->x = sr_row_view_at_once(p->f, p->first, p->rows, p->space);
+    sr_parallel_for(parts, compute_share, p);
+    for (int i = 0; i < parts; i++) {
+        const Share *s = &p->share[i];
+        loss += s->loss;
+        for (int k = 0; k < p->classes; k++) {
+            double *row = g + (int64_t)k * (d + 1); // (d + 1)
+            for (int j = 0; j < d; j++)
+                row[j] += (double)s->g[(int64_t)k * d + j];
+            row[d] += s->bias[k];
+        }
     }
     return loss;
 }
@@ -87,10 +121,10 @@ static double evaluate(Problem *p, const double *w, double *g) {
     memset(g, 0, (size_t)p->classes * ((size_t)d + 1) * sizeof *g);
     for (int k = 0; k < p->classes; k++)
         for (int j = 0; j < d; j++)
-            p->wf[(int64_t)k * d + j] = (float)w[(int64_t)k * (d + 1) + j];
+            p->wf[(int64_t)j * p->classes + k] = (float)w[(int64_t)k * (d + 1) + j];
     for (p->first = 0; p->first < n; p->first += BLOCK) {
-        p->rows = SR_MIN(n - p->first, BLOCK);
-        value += block_share(p, g);
+        p->rows = (int)SR_MIN(n - p->first, BLOCK);
+        value += add_block(p, g);
     }
     for (int64_t i = 0; i < (int64_t)p->classes * (d + 1); i++) {
         double weight = i % (d + 1) < d ? w[i] : 0;
@@ -205,33 +239,45 @@ static void start(const SrRowView *f, int classes, double *w) {
         w[sr_row_view_label(f, i) * (f->d + 1) + f->d] = 0;
 }
 
+// Gives each part its memory.
+static void divide(Problem *p, int parts, double *bias, float *g, float *z) {
+    int64_t classes = p->classes, weights = classes * p->f->d;
+    for (int i = 0; i < parts; i++)
+        p->share[i] =
+            (Share){.bias = bias + i * classes, .g = g + i * weights, .z = z + i * STEP * classes};
+}
+
 SrStatus sr_softmax_train(const SrRowView *rows, int classes, double cost, int max_iter,
                           double *w) {
     size_t d = (size_t)rows->d, n = (size_t)classes * (d + 1);
+    size_t parts = (size_t)((SR_MIN(rows->n, BLOCK) + PART - 1) / PART);
     Problem p = {
         .f = rows, .classes = classes, .ridge = (classes == 2 ? 2 : 1) / (cost * (double)rows->n)};
     Minimiser m = {.n = (int64_t)n, .w = w};
     double *vectors = sr_calloc(n, (2 * HISTORY + 4) * sizeof *vectors), *at = vectors;
+    double *bias = sr_alloc(parts * (size_t)classes * sizeof *bias);
+    float *g = sr_alloc(parts * (size_t)classes * d * sizeof *g);
+    float *z = sr_alloc(parts * STEP * (size_t)classes * sizeof *z);
     p.wf = sr_alloc((size_t)classes * d * sizeof *p.wf);
-    p.gf = sr_alloc((size_t)classes * d * sizeof *p.gf);
-    p.z = sr_alloc((size_t)BLOCK * (size_t)classes * sizeof *p.z);
     bool enough =
-        vectors && p.wf && p.gf && p.z && sr_row_view_space(rows, BLOCK, &p.space) == SR_OK;
+        vectors && bias && g && z && p.wf && sr_row_view_space(rows, BLOCK, &p.space) == SR_OK;
     if (enough) {
-        double **parts[] = {&m.g, &m.trial, &m.trial_g, &m.direction};
-        for (int i = 0; i < SR_COUNT(parts); i++, at += n)
-            *parts[i] = at;
+        double **kept[] = {&m.g, &m.trial, &m.trial_g, &m.direction};
+        for (int i = 0; i < SR_COUNT(kept); i++, at += n)
+            *kept[i] = at;
         for (int i = 0; i < HISTORY; i++, at += 2 * n) {
             m.s[i] = at;
             m.y[i] = at + n;
         }
+        divide(&p, (int)parts, bias, g, z);
         start(rows, classes, w);
         minimise(&p, &m, max_iter);
     }
     sr_free(vectors);
+    sr_free(bias);
+    sr_free(g);
+    sr_free(z);
     sr_free(p.wf);
-    sr_free(p.gf);
-    sr_free(p.z);
     sr_free(p.space);
     return enough ? SR_OK : sr_out_of_memory("a classifier of %d classes", classes);
 }
