@@ -19,10 +19,15 @@ enum { PICTURES = 27 };
     "DATA_SOURCES: [synthetic], RANDOM_SYNTHETIC_IMAGES: True, RANDOM_SYNTHETIC_LABELS: " \
     "3, DEFAULT_GRAY_IMG_SIZE: 10"
 #define PHOTOS "DATA_SOURCES: [disk_folder], DATA_PATHS: [%s/photos]"
-#define VIEWS(n, size)                                                                         \
-    "COLLATE_FUNCTION: multicrop_collator, TRANSFORMS: [{name: ImgPilToMultiCrop, "            \
-    "total_num_crops: " n ", num_crops: [" n "], size_crops: [" size "], crop_scales: [[0.3, " \
-    "1.0]]}, {name: RandomHorizontalFlip}, {name: ToTensor}, {name: Normalize}]"
+#define CROPPED(n, size)                                                                        \
+    "TRANSFORMS: [{name: ImgPilToMultiCrop, total_num_crops: " n ", num_crops: [" n "], "       \
+    "size_crops: [" size "], crop_scales: [[0.3, 1.0]]}, {name: RandomHorizontalFlip}, {name: " \
+    "ToTensor}, {name: Normalize}"
+#define VIEWS(n, size) "COLLATE_FUNCTION: multicrop_collator, " CROPPED(n, size) "]"
+#define MASKED                                                              \
+    "COLLATE_FUNCTION: ibot_multicrop_masking_collator, " CROPPED(          \
+        "2", "16") ", {name: MaskedImageModeling, pred_ratio_mean: [0.3], " \
+                   "pred_ratio_var: [0.2], patch_size: 4}]"
 #define CROPS VIEWS("2", "8")
 #define WHOLE                                                                               \
     "COLLATE_FUNCTION: default_collate, TRANSFORMS: [{name: Resize, size: [8, 8]}, {name: " \
@@ -33,6 +38,11 @@ enum { PICTURES = 27 };
 #define TESTS(images) "  TEST: {" images ", DATA_LIMIT: 7, BATCHSIZE_PER_REPLICA: 2, " WHOLE "}\n"
 #define PIXELS "MODEL:\n  TRUNK: {NAME: pixels, PIXELS: {SIDE: 4}}\n  HEAD: {PARAMS: "
 #define RESNET "MODEL:\n  TRUNK: {NAME: resnet_cifar, RESNET_CIFAR: {DEPTH: 8}}\n  HEAD: {PARAMS: "
+#define PATCHES                                                                            \
+    "MODEL:\n  TRUNK: {" SR_LOSS_EXAMPLE_VIT                                               \
+    "}\n  MULTI_INPUT_HEAD_MAPPING: [[global_views, {feat_names: [lastBLK], "              \
+    "additional_keys: [mask]}]]\n  HEAD: {PARAMS: [[ibot_head, {in_dim: 16, out_dim: 12, " \
+    "patch_out_dim: 10, hidden_dim: 16, bottleneck_dim: 8}]]}\n"
 #define END                                                                              \
     "OPTIMIZER: {num_epochs: 2, momentum: 0.9, weight_decay: 0.0001, param_schedulers: " \
     "{lr: {name: cosine, start_value: 0.01, end_value: 0.001}}}\n"                       \
@@ -69,6 +79,13 @@ static const Method methods[] = {
                                            "8, num_prototypes: 12}]]}\n" NO_TEST
                                            "LOSS: {name: masked_siamese_loss, masked_siamese_loss: "
                                            "{patch_size: 4, patch_drop: 0.5}}\n" END},
+    {"ibot", "a teacher of patches and the centres of its outputs", false,
+     TRAIN(PHOTOS, "19", MASKED) PATCHES NO_TEST
+     "LOSS: {name: ibot_loss, ibot_loss: {warmup_teacher_temp_epochs: 1}}\n" END},
+    {"dinov2", "scores of tokens and patches for Sinkhorn", false,
+     TRAIN(NOISE, "19", MASKED) PATCHES NO_TEST
+     "LOSS: {name: dinov2_loss, dinov2_loss: {warmup_teacher_temp_epochs: 1, gram_loss_weight: 2, "
+     "gram_update_steps: 2}}\n" END},
     {"wide", "gradients in several buckets", false,
      TRAIN(NOISE, "19", CROPS) PIXELS
      "[[mlp, {dims: [48, 520, 520, 8], use_bn: True}]]}\n" NO_TEST
