@@ -12,6 +12,12 @@
 
 #define SIGNIFICANCE 0.05
 
+enum {
+    NEIGHBOURS = 3, // of each kind, whose mean distances the ratio compares
+    PROBE = 2,      // weights in the doubt: the probe has learned from all images, and the ratio
+    RATIO = 1       // rests on six of them
+};
+
 void sr_mislabeled_deinit(SrMislabelReport *report) {
     sr_label_noise_deinit(&report->noise);
     sr_free(report->v);
@@ -60,7 +66,8 @@ static SrMislabel judge(const Work *w, const SrLabelNoise *noise, const SrRowVie
                         .confidence = (double)p[best],
                         .given_probability = of_given,
                         .ratio = w->ratio[i],
-                        .doubt = 1 - (of_given + (isnan(ratio) ? of_given : ratio)) / 2,
+                        .doubt = 1 - (PROBE * of_given + RATIO * (isnan(ratio) ? of_given : ratio)) /
+                                         (PROBE + RATIO),
                         .found = noise->wrong[i] || ratio < cutoff};
 }
 
@@ -71,7 +78,7 @@ static SrStatus fill(const SrMislabelOptions *o, const SrRowView *rows, Work *w,
     double cutoff;
     SR_TRY(sr_fold_predictions(rows, classes, 0, o->seed, w->probability));
     SR_TRY(sr_label_noise(w->probability, rows->label, rows->n, classes, &out->noise));
-    SR_TRY(sr_nearest_by_class(rows, w->same, w->other));
+    SR_TRY(sr_nearest_by_class(rows, NEIGHBOURS, w->same, w->other));
     sr_label_ratio(w->same, w->other, rows->n, true, w->ratio);
     SR_TRY(sr_score_cutoff(&cut, w->ratio, rows->n, &cutoff));
     for (int64_t i = 0; i < rows->n; i++)

@@ -3,7 +3,8 @@
 // Two judges look at each image.  A linear probe that never saw it predicts its class
 // (measure/probes/fold_predictions.h), and confident learning turns the predictions into an
 // estimate of the noise (measure/probes/label_noise.h).  SelfClean's ratio compares the nearest
-// image of the same class with the nearest of another one.
+// images of the same class with the nearest of other ones.  The paper takes one image of each kind;
+// here it is the mean of three, because any image may have a wrong label itself.
 #ifndef SR_FOLDER_MISLABELED_H
 #define SR_FOLDER_MISLABELED_H
 
@@ -21,7 +22,7 @@ typedef struct {
     double confidence;    // probability of the suggested class
     double given_probability;
     float ratio;  // SelfClean's; NaN: the class has no other image
-    double doubt; // mean of 1 - given_probability and 1 - ratio, by which images are ranked
+    double doubt; // mean of 1 - given_probability, which counts twice, and 1 - ratio: the ranking
     bool found;   // confident learning marks it, or the ratio is below its cut-off
 } SrMislabel;
 

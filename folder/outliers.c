@@ -189,7 +189,7 @@ static SrStatus judge_classes(const SrRowView *rows, float *same, float *other,
     double *value = sr_alloc((size_t)SR_MAX(rows->n, (int64_t)classes) * sizeof *value);
     r->of_class = sr_calloc((size_t)classes, sizeof *r->of_class);
     SrStatus status =
-        value && r->of_class ? sr_nearest_by_class(rows, same, other) : out_of_memory(rows->n);
+        value && r->of_class ? sr_nearest_by_class(rows, 1, same, other) : out_of_memory(rows->n);
     if (status == SR_OK) {
         measure_classes(rows, classes, other, value, r);
         mark_classes(value, r);

@@ -165,9 +165,10 @@ const SrVerb sr_verb_mislabeled = {
     .summary = "lists images whose class is probably wrong",
     .help = "Subfolders are classes. A linear probe that never saw the image predicts its class, "
             "and confident learning estimates how many labels of each class are wrong. The ratio "
-            "compares the nearest image of the same class with the nearest of another one; a small "
-            "one means a wrong label. Images are ranked by the mean of both doubts.\n\nThe rows "
-            "are those of the index (sslrun index). Nothing is moved or deleted.",
+            "compares the three nearest images of the same class with the three nearest of other "
+            "classes; a small one means a wrong label. Images are ranked by the mean of both "
+            "doubts, in which the probe's counts twice.\n\nThe rows are those of the index "
+            "(sslrun index). Nothing is moved or deleted.",
     .examples = {{"sslrun mislabeled photos --model runs/photos",
                   "Lists labels that are probably wrong."},
                  {"sslrun mislabeled photos --model runs/photos --noise --csv",

@@ -1,7 +1,8 @@
-// Nearest other rows: blocks of queries for sr_knn_nearest, and one scan that keeps two minima.
+// Nearest other rows: blocks of queries for sr_knn_nearest, and one scan that keeps two short lists.
 #include "measure/neighbours/nearest_rows.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/bar.h"
 #include "base/compiler.h"
@@ -58,19 +59,29 @@ SrStatus sr_nearest_rows(const SrRowView *rows, int k, int64_t *row, float *dist
     return status;
 }
 
-// ---- two minima for each row --------------------------------------------------------------------
+// ---- two short lists for each row ---------------------------------------------------------------
+
+// Distances to the nearest rows of one kind, the nearest first.
+typedef struct {
+    float distance[SR_NEAREST_BY_CLASS];
+    int n; // known ones
+} Nearest;
 
 typedef struct {
     const SrRowView *rows;
     const float *product; // (ROW_BLOCK, COLUMN_BLOCK)
     int64_t row, column;  // first row and column of the block
-    int columns;
-    float *same, *other; // (n)
+    int columns, k;
+    Nearest *same, *other; // (ROW_BLOCK)
 } Scan;
 
-static void nearer(float *least, float distance) {
-    if (isnan(*least) || distance < *least)
-        *least = distance;
+static void keep(Nearest *to, int k, float distance) {
+    if (to->n == k && !(distance < to->distance[k - 1]))
+        return;
+    int at = to->n < k ? to->n++ : k - 1;
+    for (; at > 0 && distance < to->distance[at - 1]; at--)
+        to->distance[at] = to->distance[at - 1];
+    to->distance[at] = distance;
 }
 
 static void scan_row(void *arg, int64_t i, int thread) {
@@ -83,24 +94,52 @@ static void scan_row(void *arg, int64_t i, int thread) {
         int64_t you = s->column + j, label = sr_row_view_label(s->rows, you);
         if (you == me || label < 0 || isnan(product[j]))
             continue;
-        nearer(label == mine ? &s->same[me] : &s->other[me], fmaxf(1 - product[j], 0));
+        keep(label == mine ? &s->same[i] : &s->other[i], s->k, fmaxf(1 - product[j], 0));
     }
+}
+
+// Returns the mean of the first n distances of a list, or of all that it has.  NaN: it is empty.
+static float mean_of(const Nearest *list, int n) {
+    float sum = 0;
+    n = SR_MIN(list->n, n);
+    for (int j = 0; j < n; j++)
+        sum += list->distance[j];
+    return n > 0 ? sum / (float)n : NAN;
+}
+
+// Both means are over equally many rows, so that a small class is not nearer by its size.
+static void write_means(const Nearest *same, const Nearest *other, float *to_same,
+                        float *to_other) {
+    int least = SR_MIN(same->n, other->n);
+    *to_same = mean_of(same, SR_MAX(least, 1));
+    *to_other = mean_of(other, SR_MAX(least, 1));
 }
 
 // Work space of one call.
 typedef struct {
-    float *product;      // (ROW_BLOCK, COLUMN_BLOCK)
-    float *rows, *other; // ROW_BLOCK and COLUMN_BLOCK rows; NULL: they lie in memory
+    float *product;        // (ROW_BLOCK, COLUMN_BLOCK)
+    float *rows, *columns; // ROW_BLOCK and COLUMN_BLOCK rows; NULL: they lie in memory
+    Nearest *same, *other; // (ROW_BLOCK)
 } Blocks;
 
 static SrStatus blocks_init(const SrRowView *rows, Blocks *b) {
-    *b = (Blocks){.product = sr_alloc(sizeof(float) * ROW_BLOCK * COLUMN_BLOCK)};
-    SR_TRY_MEMORY(b->product, "neighbours of each class");
+    *b = (Blocks){.product = sr_alloc(sizeof(float) * ROW_BLOCK * COLUMN_BLOCK),
+                  .same = sr_alloc(ROW_BLOCK * sizeof *b->same),
+                  .other = sr_alloc(ROW_BLOCK * sizeof *b->other)};
+    SR_TRY_MEMORY(b->product && b->same && b->other, "neighbours of each class");
     SR_TRY(sr_row_view_space(rows, SR_MIN(rows->n, ROW_BLOCK), &b->rows));
-    return sr_row_view_space(rows, SR_MIN(rows->n, COLUMN_BLOCK), &b->other);
+    return sr_row_view_space(rows, SR_MIN(rows->n, COLUMN_BLOCK), &b->columns);
 }
 
-static void scan_all(const SrRowView *rows, const Blocks *b, float *same, float *other) {
+static void blocks_deinit(Blocks *b) {
+    sr_free(b->product);
+    sr_free(b->rows);
+    sr_free(b->columns);
+    sr_free(b->same);
+    sr_free(b->other);
+}
+
+static void scan_all(const SrRowView *rows, int k, const Blocks *b, float *same, float *other) {
     int d = rows->d;
     SrBar bar;
     sr_bar_begin(&bar, "neighbours of each class", rows->n);
@@ -108,26 +147,27 @@ static void scan_all(const SrRowView *rows, const Blocks *b, float *same, float 
         int n = (int)SR_MIN(rows->n - row, ROW_BLOCK);
         const float *x = sr_row_view_at_once(rows, row, n, b->rows); // (n, d)
         sr_bar_at(&bar, row);
+        memset(b->same, 0, ROW_BLOCK * sizeof *b->same);
+        memset(b->other, 0, ROW_BLOCK * sizeof *b->other);
         for (int64_t column = 0; column < rows->n; column += COLUMN_BLOCK) {
             int columns = (int)SR_MIN(rows->n - column, COLUMN_BLOCK);
-            const float *y = sr_row_view_at_once(rows, column, columns, b->other); // (columns, d)
+            const float *y = sr_row_view_at_once(rows, column, columns, b->columns); // (columns, d)
             sr_gemm(false, true, n, columns, d, 1.0f, x, d, y, d, 0.0f, b->product, COLUMN_BLOCK);
-            Scan scan = {rows, b->product, row, column, columns, same, other};
+            Scan scan = {rows, b->product, row, column, columns, k, b->same, b->other};
             sr_parallel_for(n, scan_row, &scan);
         }
+        for (int i = 0; i < n; i++)
+            write_means(&b->same[i], &b->other[i], same + row + i, other + row + i);
     }
     sr_bar_end(&bar);
 }
 
-SrStatus sr_nearest_by_class(const SrRowView *rows, float *same, float *other) {
+SrStatus sr_nearest_by_class(const SrRowView *rows, int k, float *same, float *other) {
     Blocks b;
+    SR_ASSERT(k >= 1 && k <= SR_NEAREST_BY_CLASS);
     SrStatus status = blocks_init(rows, &b);
-    for (int64_t i = 0; i < rows->n; i++)
-        same[i] = other[i] = NAN;
     if (status == SR_OK)
-        scan_all(rows, &b, same, other);
-    sr_free(b.product);
-    sr_free(b.rows);
-    sr_free(b.other);
+        scan_all(rows, k, &b, same, other);
+    blocks_deinit(&b);
     return status;
 }

@@ -13,8 +13,12 @@
 // no neighbours: -1 and NaN.  SR_ERR_CONFIG unless 1 <= k < n.
 SrStatus sr_nearest_rows(const SrRowView *rows, int k, int64_t *row, float *distance);
 
-// Finds the nearest other row of the same class and the nearest row of another class.  same, other:
-// (n) distances; NaN where there is no such row, or the row has no label.
-SrStatus sr_nearest_by_class(const SrRowView *rows, float *same, float *other);
+#define SR_NEAREST_BY_CLASS 8 // largest k of sr_nearest_by_class
+
+// Computes the mean distances to the k nearest other rows of the same class and to the k nearest
+// rows of other classes.  Where there are fewer of one kind, both means are over that many.  same,
+// other: (n); NaN where there is no such row, or the row has no label.  k: 1 to
+// SR_NEAREST_BY_CLASS.
+SrStatus sr_nearest_by_class(const SrRowView *rows, int k, float *same, float *other);
 
 #endif

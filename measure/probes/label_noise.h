@@ -28,8 +28,8 @@ SrStatus sr_label_noise(const float *probability, const int64_t *label, int64_t 
                         SrLabelNoise *out);
 void sr_label_noise_deinit(SrLabelNoise *noise);
 
-// Computes other^2 / (same^2 + other^2) for the distances to the nearest row of the same class and
-// of another class (measure/neighbours/nearest_rows.h).  A small ratio means a wrong label.
+// Computes other^2 / (same^2 + other^2) for the distances to the nearest rows of the same class and
+// of other classes (measure/neighbours/nearest_rows.h).  A small ratio means a wrong label.
 // Squared Euclidean distances, which 1 - cosine is up to a factor, are squares already: squared =
 // true.  Rows with one of the distances missing get NaN; two distances of 0 give one half.  ratio:
 // (n).

@@ -28,6 +28,8 @@ TEST(test_planted) {
         suggested += wrong && r.v[i].suggested == r.v[i].row % CLASSES;
         CHECK(i == 0 || r.v[i].doubt <= r.v[i - 1].doubt);
         CHECK(r.v[i].row != 1);
+        CHECK_NEAR(r.v[i].doubt, 1 - (2 * r.v[i].given_probability + (double)r.v[i].ratio) / 3,
+                   1e-12);
     }
     CHECK(first >= WRONG - 3);
     CHECK(found >= WRONG * 2 / 3);
