@@ -14,10 +14,10 @@
 #include "folder/picture_match.h"
 
 enum {
-    LOOKS = 3,      // plain, mirrored, cropped
-    CANDIDATES = 8, // per image and look
-    SAMPLE = 400,   // images by which a threshold is chosen
-    CHUNK = 1024,   // images whose candidates are scored together
+    LISTS = SR_LOOKS + 1, // of candidates: by the features of each look, and by pictures
+    CANDIDATES = 8,       // per image and list
+    SAMPLE = 400,         // images by which a threshold is chosen
+    CHUNK = 1024,         // images whose candidates are scored together
     LEAST_SCORES = 50
 };
 #define LEAST_THRESHOLD 0.5
@@ -33,11 +33,11 @@ typedef struct {
     const SrCopiesOptions *o;
     const SrIndex *to, *to_thumbs;
     int64_t n, m;        // rows of images, and of the other side
-    int k;               // candidates per look
+    int k;               // candidates per list
     uint8_t *same;       // (n) among one folder: the image has the bytes of an earlier one
     int64_t *first;      // (n) that earlier one, or the image itself
-    SrNear *near[LOOKS]; // (n, k) by SrLook
-    Candidate *found;    // (CHUNK, LOOKS k)
+    SrNear *near[LISTS]; // (n, k) by SrLook; the last by pictures, NULL: not searched
+    Candidate *found;    // (CHUNK, LISTS k)
     int n_found[CHUNK];  // of each image of the chunk
     int64_t chunk;       // first image of the present chunk
     SrCopies *out;
@@ -84,56 +84,67 @@ static SrStatus find_same(Finder *f) {
 
 // ---- candidates ---------------------------------------------------------------------------------
 
-static SrStatus find_near(Finder *f) {
-    static const char *const what[LOOKS] = {"comparing images", "comparing mirror images",
-                                            "comparing crops"};
+// Searches the candidates of one list.
+static SrStatus find_list(Finder *f, int which, size_t memory) {
+    static const char *const what[LISTS] = {"comparing images", "comparing mirror images",
+                                            "comparing crops", "comparing small pictures"};
     const SrCopiesOptions *o = f->o;
+    bool pictures = which == SR_LOOKS;
+    f->near[which] = sr_alloc((size_t)f->n * (size_t)f->k * sizeof *f->near[which]);
+    SR_TRY_MEMORY(f->near[which], "the neighbours of %lld images", (long long)f->n);
+    const SrNearOptions near = {.from = pictures                 ? o->thumbnails
+                                        : which == SR_LOOK_PLAIN ? o->images
+                                                                 : o->looks[which],
+                                .to = pictures ? f->to_thumbs : f->to,
+                                .self = !o->others,
+                                .k = f->k,
+                                .skip_from = f->same,
+                                .skip_to = o->others ? NULL : f->same,
+                                .cells = o->cells,
+                                .probes = o->probes,
+                                .memory = memory,
+                                .what = what[which]};
+    return sr_near_rows(&near, f->near[which]);
+}
+
+// Small pictures propose candidates where features do not: features of classes may differ more
+// between an image and its re-encoded copy than between two images of a class.  Cells are those of
+// the features, so that an approximate search leaves this list out.
+static SrStatus find_near(Finder *f) {
+    int lists = f->o->thumbnails && !f->o->cells ? LISTS : SR_LOOKS;
     size_t list = (size_t)f->n * sizeof(SrNear), rows = (size_t)f->n * 9;
-    f->k = (int)SR_MAX(SR_MIN(CANDIDATES, f->m - !o->others), 1);
-    while (f->k > 1 && LOOKS * list * (size_t)f->k + rows > o->memory / 2)
+    f->k = (int)SR_MAX(SR_MIN(CANDIDATES, f->m - !f->o->others), 1);
+    while (f->k > 1 && (size_t)(lists * f->k) * list + rows > f->o->memory / 2)
         f->k--;
-    size_t lists = LOOKS * list * (size_t)f->k + rows;
-    for (int look = 0; look < LOOKS; look++) {
-        f->near[look] = sr_alloc(list * (size_t)f->k);
-        SR_TRY_MEMORY(f->near[look], "the neighbours of %lld images", (long long)f->n);
-        const SrNearOptions near = {.from = look ? o->looks[look] : o->images,
-                                    .to = f->to,
-                                    .self = !o->others,
-                                    .k = f->k,
-                                    .skip_from = f->same,
-                                    .skip_to = o->others ? NULL : f->same,
-                                    .cells = o->cells,
-                                    .probes = o->probes,
-                                    .memory = o->memory > lists ? o->memory - lists : 0,
-                                    .what = what[look]};
-        SR_TRY(sr_near_rows(&near, f->near[look]));
-    }
+    size_t held = (size_t)(lists * f->k) * list + rows;
+    for (int which = 0; which < lists; which++)
+        SR_TRY(find_list(f, which, f->o->memory > held ? f->o->memory - held : 0));
     return SR_OK;
 }
 
 // ---- scores -------------------------------------------------------------------------------------
 
-// Collects the neighbours of image i by all looks, each row once.  Returns their number.
+// Collects the neighbours of image i in all lists, each row once.  Returns their number.
 static int candidates_of(const Finder *f, int64_t i, Candidate *to) {
     int n = 0;
-    for (int look = 0; look < LOOKS; look++)
-        for (int k = 0; k < f->k; k++) {
-            const SrNear *near = &f->near[look][i * f->k + k];
+    for (int list = 0; list < LISTS; list++)
+        for (int k = 0; f->near[list] && k < f->k; k++) {
+            const SrNear *near = &f->near[list][i * f->k + k];
             int at = 0;
             while (at < n && to[at].row != near->row)
                 at++;
             if (near->row == UINT32_MAX || (at < n && to[at].score >= near->similarity))
                 continue;
-            to[at] = (Candidate){near->row, near->similarity, look == SR_LOOK_MIRRORED};
+            to[at] = (Candidate){near->row, near->similarity, list == SR_LOOK_MIRRORED};
             n += at == n;
         }
     return n;
 }
 
-// A neighbour by one look may be a copy of another kind: pictures are compared both ways.
+// A neighbour in one list may be a copy of another kind: pictures are compared both ways.
 static void score_image(void *arg, int64_t c, int thread) {
     Finder *f = arg;
-    Candidate *found = f->found + c * LOOKS * f->k;
+    Candidate *found = f->found + c * LISTS * f->k;
     float a[SR_PICTURE_SIDE * SR_PICTURE_SIDE], b[SR_PICTURE_SIDE * SR_PICTURE_SIDE];
     (void)thread;
     f->n_found[c] = candidates_of(f, f->chunk + c, found);
@@ -215,7 +226,7 @@ static int64_t collect_scores(Finder *f, int64_t sample, double *z) {
     for (int64_t c = 0; c < sample; c++) {
         float best = -1;
         for (int k = 0; k < f->n_found[c]; k++)
-            best = SR_MAX(best, f->found[c * LOOKS * f->k + k].score);
+            best = SR_MAX(best, f->found[c * LISTS * f->k + k].score);
         if (!f->same[f->chunk + c])
             z[n++] = fisher((double)best);
     }
@@ -262,7 +273,7 @@ static SrStatus take_chunk(Finder *f, int64_t n) {
     for (int64_t c = 0; c < n; c++)
         for (int k = 0; k < f->n_found[c]; k++) {
             int64_t i = f->chunk + c;
-            Candidate x = f->found[c * LOOKS * f->k + k];
+            Candidate x = f->found[c * LISTS * f->k + k];
             if (!((double)x.score >= f->out->threshold))
                 continue;
             SrCopyPair pair = {i, x.row, x.score, x.mirrored};
@@ -420,7 +431,7 @@ static SrStatus make_groups(SrCopies *c, int64_t n) {
 static SrStatus find(Finder *f) {
     SR_TRY(find_same(f));
     SR_TRY(find_near(f));
-    f->found = sr_alloc((size_t)CHUNK * LOOKS * (size_t)f->k * sizeof *f->found);
+    f->found = sr_alloc((size_t)CHUNK * LISTS * (size_t)f->k * sizeof *f->found);
     SR_TRY_MEMORY(f->found, "scores");
     SR_TRY(choose_threshold(f));
     SR_TRY(find_pairs(f));
@@ -453,8 +464,8 @@ SrStatus sr_copies_find(const SrCopiesOptions *o, SrCopies *out) {
     SrStatus status = find(&f);
     sr_free(f.same);
     sr_free(f.first);
-    for (int look = 0; look < LOOKS; look++)
-        sr_free(f.near[look]);
+    for (int list = 0; list < LISTS; list++)
+        sr_free(f.near[list]);
     sr_free(f.found);
     if (status != SR_OK)
         sr_copies_deinit(out);

@@ -1,7 +1,7 @@
 // Finds copies and near copies among the images of an index, or between two of them.
 //
 // Candidates are the nearest rows by the model's features, of the image, of its mirror
-// image and of its middle.
+// image and of its middle, and the nearest small pictures.
 // Each candidate pair is then scored: by its pictures (folder/picture_match.h), or by the cosine
 // alone.  A pair from the threshold on is a copy.
 //
@@ -19,10 +19,10 @@ typedef struct {
     // The other folder.  NULL: copies among `images`
     const SrIndex *others, *other_thumbnails;
     const SrCells *cells; // of the images, or of `others`: candidates come from them; NULL: exact
-    int probes;           // cells that are searched for each image
-    double threshold;     // score of a copy.  NAN: from the data
-    double false_alarms;  // rate per image, above 0, for a threshold from the data
-    size_t memory;        // bytes that may be used
+    int probes;       // cells that are searched for each image; small pictures then propose nothing
+    double threshold; // score of a copy.  NAN: from the data
+    double false_alarms; // rate per image, above 0, for a threshold from the data
+    size_t memory;       // bytes that may be used
 } SrCopiesOptions;
 
 typedef struct {

@@ -66,8 +66,9 @@ static SrMislabel judge(const Work *w, const SrLabelNoise *noise, const SrRowVie
                         .confidence = (double)p[best],
                         .given_probability = of_given,
                         .ratio = w->ratio[i],
-                        .doubt = 1 - (PROBE * of_given + RATIO * (isnan(ratio) ? of_given : ratio)) /
-                                         (PROBE + RATIO),
+                        .doubt =
+                            1 - (PROBE * of_given + RATIO * (isnan(ratio) ? of_given : ratio)) /
+                                    (PROBE + RATIO),
                         .found = noise->wrong[i] || ratio < cutoff};
 }
 

@@ -292,9 +292,10 @@ const SrVerb sr_verb_duplicates = {
     .summary = "groups copies and near copies among the images of a folder",
     .help =
         "The model's features propose candidates: the nearest images of each image, of its mirror "
-        "image and of its middle. Their pictures are then compared at 32 x 32 grey values, whole "
-        "and in parts, so that copies are found that were scaled, compressed again, brightened, "
-        "mirrored or cropped to 80 % of each side. Nothing is deleted.\n\nIn each group every "
+        "image and of its middle; without --probes, the nearest pictures of 32 x 32 grey values "
+        "too. Such pictures are then compared, whole and in parts, so that copies are found that "
+        "were scaled, compressed again, brightened, mirrored or cropped to 80 % of each side. "
+        "Nothing is deleted.\n\nIn each group every "
         "image reaches the threshold with the first one, which has the most copies. The threshold "
         "follows from the scores that different images of this folder reach by chance. The same "
         "folder gives the same groups, whatever the number of threads.",

@@ -1,4 +1,4 @@
-// Nearest other rows: blocks of queries for sr_knn_nearest, and one scan that keeps two short lists.
+// Nearest other rows: blocks of queries for sr_knn_nearest, and one scan that keeps short lists.
 #include "measure/neighbours/nearest_rows.h"
 
 #include <math.h>

@@ -11,6 +11,7 @@
 #include "folder/copies.h"
 #include "folder/index/index_writer.h"
 #include "folder/nearest.h"
+#include "folder/picture_match.h"
 #include "kernels/core/half.h"
 #include "tests/check.h"
 #include "tests/data/fixture.h"
@@ -277,6 +278,38 @@ TEST(test_groups) {
     temp_dir_remove(dir);
 }
 
+// Small pictures propose copies that features keep apart, unless cells make the search approximate.
+TEST(test_candidates_by_pictures) {
+    enum { PAIRS = 60, PIXELS = SR_PICTURE_SIDE * SR_PICTURE_SIDE };
+    char dir[64];
+    SrCopies c;
+    SrCells *cells;
+    temp_dir_make(dir);
+    SrIndex *features = make_index(dir, "f.index", 2 * PAIRS, D, 2 * PAIRS);
+    SrIndex *pictures = make_index(dir, "p.index", 2 * PAIRS, PIXELS, PAIRS);
+    SrCopiesOptions o = {.images = features,
+                         .looks = {features, features, features},
+                         .thumbnails = pictures,
+                         .threshold = 0.9,
+                         .false_alarms = 0.01,
+                         .memory = 1 << 28};
+    CHECK_OK(sr_copies_find(&o, &c));
+    CHECK_INT(c.n_pairs, PAIRS);
+    for (int64_t i = 0; i < c.n_pairs; i++)
+        CHECK_INT(c.pair[i].b - c.pair[i].a, PAIRS);
+    sr_copies_deinit(&c);
+    CHECK_OK(sr_cells_open(features, &cells));
+    o.cells = cells;
+    o.probes = 1;
+    CHECK_OK(sr_copies_find(&o, &c));
+    CHECK(c.n_pairs < PAIRS / 2);
+    sr_copies_deinit(&c);
+    sr_cells_close(cells);
+    sr_index_close(features);
+    sr_index_close(pictures);
+    temp_dir_remove(dir);
+}
+
 // Noise has no copies: the threshold from the data lets few pass, as its rate says.
 TEST(test_threshold_from_data) {
     char dir[64];
@@ -297,4 +330,5 @@ TEST(test_threshold_from_data) {
 }
 
 SR_TESTS(near_rows, unit(test_all_pairs), unit(test_cells), unit(test_recall),
-         unit(test_cells_file), unit(test_groups), unit(test_threshold_from_data))
+         unit(test_cells_file), unit(test_groups), unit(test_candidates_by_pictures),
+         unit(test_threshold_from_data))
