@@ -2,8 +2,8 @@
 // convolution that reads it.  The normalised map, which is the largest of an inverted residual, is
 // then not stored.  The node takes place and name of the convolution.
 //
-// Only plans with gradients in floats do so.  Without gradients norms are folded into
-// convolutions, which take the activation themselves.
+// Only plans with gradients do so.  Without gradients norms are folded into convolutions, which
+// take the activation themselves.
 #include <string.h>
 
 #include "graph/plan/plan_internal.h"
@@ -44,7 +44,7 @@ static SrStatus merge(SrPlan *plan, SrNodeId id) {
 
 SrStatus sr__pass_fuse_depthwise(SrPlan *plan) {
     int *readers;
-    if (plan->bf16 || !sr__plan_wants_grads(plan))
+    if (!sr__plan_wants_grads(plan))
         return SR_OK;
     SR_TRY(sr__plan_count_readers(plan, &readers));
     for (SrNodeId id = 0; id < plan->n_nodes; id++) {

@@ -187,13 +187,11 @@ static void forward(const SrConvShape *s, const void *x, const float *w, const S
     sr_parallel_for(sum_units(s), forward_unit, &job);
 }
 
-void sr__grouped_data_row(const SrConvShape *s, const float *dy, const float *w, const float *zeros,
-                          const int32_t *lane_from, int64_t i, const SrGroupedOut *out) {
-    int64_t n = i / s->H;
-    bool gathers = s->stride_w == 1;
+SrGroupedRow sr__grouped_data_window(const SrConvShape *s, const float *w, const float *zeros,
+                                     const int32_t *lane_from, int h, int at[SR_GROUPED_ROWS]) {
     SrGroupedRow row = {.S = s->S,
                         .stride = s->stride_w,
-                        .pad = gathers ? s->S - 1 - s->pad_w : s->pad_w,
+                        .pad = s->stride_w == 1 ? s->S - 1 - s->pad_w : s->pad_w,
                         .own = own_of(s),
                         .lane_from = lane_from,
                         .C = s->C,
@@ -201,26 +199,36 @@ void sr__grouped_data_row(const SrConvShape *s, const float *dy, const float *w,
                         .out_columns = s->W,
                         .zeros = zeros};
     for (int r = 0; r < s->R; r++) {
-        int at = (int)(i % s->H) + s->pad_h - r * s->dilation_h;
-        if (at < 0 || at % s->stride_h || at / s->stride_h >= s->P)
+        int p = h + s->pad_h - r * s->dilation_h;
+        if (p < 0 || p % s->stride_h || p / s->stride_h >= s->P)
             continue;
-        row.in[row.rows] = dy + (n * s->P + at / s->stride_h) * row_floats(s, s->Q);
+        at[row.rows] = p / s->stride_h;
         row.w[row.rows++] = w + r * (filter_floats(s) / s->R);
     }
-    if (gathers)
-        sr__grouped(s->machine)->gather(&row, out);
+    return row;
+}
+
+void sr__grouped_data(const SrConvShape *s, const SrGroupedRow *row, const SrGroupedOut *out) {
+    if (s->stride_w == 1)
+        sr__grouped(s->machine)->gather(row, out);
     else
-        sr__grouped(s->machine)->spread(&row, out);
+        sr__grouped(s->machine)->spread(row, out);
 }
 
 // Computes row i = n * H + h of the gradient of the input.
 static void data_row(const Job *job, int64_t i) {
     const SrConvShape *s = job->s;
-    int64_t count = (int64_t)s->N * s->H * row_floats(s, s->W);
-    SrGroupedOut out = {.to = job->out + i * row_floats(s, s->W),
+    int at[SR_GROUPED_ROWS];
+    int64_t count = (int64_t)s->N * s->H * row_floats(s, s->W), n = i / s->H;
+    SrGroupedRow row =
+        sr__grouped_data_window(s, job->w, job->zeros, job->lane_from, (int)(i % s->H), at);
+    for (int k = 0; k < row.rows; k++)
+        row.in[k] = job->dy + (n * s->P + at[k]) * row_floats(s, s->Q);
+    sr__grouped_data(
+        s, &row,
+        &(SrGroupedOut){.to = job->out + i * row_floats(s, s->W),
                         .add = job->add,
-                        .stream = !job->add && sr__grouped_streams(job->out, count, s->C)};
-    sr__grouped_data_row(s, job->dy, job->w, job->zeros, job->lane_from, i, &out);
+                        .stream = !job->add && sr__grouped_streams(job->out, count, s->C)});
 }
 
 static void data_unit(void *arg, int64_t i, int thread) {

@@ -57,10 +57,13 @@ static inline const SrGroupedKernels *sr__grouped(const SrMachine *machine) {
     return SR_CPU_PICK(machine, sr__grouped_kernels);
 }
 
-// Computes row i = n * H + h of the gradient of the input, over the rows of dy (N, P, Q, K) that it
-// reaches.  w: (R, S, own, C), as sr__conv_grouped prepares it for backward data; zeros: (C).
-void sr__grouped_data_row(const SrConvShape *s, const float *dy, const float *w, const float *zeros,
-                          const int32_t *lane_from, int64_t i, const SrGroupedOut *out);
+// Returns the rows of outputs that row h of the gradient of the input meets.  Row number i is
+// output row at[i] of the image, and the caller sets its address in[i].  w: (R, S, own, C), as
+// sr__conv_grouped prepares it for backward data; zeros: (C).
+SrGroupedRow sr__grouped_data_window(const SrConvShape *s, const float *w, const float *zeros,
+                                     const int32_t *lane_from, int h, int at[SR_GROUPED_ROWS]);
+// Computes that row.
+void sr__grouped_data(const SrConvShape *s, const SrGroupedRow *row, const SrGroupedOut *out);
 // Adds `parts` partial gradients of the weights (parts, R, S, own, C), in order, to dw (K, own, R,
 // S).
 void sr__grouped_join(const SrConvShape *s, const float *part, int parts, float *dw);

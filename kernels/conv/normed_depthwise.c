@@ -14,7 +14,10 @@
 //
 // A piece of work is a run of images or of output rows of one image.  Pieces depend on the shape
 // alone, and their sums are added in order.  Where two pieces meet, both compute the rows of u
-// that both need.  Only floats are computed; bfloat16 plans keep the ops apart.
+// that both need.
+//
+// Rows of bfloat16 are converted to floats one by one, and u, du and the sums stay floats.  g is
+// stored as bfloat16 between the two passes, as batch_norm stores it.
 #include "kernels/conv/normed_depthwise.h"
 
 #include <string.h>
@@ -151,16 +154,25 @@ static Piece piece_at(const SrConvShape *s, int i) {
 
 static int64_t row_floats(const SrConvShape *s) { return (int64_t)s->W * s->C; }
 
-// Scratch of one thread.
+// Scratch of one thread.  The rows after du are used for bfloat16 alone.
 typedef struct {
     float *ring; // (R, W, C): row h of u lies in ring[h % R]
     float *du;   // (W, C)
+    float *x;    // (W, C): a row of x
+    float *y;    // (Q, C): a row of y
+    float *dy;   // (R, Q, C): row p of dy lies in dy[p % R]
+    int *held;   // (R): the row that lies there, counted over all images; -1: none
 } Rows;
 
-static Rows take_rows(SrConvScratch *scratch, const SrConvShape *s) {
-    size_t row = sizeof(float) * (size_t)row_floats(s);
-    return (Rows){.ring = sr__conv_take(scratch, row * (size_t)s->R),
-                  .du = sr__conv_take(scratch, row)};
+static Rows take_rows(SrConvScratch *scratch, const SrConvShape *s, SrDtype type) {
+    size_t C = sizeof(float) * (size_t)s->C, R = (size_t)s->R, half = type == SR_BF16;
+    size_t in = C * (size_t)s->W, out = C * (size_t)s->Q;
+    return (Rows){.ring = sr__conv_take(scratch, in * R),
+                  .du = sr__conv_take(scratch, in),
+                  .x = sr__conv_take(scratch, half * in),
+                  .y = sr__conv_take(scratch, half * out),
+                  .dy = sr__conv_take(scratch, half * out * R),
+                  .held = sr__conv_take(scratch, half * sizeof(int) * R)};
 }
 
 typedef struct {
@@ -169,8 +181,9 @@ typedef struct {
     SrConvShape s;
     SrBatchNormActivation f;
     const SrNormedRowKernels *rows;
-    const float *x, *dy;
-    float *y, *g; // g (N, H, W, C): dx, or NULL
+    SrDtype type; // of x, y, dy and g
+    const void *x, *dy;
+    void *y, *g;  // g (N, H, W, C): dx, or NULL
     bool stream;  // y, or g, bypasses the caches
     float *zeros; // (C)
     float *w;     // (R, S, C): packed weights of the pass
@@ -192,13 +205,13 @@ static void take_scratch(Work *w, SrConvScratch *scratch, SrShape x) {
     w->w = sr__conv_take(scratch, filter);
     w->part = sr__conv_take(scratch, filter * pieces);
     w->sums = sr__conv_take(scratch, 2 * sizeof(double) * C * pieces);
-    take_rows(&count, &w->s);
+    take_rows(&count, &w->s, w->type);
     w->thread_bytes = count.used;
     w->threads = sr__conv_take(scratch, count.used * (size_t)sr_parallel_threads());
 }
 
 static size_t scratch_bytes(const SrOpSite *site) {
-    Work w = {.s = conv_shape(site->params, site->x[0])};
+    Work w = {.s = conv_shape(site->params, site->x[0]), .type = site->type};
     SrConvScratch count = {0};
     take_scratch(&w, &count, site->x[0]);
     return count.used;
@@ -207,7 +220,8 @@ static size_t scratch_bytes(const SrOpSite *site) {
 static Work work_of(const SrOpCall *call, SrConvPass pass) {
     const SrNormedDepthwiseParams *p = call->params;
     SrConvScratch scratch = {call->scratch, 0};
-    Work w = {.call = call, .norm = sr__batch_work(call), .x = (const float *)call->x[0].data};
+    Work w = {.call = call, .norm = sr__batch_work(call), .x = call->x[0].data};
+    w.type = w.norm.type;
     w.s = conv_shape(p, call->x[0].shape);
     w.s.machine = call->machine;
     w.f = (SrBatchNormActivation)p->activation;
@@ -220,21 +234,49 @@ static Work work_of(const SrOpCall *call, SrConvPass pass) {
 
 static Rows rows_of(const Work *w, int thread) {
     SrConvScratch scratch = {w->threads + (size_t)thread * w->thread_bytes, 0};
-    return take_rows(&scratch, &w->s);
+    Rows rows = take_rows(&scratch, &w->s, w->type);
+    for (int r = 0; w->type == SR_BF16 && r < w->s.R; r++)
+        rows.held[r] = -1;
+    return rows;
+}
+
+static void cast(const Work *w, SrDtype to, void *y, SrDtype from, const void *x, int64_t n) {
+    sr__rows(w->call->machine)->cast(to, y, from, x, n, false);
 }
 
 static float *ring_row(const Work *w, const Rows *rows, int h) {
     return rows->ring + h % w->s.R * row_floats(&w->s);
 }
 
-static const float *x_row(const Work *w, int n, int h) {
-    return w->x + ((int64_t)n * w->s.H + h) * row_floats(&w->s);
+// Returns row h of x of image n as floats.
+static const float *x_row(const Work *w, const Rows *rows, int n, int h) {
+    int64_t floats = row_floats(&w->s);
+    const void *x = sr__at(w->type, w->x, ((int64_t)n * w->s.H + h) * floats);
+    if (w->type == SR_F32)
+        return x;
+    cast(w, SR_F32, rows->x, SR_BF16, x, floats);
+    return rows->x;
+}
+
+// Returns row p of dy of image n as floats.
+static const float *dy_row(const Work *w, const Rows *rows, int n, int p) {
+    int64_t floats = (int64_t)w->s.Q * w->s.C;
+    int at = n * w->s.P + p, place = at % w->s.R;
+    const void *dy = sr__at(w->type, w->dy, at * floats);
+    if (w->type == SR_F32)
+        return dy;
+    float *row = rows->dy + place * floats;
+    if (rows->held[place] != at)
+        cast(w, SR_F32, row, SR_BF16, dy, floats);
+    rows->held[place] = at;
+    return row;
 }
 
 // Computes row h of u of image n.
 static void activate(const Work *w, const Rows *rows, int n, int h) {
-    w->norm.kernels->apply(ring_row(w, rows, h), x_row(w, n, h), NULL, w->s.W, w->s.C, w->norm.k,
-                           w->f, false);
+    sr__batch_norm(w->call->machine, SR_F32)
+        ->apply(ring_row(w, rows, h), x_row(w, rows, n, h), NULL, w->s.W, w->s.C, w->norm.k, w->f,
+                false);
 }
 
 // First row of u under output row p, and the row after the last, inside the image.
@@ -262,6 +304,10 @@ static SrGroupedRow window(const Work *w, const Rows *rows, int p, const float *
     return row;
 }
 
+static bool streams(const Work *w, const void *to, int64_t count) {
+    return to && w->type == SR_F32 && sr__grouped_streams(to, count, w->s.C);
+}
+
 static void forward_piece(void *arg, int64_t i, int thread) {
     const Work *w = arg;
     const SrConvShape *s = &w->s;
@@ -278,8 +324,11 @@ static void forward_piece(void *arg, int64_t i, int thread) {
             for (next = SR_MAX(next, first_row(s, p)); next < end_row(s, p); next++)
                 activate(w, &rows, n, next);
             SrGroupedRow row = window(w, &rows, p, w->w);
-            out.to = w->y + ((int64_t)n * s->P + p) * s->Q * s->C;
+            void *y = sr__at(w->type, w->y, ((int64_t)n * s->P + p) * s->Q * s->C);
+            out.to = w->type == SR_F32 ? y : rows.y;
             sr__grouped(s->machine)->gather(&row, &out);
+            if (w->type == SR_BF16)
+                cast(w, SR_BF16, y, SR_F32, rows.y, (int64_t)s->Q * s->C);
         }
     }
 }
@@ -292,20 +341,25 @@ static int64_t sum_units(const SrOpSite *site) {
 static void forward(const SrOpCall *call) {
     Work w = work_of(call, SR_CONV_FORWARD);
     sr__batch_normaliser(call, &w.norm);
-    w.y = (float *)call->y.data;
-    w.stream = sr__grouped_streams(w.y, sr_shape_count(call->y.shape), w.s.C);
+    w.y = call->y.data;
+    w.stream = streams(&w, w.y, sr_shape_count(call->y.shape));
     sr_parallel_for(pieces_of(&w.s), forward_piece, &w);
 }
 
 // Computes row h of u, and of g with its sums, from the rows of dy that row h reaches.
 static void back_row(const Work *w, const Rows *rows, int n, int h, double *sums) {
     const SrConvShape *s = &w->s;
-    int64_t i = (int64_t)n * s->H + h;
-    sr__grouped_data_row(s, w->dy, w->w, w->zeros, NULL, i, &(SrGroupedOut){.to = rows->du});
-    w->rows->back(&(SrNormedRow){.x = x_row(w, n, h),
+    int at[SR_GROUPED_ROWS];
+    SrGroupedRow row = sr__grouped_data_window(s, w->w, w->zeros, NULL, h, at);
+    for (int k = 0; k < row.rows; k++)
+        row.in[k] = dy_row(w, rows, n, at[k]);
+    sr__grouped_data(s, &row, &(SrGroupedOut){.to = rows->du});
+    void *g = sr__at(w->type, w->g, ((int64_t)n * s->H + h) * row_floats(s));
+    bool half = w->type == SR_BF16;
+    w->rows->back(&(SrNormedRow){.x = x_row(w, rows, n, h),
                                  .du = rows->du,
                                  .u = ring_row(w, rows, h),
-                                 .g = w->g ? w->g + i * row_floats(s) : NULL,
+                                 .g = half ? rows->du : g,
                                  .stream = w->stream,
                                  .columns = s->W,
                                  .C = s->C,
@@ -313,12 +367,14 @@ static void back_row(const Work *w, const Rows *rows, int n, int h, double *sums
                                  .f = w->f,
                                  .sum_g = sums,
                                  .sum_gx = sums + s->C});
+    if (half && g)
+        cast(w, SR_BF16, g, SR_F32, rows->du, row_floats(s));
 }
 
 static void add_weights(const Work *w, const Rows *rows, int n, int p, float *part) {
     const SrConvShape *s = &w->s;
     SrGroupedRow row = window(w, rows, p, part);
-    const float *dy = w->dy + ((int64_t)n * s->P + p) * s->Q * s->C;
+    const float *dy = dy_row(w, rows, n, p);
     for (int k = 0; k < row.rows; k++)
         sr__grouped(s->machine)->weights(&row, k, dy, part + (row.w[k] - part));
 }
@@ -363,7 +419,7 @@ static void backward_partial(const SrOpCall *call) {
     sr__batch_scale(&w.norm, call->w[SR_BN_WEIGHT].data);
     w.dy = call->dy;
     w.g = call->dx[0];
-    w.stream = w.g && sr__grouped_streams(w.g, sr_shape_count(call->x[0].shape), C);
+    w.stream = streams(&w, w.g, sr_shape_count(call->x[0].shape));
     w.part = call->dw[WEIGHT] ? w.part : NULL;
     sr_parallel_for(pieces, back_piece, &w);
     if (w.part)
@@ -383,13 +439,14 @@ static void backward(const SrOpCall *call) {
     SrBatchWork w = sr__batch_work(call);
     sr__batch_scale(&w, call->w[SR_BN_WEIGHT].data);
     sr__batch_sum_coefficients(call, &w);
-    const float *x = (const float *)call->x[0].data;
-    float *dx = call->dx[0]; // (rows, C), which holds g
+    void *dx = call->dx[0]; // (rows, C), which holds g
     int64_t step = SR_MAX(1, SR_CHUNK / w.C);
 #pragma omp parallel for schedule(static) if (sr__batch_parallel(&w))
-    for (int64_t r = 0; r < w.rows; r += step)
-        w.kernels->input_grad(dx + r * w.C, x + r * w.C, NULL, dx + r * w.C,
+    for (int64_t r = 0; r < w.rows; r += step) {
+        void *at = sr__at(w.type, dx, r * w.C);
+        w.kernels->input_grad(at, sr__at(w.type, call->x[0].data, r * w.C), NULL, at,
                               SR_MIN(step, w.rows - r), w.C, w.k, SR_BN_LINEAR, false);
+    }
 }
 
 // Runs the ops that this one stands for, one after the other.
@@ -460,7 +517,7 @@ const SrOp sr_op_normed_depthwise = {
     .params_bytes = sizeof(SrNormedDepthwiseParams),
     .min_in = 1,
     .max_in = 1,
-    .flags = SR_OP_IMPURE | SR_OP_TAKES_SUMS,
+    .flags = SR_OP_IMPURE | SR_OP_BF16 | SR_OP_TAKES_SUMS,
     .infer = infer,
     .slots = slots,
     .reads = sr__reads_x,

@@ -8,7 +8,7 @@
 typedef struct {
     const float *x, *du; // (columns, C)
     float *u;            // (columns, C)
-    float *g;            // (columns, C); NULL: not wanted
+    float *g;            // (columns, C), perhaps where du is; NULL: not wanted
     bool stream;         // g bypasses the caches; it is aligned, and C a multiple of a cache line
     int columns, C;
     SrBatchNormCoefs k;

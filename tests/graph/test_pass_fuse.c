@@ -558,7 +558,7 @@ TEST(test_norms_join_depthwise) {
     }
 }
 
-// The norm stays apart where its value has another reader, in bfloat16, and without gradients.
+// The norm stays apart where its value has another reader, and without gradients.
 TEST(test_norms_stay_apart_from_depthwise) {
     Net net = begin();
     SrNodeId middle, y = depthwise(net.b, "silu", 3, 1, net.x, &middle);
@@ -566,7 +566,6 @@ TEST(test_norms_stay_apart_from_depthwise) {
     SrPlanOptions options[] = {
         {0},
         {.outputs = &middle, .n_outputs = 1},
-        {.bf16 = true},
     };
     for (int i = 0; i < SR_COUNT(options); i++) {
         SrPlan *plan = compile(net, options[i]);
