@@ -287,13 +287,13 @@ TEST(test_choice) {
 
 // An output larger than the caches is written by streaming stores; it has the bits of its halves,
 // which are cached.
-TEST(test_streamed_output) {
+static void streamed_case(int side, int channels) {
     SrRng rng = sr_rng(11, SR_RNG_TEST, 0, 0, 0, 0);
     SrConvShape s = {.N = 4,
-                     .H = 128,
-                     .W = 128,
+                     .H = side,
+                     .W = side,
                      .C = 8,
-                     .K = 64,
+                     .K = channels,
                      .R = 1,
                      .S = 1,
                      .stride_h = 1,
@@ -306,7 +306,7 @@ TEST(test_streamed_output) {
     size_t nx = conv_x_len(&s), ny = conv_y_len(&s), bytes = ny * sizeof(float);
     CHECK(ny >= 3 << 20 && ny / 2 < 3 << 20);
     float *x = conv_draw(&rng, nx), *w = conv_draw(&rng, conv_w_len(&s)),
-          *bias = conv_draw(&rng, 64), *residual = conv_draw(&rng, ny);
+          *bias = conv_draw(&rng, (size_t)channels), *residual = conv_draw(&rng, ny);
     float *y = aligned_alloc(SR_ALIGN, bytes), *halves = aligned_alloc(SR_ALIGN, bytes);
     void *scratch = aligned_alloc(
         SR_ALIGN, (sr_conv_scratch_bytes(&c, SR_CONV_FORWARD) / SR_ALIGN + 1) * SR_ALIGN);
@@ -323,6 +323,12 @@ TEST(test_streamed_output) {
     CHECK(memcmp(y, halves, bytes) == 0);
     free(y), free(halves), free(scratch), free(packed);
     sr_free(x), sr_free(w), sr_free(bias), sr_free(residual);
+}
+
+// Whole blocks of columns, and a narrow one at the end.
+TEST(test_streamed_output) {
+    streamed_case(128, 64);
+    streamed_case(112, 80);
 }
 
 SR_TESTS(conv, unit(test_streamed_output), unit(test_shape_formula), unit(test_pairs_measured),
