@@ -143,8 +143,9 @@ void methods_prepare(const char *folder) {
 // replicas of a rank is a power of two.
 void method_command(const Method *m, const char *folder, const char *out, int ranks,
                     char *argv[METHOD_WORDS], char room[3][METHOD_PATH]) {
-    static char *const extraction[] = {"--random", "--nodes", "layer1,avg_pool2d", "--size", "8",
-                                       "--batch",  "2",       "--shard",           "12"};
+    static char *const extraction[] = {
+        "--random", "--nodes", "layer1,avg_pool2d", "--size", "8", "--batch", "2",
+        "--shard",  "12",      "--threads",         "0"};
     int n = 0;
     argv[n++] = "sslrun";
     argv[n++] = "-q";
