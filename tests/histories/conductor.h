@@ -1,9 +1,9 @@
 // Runs the ranks of one start as processes of which one computes at a time.  A seed draws who goes
 // on, which message moves, and thereby the whole schedule.
 //
-// It does what Open MPI's mpirun does on one machine.  If a rank is killed, aborts, or exits before
-// it has stopped the library, the other ranks receive SIGTERM and a little later SIGKILL.  The
-// job's exit code is that of the first rank that failed.
+// The conductor also ends the ranks, as the command mpirun would.  If a rank is killed, aborts, or
+// exits before it has stopped the library, the other ranks receive SIGTERM and a little later
+// SIGKILL.  The job's exit code is that of the first rank that failed.
 #ifndef SR_TESTS_HISTORIES_CONDUCTOR_H
 #define SR_TESTS_HISTORIES_CONDUCTOR_H
 
