@@ -55,19 +55,33 @@ static const char *activation(const SrConv2dParams *p) {
 
 static bool is_fused(const SrConv2dParams *p) { return p->residual || activation(p); }
 
-// Returns the full shape, with zeros of the params resolved.  x (N, H, W, C).
-static SrConvShape conv_shape(const SrConv2dParams *p, SrShape x, SrDtype type) {
-    SrConvShape s = {.N = x.d[0], .H = x.d[1], .W = x.d[2], .C = x.d[3], .K = p->out_channels};
+static int or_else(int value, int otherwise) { return value ? value : otherwise; }
+
+SrConv2dParams sr__conv2d_resolved(const SrConv2dParams *p) {
+    SrConv2dParams r = *p;
+    r.kernel_w = or_else(p->kernel_w, p->kernel_h);
+    r.stride_h = or_else(p->stride_h, 1);
+    r.stride_w = or_else(p->stride_w, r.stride_h);
+    r.padding_w = p->padding_w < 0 ? p->padding_h : p->padding_w;
+    r.dilation_h = or_else(p->dilation_h, 1);
+    r.dilation_w = or_else(p->dilation_w, r.dilation_h);
+    r.groups = or_else(p->groups, 1);
+    return r;
+}
+
+SrConvShape sr__conv2d_shape(const SrConv2dParams *params, SrShape x, SrDtype type) {
+    SrConv2dParams p = sr__conv2d_resolved(params);
+    SrConvShape s = {.N = x.d[0], .H = x.d[1], .W = x.d[2], .C = x.d[3], .K = p.out_channels};
     s.type = type;
-    s.R = p->kernel_h;
-    s.S = p->kernel_w ? p->kernel_w : s.R;
-    s.stride_h = p->stride_h ? p->stride_h : 1;
-    s.stride_w = p->stride_w ? p->stride_w : s.stride_h;
-    s.pad_h = p->padding_h;
-    s.pad_w = p->padding_w < 0 ? s.pad_h : p->padding_w;
-    s.dilation_h = p->dilation_h ? p->dilation_h : 1;
-    s.dilation_w = p->dilation_w ? p->dilation_w : s.dilation_h;
-    s.groups = p->groups ? p->groups : 1;
+    s.R = p.kernel_h;
+    s.S = p.kernel_w;
+    s.stride_h = p.stride_h;
+    s.stride_w = p.stride_w;
+    s.pad_h = p.padding_h;
+    s.pad_w = p.padding_w;
+    s.dilation_h = p.dilation_h;
+    s.dilation_w = p.dilation_w;
+    s.groups = p.groups;
     sr_conv_shape(&s);
     return s;
 }
@@ -79,7 +93,7 @@ static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y
         return sr__shape_fail("conv2d", x, n_in, "%d inputs (residual: %s)", 1 + p->residual,
                               p->residual ? "on" : "off");
     SR_TRY(sr__expect_rank("conv2d", x, n_in, 4, 4));
-    SrConvShape s = conv_shape(params, x[0], SR_F32);
+    SrConvShape s = sr__conv2d_shape(params, x[0], SR_F32);
     if (s.K < 1 || s.R < 1)
         SR_FAIL(SR_ERR_CONFIG, "conv2d: out_channels %d, kernel_h %d: expected at least 1", s.K,
                 s.R);
@@ -99,7 +113,7 @@ static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y
 static int slots(const void *params, const SrShape *x, int n_in, SrSlot out[SR_OP_MAX_SLOTS]) {
     (void)n_in;
     const SrConv2dParams *p = params;
-    SrConvShape s = conv_shape(p, x[0], SR_F32);
+    SrConvShape s = sr__conv2d_shape(p, x[0], SR_F32);
     int fan_in = s.C / s.groups * s.R * s.S;
     out[0] = sr__param_slot("weight", SR_SHAPE(s.K, s.C / s.groups, s.R, s.S), SR_ROLE_WEIGHT,
                             SR_INIT_UNIFORM_FAN_IN, 1);
@@ -109,7 +123,7 @@ static int slots(const void *params, const SrShape *x, int n_in, SrSlot out[SR_O
 }
 
 static void design(const SrOpSite *site, void *out) {
-    SrConvShape s = conv_shape(site->params, site->x[0], site->type);
+    SrConvShape s = sr__conv2d_shape(site->params, site->x[0], site->type);
     s.machine = site->machine;
     *(SrConv *)out = sr_conv_choose(&s);
 }
@@ -151,7 +165,7 @@ static const float *weights(const SrOpCall *call) {
 // Taps that fall on padding are counted, as is usual when GFLOP/s of convolutions are reported.
 static int64_t flops(const void *params, const SrShape *x, int n_in, SrShape y) {
     (void)n_in;
-    SrConvShape s = conv_shape(params, x[0], SR_F32);
+    SrConvShape s = sr__conv2d_shape(params, x[0], SR_F32);
     return 2 * sr_shape_count(y) * s.R * s.S * (s.C / s.groups);
 }
 
@@ -174,7 +188,7 @@ static double tap_sum(const SrConvShape *s, const double *x, const double *w, in
 }
 
 static void reference(const SrRefCall *call) {
-    SrConvShape s = conv_shape(call->params, call->x_shape[0], SR_F32);
+    SrConvShape s = sr__conv2d_shape(call->params, call->x_shape[0], SR_F32);
     double *y = call->y;
     for (int n = 0; n < s.N; n++)
         for (int p = 0; p < s.P; p++)
@@ -224,7 +238,7 @@ static SrStatus onnx(SrOnnxCall *call) {
     const SrConv2dParams *p = call->params;
     if (is_fused(p))
         return sr__onnx_unsupported(call, "fused");
-    SrConvShape s = conv_shape(p, call->x[0], SR_F32);
+    SrConvShape s = sr__conv2d_shape(p, call->x[0], SR_F32);
     const char *in[] = {call->in[0], sr__onnx_weight(call, 0),
                         p->bias ? sr__onnx_weight(call, 1) : NULL};
     sr__onnx_begin(call, "Conv", in, p->bias ? 3 : 2);
@@ -245,7 +259,7 @@ static bool over_windows(const void *params) {
 // and a stem.
 static bool expands(const void *params, SrShape x, SrShape y) {
     const SrConv2dParams *p = params;
-    SrConvShape s = conv_shape(p, x, SR_F32);
+    SrConvShape s = sr__conv2d_shape(p, x, SR_F32);
     return s.C / s.groups * s.R * s.S <= 48 && sr_shape_count(y) >= 2 * sr_shape_count(x);
 }
 

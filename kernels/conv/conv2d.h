@@ -4,6 +4,8 @@
 
 #include <stdbool.h>
 
+#include "kernels/conv/conv_shape.h"
+
 typedef struct { // conv2d
     int out_channels;
     int kernel_h, kernel_w;     // kernel_w 0: as kernel_h
@@ -17,5 +19,10 @@ typedef struct { // conv2d
     bool relu, silu, hardswish, relu6;
     bool residual;
 } SrConv2dParams;
+
+// Returns the params with the values for which 0 and -1 stand.
+SrConv2dParams sr__conv2d_resolved(const SrConv2dParams *p);
+// Returns the full shape of the convolution of x (N, H, W, C).
+SrConvShape sr__conv2d_shape(const SrConv2dParams *p, SrShape x, SrDtype type);
 
 #endif

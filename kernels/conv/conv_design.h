@@ -75,6 +75,13 @@ static inline void *sr__conv_take(SrConvScratch *s, size_t bytes) {
     return piece;
 }
 
+// Returns whether an output of that many units, floats or pairs of bfloat16, bypasses the caches:
+// no cache holds it until it is read, and pixels of C units are whole cache lines.
+static inline bool sr__conv_streams(const float *out, int64_t units, int C) {
+    enum { STREAMED = 3 << 20, LINE = SR_ALIGN / (int)sizeof(float) };
+    return units >= STREAMED && C % LINE == 0 && (uintptr_t)out % SR_ALIGN == 0;
+}
+
 // Applies `end` to n outputs y of one pixel, channels k to k + n - 1, inside the whole output base
 // (N, P, Q, K).
 static inline void sr__conv_finish(const SrMachine *machine, const SrConvEnd *end, SrDtype type,

@@ -20,7 +20,6 @@ enum {
     // bytes of a block that stays in the second-level cache while pixels pass by
     WEIGHT_BYTES = 640 << 10,
     MAX_TILES = PIXELS / 6,
-    STREAMED = 3 << 20,  // units of an output from which stores bypass the caches
     LINE = 16,           // units of a cache line
     AHEAD = 2,           // tiles between the one computed and those whose inputs are fetched
     TABLE = PIXELS + 40, // pointers with those for fetching: AHEAD * 8 + SR_CONV_FETCH and a tile
@@ -210,9 +209,8 @@ static void sweep_unit(void *arg, int64_t i, int thread) {
 // hold the output until the next pass reads it.  All phases of a strided gradient make one output.
 static bool streams(const Sweep *s) {
     int64_t units = (int64_t)s->grid.N * s->out_h * s->out_w * s->out_c;
-    return units >= STREAMED && !s->add && !(s->end && s->end->activate) &&
-           channel_step(s) >= s->reduced && s->out_c % LINE == 0 &&
-           s->columns % (LINE * s->kernels->depth) == 0 && (uintptr_t)s->out % SR_ALIGN == 0;
+    return sr__conv_streams(s->out, units, s->out_c) && !s->add && !(s->end && s->end->activate) &&
+           channel_step(s) >= s->reduced && s->columns % (LINE * s->kernels->depth) == 0;
 }
 
 // Cuts the work: a unit is a block of pixels against a share of the columns.  Groups and columns

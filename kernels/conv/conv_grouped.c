@@ -16,10 +16,9 @@
 #include "kernels/conv/conv_design.h"
 
 enum {
-    SUM_ROWS = 8,       // rows of outputs whose sums make a unit
-    WEIGHT_PARTS = 32,  // runs of rows with separate gradients of the weights
-    SUM_CHANNELS = 64,  // channels of a unit when the runs are added
-    STREAMED = 3 << 20, // floats of a tensor from which stores bypass the caches
+    SUM_ROWS = 8,      // rows of outputs whose sums make a unit
+    WEIGHT_PARTS = 32, // runs of rows with separate gradients of the weights
+    SUM_CHANNELS = 64, // channels of a unit when the runs are added
     MOST_LANES = SR_ALIGN / (int)sizeof(float),
     // Key of packed weights, in the place of the design's bit: no other design has the same one.
     PREPARED = 1 << 16,
@@ -130,11 +129,6 @@ static void finish_row(const Job *job, float *y) {
         sr__conv_finish(s->machine, job->end, s->type, job->out, y + q * row_floats(s, 1), 0, s->K);
 }
 
-bool sr__grouped_streams(const float *out, int64_t count, int C) {
-    return count >= STREAMED && C % (SR_ALIGN / (int)sizeof(float)) == 0 &&
-           (uintptr_t)out % SR_ALIGN == 0;
-}
-
 // Runs unit i: SUM_ROWS rows of outputs, across images.
 static void forward_unit(void *arg, int64_t i, int thread) {
     (void)thread;
@@ -144,7 +138,7 @@ static void forward_unit(void *arg, int64_t i, int thread) {
     float *sums = job->end ? job->end->sums.unit : NULL;
     bool finish = job->end && !sums;
     int64_t count = (int64_t)s->N * s->P * row_floats(s, s->Q);
-    SrGroupedOut out = {.stream = !finish && sr__grouped_streams(job->out, count, s->K),
+    SrGroupedOut out = {.stream = !finish && sr__conv_streams(job->out, count, s->K),
                         .sums = sums ? sums + i * 3 * s->K : NULL};
     if (sums)
         job->end->sums.count[i] = (float)((end - first) * s->Q);
@@ -228,7 +222,7 @@ static void data_row(const Job *job, int64_t i) {
         s, &row,
         &(SrGroupedOut){.to = job->out + i * row_floats(s, s->W),
                         .add = job->add,
-                        .stream = !job->add && sr__grouped_streams(job->out, count, s->C)});
+                        .stream = !job->add && sr__conv_streams(job->out, count, s->C)});
 }
 
 static void data_unit(void *arg, int64_t i, int thread) {

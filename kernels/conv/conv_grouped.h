@@ -67,8 +67,5 @@ void sr__grouped_data(const SrConvShape *s, const SrGroupedRow *row, const SrGro
 // Adds `parts` partial gradients of the weights (parts, R, S, own, C), in order, to dw (K, own, R,
 // S).
 void sr__grouped_join(const SrConvShape *s, const float *part, int parts, float *dw);
-// Returns whether a result of `count` floats bypasses the caches: no cache holds it until it is
-// read, and rows of C channels are whole cache lines.
-bool sr__grouped_streams(const float *out, int64_t count, int C);
 
 #endif

@@ -24,7 +24,6 @@
 
 #include "base/mem.h"
 #include "base/parallel.h"
-#include "kernels/activation/pointwise.h"
 #include "kernels/conv/conv2d.h"
 #include "kernels/conv/conv_design.h"
 #include "kernels/conv/conv_grouped.h"
@@ -56,19 +55,21 @@ static const SrOption options[] = {
 };
 #undef FIELD
 
+// Returns the convolution of C channels.
+static SrConv2dParams conv_of(const SrNormedDepthwiseParams *p, int C) {
+    return (SrConv2dParams){.out_channels = C,
+                            .groups = C,
+                            .kernel_h = p->kernel_h,
+                            .kernel_w = p->kernel_w,
+                            .stride_h = p->stride_h,
+                            .stride_w = p->stride_w,
+                            .padding_h = p->padding_h,
+                            .padding_w = p->padding_w};
+}
+
 static SrConvShape conv_shape(const SrNormedDepthwiseParams *p, SrShape x) {
-    SrConvShape s = {.N = x.d[0], .H = x.d[1], .W = x.d[2], .C = x.d[3], .K = x.d[3]};
-    s.groups = s.C;
-    s.R = p->kernel_h;
-    s.S = p->kernel_w;
-    s.stride_h = p->stride_h;
-    s.stride_w = p->stride_w;
-    s.pad_h = p->padding_h;
-    s.pad_w = p->padding_w;
-    s.dilation_h = s.dilation_w = 1;
-    s.type = SR_F32;
-    sr_conv_shape(&s);
-    return s;
+    SrConv2dParams conv = conv_of(p, sr_shape_last(x));
+    return sr__conv2d_shape(&conv, x, SR_F32);
 }
 
 static bool takes(const SrNormedDepthwiseParams *p) {
@@ -78,22 +79,21 @@ static bool takes(const SrNormedDepthwiseParams *p) {
            !p->norm.residual && sr__batch_activation(&p->norm) == SR_BN_LINEAR;
 }
 
-static int or_else(int value, int otherwise) { return value > 0 ? value : otherwise; }
-
-bool sr_normed_depthwise_of(const SrBatchNormParams *norm, const SrConv2dParams *conv,
+bool sr_normed_depthwise_of(const SrBatchNormParams *norm, const SrConv2dParams *params,
                             SrNormedDepthwiseParams *to) {
+    SrConv2dParams conv = sr__conv2d_resolved(params);
     *to = (SrNormedDepthwiseParams){
         .norm = {.eps = norm->eps, .momentum = norm->momentum, .sync = norm->sync},
         .activation = (int)sr__batch_activation(norm),
-        .kernel_h = conv->kernel_h,
-        .kernel_w = or_else(conv->kernel_w, conv->kernel_h),
-        .stride_h = or_else(conv->stride_h, 1),
-        .padding_h = conv->padding_h,
-        .padding_w = conv->padding_w < 0 ? conv->padding_h : conv->padding_w};
-    to->stride_w = or_else(conv->stride_w, to->stride_h);
-    bool dense = conv->dilation_h <= 1 && conv->dilation_w <= 1;
+        .kernel_h = conv.kernel_h,
+        .kernel_w = conv.kernel_w,
+        .stride_h = conv.stride_h,
+        .stride_w = conv.stride_w,
+        .padding_h = conv.padding_h,
+        .padding_w = conv.padding_w};
+    bool dense = conv.dilation_h == 1 && conv.dilation_w == 1;
     bool ends =
-        conv->bias || conv->residual || conv->relu || conv->relu6 || conv->silu || conv->hardswish;
+        conv.bias || conv.residual || conv.relu || conv.relu6 || conv.silu || conv.hardswish;
     return dense && !ends && !norm->residual && takes(to);
 }
 
@@ -305,7 +305,7 @@ static SrGroupedRow window(const Work *w, const Rows *rows, int p, const float *
 }
 
 static bool streams(const Work *w, const void *to, int64_t count) {
-    return to && w->type == SR_F32 && sr__grouped_streams(to, count, w->s.C);
+    return to && w->type == SR_F32 && sr__conv_streams(to, count, w->s.C);
 }
 
 static void forward_piece(void *arg, int64_t i, int thread) {
@@ -439,30 +439,14 @@ static void backward(const SrOpCall *call) {
     SrBatchWork w = sr__batch_work(call);
     sr__batch_scale(&w, call->w[SR_BN_WEIGHT].data);
     sr__batch_sum_coefficients(call, &w);
-    void *dx = call->dx[0]; // (rows, C), which holds g
-    int64_t step = SR_MAX(1, SR_CHUNK / w.C);
-#pragma omp parallel for schedule(static) if (sr__batch_parallel(&w))
-    for (int64_t r = 0; r < w.rows; r += step) {
-        void *at = sr__at(w.type, dx, r * w.C);
-        w.kernels->input_grad(at, sr__at(w.type, call->x[0].data, r * w.C), NULL, at,
-                              SR_MIN(step, w.rows - r), w.C, w.k, SR_BN_LINEAR, false);
-    }
+    sr__batch_input_grad(&w, call->dx[0], call->x[0].data, NULL, call->dx[0], SR_BN_LINEAR);
 }
 
 // Runs the ops that this one stands for, one after the other.
 static void reference(const SrRefCall *call) {
     const SrNormedDepthwiseParams *p = call->params;
     SrShape x = call->x_shape[0];
-    int C = sr_shape_last(x);
-    SrConv2dParams conv = {.out_channels = C, .groups = C, .kernel_h = p->kernel_h};
-    conv.kernel_w = p->kernel_w;
-    conv.stride_h = p->stride_h;
-    conv.stride_w = p->stride_w;
-    conv.padding_h = p->padding_h;
-    conv.padding_w = p->padding_w;
-    static const char *const ops[] = {
-        [SR_BN_LINEAR] = NULL, [SR_BN_RELU] = "relu",           [SR_BN_RELU6] = "relu6",
-        [SR_BN_SILU] = "silu", [SR_BN_HARDSWISH] = "hardswish", [SR_BN_GELU] = "gelu"};
+    SrConv2dParams conv = conv_of(p, sr_shape_last(x));
     const SrOp *norm, *conv2d;
     double *u = sr_calloc((size_t)sr_shape_count(x), sizeof *u);
     if (!u || sr_op_find("batch_norm", &norm) != SR_OK || sr_op_find("conv2d", &conv2d) != SR_OK)
@@ -471,7 +455,7 @@ static void reference(const SrRefCall *call) {
     first.y = u;
     first.y_shape = x;
     norm->reference(&first);
-    sr__reference_activation(&first, ops[p->activation]);
+    sr__batch_reference_activation(&first, (SrBatchNormActivation)p->activation);
     second.params = &conv;
     second.x = (const double *const[]){u};
     second.w = call->w + WEIGHT;
@@ -479,11 +463,6 @@ static void reference(const SrRefCall *call) {
     conv2d->reference(&second);
 done:
     sr_free(u);
-}
-
-static SrOpExchange exchange(const void *params, const SrShape *x) {
-    const SrNormedDepthwiseParams *p = params;
-    return (SrOpExchange){.n = 2 * sr_shape_last(x[0]), .ranks = p->norm.sync};
 }
 
 static int64_t flops(const void *params, const SrShape *x, int n_in, SrShape y) {
@@ -524,7 +503,7 @@ const SrOp sr_op_normed_depthwise = {
     .saved_bytes = saved_bytes,
     .scratch_bytes = scratch_bytes,
     .sum_units = sum_units,
-    .exchange = exchange,
+    .exchange = sr__batch_exchange,
     .partial = {sr__batch_forward_partial, backward_partial},
     .flops = flops,
     .over_windows = over_windows,

@@ -17,7 +17,6 @@
 #include <math.h>
 #include <stddef.h>
 
-#include "kernels/activation/pointwise.h"
 #include "kernels/core/op_onnx.h"
 #include "kernels/core/op_util.h"
 #include "kernels/core/rows.h"
@@ -154,14 +153,7 @@ static void backward(const SrOpCall *call) {
         f = SR_BN_LINEAR;
         aux = NULL;
     }
-    void *dx = call->dx[0]; // (rows, C), perhaps where dy is
-    int64_t step = SR_MAX(1, SR_CHUNK / w.C);
-    bool stream = w.rows * w.C >= SR_BN_STREAMED && dx != dy;
-#pragma omp parallel for schedule(static) if (sr__batch_parallel(&w))
-    for (int64_t r = 0; r < w.rows; r += step)
-        w.kernels->input_grad(sr__at(w.type, dx, r * w.C), sr__at(w.type, x, r * w.C),
-                              sr__at(w.type, aux, r * w.C), sr__at(w.type, dy, r * w.C),
-                              SR_MIN(step, w.rows - r), w.C, w.k, f, stream);
+    sr__batch_input_grad(&w, call->dx[0], x, aux, dy, f);
 }
 
 static void reference_statistics(const SrRefCall *call, int c, int64_t rows, int C, double *mean,
@@ -195,18 +187,9 @@ static void reference(const SrRefCall *call) {
             call->y[i] = v;
         }
     }
-    // Ops that do the same work alone.
-    static const char *const ops[] = {
-        [SR_BN_LINEAR] = NULL, [SR_BN_RELU] = "relu",           [SR_BN_RELU6] = "relu6",
-        [SR_BN_SILU] = "silu", [SR_BN_HARDSWISH] = "hardswish", [SR_BN_GELU] = "gelu"};
-    sr__reference_activation(call, ops[sr__batch_activation(p)]);
+    sr__batch_reference_activation(call, sr__batch_activation(p));
     if (call->train)
         call->w[SR_BN_COUNT][0] += 1;
-}
-
-static SrOpExchange exchange(const void *params, const SrShape *x) {
-    const SrBatchNormParams *p = params;
-    return (SrOpExchange){.n = 2 * sr_shape_last(x[0]), .ranks = p->sync};
 }
 
 static SrStatus onnx(SrOnnxCall *call) {
@@ -264,7 +247,7 @@ const SrOp sr_op_batch_norm = {
     .reads = reads,
     .saved_bytes = saved_bytes,
     .scratch_bytes = scratch_bytes,
-    .exchange = exchange,
+    .exchange = sr__batch_exchange,
     .partial = {sr__batch_forward_partial, backward_partial},
     .inplace = inplace,
     .reference = reference,

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "base/bf16.h"
+#include "kernels/activation/pointwise.h"
 
 SrBatchNormActivation sr__batch_activation(const SrBatchNormParams *p) {
     return p->relu        ? SR_BN_RELU
@@ -12,6 +13,18 @@ SrBatchNormActivation sr__batch_activation(const SrBatchNormParams *p) {
            : p->hardswish ? SR_BN_HARDSWISH
            : p->gelu      ? SR_BN_GELU
                           : SR_BN_LINEAR;
+}
+
+void sr__batch_reference_activation(const SrRefCall *call, SrBatchNormActivation f) {
+    static const char *const ops[] = {
+        [SR_BN_LINEAR] = NULL, [SR_BN_RELU] = "relu",           [SR_BN_RELU6] = "relu6",
+        [SR_BN_SILU] = "silu", [SR_BN_HARDSWISH] = "hardswish", [SR_BN_GELU] = "gelu"};
+    sr__reference_activation(call, ops[f]);
+}
+
+SrOpExchange sr__batch_exchange(const void *params, const SrShape *x) {
+    const SrBatchNormParams *p = params;
+    return (SrOpExchange){.n = 2 * sr_shape_last(x[0]), .ranks = p->sync};
 }
 
 int sr__batch_slots(SrShape x, SrSlot out[SR_OP_MAX_SLOTS]) {
@@ -231,4 +244,15 @@ void sr__batch_sum_coefficients(const SrOpCall *call, const SrBatchWork *w) {
         w->k0[c] = (float)(a * w->totals[c]);
         w->k1[c] = (float)(a * invstd * invstd * w->totals[w->C + c]);
     }
+}
+
+void sr__batch_input_grad(const SrBatchWork *w, void *dx, const void *x, const void *aux,
+                          const void *dy, SrBatchNormActivation f) {
+    int64_t step = SR_MAX(1, SR_CHUNK / w->C);
+    bool stream = w->rows * w->C >= SR_BN_STREAMED && dx != dy;
+#pragma omp parallel for schedule(static) if (sr__batch_parallel(w))
+    for (int64_t r = 0; r < w->rows; r += step)
+        w->kernels->input_grad(sr__at(w->type, dx, r * w->C), sr__at(w->type, x, r * w->C),
+                               sr__at(w->type, aux, r * w->C), sr__at(w->type, dy, r * w->C),
+                               SR_MIN(step, w->rows - r), w->C, w->k, f, stream);
 }

@@ -61,6 +61,10 @@ typedef struct {
     double *first, *second; // zeroed, each (width)
 } SrBatchPiece;
 
+// Hook SrOp.exchange of ops whose params begin with SrBatchNormParams.
+SrOpExchange sr__batch_exchange(const void *params, const SrShape *x);
+// Applies the reference of the op that does an activation's work alone to call->y, in place.
+void sr__batch_reference_activation(const SrRefCall *call, SrBatchNormActivation f);
 // Writes the norm's slots and returns their number, SR_BN_SLOTS.
 int sr__batch_slots(SrShape x, SrSlot out[SR_OP_MAX_SLOTS]);
 size_t sr__batch_scratch_bytes(SrShape x);
@@ -89,5 +93,9 @@ void sr__batch_parameter_gradients(const SrOpCall *call, const SrBatchWork *w);
 // Computes k0 and k1 from totals over all ranks.  In training the batch's mean and variance depend
 // on x, and these terms account for that.
 void sr__batch_sum_coefficients(const SrOpCall *call, const SrBatchWork *w);
+// Computes dx (rows, C), perhaps where dy is, from k0 and k1.  aux: what the activation's slope is
+// computed from (batch_norm_rows.h), or NULL.
+void sr__batch_input_grad(const SrBatchWork *w, void *dx, const void *x, const void *aux,
+                          const void *dy, SrBatchNormActivation f);
 
 #endif

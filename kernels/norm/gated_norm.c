@@ -361,11 +361,6 @@ done:
     sr_free(s);
 }
 
-static SrOpExchange exchange(const void *params, const SrShape *x) {
-    const SrGatedNormParams *p = params;
-    return (SrOpExchange){.n = 2 * sr_shape_last(x[0]), .ranks = p->norm.sync};
-}
-
 static int64_t flops(const void *params, const SrShape *x, int n_in, SrShape y) {
     const SrGatedNormParams *p = params;
     (void)n_in, (void)y;
@@ -393,7 +388,7 @@ const SrOp sr_op_gated_norm = {
     .reads = sr__reads_x,
     .saved_bytes = saved_bytes,
     .scratch_bytes = scratch_bytes,
-    .exchange = exchange,
+    .exchange = sr__batch_exchange,
     .partial = {sr__batch_forward_partial, backward_partial},
     .inplace = inplace,
     .flops = flops,
