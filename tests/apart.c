@@ -2,6 +2,7 @@
 #include "tests/apart.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/compiler.h"
 #include "tests/check.h"
 #include "tests/program.h"
@@ -18,13 +20,15 @@ enum { MAX_JOBS = 64 };
 typedef struct {
     const char *name;
     pid_t pid;
-    FILE *said; // an unnamed file
+    FILE *said;     // an unnamed file
+    double started; // seconds of sr_clock
+    bool too_long;  // it was killed for its time
 } Job;
 
 static void start(Job *job, const char *name) {
     char self[PROGRAM_SELF];
     program_self(self);
-    job->name = name;
+    *job = (Job){.name = name, .started = sr_clock()};
     job->said = tmpfile();
     if (!job->said) {
         perror("run-tests");
@@ -64,7 +68,10 @@ static void finish(const Job *job, int status, ApartCounts *sum) {
     fclose(job->said);
     if (!closed || (status != 0 && of.failed == 0)) {
         of = (ApartCounts){.failed = 1};
-        if (WIFSIGNALED(status))
+        if (job->too_long)
+            printf("[  FAILED  ] suite %s was killed, because it had not ended in time\n",
+                   job->name);
+        else if (WIFSIGNALED(status))
             printf("[  FAILED  ] suite %s was ended by signal %d\n", job->name, WTERMSIG(status));
         else
             printf("[  FAILED  ] suite %s ended with exit code %d%s\n", job->name,
@@ -84,7 +91,22 @@ static void share_cores(int jobs) {
     setenv("OMP_NUM_THREADS", threads, 0);
 }
 
-ApartCounts apart_run(const char *const *names, int n, int jobs) {
+// Waits until a suite has ended, and kills those that take too long.
+static pid_t wait_for_any(Job *running, int n, double seconds, int *status) {
+    for (;;) {
+        pid_t ended = waitpid(-1, status, WNOHANG);
+        if (ended != 0)
+            return ended;
+        for (int i = 0; i < n; i++)
+            if (!running[i].too_long && sr_clock() - running[i].started > seconds) {
+                running[i].too_long = true;
+                kill(running[i].pid, SIGKILL);
+            }
+        usleep(10000);
+    }
+}
+
+ApartCounts apart_run(const char *const *names, int n, int jobs, double minutes) {
     Job running[MAX_JOBS];
     int n_running = 0, next = 0;
     ApartCounts sum = {0};
@@ -94,7 +116,7 @@ ApartCounts apart_run(const char *const *names, int n, int jobs) {
         int status, i = 0;
         while (next < n && n_running < jobs)
             start(&running[n_running++], names[next++]);
-        pid_t ended = waitpid(-1, &status, 0);
+        pid_t ended = wait_for_any(running, n_running, 60 * minutes, &status);
         while (i < n_running && running[i].pid != ended)
             i++;
         if (i == n_running)

@@ -1,8 +1,10 @@
 // Runs the test groups that the build found: [-jN] [GROUP ...]. Names limit it to these groups.
 // Several groups run in processes of their own, N at a time (the number of cores, at most 8); -j1
 // runs them in this process.
-// SR_TEST_LOSS and SR_TEST_OP limit the contract tests to one plugin. Prints a line for each
-// reason to skip tests, and finally "N passed, M failed, K skipped".
+// SR_TEST_LOSS and SR_TEST_OP limit the contract tests to one plugin; SR_TEST_MINUTES kills groups
+// in processes of their own that take longer. Prints a line for each reason to skip tests, and
+// finally "N passed, M failed, K skipped".
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -62,7 +64,8 @@ static ApartCounts run_apart(const SrTestGroup *const *wanted_groups, int n, int
     const char *names[SR_COUNT(groups)];
     for (int g = 0; g < n; g++)
         names[g] = wanted_groups[g]->name;
-    return apart_run(names, n, jobs);
+    const char *minutes = getenv("SR_TEST_MINUTES");
+    return apart_run(names, n, jobs, minutes ? atof(minutes) : HUGE_VAL);
 }
 
 // Each core runs a suite, as far as memory surely suffices.

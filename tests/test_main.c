@@ -1,5 +1,6 @@
 // Tests the test program itself: names that nothing has are errors instead of no tests, and groups
 // in processes of their own are counted.
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -44,11 +45,10 @@ TEST(test_groups_apart) {
     CHECK(strstr(out, "unknown group of tests 'texr'; did you mean 'text'?"));
 }
 
-// A group that ends without its last line, as after a crash, counts as a failed test.
-TEST(test_ended_group_fails) {
-    char dir[64], out[4096];
+// Runs suites apart in a process whose output goes to the file out of dir.
+static ApartCounts run_apart(const char *dir, const char *const *names, int n, double minutes) {
+    ApartCounts sum;
     int ends[2];
-    temp_dir_make(dir);
     CHECK(pipe(ends) == 0);
     pid_t child = fork();
     if (child == 0) {
@@ -56,17 +56,25 @@ TEST(test_ended_group_fails) {
         snprintf(path, sizeof path, "%s/out", dir);
         if (!freopen(path, "w", stdout))
             _exit(1);
-        ApartCounts sum = apart_run((const char *const[]){"no such group", "process_state"}, 2, 2);
+        sum = apart_run(names, n, 2, minutes);
         fflush(stdout);
         if (write(ends[1], &sum, sizeof sum) != sizeof sum)
             _exit(1);
         _exit(0);
     }
-    ApartCounts sum;
     CHECK_INT(program_wait(child, NULL), 0);
     CHECK_INT(read(ends[0], &sum, sizeof sum), sizeof sum);
     close(ends[0]);
     close(ends[1]);
+    return sum;
+}
+
+// A group that ends without its last line, as after a crash, counts as a failed test.
+TEST(test_ended_group_fails) {
+    char dir[64], out[4096];
+    temp_dir_make(dir);
+    ApartCounts sum =
+        run_apart(dir, (const char *const[]){"no such group", "process_state"}, 2, HUGE_VAL);
     CHECK_INT(sum.passed, 2);
     CHECK_INT(sum.failed, 1);
     CHECK_INT(sum.skipped, 0);
@@ -75,5 +83,17 @@ TEST(test_ended_group_fails) {
     temp_dir_remove(dir);
 }
 
+// A group that takes longer than it may is killed and counts as a failed test.
+TEST(test_slow_group_fails) {
+    char dir[64], out[4096];
+    temp_dir_make(dir);
+    ApartCounts sum = run_apart(dir, (const char *const[]){"process_state"}, 1, 0);
+    CHECK_INT(sum.passed, 0);
+    CHECK_INT(sum.failed, 1);
+    program_read(dir, "out", out, sizeof out);
+    CHECK(strstr(out, "suite process_state was killed, because it had not ended in time\n"));
+    temp_dir_remove(dir);
+}
+
 SR_TESTS(main, unit(test_names_in_the_environment), unit(test_groups_apart),
-         unit(test_ended_group_fails))
+         unit(test_ended_group_fails), unit(test_slow_group_fails))
