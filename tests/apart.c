@@ -2,15 +2,16 @@
 #include "tests/apart.h"
 
 #include <fcntl.h>
+#include <math.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/compiler.h"
 #include "tests/check.h"
 #include "tests/program.h"
@@ -20,15 +21,20 @@ enum { MAX_JOBS = 64 };
 typedef struct {
     const char *name;
     pid_t pid;
-    FILE *said;     // an unnamed file
-    double started; // seconds of sr_clock
-    bool too_long;  // it was killed for its time
+    FILE *said; // an unnamed file
 } Job;
 
-static void start(Job *job, const char *name) {
+// The timer outlives exec, and its signal ends a process that does not handle it.
+static void limit_time(double minutes) {
+    double seconds = 60 * minutes, whole = floor(seconds);
+    struct timeval left = {(time_t)whole, (suseconds_t)(1e6 * (seconds - whole))};
+    setitimer(ITIMER_REAL, &(struct itimerval){.it_value = left}, NULL);
+}
+
+static void start(Job *job, const char *name, double minutes) {
     char self[PROGRAM_SELF];
     program_self(self);
-    *job = (Job){.name = name, .started = sr_clock()};
+    job->name = name;
     job->said = tmpfile();
     if (!job->said) {
         perror("run-tests");
@@ -40,6 +46,7 @@ static void start(Job *job, const char *name) {
     if (job->pid == 0) {
         dup2(fileno(job->said), STDOUT_FILENO);
         dup2(fileno(job->said), STDERR_FILENO);
+        limit_time(minutes);
         execl(self, self, name, (char *)NULL);
         _exit(127);
     }
@@ -68,7 +75,7 @@ static void finish(const Job *job, int status, ApartCounts *sum) {
     fclose(job->said);
     if (!closed || (status != 0 && of.failed == 0)) {
         of = (ApartCounts){.failed = 1};
-        if (job->too_long)
+        if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
             printf("[  FAILED  ] suite %s was killed, because it had not ended in time\n",
                    job->name);
         else if (WIFSIGNALED(status))
@@ -91,21 +98,6 @@ static void share_cores(int jobs) {
     setenv("OMP_NUM_THREADS", threads, 0);
 }
 
-// Waits until a suite has ended, and kills those that take too long.
-static pid_t wait_for_any(Job *running, int n, double seconds, int *status) {
-    for (;;) {
-        pid_t ended = waitpid(-1, status, WNOHANG);
-        if (ended != 0)
-            return ended;
-        for (int i = 0; i < n; i++)
-            if (!running[i].too_long && sr_clock() - running[i].started > seconds) {
-                running[i].too_long = true;
-                kill(running[i].pid, SIGKILL);
-            }
-        usleep(10000);
-    }
-}
-
 ApartCounts apart_run(const char *const *names, int n, int jobs, double minutes) {
     Job running[MAX_JOBS];
     int n_running = 0, next = 0;
@@ -115,8 +107,8 @@ ApartCounts apart_run(const char *const *names, int n, int jobs, double minutes)
     while (next < n || n_running > 0) {
         int status, i = 0;
         while (next < n && n_running < jobs)
-            start(&running[n_running++], names[next++]);
-        pid_t ended = wait_for_any(running, n_running, 60 * minutes, &status);
+            start(&running[n_running++], names[next++], minutes);
+        pid_t ended = waitpid(-1, &status, 0);
         while (i < n_running && running[i].pid != ended)
             i++;
         if (i == n_running)

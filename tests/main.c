@@ -4,7 +4,6 @@
 // SR_TEST_LOSS and SR_TEST_OP limit the contract tests to one plugin; SR_TEST_MINUTES kills groups
 // in processes of their own that take longer. Prints a line for each reason to skip tests, and
 // finally "N passed, M failed, K skipped".
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -65,7 +64,7 @@ static ApartCounts run_apart(const SrTestGroup *const *wanted_groups, int n, int
     for (int g = 0; g < n; g++)
         names[g] = wanted_groups[g]->name;
     const char *minutes = getenv("SR_TEST_MINUTES");
-    return apart_run(names, n, jobs, minutes ? atof(minutes) : HUGE_VAL);
+    return apart_run(names, n, jobs, minutes ? atof(minutes) : 0);
 }
 
 // Each core runs a suite, as far as memory surely suffices.
