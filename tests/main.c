@@ -40,6 +40,11 @@ static SrStatus check_names(int argc, char **argv) {
         return sr_fail_prefix(SR_ERR_CONFIG, "SR_TEST_LOSS");
     if (op && sr_op_find(op, &some_op) != SR_OK)
         return sr_fail_prefix(SR_ERR_CONFIG, "SR_TEST_OP");
+    const char *minutes = getenv("SR_TEST_MINUTES");
+    char *end = NULL;
+    if (minutes && (!(strtod(minutes, &end) >= 0) || end == minutes || *end))
+        SR_FAIL(SR_ERR_CONFIG, "SR_TEST_MINUTES is '%s'; expected minutes, or 0 for no limit",
+                minutes);
     return SR_OK;
 }
 

@@ -26,7 +26,11 @@ TEST(test_names_in_the_environment) {
     CHECK(strstr(out, "SR_TEST_LOSS: ") && strstr(out, "did you mean 'swav_loss'"));
     CHECK(run_with("SR_TEST_OP=reluu", "text", out, sizeof out) != 0);
     CHECK(strstr(out, "SR_TEST_OP: ") && strstr(out, "did you mean 'relu'"));
-    CHECK_INT(run_with("SR_TEST_LOSS=swav_loss SR_TEST_OP=relu", "text", out, sizeof out), 0);
+    CHECK(run_with("SR_TEST_MINUTES=6min", "text", out, sizeof out) != 0);
+    CHECK(strstr(out, "SR_TEST_MINUTES is '6min'; expected minutes, or 0 for no limit"));
+    CHECK_INT(run_with("SR_TEST_LOSS=swav_loss SR_TEST_OP=relu SR_TEST_MINUTES=0.5", "text", out,
+                       sizeof out),
+              0);
 }
 
 // Groups in processes of their own give the sums of the groups, and a misspelt one is an error.
