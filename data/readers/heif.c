@@ -24,10 +24,12 @@ static void heif_close(Heif *h) {
         heif_context_free(h->context);
 }
 
+// The library also calls it a memory error if a file claims more than its limits allow.
 static SrStatus check(struct heif_error error) {
     if (error.code == heif_error_Ok)
         return SR_OK;
-    if (error.code == heif_error_Memory_allocation_error)
+    if (error.code == heif_error_Memory_allocation_error &&
+        error.subcode != heif_suberror_Security_limit_exceeded)
         return sr_out_of_memory("a HEIC or AVIF image");
     if (error.code == heif_error_Unsupported_filetype ||
         error.code == heif_error_Unsupported_feature)

@@ -164,6 +164,19 @@ TEST(test_heif) {
     }
 }
 
+// A HEIC that claims a part of 4 GiB is a bad image, and no lack of memory, which would end a run.
+TEST(test_heif_limits) {
+    enum { LENGTH = 135 }; // of the first item's data, in the box iloc
+    size_t n;
+    SrImage image;
+    char *bytes = fixture_read("tests/data/files", "photo.heic", &n);
+    CHECK(memcmp(bytes + LENGTH, "\0\0\2\x3e", 4) == 0);
+    memset(bytes + LENGTH, 0xFF, 4);
+    CHECK_FAILS(sr_image_decode(bytes, n, pool, &image), SR_ERR_IO,
+                SR_HEIF ? "damaged HEIC or AVIF" : "needs a build with libheif-dev");
+    sr_free(bytes);
+}
+
 static void refuse(const char *name, size_t at, const char *with, size_t with_n, const char *why) {
     size_t n;
     SrImage image;
@@ -257,4 +270,5 @@ TEST(test_exif) {
 
 SR_TESTS(readers, in_folder(test_pillows_pixels), in_folder(test_turned_and_reduced),
          in_folder(test_pages), in_folder(test_list_of_pages), in_folder(test_heif),
-         in_folder(test_bounds), in_folder(test_damaged), in_folder(test_exif))
+         in_folder(test_heif_limits), in_folder(test_bounds), in_folder(test_damaged),
+         in_folder(test_exif))
