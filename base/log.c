@@ -67,16 +67,6 @@ SrLogLevel sr_log_level(void) {
     return now;
 }
 
-// Replaces control characters: names of files and keys are untrusted and must not control the
-// terminal.
-static void disarm(char *line) {
-    for (; *line; line++) {
-        bool control = (unsigned char)*line < 0x20 || *line == 0x7F;
-        if (control && *line != '\n' && *line != '\t')
-            *line = '?';
-    }
-}
-
 static void wipe_live(void) {
     if (live_shown)
         fputs("\r\033[K", stderr);
@@ -125,7 +115,7 @@ void sr_log(SrLogLevel level, const char *fmt, ...) {
     va_start(args, fmt);
     sr_number_vprint(line, sizeof line, fmt, args);
     va_end(args);
-    disarm(line);
+    sr_text_disarm(line); // names of files and keys must not control the terminal
     put(level, line, line);
 }
 
@@ -146,7 +136,7 @@ void sr_log_file(const char *fmt, ...) {
     va_start(args, fmt);
     sr_number_vprint(line, sizeof line, fmt, args);
     va_end(args);
-    disarm(line);
+    sr_text_disarm(line);
     pthread_mutex_lock(&lock);
     to_file("", line);
     pthread_mutex_unlock(&lock);
@@ -195,6 +185,9 @@ void sr_log_live(const char *fmt, ...) {
     va_start(args, fmt);
     sr_number_vprint(line, SR_MIN(sizeof line, (size_t)sr_log_columns()), fmt, args);
     va_end(args);
+    sr_text_disarm(line);
+    for (char *at = line; (at = strpbrk(at, "\n\t"));)
+        *at = '?';
     pthread_mutex_lock(&lock);
     fprintf(stderr, "\r%s\033[K", line); // erases after the text: erasing before it would flicker
     fflush(stderr);

@@ -2,10 +2,11 @@
 #include "base/status.h"
 
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/text/number.h"
+#include "base/text/text.h"
 
 enum { MESSAGE_BYTES = 4096 };
 
@@ -14,12 +15,10 @@ static _Thread_local char message[MESSAGE_BYTES];
 // Stores a message as one line: control characters from names of files and keys become '?'.  A
 // message that is too long loses its end.
 static void keep(const char *fresh) {
-    size_t len = 0;
-    for (; fresh[len] && len + 1 < MESSAGE_BYTES; len++) {
-        bool control = (unsigned char)fresh[len] < 0x20 || fresh[len] == 0x7F;
-        message[len] = control ? '?' : fresh[len];
-    }
-    message[len] = '\0';
+    snprintf(message, sizeof message, "%s", fresh);
+    sr_text_disarm(message);
+    for (char *at = message; (at = strpbrk(at, "\n\t"));)
+        *at = '?';
 }
 
 // Formats into a second buffer, because the arguments may point into `message` when a caller

@@ -35,19 +35,25 @@ static void add_script(const char *script, SrText *out) {
 void sr_html_live_script(SrText *out) { add_script(asset_live_js, out); }
 void sr_html_photo_script(SrText *out) { add_script(asset_photos_js, out); }
 
+// Control characters and bytes that are not UTF-8 become U+FFFD, except for line breaks and tabs: a
+// page must not control the terminal that prints it.
 void sr_html_escape(const char *s, SrText *out) {
-    for (; *s; s++) {
-        const char *as = *s == '&'                  ? "&amp;"
-                         : *s == '<'                ? "&lt;"
-                         : *s == '>'                ? "&gt;"
-                         : *s == '"'                ? "&quot;"
-                         : *s == '\''               ? "&#39;"
+    bool control;
+    for (int n; *s; s += n) {
+        n = sr_text_next(s, &control);
+        bool broken = n == 1 && (unsigned char)*s >= 0x80;
+        const char *as = broken || (control && !strchr("\n\r\t", *s)) ? "&#xFFFD;"
+                         : *s == '&'                                  ? "&amp;"
+                         : *s == '<'                                  ? "&lt;"
+                         : *s == '>'                                  ? "&gt;"
+                         : *s == '"'                                  ? "&quot;"
+                         : *s == '\''                                 ? "&#39;"
                          : *s == ' ' && s[1] == '%' ? "&nbsp;" // a number keeps its unit
                                                     : NULL;
         if (as)
             sr_text_add(out, as);
         else
-            sr_text_addn(out, s, 1);
+            sr_text_addn(out, s, (size_t)n);
     }
 }
 

@@ -5,14 +5,17 @@
 
 void sr_escape_line(const char *s, SrText *out) {
     static const char names[] = "\a\b\t\n\v\f\r", letters[] = "abtnvfr";
-    for (; *s; s++) {
+    bool control;
+    for (int n; *s; s += n) {
         const char *named = strchr(names, *s);
+        n = sr_text_next(s, &control);
         if (named)
             sr_text_printf(out, "\\%c", letters[named - names]);
-        else if ((unsigned char)*s < 0x20 || *s == 0x7f)
-            sr_text_printf(out, "\\%03o", (unsigned char)*s);
+        else if (control)
+            for (int i = 0; i < n; i++)
+                sr_text_printf(out, "\\%03o", (unsigned char)s[i]);
         else
-            sr_text_addn(out, *s == '\\' ? "\\\\" : s, *s == '\\' ? 2 : 1);
+            sr_text_addn(out, *s == '\\' ? "\\\\" : s, *s == '\\' ? 2 : (size_t)n);
     }
 }
 

@@ -110,6 +110,24 @@ int sr_text_utf8(const char *s, uint32_t *code) {
     return *code < smallest[len] || *code > 0x10FFFF || surrogate ? 0 : len;
 }
 
+int sr_text_next(const char *s, bool *control) {
+    uint32_t code;
+    int len = sr_text_utf8(s, &code);
+    if (len == 0)
+        code = (unsigned char)*s;
+    *control = code < 0x20 || (code >= 0x7F && code < 0xA0);
+    return len ? len : 1;
+}
+
+void sr_text_disarm(char *text) {
+    bool control;
+    for (int n; *text; text += n) {
+        n = sr_text_next(text, &control);
+        if (control && *text != '\n' && *text != '\t')
+            memset(text, '?', (size_t)n);
+    }
+}
+
 enum { DISTANCE_CHARS = 127 }; // only this much of longer names is compared
 
 // Returns 0.5 for a change of case, so that "RESNET" finds "resnet" rather than "regnet".

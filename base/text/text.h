@@ -33,6 +33,11 @@ void sr_text_deinit(SrText *text);
 const char *sr_text_number(double value, char buf[SR_TEXT_NUMBER_BYTES]);
 // Returns the number of bytes (1 to 4) of the UTF-8 character at s, and its code; 0: not UTF-8.
 int sr_text_utf8(const char *s, uint32_t *code);
+// Returns the number of bytes (1 to 4) of the character at s; a byte that is not UTF-8 counts as
+// one.  *control: terminals obey it (C0, DEL, C1, and bytes that are C1 outside UTF-8).
+int sr_text_next(const char *s, bool *control);
+// Replaces control characters by '?', except for line breaks and tabs.
+void sr_text_disarm(char *text);
 
 // Edit distance with transpositions; a change of case costs half.
 double sr_text_distance(const char *a, const char *b);

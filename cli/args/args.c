@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 // Explains how to pass weights to a verb without --weights, because no flag has a similar spelling.
 static SrStatus no_weights_flag(const SrFlag *flags) {
@@ -201,9 +202,19 @@ void sr_args_command(const char *leave_out, SrText *out) {
 const char *sr_args_program(void) { return command_argc ? command_argv[0] : "sslrun"; }
 
 // Fails if stdout is a full disk or a closed pipe.
+// Names of strangers' files and tensors must not control a terminal.  Files and pipes get every
+// byte.
+static void disarm_for_terminal(SrText *text) {
+    if (!text->s || !isatty(STDOUT_FILENO))
+        return;
+    for (char *at = text->s; at < text->s + text->len; at += strlen(at) + 1) // --null writes NULs
+        sr_text_disarm(at);
+}
+
 SrStatus sr_args_print(SrText *text) {
     SrStatus status = SR_OK;
     sr_log_end_live();
+    disarm_for_terminal(text);
     if (text->failed)
         status = sr_out_of_memory("the output");
     else if (text->s && (fwrite(text->s, 1, text->len, stdout) < text->len || fflush(stdout) != 0))

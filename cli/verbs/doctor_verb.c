@@ -71,33 +71,33 @@ static SrStatus read_lines(Findings *f, char *text, const char *file) {
     return SR_OK;
 }
 
-static void print(const Findings *f, int trouble, const char *run) {
+static void list(const Findings *f, int trouble, const char *run, SrText *out) {
     for (int i = 0; i < f->n; i++) {
         const Kind *k = &f->kind[i];
-        printf("%s (epoch %lld", k->name, (long long)k->first);
+        sr_text_printf(out, "%s (epoch %lld", k->name, (long long)k->first);
         if (k->last > k->first)
-            printf(" to %lld, %lld times", (long long)k->last, (long long)k->times);
-        printf("): %s\n", k->text);
+            sr_text_printf(out, " to %lld, %lld times", (long long)k->last, (long long)k->times);
+        sr_text_printf(out, "): %s\n", k->text);
     }
     if (trouble == 0)
-        printf("%s: no problems were found in %lld epoch%s\n", run, (long long)f->epochs,
-               f->epochs == 1 ? "" : "s");
+        sr_text_printf(out, "%s: no problems were found in %lld epoch%s\n", run,
+                       (long long)f->epochs, f->epochs == 1 ? "" : "s");
 }
 
-// Prints the evaluation's verdict and the comparison with the starting weights.  Each counts as a
+// Adds the evaluation's verdict and the comparison with the starting weights.  Each counts as a
 // finding in *trouble: the first unless training helped, the second if it made the features worse.
-static SrStatus judge(const char *run, int *trouble) {
+static SrStatus judge(const char *run, int *trouble, SrText *out) {
     SrHistory history;
     SrText text = SR_TEXT_INIT;
     SR_TRY(sr_history_read(run, &history));
     SrVerdict verdict = sr_run_verdict(&history, &text);
     if (verdict != SR_VERDICT_NONE)
-        printf("evaluation: %s\n", text.s ? text.s : "");
+        sr_text_printf(out, "evaluation: %s\n", text.s ? text.s : "");
     *trouble += verdict > SR_VERDICT_HELPED;
     sr_text_deinit(&text);
     verdict = sr_run_change(&history, &text);
     if (verdict != SR_VERDICT_NONE)
-        printf("before and after: %s\n", text.s ? text.s : "");
+        sr_text_printf(out, "before and after: %s\n", text.s ? text.s : "");
     *trouble += verdict > SR_VERDICT_HELPED;
     sr_text_deinit(&text);
     sr_history_deinit(&history);
@@ -109,7 +109,7 @@ static SrStatus run_verb(int argc, char **argv) {
     SrArgs args;
     char path[4096], *text = NULL;
     size_t bytes = 0;
-    SrText next = SR_TEXT_INIT;
+    SrText next = SR_TEXT_INIT, out = SR_TEXT_INIT;
     SR_TRY(sr_args_parse(argc, argv, NULL, NULL, &args));
     if (args.n_names != 1 || args.n_overrides)
         SR_FAIL(SR_ERR_CONFIG, "sslrun doctor: no run is named; give the folder of one");
@@ -129,8 +129,12 @@ static SrStatus run_verb(int argc, char **argv) {
                 "%s: the file has no line of a finished epoch; wait until the run has finished one",
                 path);
     int trouble = findings.n;
-    SR_TRY(judge(args.names[0], &trouble));
-    print(&findings, trouble, args.names[0]);
+    status = judge(args.names[0], &trouble, &out);
+    list(&findings, trouble, args.names[0], &out);
+    if (status == SR_OK)
+        status = sr_args_print(&out);
+    sr_text_deinit(&out);
+    SR_TRY(status);
     SR_NEXT(&next, "writes the page of the run, with its curves", "report", args.names[0]);
     sr_next_say(&next);
     if (trouble > 0)

@@ -9,6 +9,9 @@ TEST(test_names_stay_on_a_line) {
     sr_escape_line("new\nline\tand \\ \033[31m \x7f \u00fc.jpg", &text);
     CHECK_STR(text.s, "new\\nline\\tand \\\\ \\033[31m \\177 \u00fc.jpg");
     sr_text_deinit(&text);
+    sr_escape_line("c1 \xc2\x9b \x9b \xe9.jpg", &text);
+    CHECK_STR(text.s, "c1 \\302\\233 \\233 \xe9.jpg");
+    sr_text_deinit(&text);
 }
 
 TEST(test_fields_of_csv) {

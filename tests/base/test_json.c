@@ -154,6 +154,17 @@ TEST(test_records) {
     sr_text_deinit(&text);
 }
 
+// Characters that terminals obey are written as numbers, and read back the same.
+TEST(test_controls) {
+    SrText text = SR_TEXT_INIT;
+    sr_json_begin(&text);
+    sr_json_string(&text, "a", "\033[31m\x7f\xc2\x9b\xc3\xa9");
+    sr_json_end(&text);
+    CHECK_STR(text.s, "{\"a\": \"\\u001b[31m\\u007f\\u009b\xc3\xa9\"}\n");
+    CHECK_STR(sr_yaml_find(tree(text.s), "a")->text, "\033[31m\x7f\xc2\x9b\xc3\xa9");
+    sr_text_deinit(&text);
+}
+
 TEST(test_trees_print_and_read_back) {
     SrYaml *root =
         tree("{\"a\": [1, 2.5, -1e-300, \"x\", true, null], \"b\": {\"c\": {}}, \"d\": [[]]}");
@@ -236,5 +247,5 @@ TEST(test_members) {
 #define in_arena(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 SR_TESTS(json, in_arena(test_types), in_arena(test_numbers), in_arena(test_errors),
          in_arena(test_truncated), in_arena(test_bounds), in_arena(test_records),
-         in_arena(test_trees_print_and_read_back), in_arena(test_without_memory),
-         in_arena(test_members))
+         in_arena(test_controls), in_arena(test_trees_print_and_read_back),
+         in_arena(test_without_memory), in_arena(test_members))

@@ -28,6 +28,8 @@ TEST(test_long_messages_are_cut) {
 TEST(test_one_line_without_controls) {
     sr_fail(SR_ERR_CONFIG, "unknown key 'a\nb\033[2J\177'; caf\xc3\xa9");
     CHECK_STR(sr_status_message(), "unknown key 'a?b?[2J?'; caf\xc3\xa9");
+    sr_fail(SR_ERR_CONFIG, "c1 '\xc2\x9b' '\x9b'");
+    CHECK_STR(sr_status_message(), "c1 '?\?' '?'");
 }
 
 static SrStatus inner(SrStatus status) {

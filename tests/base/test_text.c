@@ -89,6 +89,26 @@ TEST(test_utf8) {
         CHECK_INT(utf8_len(bad[i], 0), 0);
 }
 
+// Control characters of C0 and C1, also as bytes that are not UTF-8, and what is none.
+TEST(test_controls) {
+    static const struct {
+        const char *s;
+        int bytes;
+        bool control;
+    } cases[] = {{"a", 1, false},        {"\n", 1, true},        {"\033", 1, true},
+                 {"\x7f", 1, true},      {"\xc2\x9b", 2, true},  {"\xc2\x80", 2, true},
+                 {"\xc2\xa0", 2, false}, {"\xc3\xa9", 2, false}, {"\x9b", 1, true},
+                 {"\xe9", 1, false},     {"\xe2\x82", 1, false}, {"\xf0\x9f\x98\x80", 4, false}};
+    for (int i = 0; i < SR_COUNT(cases); i++) {
+        bool control;
+        CHECK_INT(sr_text_next(cases[i].s, &control), cases[i].bytes);
+        CHECK_INT(control, cases[i].control);
+    }
+    char text[] = "a\n\tb\r\033[31m \xc2\x9b caf\xc3\xa9 \x9b\xe9";
+    sr_text_disarm(text);
+    CHECK_STR(text, "a\n\tb??[31m ?? caf\xc3\xa9 ?\xe9");
+}
+
 TEST(test_distance) {
     CHECK_NEAR(sr_text_distance("resnet", "resnet"), 0, 0);
     CHECK_NEAR(sr_text_distance("resnet", "resnett"), 1, 0);
@@ -140,4 +160,5 @@ TEST(test_ends) {
 
 SR_TESTS(text, unit(test_growing), unit(test_words_of_a_command),
          unit(test_out_of_memory_keeps_what_was_there), unit(test_numbers_read_back),
-         unit(test_utf8), unit(test_distance), unit(test_nearest), unit(test_glob), unit(test_ends))
+         unit(test_utf8), unit(test_controls), unit(test_distance), unit(test_nearest),
+         unit(test_glob), unit(test_ends))
