@@ -127,7 +127,7 @@ static void *keep(void *arg) {
     pthread_mutex_lock(&all->lock);
     while (!all->ends) {
         struct timespec at;
-        clock_gettime(CLOCK_REALTIME, &at);
+        clock_gettime(CLOCK_MONOTONIC, &at);
         at.tv_sec++;
         pthread_cond_timedwait(&all->wake, &all->lock, &at);
         sweep(all, sr_clock());
@@ -136,11 +136,21 @@ static void *keep(void *arg) {
     return NULL;
 }
 
+// Waits by the monotonic clock: setting the system's clock would stop the keeper for as long, or
+// make it spin.
+static void init_wake(pthread_cond_t *wake) {
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(wake, &attributes);
+    pthread_condattr_destroy(&attributes);
+}
+
 SrStatus sr_web_connections_start(SrWebConnections *all) {
     memset(all->place, 0, sizeof all->place);
     all->ends = false;
     pthread_mutex_init(&all->lock, NULL);
-    pthread_cond_init(&all->wake, NULL);
+    init_wake(&all->wake);
     int error = pthread_create(&all->keeper, NULL, keep, all);
     if (error == 0)
         return SR_OK;
