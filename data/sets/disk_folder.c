@@ -27,6 +27,7 @@
 #define MAX_DEPTH 32
 #define MAX_PATH_BYTES 4096
 #define NAMED_AT_MOST 3 // empty folders in a message
+#define MOST_BY_LINKS 100000
 
 enum { MAX_KINDS = 32 }; // more than there are in image_kind.h
 
@@ -43,8 +44,11 @@ typedef struct {
     Set *set;
     int64_t skipped[MAX_KINDS + 1]; // number of files passed over, by kind; the last: other kinds
     int64_t strays, loops;          // number of images next to class folders, and of links back up
+    int64_t deep;                   // number of folders below MAX_DEPTH, which are not entered
     int64_t empty;                  // number of subfolders of the root without an image
     SrText empty_names;             // names of the first of these
+    int links;                      // links among the folders above
+    int64_t by_links;               // number of folders that several links on one path led to
     int depth;
     struct {
         dev_t device;
@@ -52,14 +56,18 @@ typedef struct {
     } above[MAX_DEPTH];
 } Walk;
 
-// Enters a folder. Returns false if it is one of the folders above it, which a link can cause, or
-// lies too deep.
+// Enters a folder. Returns false and counts it if it is one of the folders above it, which a link
+// can cause, or lies too deep.
 static bool enter(Walk *walk, const struct stat *st) {
-    if (walk->depth == MAX_DEPTH)
-        return false;
     for (int i = 0; i < walk->depth; i++)
-        if (walk->above[i].device == st->st_dev && walk->above[i].inode == st->st_ino)
+        if (walk->above[i].device == st->st_dev && walk->above[i].inode == st->st_ino) {
+            walk->loops++;
             return false;
+        }
+    if (walk->depth == MAX_DEPTH) {
+        walk->deep++;
+        return false;
+    }
     walk->above[walk->depth].device = st->st_dev;
     walk->above[walk->depth++].inode = st->st_ino;
     return true;
@@ -67,12 +75,29 @@ static bool enter(Walk *walk, const struct stat *st) {
 
 static SrStatus collect(Walk *walk, const char *relative, bool descend);
 
+// Links that lead to folders of links multiply: twenty folders of two links each would be a million
+// folders, from an archive of a few kilobytes.
+static SrStatus count_link(Walk *walk, const char *full) {
+    walk->links += sr_file_is_link(full);
+    if (walk->links > 1 && ++walk->by_links > MOST_BY_LINKS)
+        SR_FAIL(SR_ERR_CONFIG,
+                "%s: links that lead to folders of links stand for more than %d folders, such as "
+                "%s; remove these links",
+                walk->set->root, MOST_BY_LINKS, full);
+    return SR_OK;
+}
+
 static SrStatus collect_folder(Walk *walk, const char *path, const struct stat *st) {
-    if (!enter(walk, st)) {
-        walk->loops++;
+    char full[MAX_PATH_BYTES];
+    int links = walk->links;
+    if (!enter(walk, st))
         return SR_OK;
-    }
-    SrStatus status = collect(walk, path, true);
+    SrStatus status = sr_file_join(full, sizeof full, walk->set->root, path);
+    if (status == SR_OK)
+        status = count_link(walk, full);
+    if (status == SR_OK)
+        status = collect(walk, path, true);
+    walk->links = links;
     walk->depth--;
     return status;
 }
@@ -258,6 +283,7 @@ static SrStatus describe_skipped(const Walk *walk) {
     say(text, walk->skipped[MAX_KINDS], "other");
     say(text, walk->strays, "image(s) next to the class folders");
     say(text, walk->loops, "link(s) back to a folder above");
+    say(text, walk->deep, "folder(s) more than 32 levels down");
     say(text, walk->empty, "folder(s) without an image");
     if (walk->empty)
         sr_text_printf(text, " (%s%s)", walk->empty_names.s ? walk->empty_names.s : "",

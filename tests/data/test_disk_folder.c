@@ -164,6 +164,44 @@ TEST(test_links_out) {
     fixture_remove(dir);
 }
 
+// Folders more than 32 levels down are passed over, and the message says that it is for this.
+TEST(test_deep_folders) {
+    char dir[256], name[256] = "a";
+    fixture_folder(dir);
+    write_png(dir, "a/x.png", 1);
+    write_png(dir, "b/y.png", 1);
+    for (int i = 0; i < 40; i++)
+        strcat(name, "/d");
+    strcat(name, "/z.png");
+    write_png(dir, name, 1);
+    void *set = open_set(dir);
+    CHECK_INT(source()->length(set), 2);
+    CHECK_STR(source()->skipped(set), "1 folder(s) more than 32 levels down");
+    sr_dataset_close(source(), set);
+    fixture_remove(dir);
+}
+
+// Twenty folders, each with two links to the next, stand for a million folders.
+TEST(test_links_that_multiply) {
+    char dir[256], link[600], target[32];
+    void *set;
+    fixture_folder(dir);
+    write_png(dir, "a/0/x.png", 1);
+    write_png(dir, "a/20/x.png", 1);
+    for (int i = 1; i <= 20; i++)
+        for (int k = 0; k < 2; k++) {
+            snprintf(link, sizeof link, "a/%d/%d.txt", i - 1, k);
+            fixture_write(dir, link, "", 0);
+            snprintf(link, sizeof link, "%s/a/%d/link%d", dir, i - 1, k);
+            snprintf(target, sizeof target, "../%d", i);
+            CHECK_INT(symlink(target, link), 0);
+        }
+    SrDatasetConfig config = {.split = "TRAIN", .data_path = dir};
+    CHECK_FAILS(sr_dataset_open(source(), &config, &set), SR_ERR_CONFIG,
+                "links that lead to folders of links stand for more than 100000 folders");
+    fixture_remove(dir);
+}
+
 // Everything else in the folder is counted, and only regular files are opened.
 TEST(test_what_is_no_image) {
     char dir[256], path[300];
@@ -282,5 +320,6 @@ TEST(test_out_of_memory) {
 }
 
 SR_TESTS(disk_folder, unit(test_classes), unit(test_one_class_is_flat), unit(test_flat),
-         unit(test_links), unit(test_links_out), unit(test_what_is_no_image), unit(test_strays),
+         unit(test_links), unit(test_links_out), unit(test_deep_folders),
+         unit(test_links_that_multiply), unit(test_what_is_no_image), unit(test_strays),
          unit(test_errors), unit(test_file_vanishes), unit(test_out_of_memory))
