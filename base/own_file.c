@@ -3,20 +3,39 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
+static void pause_2ms(void) {
+    const struct timespec pause = {0, 2000000};
+    nanosleep(&pause, NULL);
+}
+
 // Reads the holder's number for the message alone: the kernel's lock decides, and it ends with a
-// crash.
+// crash.  A holder that has just taken the lock may not have replaced its predecessor's number yet,
+// so a number without a process of this machine is read again for a moment.
+static void read_holder(int fd, char pid[32]) {
+    for (int i = 0; i < 100; i++) {
+        ssize_t n = pread(fd, pid, 31, 0);
+        pid[n > 0 ? n : 0] = '\0';
+        bool whole = strchr(pid, '\n') != NULL;
+        pid[strcspn(pid, "\n")] = '\0';
+        long number = strtol(pid, NULL, 10);
+        if (whole && number > 0 && (kill((pid_t)number, 0) == 0 || errno == EPERM))
+            return;
+        pause_2ms();
+    }
+}
+
 static SrStatus refuse_lock(int fd, const char *path) {
     char pid[32] = "";
-    ssize_t n = read(fd, pid, sizeof pid - 1);
-    pid[n > 0 ? n : 0] = '\0';
-    pid[strcspn(pid, "\n")] = '\0';
+    read_holder(fd, pid);
     close(fd);
     SR_FAIL(SR_ERR_IO,
             "'%s' is in use by another process%s%s; wait until that process ends, stop it, or use "
@@ -71,14 +90,13 @@ SrStatus sr_file_append(const char *path, FILE **out) {
 // Takes the exclusive lock.  A page of the run tests the lock with a brief shared lock
 // (sr_run_is_live).  A shared lock admits another shared lock, and a holder does not.
 static bool lock_alone(int fd) {
-    const struct timespec pause = {0, 2000000};
     for (int i = 0; i < 500; i++) {
         if (flock(fd, LOCK_EX | LOCK_NB) == 0)
             return true;
         if (errno != EWOULDBLOCK || flock(fd, LOCK_SH | LOCK_NB) != 0)
             return false;
         flock(fd, LOCK_UN);
-        nanosleep(&pause, NULL);
+        pause_2ms();
     }
     errno = EWOULDBLOCK;
     return false;
@@ -106,4 +124,27 @@ SrStatus sr_file_lock(const char *path, int *out) {
 void sr_file_unlock(int lock) {
     if (lock >= 0)
         close(lock);
+}
+
+int sr_file_hold_folder(const char *path) { return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC); }
+
+// Where the path cannot be looked at for another reason (EIO, ESTALE), the write that follows names
+// that reason.
+SrStatus sr_file_check_folder(int held, const char *path) {
+    struct stat ours, there;
+    char link[64], now[4096];
+    errno = 0;
+    if (held < 0 || fstat(held, &ours) != 0)
+        return SR_OK;
+    bool found = stat(path, &there) == 0;
+    if (found ? there.st_dev == ours.st_dev && there.st_ino == ours.st_ino
+              : errno != ENOENT && errno != ENOTDIR)
+        return SR_OK;
+    snprintf(link, sizeof link, "/proc/self/fd/%d", held);
+    ssize_t n = ours.st_nlink > 0 ? readlink(link, now, sizeof now - 1) : 0;
+    now[n > 0 ? n : 0] = '\0';
+    if (*now)
+        SR_FAIL(SR_ERR_IO, "'%s' was moved to '%s' while this process wrote to it", path, now);
+    SR_FAIL(SR_ERR_IO, "'%s' was %s while this process wrote to it", path,
+            ours.st_nlink > 0 ? "moved" : "removed");
 }

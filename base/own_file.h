@@ -1,4 +1,5 @@
-// Opens and locks files that only this program writes, such as those of a run folder.  A link or
+// Opens and locks files that only this program writes, such as those of a run folder, and notices
+// when that folder is moved away.  A link or
 // pipe under such a name leads to a file of somebody else, so it is refused and stays untouched.
 #ifndef SR_BASE_OWN_FILE_H
 #define SR_BASE_OWN_FILE_H
@@ -20,5 +21,12 @@ SrStatus sr_file_append(const char *path, FILE **out);
 // link or anything but a regular file, which stays untouched.
 SrStatus sr_file_lock(const char *path, int *out);
 void sr_file_unlock(int lock); // -1 is legal
+
+// Remembers which folder a path leads to, for sr_file_check_folder.  Returns a descriptor, which
+// the caller closes with sr_file_unlock; -1: there is none, and every check succeeds.
+int sr_file_hold_folder(const char *path);
+// Checks that the path still leads to that folder.  SR_ERR_IO: it was moved or removed, and another
+// one may have its name; the message says where it is now, if the system knows.
+SrStatus sr_file_check_folder(int held, const char *path);
 
 #endif

@@ -128,8 +128,10 @@ static SrStatus end_epoch(SrTraining *t, double began) {
     t->at.finished = t->at.epoch >= t->config->optimizer.num_epochs;
     say_epoch(t, epoch, mean, sr_clock() - began);
     SrStatus status = sr__train_evaluate(t, epoch);
-    if (status == SR_OK)
+    if (status == SR_OK) {
+        SR_TRY(sr__train_check_folder(t));
         tell(t, SR_TOLD_EPOCH);
+    }
     if (status != SR_OK) {
         last.after_epoch = t->at.after_epoch;
         last.best = t->at.best;
@@ -274,7 +276,8 @@ static SrStatus train_until(const SrConfig *config, const SrTrainOptions *option
                     .stage = stage,
                     .end = end,
                     .result = result,
-                    .lock = -1};
+                    .lock = -1,
+                    .folder = -1};
     SrStatus status;
     *run = NULL;
     // The folder comes after this check: a wrong configuration leaves no trace on disk.
@@ -303,6 +306,7 @@ done:
     sr_metrics_close(&t.lines);
     sr_tensorboard_close(&t.board);
     sr_metrics_close(&t.epochs);
+    sr_file_unlock(t.folder);
     sr_file_unlock(t.lock);
     *over = result->already_finished || t.at.finished || config->test_only;
     return status;

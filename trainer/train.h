@@ -45,6 +45,7 @@ typedef struct {
     double images_per_s;
     double wait_share; // share of that time spent waiting for data, 0 to 1
     size_t peak_bytes; // largest resident size of the process
+    bool folder_lost;  // CHECKPOINT.DIR was moved or removed: its name may be another run's now
 } SrTrainResult;
 
 // Writes the command of this start, this version and the machine into the log that the run will

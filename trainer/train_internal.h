@@ -41,6 +41,7 @@ typedef struct {
     SrStatus untested;          // failure of the last test phase; SR_OK: none
     char untested_reason[1024]; // message of that failure
     int lock;                   // file descriptor of the folder's lock
+    int folder;                 // that of CHECKPOINT.DIR, to notice that it was moved; -1: none
 } SrTraining;
 
 // True on rank 0, which alone writes files and logs.
@@ -50,6 +51,9 @@ bool sr__train_leads(void);
 
 // Makes and locks CHECKPOINT.DIR, and opens its log.
 SrStatus sr__train_open_folder(SrTraining *t);
+// Checks on rank 0 that CHECKPOINT.DIR still names the folder that was opened.  SR_ERR_IO: it was
+// moved or removed, and nothing may be written under that name any more: it may be another run's.
+SrStatus sr__train_check_folder(SrTraining *t);
 // Loads parameters and position of the folder's newest checkpoint, or begins a new run; *how says
 // which. Opens the files of metrics.  Collective.
 SrStatus sr__train_resume(SrTraining *t, SrResume *how);

@@ -18,6 +18,7 @@ SrStatus sr__train_save(SrTraining *t, SrCheckpointKind kind) {
         t->saved_at = t->at.iteration;
     if (!sr__train_leads())
         return SR_OK;
+    SR_TRY(sr__train_check_folder(t));
     const char *bad = t->config->check_nan ? sr_params_nonfinite(parts.params) : NULL;
     if (bad) {
         SrStatus status =
@@ -31,6 +32,7 @@ SrStatus sr__train_save(SrTraining *t, SrCheckpointKind kind) {
         sr_folder_save(&t->config->checkpoint, kind, &parts, &t->at, name, sizeof name);
     if (status != SR_OK) {
         t->saved_at = before;
+        SR_TRY(sr__train_check_folder(t)); // it may have gone while the file was written
         return status;
     }
     return sr_file_join(t->last_saved, sizeof t->last_saved, t->config->checkpoint.dir, name);

@@ -29,9 +29,22 @@ SrStatus sr__train_open_folder(SrTraining *t) {
         status = sr_file_lock(path, &t->lock);
     if (status != SR_OK)
         return sr_fail_prefix(status, "CHECKPOINT.DIR");
+    t->folder = sr_file_hold_folder(dir);
     sr_file_remove_orphans(dir);
     SR_TRY(sr_file_join(path, sizeof path, dir, "log.txt"));
     return sr_log_open(path);
+}
+
+SrStatus sr__train_check_folder(SrTraining *t) {
+    SrStatus status = sr_file_check_folder(t->folder, t->config->checkpoint.dir);
+    if (status == SR_OK)
+        return SR_OK;
+    t->result->folder_lost = true;
+    SR_FAIL(status,
+            "CHECKPOINT.DIR: %s; training stopped after %lld of %lld updates and wrote nothing "
+            "under the old name; to resume from the last checkpoint, put the folder back or name "
+            "its new place",
+            sr_status_message(), (long long)t->at.iteration, (long long)t->run->max_iterations);
 }
 
 // Names are VISSL's.  Both files are appended to, so that a resumed run has all its lines in one

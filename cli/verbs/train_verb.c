@@ -244,7 +244,7 @@ static SrStatus train(const SrConfig *config, SrTrainOptions options, bool json)
             pages.began = sr_clock();
         status = evaluate_and_print(config, run, &result, json);
     }
-    if (sr_comm_rank() == 0 && run && !config->test_only)
+    if (sr_comm_rank() == 0 && run && !config->test_only && !result.folder_lost)
         sr_run_pages_end(&pages, run, status);
     sr_interrupt_uninstall();
     sr_run_close(run);

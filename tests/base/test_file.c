@@ -337,6 +337,61 @@ TEST(test_lock) {
     CHECK_FAILS(sr_file_lock("no/such/folder/lock", &mine), SR_ERR_IO, "no/such/folder");
 }
 
+// The lock's file may still hold the number of an earlier process when the next one is refused.
+TEST(test_lock_names_the_holder) {
+    const char *path = in("lock");
+    char expected[64], text[32];
+    int ready[2], other;
+    char byte;
+    CHECK_INT(pipe(ready), 0);
+    pid_t holder = fork();
+    if (holder == 0) {
+        int fd = open(path, O_RDWR | O_CREAT, 0600);
+        (void)!write(fd, "999999999\n", 10); // no process of this machine
+        flock(fd, LOCK_EX);
+        (void)!write(ready[1], "x", 1);
+        usleep(50000);
+        int n = snprintf(text, sizeof text, "%ld\n", (long)getpid());
+        (void)!(ftruncate(fd, 0) + pwrite(fd, text, (size_t)n, 0));
+        usleep(2000000);
+        _exit(0);
+    }
+    CHECK_INT(read(ready[0], &byte, 1), 1);
+    snprintf(expected, sizeof expected, "number %ld;", (long)holder);
+    CHECK_FAILS(sr_file_lock(path, &other), SR_ERR_IO, expected);
+    kill(holder, SIGKILL);
+    CHECK_INT(waitpid(holder, NULL, 0), holder);
+    close(ready[0]);
+    close(ready[1]);
+}
+
+// A folder that was moved, replaced or removed is noticed, and one that is back is accepted.
+TEST(test_folder_that_moves) {
+    char old[192], new[192], expected[448];
+    snprintf(old, sizeof old, "%s", in("run"));
+    snprintf(new, sizeof new, "%s", in("moved"));
+    CHECK_INT(mkdir(old, 0700), 0);
+    int held = sr_file_hold_folder(old);
+    CHECK(held >= 0);
+    CHECK_OK(sr_file_check_folder(held, old));
+    CHECK_INT(rename(old, new), 0);
+    snprintf(expected, sizeof expected, "'%s' was moved to '%s'", old, new);
+    CHECK_FAILS(sr_file_check_folder(held, old), SR_ERR_IO, expected);
+    CHECK_INT(mkdir(old, 0700), 0); // another folder of the name
+    CHECK_FAILS(sr_file_check_folder(held, old), SR_ERR_IO, expected);
+    CHECK_INT(rmdir(old), 0);
+    CHECK_INT(symlink(new, old), 0); // the same folder by a link
+    CHECK_OK(sr_file_check_folder(held, old));
+    CHECK_INT(unlink(old), 0);
+    CHECK_INT(rename(new, old), 0);
+    CHECK_OK(sr_file_check_folder(held, old));
+    CHECK_INT(rmdir(old), 0);
+    CHECK_FAILS(sr_file_check_folder(held, old), SR_ERR_IO, "was removed");
+    sr_file_unlock(held);
+    CHECK_INT(sr_file_hold_folder("no/such/folder"), -1);
+    CHECK_OK(sr_file_check_folder(-1, "no/such/folder"));
+}
+
 // Locking refuses a link, whose target belongs to somebody else, and a pipe.
 TEST(test_lock_follows_no_link) {
     int lock;
@@ -478,7 +533,8 @@ TEST(test_signal_removes_temporaries) {
 
 SR_TESTS(file, in_folder(test_lock_while_looked_at), in_folder(test_append_follows_no_link),
          in_folder(test_open_own), in_folder(test_read_end), in_folder(test_map_shared),
-         in_folder(test_lock), in_folder(test_lock_follows_no_link),
+         in_folder(test_lock), in_folder(test_lock_names_the_holder),
+         in_folder(test_folder_that_moves), in_folder(test_lock_follows_no_link),
          in_folder(test_temporary_is_new), in_folder(test_orphans),
          in_folder(test_other_hosts_temporary), in_folder(test_read_is_bounded),
          in_folder(test_map), in_folder(test_writing_shows_nothing_before_commit),
