@@ -170,6 +170,24 @@ static SrStatus try_entries(const Folder *f, const SrCheckpointParts *parts, SrP
             f->dir, f->n);
 }
 
+// Warns about checkpoints of other runs, which somebody has put into the folder: a run keeps to its
+// own, and --restart moves earlier ones aside.
+static void warn_other_runs(const Folder *f, const SrPosition *at) {
+    const char *first = NULL;
+    int n = 0;
+    for (int i = 0; i < f->n; i++) {
+        const SrFolderEntry *e = &f->entries[i];
+        if (!e->readable || strcmp(e->at.run.id, at->run.id) == 0)
+            continue;
+        first = first ? first : e->name;
+        n++;
+    }
+    if (n > 0)
+        sr_warn("CHECKPOINT.DIR '%s' also holds %d checkpoint%s of other runs, such as %s; the run "
+                "that began last goes on, and the others stay as they are",
+                f->dir, n, n == 1 ? "" : "s", first);
+}
+
 // Resumes a run.  It has finished if it has seen num_epochs epochs, so a larger num_epochs
 // continues it. Updates do not count: another batch size makes another number of them.
 static SrStatus go_on(const Folder *f, const SrCheckpointParts *parts, SrPosition *at,
@@ -180,6 +198,7 @@ static SrStatus go_on(const Folder *f, const SrCheckpointParts *parts, SrPositio
     SR_TRY(try_entries(f, parts, at, &found, path, path_bytes));
     if (!found)
         return begin(f, at);
+    warn_other_runs(f, at);
     if (!*at->run.id)
         draw_identity(f, &at->run);
     *out = at->epoch >= f->options->num_epochs ? SR_RESUME_FINISHED : SR_RESUME_CONTINUE;

@@ -79,14 +79,16 @@ static int newer_first(const void *a, const void *b) {
 }
 
 // A file that the system cannot read at this moment (EIO, EMFILE, no memory) is not damaged: an
-// older checkpoint must not silently take its place.
-static SrStatus read_entry(const char *dir, SrFolderEntry *entry) {
+// older checkpoint must not silently take its place.  *gone: a run that trains has removed the file
+// after the folder was listed.
+static SrStatus read_entry(const char *dir, SrFolderEntry *entry, bool *gone) {
     char path[PATH_BYTES];
     SR_TRY(sr_file_join(path, sizeof path, dir, entry->name));
     errno = 0;
     SrStatus status = sr_checkpoint_position(path, &entry->at);
     bool refused = status == SR_ERR_IO && errno && !sr_file_is_own_fault(errno);
     entry->readable = status == SR_OK;
+    *gone = status == SR_ERR_IO && errno == ENOENT && !sr_file_is_link(path);
     return refused || status == SR_ERR_MEMORY ? status : SR_OK;
 }
 
@@ -106,9 +108,13 @@ SrStatus sr_folder_list(const char *dir, SrFolderEntry **out, int *n) {
         status = sr_fail(SR_ERR_MEMORY, "%s: out of memory for the list of checkpoints", dir);
         goto done;
     }
-    for (int i = 0; i < n_names; i++)
-        if (parse_name(names[i], &entries[*n]))
-            SR_TRY_GOTO(read_entry(dir, &entries[(*n)++]));
+    for (int i = 0; i < n_names; i++) {
+        bool gone = false;
+        if (!parse_name(names[i], &entries[*n]))
+            continue;
+        SR_TRY_GOTO(read_entry(dir, &entries[*n], &gone));
+        *n += !gone;
+    }
     qsort(entries, (size_t)*n, sizeof *entries, newer_first);
 done:
     sr_file_list_free(names, n_names);
