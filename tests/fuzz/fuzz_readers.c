@@ -12,7 +12,9 @@
 #include "data/readers/png_levels.h"
 #include "data/readers/tiff_page.h"
 
-enum { DIRT_BYTES = 1 << 18, MAX_PIXELS = 1 << 20 };
+// An input begins with HEAD bytes, of which the first chooses a page.  The inputs of fuzz-image,
+// which are its seeds, begin with as many.
+enum { DIRT_BYTES = 1 << 18, MAX_PIXELS = 1 << 20, HEAD = 2 };
 
 static void require(bool good, const char *what) {
     if (good)
@@ -78,23 +80,25 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
     SrImage opened;
     int64_t before = sr_mem_bytes();
-    if (bytes < 1)
+    if (bytes < HEAD)
         return 0;
-    uint8_t *file = malloc(bytes);
+    bytes -= HEAD;
+    uint8_t *file =
+        malloc(bytes ? bytes : 1); // exact, so that a sanitizer sees a read past the end
     require(file != NULL, "out of memory");
-    memcpy(file, data + 1, bytes - 1);
-    SrStatus status = sr__tiff_page_choose(file, bytes - 1, data[0] % 4 + 1);
+    memcpy(file, data + HEAD, bytes);
+    SrStatus status = sr__tiff_page_choose(file, bytes, data[0] % 4 + 1);
     require(status == SR_OK || status == SR_ERR_IO, "a bad refusal of a page");
-    status = sr_image_open(file, bytes - 1, &opened);
+    status = sr_image_open(file, bytes, &opened);
     if (status != SR_OK || (int64_t)opened.H * opened.W <= MAX_PIXELS)
-        compare(file, bytes - 1, 0);
+        compare(file, bytes, 0);
     if (status == SR_OK && (int64_t)opened.H * opened.W <= MAX_PIXELS)
-        compare_levels(file, bytes - 1);
+        compare_levels(file, bytes);
     SrImageHeader header;
-    if (status == SR_OK && sr__image_header_read(file, bytes - 1, &header) == SR_OK) {
+    if (status == SR_OK && sr__image_header_read(file, bytes, &header) == SR_OK) {
         int channels = header.samples > 0 ? header.samples : data[0] & 4 ? 1 : 3;
         if ((int64_t)opened.H * opened.W * channels <= MAX_PIXELS)
-            compare(file, bytes - 1, channels);
+            compare(file, bytes, channels);
     }
     free(file);
     require(sr_mem_bytes() == before, "memory is left over");
