@@ -246,14 +246,16 @@ $(eval $(call plugin_list,tests,$(TESTS),$(test_groups)))
 # A program is called example-<stem>, since build/<room> is the folder of a room's objects.
 EXAMPLES = $(patsubst examples/%.c,$(BUILD)/example-%,$(wildcard examples/*.c))
 # tests/cli runs the program that is next to the test binary.
-$(BUILD)/run-tests: $(TESTOBJ) $(BUILD)/libsslrun.a | $(BUILD)/sslrun $(BUILD)/libsslrun.so $(BUILD)/run-golden $(BUILD)/run-histories $(BUILD)/faults.so $(EXAMPLES) seeds
+$(BUILD)/run-tests: $(TESTOBJ) $(BUILD)/libsslrun.a | $(BUILD)/sslrun $(BUILD)/libsslrun.so $(BUILD)/run-golden $(BUILD)/run-histories $(BUILD)/faults.so $(BUILD)/clock.so $(EXAMPLES) seeds
 	$(SAY) LD $@
 	$(Q)$(CC) $(CFLAGS) -o $@ $^ $(LDLIBS) -lcmocka
-# tests/cli/test_faults.c preloads this library into the program, so that chosen system calls fail.
-$(BUILD)/faults.so: tests/faults/preload.c Makefile
+# tests/cli/test_faults.c preloads faults.so into the program, so that chosen system calls fail, and test_clock.c clock.so.
+$(BUILD)/faults.so: tests/faults/preload.c
+$(BUILD)/clock.so: tests/faults/clock.c
+$(BUILD)/faults.so $(BUILD)/clock.so: Makefile
 	@mkdir -p $(@D)
 	$(SAY) CC $@
-	$(Q)$(CC) $(FLAGS) -fvisibility=default -shared -o $@ $< -ldl
+	$(Q)$(CC) $(FLAGS) -fvisibility=default -shared -o $@ $(filter %.c,$^) -ldl
 $(BUILD)/run-golden: $(GOLDOBJ) $(BUILD)/libsslrun.a
 	$(SAY) LD $@
 	$(Q)$(CC) $(CFLAGS) -o $@ $^ $(LDLIBS)
