@@ -207,6 +207,25 @@ static void compare_part(const Look *l, Hashed *h, int64_t m, int part, int64_t 
         }
 }
 
+// Files of one hash are copies of the first of them, which alone is compared further: frames of one
+// camera would otherwise be compared each with each.  Returns the number of hashes, whose first
+// files stay in h.
+static int64_t join_hashes(const Look *l, Hashed *h, int64_t m, int64_t *nearest, uint8_t *bits) {
+    int64_t kept = 0;
+    for (int64_t i = 0; i < m; i++)
+        h[i].hash = l->t->facts[h[i].file].shape_hash;
+    qsort(h, (size_t)m, sizeof *h, by_hash);
+    for (int64_t i = 0; i < m; i++) {
+        if (kept == 0 || h[i].hash != h[kept - 1].hash) {
+            h[kept++] = h[i];
+            continue;
+        }
+        nearest[h[i].file] = h[kept - 1].file;
+        bits[h[i].file] = 0;
+    }
+    return kept;
+}
+
 // Pictures without detail have hashes of noise.
 static SrStatus find_near(Look *l, Hashed *h, const uint8_t *copy) {
     int64_t m = 0, n = l->t->n;
@@ -219,6 +238,8 @@ static SrStatus find_near(Look *l, Hashed *h, const uint8_t *copy) {
         if (l->status[i] == SR_OK && !copy[i] && (double)l->t->facts[i].entropy >= LEAST_BITS)
             h[m++].file = i;
     }
+    if (status == SR_OK)
+        m = join_hashes(l, h, m, nearest, bits);
     for (int part = 0; status == SR_OK && part < PARTS; part++)
         compare_part(l, h, m, part, nearest, bits);
     for (int64_t i = 0; status == SR_OK && i < n; i++)

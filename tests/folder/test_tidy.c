@@ -117,6 +117,39 @@ static void save_rotated(const Fixture *f, const uint8_t *rgb, const char *name,
     sr_text_deinit(&out);
 }
 
+// Frames of one camera are copies of the first of them, and so is a picture that differs in few bits
+// of its hash from all of them.
+TEST(test_frames) {
+    enum { FRAMES = 40 };
+    Fixture f;
+    SrImageSet set;
+    SrTidy t;
+    uint8_t rgb[SIDE * SIDE * 3];
+    begin(&f);
+    draw(rgb, SIDE, SIDE, 200);
+    save_pixels(&f, "zz-first.png", rgb, SIDE, SIDE);
+    for (int i = 0; i < FRAMES; i++) {
+        char name[32];
+        rgb[i] ^= 1;
+        snprintf(name, sizeof name, "zz-frame-%02d.png", i);
+        save_pixels(&f, name, rgb, SIDE, SIDE);
+    }
+    save_pixels(&f, "zz-re-encoded.jpg", rgb, SIDE, SIDE);
+    look(&f, &set, &t);
+    CHECK_INT(t.count[SR_TIDY_NEAR_COPY], FRAMES + 1);
+    const SrTidyFinding *last = find(&set, &t, SR_TIDY_NEAR_COPY, "zz-re-encoded.jpg");
+    for (int i = 0; i < FRAMES; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "zz-frame-%02d.png", i);
+        const SrTidyFinding *one = find(&set, &t, SR_TIDY_NEAR_COPY, name);
+        CHECK(one && last && one->other == last->other && one->value == 0);
+    }
+    CHECK(!find(&set, &t, SR_TIDY_NEAR_COPY, "zz-first.png"));
+    sr_tidy_deinit(&t);
+    sr_image_set_close(&set);
+    temp_dir_remove(f.dir);
+}
+
 TEST(test_faults_of_files) {
     Fixture f;
     SrImageSet set;
@@ -256,5 +289,5 @@ TEST(test_lists) {
     temp_dir_remove(f.dir);
 }
 
-SR_TESTS(tidy, unit(test_good_pictures), unit(test_faults_of_files), unit(test_odd_pictures),
-         unit(test_lists))
+SR_TESTS(tidy, unit(test_good_pictures), unit(test_faults_of_files), unit(test_frames),
+         unit(test_odd_pictures), unit(test_lists))
