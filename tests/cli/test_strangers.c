@@ -236,6 +236,75 @@ TEST(test_train) {
     TAME("search", query, "--index", index);
 }
 
+// ---- what is no file ----------------------------------------------------------------------------
+
+// A device, a pipe and a socket in place of a file end each verb in one line and at once.
+TEST(test_no_files) {
+    static const char *const verbs[][4] = {
+        {"inspect", "FILE"},     {"convert", "FILE", "OUT"}, {"diff", "FILE", "FILE"},
+        {"knn", "GOOD", "FILE"}, {"check", "FILE"},          {"init", "FILE"},
+        {"report", "FILE"},      {"doctor", "FILE"},         {"linear", "FILE", "--data", "."}};
+    char pipe[LONG_PATH], socket[LONG_PATH], out[LONG_PATH];
+    snprintf(pipe, sizeof pipe, "%s/a/pipe.png", odd);
+    snprintf(socket, sizeof socket, "%s/a/socket.png", odd);
+    snprintf(out, sizeof out, "%s/out.npz", dir);
+    const char *const files[] = {"/dev/zero", pipe, socket};
+    for (int f = 0; f < SR_COUNT(files); f++)
+        for (int v = 0; v < SR_COUNT(verbs); v++) {
+            const char *args[5] = {NULL};
+            for (int i = 0; i < 4 && verbs[v][i]; i++)
+                args[i] = strcmp(verbs[v][i], "FILE") == 0   ? files[f]
+                          : strcmp(verbs[v][i], "OUT") == 0  ? out
+                          : strcmp(verbs[v][i], "GOOD") == 0 ? "tests/formats/files/matrix.npy"
+                                                             : verbs[v][i];
+            program_run(&result, 1, args);
+            const char *end = strchr(result.err, '\n');
+            if (result.code < 1 || result.code > 2 || *result.out || !end || end[1] ||
+                !strstr(result.err, v == 3 ? "sslrun: " : files[f]))
+                fail_msg("%s %s: exit code %d: %s%s", args[0], files[f], result.code, result.out,
+                         result.err);
+            CHECK(!sr_file_exists(out) && (PROGRAM_SANITIZED || result.peak_bytes < 64 * MIB));
+        }
+}
+
+// A run folder whose files are pipes is refused, and the live page leaves it out.
+TEST(test_pipes_of_a_run) {
+    static const char *const files[] = {"metrics.json", "stdout.json", "train_config.yaml",
+                                        "run.json", ".lock"};
+    char path[LONG_PATH], run[PATH];
+    Web w;
+    web_need();
+    web_begin(&w);
+    snprintf(run, sizeof run, "%s/pipes", w.runs);
+    CHECK_OK(sr_file_mkdirs(run));
+    web_write_run(w.runs, "good", 3, 1.5);
+    for (int i = 0; i < SR_COUNT(files); i++) {
+        snprintf(path, sizeof path, "%s/%s", run, files[i]);
+        CHECK_INT(mkfifo(path, 0600), 0);
+    }
+    RUN("report", run);
+    CHECK(result.code == 1 || result.code == 2);
+    RUN("doctor", run);
+    CHECK(result.code == 1 || result.code == 2);
+    CHECK_INT(web_get(&w, "/"), 200);
+    web_has(">good</a>");
+    CHECK(!strstr(web_answer, "pipes"));
+    web_end(&w);
+}
+
+// A folder and a file whose names join to the end of a script stay text in a page.
+TEST(test_names_that_join) {
+    char page[LONG_PATH], *text;
+    size_t n;
+    add_picture("c<", "script><svg onload=x>.png", 300, true);
+    snprintf(page, sizeof page, "%s/joined.html", dir);
+    RUN("tidy", odd, "--page", page);
+    CHECK_INT(result.code, 0);
+    CHECK_OK(sr_file_read(page, 64 << 20, &text, &n));
+    CHECK(strstr(text, "svg onload") && !strstr(text, "<svg onload"));
+    sr_free(text);
+}
+
 // ---- long paths ---------------------------------------------------------------------------------
 
 // Makes folders below `dir` until a file "p.png" in the last has a path of that many bytes.
@@ -439,6 +508,7 @@ TEST(test_names_of_tensors) {
 }
 
 #define in_odd(f) cmocka_unit_test_setup_teardown(f, make_odd, remove_odd)
-SR_TESTS(strangers, in_odd(test_tidy), in_odd(test_init), in_odd(test_train), unit(test_long_paths),
+SR_TESTS(strangers, in_odd(test_tidy), in_odd(test_init), in_odd(test_train), in_odd(test_no_files),
+         unit(test_pipes_of_a_run), in_odd(test_names_that_join), unit(test_long_paths),
          unit(test_configurations), unit(test_run_folders), unit(test_doctor),
          unit(test_names_of_tensors))

@@ -117,8 +117,8 @@ static void save_rotated(const Fixture *f, const uint8_t *rgb, const char *name,
     sr_text_deinit(&out);
 }
 
-// Frames of one camera are copies of the first of them, and so is a picture that differs in few bits
-// of its hash from all of them.
+// Frames of one camera are copies of the first of them, and so is a picture that differs in few
+// bits of its hash from all of them.
 TEST(test_frames) {
     enum { FRAMES = 40 };
     Fixture f;
