@@ -55,11 +55,14 @@ static void end(void) {
     temp_dir_remove(dir);
 }
 
-static void set_clock(long long seconds) {
-    char text[32];
-    int n = snprintf(text, sizeof text, "%lld", seconds);
+// Moves the time of day, and lets it run on by as much more whenever the program looks at it.
+static void set_clock_running(long long seconds, long long more) {
+    char text[64];
+    int n = snprintf(text, sizeof text, "%lld %lld", seconds, more);
     CHECK_OK(sr_file_write(clock_file, text, (size_t)n));
 }
+
+static void set_clock(long long seconds) { set_clock_running(seconds, 0); }
 
 static void make_key(const char *name, char out[160]) {
     snprintf(out, 160, "CHECKPOINT.DIR=%s/%s", dir, name);
@@ -173,21 +176,18 @@ TEST(test_report) {
     end();
 }
 
-// --minutes measures by the monotonic clock: a jump in between makes neither one epoch nor a
-// billion.
+// --minutes measures by the monotonic clock: a day at each look at the time of day makes neither
+// one epoch nor a billion, and does not end the run.
 TEST(test_minutes) {
     static char config[1 << 16];
     char key[160], run[96];
     begin();
     make_key("run", key);
+    set_clock_running(0, 86400);
     pid_t pid = program_start(dir, 1,
                               (const char *const[]){CONFIG, key, "TEST_MODEL=False",
                                                     "DATA.TRAIN.DATA_LIMIT=16", "LOG_FREQUENCY=1",
                                                     "--minutes", "1", NULL});
-    for (int i = 0; i < 40; i++) { // the clock moves during the whole measurement
-        set_clock((i % 2 ? 25 : -25) * YEAR);
-        program_sleep_ms(10);
-    }
     snprintf(run, sizeof run, "%s/run", dir);
     program_wait_for_progress(run);
     set_clock(60 * YEAR);
@@ -241,7 +241,7 @@ TEST(test_times_of_files) {
     temp_dir_remove(dir);
 }
 
-// The live page closes requests that never end after the same seconds, whatever the clock says.
+// The live page closes requests that trickle in after the same seconds, whatever the clock says.
 TEST(test_web) {
     static const char head[] = "GET / HTTP/1.1\r\nX: ";
     Web w;
@@ -257,6 +257,7 @@ TEST(test_web) {
     CHECK(send(fd, head, sizeof head - 1, MSG_NOSIGNAL) > 0);
     for (int i = 0; i < 300 && !closed; i++) {
         program_sleep_ms(100);
+        send(fd, "x", 1, MSG_NOSIGNAL); // the library closes connections without bytes by itself
         ssize_t got = recv(fd, web_answer, sizeof web_answer, MSG_DONTWAIT);
         closed = got == 0 || (got < 0 && errno != EAGAIN);
     }
