@@ -32,18 +32,18 @@ $(FUZZ_IMAGE): $(BUILD)/fuzzed/%.o: %.c | $(DEFS)
 $(BUILD)/fuzz_image: tests/fuzz/image_fuzz.c tests/fuzz/image_fuzz.h $(FUZZ_IMAGE) $(FUZZ_OBJECTS)
 	@mkdir -p $(BUILD)/corpus/image
 	$(FUZZ_COMPILE) -fsanitize=fuzzer -DSR_FUZZ_ENTRY -o $@ $(filter-out %.h,$^) $(FUZZ_LINK) \
-	    $(filter -lturbojpeg -lwebp -ltiff -lheif,$(LDLIBS))
+	    $(filter -lturbojpeg -lwebp -ltiff -lheif -lseccomp,$(LDLIBS))
 fuzz-image: $(BUILD)/fuzz_image $(BUILD)/seeds/image.unpacked
 	LSAN_OPTIONS=suppressions=tests/fuzz/libraries.supp $< $(FUZZ_FLAGS) -max_len=4096 -dict=tests/fuzz/image.dict $(BUILD)/corpus/image $(BUILD)/seeds/image
 # Readers alone, without transforms; the seeds are those of fuzz-image.
 $(BUILD)/fuzz_readers: tests/fuzz/fuzz_readers.c $(FUZZ_IMAGE) $(FUZZ_OBJECTS)
 	@mkdir -p $(BUILD)/corpus/readers
-	$(FUZZ_COMPILE) -fsanitize=fuzzer -o $@ $^ $(FUZZ_LINK) $(filter -lturbojpeg -lwebp -ltiff -lheif,$(LDLIBS))
+	$(FUZZ_COMPILE) -fsanitize=fuzzer -o $@ $^ $(FUZZ_LINK) $(filter -lturbojpeg -lwebp -ltiff -lheif -lseccomp,$(LDLIBS))
 fuzz-readers: $(BUILD)/fuzz_readers $(BUILD)/seeds/image.unpacked
 	LSAN_OPTIONS=suppressions=tests/fuzz/libraries.supp $< $(FUZZ_FLAGS) -max_len=4096 -dict=tests/fuzz/image.dict $(BUILD)/corpus/readers $(BUILD)/seeds/image
 $(BUILD)/fuzz_tar: tests/fuzz/fuzz_tar.c $(FUZZ_IMAGE) $(FUZZ_OBJECTS)
 	@mkdir -p $(BUILD)/corpus/tar
-	$(FUZZ_COMPILE) -fsanitize=fuzzer -o $@ $^ $(FUZZ_LINK) $(filter -lturbojpeg -lwebp -ltiff -lheif,$(LDLIBS))
+	$(FUZZ_COMPILE) -fsanitize=fuzzer -o $@ $^ $(FUZZ_LINK) $(filter -lturbojpeg -lwebp -ltiff -lheif -lseccomp,$(LDLIBS))
 # The corpus starts with an archive of each format that GNU tar writes.
 fuzz-tar: $(BUILD)/fuzz_tar
 	for f in gnu pax ustar v7; do tar --format=$$f -C tests/data -cf $(BUILD)/corpus/tar/$$f files/$$(ls tests/data/files | head -1); done
