@@ -84,6 +84,12 @@ static void put_doubles(SrText *out, int field, const double *v, int n) {
         put_fixed(out, bits_of(v[i]), 8);
 }
 
+// Empties a text for its next use, which may succeed where this one found no memory.
+static void restart(SrText *text) {
+    text->len = 0;
+    text->failed = false;
+}
+
 // ---- records ------------------------------------------------------------------------------------
 
 static uint32_t masked(const void *bytes, size_t n) {
@@ -97,14 +103,18 @@ static void give_up(SrEventFile *e) {
     e->f = NULL;
 }
 
+// A record for which memory is short is left out; the next one may fit.
 static void write_record(SrEventFile *e) {
     SrText *frame = &e->value; // no longer needed at this point
     const SrText *r = &e->record;
-    frame->len = 0;
+    bool failed = r->failed || e->part.failed || e->value.failed;
+    restart(frame);
     put_fixed(frame, r->len, 8);
-    put_fixed(frame, masked(frame->s, 8), 4);
-    if (r->failed || frame->failed)
+    if (failed || frame->failed) {
+        sr_warn("an event for TensorBoard is left out, because memory is short");
         return;
+    }
+    put_fixed(frame, masked(frame->s, 8), 4);
     bool whole = fwrite(frame->s, 1, frame->len, e->f) == frame->len &&
                  fwrite(r->s, 1, r->len, e->f) == r->len;
     frame->len = 0;
@@ -121,7 +131,8 @@ static double now(void) {
 
 // Wraps the Summary.Value in e->value into an Event with one value.
 static void write_value(SrEventFile *e, int64_t step) {
-    e->record.len = e->part.len = 0;
+    restart(&e->record);
+    restart(&e->part);
     put_bytes(&e->part, 1, e->value.s, e->value.len);
     put_double(&e->record, 1, now());
     put_int(&e->record, 2, step);
@@ -129,8 +140,14 @@ static void write_value(SrEventFile *e, int64_t step) {
     write_record(e);
 }
 
+// Adds e->part to the value.
+static void put_part(SrEventFile *e, int field) {
+    put_bytes(&e->value, field, e->part.s, e->part.len);
+    e->value.failed |= e->part.failed;
+}
+
 static void begin_value(SrEventFile *e, const char *tag) {
-    e->value.len = 0;
+    restart(&e->value);
     put_bytes(&e->value, 1, tag, strlen(tag));
 }
 
@@ -146,13 +163,13 @@ void sr_event_image(SrEventFile *e, int64_t step, const char *tag, int h, int w,
                     const SrText *png) {
     if (!e->f)
         return;
-    e->part.len = 0;
+    restart(&e->part);
     put_int(&e->part, 1, h);
     put_int(&e->part, 2, w);
     put_int(&e->part, 3, 3); // RGB
     put_bytes(&e->part, 4, png->s, png->len);
     begin_value(e, tag);
-    put_bytes(&e->value, 4, e->part.s, e->part.len);
+    put_part(e, 4);
     write_value(e, step);
 }
 
@@ -175,7 +192,7 @@ void sr_event_histogram(SrEventFile *e, int64_t step, const char *tag, const flo
         limit[k] = low + width * (k + 1);
     for (int64_t i = 0; i < n; i++)
         count[(int)SR_MIN(((double)x[i] - low) / width, BUCKETS - 1)]++;
-    e->part.len = 0;
+    restart(&e->part);
     put_double(&e->part, 1, low);
     put_double(&e->part, 2, high);
     put_double(&e->part, 3, (double)n);
@@ -184,7 +201,7 @@ void sr_event_histogram(SrEventFile *e, int64_t step, const char *tag, const flo
     put_doubles(&e->part, 6, limit, BUCKETS);
     put_doubles(&e->part, 7, count, BUCKETS);
     begin_value(e, tag);
-    put_bytes(&e->value, 5, e->part.s, e->part.len);
+    put_part(e, 5);
     write_value(e, step);
 }
 

@@ -305,4 +305,37 @@ TEST(test_histograms) {
     temp_dir_remove(dir);
 }
 
-SR_TESTS(tensorboard, unit(test_a_runs_events), unit(test_off_by_default), unit(test_histograms))
+// Writes three numbers while the n-th allocation from the first one on fails.  Returns the records
+// after that of the version.
+static int records_with_fault(int n) {
+    char dir[64];
+    SrEventFile events;
+    Bytes file, record;
+    int records = 0;
+    temp_dir_make(dir);
+    sr_mem_fail_at(0);
+    CHECK_OK(sr_event_file_open(&events, dir));
+    sr_text_deinit(&events.value); // so that the first number has to allocate
+    sr_text_deinit(&events.part);
+    sr_mem_fail_at(n);
+    for (int i = 0; i < 3; i++)
+        sr_event_scalar(&events, i, "loss", 1);
+    sr_mem_fail_at(0);
+    sr_event_file_close(&events);
+    char *data = event_file(dir, &file);
+    while (next_record(&file, &record)) // checks the sums
+        records++;
+    sr_free(data);
+    temp_dir_remove(dir);
+    return records - 1;
+}
+
+// A failed allocation costs its own record and none of the later ones.
+TEST(test_memory_is_short) {
+    CHECK_INT(records_with_fault(0), 3);
+    CHECK_INT(records_with_fault(1), 2);
+    CHECK_INT(records_with_fault(2), 2);
+}
+
+SR_TESTS(tensorboard, unit(test_a_runs_events), unit(test_off_by_default), unit(test_histograms),
+         unit(test_memory_is_short))
