@@ -62,8 +62,8 @@ static void say_where(const char *dir, const SrRun *trained) {
 SrStatus sr_run_pages_keep(const char *run, const SrText *line) {
     SrMetrics metrics;
     SR_TRY(sr_metrics_open(&metrics, run, "metrics.json"));
-    metrics.line.len = 0;
     sr_text_add(&metrics.line, line->s ? line->s : "");
+    metrics.line.failed |= line->failed;
     sr_metrics_write(&metrics);
     sr_metrics_close(&metrics);
     return SR_OK;

@@ -19,6 +19,7 @@ SrStatus sr_metrics_open(SrMetrics *m, const char *dir, const char *name) {
 // The text keeps its memory from line to line.
 SrText *sr_metrics_begin(SrMetrics *m) {
     m->line.len = 0;
+    m->line.failed = false;
     sr_json_begin(&m->line);
     return &m->line;
 }
@@ -26,8 +27,12 @@ SrText *sr_metrics_begin(SrMetrics *m) {
 // A full disk must not end a run that could still save its state elsewhere: warn once and stop
 // writing.
 void sr_metrics_write(SrMetrics *m) {
-    if (!m->f || m->line.failed)
+    if (!m->f)
         return;
+    if (m->line.failed) {
+        sr_warn("a line of metrics is left out, because memory is short");
+        return;
+    }
     if (fwrite(m->line.s, 1, m->line.len, m->f) == m->line.len && fflush(m->f) == 0)
         return;
     sr_warn("sslrun stops writing metrics: %s", strerror(errno));
