@@ -21,10 +21,11 @@ static SrStatus grow(void **p, size_t item_bytes, size_t need, size_t cap, size_
 
 // The list keeps positions, not pointers, because the text moves when it grows.
 SrStatus sr__string_list_add(SrStringList *names, const char *s, size_t len) {
-    size_t at_cap = 0;
+    size_t cap = 0, at_cap = 0;
     void *text = names->text, *at = names->at;
-    SR_TRY(grow(&text, 1, names->len + len + 1, names->cap, &names->cap));
+    SR_TRY(grow(&text, 1, names->len + len + 1, names->cap, &cap));
     names->text = text;
+    names->cap = cap;
     SR_TRY(grow(&at, sizeof *names->at, (size_t)names->n + 1, (size_t)names->at_cap, &at_cap));
     names->at = at;
     names->at_cap = (int64_t)at_cap;
