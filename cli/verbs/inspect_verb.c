@@ -267,7 +267,7 @@ static SrStatus print_as(Inspect *in) {
     SrTrunkWeights source = sr_trunk_graph_weights(&trunk, in->w.path);
     sr_text_printf(&in->out, "%s as %s: ", in->w.path, in->as);
     SrStatus status = sr_trunk_weights_compare(&source, trunk.params, &in->out);
-    if (status != SR_OK && !strchr(in->out.s, '\n'))
+    if (status != SR_OK && !(in->out.s && strchr(in->out.s, '\n')))
         sr_text_add(&in->out, "refused\n");
     sr_trunk_graph_close(&trunk);
     return status;
