@@ -37,6 +37,7 @@ static void add_verdict(const SrHistory *h, SrText *out) {
     SrText text = SR_TEXT_INIT;
     SrVerdict found = sr_run_verdict(h, &text);
     const char *words = sr_run_verdict_words(found);
+    out->failed |= text.failed;
     if (found != SR_VERDICT_NONE) {
         sr_text_printf(out, "<p class=\"verdict%s\"><strong>", look(found));
         sr_html_escape(words, out);
@@ -98,10 +99,11 @@ static void add_change(const SrHistory *h, SrText *out) {
     SrVerdict found = sr_run_change(h, &text);
     if (found == SR_VERDICT_NONE)
         return;
+    out->failed |= text.failed;
     bool labels = sr_yaml_find(h->change, "first_probe") != NULL;
     sr_text_printf(out, "<p class=\"verdict%s\">", look(found));
     sr_text_add(out, "<strong>Before and after:</strong> ");
-    sr_html_escape(text.s, out);
+    sr_html_escape(text.s ? text.s : "", out);
     sr_text_add(out, "</p>\n<div class=\"wide\"><table class=\"change\"><thead><tr><th "
                      "scope=\"col\">features</th>");
     sr_text_add(out, labels ? "<th scope=\"col\">kNN, %</th><th scope=\"col\">linear probe, %</th>"
