@@ -131,7 +131,7 @@ SrStatus sr_image_search(const SrArgs *args, SrSearchArgs *o, const char *usage)
     sr_folder_close(&folder);
     sr_arena_deinit(&arena);
     if (status == SR_OK && sr_photo_files_any(&o->files))
-        status = sr_photo_page_similar(&o->files, args->names[0], out.s);
+        status = sr_photo_page_similar(&o->files, args->names[0], &out);
     SR_TRY(sr_photo_files_print(status, &o->files, o->json, &out));
     if (o->data && o->folder.model && !o->json && !o->csv && !o->null) {
         SrText next = SR_TEXT_INIT;

@@ -272,7 +272,7 @@ static SrStatus run_verb(int argc, char **argv) {
     sr_copies_deinit(&copies);
     close_indexes(&x);
     if (status == SR_OK && sr_photo_files_any(&o.files))
-        status = sr_photo_page_duplicates(&o.files, out.s);
+        status = sr_photo_page_duplicates(&o.files, &out);
     SR_TRY(sr_photo_files_print(status, &o.files, o.json, &out));
     if (found && !o.json && !o.csv && !o.null && !o.pairs && !o.against &&
         !sr_photo_files_any(&o.files)) {

@@ -48,7 +48,7 @@ static SrStatus run_verb(int argc, char **argv) {
                                                 o.json || sr_photo_files_any(&o.files), &out);
     sr_checkpoint_model_close(&m);
     if (status == SR_OK && sr_photo_files_any(&o.files))
-        status = sr_photo_page_predict(&o.files, out.s);
+        status = sr_photo_page_predict(&o.files, &out);
     SR_TRY(sr_photo_files_print(status, &o.files, o.json, &out));
     if (!o.json && !sr_photo_files_any(&o.files))
         say_next();

@@ -225,7 +225,7 @@ static SrStatus run_verb(int argc, char **argv) {
     sr_image_set_close(&set);
     sr_image_pool_free(x.pool);
     if (status == SR_OK && sr_photo_files_any(&o.files))
-        status = sr_photo_page_tidy(&o.files, out.s);
+        status = sr_photo_page_tidy(&o.files, &out);
     status = sr_photo_files_print(status, &o.files, o.json, &out);
     if (status == SR_OK && !o.json && !o.csv)
         sr_next_say(&next);

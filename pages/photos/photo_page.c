@@ -22,13 +22,16 @@ typedef struct {
     int n;
 } Lines;
 
-static SrStatus read_lines(const char *text, Lines *out) {
+static SrStatus read_lines(const SrText *text, Lines *out) {
     int cap = 1;
-    for (const char *c = text ? text : ""; *c; c++)
+    if (text->failed)
+        return sr_out_of_memory("a page of photos");
+    for (const char *c = text->s ? text->s : ""; *c; c++)
         cap += *c == '\n';
     out->v = sr_arena_alloc(&out->arena, (size_t)cap * sizeof(SrYaml *));
     SR_TRY_MEMORY(out->v, "%d lines", cap);
-    for (const char *line = text, *end; line && *line && (end = strchr(line, '\n')); line = end + 1)
+    for (const char *line = text->s, *end; line && *line && (end = strchr(line, '\n'));
+         line = end + 1)
         SR_TRY(sr_json_parse(&out->arena, line, (size_t)(end - line), "line", &out->v[out->n++]));
     return SR_OK;
 }
@@ -36,7 +39,7 @@ static SrStatus read_lines(const char *text, Lines *out) {
 // Fills the body from lines and returns the title in `title` (256 bytes).
 typedef void (*FillPage)(SrPhotoBody *p, Lines *l, const char *image, char *title);
 
-static SrStatus make_page(const SrPhotoFiles *files, const char *image, const char *text,
+static SrStatus make_page(const SrPhotoFiles *files, const char *image, const SrText *text,
                           FillPage fill) {
     char title[256];
     Lines lines = {.n = 0};
@@ -82,7 +85,7 @@ static void fill_similar(SrPhotoBody *p, Lines *l, const char *image, char *titl
     sr_text_add(&p->html, "</section>\n");
 }
 
-SrStatus sr_photo_page_similar(const SrPhotoFiles *files, const char *image, const char *lines) {
+SrStatus sr_photo_page_similar(const SrPhotoFiles *files, const char *image, const SrText *lines) {
     return make_page(files, image, lines, fill_similar);
 }
 
@@ -136,7 +139,7 @@ static void fill_duplicates(SrPhotoBody *p, Lines *l, const char *image, char *t
                        l->n - shown);
 }
 
-SrStatus sr_photo_page_duplicates(const SrPhotoFiles *files, const char *lines) {
+SrStatus sr_photo_page_duplicates(const SrPhotoFiles *files, const SrText *lines) {
     return make_page(files, NULL, lines, fill_duplicates);
 }
 
@@ -203,7 +206,7 @@ static void fill_predict(SrPhotoBody *p, Lines *l, const char *image, char *titl
     sr_free(seen);
 }
 
-SrStatus sr_photo_page_predict(const SrPhotoFiles *files, const char *lines) {
+SrStatus sr_photo_page_predict(const SrPhotoFiles *files, const SrText *lines) {
     return make_page(files, NULL, lines, fill_predict);
 }
 
@@ -259,7 +262,7 @@ static void fill_tidy(SrPhotoBody *p, Lines *l, const char *image, char *title) 
                               "them all.</p>\n");
 }
 
-SrStatus sr_photo_page_tidy(const SrPhotoFiles *files, const char *lines) {
+SrStatus sr_photo_page_tidy(const SrPhotoFiles *files, const SrText *lines) {
     return make_page(files, NULL, lines, fill_tidy);
 }
 

@@ -8,14 +8,14 @@
 
 #include "pages/photos/photo_files.h"
 
-// lines: of `similar` for `image`; NULL: there are none.
-SrStatus sr_photo_page_similar(const SrPhotoFiles *files, const char *image, const char *lines);
+// lines: of `similar` for `image`; an empty text is a page of the image alone.
+SrStatus sr_photo_page_similar(const SrPhotoFiles *files, const char *image, const SrText *lines);
 // lines: groups of `duplicates`, larger ones first.
-SrStatus sr_photo_page_duplicates(const SrPhotoFiles *files, const char *lines);
+SrStatus sr_photo_page_duplicates(const SrPhotoFiles *files, const SrText *lines);
 // lines: of `predict`.  The page begins with the least certain images.
-SrStatus sr_photo_page_predict(const SrPhotoFiles *files, const char *lines);
+SrStatus sr_photo_page_predict(const SrPhotoFiles *files, const SrText *lines);
 // lines: of `tidy`, by issue, the worst first.  The page shows the worst twelve of each.
-SrStatus sr_photo_page_tidy(const SrPhotoFiles *files, const char *lines);
+SrStatus sr_photo_page_tidy(const SrPhotoFiles *files, const SrText *lines);
 
 // A photo of a list.
 typedef struct {

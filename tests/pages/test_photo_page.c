@@ -170,7 +170,7 @@ TEST(test_groups) {
                        "{\"files\": [\"%s/photo%d.png\", \"%s/photo%d.png\"], \"similarity\": [1, "
                        "0.9]}\n",
                        f.dir, g % FILES, f.dir, g == 128 ? 0 : 1 + (g + 1) % (FILES - 1));
-    CHECK_OK(sr_photo_page_duplicates(&(SrPhotoFiles){.page = f.page}, lines.s));
+    CHECK_OK(sr_photo_page_duplicates(&(SrPhotoFiles){.page = f.page}, &lines));
     sr_text_deinit(&lines);
     browser_open(&f.b, f.url, 390, true);
     check_seen(&f, 2 * ON_A_PAGE, "");
