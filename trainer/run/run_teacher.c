@@ -46,14 +46,16 @@ size_t sr_run_teacher_bytes(const SrRun *run) {
     return caches(run) && form.batches > 0 ? sr_teacher_cache_bytes(&form) : 0;
 }
 
-static uint64_t hash_tree(uint64_t hash, const SrConfig *config, const char *key) {
+// Adds a part of the configuration to the hash.
+static SrStatus hash_tree(const SrConfig *config, const char *key, uint64_t *hash) {
     const SrYaml *node = sr_yaml_find_path(config->tree, key);
     SrText text = SR_TEXT_INIT;
     if (node)
         sr_yaml_print_flow(node, &text);
-    hash = sr_hash_more(hash, text.s, text.len);
+    SrStatus status = text.failed ? sr_out_of_memory("the outputs of a teacher") : SR_OK;
+    *hash = sr_hash_more(*hash, text.s, text.len);
     sr_text_deinit(&text);
-    return hash;
+    return status;
 }
 
 // Hashes everything that a record's numbers depend on: the teacher, the order and the views of the
@@ -72,7 +74,7 @@ static SrStatus fingerprint(const SrRun *run, uint64_t *out) {
                          c->fp32};
     uint64_t hash = sr_hash_more(SR_HASH_START, numbers, sizeof numbers);
     hash = sr_hash_more(hash, machine, strlen(machine));
-    hash = hash_tree(hash, c, "DATA.TRAIN");
+    SR_TRY(hash_tree(c, "DATA.TRAIN", &hash));
     SR_TRY(sr_teacher_feed_hash(&run->teacher, &hash));
     *out = hash;
     return SR_OK;
