@@ -279,8 +279,10 @@ static enum MHD_Result give_report(const SrWebServer *s, struct MHD_Connection *
     int fd;
     if (sr_file_open_own(path, &fd, &bytes) != SR_OK)
         return answer_words(c, 404, "this run has no report yet; its first epoch writes one");
-    return answer_under(REPORT_POLICY, c, 200, "text/html; charset=utf-8",
-                        MHD_create_response_from_fd(bytes, fd));
+    struct MHD_Response *r = MHD_create_response_from_fd(bytes, fd);
+    if (!r)
+        close(fd); // a response would own it
+    return answer_under(REPORT_POLICY, c, 200, "text/html; charset=utf-8", r);
 }
 
 // ---- server-sent events -------------------------------------------------------------------------
@@ -327,6 +329,10 @@ static void next_event(Stream *st) {
              line = strtok_r(NULL, "\r\n", &save))
             sr_text_printf(&st->event, "data: %s\n", line);
         sr_text_add(&st->event, "\n");
+        if (st->event.failed) { // the next look sends the page whole
+            st->event = (SrText){.s = st->event.s, .cap = st->event.cap};
+            st->last_sum = 0;
+        }
     } else if (st->looked - st->said > ALIVE_S) {
         sr_text_add(&st->event, ": still here\n\n");
     }
@@ -372,9 +378,11 @@ static enum MHD_Result give_events(SrWebServer *s, struct MHD_Connection *c, con
     *st = (Stream){.server = s, .place = place_of(c), .token = token, .looked = -LOOK_S};
     snprintf(st->id, sizeof st->id, "%s", id ? id : "");
     sr_web_place_set(&s->connections, place_of(c), SR_WEB_STREAM, sr_clock());
-    return answer(
-        c, 200, "text/event-stream",
-        MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 16384, stream_read, st, stream_free));
+    struct MHD_Response *r =
+        MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 16384, stream_read, st, stream_free);
+    if (!r)
+        stream_free(st); // a response would own it
+    return answer(c, 200, "text/event-stream", r);
 }
 
 // ---- stop and continue --------------------------------------------------------------------------
