@@ -33,6 +33,14 @@ typedef struct {
 
 // ---- ffmpeg
 
+// Makes the pipe the output of ffmpeg.  Returns an error number, or 0.
+static int redirect(posix_spawn_file_actions_t *actions, const int ends[2]) {
+    int failed = posix_spawn_file_actions_adddup2(actions, ends[1], 1);
+    for (int i = 0; i < 2 && !failed; i++)
+        failed = posix_spawn_file_actions_addclose(actions, ends[i]);
+    return failed;
+}
+
 // Starts ffmpeg with its output in a pipe.  "file:" keeps names from being read as addresses.
 static SrStatus start_ffmpeg(Frames *f, const char *film) {
     char input[PATH_BYTES + 8], filter[64];
@@ -47,10 +55,9 @@ static SrStatus start_ffmpeg(Frames *f, const char *film) {
         SR_FAIL(SR_ERR_RUN, "cannot make a pipe for ffmpeg: %s", strerror(errno));
     int failed = posix_spawn_file_actions_init(&actions);
     if (!failed) {
-        posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
-        posix_spawn_file_actions_addclose(&actions, ends[0]);
-        posix_spawn_file_actions_addclose(&actions, ends[1]);
-        failed = posix_spawnp(&f->ffmpeg, "ffmpeg", &actions, NULL, words, environ);
+        failed = redirect(&actions, ends);
+        if (!failed)
+            failed = posix_spawnp(&f->ffmpeg, "ffmpeg", &actions, NULL, words, environ);
         posix_spawn_file_actions_destroy(&actions);
     }
     close(ends[1]);
@@ -63,7 +70,10 @@ static SrStatus start_ffmpeg(Frames *f, const char *film) {
         SR_FAIL(SR_ERR_RUN, "cannot start ffmpeg: %s", strerror(failed));
     }
     f->pipe = fdopen(ends[0], "rb");
-    return f->pipe ? SR_OK : sr_fail(SR_ERR_RUN, "cannot read from ffmpeg: %s", strerror(errno));
+    if (f->pipe)
+        return SR_OK;
+    close(ends[0]);
+    SR_FAIL(SR_ERR_MEMORY, "out of memory reading from ffmpeg");
 }
 
 // Ends ffmpeg.  whole: it has written all, so that its exit code tells whether the film was good.

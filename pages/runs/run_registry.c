@@ -152,6 +152,16 @@ static void quote_dir(const char *run, char *out) {
     memcpy(out, "\"", 2);
 }
 
+// Sets the folder of the new process, and descriptors that lead nowhere.  Returns an error number,
+// or 0.
+static int arrange(posix_spawn_file_actions_t *actions, const char *folder) {
+    int failed = 0;
+    for (int fd = 0; fd < 3 && !failed; fd++)
+        failed = posix_spawn_file_actions_addopen(actions, fd, "/dev/null",
+                                                  fd == 0 ? O_RDONLY : O_WRONLY, 0);
+    return failed ? failed : posix_spawn_file_actions_addchdir_np(actions, folder);
+}
+
 // Starts `train` of this program, never the program that run.json names.  The folder is this one,
 // even if the words name another.
 static SrStatus start(const char *run, const SrRunRecord *record) {
@@ -176,10 +186,7 @@ static SrStatus start(const char *run, const SrRunRecord *record) {
             argv[n++] = record->words.v[i];
     argv[n] = dir;
     posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
-    posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
-    posix_spawn_file_actions_addchdir_np(&actions, record->folder);
+    int error = arrange(&actions, record->folder);
     posix_spawnattr_init(&attributes);
     posix_spawnattr_setflags(&attributes,
                              POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
@@ -188,7 +195,8 @@ static SrStatus start(const char *run, const SrRunRecord *record) {
     sigfillset(&all);
     posix_spawnattr_setsigmask(&attributes, &none);
     posix_spawnattr_setsigdefault(&attributes, &all);
-    int error = posix_spawn(&pid, self, &actions, &attributes, (char *const *)argv, environ);
+    if (!error)
+        error = posix_spawn(&pid, self, &actions, &attributes, (char *const *)argv, environ);
     posix_spawn_file_actions_destroy(&actions);
     posix_spawnattr_destroy(&attributes);
     sr_free(argv);
