@@ -15,6 +15,7 @@
 // side of the image is preferred that way.
 #include <math.h>
 
+#include "base/compiler.h"
 #include "base/rng.h"
 #include "base/text/json.h"
 #include "graph/ir/token_blocks.h"
@@ -232,6 +233,7 @@ static int draw_block(const State *s, SrRng *rng, Size size, const bool *taken, 
 // Moves `keep` of the n patches to the front, in the order in which they were drawn.  All choices
 // are equally likely.
 static void choose(SrRng *rng, int64_t *patches, int n, int keep) {
+    SR_ASSERT(keep <= n);
     for (int i = 0; i < keep; i++) {
         int other = i + (int)sr_rng_below(rng, (uint32_t)(n - i));
         int64_t patch = patches[i];
@@ -282,15 +284,25 @@ static void draw_image(const State *s, SrRng *rng, Size pred, Size enc, int64_t 
         visible[i] = block[i % n];
 }
 
+// Draws the size of a step's target blocks.  range_of looks at a grid of scales and ratios; a size
+// between two of its points that is smaller or larger than all of them is drawn again.
+static Size draw_size(const State *s, SrRng *sizes) {
+    for (;;) {
+        double scale = between(sizes, s->p.pred_scale), aspect = between(sizes, s->p.aspect);
+        Size size = size_of(&s->grid, scale, aspect);
+        if (size.h * size.w >= s->target && s->p.blocks * size.h * size.w < s->grid.n)
+            return size;
+    }
+}
+
 static void before_rows(void *instance, const SrLossStep *step, int64_t first) {
     const State *s = instance;
     int64_t *visible = sr_loss_input(step, s->visible).data; // (batch, context)
     int64_t *targets = sr_loss_input(step, s->targets).data; // (blocks * batch, target)
     int64_t *places = sr_loss_input(step, s->places).data;   // (blocks * batch, context + target)
     SrRng sizes = sr_rng(s->seed, SR_RNG_TOKENS, (uint64_t)step->iteration, 0, 1, 0);
-    double scale = between(&sizes, s->p.pred_scale), aspect = between(&sizes, s->p.aspect);
-    Size pred = size_of(&s->grid, scale, aspect),
-         enc = size_of(&s->grid, between(&sizes, s->p.enc_scale), 1);
+    Size pred = draw_size(s, &sizes);
+    Size enc = size_of(&s->grid, between(&sizes, s->p.enc_scale), 1);
     int all = s->context + s->target;
     for (int64_t i = 0; i < s->batch; i++) {
         SrRng rng =
