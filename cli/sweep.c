@@ -98,7 +98,7 @@ static int add_words(const SrArgs *args, const char *const *flags, const char **
         if (!sr_text_starts(args->overrides[i], FOLDER_KEY) &&
             !sr_text_starts(args->overrides[i], "config." FOLDER_KEY))
             words[n++] = args->overrides[i];
-    for (int i = 0; flags[i] && i < FLAGS_MOST; i++)
+    for (int i = 0; i < FLAGS_MOST && flags[i]; i++)
         words[n++] = flags[i];
     if (level != SR_LOG_INFO)
         words[n++] = level == SR_LOG_DEBUG ? "-v" : "-q";

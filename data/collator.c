@@ -34,8 +34,8 @@ SrStatus sr_batch_plan_list(SrBatchPlan *plan, const char *name) {
 }
 
 int64_t sr_batch_offset(const SrBatchPlan *plan, int v, int image) {
-    const SrBatchInput *in = &plan->input[plan->place[v].input];
     SR_ASSERT(v >= 0 && v < plan->n_views && plan->place[v].input < plan->n_inputs);
+    const SrBatchInput *in = &plan->input[plan->place[v].input];
     SR_ASSERT(plan->place[v].k >= 0 && plan->place[v].k < in->rows && image >= 0);
     return ((int64_t)image * in->rows + plan->place[v].k) * in->h * in->w *
            sr_channels(plan->channels);

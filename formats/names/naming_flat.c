@@ -38,7 +38,7 @@ const char *sr_flat_with_stage(const SrFlat *flat, const int *blocks, const char
 void sr_flat_without_stage(const SrFlat *flat, const int *blocks, char *name) {
     int a, b, len = 0;
     char *numbers = name + strlen(flat->prefix), text[16];
-    if (!sr_text_starts(name, flat->prefix) || sscanf(numbers, "%d-%d%n", &a, &b, &len) != 2)
+    if (!sr_text_starts(name, flat->prefix) || sscanf(numbers, "%4d-%4d%n", &a, &b, &len) != 2)
         return;
     for (int i = 0; i < a && i < SR_NAMING_STAGES; i++)
         b += blocks[i];
