@@ -144,9 +144,11 @@ static void train_one(void *arg, int64_t index, int thread) {
 
 SrStatus sr_linear_train(const SrLinearRows *rows, SrLinearKind kind, double tolerance,
                          SrLinearProblem *problems, int n) {
+    if (rows->n > INT32_MAX)
+        SR_FAIL(SR_ERR_CONFIG, "%lld rows are more than LIBLINEAR can count (%d)",
+                (long long)rows->n, INT32_MAX);
     Training t = {rows, kind, tolerance, problems, sr_calloc((size_t)n + 1, sizeof(bool))};
-    if (!t.failed || rows->n > INT32_MAX)
-        return sr_out_of_memory("%d linear classifiers", n);
+    SR_TRY_MEMORY(t.failed, "%d linear classifiers", n);
     set_print_string_function(quiet);
     if (!shuffles(kind))
         sr_parallel_for(n, train_one, &t);
