@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/mem.h"
 #include "base/text/text.h"
 #include "tests/browser.h"
@@ -188,4 +189,20 @@ TEST(test_groups) {
     end(&f);
 }
 
-SR_TESTS(photo_page, unit(test_paging), unit(test_filter), unit(test_keys), unit(test_groups))
+// Lines that memory was short for replace no older page.
+TEST(test_part_of_the_lines) {
+    char dir[64], page[128], *text;
+    size_t bytes;
+    SrText lines = {.failed = true};
+    temp_dir_make(dir);
+    snprintf(page, sizeof page, "%s/page.html", dir);
+    CHECK_OK(sr_file_write(page, "older", 5));
+    CHECK_INT(sr_photo_page_duplicates(&(SrPhotoFiles){.page = page}, &lines), SR_ERR_MEMORY);
+    CHECK_OK(sr_file_read(page, 100, &text, &bytes));
+    CHECK_STR(text, "older");
+    sr_free(text);
+    temp_dir_remove(dir);
+}
+
+SR_TESTS(photo_page, unit(test_paging), unit(test_filter), unit(test_keys), unit(test_groups),
+         unit(test_part_of_the_lines))
