@@ -45,9 +45,8 @@ bool sr_file_is_own_fault(int error) {
     return false;
 }
 
-// Opens a regular file for reading and returns its size; the caller closes the descriptor.
 // Folders, devices and pipes are refused: they have no size that could bound the reading.
-static SrStatus open_regular(const char *path, int *fd, size_t *bytes) {
+SrStatus sr_file_open_regular(const char *path, int *fd, size_t *bytes) {
     *fd = sr_file_open_fd(path);
     if (*fd < 0)
         return fail_errno("cannot open", path);
@@ -65,14 +64,10 @@ static SrStatus open_regular(const char *path, int *fd, size_t *bytes) {
     return status;
 }
 
-// Reads the whole file; if it is larger than max_bytes and `end` is set, its last max_bytes.
-static SrStatus read_file(const char *path, size_t max_bytes, bool end, char **data,
-                          size_t *bytes) {
+SrStatus sr_file_read(const char *path, size_t max_bytes, char **data, size_t *bytes) {
     int fd;
     size_t size = 0;
-    SR_TRY(open_regular(path, &fd, &size));
-    if (size > max_bytes && end && lseek(fd, (off_t)(size - max_bytes), SEEK_SET) >= 0)
-        size = max_bytes;
+    SR_TRY(sr_file_open_regular(path, &fd, &size));
     if (size > max_bytes) {
         close(fd);
         SR_FAIL(SR_ERR_IO, "'%s' has %zu bytes; expected at most %zu", path, size, max_bytes);
@@ -106,14 +101,6 @@ static SrStatus read_file(const char *path, size_t max_bytes, bool end, char **d
     return SR_OK;
 }
 
-SrStatus sr_file_read(const char *path, size_t max_bytes, char **data, size_t *bytes) {
-    return read_file(path, max_bytes, false, data, bytes);
-}
-
-SrStatus sr_file_read_end(const char *path, size_t max_bytes, char **data, size_t *bytes) {
-    return read_file(path, max_bytes, true, data, bytes);
-}
-
 // The mapping outlives the descriptor and the name.  Replacing the file during it is safe, because
 // this program's writers never change a file in place.
 SrStatus sr_file_map(const char *path, const void **data, size_t *bytes) {
@@ -121,7 +108,7 @@ SrStatus sr_file_map(const char *path, const void **data, size_t *bytes) {
     *data = NULL;
     *bytes = 0;
     size_t size = 0;
-    SR_TRY(open_regular(path, &fd, &size));
+    SR_TRY(sr_file_open_regular(path, &fd, &size));
     if (size == 0) {
         close(fd);
         return SR_OK;
@@ -369,7 +356,7 @@ bool sr_file_is_link(const char *path) {
 SrStatus sr_file_check_readable(const char *path) {
     int fd = -1;
     size_t bytes;
-    SR_TRY(open_regular(path, &fd, &bytes));
+    SR_TRY(sr_file_open_regular(path, &fd, &bytes));
     close(fd);
     return SR_OK;
 }

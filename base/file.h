@@ -17,11 +17,11 @@ int sr_file_open_fd(const char *path);
 // False: the system failed (EIO, EMFILE, ENFILE, ENOMEM, ESTALE), and the file may be intact.
 bool sr_file_is_own_fault(int error);
 
+// Opens a regular file for reading and gives its size.  The caller closes the descriptor.
+SrStatus sr_file_open_regular(const char *path, int *fd, size_t *bytes);
 // Reads a whole file.  *data has a NUL after *bytes bytes, and the caller frees it with sr_free.
 // SR_ERR_IO: larger than max_bytes, no regular file, or unreadable.
 SrStatus sr_file_read(const char *path, size_t max_bytes, char **data, size_t *bytes);
-// Reads a file as sr_file_read does, but of a larger file the last max_bytes.
-SrStatus sr_file_read_end(const char *path, size_t max_bytes, char **data, size_t *bytes);
 // Maps a file read-only; sr_file_unmap ends the mapping.  An empty file gives data NULL, bytes 0.
 SrStatus sr_file_map(const char *path, const void **data, size_t *bytes);
 void sr_file_unmap(const void *data, size_t bytes);

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "base/mem.h"
 #include "base/text/escape.h"
 #include "base/text/json.h"
+#include "base/text/lines.h"
 #include "base/text/yaml_edit.h"
 #include "pages/runs/run_page.h"
 
@@ -34,26 +34,36 @@ static void add_numbers(const Line *l, const char *key, const SrYaml *node) {
     }
 }
 
-static void add_lines(Line *l, char *text, size_t n) {
-    for (char *at = text, *end; (end = memchr(at, '\n', n - (size_t)(at - text))); at = end + 1) {
-        SrArena arena = SR_ARENA_INIT;
-        SrYaml *tree = NULL;
-        char epoch[24] = "";
-        if (sr_json_parse(&arena, at, (size_t)(end - at), "line", &tree) == SR_OK) {
-            int64_t index = sr_tree_int(tree, "train_phase_idx", -1);
-            if (index >= 0)
-                snprintf(epoch, sizeof epoch, "%lld", (long long)index);
-            l->epoch = epoch;
-            add_numbers(l, "", tree);
-        }
-        sr_status_clear(); // a line that a killed run left incomplete is skipped
-        sr_arena_deinit(&arena);
+// Skips a line that is no JSON: a killed run may have left it incomplete.
+static void add_line(Line *l, const char *text, size_t n) {
+    SrArena arena = SR_ARENA_INIT;
+    SrYaml *tree = NULL;
+    char epoch[24] = "";
+    if (sr_json_parse(&arena, text, n, "line", &tree) == SR_OK) {
+        int64_t index = sr_tree_int(tree, "train_phase_idx", -1);
+        if (index >= 0)
+            snprintf(epoch, sizeof epoch, "%lld", (long long)index);
+        l->epoch = epoch;
+        add_numbers(l, "", tree);
     }
+    sr_status_clear();
+    sr_arena_deinit(&arena);
+}
+
+static SrStatus add_lines(Line *l, const char *path) {
+    SrLines lines;
+    char *text;
+    size_t n;
+    SR_TRY(sr_lines_open(&lines, path, MAX_BYTES));
+    SrStatus status = sr_lines_next(&lines, &text, &n);
+    for (; status == SR_OK && text; status = sr_lines_next(&lines, &text, &n))
+        add_line(l, text, n);
+    sr_lines_close(&lines);
+    return status;
 }
 
 static SrStatus add_run(const char *run, SrText *out) {
-    char path[4096], seed[24], *text;
-    size_t n;
+    char path[4096], seed[24];
     SrRunPage page;
     SrStatus status = sr_run_page_open(run, &page);
     snprintf(seed, sizeof seed, "%lld", (long long)sr_tree_int(page.config, "SEED_VALUE", 0));
@@ -62,10 +72,7 @@ static SrStatus add_run(const char *run, SrText *out) {
     SR_TRY(sr_file_join(path, sizeof path, run, "metrics.json"));
     if (!sr_file_exists(path))
         return SR_OK;
-    SR_TRY(sr_file_read_end(path, MAX_BYTES, &text, &n));
-    add_lines(&(Line){.run = run, .seed = seed, .out = out}, text, n);
-    sr_free(text);
-    return SR_OK;
+    return add_lines(&(Line){.run = run, .seed = seed, .out = out}, path);
 }
 
 SrStatus sr_run_csv(const char *const *runs, int n, SrText *out) {

@@ -49,7 +49,7 @@ static bool is_extra(const char *key) {
     return true;
 }
 
-enum { PROBE_CURVES = 8, LEVELS = 3 };
+enum { PROBE_CURVES = 8, LEVELS = 3, MOST_DOTS = 300 };
 
 // Gets the baselines of the probes: kNN of the untrained trunk and of raw pixels, commonest class.
 // They are those of the layer table, which uses the same images as the probes and the bars of the
@@ -91,7 +91,8 @@ bool sr_run_probe_curves(const SrHistory *h, SrText *out) {
         for (int i = 0; i < n; i++)
             any = any || !isnan(y[i]);
         if (any && n > 1)
-            curve[curves++] = (SrCurve){.name = names[c], .x = x, .y = y, .n = n, .dots = true};
+            curve[curves++] =
+                (SrCurve){.name = names[c], .x = x, .y = y, .n = n, .dots = n <= MOST_DOTS};
     }
     levels_of(h, level);
     for (int l = 0, own = curves; l < LEVELS && own > 0; l++)

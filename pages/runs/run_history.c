@@ -9,61 +9,68 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/text/json.h"
+#include "base/text/lines.h"
 #include "base/text/yaml_edit.h"
 
+// The memory of a history does not grow with the length of the run: a training run reads its own
+// for its page.
+//
 // MAX_BYTES: only this much of the end of a longer file is read.  The first line may then be
-// incomplete, and is skipped because it is no JSON.
-enum { MAX_BYTES = 1 << 28, MAX_LINE = 1 << 16, MAX_STEPS = 20000, MAX_EPOCHS = 100000 };
+// incomplete, and is skipped because it is no JSON.  MAX_STEPS: a curve has 300 points.
+enum { MAX_BYTES = 1 << 28, MAX_STEPS = 4000, MAX_EPOCHS = 100000 };
+
+// Lines of metrics.json of which the last one is kept whole.
+enum { KNN, LAYERS, CHANGE, EMBEDDINGS, KEPT };
 
 typedef struct {
     SrHistory *h;
     int step_cap, epoch_cap;
     int64_t lines, every; // lines of stdout.json so far; one of `every` lines is kept
+    char *kept[KEPT];     // texts of the lines; NULL: none
 } Reader;
 
 static SrStatus out_of_memory(void) { return sr_out_of_memory("the history of a run"); }
 
 // ---- lines --------------------------------------------------------------------------------------
 
-typedef SrStatus (*LineFn)(Reader *r, const SrYaml *line);
+typedef SrStatus (*LineFn)(Reader *r, const SrYaml *line, const char *text);
 
 // Parses a line; skips it if it is no JSON object.
-static SrStatus parse_line(Reader *r, const char *text, size_t n, SrArena *arena, LineFn fn) {
+static SrStatus parse_line(Reader *r, const char *text, size_t n, LineFn fn) {
+    SrArena arena = SR_ARENA_INIT;
     SrYaml *line = NULL;
-    if (n == 0 || n > MAX_LINE)
+    if (n == 0)
         return SR_OK;
-    SrStatus status = sr_json_parse(arena, text, n, "line", &line);
-    if (status == SR_ERR_MEMORY)
-        return status;
-    if (status != SR_OK || line->type != SR_YAML_MAP)
-        return SR_OK;
-    return fn(r, line);
+    SrStatus status = sr_json_parse(&arena, text, n, "line", &line);
+    if (status == SR_OK && line->type == SR_YAML_MAP)
+        status = fn(r, line, text);
+    else if (status != SR_ERR_MEMORY)
+        status = SR_OK;
+    sr_arena_deinit(&arena);
+    return status;
 }
 
-static SrStatus read_lines(Reader *r, const char *run, const char *name, bool keep, LineFn fn) {
+static SrStatus read_lines(Reader *r, const char *run, const char *name, LineFn fn) {
     char path[4096], *text;
     struct stat st;
+    SrLines lines;
     size_t n;
     SR_TRY(sr_file_join(path, sizeof path, run, name));
     if (!sr_file_exists(path))
         return SR_OK;
-    SR_TRY(sr_file_read_end(path, MAX_BYTES, &text, &n));
+    SR_TRY(sr_lines_open(&lines, path, MAX_BYTES));
     if (stat(path, &st) != 0)
         st.st_mtime = 0;
     r->h->mtime = SR_MAX(r->h->mtime, (int64_t)st.st_mtime);
-    SrStatus status = SR_OK;
     r->lines = 0;
-    for (char *at = text; status == SR_OK && at < text + n; r->lines++) {
-        char *end = memchr(at, '\n', (size_t)(text + n - at));
-        SrArena own = SR_ARENA_INIT;
-        if (!end)
-            break; // incomplete
-        if (keep || r->lines % r->every == 0)
-            status = parse_line(r, at, (size_t)(end - at), keep ? &r->h->arena : &own, fn);
-        sr_arena_deinit(&own);
-        at = end + 1;
+    SrStatus status = sr_lines_next(&lines, &text, &n);
+    for (; status == SR_OK && text; r->lines++) {
+        if (r->lines % r->every == 0)
+            status = parse_line(r, text, n, fn);
+        if (status == SR_OK)
+            status = sr_lines_next(&lines, &text, &n);
     }
-    sr_free(text);
+    sr_lines_close(&lines);
     return status;
 }
 
@@ -76,6 +83,20 @@ static SrStatus resize(void *at, int cap, size_t bytes) {
         return out_of_memory();
     *p = more;
     return SR_OK;
+}
+
+// Drops every second step, and reads every second of the lines that follow.
+static void thin_out(Reader *r) {
+    SrHistory *h = r->h;
+    int n = 0;
+    for (int i = 0; i < h->n_steps; i += 2, n++) {
+        h->iteration[n] = h->iteration[i];
+        h->time_s[n] = h->time_s[i];
+        for (int s = 0; s < h->n_series; s++)
+            h->series[s].y[n] = h->series[s].y[i];
+    }
+    h->n_steps = n;
+    r->every *= 2;
 }
 
 // Grows all arrays together: they have one size.
@@ -120,12 +141,15 @@ static void forget_from(SrHistory *h, double iteration) {
         h->n_steps--;
 }
 
-static SrStatus add_step(Reader *r, const SrYaml *line) {
+static SrStatus add_step(Reader *r, const SrYaml *line, const char *text) {
     SrHistory *h = r->h;
+    (void)text;
     const SrYaml *iter = sr_yaml_find(line, "iter"), *btime = sr_yaml_find(line, "btime(ms)");
     if (!iter || iter->type != SR_YAML_INT)
         return SR_OK;
     forget_from(h, iter->f);
+    if (h->n_steps == MAX_STEPS)
+        thin_out(r);
     SR_TRY(grow_steps(r));
     int at = h->n_steps;
     double before = at ? h->iteration[at - 1] : -1, spent = at ? h->time_s[at - 1] : 0;
@@ -178,7 +202,24 @@ static double phase_top1(const SrYaml *line, const char *phase) {
     return NAN;
 }
 
-static SrStatus add_epoch(Reader *r, const SrYaml *line) {
+static SrStatus keep(Reader *r, int which, const char *text) {
+    sr_free(r->kept[which]);
+    r->kept[which] = sr_strdup(text);
+    return r->kept[which] ? SR_OK : out_of_memory();
+}
+
+// Parses a line that was kept, into memory of the history.
+static SrStatus parse_kept(const Reader *r, int which, const SrYaml **out) {
+    const char *text = r->kept[which];
+    SrYaml *line = NULL;
+    if (!text)
+        return SR_OK;
+    SR_TRY(sr_json_parse(&r->h->arena, text, strlen(text), "line", &line));
+    *out = line;
+    return SR_OK;
+}
+
+static SrStatus add_epoch(Reader *r, const SrYaml *line, const char *text) {
     SrHistory *h = r->h;
     SrHistoryEpoch e = {.epoch = number(line, "train_phase_idx"),
                         .loss = number(line, "train_loss"),
@@ -188,13 +229,13 @@ static SrStatus add_epoch(Reader *r, const SrYaml *line) {
                         .test = phase_top1(line, "test_"),
                         .train_top = phase_top1(line, "train_")};
     if (sr_yaml_find(line, "layer_test_images"))
-        h->layers = line;
+        SR_TRY(keep(r, LAYERS, text));
     else if (sr_yaml_find(line, "labels"))
-        h->knn = line;
+        SR_TRY(keep(r, KNN, text));
     if (sr_tree_bool(line, "before_after", false))
-        h->change = line;
+        SR_TRY(keep(r, CHANGE, text));
     if (sr_yaml_find(line, "effective_rank"))
-        h->embeddings = line;
+        SR_TRY(keep(r, EMBEDDINGS, text));
     if (isnan(e.epoch) || h->n_epochs == MAX_EPOCHS)
         return SR_OK;
     if (!isnan(e.loss)) // first line of an epoch
@@ -212,82 +253,110 @@ static SrStatus add_epoch(Reader *r, const SrYaml *line) {
 
 #define FINISHED ": training has finished (" // the log's line of a start that has nothing to train
 
-// Adds a warning, or counts it if an earlier epoch gave the same one.
-static void add_warning(SrHistory *h, const char *said) {
-    for (int i = 0; i < h->n_warnings; i++)
-        if (h->warning[i] && strcmp(h->warning[i], said) == 0) {
-            h->times[i]++;
-            return;
-        }
-    if (h->n_warnings == SR_COUNT(h->warning))
-        return;
-    h->times[h->n_warnings] = 1;
-    h->warning[h->n_warnings++] = sr_arena_strdup(&h->arena, said);
+// Different warnings of one start, with the number of times that each came.
+typedef struct {
+    int n;
+    char *said[SR_HISTORY_WARNINGS];
+    int times[SR_HISTORY_WARNINGS];
+} Warnings;
+
+static void forget_warnings(Warnings *w) {
+    for (int i = 0; i < w->n; i++)
+        sr_free(w->said[i]);
+    *w = (Warnings){.n = 0};
 }
 
-// Returns the last start that trained, a line "... ==== command".  text: n bytes.
-static char *last_training(char *text, size_t n) {
-    char *at = text, *before = text;
-    for (char *line = text, *end; (end = memchr(line, '\n', n - (size_t)(line - text)));
-         line = end + 1) {
-        *end = '\0';
-        if (strlen(line) >= 21 && strncmp(line + 20, "====", 4) == 0) {
-            before = at;
-            at = line;
-        } else if (strstr(line, FINISHED)) {
-            at = before;
+static SrStatus add_warning(Warnings *w, const char *said) {
+    for (int i = 0; i < w->n; i++)
+        if (strcmp(w->said[i], said) == 0) {
+            w->times[i]++;
+            return SR_OK;
         }
-        *end = '\n';
-    }
-    return at;
-}
-
-// Reads lines "YYYY-MM-DD HH:MM:SS warning: ..." of the last start that trained.  Later starts
-// found the run finished: they add warnings of an evaluation only.
-static SrStatus read_warnings(SrHistory *h, const char *run) {
-    char path[4096], *text;
-    size_t n;
-    int before = 0; // warnings before the present start
-    SR_TRY(sr_file_join(path, sizeof path, run, "log.txt"));
-    if (!sr_file_exists(path))
+    if (w->n == SR_COUNT(w->said))
         return SR_OK;
-    SR_TRY(sr_file_read_end(path, MAX_BYTES, &text, &n));
-    for (char *line = last_training(text, n), *end;
-         (end = memchr(line, '\n', n - (size_t)(line - text))); line = end + 1) {
-        *end = '\0';
-        if (strlen(line) < 21) // too short, or begins with zero bytes after a power cut
-            continue;
-        char *said = line + 20;
-        if (strncmp(said, "====", 4) == 0)
-            before = h->n_warnings;
-        if (strstr(said, FINISHED))
-            h->n_warnings = before;
-        if (strncmp(said, "warning: ", 9) == 0)
-            add_warning(h, said + 9);
-    }
-    sr_free(text);
+    w->said[w->n] = sr_strdup(said);
+    if (!w->said[w->n])
+        return out_of_memory();
+    w->times[w->n++] = 1;
     return SR_OK;
 }
 
-// Returns the distance of lines that are kept, from the file's length: about MAX_STEPS lines are
-// enough for every curve.
-static int64_t lines_apart(const char *run) {
+typedef struct {
+    Warnings now, before; // of the present start, and of the start before it
+    bool begun;           // `before` is filled
+} Starts;
+
+// Takes a line "YYYY-MM-DD HH:MM:SS ...".  "==== command" begins a start.
+static SrStatus add_log_line(Starts *s, const char *line, size_t n) {
+    const char *said = line + 20;
+    if (strlen(line) < 21 || n < 21) // too short, or begins with zero bytes after a power cut
+        return SR_OK;
+    if (strncmp(said, "====", 4) == 0) {
+        forget_warnings(&s->before);
+        s->before = s->now;
+        s->now = (Warnings){.n = 0};
+        s->begun = true;
+    } else if (s->begun && strstr(said, FINISHED)) {
+        forget_warnings(&s->now);
+        s->now = s->before;
+        s->before = (Warnings){.n = 0};
+        s->begun = false;
+    } else if (strncmp(said, "warning: ", 9) == 0) {
+        return add_warning(&s->now, said + 9);
+    }
+    return SR_OK;
+}
+
+static SrStatus read_starts(const char *path, Starts *s) {
+    SrLines lines;
+    char *line;
+    size_t n;
+    SR_TRY(sr_lines_open(&lines, path, MAX_BYTES));
+    SrStatus status = sr_lines_next(&lines, &line, &n);
+    while (status == SR_OK && line) {
+        status = add_log_line(s, line, n);
+        if (status == SR_OK)
+            status = sr_lines_next(&lines, &line, &n);
+    }
+    sr_lines_close(&lines);
+    return status;
+}
+
+// Reads the warnings of the last start that trained.  Later starts found the run finished: they add
+// warnings of an evaluation only.
+static SrStatus read_warnings(SrHistory *h, const char *run) {
     char path[4096];
-    struct stat st;
-    if (sr_file_join(path, sizeof path, run, "stdout.json") != SR_OK || stat(path, &st) != 0)
-        return 1;
-    return 1 + SR_MIN(st.st_size, MAX_BYTES) / 150 / MAX_STEPS; // a line has about 150 bytes
+    Starts s = {.begun = false};
+    SR_TRY(sr_file_join(path, sizeof path, run, "log.txt"));
+    if (!sr_file_exists(path))
+        return SR_OK;
+    SrStatus status = read_starts(path, &s);
+    for (int i = 0; status == SR_OK && i < s.now.n; i++) {
+        h->warning[i] = sr_arena_strdup(&h->arena, s.now.said[i]);
+        h->times[i] = s.now.times[i];
+        h->n_warnings += h->warning[i] != NULL;
+        status = h->warning[i] ? SR_OK : out_of_memory();
+    }
+    forget_warnings(&s.now);
+    forget_warnings(&s.before);
+    return status;
 }
 
 SrStatus sr_history_read(const char *run, SrHistory *out) {
     *out = (SrHistory){.n_steps = 0};
-    Reader r = {.h = out, .every = lines_apart(run)};
+    Reader r = {.h = out, .every = 1};
     SrStatus status;
-    SR_TRY_GOTO(read_lines(&r, run, "stdout.json", false, add_step));
+    SR_TRY_GOTO(read_lines(&r, run, "stdout.json", add_step));
     r.every = 1;
-    SR_TRY_GOTO(read_lines(&r, run, "metrics.json", true, add_epoch));
+    SR_TRY_GOTO(read_lines(&r, run, "metrics.json", add_epoch));
+    SR_TRY_GOTO(parse_kept(&r, KNN, &out->knn));
+    SR_TRY_GOTO(parse_kept(&r, LAYERS, &out->layers));
+    SR_TRY_GOTO(parse_kept(&r, CHANGE, &out->change));
+    SR_TRY_GOTO(parse_kept(&r, EMBEDDINGS, &out->embeddings));
     SR_TRY_GOTO(read_warnings(out, run));
 done:
+    for (int i = 0; i < KEPT; i++)
+        sr_free(r.kept[i]);
     if (status != SR_OK)
         sr_history_deinit(out);
     return status;

@@ -14,7 +14,7 @@ typedef struct {
     double *y; // (n_steps)
 } SrSeries;
 
-enum { SR_HISTORY_SERIES = 24 };
+enum { SR_HISTORY_SERIES = 24, SR_HISTORY_WARNINGS = 24 };
 
 typedef struct {
     double epoch;
@@ -33,9 +33,9 @@ typedef struct {
     const SrYaml *change;     // last comparison of the trunk before and after training; NULL: none
     const SrYaml *embeddings; // last line of metrics.json with figures of embeddings; NULL: none
     int n_warnings;
-    const char *warning[24]; // (n_warnings) different warnings of the last start
-    int times[24];           // (n_warnings) how often each appears
-    int64_t mtime;           // modification of the newest file, seconds since 1970
+    const char *warning[SR_HISTORY_WARNINGS]; // (n_warnings) different warnings of the last start
+    int times[SR_HISTORY_WARNINGS];           // (n_warnings) how often each appears
+    int64_t mtime;                            // modification of the newest file, seconds since 1970
 } SrHistory;
 
 // Reads a history; a folder without these files gives an empty one.

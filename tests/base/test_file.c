@@ -460,20 +460,6 @@ TEST(test_open_own) {
     CHECK_FAILS(sr_file_open_own(in("pipe"), &fd, &bytes), SR_ERR_IO, "not a regular file");
 }
 
-TEST(test_read_end) {
-    char *data;
-    size_t bytes;
-    CHECK_OK(sr_file_write(in("a"), "hello", 5));
-    CHECK_OK(sr_file_read_end(in("a"), 3, &data, &bytes));
-    CHECK_INT(bytes, 3);
-    CHECK_STR(data, "llo");
-    sr_free(data);
-    CHECK_OK(sr_file_read_end(in("a"), 9, &data, &bytes));
-    CHECK_STR(data, "hello");
-    sr_free(data);
-    CHECK_FAILS(sr_file_read_end(in("none"), 9, &data, &bytes), SR_ERR_IO, "none");
-}
-
 // Two mappings of a file see each other's writes, and the file keeps them; new bytes are 0.
 TEST(test_map_shared) {
     void *a, *b;
@@ -532,14 +518,13 @@ TEST(test_signal_removes_temporaries) {
 }
 
 SR_TESTS(file, in_folder(test_lock_while_looked_at), in_folder(test_append_follows_no_link),
-         in_folder(test_open_own), in_folder(test_read_end), in_folder(test_map_shared),
-         in_folder(test_lock), in_folder(test_lock_names_the_holder),
-         in_folder(test_folder_that_moves), in_folder(test_lock_follows_no_link),
-         in_folder(test_temporary_is_new), in_folder(test_orphans),
-         in_folder(test_other_hosts_temporary), in_folder(test_read_is_bounded),
-         in_folder(test_map), in_folder(test_writing_shows_nothing_before_commit),
-         in_folder(test_abort_leaves_nothing), in_folder(test_killed_writer),
-         in_folder(test_folders), in_folder(test_folder_forbidden), in_folder(test_list_is_sorted),
-         in_folder(test_links_and_removal), in_folder(test_join), in_folder(test_without_memory),
-         in_folder(test_full_disk), in_folder(test_signal_removes_temporaries),
-         in_folder(test_device_is_kept))
+         in_folder(test_open_own), in_folder(test_map_shared), in_folder(test_lock),
+         in_folder(test_lock_names_the_holder), in_folder(test_folder_that_moves),
+         in_folder(test_lock_follows_no_link), in_folder(test_temporary_is_new),
+         in_folder(test_orphans), in_folder(test_other_hosts_temporary),
+         in_folder(test_read_is_bounded), in_folder(test_map),
+         in_folder(test_writing_shows_nothing_before_commit), in_folder(test_abort_leaves_nothing),
+         in_folder(test_killed_writer), in_folder(test_folders), in_folder(test_folder_forbidden),
+         in_folder(test_list_is_sorted), in_folder(test_links_and_removal), in_folder(test_join),
+         in_folder(test_without_memory), in_folder(test_full_disk),
+         in_folder(test_signal_removes_temporaries), in_folder(test_device_is_kept))

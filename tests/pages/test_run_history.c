@@ -36,12 +36,53 @@ TEST(test_the_end_of_a_long_history) {
     write_long(dir, "stdout.json", lines);
     write_long(dir, "log.txt", "\n2026-11-22 10:00:02 warning: late\n");
     CHECK_OK(sr_history_read(dir, &h));
-    CHECK(h.n_steps > 5);
+    CHECK_INT(h.n_steps, 1000);
     CHECK(h.iteration[h.n_steps - 1] >= 900000);
-    CHECK(sr_history_last(&h, "loss") > 800);
+    CHECK_NEAR(sr_history_last(&h, "loss"), 999, 0);
     CHECK_INT(h.n_warnings, 1);
     sr_history_deinit(&h);
     temp_dir_remove(dir);
+}
+
+// Writes so many lines of stdout.json, metrics.json and log.txt, and returns the most memory that
+// their history needs.
+static int64_t memory_of(int lines) {
+    static const char *const names[] = {"stdout.json", "metrics.json", "log.txt"};
+    static const char *const formats[] = {
+        "{\"iter\": %d, \"lr\": 0.1, \"loss\": 1.25, \"btime(ms)\": 1, \"grad_norm\": 12.5, "
+        "\"images_per_s\": 100.5, \"data_wait\": 0.125, \"eta_s\": 1000}\n",
+        "{\"iteration\": 7, \"train_phase_idx\": %d, \"train_loss\": 1, \"effective_rank\": 3}\n",
+        "2026-11-22 10:00:02 [ep: %d] a line of progress\n",
+    };
+    char dir[64], path[128];
+    SrHistory h;
+    temp_dir_make(dir);
+    for (int k = 0; k < 3; k++) {
+        snprintf(path, sizeof path, "%s/%s", dir, names[k]);
+        FILE *f = fopen(path, "w");
+        CHECK(f != NULL);
+        for (int i = 0; i < (k == 1 ? lines / 100 : lines); i++)
+            fprintf(f, formats[k], i);
+        CHECK_INT(fclose(f), 0);
+    }
+    int64_t before = sr_mem_bytes();
+    sr_mem_peak_reset();
+    CHECK_OK(sr_history_read(dir, &h));
+    int64_t peak = sr_mem_peak() - before;
+    CHECK_INT(h.n_epochs, lines / 100);
+    CHECK(h.n_steps >= 2000 && h.n_steps <= 4000);
+    CHECK(h.embeddings && h.iteration[h.n_steps - 1] > 0.99 * lines);
+    sr_history_deinit(&h);
+    CHECK_INT(sr_mem_bytes(), before);
+    temp_dir_remove(dir);
+    return peak;
+}
+
+// A run reads its own history for its page: a run of days must not need more memory for it.
+TEST(test_memory_does_not_grow) {
+    int64_t some = memory_of(8000), more = memory_of(80000);
+    if (more > some + some / 2 + (64 << 10))
+        fail_msg("%lld bytes for 8,000 lines, %lld for 80,000", (long long)some, (long long)more);
 }
 
 #define SAID "2026-11-22 10:00:02 "
@@ -93,5 +134,5 @@ TEST(test_without_memory) {
     temp_dir_remove(dir);
 }
 
-SR_TESTS(run_history, unit(test_the_end_of_a_long_history), unit(test_warnings_of_the_training),
-         unit(test_without_memory))
+SR_TESTS(run_history, unit(test_the_end_of_a_long_history), unit(test_memory_does_not_grow),
+         unit(test_warnings_of_the_training), unit(test_without_memory))
