@@ -104,6 +104,8 @@ void sr_unmap(void *p, size_t bytes) {
     munmap(p, bytes ? bytes : 1);
 }
 
+void sr_mem_trim(void) { (void)malloc_trim(0); }
+
 int64_t sr_mem_calls(void) { return atomic_load(&calls); }
 int64_t sr_mem_live(void) { return atomic_load(&live); }
 int64_t sr_mem_bytes(void) { return atomic_load(&bytes_now); }

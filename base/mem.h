@@ -19,6 +19,10 @@ char *sr_strdup(const char *s);              // NULL when memory is out
 void *sr_map(size_t bytes);
 void sr_unmap(void *p, size_t bytes);
 
+// Returns free pages of the heap to the system.  The C library returns them only from the heap's
+// end, and one small block there keeps everything below it.
+void sr_mem_trim(void);
+
 // Returns the number of allocation calls (alloc, calloc, realloc, strdup, map) of this process.
 int64_t sr_mem_calls(void);
 // Returns the number of blocks that are not freed yet, for leak tests.

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/file.h"
+#include "base/mem.h"
 #include "base/ranks/comm.h"
 #include "trainer/run/run.h"
 #include "trainer/run/run_folder.h"
@@ -30,6 +31,7 @@ SrStatus sr__train_save(SrTraining *t, SrCheckpointKind kind) {
     }
     SrStatus status =
         sr_folder_save(&t->config->checkpoint, kind, &parts, &t->at, name, sizeof name);
+    sr_mem_trim(); // names and metadata of the folder's checkpoints
     if (status != SR_OK) {
         t->saved_at = before;
         SR_TRY(sr__train_check_folder(t)); // it may have gone while the file was written
