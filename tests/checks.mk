@@ -1,5 +1,5 @@
 # Checks beyond `make test`: golden numbers, other programs, sanitizers, long runs. The Makefile includes this file.
-.PHONY: check-arm64 torture histories power kills mutants mutant coverage golden ranks-long web-long vissl-run parity debug asan tsan web-fuzz toy ci-night
+.PHONY: check-arm64 torture mutate-files histories power kills mutants mutant coverage golden ranks-long web-long vissl-run parity debug asan tsan web-fuzz toy ci-night
 
 ## make golden     compare with the reference numbers in GOLDEN=DIR (tests/golden/cases)
 GOLDEN ?= tests/golden/cases
@@ -100,6 +100,11 @@ torture: sslrun $(BUILD)/inject.so $(EXAMPLES)
 $(BUILD)/inject.so: tests/torture/inject.c Makefile
 	$(SAY) CC $@
 	$(Q)$(CC) $(FLAGS) -fvisibility=default -shared -o $@ $< -ldl
+
+## make mutate-files damage MUTATIONS (100000) files in ways that a seed draws, MUTATION_SEED=1, and let the program read them (20 minutes)
+MUTATIONS ?= 100000
+mutate-files: sslrun
+	tests/torture/mutate_files.py --count $(MUTATIONS) $(if $(MUTATION_SEED),--seed $(MUTATION_SEED)) $(if $(KINDS_OF_FILES),--kinds $(KINDS_OF_FILES))
 
 ## make power      cut the power at CUTS=n moments (all) of a run's writes, in five models of a disk, and resume (20 minutes; strace)
 power: sslrun
