@@ -363,7 +363,19 @@ TEST(test_removed_keys) {
     }
 }
 
+// A section without keys, such as "OPTIMIZER:" at the end of a file that was cut off, is read to its
+// end: its values are in no list of words.
+TEST(test_empty_section) {
+    const char *override = "OPTIMIZER=null";
+    SrConfig *config = NULL;
+    if (sr_config_parse(text, "test.yaml", &override, 1, &config) == SR_OK)
+        sr_config_free(config);
+    else
+        CHECK(strstr(sr_status_message(), "OPTIMIZER"));
+}
+
 SR_TESTS(ignored, unit(test_shared_maps), unit(test_one_line_each), unit(test_removed_keys),
-         unit(test_lists), unit(test_without_effect), unit(test_gram_anchor), unit(test_needs),
-         unit(test_recompute), unit(test_labels_of_zero), unit(test_place_of_a_map),
-         unit(test_files_below), unit(test_every_ignored_row), unit(test_defaults_are_silent))
+         unit(test_empty_section), unit(test_lists), unit(test_without_effect),
+         unit(test_gram_anchor), unit(test_needs), unit(test_recompute), unit(test_labels_of_zero),
+         unit(test_place_of_a_map), unit(test_files_below), unit(test_every_ignored_row),
+         unit(test_defaults_are_silent))
