@@ -9,7 +9,7 @@ size with the whole program as it is installed, and asks what a user would ask:
     CRASH     the program ends by a signal, or with another exit code than 0, 1 or 2
     HANG      a batch does not end within minutes
     MEMORY    it needs more memory than its documents allow
-    SILENT    it refuses a file without one line that names it
+    SILENT    it refuses a file without one line that names it, or the key of a configuration
     UNNAMED   `tidy` neither reads a picture nor names it
 
 Pictures are read by `tidy`, a folder of 1,000 at a time; weights by `inspect --stats`, features by `knn`, shards by
@@ -23,6 +23,7 @@ import glob
 import json
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -37,6 +38,7 @@ BATCH = 1000
 # bytes, one in each of two threads.
 KINDS = {"image": (0.70, 1400), "weights": (0.15, 64), "features": (0.06, 128), "shard": (0.06, 1400),
          "config": (0.03, 128)}
+KEY = re.compile(r"\b[A-Z_]+(\.[A-Za-z_]+)+")
 ENDINGS = {"cmyk": "jpg", "gray": "jpg", "jpeg": "jpg", "progressive": "jpg", "turned": "jpg", "lossless": "webp",
            "lossy": "webp", "moving": "webp", "transparent": "webp", "pnm": "ppm"}
 KNOWN = ("jpg", "png", "webp", "tif", "heic", "avif", "gif", "bmp", "ppm", "dcm")
@@ -289,7 +291,7 @@ class Judge:
             self.blame(kind, "HANG" if code is None else "CRASH", index, ending, data, f"exit code {code}: {err}")
         elif peak - len(data) > KINDS[kind][1] * MIB:
             self.blame(kind, "MEMORY", index, ending, data, f"{peak} bytes for {len(data)}: {err}")
-        elif code and (folder not in last or not last.startswith("sslrun: ")):
+        elif code and not (last.startswith("sslrun: ") and (folder in last or kind == "config" and KEY.search(last))):
             self.blame(kind, "SILENT", index, ending, data, f"exit code {code}: {err}")
         self.counts[f"{kind} read" if code == 0 else f"{kind} named"] += 1
         shutil.rmtree(folder)

@@ -363,8 +363,8 @@ TEST(test_removed_keys) {
     }
 }
 
-// A section without keys, such as "OPTIMIZER:" at the end of a file that was cut off, is read to its
-// end: its values are in no list of words.
+// A section without keys, such as "OPTIMIZER:" at the end of a file that was cut off, is read to
+// its end: its values are in no list of words.
 TEST(test_empty_section) {
     const char *override = "OPTIMIZER=null";
     SrConfig *config = NULL;

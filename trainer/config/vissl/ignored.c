@@ -70,8 +70,8 @@ static const SrYaml *changed(const Walk *w, const char *key) {
 
 static bool is_changed(const Walk *w, const char *key) { return changed(w, key) != NULL; }
 
-// True if `word` is one of the words in `words`: "a" in "a b c".  "", the value of a section without
-// keys, is none.
+// True if `word` is one of the words in `words`: "a" in "a b c".  The value "" of a section without
+// keys is none.
 static bool has_word(const char *words, const char *word) {
     size_t len = strlen(word);
     for (const char *hit = words; len > 0 && (hit = strstr(hit, word)) != NULL; hit += len)
