@@ -10,6 +10,7 @@
 #include "pages/html.h"
 
 enum { W = 480, H = 230, LEFT = 52, RIGHT = 470, TOP = 10, BOTTOM = 196, POINTS = 300 };
+enum { MOST_TICKS = 20 }; // of an axis; usually there are 5
 
 typedef struct {
     double x0, x1, y0, y1; // ranges; y0, y1: exponents of ten if log
@@ -74,10 +75,20 @@ static void number(double v, double step, char out[32]) {
         sr_number_print(out, 32, "%.*f", SR_MAX(0, SR_MIN(6, (int)ceil(-log10(step) - 1e-9))), v);
 }
 
+// Returns the number of ticks from *first on.  The number is bounded: a step that is small next to
+// the numbers would be lost in their sum.
+static int count_ticks(double from, double to, double step, double *first) {
+    *first = ceil(from / step) * step;
+    double n = floor((to + step / 1000 - *first) / step) + 1;
+    return n >= 1 ? (int)fmin(n, MOST_TICKS) : 0;
+}
+
 static void add_ticks(const SrChart *chart, const Frame *f, SrText *out) {
     char label[32];
-    double step = tick_step(f->x1 - f->x0, 5);
-    for (double x = ceil(f->x0 / step) * step; x <= f->x1 + step / 1000; x += step) {
+    double step = f->x1 > f->x0 ? tick_step(f->x1 - f->x0, 5) : fmax(fabs(f->x0), 1), first;
+    int n = count_ticks(f->x0, f->x1, step, &first);
+    for (int i = 0; i < n; i++) {
+        double x = first + i * step;
         number(x, step, label);
         sr_text_printf(out, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%s</text>",
                        across(f, x), BOTTOM + 15, label);
@@ -86,8 +97,9 @@ static void add_ticks(const SrChart *chart, const Frame *f, SrText *out) {
     bool decades = f->log && f->y1 - f->y0 > 1.5;
     if (f->log && !decades)
         step = (f->y1 - f->y0) / 4;
-    for (double y = ceil(f->y0 / step) * step; y <= f->y1 + step / 1000; y += step) {
-        double value = f->log ? pow(10, y) : y, at = down(f, value);
+    n = count_ticks(f->y0, f->y1, step, &first);
+    for (int i = 0; i < n; i++) {
+        double value = f->log ? pow(10, first + i * step) : first + i * step, at = down(f, value);
         number(value, f->log ? value : step, label);
         sr_text_printf(out,
                        "<path class=\"axis\" d=\"M%d %.1fH%d\"/><text x=\"%d\" y=\"%.1f\" "

@@ -48,4 +48,16 @@ TEST(test_no_points) {
     sr_text_deinit(&page);
 }
 
-SR_TESTS(chart, unit(test_dots), unit(test_many_points), unit(test_no_points))
+// A curve of one point, or of points that differ by less than a tick can, has few ticks.
+TEST(test_narrow_range) {
+    static const double x[][2] = {{10000, 10000}, {1e17, 1e17 + 16}, {0, 0}}, y[2] = {1, 2};
+    for (int k = 0; k < SR_COUNT(x); k++) {
+        SrText page = SR_TEXT_INIT;
+        CHECK(sr_html_chart(&accuracy, &(SrCurve){"loss", x[k], y, 2, .dots = false}, 1, &page));
+        CHECK(count(&page, "text-anchor=\"middle\"") <= 20);
+        sr_text_deinit(&page);
+    }
+}
+
+SR_TESTS(chart, unit(test_dots), unit(test_many_points), unit(test_no_points),
+         unit(test_narrow_range))
