@@ -1,5 +1,5 @@
 # Checks beyond `make test`: golden numbers, other programs, sanitizers, long runs. The Makefile includes this file.
-.PHONY: check-arm64 torture mutate-files histories power kills mutants mutant coverage golden ranks-long web-long vissl-run parity debug asan tsan web-fuzz toy ci-night
+.PHONY: check-arm64 torture mutate-files histories power kills mutants mutant coverage golden ranks-long web-long vissl-run parity debug asan tsan analyze web-fuzz toy ci-night
 
 ## make golden     compare with the reference numbers in GOLDEN=DIR (tests/golden/cases)
 GOLDEN ?= tests/golden/cases
@@ -68,6 +68,18 @@ asan:
 tsan:
 	@$(MAKE) --no-print-directory BUILD=build/tsan OPT="-O1" EXTRA="-fsanitize=thread -DSR_DEBUG=1" SIMD_EXTRA=-fno-sanitize=all build/tsan/run-tests
 	OMP_NUM_THREADS=1 TSAN_OPTIONS="halt_on_error=1 exitcode=66" build/tsan/run-tests $(or $(ONLY),web_verb web_requests web_events loader pass_design feature_model)
+
+## make analyze    run gcc's analyser, clang-tidy and cppcheck; ONLY="formats base/file.c": these files (half an hour of one core)
+# Findings that are no defects are explained in tests/analyze/explained.txt; the target fails on every other finding, and on
+# an explanation without a finding. A file that did not change since the last run is not analysed again. ANALYZE_TOOL=gcc,
+# clang-tidy, clang-analyzer or cppcheck runs one of them. Other versions of the tools find more or less.
+ANALYZED = $(if $(ONLY),$(filter $(ONLY) $(ONLY:%=%/%),$(SOURCES)),$(SOURCES))
+ANALYZE_FLAGS = -std=c17 -O1 -D_GNU_SOURCE -DSR_DEBUG=1 -fno-math-errno -I. -I$(BUILD) \
+    $(if $(filter yes,$(MPI)),$(patsubst -I%,-isystem %,$(shell $(PKG_CONFIG) --cflags-only-I ompi)))
+analyze: $(DEFS)
+	@tests/deps.sh clang-tidy-14 cppcheck
+	@tests/analyze/analyze.py $(BUILD) $(if $(JOBS),--jobs $(JOBS)) $(if $(ANALYZE_TOOL),--tool $(ANALYZE_TOOL)) $(if $(ONLY),--part) \
+	    $(or $(ANALYZED),no-such-file) -- $(ANALYZE_FLAGS)
 
 ## make check-arm64 build for aarch64 by Debian's cross compiler and run suites, ONLY="op conv ...", under emulation (qemu-user)
 # All suites of these rooms run on a processor with BF16; those of ARM_TWICE also run on one without. ARM_NOT are suites that
