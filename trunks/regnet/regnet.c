@@ -118,7 +118,7 @@ typedef struct {
 
 // Makes the width of a stage a multiple of its group width.
 static void fit_groups(const Rule *p, Stage *s) {
-    int inner = (int)(s->width * p->bottleneck);
+    int inner = SR_MAX((int)(s->width * p->bottleneck), 1);
     int group = p->group_width < inner ? p->group_width : inner;
     int whole =
         p->nearest ? (int)rint((double)inner / group) * group : sr_make_divisible(inner, group);
