@@ -1,5 +1,5 @@
 # Checks beyond `make test`: golden numbers, other programs, sanitizers, long runs. The Makefile includes this file.
-.PHONY: check-arm64 torture mutate-files histories power kills mutants mutant coverage golden ranks-long web-long vissl-run parity debug asan tsan analyze web-fuzz toy ci-night
+.PHONY: check-arm64 torture mutate-files histories power kills mutants mutant coverage golden ranks-long web-long vissl-run parity debug asan tsan analyze web-fuzz memcheck toy ci-night
 
 ## make golden     compare with the reference numbers in GOLDEN=DIR (tests/golden/cases)
 GOLDEN ?= tests/golden/cases
@@ -80,6 +80,18 @@ analyze: $(DEFS)
 	@tests/deps.sh clang-tidy-14 cppcheck
 	@tests/analyze/analyze.py $(BUILD) $(if $(JOBS),--jobs $(JOBS)) $(if $(ANALYZE_TOOL),--tool $(ANALYZE_TOOL)) $(if $(ONLY),--part) \
 	    $(or $(ANALYZED),no-such-file) -- $(ANALYZE_FLAGS)
+
+## make memcheck   run suites of readers, or those of ONLY, under valgrind, which sees every use of uninitialised memory
+# MemorySanitizer is not used: it reports what Debian's libraries (libyaml, zlib, libjpeg-turbo, libwebp, OpenBLAS) write,
+# since they are not instrumented. valgrind follows their code, too, and takes the ordinary build; it has no AVX-512, and the
+# program takes AVX2 then. Suites of MEMCHECK_NOT need what it does not have: denormals that count as 0 (parallel), and
+# filters of system calls (sandbox). ORIGINS=yes names the place where memory came from, at twice the time.
+MEMCHECK_ROOMS = base formats data
+MEMCHECK_NOT = parallel sandbox
+MEMCHECKED = image_fuzz weights_fuzz $(filter-out $(MEMCHECK_NOT),$(shell sed -n 's/^SR_TESTS(\([a-z0-9_]*\),.*/\1/p' $(MEMCHECK_ROOMS:%=tests/%/*.c)))
+memcheck: $(BUILD)/run-tests
+	@tests/deps.sh valgrind
+	@ORIGINS=$(ORIGINS) tests/memcheck.sh $(BUILD)/run-tests $(or $(ONLY),$(MEMCHECKED))
 
 ## make check-arm64 build for aarch64 by Debian's cross compiler and run suites, ONLY="op conv ...", under emulation (qemu-user)
 # All suites of these rooms run on a processor with BF16; those of ARM_TWICE also run on one without. ARM_NOT are suites that

@@ -36,6 +36,8 @@ job_sanitizers() { make asan ONLY="$(suites base formats data graph heads measur
 job_sanitizers_all() { make asan; }
 # Three analysers of the source have no finding without an explanation.
 job_analyze() { make analyze; }
+# The rooms that read what strangers give use no uninitialised memory.
+job_memcheck() { make memcheck; }
 # The loader, the web server and the machines of a plan have no data races.
 job_threads() { make tsan; }
 # Each fuzzer runs on its corpus.
@@ -53,7 +55,7 @@ job_arm64() { make check-arm64; }
 # Two builds in two folders are equal byte by byte.
 job_reproducible() { make check-reproducible; }
 
-jobs=${*:-style gcc install static toy analyze clang sanitizers sanitizers_all threads fuzz web parity ranks package arm64 reproducible}
+jobs=${*:-style gcc install static toy analyze clang sanitizers sanitizers_all memcheck threads fuzz web parity ranks package arm64 reproducible}
 failed=0
 for job in $jobs; do
     if ! declare -F "job_$job" >/dev/null; then
