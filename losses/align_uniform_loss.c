@@ -24,6 +24,7 @@ static SrStatus build(SrLossContext *ctx, const void *params, SrNodeId *loss, vo
     SrNodeId x;
     *state = NULL;
     SR_TRY(sr_loss_two_views(ctx));
+    SR_TRY(sr_loss_many_images(ctx));
     SR_TRY(sr_loss_output(ctx, "embedding", &x));
     x = sr_build(ctx->builder, "l2_normalize", "normalize", &(SrL2NormalizeParams){0}, x);
     *loss = sr_build(ctx->builder, "align_uniform", "align_uniform", params, x);

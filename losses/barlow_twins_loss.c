@@ -50,6 +50,7 @@ static SrStatus build(SrLossContext *ctx, const void *params, SrNodeId *loss, vo
     SrNodeId x;
     *state = NULL;
     SR_TRY(sr_loss_two_views(ctx));
+    SR_TRY(sr_loss_many_images(ctx));
     SR_TRY(sr_loss_output(ctx, "embedding", &x));
     if (sr_shape_last(sr_build_shape(ctx->builder, x)) != p->embedding_dim)
         return sr_builder_fail(ctx->builder, SR_ERR_CONFIG,

@@ -141,11 +141,7 @@ static SrStatus build_koleo(SrLossContext *ctx, State *s) {
                                "LOSS.%s.num_global_crops is %d, but %d crops of the first size go "
                                "through the trunk together",
                                ctx->name, s->p.num_global, pooled ? pooled->n_views : 0);
-    if (ctx->batch < 2)
-        return sr_builder_fail(b, SR_ERR_CONFIG,
-                               "%s pushes the images of a batch apart, but a step has one image: "
-                               "set DATA.TRAIN.BATCHSIZE_PER_REPLICA to at least 2",
-                               ctx->name);
+    SR_TRY(sr_loss_many_images(ctx));
     SrNodeId x =
         sr_build(b, "l2_normalize", "class_tokens", &(SrL2NormalizeParams){1e-8}, pooled->node);
     s->terms[2] = sr_build(b, "koleo", "koleo", &(SrKoleoParams){s->p.num_global}, x);

@@ -37,6 +37,27 @@ SrStatus sr_loss_many_views(SrLossContext *ctx) {
                            "LOSS.%s needs at least two views of an image", ctx->name);
 }
 
+// A data set of one image has no batch size that would help.
+SrStatus sr_loss_many_images(SrLossContext *ctx) {
+    if (ctx->batch >= 2)
+        return sr_builder_status(ctx->builder);
+    if (ctx->n_samples == 1)
+        return sr_builder_fail(ctx->builder, SR_ERR_CONFIG,
+                               "DATA.TRAIN has one image, but %s compares the images of a step; "
+                               "give it two or more",
+                               ctx->name);
+    if (ctx->rest)
+        return sr_builder_fail(ctx->builder, SR_ERR_CONFIG,
+                               "DATA.TRAIN.DROP_LAST=False leaves a last batch of one image, but "
+                               "%s compares the images of a step; set it to True, or change "
+                               "BATCHSIZE_PER_REPLICA",
+                               ctx->name);
+    return sr_builder_fail(ctx->builder, SR_ERR_CONFIG,
+                           "%s compares the images of a step, but a step has one; set "
+                           "DATA.TRAIN.BATCHSIZE_PER_REPLICA to at least 2",
+                           ctx->name);
+}
+
 SrStatus sr_loss_global_views(SrLossContext *ctx, int global) {
     SR_TRY(sr_loss_many_views(ctx));
     if (global <= ctx->n_views)

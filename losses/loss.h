@@ -112,6 +112,7 @@ struct SrLossContext {
     const char *name;   // name of the loss, for messages
     // Images of the step over all replicas; of one replica if the loss sets rows_are_independent.
     int batch;
+    bool rest;    // the step is that of an epoch's smaller last batch
     int replicas; // replicas whose images `batch` counts
     // Number of VISSL processes that the replicas stand for: replicas / rounds of gradient
     // accumulation, at least 1.
@@ -143,6 +144,8 @@ SrStatus sr_loss_head(SrLossContext *ctx, const SrLossHead *head, SrNodeId x, Sr
 // SR_ERR_CONFIG unless an image has exactly two views.
 SrStatus sr_loss_two_views(SrLossContext *ctx);
 SrStatus sr_loss_many_views(SrLossContext *ctx); // unless it has at least two
+// unless a step has at least two images, which the loss compares with each other
+SrStatus sr_loss_many_images(SrLossContext *ctx);
 // unless there are two, and as many as LOSS.<name>.global_views, whose value is `global`
 SrStatus sr_loss_global_views(SrLossContext *ctx, int global);
 // SR_ERR_CONFIG, which names LOSS.<name>.<key>, unless `views` are indices of views, each at most

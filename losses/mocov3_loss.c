@@ -49,6 +49,7 @@ static SrStatus build(SrLossContext *ctx, const void *params, SrNodeId *loss, vo
     State *s = *out = sr_loss_alloc(ctx, sizeof *s);
     SrNodeId z, key, query, terms[2];
     SR_TRY(sr_loss_two_views(ctx));
+    SR_TRY(sr_loss_many_images(ctx));
     s->chance = 4 * p->temperature * log(ctx->batch);
     SR_TRY(sr_cosine_teacher_build(ctx, (SrInts){.n = 0}, p->momentum, &s->teacher, &key));
     SR_TRY(sr_loss_output(ctx, "embedding", &z));

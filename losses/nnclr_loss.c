@@ -54,6 +54,7 @@ static SrStatus build(SrLossContext *ctx, const void *params, SrNodeId *loss, vo
     State *s = *out = sr_loss_alloc(ctx, sizeof *s);
     SrNodeId x, prediction;
     SR_TRY(sr_loss_two_views(ctx));
+    SR_TRY(sr_loss_many_images(ctx));
     SR_TRY(sr_loss_output(ctx, "embedding", &x));
     SR_TRY(sr_predictor_build(ctx, &p->predictor, x, &prediction));
     s->batch = ctx->batch;

@@ -33,6 +33,7 @@ static SrStatus build(SrLossContext *ctx, const void *params, SrNodeId *loss, vo
     SrNodeId x;
     *state = NULL;
     SR_TRY(sr_loss_two_views(ctx));
+    SR_TRY(sr_loss_many_images(ctx));
     SR_TRY(sr_loss_output(ctx, "embedding", &x));
     SrVicregParams op = p->op;
     op.paper = p->form == 1;

@@ -26,7 +26,9 @@ SrStatus sr__train_save(SrTraining *t, SrCheckpointKind kind) {
             sr_fail(SR_ERR_RUN, "after iteration %lld '%s' holds a NaN or an infinity",
                     (long long)t->at.iteration - 1, bad);
         sr__train_say_finding(t, t->at.epoch, "not_finite", sr_status_message());
-        SR_FAIL(status, "%s; nothing was saved, the last good checkpoint is %s",
+        SR_FAIL(status,
+                "%s; lower the learning rate, or check the images; nothing was saved, the last "
+                "good checkpoint is %s",
                 sr_status_message(), *t->last_saved ? t->last_saved : "(none yet)");
     }
     SrStatus status =

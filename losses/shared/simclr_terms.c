@@ -2,7 +2,6 @@
 // other.
 #include "losses/shared/simclr_terms.h"
 
-#include "base/log.h"
 #include "kernels/norm/l2_normalize.h"
 
 static SrStatus check(SrLossContext *ctx, const SrSimclrOptions *o, int num_crops, SrNodeId x) {
@@ -27,10 +26,9 @@ SrStatus sr_simclr_terms_build(SrLossContext *ctx, const SrSimclrOptions *o, int
     SrNodeId x;
     SR_TRY(sr_loss_output(ctx, "embedding", &x));
     SR_TRY(check(ctx, o, num_crops, x));
-    if (!decoupled && sr_build_shape(b, x).d[0] == num_crops)
-        sr_warn("%s: a step has one image, so there are no negatives and the loss is 0; set "
-                "DATA.TRAIN.BATCHSIZE_PER_REPLICA to at least 2",
-                ctx->name);
+    // A last batch of one image has no negatives and a loss of 0, which does no harm.
+    if (decoupled || !ctx->rest)
+        SR_TRY(sr_loss_many_images(ctx));
     x = sr_build(b, "l2_normalize", "normalize", &(SrL2NormalizeParams){0}, x);
     SrNtXentParams p = o->op;
     p.num_crops = num_crops;

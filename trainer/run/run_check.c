@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "data/load/loader.h"
 #include "data/pipeline.h"
 #include "trainer/features/feature_source.h"
 
@@ -22,18 +23,23 @@ static const char *single_row(const SrGraph *graph) {
 }
 
 SrStatus sr__run_check_norms(const SrRun *run) {
-    const char *norm = single_row(run->graph.graph);
+    const char *norm = single_row(run->graph.graph), *rest = single_row(run->tail.graph.graph);
+    const SrLoader *loader = run->train.loader; // NULL: images are not looked at
+    if ((norm || rest) && loader && sr_loader_samples(loader) == 1)
+        SR_FAIL(SR_ERR_CONFIG,
+                "DATA.TRAIN has one image, so the batch norm %s gets one row, which has no "
+                "statistics; give it two or more",
+                norm ? norm : rest);
     if (norm)
         SR_FAIL(SR_ERR_CONFIG,
                 "DATA.TRAIN.BATCHSIZE_PER_REPLICA is %d, so the batch norm %s gets one row, which "
                 "has no statistics; set it to 2 or more",
                 run->batch, norm);
-    norm = single_row(run->tail.graph.graph);
-    if (norm)
+    if (rest)
         SR_FAIL(SR_ERR_CONFIG,
                 "DATA.TRAIN.DROP_LAST=False leaves a last batch of %d, so the batch norm %s gets "
                 "one row, which has no statistics; set it to True, or change BATCHSIZE_PER_REPLICA",
-                run->tail.batch, norm);
+                run->tail.batch, rest);
     return SR_OK;
 }
 
