@@ -1,5 +1,5 @@
 # Checks beyond `make test`: golden numbers, other programs, sanitizers, long runs. The Makefile includes this file.
-.PHONY: check-arm64 torture mutate-files histories power kills mutants mutant coverage golden ranks-long web-long vissl-run parity debug asan tsan analyze web-fuzz memcheck toy ci-night
+.PHONY: check-arm64 torture mutate-files histories power kills long-runs mutants mutant coverage golden ranks-long web-long vissl-run parity debug asan tsan analyze web-fuzz memcheck toy ci-night
 
 ## make golden     compare with the reference numbers in GOLDEN=DIR (tests/golden/cases)
 GOLDEN ?= tests/golden/cases
@@ -138,6 +138,11 @@ power: sslrun
 KILLS ?= 1000
 kills: sslrun $(BUILD)/run-tests
 	SSLRUN_KILLS=$(KILLS) SSLRUN_KILLS_RANKS=$(if $(filter yes,$(MPI)),1,0) $(BUILD)/run-tests kills
+
+## make long-runs  train all losses, or those of ONLY, for STEPS (20000) updates in f32 and bf16, which must be flat; odd data (two hours)
+STEPS ?= 20000
+long-runs: sslrun $(BUILD)/run-tests
+	SSLRUN_STEPS=$(STEPS) SSLRUN_LOSSES="$(ONLY)" SSLRUN_ODD=1 OMP_NUM_THREADS=1 $(BUILD)/run-tests -j1 long_runs odd_data
 
 ## make mutants    break MUTANTS (300) lines one at a time, and print those that no test notices; ROOMS=kernels,losses MUTANT_SEED=1
 MUTANTS ?= 300

@@ -1,12 +1,16 @@
-// Writes configurations that train an example of a loss (loss_run.h).
+// Writes configurations that train an example of a loss, and checks what it leaves (loss_run.h).
 #include "tests/cli/loss_run.h"
 
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
 #include "base/text/text.h"
+#include "formats/weights/safetensors.h"
 #include "tests/check.h"
+#include "trainer/run/run_folder.h"
 
 // Adds the views of an example; consecutive views of one size form a group of crops.
 static void add_views(const SrLossExample *e, SrText *out) {
@@ -58,4 +62,43 @@ void loss_run_config(const char *path, const SrLoss *loss, const SrLossExample *
                    strchr(loss->subtree, '.') + 1, e->options ? e->options : "{}", run.replicas);
     CHECK_OK(sr_file_write(path, t.s, t.len));
     sr_text_deinit(&t);
+}
+
+// Numbers that are not finite are null in JSON.
+static int check_losses(const char *run) {
+    static const char key[] = "\"loss\": ";
+    char path[256], line[4096];
+    int n = 0;
+    snprintf(path, sizeof path, "%s/stdout.json", run);
+    FILE *f = fopen(path, "r");
+    CHECK(f != NULL);
+    while (fgets(line, sizeof line, f)) {
+        char *at = strstr(line, key), *end = NULL;
+        double loss = at ? strtod(at + strlen(key), &end) : NAN;
+        if (!at || end == at + strlen(key) || !isfinite(loss))
+            fail_msg("%s: line %d has no finite loss: %s", path, n + 1, line);
+        n++;
+    }
+    fclose(f);
+    return n;
+}
+
+static void check_weights(const char *run) {
+    char path[256];
+    SrSafetensors st;
+    CHECK_OK(sr_folder_newest(run, path, sizeof path));
+    CHECK_OK(sr_safetensors_open(&st, path));
+    for (int i = 0; i < st.n; i++) {
+        SrTensor t = st.tensors[i].tensor;
+        for (int64_t k = 0; t.dtype == SR_F32 && k < sr_shape_count(t.shape); k++)
+            if (!isfinite(((const float *)t.data)[k]))
+                fail_msg("%s: number %lld of '%s' is not finite", path, (long long)k,
+                         st.tensors[i].name);
+    }
+    sr_safetensors_close(&st);
+}
+
+int loss_run_check_numbers(const char *run) {
+    check_weights(run);
+    return check_losses(run);
 }

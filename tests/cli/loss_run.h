@@ -12,4 +12,8 @@ typedef struct {
 // width unless the example names a trunk, one epoch with a checkpoint after each step.
 void loss_run_config(const char *path, const SrLoss *loss, const SrLossExample *e, LossRun run);
 
+// Checks the numbers that a finished run leaves in its CHECKPOINT.DIR: every loss in stdout.json
+// and every float of the newest checkpoint is finite. Returns the number of losses.
+int loss_run_check_numbers(const char *run);
+
 #endif
