@@ -37,6 +37,8 @@ VERBS = {
     "graph": Verb(["graph", "run/train_config.yaml", "--format", "json"], "run"),
     # training
     "train": Verb(TRAIN, files=RUN),
+    "events": Verb(TRAIN + ["HOOKS.TENSORBOARD_SETUP.USE_TENSORBOARD=True",
+                            "HOOKS.TENSORBOARD_SETUP.LOG_PARAMS_EVERY_N_ITERS=2"], files=RUN),
     "deep": Verb(["train", "deep.yaml"] + SHORT, "deep.yaml deep.npy deep-labels.npy", RUN),
     "distil": Verb(["train", "distil.yaml", "LOSS.name=feature_distillation_loss", "--random"] + SHORT, "distil.yaml", RUN),
     "distil-patch": Verb(["train", "distil.yaml", "LOSS.name=patch_distillation_loss", "--random"] + SHORT, "distil.yaml", RUN),
@@ -53,6 +55,7 @@ VERBS = {
     "compare": Verb(["compare", "run", "run/train_config.yaml", "--data", "images"], "run images"),
     # weights and features
     "inspect": Verb(["inspect", RUN, "--stats"], "run"),
+    "inspect-as": Verb(["inspect", RUN, "--as", "run/train_config.yaml"], "run"),
     "diff": Verb(["diff", RUN, "run"], "run"),
     "convert": Verb(["convert", RUN, "out.pth"], "run", "out.pth"),
     "half": Verb(["convert", "half.safetensors", "out.pth"], "half.safetensors", "out.pth"),
@@ -72,6 +75,7 @@ VERBS = {
     "init": Verb(["init", "images", "--out", "images.yaml"], "images", "images.yaml"),
     "similar": Verb(["similar", "images/a/0.png", "--in", "images"] + MODEL, "run images"),
     "duplicates": Verb(["duplicates", "images"] + MODEL, "run images"),
+    "duplicates-page": Verb(["duplicates", "images", "--page", "page.html"] + MODEL, "run images"),
     "index": Verb(["index", "images"] + MODEL, "run images", "run/index/*.index"),
     "search": Verb(["search", "images/a/0.png", "--in", "images"] + MODEL, "run images"),
     "tidy": Verb(["tidy", "images", "--script", "aside.sh"], "images", "aside.sh"),
