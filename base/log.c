@@ -115,7 +115,7 @@ void sr_log(SrLogLevel level, const char *fmt, ...) {
     va_start(args, fmt);
     sr_number_vprint(line, sizeof line, fmt, args);
     va_end(args);
-    sr_text_disarm(line); // names of files and keys must not control the terminal
+    sr_text_disarm(line, "\n\t"); // names of files and keys must not control the terminal
     put(level, line, line);
 }
 
@@ -136,7 +136,7 @@ void sr_log_file(const char *fmt, ...) {
     va_start(args, fmt);
     sr_number_vprint(line, sizeof line, fmt, args);
     va_end(args);
-    sr_text_disarm(line);
+    sr_text_disarm(line, "\n\t");
     pthread_mutex_lock(&lock);
     to_file("", line);
     pthread_mutex_unlock(&lock);
@@ -185,9 +185,7 @@ void sr_log_live(const char *fmt, ...) {
     va_start(args, fmt);
     sr_number_vprint(line, SR_MIN(sizeof line, (size_t)sr_log_columns()), fmt, args);
     va_end(args);
-    sr_text_disarm(line);
-    for (char *at = line; (at = strpbrk(at, "\n\t"));)
-        *at = '?';
+    sr_text_disarm(line, "");
     pthread_mutex_lock(&lock);
     fprintf(stderr, "\r%s\033[K", line); // erases after the text: erasing before it would flicker
     fflush(stderr);

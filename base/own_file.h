@@ -1,6 +1,6 @@
 // Opens and locks files that only this program writes, such as those of a run folder, and notices
-// when that folder is moved away.  A link or
-// pipe under such a name leads to a file of somebody else, so it is refused and stays untouched.
+// when that folder is moved away.  A link or pipe under such a name leads to a file of somebody
+// else, so it is refused and stays untouched.
 #ifndef SR_BASE_OWN_FILE_H
 #define SR_BASE_OWN_FILE_H
 

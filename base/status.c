@@ -15,10 +15,10 @@ static _Thread_local char message[MESSAGE_BYTES];
 // Stores a message as one line: control characters from names of files and keys become '?'.  A
 // message that is too long loses its end.
 static void keep(const char *fresh) {
-    snprintf(message, sizeof message, "%s", fresh);
-    sr_text_disarm(message);
-    for (char *at = message; (at = strpbrk(at, "\n\t"));)
-        *at = '?';
+    size_t len = strnlen(fresh, sizeof message - 1);
+    memcpy(message, fresh, len);
+    message[len] = '\0';
+    sr_text_disarm(message, "");
 }
 
 // Formats into a second buffer, because the arguments may point into `message` when a caller

@@ -84,12 +84,6 @@ static void put_doubles(SrText *out, int field, const double *v, int n) {
         put_fixed(out, bits_of(v[i]), 8);
 }
 
-// Empties a text for its next use, which may succeed where this one found no memory.
-static void restart(SrText *text) {
-    text->len = 0;
-    text->failed = false;
-}
-
 // ---- records ------------------------------------------------------------------------------------
 
 static uint32_t masked(const void *bytes, size_t n) {
@@ -108,7 +102,7 @@ static void write_record(SrEventFile *e) {
     SrText *frame = &e->value; // no longer needed at this point
     const SrText *r = &e->record;
     bool failed = r->failed || e->part.failed || e->value.failed;
-    restart(frame);
+    sr_text_restart(frame);
     put_fixed(frame, r->len, 8);
     if (failed || frame->failed) {
         sr_warn("an event for TensorBoard is left out, because memory is short");
@@ -131,8 +125,8 @@ static double now(void) {
 
 // Wraps the Summary.Value in e->value into an Event with one value.
 static void write_value(SrEventFile *e, int64_t step) {
-    restart(&e->record);
-    restart(&e->part);
+    sr_text_restart(&e->record);
+    sr_text_restart(&e->part);
     put_bytes(&e->part, 1, e->value.s, e->value.len);
     put_double(&e->record, 1, now());
     put_int(&e->record, 2, step);
@@ -147,7 +141,7 @@ static void put_part(SrEventFile *e, int field) {
 }
 
 static void begin_value(SrEventFile *e, const char *tag) {
-    restart(&e->value);
+    sr_text_restart(&e->value);
     put_bytes(&e->value, 1, tag, strlen(tag));
 }
 
@@ -163,7 +157,7 @@ void sr_event_image(SrEventFile *e, int64_t step, const char *tag, int h, int w,
                     const SrText *png) {
     if (!e->f)
         return;
-    restart(&e->part);
+    sr_text_restart(&e->part);
     put_int(&e->part, 1, h);
     put_int(&e->part, 2, w);
     put_int(&e->part, 3, 3); // RGB
@@ -192,7 +186,7 @@ void sr_event_histogram(SrEventFile *e, int64_t step, const char *tag, const flo
         limit[k] = low + width * (k + 1);
     for (int64_t i = 0; i < n; i++)
         count[(int)SR_MIN(((double)x[i] - low) / width, BUCKETS - 1)]++;
-    restart(&e->part);
+    sr_text_restart(&e->part);
     put_double(&e->part, 1, low);
     put_double(&e->part, 2, high);
     put_double(&e->part, 3, (double)n);

@@ -267,7 +267,7 @@ static void quote(SrText *out, const char *s) {
             sr_text_add(out, "\xef\xbf\xbd");
         else if (*s == '"' || *s == '\\')
             sr_text_printf(out, "\\%c", *s);
-        else if (code < 0x20 || (code >= 0x7F && code < 0xA0)) // C1: terminals obey it
+        else if (sr_text_is_control(code))
             sr_text_printf(out, "\\u%04x", (unsigned)code);
         else
             sr_text_addn(out, s, (size_t)len);

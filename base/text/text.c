@@ -84,6 +84,11 @@ void sr_text_deinit(SrText *text) {
     *text = (SrText)SR_TEXT_INIT;
 }
 
+void sr_text_restart(SrText *text) {
+    text->len = 0;
+    text->failed = false;
+}
+
 // Fifteen digits are enough for numbers that people write (%g drops zeros), seventeen for every
 // double.
 const char *sr_text_number(double value, char buf[SR_TEXT_NUMBER_BYTES]) {
@@ -110,20 +115,20 @@ int sr_text_utf8(const char *s, uint32_t *code) {
     return *code < smallest[len] || *code > 0x10FFFF || surrogate ? 0 : len;
 }
 
+bool sr_text_is_control(uint32_t code) { return code < 0x20 || (code >= 0x7F && code < 0xA0); }
+
 int sr_text_next(const char *s, bool *control) {
     uint32_t code;
     int len = sr_text_utf8(s, &code);
-    if (len == 0)
-        code = (unsigned char)*s;
-    *control = code < 0x20 || (code >= 0x7F && code < 0xA0);
+    *control = sr_text_is_control(len ? code : (unsigned char)*s);
     return len ? len : 1;
 }
 
-void sr_text_disarm(char *text) {
+void sr_text_disarm(char *text, const char *keep) {
     bool control;
     for (int n; *text; text += n) {
         n = sr_text_next(text, &control);
-        if (control && *text != '\n' && *text != '\t')
+        if (control && !strchr(keep, *text))
             memset(text, '?', (size_t)n);
     }
 }

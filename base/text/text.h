@@ -26,6 +26,8 @@ void sr_text_add_word(SrText *text, const char *word);
 // Writes such a word to out (n bytes, longer words are cut) and returns out.
 const char *sr_text_word(const char *word, char *out, size_t n);
 void sr_text_deinit(SrText *text);
+// Empties a text for its next use, which may succeed where this one failed.  It keeps its memory.
+void sr_text_restart(SrText *text);
 
 // Writes the shortest decimal that reads back as the same double ("0.1", "1e-05", "224"), or
 // "nan" or "inf" as printf does.  Returns buf.
@@ -33,11 +35,12 @@ void sr_text_deinit(SrText *text);
 const char *sr_text_number(double value, char buf[SR_TEXT_NUMBER_BYTES]);
 // Returns the number of bytes (1 to 4) of the UTF-8 character at s, and its code; 0: not UTF-8.
 int sr_text_utf8(const char *s, uint32_t *code);
+bool sr_text_is_control(uint32_t code); // C0, DEL and C1, which terminals obey
 // Returns the number of bytes (1 to 4) of the character at s; a byte that is not UTF-8 counts as
-// one.  *control: terminals obey it (C0, DEL, C1, and bytes that are C1 outside UTF-8).
+// one.  *control: it is one, or a byte that is C1 outside UTF-8.
 int sr_text_next(const char *s, bool *control);
-// Replaces control characters by '?', except for line breaks and tabs.
-void sr_text_disarm(char *text);
+// Replaces control characters by '?', except for those in `keep`, such as "\n\t".
+void sr_text_disarm(char *text, const char *keep);
 
 // Edit distance with transpositions; a change of case costs half.
 double sr_text_distance(const char *a, const char *b);

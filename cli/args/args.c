@@ -201,16 +201,16 @@ void sr_args_command(const char *leave_out, SrText *out) {
 
 const char *sr_args_program(void) { return command_argc ? command_argv[0] : "sslrun"; }
 
-// Fails if stdout is a full disk or a closed pipe.
 // Names of strangers' files and tensors must not control a terminal.  Files and pipes get every
 // byte.
 static void disarm_for_terminal(SrText *text) {
     if (!text->s || !isatty(STDOUT_FILENO))
         return;
     for (char *at = text->s; at < text->s + text->len; at += strlen(at) + 1) // --null writes NULs
-        sr_text_disarm(at);
+        sr_text_disarm(at, "\n\t");
 }
 
+// Fails if stdout is a full disk or a closed pipe.
 SrStatus sr_args_print(SrText *text) {
     SrStatus status = SR_OK;
     sr_log_end_live();

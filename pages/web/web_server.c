@@ -320,7 +320,8 @@ static SrStatus look(Stream *st, SrText *out) {
 // the end.  A carriage return ends a line too, as it does for readers of event streams.
 static void next_event(Stream *st) {
     SrText page = SR_TEXT_INIT;
-    st->event.len = st->sent = 0;
+    sr_text_restart(&st->event);
+    st->sent = 0;
     st->looked = sr_clock();
     if (look(st, &page) == SR_OK && !page.failed && page.len && sum_of(&page) != st->last_sum) {
         char *save = NULL;
@@ -330,7 +331,7 @@ static void next_event(Stream *st) {
             sr_text_printf(&st->event, "data: %s\n", line);
         sr_text_add(&st->event, "\n");
         if (st->event.failed) { // the next look sends the page whole
-            st->event = (SrText){.s = st->event.s, .cap = st->event.cap};
+            sr_text_restart(&st->event);
             st->last_sum = 0;
         }
     } else if (st->looked - st->said > ALIVE_S) {

@@ -105,8 +105,10 @@ TEST(test_controls) {
         CHECK_INT(control, cases[i].control);
     }
     char text[] = "a\n\tb\r\033[31m \xc2\x9b caf\xc3\xa9 \x9b\xe9";
-    sr_text_disarm(text);
+    sr_text_disarm(text, "\n\t");
     CHECK_STR(text, "a\n\tb??[31m ?? caf\xc3\xa9 ?\xe9");
+    sr_text_disarm(text, "");
+    CHECK_STR(text, "a??b??[31m ?? caf\xc3\xa9 ?\xe9");
 }
 
 TEST(test_distance) {

@@ -18,8 +18,7 @@ SrStatus sr_metrics_open(SrMetrics *m, const char *dir, const char *name) {
 
 // The text keeps its memory from line to line.
 SrText *sr_metrics_begin(SrMetrics *m) {
-    m->line.len = 0;
-    m->line.failed = false;
+    sr_text_restart(&m->line);
     sr_json_begin(&m->line);
     return &m->line;
 }
