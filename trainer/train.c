@@ -128,16 +128,14 @@ static SrStatus end_epoch(SrTraining *t, double began) {
     t->at.finished = t->at.epoch >= t->config->optimizer.num_epochs;
     say_epoch(t, epoch, mean, sr_clock() - began);
     SrStatus status = sr__train_evaluate(t, epoch);
-    if (status == SR_OK) {
-        SR_TRY(sr__train_check_folder(t));
-        tell(t, SR_TOLD_EPOCH);
-    }
     if (status != SR_OK) {
         last.after_epoch = t->at.after_epoch;
         last.best = t->at.best;
         t->at = last;
         return status == SR_ERR_INTERRUPT ? sr__train_interrupted(t) : sr__train_failed(t, status);
     }
+    SR_TRY(sr__train_check_folder(t));
+    tell(t, SR_TOLD_EPOCH);
     t->at.after_epoch = 0;
     return sr__train_save_by_epoch(t);
 }
