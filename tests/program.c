@@ -221,6 +221,24 @@ void program_pack(const char *dir, int n) {
     CHECK_INT(program_wait(program_start(dir, 1, args), NULL), 0);
 }
 
+void program_preload(const char *library) {
+    char path[4096], *slash;
+    if (!library) {
+        unsetenv("LD_PRELOAD");
+        return;
+    }
+    program_path(path);
+    slash = strrchr(path, '/');
+    snprintf(slash, sizeof path - (size_t)(slash - path), "/%s", library);
+    if (PROGRAM_SANITIZED)
+        SKIP("a sanitized program takes no preloaded library", NULL);
+    if (SR_STATIC)
+        SKIP("a static program loads nothing before itself", NULL);
+    if (access(path, R_OK) != 0)
+        SKIP("a preloaded library is not next to the program", "make build/run-tests");
+    setenv("LD_PRELOAD", path, 1);
+}
+
 void program_sleep_ms(double ms) {
     struct timespec t = {(time_t)(ms / 1e3), (long)(fmod(ms, 1e3) * 1e6)};
     nanosleep(&t, NULL);

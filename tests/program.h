@@ -44,6 +44,11 @@ void program_need_numpy(void);
 // Packs n pictures of noise in two classes into small tar shards, <dir>/shards, by `sslrun pack`.
 void program_pack(const char *dir, int n);
 
+// Programs started from now on load that library of the build first; NULL: none.  Skips the test
+// where the program is static, and under a sanitizer, whose runtime must be loaded before any other
+// library.
+void program_preload(const char *library);
+
 void program_sleep_ms(double ms);
 double program_now_ms(void); // time of a monotonic clock
 // Waits for a run's first line in the folder's stdout.json, at most a minute.

@@ -13,6 +13,7 @@
 #include "tests/measure/feature_rows.h"
 #include "tests/program.h"
 #include "tests/temp_dir.h"
+#include "tests/words.h"
 
 #define FILES "tests/formats/files/"
 #define CONFIG "tests/cli/tiny.yaml"
@@ -154,16 +155,8 @@ static void run_verb(const Verb *v, const char *file) {
     program_run(&result, 1, args);
 }
 
-static const char *last_line(const char *text) {
-    const char *line = text;
-    for (const char *p = text; *p; p++)
-        if (*p == '\n' && p[1])
-            line = p + 1;
-    return line;
-}
-
 static void check_refused(const Verb *v, const Bad *b, const char *file) {
-    const char *line = last_line(result.err);
+    const char *line = words_last_line(result.err);
     struct stat st = {.st_size = 0};
     bool sized = stat(file, &st) == 0 && S_ISREG(st.st_mode);
     // With --json the document is closed where the damage starts.

@@ -29,24 +29,14 @@ static char dir[64], clock_file[96];
 
 // Lets the programs that start from now on read their time of day from clock_file.
 static void begin(void) {
-    char path[4096], *slash;
-    program_path(path);
-    slash = strrchr(path, '/');
-    snprintf(slash, sizeof path - (size_t)(slash - path), "/clock.so");
-    if (PROGRAM_SANITIZED)
-        SKIP("a sanitized program takes no preloaded library", NULL);
-    if (SR_STATIC)
-        SKIP("a static program loads nothing before itself", NULL);
-    if (access(path, R_OK) != 0)
-        SKIP("there is no clock.so next to the program", "make build/clock.so");
+    program_preload("clock.so");
     temp_dir_make(dir);
     snprintf(clock_file, sizeof clock_file, "%s/clock", dir);
-    setenv("LD_PRELOAD", path, 1);
     setenv("SR_CLOCK", clock_file, 1);
 }
 
 static void forget(void) {
-    unsetenv("LD_PRELOAD");
+    program_preload(NULL);
     unsetenv("SR_CLOCK");
 }
 

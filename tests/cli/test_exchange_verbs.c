@@ -11,6 +11,7 @@
 #include "tests/check.h"
 #include "tests/program.h"
 #include "tests/temp_dir.h"
+#include "tests/words.h"
 
 #define FILES "tests/formats/files/"
 static ProgramResult result; // two 64 kB texts: too large for the stack of a test
@@ -33,14 +34,6 @@ static int tear_down(void **state) {
 static const char *in_dir(char out[160], const char *name) {
     snprintf(out, 160, "%s/%s", dir, name);
     return out;
-}
-
-static const char *last_line(const char *text) {
-    const char *line = text, *end = text + strlen(text);
-    for (const char *p = text; p + 1 < end; p++)
-        if (*p == '\n')
-            line = p + 1;
-    return line;
 }
 
 static void expect(int code, const char *text) {
@@ -247,14 +240,14 @@ TEST(test_huge) {
 TEST(test_diff) {
     RUN("diff", FILES "nested.pth", FILES "nested_legacy.pth");
     expect(0, "identical\n");
-    CHECK_STR(last_line(result.out), "identical\n");
+    CHECK_STR(words_last_line(result.out), "identical\n");
     RUN("diff", FILES "arrays.npz", FILES "arrays_deflated.npz");
     CHECK_STR(result.out, "identical\n");
     write_trunk("a.safetensors", 0);
     write_trunk("b.safetensors", 0.25f);
     RUN("diff", in_dir(other, "a.safetensors"), path);
     expect(1, "~ module.conv1.weight: largest difference 0.25, relative 0.125, cosine 0.99");
-    CHECK_STR(last_line(result.out),
+    CHECK_STR(words_last_line(result.out),
               "different: 0 added, 0 removed, 0 of another shape, 2 changed by up to 0.25\n");
     RUN("diff", other, path, "--atol", "0.25");
     expect(0, "equal within the tolerances: 2 tensors differ by up to 0.25\n");

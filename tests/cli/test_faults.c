@@ -12,6 +12,7 @@
 #include "tests/check.h"
 #include "tests/data/fixture.h"
 #include "tests/program.h"
+#include "tests/words.h"
 #include "trainer/run/checkpoint.h"
 
 #define CONFIG "tests/cli/folder.yaml"
@@ -42,24 +43,13 @@ static const char *in(const Place *p, const char *name) {
     return path;
 }
 
-// Runs the program with fault CALL:PART:ERRNO:FIRST:COUNT, as preload.c defines it. Skips where the
-// program is static, and under a sanitizer, whose runtime must be loaded before any other library.
+// Runs the program with fault CALL:PART:ERRNO:FIRST:COUNT, as preload.c defines it.
 static void run_with(const char *fault, const char *const *args) {
-    char path[4096], *slash;
-    program_path(path);
-    slash = strrchr(path, '/');
-    snprintf(slash, sizeof path - (size_t)(slash - path), "/faults.so");
-    if (PROGRAM_SANITIZED)
-        SKIP("a sanitized program takes no preloaded faults", NULL);
-    if (SR_STATIC)
-        SKIP("a static program loads nothing before itself", NULL);
-    if (access(path, R_OK) != 0)
-        SKIP("there is no faults.so next to the program", "make build/faults.so");
-    setenv("LD_PRELOAD", path, 1);
+    program_preload("faults.so");
     setenv("SR_FAULT", fault, 1);
     program_run(&result, 1, args);
     unsetenv("SR_FAULT");
-    unsetenv("LD_PRELOAD");
+    program_preload(NULL);
 }
 #define RUN(fault, ...) run_with(fault, (const char *const[]){__VA_ARGS__, NULL})
 
@@ -73,13 +63,6 @@ static int64_t updates_in(const Place *p, const char *name) {
     SrPosition at;
     CHECK_OK(sr_checkpoint_position(in(p, name), &at));
     return at.iteration;
-}
-
-static int count(const char *text, const char *part) {
-    int n = 0;
-    for (const char *at = strstr(text, part); at; at = strstr(at + 1, part))
-        n++;
-    return n;
 }
 
 // With 16 images in batches of 4, the 23rd read is in the second epoch, after five complete
@@ -127,7 +110,7 @@ TEST(test_phase_fails_once) {
     expect(0, "the test phase after epoch 1 failed: ");
     CHECK(strstr(result.err, "Input/output error; training continues"));
     program_read(in(&p, "run"), "metrics.json", metrics, sizeof metrics);
-    CHECK_INT(count(metrics, "\"test_"), 2);
+    CHECK_INT(words_count(metrics, "\"test_"), 2);
     CHECK_INT(updates_in(&p, "run/checkpoint.safetensors"), 12);
     fixture_remove(p.dir);
 }

@@ -21,6 +21,7 @@
 #include "tests/data/fixture.h"
 #include "tests/program.h"
 #include "tests/temp_dir.h"
+#include "tests/words.h"
 
 static ProgramResult result; // two 64 kB texts: too large for the stack of a test
 
@@ -44,13 +45,6 @@ static char *page_of(const char *dir, const char *name) {
 static void has(const char *page, const char *text) {
     if (!strstr(page, text))
         fail_msg("no \"%s\" on the page", text);
-}
-
-static int count(const char *page, const char *text) {
-    int n = 0;
-    for (const char *at = strstr(page, text); at; at = strstr(at + 1, text))
-        n++;
-    return n;
 }
 
 // Fails unless every tag is closed in the right order and no address is fetched.
@@ -116,8 +110,9 @@ TEST(test_a_run_has_a_page) {
     has(page, "tests/cli/tiny.yaml");
     has(page, "TEST_MODEL=True");
     has(page, "data:image/jpeg;base64,/9j/");
-    CHECK_INT(count(page, "class=\"t s"), count(page, "role=\"img\" title="));
-    CHECK_INT(count(page, "<i class=\"p s") + count(page, "<i data-s=\"s"), 2 * 7); // two maps
+    CHECK_INT(words_count(page, "class=\"t s"), words_count(page, "role=\"img\" title="));
+    CHECK_INT(words_count(page, "<i class=\"p s") + words_count(page, "<i data-s=\"s"),
+              2 * 7); // two maps
     CHECK(strstr(page, "<strong>Training ") < strstr(page, "Nearest neighbours"));
     CHECK(strstr(page, "Nearest neighbours") < strstr(page, "<h2>Curves</h2>"));
     CHECK(!strstr(page, "_top1") && !strstr(page, "trained res")); // no keys of metrics.json
@@ -318,7 +313,7 @@ TEST(test_charts) {
     has(out.s, "level 10&nbsp;%");
     has(out.s, "aria-label=\"A &lt;title&gt;, over steps &amp; co; a 10&nbsp;%; level 10&nbsp;%\"");
     CHECK(!strstr(out.s, "nan"));
-    CHECK_INT(count(out.s, "<circle"), 3);
+    CHECK_INT(words_count(out.s, "<circle"), 3);
     sr_text_deinit(&out);
     double many[5000];
     for (int i = 0; i < 5000; i++)
@@ -392,7 +387,7 @@ TEST(test_page_of_a_long_log) {
     sr_text_deinit(&log);
     CHECK_OK(sr_run_report_write(dir));
     char *page = page_of(dir, SR_REPORT_FILE);
-    CHECK_INT(count(page, "<path class=\"curve\""), 5); // loss, rate, speed, waits, gradients
+    CHECK_INT(words_count(page, "<path class=\"curve\""), 5); // loss, rate, speed, waits, gradients
     sr_free(page);
     temp_dir_remove(dir);
 }
@@ -452,7 +447,7 @@ TEST(test_evaluated_later) {
     CHECK_INT(result.code, 0);
     CHECK(strstr(result.err, shown));
     page = page_of(dir, "metrics.json");
-    CHECK_INT(count(page, "\"trained_top1_k5\""), 2);
+    CHECK_INT(words_count(page, "\"trained_top1_k5\""), 2);
     sr_free(page);
     RUN("knn", dir, "NEAREST_NEIGHBOR.TOPK=[1]");
     CHECK(result.code == 0 && !strstr(result.err, shown));

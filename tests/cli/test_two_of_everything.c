@@ -18,13 +18,14 @@
 #include "tests/data/fixture.h"
 #include "tests/program.h"
 #include "tests/temp_dir.h"
+#include "tests/words.h"
 #include "trainer/run/run_folder.h"
 
 #define CONFIG "tests/cli/tiny.yaml"
 #define EPOCHS "OPTIMIZER.num_epochs=6" // 48 updates
 #define FINAL "model_final_checkpoint_phase5.safetensors"
 #define REPLICAS "DISTRIBUTED.REPLICAS=2"
-enum { PATH = 160, LONG_PATH = 512, TEXT = 1 << 15 };
+enum { PATH = 160, LONG_PATH = 512, TEXT = 1 << 15, CHECK_OF_UPDATE_6 = 8 };
 
 // Output of a process goes to its own folder, so that a run folder holds what the run wrote.
 static pid_t start_at(const char *output, const char *run, int ranks, const char *extra) {
@@ -69,27 +70,12 @@ static void check_same(const char *whole, const char *run) {
     check_same_checkpoint(a, b, 100);
 }
 
-static const char *last_line(const char *text) {
-    const char *line = text;
-    for (const char *p = text; *p; p++)
-        if (*p == '\n' && p[1])
-            line = p + 1;
-    return line;
-}
-
-static int count(const char *text, const char *part) {
-    int n = 0;
-    for (const char *p = text; (p = strstr(p, part)); p += strlen(part))
-        n++;
-    return n;
-}
-
 // Starts a run and pauses it after its second line, when it has saved.  Returns the process.
 static pid_t start_paused(const char *output, const char *run, const char *extra) {
     static char lines[TEXT];
     char path[LONG_PATH];
     pid_t pid = start_at(output, run, 0, extra);
-    for (int i = 0; i < 12000 && count(lines, "\n") < 2; i++) {
+    for (int i = 0; i < 12000 && words_count(lines, "\n") < 2; i++) {
         program_sleep_ms(5);
         program_read(run, "stdout.json", lines, sizeof lines);
     }
@@ -97,6 +83,21 @@ static pid_t start_paused(const char *output, const char *run, const char *extra
     CHECK(kill(pid, SIGSTOP) == 0);
     snprintf(path, sizeof path, "%s/" FINAL, run);
     CHECK(!sr_file_exists(path)); // it still trains
+    return pid;
+}
+
+// Starts a run that stops itself in a check of its folder, which it looks up twice per save.  A signal could stop
+// it between such a check and the write that follows, which nothing notices.
+static pid_t start_stopped(const char *output, const char *run) {
+    char fault[LONG_PATH];
+    int status;
+    program_preload("faults.so");
+    snprintf(fault, sizeof fault, "stat:=%s:0:%d:1", run, CHECK_OF_UPDATE_6);
+    setenv("SR_FAULT", fault, 1);
+    pid_t pid = start_at(output, run, 0, NULL);
+    unsetenv("SR_FAULT");
+    program_preload(NULL);
+    CHECK(waitpid(pid, &status, WUNTRACED) == pid && WIFSTOPPED(status));
     return pid;
 }
 
@@ -110,7 +111,7 @@ static void check_loser(const char *err, pid_t winner) {
         fail_msg("%s", err);
     long pid = strtol(number + strlen("in use by another process, number "), NULL, 10);
     CHECK(pid > 0 && (winner == 0 || pid == winner));
-    CHECK_INT(count(err, "sslrun: "), 1);
+    CHECK_INT(words_count(err, "sslrun: "), 1);
 }
 
 // Both start at once.  Returns false if one had ended before the other asked for the folder.
@@ -139,10 +140,10 @@ static bool race(int ranks) {
     if (met) {
         check_loser(err[!winner], ranks ? 0 : pid[winner]);
         program_read(run, "log.txt", text, sizeof text);
-        CHECK_INT(count(text, "==== "), 1); // the other one wrote nothing
-        CHECK_INT(count(text, "epoch 5 done in "), 1);
+        CHECK_INT(words_count(text, "==== "), 1); // the other one wrote nothing
+        CHECK_INT(words_count(text, "epoch 5 done in "), 1);
         program_read(run, "metrics.json", text, sizeof text);
-        CHECK_INT(count(text, "\"train_loss\""), 6);
+        CHECK_INT(words_count(text, "\"train_loss\""), 6);
     }
     check_same(whole_run(ranks > 0), run);
     temp_dir_remove(dir);
@@ -174,7 +175,7 @@ typedef struct {
 static void read_once(const char *run, Reader *r) {
     static ProgramResult result;
     program_run(&result, 1, r->args);
-    const char *line = last_line(result.err);
+    const char *line = words_last_line(result.err);
     if (result.code == 0)
         r->worked++;
     else if (result.code > 2 || strncmp(line, "sslrun: ", 8) != 0 || !strstr(line, run))
@@ -251,7 +252,7 @@ static void lose_folder(Fate fate) {
     temp_dir_make(dir);
     snprintf(run, sizeof run, "%s/run", dir);
     snprintf(moved, sizeof moved, "%s/moved", dir);
-    pid_t pid = start_paused(dir, run, NULL);
+    pid_t pid = fate == REPLACED ? start_stopped(dir, run) : start_paused(dir, run, NULL);
     if (fate == REMOVED)
         temp_dir_remove(run);
     else
@@ -266,9 +267,9 @@ static void lose_folder(Fate fate) {
              fate == REMOVED ? "CHECKPOINT.DIR: '%s' was removed while"
                              : "CHECKPOINT.DIR: '%s' was moved to '%s' while",
              run, moved);
-    if (code != 1 || !strstr(last_line(err), expected))
+    if (code != 1 || !strstr(words_last_line(err), expected))
         fail_msg("exit code %d, expected 1 and \"%s\": %s", code, expected, err);
-    CHECK_INT(count(err, "sslrun: "), 1);
+    CHECK_INT(words_count(err, "sslrun: "), 1);
     CHECK_INT(sr_file_exists(run), fate == REPLACED);
     if (fate == REPLACED) {
         CHECK_OK(sr_file_list(run, &names, &n));
@@ -301,7 +302,7 @@ TEST(test_stop_without_folder) {
     pid_t pid = start_paused(dir, run, "CHECKPOINT.CHECKPOINT_ITER_FREQUENCY=-1");
     CHECK(rename(run, moved) == 0 && kill(pid, SIGTERM) == 0 && kill(pid, SIGCONT) == 0);
     CHECK_INT(finish_at(dir, pid, err), 1);
-    CHECK(strstr(last_line(err), "' was moved to '") && !sr_file_exists(run));
+    CHECK(strstr(words_last_line(err), "' was moved to '") && !sr_file_exists(run));
     temp_dir_remove(dir);
 }
 
@@ -401,8 +402,9 @@ TEST(test_other_architecture_in_folder) {
     put_foreign(run, other, "model_phase77.safetensors", SIZE_MAX, foreign);
     CHECK_OK(sr_folder_list(run, &before, &n));
     CHECK_INT(finish_at(dir, start_at(dir, run, 0, NULL), err), 2);
-    CHECK(strstr(last_line(err), "model_phase77.safetensors belongs to another model; use another "
-                                 "CHECKPOINT.DIR, or the configuration"));
+    CHECK(strstr(words_last_line(err),
+                 "model_phase77.safetensors belongs to another model; use another "
+                 "CHECKPOINT.DIR, or the configuration"));
     CHECK_OK(sr_folder_list(run, &after, &m));
     CHECK_INT(n, m);
     for (int i = 0; i < n; i++)
@@ -430,7 +432,7 @@ TEST(test_truncated_in_folder) {
         snprintf(text, sizeof text, "model_phase%d.safetensors", i);
         CHECK(strstr(err, text));
     }
-    CHECK_INT(count(err, "this checkpoint is skipped"), 3);
+    CHECK_INT(words_count(err, "this checkpoint is skipped"), 3);
     CHECK(!strstr(err, "of other runs")); // nobody knows whose they are
     check_same(whole_run(false), run);
     temp_dir_remove(dir);

@@ -1,13 +1,15 @@
 // A library that makes chosen system calls of a program fail when it is preloaded;
 // tests/cli/test_faults.c uses it.
 //
-// SR_FAULT is "CALL:PART:ERRNO:FIRST:COUNT". Calls of that name on a path that contains PART fail
-// with ERRNO, starting with the FIRST such call (counted from 0), COUNT of them; COUNT 0: all
-// later ones. Calls that libc makes internally do not come here.
+// SR_FAULT is "CALL:PART:ERRNO:FIRST:COUNT". Calls of that name on a path that contains PART, or
+// with "=PATH" on that path alone, fail with ERRNO, starting with the FIRST such call (counted from
+// 0), COUNT of them; COUNT 0: all later ones. With ERRNO 0 the program is stopped before the call,
+// as by SIGSTOP, and the call works. Calls that libc makes internally do not come here.
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -16,6 +18,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+static bool fits(const char *path, const char *part) {
+    return *part == '=' ? strcmp(path, part + 1) == 0 : strstr(path, part) != NULL;
+}
+
 static bool hits(const char *call, const char *path) {
     static int calls;
     char name[16], part[256];
@@ -23,11 +29,14 @@ static bool hits(const char *call, const char *path) {
     const char *fault = getenv("SR_FAULT");
     if (!fault || !path ||
         sscanf(fault, "%15[^:]:%255[^:]:%d:%d:%d", name, part, &error, &first, &count) != 5 ||
-        strcmp(name, call) != 0 || !strstr(path, part))
+        strcmp(name, call) != 0 || !fits(path, part))
         return false;
     int at = __atomic_fetch_add(&calls, 1, __ATOMIC_RELAXED);
+    bool hit = at >= first && (count == 0 || at < first + count);
+    if (hit && error == 0)
+        raise(SIGSTOP);
     errno = error;
-    return at >= first && (count == 0 || at < first + count);
+    return hit && error != 0;
 }
 
 static bool hits_fd(const char *call, int fd) {
