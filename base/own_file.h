@@ -26,7 +26,8 @@ void sr_file_unlock(int lock); // -1 is legal
 // the caller closes with sr_file_unlock; -1: there is none, and every check succeeds.
 int sr_file_hold_folder(const char *path);
 // Checks that the path still leads to that folder.  SR_ERR_IO: it was moved or removed, and another
-// one may have its name; the message says where it is now, if the system knows.
+// one may have its name; the message says where it is now, if the system knows.  A move between the
+// check and a write that follows is not noticed.
 SrStatus sr_file_check_folder(int held, const char *path);
 
 #endif

@@ -86,8 +86,8 @@ static pid_t start_paused(const char *output, const char *run, const char *extra
     return pid;
 }
 
-// Starts a run that stops itself in a check of its folder, which it looks up twice per save.  A signal could stop
-// it between such a check and the write that follows, which nothing notices.
+// Starts a run that stops itself in a check of its folder, which it looks up twice per save.  A
+// signal could stop it between such a check and the write that follows, which nothing notices.
 static pid_t start_stopped(const char *output, const char *run) {
     char fault[LONG_PATH];
     int status;
