@@ -249,23 +249,28 @@ bool browser_becomes(Browser *b, const char *expression, double seconds) {
     return false;
 }
 
-static void mouse(Browser *b, const char *type, double x, double y) {
+static void mouse(Browser *b, const char *type) {
     order(b, "Input.dispatchMouseEvent",
           json_pack("{s:s, s:s, s:i, s:f, s:f}", "type", type, "button", "left", "clickCount", 1,
-                    "x", x, "y", y));
+                    "x", b->x, "y", b->y));
 }
 
-void browser_click(Browser *b, const char *selector) {
+void browser_press(Browser *b, const char *selector) {
     char expression[512], where[64];
-    double x = 0, y = 0;
     snprintf(expression, sizeof expression,
              "(function(){var r=document.querySelector('%s').getBoundingClientRect();"
              "return (r.left+r.right)/2+' '+(r.top+r.bottom)/2})()",
              selector);
     browser_ask(b, expression, where, sizeof where);
-    CHECK(sscanf(where, "%lf %lf", &x, &y) == 2);
-    mouse(b, "mousePressed", x, y);
-    mouse(b, "mouseReleased", x, y);
+    CHECK(sscanf(where, "%lf %lf", &b->x, &b->y) == 2);
+    mouse(b, "mousePressed");
+}
+
+void browser_release(Browser *b) { mouse(b, "mouseReleased"); }
+
+void browser_click(Browser *b, const char *selector) {
+    browser_press(b, selector);
+    browser_release(b);
 }
 
 void browser_key(Browser *b, const char *key) {

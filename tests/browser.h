@@ -16,6 +16,7 @@ typedef struct {
     char *text;                // received text that was not used yet
     size_t n;
     bool loaded;
+    double x, y;       // where the mouse was pressed
     char errors[4096]; // error messages of pages since browser_open; "": none
 } Browser;
 
@@ -30,7 +31,10 @@ void browser_open(Browser *b, const char *url, int width, bool script);
 void browser_ask(Browser *b, const char *expression, char *out, size_t n);
 // Evaluates an expression repeatedly until it is true. Returns false after that many seconds.
 bool browser_becomes(Browser *b, const char *expression, double seconds);
-// Clicks into the middle of the first element that the selector finds.
+// Presses, or presses and releases, the mouse in the middle of the first element that the selector
+// finds.
+void browser_press(Browser *b, const char *selector);
+void browser_release(Browser *b); // where the mouse was pressed
 void browser_click(Browser *b, const char *selector);
 // Presses a key by its name, such as "ArrowRight" or "/", and types text where the focus is.
 void browser_key(Browser *b, const char *key);

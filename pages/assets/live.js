@@ -52,12 +52,36 @@
       if (names.indexOf(r.dataset.name) >= 0) r.querySelector('details').open = true;
     });
   }
-  var source = new EventSource(live.dataset.events);
-  source.onmessage = function (e) {
-    var names = opened();
-    live.innerHTML = e.data;
+  // The element that has the focus, as the name of its row and its number there.
+  function focused() {
+    var e = live.contains(document.activeElement) && document.activeElement, row = e && (e.closest('[data-name]') || live);
+    return e && { name: row.dataset.name, at: Array.prototype.indexOf.call(row.querySelectorAll(stops), e) };
+  }
+  function focus(f) {
+    var rows = f && f.name === undefined ? [live] : Array.prototype.slice.call(f ? live.querySelectorAll('[data-name]') : []);
+    rows.forEach(function (r) {
+      var e = r.dataset.name === f.name && r.querySelectorAll(stops)[f.at];
+      if (e) e.focus({ preventScroll: true });
+    });
+  }
+  var stops = 'a, button, summary', source = new EventSource(live.dataset.events), waiting = null, pressed = false;
+  // A button that is replaced between press and release is not clicked, so figures wait until then.
+  function show() {
+    if (pressed || waiting === null) return;
+    var names = opened(), f = focused();
+    live.innerHTML = waiting;
+    waiting = null;
     open(names);
     live.dataset.updates = 1 + (+live.dataset.updates || 0);
     arrange();
+    focus(f);
+  }
+  function press(e) { pressed = pressed || !e.button; }
+  function release() { pressed = false; setTimeout(show, 0); }
+  ['pointerdown', 'keydown'].forEach(function (e) { addEventListener(e, press); });
+  ['pointerup', 'pointercancel', 'keyup', 'blur'].forEach(function (e) { addEventListener(e, release); });
+  source.onmessage = function (e) {
+    waiting = e.data;
+    show();
   };
 })();

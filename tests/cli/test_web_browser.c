@@ -120,6 +120,43 @@ TEST(test_sweep_in_a_browser) {
     web_end(&w);
 }
 
+// New figures wait while a button is held, so that it is clicked when it is released, and the focus
+// stays on the button of the same run.
+TEST(test_figures_wait_for_a_click) {
+    static const char count[] =
+        "(() => { window.seen = window.clicks = 0;"
+        "addEventListener('submit', e => { e.preventDefault(); window.clicks++; });"
+        "new EventSource(document.getElementById('live').dataset.events).onmessage ="
+        "() => window.seen++; })()";
+    char text[64];
+    Web w;
+    Browser b;
+    web_need();
+    browser_need();
+    web_begin(&w);
+    browser_start(&b);
+    web_write_run(w.runs, "one", 3, 1.25);
+    web_write_run(w.runs, "two", 3, 1.5);
+    open_index(&b, &w, 800, true);
+    browser_ask(&b, count, text, sizeof text);
+    CHECK(browser_becomes(&b, "window.seen == 1", 20));
+    browser_press(&b, "[data-name=two] button");
+    web_write_run(w.runs, "one", 4, 77.5);
+    CHECK(browser_becomes(&b, "window.seen == 2", 20));
+    browser_ask(&b, "document.body.innerText.includes('77.5000')", text, sizeof text);
+    CHECK_STR(text, "false");
+    browser_release(&b);
+    CHECK(browser_becomes(&b, "document.body.innerText.includes('77.5000')", 20));
+    browser_ask(&b, "window.clicks", text, sizeof text);
+    CHECK_STR(text, "1");
+    browser_ask(&b, "document.activeElement.closest('[data-name]').dataset.name", text,
+                sizeof text);
+    CHECK_STR(text, "two");
+    CHECK_STR(b.errors, "");
+    browser_stop(&b);
+    web_end(&w);
+}
+
 // Saves a picture for the documents into the folder SSLRUN_PICTURES, if that is set.
 static void keep_picture(Browser *b, const Web *w) {
     const char *folder = getenv("SSLRUN_PICTURES");
@@ -158,8 +195,8 @@ TEST(test_training_in_a_browser) {
     keep_picture(&b, &w);
     open_index(&b, &w, 1600, true);
     browser_click(&b, "button");
-    CHECK_INT(program_wait(run, NULL), 143);
     CHECK(browser_becomes(&b, "document.querySelector('button').innerText == 'continue'", 60));
+    CHECK_INT(program_wait(run, NULL), 143);
     browser_click(&b, "button");
     CHECK(browser_becomes(&b, "document.querySelector('button').innerText == 'stop'", 60));
     snprintf(expression, sizeof expression, "(window.first = window.first || %s) && %s > first",
@@ -173,4 +210,4 @@ TEST(test_training_in_a_browser) {
 }
 
 SR_TESTS(web_browser, unit(test_pages_in_a_browser), unit(test_sweep_in_a_browser),
-         unit(test_training_in_a_browser))
+         unit(test_figures_wait_for_a_click), unit(test_training_in_a_browser))
