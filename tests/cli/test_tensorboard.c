@@ -1,8 +1,10 @@
 // Tests TensorBoard files of a run, read back by the test's own reader: lengths, checksums,
 // messages, tags, values, pictures.
 #include <dirent.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base/file.h"
 #include "base/mem.h"
@@ -337,5 +339,31 @@ TEST(test_memory_is_short) {
     CHECK_INT(records_with_fault(2), 2);
 }
 
+// A full disk ends the writing, not the run; a folder that cannot be made is an error.
+TEST(test_full_disk) {
+    char dir[64], place[96];
+    struct rlimit old, few;
+    SrEventFile events;
+    temp_dir_make(dir);
+    snprintf(place, sizeof place, "%s/none", dir);
+    CHECK_OK(sr_file_write(place, "", 0));
+    CHECK_FAILS(sr_event_file_open(&events, place), SR_ERR_IO, place);
+    CHECK_OK(sr_event_file_open(&events, dir));
+    CHECK(getrlimit(RLIMIT_FSIZE, &old) == 0);
+    few = (struct rlimit){100, old.rlim_max};
+    void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
+    CHECK(setrlimit(RLIMIT_FSIZE, &few) == 0);
+    for (int i = 0; i < 300; i++)
+        sr_event_scalar(&events, i, "loss", 1);
+    sr_event_flush(&events);
+    CHECK(setrlimit(RLIMIT_FSIZE, &old) == 0);
+    signal(SIGXFSZ, handler);
+    CHECK(events.f == NULL);
+    sr_event_scalar(&events, 300, "loss", 1);
+    sr_event_flush(&events);
+    sr_event_file_close(&events);
+    temp_dir_remove(dir);
+}
+
 SR_TESTS(tensorboard, unit(test_a_runs_events), unit(test_off_by_default), unit(test_histograms),
-         unit(test_memory_is_short))
+         unit(test_memory_is_short), unit(test_full_disk))

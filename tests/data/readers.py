@@ -90,11 +90,16 @@ five = [(10, 20, 30), (200, 100, 0), (0, 0, 255), (255, 255, 255), (1, 2, 3)]
 rows = [bytes((x + y) % 6 for x in range(W)) for y in range(H)]  # the sixth colour is none
 seen = Image.new("RGB", (W, H))
 seen.putdata([(five + [(0, 0, 0)])[(x + y) % 6] for y in range(H) for x in range(W)])
+head = struct.pack("<IHHHH", 12, W, H, 1, 8)  # the header of OS/2, whose palette has no fourth byte
+lines = b"".join(row + bytes(-len(row) % 4) for row in rows[::-1])
+colours = b"".join(bytes((b, g, r)) for r, g, b in (five + [(0, 0, 0)] * 251))
+raw("bmp_os2", ".bmp", b"BM" + struct.pack("<IHHI", 26 + 768 + len(lines), 0, 0, 26 + 768) + head + colours + lines, seen)
 raw("bmp_five", ".bmp", bmp(8, 0, 5, b"".join(bytes((b, g, r, 0)) for r, g, b in five), rows), seen)
 
 for kind, how in (("raw", None), ("lzw", "tiff_lzw"), ("deflate", "tiff_adobe_deflate"), ("bits", "packbits")):
     save(rgb, "tiff_" + kind, ".tif", compression=how)
 save(rgb.resize((40, 40)), "tiff_jpeg", ".tif", compression="jpeg", quality=95)
+save(rgb.resize((40, 40)).convert("YCbCr"), "tiff_ycc", ".tif", compression="jpeg", quality=95)
 save(grey, "tiff_grey", ".tif")
 save(palette, "tiff_palette", ".tif")
 save(rgb.convert("RGBA"), "tiff_alpha", ".tif")

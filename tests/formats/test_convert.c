@@ -11,6 +11,7 @@
 #include "formats/weights/save_item.h"
 #include "formats/weights/weights.h"
 #include "tests/check.h"
+#include "tests/formats/convert_tried.h"
 
 #define FILES "tests/formats/files/"
 
@@ -65,14 +66,14 @@ TEST(test_formats) {
     Folder f;
     folder_init(&f);
     for (int i = 0; i < 3; i++) {
-        CHECK_OK(sr_convert(FILES "nested.pth", in_folder(&f, names[i]), &options, &result));
+        CHECK_OK(convert_tried(FILES "nested.pth", in_folder(&f, names[i]), &options, &result));
         CHECK_INT(result.tensors, 9);
         check_same(FILES "nested.pth", f.path);
     }
     CHECK_FAILS(sr_convert(FILES "nested.pth", in_folder(&f, "a.npz"), &options, &result),
                 SR_ERR_CONFIG, "NumPy has no BF16");
     CHECK(!sr_file_exists(f.path)); // no partial file is left
-    CHECK_OK(sr_convert(FILES "arrays.npz", in_folder(&f, "a.npz"), &options, &result));
+    CHECK_OK(convert_tried(FILES "arrays.npz", in_folder(&f, "a.npz"), &options, &result));
     check_same(FILES "arrays_deflated.npz", f.path);
     CHECK_FAILS(sr_convert(FILES "arrays.npz", "a.xyz", &options, &result), SR_ERR_CONFIG,
                 ".safetensors");
@@ -220,19 +221,19 @@ TEST(test_rename) {
     snprintf(first, sizeof first, "%s/first.pth", f.dir);
     snprintf(second, sizeof second, "%s/vissl.torch", f.dir);
     write_names(first, names);
-    CHECK_OK(sr_convert(first, second, &vissl, &result));
+    CHECK_OK(convert_tried(first, second, &vissl, &result));
     CHECK_OK(sr_weights_open(&w, second));
     CHECK(sr_weights_find(
               &w, "classy_state_dict.base_model.model.trunk._feature_blocks.conv1.weight") >= 0);
     CHECK(sr_weights_find(&w, "classy_state_dict.base_model.model.heads.0.clf.0.weight") >= 0);
     CHECK_STR(sr_weights_meta(&w, "type"), "consolidated");
     sr_weights_close(&w);
-    CHECK_OK(sr_convert(second, in_folder(&f, "back.pth"), &torchvision, &result));
+    CHECK_OK(convert_tried(second, in_folder(&f, "back.pth"), &torchvision, &result));
     check_same(first, f.path);
-    CHECK_OK(sr_convert(first, second, &trunk, &result));
+    CHECK_OK(convert_tried(first, second, &trunk, &result));
     CHECK_INT(result.tensors, 3);
     CHECK_INT(result.left_out, 1);
-    CHECK_OK(sr_convert(second, in_folder(&f, "strict.pth"), &torchvision, &result));
+    CHECK_OK(convert_tried(second, in_folder(&f, "strict.pth"), &torchvision, &result));
     CHECK(result.blank_classifier);
     CHECK_OK(sr_weights_open(&w, f.path));
     int fc = sr_weights_find(&w, "fc.weight");
@@ -346,10 +347,10 @@ TEST(test_families) {
                             "VISSL has no names for a efficientnet_v2");
                 continue;
             }
-            CHECK_OK(sr_convert(first, second, &there, &result));
+            CHECK_OK(convert_tried(first, second, &there, &result));
             CHECK_INT(result.left_out, 0);
             check_names(second, prefixes[to], families[i].names[to]);
-            CHECK_OK(sr_convert(second, back, &home, &result));
+            CHECK_OK(convert_tried(second, back, &home, &result));
             if (to != SR_NAMES_VISSL) // VISSL's file also has heads, which no trunk has
                 check_names(back, "", families[i].names[0]);
         }

@@ -7,6 +7,7 @@
 #include "formats/weights/save_item.h"
 #include "formats/weights/weights.h"
 #include "tests/check.h"
+#include "tests/formats/convert_tried.h"
 #include "tests/temp_dir.h"
 
 typedef struct {
@@ -65,10 +66,10 @@ static const SrConvertOptions to_meta = {.rename = true, .names = SR_NAMES_VISSL
 static void there_and_back(const Files *f, Tensor *theirs, int n_theirs, Tensor *ours, int n_ours) {
     SrConvertResult result;
     write_tensors(f->a, theirs, n_theirs);
-    CHECK_OK(sr_convert(f->a, f->b, &to_meta, &result));
+    CHECK_OK(convert_tried(f->a, f->b, &to_meta, &result));
     CHECK_STR(result.naming.writer, "Hugging Face");
     check_tensors(f->b, ours, n_ours);
-    CHECK_OK(sr_convert(f->b, f->a, &to_theirs, &result));
+    CHECK_OK(convert_tried(f->b, f->a, &to_theirs, &result));
     check_tensors(f->a, theirs, n_theirs);
 }
 
@@ -93,7 +94,7 @@ TEST(test_dinov3) {
     SrConvertResult result;
     begin(&f);
     write_tensors(f.a, dinov3, SR_COUNT(dinov3));
-    CHECK_OK(sr_convert(f.a, f.b, &to_meta, &result));
+    CHECK_OK(convert_tried(f.a, f.b, &to_meta, &result));
     CHECK_STR(result.naming.trunk, "dinov3_other_patch1");
     static const Tensor meta[] = {{"cls_token", SR_SHAPE(1, 1, 1), {5}},
                                   {"storage_tokens", SR_SHAPE(1, 1, 1), {6}},
@@ -113,7 +114,7 @@ TEST(test_dinov3) {
     CHECK_INT(sr_shape_count(t.shape), 16);
     CHECK_NEAR(((const float *)t.data)[8], 10, 1e-5); // 100^(4 8 / 64)
     sr_weights_close(&w);
-    CHECK_OK(sr_convert(f.b, f.a, &to_theirs, &result));
+    CHECK_OK(convert_tried(f.b, f.a, &to_theirs, &result));
     check_tensors(f.a, dinov3, SR_COUNT(dinov3));
     temp_dir_remove(f.dir);
 }
@@ -143,21 +144,21 @@ TEST(test_dinov3_of_timm) {
                                   {"blocks.0.mlp.w3.weight", SR_SHAPE(2, 1), {5, 6}}};
     begin(&f);
     write_tensors(f.a, timm, SR_COUNT(timm));
-    CHECK_OK(sr_convert(f.a, f.b, &to_meta, &result));
+    CHECK_OK(convert_tried(f.a, f.b, &to_meta, &result));
     CHECK_STR(result.naming.writer, "timm, DINOv3's");
     check_tensors(f.b, meta, SR_COUNT(meta));
-    CHECK_OK(sr_convert(f.b, f.a, &to_timm, &result));
+    CHECK_OK(convert_tried(f.b, f.a, &to_timm, &result));
     check_tensors(f.a, timm, SR_COUNT(timm));
     timm[4] = timm[8]; // no biases: the authors' form has zeros
     static Tensor zeros = {OURS "qkv.bias", SR_SHAPE(6), {0}};
     write_tensors(f.a, (Tensor[]){timm[0], timm[1], timm[2], timm[3], timm[6], timm[7], timm[8]},
                   7);
-    CHECK_OK(sr_convert(f.a, f.b, &to_meta, &result));
+    CHECK_OK(convert_tried(f.a, f.b, &to_meta, &result));
     check_tensors(
         f.b,
         (Tensor[]){meta[0], meta[1], meta[2], meta[3], zeros, meta[5], meta[6], meta[7], meta[8]},
         9);
-    CHECK_OK(sr_convert(f.b, f.a, &to_timm, &result));
+    CHECK_OK(convert_tried(f.b, f.a, &to_timm, &result));
     CHECK_INT(result.tensors, 7);
     temp_dir_remove(f.dir);
 }
@@ -198,13 +199,13 @@ static void tower_there_and_back(Tensor *theirs, int n_theirs, Tensor *timm, int
     SrConvertResult result;
     begin(&f);
     write_tensors(f.a, theirs, n_theirs);
-    CHECK_OK(sr_convert(f.a, f.b, &to_timm, &result));
+    CHECK_OK(convert_tried(f.a, f.b, &to_timm, &result));
     CHECK_STR(result.naming.writer, "Hugging Face");
     check_tensors(f.b, timm, n_timm);
     CHECK_FAILS(sr_convert(f.b, f.a, &to_vissl, &result), SR_ERR_CONFIG,
                 "names of timm and Hugging Face only");
     CHECK_FAILS(sr_convert(f.b, f.a, &to_meta, &result), SR_ERR_CONFIG, "convert to timm");
-    CHECK_OK(sr_convert(f.b, f.a, &to_theirs, &result));
+    CHECK_OK(convert_tried(f.b, f.a, &to_theirs, &result));
     check_tensors(f.a, theirs, n_theirs);
     temp_dir_remove(f.dir);
 }

@@ -6,6 +6,7 @@
 #include "formats/weights/save_item.h"
 #include "formats/weights/weights.h"
 #include "tests/check.h"
+#include "tests/formats/convert_tried.h"
 #include "tests/temp_dir.h"
 
 typedef struct {
@@ -67,13 +68,13 @@ TEST(test_swin_biases) {
     snprintf(a, sizeof a, "%s/a.pth", dir);
     snprintf(b, sizeof b, "%s/b.pth", dir);
     write_tensors(a, timm, 5, SR_F32);
-    CHECK_OK(sr_convert(a, b, &to_tv, &result));
+    CHECK_OK(convert_tried(a, b, &to_tv, &result));
     check_tensors(b, "", tv, 4);
-    CHECK_OK(sr_convert(b, a, &to_timm, &result));
+    CHECK_OK(convert_tried(b, a, &to_timm, &result));
     check_tensors(a, "", timm, 5);
     tv[1].name = "features.1.0.attn.other"; // in the first Swin the biases are one tensor
     write_tensors(b, tv, 4, SR_F32);
-    CHECK_OK(sr_convert(b, a, &to_timm, &result));
+    CHECK_OK(convert_tried(b, a, &to_timm, &result));
     CHECK_INT(result.tensors, 4);
     tv[1].name = "features.1.0.attn.logit_scale";
     temp_dir_remove(dir);
@@ -100,10 +101,10 @@ TEST(test_class_place) {
     snprintf(a, sizeof a, "%s/a.pth", dir);
     snprintf(b, sizeof b, "%s/b.pth", dir);
     write_tensors(a, theirs, 6, SR_F32);
-    CHECK_OK(sr_convert(a, b, &to_timm, &result));
+    CHECK_OK(convert_tried(a, b, &to_timm, &result));
     check_tensors(b, "", timm, 6);
     // The position that was added to the class token stays there.
-    CHECK_OK(sr_convert(b, a, &to_vissl, &result));
+    CHECK_OK(convert_tried(b, a, &to_vissl, &result));
     memcpy(theirs[0].values, timm[0].values, sizeof theirs[0].values);
     theirs[1].values[0] = theirs[1].values[1] = 0;
     check_tensors(a, "classy_state_dict.base_model.model.trunk.", theirs, 6);

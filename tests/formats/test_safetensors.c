@@ -8,6 +8,7 @@
 #include "base/text/text.h"
 #include "formats/weights/safetensors.h"
 #include "tests/check.h"
+#include "tests/failures.h"
 #include "tests/temp_dir.h"
 
 static char dir[64], path[128];
@@ -251,8 +252,19 @@ TEST(test_without_memory) {
     fail_msg("never succeeded");
 }
 
+static SrStatus save_whole(void *arg) {
+    static const float a[20] = {1, 2, 3};
+    const SrNamedTensor tensors[] = {named("a", SR_F32, SR_SHAPE(4, 5), a),
+                                     named("none", SR_F32, SR_SHAPE(0), a)};
+    const char *const key = "k", *const value = "v";
+    (void)arg;
+    return sr_safetensors_save(path, tensors, 2, &key, &value, 1);
+}
+
+TEST(test_full_disk) { fail_writes(save_whole, NULL, path, 40); }
+
 #define in_folder(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 SR_TESTS(safetensors, in_folder(test_round_trip), in_folder(test_no_tensors),
          in_folder(test_foreign_file), in_folder(test_lying_headers), in_folder(test_lying_maps),
          in_folder(test_lying_lengths), in_folder(test_truncated), in_folder(test_flipped_bytes),
-         in_folder(test_without_memory))
+         in_folder(test_without_memory), in_folder(test_full_disk))

@@ -3,12 +3,15 @@
 // an error.
 #include "formats/weights/weights.h"
 
+#include "formats/names/naming.h"
+
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "base/mem.h"
 #include "tests/check.h"
+#include "tests/failures.h"
 
 #define FILES "tests/formats/files/"
 
@@ -143,19 +146,28 @@ TEST(test_damaged) {
     sweep(FILES "matrix.npy");
 }
 
-TEST(test_out_of_memory) {
+static SrStatus read_whole(void *path) {
     SrWeights w;
-    SrStatus status = SR_ERR_MEMORY;
-    for (int n = 1; status != SR_OK; n++) {
-        int64_t live = sr_mem_live();
-        sr_mem_fail_at(n);
-        status = sr_weights_open(&w, FILES "nested.pth");
-        sr_mem_fail_at(0);
-        CHECK(status == SR_OK || status == SR_ERR_MEMORY);
-        if (status == SR_OK)
-            sr_weights_close(&w);
-        CHECK_INT(sr_mem_live(), live);
-    }
+    SrTensor t;
+    SrNaming naming;
+    int checked;
+    SR_TRY(sr_weights_open(&w, path));
+    SrStatus status = sr_weights_verify(&w, &checked);
+    for (int i = 0; status == SR_OK && i < w.n; i++)
+        status = sr_weights_read(&w, i, &t);
+    if (status == SR_OK)
+        status = sr_naming_open(&w, &naming);
+    sr_weights_close(&w);
+    return status;
+}
+
+TEST(test_out_of_memory) {
+    static const char *const files[] = {FILES "nested.pth",           FILES "nested_legacy.pth",
+                                        FILES "nested_protocol4.pth", FILES "tiny.pth",
+                                        FILES "matrix.npy",           FILES "arrays.npz",
+                                        FILES "arrays_deflated.npz"};
+    for (int i = 0; i < SR_COUNT(files); i++)
+        CHECK(fail_allocations(read_whole, (void *)(uintptr_t)files[i]) > 0);
 }
 
 SR_TESTS(weights_files, unit(test_torch), unit(test_numpy), unit(test_refused), unit(test_bomb),
