@@ -113,6 +113,30 @@ TEST(test_fused_activations) { each_case(activated_by_any, "conv2d", "batch_norm
 
 // Ops that fuse into others, and ops whose weights can be scaled, have the properties that the
 // passes assume.
+static int64_t flops_of(const SrOp *op, const SrOpCase *example, int rows) {
+    OpCall c;
+    op_call_init(&c, op, example, rows, false, 3);
+    int64_t n = op->flops(c.params, c.shapes, c.n_in, c.y_shape);
+    op_call_deinit(&c);
+    return n;
+}
+
+// An op that counts its operations has some, and twice as many for twice the images, or more where
+// it compares all pairs of images.
+TEST(test_flops) {
+    int counted = 0;
+    for (int i = 0; sr_op_at(i); i++) {
+        const SrOp *op = sr_op_at(i);
+        for (int k = 0; op->flops && k < op->n_cases; k++) {
+            int64_t once = flops_of(op, &op->cases[k], 1);
+            if (once <= 0 || flops_of(op, &op->cases[k], 2) < 2 * once)
+                fail_msg("%s, case %d: %d operations", op->name, k, (int)once);
+            counted++;
+        }
+    }
+    CHECK(counted > 10);
+}
+
 TEST(test_descriptors) {
     for (int i = 0; sr_op_at(i); i++) {
         const SrOp *op = sr_op_at(i);
@@ -134,4 +158,4 @@ TEST(test_descriptors) {
 }
 
 SR_TESTS(op_hooks, unit(test_affine), unit(test_inverse), unit(test_fused_activations),
-         unit(test_descriptors))
+         unit(test_flops), unit(test_descriptors))
