@@ -24,6 +24,11 @@ import time
 ROOMS = "base formats kernels graph measure trunks heads losses data trainer library folder pages cli".split()
 
 
+def counted_suites(build):
+    """Returns the suites that ran to their end and left counts, sorted by name."""
+    return sorted(os.path.basename(os.path.dirname(f)) for f in glob.glob(os.path.join(build, "reach", "*", "seconds")))
+
+
 def suite_names(build):
     """Reads the suites of a build from its generated list."""
     return re.findall(r"X\(Type, tests, (\w+)\)", open(os.path.join(build, "gen", "tests.def")).read())
@@ -90,7 +95,7 @@ def counts(build, data):
 def suites_by_line(build, source):
     """Returns {line: names of the suites that run it} of a source whose lines have counts."""
     stem, data, found = source[:-2], [], {}
-    for suite in sorted(os.listdir(os.path.join(build, "reach"))):
+    for suite in counted_suites(build):
         root = os.path.join(build, "reach", suite)
         data += [(root, os.path.relpath(f, root)) for f in [os.path.join(root, stem + ".gcda"), *glob.glob(f"{root}/{stem}.*.gcda")]
                  if os.path.exists(f)]
@@ -125,7 +130,7 @@ def files_of_counts(root):
 def merged(build, into):
     """Adds the counts of all suites, as gcov-tool does, into one folder, whose path it returns."""
     total = None
-    for i, suite in enumerate(sorted(os.listdir(os.path.join(build, "reach")))):
+    for i, suite in enumerate(counted_suites(build)):
         place = os.path.join(build, "reach", suite)
         if not files_of_counts(place):
             continue
