@@ -155,8 +155,10 @@ static SrStatus take_labels(Set *set, const SrNpy *npy, const char *path) {
     for (int64_t i = 0; i < set->n; i++) {
         int64_t label = sr_npy_is_whole(npy, i) ? sr_npy_integer(npy, i) : -2;
         if (label < -1 || label >= MAX_CLASSES)
-            SR_FAIL(SR_ERR_CONFIG, "%s: label %lld is no class: expected -1 (none) to %d", path,
-                    (long long)i, MAX_CLASSES - 1);
+            SR_FAIL(SR_ERR_CONFIG,
+                    "%s: the label of image %lld is no class: expected a whole number, -1 (none) "
+                    "to %d",
+                    path, (long long)i, MAX_CLASSES - 1);
         set->labels[i] = label;
         set->n_classes = SR_MAX(set->n_classes, (int)label + 1);
     }

@@ -109,7 +109,8 @@ TEST(test_labels) {
     CHECK_INT(source()->label(set, 1), -1);
     sr_dataset_close(source(), set);
     CHECK_OK(sr_npy_save(labels, "<i8", SR_SHAPE(N), bad, sizeof bad));
-    CHECK_FAILS(open_stack(labels), SR_ERR_CONFIG, "label 1 is no class");
+    CHECK_FAILS(open_stack(labels), SR_ERR_CONFIG,
+                "the label of image 1 is no class: expected a whole number, -1 (none) to 1048575");
     CHECK_OK(sr_npy_save(labels, "<i8", SR_SHAPE(2), good, 16));
     CHECK_FAILS(open_stack(labels), SR_ERR_CONFIG, "expected 3 whole numbers");
 }

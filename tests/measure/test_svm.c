@@ -148,9 +148,11 @@ TEST(test_low_shot) {
     sr_config_free(c);
 }
 
-// Solvers that shuffle rows give the same bits for any number of threads.
+// Solvers that shuffle rows give the same bits for any number of threads, and each kind its own.
 TEST(test_threads) {
+    enum { WEIGHTS = 4 * 13 };
     const char *const kinds[] = {"SVM.loss=squared_hinge", "SVM.loss=hinge", "SVM.penalty=l1"};
+    double kept[SR_COUNT(kinds)][WEIGHTS];
     for (int k = 0; k < SR_COUNT(kinds); k++) {
         SrConfig *c = options(&kinds[k], 1);
         Fixture f[2];
@@ -163,7 +165,11 @@ TEST(test_threads) {
         }
         sr_parallel_set_threads(before);
         CHECK(r[0].accuracy > 50);
-        CHECK(memcmp(r[0].w, r[1].w, sizeof *r[0].w * 4 * 13) == 0);
+        CHECK(memcmp(r[0].w, r[1].w, sizeof *r[0].w * WEIGHTS) == 0);
+        for (int i = 0; i < WEIGHTS; i++)
+            kept[k][i] = (double)r[0].w[i];
+        for (int other = 0; other < k; other++)
+            CHECK(memcmp(kept[k], kept[other], sizeof kept[k]) != 0);
         end(&f[0]);
         end(&f[1]);
         sr_config_free(c);
