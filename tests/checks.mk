@@ -65,9 +65,14 @@ asan:
 	build/asan/run-tests $(ONLY)
 
 ## make tsan       run suites under the thread sanitizer, ONLY="web_requests loader ..."; OpenMP is not instrumented and has one thread
+TSAN = OMP_NUM_THREADS=1 TSAN_OPTIONS="halt_on_error=1 exitcode=66 suppressions=tests/tsan.supp"
 tsan:
 	@$(MAKE) --no-print-directory BUILD=build/tsan OPT="-O1" EXTRA="-fsanitize=thread -DSR_DEBUG=1" SIMD_EXTRA=-fno-sanitize=all build/tsan/run-tests
-	OMP_NUM_THREADS=1 TSAN_OPTIONS="halt_on_error=1 exitcode=66" build/tsan/run-tests $(or $(ONLY),web_verb web_requests web_events loader pass_design feature_model)
+	$(TSAN) build/tsan/run-tests $(or $(ONLY),web_verb web_requests web_events loader pass_design feature_model model_graph training)
+ifeq ($(MPI)$(ONLY),yes)
+	rm -rf build/tsan/ranks
+	$(TSAN) mpirun --allow-run-as-root --oversubscribe -n 2 build/tsan/sslrun tests/cli/tiny.yaml CHECKPOINT.DIR=build/tsan/ranks
+endif
 
 ## make analyze    run gcc's analyser, clang-tidy and cppcheck; ONLY="formats base/file.c": these files (half an hour of one core)
 # Findings that are no defects are explained in tests/analyze/explained.txt; the target fails on every other finding, and on

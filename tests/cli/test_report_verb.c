@@ -115,6 +115,7 @@ TEST(test_a_run_has_a_page) {
               2 * 7); // two maps
     CHECK(strstr(page, "<strong>Training ") < strstr(page, "Nearest neighbours"));
     CHECK(strstr(page, "Nearest neighbours") < strstr(page, "<h2>Curves</h2>"));
+    has(page, "<details><summary><h2>Curves"); // figures of the evaluation come first
     CHECK(!strstr(page, "_top1") && !strstr(page, "trained res")); // no keys of metrics.json
     sr_free(page);
 
@@ -123,6 +124,7 @@ TEST(test_a_run_has_a_page) {
     CHECK_INT(result.code, 0);
     page = page_of(two, SR_REPORT_FILE);
     CHECK(!strstr(page, "t-SNE")); // TEST_MODEL=False
+    has(page, "<details open><summary><h2>Curves");
     check_html(page);
     sr_free(page);
     RUN("report", two);
