@@ -42,7 +42,7 @@ static void scalar_text(const SrPickleValue *v, SrText *out) {
     case SR_PICKLE_FLOAT: sr_text_printf(out, "%.17g", v->f); break;
     case SR_PICKLE_TEXT: sr_text_printf(out, "%.4000s", v->text); break;
     case SR_PICKLE_GLOBAL: sr_text_add(out, sr_pickle_global_name(v->global)); break;
-    default: sr_text_add(out, v->kind == SR_PICKLE_DICT ? "{...}" : "[...]"); break;
+    default: sr_text_add(out, "[...]"); break; // a storage that no tensor uses
     }
 }
 

@@ -77,7 +77,8 @@ SrStatus sr_zip_add(SrZipWriter *z, const char *name, const void *head, size_t h
                     const void *data, size_t bytes) {
     uint8_t buffer[30 + 4 + ALIGN] = {0}, *p = buffer;
     size_t len = strlen(name), total = head_bytes + bytes;
-    if (total >= UINT32_MAX || len > 60000)
+    SR_ASSERT(len <= UINT16_MAX);
+    if (total >= UINT32_MAX)
         SR_FAIL(SR_ERR_CONFIG, "%s: '%.80s' has more than 4 GiB; write .safetensors", z->path,
                 name);
     uint32_t crc = extend_crc(extend_crc(crc32(0, NULL, 0), head, head_bytes), data, bytes);

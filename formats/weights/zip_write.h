@@ -20,7 +20,8 @@ typedef struct {
 } SrZipWriter;
 
 SrStatus sr_zip_begin(SrZipWriter *z, const char *path);
-// Writes one entry made of head (may be empty) and data, together below 4 GiB.
+// Writes one entry made of head (may be empty) and data, together below 4 GiB.  The name has at
+// most 65,535 bytes.
 SrStatus sr_zip_add(SrZipWriter *z, const char *name, const void *head, size_t head_bytes,
                     const void *data, size_t bytes);
 SrStatus sr_zip_commit(SrZipWriter *z); // finishes the file; releases z also on failure
