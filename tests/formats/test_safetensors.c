@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "base/text/text.h"
+#include "formats/weights/checkpoint_sums.h"
 #include "formats/weights/safetensors.h"
 #include "tests/check.h"
 #include "tests/failures.h"
@@ -138,6 +139,7 @@ TEST(test_lying_headers) {
     refuses(TENSOR("\"F32\"", "[1]", "[-4,0]"), 4, "data_offsets");
     refuses(TENSOR("\"F32\"", "[1]", "[0]"), 4, "data_offsets");
     refuses(TENSOR("\"F32\"", "[1]", "[0,1e30]"), 4, "data_offsets");
+    refuses(TENSOR("\"F32\"", "[1]", "[null,4]"), 4, "data_offsets");
     refuses(TENSOR("\"F32\"", "[1]", "\"x\""), 4, "data_offsets");
     refuses(TENSOR("\"F32\"", "[1]", "[0,4]"), 5, "1 bytes follow the last tensor");
     refuses(TENSOR("\"F32\"", "[1]", "[1,5]"), 5, "a gap before it");
@@ -153,6 +155,24 @@ TEST(test_lying_maps) {
             2, "tensor 'a': occurs twice");
     refuses("{\"__metadata__\":5}", 0, "__metadata__ is not a map");
     refuses("{\"__metadata__\":{\"a\":5}}", 0, "metadata 'a' is not a string");
+    refuses("{\"__metadata__\":{\"a\":\"1\"},\"__metadata__\":{\"b\":\"2\"}}", 0,
+            "__metadata__ occurs twice");
+}
+
+// Headers of one more tensor, and of one more pair of metadata, than are read.
+TEST(test_limits) {
+    SrText t = SR_TEXT_INIT;
+    for (int i = 0; i <= 100000; i++)
+        sr_text_printf(&t, "%s\"%d\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]}",
+                       i ? "," : "{", i);
+    sr_text_add(&t, "}");
+    refuses(t.s, 0, "more than 100000 tensors");
+    sr_text_deinit(&t);
+    for (int i = 0; i <= 65536; i++)
+        sr_text_printf(&t, "%s\"%d\":\"\"", i ? "," : "{\"__metadata__\":{", i);
+    sr_text_add(&t, "}}");
+    refuses(t.s, 0, "has more than 65536 keys");
+    sr_text_deinit(&t);
 }
 
 TEST(test_lying_lengths) {
@@ -252,19 +272,98 @@ TEST(test_without_memory) {
     fail_msg("never succeeded");
 }
 
+// A copy of an unaligned tensor needs memory.
+static SrStatus open_unaligned(void *arg) {
+    SrSafetensors st;
+    (void)arg;
+    SR_TRY(sr_safetensors_open(&st, path));
+    sr_safetensors_close(&st);
+    return SR_OK;
+}
+
+TEST(test_unaligned_without_memory) {
+    write_raw(TENSOR("\"F64\"", "[10000]", "[0,80000]"),
+              strlen(TENSOR("\"F64\"", "[10000]", "[0,80000]")), 80000);
+    CHECK(strlen(TENSOR("\"F64\"", "[10000]", "[0,80000]")) % 8 != 0);
+    CHECK(fail_allocations(open_unaligned, NULL) > 1);
+}
+
+// A header and tensors that are longer than the buffers of the C library.
 static SrStatus save_whole(void *arg) {
-    static const float a[20] = {1, 2, 3};
-    const SrNamedTensor tensors[] = {named("a", SR_F32, SR_SHAPE(4, 5), a),
-                                     named("none", SR_F32, SR_SHAPE(0), a)};
+    enum { N = 100 };
+    static const float a[4000] = {1, 2, 3};
+    static char names[N][200];
+    SrNamedTensor tensors[N];
     const char *const key = "k", *const value = "v";
     (void)arg;
-    return sr_safetensors_save(path, tensors, 2, &key, &value, 1);
+    for (int i = 0; i < N; i++) {
+        snprintf(names[i], sizeof names[i], "a tensor of a long name, number %150d", i);
+        tensors[i] = named(names[i], SR_F32, SR_SHAPE(i == 5 ? 4000 : i % 3), a);
+    }
+    return sr_safetensors_save(path, tensors, N, &key, &value, 1);
 }
 
 TEST(test_full_disk) { fail_writes(save_whole, NULL, path, 40); }
+
+// ---- checkpoints --------------------------------------------------------------------------------
+
+static char *decimal(uint32_t sum, char out[16]) {
+    snprintf(out, 16, "%u", (unsigned)sum);
+    return out;
+}
+
+// Writes a checkpoint of one tensor "w" with these values; NULL leaves the key out.
+static void write_checkpoint(const char *version, const char *checksums) {
+    static const float w[2] = {1, 2};
+    const SrNamedTensor tensor = named("w", SR_F32, SR_SHAPE(2), w);
+    const char *keys[4] = {"format"}, *values[4] = {SR_CHECKPOINT_NAME};
+    char sum[16];
+    int n = 1;
+    if (version)
+        keys[n] = "format_version", values[n++] = version;
+    if (checksums)
+        keys[n] = "checksums", values[n++] = checksums;
+    keys[n] = "metadata_checksum";
+    values[n] = decimal(sr_checkpoint_metadata_sum(keys, values, n), sum);
+    CHECK_OK(sr_safetensors_save(path, &tensor, 1, keys, values, n + 1));
+}
+
+static SrStatus verify(void) {
+    SrSafetensors st;
+    CHECK_OK(sr_safetensors_open(&st, path));
+    SrStatus status = sr_checkpoint_verify(&st, path);
+    sr_safetensors_close(&st);
+    return status;
+}
+
+TEST(test_checksums) {
+    static const float w[2] = {1, 2};
+    char sum[16], good[64], more[64];
+    decimal(sr_checkpoint_sum(0, w, sizeof w), sum);
+    snprintf(good, sizeof good, "{\"w\": %s}", sum);
+    snprintf(more, sizeof more, "{\"w\": %s, \"x\": 1}", sum);
+    write_checkpoint("1", good);
+    CHECK_OK(verify());
+    write_checkpoint(NULL, good);
+    CHECK_FAILS(verify(), SR_ERR_CONFIG, "has checkpoint format (none), but this version");
+    write_checkpoint("2", good);
+    CHECK_FAILS(verify(), SR_ERR_CONFIG, "has checkpoint format 2, but this version");
+    write_checkpoint("1", NULL);
+    CHECK_FAILS(verify(), SR_ERR_IO, "damaged checkpoint: it has no checksums");
+    write_checkpoint("1", "{\"w\": 7}");
+    CHECK_FAILS(verify(), SR_ERR_IO, "the checksum of 'w' differs");
+    write_checkpoint("1", "{}");
+    CHECK_FAILS(verify(), SR_ERR_IO, "the checksum of 'w' differs");
+    write_checkpoint("1", more);
+    CHECK_FAILS(verify(), SR_ERR_IO, "damaged checkpoint: tensors are missing");
+    write_checkpoint("1", "{\"w\": ");
+    CHECK_FAILS(verify(), SR_ERR_CONFIG, "not valid JSON");
+}
 
 #define in_folder(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 SR_TESTS(safetensors, in_folder(test_round_trip), in_folder(test_no_tensors),
          in_folder(test_foreign_file), in_folder(test_lying_headers), in_folder(test_lying_maps),
          in_folder(test_lying_lengths), in_folder(test_truncated), in_folder(test_flipped_bytes),
-         in_folder(test_without_memory), in_folder(test_full_disk))
+         in_folder(test_without_memory), in_folder(test_limits),
+         in_folder(test_unaligned_without_memory), in_folder(test_full_disk),
+         in_folder(test_checksums))
