@@ -43,10 +43,14 @@ static SrStatus damaged(const char *path, const char *what) {
     SR_FAIL(SR_ERR_IO, "%s: damaged checkpoint: %s", path, what);
 }
 
+bool sr_checkpoint_is_named(const SrSafetensors *st) {
+    const char *format = sr_safetensors_meta(st, "format");
+    return format && strcmp(format, SR_CHECKPOINT_NAME) == 0;
+}
+
 // Verifies the metadata first: everything else is trusted only after this.
 SrStatus sr_checkpoint_verify_metadata(const SrSafetensors *st, const char *path) {
-    const char *format = sr_safetensors_meta(st, "format");
-    if (!format || strcmp(format, SR_CHECKPOINT_NAME) != 0)
+    if (!sr_checkpoint_is_named(st))
         SR_FAIL(SR_ERR_CONFIG,
                 "%s is not a checkpoint of sslrun; for weights alone, set "
                 "MODEL.WEIGHTS_INIT.PARAMS_FILE",

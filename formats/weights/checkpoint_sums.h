@@ -13,6 +13,8 @@
 uint32_t sr_checkpoint_sum(uint32_t crc, const void *data, size_t bytes);
 // Returns the checksum of n keys and values; the key "metadata_checksum" is left out.
 uint32_t sr_checkpoint_metadata_sum(const char *const *keys, const char *const *values, int n);
+// True for a file whose metadata says that sslrun wrote it as a checkpoint.
+bool sr_checkpoint_is_named(const SrSafetensors *st);
 // Verifies metadata and all tensors of an open file.  Damage gives SR_ERR_IO and names the place.
 SrStatus sr_checkpoint_verify(const SrSafetensors *st, const char *path);
 // Verifies the metadata alone.  SR_ERR_CONFIG: the file is no checkpoint, or has another format.

@@ -219,7 +219,8 @@ SrStatus sr_weights_read(SrWeights *w, int i, SrTensor *out) {
 }
 
 SrStatus sr_weights_verify_sums(const SrWeights *w) {
-    return sr_safetensors_meta(&w->st, "checksums") ? sr_checkpoint_verify(&w->st, w->path) : SR_OK;
+    bool ours = sr_checkpoint_is_named(&w->st) && sr_safetensors_meta(&w->st, "checksums");
+    return ours ? sr_checkpoint_verify(&w->st, w->path) : SR_OK;
 }
 
 SrStatus sr_weights_verify(const SrWeights *w, int *checked) {

@@ -8,6 +8,7 @@
 #include "base/text/text.h"
 #include "formats/weights/checkpoint_sums.h"
 #include "formats/weights/safetensors.h"
+#include "formats/weights/weights.h"
 #include "tests/check.h"
 #include "tests/failures.h"
 #include "tests/temp_dir.h"
@@ -360,10 +361,27 @@ TEST(test_checksums) {
     CHECK_FAILS(verify(), SR_ERR_CONFIG, "not valid JSON");
 }
 
+// A file of another program may have metadata of any name.
+TEST(test_foreign_checksums) {
+    static const float w[2] = {1, 2};
+    const SrNamedTensor tensor = named("w", SR_F32, SR_SHAPE(2), w);
+    const char *const keys[] = {"format", "checksums"}, *const values[] = {"pt", "sha256:00"};
+    SrWeights weights;
+    CHECK_OK(sr_safetensors_save(path, &tensor, 1, keys, values, 2));
+    CHECK_OK(sr_weights_open(&weights, path));
+    CHECK_OK(sr_weights_verify_sums(&weights));
+    sr_weights_close(&weights);
+    CHECK_FAILS(verify(), SR_ERR_CONFIG, "is not a checkpoint of sslrun");
+    write_checkpoint("1", "{\"w\": 7}");
+    CHECK_OK(sr_weights_open(&weights, path));
+    CHECK_FAILS(sr_weights_verify_sums(&weights), SR_ERR_IO, "the checksum of 'w' differs");
+    sr_weights_close(&weights);
+}
+
 #define in_folder(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 SR_TESTS(safetensors, in_folder(test_round_trip), in_folder(test_no_tensors),
          in_folder(test_foreign_file), in_folder(test_lying_headers), in_folder(test_lying_maps),
          in_folder(test_lying_lengths), in_folder(test_truncated), in_folder(test_flipped_bytes),
          in_folder(test_without_memory), in_folder(test_limits),
          in_folder(test_unaligned_without_memory), in_folder(test_full_disk),
-         in_folder(test_checksums))
+         in_folder(test_checksums), in_folder(test_foreign_checksums))
