@@ -8,9 +8,11 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "formats/stats.h"
+#include "formats/weights/nested_dict.h"
 #include "formats/weights/save_item.h"
 #include "formats/weights/weights.h"
 #include "tests/check.h"
+#include "tests/failures.h"
 #include "tests/formats/convert_tried.h"
 
 #define FILES "tests/formats/files/"
@@ -83,13 +85,93 @@ TEST(test_formats) {
     folder_deinit(&f);
 }
 
-// ---- names --------------------------------------------------------------------------------------
-
 static SrStatus read_zeros(void *arg, int i, const void **data) {
     (void)i;
     *data = arg;
     return SR_OK;
 }
+
+// Values of every kind: a .pth keeps all under nested keys, the other formats keep the tensors.
+TEST(test_kinds_of_values) {
+    static float zeros[4];
+    const SrSaveItem items[] = {
+        {.name = "model/a/w", .shape = SR_SHAPE(2, 2), .dtype = SR_F32},
+        {.name = "model/a/text", .kind = SR_SAVE_TEXT, .text = "words"},
+        {.name = "model/b", .kind = SR_SAVE_INT, .i = -5},
+        {.name = "far", .kind = SR_SAVE_INT, .i = (int64_t)1 << 40},
+        {.name = "near", .kind = SR_SAVE_INT, .i = -((int64_t)1 << 31) - 1},
+        {.name = "real", .kind = SR_SAVE_FLOAT, .f = -0.375},
+        {.name = "yes", .kind = SR_SAVE_BOOL, .i = 1},
+        {.name = "no", .kind = SR_SAVE_BOOL, .i = 0},
+        {.name = "none", .kind = SR_SAVE_NONE},
+        {.name = "empty", .kind = SR_SAVE_DICT},
+    };
+    static const char *const values[][2] = {{"model.a.text", "words"}, {"model.b", "-5"},
+                                            {"far", "1099511627776"},  {"near", "-2147483649"},
+                                            {"real", "-0.375"},        {"yes", "True"},
+                                            {"no", "False"},           {"none", "None"}};
+    static const char *const names[] = {"a.pth", "a.npz", "a.safetensors"};
+    SrSave save = {items, SR_COUNT(items), read_zeros, zeros};
+    SrWeights w;
+    Folder f;
+    folder_init(&f);
+    for (int i = 0; i < 3; i++) {
+        CHECK_OK(sr_save(in_folder(&f, names[i]), &save));
+        CHECK_OK(sr_weights_open(&w, f.path));
+        CHECK_INT(w.n, 1);
+        CHECK_STR(w.tensors[0].name, "model.a.w");
+        for (int k = 0; i == 0 && k < SR_COUNT(values); k++)
+            CHECK_STR(sr_weights_meta(&w, values[k][0]), values[k][1]);
+        CHECK_INT(w.n_meta, i == 0 ? SR_COUNT(values) : i == 1 ? 0 : 1);
+        sr_weights_close(&w);
+    }
+    char long_name[1100] = "";
+    memset(long_name, 'x', sizeof long_name - 1);
+    const SrSaveItem item = {.name = long_name, .shape = SR_SHAPE(1), .dtype = SR_F32};
+    save = (SrSave){&item, 1, read_zeros, zeros};
+    CHECK_FAILS(sr_save(in_folder(&f, "b.npz"), &save), SR_ERR_CONFIG, "is too long");
+    CHECK(!sr_file_exists(f.path));
+    CHECK_FAILS(sr_save(in_folder(&f, "b.zip"), &save), SR_ERR_CONFIG, "the format is not known");
+    const SrSaveItem huge = {.name = "x", .shape = SR_SHAPE(1 << 15, 1 << 15), .dtype = SR_F32};
+    save.items = &huge;
+    CHECK_FAILS(sr_save(in_folder(&f, "b.pth"), &save), SR_ERR_CONFIG, "has more than 4 GiB");
+    CHECK(!sr_file_exists(f.path));
+    folder_deinit(&f);
+}
+
+typedef struct {
+    SrSave save;
+    const char *path;
+} Saving;
+
+static SrStatus save_again(void *arg) {
+    const Saving *s = arg;
+    return sr_save(s->path, &s->save);
+}
+
+// A disk that is full within each part of an archive: names, headers, padding and numbers.
+TEST(test_full_disk) {
+    enum { N = 60 };
+    static float zeros[2000];
+    static char names[N][700];
+    static const char *const files[] = {"a.npz", "a.pth"};
+    SrSaveItem items[N];
+    Folder f;
+    folder_init(&f);
+    for (int i = 0; i < N; i++) {
+        snprintf(names[i], sizeof names[i], "%d%0*d", i, 10 + 11 * i, 0);
+        items[i] =
+            (SrSaveItem){.name = names[i], .shape = SR_SHAPE(i % 3 ? 40 * i : 0), .dtype = SR_F32};
+    }
+    items[N - 1].shape = SR_SHAPE(0);
+    for (int i = 0; i < 2; i++) {
+        Saving s = {{items, N, read_zeros, zeros}, in_folder(&f, files[i])};
+        fail_writes(save_again, &s, s.path, 25);
+    }
+    folder_deinit(&f);
+}
+
+// ---- names --------------------------------------------------------------------------------------
 
 // Writes a .pth with one tensor (4, 4, 1, 1) per name; NULL ends the names.
 static void write_names(const char *path, const char *const *names) {
@@ -246,6 +328,114 @@ TEST(test_rename) {
     folder_deinit(&f);
 }
 
+// Writes tensors of these names and shapes; a name of NULL ends the list.
+typedef struct {
+    const char *name;
+    SrShape shape;
+} Shaped;
+
+static void write_shaped(const char *path, const Shaped *tensors) {
+    static float zeros[1 << 18];
+    SrSaveItem items[32];
+    int n = 0;
+    for (; tensors[n].name; n++)
+        items[n] =
+            (SrSaveItem){.name = tensors[n].name, .shape = tensors[n].shape, .dtype = SR_F32};
+    SrSave save = {items, n, read_zeros, zeros};
+    CHECK_OK(sr_save(path, &save));
+}
+
+static void check_shape(const char *path, const char *name, SrShape shape) {
+    SrWeights w;
+    char text[SR_SHAPE_TEXT_BYTES];
+    CHECK_OK(sr_weights_open(&w, path));
+    int at = sr_weights_find(&w, name);
+    if (at < 0 || !sr_shape_equal(w.tensors[at].shape, shape))
+        fail_msg("%s is %s", name,
+                 at < 0 ? "missing" : sr_shape_text(w.tensors[at].shape, text, sizeof text));
+    sr_weights_close(&w);
+}
+
+#define ONE SR_SHAPE(4, 4, 1, 1)
+#define VISSL_HEADS "classy_state_dict.base_model.model.heads."
+
+// Heads go to VISSL's place, and only its linear head becomes torchvision's classifier.
+TEST(test_heads) {
+    static const Shaped ours[] = {{"trunk._feature_blocks.layer1.0.conv1.weight", ONE},
+                                  {"trunk._feature_blocks.layer4.0.conv1.weight", ONE},
+                                  {"heads.0.clf.0.weight", SR_SHAPE(3, 4)},
+                                  {"heads.0.clf.0.bias", SR_SHAPE(3)},
+                                  {"heads.1.weight", SR_SHAPE(2, 4)},
+                                  {NULL}};
+    static const Shaped trunk[] = {{"trunk._feature_blocks.layer1.0.conv1.weight", ONE},
+                                   {"heads.1.weight", SR_SHAPE(2, 4)},
+                                   {NULL}};
+    SrConvertOptions vissl = {.rename = true, .names = SR_NAMES_VISSL},
+                     torchvision = {.rename = true},
+                     vissl_trunk = {.rename = true, .names = SR_NAMES_VISSL, .only_trunk = true},
+                     kept = {.only_trunk = true};
+    SrConvertResult result;
+    SrWeights w;
+    char a[160], b[160];
+    Folder f;
+    folder_init(&f);
+    snprintf(a, sizeof a, "%s/a.pth", f.dir);
+    snprintf(b, sizeof b, "%s/b.pth", f.dir);
+    write_shaped(a, ours);
+    CHECK_OK(convert_tried(a, b, &vissl, &result));
+    check_shape(b, VISSL_HEADS "0.clf.0.weight", SR_SHAPE(3, 4));
+    check_shape(b, VISSL_HEADS "1.weight", SR_SHAPE(2, 4));
+    CHECK_INT(result.left_out, 0);
+    CHECK_OK(convert_tried(a, b, &torchvision, &result));
+    check_shape(b, "fc.weight", SR_SHAPE(3, 4));
+    check_shape(b, "fc.bias", SR_SHAPE(3));
+    CHECK_INT(result.tensors, 4);
+    CHECK(!result.blank_classifier);
+    CHECK_OK(convert_tried(a, b, &vissl_trunk, &result));
+    CHECK_INT(result.tensors, 2);
+    CHECK_OK(convert_tried(a, b, &kept, &result));
+    check_shape(b, "trunk._feature_blocks.layer1.0.conv1.weight", ONE);
+    CHECK_INT(result.tensors, 2);
+    write_shaped(a, trunk); // without a last stage no classifier fits
+    CHECK_OK(convert_tried(a, b, &torchvision, &result));
+    CHECK_INT(result.tensors, 1);
+    CHECK(!result.blank_classifier);
+    CHECK_OK(sr_safetensors_save(in_folder(&f, "none.safetensors"), NULL, 0, NULL, NULL, 0));
+    CHECK_OK(sr_weights_open(&w, f.path));
+    CHECK_INT(sr_weights_find(&w, "x"), -1);
+    CHECK_FAILS(sr_weights_descend(&w, "x"), SR_ERR_CONFIG, "has no key 'x'; it has: none");
+    sr_weights_close(&w);
+    for (int renamed = 0; renamed < 2; renamed++)
+        CHECK_FAILS(sr_convert(f.path, b, renamed ? &torchvision : &(SrConvertOptions){0}, &result),
+                    SR_ERR_CONFIG, "no tensors to convert");
+    folder_deinit(&f);
+}
+
+// The message on a wrong key names the first twelve of a file.
+TEST(test_wrong_key) {
+    Shaped many[15] = {{NULL}};
+    char names[14][8];
+    SrWeights w;
+    Folder f;
+    folder_init(&f);
+    for (int i = 0; i < 14; i++) {
+        snprintf(names[i], sizeof names[i], "k%02d.x", i);
+        many[i] = (Shaped){names[i], ONE};
+    }
+    names[1][2] = '0', names[1][4] = 'y'; // a second tensor below the first key
+    write_shaped(in_folder(&f, "a.safetensors"), many);
+    CHECK_OK(sr_weights_open(&w, f.path));
+    CHECK_FAILS(
+        sr_weights_descend(&w, "x"), SR_ERR_CONFIG,
+        "has no key 'x'; it has: k00, k02, k03, k04, k05, k06, k07, k08, k09, k10, k11, k12");
+    CHECK(!strstr(sr_status_message(), "k13"));
+    CHECK_OK(sr_weights_descend(&w, "k00"));
+    CHECK_INT(w.n, 2);
+    CHECK(sr_weights_find(&w, "x") >= 0 && sr_weights_find(&w, "y") >= 0);
+    sr_weights_close(&w);
+    folder_deinit(&f);
+}
+
 // ---- one trunk in the names of three writers
 
 enum { MOST_NAMES = 16 };
@@ -383,5 +573,49 @@ TEST(test_stats) {
     CHECK(d.same_bits);
 }
 
-SR_TESTS(convert, unit(test_formats), unit(test_writers), unit(test_rename), unit(test_families),
-         unit(test_stats))
+// Two tensors without a common direction, without numbers, and with numbers on one side only.
+TEST(test_differences) {
+    float zeros[2] = {0, 0}, x[2] = {3, -4}, across[2] = {4, 3}, none[2] = {NAN, NAN};
+    float odd[2] = {NAN, -4}, other[2] = {INFINITY, -4};
+    int8_t small[2] = {3, -4};
+    const struct {
+        float *a, *b;
+        double largest, relative, cosine;
+    } cases[] = {{zeros, x, 4, INFINITY, 0},        {x, zeros, 4, 1, 0},
+                 {x, across, 7, 7.0 / 4, 0},        {none, none, 0, 0, 1},
+                 {x, odd, INFINITY, INFINITY, 1},   {odd, x, INFINITY, INFINITY, 1},
+                 {x, other, INFINITY, INFINITY, 1}, {none, x, INFINITY, INFINITY, 1}};
+    SrTensorDiff d;
+    SrTensorStats s;
+    for (int i = 0; i < SR_COUNT(cases); i++) {
+        SrTensor a = {SR_SHAPE(2), SR_F32, cases[i].a}, b = {SR_SHAPE(2), SR_F32, cases[i].b};
+        sr_tensor_diff(&a, &b, &d);
+        if (d.largest != cases[i].largest || d.relative != cases[i].relative ||
+            fabs(d.cosine - cases[i].cosine) > 1e-12)
+            fail_msg("case %d: %g %g %g", i, d.largest, d.relative, d.cosine);
+        CHECK(sr_tensor_close(&a, &a, 0, 0)); // NaN equals NaN
+        CHECK_INT(sr_tensor_close(&a, &b, 0, 0), cases[i].largest == 0);
+        CHECK_INT(sr_tensor_close(&a, &b, 0, 7), cases[i].largest <= 7);
+    }
+    SrTensor floats = {SR_SHAPE(2), SR_F32, x}, bytes = {SR_SHAPE(2), SR_I8, small};
+    sr_tensor_diff(&floats, &bytes, &d); // equal numbers of two types
+    CHECK(!d.same_bits && d.largest == 0 && d.relative == 0);
+    CHECK_NEAR(d.cosine, 1, 1e-12);
+    SrTensor near_x = {SR_SHAPE(2), SR_F32, (float[]){3.03f, -4}};
+    CHECK(sr_tensor_close(&floats, &near_x, 0.011, 0) &&
+          !sr_tensor_close(&floats, &near_x, 0.009, 0));
+    CHECK(sr_tensor_close(&floats, &near_x, 0, 0.031) &&
+          !sr_tensor_close(&floats, &near_x, 0, 0.029));
+    SrTensor empty = {SR_SHAPE(0), SR_F32, NULL};
+    sr_tensor_diff(&empty, &empty, &d);
+    CHECK(d.same_bits && d.cosine == 1);
+    sr_tensor_stats(&empty, &s);
+    CHECK(s.n == 0 && s.min == 0 && s.max == 0 && s.norm == 0);
+    SrTensor nan = {SR_SHAPE(2), SR_F32, none};
+    sr_tensor_stats(&nan, &s);
+    CHECK(s.nan == 2 && s.min == 0 && s.max == 0 && s.mean == 0);
+}
+
+SR_TESTS(convert, unit(test_formats), unit(test_kinds_of_values), unit(test_full_disk),
+         unit(test_writers), unit(test_rename), unit(test_heads), unit(test_wrong_key),
+         unit(test_families), unit(test_stats), unit(test_differences))
