@@ -395,13 +395,15 @@ bool sr_naming_is_classifier(const SrNaming *n, const char *bare, SrNames to) {
     return n->kind == SR_TRUNK_LAYOUT ? sr_layout_is_classifier(n, bare, to) : is_classifier(bare);
 }
 
-static int root(int n) {
-    int r = 0;
+// Returns the whole square root; -1: n is no square.
+static int root(int64_t n) {
+    int64_t r = 0;
     while (r * r < n)
         r++;
-    return r;
+    return r * r == n ? (int)r : -1;
 }
 
+// Keeps the number of elements: a shape that needs more would read beyond the tensor.
 SrShape sr_naming_shape(const char *bare, SrShape s, SrNames to) {
     int64_t count = sr_shape_count(s);
     if (strcmp(bare, "conv_head.weight") == 0 && s.rank == 2) // timm's MobileNetV3: 1x1
@@ -410,12 +412,13 @@ SrShape sr_naming_shape(const char *bare, SrShape s, SrNames to) {
         return SR_SHAPE(s.d[0], s.d[1]);
     if (sr_text_ends(bare, "layer_scale") && s.rank == 1)
         return SR_SHAPE(s.d[0], 1, 1);
-    if (sr_text_ends(bare, "gamma") && s.rank == 3)
+    if (sr_text_ends(bare, "gamma") && s.rank == 3 && count == s.d[0])
         return SR_SHAPE(s.d[0]);
-    if (sr_text_ends(bare, "relative_position_index") && to == SR_NAMES_TORCHVISION)
+    bool index = sr_text_ends(bare, "relative_position_index");
+    if (index && to == SR_NAMES_TORCHVISION && count <= INT32_MAX)
         return SR_SHAPE((int)count);
-    if (sr_text_ends(bare, "relative_position_index") && s.rank == 1)
-        return SR_SHAPE(root((int)count), root((int)count));
+    if (index && to != SR_NAMES_TORCHVISION && s.rank == 1 && root(count) >= 0)
+        return SR_SHAPE(root(count), root(count));
     return s;
 }
 

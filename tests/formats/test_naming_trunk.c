@@ -284,6 +284,9 @@ TEST(test_shapes) {
         {index, SR_SHAPE(16), SR_SHAPE(4, 4), SR_NAMES_VISSL},
         {index, SR_SHAPE(0), SR_SHAPE(0, 0), SR_NAMES_TIMM},
         {index, SR_SHAPE(4, 4), SR_SHAPE(4, 4), SR_NAMES_TIMM},
+        {index, SR_SHAPE(5), SR_SHAPE(5), SR_NAMES_TIMM}, // no square: the numbers would not fit
+        {"stages.0.0.gamma", SR_SHAPE(5, 2, 1), SR_SHAPE(5, 2, 1), SR_NAMES_VISSL},
+        {"stages.0.0.gamma", SR_SHAPE(5, 1, 0), SR_SHAPE(5, 1, 0), SR_NAMES_VISSL},
         {"norm.weight", SR_SHAPE(4), SR_SHAPE(4), SR_NAMES_TIMM},
     };
     for (int i = 0; i < SR_COUNT(cases); i++)
