@@ -361,7 +361,17 @@ static SrStatus cut_pool(SrWeights *w) {
     return p.n_made ? sr_weights_exchange(w, p.drop, p.made, p.n_made) : SR_OK;
 }
 
-// Joins the two parts of the pooling's layer, where both are in the file and fit.
+// True if kv has twice the rows of q and everything else in common.
+static bool fits(const SrWeightsTensor *q, const SrWeightsTensor *kv) {
+    SrShape twice = q->shape;
+    if (twice.rank < 1 || twice.d[0] > INT_MAX / N_QKV)
+        return false;
+    twice.d[0] *= 2;
+    return sr_shape_equal(kv->shape, twice) && kv->dtype == q->dtype;
+}
+
+// Joins the two parts of the pooling's layer.  One part has no name of its own in Hugging Face's
+// files, so that parts which do not fit are refused.
 static SrStatus join_pool(Parts *p, const char *prefix) {
     static const char *const leaves[] = {"weight", "bias"};
     char name[1024];
@@ -372,9 +382,14 @@ static SrStatus join_pool(Parts *p, const char *prefix) {
         int q = sr_weights_find(p->w, name);
         snprintf(name, sizeof name, "%s" POOL_KV "%s", prefix, leaves[i]);
         int kv = sr_weights_find(p->w, name);
-        if (q < 0 || kv < 0 || p->w->tensors[kv].bytes != 2 * p->w->tensors[q].bytes ||
-            p->w->tensors[kv].dtype != p->w->tensors[q].dtype)
+        if (q < 0 && kv < 0)
             continue;
+        if (q < 0 || kv < 0 || !fits(&p->w->tensors[q], &p->w->tensors[kv]))
+            SR_FAIL(SR_ERR_CONFIG,
+                    "%s: " POOL_Q "%s and " POOL_KV
+                    "%s do not fit together: one is missing, or the "
+                    "second has not twice the rows of the first",
+                    p->w->path, leaves[i], leaves[i]);
         const SrWeightsTensor *query = &p->w->tensors[q];
         SrShape joined = query->shape;
         joined.d[0] *= N_QKV;

@@ -316,5 +316,33 @@ TEST(test_refusals) {
     temp_dir_remove(f.dir);
 }
 
+// Parts of SigLIP's pooling that do not fit together have no names of Hugging Face's.
+TEST(test_odd_pooling) {
+    static const SrShape odd[] = {{.rank = 0}, {.rank = 2, .d = {1, 1}}, {.rank = 1, .d = {2}}};
+    static Tensor timm[] = {{"attn_pool.latent", SR_SHAPE(1, 1, 2), {5, 6}},
+                            {"attn_pool.q.weight", SR_SHAPE(1), {1}},
+                            {"attn_pool.kv.weight", SR_SHAPE(2), {2, 3}},
+                            {OURS "qkv.weight", SR_SHAPE(3, 1), {1, 2, 3}}};
+    SrConvertResult result;
+    Files f;
+    begin(&f);
+    write_tensors(f.a, timm, SR_COUNT(timm));
+    CHECK_OK(sr_convert(f.a, f.b, &to_theirs, &result));
+    CHECK_INT(result.tensors, 5); // the probe, the joined layer, queries, keys and values
+    for (int i = 0; i < SR_COUNT(odd); i++) {
+        timm[1].shape = odd[i];
+        write_tensors(f.a, timm, SR_COUNT(timm));
+        CHECK_FAILS(sr_convert(f.a, f.b, &to_theirs, &result), SR_ERR_CONFIG,
+                    "attn_pool.q.weight and attn_pool.kv.weight do not fit together");
+    }
+    for (int i = 1; i <= 2; i++) { // one without the other
+        timm[i].name = "attn_pool.other";
+        write_tensors(f.a, timm, SR_COUNT(timm));
+        CHECK_FAILS(sr_convert(f.a, f.b, &to_theirs, &result), SR_ERR_CONFIG, "one is missing");
+        timm[i].name = i == 1 ? "attn_pool.q.weight" : "attn_pool.kv.weight";
+    }
+    temp_dir_remove(f.dir);
+}
+
 SR_TESTS(naming_huggingface, unit(test_dinov3), unit(test_dinov3_of_timm), unit(test_encoders),
-         unit(test_towers), unit(test_convolutional), unit(test_refusals))
+         unit(test_towers), unit(test_convolutional), unit(test_refusals), unit(test_odd_pooling))
