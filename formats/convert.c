@@ -45,9 +45,12 @@ static void add_value(Convert *c, const char *name, SrSaveKind kind, const char 
     c->items[c->n++] = (SrSaveItem){.name = name, .kind = kind, .text = text};
 }
 
-// Returns the part of a head's name that VISSL and this program share; NULL: no head.
+// Returns the part of a head's name that VISSL and this program share; NULL: no head, such as the
+// classifier of torchvision's transformers.
 static const char *head_name(const char *name) {
     static const char *const prefixes[] = {"classy_state_dict.base_model.model.heads.", "heads."};
+    if (sr_text_starts(name, "heads.head."))
+        return NULL;
     for (int i = 0; i < SR_COUNT(prefixes); i++)
         if (sr_text_starts(name, prefixes[i]))
             return name + strlen(prefixes[i]);
@@ -59,6 +62,7 @@ static SrStatus add_trunk(Convert *c, bool vissl) {
     for (int i = 0; i < c->w.n; i++) {
         const SrWeightsTensor *t = &c->w.tensors[i];
         bool keep =
+            !(vissl && head_name(t->name)) && // add_heads adds these
             sr_naming_bare(&c->result->naming, t->name, c->options->names, bare, sizeof bare);
         bool classifier =
             keep && sr_naming_is_classifier(&c->result->naming, bare, c->options->names);

@@ -411,6 +411,45 @@ TEST(test_heads) {
     folder_deinit(&f);
 }
 
+// A transformer's file may hold tensors of any name next to its trunk, and torchvision's classifier
+// is named as heads are.
+TEST(test_heads_of_transformers) {
+    enum { HEADS = 28 };
+    static const Shaped torchvision[] = {
+        {"encoder.layers.encoder_layer_0.ln_1.weight", SR_SHAPE(4)},
+        {"encoder.layers.encoder_layer_0.self_attention.in_proj_weight", SR_SHAPE(12, 4)},
+        {"heads.head.weight", SR_SHAPE(3, 4)},
+        {NULL}};
+    SrConvertOptions vissl = {.rename = true, .names = SR_NAMES_VISSL}, back = {.rename = true};
+    SrConvertResult result;
+    Shaped timm[HEADS + 2] = {{"blocks.0.attn.qkv.weight", SR_SHAPE(12, 4)}};
+    char names[HEADS][24], a[160], b[160];
+    SrWeights w;
+    Folder f;
+    folder_init(&f);
+    snprintf(a, sizeof a, "%s/a.pth", f.dir);
+    snprintf(b, sizeof b, "%s/b.pth", f.dir);
+    for (int i = 0; i < HEADS; i++) {
+        snprintf(names[i], sizeof names[i], "heads.%d.weight", i);
+        timm[1 + i] = (Shaped){names[i], SR_SHAPE(2, 4)};
+    }
+    write_shaped(a, timm);
+    CHECK_OK(sr_convert(a, b, &vissl, &result));
+    CHECK_INT(result.tensors, 1 + HEADS); // each once
+    CHECK_INT(result.left_out, 0);
+    check_shape(b, VISSL_HEADS "27.weight", SR_SHAPE(2, 4));
+    CHECK_OK(sr_weights_open(&w, b));
+    CHECK_INT(w.n, 1 + HEADS);
+    sr_weights_close(&w);
+    write_shaped(a, torchvision);
+    CHECK_OK(convert_tried(a, b, &vissl, &result));
+    check_shape(b, VISSL_HEADS "0.clf.0.weight", SR_SHAPE(3, 4));
+    CHECK_INT(result.left_out, 0);
+    CHECK_OK(convert_tried(b, a, &back, &result));
+    CHECK_INT(result.tensors, 2);
+    folder_deinit(&f);
+}
+
 // The message on a wrong key names the first twelve of a file.
 TEST(test_wrong_key) {
     Shaped many[15] = {{NULL}};
@@ -617,5 +656,5 @@ TEST(test_differences) {
 }
 
 SR_TESTS(convert, unit(test_formats), unit(test_kinds_of_values), unit(test_full_disk),
-         unit(test_writers), unit(test_rename), unit(test_heads), unit(test_wrong_key),
-         unit(test_families), unit(test_stats), unit(test_differences))
+         unit(test_writers), unit(test_rename), unit(test_heads), unit(test_heads_of_transformers),
+         unit(test_wrong_key), unit(test_families), unit(test_stats), unit(test_differences))
