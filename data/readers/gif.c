@@ -172,8 +172,7 @@ static size_t decode_indices(const Frame *f, const uint8_t *end, Table *t, uint8
             break; // no string has this code
         if (before >= 0)
             table_add(t, before, code == t->n ? t->first[before] : t->first[code]);
-        if (code >= t->n)
-            break; // the table is full
+        SR_ASSERT(code < t->n); // a full table has a string for each code of 12 bits
         at += write_string(t, code, out + at, n - at);
         before = code;
         if (t->n >= 1 << size && size < 12)
@@ -187,14 +186,14 @@ static size_t decode_indices(const Frame *f, const uint8_t *end, Table *t, uint8
 // Row of the picture that stands at place k of an interlaced file: every eighth, then the rows
 // between.
 static int interlaced_row(int k, int h) {
-    static const struct { int first, step; } passes[] = {{0, 8}, {4, 8}, {2, 4}, {1, 2}};
-    for (int i = 0; i < 4; i++) {
+    static const struct { int first, step; } passes[] = {{0, 8}, {4, 8}, {2, 4}};
+    for (int i = 0; i < SR_COUNT(passes); i++) {
         int rows = passes[i].first < h ? (h - passes[i].first - 1) / passes[i].step + 1 : 0;
         if (k < rows)
             return passes[i].first + k * passes[i].step;
         k -= rows;
     }
-    return 0;
+    return 2 * k + 1;
 }
 
 // Without a palette the indices are grey levels.
