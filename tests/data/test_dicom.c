@@ -159,6 +159,153 @@ TEST(test_nesting) {
     CHECK_FAILS(sr_image_decode(file, at, pool, &image), SR_ERR_IO, "nested more than 16 deep");
 }
 
+// ---- files built by hand ------------------------------------------------------------------------
+
+typedef struct {
+    uint8_t bytes[1024];
+    size_t n;
+} Made;
+
+static void add(Made *m, const void *bytes, size_t n) {
+    CHECK(m->n + n <= sizeof m->bytes);
+    if (n)
+        memcpy(m->bytes + m->n, bytes, n);
+    m->n += n;
+}
+
+// Adds an element of the explicit little-endian syntax.  Types of two letters and a star have
+// lengths of four bytes; n < 0: the length is not known.
+static void add_element(Made *m, int group, int element, const char *type, const void *value,
+                        int n) {
+    bool far = type[2] == '*';
+    add(m,
+        (uint8_t[]){(uint8_t)group, (uint8_t)(group >> 8), (uint8_t)element,
+                    (uint8_t)(element >> 8)},
+        4);
+    add(m, type, 2);
+    add(m, "\0\0", far ? 2 : 0);
+    add(m, (uint8_t[]){(uint8_t)n, (uint8_t)(n >> 8), (uint8_t)(n >> 16), (uint8_t)(n >> 24)},
+        far ? 4 : 2);
+    add(m, value, n < 0 ? 0 : (size_t)n);
+}
+
+static void add_short(Made *m, int element, int v) {
+    add_element(m, 0x28, element, "US", (uint8_t[]){(uint8_t)v, (uint8_t)(v >> 8)}, 2);
+}
+
+static void add_item(Made *m, const char *tag, const void *value, int n) {
+    add(m, tag, 4);
+    add(m, (uint8_t[]){(uint8_t)n, (uint8_t)(n >> 8), (uint8_t)(n >> 16), (uint8_t)(n >> 24)}, 4);
+    add(m, value, n < 0 ? 0 : (size_t)n);
+}
+
+#define RAW "1.2.840.10008.1.2.1\0"
+#define JPEG "1.2.840.10008.1.2.4.50"
+#define ITEM_TAG "\xFE\xFF\x00\xE0"
+#define END_TAG "\xFE\xFF\xDD\xE0"
+
+// Begins a file of 1 x 4 pixels.
+static Made begin(const char *syntax, int channels, int bits, const char *meaning) {
+    Made m = {.n = 128};
+    add(&m, "DICM", 4);
+    add_element(&m, 2, 0x10, "UI", syntax, syntax[18] == '4' ? 22 : 20);
+    add_short(&m, 0x2, channels);
+    add_element(&m, 0x28, 0x4, "CS", meaning, (int)strlen(meaning));
+    add_short(&m, 0x10, 1);
+    add_short(&m, 0x11, 4);
+    add_short(&m, 0x100, bits);
+    add_short(&m, 0x101, bits);
+    add_short(&m, 0x102, bits - 1);
+    return m;
+}
+
+static SrStatus decode_made(Made *m, SrImage *out) {
+    return sr_image_decode(m->bytes, m->n, pool, out);
+}
+
+// Windows, numbers of frames and slopes that are no numbers, or no sensible ones, do not count.
+TEST(test_odd_numbers) {
+    static const char *const windows[] = {"0", "-3", "x ", "", "1e999"};
+    static const char *const frames[] = {"0 ", "x ", "2 ", "1e10", "-1", "1e999"};
+    static const uint8_t pixels[] = {10, 20, 30, 40}, whole[] = {0, 85, 170, 255};
+    SrImage image;
+    for (int i = 0; i < SR_COUNT(windows) + SR_COUNT(frames); i++) {
+        bool window = i < SR_COUNT(windows);
+        const char *text = window ? windows[i] : frames[i - SR_COUNT(windows)];
+        Made m = begin(RAW, 1, 8, "MONOCHROME2 ");
+        if (window)
+            add_element(&m, 0x28, 0x1050, "DS", "25", 2);
+        add_element(&m, 0x28, window ? 0x1051 : 0x8, window ? "DS" : "IS", text, (int)strlen(text));
+        add_element(&m, 0x28, 0x1052, "DS", "x ", 2);
+        add_element(&m, 0x28, 0x1053, "DS", "x ", 2);
+        add_element(&m, 0x29, 0, "OW*", NULL, 0); // an element that is not known
+        add_element(&m, 0x7FE0, 0x10, "OW*", pixels, 4);
+        CHECK_OK(decode_made(&m, &image));
+        for (int k = 0; k < 4; k++)
+            CHECK_INT(image.rgb[3 * k], whole[k]);
+    }
+}
+
+static void refuse_kind(const char *syntax, int channels, int bits, const char *meaning,
+                        const char *message) {
+    static const uint8_t pixels[48] = {0};
+    SrImage image;
+    Made m = begin(syntax, channels, bits, meaning);
+    add_element(&m, 0x7FE0, 0x10, "OW*", pixels, 48);
+    CHECK_FAILS(decode_made(&m, &image), SR_ERR_IO, message);
+}
+
+TEST(test_kinds) {
+    SrImage image;
+    refuse_kind(RAW, 2, 8, "MONOCHROME2 ", "has 2 channels of 8 bits, expected");
+    refuse_kind(RAW, 3, 16, "RGB ", "has 3 channels of 16 bits, expected");
+    refuse_kind(JPEG, 1, 16, "MONOCHROME2 ", "has 1 channels of 16 bits, expected");
+    refuse_kind(JPEG, 1, 8, "MONOCHROME2 ", "damaged or cut off"); // pixels of a known length
+    refuse_kind(RAW, 3, 8, "YBR_FULL_422", "has a palette or another kind of colour");
+    refuse_kind(RAW, 3, 8, "HSV ", "has a palette or another kind of colour");
+    Made m = begin(RAW, 1, 8, "MONOCHROME2 ");
+    add_element(&m, 0x7FE0, 0x10, "OB*", NULL, -1); // raw pixels of no length
+    CHECK_FAILS(decode_made(&m, &image), SR_ERR_IO, "damaged or cut off");
+    m = (Made){.n = 128};
+    add(&m, "DICM", 4);
+    add_element(&m, 2, 0x1, "OB*", NULL, -1); // facts of the file of no length
+    CHECK_FAILS(decode_made(&m, &image), SR_ERR_IO, "damaged or cut off");
+}
+
+// The pixels of a JPEG lie in items after a table of offsets.
+TEST(test_fragments) {
+    static const char no_jpeg[] = "the pixels of the DICOM file are no JPEG";
+    static const struct {
+        const char *first, *second;
+        int n_first, n_second;
+        const char *data, *frames, *message;
+    } cases[] = {
+        {ITEM_TAG, ITEM_TAG, 0, 4, "\0\0\0\0", "1 ", no_jpeg},
+        {ITEM_TAG, ITEM_TAG, 0, 4, "\xFF\0\0\0", "1 ", no_jpeg},
+        {ITEM_TAG, ITEM_TAG, 0, 0, "", "1 ", no_jpeg},
+        {ITEM_TAG, ITEM_TAG, 0, 4, "\0\0\0\0", "2 ", no_jpeg},
+        {ITEM_TAG, ITEM_TAG, 0, 4, "\xFF\xD8\0\0", "1 ", "JPEG"},
+        {ITEM_TAG, "\x28\0\0\0", 0, 4, "\xFF\xD8\0\0", "1 ", "damaged or cut off"},
+        {ITEM_TAG, ITEM_TAG, 0, -1, "", "1 ", "damaged or cut off"},
+        {"\x28\0\0\0", ITEM_TAG, 0, 4, "\xFF\xD8\0\0", "1 ", "damaged or cut off"},
+        {ITEM_TAG, ITEM_TAG, -1, 4, "\xFF\xD8\0\0", "1 ", "damaged or cut off"},
+        {ITEM_TAG, END_TAG, 0, 0, "", "1 ", no_jpeg},
+        {END_TAG, ITEM_TAG, 0, 0, "", "1 ", "damaged or cut off"},
+    };
+    SrImage image;
+    for (int i = 0; i < SR_COUNT(cases); i++) {
+        Made m = begin(JPEG, 1, 8, "MONOCHROME2 ");
+        add_element(&m, 0x28, 0x8, "IS", cases[i].frames, 2);
+        add_element(&m, 0x7FE0, 0x10, "OB*", NULL, -1);
+        add_item(&m, cases[i].first, "", cases[i].n_first);
+        add_item(&m, cases[i].second, cases[i].data, cases[i].n_second);
+        add_item(&m, END_TAG, "", 0);
+        SrStatus status = decode_made(&m, &image);
+        if (status != SR_ERR_IO || !strstr(sr_status_message(), cases[i].message))
+            fail_msg("case %d: %d %s", i, (int)status, sr_status_message());
+    }
+}
+
 TEST(test_damaged) {
     write_files();
     for (int i = 0; i < SR_COUNT(stems); i++) {
@@ -174,4 +321,5 @@ TEST(test_damaged) {
 #define in_folder(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 SR_TESTS(dicom, in_folder(test_pydicoms_pixels), in_folder(test_floats), in_folder(test_cut_off),
-         in_folder(test_refused), in_folder(test_nesting), in_folder(test_damaged))
+         in_folder(test_refused), in_folder(test_nesting), in_folder(test_odd_numbers),
+         in_folder(test_kinds), in_folder(test_fragments), in_folder(test_damaged))

@@ -54,6 +54,51 @@ TEST(test_filters) {
     sr_image_pool_free(pool);
 }
 
+// Sizes of 0 and beyond all bounds, and a depth that no PNG has.
+TEST(test_headers) {
+    static const struct {
+        uint32_t w, h;
+        int depth;
+    } cases[] = {{0, 1, 8},         {1, 0, 8}, {1u << 31, 1, 8}, {1, 1u << 31, 8},
+                 {65535, 65535, 8}, {1, 1, 3}, {1, 1, 0}};
+    uint8_t *level;
+    size_t n;
+    int h, w;
+    CHECK_OK(sr_image_pool_new(&pool));
+    for (int i = 0; i < SR_COUNT(cases); i++) {
+        uint8_t *png = fixture_raw_png(1, 1, 8, GREY, NULL, 0, (const uint8_t[]){0, 1}, 2, &n);
+        for (int k = 0; k < 4; k++) {
+            png[16 + k] = (uint8_t)(cases[i].w >> (24 - 8 * k));
+            png[20 + k] = (uint8_t)(cases[i].h >> (24 - 8 * k));
+        }
+        png[24] = (uint8_t)cases[i].depth;
+        CHECK_FAILS(sr_png_levels(png, n, pool, &h, &w, &level), SR_ERR_IO,
+                    "the header of the PNG is damaged");
+        sr_free(png);
+    }
+    sr_image_pool_free(pool);
+}
+
+// Fourth filters that choose each of their three neighbours.
+TEST(test_fourth_filter) {
+    static const uint8_t rows[] = {0, 10, 50, 20, 4, 0, 0, 0, 4, 5, 0, 0};
+    static const uint8_t want[] = {10, 50, 20, 10, 50, 20, 15, 50, 20};
+    uint8_t *level;
+    CHECK_OK(sr_image_pool_new(&pool));
+    CHECK_OK(read_raw(3, 3, 8, GREY, rows, sizeof rows, &level));
+    for (int i = 0; i < 9; i++)
+        CHECK_INT(level[i], want[i]);
+    static const uint8_t left[] = {0, 100, 100, 4, 50, 0}; // 150 left of 150, below 100: the left
+    CHECK_OK(read_raw(2, 2, 8, GREY, left, sizeof left, &level));
+    CHECK_INT(level[2], 150);
+    CHECK_INT(level[3], 150);
+    static const uint8_t corner[] = {0, 100, 110, 4, 246, 0}; // 90, 100, 110: the corner
+    CHECK_OK(read_raw(2, 2, 8, GREY, corner, sizeof corner, &level));
+    CHECK_INT(level[2], 90);
+    CHECK_INT(level[3], 100);
+    sr_image_pool_free(pool);
+}
+
 TEST(test_not_masks) {
     uint8_t *level, rgb[12] = {0};
     size_t n;
@@ -89,4 +134,5 @@ TEST(test_not_masks) {
     sr_image_pool_free(pool);
 }
 
-SR_TESTS(png_levels, unit(test_depths), unit(test_filters), unit(test_not_masks))
+SR_TESTS(png_levels, unit(test_depths), unit(test_filters), unit(test_not_masks),
+         unit(test_headers), unit(test_fourth_filter))
