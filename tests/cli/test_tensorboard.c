@@ -365,5 +365,62 @@ TEST(test_full_disk) {
     temp_dir_remove(dir);
 }
 
+// Histograms of equal numbers have buckets of width 1; those of none, or of what is no number, are
+// left out, and a file that is closed takes nothing.
+TEST(test_equal_numbers) {
+    static const float equal[3] = {2, 2, 2}, far[2] = {1, -INFINITY};
+    char dir[64];
+    SrEventFile events;
+    SrText png = SR_TEXT_INIT;
+    Bytes file, record, bytes = {0};
+    Event e;
+    uint64_t v = 0;
+    double first = 0, count = 0;
+    temp_dir_make(dir);
+    CHECK_OK(sr_event_file_open(&events, dir));
+    sr_event_histogram(&events, 1, "none", equal, 0);
+    sr_event_histogram(&events, 1, "far", far, 2);
+    sr_event_histogram(&events, 1, "equal", equal, 3);
+    sr_event_file_close(&events);
+    sr_event_histogram(&events, 2, "late", equal, 3);
+    sr_event_scalar(&events, 2, "late", 1);
+    sr_event_image(&events, 2, "late", 1, 1, &png);
+    sr_event_flush(&events);
+    char *data = event_file(dir, &file);
+    CHECK(next_record(&file, &record) && next_record(&file, &record) && read_event(record, &e));
+    CHECK_STR(e.tag, "equal");
+    CHECK(!next_record(&file, &record));
+    for (int f; (f = next_field(&e.histogram, &v, &bytes));) {
+        first = f == 6 ? as_double(bytes.at) : first;
+        count = f == 7 ? as_double(bytes.at) : count;
+    }
+    CHECK_NEAR(first, 3, 0);
+    CHECK_NEAR(count, 3, 0);
+    sr_free(data);
+    temp_dir_remove(dir);
+}
+
+// The disk is found to be full when a single event is flushed.
+TEST(test_full_at_flush) {
+    char dir[64];
+    struct rlimit old, few;
+    SrEventFile events;
+    temp_dir_make(dir);
+    CHECK_OK(sr_event_file_open(&events, dir));
+    CHECK(getrlimit(RLIMIT_FSIZE, &old) == 0);
+    few = (struct rlimit){10, old.rlim_max};
+    void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
+    CHECK(setrlimit(RLIMIT_FSIZE, &few) == 0);
+    sr_event_scalar(&events, 1, "loss", 1);
+    bool was_open = events.f != NULL;
+    sr_event_flush(&events);
+    CHECK(setrlimit(RLIMIT_FSIZE, &old) == 0);
+    signal(SIGXFSZ, handler);
+    CHECK(was_open && events.f == NULL);
+    sr_event_file_close(&events);
+    temp_dir_remove(dir);
+}
+
 SR_TESTS(tensorboard, unit(test_a_runs_events), unit(test_off_by_default), unit(test_histograms),
-         unit(test_memory_is_short), unit(test_full_disk))
+         unit(test_memory_is_short), unit(test_full_disk), unit(test_equal_numbers),
+         unit(test_full_at_flush))
