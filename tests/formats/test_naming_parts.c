@@ -6,6 +6,7 @@
 #include "formats/weights/save_item.h"
 #include "formats/weights/weights.h"
 #include "tests/check.h"
+#include "tests/failures.h"
 #include "tests/formats/convert_tried.h"
 #include "tests/temp_dir.h"
 
@@ -113,4 +114,188 @@ TEST(test_class_place) {
     temp_dir_remove(dir);
 }
 
-SR_TESTS(naming_parts, unit(test_swin_biases), unit(test_class_place))
+// ---- large and odd parts ------------------------------------------------------------------------
+
+enum { LARGE = 80000 }; // more than an arena takes at once, so that each part is an allocation
+
+static SrStatus read_zeros(void *arg, int i, const void **data) {
+    static const float zeros[8 * LARGE];
+    (void)arg, (void)i;
+    *data = zeros;
+    return SR_OK;
+}
+
+typedef struct {
+    char dir[64], in[100], out[100];
+    SrConvertOptions options;
+} Conversion;
+
+static SrStatus convert(void *arg) {
+    const Conversion *c = arg;
+    SrConvertResult result;
+    return sr_convert(c->in, c->out, &c->options, &result);
+}
+
+typedef struct {
+    const char *name;
+    SrShape shape;
+} Part;
+
+// Converts tensors of zeros with every allocation failing in turn; returns the tensors written.
+static int convert_parts(const Part *parts, SrDtype dtype, SrNames names, bool plain) {
+    Conversion c = {.options = {.rename = true, .names = names, .plain = plain}};
+    SrSaveItem items[8];
+    SrConvertResult result;
+    int n = 0;
+    temp_dir_make(c.dir);
+    snprintf(c.in, sizeof c.in, "%s/in.safetensors", c.dir);
+    snprintf(c.out, sizeof c.out, "%s/out.safetensors", c.dir);
+    for (; parts[n].name; n++)
+        items[n] = (SrSaveItem){.name = parts[n].name, .shape = parts[n].shape, .dtype = dtype};
+    SrSave save = {items, n, read_zeros, NULL};
+    CHECK_OK(sr_save(c.in, &save));
+    CHECK(fail_allocations(convert, &c) > 0);
+    CHECK_OK(sr_convert(c.in, c.out, &c.options, &result));
+    temp_dir_remove(c.dir);
+    return result.tensors;
+}
+
+#define SWIN(bias, shape) \
+    {BLOCK "qkv.weight", SR_SHAPE(6, 2)}, { BLOCK bias, shape }
+#define NORM_OF_TIMM \
+    { "layers.1.downsample.norm.weight", SR_SHAPE(4) }
+#define OF_TV(bias, shape)                                                                         \
+    {"features.1.0.attn.qkv.weight", SR_SHAPE(6, 2)},                                              \
+        {"features.1.0.attn.logit_scale", SR_SHAPE(1)}, {"features.2.norm.weight", SR_SHAPE(4)}, { \
+        "features.1.0.attn." bias, shape                                                           \
+    }
+#define VIT \
+    { "blocks.0.attn.qkv.weight", SR_SHAPE(3, 1) }
+#define DINOV3(token) \
+    VIT, { token, SR_SHAPE(1, 1, 1) }
+
+// Parts that do not fit together are converted as they are.
+TEST(test_large_and_odd_parts) {
+    static const SrShape large = {.rank = 1, .d = {LARGE}}, thrice = {.rank = 1, .d = {3 * LARGE}};
+    static const SrShape four = {.rank = 1, .d = {4}}, pair = {.rank = 2, .d = {3, 2}};
+    static const struct {
+        Part parts[6];
+        SrNames to;
+        int tensors;
+        bool plain;
+    } cases[] = {
+        {{SWIN("q_bias", large), {BLOCK "v_bias", large}, NORM_OF_TIMM},
+         SR_NAMES_TORCHVISION,
+         3,
+         0},
+        {{SWIN("q_bias", large), NORM_OF_TIMM}, SR_NAMES_TORCHVISION, 3, 0},
+        {{SWIN("q_bias", four), {BLOCK "v_bias", large}, NORM_OF_TIMM}, SR_NAMES_TORCHVISION, 4, 0},
+        {{SWIN("q_bias", pair), {BLOCK "v_bias", pair}, NORM_OF_TIMM}, SR_NAMES_TORCHVISION, 4, 0},
+        {{OF_TV("qkv.bias", thrice)}, SR_NAMES_TIMM, 5, 0},
+        {{OF_TV("qkv.bias", four)}, SR_NAMES_TIMM, 4, 0},
+        {{OF_TV("qkv.bias", pair)}, SR_NAMES_TIMM, 4, 0},
+        {{VIT, {"reg_token", SR_SHAPE(1, 1, LARGE)}, {"pos_embed", SR_SHAPE(1, 4, LARGE)}},
+         SR_NAMES_VISSL,
+         3,
+         1},
+        {{VIT, {"reg_token", SR_SHAPE(1, 1, 2)}, {"pos_embed", SR_SHAPE(1, 5, 2)}},
+         SR_NAMES_VISSL,
+         3,
+         1},
+        {{VIT, {"reg_token", SR_SHAPE(1, 1, 2)}, {"pos_embed", SR_SHAPE(2, 4, 2)}},
+         SR_NAMES_VISSL,
+         3,
+         1},
+        {{VIT, {"reg_token", SR_SHAPE(1, 1, 2)}, {"pos_embed", SR_SHAPE(4, 2)}},
+         SR_NAMES_VISSL,
+         3,
+         1},
+        {{VIT, {"reg_token", SR_SHAPE(1, 1, 2)}, {"pos_embed", SR_SHAPE(1, 0, 2)}},
+         SR_NAMES_VISSL,
+         3,
+         1},
+        {{VIT,
+          {"register_tokens", SR_SHAPE(1, 1, LARGE)},
+          {"pos_embed", SR_SHAPE(1, 5, LARGE)},
+          {"cls_token", SR_SHAPE(1, 1, LARGE)}},
+         SR_NAMES_TIMM,
+         4,
+         0},
+        {{VIT, {"register_tokens", SR_SHAPE(1, 1, 2)}, {"pos_embed", SR_SHAPE(1, 5, 2)}},
+         SR_NAMES_TIMM,
+         3,
+         0},
+        {{VIT,
+          {"register_tokens", SR_SHAPE(1, 1, 2)},
+          {"pos_embed", SR_SHAPE(1, 4, 2)},
+          {"cls_token", SR_SHAPE(1, 1, 2)}},
+         SR_NAMES_TIMM,
+         4,
+         0},
+        {{VIT,
+          {"register_tokens", SR_SHAPE(1, 1, 2)},
+          {"pos_embed", SR_SHAPE(2, 5, 2)},
+          {"cls_token", SR_SHAPE(1, 1, 2)}},
+         SR_NAMES_TIMM,
+         4,
+         0},
+        {{VIT,
+          {"register_tokens", SR_SHAPE(1, 1, 2)},
+          {"pos_embed", SR_SHAPE(1, 5, 2)},
+          {"cls_token", SR_SHAPE(1, 1, 3)}},
+         SR_NAMES_TIMM,
+         4,
+         0},
+        {{DINOV3("storage_tokens"), {"blocks.0.attn.qkv.bias", thrice}}, SR_NAMES_TIMM, 2, 0},
+        {{DINOV3("storage_tokens"), {"blocks.0.attn.qkv.bias", four}}, SR_NAMES_TIMM, 3, 0},
+        {{DINOV3("storage_tokens"), {"blocks.0.attn.qkv.bias", pair}}, SR_NAMES_TIMM, 3, 0},
+        {{DINOV3("storage_tokens"), {"blocks.0.attn.qkv.bias", four}}, SR_NAMES_VISSL, 3, 1},
+        {{DINOV3("storage_tokens"), {"blocks.0.attn.qkv.bias", pair}}, SR_NAMES_VISSL, 3, 1},
+        {{DINOV3("storage_tokens"),
+          {"blocks.0.attn.qkv.bias", thrice},
+          {"cls_token", SR_SHAPE(1, 1, 4096)}},
+         SR_NAMES_VISSL,
+         6,
+         1},
+        {{DINOV3("reg_token"),
+          {"blocks.0.gamma_1", SR_SHAPE(2)},
+          {"blocks.0.attn.q_bias", large},
+          {"blocks.0.attn.v_bias", large}},
+         SR_NAMES_VISSL,
+         5,
+         1},
+        {{{"blocks.0.attn.qkv.weight", SR_SHAPE(1, 4096)},
+          {"reg_token", SR_SHAPE(1, 1, 2)},
+          {"blocks.0.gamma_1", SR_SHAPE(2)}},
+         SR_NAMES_VISSL,
+         3,
+         1},
+        {{{"blocks.0.attn.qkv.weight", SR_SHAPE(6)},
+          {"reg_token", SR_SHAPE(1, 1, 2)},
+          {"blocks.0.gamma_1", SR_SHAPE(2)}},
+         SR_NAMES_VISSL,
+         3,
+         1},
+        {{{"blocks.0.attn.qkv.weight", SR_SHAPE(3 * LARGE, 1)},
+          {"reg_token", SR_SHAPE(1, 1, 2)},
+          {"blocks.0.gamma_1", SR_SHAPE(2)}},
+         SR_NAMES_VISSL,
+         5,
+         1},
+    };
+    for (int i = 0; i < SR_COUNT(cases); i++) {
+        int tensors = convert_parts(cases[i].parts, SR_F32, cases[i].to, cases[i].plain);
+        if (tensors != cases[i].tensors)
+            print_message("case %d: %d tensors\n", i, tensors);
+        CHECK_INT(tensors, cases[i].tensors);
+    }
+    // Constants are made for numbers of 32 bits only.
+    static const Part half[] = {DINOV3("storage_tokens"),
+                                {"cls_token", SR_SHAPE(1, 1, 2)},
+                                {"blocks.0.attn.qkv.bias", SR_SHAPE(3)},
+                                {NULL}};
+    CHECK_INT(convert_parts(half, SR_F16, SR_NAMES_VISSL, true), 4);
+}
+
+SR_TESTS(naming_parts, unit(test_swin_biases), unit(test_class_place),
+         unit(test_large_and_odd_parts))
