@@ -7,6 +7,7 @@
 #include "formats/weights/save_item.h"
 #include "formats/weights/weights.h"
 #include "tests/check.h"
+#include "tests/failures.h"
 #include "tests/formats/convert_tried.h"
 #include "tests/temp_dir.h"
 
@@ -344,5 +345,83 @@ TEST(test_odd_pooling) {
     temp_dir_remove(f.dir);
 }
 
+enum { LARGE = 80000 }; // floats: more than an arena takes at once
+
+static SrStatus read_zeros(void *arg, int i, const void **data) {
+    static const float zeros[3 * LARGE];
+    (void)arg, (void)i;
+    *data = zeros;
+    return SR_OK;
+}
+
+typedef struct {
+    const Files *files;
+    const SrConvertOptions *options;
+} Conversion;
+
+static SrStatus convert(void *arg) {
+    const Conversion *c = arg;
+    SrConvertResult result;
+    return sr_convert(c->files->a, c->files->b, c->options, &result);
+}
+
+// Queries, keys and values, and the parts of the pooling, so large that each takes memory alone.
+TEST(test_large_parts) {
+    static const SrConvertOptions to_timm = {.rename = true, .names = SR_NAMES_TIMM};
+    static const struct {
+        struct {
+            const char *name;
+            SrShape shape;
+        } parts[6];
+        const SrConvertOptions *options;
+        int tensors;
+    } cases[] = {
+        {{{THEIRS "q_proj.weight", SR_SHAPE(1, LARGE)},
+          {THEIRS "k_proj.weight", SR_SHAPE(1, LARGE)},
+          {THEIRS "v_proj.weight", SR_SHAPE(1, LARGE)},
+          {"layer.0.mlp.up_proj.weight", SR_SHAPE(2, 1)}},
+         &to_meta,
+         2},
+        {{{OURS "qkv.weight", SR_SHAPE(3, LARGE)}, {"storage_tokens", SR_SHAPE(1, 1, 1)}},
+         &to_theirs,
+         4},
+        {{{OURS "qkv.weight", SR_SHAPE(4, 2)}, {"storage_tokens", SR_SHAPE(1, 1, 1)}},
+         &to_theirs,
+         1}, // no thirds, and Hugging Face has no name for the whole
+        {{{TOWER "self_attn.q_proj.weight", SR_SHAPE(1, 1)},
+          {TOWER "self_attn.k_proj.weight", SR_SHAPE(1, 1)},
+          {TOWER "self_attn.v_proj.weight", SR_SHAPE(1, 1)},
+          {"vision_model.head.probe", SR_SHAPE(1, 1, 2)},
+          {"vision_model.head.attention.in_proj_weight", SR_SHAPE(3, LARGE)}},
+         &to_timm,
+         4},
+        {{{OURS "qkv.weight", SR_SHAPE(3, 1)},
+          {"attn_pool.latent", SR_SHAPE(1, 1, 2)},
+          {"attn_pool.q.weight", SR_SHAPE(1, LARGE)},
+          {"attn_pool.kv.weight", SR_SHAPE(2, LARGE)}},
+         &to_theirs,
+         5},
+    };
+    SrConvertResult result;
+    Files f;
+    begin(&f);
+    for (int i = 0; i < SR_COUNT(cases); i++) {
+        SrSaveItem items[6];
+        int n = 0;
+        for (; n < 6 && cases[i].parts[n].name; n++)
+            items[n] = (SrSaveItem){
+                .name = cases[i].parts[n].name, .shape = cases[i].parts[n].shape, .dtype = SR_F32};
+        SrSave save = {items, n, read_zeros, NULL};
+        Conversion c = {&f, cases[i].options};
+        CHECK_OK(sr_save(f.a, &save));
+        CHECK(fail_allocations(convert, &c) > 0);
+        CHECK_OK(sr_convert(f.a, f.b, cases[i].options, &result));
+        if (result.tensors != cases[i].tensors)
+            fail_msg("case %d: %d tensors", i, result.tensors);
+    }
+    temp_dir_remove(f.dir);
+}
+
 SR_TESTS(naming_huggingface, unit(test_dinov3), unit(test_dinov3_of_timm), unit(test_encoders),
-         unit(test_towers), unit(test_convolutional), unit(test_refusals), unit(test_odd_pooling))
+         unit(test_towers), unit(test_convolutional), unit(test_refusals), unit(test_odd_pooling),
+         unit(test_large_parts))
