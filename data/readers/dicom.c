@@ -228,11 +228,11 @@ static SrStatus check_kind(const Dicom *d, bool other_color) {
 
 static SrStatus read_facts(const uint8_t *bytes, size_t n, SrImageHeader *out, Dicom *d) {
     Reader r = {.named = true};
-    Element e = {.tag = 0};
+    Element e;
     bool other_color = false;
     *d = (Dicom){.channels = 1, .slope = 1, .frames = 1};
     SR_TRY(read_meta(bytes, n, &r, d));
-    while (e.tag != PIXELS) {
+    for (;;) {
         SR_TRY(take_element(&r, &e));
         if (e.tag == PIXELS)
             break;

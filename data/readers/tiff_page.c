@@ -6,6 +6,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/compiler.h"
+
 enum { MOST_PAGES = 99999 };
 
 size_t sr__tiff_page_split(const char *path, int *page) {
@@ -39,11 +41,12 @@ static uint64_t number_at(const File *f, size_t at, int bytes) {
 }
 
 // Gives the place in the file that holds the offset of the directory after the one at `at`.
-// Returns false if the file ends before.
+// Returns false if the file ends before.  at: within the file.
 static bool next_place(const File *f, uint64_t at, size_t *out) {
     int count = f->offset == 8 ? 8 : 2;
     uint64_t entry = f->offset == 8 ? 20 : 12;
-    if (at == 0 || at > f->n || f->n - at < (uint64_t)count)
+    SR_ASSERT(at > 0 && at < f->n);
+    if (f->n - at < (uint64_t)count)
         return false;
     uint64_t entries = number_at(f, (size_t)at, count);
     if (entries > (f->n - at) / entry)

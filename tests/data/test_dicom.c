@@ -243,6 +243,9 @@ TEST(test_odd_numbers) {
         CHECK_OK(decode_made(&m, &image));
         for (int k = 0; k < 4; k++)
             CHECK_INT(image.rgb[3 * k], whole[k]);
+        CHECK_OK(sr_image_open(m.bytes, m.n, &image));
+        image.channels = 4;
+        CHECK_FAILS(sr_image_finish(&image, 1, pool), SR_ERR_IO, "DATA.CHANNELS is 4");
     }
 }
 

@@ -252,6 +252,24 @@ TEST(test_names) {
     CHECK_STR(bare, "encoder.layers.encoder_layer_3.mlp.0.bias");
 }
 
+// A number that a name repeats must agree, and numbers have no leading zeros.
+TEST(test_numbers_in_names) {
+    static const char *const others[] = {
+        "trunk_output.block2.block3-0.f.a.0.weight", "trunk_output.block02.block02-0.f.a.0.weight",
+        "trunk_output.block2.block2-00.f.a.0.weight", "trunk_output.blockx.block2-0.f.a.0.weight",
+        "trunk_output.block99999.block99999-0.f.a.0.x"};
+    char bare[200];
+    add(ONE, "trunk_output.block1.block1-0.f.a.0.weight");
+    SrNaming n = detect();
+    CHECK_STR(n.trunk, "regnet");
+    CHECK(sr_naming_bare(&n, "trunk_output.block2.block2-10.f.a.0.weight", SR_NAMES_TIMM, bare,
+                         sizeof bare));
+    CHECK_STR(bare, "s2.b11.conv1.conv.weight");
+    for (int i = 0; i < SR_COUNT(others); i++)
+        if (sr_naming_bare(&n, others[i], SR_NAMES_TIMM, bare, sizeof bare))
+            fail_msg("%s: %s", others[i], bare);
+}
+
 TEST(test_words_of_names) {
     static const char *const words[] = {"torchvision", "vissl", "timm"};
     SrNames parsed = SR_NAMES_TIMM;
@@ -297,4 +315,4 @@ TEST(test_shapes) {
 
 SR_TESTS(naming_trunk, unit(test_resnets), unit(test_sequential), unit(test_copies),
          unit(test_huggingface), unit(test_transformers), unit(test_names),
-         unit(test_words_of_names), unit(test_shapes))
+         unit(test_numbers_in_names), unit(test_words_of_names), unit(test_shapes))
