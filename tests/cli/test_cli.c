@@ -272,10 +272,15 @@ TEST(test_check_and_manual) {
     CHECK(strstr(result.out, "conv2d") && strstr(result.out, "slowest calls"));
     RUN("bench", CONFIG, "--steps", "1", "--warmup=0", "--ops");
     CHECK(strstr(result.out, "measured peak") && strstr(result.out, "all calls in order:\n"));
+    double sum = 0, ms, part;
     for (const char *line = strstr(result.out, "\n  "); line; line = strstr(line + 1, "\n  ")) {
         const char *share = strstr(line + 1, " % of the limit (");
         CHECK(share && share < strchr(line + 1, '\n'));
+        if (line > strstr(result.out, "all calls in order:\n") &&
+            sscanf(line, "%*s %*s %lf ms %lf %%", &ms, &part) == 2)
+            sum += part;
     }
+    CHECK_NEAR(sum, 100, 10); // shares of the time, each rounded to a tenth
     RUN("bench", CONFIG, "--steps", "ten");
     expect_refused("--steps needs a whole number, got 'ten'");
     RUN("list");

@@ -106,6 +106,7 @@ TEST(test_a_run_has_a_page) {
     has(page, ", the best one of the run&#39;s evaluation.");
     has(page, "What the most used prototypes hold");
     has(page, "Which class is taken for which");
+    has(page, "<table class=\"confusion\">");
     has(page, "HOOKS.PROBE.EVERY_NUM_EPOCHS: 0 -&gt; 1");
     has(page, "tests/cli/tiny.yaml");
     has(page, "TEST_MODEL=True");

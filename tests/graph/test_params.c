@@ -173,5 +173,22 @@ TEST(test_out_of_memory) {
     CHECK(done);
 }
 
+// Four heads look at the four patches around one: by columns, by rows, and not farther (graph/ir/init.c).
+TEST(test_locality) {
+    static const float expected[4][6] = {{-2, -2, -2, -2, -2, -2},
+                                         {-2, -2, 2, 2, -2, -2},
+                                         {2, 2, -2, -2, -2, -2},
+                                         {2, 2, 2, 2, -2, -2}};
+    SrParams *p;
+    CHECK_OK(sr_params_new(&p));
+    int i = add(p, "w", slot(SR_SHAPE(4, 6), SR_INIT_LOCALITY, 2));
+    CHECK_OK(sr_params_allocate(p));
+    sr_params_init(p, 1);
+    const float *w = sr_params_at(p, i)->value;
+    for (int k = 0; k < 24; k++)
+        CHECK_NEAR(w[k], expected[k / 6][k % 6], 0);
+    sr_params_free(p);
+}
+
 SR_TESTS(params, unit(test_names), unit(test_memory), unit(test_init_kinds), unit(test_init_keys),
-         unit(test_out_of_memory))
+         unit(test_out_of_memory), unit(test_locality))

@@ -126,4 +126,21 @@ TEST(test_unknown) {
     CHECK_FAILS(sr_head_find("swav_haed", &head), SR_ERR_CONFIG, "swav_head");
 }
 
-SR_TESTS(head, unit(test_every_head), unit(test_unknown))
+// A null counts as not given, wherever it stands.
+TEST(test_nulls) {
+    static const char *const texts[] = {"{use_bn: null, dims: [8, 4]}",
+                                        "{dims: [8, 4], use_bn: null}"};
+    for (int i = 0; i < SR_COUNT(texts); i++) {
+        const SrHead *head;
+        const void *params;
+        SrYaml *map;
+        SrArena arena = SR_ARENA_INIT;
+        CHECK_OK(sr_head_find("mlp", &head));
+        CHECK_OK(sr_yaml_parse(&arena, texts[i], strlen(texts[i]), "test", &map));
+        CHECK_OK(sr_head_parse(head, map, "test", &arena, NULL, &params));
+        CHECK_INT(map->n, 2); // the configuration keeps what was written
+        sr_arena_deinit(&arena);
+    }
+}
+
+SR_TESTS(head, unit(test_every_head), unit(test_unknown), unit(test_nulls))
