@@ -173,7 +173,7 @@ TEST(test_out_of_memory) {
     CHECK(done);
 }
 
-// Four heads look at the four patches around one: by columns, by rows, and not farther (graph/ir/init.c).
+// Four heads look at four patches: by columns, by rows, and not farther (graph/ir/init.c).
 TEST(test_locality) {
     static const float expected[4][6] = {{-2, -2, -2, -2, -2, -2},
                                          {-2, -2, 2, 2, -2, -2},

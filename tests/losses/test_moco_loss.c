@@ -36,11 +36,14 @@ TEST(test_follows) {
     tiny_model_close(&t);
 }
 
-static double column_length(const float *queue, int column) {
-    double sum = 0;
-    for (int d = 0; d < 8; d++)
-        sum += (double)queue[d * 16 + column] * (double)queue[d * 16 + column];
-    return sqrt(sum);
+// Checks that each key of a queue (8, 16) has length 1.
+static void check_lengths(const float *queue) {
+    for (int j = 0; j < 16; j++) {
+        double sum = 0;
+        for (int d = 0; d < 8; d++)
+            sum += (double)queue[d * 16 + j] * (double)queue[d * 16 + j];
+        CHECK_NEAR(sqrt(sum), 1, 1e-6);
+    }
 }
 
 TEST(test_queue) {
@@ -50,15 +53,25 @@ TEST(test_queue) {
     const float *queue = values(&t, "loss.queue"); // (8, 16)
     const int64_t *pointer = tiny_model_param(&t, "loss.queue_ptr")->value;
     memcpy(before, queue, sizeof before);
-    for (int j = 0; j < 16; j++)
-        CHECK_NEAR(column_length(queue, j), 1, 1e-6);
+    check_lengths(queue);
     for (int step = 0; step < 5; step++) {
         CHECK_INT(*pointer, step * 4 % 16);
         tiny_model_step(&t, 0.1);
         CHECK(step != 0 || (queue[0] != before[0] && queue[4] == before[4]));
     }
-    for (int j = 0; j < 16; j++)
-        CHECK_NEAR(column_length(queue, j), 1, 1e-6);
+    check_lengths(queue);
+    tiny_model_close(&t);
+}
+
+// The queue of nnclr_loss, too, begins with keys of length 1 and keeps them.
+TEST(test_queue_of_nnclr) {
+    TinyModel t;
+    CHECK_OK(tiny_model_start(
+        &t, MODEL, "name: nnclr_loss, nnclr_loss: {predictor_hidden_dim: 8, queue_size: 16}", 4, 2,
+        sizes));
+    check_lengths(values(&t, "loss.queue"));
+    tiny_model_step(&t, 0.1);
+    check_lengths(values(&t, "loss.queue"));
     tiny_model_close(&t);
 }
 
@@ -121,5 +134,5 @@ TEST(test_refused) {
     check_refused(LOSS, 3, "needs two views");
 }
 
-SR_TESTS(moco_loss, unit(test_follows), unit(test_queue), unit(test_wraps), unit(test_views),
-         unit(test_shuffle), unit(test_refused))
+SR_TESTS(moco_loss, unit(test_follows), unit(test_queue), unit(test_queue_of_nnclr),
+         unit(test_wraps), unit(test_views), unit(test_shuffle), unit(test_refused))

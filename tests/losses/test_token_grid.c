@@ -136,6 +136,17 @@ TEST(test_refuses) {
     }
 }
 
+// The bounds of the mask are allowed: one visible patch, and one hidden one.
+TEST(test_least_masks) {
+    static const char *const losses[] = {MAE ", mask_ratio: 0.9}", MAE ", mask_ratio: 0.05}"};
+    for (int i = 0; i < SR_COUNT(losses); i++) {
+        TinyModel t;
+        start(&t, losses[i], 1);
+        CHECK_INT(input(&t, "loss.visible").shape.d[1], i ? 15 : 1);
+        tiny_model_close(&t);
+    }
+}
+
 // A patch_size other than the trunk's is replaced by the trunk's instead of being refused: the mask
 // has the trunk's 16 patches.
 TEST(test_patch_size_is_the_trunks) {
@@ -147,4 +158,4 @@ TEST(test_patch_size_is_the_trunks) {
 }
 
 SR_TESTS(token_grid, unit(test_mae_draws), unit(test_ijepa_draws), unit(test_ijepa_blocks),
-         unit(test_refuses), unit(test_patch_size_is_the_trunks))
+         unit(test_refuses), unit(test_least_masks), unit(test_patch_size_is_the_trunks))
