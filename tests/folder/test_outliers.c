@@ -54,6 +54,32 @@ TEST(test_group) {
     sr_matrix_deinit(&f);
 }
 
+// Returns the distance of a row to the nearest row of another class.
+static double to_others(const SrMatrix *f, int64_t row) {
+    double nearest = INFINITY;
+    for (int64_t i = 0; i < N; i++) {
+        double cosine = 0;
+        for (int j = 0; f->label[i] >= 0 && j < D; j++)
+            cosine += (double)f->x[row * D + j] * (double)f->x[i * D + j];
+        if (f->label[i] >= 0 && f->label[i] != f->label[row])
+            nearest = fmin(nearest, 1 - cosine);
+    }
+    return nearest;
+}
+
+// Checks that half of a class lies nearer to the other classes than its distance, and half farther.
+static void check_median(const SrMatrix *f, const SrOddClass *c) {
+    int nearer = 0, farther = 0, rows = 0;
+    for (int64_t i = 0; i < N; i++) {
+        double distance = f->label[i] == c->label ? to_others(f, i) : NAN;
+        rows += f->label[i] == c->label;
+        nearer += distance < c->distance - 1e-5;
+        farther += distance > c->distance + 1e-5;
+    }
+    CHECK_INT(rows, c->images);
+    CHECK(nearer <= rows / 2 && farther <= rows / 2);
+}
+
 TEST(test_classes) {
     SrMatrix f;
     SrOutlierReport r;
@@ -71,6 +97,8 @@ TEST(test_classes) {
     CHECK_INT(r.of_class[0].label, 5);
     CHECK(r.of_class[0].found && !r.of_class[7].found);
     CHECK_INT(r.of_class[0].images, N / 8);
+    for (int c = 0; c < r.n_classes; c++)
+        check_median(&f, &r.of_class[c]);
     CHECK(isnan(r.v[0].distance)); // row 0 has no class, so it comes first
     CHECK_INT(r.v[0].row, 0);
     sr_outliers_deinit(&r);

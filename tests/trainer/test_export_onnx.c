@@ -171,22 +171,30 @@ TEST(test_wire) {
 
 // A softmax over the channels, which are the last axis during the computation; the temperature
 // divides first.
+// A softmax divides by its temperature, unless that is 1.
 TEST(test_softmax) {
     static const char *const ops[] = {"Conv",    "Transpose", "Div",
                                       "Softmax", "Transpose", "Identity"};
-    Trunk t;
-    char *data;
-    size_t bytes;
-    SrNodeId x = start(&t);
-    sr_build(t.b, "softmax", "act", &(SrSoftmaxParams){.temperature = 0.5}, add_conv(&t, x));
-    CHECK_OK(export_nodes(&t, "act"));
-    CHECK_OK(sr_file_read(path, 1 << 20, &data, &bytes));
-    Message graph = field((Message){(unsigned char *)data, (unsigned char *)data + bytes}, 7, 0);
-    CHECK_INT(count(graph, 1), SR_COUNT(ops));
-    for (int i = 0; i < SR_COUNT(ops); i++)
-        check_text(field(field(graph, 1, i), 4, 0), ops[i]);
-    sr_free(data);
-    finish(&t);
+    static const double temperatures[] = {0.5, 2, 1};
+    for (int k = 0; k < SR_COUNT(temperatures); k++) {
+        Trunk t;
+        char *data;
+        size_t bytes;
+        int n = 0;
+        SrNodeId x = start(&t);
+        sr_build(t.b, "softmax", "act", &(SrSoftmaxParams){.temperature = temperatures[k]},
+                 add_conv(&t, x));
+        CHECK_OK(export_nodes(&t, "act"));
+        CHECK_OK(sr_file_read(path, 1 << 20, &data, &bytes));
+        Message graph =
+            field((Message){(unsigned char *)data, (unsigned char *)data + bytes}, 7, 0);
+        for (int i = 0; i < SR_COUNT(ops); i++)
+            if (temperatures[k] != 1 || strcmp(ops[i], "Div") != 0)
+                check_text(field(field(graph, 1, n++), 4, 0), ops[i]);
+        CHECK_INT(count(graph, 1), n);
+        sr_free(data);
+        finish(&t);
+    }
 }
 
 TEST(test_refused) {

@@ -135,14 +135,16 @@ TEST(test_sync_bn) {
     CHECK_FAILS(tiny_model_start_world(&t, 3, SYNC(2) NORMED, SIMCLR, 4, 2, sizes), SR_ERR_CONFIG,
                 "groups of 2 do not divide 3 replicas");
     tiny_model_close(&t);
-    // This loss compares the rows of one replica only, so groups are refused.
-    CHECK_FAILS(tiny_model_start_world(&t, 4, SYNC(2) NORMED,
-                                       "name: multicrop_simclr_info_nce_loss, "
-                                       "multicrop_simclr_info_nce_loss: {buffer_params: "
-                                       "{embedding_dim: 8}}",
-                                       4, 2, sizes),
-                SR_ERR_CONFIG, "compares the images of one replica");
-    tiny_model_close(&t);
+    // Losses that compare the rows of one replica only refuse groups.
+    static const char *const losses[] = {"name: multicrop_simclr_info_nce_loss, "
+                                         "multicrop_simclr_info_nce_loss: {buffer_params: "
+                                         "{embedding_dim: 8}}",
+                                         "name: masked_siamese_loss"};
+    for (int i = 0; i < SR_COUNT(losses); i++) {
+        CHECK_FAILS(tiny_model_start_world(&t, 4, SYNC(2) NORMED, losses[i], 4, 2, sizes),
+                    SR_ERR_CONFIG, "compares the images of one replica");
+        tiny_model_close(&t);
+    }
 }
 
 #define BARLOW "name: barlow_twins_loss, barlow_twins_loss: {embedding_dim: 8}"
