@@ -140,6 +140,21 @@ TEST(test_vicreg_steps) {
     CHECK(r.last < r.first);
 }
 
-SR_TESTS(moving_targets, unit(test_dino_centre), unit(test_dino_teacher_entropy),
-         unit(test_dino_temperature), unit(test_dino_centre_is_of_columns),
-         unit(test_deepcluster_memory), unit(test_vicreg_steps))
+// The terms that a log shows add up to the loss: their memory is not used again within the step.
+TEST(test_reported_terms) {
+    const SrLoss *loss;
+    TinyModel t;
+    CHECK_OK(sr_loss_find("ibot_loss", &loss));
+    CHECK_OK(tiny_model_start_example(&t, loss, &loss->examples[0], "{lambda1: 2, lambda2: 3}", 1));
+    double whole = tiny_model_step(&t, 0.01);
+    t.iteration--; // the step that was made
+    double terms = 2 * reported(&t, "cls") + 3 * reported(&t, "patch");
+    CHECK(reported(&t, "cls") > 0 && reported(&t, "patch") > 0);
+    CHECK_NEAR(terms, whole, 1e-5 * whole);
+    tiny_model_close(&t);
+}
+
+SR_TESTS(moving_targets, unit(test_reported_terms), unit(test_dino_centre),
+         unit(test_dino_teacher_entropy), unit(test_dino_temperature),
+         unit(test_dino_centre_is_of_columns), unit(test_deepcluster_memory),
+         unit(test_vicreg_steps))
