@@ -137,6 +137,29 @@ TEST(test_pack) {
     fixture_remove(dir);
 }
 
+// The first image of a folder may share its name with the second one.
+TEST(test_first_names) {
+    char dir[256];
+    void *folder, *shards;
+    const SrDataset *f = source("disk_folder"), *s = source("webdataset");
+    SrShardPackResult result;
+    fixture_folder(dir);
+    write_png(dir, "in/cat/a.jpg", 1);
+    write_png(dir, "in/cat/a.png", 2);
+    write_png(dir, "in/dog/b.png", 3);
+    SrDatasetConfig in = config_of(below(dir, "in"), ""), out = config_of(below(dir, "out"), "");
+    SrShardPackOptions options = {
+        .data = below(dir, "in"), .out = below(dir, "out"), .bytes = 8192, .keep_order = true};
+    CHECK_OK(sr_dataset_open(f, &in, &folder));
+    CHECK_OK(sr_shard_pack(f, folder, &options, &result));
+    CHECK_INT(result.images, 3);
+    CHECK_OK(sr_dataset_open(s, &out, &shards));
+    check_same(f, folder, s, shards);
+    sr_dataset_close(f, folder);
+    sr_dataset_close(s, shards);
+    fixture_remove(dir);
+}
+
 TEST(test_several) {
     char dir[256], labels[ROOM];
     // Targets of three classes: present, absent (0) or unknown (-1).
@@ -482,6 +505,6 @@ TEST(test_resume) {
     fixture_remove(dir);
 }
 
-SR_TESTS(webdataset, unit(test_resume), unit(test_pack), unit(test_several), unit(test_damage),
-         unit(test_others), unit(test_names_change), unit(test_masks),
+SR_TESTS(webdataset, unit(test_resume), unit(test_pack), unit(test_first_names), unit(test_several),
+         unit(test_damage), unit(test_others), unit(test_names_change), unit(test_masks),
          unit(test_pack_without_memory), unit(test_runs))
