@@ -62,11 +62,7 @@ static SrStatus open_copy(SrFeatureModel *m, const SrModelGraph *graph) {
     m->batch = x.d[0];
     m->from.height = x.d[1];
     m->from.width = x.d[2];
-    SrFeatureOptions o = {.edited = &trunk,
-                          .trunk = sr_graph_title(trunk.graph),
-                          .batch = x.d[0],
-                          .height = x.d[1],
-                          .width = x.d[2]};
+    SrFeatureOptions o = {.edited = &trunk, .trunk = sr_graph_title(trunk.graph), .batch = x.d[0]};
     return sr_feature_source_build(&o, &m->source);
 }
 

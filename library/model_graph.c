@@ -344,14 +344,11 @@ int sr_model_graph_save(const SrModelGraph *g, const char *path) {
 static SrStatus export(const SrModelGraph *g, const char *nodes, const char *path) {
     SrTrunkGraph trunk;
     SrFeatureSource source;
-    SrShape x = sr__model_graph_images(g);
     SR_TRY(sr_trunk_graph_copy(&g->trunk, &trunk));
     SrFeatureOptions o = {.edited = &trunk,
                           .trunk = sr_graph_title(g->trunk.graph),
                           .layers = nodes,
-                          .batch = x.d[0],
-                          .height = x.d[1],
-                          .width = x.d[2]};
+                          .batch = sr__model_graph_images(g).d[0]};
     SR_TRY(sr_feature_source_open(&o, &source));
     SrStatus status = sr_export_onnx(&source.extraction, o.trunk, path);
     sr_feature_source_close(&source);

@@ -323,9 +323,24 @@ TEST(test_skip_keeps_draws) {
     CHECK(memcmp(seen[0].f, seen[1].f, 8 * 8 * 5 * sizeof(float)) == 0);
 }
 
+// An image of floats is shown by its first three channels, or its only one, from black to white.
+TEST(test_shown) {
+    static const float values[2 * 5] = {1, 2, 3, 90, -90, 4, 5, 6, 90, -90};
+    static const uint8_t colours[6] = {0, 51, 102, 153, 204, 255},
+                         greys[6] = {0, 0, 0, 255, 255, 255};
+    for (int channels = 1; channels <= 5; channels += 4) {
+        SrImage image;
+        CHECK_OK(sr_image_new_floats(pool, 1, 2, channels, &image));
+        for (int i = 0; i < 2 * channels; i++)
+            image.f[i] = values[i];
+        CHECK_OK(sr_image_to_rgb(&image, pool));
+        CHECK(memcmp(image.rgb, channels == 5 ? colours : greys, 6) == 0);
+    }
+}
+
 #define in_folder(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 SR_TESTS(channels, in_folder(test_readers), in_folder(test_damaged), in_folder(test_other_channels),
          in_folder(test_numpy_stack), in_folder(test_like_bytes),
          in_folder(test_resize_like_pillow), in_folder(test_color_transforms),
-         in_folder(test_skip_keeps_draws))
+         in_folder(test_skip_keeps_draws), in_folder(test_shown))

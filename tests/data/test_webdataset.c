@@ -155,6 +155,10 @@ TEST(test_first_names) {
     CHECK_INT(result.images, 3);
     CHECK_OK(sr_dataset_open(s, &out, &shards));
     check_same(f, folder, s, shards);
+    sr_dataset_close(s, shards);
+    CHECK_OK(sr_file_remove(below(dir, "out/" SR_SHARD_INDEX)));
+    CHECK_OK(sr_dataset_open(s, &out, &shards)); // by the names in the archive
+    check_same(f, folder, s, shards);
     sr_dataset_close(f, folder);
     sr_dataset_close(s, shards);
     fixture_remove(dir);

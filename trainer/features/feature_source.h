@@ -42,7 +42,7 @@ typedef struct {
     const char *config_text;
     const char *const *overrides; // KEY=VALUE, for a configuration
     int n_overrides;
-    int batch, height, width; // images, pixels
+    int batch, height, width; // images, pixels; `edited` has its own height and width
 
     SrFeatureKind kind;
     const char *layers;   // "layer1,layer4:deep": with or without own names.  NULL: chosen later
