@@ -108,12 +108,6 @@ uint64_t sr_index_hash(const SrIndex *x, int64_t i) {
     return r.hash;
 }
 
-float sr_index_length(const SrIndex *x, int64_t i) {
-    SrIndexRecord r;
-    sr_index_file_record(x->file, x->list.record[i], &r);
-    return r.length;
-}
-
 int64_t sr_index_find(const SrIndex *x, const char *name) {
     for (int64_t i = 0; i < x->list.n; i++)
         if (strcmp(sr_index_name(x, i), name) == 0)

@@ -41,7 +41,6 @@ int64_t sr_index_label(const SrIndex *index, int64_t i);       // class, or -1
 int sr_index_classes(const SrIndex *index);                    // 0: no labels
 const char *sr_index_class(const SrIndex *index, int c);       // name; "" if it has none
 uint64_t sr_index_hash(const SrIndex *index, int64_t i);       // of the file's bytes
-float sr_index_length(const SrIndex *index, int64_t i);        // of the row before normalisation
 
 // Reads rows [first, first + n) or those of the n numbers in `rows` as floats, (n, d).
 // Thread-safe.
