@@ -172,6 +172,8 @@ static SrStatus probe_png(const uint8_t *bytes, size_t n, SrImageHeader *out) {
 
 // ---- WebP (RFC 9649) ----
 
+static uint32_t le16(const uint8_t *p) { return p[0] | (uint32_t)p[1] << 8; }
+
 static uint32_t le24(const uint8_t *p) { return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16; }
 
 // Finds the chunk EXIF of an extended WebP, which follows the image.
@@ -205,7 +207,7 @@ static SrStatus probe_webp(const uint8_t *bytes, size_t n, SrImageHeader *out) {
         return sr__image_check_size(out, (bits >> 14 & 0x3FFF) + 1, (bits & 0x3FFF) + 1, n, any);
     }
     if (memcmp(bytes + 12, "VP8 ", 4) == 0)
-        return sr__image_check_size(out, le24(body + 8) & 0x3FFF, le24(body + 6) & 0x3FFF, n, any);
+        return sr__image_check_size(out, le16(body + 8) & 0x3FFF, le16(body + 6) & 0x3FFF, n, any);
     SR_FAIL(SR_ERR_IO, "the WebP has no image");
 }
 

@@ -152,7 +152,7 @@ static SrStatus save_again(void *arg) {
 // A disk that is full within each part of an archive: names, headers, padding and numbers.
 TEST(test_full_disk) {
     enum { N = 60 };
-    static float zeros[2000];
+    static float zeros[40 * N];
     static char names[N][700];
     static const char *const files[] = {"a.npz", "a.pth"};
     SrSaveItem items[N];

@@ -31,7 +31,7 @@ static int tear_down(void **state) {
 
 static void add_number(SrText *out, uint64_t v, int bytes) {
     for (int i = 0; i < bytes; i++)
-        sr_text_addn(out, (char[]){(char)(v >> (8 * i))}, 1);
+        sr_text_addn(out, (char[]){i < 8 ? (char)(v >> (8 * i)) : 0}, 1);
 }
 
 static void write_file(SrText *text) {
