@@ -1,6 +1,7 @@
 // Opens the images of a path through the data sets of data/sets.
 #include "folder/image_set.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -69,17 +70,24 @@ const char *sr_image_set_class(const SrImageSet *images, int c) {
     return name ? name : "";
 }
 
-void sr_image_set_stat(const char *name, int64_t *bytes, int64_t *mtime) {
+SrStatus sr_image_set_stat(const char *name, int64_t *bytes, int64_t *mtime) {
     char path[4096];
     struct stat st;
     *bytes = *mtime = 0;
     if (snprintf(path, sizeof path, "%s", name) >= (int)sizeof path)
-        return;
-    for (char *slash; stat(path, &st) != 0 || !S_ISREG(st.st_mode); *slash = '\0')
+        return SR_OK;
+    for (char *slash;; *slash = '\0') {
+        bool found = stat(path, &st) == 0;
+        if (!found && !sr_file_is_own_fault(errno))
+            SR_FAIL(SR_ERR_IO, "cannot look at %s: %s", path, strerror(errno));
+        if (found && S_ISREG(st.st_mode))
+            break;
         if (!(slash = strrchr(path, '/')) || slash == path)
-            return;
+            return SR_OK;
+    }
     *bytes = st.st_size;
     *mtime = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
+    return SR_OK;
 }
 
 // The slash between the last two parts of the name becomes an underscore, and the ending goes.

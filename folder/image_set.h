@@ -35,7 +35,8 @@ void sr_image_set_picture_path(const char *folder, const char *name, int64_t i,
                                char out[SR_PICTURE_PATH_BYTES]);
 
 // Gives size in bytes and time of the last change (nanoseconds since 1970) of the file of `name`,
-// for a member those of its archive.  Both 0: there is no such file.
-void sr_image_set_stat(const char *name, int64_t *bytes, int64_t *mtime);
+// for a member those of its archive.  Both 0: there is no such file.  SR_ERR_IO: the system cannot
+// tell.
+SrStatus sr_image_set_stat(const char *name, int64_t *bytes, int64_t *mtime);
 
 #endif

@@ -111,7 +111,7 @@ static SrStatus cluster_features(const Options *o, const SrArgs *args) {
     sr_config_free(config);
     SR_TRY(status);
     (o->to.json ? sr_cluster_json : sr_cluster_text)(&report, &out);
-    SR_TRY(sr_args_print(&out));
+    SR_TRY(sr_args_print_done(&out, report.side[0].labels));
     if (!o->to.json)
         say_next(&report);
     return SR_OK;

@@ -55,7 +55,7 @@ static SrStatus run_export(const SrFeatureOptions *o, const char *out) {
     sr_text_printf(&text, ", %d norms folded\n", source.n_folded);
     sr_feature_source_close(&source);
     if (status == SR_OK)
-        return sr_args_print(&text);
+        return sr_args_print_done(&text, out);
     sr_text_deinit(&text);
     return status;
 }

@@ -219,7 +219,7 @@ static SrStatus run_verb(int argc, char **argv) {
     SR_TRY(sr_file_check_new(names.out, o.force));
     SrStatus status = init(&names, &o, &text);
     if (status == SR_OK)
-        return sr_args_print(&text);
+        return sr_args_print_done(&text, names.out);
     sr_text_deinit(&text);
     return status;
 }

@@ -94,7 +94,7 @@ static SrStatus plan_item(Update *u, int64_t i) {
     sr_image_pool_reset(u->names);
     SR_TRY(sr_image_set_name(&u->set, i, u->names, &name));
     *item = (Item){.old = *slot_of(u, name), .record = NONE};
-    sr_image_set_stat(name, &item->bytes, &item->mtime);
+    SR_TRY(sr_image_set_stat(name, &item->bytes, &item->mtime));
     if (item->old == NONE)
         return SR_OK;
     sr_index_file_record(u->file, item->old, &old);

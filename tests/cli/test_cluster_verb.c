@@ -2,6 +2,7 @@
 // labels.
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 
 #include "base/file.h"
 #include "base/mem.h"
@@ -33,6 +34,35 @@ static void write_images(const char *dir, int n) {
     }
 }
 
+static void check_files(const char *dir, int expected) {
+    char folder[128], **names;
+    int n;
+    snprintf(folder, sizeof folder, "%s/clusters", dir);
+    CHECK_OK(sr_file_list(folder, &names, &n));
+    sr_file_list_free(names, n);
+    CHECK_INT(n, expected);
+}
+
+// A disk that is full at the third file leaves no file, so that the same command may follow. One
+// that is full for the line about the files leaves them whole, and the exit code is 0.
+static void check_full_disk(const char *features, const char *out, const char *dir) {
+    char program[4096], command[8192];
+    program_path(program);
+    snprintf(command, sizeof command,
+             "ulimit -f 1; trap '' XFSZ; '%s' cluster '%s' '%s' '%s' CLUSTERFIT.NUM_CLUSTERS=2 "
+             ">/dev/null 2>&1",
+             program, features, features, out);
+    CHECK_INT(WEXITSTATUS(system(command)), 1);
+    check_files(dir, 0);
+    if (!sr_file_exists("/dev/full"))
+        return;
+    snprintf(command, sizeof command,
+             "'%s' cluster '%s' '%s' '%s' CLUSTERFIT.NUM_CLUSTERS=4 >/dev/full 2>&1", program,
+             features, features, out);
+    CHECK_INT(WEXITSTATUS(system(command)), 0);
+    check_files(dir, 5);
+}
+
 TEST(test_clusterfit) {
     char dir[64], run[128], images[128], features[128], weights[160], out[160], list[256],
         labels[256];
@@ -49,6 +79,7 @@ TEST(test_clusterfit) {
     RUN("extract", CONFIG, "--weights", weights, "--nodes", "flatten:features", "--data", images,
         "--size", "16", "--out", features);
     CHECK_INT(result.code, 0);
+    check_full_disk(features, out, dir);
     setenv("SR_BAR_AFTER", "0", 1);
     program_run_terminal(&result, 80,
                          (const char *const[]){"cluster", features, features, out,

@@ -114,15 +114,15 @@ static SrStatus run_side(Run *r, const char *path, const char *split, bool learn
     SrMatrix f = {0};
     SrFeatureNames names = {0};
     SrFeatureFiles from = {.path = path, .layer = r->wanted, .split = split};
-    char centres[4096];
+    char *centers = r->out->centers;
     SrStatus status;
     SR_TRY_GOTO(sr_features_load(&from, &f, &names));
     if (r->config->normalize)
         sr_matrix_normalize(&f, 0);
     if (learn) {
         SR_TRY_GOTO(fit(r, &f));
-        SR_TRY_GOTO(file_name(r, "", "centers", centres));
-        SR_TRY_GOTO(sr_npy_save(centres, "<f4", SR_SHAPE(r->km.k, r->km.d), r->km.centre,
+        SR_TRY_GOTO(file_name(r, "", "centers", centers));
+        SR_TRY_GOTO(sr_npy_save(centers, "<f4", SR_SHAPE(r->km.k, r->km.d), r->km.centre,
                                 (size_t)r->km.k * (size_t)r->km.d * sizeof(float)));
     }
     SR_TRY_GOTO(label_side(r, split, &f, &names));
@@ -158,6 +158,20 @@ static SrStatus look(Run *r, const char *train, const char *test, bool force) {
     return check_new(r, "", "centers", force);
 }
 
+static void take_back_file(const char *path) {
+    if (*path && sr_file_exists(path))
+        (void)sr_file_remove(path);
+}
+
+// Removes the files that were written before a failure.
+static void take_back(const SrClusterReport *r) {
+    take_back_file(r->centers);
+    for (int i = 0; i < r->n_sides; i++) {
+        take_back_file(r->side[i].labels);
+        take_back_file(r->side[i].images);
+    }
+}
+
 SrStatus sr_cluster(const SrConfig *config, const char *train, const char *test, const char *layer,
                     bool force, SrClusterReport *out) {
     double began = sr_clock();
@@ -178,6 +192,8 @@ SrStatus sr_cluster(const SrConfig *config, const char *train, const char *test,
     out->iterations = r.km.iterations;
     out->seconds = sr_clock() - began;
     sr_kmeans_deinit(&r.km);
+    if (status != SR_OK && !force)
+        take_back(out);
     return status;
 }
 

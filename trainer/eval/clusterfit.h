@@ -23,13 +23,15 @@ typedef struct {
 typedef struct {
     int clusters, d, iterations;
     double seconds;
-    int n_sides; // 1, or 2 with a test
+    char centers[4096]; // file
+    int n_sides;        // 1, or 2 with a test
     SrClusterSide side[2];
 } SrClusterReport;
 
 // train, test: files of features; test may be NULL.  layer NULL: CLUSTERFIT.FEATURES.LAYER_NAME,
 // or the only one.  Both are looked at, and files of these names that exist refused unless
-// `force`, before anything is written.
+// `force`, before anything is written.  A failure leaves no file without `force`, so that the same
+// call may follow.
 SrStatus sr_cluster(const SrConfig *config, const char *train, const char *test, const char *layer,
                     bool force, SrClusterReport *out);
 void sr_cluster_text(const SrClusterReport *report, SrText *out);

@@ -3,6 +3,7 @@
 // points elsewhere, an edited configuration or a folder with other images is another extraction.
 #include "trainer/eval/extract/extract_identity.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -60,18 +61,25 @@ static SrStatus add_model(const SrExtractIdentity *id, SrText *out) {
     if (status == SR_OK)
         sum_add_text(&sum, graph.s ? graph.s : "");
     put_sum(out, "model_checksum", &sum);
+    out->failed = out->failed || graph.failed;
     sr_text_deinit(&graph);
     return status;
 }
 
-// Adds name, size and time of a file; the name alone if there is no such file.
-static void sum_add_file(Sum *sum, const char *path) {
+// Adds name, size and time of a file; the name alone if there is no such file.  SR_ERR_IO: the
+// system cannot tell.
+static SrStatus sum_add_file(Sum *sum, const char *path) {
     struct stat s;
     sum_add_text(sum, path);
-    if (*path && stat(path, &s) == 0) {
+    if (!*path)
+        return SR_OK;
+    if (stat(path, &s) == 0) {
         int64_t what[] = {s.st_size, s.st_mtim.tv_sec, s.st_mtim.tv_nsec};
         sum_add(sum, what, sizeof what);
+    } else if (!sr_file_is_own_fault(errno)) {
+        SR_FAIL(SR_ERR_IO, "cannot look at %s: %s", path, strerror(errno));
     }
+    return SR_OK;
 }
 
 // Adds the files of a folder, for sources without a file per image (IDX, CIFAR).
@@ -83,7 +91,7 @@ static SrStatus sum_add_folder(Sum *sum, const char *dir) {
     for (int i = 0; status == SR_OK && i < n; i++) {
         status = sr_file_join(path, sizeof path, dir, names[i]);
         if (status == SR_OK)
-            sum_add_file(sum, path);
+            status = sum_add_file(sum, path);
     }
     sr_file_list_free(names, n);
     return status;
@@ -101,7 +109,7 @@ static SrStatus sum_add_images(const SrExtractIdentity *id, Sum *sum) {
         sr_image_pool_reset(pool);
         status = split->source->path(split->set, i, pool, &path);
         if (status == SR_OK)
-            sum_add_file(sum, path);
+            status = sum_add_file(sum, path);
     }
     sr_image_pool_free(pool);
     return status;
@@ -111,9 +119,9 @@ static SrStatus add_images(const SrExtractIdentity *id, SrText *out) {
     Sum sum = SUM_INIT;
     SR_TRY(sum_add_images(id, &sum));
     if (!sr_file_is_dir(id->options->data))
-        sum_add_file(&sum, id->options->data);
+        SR_TRY(sum_add_file(&sum, id->options->data));
     if (id->options->labels)
-        sum_add_file(&sum, id->options->labels);
+        SR_TRY(sum_add_file(&sum, id->options->labels));
     put_sum(out, "images_checksum", &sum);
     return SR_OK;
 }
@@ -131,6 +139,7 @@ static void add_origin(const SrExtractOptions *o, SrText *out) {
     sr_json_string(out, "trunk", o->features.trunk);
     sr_json_string(out, "overrides", overrides.s ? overrides.s : "");
     sr_json_string(out, "weights", o->features.weights ? o->features.weights : "");
+    out->failed = out->failed || overrides.failed;
     sr_text_deinit(&overrides);
 }
 
@@ -144,6 +153,7 @@ static SrStatus describe(const SrExtractIdentity *id, SrText *out) {
     add_weights(id, out);
     sr_json_string(out, "nodes", o->features.layers);
     sr_json_string(out, "transforms", transforms.s ? transforms.s : "");
+    out->failed = out->failed || transforms.failed;
     sr_text_deinit(&transforms);
     sr_json_string(out, "data", o->data);
     sr_json_string(out, "split", o->test ? "test" : "train");
