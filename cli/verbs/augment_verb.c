@@ -60,7 +60,7 @@ static SrStatus run_verb(int argc, char **argv) {
     SrStatus status = augment(config, &args, &options, o.file, &out);
     sr_config_free(config);
     if (status == SR_OK)
-        return sr_args_print(&out);
+        return sr_args_print_done(&out, o.file);
     sr_text_deinit(&out);
     return status;
 }
