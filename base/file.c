@@ -332,11 +332,15 @@ bool sr_file_exists(const char *path) {
     return look(path, &st) || !sr_file_is_own_fault(errno);
 }
 
+SrStatus sr_file_look(const char *path, struct stat *st, bool *found) {
+    *found = look(path, st);
+    return *found || sr_file_is_own_fault(errno) ? SR_OK : fail_errno("cannot look at", path);
+}
+
 SrStatus sr_file_check_known(const char *path) {
     struct stat st;
-    if (look(path, &st) || sr_file_is_own_fault(errno))
-        return SR_OK;
-    return fail_errno("cannot look at", path);
+    bool found;
+    return sr_file_look(path, &st, &found);
 }
 
 SrStatus sr_file_check_new(const char *path, bool force) {

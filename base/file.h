@@ -55,9 +55,11 @@ void sr_file_remove_orphans(const char *dir);
 // True also if the system cannot answer (EIO, ENOMEM): opening the file then reports the cause.
 bool sr_file_exists(const char *path);
 bool sr_file_is_link(const char *path);
-// Checks that the system can tell whether the file exists.  SR_ERR_IO: it cannot (EIO, ENOMEM), and
-// the message gives the reason.
-SrStatus sr_file_check_known(const char *path);
+// Fills *st if there is such a file.  SR_ERR_IO: the system cannot tell (EIO, ENOMEM), also when it
+// is asked again, and the message gives the reason.
+struct stat;
+SrStatus sr_file_look(const char *path, struct stat *st, bool *found);
+SrStatus sr_file_check_known(const char *path); // checks that the system can tell
 // Checks that a regular file can be opened; its contents are not read.  SR_ERR_IO gives the reason.
 SrStatus sr_file_check_readable(const char *path);
 // Checks that a new file may be written.  SR_ERR_CONFIG: a folder, or an existing file without

@@ -1,7 +1,6 @@
 // Opens the images of a path through the data sets of data/sets.
 #include "folder/image_set.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -77,9 +76,8 @@ SrStatus sr_image_set_stat(const char *name, int64_t *bytes, int64_t *mtime) {
     if (snprintf(path, sizeof path, "%s", name) >= (int)sizeof path)
         return SR_OK;
     for (char *slash;; *slash = '\0') {
-        bool found = stat(path, &st) == 0;
-        if (!found && !sr_file_is_own_fault(errno))
-            SR_FAIL(SR_ERR_IO, "cannot look at %s: %s", path, strerror(errno));
+        bool found;
+        SR_TRY(sr_file_look(path, &st, &found));
         if (found && S_ISREG(st.st_mode))
             break;
         if (!(slash = strrchr(path, '/')) || slash == path)

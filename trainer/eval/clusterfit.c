@@ -159,7 +159,7 @@ static SrStatus look(Run *r, const char *train, const char *test, bool force) {
 }
 
 static void take_back_file(const char *path) {
-    if (*path && sr_file_exists(path))
+    if (*path)
         (void)sr_file_remove(path);
 }
 

@@ -3,7 +3,6 @@
 // points elsewhere, an edited configuration or a folder with other images is another extraction.
 #include "trainer/eval/extract/extract_identity.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -70,14 +69,13 @@ static SrStatus add_model(const SrExtractIdentity *id, SrText *out) {
 // system cannot tell.
 static SrStatus sum_add_file(Sum *sum, const char *path) {
     struct stat s;
+    bool found = false;
     sum_add_text(sum, path);
-    if (!*path)
-        return SR_OK;
-    if (stat(path, &s) == 0) {
+    if (*path)
+        SR_TRY(sr_file_look(path, &s, &found));
+    if (found) {
         int64_t what[] = {s.st_size, s.st_mtim.tv_sec, s.st_mtim.tv_nsec};
         sum_add(sum, what, sizeof what);
-    } else if (!sr_file_is_own_fault(errno)) {
-        SR_FAIL(SR_ERR_IO, "cannot look at %s: %s", path, strerror(errno));
     }
     return SR_OK;
 }
