@@ -12,18 +12,9 @@
 #include "base/mem.h"
 #include "tests/check.h"
 #include "tests/failures.h"
+#include "tests/formats/hand_file.h"
 
 #define FILES "tests/formats/files/"
-
-static double element(SrWeights *w, const char *name, int64_t i) {
-    SrTensor t = {0};
-    double out = 0;
-    int at = sr_weights_find(w, name);
-    CHECK(at >= 0);
-    CHECK_OK(sr_weights_read(w, at, &t));
-    sr_weights_doubles(&t, i, 1, &out);
-    return out;
-}
 
 static void check_nested(const char *path, SrWeightsFormat format) {
     SrWeights w;
@@ -33,17 +24,17 @@ static void check_nested(const char *path, SrWeightsFormat format) {
     CHECK_INT(w.n, 9);
     CHECK_STR(w.tensors[0].name, "state_dict.module.fc.weight");
     CHECK_STR(sr_shape_text(w.tensors[0].shape, shape, sizeof shape), "[2, 3]");
-    CHECK_NEAR(element(&w, "state_dict.module.fc.weight", 4), 4, 0);
-    CHECK_NEAR(element(&w, "state_dict.module.n", 0), 7, 0);
-    CHECK_NEAR(element(&w, "optimizer.state.0.momentum_buffer", 1), 1, 0);
-    CHECK_NEAR(element(&w, "t", 1), 3, 0); // shape (3, 2), strides (1, 3)
-    CHECK_NEAR(element(&w, "t", 4), 2, 0);
-    CHECK_NEAR(element(&w, "h", 1), -0.5, 0);
-    CHECK_NEAR(element(&w, "h", 2), 65504, 0);
-    CHECK_NEAR(element(&w, "h", 3), 0x1p-24, 0); // the smallest subnormal number
-    CHECK_NEAR(element(&w, "bf", 1), -2, 0);
-    CHECK_NEAR(element(&w, "b", 0), 1, 0);
-    CHECK_NEAR(element(&w, "e", 3), 3, 0); // an expanded tensor, with strides 0
+    CHECK_NEAR(hand_file_element(&w, "state_dict.module.fc.weight", 4), 4, 0);
+    CHECK_NEAR(hand_file_element(&w, "state_dict.module.n", 0), 7, 0);
+    CHECK_NEAR(hand_file_element(&w, "optimizer.state.0.momentum_buffer", 1), 1, 0);
+    CHECK_NEAR(hand_file_element(&w, "t", 1), 3, 0); // shape (3, 2), strides (1, 3)
+    CHECK_NEAR(hand_file_element(&w, "t", 4), 2, 0);
+    CHECK_NEAR(hand_file_element(&w, "h", 1), -0.5, 0);
+    CHECK_NEAR(hand_file_element(&w, "h", 2), 65504, 0);
+    CHECK_NEAR(hand_file_element(&w, "h", 3), 0x1p-24, 0); // the smallest subnormal number
+    CHECK_NEAR(hand_file_element(&w, "bf", 1), -2, 0);
+    CHECK_NEAR(hand_file_element(&w, "b", 0), 1, 0);
+    CHECK_NEAR(hand_file_element(&w, "e", 3), 3, 0); // an expanded tensor, with strides 0
     CHECK_STR(sr_weights_meta(&w, "epoch"), "3");
     CHECK_STR(sr_weights_meta(&w, "best"), "0.5");
     CHECK_STR(sr_weights_meta(&w, "args.name"), "x");
@@ -67,15 +58,15 @@ TEST(test_numpy) {
         CHECK_OK(sr_weights_open(&w, paths[i]));
         CHECK_INT(w.n, 3);
         CHECK_STR(w.tensors[0].name, "w");
-        CHECK_NEAR(element(&w, "w", 11), 11, 0);
-        CHECK_NEAR(element(&w, "b", 2), 2, 0);
-        CHECK_NEAR(element(&w, "f", 1), 1, 0); // column-major in the file
-        CHECK_NEAR(element(&w, "f", 3), 3, 0);
+        CHECK_NEAR(hand_file_element(&w, "w", 11), 11, 0);
+        CHECK_NEAR(hand_file_element(&w, "b", 2), 2, 0);
+        CHECK_NEAR(hand_file_element(&w, "f", 1), 1, 0); // column-major in the file
+        CHECK_NEAR(hand_file_element(&w, "f", 3), 3, 0);
         sr_weights_close(&w);
     }
     CHECK_OK(sr_weights_open(&w, FILES "matrix.npy"));
     CHECK_INT(w.format, SR_WEIGHTS_NPY);
-    CHECK_NEAR(element(&w, "array", 5), 5, 0);
+    CHECK_NEAR(hand_file_element(&w, "array", 5), 5, 0);
     sr_weights_close(&w);
 }
 

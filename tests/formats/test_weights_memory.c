@@ -11,23 +11,8 @@
 #include "formats/weights/save.h"
 #include "formats/weights/zip_write.h"
 #include "tests/check.h"
+#include "tests/formats/hand_file.h"
 #include "tests/formats/weights_bound.h"
-#include "tests/temp_dir.h"
-
-static char dir[64], path[128];
-
-static int set_up(void **state) {
-    (void)state;
-    temp_dir_make(dir);
-    snprintf(path, sizeof path, "%s/file", dir);
-    return 0;
-}
-
-static int tear_down(void **state) {
-    (void)state;
-    temp_dir_remove(dir);
-    return 0;
-}
 
 // ---- safetensors --------------------------------------------------------------------------------
 
@@ -36,9 +21,9 @@ static SrStatus open_safetensors(const SrText *header) {
     for (int i = 0; i < 8; i++)
         sr_text_addn(&file, (char[]){(char)(header->len >> (8 * i))}, 1);
     sr_text_addn(&file, header->s, header->len);
-    CHECK_OK(sr_file_write(path, file.s, file.len));
+    CHECK_OK(sr_file_write(hand_file_path, file.s, file.len));
     sr_text_deinit(&file);
-    return weights_bound_check(path, NULL);
+    return weights_bound_check(hand_file_path, NULL);
 }
 
 TEST(test_many_tensors) {
@@ -81,10 +66,10 @@ TEST(test_many_values) {
 
 static SrStatus open_pickle(const SrText *pickle) {
     SrZipWriter z;
-    CHECK_OK(sr_zip_begin(&z, path));
+    CHECK_OK(sr_zip_begin(&z, hand_file_path));
     CHECK_OK(sr_zip_add(&z, "archive/data.pkl", NULL, 0, pickle->s, pickle->len));
     CHECK_OK(sr_zip_commit(&z));
-    return weights_bound_check(path, NULL);
+    return weights_bound_check(hand_file_path, NULL);
 }
 
 static void repeat(SrText *out, const char *s, int n) {
@@ -130,20 +115,21 @@ TEST(test_pickles) {
 TEST(test_many_entries) {
     SrZipWriter z;
     char name[32];
-    CHECK_OK(sr_zip_begin(&z, path));
+    CHECK_OK(sr_zip_begin(&z, hand_file_path));
     for (int i = 0; i < 120000; i++) {
         snprintf(name, sizeof name, "%x.npy", i);
         CHECK_OK(sr_zip_add(&z, name, NULL, 0, "", 0));
     }
     CHECK_OK(sr_zip_commit(&z));
-    CHECK_INT(weights_bound_check(path, NULL), SR_ERR_CONFIG);
+    CHECK_INT(weights_bound_check(hand_file_path, NULL), SR_ERR_CONFIG);
 }
 
 TEST(test_bomb) {
-    snprintf(path, sizeof path, "tests/formats/files/bomb.npz");
-    CHECK_OK(weights_bound_check(path, NULL)); // opening succeeds; reading the tensor is refused
+    snprintf(hand_file_path, sizeof hand_file_path, "tests/formats/files/bomb.npz");
+    CHECK_OK(weights_bound_check(hand_file_path,
+                                 NULL)); // opening succeeds; reading the tensor is refused
 }
 
-#define in_folder(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+#define in_folder(f) cmocka_unit_test_setup_teardown(f, hand_file_begin, hand_file_end)
 SR_TESTS(weights_memory, in_folder(test_many_tensors), in_folder(test_many_values),
          in_folder(test_pickles), in_folder(test_many_entries), in_folder(test_bomb))
