@@ -58,8 +58,8 @@
     return e && { name: row.dataset.name, at: Array.prototype.indexOf.call(row.querySelectorAll(stops), e) };
   }
   function focus(f) {
-    var rows = f && f.name === undefined ? [live] : Array.prototype.slice.call(f ? live.querySelectorAll('[data-name]') : []);
-    rows.forEach(function (r) {
+    if (!f) return;
+    Array.prototype.forEach.call(f.name === undefined ? [live] : live.querySelectorAll('[data-name]'), function (r) {
       var e = r.dataset.name === f.name && r.querySelectorAll(stops)[f.at];
       if (e) e.focus({ preventScroll: true });
     });

@@ -9,6 +9,20 @@
 #include "tests/data/fixture.h"
 #include "tests/program.h"
 
+static void begin(Web *w, Browser *b) {
+    web_need();
+    browser_need();
+    web_begin(w);
+    browser_start(b);
+}
+
+// Fails the test if a page reported an error.
+static void end(Web *w, Browser *b) {
+    CHECK_STR(b->errors, "");
+    browser_stop(b);
+    web_end(w);
+}
+
 static void write_curve(const Web *w) {
     char lines[1024] = "";
     for (int i = 0; i < 4; i++) {
@@ -50,10 +64,7 @@ TEST(test_pages_in_a_browser) {
     static const int widths[] = {400, 1600};
     Web w;
     Browser b;
-    web_need();
-    browser_need();
-    web_begin(&w);
-    browser_start(&b);
+    begin(&w, &b);
     write_curve(&w);
     for (int i = 0; i < 2 * SR_COUNT(widths); i++)
         look_at_pages(&b, &w, widths[i / 2], i % 2);
@@ -71,8 +82,7 @@ TEST(test_pages_in_a_browser) {
         CHECK_STR(web_answer, script ? "1" : "undefined");
         CHECK_STR(b.errors, "");
     }
-    browser_stop(&b);
-    web_end(&w);
+    end(&w, &b);
 }
 
 // The row of a sweep opens by its summary and stays open when new figures arrive; the filter and
@@ -82,10 +92,7 @@ TEST(test_sweep_in_a_browser) {
     char text[64];
     Web w;
     Browser b;
-    web_need();
-    browser_need();
-    web_begin(&w);
-    browser_start(&b);
+    begin(&w, &b);
     web_write_run(w.runs, "photos/seed0", 3, 1);
     web_write_run(w.runs, "photos/seed1", 3, 2);
     web_write_run(w.runs, "alone", 3, 9);
@@ -115,9 +122,7 @@ TEST(test_sweep_in_a_browser) {
                 "(document.querySelector('input'))",
                 text, sizeof text);
     CHECK(browser_becomes(&b, "document.querySelector('.sweep').hidden", 20));
-    CHECK_STR(b.errors, "");
-    browser_stop(&b);
-    web_end(&w);
+    end(&w, &b);
 }
 
 // New figures wait while a button is held, so that it is clicked when it is released, and the focus
@@ -131,10 +136,7 @@ TEST(test_figures_wait_for_a_click) {
     char text[64];
     Web w;
     Browser b;
-    web_need();
-    browser_need();
-    web_begin(&w);
-    browser_start(&b);
+    begin(&w, &b);
     web_write_run(w.runs, "one", 3, 1.25);
     web_write_run(w.runs, "two", 3, 1.5);
     open_index(&b, &w, 800, true);
@@ -152,9 +154,7 @@ TEST(test_figures_wait_for_a_click) {
     browser_ask(&b, "document.activeElement.closest('[data-name]').dataset.name", text,
                 sizeof text);
     CHECK_STR(text, "two");
-    CHECK_STR(b.errors, "");
-    browser_stop(&b);
-    web_end(&w);
+    end(&w, &b);
 }
 
 // Saves a picture for the documents into the folder SSLRUN_PICTURES, if that is set.
@@ -176,10 +176,7 @@ TEST(test_training_in_a_browser) {
     Web w;
     Browser b;
     char key[160], expression[256];
-    web_need();
-    browser_need();
-    web_begin(&w);
-    browser_start(&b);
+    begin(&w, &b);
     snprintf(key, sizeof key, "CHECKPOINT.DIR=%s/long", w.runs);
     pid_t run = program_start(w.dir, 1,
                               (const char *const[]){"tests/cli/tiny.yaml", key,
@@ -204,9 +201,7 @@ TEST(test_training_in_a_browser) {
     CHECK(browser_becomes(&b, expression, 60));
     browser_click(&b, "button");
     CHECK(browser_becomes(&b, "document.querySelector('button').innerText == 'continue'", 60));
-    CHECK_STR(b.errors, "");
-    browser_stop(&b);
-    web_end(&w);
+    end(&w, &b);
 }
 
 SR_TESTS(web_browser, unit(test_pages_in_a_browser), unit(test_sweep_in_a_browser),
