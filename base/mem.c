@@ -85,16 +85,19 @@ char *sr_strdup(const char *s) {
 
 // mmap aligns to pages, more than the 64 bytes promised.  The request for huge pages may fail,
 // which costs speed only.
-void *sr_map(size_t bytes) {
+static void *map(size_t bytes, int kind) {
     if (!permit())
         return NULL;
-    void *p =
-        mmap(NULL, bytes ? bytes : 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *p = mmap(NULL, bytes ? bytes : 1, PROT_READ | PROT_WRITE, kind | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED)
         return NULL;
     (void)madvise(p, bytes, MADV_HUGEPAGE);
     return count_live(p, (int64_t)bytes);
 }
+
+void *sr_map(size_t bytes) { return map(bytes, MAP_PRIVATE); }
+
+void *sr_map_shared(size_t bytes) { return map(bytes, MAP_SHARED); }
 
 void sr_unmap(void *p, size_t bytes) {
     if (!p)

@@ -18,6 +18,8 @@ char *sr_strdup(const char *s);              // NULL when memory is out
 // the system has them.  sr_unmap returns it to the system.  NULL: memory is out.
 void *sr_map(size_t bytes);
 void sr_unmap(void *p, size_t bytes);
+// Maps memory as sr_map does.  A child after fork shares it instead of getting a copy.
+void *sr_map_shared(size_t bytes);
 
 // Returns free pages of the heap to the system.  The C library returns them only from the heap's
 // end, and one small block there keeps everything below it.

@@ -1,17 +1,18 @@
 // Binary linear classifiers: conversion to liblinear's sparse rows, and one call of its train() for
 // each problem.
 #include "measure/probes/liblinear.h"
-#include "base/clock.h"
-#include "base/machine.h"
 
 #include <linear.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
+#include "base/machine.h"
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "base/text/text.h"
 #include "kernels/core/gemm.h"
+#include "measure/probes/children.h"
 
 struct SrLinearRows {
     int64_t n;
@@ -81,16 +82,14 @@ typedef struct {
     const SrLinearRows *rows;
     SrLinearKind kind;
     double tolerance;
-    SrLinearProblem *problems;
-    bool *failed; // (n) true: out of memory
+    const SrLinearProblem *problems;
+    double *w; // (n, d + 1) shared with the children
 } Training;
 
 static int solver_of(SrLinearKind kind) {
     static const int solvers[] = {L2R_LR, L2R_L2LOSS_SVC, L2R_L1LOSS_SVC_DUAL, L1R_L2LOSS_SVC};
     return solvers[kind];
 }
-
-static bool shuffles(SrLinearKind kind) { return kind == SR_LINEAR_HINGE || kind == SR_LINEAR_L1; }
 
 // liblinear's weights score for the class label[0], so their sign depends on it.
 static void copy_weights(const struct model *m, int d, double *w) {
@@ -112,55 +111,54 @@ static int64_t gather(const Training *t, const SrLinearProblem *p, struct proble
     return positives;
 }
 
-static void train_one(void *arg, int64_t index, int thread) {
-    (void)thread;
+static void solve(const struct problem *problem, const struct parameter *how, int d, double *w) {
+    srand(1);
+    struct model *m = train(problem, how);
+    copy_weights(m, d, w);
+    free_and_destroy_model(&m);
+}
+
+static bool train_one(void *arg, int64_t index) {
     const Training *t = arg;
-    SrLinearProblem *p = &t->problems[index];
+    const SrLinearProblem *p = &t->problems[index];
     int d = t->rows->d, label = 1;
+    double *w = t->w + index * (d + 1), positive_weight = p->positive_weight;
     struct problem problem = {.n = d + 1, .bias = 1};
     struct parameter how = {.solver_type = solver_of(t->kind),
                             .eps = t->tolerance,
                             .C = p->cost,
                             .nr_weight = 1,
                             .weight_label = &label,
-                            .weight = &p->positive_weight,
+                            .weight = &positive_weight,
                             .p = 0.1};
     problem.x = sr_alloc((size_t)t->rows->n * sizeof(struct feature_node *));
     problem.y = sr_alloc((size_t)t->rows->n * sizeof *problem.y);
-    t->failed[index] = !problem.x || !problem.y;
-    if (!t->failed[index]) {
+    bool allocated = problem.x && problem.y;
+    if (allocated) {
         int64_t positives = gather(t, p, &problem);
-        memset(p->w, 0, (size_t)(d + 1) * sizeof *p->w);
-        p->w[d] = positives > 0 ? 1 : -1;
-        if (positives > 0 && positives < problem.l) {
-            struct model *m = train(&problem, &how);
-            copy_weights(m, d, p->w);
-            free_and_destroy_model(&m);
-        }
+        w[d] = positives > 0 ? 1 : -1;
+        if (positives > 0 && positives < problem.l)
+            solve(&problem, &how, d, w);
     }
     sr_free(problem.x);
     sr_free(problem.y);
+    return allocated;
 }
 
 SrStatus sr_linear_train(const SrLinearRows *rows, SrLinearKind kind, double tolerance,
                          SrLinearProblem *problems, int n) {
+    size_t numbers = (size_t)rows->d + 1, bytes = (size_t)n * numbers * sizeof(double);
     if (rows->n > INT32_MAX)
         SR_FAIL(SR_ERR_CONFIG, "%lld rows are more than LIBLINEAR can count (%d)",
                 (long long)rows->n, INT32_MAX);
-    Training t = {rows, kind, tolerance, problems, sr_calloc((size_t)n + 1, sizeof(bool))};
-    SR_TRY_MEMORY(t.failed, "%d linear classifiers", n);
+    Training t = {rows, kind, tolerance, problems, sr_map_shared(bytes)};
+    SR_TRY_MEMORY(t.w, "%d linear classifiers", n);
     set_print_string_function(quiet);
-    if (!shuffles(kind))
-        sr_parallel_for(n, train_one, &t);
-    for (int i = 0; shuffles(kind) && i < n; i++) {
-        srand(1);
-        train_one(&t, i, 0);
-    }
-    bool failed = false;
-    for (int i = 0; i < n; i++)
-        failed |= t.failed[i];
-    sr_free(t.failed);
-    return failed ? sr_out_of_memory("%d linear classifiers", n) : SR_OK;
+    SrStatus status = sr_in_children(n, sr_parallel_threads(), train_one, &t, "linear classifiers");
+    for (int i = 0; status == SR_OK && i < n; i++)
+        memcpy(problems[i].w, t.w + (size_t)i * numbers, numbers * sizeof(double));
+    sr_unmap(t.w, bytes);
+    return status;
 }
 
 SrStatus sr_linear_scores(const SrMatrix *f, const double *w, int n, float *scores) {

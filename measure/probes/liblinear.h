@@ -2,9 +2,10 @@
 // library for large linear classification", JMLR 2008; Debian's liblinear-dev).  Problems with more
 // classes train one classifier per class.
 //
-// The bits of a result do not depend on the number of threads.  The primal solvers, a trust-region
-// Newton method, draw nothing.  The coordinate-descent solvers shuffle with the C library's rand();
-// they run one after the other, each from the same seed.
+// liblinear uses memory without looking whether it got it, so it works in child processes
+// (measure/probes/children.h).  The bits of a result do not depend on their number.  The primal
+// solvers, a trust-region Newton method, draw nothing.  The coordinate-descent solvers shuffle with
+// the C library's rand(), from the same seed for each problem.
 #ifndef SR_MEASURE_PROBES_LIBLINEAR_H
 #define SR_MEASURE_PROBES_LIBLINEAR_H
 
@@ -34,8 +35,9 @@ typedef struct {
     double *w;              // (d + 1) result, the bias last
 } SrLinearProblem;
 
-// Trains all n problems, on several threads if the solver does not shuffle.  tolerance: sklearn's
-// tol. A problem whose rows have one class gets weights 0 and the bias 1 or -1.
+// Trains all n problems, in as many processes as there are threads.  tolerance: sklearn's tol.  A
+// problem whose rows have one class gets weights 0 and the bias 1 or -1.  SR_ERR_MEMORY: memory is
+// out, in this process or in one of the children.
 SrStatus sr_linear_train(const SrLinearRows *rows, SrLinearKind kind, double tolerance,
                          SrLinearProblem *problems, int n);
 
