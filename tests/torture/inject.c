@@ -9,8 +9,9 @@
 // a fault can make a difference.
 //
 // System calls are trapped by a seccomp filter, so that calls inside libraries count too.
-// Allocations and new threads are counted where the program calls the C library.  The program
-// must not start itself again, because a filter survives execve() and its handler does not.
+// Allocations and new threads are counted where the program calls the C library.  A child that the
+// program forks counts on, in memory that both share.  The program must not start itself again,
+// because a filter survives execve() and its handler does not.
 #include <dlfcn.h>
 #include <errno.h>
 #include <execinfo.h>
@@ -26,6 +27,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -67,24 +69,31 @@ static const struct {
     {SYS_ftruncate, CREATE}, {SYS_newfstatat, STAT},  {SYS_statx, STAT}};
 enum { N_TRAPS = sizeof traps / sizeof *traps };
 
-static atomic_long counts[KINDS];
 static Kind chosen = KINDS;
 static long at;
 static int action; // errno
 static bool halves, stays;
-static atomic_bool armed, happened;
+static atomic_bool armed;
 static char counts_path[4096], points_path[4096];
 
 // ---- points -------------------------------------------------------------------------------------
 
 enum { FRAMES = 12, POINTS = 1 << 16 };
-static uint64_t seen[POINTS]; // hashes of chains of callers, by open addressing
-static struct {
-    Kind kind;
-    long n;
-} points[POINTS / 2];
-static int n_points;
-static pthread_mutex_t points_lock = PTHREAD_MUTEX_INITIALIZER;
+
+// State that the process and its children share.
+typedef struct {
+    atomic_long counts[KINDS];
+    atomic_bool happened;
+    atomic_flag busy;      // a thread adds a point
+    uint64_t seen[POINTS]; // hashes of chains of callers, by open addressing
+    struct {
+        Kind kind;
+        long n;
+    } points[POINTS / 2];
+    int n_points;
+} Shared;
+
+static Shared *shared;
 static _Thread_local bool inside; // a call that the unwinder itself makes is no point
 
 // Remembers call n of its kind if no call came from the same chain of callers before.
@@ -98,28 +107,29 @@ static void note_point(Kind kind, long n) {
     for (int i = 0; i < depth; i++)
         hash = (hash ^ (uint64_t)(uintptr_t)frames[i]) * 1099511628211u;
     hash += hash == 0;
-    pthread_mutex_lock(&points_lock);
+    while (atomic_flag_test_and_set(&shared->busy))
+        ;
     size_t i = hash % POINTS;
-    while (seen[i] && seen[i] != hash)
+    while (shared->seen[i] && shared->seen[i] != hash)
         i = (i + 1) % POINTS;
-    if (!seen[i] && n_points < POINTS / 2) {
-        seen[i] = hash;
-        points[n_points].kind = kind;
-        points[n_points++].n = n;
+    if (!shared->seen[i] && shared->n_points < POINTS / 2) {
+        shared->seen[i] = hash;
+        shared->points[shared->n_points].kind = kind;
+        shared->points[shared->n_points++].n = n;
     }
-    pthread_mutex_unlock(&points_lock);
+    atomic_flag_clear(&shared->busy);
     inside = false;
 }
 
 static bool hits(Kind kind) {
     if (!armed)
         return false;
-    long n = atomic_fetch_add(&counts[kind], 1) + 1;
+    long n = atomic_fetch_add(&shared->counts[kind], 1) + 1;
     if (*points_path)
         note_point(kind, n);
     if (kind != chosen || (stays ? n < at : n != at))
         return false;
-    happened = true;
+    shared->happened = true;
     return true;
 }
 
@@ -281,7 +291,8 @@ __attribute__((constructor)) static void begin(void) {
         stays = strcmp(on, "on") == 0;
     }
     unsetenv("LD_PRELOAD"); // for programs that this one starts
-    if (!install_filter())
+    shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (shared == MAP_FAILED || !install_filter())
         _exit(99);
     armed = true;
 }
@@ -301,13 +312,13 @@ __attribute__((destructor)) static void end(void) {
     if (!armed)
         return;
     armed = false;
-    for (int i = 0; i < n_points; i++)
-        n += sprintf(text + n, "%s %ld\n", names[points[i].kind], points[i].n);
+    for (int i = 0; i < shared->n_points; i++)
+        n += sprintf(text + n, "%s %ld\n", names[shared->points[i].kind], shared->points[i].n);
     if (*points_path)
         write_file(points_path, text, (size_t)n);
     n = 0;
     for (int k = 0; k < KINDS; k++)
-        n += sprintf(text + n, "%s %ld\n", names[k], counts[k]);
-    n += sprintf(text + n, "happened %d\n", happened);
+        n += sprintf(text + n, "%s %ld\n", names[k], shared->counts[k]);
+    n += sprintf(text + n, "happened %d\n", shared->happened);
     write_file(counts_path, text, (size_t)n);
 }
