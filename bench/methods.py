@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Trains and evaluates the rows of the table "all methods" in docs/lab/results.md and prints them as Markdown.
+"""Trains and evaluates rows of the tables "all methods" and "teachers" in docs/lab/results.md and prints them as Markdown.
 
-    bench/methods.py DATA [--out runs/methods] [--evaluate] [--threads N] [ROW ...]
+    bench/methods.py DATA [--out runs/methods] [--evaluate] [--threads N] [--seed N] [ROW ...]
 
-DATA has the folders train/ and test/ with a folder per class. Rows are trained one after the other into OUT/ROW; a row that
-was stopped is resumed, and a finished one is not repeated, as `sslrun train` does. --evaluate trains nothing and skips rows
-without a checkpoint. The figures of a row are stored in OUT/ROW.json, so that a second call prints them at once.
+DATA has the folders train/ and test/ with a folder per class. Without ROW, the rows of "all methods" are trained. Rows are
+trained one after the other into OUT/ROW; a row that was stopped is resumed, and a finished one is not repeated, as
+`sslrun train` does. --evaluate trains nothing and skips rows without a checkpoint. The figures of a row are stored in OUT/ROW.json, so that a second call prints them at once.
 """
 import argparse
 import collections
@@ -17,10 +17,13 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 BF16 = ["MODEL.AMP_PARAMS.USE_AMP=True"]
-NARROW = ["MODEL.TRUNK.RESNETS.WIDTH_MULTIPLIER=0.125", "MODEL.HEAD.PARAMS=[[mlp,{dims:[64,10]}]]"]
+NARROW = ["MODEL.TRUNK.RESNETS.WIDTH_MULTIPLIER=0.125"]
+NARROW_CLASSES = NARROW + ["MODEL.HEAD.PARAMS=[[mlp,{dims:[64,10]}]]"]
+NARROW_VIEWS = NARROW + ["MODEL.HEAD.PARAMS=[[mlp,{dims:[64,512,512,128],use_relu:True,use_bn:True}]]"]
+SHORT = ["OPTIMIZER.num_epochs=40"]
 
-# name in the table, recipe below configs/pretrain without _cifar10, keys
-Row = collections.namedtuple("Row", "title recipe keys")
+# name in the table, recipe below configs/pretrain without _cifar10, keys, row of the trunk that this one learns from
+Row = collections.namedtuple("Row", "title recipe keys teacher", defaults=[None])
 ROWS = {
     "ibot": Row("iBOT", "ibot/ibot", BF16),
     "msn": Row("MSN", "msn/masked_siamese", BF16),
@@ -45,24 +48,38 @@ ROWS = {
     "nnclr": Row("NNCLR", "nnclr/nnclr", []),
     "moco": Row("MoCo v2", "moco/moco", []),
     "ijepa": Row("I-JEPA", "ijepa/ijepa", BF16),
-    "clusterfit": Row("ClusterFit", "clusterfit/clusterfit", []),
+    "clusterfit": Row("ClusterFit", "clusterfit/clusterfit", [], "simclr"),
     "rotnet": Row("RotNet", "rotnet/rotnet", []),
     "npidpp": Row("NPID++", "npid/npidpp", BF16),
     "jigsaw": Row("Jigsaw", "jigsaw/jigsaw", []),
     "npid": Row("NPID", "npid/npid", []),
     "supervised": Row("supervised, for comparison", "supervised/supervised", BF16),
-    "distillation": Row("distillation of it, an eighth of the width", "distillation/distillation", BF16),
-    "narrow": Row("labels alone for the same trunk", "supervised/supervised", BF16 + NARROW),
+    "distillation": Row("distillation of it, an eighth of the width", "distillation/distillation", BF16,
+                        "supervised"),
+    "narrow": Row("labels alone for the same trunk", "supervised/supervised", BF16 + NARROW_CLASSES),
     "wmse": Row("W-MSE", "wmse/wmse", []),
 }
-PREPARED = ("clusterfit", "distillation")  # these learn from another row's trunk
+# Students of an eighth of the width, with a quarter of their teacher's parameters, and the same trunk without a teacher.
+TEACHERS = {
+    "features": Row("features of it, without labels", "distillation/feature_distillation", BF16, "supervised"),
+    "alone": Row("DCL for the same trunk", "dcl/dcl", BF16 + NARROW_VIEWS),
+    "photos_supervised": Row("supervised", "supervised/supervised_photos", BF16 + SHORT),
+    "photos_features": Row("features of it, without labels", "distillation/feature_distillation_photos",
+                           BF16 + NARROW + SHORT + [
+                               "DISTILLATION.CACHED_VIEWS=0",
+                               "DISTILLATION.TEACHER_MODEL.TRUNK.RESNETS={DEPTH:18,WIDTH_MULTIPLIER:0.25,SMALL_IMAGE_STEM:True}",
+                           ], "photos_supervised"),
+    "photos_narrow": Row("labels alone for the same trunk", "supervised/supervised_photos", BF16 + NARROW_CLASSES + SHORT),
+    "photos_alone": Row("DCL for the same trunk", "../photos", BF16 + NARROW_VIEWS + SHORT),
+}
+ALL = {**ROWS, **TEACHERS}
 
 
 class Bench:
     def __init__(self, args):
         self.data, self.out = os.path.abspath(args.data), os.path.abspath(args.out)
         self.env = dict(os.environ, OMP_NUM_THREADS=str(args.threads))
-        self.program = os.path.abspath(args.program)
+        self.program, self.seed = os.path.abspath(args.program), args.seed
 
     def run(self, *arguments):
         """Runs the program and returns its output; its messages go to stderr."""
@@ -74,13 +91,14 @@ class Bench:
 
     def config(self, name):
         """Returns recipe, keys and folders of a row, as every verb takes them."""
-        row = ROWS[name]
-        keys = ["DATA.TRAIN.DATA_PATHS=[%s/train]" % self.data, "DATA.TEST.DATA_PATHS=[%s/test]" % self.data]
-        if name == "distillation":
-            teacher = os.path.join(self.folder("supervised"), "checkpoint.safetensors")
+        row = ALL[name]
+        keys = ["DATA.TRAIN.DATA_PATHS=[%s/train]" % self.data, "DATA.TEST.DATA_PATHS=[%s/test]" % self.data,
+                "SEED_VALUE=%d" % self.seed]
+        if "distillation" in row.recipe:
+            teacher = os.path.join(self.folder(row.teacher), "checkpoint.safetensors")
             keys.append("DISTILLATION.TEACHER_MODEL.WEIGHTS_INIT.PARAMS_FILE=" + teacher)
-        return ["configs/pretrain/%s_cifar10.yaml" % row.recipe, *row.keys, *keys,
-                "CHECKPOINT.DIR=" + self.folder(name)]
+        recipe = row.recipe if row.recipe.endswith("photos") else row.recipe + "_cifar10"
+        return ["configs/pretrain/%s.yaml" % recipe, *row.keys, *keys, "CHECKPOINT.DIR=" + self.folder(name)]
 
     def cluster_keys(self):
         """Makes the labels for ClusterFit: 100 clusters of SimCLR's flatten."""
@@ -143,7 +161,7 @@ def best(figures, who, what):
 
 
 def line(bench, name):
-    f, row = bench.figures(name), ROWS[name]
+    f, row = bench.figures(name), ALL[name]
     epochs, updates = bench.steps(name)
     seconds = bench.seconds(name)
     cells = [row.title, ", ".join([row.recipe] + [k.split(".")[-1] for k in row.keys])]
@@ -158,18 +176,19 @@ def line(bench, name):
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("data")
-    p.add_argument("rows", nargs="*", metavar="ROW", help=" ".join(ROWS))
+    p.add_argument("rows", nargs="*", metavar="ROW", help=" ".join(ALL))
     p.add_argument("--out", default="runs/methods")
     p.add_argument("--evaluate", action="store_true", help="trains nothing")
     p.add_argument("--threads", type=int, default=1)
+    p.add_argument("--seed", type=int, default=0)
     p.add_argument("--program", default=os.path.join(os.path.dirname(HERE), "sslrun"))
     args = p.parse_args()
     for name in args.rows:
-        if name not in ROWS:
-            sys.exit("methods.py: no row '%s'; there are: %s" % (name, " ".join(ROWS)))
+        if name not in ALL:
+            sys.exit("methods.py: no row '%s'; there are: %s" % (name, " ".join(ALL)))
     bench = Bench(args)
     os.makedirs(bench.out, exist_ok=True)
-    names = args.rows or [n for n in ROWS if n not in PREPARED] + list(PREPARED)
+    names = args.rows or sorted(ROWS, key=lambda n: ROWS[n].teacher is not None)
     print("| method | recipe, keys | epochs (updates) | processor s | an epoch | kNN | gain | probe | gain |")
     print("|---|---|---|---|---|---|---|---|---|", flush=True)
     baselines = {}
