@@ -303,7 +303,7 @@ static void write_weights(float scale) {
 
 static void try_weights(const SrLoss *loss, bool bf16) {
     static const float scales[] = {0, 1e-40F, 1e20F, NAN};
-    static const char *const refusals[] = {NOT_FINITE, NULL};
+    static const char *const refusals[] = {NOT_FINITE, "holds a weight that is NaN", NULL};
     char key[128], what[96];
     snprintf(key, sizeof key, "MODEL.WEIGHTS_INIT.PARAMS_FILE=%s/odd.safetensors", dir);
     for (int i = 0; i < SR_COUNT(scales); i++) {

@@ -107,6 +107,39 @@ TEST(test_misfits) {
     temp_dir_remove(dir);
 }
 
+// Weights that are not finite are refused by file and name, in each type that files hold.
+TEST(test_not_finite) {
+    static const char *const words[] = {"holds a weight that is NaN",
+                                        "holds a weight that is infinite"};
+    char dir[64], path[128];
+    temp_dir_make(dir);
+    snprintf(path, sizeof path, "%s/w.safetensors", dir);
+    SrParams *params = model();
+    SrWeightsSource source = {.path = path, .remove_prefix = "", .append_prefix = ""};
+    for (int i = 0; i < 2; i++) {
+        float x[6] = {1, 2, 3, 4, 5, 6};
+        uint16_t halves[6] = {0};
+        x[5] = i ? -INFINITY : NAN;
+        halves[0] = i ? 0x7F80 : 0x7FC0; // bfloat16
+        SrNamedTensor file = {"trunk._feature_blocks.conv1.weight", {SR_SHAPE(2, 3), SR_F32, x}};
+        CHECK_OK(sr_safetensors_save(path, &file, 1, NULL, NULL, 0));
+        CHECK_FAILS(sr_weights_load(&source, params), SR_ERR_CONFIG, words[i]);
+        CHECK(strstr(sr_status_message(), "w.safetensors: 'trunk._feature_blocks.conv1.weight'"));
+        file.tensor = (SrTensor){SR_SHAPE(2, 3), SR_BF16, halves};
+        CHECK_OK(sr_safetensors_save(path, &file, 1, NULL, NULL, 0));
+        CHECK_FAILS(sr_weights_load(&source, params), SR_ERR_CONFIG, words[i]);
+        // Values that no model takes do not count.
+        file = (SrNamedTensor){"trunk._feature_blocks.other", {SR_SHAPE(2, 3), SR_F32, x}};
+        const float good[6] = {0};
+        const SrNamedTensor both[] = {
+            file, {"trunk._feature_blocks.conv1.weight", {SR_SHAPE(2, 3), SR_F32, (void *)good}}};
+        CHECK_OK(sr_safetensors_save(path, both, 2, NULL, NULL, 0));
+        CHECK_OK(sr_weights_load(&source, params));
+    }
+    sr_params_free(params);
+    temp_dir_remove(dir);
+}
+
 // Heads may be missing or load in part; half of a trunk is refused unless the configuration
 // allows it.
 TEST(test_heads_and_shares) {
@@ -177,5 +210,5 @@ TEST(test_state_dict_key) {
     temp_dir_remove(dir);
 }
 
-SR_TESTS(weights, unit(test_names), unit(test_groups), unit(test_misfits),
+SR_TESTS(weights, unit(test_names), unit(test_groups), unit(test_misfits), unit(test_not_finite),
          unit(test_heads_and_shares), unit(test_state_dict_key))

@@ -2,6 +2,7 @@
 // spreading a first convolution over other channels.
 #include "trainer/model/weights_fit.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -105,6 +106,18 @@ bool sr_weights_fits_type(SrDtype from, SrDtype to) {
     return from == to || (to == SR_F32 && (from == SR_F16 || from == SR_BF16 || from == SR_F64));
 }
 
+// One such weight makes features NaN, which would show long after loading.
+static SrStatus check_finite(const SrWeights *w, int i, const float *x, SrShape shape) {
+    for (int64_t k = 0; k < sr_shape_count(shape); k++)
+        if (!isfinite(x[k]))
+            SR_FAIL(
+                SR_ERR_CONFIG,
+                "%s: '%s' holds a weight that is %s; `sslrun inspect %s --stats` counts them in "
+                "all tensors",
+                w->path, w->tensors[i].name, isnan(x[k]) ? "NaN" : "infinite", w->path);
+    return SR_OK;
+}
+
 SrStatus sr_weights_fit_read(SrWeights *w, int i, const char *name, void *to, SrDtype type,
                              SrShape shape) {
     SrTensor data;
@@ -115,7 +128,7 @@ SrStatus sr_weights_fit_read(SrWeights *w, int i, const char *name, void *to, Sr
     }
     if (data.dtype == SR_F32) {
         fit(name, data.data, data.shape, to, shape);
-        return SR_OK;
+        return check_finite(w, i, to, shape);
     }
     float *floats = sr_alloc((size_t)sr_shape_count(data.shape) * sizeof *floats);
     if (!floats)
@@ -123,5 +136,5 @@ SrStatus sr_weights_fit_read(SrWeights *w, int i, const char *name, void *to, Sr
     sr_weights_floats(&data, floats);
     fit(name, floats, data.shape, to, shape);
     sr_free(floats);
-    return SR_OK;
+    return check_finite(w, i, to, shape);
 }

@@ -16,7 +16,8 @@ bool sr_weights_fits(const char *name, SrShape from, SrShape to, int channels);
 // True if a value of type `to` can be read from a tensor of type `from`: the same type, or float32
 // from float16, bfloat16 or float64.
 bool sr_weights_fits_type(SrDtype from, SrDtype to);
-// Reads tensor i of a file, whose type and shape fit, into a value of the model.
+// Reads tensor i of a file, whose type and shape fit, into a value of the model.  SR_ERR_CONFIG: a
+// number of it is NaN or infinite.
 //
 // The first convolution's weights for RGB, (K, 3, R, S), become those for C channels: each channel
 // gets their mean times 3 / C, so that an image with C equal channels gives what a grey image gave.
