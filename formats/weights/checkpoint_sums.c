@@ -91,6 +91,8 @@ SrStatus sr_checkpoint_verify(const SrSafetensors *st, const char *path) {
     SrArena arena = SR_ARENA_INIT;
     SrYaml *sums = NULL;
     SrStatus status = sr_json_parse(&arena, text, strlen(text), path, &sums);
+    if (status == SR_ERR_CONFIG)
+        status = damaged(path, "its checksums are not JSON");
     if (status == SR_OK)
         status = verify_tensors(st, path, sums);
     sr_arena_deinit(&arena);

@@ -358,7 +358,7 @@ TEST(test_checksums) {
     write_checkpoint("1", more);
     CHECK_FAILS(verify(), SR_ERR_IO, "damaged checkpoint: tensors are missing");
     write_checkpoint("1", "{\"w\": ");
-    CHECK_FAILS(verify(), SR_ERR_CONFIG, "not valid JSON");
+    CHECK_FAILS(verify(), SR_ERR_IO, "damaged checkpoint: its checksums are not JSON");
 }
 
 // A file of another program may have metadata of any name.
