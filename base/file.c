@@ -496,6 +496,15 @@ void sr_file_list_free(char **names, int n) {
     sr_free(names);
 }
 
+// Allocates the disk space of a file, so that a full disk cannot raise a signal at a later write to
+// the file's mapping.  Returns an error number; 0: done.
+static int reserve(int fd, size_t bytes) {
+    int failed;
+    while ((failed = posix_fallocate(fd, 0, (off_t)bytes)) == EINTR)
+        ;
+    return failed;
+}
+
 // Removes the name at once, so that a killed process leaves no file.
 SrStatus sr_file_map_temporary(const char *dir, size_t bytes, void **data) {
     char path[4096];
@@ -506,9 +515,7 @@ SrStatus sr_file_map_temporary(const char *dir, size_t bytes, void **data) {
     if (fd < 0)
         SR_FAIL(SR_ERR_IO, "%s: %s", path, strerror(errno));
     unlink(path);
-    // Allocates the disk space now: a full disk would raise a signal at a later write to the
-    // mapping.
-    int failed = posix_fallocate(fd, 0, (off_t)SR_MAX(bytes, (size_t)1));
+    int failed = reserve(fd, SR_MAX(bytes, (size_t)1));
     void *p = failed
                   ? MAP_FAILED
                   : mmap(NULL, SR_MAX(bytes, (size_t)1), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -527,7 +534,7 @@ SrStatus sr_file_map_shared(const char *path, size_t bytes, void **data) {
     if (fd < 0)
         return fail_errno("cannot open", path);
     bool regular = fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
-    int failed = regular ? posix_fallocate(fd, 0, (off_t)bytes) : EINVAL;
+    int failed = regular ? reserve(fd, bytes) : EINVAL;
     void *p = failed ? MAP_FAILED : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     int reason = failed ? failed : errno;
     close(fd);
