@@ -9,6 +9,7 @@
 #include <zlib.h>
 
 #include "data/readers/bmp.h"
+#include "data/readers/byte_order.h"
 #include "data/readers/dicom.h"
 #include "data/readers/exif.h"
 #include "data/readers/gif.h"
@@ -18,10 +19,6 @@
 #include "gen/build.h"
 
 #define MAX_SCANS 256 // each costs a pass over all coefficients, however few bytes it has
-
-static uint32_t be16(const uint8_t *p) { return (uint32_t)p[0] << 8 | p[1]; }
-
-static uint32_t be32(const uint8_t *p) { return be16(p) << 16 | be16(p + 2); }
 
 // ---- JPEG ----
 
@@ -44,7 +41,7 @@ static SrStatus jpeg_frame(Jpeg *j, const uint8_t *body, size_t len, SrImageHead
     j->components = body[5];
     // At least one bit a block of 64 samples, and each component's first scan passes all its
     // blocks; the largest MCU covers 32 x 32 pixels with one block of the coarsest component.
-    return sr__image_check_size(out, be16(body + 1), be16(body + 3), j->n, 8 * 1024);
+    return sr__image_check_size(out, sr_be16(body + 1), sr_be16(body + 3), j->n, 8 * 1024);
 }
 
 // Checks Huffman tables: counts of codes of length 1 .. 16, then as many symbols.  A table of more
@@ -112,9 +109,9 @@ static SrStatus probe_jpeg(const uint8_t *bytes, size_t n, SrImageHeader *out) {
     int marker;
     while ((marker = jpeg_next_marker(&j)) >= 0 && marker != 0xD9) {
         size_t left = (size_t)(j.end - j.p);
-        if (left < 2 || be16(j.p) < 2 || be16(j.p) > left)
+        if (left < 2 || sr_be16(j.p) < 2 || sr_be16(j.p) > left)
             SR_FAIL(SR_ERR_IO, "the JPEG is cut off after %zu bytes", n);
-        size_t len = be16(j.p);
+        size_t len = sr_be16(j.p);
         SR_TRY(jpeg_segment(&j, marker, j.p + 2, len - 2, out));
         j.p += len;
     }
@@ -137,7 +134,7 @@ static SrStatus probe_jpeg(const uint8_t *bytes, size_t n, SrImageHeader *out) {
 static SrStatus png_chunk(const uint8_t *chunk, uint32_t len, size_t offset, SrImageHeader *out) {
     bool palette = memcmp(chunk + 4, "PLTE", 4) == 0;
     bool header = memcmp(chunk + 4, "IHDR", 4) == 0;
-    if ((header || palette) && crc32(0, chunk + 4, len + 4) != be32(chunk + 8 + len))
+    if ((header || palette) && crc32(0, chunk + 4, len + 4) != sr_be32(chunk + 8 + len))
         SR_FAIL(SR_ERR_IO, "the PNG has a damaged %.4s chunk", (const char *)chunk + 4);
     if (palette && (len % 3 || len > 768))
         SR_FAIL(SR_ERR_IO, "the PNG's palette has %u bytes, which is not a valid size", len);
@@ -151,15 +148,15 @@ static SrStatus png_chunk(const uint8_t *chunk, uint32_t len, size_t offset, SrI
 }
 
 static SrStatus probe_png(const uint8_t *bytes, size_t n, SrImageHeader *out) {
-    if (n < 33 || be32(bytes + 8) != 13 || memcmp(bytes + 12, "IHDR", 4) != 0)
+    if (n < 33 || sr_be32(bytes + 8) != 13 || memcmp(bytes + 12, "IHDR", 4) != 0)
         SR_FAIL(SR_ERR_IO, "the PNG has no header");
     // Deflate expands at most 1032 times, and a pixel takes at least one bit.
-    SR_TRY(sr__image_check_size(out, be32(bytes + 20), be32(bytes + 16), n, 1032 * 8));
+    SR_TRY(sr__image_check_size(out, sr_be32(bytes + 20), sr_be32(bytes + 16), n, 1032 * 8));
     out->components = bytes[25] == 0 || bytes[25] == 4 ? 1 : 3;
     out->samples = out->components;
     out->bits = bytes[24];
     for (size_t at = 8; at + 12 <= n;) {
-        uint32_t len = be32(bytes + at);
+        uint32_t len = sr_be32(bytes + at);
         if (len > n - at - 12)
             SR_FAIL(SR_ERR_IO, "the PNG is cut off after %zu bytes", n);
         SR_TRY(png_chunk(bytes + at, len, at, out));
@@ -172,14 +169,10 @@ static SrStatus probe_png(const uint8_t *bytes, size_t n, SrImageHeader *out) {
 
 // ---- WebP (RFC 9649) ----
 
-static uint32_t le16(const uint8_t *p) { return p[0] | (uint32_t)p[1] << 8; }
-
-static uint32_t le24(const uint8_t *p) { return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16; }
-
 // Finds the chunk EXIF of an extended WebP, which follows the image.
 static void webp_orientation(const uint8_t *bytes, size_t n, SrImageHeader *out) {
     for (size_t at = 12; at + 8 <= n;) {
-        size_t len = le24(bytes + at + 4) | (size_t)bytes[at + 7] << 24;
+        size_t len = sr_le32(bytes + at + 4);
         if (len > n - at - 8)
             return;
         if (memcmp(bytes + at, "EXIF", 4) == 0)
@@ -200,14 +193,15 @@ static SrStatus probe_webp(const uint8_t *bytes, size_t n, SrImageHeader *out) {
         if (body[0] & 2)
             SR_FAIL(SR_ERR_IO, "the file is an animated WebP, which is not supported");
         webp_orientation(bytes, n, out);
-        return sr__image_check_size(out, le24(body + 7) + 1, le24(body + 4) + 1, n, any);
+        return sr__image_check_size(out, sr_le24(body + 7) + 1, sr_le24(body + 4) + 1, n, any);
     }
     if (memcmp(bytes + 12, "VP8L", 4) == 0) {
-        uint32_t bits = le24(body + 1) | (uint32_t)body[4] << 24;
+        uint32_t bits = sr_le32(body + 1);
         return sr__image_check_size(out, (bits >> 14 & 0x3FFF) + 1, (bits & 0x3FFF) + 1, n, any);
     }
     if (memcmp(bytes + 12, "VP8 ", 4) == 0)
-        return sr__image_check_size(out, le16(body + 8) & 0x3FFF, le16(body + 6) & 0x3FFF, n, any);
+        return sr__image_check_size(out, sr_le16(body + 8) & 0x3FFF, sr_le16(body + 6) & 0x3FFF, n,
+                                    any);
     SR_FAIL(SR_ERR_IO, "the WebP has no image");
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "data/image_pool.h"
+#include "data/readers/byte_order.h"
 
 typedef struct {
     size_t pixels;    // offset of the first row in the file
@@ -16,13 +17,9 @@ typedef struct {
     uint32_t mask[3]; // of red, green and blue in 16 and 32 bits
 } Bmp;
 
-static uint32_t le16(const uint8_t *p) { return p[0] | (uint32_t)p[1] << 8; }
-
-static uint32_t le32(const uint8_t *p) { return le16(p) | le16(p + 2) << 16; }
-
 // Reads what is known of colours: the masks of 16 and 32 bits, or the length of the palette.
 static SrStatus read_colors(const uint8_t *bytes, size_t n, uint32_t header, Bmp *b) {
-    uint32_t compression = header >= 40 ? le32(bytes + 30) : 0;
+    uint32_t compression = header >= 40 ? sr_le32(bytes + 30) : 0;
     const uint32_t five[3] = {0x7C00, 0x3E0, 0x1F}, eight[3] = {0xFF0000, 0xFF00, 0xFF};
     bool masks = compression == 3 || compression == 6;
     if (compression != 0 && !(masks && (b->bits == 16 || b->bits == 32)))
@@ -34,27 +31,27 @@ static SrStatus read_colors(const uint8_t *bytes, size_t n, uint32_t header, Bmp
     for (int c = 0; c < 3 && masks; c++) { // they follow the first 40 bytes of every header
         if (n < 14 + 40 + 12)
             SR_FAIL(SR_ERR_IO, "the BMP is cut off after %zu bytes", n);
-        b->mask[c] = le32(bytes + 54 + 4 * c);
+        b->mask[c] = sr_le32(bytes + 54 + 4 * c);
     }
     b->entry = header == 12 ? 3 : 4;
     b->palette = 14 + (size_t)header;
     b->colors = b->bits <= 8 ? 1u << b->bits : 0;
-    if (b->colors && header >= 40 && le32(bytes + 46) > 0 && le32(bytes + 46) < b->colors)
-        b->colors = le32(bytes + 46);
+    if (b->colors && header >= 40 && sr_le32(bytes + 46) > 0 && sr_le32(bytes + 46) < b->colors)
+        b->colors = sr_le32(bytes + 46);
     return SR_OK;
 }
 
 static SrStatus read_header(const uint8_t *bytes, size_t n, SrImageHeader *out, Bmp *b) {
-    uint32_t header = n >= 18 ? le32(bytes + 14) : 0;
+    uint32_t header = n >= 18 ? sr_le32(bytes + 14) : 0;
     *b = (Bmp){.bits = 0};
     if ((header != 12 && (header < 40 || header > 1024)) || n < 14 + (size_t)header)
         SR_FAIL(SR_ERR_IO, "the BMP's header is damaged or cut off");
-    uint32_t w = header == 12 ? le16(bytes + 18) : le32(bytes + 18);
-    uint32_t h = header == 12 ? le16(bytes + 20) : le32(bytes + 22);
-    b->bits = (int)le16(bytes + (header == 12 ? 24 : 28));
+    uint32_t w = header == 12 ? sr_le16(bytes + 18) : sr_le32(bytes + 18);
+    uint32_t h = header == 12 ? sr_le16(bytes + 20) : sr_le32(bytes + 22);
+    b->bits = (int)sr_le16(bytes + (header == 12 ? 24 : 28));
     b->down = header != 12 && h > INT32_MAX; // a negative height
     h = b->down ? 0u - h : h;
-    b->pixels = le32(bytes + 10);
+    b->pixels = sr_le32(bytes + 10);
     if (b->bits != 1 && b->bits != 4 && b->bits != 8 && b->bits != 16 && b->bits != 24 &&
         b->bits != 32)
         SR_FAIL(SR_ERR_IO, "the BMP has %d bits per pixel, expected 1, 4, 8, 16, 24 or 32",
@@ -95,7 +92,7 @@ static void take_pixel(const Bmp *b, const uint8_t *file, const uint8_t *row, in
         return;
     }
     if (b->bits > 8) {
-        pixel = b->bits == 16 ? le16(row + 2 * x) : le32(row + 4 * x);
+        pixel = b->bits == 16 ? sr_le16(row + 2 * x) : sr_le32(row + 4 * x);
         for (int c = 0; c < 3; c++)
             rgb[c] = channel(pixel, b->mask[c]);
         return;

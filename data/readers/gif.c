@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "data/image_pool.h"
+#include "data/readers/byte_order.h"
 
 enum { CODES = 4096, NO_INDEX = -1 };
 
@@ -16,8 +17,6 @@ typedef struct {
     int transparent;      // index; NO_INDEX: none
     const uint8_t *codes; // first byte of the LZW data: the size of its codes
 } Frame;
-
-static int le16(const uint8_t *p) { return p[0] | p[1] << 8; }
 
 // Skips the blocks of data, and the empty one that ends them.  NULL: the file ends first.
 static const uint8_t *skip_blocks(const uint8_t *p, const uint8_t *end) {
@@ -51,10 +50,10 @@ static const uint8_t *take_extension(const uint8_t *p, const uint8_t *end, Frame
 static const uint8_t *take_descriptor(const uint8_t *p, const uint8_t *end, Frame *f) {
     if (end - p < 10)
         return NULL;
-    f->left = le16(p + 1);
-    f->top = le16(p + 3);
-    f->w = le16(p + 5);
-    f->h = le16(p + 7);
+    f->left = (int)sr_le16(p + 1);
+    f->top = (int)sr_le16(p + 3);
+    f->w = (int)sr_le16(p + 5);
+    f->h = (int)sr_le16(p + 7);
     f->interlaced = p[9] & 0x40;
     p = take_palette(p + 10, end, p[9], f);
     return p && p < end ? p : NULL;
@@ -79,7 +78,7 @@ SrStatus sr__gif_probe(const uint8_t *bytes, size_t n, SrImageHeader *out) {
     SR_TRY(find_frame(bytes, n, &f));
     out->format = SR_IMAGE_GIF;
     out->components = 3;
-    SR_TRY(sr__image_check_size(out, (uint32_t)le16(bytes + 8), (uint32_t)le16(bytes + 6), n,
+    SR_TRY(sr__image_check_size(out, sr_le16(bytes + 8), sr_le16(bytes + 6), n,
                                 INT64_MAX)); // a canvas may be larger than its picture
     if (f.left + f.w > out->W || f.top + f.h > out->H || f.w < 1 || f.h < 1)
         SR_FAIL(SR_ERR_IO, "the first picture of the GIF lies outside of its canvas");

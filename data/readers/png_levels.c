@@ -8,6 +8,7 @@
 
 #include "base/compiler.h"
 #include "data/image_pool.h"
+#include "data/readers/byte_order.h"
 
 enum { GREY = 0, PALETTE = 3, HEADER = 13, CHUNK = 12, MOST_SIDE = 65500 };
 
@@ -18,12 +19,8 @@ typedef struct {
     size_t packed_bytes;
 } Png;
 
-static uint32_t big_endian(const uint8_t *p) {
-    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
-}
-
 static SrStatus read_header(const uint8_t *p, Png *png) {
-    uint32_t w = big_endian(p), h = big_endian(p + 4);
+    uint32_t w = sr_be32(p), h = sr_be32(p + 4);
     if (p[9] != GREY && p[9] != PALETTE)
         SR_FAIL(SR_ERR_IO,
                 "the PNG has several channels; a mask has one, grey levels or a palette, "
@@ -49,7 +46,7 @@ static SrStatus read_chunks(const uint8_t *p, size_t n, SrImagePool *pool, Png *
     png->packed = sr_image_pool_take(pool, n);
     SR_TRY_MEMORY(png->packed, "a PNG");
     for (size_t at = 8; n - at >= CHUNK;) {
-        size_t bytes = big_endian(p + at);
+        size_t bytes = sr_be32(p + at);
         if (bytes > n - at - CHUNK)
             SR_FAIL(SR_ERR_IO, "the PNG is truncated");
         if (memcmp(p + at + 4, "IDAT", 4) == 0) {

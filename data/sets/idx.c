@@ -13,6 +13,7 @@
 #include "base/text/text.h"
 #include "data/dataset.h"
 #include "data/image_pool.h"
+#include "data/readers/byte_order.h"
 #include "data/sets/source.h"
 
 #define MAX_PATH_BYTES 4096
@@ -60,7 +61,7 @@ static SrStatus read_header(gzFile f, const char *path, Idx *idx) {
     idx->count = 1;
     for (int i = 0; i < idx->rank; i++) {
         SR_TRY(read_exactly(f, path, d, 4));
-        idx->d[i] = (int64_t)d[0] << 24 | (int64_t)d[1] << 16 | (int64_t)d[2] << 8 | d[3];
+        idx->d[i] = (int64_t)sr_be32(d);
         if (idx->d[i] < 1 || idx->count > MAX_BYTES / idx->d[i])
             SR_FAIL(SR_ERR_CONFIG, "%s: dimension %d is %lld", path, i, (long long)idx->d[i]);
         idx->count *= idx->d[i];
