@@ -38,7 +38,11 @@ SrStatus sr_view_preview_make(const SrLoaderConfig *config, int64_t epoch, int64
                               .told = out->told};
     SR_TRY(read_image(config, in_set, pool, out));
     out->label = config->dataset->label(config->set, in_set);
-    return sr_pipeline_apply(config->pipeline, &ctx, &out->views);
+    SR_TRY(sr_pipeline_apply(config->pipeline, &ctx, &out->views));
+    for (int v = 0; v < SR_MAX_VIEWS; v++)
+        if (out->told[v].failed)
+            return sr_out_of_memory("the draws of a view in words");
+    return SR_OK;
 }
 
 void sr_view_preview_deinit(SrViewPreview *shown) {

@@ -16,6 +16,7 @@
 #include "pages/photos/contact_sheet.h"
 #include "tests/check.h"
 #include "tests/data/fixture.h"
+#include "tests/failures.h"
 #include "tests/program.h"
 #include "tests/temp_dir.h"
 #include "trainer/data/data_split.h"
@@ -89,6 +90,26 @@ TEST(test_it_is_a_picture) {
 
 // For every transform, reporting the draws changes no bit of the views, and every view has a
 // report.
+typedef struct {
+    const SrLoaderConfig *source;
+    int64_t index;
+    const SrViewPreview *whole;
+} Preview;
+
+// Makes a preview once more.  Where memory is short it says so, or has all words of the draws.
+static SrStatus preview_again(void *arg) {
+    const Preview *p = arg;
+    SrViewPreview shown;
+    SrImagePool *pool;
+    SR_TRY(sr_image_pool_new(&pool));
+    SrStatus status = sr_view_preview_make(p->source, 2, p->index, p->index, pool, &shown);
+    for (int v = 0; status == SR_OK && v < 3; v++)
+        CHECK_STR(shown.told[v].s, p->whole->told[v].s);
+    sr_view_preview_deinit(&shown);
+    sr_image_pool_free(pool);
+    return status;
+}
+
 TEST(test_views_are_the_loaders) {
     static const char *const transforms =
         "[{name: ImgPilToMultiCrop, total_num_crops: 3, num_crops: [2, 1], size_crops: [24, 16], "
@@ -135,6 +156,9 @@ TEST(test_views_are_the_loaders) {
             CHECK(v == 1 || strstr(shown.told[v].s, "hue "));
         }
         CHECK_INT(shown.original.H, 20);
+        if (i == 0)
+            CHECK(fail_allocations(preview_again, &(Preview){&source, batch->index[0], &shown}) >=
+                  3);
         sr_view_preview_deinit(&shown);
         sr_image_pool_reset(pool);
     }
