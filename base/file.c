@@ -315,6 +315,10 @@ SrStatus sr_file_write(const char *path, const void *data, size_t bytes) {
     return sr_file_commit(&writer);
 }
 
+SrStatus sr_file_write_text(const char *path, const SrText *text) {
+    return text->failed ? sr_out_of_memory("%s", path) : sr_file_write(path, text->s, text->len);
+}
+
 // Asks for a file's status.  A disk that fails once (EIO, ESTALE) is asked again, so that one
 // failure is not taken for an answer.
 static bool look(const char *path, struct stat *st) {

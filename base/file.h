@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "base/status.h"
+#include "base/text/text.h"
 
 // Returns a descriptor for reading, or -1 with errno, as open(2) does.  Repeats the call on EINTR
 // and never waits for a pipe.
@@ -48,6 +49,8 @@ SrStatus sr_file_begin(SrFileWriter *writer, const char *path);
 SrStatus sr_file_commit(SrFileWriter *writer);
 void sr_file_abort(SrFileWriter *writer);
 SrStatus sr_file_write(const char *path, const void *data, size_t bytes); // all at once
+// Writes a text, which may be empty.  SR_ERR_MEMORY: a part of the text did not fit in memory.
+SrStatus sr_file_write_text(const char *path, const SrText *text);
 
 // Removes temporary files in `dir` whose writers were processes of this host that no longer run.
 void sr_file_remove_orphans(const char *dir);

@@ -123,9 +123,7 @@ static SrStatus write_picture(Frames *f, const SrImage *image) {
         sr_png_encode(image->rgb, image->H, image->W, &f->encoded);
     else
         sr_jpeg_encode(image->rgb, image->H, image->W, QUALITY, &f->encoded);
-    if (f->encoded.failed)
-        return sr_out_of_memory("a picture of %d x %d", image->W, image->H);
-    return sr_file_write(path, f->encoded.s, f->encoded.len);
+    return sr_file_write_text(path, &f->encoded);
 }
 
 static int different_bits(uint64_t a, uint64_t b) {

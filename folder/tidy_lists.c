@@ -96,11 +96,11 @@ SrStatus sr_tidy_write_lists(const SrImageSet *images, const SrTidy *tidy,
     if (status == SR_OK)
         status = fill(&l, issues, out);
     if (status == SR_OK && out->keep)
-        status = sr_file_write(out->keep, l.keep.s ? l.keep.s : "", l.keep.len);
+        status = sr_file_write_text(out->keep, &l.keep);
     if (status == SR_OK && out->script)
-        status = sr_file_write(out->script, l.script.s, l.script.len);
+        status = sr_file_write_text(out->script, &l.script);
     if (status == SR_OK && out->labels)
-        status = sr_file_write(out->labels, l.labels.s ? l.labels.s : "", l.labels.len);
+        status = sr_file_write_text(out->labels, &l.labels);
     sr_text_deinit(&l.labels);
     sr_image_pool_free(l.pool);
     sr_free(l.why);

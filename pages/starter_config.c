@@ -161,8 +161,9 @@ static SrStatus climb(SrStarterRecipe *r, const Ladder *ladder, int minutes, SrT
             size.why_not = misfit(r->survey, rung, &size);
         bool fits = status == SR_OK && !*size.why_not && size.seconds <= 60.0 * minutes;
         if (status == SR_OK && (first || (taken && fits))) {
-            text->len = 0;
-            sr_text_add(text, next.s);
+            SrText before = *text;
+            *text = next;
+            next = before;
         }
         sr_text_deinit(&next);
         if (status == SR_ERR_CONFIG && r->from) {

@@ -147,8 +147,7 @@ static SrStatus write_map(Job *j, int64_t image, const float *map) {
     SR_TRY(sr_image_set_name(&j->images, image, j->names, &name));
     sr_image_set_picture_path(j->o->maps, name, image, path);
     sr_png_encode(j->rgb, j->h, j->w, &png);
-    SrStatus status =
-        png.failed ? sr_out_of_memory("%s", path) : sr_file_write(path, png.s, png.len);
+    SrStatus status = sr_file_write_text(path, &png);
     sr_text_deinit(&png);
     return status;
 }

@@ -12,7 +12,7 @@ static SrStatus augment(const SrConfig *config, const SrArgs *args, const SrShee
     SrSheetReport report;
     SrStatus status = sr_contact_sheet(config, o, &png, &report);
     if (status == SR_OK)
-        status = sr_file_write(file, png.s, png.len);
+        status = sr_file_write_text(file, &png);
     sr_text_deinit(&png);
     SR_TRY(status);
     sr_text_printf(out, "%s: %d images of epoch %lld with %d views each, %d x %d pixels\n", file,

@@ -185,7 +185,7 @@ static SrStatus init(Names *n, const Options *o, SrText *out) {
     SR_TRY(leave_out(n, o->force, &survey, out));
     SrStatus status = sr_starter_config(&recipe, o->minutes, &file, &starters);
     if (status == SR_OK)
-        status = sr_file_write(n->out, file.s, file.len);
+        status = sr_file_write_text(n->out, &file);
     sr_text_deinit(&file);
     SR_TRY(status);
     sr_text_printf(out, "%s: ", n->out);

@@ -78,8 +78,7 @@ static SrStatus save_page(const char *dir, const char *name, SrText *page) {
     char path[4096];
     SrStatus status = sr_file_join(path, sizeof path, dir, name);
     if (status == SR_OK)
-        status =
-            page->failed ? sr_out_of_memory("%s", path) : sr_file_write(path, page->s, page->len);
+        status = sr_file_write_text(path, page);
     sr_text_deinit(page);
     return status;
 }

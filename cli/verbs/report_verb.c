@@ -35,7 +35,7 @@ static SrStatus compare(const SrArgs *args, const char *file) {
     SrText page = SR_TEXT_INIT;
     SrStatus status = sr_run_compare(args->names, args->n_names, &page);
     if (status == SR_OK)
-        status = sr_file_write(file, page.s, page.len);
+        status = sr_file_write_text(file, &page);
     sr_text_deinit(&page);
     SR_TRY(status);
     printf("%s\n", file);
@@ -49,7 +49,7 @@ static SrStatus write_csv(const SrArgs *args, const char *file) {
     if (status == SR_OK && !file)
         return sr_args_print(&text);
     if (status == SR_OK)
-        status = sr_file_write(file, text.s, text.len);
+        status = sr_file_write_text(file, &text);
     sr_text_deinit(&text);
     SR_TRY(status);
     printf("%s\n", file);

@@ -97,8 +97,7 @@ static SrStatus mark_evaluated(const SrConfig *config, const SrTrainResult *r) {
     sr_json_string(&text, "run", r->run.id);
     sr_json_int(&text, "iteration", r->iterations);
     sr_json_end(&text);
-    SrStatus status =
-        text.failed ? sr_out_of_memory("%s", path) : sr_file_write(path, text.s, text.len);
+    SrStatus status = sr_file_write_text(path, &text);
     sr_text_deinit(&text);
     return status;
 }

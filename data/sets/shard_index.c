@@ -232,7 +232,7 @@ static SrStatus make(const Shards *s, SrShardIndex *x) {
     SrStatus status = list_all(s, list, &passed_over, &text);
     sr__shard_list_free(list);
     if (status == SR_OK) {
-        status = sr_file_write(s->index, text.s, text.len);
+        status = sr_file_write_text(s->index, &text);
         if (status == SR_ERR_IO) {
             sr_warn("%s; without an index, every start reads through all shards",
                     sr_status_message());

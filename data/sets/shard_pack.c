@@ -327,7 +327,7 @@ static SrStatus write_names(const Pack *p, SrStringList *names, uint64_t *mark) 
     if (status == SR_OK)
         status = sr_file_join(path, sizeof path, p->folder, SR_SHARD_CLASSES);
     if (status == SR_OK && text.len)
-        status = sr_file_write(path, text.s, text.len);
+        status = sr_file_write_text(path, &text);
     *mark = sr__shard_names_mark(text.len ? text.s : NULL, text.len);
     sr_text_deinit(&text);
     return status;
@@ -345,7 +345,7 @@ static SrStatus write_index(const Pack *p) {
     if (status == SR_OK)
         status = sr__shard_list_print(p->list, &names, mark, true, &text);
     if (status == SR_OK)
-        status = sr_file_write(path, text.s, text.len);
+        status = sr_file_write_text(path, &text);
     sr_text_deinit(&text);
     sr__string_list_deinit(&names);
     return status;

@@ -66,7 +66,7 @@ static SrStatus make_file(const char *path, const SrIndexKind *kind) {
     SrText text = SR_TEXT_INIT;
     SrStatus status = header_text(kind, &text);
     if (status == SR_OK)
-        status = sr_file_write(path, text.s, text.len);
+        status = sr_file_write_text(path, &text);
     sr_text_deinit(&text);
     return status;
 }

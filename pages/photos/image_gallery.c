@@ -39,7 +39,7 @@ static SrStatus write_page(const SrConfig *config, const SrGalleryData *d, size_
     SR_TRY(sr_file_join(path, sizeof path, config->checkpoint.dir, SR_GALLERY_FILE));
     SR_TRY_GOTO(add_parts(d, &out));
     *bytes = out.len;
-    SR_TRY_GOTO(out.failed ? sr_out_of_memory("%s", path) : sr_file_write(path, out.s, out.len));
+    SR_TRY_GOTO(sr_file_write_text(path, &out));
 done:
     sr_text_deinit(&out);
     return status;

@@ -72,7 +72,7 @@ SrStatus sr_match_picture(const SrMatchPicture *p, SrImagePool *pool, const char
     if (status == SR_OK) {
         draw_pairs(p, a, b, &canvas);
         sr_png_encode(canvas.rgb, canvas.h, canvas.w, &png);
-        status = png.failed ? sr_out_of_memory("%s", file) : sr_file_write(file, png.s, png.len);
+        status = sr_file_write_text(file, &png);
     }
     sr_text_deinit(&png);
     sr_canvas_deinit(&canvas);

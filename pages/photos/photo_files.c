@@ -16,8 +16,7 @@ static SrStatus write_page(const SrPhotoBody *b, const char *title, const char *
     sr_html_photo_script(&out);
     sr_html_end(&out);
     if (status == SR_OK)
-        status = out.failed ? sr_out_of_memory("the page %s", file)
-                            : sr_file_write(file, out.s, out.len);
+        status = sr_file_write_text(file, &out);
     sr_text_deinit(&out);
     return status;
 }

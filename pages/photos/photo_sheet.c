@@ -89,8 +89,7 @@ SrStatus sr_photo_sheet(const SrPhotoBody *body, const char *title, const char *
     if (status == SR_OK)
         sr_png_encode(canvas.rgb, canvas.h, canvas.w, &out);
     if (status == SR_OK)
-        status = out.failed ? sr_out_of_memory("the sheet %s", file)
-                            : sr_file_write(file, out.s, out.len);
+        status = sr_file_write_text(file, &out);
     sr_canvas_deinit(&canvas);
     sr_text_deinit(&out);
     return status;

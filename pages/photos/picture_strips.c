@@ -125,7 +125,7 @@ static SrStatus write_sheet(const SrStrips *s, const char *title, const char *fi
     SR_TRY(sr_canvas_init(&canvas, draw_sheet(s, title, NULL), SHEET_WIDTH, PAPER));
     draw_sheet(s, title, &canvas);
     sr_png_encode(canvas.rgb, canvas.h, canvas.w, &out);
-    SrStatus status = out.failed ? out_of_memory() : sr_file_write(file, out.s, out.len);
+    SrStatus status = sr_file_write_text(file, &out);
     sr_canvas_deinit(&canvas);
     sr_text_deinit(&out);
     return status;
@@ -163,8 +163,7 @@ static SrStatus write_page(const SrStrips *s, const char *title, const char *fil
         sr_text_printf(&out, "<p class=\"pale\">%lld more images are not shown here.</p>\n",
                        (long long)s->left_out);
     sr_html_end(&out);
-    SrStatus status =
-        out.failed || s->intro.failed ? out_of_memory() : sr_file_write(file, out.s, out.len);
+    SrStatus status = s->intro.failed ? out_of_memory() : sr_file_write_text(file, &out);
     sr_text_deinit(&out);
     return status;
 }

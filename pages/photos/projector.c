@@ -44,8 +44,7 @@ static SrStatus write(const SrConfig *config, const char *name, SrText *text) {
     char path[4096];
     SrStatus status = path_of(config, name, path);
     if (status == SR_OK)
-        status =
-            text->failed ? sr_out_of_memory("%s", path) : sr_file_write(path, text->s, text->len);
+        status = sr_file_write_text(path, text);
     sr_text_deinit(text);
     return status;
 }

@@ -84,7 +84,7 @@ static SrStatus write_picture(const SrSegmentPictures *p, int64_t image, const S
         return SR_OK;
     sr_image_set_picture_path(p->folder, p->name, image, path);
     sr_png_encode(picture->rgb, picture->H, picture->W, &png);
-    SrStatus status = png.failed ? out_of_memory() : sr_file_write(path, png.s, png.len);
+    SrStatus status = sr_file_write_text(path, &png);
     sr_text_deinit(&png);
     return status;
 }

@@ -72,8 +72,7 @@ void sr_run_record_write(const SrConfig *config, const char *const *words, int n
     SR_TRY_GOTO(sr_file_join(path, sizeof path, config->checkpoint.dir, SR_RUN_RECORD));
     sr_json_print(map, &text);
     sr_text_add(&text, "\n");
-    SR_TRY_GOTO(text.failed ? sr_out_of_memory(SR_RUN_RECORD)
-                            : sr_file_write(path, text.s, text.len));
+    SR_TRY_GOTO(sr_file_write_text(path, &text));
 done:
     if (status != SR_OK)
         sr_warn("no " SR_RUN_RECORD ": %s", sr_status_message());

@@ -294,7 +294,7 @@ SrStatus sr_run_report_write(const char *run) {
     SR_TRY(sr_file_join(path, sizeof path, run, SR_REPORT_FILE));
     SrStatus status = whole_page(run, &page);
     if (status == SR_OK)
-        status = sr_file_write(path, page.s, page.len);
+        status = sr_file_write_text(path, &page);
     sr_text_deinit(&page);
     return status;
 }

@@ -306,6 +306,22 @@ TEST(test_without_memory) {
 }
 
 // A full disk, simulated by /dev/full: commit returns an error and leaves no file.
+// A text that lost a part for lack of memory replaces nothing.
+TEST(test_text_that_failed) {
+    SrText text = SR_TEXT_INIT;
+    CHECK_OK(sr_file_write_text(in("a"), &text));
+    check_content(in("a"), "");
+    sr_text_add(&text, "whole");
+    CHECK_OK(sr_file_write_text(in("a"), &text));
+    sr_mem_fail_at(1);
+    for (int i = 0; i < 100; i++)
+        sr_text_add(&text, " and more");
+    CHECK_FAILS(sr_file_write_text(in("a"), &text), SR_ERR_MEMORY, in("a"));
+    check_content(in("a"), "whole");
+    CHECK_INT(names_in_dir(), 1);
+    sr_text_deinit(&text);
+}
+
 TEST(test_full_disk) {
     SrFileWriter writer;
     CHECK_OK(sr_file_begin(&writer, in("a")));
@@ -526,5 +542,6 @@ SR_TESTS(file, in_folder(test_lock_while_looked_at), in_folder(test_append_follo
          in_folder(test_writing_shows_nothing_before_commit), in_folder(test_abort_leaves_nothing),
          in_folder(test_killed_writer), in_folder(test_folders), in_folder(test_folder_forbidden),
          in_folder(test_list_is_sorted), in_folder(test_links_and_removal), in_folder(test_join),
-         in_folder(test_without_memory), in_folder(test_full_disk),
-         in_folder(test_signal_removes_temporaries), in_folder(test_device_is_kept))
+         in_folder(test_without_memory), in_folder(test_text_that_failed),
+         in_folder(test_full_disk), in_folder(test_signal_removes_temporaries),
+         in_folder(test_device_is_kept))

@@ -404,7 +404,7 @@ SrStatus sr_config_save(const SrConfig *config, const char *dir) {
     if (status == SR_OK) {
         sr_text_add(&text, "# Resolved configuration of a run: loads again as it is.\n");
         sr_yaml_print(root, &text);
-        status = text.failed ? sr_out_of_memory("%s", path) : sr_file_write(path, text.s, text.len);
+        status = sr_file_write_text(path, &text);
     }
     sr_text_deinit(&text);
     sr_arena_deinit(&arena);

@@ -229,7 +229,7 @@ SrStatus sr__extract_claim(const SrExtractIdentity *id) {
     if (status == SR_OK)
         status = describe(id, &text);
     if (status == SR_OK)
-        status = there ? compare(id, path, &text) : sr_file_write(path, text.s, text.len);
+        status = there ? compare(id, path, &text) : sr_file_write_text(path, &text);
     sr_text_deinit(&text);
     return status;
 }
