@@ -17,7 +17,8 @@ on, or half of the bytes.  After the fault the same command runs again without o
               command changed nothing in the folder, since that is how the undisturbed one began
 
 --seconds bounds the points of one verb; points are drawn at random then, and the line of the verb says how many of all
-were tried. The exit code is 1 if a point was wrong.
+were tried. TMPDIR=/dev/shm keeps the folders in memory, which takes half of the time. The exit code is 1 if a point was
+wrong.
 """
 import argparse
 import collections
