@@ -41,7 +41,7 @@ job_memcheck() { make memcheck; }
 # The loader, the web server and the machines of a plan have no data races.
 job_threads() { make tsan; }
 # Each fuzzer runs on its corpus.
-job_fuzz() { tests/deps.sh clang libclang-rt-14-dev && make fuzz FUZZ_SECONDS="$seconds"; }
+job_fuzz() { tests/deps.sh clang libclang-rt-14-dev afl++ && make fuzz fuzz-afl FUZZ_SECONDS="$seconds"; }
 # Requests drawn by a grammar do not break the live page.
 job_web() { make web-fuzz WEB_FUZZ_SECONDS="$seconds"; }
 # Features and losses agree with PyTorch and torchvision.

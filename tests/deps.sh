@@ -27,6 +27,7 @@ about() {
     libmicrohttpd-dev) words="the live page (sslrun web)" probe="links microhttpd.h microhttpd" ;;
     libopenmpi-dev) words="training by several processes" probe="${PKG_CONFIG:-pkg-config} --exists ompi" ;;
     openmpi-bin) words="mpirun" probe="command -v mpirun" ;;
+    afl++) words="AFL++ (make fuzz-afl)" probe="command -v afl-fuzz" ;;
     python3-numpy) words="numpy" probe="/usr/bin/python3 -c 'import numpy'" ;;
     esac
 }

@@ -8,7 +8,7 @@ FUZZ_FLAGS = -max_total_time=$(FUZZ_SECONDS) -timeout=20 -rss_limit_mb=1024 -art
 FUZZED = $(filter-out base/parallel.c base/stop.c,$(wildcard base/*.c base/plugin/*.c base/text/*.c)) \
     $(wildcard formats/*.c formats/*/*.c)
 FUZZ_FORMATS = safetensors pth npz npy
-.PHONY: fuzz fuzz-library fuzz-image fuzz-readers fuzz-features fuzz-graph fuzz-config fuzz-yaml fuzz-tar $(FUZZ_FORMATS:%=fuzz-%)
+.PHONY: fuzz fuzz-night fuzz-afl fuzz-library fuzz-image fuzz-readers fuzz-features fuzz-graph fuzz-config fuzz-yaml fuzz-tar $(FUZZ_FORMATS:%=fuzz-%)
 fuzz: fuzz-yaml fuzz-image fuzz-readers fuzz-tar $(FUZZ_FORMATS:%=fuzz-%) fuzz-features fuzz-graph fuzz-config
 FUZZ_COMPILE = $(FUZZ_CC) -std=c17 -O1 -g -D_GNU_SOURCE -I. $(FUZZ)
 FUZZ_LINK = -lyaml -ljansson -lz -lm -lpthread
@@ -80,3 +80,29 @@ fuzz-config: fuzz-library $(BUILD)/seeds/config.unpacked
 	$(FUZZ_WHOLE) -o $(BUILD)/fuzz_config tests/fuzz/fuzz_config.c tests/trainer/config_input.c build/fuzz/libsslrun.a $(LDLIBS)
 	ASAN_OPTIONS=quarantine_size_mb=16 $(BUILD)/fuzz_config $(FUZZ_FLAGS) -timeout=120 -max_len=8192 \
 	    -dict=$(BUILD)/config.dict $(BUILD)/corpus/config $(BUILD)/seeds/config configs/examples
+## make fuzz-afl   the same with AFL++ on readers of files: weights, features' arrays, YAML, pictures, shards
+# AFL++ takes libFuzzer's targets; its compiler brings the loop. Its inputs are the seeds of libFuzzer's. A crash or a hang
+# fails, and stays in build/afl/out/TARGET/default.
+AFLED = yaml $(FUZZ_FORMATS) readers tar
+.PHONY: fuzz-afl-all $(AFLED:%=fuzz-afl-%)
+fuzz-afl:
+	tests/deps.sh afl++ clang
+	@$(MAKE) --no-print-directory BUILD=build/afl FUZZ_CC=afl-clang-fast fuzz-afl-all
+fuzz-afl-all: $(AFLED:%=fuzz-afl-%)
+AFL_SETTINGS = AFL_SKIP_CPUFREQ=1 AFL_I_DONT_CARE_ABOUT_MISSING_CRASHES=1 AFL_NO_UI=1 AFL_NO_AFFINITY=1
+afl_inputs = $(if $(filter yaml,$1),configs,$(if $(filter tar,$1),build/afl/tars,$(BUILD)/seeds/$(patsubst readers,image,$1)))
+$(AFLED:%=fuzz-afl-%): fuzz-afl-%: $(BUILD)/fuzz_% seeds
+	@mkdir -p build/afl/tars build/afl/in/$*
+	@for f in gnu pax ustar v7; do tar --format=$$f -C tests/data -cf build/afl/tars/$$f files/$$(ls tests/data/files | head -1); done
+	@find $(call afl_inputs,$*) -type f -size -65 -exec cp -t build/afl/in/$* {} +
+	@rm -rf build/afl/out/$* && mkdir -p build/afl/out
+	$(AFL_SETTINGS) afl-fuzz -V $(FUZZ_SECONDS) -m none -t 20000 -i build/afl/in/$* -o build/afl/out/$* \
+	    $(patsubst %,-x %,$(wildcard tests/fuzz/$(patsubst readers,image,$(patsubst npz,npy,$*)).dict)) -- $< >$(BUILD)/fuzz_$*.log 2>&1 || \
+	    { tail -5 $(BUILD)/fuzz_$*.log; false; }
+	@grep -E 'execs_done|saved_(crashes|hangs)' build/afl/out/$*/default/fuzzer_stats
+	@! grep -qE 'saved_(crashes|hangs) *: *[1-9]' build/afl/out/$*/default/fuzzer_stats
+## make fuzz-night every fuzzer, libFuzzer's, AFL++ and that of requests, for NIGHT_SECONDS (14400, four hours) each (three days)
+NIGHT_SECONDS ?= 14400
+fuzz-night:
+	@$(MAKE) --no-print-directory fuzz fuzz-afl FUZZ_SECONDS=$(NIGHT_SECONDS)
+	@$(MAKE) --no-print-directory web-fuzz WEB_FUZZ_SECONDS=$(NIGHT_SECONDS)
