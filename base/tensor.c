@@ -1,6 +1,7 @@
 // Shape arithmetic and the table of element types.
 #include "base/tensor.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -41,6 +42,13 @@ int64_t sr_shape_count(SrShape shape) {
     for (int i = 0; i < shape.rank; i++)
         count *= shape.d[i];
     return count;
+}
+
+int64_t sr_floats_nonfinite(const float *x, int64_t n) {
+    for (int64_t i = 0; i < n; i++)
+        if (!isfinite(x[i]))
+            return i;
+    return -1;
 }
 
 bool sr_shape_equal(SrShape a, SrShape b) {

@@ -43,6 +43,8 @@ typedef struct {
 #define SR_SCALAR ((SrShape){.rank = 0})
 
 int64_t sr_shape_count(SrShape shape); // product of the dimensions, 1 for a scalar
+// Returns the index of the first of n numbers that is NaN or infinite; -1: all are finite.
+int64_t sr_floats_nonfinite(const float *x, int64_t n);
 bool sr_shape_equal(SrShape a, SrShape b);
 // Product of all dimensions but the last: the number of rows when the tensor is seen as a matrix
 // (rows, C).  1 for a scalar.

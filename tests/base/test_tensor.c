@@ -57,5 +57,13 @@ TEST(test_dtypes) {
     CHECK_INT(untouched, SR_I8);
 }
 
-SR_TESTS(tensor, unit(test_counts), unit(test_equality_ignores_what_lies_beyond_the_rank),
-         unit(test_text), unit(test_dtypes))
+TEST(test_nonfinite) {
+    const float x[5] = {0, -3, NAN, INFINITY, 1};
+    CHECK_INT(sr_floats_nonfinite(x, 2), -1);
+    CHECK_INT(sr_floats_nonfinite(x, 5), 2);
+    CHECK_INT(sr_floats_nonfinite(x + 3, 2), 0);
+    CHECK_INT(sr_floats_nonfinite(x, 0), -1);
+}
+
+SR_TESTS(tensor, unit(test_nonfinite), unit(test_counts),
+         unit(test_equality_ignores_what_lies_beyond_the_rank), unit(test_text), unit(test_dtypes))

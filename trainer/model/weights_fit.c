@@ -108,14 +108,13 @@ bool sr_weights_fits_type(SrDtype from, SrDtype to) {
 
 // One such weight makes features NaN, which would show long after loading.
 static SrStatus check_finite(const SrWeights *w, int i, const float *x, SrShape shape) {
-    for (int64_t k = 0; k < sr_shape_count(shape); k++)
-        if (!isfinite(x[k]))
-            SR_FAIL(
-                SR_ERR_CONFIG,
-                "%s: '%s' holds a weight that is %s; `sslrun inspect %s --stats` counts them in "
-                "all tensors",
-                w->path, w->tensors[i].name, isnan(x[k]) ? "NaN" : "infinite", w->path);
-    return SR_OK;
+    int64_t k = sr_floats_nonfinite(x, sr_shape_count(shape));
+    if (k < 0)
+        return SR_OK;
+    SR_FAIL(SR_ERR_CONFIG,
+            "%s: '%s' holds a weight that is %s; `sslrun inspect %s --stats` counts them in all "
+            "tensors",
+            w->path, w->tensors[i].name, isnan(x[k]) ? "NaN" : "infinite", w->path);
 }
 
 SrStatus sr_weights_fit_read(SrWeights *w, int i, const char *name, void *to, SrDtype type,

@@ -8,7 +8,6 @@
 #include "trainer/run/checkpoint.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -399,13 +398,9 @@ done:
 const char *sr_params_nonfinite(SrParams *params) {
     for (int i = 0; i < sr_params_count(params); i++) {
         const SrParam *p = sr_params_at(params, i);
-        if (p->dtype != SR_F32 || !p->value)
-            continue;
-        const float *v = p->value; // p->shape
-        int64_t n = sr_shape_count(p->shape);
-        for (int64_t j = 0; j < n; j++)
-            if (!isfinite(v[j]))
-                return p->name;
+        if (p->dtype == SR_F32 && p->value &&
+            sr_floats_nonfinite(p->value, sr_shape_count(p->shape)) >= 0)
+            return p->name;
     }
     return NULL;
 }
