@@ -44,10 +44,13 @@ fuzz-readers: $(BUILD)/fuzz_readers $(BUILD)/seeds/image.unpacked
 $(BUILD)/fuzz_tar: tests/fuzz/fuzz_tar.c $(FUZZ_IMAGE) $(FUZZ_OBJECTS)
 	@mkdir -p $(BUILD)/corpus/tar
 	$(FUZZ_COMPILE) -fsanitize=fuzzer -o $@ $^ $(FUZZ_LINK) $(filter -lturbojpeg -lwebp -ltiff -lheif -lseccomp,$(LDLIBS))
-# The corpus starts with an archive of each format that GNU tar writes.
-fuzz-tar: $(BUILD)/fuzz_tar
-	for f in gnu pax ustar v7; do tar --format=$$f -C tests/data -cf $(BUILD)/corpus/tar/$$f files/$$(ls tests/data/files | head -1); done
-	$< $(FUZZ_FLAGS) -max_len=8192 $(BUILD)/corpus/tar
+# The seeds are an archive of each format that GNU tar writes.
+$(BUILD)/seeds/tar.unpacked:
+	@mkdir -p $(BUILD)/seeds/tar
+	for f in gnu pax ustar v7; do tar --format=$$f -C tests/data -cf $(BUILD)/seeds/tar/$$f files/$$(ls tests/data/files | head -1); done
+	@touch $@
+fuzz-tar: $(BUILD)/fuzz_tar $(BUILD)/seeds/tar.unpacked
+	$< $(FUZZ_FLAGS) -max_len=8192 $(BUILD)/corpus/tar $(BUILD)/seeds/tar
 # For an hour each: make fuzz-pth FUZZ_SECONDS=3600. tests/fuzz/keep.sh pth FILE keeps a finding.
 $(FUZZ_FORMATS:%=fuzz-%): fuzz-%: $(BUILD)/fuzz_% $(BUILD)/seeds/%.unpacked
 	$< $(FUZZ_FLAGS) -max_len=8192 -dict=tests/fuzz/$(patsubst npz,npy,$*).dict $(BUILD)/corpus/$* $(BUILD)/seeds/$*
@@ -90,17 +93,15 @@ fuzz-afl:
 	@$(MAKE) --no-print-directory BUILD=build/afl FUZZ_CC=afl-clang-fast fuzz-afl-all
 fuzz-afl-all: $(AFLED:%=fuzz-afl-%)
 AFL_SETTINGS = AFL_SKIP_CPUFREQ=1 AFL_I_DONT_CARE_ABOUT_MISSING_CRASHES=1 AFL_NO_UI=1 AFL_NO_AFFINITY=1
-afl_inputs = $(if $(filter yaml,$1),configs,$(if $(filter tar,$1),build/afl/tars,$(BUILD)/seeds/$(patsubst readers,image,$1)))
-$(AFLED:%=fuzz-afl-%): fuzz-afl-%: $(BUILD)/fuzz_% seeds
-	@mkdir -p build/afl/tars build/afl/in/$*
-	@for f in gnu pax ustar v7; do tar --format=$$f -C tests/data -cf build/afl/tars/$$f files/$$(ls tests/data/files | head -1); done
-	@find $(call afl_inputs,$*) -type f -size -65 -exec cp -t build/afl/in/$* {} +
-	@rm -rf build/afl/out/$* && mkdir -p build/afl/out
-	$(AFL_SETTINGS) afl-fuzz -V $(FUZZ_SECONDS) -m none -t 20000 -i build/afl/in/$* -o build/afl/out/$* \
-	    $(patsubst %,-x %,$(wildcard tests/fuzz/$(patsubst readers,image,$(patsubst npz,npy,$*)).dict)) -- $< >$(BUILD)/fuzz_$*.log 2>&1 || \
-	    { tail -5 $(BUILD)/fuzz_$*.log; false; }
-	@grep -E 'execs_done|saved_(crashes|hangs)' build/afl/out/$*/default/fuzzer_stats
-	@! grep -qE 'saved_(crashes|hangs) *: *[1-9]' build/afl/out/$*/default/fuzzer_stats
+AFL_SEEDS = $(if $(filter yaml,$*),configs,$(BUILD)/seeds/$(patsubst readers,image,$*))
+AFL_DICT = $(wildcard tests/fuzz/$(patsubst readers,image,$(patsubst npz,npy,$*)).dict)
+$(AFLED:%=fuzz-afl-%): fuzz-afl-%: $(BUILD)/fuzz_% seeds $(BUILD)/seeds/tar.unpacked
+	@rm -rf $(BUILD)/out/$* && mkdir -p $(BUILD)/in/$* $(BUILD)/out
+	@find $(AFL_SEEDS) -type f -size -65 -exec cp -t $(BUILD)/in/$* {} +
+	$(AFL_SETTINGS) afl-fuzz -V $(FUZZ_SECONDS) -m none -t 20000 -i $(BUILD)/in/$* -o $(BUILD)/out/$* $(AFL_DICT:%=-x %) \
+	    -- $< >$(BUILD)/fuzz_$*.log 2>&1 || { tail -5 $(BUILD)/fuzz_$*.log; false; }
+	@grep -E 'execs_done|saved_(crashes|hangs)' $(BUILD)/out/$*/default/fuzzer_stats
+	@! grep -qE 'saved_(crashes|hangs) *: *[1-9]' $(BUILD)/out/$*/default/fuzzer_stats
 ## make fuzz-night every fuzzer, libFuzzer's, AFL++ and that of requests, for NIGHT_SECONDS (14400, four hours) each (three days)
 NIGHT_SECONDS ?= 14400
 fuzz-night:
