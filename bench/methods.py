@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Trains and evaluates rows of the tables "all methods" and "teachers" in docs/lab/results.md and prints them as Markdown.
+"""Trains and evaluates the rows of the table "all methods" in docs/lab/results.md, or those of students, and prints them
+as Markdown.
 
     bench/methods.py DATA [--out runs/methods] [--evaluate] [--threads N] [--seed N] [ROW ...]
 
 DATA has the folders train/ and test/ with a folder per class. Without ROW, the rows of "all methods" are trained. Rows are
 trained one after the other into OUT/ROW; a row that was stopped is resumed, and a finished one is not repeated, as
-`sslrun train` does. --evaluate trains nothing and skips rows without a checkpoint. The figures of a row are stored in OUT/ROW.json, so that a second call prints them at once.
+`sslrun train` does. --evaluate trains nothing and skips rows without a checkpoint. The figures of a row are stored in
+OUT/ROW.json, so that a second call prints them at once.
 """
 import argparse
 import collections
