@@ -305,7 +305,6 @@ TEST(test_without_memory) {
     CHECK_INT(sr_mem_live(), live);
 }
 
-// A full disk, simulated by /dev/full: commit returns an error and leaves no file.
 // A text that lost a part for lack of memory replaces nothing.
 TEST(test_text_that_failed) {
     SrText text = SR_TEXT_INIT;
@@ -322,6 +321,7 @@ TEST(test_text_that_failed) {
     sr_text_deinit(&text);
 }
 
+// A full disk, simulated by /dev/full: commit returns an error and leaves no file.
 TEST(test_full_disk) {
     SrFileWriter writer;
     CHECK_OK(sr_file_begin(&writer, in("a")));

@@ -60,7 +60,7 @@ void loss_run_config(const char *path, const SrLoss *loss, const SrLossExample *
                               "SMALL_IMAGE_STEM: True}",
                    e->heads, e->more ? "  " : "", e->more ? e->more : "", loss->name,
                    strchr(loss->subtree, '.') + 1, e->options ? e->options : "{}", run.replicas);
-    CHECK_OK(sr_file_write(path, t.s, t.len));
+    CHECK_OK(sr_file_write_text(path, &t));
     sr_text_deinit(&t);
 }
 

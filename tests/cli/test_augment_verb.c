@@ -88,8 +88,6 @@ TEST(test_it_is_a_picture) {
     sr_config_free(config);
 }
 
-// For every transform, reporting the draws changes no bit of the views, and every view has a
-// report.
 typedef struct {
     const SrLoaderConfig *source;
     int64_t index;
@@ -110,6 +108,8 @@ static SrStatus preview_again(void *arg) {
     return status;
 }
 
+// For every transform, reporting the draws changes no bit of the views, and every view has a
+// report.
 TEST(test_views_are_the_loaders) {
     static const char *const transforms =
         "[{name: ImgPilToMultiCrop, total_num_crops: 3, num_crops: [2, 1], size_crops: [24, 16], "

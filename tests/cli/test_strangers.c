@@ -381,7 +381,7 @@ static void write_laughs(const char *path) {
             sr_text_printf(&t, "%s*a%d", j ? ", " : "", i - 1);
         sr_text_add(&t, "]\n");
     }
-    CHECK_OK(sr_file_write(path, t.s, t.len));
+    CHECK_OK(sr_file_write_text(path, &t));
     sr_text_deinit(&t);
 }
 
@@ -392,7 +392,7 @@ static void write_repeated(const char *path, const char *before, char c, size_t 
     for (size_t i = 0; i < n; i++)
         sr_text_addn(&t, &c, 1);
     sr_text_add(&t, after);
-    CHECK_OK(sr_file_write(path, t.s, t.len));
+    CHECK_OK(sr_file_write_text(path, &t));
     sr_text_deinit(&t);
 }
 

@@ -38,7 +38,7 @@ static void write_config(const char *dir, const char *loss) {
                                   "CHECKPOINT: {CHECKPOINT_ITER_FREQUENCY: 1, KEEP_LAST: 2}\n",
         loss);
     snprintf(config, sizeof config, "%s/cached.yaml", dir);
-    CHECK_OK(sr_file_write(config, t.s, t.len));
+    CHECK_OK(sr_file_write_text(config, &t));
     sr_text_deinit(&t);
 }
 

@@ -30,7 +30,7 @@ void hand_file_number(SrText *out, uint64_t v, int bytes) {
 }
 
 void hand_file_write(SrText *text) {
-    CHECK_OK(sr_file_write(hand_file_path, text->s, text->len));
+    CHECK_OK(sr_file_write_text(hand_file_path, text));
     sr_text_deinit(text);
 }
 

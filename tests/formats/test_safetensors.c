@@ -37,7 +37,7 @@ static void write_raw(const char *header, uint64_t header_bytes, int data_bytes)
     sr_text_add(&text, header);
     for (int i = 0; i < data_bytes; i++)
         sr_text_addn(&text, (char[]){(char)i}, 1);
-    CHECK_OK(sr_file_write(path, text.s, text.len));
+    CHECK_OK(sr_file_write_text(path, &text));
     sr_text_deinit(&text);
 }
 

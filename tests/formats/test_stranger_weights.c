@@ -72,7 +72,7 @@ static SrStatus open_pickle(const SrText *pickle, bool legacy) {
         SrText all = SR_TEXT_INIT;
         sr_text_addn(&all, old, sizeof old - 1);
         sr_text_addn(&all, pickle->s, pickle->len);
-        CHECK_OK(sr_file_write(path, all.s, all.len));
+        CHECK_OK(sr_file_write_text(path, &all));
         sr_text_deinit(&all);
     } else {
         CHECK_OK(sr_zip_begin(&z, path));
@@ -237,7 +237,7 @@ static void write_npy(int version, const char *header, int64_t claimed, int data
     sr_text_add(&t, header);
     for (int i = 0; i < data; i++)
         sr_text_addn(&t, "\0", 1);
-    CHECK_OK(sr_file_write(path, t.s, t.len));
+    CHECK_OK(sr_file_write_text(path, &t));
     sr_text_deinit(&t);
 }
 
@@ -335,7 +335,7 @@ static void write_safetensors(const char *header, uint64_t claimed, int data) {
     sr_text_add(&t, header);
     for (int i = 0; i < data; i++)
         sr_text_addn(&t, "\0", 1);
-    CHECK_OK(sr_file_write(path, t.s, t.len));
+    CHECK_OK(sr_file_write_text(path, &t));
     sr_text_deinit(&t);
 }
 

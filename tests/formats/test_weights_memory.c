@@ -18,11 +18,9 @@
 
 static SrStatus open_safetensors(const SrText *header) {
     SrText file = SR_TEXT_INIT;
-    for (int i = 0; i < 8; i++)
-        sr_text_addn(&file, (char[]){(char)(header->len >> (8 * i))}, 1);
+    hand_file_number(&file, header->len, 8);
     sr_text_addn(&file, header->s, header->len);
-    CHECK_OK(sr_file_write(hand_file_path, file.s, file.len));
-    sr_text_deinit(&file);
+    hand_file_write(&file);
     return weights_bound_check(hand_file_path, NULL);
 }
 

@@ -128,7 +128,7 @@ static void write_config(const Method *m, const char *folder) {
     }
     sr_text_add(&text, at);
     snprintf(path, sizeof path, "%s/%s.yaml", folder, m->name);
-    CHECK_OK(sr_file_write(path, text.s, text.len));
+    CHECK_OK(sr_file_write_text(path, &text));
     sr_text_deinit(&text);
 }
 

@@ -271,7 +271,7 @@ static void check_documented(const Families *all) {
     sr_free(text);
     CHECK_INT(rows, all->n + 1);
     if (wrong > 0 && getenv("SSLRUN_UPDATE")) {
-        CHECK_OK(sr_file_write("docs/guide/from-vissl.md", whole.s, whole.len));
+        CHECK_OK(sr_file_write_text("docs/guide/from-vissl.md", &whole));
         wrong = 0;
     }
     sr_text_deinit(&whole);
