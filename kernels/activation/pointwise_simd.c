@@ -23,9 +23,8 @@ V_INLINE void narrow(SrBf16 *to, const float *from, int n) {
         v_put(SR_BF16, to, v * V_LANES, v_load(from + v * V_LANES), lanes_left(n, v));
 }
 
-// Defines the loops of one activation over floats and over bfloat16 numbers; the latter use the
-// functions of `coarse`.
-#define LOOPS(name, coarse)                                                                     \
+// Defines the loops of one activation over floats and over bfloat16 numbers.
+#define LOOPS(name)                                                                             \
     V_INLINE void name##_floats(float *y, const float *x, int64_t n) {                          \
         SR_SIMD                                                                                 \
         for (int64_t i = 0; i < n; i++)                                                         \
@@ -38,7 +37,7 @@ V_INLINE void narrow(SrBf16 *to, const float *from, int n) {
             widen(strip, x + i, m);                                                             \
             SR_SIMD                                                                             \
             for (int k = 0; k < STRIP; k++)                                                     \
-                strip[k] = coarse##_value(strip[k]);                                            \
+                strip[k] = name##_value(strip[k]);                                              \
             narrow(y + i, strip, m);                                                            \
         }                                                                                       \
     }                                                                                           \
@@ -58,21 +57,41 @@ V_INLINE void narrow(SrBf16 *to, const float *from, int n) {
             widen(slope, dy + i, m);                                                            \
             SR_SIMD                                                                             \
             for (int k = 0; k < STRIP; k++)                                                     \
-                slope[k] *= coarse##_slope(in[k]);                                              \
+                slope[k] *= name##_slope(in[k]);                                                \
             narrow(dx + i, slope, m);                                                           \
         }                                                                                       \
     }                                                                                           \
     static void name##_grad(SrDtype type, void *dx, const void *x, const void *dy, int64_t n) { \
         type == SR_BF16 ? name##_grad_halves(dx, x, dy, n) : name##_grad_floats(dx, x, dy, n);  \
     }
-LOOPS(gelu, coarse_gelu)
-LOOPS(quick_gelu, quick_gelu)
-LOOPS(tanh_gelu, tanh_gelu)
-LOOPS(sigmoid, sigmoid)
-LOOPS(silu, silu)
-LOOPS(hardsigmoid, hardsigmoid)
-LOOPS(hardswish, hardswish)
-LOOPS(relu6, relu6)
+
+// gelu's loops are of vectors, whose products and sums are fused.
+V_INLINE void gelu_loop(SrDtype type, void *y, const void *x, int64_t n) {
+    for (int64_t i = 0; i < n; i += V_LANES) {
+        int m = (int)SR_MIN(V_LANES, n - i);
+        v_put(type, y, i, v_gelu(v_get(type, x, i, m)), m);
+    }
+}
+V_INLINE void gelu_grad_loop(SrDtype type, void *dx, const void *x, const void *dy, int64_t n) {
+    for (int64_t i = 0; i < n; i += V_LANES) {
+        int m = (int)SR_MIN(V_LANES, n - i);
+        v_put(type, dx, i, v_get(type, dy, i, m) * v_gelu_slope(v_get(type, x, i, m)), m);
+    }
+}
+static void gelu(SrDtype type, void *y, const void *x, int64_t n) {
+    type == SR_BF16 ? gelu_loop(SR_BF16, y, x, n) : gelu_loop(SR_F32, y, x, n);
+}
+static void gelu_grad(SrDtype type, void *dx, const void *x, const void *dy, int64_t n) {
+    type == SR_BF16 ? gelu_grad_loop(SR_BF16, dx, x, dy, n) : gelu_grad_loop(SR_F32, dx, x, dy, n);
+}
+
+LOOPS(quick_gelu)
+LOOPS(tanh_gelu)
+LOOPS(sigmoid)
+LOOPS(silu)
+LOOPS(hardsigmoid)
+LOOPS(hardswish)
+LOOPS(relu6)
 
 const SrPointwiseTable SR_ISA_SYMBOL(sr__pointwise_table) = {
     .gelu = {gelu, gelu_grad},

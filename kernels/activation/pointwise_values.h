@@ -1,5 +1,5 @@
-// Values and slopes of activations at one number, as branch-free float code that compilers turn
-// into vectors.  Slopes at the corners are PyTorch's.  Only for *_simd.c files.
+// Values and slopes of activations, of vectors (v_...) or at one number as branch-free float code
+// that compilers turn into vectors.  Slopes at the corners are PyTorch's.  Only for *_simd.c files.
 #ifndef SR_KERNELS_ACTIVATION_POINTWISE_VALUES_H
 #define SR_KERNELS_ACTIVATION_POINTWISE_VALUES_H
 
@@ -96,75 +96,44 @@ V_INLINE float relu_slope(float x) { return x > 0 ? 1.0f : 0; }
 V_INLINE float relu6_value(float x) { return clamp(x, 0, 6); }
 V_INLINE float relu6_slope(float x) { return x > 0 && x < 6.0f ? 1.0f : 0; }
 
-// Returns Phi(x), the distribution function of the normal law: erfc(z) / 2 at z = |x| / sqrt(2),
-// mirrored for x > 0.  erfc(z) exp(z^2) / t is smooth in t = 1 / (1 + z / 2).  The coefficients are
-// our Chebyshev fit of it over 0 <= z <= 10 in powers of 2t - 1, relative error 2e-7 in single
-// precision.  *gauss gets exp(-x^2 / 2).
-V_INLINE float normal_cdf(float x, float *gauss) {
-    float z = (x < 0 ? -x : x) * 0.70710678118654752f;
-    float t = 1.0f / (1.0f + 0.5f * z), s = 2.0f * t - 1.0f;
-    float p = -0.000227805634f;
-    p = p * s + 0.000374366849f;
-    p = p * s + 0.00148658385f;
-    p = p * s - 0.00321585219f;
-    p = p * s - 0.0107407477f;
-    p = p * s + 0.0182168335f;
-    p = p * s + 0.139734671f;
-    p = p * s + 0.343580544f;
-    p = p * s + 0.510791361f;
-    *gauss = sr__expf(-0.5f * x * x);
-    float tail = 0.5f * t * p * *gauss;
-    return x < 0 ? tail : 1.0f - tail;
+// Returns x P(t) / Q(t) for t = x^2 <= most, where P and Q have np and nq coefficients from the
+// highest power down.
+V_INLINE V v_odd_ratio(V x, float most, const float *p, int np, const float *q, int nq) {
+    V t = v_min(v_set1(most), x * x), above = v_set1(p[0]), below = v_set1(q[0]);
+    V_FOR (i, np - 1)
+        above = v_fma(above, t, v_set1(p[i + 1]));
+    V_FOR (i, nq - 1)
+        below = v_fma(below, t, v_set1(q[i + 1]));
+#if V_LANES == 16
+    V r = _mm512_rcp14_ps(below); // 14 bits; one step of Newton's method doubles them
+    return x * above * v_fma(v_fma(-below, r, v_set1(1)), r, r);
+#else
+    return x * above / below;
+#endif
 }
 
-V_INLINE float gelu_value(float x) {
-    float gauss;
-    return x * normal_cdf(x, &gauss);
-}
-V_INLINE float gelu_slope(float x) {
-    float gauss, cdf = normal_cdf(x, &gauss);
-    return cdf + x * 0.3989422804014327f * gauss; // 1 / sqrt(2 pi)
-}
-
-// Phi(x) for numbers that are stored as bfloat16, whose last place is 4e-3 of them, in half the
-// time: Mills' ratio times the density.  The ratio is a polynomial of degree 7 in |x| with our
-// least largest relative error over 0 .. 5.5, 7e-4.  exp(-x^2 / 2) is a power of two with a
-// polynomial of degree 3 (8e-5).
-V_INLINE float coarse_normal_cdf(float x, float *gauss) {
-    float z = x < 0 ? -x : x;
-    z = z > 5.5f ? 5.5f : z;
-    float y = z * z * -0.72134752f; // log2 of the density's shape, no less than -22
-    float n = y + 12582912.0f;      // adding 1.5 * 2^23 rounds to the nearest integer
-    int32_t bits;
-    memcpy(&bits, &n, sizeof bits);
-    float f = y - (n - 12582912.0f);
-    float e = 0.05516905f;
-    e = e * f + 0.24260732f;
-    e = e * f + 0.69326105f;
-    e = e * f + 0.99992834f;
-    *gauss = e * sr__exp2i(bits - 0x4B400000);
-    float p = -1.74125526e-05f;
-    p = p * z + 0.000425112987f;
-    p = p * z - 0.00440139836f;
-    p = p * z + 0.0254693795f;
-    p = p * z - 0.0922245979f;
-    p = p * z + 0.224840268f;
-    p = p * z - 0.392346591f;
-    p = p * z + 0.499678195f;
-    float tail = p * *gauss;
-    return x < 0 ? tail : 1.0f - tail;
+// gelu(x) = x Phi(x), where Phi is the distribution function of the normal law.  Phi - 1/2 is odd
+// and bounded, so a ratio of polynomials comes near it everywhere.  The coefficients here and below
+// are ours and make the largest error least: 2e-8, and 2e-7 after rounding.  Beyond 5.3 Phi is 0
+// or 1 to single precision.  A NaN stays a NaN.
+V_INLINE V v_gelu(V x) {
+    static const float p[] = {1.21102725e-10f, -2.25220784e-08f, 3.03806246e-06f, 1.48170351e-04f,
+                              4.36490169e-03f, 3.36967297e-02f,  3.98942202e-01f};
+    static const float q[] = {5.52792153e-05f, 1.70006417e-03f, 2.77989786e-02f, 2.51130462e-01f,
+                              1.0f};
+    V phi = v_odd_ratio(x, 28.09f, p, 7, q, 5) + v_set1(0.5f);
+    return x * v_min(v_set1(1), v_max(v_zero(), phi));
 }
 
-// Beyond 5.5 the tail is 2e-8, negligible compared with 1 and nearly zero by itself.
-V_INLINE float coarse_gelu_value(float x) {
-    float gauss, cdf = coarse_normal_cdf(x, &gauss);
-    return x < -5.5f ? -0.0f : x * cdf;
-}
-V_INLINE float coarse_gelu_slope(float x) {
-    float gauss, cdf = coarse_normal_cdf(x, &gauss);
-    float slope = cdf + x * 0.3989422804014327f * gauss; // 1 / sqrt(2 pi)
-    slope = x < -5.5f ? 0.0f : slope;
-    return x > 5.5f ? 1.0f : slope;
+// Phi(x) + x exp(-x^2 / 2) / sqrt(2 pi) in the same way.  Beyond 5.8 it is 0 or 1.
+V_INLINE V v_gelu_slope(V x) {
+    static const float p[] = {-1.89450677e-11f, 3.39839556e-09f, -1.59677157e-07f, 3.26721856e-05f,
+                              -1.84041855e-04f, 1.46087529e-02f, -4.37150821e-02f, 7.97884703e-01f};
+    static const float q[] = {4.95761788e-06f, 1.41900615e-04f, 2.83932709e-03f,
+                              3.61538865e-02f, 2.78546274e-01f, 1.0f};
+    V slope = v_odd_ratio(x, 33.64f, p, 8, q, 6) + v_set1(0.5f);
+    slope = v_if_less(x, v_set1(-5.8f), v_zero(), slope);
+    return v_if_less(v_set1(5.8f), x, v_set1(1), slope);
 }
 
 #endif

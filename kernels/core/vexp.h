@@ -1,6 +1,5 @@
-// exp and the normal distribution's functions as branch-free float code that compilers turn into
-// vectors.  Only for *_simd.c files.  After kernels/core/simd.h there is also v_exp where vectors
-// are long.
+// exp and powers of two as branch-free float code that compilers turn into vectors, only for files
+// named *_simd.c.  After kernels/core/simd.h there is also v_exp where vectors are long.
 #ifndef SR_KERNELS_CORE_VEXP_H
 #define SR_KERNELS_CORE_VEXP_H
 

@@ -73,14 +73,14 @@ V_INLINE V value_of(SrBatchNormActivation f, V v) {
         return v_min(six, v_max(zero, v));
     if (f == SR_BN_HARDSWISH)
         return v * (v_min(six, v_max(zero, v + v_set1(3))) * v_set1(1.0f / 6));
+    if (f == SR_BN_GELU)
+        return v_gelu(v);
 #if V_LANES == 16
     if (f == SR_BN_SILU)
         return v_silu(v);
 #endif
     if (f == SR_BN_SILU)
         EACH_LANE(silu_value, v);
-    else if (f == SR_BN_GELU)
-        EACH_LANE(gelu_value, v);
     return v;
 }
 
@@ -94,14 +94,14 @@ V_INLINE V slope_of(SrBatchNormActivation f, V v) {
         V inside = v_fma(v, v_set1(1.0f / 3), v_set1(0.5f));
         return v_if_less(v, v_set1(-3), zero, v_if_less(v_set1(3), v, one, inside));
     }
+    if (f == SR_BN_GELU)
+        return v_gelu_slope(v);
 #if V_LANES == 16
     if (f == SR_BN_SILU)
         return v_silu_slope(v);
 #endif
     if (f == SR_BN_SILU)
         EACH_LANE(silu_slope, v);
-    else if (f == SR_BN_GELU)
-        EACH_LANE(gelu_slope, v);
     return v;
 }
 

@@ -27,8 +27,8 @@ static void check_gelu(const SrPointwiseTable *k) {
     k->gelu.grad(SR_F32, dx, x, one, N);
     for (int i = 0; i < N; i++) {
         double v = (double)x[i], cdf = 0.5 * erfc(-v * sqrt(0.5));
-        CHECK_NEAR(y[i], v * cdf, 4e-7 * (1 + fabs(v)));
-        CHECK_NEAR(dx[i], cdf + v * exp(-v * v / 2) / sqrt(8 * atan(1)), 4e-7);
+        CHECK_NEAR(y[i], v * cdf, 2e-7 * (1 + fabs(v)));
+        CHECK_NEAR(dx[i], cdf + v * exp(-v * v / 2) / sqrt(8 * atan(1)), 3e-7);
     }
     float far[] = {-100, 100, NAN}, out[3];
     k->gelu.f(SR_F32, out, far, 3);
@@ -52,15 +52,12 @@ static void check_halves(const SrPointwise *k) {
     k->grad(SR_F32, slope, wide, slope, N);
     k->f(SR_F32, wide, wide, N);
     for (int i = 0; i < N; i++) {
-        // gelu on bfloat16 has the accuracy of bfloat16; its left tail is zero where it is
-        // negligible next to 1.
-        CHECK_NEAR(sr_bf16_float(y[i]), wide[i], 0.005 * fabs((double)wide[i]) + 3e-7);
-        CHECK_NEAR(sr_bf16_float(dx[i]), slope[i], 0.005 * fabs((double)slope[i]) + 1e-4);
+        CHECK_NEAR(sr_bf16_float(y[i]), wide[i], 0.004 * fabs((double)wide[i]));
+        CHECK_NEAR(sr_bf16_float(dx[i]), slope[i], 0.004 * fabs((double)slope[i]));
     }
 }
 
-// Checks gelu of every bfloat16 number: the error is one rounding plus a sixth of one, and the
-// tail below -5.5 is zero.
+// Checks gelu of every bfloat16 number: the error is one rounding and that of single precision.
 static void check_gelu_of_all_halves(const SrPointwise *gelu) {
     for (int bits = 0; bits < 1 << 16; bits++) {
         SrBf16 x = (SrBf16)bits, y;
@@ -69,7 +66,7 @@ static void check_gelu_of_all_halves(const SrPointwise *gelu) {
         if (isnan(v))
             CHECK(isnan(sr_bf16_float(y)));
         else if (isfinite(v))
-            CHECK_NEAR(sr_bf16_float(y), exact, 0.0047 * fabs(exact) + 3e-7);
+            CHECK_NEAR(sr_bf16_float(y), exact, 0.004 * fabs(exact) + 2e-7 * (1 + fabs(v)));
     }
 }
 
