@@ -64,6 +64,7 @@ ROWS = {
 # Students of an eighth of the width, with a quarter of their teacher's parameters, and the same trunk without a teacher.
 TEACHERS = {
     "features": Row("features of it, without labels", "distillation/feature_distillation", BF16, "supervised"),
+    "features_dcl": Row("features of multi-crop DCL's trunk", "distillation/feature_distillation", BF16, "dcl_multicrop"),
     "alone": Row("DCL for the same trunk", "dcl/dcl", BF16 + NARROW_VIEWS),
     "photos_supervised": Row("supervised", "supervised/supervised_photos", BF16 + SHORT),
     "photos_features": Row("features of it, without labels", "distillation/feature_distillation_photos",
