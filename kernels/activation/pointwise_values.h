@@ -96,8 +96,8 @@ V_INLINE float relu_slope(float x) { return x > 0 ? 1.0f : 0; }
 V_INLINE float relu6_value(float x) { return clamp(x, 0, 6); }
 V_INLINE float relu6_slope(float x) { return x > 0 && x < 6.0f ? 1.0f : 0; }
 
-// Returns x P(t) / Q(t) for t = x^2 <= most, where P and Q have np and nq coefficients from the
-// highest power down.
+// Returns x P(t) / Q(t), where t is the lesser of x^2 and `most`, and P and Q have np and nq
+// coefficients from the highest power down.
 V_INLINE V v_odd_ratio(V x, float most, const float *p, int np, const float *q, int nq) {
     V t = v_min(v_set1(most), x * x), above = v_set1(p[0]), below = v_set1(q[0]);
     V_FOR (i, np - 1)

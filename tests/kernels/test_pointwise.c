@@ -35,6 +35,10 @@ static void check_gelu(const SrPointwiseTable *k) {
     CHECK_NEAR(out[0], 0, 0);
     CHECK_NEAR(out[1], 100, 0);
     CHECK(isnan(out[2]));
+    k->gelu.grad(SR_F32, out, far, one, 3);
+    CHECK_NEAR(out[0], 0, 0);
+    CHECK_NEAR(out[1], 1, 0);
+    CHECK(isnan(out[2]));
 }
 
 // y overwrites x and dx overwrites dy, as in a plan that needs neither x nor dy any more.
