@@ -69,7 +69,8 @@ TEACHERS = {
     "photos_supervised": Row("supervised", "supervised/supervised_photos", BF16 + SHORT),
     "photos_features": Row("features of it, without labels", "distillation/feature_distillation_photos",
                            BF16 + NARROW + SHORT + [
-                               "DISTILLATION.CACHED_VIEWS=0",
+                               "DISTILLATION.CACHED_VIEWS=0", "DATA.TRAIN.TRANSFORMS.0.size=48",
+                               "DATA.TEST.TRANSFORMS.0.size=48", "DATA.TEST.TRANSFORMS.1.size=48",
                                "DISTILLATION.TEACHER_MODEL.TRUNK.RESNETS={DEPTH:18,WIDTH_MULTIPLIER:0.25,SMALL_IMAGE_STEM:True}",
                            ], "photos_supervised"),
     "photos_narrow": Row("labels alone for the same trunk", "supervised/supervised_photos", BF16 + NARROW_CLASSES + SHORT),
