@@ -1,12 +1,26 @@
 // Every YAML file below configs/ loads and its step can be planned, or the error names the one
-// loss that is missing. Runs from the project's folder, as `make test` does.
+// loss that is missing, and evaluates images that are no smaller than those that it trains on. Runs
+// from the project's folder, as `make test` does.
 #include <stdio.h>
 
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/text/text.h"
 #include "tests/check.h"
+#include "trainer/data/data_split.h"
 #include "trainer/run/run.h"
+
+// A trunk that meets things at half the size that it has learned loses ten points.
+static void check_sizes(const SrConfig *config, const char *path) {
+    int n, h[SR_MAX_VIEWS], w[SR_MAX_VIEWS], whole, whole_h[SR_MAX_VIEWS], whole_w[SR_MAX_VIEWS];
+    if (!config->train.transforms || !config->test.transforms || config->test.transforms->n == 0)
+        return;
+    CHECK_OK(sr_split_train_shape(config, &n, h, w));
+    CHECK_OK(sr_split_eval_shape(config, &whole, whole_h, whole_w));
+    for (int i = 0; i < n; i++)
+        if (h[i] > whole_h[0])
+            fail_msg("%s: view %d has %d pixels, whole images have %d", path, i, h[i], whole_h[0]);
+}
 
 // Composes, checks, builds and plans the file without data or memory, as `sslrun check` does.
 static SrStatus load_and_plan(const char *path) {
@@ -14,8 +28,10 @@ static SrStatus load_and_plan(const char *path) {
     SrRun *run = NULL;
     SR_TRY(sr_config_load(path, NULL, 0, &config));
     SrStatus status = sr_run_open(config, SR_RUN_CHECK, &run);
-    if (status == SR_OK)
+    if (status == SR_OK) {
+        check_sizes(config, path);
         sr_run_close(run);
+    }
     sr_config_free(config);
     return status;
 }
