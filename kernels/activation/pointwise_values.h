@@ -3,9 +3,6 @@
 #ifndef SR_KERNELS_ACTIVATION_POINTWISE_VALUES_H
 #define SR_KERNELS_ACTIVATION_POINTWISE_VALUES_H
 
-#include <stdint.h>
-#include <string.h>
-
 #include "kernels/core/simd.h"
 #include "kernels/core/vexp.h"
 
@@ -33,15 +30,23 @@ V_INLINE float silu_slope(float x) {
     return s * (1.0f + x * (1.0f - s));
 }
 
-#if defined(V_LANES) && V_LANES == 16
+// Returns a / b.  AVX-512 estimates 1 / b to 14 bits, and one step of Newton's method doubles them;
+// its division would take as long as an exponential.
+V_INLINE V v_ratio(V a, V b) {
+#if V_LANES == 16
+    V r = _mm512_rcp14_ps(b);
+    return a * v_fma(v_fma(-b, r, v_set1(1)), r, r);
+#else
+    return a / b;
+#endif
+}
+
+#if V_LANES == 16
 // logistic of vectors for x >= -87, to 4e-7 where |x| < 8: the power of two has a relative error of
-// 2e-7, and rounding its argument y costs y 4e-8.  The reciprocal starts from an estimate of 14
-// bits, and one step of Newton's method doubles them; a division would take as long as the
-// exponential.  A NaN stays.
+// 2e-7, and rounding its argument y costs y 4e-8.  A NaN stays.
 V_INLINE V v_logistic(V x) {
     V y = x * v_set1(-1.44269504088896f); // at most 126
-    V d = v_exp2(y) + v_set1(1), r = _mm512_rcp14_ps(d);
-    return v_fma(v_fma(-d, r, v_set1(1)), r, r);
+    return v_ratio(v_set1(1), v_exp2(y) + v_set1(1));
 }
 V_INLINE V v_silu(V x) {
     x = v_max(v_set1(-87), x);
@@ -104,12 +109,7 @@ V_INLINE V v_odd_ratio(V x, float most, const float *p, int np, const float *q, 
         above = v_fma(above, t, v_set1(p[i + 1]));
     V_FOR (i, nq - 1)
         below = v_fma(below, t, v_set1(q[i + 1]));
-#if V_LANES == 16
-    V r = _mm512_rcp14_ps(below); // 14 bits; one step of Newton's method doubles them
-    return x * above * v_fma(v_fma(-below, r, v_set1(1)), r, r);
-#else
-    return x * above / below;
-#endif
+    return v_ratio(x * above, below);
 }
 
 // gelu(x) = x Phi(x), where Phi is the distribution function of the normal law.  Phi - 1/2 is odd
