@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Trains and evaluates the rows of the table "all methods" in docs/lab/results.md, or those of students, and prints them
-as Markdown.
+"""Trains and evaluates rows of the tables "all methods" and "Teachers and students" in docs/reference/results.md, and
+prints them as Markdown.
 
     bench/methods.py DATA [--out runs/methods] [--evaluate] [--threads N] [--seed N] [ROW ...]
 
