@@ -358,6 +358,7 @@ static SrStatus check_stage(const SrConfig *config, int k) {
 
 // A mistake in the last stage should show before the first has been trained for hours.
 SrStatus sr_train_check_stages(const SrConfig *config) {
+    sr_stages_warn(config);
     for (int k = 0; k + 1 < sr_stages_count(config); k++) {
         SrStatus status = check_stage(config, k);
         if (status != SR_OK)

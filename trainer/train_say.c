@@ -43,14 +43,10 @@ static void say_facts(SrTraining *t) {
 
 // Logs which epochs the stage has, and what it sets.
 static void say_stage(const SrTraining *t) {
-    int n = sr_stages_count(t->config), k = t->stage;
-    const SrYaml *set = sr_stage_set(t->config, k);
     SrText text = SR_TEXT_INIT;
-    for (int i = 0; set && i < set->n; i++)
-        sr_text_printf(&text, "%s%s", i > 0 ? ", " : "", set->items[i]->text);
-    if (n > 1)
-        sr_info("stage %d of %d, up to epoch %d: %s", k + 1, n, t->end - 1,
-                set && text.s ? text.s : "DATA.TRAIN.TRANSFORMS as configured");
+    sr_stage_text(t->config, t->stage, &text);
+    if (sr_stages_count(t->config) > 1 && text.s)
+        sr_info("%s", text.s);
     sr_text_deinit(&text);
 }
 

@@ -13,7 +13,9 @@
 #include "data/dataset.h"
 #include "trainer/bench/estimate.h"
 #include "trainer/bench/forecast.h"
+#include "trainer/config/derived_config.h"
 #include "trainer/config/paths_check.h"
+#include "trainer/config/stages.h"
 #include "trainer/data/data_summary.h"
 #include "trainer/eval/online_probe.h"
 #include "trainer/run/run.h"
@@ -40,6 +42,38 @@ static void print_text(const SrRun *run, double seconds, SrText *out) {
                    "\n  about %.3g s a step on this machine with %d threads (an estimate; `sslrun "
                    "bench` measures it)\n",
                    seconds, sr_parallel_threads());
+}
+
+// Adds a line for stage k with the time of its step.
+static SrStatus print_stage(const SrConfig *config, int k, SrText *out) {
+    SrConfig *stage;
+    SrRun *run;
+    double seconds;
+    SR_TRY(sr_config_stage(config, k, &stage));
+    SrStatus status = sr_run_open(stage, SR_RUN_CHECK, &run);
+    if (status == SR_OK) {
+        status = sr_estimate_step(run, &seconds);
+        sr_run_close(run);
+    }
+    sr_config_free(stage);
+    SR_TRY(status);
+    sr_text_add(out, "  ");
+    sr_stage_text(config, k, out);
+    sr_text_printf(out, "; about %.3g s a step\n", seconds);
+    return SR_OK;
+}
+
+// Prints the stages of a run that has more than one.
+static SrStatus print_stages(const SrConfig *config) {
+    SrText out = SR_TEXT_INIT;
+    SrStatus status = SR_OK;
+    int n = sr_stages_count(config);
+    for (int k = 0; n > 1 && k < n && status == SR_OK; k++)
+        status = print_stage(config, k, &out);
+    if (status == SR_OK && n > 1)
+        return sr_args_print(&out);
+    sr_text_deinit(&out);
+    return status;
 }
 
 // Cluster to forecast for; ranks -1: none.
@@ -128,6 +162,8 @@ static SrStatus check(const SrConfig *config, const Cluster *cluster, bool json)
     SrStatus status = sr_problems_keep(&problems, check_plan(config, cluster, json));
     if (status == SR_OK)
         status = sr_problems_keep(&problems, sr_train_check_stages(config));
+    if (status == SR_OK && !json && problems.n == 0)
+        status = print_stages(config);
     if (status == SR_OK)
         status = sr_problems_keep(&problems, check_test_images(config));
     if (status == SR_OK)

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "tests/check.h"
 #include "tests/data/fixture.h"
+#include "tests/program.h"
 #include "trainer/config/derived_config.h"
 #include "trainer/config/stages.h"
 #include "trainer/run/run.h"
@@ -184,5 +185,40 @@ TEST(test_mistakes) {
     fixture_remove(dir);
 }
 
+// `check` lists the stages, and warns if the file replaces what the command line asks for.
+TEST(test_check_tells) {
+    static ProgramResult result;
+    begin();
+    char train_path[PATH], test_path[PATH];
+    snprintf(train_path, PATH, "DATA.TRAIN.DATA_PATHS=[%s/train]", dir);
+    snprintf(test_path, PATH, "DATA.TEST.DATA_PATHS=[%s/test]", dir);
+    program_run(&result, 1,
+                (const char *const[]){"check", "configs/pretrain/dcl/dcl_cifar10.yaml", train_path,
+                                      test_path, "DATA.TRAIN.TRANSFORMS.0.size_crops=[16]", NULL});
+    CHECK_INT(result.code, 0);
+    CHECK(strstr(result.out, "\n  stage 1 of 2, up to epoch 22: "
+                             "DATA.TRAIN.TRANSFORMS.0.size_crops=[24]; about "));
+    CHECK(strstr(result.out, "\n  stage 2 of 2, up to epoch 29: DATA.TRAIN.TRANSFORMS as "
+                             "configured; about "));
+    CHECK(strstr(result.err, "warning: DATA.STAGES sets DATA.TRAIN.TRANSFORMS.0.size_crops=[24] up "
+                             "to epoch 22, and the command line's value holds after it"));
+    // Stages that the command line itself gives need no warning.
+    program_run(&result, 1,
+                (const char *const[]){"check", "configs/pretrain/dcl/dcl_cifar10.yaml", train_path,
+                                      test_path, "DATA.TRAIN.TRANSFORMS.0.size_crops=[16]",
+                                      STAGES("{until: 0.5, set: "
+                                             "[\"DATA.TRAIN.TRANSFORMS.0.size_crops=[12]\"]}"),
+                                      NULL});
+    CHECK_INT(result.code, 0);
+    CHECK(strstr(result.out, "\n  stage 1 of 2, up to epoch 14: "));
+    CHECK(!strstr(result.err, "warning: DATA.STAGES"));
+    program_run(&result, 1,
+                (const char *const[]){"check", "configs/pretrain/dcl/dcl_cifar10.yaml", train_path,
+                                      test_path, "DATA.STAGES=[]", NULL});
+    CHECK_INT(result.code, 0);
+    CHECK(!strstr(result.out, "stage 1 of"));
+    fixture_remove(dir);
+}
+
 SR_TESTS(stages, unit(test_as_by_hand), unit(test_stops_keep_the_bits), unit(test_restart),
-         unit(test_configuration), unit(test_mistakes))
+         unit(test_configuration), unit(test_mistakes), unit(test_check_tells))

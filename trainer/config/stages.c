@@ -2,7 +2,10 @@
 #include "trainer/config/stages.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
+
+#include "base/log.h"
 
 static const char below[] = "DATA.TRAIN.TRANSFORMS";
 
@@ -26,6 +29,37 @@ int sr_stage_end(const SrConfig *config, int k) {
 
 const SrYaml *sr_stage_set(const SrConfig *config, int k) {
     return k < written(config) ? sr_yaml_find(config->stages->items[k], "set") : NULL;
+}
+
+void sr_stage_text(const SrConfig *config, int k, SrText *out) {
+    const SrYaml *set = sr_stage_set(config, k);
+    sr_text_printf(out, "stage %d of %d, up to epoch %d: %s", k + 1, sr_stages_count(config),
+                   sr_stage_end(config, k) - 1, set ? "" : "DATA.TRAIN.TRANSFORMS as configured");
+    for (int i = 0; set && i < set->n; i++)
+        sr_text_printf(out, "%s%s", i > 0 ? ", " : "", set->items[i]->text);
+}
+
+static bool from_command_line(const SrYaml *node) {
+    return node && node->file && strcmp(node->file, SR_YAML_COMMAND_LINE) == 0;
+}
+
+// Warns if the command line has set what an override of stage k sets.
+static void warn_override(const SrConfig *config, int k, const char *override) {
+    const char *begin = override + strspn(override, "+~");
+    char path[512];
+    snprintf(path, sizeof path, "%.*s", (int)strcspn(begin, "="), begin);
+    if (from_command_line(sr_yaml_find_path(config->tree, path)))
+        sr_warn("DATA.STAGES sets %s up to epoch %d, and the command line's value holds after it; "
+                "with DATA.STAGES=[] it holds from the first epoch on",
+                override, sr_stage_end(config, k) - 1);
+}
+
+void sr_stages_warn(const SrConfig *config) {
+    for (int k = 0; k < written(config); k++) {
+        const SrYaml *set = sr_stage_set(config, k);
+        for (int i = 0; i < set->n && !from_command_line(set); i++)
+            warn_override(config, k, set->items[i]->text);
+    }
 }
 
 // Checks that an override stays below the transforms, so that all stages train one model.

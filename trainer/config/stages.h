@@ -10,6 +10,7 @@
 #ifndef SR_TRAINER_CONFIG_STAGES_H
 #define SR_TRAINER_CONFIG_STAGES_H
 
+#include "base/text/text.h"
 #include "trainer/config/config_types.h"
 
 // Returns the number of stages, at least 1.
@@ -18,6 +19,10 @@ int sr_stages_count(const SrConfig *config);
 int sr_stage_end(const SrConfig *config, int k);
 // Returns the overrides of stage k, a list of texts; NULL: the last stage, which has none.
 const SrYaml *sr_stage_set(const SrConfig *config, int k);
+// Appends which epochs stage k has and what it sets: "stage 1 of 2, up to epoch 21: ...".
+void sr_stage_text(const SrConfig *config, int k, SrText *out);
+// Warns of values of the command line that stages of a file replace for their epochs.
+void sr_stages_warn(const SrConfig *config);
 // SR_ERR_CONFIG, with file and line: an entry is wrong.
 SrStatus sr__stages_check(const SrConfig *config);
 
