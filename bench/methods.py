@@ -24,7 +24,7 @@ NARROW_CLASSES = NARROW + ["MODEL.HEAD.PARAMS=[[mlp,{dims:[64,10]}]]"]
 NARROW_VIEWS = NARROW + ["MODEL.HEAD.PARAMS=[[mlp,{dims:[64,512,512,128],use_relu:True,use_bn:True}]]"]
 SHORT = ["OPTIMIZER.num_epochs=40"]
 
-# name in the table, recipe below configs/pretrain without _cifar10, keys, row of the trunk that this one learns from
+# name in the table, recipe below configs/pretrain without _cifar10, keys, row or file of the trunk that this one learns from
 Row = collections.namedtuple("Row", "title recipe keys teacher", defaults=[None])
 ROWS = {
     "ibot": Row("iBOT", "ibot/ibot", BF16),
@@ -34,21 +34,25 @@ ROWS = {
     "simclr_multicrop": Row("SimCLR, multi-crop", "simclr/simclr_multicrop", BF16),
     "dcl_multicrop": Row("DCL, multi-crop", "dcl/dcl_multicrop", BF16),
     "align": Row("Alignment and uniformity", "align_uniform/align_uniform", BF16),
-    "dcl": Row("DCL", "dcl/dcl", []),
+    "dcl": Row("DCL", "dcl/dcl", BF16),
     "swav": Row("SwAV", "swav/swav", BF16),
     "dino": Row("DINO", "dino/dino", []),
     "dinov2": Row("DINOv2", "dinov2/dinov2", BF16),
-    "vicreg": Row("VICReg", "vicreg/vicreg", []),
+    "vicreg": Row("VICReg", "vicreg/vicreg", BF16),
     "mocov3": Row("MoCo v3", "mocov3/mocov3", BF16),
-    "lejepa": Row("LeJEPA", "lejepa/lejepa", []),
-    "deepclusterv2": Row("DeepCluster v2", "deepcluster_v2/deepclusterv2", []),
+    "lejepa": Row("LeJEPA", "lejepa/lejepa", BF16),
+    "deepclusterv2": Row("DeepCluster v2", "deepcluster_v2/deepclusterv2", BF16),
     "simsiam": Row("SimSiam", "simsiam/simsiam", BF16),
-    "simclr": Row("SimCLR", "simclr/simclr", []),
+    "simclr": Row("SimCLR", "simclr/simclr", BF16),
     "pirl": Row("PIRL", "pirl/pirl", BF16),
-    "barlow": Row("Barlow Twins", "barlow_twins/barlow_twins", []),
+    "barlow": Row("Barlow Twins", "barlow_twins/barlow_twins", BF16),
     "byol": Row("BYOL", "byol/byol", BF16),
-    "nnclr": Row("NNCLR", "nnclr/nnclr", []),
-    "moco": Row("MoCo v2", "moco/moco", []),
+    "nnclr": Row("NNCLR", "nnclr/nnclr", BF16),
+    "moco": Row("MoCo v2", "moco/moco", BF16),
+    "frossl": Row("FroSSL", "frossl/frossl", BF16),
+    "simdino": Row("SimDINO", "simdino/simdino", BF16),
+    "visreg": Row("VISReg", "visreg/visreg", BF16),
+    "empssl": Row("EMP-SSL", "empssl/empssl", BF16),
     "ijepa": Row("I-JEPA", "ijepa/ijepa", BF16),
     "clusterfit": Row("ClusterFit", "clusterfit/clusterfit", [], "simclr"),
     "rotnet": Row("RotNet", "rotnet/rotnet", []),
@@ -66,6 +70,8 @@ TEACHERS = {
     "features": Row("features of it, without labels", "distillation/feature_distillation", BF16, "supervised"),
     "features_dcl": Row("features of multi-crop DCL's trunk", "distillation/feature_distillation", BF16, "dcl_multicrop"),
     "alone": Row("DCL for the same trunk", "dcl/dcl", BF16 + NARROW_VIEWS),
+    "features_resnet20": Row("features of CIFAR-10's released ResNet-20", "distillation/feature_distillation",
+                             BF16 + ["+DISTILLATION.TEACHER_MODEL.TRUNK.NAME=resnet20"], "resnet20-12fca82f.th"),
     "photos_supervised": Row("supervised", "supervised/supervised_photos", BF16 + SHORT),
     "photos_features": Row("features of it, without labels", "distillation/feature_distillation_photos",
                            BF16 + NARROW + SHORT + [
@@ -99,7 +105,9 @@ class Bench:
         keys = ["DATA.TRAIN.DATA_PATHS=[%s/train]" % self.data, "DATA.TEST.DATA_PATHS=[%s/test]" % self.data,
                 "SEED_VALUE=%d" % self.seed]
         if "distillation" in row.recipe:
-            teacher = os.path.join(self.folder(row.teacher), "checkpoint.safetensors")
+            teacher = os.path.abspath(row.teacher)
+            if row.teacher in ALL:
+                teacher = os.path.join(self.folder(row.teacher), "checkpoint.safetensors")
             keys.append("DISTILLATION.TEACHER_MODEL.WEIGHTS_INIT.PARAMS_FILE=" + teacher)
         recipe = row.recipe if row.recipe.endswith("photos") else row.recipe + "_cifar10"
         return ["configs/pretrain/%s.yaml" % recipe, *row.keys, *keys, "CHECKPOINT.DIR=" + self.folder(name)]
