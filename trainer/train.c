@@ -27,6 +27,7 @@
 #include "trainer/run/run.h"
 #include "trainer/run/run_rates.h"
 #include "trainer/train_internal.h"
+#include "trainer/train_stages.h"
 
 void sr_train_heading(const char *command) {
     char machine[256];
@@ -242,6 +243,9 @@ static SrStatus train_all(SrTraining *t) {
     SR_TRY(sr_phases_open(t->run, &t->phases));
     SR_TRY(sr_online_probe_open(t->config, t->run->model, &t->probe));
     sr_progress_start(&t->progress, t->run->max_iterations, t->run->step_images);
+    SR_TRY(sr_train_later_steps(t->config, t->stage,
+                                (double)t->run->max_iterations / t->config->optimizer.num_epochs,
+                                &t->progress.later_steps));
     t->run->step.hook = t->run->tail.step.hook = (SrReplicaHook){count_outputs, t};
     sr_stop_set(t->options->stop, t->options->stop_arg);
     while (t->at.epoch < t->end) {
@@ -328,43 +332,6 @@ static SrStatus train_stage(const SrConfig *config, const SrTrainOptions *option
     else
         sr_config_free(stage);
     return status;
-}
-
-// A loss is built for a number of views.
-static SrStatus same_views(const SrConfig *config, const SrConfig *stage) {
-    int h[SR_MAX_VIEWS], w[SR_MAX_VIEWS], whole, part;
-    SR_TRY(sr_split_train_shape(config, &whole, h, w));
-    SR_TRY(sr_split_train_shape(stage, &part, h, w));
-    if (whole == part)
-        return SR_OK;
-    SR_FAIL(SR_ERR_CONFIG,
-            "%d view%s of an image, but %d without `set`: a stage may change views, but not their "
-            "number",
-            part, part == 1 ? "" : "s", whole);
-}
-
-static SrStatus check_stage(const SrConfig *config, int k) {
-    SrConfig *stage;
-    SrRun *dry;
-    SR_TRY(sr_config_stage(config, k, &stage));
-    SrStatus status = same_views(config, stage);
-    if (status == SR_OK)
-        status = sr_run_open(stage, SR_RUN_CHECK, &dry);
-    if (status == SR_OK)
-        sr_run_close(dry);
-    sr_config_free(stage);
-    return status;
-}
-
-// A mistake in the last stage should show before the first has been trained for hours.
-SrStatus sr_train_check_stages(const SrConfig *config) {
-    sr_stages_warn(config);
-    for (int k = 0; k + 1 < sr_stages_count(config); k++) {
-        SrStatus status = check_stage(config, k);
-        if (status != SR_OK)
-            return sr_fail_prefix(status, "DATA.STAGES[%d]", k);
-    }
-    return SR_OK;
 }
 
 SrStatus sr_train_run(const SrConfig *config, const SrTrainOptions *options, SrRun **run,

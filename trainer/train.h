@@ -51,10 +51,6 @@ typedef struct {
 // Writes the command of this start, this version and the machine into the log that the run will
 // open; log.txt holds the lines of all starts.
 void sr_train_heading(const char *command);
-// Builds the steps of all stages (trainer/config/stages.h) but the last, without data and memory,
-// and warns of what they replace.  SR_ERR_CONFIG, which names the stage: one is wrong, or has
-// another number of views.
-SrStatus sr_train_check_stages(const SrConfig *config);
 // Trains from the run folder's newest checkpoint, or from the start.  *run stays open for
 // evaluation; the caller closes it, also after SR_ERR_INTERRUPT and SR_ERR_RUN.  *run is NULL if
 // building it failed.

@@ -20,7 +20,7 @@
 #include "trainer/eval/online_probe.h"
 #include "trainer/run/run.h"
 #include "trainer/run/run_cost.h"
-#include "trainer/train.h"
+#include "trainer/train_stages.h"
 
 // Reports a step that is too large for this machine without failing: another machine may run it.
 static void print_text(const SrRun *run, double seconds, SrText *out) {

@@ -26,6 +26,9 @@ TEST(test_rates) {
     CHECK_NEAR(sr_progress_rate(&p), 64, 1e-9);
     CHECK_NEAR(sr_progress_wait(&p), 0.2, 1e-9);
     CHECK_NEAR(sr_progress_eta(&p, 120), 0, 0);
+    p.later_steps = 20;
+    CHECK_NEAR(sr_progress_eta(&p, 10), 55, 1e-9);
+    p.later_steps = 0;
     sr_progress_reset_window(&p);
     CHECK_NEAR(sr_progress_rate(&p), 0, 0);
     // One slow step among many hardly changes the remaining time; a lasting change does.

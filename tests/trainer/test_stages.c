@@ -1,6 +1,7 @@
 // Tests DATA.STAGES: a staged run has the bits of a run whose transforms are changed by hand
 // between its epochs, also after a stop in any stage, and mistakes are found before the first step.
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
@@ -185,6 +186,30 @@ TEST(test_mistakes) {
     fixture_remove(dir);
 }
 
+// The time left knows that steps of the last epoch have 16 x 16 pixels where earlier ones have 24 x
+// 24.  12 updates, of which 8 have large crops; ranks and evaluation take no part.
+TEST(test_time_left) {
+    char path[PATH], line[1024], *eta, *step;
+    SrTrainResult result;
+    begin();
+    CHECK_OK(train("run", TWO_EPOCHS, 0, &result, NULL));
+    snprintf(path, PATH, "%s/run/stdout.json", dir);
+    FILE *f = fopen(path, "r");
+    CHECK(f != NULL);
+    int lines = 0;
+    for (; fgets(line, sizeof line, f); lines++) {
+        eta = strstr(line, "\"eta_s\": "), step = strstr(line, "\"btime(ms)\": ");
+        CHECK(eta && step);
+        double left = atof(eta + strlen("\"eta_s\": ")) / atof(step + strlen("\"btime(ms)\": "));
+        int done = lines + 1;
+        double expected = done <= 2 * STEPS ? 2 * STEPS - done + STEPS * 256.0 / 576 : 12 - done;
+        CHECK_NEAR(1e3 * left, expected, 0.01);
+    }
+    fclose(f);
+    CHECK_INT(lines, 3 * STEPS);
+    fixture_remove(dir);
+}
+
 // `check` lists the stages, and warns if the file replaces what the command line asks for.
 TEST(test_check_tells) {
     static ProgramResult result;
@@ -221,4 +246,5 @@ TEST(test_check_tells) {
 }
 
 SR_TESTS(stages, unit(test_as_by_hand), unit(test_stops_keep_the_bits), unit(test_restart),
-         unit(test_configuration), unit(test_mistakes), unit(test_check_tells))
+         unit(test_configuration), unit(test_mistakes), unit(test_time_left),
+         unit(test_check_tells))

@@ -7,8 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/compiler.h"
-
 void sr_progress_start(SrProgress *p, int64_t total, int images) {
     *p = (SrProgress){.total = total, .images = images};
 }
@@ -27,7 +25,8 @@ void sr_progress_step(SrProgress *p, double seconds, double wait_s) {
 
 // The time left counts steps only, not the evaluation at the end.
 double sr_progress_eta(const SrProgress *p, int64_t updates_done) {
-    return p->step_s * (double)SR_MAX(p->total - updates_done, 0);
+    double steps = (double)(p->total - updates_done) + p->later_steps;
+    return p->step_s * fmax(steps, 0);
 }
 
 // The rate is that since the last line, so that a change of load shows in the next one.

@@ -13,6 +13,9 @@ typedef struct {
     int images;    // images per step
     int64_t steps; // steps of this process so far
     double step_s; // smoothed seconds per step, with data, without evaluation and saving
+    // Steps that steps of later stages cost beyond their number, in the time left; set after
+    // sr_progress_start, which makes it 0.
+    double later_steps;
     // Steps, seconds and seconds of waiting since the last line
     int64_t window_steps;
     double window_s, window_wait_s;
