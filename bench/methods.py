@@ -71,7 +71,8 @@ TEACHERS = {
     "features_dcl": Row("features of multi-crop DCL's trunk", "distillation/feature_distillation", BF16, "dcl_multicrop"),
     "alone": Row("DCL for the same trunk", "dcl/dcl", BF16 + NARROW_VIEWS),
     "features_resnet20": Row("features of CIFAR-10's released ResNet-20", "distillation/feature_distillation",
-                             BF16 + ["+DISTILLATION.TEACHER_MODEL.TRUNK.NAME=resnet20"], "resnet20-12fca82f.th"),
+                             BF16 + ["+DISTILLATION.TEACHER_MODEL.TRUNK.NAME=resnet20",
+                                     "DATA.TRAIN.TRANSFORMS.0.scale=[0.6, 1.0]"], "resnet20-12fca82f.th"),
     "photos_supervised": Row("supervised", "supervised/supervised_photos", BF16 + SHORT),
     "photos_features": Row("features of it, without labels", "distillation/feature_distillation_photos",
                            BF16 + NARROW + SHORT + [
