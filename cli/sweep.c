@@ -257,6 +257,11 @@ SrStatus sr_sweep_run(const SrArgs *args, SrSweep *sweep, const char *const *fla
     if (sr_comm_size() > 1)
         SR_FAIL(SR_ERR_CONFIG, "several seeds need one process: start `sslrun` without mpirun");
     SR_TRY(sr_args_load_config(args, "train", &config));
+    if (config->optimizer.minutes > 0) {
+        sr_config_free(config);
+        SR_FAIL(SR_ERR_CONFIG, "OPTIMIZER.MINUTES measures one run: several seeds need the same "
+                               "number of epochs, OPTIMIZER.MINUTES=0 OPTIMIZER.num_epochs=N");
+    }
     for (int i = 0; i < sweep->n && !sweep->given; i++)
         sweep->seed[i] = (int64_t)config->seed + i;
     SrStatus status = run_all(args, sweep, config->checkpoint.dir, flags, json);

@@ -7,6 +7,7 @@
 #include "library/training.h"
 #include "library/trunk_source.h"
 #include "sslrun.h"
+#include "trainer/config/config.h"
 #include "trainer/config/config_draft.h"
 
 struct SrTrainConfig {
@@ -111,7 +112,12 @@ int sr_train_config_texts(SrTrainConfig *config, const char *key, const char *co
 }
 
 static SrStatus load_draft(const void *arg, SrConfig **out) {
-    return sr_config_draft_resolve(((const SrTrainConfig *)arg)->draft, out);
+    SR_TRY(sr_config_draft_resolve(((const SrTrainConfig *)arg)->draft, out));
+    if ((*out)->optimizer.minutes == 0)
+        return SR_OK;
+    sr_config_free(*out);
+    SR_FAIL(SR_ERR_CONFIG,
+            "OPTIMIZER.MINUTES is for `sslrun train` and sr_train: set OPTIMIZER.num_epochs");
 }
 
 int sr_train_config_run(const SrTrainConfig *config,

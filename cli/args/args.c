@@ -122,6 +122,13 @@ SrStatus sr_args_check_images(const char *what, const char *path) {
             what, path);
 }
 
+SrStatus sr_args_override(SrArgs *args, const char *text) {
+    if (args->n_overrides == SR_ARGS_MAX)
+        SR_FAIL(SR_ERR_CONFIG, "%s: there is no room beside %d other KEY=VALUE", text, SR_ARGS_MAX);
+    args->overrides[args->n_overrides++] = text;
+    return SR_OK;
+}
+
 SrStatus sr_args_no_overrides(const SrArgs *args, const char *verb) {
     if (args->n_overrides == 0)
         return SR_OK;

@@ -57,6 +57,8 @@ bool sr_args_ask_help(int argc, char **argv); // --help or -h anywhere
 SrStatus sr_args_check_images(const char *what, const char *path);
 // Refuses KEY=VALUE with SR_ERR_CONFIG, for verbs that read no configuration.
 SrStatus sr_args_no_overrides(const SrArgs *args, const char *verb);
+// Adds an override that the verb makes itself.  The caller keeps the text.
+SrStatus sr_args_override(SrArgs *args, const char *text);
 // Turns VISSL's override "config=pretrain/swav/x" into the name of the configuration.
 void sr_args_take_config(SrArgs *args);
 // Loads the configuration that the verb was given; exactly one name is expected.

@@ -42,6 +42,10 @@ static void print_text(const SrRun *run, double seconds, SrText *out) {
                    "\n  about %.3g s a step on this machine with %d threads (an estimate; `sslrun "
                    "bench` measures it)\n",
                    seconds, sr_parallel_threads());
+    int minutes = run->config->optimizer.minutes;
+    if (minutes > 0)
+        sr_text_printf(out, "  as many epochs as fit %d minute%s (OPTIMIZER.MINUTES)\n", minutes,
+                       minutes == 1 ? "" : "s");
 }
 
 // Adds a line for stage k with the time of its step.

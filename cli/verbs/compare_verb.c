@@ -29,13 +29,6 @@ typedef struct {
     char label[NAME_BYTES];
 } Side;
 
-static SrStatus add_override(SrArgs *args, const char *text) {
-    if (args->n_overrides == SR_ARGS_MAX)
-        SR_FAIL(SR_ERR_CONFIG, "sslrun compare: more than %d KEY=VALUE", SR_ARGS_MAX);
-    args->overrides[args->n_overrides++] = text;
-    return SR_OK;
-}
-
 // Replaces the images of a configuration by those of a folder; a tenth is held out as test images
 // unless the folder has its own.
 static SrStatus use_folder(SrArgs *args, const char *data, char text[TEXT_BYTES]) {
@@ -45,9 +38,9 @@ static SrStatus use_folder(SrArgs *args, const char *data, char text[TEXT_BYTES]
                                          "DATA.TEST.LABEL_SOURCES=[]"};
     SR_TRY(sr_args_check_images("--data", data));
     snprintf(text, TEXT_BYTES, "DATA.TRAIN.DATA_PATHS=[\"%.4096s\"]", data);
-    SR_TRY(add_override(args, text));
+    SR_TRY(sr_args_override(args, text));
     for (int i = 0; i < SR_COUNT(others); i++)
-        SR_TRY(add_override(args, others[i]));
+        SR_TRY(sr_args_override(args, others[i]));
     return SR_OK;
 }
 
@@ -79,11 +72,12 @@ static SrStatus load_model_config(const SrArgs *args, const char *model, int siz
     size = size > 0 ? size : sr_preset_pixels(preset)->side;
     sr_text_add(&test, "DATA.TEST.TRANSFORMS=");
     sr_eval_transforms_preset(preset, size, size, &test);
-    SrStatus status = test.failed ? sr_out_of_memory("the transforms") : add_override(&own, trunk);
+    SrStatus status =
+        test.failed ? sr_out_of_memory("the transforms") : sr_args_override(&own, trunk);
     if (status == SR_OK)
-        status = add_override(&own, test.s);
+        status = sr_args_override(&own, test.s);
     for (int i = 0; status == SR_OK && i < args->n_overrides; i++)
-        status = add_override(&own, args->overrides[i]);
+        status = sr_args_override(&own, args->overrides[i]);
     if (status == SR_OK)
         status = load_config(&own, frame, out);
     sr_text_deinit(&test);

@@ -12,11 +12,11 @@
 #include "base/text/yaml_edit.h"
 #include "cli/args/args.h"
 #include "cli/interrupt.h"
-#include "cli/minutes.h"
 #include "cli/run_pages.h"
 #include "cli/sweep.h"
 #include "cli/verb.h"
 #include "cli/view_figures.h"
+#include "trainer/bench/minutes.h"
 #include "trainer/eval/feature_spread.h"
 #include "trainer/eval/layer_report.h"
 #include "trainer/eval/linear_probes.h"
@@ -331,6 +331,27 @@ static SrStatus refuse_to_train(const SrConfig *config) {
     return status;
 }
 
+// Loads the configuration; with OPTIMIZER.MINUTES a second time, with the epochs that fit.
+static SrStatus load(SrArgs *args, const Options *o, SrConfig **out) {
+    char epochs[SR_MINUTES_BYTES];
+    SR_TRY(sr_args_load_config(args, "train", out));
+    bool trains = !(*out)->test_only && (*out)->learns;
+    if ((*out)->optimizer.minutes == 0 || (!trains && o->minutes < 0))
+        return SR_OK;
+    SrStatus status = trains ? sr_minutes_override(*out, o->train.restart, epochs)
+                             : sr_fail(SR_ERR_CONFIG,
+                                       "--minutes trains, but %s trains nothing: leave the flag "
+                                       "out",
+                                       args->names[0]);
+    sr_config_free(*out);
+    SR_TRY(status);
+    SR_TRY(sr_args_override(args, epochs));
+    SrLogLevel level = sr_log_set_level(SR_LOG_ERROR); // the first time has said all
+    status = sr_args_load_config(args, "train", out);
+    sr_log_set_level(level);
+    return status;
+}
+
 static SrStatus run_sweep(const Options *o, const SrArgs *args, SrSweep *sweep) {
     const char *words[4];
     int n = 0;
@@ -349,6 +370,7 @@ static SrStatus run_verb(int argc, char **argv) {
     SrArgs args;
     SrConfig *config;
     SrSweep sweep;
+    char minutes[48];
     SR_TRY(sr_args_parse(argc, argv, flags, &o, &args));
     SR_TRY(sr_sweep_parse(&args, o.seeds, &sweep));
     if (sweep.n > 0 && o.minutes >= 0)
@@ -356,12 +378,15 @@ static SrStatus run_verb(int argc, char **argv) {
                                "epochs, OPTIMIZER.num_epochs=N");
     if (o.minutes == 0)
         SR_FAIL(SR_ERR_CONFIG, "--minutes 0: expected a whole number from 1 on");
+    if (o.minutes > 0) {
+        snprintf(minutes, sizeof minutes, "OPTIMIZER.MINUTES=%d", o.minutes);
+        SR_TRY(sr_args_override(&args, minutes));
+    }
     if (sweep.n > 0)
         return run_sweep(&o, &args, &sweep);
     allow_closed_stdout();
     say_heading();
-    SR_TRY(o.minutes > 0 ? sr_minutes_load(&args, o.minutes, o.train.restart, &config)
-                         : sr_args_load_config(&args, "train", &config));
+    SR_TRY(load(&args, &o, &config));
     SrStatus status;
     if (!config->learns && !config->test_only)
         status = refuse_to_train(config);

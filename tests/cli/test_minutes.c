@@ -36,7 +36,7 @@ TEST(test_epochs_fit_and_stay) {
     CHECK_INT(result.code, 0);
     train("1", NULL);
     CHECK_INT(result.code, 0);
-    snprintf(kept, sizeof kept, "--minutes 1: the run in %s/run was given ", dir);
+    snprintf(kept, sizeof kept, "1 minute: the run in %s/run was given ", dir);
     CHECK_INT(epochs_said(kept), 2);
     // Remarks about the configuration are printed once.
     const char *remark = strstr(result.err, "LOSS.swav_loss.num_crops: 3, inferred");
@@ -93,6 +93,16 @@ TEST(test_refused) {
                                       "OPTIMIZER.num_epochs=3", NULL});
     CHECK_INT(result.code, 2);
     CHECK(strstr(result.err, "leave it or OPTIMIZER.num_epochs=3 out"));
+    program_run(&result, 1,
+                (const char *const[]){"tests/cli/tiny.yaml", "OPTIMIZER.MINUTES=5",
+                                      "OPTIMIZER.num_epochs=3", NULL});
+    CHECK_INT(result.code, 2);
+    CHECK(strstr(result.err, "leave it or OPTIMIZER.num_epochs=3 out"));
+    program_run(
+        &result, 1,
+        (const char *const[]){"tests/cli/tiny.yaml", "OPTIMIZER.MINUTES=5", "--seeds", "2", NULL});
+    CHECK_INT(result.code, 2);
+    CHECK(strstr(result.err, "several seeds need the same number of epochs"));
     program_run(
         &result, 1,
         (const char *const[]){"tests/cli/tiny.yaml", "--minutes", "5", "TEST_ONLY=True", NULL});
@@ -100,5 +110,38 @@ TEST(test_refused) {
     CHECK(strstr(result.err, "tests/cli/tiny.yaml trains nothing"));
 }
 
-SR_TESTS(minutes, unit(test_epochs_fit_and_stay), unit(test_epochs_are_measured),
+// The key of a configuration does what the flag does, and `train` alone reads it.
+TEST(test_key) {
+    char text[1 << 16], kept[160];
+    const char *const words[] = {"train",
+                                 "tests/cli/tiny.yaml",
+                                 folder,
+                                 "TEST_MODEL=False",
+                                 "DATA.TRAIN.DATA_LIMIT=16",
+                                 "LOG_FREQUENCY=100000",
+                                 "CHECKPOINT.CHECKPOINT_ITER_FREQUENCY=-1",
+                                 "OPTIMIZER.MINUTES=2",
+                                 NULL};
+    temp_dir_make(dir);
+    snprintf(folder, sizeof folder, "CHECKPOINT.DIR=%s/run", dir);
+    program_run(&result, 1,
+                (const char *const[]){"train", "tests/cli/tiny.yaml", folder, "TEST_MODEL=False",
+                                      "DATA.TRAIN.DATA_LIMIT=16", "OPTIMIZER.num_epochs=2", NULL});
+    CHECK_INT(result.code, 0);
+    program_run(&result, 1, words);
+    CHECK_INT(result.code, 0);
+    snprintf(kept, sizeof kept, "2 minutes: the run in %s/run was given ", dir);
+    CHECK_INT(epochs_said(kept), 2);
+    CHECK(strstr(result.err, "training has finished") ||
+          strstr(result.out, "training has finished"));
+    program_read(dir, "run/train_config.yaml", text, sizeof text);
+    CHECK(strstr(text, "num_epochs: 2\n"));
+    program_run(&result, 1,
+                (const char *const[]){"check", "tests/cli/tiny.yaml", "OPTIMIZER.MINUTES=2", NULL});
+    CHECK_INT(result.code, 0);
+    CHECK(strstr(result.out, "as many epochs as fit 2 minutes"));
+    temp_dir_remove(dir);
+}
+
+SR_TESTS(minutes, unit(test_epochs_fit_and_stay), unit(test_epochs_are_measured), unit(test_key),
          unit(test_refused))

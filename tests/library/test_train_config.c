@@ -195,6 +195,9 @@ TEST(test_mistakes) {
     to_bool("TEST_ONLY", 1);
     refused("nothing learns");
     fill("unused");
+    to_int("OPTIMIZER.MINUTES", 5);
+    refused("OPTIMIZER.MINUTES is for `sslrun train` and sr_train: set OPTIMIZER.num_epochs");
+    fill("unused");
     CHECK_FAILS((SrStatus)sr_train_config_int(config, "DATA.TRAIN.TRANSFORMS.9.size", 1),
                 SR_ERR_CONFIG, "expected an index from 0 to 6, not '9'");
     CHECK_FAILS((SrStatus)sr_train_config_int(config, NULL, 1), SR_ERR_CONFIG, "key` is NULL");

@@ -120,6 +120,25 @@ TEST(test_stop_and_resume) {
 }
 
 // A trained run is a graph's and a model's trunk, with equal features.
+// OPTIMIZER.MINUTES holds here too: a run that exists keeps its epochs.
+TEST(test_minutes) {
+    char dir[64], folder[128];
+    Log first = {.stop_after = 3}, rest = {0};
+    temp_dir_make(dir);
+    snprintf(folder, sizeof folder, "CHECKPOINT.DIR=%s/run", dir);
+    CHECK_INT(train(folder + strlen("CHECKPOINT.DIR="), &first), SR_STOPPED);
+    CHECK_OK((SrStatus)sr_train(
+        CONFIG, (const char *const[]){folder, "SEED_VALUE=5", "OPTIMIZER.MINUTES=60"}, 3, on_step,
+        &rest));
+    CHECK_INT(first.calls + rest.calls, STEPS);
+    CHECK_FAILS((SrStatus)sr_train(
+                    CONFIG,
+                    (const char *const[]){folder, "OPTIMIZER.MINUTES=60", "OPTIMIZER.num_epochs=3"},
+                    3, NULL, NULL),
+                SR_ERR_CONFIG, "leave it or OPTIMIZER.num_epochs=3 out");
+    temp_dir_remove(dir);
+}
+
 TEST(test_run_as_trunk) {
     static float x[3 * 16 * 16];
     float a[32], b[32], *f = a, *g = b;
@@ -211,5 +230,5 @@ TEST(test_mistakes) {
     CHECK_INT(sr_log_level(), SR_LOG_WARN);
 }
 
-SR_TESTS(training, unit(test_bits), unit(test_stop_and_resume), unit(test_run_as_trunk),
-         unit(test_models_meanwhile), unit(test_mistakes))
+SR_TESTS(training, unit(test_bits), unit(test_stop_and_resume), unit(test_minutes),
+         unit(test_run_as_trunk), unit(test_models_meanwhile), unit(test_mistakes))

@@ -344,7 +344,8 @@ static const EveryKeyGiven given[] = {
 
 // Keys whose effect another test checks, or that must not change the results of a run.
 static const char *const elsewhere[] = {
-    "HOOKS.CHECK_NAN",                           // test_check_nan below checks it
+    "HOOKS.CHECK_NAN",   // test_check_nan below checks it
+    "OPTIMIZER.MINUTES", // a clock decides the number of epochs (tests/cli/test_minutes.c)
     "HOOKS.TENSORBOARD_SETUP.FLUSH_EVERY_N_MIN", // decides when lines reach the disk
     "DATA.NUM_DATALOADER_WORKERS",               // the same images, faster
     "DATA.SANDBOX",       // the same pixels by other processes (test_sandbox.c, test_train.c)

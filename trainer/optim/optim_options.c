@@ -21,6 +21,9 @@ static const SrOption shared[] = {
     {"weight_decay", SR_OPT_FLOAT, OFF(weight_decay), "1e-4", 0, 1e6,
      .help = "Weight decay: an L2 penalty, or decoupled from the gradient in adamw."},
     {"num_epochs", SR_OPT_INT, OFF(num_epochs), "90", 1, 1e9, .help = "Number of epochs."},
+    {"MINUTES", SR_OPT_INT, OFF(minutes), "0", 0, 1e6,
+     .help = "Minutes for the training: as many epochs as fit them on this machine, which is measured when a run starts."
+     "  A resumed run keeps its epochs.  --minutes sets this key.  0: num_epochs holds."},
     {"gradient_accumulation_steps", SR_OPT_INT, OFF(accumulation), "1", 1, 65536,
      .help = "Number of batches that every replica computes before an update (gradient accumulation).  Losses see the rows"
      " of all of them, as if they were one large batch."},

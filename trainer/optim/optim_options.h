@@ -12,6 +12,7 @@ typedef struct {
     const SrYaml *options;
     double weight_decay;
     int num_epochs;
+    int minutes;      // MINUTES: time for as many epochs as fit; 0: num_epochs as it is
     int accumulation; // gradient_accumulation_steps: rounds of all replicas per update
     bool regularize_bn, regularize_bias, construct_single_param_group_only;
     SrStrings non_regularized_parameters;
