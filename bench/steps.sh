@@ -16,7 +16,7 @@ step_of() {
     vit_s_16) trunk_step vision_transformer 384 8
         for o in NUM_HEADS=6 HIDDEN_DIM=384 MLP_DIM=1536 QKV_BIAS=True; do echo "MODEL.TRUNK.VISION_TRANSFORMERS.$o"; done ;;
     frozen) echo "resnet50 --forward-only --batch 16" ;;
-    dcl) echo "configs/pretrain/dcl/dcl_cifar10.yaml" ;;
+    dcl) echo "configs/pretrain/dcl/dcl_cifar10.yaml ~DATA.STAGES" ;; # older programs do not know that key
     swav) echo "configs/swav.yaml" ;;
     *) echo "unknown step '$1'; expected one of: $steps, or one with -bf16" >&2; return 2 ;;
     esac

@@ -32,7 +32,7 @@ seed=0
 while [ $seed -lt "$seeds" ]; do
     for w in $ways; do
         run="$tmp/$w.$seed"
-        ./sslrun configs/pretrain/swav/swav_cifar10.yaml SEED_VALUE=$seed $(keys $w) \
+        ./sslrun configs/pretrain/swav/swav_cifar10.yaml DATA.STAGES=[] SEED_VALUE=$seed $(keys $w) \
             DATA.TRAIN.DATA_PATHS="[$data/train]" DATA.TRAIN.DATA_LIMIT="$images" DATA.TRAIN.BATCHSIZE_PER_REPLICA=64 \
             TEST_MODEL=False LOG_FREQUENCY=1 OPTIMIZER.num_epochs=1 CHECKPOINT.DIR="$run" \
             CHECKPOINT.AUTO_RESUME=False >"$run.log" 2>&1 || {

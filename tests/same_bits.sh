@@ -56,6 +56,7 @@ for recipe in ${@:-$recipes}; do
     batch=16 replicas=1 level=$SR_CPU
     case $recipe in *-r4*) batch=8 replicas=4 config="$config MODEL.SYNC_BN_CONFIG.CONVERT_BN_TO_SYNC_BN=True" ;; esac
     case ${recipe%%-*} in wide | vit) batch=4 ;; esac
+    case $recipe in vit*) ;; *) config="$config ~DATA.STAGES" ;; esac # older programs do not know that key
     case $recipe in *-bf16) config="$config MODEL.AMP_PARAMS.USE_AMP=True" ;; esac
     case $recipe in *-tiles*) level=${SR_CPU:-amx-emulated} ;; *-bf16) level=${SR_CPU:-avx512} ;; esac
     case $recipe in *-x3) config="$config MACHINE.FP32=x3" ;; esac
