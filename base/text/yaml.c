@@ -247,9 +247,13 @@ bool sr_yaml_equal(const SrYaml *a, const SrYaml *b) {
     return a->type != SR_YAML_BOOL || a->b == b->b;
 }
 
+bool sr_yaml_from_command_line(const SrYaml *node) {
+    return node && node->file && strcmp(node->file, SR_YAML_COMMAND_LINE) == 0;
+}
+
 SrYamlPlace sr_yaml_place(const SrYaml *node) {
     SrYamlPlace place = {"defaults"};
-    bool has_lines = node && node->file && strcmp(node->file, SR_YAML_COMMAND_LINE) != 0;
+    bool has_lines = node && node->file && !sr_yaml_from_command_line(node);
     if (has_lines && *node->file && node->line > 0)
         snprintf(place.text, sizeof place.text, "%s:%d", node->file, node->line);
     else if (node && node->file && *node->file)

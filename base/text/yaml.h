@@ -67,6 +67,7 @@ SrStatus sr_yaml_merge(SrArena *arena, SrYaml *base, const SrYaml *over);
 bool sr_yaml_equal(const SrYaml *a, const SrYaml *b); // NULL equals only NULL
 const char *sr_yaml_type_name(SrYamlType type);       // "a list", "an integer", ...
 
+bool sr_yaml_from_command_line(const SrYaml *node); // NULL: false
 // Origin of a node for messages: "configs/swav.yaml:12", "command line" or "defaults"; NULL:
 // "defaults".
 typedef struct {

@@ -99,7 +99,7 @@ static void say(const Walk *w, const char *key, const char *why, const char *val
 // -1: no layer, a default.
 static int layer_of(const Walk *w, const SrYaml *value) {
     const SrStrings *files = &w->config->layers;
-    if (value->file && strcmp(value->file, SR_YAML_COMMAND_LINE) == 0)
+    if (sr_yaml_from_command_line(value))
         return files->n;
     for (int i = files->n - 1; value->file && i >= 0; i--)
         if (strcmp(files->v[i], value->file) == 0)
