@@ -342,7 +342,7 @@ SrStatus sr_train_run(const SrConfig *config, const SrTrainOptions *options, SrR
     *run = NULL;
     if (n == 1)
         return train_until(config, options, 0, config->optimizer.num_epochs, run, result, &over);
-    SR_TRY(sr_train_check_stages(config));
+    SR_TRY(sr_train_check_stages(config, NULL, NULL));
     for (int k = 0; k < n && !over; k++) {
         if (sr_stage_end(config, k) == 0) // too short for an epoch
             continue;

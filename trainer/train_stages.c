@@ -3,7 +3,6 @@
 
 #include "trainer/config/derived_config.h"
 #include "trainer/config/stages.h"
-#include "trainer/run/run.h"
 
 // A loss is built for a number of views.
 static SrStatus same_views(const SrConfig *config, const SrConfig *stage) {
@@ -18,24 +17,26 @@ static SrStatus same_views(const SrConfig *config, const SrConfig *stage) {
             part, part == 1 ? "" : "s", whole);
 }
 
-static SrStatus check_stage(const SrConfig *config, int k) {
+static SrStatus check_stage(const SrConfig *config, int k, SrStageSeen *seen, void *arg) {
     SrConfig *stage;
     SrRun *dry;
     SR_TRY(sr_config_stage(config, k, &stage));
     SrStatus status = same_views(config, stage);
     if (status == SR_OK)
         status = sr_run_open(stage, SR_RUN_CHECK, &dry);
-    if (status == SR_OK)
+    if (status == SR_OK) {
+        status = seen ? seen(arg, k, dry) : SR_OK;
         sr_run_close(dry);
+    }
     sr_config_free(stage);
     return status;
 }
 
 // A mistake in the last stage should show before the first has been trained for hours.
-SrStatus sr_train_check_stages(const SrConfig *config) {
+SrStatus sr_train_check_stages(const SrConfig *config, SrStageSeen *seen, void *arg) {
     sr_stages_warn(config);
     for (int k = 0; k + 1 < sr_stages_count(config); k++) {
-        SrStatus status = check_stage(config, k);
+        SrStatus status = check_stage(config, k, seen, arg);
         if (status != SR_OK)
             return sr_fail_prefix(status, "DATA.STAGES[%d]", k);
     }
@@ -63,7 +64,7 @@ SrStatus sr_train_later_steps(const SrConfig *config, int k, double steps_per_ep
         return SR_OK;
     SR_TRY(pixels(config, k, &here));
     for (int later = k + 1; later < sr_stages_count(config); later++) {
-        int epochs = sr_stage_end(config, later) - sr_stage_end(config, later - 1);
+        int epochs = sr_stage_end(config, later) - sr_stage_begin(config, later);
         SR_TRY(pixels(config, later, &there));
         *out += (there / here - 1) * steps_per_epoch * epochs;
     }

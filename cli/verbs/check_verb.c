@@ -48,35 +48,37 @@ static void print_text(const SrRun *run, double seconds, SrText *out) {
                        minutes == 1 ? "" : "s");
 }
 
-// Adds a line for stage k with the time of its step.
-static SrStatus print_stage(const SrConfig *config, int k, SrText *out) {
-    SrConfig *stage;
-    SrRun *run;
+typedef struct {
+    const SrConfig *config;
+    SrText text;
+} Stages;
+
+// Adds a line for stage k with the time of its step, unless it is too short for an epoch.
+static void add_stage(Stages *s, int k, double seconds) {
+    if (sr_stage_begin(s->config, k) == sr_stage_end(s->config, k))
+        return;
+    sr_text_add(&s->text, "  ");
+    sr_stage_text(s->config, k, &s->text);
+    sr_text_printf(&s->text, "; about %.3g s a step\n", seconds);
+}
+
+static SrStatus see_stage(void *arg, int k, SrRun *dry) {
     double seconds;
-    SR_TRY(sr_config_stage(config, k, &stage));
-    SrStatus status = sr_run_open(stage, SR_RUN_CHECK, &run);
-    if (status == SR_OK) {
-        status = sr_estimate_step(run, &seconds);
-        sr_run_close(run);
-    }
-    sr_config_free(stage);
-    SR_TRY(status);
-    sr_text_add(out, "  ");
-    sr_stage_text(config, k, out);
-    sr_text_printf(out, "; about %.3g s a step\n", seconds);
+    SR_TRY(sr_estimate_step(dry, &seconds));
+    add_stage(arg, k, seconds);
     return SR_OK;
 }
 
-// Prints the stages of a run that has more than one.
-static SrStatus print_stages(const SrConfig *config) {
-    SrText out = SR_TEXT_INIT;
-    SrStatus status = SR_OK;
-    int n = sr_stages_count(config);
-    for (int k = 0; n > 1 && k < n && status == SR_OK; k++)
-        status = print_stage(config, k, &out);
-    if (status == SR_OK && n > 1)
-        return sr_args_print(&out);
-    sr_text_deinit(&out);
+// Checks and prints the stages of a run that has more than one.  seconds: of a step of the last
+// one, whose plan is the configuration's.
+static SrStatus print_stages(const SrConfig *config, double seconds) {
+    Stages stages = {.config = config, .text = SR_TEXT_INIT};
+    SrStatus status = sr_train_check_stages(config, see_stage, &stages);
+    if (status == SR_OK && sr_stages_count(config) > 1) {
+        add_stage(&stages, sr_stages_count(config) - 1, seconds);
+        return sr_args_print(&stages.text);
+    }
+    sr_text_deinit(&stages.text);
     return status;
 }
 
@@ -111,12 +113,13 @@ static SrStatus forecast(const SrRun *run, double seconds, const Cluster *c, SrT
     return SR_OK;
 }
 
-static SrStatus check_plan(const SrConfig *config, const Cluster *cluster, bool json) {
+// *seconds: of a step.
+static SrStatus check_plan(const SrConfig *config, const Cluster *cluster, bool json,
+                           double *seconds) {
     SrRun *run;
-    double seconds;
     SrText out = SR_TEXT_INIT;
     SR_TRY(sr_run_open(config, SR_RUN_CHECK, &run));
-    SrStatus status = sr_estimate_step(run, &seconds);
+    SrStatus status = sr_estimate_step(run, seconds);
     if (status != SR_OK) {
         sr_run_close(run);
         return status;
@@ -125,12 +128,12 @@ static SrStatus check_plan(const SrConfig *config, const Cluster *cluster, bool 
         sr_json_begin(&out);
         sr_json_string(&out, "config", config->path);
         sr_run_cost_json(run, &out);
-        sr_json_float(&out, "estimated_step_ms", 1e3 * seconds);
+        sr_json_float(&out, "estimated_step_ms", 1e3 * *seconds);
         sr_json_end(&out);
     } else {
-        print_text(run, seconds, &out);
+        print_text(run, *seconds, &out);
         if (cluster->ranks >= 0)
-            status = forecast(run, seconds, cluster, &out);
+            status = forecast(run, *seconds, cluster, &out);
     }
     sr_run_close(run);
     if (status == SR_OK)
@@ -163,11 +166,13 @@ static SrStatus check_probe(const SrConfig *config) {
 static SrStatus check(const SrConfig *config, const Cluster *cluster, bool json) {
     SrArena arena = SR_ARENA_INIT;
     SrProblems problems = {.arena = &arena};
-    SrStatus status = sr_problems_keep(&problems, check_plan(config, cluster, json));
+    double seconds;
+    SrStatus status = sr_problems_keep(&problems, check_plan(config, cluster, json, &seconds));
+    bool planned = status == SR_OK && problems.n == 0;
     if (status == SR_OK)
-        status = sr_problems_keep(&problems, sr_train_check_stages(config));
-    if (status == SR_OK && !json && problems.n == 0)
-        status = print_stages(config);
+        status = sr_problems_keep(&problems, planned && !json
+                                                 ? print_stages(config, seconds)
+                                                 : sr_train_check_stages(config, NULL, NULL));
     if (status == SR_OK)
         status = sr_problems_keep(&problems, check_test_images(config));
     if (status == SR_OK)

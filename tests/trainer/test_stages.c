@@ -242,6 +242,13 @@ TEST(test_check_tells) {
                                       test_path, "DATA.STAGES=[]", NULL});
     CHECK_INT(result.code, 0);
     CHECK(!strstr(result.out, "stage 1 of"));
+    // A share of 0.75 of one epoch is the whole of it: the second stage is too short to be shown.
+    program_run(&result, 1,
+                (const char *const[]){"check", "configs/pretrain/dcl/dcl_cifar10.yaml", train_path,
+                                      test_path, "OPTIMIZER.num_epochs=1", NULL});
+    CHECK_INT(result.code, 0);
+    CHECK(strstr(result.out, "stage 1 of 2, up to epoch 0: "));
+    CHECK(!strstr(result.out, "stage 2 of"));
     fixture_remove(dir);
 }
 

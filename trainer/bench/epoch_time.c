@@ -56,8 +56,8 @@ static SrStatus stage_time(const SrConfig *config, double *seconds) {
 
 // Returns the share of the run that stage k has.
 static double stage_share(const SrConfig *config, int k) {
-    int from = k > 0 ? sr_stage_end(config, k - 1) : 0;
-    return (double)(sr_stage_end(config, k) - from) / config->optimizer.num_epochs;
+    int epochs = sr_stage_end(config, k) - sr_stage_begin(config, k);
+    return (double)epochs / config->optimizer.num_epochs;
 }
 
 SrStatus sr_epoch_time_of_steps(const SrConfig *config, double *seconds) {

@@ -27,6 +27,10 @@ int sr_stage_end(const SrConfig *config, int k) {
     return k < written(config) ? (int)lround(until(config->stages->items[k]) * epochs) : epochs;
 }
 
+int sr_stage_begin(const SrConfig *config, int k) {
+    return k > 0 ? sr_stage_end(config, k - 1) : 0;
+}
+
 const SrYaml *sr_stage_set(const SrConfig *config, int k) {
     return k < written(config) ? sr_yaml_find(config->stages->items[k], "set") : NULL;
 }
@@ -39,16 +43,12 @@ void sr_stage_text(const SrConfig *config, int k, SrText *out) {
         sr_text_printf(out, "%s%s", i > 0 ? ", " : "", set->items[i]->text);
 }
 
-static bool from_command_line(const SrYaml *node) {
-    return node && node->file && strcmp(node->file, SR_YAML_COMMAND_LINE) == 0;
-}
-
 // Warns if the command line has set what an override of stage k sets.
 static void warn_override(const SrConfig *config, int k, const char *override) {
     const char *begin = override + strspn(override, "+~");
     char path[512];
     snprintf(path, sizeof path, "%.*s", (int)strcspn(begin, "="), begin);
-    if (from_command_line(sr_yaml_find_path(config->tree, path)))
+    if (sr_yaml_from_command_line(sr_yaml_find_path(config->tree, path)))
         sr_warn("DATA.STAGES sets %s up to epoch %d, and the command line's value holds after it; "
                 "with DATA.STAGES=[] it holds from the first epoch on",
                 override, sr_stage_end(config, k) - 1);
@@ -57,7 +57,8 @@ static void warn_override(const SrConfig *config, int k, const char *override) {
 void sr_stages_warn(const SrConfig *config) {
     for (int k = 0; k < written(config); k++) {
         const SrYaml *set = sr_stage_set(config, k);
-        for (int i = 0; i < set->n && !from_command_line(set); i++)
+        bool holds = sr_stage_end(config, k) > sr_stage_begin(config, k);
+        for (int i = 0; i < set->n && holds && !sr_yaml_from_command_line(set); i++)
             warn_override(config, k, set->items[i]->text);
     }
 }

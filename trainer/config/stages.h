@@ -15,7 +15,9 @@
 
 // Returns the number of stages, at least 1.
 int sr_stages_count(const SrConfig *config);
-// Returns the first epoch after stage k; that of the last stage is num_epochs.
+// Return the first epoch of stage k, and the first one after it; that of the last stage is
+// num_epochs.  They are equal if the stage is too short for an epoch.
+int sr_stage_begin(const SrConfig *config, int k);
 int sr_stage_end(const SrConfig *config, int k);
 // Returns the overrides of stage k, a list of texts; NULL: the last stage, which has none.
 const SrYaml *sr_stage_set(const SrConfig *config, int k);
