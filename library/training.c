@@ -4,7 +4,6 @@
 #include <pthread.h>
 
 #include "base/log.h"
-#include "base/mem.h"
 #include "base/text/text.h"
 #include "library/arguments.h"
 #include "library/trunk_source.h"
@@ -84,21 +83,8 @@ typedef struct {
 
 static SrStatus load_file(const void *arg, SrConfig **out) {
     const File *f = arg;
-    char epochs[SR_MINUTES_BYTES];
     SR_TRY(sr_config_load(f->config, f->overrides, f->n, out));
-    if ((*out)->optimizer.minutes == 0 || !(*out)->learns || (*out)->test_only)
-        return SR_OK;
-    SrStatus status = sr_minutes_override(*out, false, epochs);
-    sr_config_free(*out);
-    SR_TRY(status);
-    const char **all = sr_calloc((size_t)f->n + 1, sizeof *all);
-    SR_TRY_MEMORY(all, "overrides");
-    for (int i = 0; i < f->n; i++)
-        all[i] = f->overrides[i];
-    all[f->n] = epochs;
-    status = sr_config_load(f->config, all, f->n + 1, out);
-    sr_free(all);
-    return status;
+    return sr_minutes_fit(f->config, f->overrides, f->n, false, out);
 }
 
 int sr_train(const char *config, const char *const *overrides, int n,

@@ -331,25 +331,17 @@ static SrStatus refuse_to_train(const SrConfig *config) {
     return status;
 }
 
-// Loads the configuration; with OPTIMIZER.MINUTES a second time, with the epochs that fit.
+// Loads the configuration, with as many epochs as fit OPTIMIZER.MINUTES.
 static SrStatus load(SrArgs *args, const Options *o, SrConfig **out) {
-    char epochs[SR_MINUTES_BYTES];
+    sr_args_take_config(args);
     SR_TRY(sr_args_load_config(args, "train", out));
-    bool trains = !(*out)->test_only && (*out)->learns;
-    if ((*out)->optimizer.minutes == 0 || (!trains && o->minutes < 0))
-        return SR_OK;
-    SrStatus status = trains ? sr_minutes_override(*out, o->train.restart, epochs)
-                             : sr_fail(SR_ERR_CONFIG,
-                                       "--minutes trains, but %s trains nothing: leave the flag "
-                                       "out",
-                                       args->names[0]);
-    sr_config_free(*out);
-    SR_TRY(status);
-    SR_TRY(sr_args_override(args, epochs));
-    SrLogLevel level = sr_log_set_level(SR_LOG_ERROR); // the first time has said all
-    status = sr_args_load_config(args, "train", out);
-    sr_log_set_level(level);
-    return status;
+    if (o->minutes > 0 && ((*out)->test_only || !(*out)->learns)) {
+        sr_config_free(*out);
+        SR_FAIL(SR_ERR_CONFIG, "--minutes trains, but %s trains nothing: leave the flag out",
+                args->names[0]);
+    }
+    return sr_minutes_fit(args->names[0], args->overrides, args->n_overrides, o->train.restart,
+                          out);
 }
 
 static SrStatus run_sweep(const Options *o, const SrArgs *args, SrSweep *sweep) {

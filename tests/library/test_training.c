@@ -119,7 +119,6 @@ TEST(test_stop_and_resume) {
     temp_dir_remove(dir);
 }
 
-// A trained run is a graph's and a model's trunk, with equal features.
 // OPTIMIZER.MINUTES holds here too: a run that exists keeps its epochs.
 TEST(test_minutes) {
     char dir[64], folder[128];
@@ -139,6 +138,7 @@ TEST(test_minutes) {
     temp_dir_remove(dir);
 }
 
+// A trained run is a graph's and a model's trunk, with equal features.
 TEST(test_run_as_trunk) {
     static float x[3 * 16 * 16];
     float a[32], b[32], *f = a, *g = b;
