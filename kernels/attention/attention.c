@@ -99,7 +99,7 @@ static size_t scratch_bytes(const SrOpSite *site) {
     size_t threads = (size_t)sr_parallel_threads();
     bool bias = site->n_in > 1;
     if (sr__attention_is_whole(site->machine, site->params, &s, site->type, bias))
-        return sizeof(float) * sr__attention_whole_floats(&s, site->type) * threads;
+        return sizeof(float) * sr__attention_whole_floats(site->machine, &s, site->type) * threads;
     size_t shares = bias ? SR_ATTENTION_SHARES * (size_t)sr_shape_count(site->x[1]) : 0;
     return sizeof(float) * (sr__attention_thread_floats(&s, site->type) * threads + shares);
 }

@@ -45,7 +45,8 @@ void sr__attention_backward(const SrOpCall *call);
 // thread's scratch.
 bool sr__attention_is_whole(const SrMachine *machine, const SrAttentionParams *p,
                             const SrAttentionSizes *s, SrDtype type, bool bias);
-size_t sr__attention_whole_floats(const SrAttentionSizes *s, SrDtype type);
+size_t sr__attention_whole_floats(const SrMachine *machine, const SrAttentionSizes *s,
+                                  SrDtype type);
 void sr__attention_whole_forward(const SrOpCall *call);
 void sr__attention_whole_backward(const SrOpCall *call);
 

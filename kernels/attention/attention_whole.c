@@ -1,8 +1,12 @@
 // Decides which calls of attention are computed with whole heads (attention_whole.h), and runs
 // their heads as units of work.
+//
+// Where products of bfloat16 pairs are not faster than those of floats, a head's rows are widened,
+// computed as floats, and rounded.
 #include "kernels/attention/attention_whole.h"
 
 #include "base/parallel.h"
+#include "kernels/core/rows.h"
 
 // Limit on keys: probabilities and their gradient then take 0.6 MB in floats.
 enum { MOST_KEYS = 272 };
@@ -41,6 +45,10 @@ static const SrWholeKernels *kernels(const SrMachine *machine) {
     return SR_CPU_PICK_BF16(machine, sr__attention_whole);
 }
 
+static SrDtype computed_as(const SrMachine *machine, SrDtype type) {
+    return sr_machine_has_pairs(machine) ? type : SR_F32;
+}
+
 // Rows of bfloat16 numbers are read as pairs, so d must be even.  Machines with tile registers keep
 // to attention_tiles.c; whole heads are not measured there.
 bool sr__attention_is_whole(const SrMachine *machine, const SrAttentionParams *p,
@@ -48,32 +56,50 @@ bool sr__attention_is_whole(const SrMachine *machine, const SrAttentionParams *p
     if (!kernels(machine)->forward || bias || sr__attention_is_masked(p) || p->dropout > 0 ||
         s->L > MOST_KEYS)
         return false;
-    return type == SR_F32 ||
-           (s->d % 2 == 0 && !sr_machine_has_tiles(machine) && !machine->emulates_tiles);
+    bool tiles = sr_machine_has_tiles(machine) || machine->emulates_tiles;
+    return type == SR_F32 || (!tiles && (s->d % 2 == 0 || computed_as(machine, type) == SR_F32));
 }
 
-size_t sr__attention_whole_floats(const SrAttentionSizes *s, SrDtype type) {
-    return sr__attention_whole_layout(type, s->L, s->Q, s->d).floats;
+// A widened head: rows of queries, keys and values side by side (L, 3 d), y (Q, d) and their
+// gradients.
+typedef struct {
+    float *x, *y, *dx, *dy;
+    size_t floats; // total
+} Wide;
+
+static Wide wide_at(const SrAttentionSizes *s, float *space) {
+    size_t x = 3 * (size_t)s->L * (size_t)s->d, y = (size_t)s->Q * (size_t)s->d;
+    return (Wide){space, space + x, space + x + y, space + 2 * x + y, 2 * x + 2 * y};
+}
+
+size_t sr__attention_whole_floats(const SrMachine *machine, const SrAttentionSizes *s,
+                                  SrDtype type) {
+    SrDtype as = computed_as(machine, type);
+    size_t head = sr__attention_whole_layout(as, s->L, s->Q, s->d).floats;
+    return as == type ? head : head + (wide_at(s, NULL).floats + 15) / 16 * 16;
 }
 
 typedef struct {
     const SrOpCall *call;
     SrAttentionSizes s;
-    SrDtype type;
-    int64_t size; // bytes of a number
+    SrDtype type, as; // of the tensors, and of the computation
+    int64_t size;     // bytes of a number
     float scale;
     SrWholeLayout at;
+    size_t floats; // of a thread's space
 } Job;
 
 static Job job_of(const SrOpCall *call) {
     SrAttentionSizes s = sr__attention_sizes(call->params, call->x[0].shape);
-    SrDtype type = call->y.dtype;
+    SrDtype type = call->y.dtype, as = computed_as(call->machine, type);
     return (Job){.call = call,
                  .s = s,
                  .type = type,
+                 .as = as,
                  .size = (int64_t)sr_dtype_bytes(type),
                  .scale = (float)sr__attention_scale(call->params, s.d),
-                 .at = sr__attention_whole_layout(type, s.L, s.Q, s.d)};
+                 .at = sr__attention_whole_layout(as, s.L, s.Q, s.d),
+                 .floats = sr__attention_whole_floats(call->machine, &s, type)};
 }
 
 static void *at(int64_t size, const void *p, int64_t i) { return p ? (char *)p + i * size : NULL; }
@@ -101,21 +127,89 @@ static SrWholeHead head_at(const Job *job, int64_t i, int thread) {
                          .dk = at(size, dx, s->D),
                          .dv = at(size, dx, 2 * s->D),
                          .lse = call->again ? NULL : (float *)call->saved + i * s->Q,
-                         .space = (float *)call->scratch + (size_t)thread * job->at.floats};
+                         .space = (float *)call->scratch + (size_t)thread * job->floats};
 }
 
-// Calls `kernel` for head i of a call and tells it the next head, which the same thread mostly
+// Converts `rows` rows of a head's d numbers.
+static void convert(const Job *job, SrDtype to, void *y, int64_t y_row, SrDtype from, const void *x,
+                    int64_t x_row, int rows) {
+    for (int r = 0; r < rows; r++)
+        sr__rows(job->call->machine)
+            ->cast(to, at((int64_t)sr_dtype_bytes(to), y, r * y_row), from,
+                   at((int64_t)sr_dtype_bytes(from), x, r * x_row), job->s.d, false);
+}
+
+static void widen(const Job *job, float *y, int64_t y_row, const void *x, int64_t x_row, int rows) {
+    convert(job, SR_F32, y, y_row, SR_BF16, x, x_row, rows);
+}
+
+static void narrow(const Job *job, void *y, int64_t y_row, const float *x, int64_t x_row,
+                   int rows) {
+    convert(job, SR_BF16, y, y_row, SR_F32, x, x_row, rows);
+}
+
+// Copies the rows of head h as floats to the space after its own.
+static SrWholeHead widened(const Job *job, const SrWholeHead *h, bool backward) {
+    int d = h->d, L = h->L, Q = h->Q;
+    int64_t row = 3 * d;
+    Wide w = wide_at(&job->s, h->space + job->at.floats);
+    SrWholeHead wide = *h;
+    wide.far = row;
+    wide.near = d;
+    wide.q = w.x;
+    wide.k = w.x + d;
+    wide.v = w.x + 2 * d;
+    wide.y = w.y;
+    wide.dy = w.dy;
+    wide.dq = w.dx;
+    wide.dk = w.dx + d;
+    wide.dv = w.dx + 2 * d;
+    widen(job, w.x, row, h->q, h->far, Q);
+    widen(job, w.x + d, row, h->k, h->far, L);
+    widen(job, w.x + 2 * d, row, h->v, h->far, L);
+    if (backward) {
+        widen(job, w.y, d, h->y, h->near, Q);
+        widen(job, w.dy, d, h->dy, h->near, Q);
+    }
+    return wide;
+}
+
+static void run_forward(const Job *job, const SrWholeHead *h, const SrWholeHead *next) {
+    const SrWholeKernels *run = kernels(job->call->machine);
+    if (job->as == job->type) {
+        run->forward(job->type, h, next);
+        return;
+    }
+    SrWholeHead w = widened(job, h, false);
+    run->forward(SR_F32, &w, &w);
+    narrow(job, h->y, h->near, w.y, w.near, h->Q);
+}
+
+static void run_backward(const Job *job, const SrWholeHead *h, const SrWholeHead *next) {
+    const SrWholeKernels *run = kernels(job->call->machine);
+    if (job->as == job->type) {
+        run->backward(job->type, h, next);
+        return;
+    }
+    SrWholeHead w = widened(job, h, true);
+    run->backward(SR_F32, &w, &w);
+    narrow(job, h->dq, h->far, w.dq, w.far, h->L);
+    narrow(job, h->dk, h->far, w.dk, w.far, h->L);
+    narrow(job, h->dv, h->far, w.dv, w.far, h->L);
+}
+
+// Calls `runs` for head i of a call and tells it the next head, which the same thread mostly
 // computes next.
 static void run(const Job *job, int64_t i, int thread,
-                void (*kernel)(SrDtype, const SrWholeHead *, const SrWholeHead *)) {
+                void (*runs)(const Job *, const SrWholeHead *, const SrWholeHead *)) {
     bool last = i + 1 == job->s.images * job->s.E;
     SrWholeHead h = head_at(job, i, thread), next = head_at(job, last ? i : i + 1, thread);
-    kernel(job->type, &h, &next);
+    runs(job, &h, &next);
 }
 
 static void forward_unit(void *arg, int64_t i, int thread) {
     const Job *job = arg;
-    run(job, i, thread, kernels(job->call->machine)->forward);
+    run(job, i, thread, run_forward);
 }
 
 void sr__attention_whole_forward(const SrOpCall *call) {
@@ -125,7 +219,7 @@ void sr__attention_whole_forward(const SrOpCall *call) {
 
 static void backward_unit(void *arg, int64_t i, int thread) {
     const Job *job = arg;
-    run(job, i, thread, kernels(job->call->machine)->backward);
+    run(job, i, thread, run_backward);
 }
 
 void sr__attention_whole_backward(const SrOpCall *call) {

@@ -5,10 +5,14 @@
 // Backward data of a strided convolution falls into stride_h * stride_w phases.  Input pixels whose
 // row and column leave the same remainders meet the same taps, so each phase is a dense convolution
 // of dy.
+//
+// Without products of pairs, bfloat16 inputs are widened to floats: for a 1x1 kernel the pixels of
+// a unit, which then lie in the cache of its thread, and else the whole input beforehand.
 #include <string.h>
 
 #include "base/compiler.h"
 #include "base/parallel.h"
+#include "kernels/basic/cast.h"
 #include "kernels/conv/conv_design.h"
 #include "kernels/conv/conv_direct_weight.h"
 #include "kernels/conv/conv_pack.h"
@@ -37,6 +41,9 @@ typedef struct {
     int groups, reduced, columns; // of one group; reduced and columns: units of a tap, outputs
     int all_taps;                 // taps of the kernel; the grid may visit fewer
     int rows;                     // pixels of a tile at most
+    int numbers;                  // numbers in a unit of `out` and grid.in
+    bool halves;                  // SrConvTile.halves
+    int widened;                  // numbers of a pixel that its unit widens; 0: inputs are units
     bool stream;                  // outputs bypass the caches
     int own;                      // channels of one of the merged groups whose lanes pick; else 0
     // (lanes): first channel of each column's group
@@ -56,9 +63,16 @@ typedef struct {
     float *sums;          // (3, all columns): sums of the unit of these pixels; NULL: none
     int *tap, *taps;      // (MAX_TILES, all taps), (MAX_TILES): taps of a tile that touch the image
     float *edge;          // (all taps * TABLE, reduced), for runs cut by the edge
+    float *wide;          // (PIXELS, wide_row(widened)), one tap
 } Table;
 
-static Table take_table(SrConvScratch *scratch, int all_taps, int run, int reduced) {
+// Returns the floats from one widened pixel to the next: rows a power of two apart would share few
+// places in the first-level cache.
+static size_t wide_row(int widened) {
+    return widened ? (size_t)(sr__conv_ceil_div(widened, LINE) + 1) * LINE : 0;
+}
+
+static Table take_table(SrConvScratch *scratch, int all_taps, int run, int reduced, int widened) {
     size_t slots = (size_t)all_taps * TABLE;
     return (Table){
         .in = sr__conv_take(scratch, sizeof(float *) * slots),
@@ -66,12 +80,13 @@ static Table take_table(SrConvScratch *scratch, int all_taps, int run, int reduc
         .beside = sr__conv_take(scratch, sizeof(float *) * TABLE),
         .tap = sr__conv_take(scratch, sizeof(int) * MAX_TILES * (size_t)all_taps),
         .taps = sr__conv_take(scratch, sizeof(int) * MAX_TILES),
-        .edge = sr__conv_take(scratch, run > 1 ? sizeof(float) * slots * (size_t)reduced : 0)};
+        .edge = sr__conv_take(scratch, run > 1 ? sizeof(float) * slots * (size_t)reduced : 0),
+        .wide = sr__conv_take(scratch, sizeof(float) * PIXELS * wide_row(widened))};
 }
 
-static size_t table_bytes(int all_taps, int run, int reduced) {
+static size_t table_bytes(int all_taps, int run, int reduced, int widened) {
     SrConvScratch count = {0};
-    take_table(&count, all_taps, run, reduced);
+    take_table(&count, all_taps, run, reduced, widened);
     return count.used;
 }
 
@@ -115,6 +130,15 @@ static void list_taps(const Sweep *s, const Table *table, int count) {
     }
 }
 
+// Widens the inputs of `count` pixels and points the table to them.
+static void widen_inputs(const Sweep *s, const Table *table, int count) {
+    size_t row = wide_row(s->widened);
+    SR_ASSERT(count <= PIXELS && s->all_taps == 1);
+    s->kernels->widen(table->in, 0, count, s->widened, table->wide, (int64_t)row);
+    for (int i = 0; i < TABLE; i++)
+        table->in[i] = table->wide + (size_t)(i % PIXELS) * row;
+}
+
 // Multiplies all tiles of the table by channels [c0, c0 + channels) and the block of columns at
 // k0.  The first block of some channels also brings the inputs of later tiles into the cache.
 static void run_block(const Sweep *s, const Table *table, int count, int64_t c0, int64_t channels,
@@ -135,10 +159,11 @@ static void run_block(const Sweep *s, const Table *table, int count, int64_t c0,
         .w_tap = (int64_t)s->reduced * width,
         .out_first = (int64_t)group * s->columns + k0,
         .columns = columns,
+        .halves = s->halves,
         .add = s->add || c0 > 0,
         .end = c0 + channels == s->reduced ? s->end : NULL,
         .sums = sums ? sums + (int64_t)group * s->columns + k0 : NULL,
-        .sums_stride = (int64_t)s->out_c * s->kernels->depth,
+        .sums_stride = (int64_t)s->out_c * s->numbers,
         .out_base = s->out,
         .ahead = first_block ? AHEAD * s->rows : 0,
         .beside_first = (int64_t)group * s->columns + k0,
@@ -161,7 +186,7 @@ static void run_block(const Sweep *s, const Table *table, int count, int64_t c0,
 // Returns the channels computed in one go, so that a block's weights stay in the second-level
 // cache.  bfloat16 outputs get all channels at once, because they cannot hold an incomplete sum.
 static int64_t channel_step(const Sweep *s) {
-    if (s->kernels->depth > 1)
+    if (s->numbers > 1)
         return s->reduced;
     int64_t bytes = (int64_t)s->all_taps * s->reduced * s->kernels->block * (int64_t)sizeof(float);
     int64_t parts = (bytes + WEIGHT_BYTES - 1) / WEIGHT_BYTES;
@@ -182,7 +207,7 @@ static void run_group(const Sweep *s, const Table *table, int count, int group, 
 static void sweep_unit(void *arg, int64_t i, int thread) {
     const Sweep *s = arg;
     SrConvScratch scratch = {s->threads + (size_t)thread * s->thread_bytes, 0};
-    Table table = take_table(&scratch, s->all_taps, s->grid.run, s->reduced);
+    Table table = take_table(&scratch, s->all_taps, s->grid.run, s->reduced, s->widened);
     int64_t first = i % s->pixel_blocks * PIXELS;
     int split = (int)(i / s->pixel_blocks % s->splits),
         share = (int)(i / s->pixel_blocks / s->splits);
@@ -190,12 +215,14 @@ static void sweep_unit(void *arg, int64_t i, int thread) {
     SR_ASSERT(count > 0 && split < s->splits && share < s->shares);
     if (s->end && s->end->sums.unit) {
         int64_t unit = i % s->pixel_blocks;
-        table.sums = s->end->sums.unit + unit * 3 * s->out_c * s->kernels->depth;
+        table.sums = s->end->sums.unit + unit * 3 * s->out_c * s->numbers;
         if (i == unit)
             s->end->sums.count[unit] = (float)count;
     }
     fill_table(s, &table, first);
     list_taps(s, &table, count);
+    if (s->widened && s->grid.taps) // without taps the table is empty
+        widen_inputs(s, &table, count);
     int blocks = sr__conv_ceil_div(s->columns, s->kernels->block);
     for (int g = s->groups * share / s->shares; g < s->groups * (share + 1) / s->shares; g++)
         run_group(s, &table, count, g, blocks * split / s->splits,
@@ -210,7 +237,7 @@ static void sweep_unit(void *arg, int64_t i, int thread) {
 static bool streams(const Sweep *s) {
     int64_t units = (int64_t)s->grid.N * s->out_h * s->out_w * s->out_c;
     return sr__conv_streams(s->out, units, s->out_c) && !s->add && !(s->end && s->end->activate) &&
-           channel_step(s) >= s->reduced && s->columns % (LINE * s->kernels->depth) == 0;
+           channel_step(s) >= s->reduced && s->columns % (LINE * s->numbers) == 0;
 }
 
 // Cuts the work: a unit is a block of pixels against a share of the columns.  Groups and columns
@@ -240,19 +267,43 @@ static void pick_lanes(Sweep *s, const SrConvPacking *p, int reduced, int produc
         s->lane_from[j] = SR_MIN(j, s->columns - 1) / produced * reduced;
 }
 
+// How a pass reads its input: `in` pixels of C numbers, all groups.
+typedef struct {
+    int numbers;     // of a unit of the tensors
+    int64_t in;      // numbers of the whole input
+    int C, run;      // `run` pixels side by side are one tap
+    int widened;     // Sweep.widened
+    bool halves;     // bfloat16 with products of floats
+    bool all_before; // the whole input is widened before the sweep
+} Reading;
+
+static Reading reading_of(const SrConvShape *s, SrConvPass pass) {
+    bool x = pass == SR_CONV_FORWARD;
+    Reading r = {.numbers = s->type == SR_BF16 ? 2 : 1, .run = x ? sr__conv_run(s) : 1};
+    r.C = x ? s->C : s->K;
+    r.in = (int64_t)s->N * (x ? (int64_t)s->H * s->W : (int64_t)s->P * s->Q) * r.C;
+    r.halves = s->type == SR_BF16 && sr__conv_kernels(s->machine, s->type)->depth == 1;
+    r.all_before = r.halves && s->R * s->S > r.run;
+    r.widened = r.halves && !r.all_before ? r.run * r.C : 0;
+    return r;
+}
+
 // Scratch that all threads share; a table per thread follows.
 typedef struct {
     float *zeros;   // (reduced of all groups)
     SrConvTap *tap; // (taps)
+    float *in;      // the input as floats, where all of it is widened before
     char *threads;
     size_t thread_bytes;
 } Pieces;
 
-static Pieces take_pieces(SrConvScratch *scratch, const SrConvPacking *p, int run, int reduced) {
-    size_t bytes = table_bytes(p->taps / run, run, run * reduced);
+static Pieces take_pieces(SrConvScratch *scratch, const SrConvPacking *p, const Reading *r) {
+    int run = r->run, reduced = r->C / p->groups / p->kernels->depth;
+    size_t bytes = table_bytes(p->taps / run, run, run * reduced, r->widened);
     Pieces pieces = {
         .zeros = sr__conv_take(scratch, sizeof(float) * (size_t)(p->groups * run * reduced)),
         .tap = sr__conv_take(scratch, sizeof(SrConvTap) * (size_t)p->taps),
+        .in = sr__conv_take(scratch, r->all_before ? sizeof(float) * (size_t)r->in : 0),
         .threads = sr__conv_take(scratch, bytes * (size_t)sr_parallel_threads()),
         .thread_bytes = bytes};
     if (pieces.zeros)
@@ -265,11 +316,17 @@ static size_t scratch_bytes(const SrConvShape *s, SrConvPass pass) {
     SrConvScratch count = {0};
     if (pass == SR_CONV_BACKWARD_WEIGHT)
         return sr__conv_direct_weight_bytes(s);
-    if (pass == SR_CONV_FORWARD)
-        take_pieces(&count, &p, sr__conv_run(s), p.C / p.kernels->depth);
-    else
-        take_pieces(&count, &p, 1, p.K / p.kernels->depth);
+    Reading reading = reading_of(s, pass);
+    take_pieces(&count, &p, &reading);
     return count.used;
+}
+
+// Returns where the sweep reads its input; widens it where that comes first.
+static const float *input(const SrConvShape *s, const Reading *r, const Pieces *pieces,
+                          const void *in) {
+    if (r->all_before)
+        sr_cast(s->machine, SR_F32, pieces->in, SR_BF16, in, r->in);
+    return r->all_before ? pieces->in : in;
 }
 
 static int64_t sum_units(const SrConvShape *s) {
@@ -297,35 +354,38 @@ static void forward(const SrConvShape *shape, const void *x, const float *w, con
                     void *y, void *scratch) {
     SrConvShape flat = sr__conv_flat(shape), *s = &flat;
     SrConvPacking p = sr__conv_packing(s);
-    int run = sr__conv_run(s), depth = p.kernels->depth;
+    Reading r = reading_of(s, SR_CONV_FORWARD);
     SrConvScratch pool = {scratch, 0};
-    Pieces pieces = take_pieces(&pool, &p, run, p.C / depth);
+    Pieces pieces = take_pieces(&pool, &p, &r);
     Sweep job = {
-        .grid = {.in = x,
+        .grid = {.in = input(s, &r, &pieces, x),
                  .N = s->N,
                  .H = s->H,
                  .W = s->W,
-                 .C = s->C / depth,
+                 .C = r.all_before ? s->C : s->C / r.numbers,
                  .grid_h = s->P,
                  .grid_w = s->Q,
                  .step_h = s->stride_h,
                  .step_w = s->stride_w,
-                 .run = run,
+                 .run = r.run,
                  .tap = pieces.tap,
-                 .taps = sr__conv_taps(s, run, pieces.tap),
+                 .taps = sr__conv_taps(s, r.run, pieces.tap),
                  .zeros = pieces.zeros},
         .out = y,
         .out_h = s->P,
         .out_w = s->Q,
-        .out_c = s->K / depth,
+        .out_c = s->K / r.numbers,
         .out_step_h = 1,
         .out_step_w = 1,
         .end = end,
         .kernels = p.kernels,
         .groups = p.groups,
-        .reduced = run * p.C / depth,
+        .numbers = r.numbers,
+        .halves = r.halves,
+        .widened = r.widened,
+        .reduced = r.run * p.C / p.kernels->depth,
         .columns = p.K,
-        .all_taps = p.taps / run,
+        .all_taps = p.taps / r.run,
         .packed = w,
         .threads = pieces.threads,
         .thread_bytes = pieces.thread_bytes,
@@ -360,15 +420,15 @@ static void backward_data(const SrConvShape *shape, const void *dy, const float 
                           bool add, void *scratch) {
     SrConvShape flat = sr__conv_flat(shape), *s = &flat;
     SrConvPacking p = sr__conv_packing(s);
-    int depth = p.kernels->depth;
+    Reading r = reading_of(s, SR_CONV_BACKWARD_DATA);
     SrConvScratch pool = {scratch, 0};
-    Pieces pieces = take_pieces(&pool, &p, 1, p.K / depth);
+    Pieces pieces = take_pieces(&pool, &p, &r);
     Sweep job = {
-        .grid = {.in = dy,
+        .grid = {.in = input(s, &r, &pieces, dy),
                  .N = s->N,
                  .H = s->P,
                  .W = s->Q,
-                 .C = s->K / depth,
+                 .C = r.all_before ? s->K : s->K / r.numbers,
                  .step_h = 1,
                  .step_w = 1,
                  .run = 1,
@@ -377,13 +437,16 @@ static void backward_data(const SrConvShape *shape, const void *dy, const float 
         .out = dx,
         .out_h = s->H,
         .out_w = s->W,
-        .out_c = s->C / depth,
+        .out_c = s->C / r.numbers,
         .out_step_h = s->stride_h,
         .out_step_w = s->stride_w,
         .add = add,
         .kernels = p.kernels,
         .groups = p.groups,
-        .reduced = p.K / depth,
+        .numbers = r.numbers,
+        .halves = r.halves,
+        .widened = r.widened,
+        .reduced = p.K / p.kernels->depth,
         .columns = p.C,
         .all_taps = p.taps,
         .packed = w,
@@ -407,13 +470,18 @@ static void backward_data(const SrConvShape *shape, const void *dy, const float 
 // of the peak.
 static double cost(const SrConvShape *s, SrConvPass pass) {
     const SrConvKernels *kernels = sr__conv_kernels(s->machine, s->type);
-    if (!kernels || s->C / s->groups % kernels->depth || s->K / s->groups % kernels->depth)
+    Reading r = reading_of(s, pass);
+    int in = r.C / s->groups, out = (s->C + s->K - r.C) / s->groups;
+    bool grouped = s->groups > 1 && r.halves; // left to the designs for floats
+    bool reads_units = !r.all_before || pass == SR_CONV_BACKWARD_WEIGHT;
+    if (grouped || out % r.numbers || (reads_units && in % r.numbers))
         return -1;
+    double widening = r.all_before ? 12.0 * (double)r.in : r.halves ? 3.0 * (double)r.in : 0;
     if (pass == SR_CONV_BACKWARD_WEIGHT)
-        return sr__conv_direct_weight_cost(s, kernels->depth);
+        return widening + sr__conv_direct_weight_cost(s, kernels->depth);
     double work = (double)s->N * s->P * s->Q * s->K * (s->C / s->groups) * s->R * s->S;
     bool skips = s->P * s->Q <= 64 && s->N >= 12;
-    return work * (skips ? sr__conv_inside(s) : 1) / (0.93 * kernels->depth);
+    return widening + work * (skips ? sr__conv_inside(s) : 1) / (0.93 * kernels->depth);
 }
 
 static void backward_weight(const SrConvShape *s, const void *x, const void *dy, float *dw,

@@ -11,7 +11,7 @@
 //
 // bfloat16 multiplies pairs of pixels.  Copies put the same channel of two pixels next to each
 // other, and "pixel" below then means a pair.  In a pair with one pixel outside the image, zeros
-// stand for that pixel.
+// stand for that pixel.  Where pairs are not multiplied, the copies are floats, of single pixels.
 #include <string.h>
 
 #include "base/parallel.h"
@@ -41,9 +41,10 @@ typedef struct {
     int taps_w;      // columns of taps
     bool turned;     // rows are outputs and columns channels; false: the other way round
     bool own;        // units keep their sums
-    bool copies;     // columns are copied side by side: pairs, or not whole vectors
+    bool copies;     // columns are copied side by side: bfloat16, or not whole vectors
     const SrConvKernels *kernels;
     int depth;                 // pixels in a unit of the kernels: 1 or 2
+    int numbers;               // numbers in a unit of x and dy: 1 or 2
     int step, chunk;           // units and pixels multiplied in one go
     int groups, rows, columns; // rows and columns of one group
     int64_t pixels;
@@ -149,13 +150,13 @@ static void cut(Job *job) {
 
 static Job new_job(const SrConvShape *shape, const SrConvPacking *p) {
     SrConvShape flat = sr__conv_flat(shape), *s = &flat;
-    int run = sr__conv_run(s);
+    int run = sr__conv_run(s), numbers = s->type == SR_BF16 ? 2 : 1;
     bool turned = p->taps == 1 && p->merged == 1 && s->pad_h == 0 && s->pad_w == 0;
     Job job = {
         .grid = {.N = s->N,
                  .H = s->H,
                  .W = s->W,
-                 .C = s->C / p->kernels->depth,
+                 .C = s->C / numbers,
                  .grid_h = s->P,
                  .grid_w = s->Q,
                  .step_h = s->stride_h,
@@ -167,13 +168,14 @@ static Job new_job(const SrConvShape *shape, const SrConvPacking *p) {
         .turned = turned,
         .kernels = p->kernels,
         .depth = p->kernels->depth,
+        .numbers = numbers,
         .groups = p->groups,
         .rows = turned ? p->K : run * p->C,
         .columns = turned ? p->C : p->K,
         .pixels = (int64_t)s->N * s->P * s->Q,
     };
     bool whole = job.columns % p->kernels->lanes == 0;
-    job.copies = job.depth > 1 || !whole;
+    job.copies = numbers > 1 || !whole;
     cut(&job);
     job.own = p->merged == 1 && run == 1 && job.ranges == 1;
     return job;
@@ -235,21 +237,28 @@ static const float **row_pixels(const Job *job, const Table *table, int t) {
     return job->turned ? table->dy : table->in + t * job->chunk;
 }
 
+// Copies columns of n units of the kernels side by side, as floats or pairs.
+static void copy(const Job *job, const float *const *from, int64_t first, int n, int columns,
+                 float *to, int64_t stride) {
+    bool widens = job->numbers > job->depth;
+    (widens ? job->kernels->widen : job->kernels->gather)(from, first, n, columns, to, stride);
+}
+
 // Lists the chunk's pixels of dy, and copies the columns [k0, k1) side by side where that is
 // needed.
 static void copy_columns(const Job *job, const Table *table, const Unit *u, int64_t first,
                          int count) {
     for (int i = 0; i < count; i++)
-        table->dy[i] = job->dy + (first + i) * (job->K / job->depth);
+        table->dy[i] = job->dy + (first + i) * (job->K / job->numbers);
     if (!job->copies)
         return;
     if (count % job->depth)
         table->dy[count] = table->in[count] = job->grid.zeros;
     const float **from = job->turned ? table->in : table->dy;
     for (int k = u->k0; k < u->k1; k += job->kernels->block)
-        job->kernels->gather(from, u->group * job->columns + k,
-                             sr__conv_ceil_div(count, job->depth), block_columns(job, u, k),
-                             table->y + (int64_t)(k - u->k0) * job->step, job->kernels->block);
+        copy(job, from, u->group * job->columns + k, sr__conv_ceil_div(count, job->depth),
+             block_columns(job, u, k), table->y + (int64_t)(k - u->k0) * job->step,
+             job->kernels->block);
 }
 
 // State of fetching: what is left to fetch while a chunk is multiplied.
@@ -286,17 +295,17 @@ static Fetches fetch_lines(const Job *job, const Table *table, int64_t first, in
     grid.run = 1;
     sr__conv_pixels(&grid, first, count, table->next_x, chunk, table->edge);
     for (int i = 0; i < count; i++)
-        table->next_dy[i] = job->dy + (first + i) * (job->K / job->depth);
+        table->next_dy[i] = job->dy + (first + i) * (job->K / job->numbers);
     for (int i = count; i < chunk; i++) {
         for (int t = 0; t < grid.taps; t++)
             table->next_x[t * chunk + i] = table->next_x[t * chunk];
         table->next_dy[i] = table->next_dy[0];
     }
-    for (int c = x0; c < x1; c += LINE * job->depth)
+    for (int c = x0; c < x1; c += LINE * job->numbers)
         for (int t = 0; t < grid.taps; t++)
-            table->fetch[n++] = (SrConvFetch){table->next_x + t * chunk, c / job->depth};
-    for (int k = dy0; k < dy1; k += LINE * job->depth)
-        table->fetch[n++] = (SrConvFetch){table->next_dy, k / job->depth};
+            table->fetch[n++] = (SrConvFetch){table->next_x + t * chunk, c / job->numbers};
+    for (int k = dy0; k < dy1; k += LINE * job->numbers)
+        table->fetch[n++] = (SrConvFetch){table->next_dy, k / job->numbers};
     return (Fetches){table->fetch, n};
 }
 
@@ -335,8 +344,8 @@ static void add_tap(const Job *job, const Table *table, const Unit *u, int t, bo
                      .x_first = channel,
                      .y = table->columns + t * job->chunk,
                      .fresh = fresh};
-    if (job->depth > 1) {
-        job->kernels->gather(o.x, channel, o.pixels, o.rows, table->x, job->row_step + LINE);
+    if (job->numbers > 1) {
+        copy(job, o.x, channel, o.pixels, o.rows, table->x, job->row_step + LINE);
         o.x = table->x_at;
         o.x_first = 0;
     }

@@ -11,6 +11,9 @@
 // pair of weights that meets the pair of channels.  Rows of an outer product are pairs of pixels.
 // All pointers and distances below therefore count units of four bytes.  Only outputs, `columns`
 // and `out_first` count numbers, and partial sums (SrConvOuter.out) are floats.
+//
+// Where pairs are not multiplied as such, bfloat16 tensors are halves: their inputs are widened to
+// floats a block at a time, and the loops for floats round the outputs.
 #ifndef SR_KERNELS_CONV_CONV_KERNELS_H
 #define SR_KERNELS_CONV_CONV_KERNELS_H
 
@@ -44,6 +47,7 @@ typedef struct {
     // merged.
     const int32_t *lane_from; // (lanes)
     int together;
+    bool halves; // outputs and end's residual are bfloat16, inputs floats; pairs are always so
     bool add;
     bool stream; // whole aligned vectors go past the caches; stream_end before others read them
     const SrConvEnd *end; // what follows, for these channels and pixels; NULL: nothing
@@ -133,6 +137,10 @@ typedef struct {
     // from[2i][first + j], from[2i + 1][..].
     void (*gather)(const float *const *from, int64_t first, int rows, int columns, float *to,
                    int64_t stride);
+    // Copies like gather, from bfloat16 to floats; `first` and `columns` count numbers.  NULL at
+    // depth 2.
+    void (*widen)(const float *const *from, int64_t first, int rows, int columns, float *to,
+                  int64_t stride);
     // sum[j] = or, unless `fresh`, += the numbers of all n units from[i][first + j], j < columns.
     void (*sum_rows)(const float *const *from, int64_t first, int n, int columns, bool fresh,
                      float *sum);
@@ -151,11 +159,11 @@ typedef struct {
 // The tables of SR_CPU_PAIRS multiply pairs of bfloat16, all others floats.
 SR_CPU_TABLES_BF16(SrConvKernels, sr__conv_kernels);
 
-// Returns the kernels for tensors of that type.  NULL: bfloat16 that is not multiplied as pairs.
+// Returns the kernels for tensors of that type.  Those for floats also take bfloat16 as halves.
 static inline const SrConvKernels *sr__conv_kernels(const SrMachine *machine, SrDtype type) {
-    if (type == SR_F32)
-        return SR_CPU_PICK(machine, sr__conv_kernels);
-    return sr_machine_has_pairs(machine) ? SR_CPU_PICK_BF16(machine, sr__conv_kernels) : NULL;
+    bool pairs = type == SR_BF16 && sr_machine_has_pairs(machine);
+    return pairs ? SR_CPU_PICK_BF16(machine, sr__conv_kernels)
+                 : SR_CPU_PICK(machine, sr__conv_kernels);
 }
 
 // Returns how often an outer product of that many rows walks over its pixels.

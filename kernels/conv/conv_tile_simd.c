@@ -18,8 +18,14 @@ V_INLINE V v_product(V a, V b, V sum) { return v_step_by(DEPTH == 2, a, b, sum);
 
 static int rows(int width) { return width == BLOCK ? WIDE_ROWS : NARROW_ROWS; }
 
+// Numbers of a unit of four bytes, and bytes of a number.
+V_INLINE int numbers(SrDtype type) { return type == SR_BF16 ? 2 : 1; }
+V_INLINE int64_t number_bytes(SrDtype type) { return 4 / numbers(type); }
+V_INLINE SrDtype type_of(const SrConvTile *t) { return DEPTH == 2 || t->halves ? SR_BF16 : SR_F32; }
+
 // Applies the end to sums in registers: bias, residual, ReLU, in conv_plain.c's order.
-V_INLINE void end_sums(int M, int NV, const SrConvTile *t, V acc[NARROW_ROWS][SR_CONV_VECTORS]) {
+V_INLINE void end_sums(SrDtype type, int M, int NV, const SrConvTile *t,
+                       V acc[NARROW_ROWS][SR_CONV_VECTORS]) {
     const SrConvEnd *end = t->end;
     int n[SR_CONV_VECTORS]; // columns of each vector
     V_FOR (j, NV)
@@ -32,9 +38,9 @@ V_INLINE void end_sums(int M, int NV, const SrConvTile *t, V acc[NARROW_ROWS][SR
         }
     if (end->residual)
         V_FOR (m, M) {
-            int64_t at = (t->out[m] - t->out_base) * DEPTH + t->out_first;
+            int64_t at = (t->out[m] - t->out_base) * numbers(type) + t->out_first;
             V_FOR (j, NV)
-                acc[m][j] = acc[m][j] + v_get(TYPE, end->residual, at + j * V_LANES, n[j]);
+                acc[m][j] = acc[m][j] + v_get(type, end->residual, at + j * V_LANES, n[j]);
         }
     if (end->relu)
         V_FOR (m, M)
@@ -43,19 +49,19 @@ V_INLINE void end_sums(int M, int NV, const SrConvTile *t, V acc[NARROW_ROWS][SR
 }
 
 // Adds up the outputs' channel sums (channel_sums.h) while the outputs are in registers.
-V_INLINE void sum_channels(int M, int NV, const SrConvTile *t,
+V_INLINE void sum_channels(SrDtype type, int M, int NV, const SrConvTile *t,
                            V acc[NARROW_ROWS][SR_CONV_VECTORS]) {
     V_FOR (j, NV) {
         int n = clamp(t->columns - j * V_LANES, 0, V_LANES);
         float *at = t->sums + j * V_LANES;
-        V shift = v_rounded(TYPE, acc[0][j]), sum = v_zero(), square = v_zero();
+        V shift = v_rounded(type, acc[0][j]), sum = v_zero(), square = v_zero();
         if (!t->sums_begin) {
             shift = v_load_n(at, n);
             sum = v_load_n(at + t->sums_stride, n);
             square = v_load_n(at + 2 * t->sums_stride, n);
         }
         V_FOR (m, M) {
-            V d = v_rounded(TYPE, acc[m][j]) - shift;
+            V d = v_rounded(type, acc[m][j]) - shift;
             sum = sum + d;
             square = v_fma(d, d, square);
         }
@@ -66,51 +72,103 @@ V_INLINE void sum_channels(int M, int NV, const SrConvTile *t,
 }
 
 // Stores a whole vector of sums to an aligned address, bypassing the caches.
-V_INLINE void stream(void *out, int64_t i, V sum) {
-    if (TYPE == SR_BF16)
+V_INLINE void stream(SrDtype type, void *out, int64_t i, V sum) {
+    if (type == SR_BF16)
         v_stream_bf16((SrBf16 *)out + i, sum);
     else
         v_stream((float *)out + i, sum);
 }
 
-V_INLINE void put_sums(int M, int NV, const SrConvTile *t, V acc[NARROW_ROWS][SR_CONV_VECTORS]) {
+V_INLINE void put_sums(SrDtype type, int M, int NV, const SrConvTile *t,
+                       V acc[NARROW_ROWS][SR_CONV_VECTORS]) {
     if (t->columns == NV * V_LANES) {
         V_FOR (m, M)
             V_FOR (j, NV)
-                v_put(TYPE, t->out[m], t->out_first + j * V_LANES, acc[m][j], V_LANES);
+                v_put(type, t->out[m], t->out_first + j * V_LANES, acc[m][j], V_LANES);
         return;
     }
     V_FOR (m, M)
         V_FOR (j, NV)
-            v_put(TYPE, t->out[m], t->out_first + j * V_LANES, acc[m][j],
+            v_put(type, t->out[m], t->out_first + j * V_LANES, acc[m][j],
                   clamp(t->columns - j * V_LANES, 0, V_LANES));
 }
 
 // Writes the sums, or adds them to what is there.  The addition comes last, although starting from
 // the old values would save it: loads before the loop make gcc 12 keep one weight vector on the
 // stack.  An activation works on what has just been written.
-V_INLINE void tile_end(int M, int NV, const SrConvTile *t, V acc[NARROW_ROWS][SR_CONV_VECTORS]) {
+V_INLINE void end_tile(SrDtype type, int M, int NV, const SrConvTile *t,
+                       V acc[NARROW_ROWS][SR_CONV_VECTORS]) {
     if (t->add)
         V_FOR (m, M)
             V_FOR (j, NV)
-                acc[m][j] = acc[m][j] + v_get(TYPE, t->out[m], t->out_first + j * V_LANES,
+                acc[m][j] = acc[m][j] + v_get(type, t->out[m], t->out_first + j * V_LANES,
                                               clamp(t->columns - j * V_LANES, 0, V_LANES));
     if (t->end)
-        end_sums(M, NV, t, acc);
+        end_sums(type, M, NV, t, acc);
     if (t->sums)
-        sum_channels(M, NV, t, acc);
+        sum_channels(type, M, NV, t, acc);
     if (t->stream) {
         V_FOR (m, M)
             V_FOR (j, NV)
-                stream(t->out[m], t->out_first + j * V_LANES, acc[m][j]);
+                stream(type, t->out[m], t->out_first + j * V_LANES, acc[m][j]);
         return;
     }
-    put_sums(M, NV, t, acc);
+    put_sums(type, M, NV, t, acc);
     for (int m = 0; m < M && t->end && t->end->activate; m++) {
-        void *out = (Number *)t->out[m] + t->out_first;
-        t->end->activate(TYPE, out, out, t->columns);
+        void *out = (char *)t->out[m] + t->out_first * number_bytes(type);
+        t->end->activate(type, out, out, t->columns);
     }
 }
+
+#if DEPTH_IS_ONE
+// Ends a tile of halves pixel by pixel.  Only full tiles of halves have an end of their own: one
+// for each size would double the code of this file.
+#define END_PIXELS(NV)                                                                           \
+    static __attribute__((noinline)) void end_pixels_##NV(const SrConvTile *t,                   \
+                                                          V acc[NARROW_ROWS][SR_CONV_VECTORS]) { \
+        SrConvTile one = *t;                                                                     \
+        for (int m = 0; m < t->pixels; m++, one.out++) {                                         \
+            one.sums_begin = t->sums_begin && m == 0;                                            \
+            end_tile(SR_BF16, 1, NV, &one, acc + m);                                             \
+        }                                                                                        \
+    }
+END_PIXELS(1)
+END_PIXELS(2)
+#if SR_CONV_VECTORS == 4
+END_PIXELS(3)
+END_PIXELS(4)
+#endif
+
+V_INLINE void end_pixels(int M, int NV, const SrConvTile *t, V acc[NARROW_ROWS][SR_CONV_VECTORS]) {
+    static void (*const of[])(const SrConvTile *, V[NARROW_ROWS][SR_CONV_VECTORS]) = {
+        end_pixels_1,
+        end_pixels_2,
+#if SR_CONV_VECTORS == 4
+        end_pixels_3,
+        end_pixels_4,
+#endif
+    };
+    V sums[NARROW_ROWS][SR_CONV_VECTORS]; // a copy: the address of acc would put it into memory
+    V_FOR (m, M)
+        V_FOR (j, NV)
+            sums[m][j] = acc[m][j];
+    of[NV - 1](t, sums);
+}
+
+V_INLINE void tile_end(int M, int NV, const SrConvTile *t, V acc[NARROW_ROWS][SR_CONV_VECTORS]) {
+    bool full = M == (NV == SR_CONV_VECTORS ? WIDE_ROWS : NARROW_ROWS);
+    if (!t->halves)
+        end_tile(SR_F32, M, NV, t, acc);
+    else if (full)
+        end_tile(SR_BF16, M, NV, t, acc);
+    else
+        end_pixels(M, NV, t, acc);
+}
+#else
+V_INLINE void tile_end(int M, int NV, const SrConvTile *t, V acc[NARROW_ROWS][SR_CONV_VECTORS]) {
+    end_tile(SR_BF16, M, NV, t, acc);
+}
+#endif
 
 // Sums over taps and channels for M pixels and NV vectors of columns.  M and NV are constants
 // wherever this is inlined, so acc lives in registers: M * NV <= 24 of 32, or 12 of 16.
@@ -119,10 +177,13 @@ V_INLINE void tile_any(int M, int NV, const SrConvTile *t) {
     V_FOR (m, M)
         V_FOR (j, NV)
             acc[m][j] = v_zero();
+    SrDtype type = type_of(t);
     if (t->out_ahead)
         V_FOR (m, M)
-            for (int j = 0; j < NV * V_LANES; j += LINE * DEPTH)
-                __builtin_prefetch((Number *)t->out[t->out_ahead + m] + t->out_first + j, 1);
+            for (int j = 0; j < NV * V_LANES; j += LINE * numbers(type))
+                __builtin_prefetch((const char *)t->out[t->out_ahead + m] +
+                                       (t->out_first + j) * number_bytes(type),
+                                   1);
     for (int i = 0; i < t->taps; i++) {
         const float *const *in = t->in + (int64_t)t->tap[i] * t->in_stride;
         const float *x[NARROW_ROWS], *w = t->w + t->tap[i] * t->w_tap;
@@ -280,12 +341,12 @@ static void gather(const float *const *from, int64_t first, int n, int columns, 
         for (; j + 2 * V_LANES <= columns; j += 2 * V_LANES) {
             __builtin_prefetch(to + stride + j, 1);
             __builtin_prefetch(to + stride + j + V_LANES, 1);
-            v_store_zip(to + j, (const Number *)from[i] + first + j,
-                        (const Number *)from[i + 1] + first + j);
+            v_store_zip(to + j, (const SrBf16 *)from[i] + first + j,
+                        (const SrBf16 *)from[i + 1] + first + j);
         }
         for (; j < columns; j += V_LANES)
-            v_store(to + j, v_zip_n((const Number *)from[i] + first + j,
-                                    (const Number *)from[i + 1] + first + j,
+            v_store(to + j, v_zip_n((const SrBf16 *)from[i] + first + j,
+                                    (const SrBf16 *)from[i + 1] + first + j,
                                     clamp(columns - j, 0, V_LANES)));
     }
 }
@@ -298,6 +359,18 @@ static void gather(const float *const *from, int64_t first, int n, int columns, 
                                1); // otherwise stores would wait for their lines one by one
             v_store(to + j, v_load_n(from[i] + first + j, clamp(columns - j, 0, V_LANES)));
         }
+}
+
+static void widen(const float *const *from, int64_t first, int n, int columns, float *to,
+                  int64_t stride) {
+    for (int i = 0; i < n; i++, to += stride) {
+        const SrBf16 *row = (const SrBf16 *)from[i] + first;
+        int j = 0;
+        for (; j + V_LANES <= columns; j += V_LANES)
+            v_store(to + j, v_load_bf16(row + j));
+        if (j < columns)
+            v_store(to + j, v_load_bf16_n(row + j, columns - j));
+    }
 }
 #endif
 
@@ -333,6 +406,9 @@ const SrConvKernels SR_ISA_SYMBOL(sr__conv_kernels) = {
     .stream_end = v_stream_end,
     .outer = outer,
     .gather = gather,
+#if DEPTH_IS_ONE
+    .widen = widen,
+#endif
     .sum_rows = sum_rows,
     .pack_forward = pack_forward,
     .pack_backward = pack_backward,

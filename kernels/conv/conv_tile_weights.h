@@ -8,8 +8,6 @@
 #include "kernels/core/simd_pairs.h"
 
 #if V_PAIRS
-#define TYPE SR_BF16
-typedef SrBf16 Number; // of outputs
 enum { DEPTH = 2 };
 // The numbers are hidden from the optimiser: gcc 12 for aarch64 would write ones of half precision.
 V_INLINE V v_ones(void) {
@@ -18,8 +16,6 @@ V_INLINE V v_ones(void) {
     return (V)((VBits)v_zero() + pair);
 }
 #else
-#define TYPE SR_F32
-typedef float Number;
 enum { DEPTH = 1 };
 #define DEPTH_IS_ONE 1
 V_INLINE V v_ones(void) { return v_set1(1); }

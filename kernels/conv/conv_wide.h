@@ -1,7 +1,7 @@
 // bfloat16 convolutions through the designs for floats: x and dy are widened to floats in scratch,
-// y and dx are rounded from there.  Used on processors without vdpbf16ps, and for odd channel
-// counts that conv_padded.c does not take.  The conversions cost one more pass over memory for each
-// tensor.
+// y and dx are rounded from there.  Used for groups on processors that do not multiply pairs, and
+// for odd channel counts that conv_padded.c does not take.  The conversions cost one more pass over
+// memory for each tensor.
 #ifndef SR_KERNELS_CONV_CONV_WIDE_H
 #define SR_KERNELS_CONV_CONV_WIDE_H
 

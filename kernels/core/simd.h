@@ -285,9 +285,9 @@ V_INLINE V v_where_positive(V x, V a) {
     return a;
 }
 V_INLINE V v_load_bf16_n(const SrBf16 *p, int n) {
-    V a = {0};
-    for (int i = 0; i < n; i++)
-        a[i] = sr_bf16_float(p[i]);
+    V a;
+    for (int i = 0; i < V_LANES; i++)
+        a[i] = i < n ? sr_bf16_float(p[i]) : 0;
     return a;
 }
 V_INLINE void v_store_bf16_n(SrBf16 *p, V a, int n) {

@@ -130,6 +130,17 @@ TEST(test_bfloat16) {
     }
 }
 
+// Heads are computed as floats where pairs of bfloat16 are not faster.
+TEST(test_bfloat16_without_pairs) {
+    test_machine()->pairs = false;
+    for (int i = 0; i < SR_COUNT(sizes); i++) {
+        char params[64];
+        SrOpCase example = case_of(&sizes[i], params);
+        check_half(&sizes[i]);
+        op_half_threads(op_named("attention"), &example, true);
+    }
+}
+
 TEST(test_threads_keep_bits) {
     for (int i = 0; i < SR_COUNT(sizes); i += 4) {
         char params[64];
@@ -155,8 +166,12 @@ TEST(test_what_is_taken) {
     CHECK(!sr__attention_is_whole(test_machine(), &plain, &s, SR_F32, true));
     CHECK(!sr__attention_is_whole(test_machine(), &drops, &s, SR_F32, false));
     CHECK(!sr__attention_is_whole(test_machine(), &plain, &long_one, SR_F32, false));
-    CHECK(!sr__attention_is_whole(test_machine(), &plain, &odd, SR_BF16, false));
+    CHECK_INT(sr__attention_is_whole(test_machine(), &plain, &odd, SR_BF16, false),
+              wide && !sr_machine_has_pairs(test_machine()));
+    test_machine()->pairs = false;
+    CHECK_INT(sr__attention_is_whole(test_machine(), &plain, &odd, SR_BF16, false),
+              wide && !sr_machine_has_tiles(test_machine()));
 }
 
 SR_TESTS(attention_whole, unit(test_floats), unit(test_floats_of_random_sizes), unit(test_bfloat16),
-         unit(test_threads_keep_bits), unit(test_what_is_taken))
+         unit(test_bfloat16_without_pairs), unit(test_threads_keep_bits), unit(test_what_is_taken))
