@@ -195,7 +195,7 @@ def main():
     p.add_argument("--threads", type=int, default=1)
     p.add_argument("--seed", type=int, default=0)
     p.add_argument("--program", default=os.path.join(os.path.dirname(HERE), "sslrun"))
-    args = p.parse_args()
+    args = p.parse_intermixed_args()
     for name in args.rows:
         if name not in ALL:
             sys.exit("methods.py: no row '%s'; there are: %s" % (name, " ".join(ALL)))
