@@ -41,7 +41,7 @@ typedef struct {
     int groups, reduced, columns; // of one group; reduced and columns: units of a tap, outputs
     int all_taps;                 // taps of the kernel; the grid may visit fewer
     int rows;                     // pixels of a tile at most
-    int numbers;                  // numbers in a unit of `out` and grid.in
+    int numbers;                  // numbers in a unit of `out`
     bool halves;                  // SrConvTile.halves
     int widened;                  // numbers of a pixel that its unit widens; 0: inputs are units
     bool stream;                  // outputs bypass the caches
@@ -269,7 +269,7 @@ static void pick_lanes(Sweep *s, const SrConvPacking *p, int reduced, int produc
 
 // How a pass reads its input: `in` pixels of C numbers, all groups.
 typedef struct {
-    int numbers;     // of a unit of the tensors
+    int numbers;     // in a unit of four bytes of the tensors
     int64_t in;      // numbers of the whole input
     int C, run;      // `run` pixels side by side are one tap
     int widened;     // Sweep.widened

@@ -47,7 +47,9 @@ typedef struct {
     // merged.
     const int32_t *lane_from; // (lanes)
     int together;
-    bool halves; // outputs and end's residual are bfloat16, inputs floats; pairs are always so
+    // Outputs and end's residual are bfloat16, though inputs are floats.  Unused at depth 2, where
+    // all are bfloat16.
+    bool halves;
     bool add;
     bool stream; // whole aligned vectors go past the caches; stream_end before others read them
     const SrConvEnd *end; // what follows, for these channels and pixels; NULL: nothing

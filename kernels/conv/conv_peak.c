@@ -67,7 +67,6 @@ double sr_conv_peak_gflops(const SrMachine *machine, SrDtype type) {
     const SrConvKernels *kernels = sr__conv_kernels(machine, type);
     bool on_tiles = type == SR_BF16 && sr_machine_has_tiles(machine);
     const SrTileKernels *tiles = on_tiles ? sr__tile_kernels(machine) : NULL;
-    kernels = kernels ? kernels : sr__conv_kernels(machine, SR_F32);
     double best = DBL_MAX;
     int threads = sr_parallel_threads();
     for (int i = 0; i < TRIES; i++) {
