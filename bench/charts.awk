@@ -69,7 +69,7 @@ END {
     } else {
         low = 30; high = 80
         begin_svg(70 + n * ROW + 30, "Linear probe before and after training, by method")
-        text(10, 20, "start", "", "CIFAR-10-JPEG: linear probe of the untrained trunk and after at most ten minutes of training, per cent")
+        text(10, 20, "start", "", "CIFAR-10-JPEG: linear probe of the untrained trunk and after 3 to 25 minutes of one core, per cent")
         printf "<circle cx=\"16\" cy=\"41\" r=\"4\" class=\"from\"/>\n<circle cx=\"126\" cy=\"41\" r=\"5\" class=\"a\"/>\n"
         text(26, 45, "start", "", "untrained"); text(136, 45, "start", "", "trained, best layer")
         grid(low, high, 10, 58, 62 + n * ROW, " %")
