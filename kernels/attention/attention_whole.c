@@ -174,42 +174,32 @@ static SrWholeHead widened(const Job *job, const SrWholeHead *h, bool backward) 
     return wide;
 }
 
-static void run_forward(const Job *job, const SrWholeHead *h, const SrWholeHead *next) {
-    const SrWholeKernels *run = kernels(job->call->machine);
-    if (job->as == job->type) {
-        run->forward(job->type, h, next);
-        return;
-    }
-    SrWholeHead w = widened(job, h, false);
-    run->forward(SR_F32, &w, &w);
-    narrow(job, h->y, h->near, w.y, w.near, h->Q);
-}
-
-static void run_backward(const Job *job, const SrWholeHead *h, const SrWholeHead *next) {
-    const SrWholeKernels *run = kernels(job->call->machine);
-    if (job->as == job->type) {
-        run->backward(job->type, h, next);
-        return;
-    }
-    SrWholeHead w = widened(job, h, true);
-    run->backward(SR_F32, &w, &w);
-    narrow(job, h->dq, h->far, w.dq, w.far, h->L);
-    narrow(job, h->dk, h->far, w.dk, w.far, h->L);
-    narrow(job, h->dv, h->far, w.dv, w.far, h->L);
-}
-
-// Calls `runs` for head i of a call and tells it the next head, which the same thread mostly
+// Computes head i of a call and tells its kernel the next head, which the same thread mostly
 // computes next.
-static void run(const Job *job, int64_t i, int thread,
-                void (*runs)(const Job *, const SrWholeHead *, const SrWholeHead *)) {
+static void run(const Job *job, int64_t i, int thread, bool backward) {
     bool last = i + 1 == job->s.images * job->s.E;
     SrWholeHead h = head_at(job, i, thread), next = head_at(job, last ? i : i + 1, thread);
-    runs(job, &h, &next);
+    const SrWholeKernels *k = kernels(job->call->machine);
+    void (*kernel)(SrDtype, const SrWholeHead *, const SrWholeHead *) =
+        backward ? k->backward : k->forward;
+    if (job->as == job->type) {
+        kernel(job->type, &h, &next);
+        return;
+    }
+    SrWholeHead w = widened(job, &h, backward);
+    kernel(job->as, &w, &w);
+    if (!backward) {
+        narrow(job, h.y, h.near, w.y, w.near, h.Q);
+        return;
+    }
+    narrow(job, h.dq, h.far, w.dq, w.far, h.L);
+    narrow(job, h.dk, h.far, w.dk, w.far, h.L);
+    narrow(job, h.dv, h.far, w.dv, w.far, h.L);
 }
 
 static void forward_unit(void *arg, int64_t i, int thread) {
     const Job *job = arg;
-    run(job, i, thread, run_forward);
+    run(job, i, thread, false);
 }
 
 void sr__attention_whole_forward(const SrOpCall *call) {
@@ -219,7 +209,7 @@ void sr__attention_whole_forward(const SrOpCall *call) {
 
 static void backward_unit(void *arg, int64_t i, int thread) {
     const Job *job = arg;
-    run(job, i, thread, run_backward);
+    run(job, i, thread, true);
 }
 
 void sr__attention_whole_backward(const SrOpCall *call) {

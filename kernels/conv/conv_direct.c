@@ -29,6 +29,16 @@ enum {
     TABLE = PIXELS + 40, // pointers with those for fetching: AHEAD * 8 + SR_CONV_FETCH and a tile
 };
 
+// How a pass reads its input: `in` pixels of C numbers, all groups.
+typedef struct {
+    int numbers;     // in a unit of four bytes of the tensors
+    int64_t in;      // numbers of the whole input
+    int C, run;      // `run` pixels side by side are one tap
+    int widened;     // numbers of a pixel that a unit widens; 0: inputs are units, or floats
+    bool halves;     // bfloat16 with products of floats
+    bool all_before; // the whole input is widened before the sweep
+} Reading;
+
 // One sweep over a grid of outputs, for all groups.
 typedef struct {
     SrConvGrid grid;
@@ -41,11 +51,9 @@ typedef struct {
     int groups, reduced, columns; // of one group; reduced and columns: units of a tap, outputs
     int all_taps;                 // taps of the kernel; the grid may visit fewer
     int rows;                     // pixels of a tile at most
-    int numbers;                  // numbers in a unit of `out`
-    bool halves;                  // SrConvTile.halves
-    int widened;                  // numbers of a pixel that its unit widens; 0: inputs are units
-    bool stream;                  // outputs bypass the caches
-    int own;                      // channels of one of the merged groups whose lanes pick; else 0
+    Reading read;
+    bool stream; // outputs bypass the caches
+    int own;     // channels of one of the merged groups whose lanes pick; else 0
     // (lanes): first channel of each column's group
     int32_t lane_from[SR_ALIGN / sizeof(float)];
     const float *packed; // (groups, blocks, all taps, reduced, width)
@@ -132,9 +140,9 @@ static void list_taps(const Sweep *s, const Table *table, int count) {
 
 // Widens the inputs of `count` pixels and points the table to them.
 static void widen_inputs(const Sweep *s, const Table *table, int count) {
-    size_t row = wide_row(s->widened);
+    size_t row = wide_row(s->read.widened);
     SR_ASSERT(count <= PIXELS && s->all_taps == 1);
-    s->kernels->widen(table->in, 0, count, s->widened, table->wide, (int64_t)row);
+    s->kernels->widen(table->in, 0, count, s->read.widened, table->wide, (int64_t)row);
     for (int i = 0; i < TABLE; i++)
         table->in[i] = table->wide + (size_t)(i % PIXELS) * row;
 }
@@ -159,11 +167,11 @@ static void run_block(const Sweep *s, const Table *table, int count, int64_t c0,
         .w_tap = (int64_t)s->reduced * width,
         .out_first = (int64_t)group * s->columns + k0,
         .columns = columns,
-        .halves = s->halves,
+        .halves = s->read.halves,
         .add = s->add || c0 > 0,
         .end = c0 + channels == s->reduced ? s->end : NULL,
         .sums = sums ? sums + (int64_t)group * s->columns + k0 : NULL,
-        .sums_stride = (int64_t)s->out_c * s->numbers,
+        .sums_stride = (int64_t)s->out_c * s->read.numbers,
         .out_base = s->out,
         .ahead = first_block ? AHEAD * s->rows : 0,
         .beside_first = (int64_t)group * s->columns + k0,
@@ -186,7 +194,7 @@ static void run_block(const Sweep *s, const Table *table, int count, int64_t c0,
 // Returns the channels computed in one go, so that a block's weights stay in the second-level
 // cache.  bfloat16 outputs get all channels at once, because they cannot hold an incomplete sum.
 static int64_t channel_step(const Sweep *s) {
-    if (s->numbers > 1)
+    if (s->read.numbers > 1)
         return s->reduced;
     int64_t bytes = (int64_t)s->all_taps * s->reduced * s->kernels->block * (int64_t)sizeof(float);
     int64_t parts = (bytes + WEIGHT_BYTES - 1) / WEIGHT_BYTES;
@@ -207,7 +215,7 @@ static void run_group(const Sweep *s, const Table *table, int count, int group, 
 static void sweep_unit(void *arg, int64_t i, int thread) {
     const Sweep *s = arg;
     SrConvScratch scratch = {s->threads + (size_t)thread * s->thread_bytes, 0};
-    Table table = take_table(&scratch, s->all_taps, s->grid.run, s->reduced, s->widened);
+    Table table = take_table(&scratch, s->all_taps, s->grid.run, s->reduced, s->read.widened);
     int64_t first = i % s->pixel_blocks * PIXELS;
     int split = (int)(i / s->pixel_blocks % s->splits),
         share = (int)(i / s->pixel_blocks / s->splits);
@@ -215,13 +223,13 @@ static void sweep_unit(void *arg, int64_t i, int thread) {
     SR_ASSERT(count > 0 && split < s->splits && share < s->shares);
     if (s->end && s->end->sums.unit) {
         int64_t unit = i % s->pixel_blocks;
-        table.sums = s->end->sums.unit + unit * 3 * s->out_c * s->numbers;
+        table.sums = s->end->sums.unit + unit * 3 * s->out_c * s->read.numbers;
         if (i == unit)
             s->end->sums.count[unit] = (float)count;
     }
     fill_table(s, &table, first);
     list_taps(s, &table, count);
-    if (s->widened && s->grid.taps) // without taps the table is empty
+    if (s->read.widened && s->grid.taps) // without taps the table is empty
         widen_inputs(s, &table, count);
     int blocks = sr__conv_ceil_div(s->columns, s->kernels->block);
     for (int g = s->groups * share / s->shares; g < s->groups * (share + 1) / s->shares; g++)
@@ -237,7 +245,7 @@ static void sweep_unit(void *arg, int64_t i, int thread) {
 static bool streams(const Sweep *s) {
     int64_t units = (int64_t)s->grid.N * s->out_h * s->out_w * s->out_c;
     return sr__conv_streams(s->out, units, s->out_c) && !s->add && !(s->end && s->end->activate) &&
-           channel_step(s) >= s->reduced && s->columns % (LINE * s->numbers) == 0;
+           channel_step(s) >= s->reduced && s->columns % (LINE * s->read.numbers) == 0;
 }
 
 // Cuts the work: a unit is a block of pixels against a share of the columns.  Groups and columns
@@ -267,19 +275,9 @@ static void pick_lanes(Sweep *s, const SrConvPacking *p, int reduced, int produc
         s->lane_from[j] = SR_MIN(j, s->columns - 1) / produced * reduced;
 }
 
-// How a pass reads its input: `in` pixels of C numbers, all groups.
-typedef struct {
-    int numbers;     // in a unit of four bytes of the tensors
-    int64_t in;      // numbers of the whole input
-    int C, run;      // `run` pixels side by side are one tap
-    int widened;     // Sweep.widened
-    bool halves;     // bfloat16 with products of floats
-    bool all_before; // the whole input is widened before the sweep
-} Reading;
-
 static Reading reading_of(const SrConvShape *s, SrConvPass pass) {
     bool x = pass == SR_CONV_FORWARD;
-    Reading r = {.numbers = s->type == SR_BF16 ? 2 : 1, .run = x ? sr__conv_run(s) : 1};
+    Reading r = {.numbers = sr__conv_numbers(s->type), .run = x ? sr__conv_run(s) : 1};
     r.C = x ? s->C : s->K;
     r.in = (int64_t)s->N * (x ? (int64_t)s->H * s->W : (int64_t)s->P * s->Q) * r.C;
     r.halves = s->type == SR_BF16 && sr__conv_kernels(s->machine, s->type)->depth == 1;
@@ -380,9 +378,7 @@ static void forward(const SrConvShape *shape, const void *x, const float *w, con
         .end = end,
         .kernels = p.kernels,
         .groups = p.groups,
-        .numbers = r.numbers,
-        .halves = r.halves,
-        .widened = r.widened,
+        .read = r,
         .reduced = r.run * p.C / p.kernels->depth,
         .columns = p.K,
         .all_taps = p.taps / r.run,
@@ -443,9 +439,7 @@ static void backward_data(const SrConvShape *shape, const void *dy, const float 
         .add = add,
         .kernels = p.kernels,
         .groups = p.groups,
-        .numbers = r.numbers,
-        .halves = r.halves,
-        .widened = r.widened,
+        .read = r,
         .reduced = p.K / p.kernels->depth,
         .columns = p.C,
         .all_taps = p.taps,

@@ -150,7 +150,7 @@ static void cut(Job *job) {
 
 static Job new_job(const SrConvShape *shape, const SrConvPacking *p) {
     SrConvShape flat = sr__conv_flat(shape), *s = &flat;
-    int run = sr__conv_run(s), numbers = s->type == SR_BF16 ? 2 : 1;
+    int run = sr__conv_run(s), numbers = sr__conv_numbers(s->type);
     bool turned = p->taps == 1 && p->merged == 1 && s->pad_h == 0 && s->pad_w == 0;
     Job job = {
         .grid = {.N = s->N,

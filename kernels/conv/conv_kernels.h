@@ -161,6 +161,9 @@ typedef struct {
 // The tables of SR_CPU_PAIRS multiply pairs of bfloat16, all others floats.
 SR_CPU_TABLES_BF16(SrConvKernels, sr__conv_kernels);
 
+// Returns the numbers in a unit of four bytes.
+static inline int sr__conv_numbers(SrDtype type) { return type == SR_BF16 ? 2 : 1; }
+
 // Returns the kernels for tensors of that type.  Those for floats also take bfloat16 as halves.
 static inline const SrConvKernels *sr__conv_kernels(const SrMachine *machine, SrDtype type) {
     bool pairs = type == SR_BF16 && sr_machine_has_pairs(machine);

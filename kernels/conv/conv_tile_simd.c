@@ -18,9 +18,7 @@ V_INLINE V v_product(V a, V b, V sum) { return v_step_by(DEPTH == 2, a, b, sum);
 
 static int rows(int width) { return width == BLOCK ? WIDE_ROWS : NARROW_ROWS; }
 
-// Numbers of a unit of four bytes, and bytes of a number.
-V_INLINE int numbers(SrDtype type) { return type == SR_BF16 ? 2 : 1; }
-V_INLINE int64_t number_bytes(SrDtype type) { return 4 / numbers(type); }
+V_INLINE int64_t number_bytes(SrDtype type) { return 4 / sr__conv_numbers(type); }
 V_INLINE SrDtype type_of(const SrConvTile *t) { return DEPTH == 2 || t->halves ? SR_BF16 : SR_F32; }
 
 // Applies the end to sums in registers: bias, residual, ReLU, in conv_plain.c's order.
@@ -38,7 +36,7 @@ V_INLINE void end_sums(SrDtype type, int M, int NV, const SrConvTile *t,
         }
     if (end->residual)
         V_FOR (m, M) {
-            int64_t at = (t->out[m] - t->out_base) * numbers(type) + t->out_first;
+            int64_t at = (t->out[m] - t->out_base) * sr__conv_numbers(type) + t->out_first;
             V_FOR (j, NV)
                 acc[m][j] = acc[m][j] + v_get(type, end->residual, at + j * V_LANES, n[j]);
         }
@@ -180,7 +178,7 @@ V_INLINE void tile_any(int M, int NV, const SrConvTile *t) {
     SrDtype type = type_of(t);
     if (t->out_ahead)
         V_FOR (m, M)
-            for (int j = 0; j < NV * V_LANES; j += LINE * numbers(type))
+            for (int j = 0; j < NV * V_LANES; j += LINE * sr__conv_numbers(type))
                 __builtin_prefetch((const char *)t->out[t->out_ahead + m] +
                                        (t->out_first + j) * number_bytes(type),
                                    1);
