@@ -40,7 +40,7 @@ static const SrSlot long_slot = {.name = "weight",
 typedef struct {
     const char *name, *groups;
     double momentum, weight_decay, beta1, beta2, eps, eta, trust, larc_eps;
-    bool nesterov, use_larc, clip, amsgrad, exclude_bias_and_norm;
+    bool nesterov, use_larc, clip, amsgrad, exclude_bias_and_norm, match_rms;
 } Usual;
 
 static Usual usual(const char *name) {
@@ -71,9 +71,10 @@ static SrStatus new_optim(SrParams *params, const Usual *u, SrOptim **out) {
     snprintf(text, sizeof text,
              "{momentum: %g, nesterov: %s, betas: [%g, %g], eps: %g, amsgrad: %s, eta: %g, "
              "exclude_bias_and_norm: %s, use_larc: %s, "
-             "larc_config: {clip: %s, eps: %g, trust_coefficient: %g}}",
+             "larc_config: {clip: %s, eps: %g, trust_coefficient: %g}, adjust_lr_fn: %s}",
              u->momentum, yes(u->nesterov), u->beta1, u->beta2, u->eps, yes(u->amsgrad), u->eta,
-             yes(u->exclude_bias_and_norm), yes(u->use_larc), yes(u->clip), u->larc_eps, u->trust);
+             yes(u->exclude_bias_and_norm), yes(u->use_larc), yes(u->clip), u->larc_eps, u->trust,
+             u->match_rms ? "match_rms_adamw" : "original");
     config = (SrOptimizerConfig){.name = u->name,
                                  .options = options_of(text),
                                  .weight_decay = u->weight_decay,
@@ -118,13 +119,14 @@ static double norm_of(const double *x, int64_t n) {
     return sqrt(sum);
 }
 
-// One parameter in double precision: value p, gradient g, states s0 and s1, all (n).
-typedef void (*Rule)(const Usual *c, double lr, int t, int rank, int64_t n, double *p, double *g,
+// One parameter in double precision: value p, gradient g, states s0 and s1, all (n).  rows: rows of
+// a matrix, or 1 for a vector.
+typedef void (*Rule)(const Usual *c, double lr, int t, int rows, int64_t n, double *p, double *g,
                      double *s0, double *s1);
 
-static void rule_sgd(const Usual *c, double lr, int t, int rank, int64_t n, double *p, double *g,
+static void rule_sgd(const Usual *c, double lr, int t, int rows, int64_t n, double *p, double *g,
                      double *s0, double *s1) {
-    (void)t, (void)rank, (void)s1;
+    (void)t, (void)rows, (void)s1;
     double a = 1, wd = c->weight_decay;
     if (c->use_larc) {
         double pn = norm_of(p, n), gn = norm_of(g, n);
@@ -138,9 +140,9 @@ static void rule_sgd(const Usual *c, double lr, int t, int rank, int64_t n, doub
     }
 }
 
-static void rule_adam(const Usual *c, double lr, int t, int rank, int64_t n, double *p, double *g,
+static void rule_adam(const Usual *c, double lr, int t, int rows, int64_t n, double *p, double *g,
                       double *s0, double *s1) {
-    (void)rank;
+    (void)rows;
     bool decoupled = strcmp(c->name, "adamw") == 0;
     double b1 = c->beta1, b2 = c->beta2;
     for (int64_t i = 0; i < n; i++) {
@@ -153,16 +155,62 @@ static void rule_adam(const Usual *c, double lr, int t, int rank, int64_t n, dou
     }
 }
 
-static void rule_lars(const Usual *c, double lr, int t, int rank, int64_t n, double *p, double *g,
+static void rule_lars(const Usual *c, double lr, int t, int rows, int64_t n, double *p, double *g,
                       double *s0, double *s1) {
     (void)t, (void)s1;
     for (int64_t i = 0; i < n; i++)
         g[i] += c->weight_decay * p[i];
-    double q = c->exclude_bias_and_norm && rank == 1 ? 1 : c->eta * norm_of(p, n) / norm_of(g, n);
+    double q = c->exclude_bias_and_norm && rows == 1 ? 1 : c->eta * norm_of(p, n) / norm_of(g, n);
     for (int64_t i = 0; i < n; i++) {
         s0[i] = c->momentum * s0[i] + q * g[i];
         p[i] -= lr * s0[i];
     }
+}
+
+// Replaces x (rows, columns) by a x + (b y + c y y) x with y = x x^T.
+static void newton_schulz(int rows, int columns, double *x) {
+    const double a = 3.4445, b = -4.775, c = 2.0315;
+    double *y = sr_calloc((size_t)rows * (size_t)rows, sizeof(double));
+    double *z = sr_calloc((size_t)rows * (size_t)rows, sizeof(double));
+    double *old = sr_calloc((size_t)rows * (size_t)columns, sizeof(double));
+    memcpy(old, x, sizeof(double) * (size_t)rows * (size_t)columns);
+    for (int i = 0; i < rows; i++)
+        for (int j = 0; j < rows; j++)
+            for (int k = 0; k < columns; k++)
+                y[i * rows + j] += old[i * columns + k] * old[j * columns + k];
+    for (int i = 0; i < rows; i++)
+        for (int j = 0; j < rows; j++) {
+            z[i * rows + j] = b * y[i * rows + j] + (i == j ? a : 0);
+            for (int k = 0; k < rows; k++)
+                z[i * rows + j] += c * y[i * rows + k] * y[k * rows + j];
+        }
+    memset(x, 0, sizeof(double) * (size_t)rows * (size_t)columns);
+    for (int i = 0; i < rows; i++)
+        for (int k = 0; k < rows; k++)
+            for (int j = 0; j < columns; j++)
+                x[i * columns + j] += z[i * rows + k] * old[k * columns + j];
+    sr_free(y);
+    sr_free(z);
+    sr_free(old);
+}
+
+static void rule_muon(const Usual *c, double lr, int t, int rows, int64_t n, double *p, double *g,
+                      double *s0, double *s1) {
+    (void)t, (void)s1;
+    int columns = (int)(n / rows);
+    for (int64_t i = 0; i < n; i++) {
+        s0[i] = c->momentum * s0[i] + (1 - c->momentum) * g[i];
+        g[i] = c->nesterov ? (1 - c->momentum) * g[i] + c->momentum * s0[i] : s0[i];
+    }
+    double norm = norm_of(g, n);
+    for (int64_t i = 0; i < n; i++)
+        g[i] /= norm + c->eps;
+    for (int k = 0; rows > 1 && k < 5; k++)
+        newton_schulz(rows, columns, g);
+    double factor =
+        c->match_rms ? 0.2 * sqrt(fmax(rows, columns)) : sqrt(fmax(1, (double)rows / columns));
+    for (int64_t i = 0; i < n; i++)
+        p[i] = p[i] * (1 - lr * c->weight_decay) - lr * factor * g[i];
 }
 
 static void check_rule(const Usual *config, Rule rule) {
@@ -187,7 +235,8 @@ static void check_rule(const Usual *config, Rule rule) {
             int64_t n = sr_shape_count(p->shape);
             for (int64_t j = 0; j < n; j++)
                 d[i][1][j] = p->grad[j];
-            rule(config, lr, t, p->shape.rank, n, d[i][0], d[i][1], d[i][2], d[i][3]);
+            rule(config, lr, t, p->shape.rank == 1 ? 1 : p->shape.d[0], n, d[i][0], d[i][1],
+                 d[i][2], d[i][3]);
         }
         sr_optim_step(optim, lr, lr, NULL);
         for (int i = 0; i < 3; i++)
@@ -232,6 +281,74 @@ TEST(test_adam_and_lars) {
     check_rule(&c, rule_lars);
     c.exclude_bias_and_norm = true;
     check_rule(&c, rule_lars);
+}
+
+TEST(test_muon) {
+    Usual c = usual("muon");
+    check_rule(&c, rule_muon);
+    c.nesterov = true;
+    check_rule(&c, rule_muon);
+    c.match_rms = true;
+    check_rule(&c, rule_muon);
+}
+
+// With the coefficients of a cubic step and many steps, the rows of an update are orthonormal.
+TEST(test_muon_makes_rows_orthonormal) {
+    SrOptimizerConfig config = {.name = "muon",
+                                .options = options_of("{momentum: 0, ns_steps: 40, "
+                                                      "ns_coefficients: [1.5, -0.5, 0]}"),
+                                .param_group_constructor = "default"};
+    SrParams *params = make_params();
+    SrOptim *optim = NULL;
+    CHECK_OK(sr_optim_new(params, &config, &optim));
+    fill_grads(params, 0);
+    const float *grad = sr_params_at(params, 2)->grad;
+    const float first = grad[0], last = grad[211 * 307 - 1];
+    sr_optim_step(optim, 1, 1, NULL);
+    CHECK(grad[0] == first && grad[211 * 307 - 1] == last); // log lines read it after the step
+    const float *x = sr_params_at(params, 2)->value;        // 0 before the step
+    for (int i = 0; i < 211; i += 15)
+        for (int j = 0; j < 211; j += 7) {
+            double dot = 0;
+            for (int k = 0; k < 307; k++)
+                dot += (double)x[i * 307 + k] * x[j * 307 + k];
+            CHECK_NEAR(dot, i == j ? 1 : 0, 1e-5);
+        }
+    sr_optim_free(optim);
+    sr_params_free(params);
+    sr_arena_deinit(&arena);
+}
+
+// A gradient of zeros leaves a parameter as it is.
+TEST(test_muon_of_zeros) {
+    Usual c = usual("muon");
+    c.weight_decay = 0;
+    SrParams *params = make_params();
+    SrOptim *optim = NULL;
+    fill_values(params);
+    CHECK_OK(new_optim(params, &c, &optim));
+    float before = ((const float *)sr_params_at(params, 0)->value)[5];
+    sr_params_zero_grad(params);
+    sr_optim_step(optim, 0.1, 0.1, NULL);
+    CHECK(((const float *)sr_params_at(params, 0)->value)[5] == before);
+    sr_optim_free(optim);
+    sr_params_free(params);
+}
+
+TEST(test_muon_refuses) {
+    static const char *const wrong[][2] = {
+        {"{ns_coefficients: [1, 2]}", "ns_coefficients has 2 numbers"},
+        {"{momentum: 1}", "needs 0 <= momentum < 1"},
+        {"{momentum: 0, nesterov: True}", "needs OPTIMIZER.momentum above 0"},
+        {"{adjust_lr_fn: none}", "adjust_lr_fn"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        SrOptimizerConfig config = {.name = "muon", .options = options_of(wrong[i][0])};
+        const SrOptimizer *kind = NULL;
+        const void *own = NULL;
+        CHECK_FAILS(sr_optim_check(&config, &arena, &kind, &own), SR_ERR_CONFIG, wrong[i][1]);
+    }
+    sr_arena_deinit(&arena);
 }
 
 // A zero gradient (or parameter) disables LARC for it: no decay, only the rest of the momentum.
@@ -390,20 +507,21 @@ TEST(test_skip) {
 
 // A fresh optimiser with copied state and step counts continues with the same bits, as a resume
 // needs.
-TEST(test_state_is_all_there_is) {
-    Usual c = usual("adamw");
+static void state_case(const SrOptimizerConfig *config) {
     SrParams *a = make_params(), *b = make_params();
     SrOptim *oa = NULL, *ob = NULL;
     fill_values(a);
-    CHECK_OK(new_optim(a, &c, &oa));
-    CHECK_OK(new_optim(b, &c, &ob));
+    CHECK_OK(sr_optim_new(a, config, &oa));
+    CHECK_OK(sr_optim_new(b, config, &ob));
     run_steps(a, oa, 0, 3, NULL);
     for (int i = 0; i < 3; i++) {
         size_t bytes = sizeof(float) * (size_t)sr_shape_count(sr_params_at(a, i)->shape);
         int64_t *from = NULL, *to = NULL;
         memcpy(sr_params_at(b, i)->value, sr_params_at(a, i)->value, bytes);
-        for (int k = 0; k < 2; k++)
-            memcpy(sr_optim_state(ob, i, k, NULL, &to), sr_optim_state(oa, i, k, NULL, &from),
+        sr_optim_state(oa, i, 0, NULL, &from);
+        sr_optim_state(ob, i, 0, NULL, &to);
+        for (int k = 0; sr_optim_state(oa, i, k, NULL, NULL); k++)
+            memcpy(sr_optim_state(ob, i, k, NULL, NULL), sr_optim_state(oa, i, k, NULL, NULL),
                    bytes);
         *to = *from;
     }
@@ -417,6 +535,8 @@ TEST(test_state_is_all_there_is) {
     sr_params_free(a);
     sr_params_free(b);
 }
+
+TEST(test_state_is_all_there_is) { each_example(state_case); }
 
 TEST(test_no_heap_in_a_step) {
     Usual c = usual("lars");
@@ -488,7 +608,8 @@ TEST(test_grad_clip) {
     sr_params_free(params);
 }
 
-SR_TESTS(optim, unit(test_sgd), unit(test_larc), unit(test_adam_and_lars),
+SR_TESTS(optim, unit(test_sgd), unit(test_larc), unit(test_adam_and_lars), unit(test_muon),
+         unit(test_muon_makes_rows_orthonormal), unit(test_muon_of_zeros), unit(test_muon_refuses),
          unit(test_larc_leaves_zero_gradients_alone), unit(test_amsgrad_remembers),
          unit(test_bits_do_not_depend_on_threads), unit(test_each_goes_downhill),
          unit(test_shared_rows_agree), unit(test_skip), unit(test_state_is_all_there_is),

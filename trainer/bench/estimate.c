@@ -152,7 +152,8 @@ SrStatus sr_estimate_step(SrRun *run, double *seconds) {
     *seconds = sr_plan_seconds(dry, &rates) * sr_forecast_passes(run->config->replicas,
                                                                  loss && run->cost.kept_bytes == 0,
                                                                  sr_estimate_backward_share(run)) +
-               (double)run->cost.update_bytes / rates.bytes;
+               (double)run->cost.update_bytes / rates.bytes +
+               (double)run->cost.update_flops / rates.matrix_flops;
     if (loss)
         *seconds += sr_plan_seconds(loss, &rates);
     sr_plan_free(dry);

@@ -4,7 +4,7 @@
 //
 // A step is two parallel passes over all pieces of all parameters.  The first computes norms if the
 // rule asks for them, with sums in double that are combined in the order of the pieces.  The second
-// updates element by element.
+// updates element by element.  Rules that need whole parameters update one after the other instead.
 #include "trainer/optim/optim.h"
 
 #include <math.h>
@@ -13,6 +13,7 @@
 #include "base/compiler.h"
 #include "base/mem.h"
 #include "base/parallel.h"
+#include "kernels/core/gemm.h"
 #include "trainer/optim/norms.h"
 #include "trainer/optim/optim_options.h"
 
@@ -21,7 +22,7 @@
 enum { PIECE = 16384 };
 
 typedef struct { // one trainable parameter
-    int index, group, rank;
+    int index, group, rank, rows, columns;
     int64_t n;
     float *value, *grad;
     float *state[SR_OPTIM_MAX_STATES];
@@ -49,6 +50,7 @@ struct SrOptim {
     int *slot_of; // (n_params) table index -> slot, -1 if not trained
     double *lr;   // (groups.n) scratch of sr_optim_step
     float *state; // one block for all parameters
+    float *space; // work space of update_whole, at the end of that block
     size_t state_bytes;
     SrOptimNorms norms;
 };
@@ -74,6 +76,8 @@ static SrStatus copy_groups(SrOptim *o, const SrParamGroups *groups) {
     return SR_OK;
 }
 
+static int rows_of(SrShape shape) { return shape.rank > 1 ? shape.d[0] : 1; }
+
 static int64_t pieces_of(int64_t n) { return (n + PIECE - 1) / PIECE; }
 
 // Fills one slot for each parameter, in the order of the groups.  Addresses are read once,
@@ -97,6 +101,8 @@ static SrStatus fill_slots(SrOptim *o, SrParams *params) {
             o->slots[s] = (Slot){.index = index,
                                  .group = g,
                                  .rank = p->shape.rank,
+                                 .rows = rows_of(p->shape),
+                                 .columns = (int)(n / rows_of(p->shape)),
                                  .n = n,
                                  .value = p->value,
                                  .grad = p->grad,
@@ -126,10 +132,25 @@ static SrStatus fill_pieces(SrOptim *o) {
     return SR_OK;
 }
 
-// Maps all state in one block; each parameter's part starts on a cache line of its own.
-static SrStatus allocate_state(SrOptim *o) {
+SrOptimWork sr_optim_work(const SrOptimizer *kind, const void *options, SrParams *params,
+                          const SrParamGroups *groups) {
+    SrOptimWork most = {0, 0};
+    for (int g = 0; kind->work && g < groups->n; g++)
+        for (int k = 0; k < groups->groups[g].n; k++) {
+            SrShape shape = sr_params_at(params, groups->groups[g].params[k])->shape;
+            int rows = rows_of(shape);
+            SrOptimWork one = kind->work(options, rows, (int)(sr_shape_count(shape) / rows));
+            most.floats = SR_MAX(most.floats, one.floats);
+            most.flops += one.flops;
+        }
+    return most;
+}
+
+// Maps all state and the work space in one block; each parameter's part starts on a cache line of
+// its own.
+static SrStatus allocate_state(SrOptim *o, SrParams *params) {
     const int64_t line = SR_ALIGN / (int)sizeof(float);
-    int64_t total = 0;
+    int64_t total = sr_optim_work(o->kind, o->params, params, &o->groups).floats;
     for (int s = 0; s < o->n_slots; s++)
         total += (o->slots[s].n + line - 1) / line * line * o->n_states;
     if (total == 0)
@@ -146,7 +167,8 @@ static SrStatus allocate_state(SrOptim *o) {
             next += (o->slots[s].n + line - 1) / line * line;
         }
     }
-    return SR_OK;
+    o->space = next;
+    return o->kind->update_whole ? sr_gemm_reserve() : SR_OK;
 }
 
 // Does everything that can fail; the caller frees a partly built optimiser.
@@ -160,7 +182,7 @@ static SrStatus set_up(SrOptim *o, SrParams *params, const SrParamGroups *groups
     SR_TRY(copy_groups(o, groups ? groups : &own));
     SR_TRY(fill_slots(o, params));
     SR_TRY(fill_pieces(o));
-    return allocate_state(o);
+    return allocate_state(o, params);
 }
 
 static SrStatus create(SrParams *params, const SrOptimizerConfig *config,
@@ -240,6 +262,14 @@ static void update_body(void *arg, int64_t i, int thread) {
                     slot->grad + piece->offset, state);
 }
 
+static void update_whole(SrOptim *o) {
+    for (int s = 0; s < o->n_slots; s++) {
+        const Slot *slot = &o->slots[s];
+        if (slot->active)
+            o->kind->update_whole(&slot->update, slot->value, slot->grad, slot->state, o->space);
+    }
+}
+
 // Adds partial sums in the order of the pieces, so that the result does not depend on threads.
 static void take_norms(SrOptim *o) {
     sr_parallel_for(o->n_pieces, norm_body, o);
@@ -264,12 +294,17 @@ void sr_optim_step_groups(SrOptim *o, const double *lr, const bool *skip) {
             .lr = lr[slot->group],
             .weight_decay = o->groups.groups[slot->group].weight_decay,
             .rank = slot->rank,
+            .rows = slot->rows,
+            .columns = slot->columns,
             .steps = slot->steps,
         };
     }
     if (o->norms != SR_NORMS_NONE)
         take_norms(o);
-    sr_parallel_for(o->n_pieces, update_body, o);
+    if (o->kind->update_whole)
+        update_whole(o);
+    else
+        sr_parallel_for(o->n_pieces, update_body, o);
     for (int s = 0; s < o->n_slots; s++)
         o->slots[s].steps += o->slots[s].active;
 }

@@ -4,6 +4,7 @@
 #define SR_TRAINER_OPTIM_OPTIM_H
 
 #include "graph/ir/params.h"
+#include "trainer/optim/optimizer.h"
 #include "trainer/optim/param_groups.h"
 
 typedef struct SrOptim SrOptim;
@@ -15,6 +16,10 @@ SrStatus sr_optim_new(SrParams *params, const SrOptimizerConfig *config, SrOptim
 // updated.
 SrStatus sr_optim_new_grouped(SrParams *params, const SrOptimizerConfig *config,
                               const SrParamGroups *groups, SrOptim **out);
+// Forecasts what rules that update whole parameters cost in a step: the floats of the largest work
+// space, and the operations of all parameters in the groups.  options: those of the optimiser.
+SrOptimWork sr_optim_work(const SrOptimizer *kind, const void *options, SrParams *params,
+                          const SrParamGroups *groups);
 void sr_optim_free(SrOptim *optim);
 const SrParamGroups *sr_optim_groups(const SrOptim *optim);
 // Sets the decay of the regularised groups, before a step (weight-decay schedules).
@@ -29,6 +34,6 @@ void sr_optim_step_groups(SrOptim *optim, const double *lr, const bool *skip);
 // out of range, or the parameter is in no group.  *name: name of the state.  *steps: counter of
 // updates, also set if k is out of range.  NULL: not wanted.
 float *sr_optim_state(SrOptim *optim, int index, int k, const char **name, int64_t **steps);
-size_t sr_optim_bytes(const SrOptim *optim); // bytes of all states, for the memory plan
+size_t sr_optim_bytes(const SrOptim *optim); // bytes of states and work space, for the memory plan
 
 #endif

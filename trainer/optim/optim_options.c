@@ -19,7 +19,7 @@
 static const SrOption shared[] = {
     {"name", SR_OPT_STRING, OFF(name), "sgd", .help = "Name of the optimizer."},
     {"weight_decay", SR_OPT_FLOAT, OFF(weight_decay), "1e-4", 0, 1e6,
-     .help = "Weight decay: an L2 penalty, or decoupled from the gradient in adamw."},
+     .help = "Weight decay: an L2 penalty, or decoupled from the gradient in adamw and muon."},
     {"num_epochs", SR_OPT_INT, OFF(num_epochs), "90", 1, 1e9, .help = "Number of epochs."},
     {"MINUTES", SR_OPT_INT, OFF(minutes), "0", 0, 1e6,
      .help = "Minutes for the training: as many epochs as fit them on this machine, which is measured when a run starts."

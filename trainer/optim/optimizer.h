@@ -22,11 +22,18 @@ typedef enum {
 typedef struct {
     const void *params; // the optimiser's options
     double lr, weight_decay;
-    int rank;      // rank of the parameter's shape: 1 for biases and norms
+    int rank; // rank of the parameter's shape: 1 for biases and norms
+    // The parameter as a matrix with a row for each output; a vector is one row.
+    int rows, columns;
     int64_t steps; // earlier updates of this parameter; 0: this is the first one
     // Norms of the whole parameter, if the optimiser's `norms` asks for them; else 0.
     double value_norm, grad_norm;
 } SrOptimUpdate;
+
+// Cost of updating a parameter as a whole: floats of work space, and operations of its products.
+typedef struct {
+    int64_t floats, flops;
+} SrOptimWork;
 
 typedef struct SrOptimizer {
     const char *name; // OPTIMIZER.name
@@ -49,6 +56,11 @@ typedef struct SrOptimizer {
     // write grad.
     void (*update)(const SrOptimUpdate *u, int64_t n, float *value, float *grad,
                    float *const *state);
+    // For rules that need a parameter as a whole, in the place of `update`: updates one parameter,
+    // with threads of its own.  value, grad, state[k]: (rows, columns); space: work space.
+    void (*update_whole)(const SrOptimUpdate *u, float *value, const float *grad,
+                         float *const *state, float *space);
+    SrOptimWork (*work)(const void *params, int rows, int columns); // NULL without update_whole
 } SrOptimizer;
 
 // Returns optimiser i in name order; NULL past the end.

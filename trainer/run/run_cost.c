@@ -89,7 +89,7 @@ static SrStatus add_teacher_cost(SrRun *run) {
     return SR_OK;
 }
 
-// Counts the states that the optimiser keeps (momentum, second moments).  Checks its options and
+// Counts the states and the work of the optimiser.  Checks its options and
 // parameter groups too, so that a dry run fails where a real one would.
 static SrStatus count_optimizer(SrRun *run, SrRunCost *c) {
     const SrOptimizerConfig *config = &run->config->optimizer;
@@ -100,7 +100,10 @@ static SrStatus count_optimizer(SrRun *run, SrRunCost *c) {
         return SR_OK;
     SR_TRY(sr_optim_check(config, &run->arena, &kind, &params));
     SR_TRY(sr_param_groups(sr_model_params(run->model), config, &run->arena, &groups));
-    c->optimizer_bytes = (size_t)c->trainable * sizeof(float) * (size_t)kind->n_states(params);
+    SrOptimWork work = sr_optim_work(kind, params, sr_model_params(run->model), &groups);
+    c->optimizer_bytes = (size_t)c->trainable * sizeof(float) * (size_t)kind->n_states(params) +
+                         (size_t)work.floats * sizeof(float);
+    c->update_flops = work.flops;
     // Gradients are cleared and read, values and states read and written; norms read both once
     // more.
     int streams = 4 + 2 * kind->n_states(params);

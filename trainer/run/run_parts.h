@@ -23,6 +23,7 @@ typedef struct {
     // States of the optimiser (momentum); running statistics of trunk and heads
     size_t optimizer_bytes, statistics_bytes;
     size_t update_bytes;       // memory that the optimiser reads and writes in a step
+    int64_t update_flops;      // operations of the optimiser's products in a step
     size_t loss_bytes;         // queues, a momentum encoder
     size_t loader_bytes;       // batches ahead of the step
     size_t replica_bytes;      // images, rows and sums of gradients of several replicas
