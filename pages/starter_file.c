@@ -168,9 +168,9 @@ static void add_model(const SrStarterRecipe *r, const SrStarterRung *rung, SrTex
 static double add_update_rule(const SrStarterRecipe *r, SrText *out) {
     const SrStarterWeights *from = r->from;
     if (!from) {
-        sr_text_add(out,
-                    "  OPTIMIZER:\n    name: sgd\n    momentum: 0.9\n    weight_decay: 5.0e-4\n");
-        return round(1e4 * 0.1 * r->batch / 128) / 1e4;
+        sr_text_add(out, "  OPTIMIZER:\n    name: muon\n    adjust_lr_fn: match_rms_adamw\n"
+                         "    momentum: 0.95\n    nesterov: True\n    weight_decay: 0.05\n");
+        return round(1e5 * 0.03 * r->batch / 128) / 1e5;
     }
     sr_text_add(out, "  OPTIMIZER:\n    name: adamw\n    weight_decay: 0.05\n");
     if (from->layer_rates)
