@@ -10,6 +10,7 @@
 #include <stddef.h>
 
 #include "base/compiler.h"
+#include "trainer/optim/momentum.h"
 #include "trainer/optim/optimizer.h"
 
 typedef struct {
@@ -32,11 +33,7 @@ static int n_states(const void *params) {
 }
 
 static SrStatus check(const void *params) {
-    const Lars *o = params;
-    if (!(o->momentum >= 0 && o->momentum < 1))
-        SR_FAIL(SR_ERR_CONFIG, "OPTIMIZER.momentum is %g, but lars needs 0 <= momentum < 1",
-                o->momentum);
-    return SR_OK;
+    return sr__momentum_check("lars", ((const Lars *)params)->momentum, false);
 }
 
 static SrOptimNorms norms(const void *params) {

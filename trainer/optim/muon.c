@@ -15,6 +15,8 @@
 #include "base/compiler.h"
 #include "base/parallel.h"
 #include "kernels/core/gemm.h"
+#include "trainer/optim/momentum.h"
+#include "trainer/optim/norms.h"
 #include "trainer/optim/optimizer.h"
 
 enum { ORIGINAL, MATCH_RMS_ADAMW }; // values of adjust_lr_fn
@@ -53,17 +55,12 @@ static int n_states(const void *params) {
 
 static SrStatus check(const void *params) {
     const Muon *o = params;
-    if (!(o->momentum >= 0 && o->momentum < 1))
-        SR_FAIL(SR_ERR_CONFIG, "OPTIMIZER.momentum is %g, but muon needs 0 <= momentum < 1",
-                o->momentum);
-    if (o->nesterov && o->momentum == 0)
-        SR_FAIL(SR_ERR_CONFIG, "OPTIMIZER.nesterov=True needs OPTIMIZER.momentum above 0");
     if (o->ns_coefficients.n != 3)
         SR_FAIL(SR_ERR_CONFIG,
                 "OPTIMIZER.ns_coefficients has %d numbers, but muon needs three, as "
                 "in [3.4445, -4.775, 2.0315]",
                 o->ns_coefficients.n);
-    return SR_OK;
+    return sr__momentum_check("muon", o->momentum, o->nesterov);
 }
 
 // ---- the direction
@@ -96,15 +93,12 @@ static void momentum_body(void *arg, int64_t row, int thread) {
     float mu = (float)o->momentum, rest = (float)(1 - o->momentum);
     float *restrict m = a->momentum + row * n, *restrict x = a->x + row * n;
     const float *restrict g = a->grad + row * n;
-    double sum = 0;
     SR_SIMD
     for (int64_t i = 0; i < n; i++) {
         m[i] = mu * m[i] + rest * g[i];
         x[i] = o->nesterov ? rest * g[i] + mu * m[i] : m[i];
     }
-    for (int64_t i = 0; i < n; i++)
-        sum += (double)x[i] * x[i];
-    a->squares[row] = (float)sum;
+    a->squares[row] = (float)sr__sum_squares(x, n);
 }
 
 static void scale_body(void *arg, int64_t row, int thread) {

@@ -134,16 +134,16 @@ static SrStatus fill_pieces(SrOptim *o) {
 
 SrOptimWork sr_optim_work(const SrOptimizer *kind, const void *options, SrParams *params,
                           const SrParamGroups *groups) {
-    SrOptimWork most = {0, 0};
+    SrOptimWork work = {0, 0};
     for (int g = 0; kind->work && g < groups->n; g++)
         for (int k = 0; k < groups->groups[g].n; k++) {
             SrShape shape = sr_params_at(params, groups->groups[g].params[k])->shape;
             int rows = rows_of(shape);
             SrOptimWork one = kind->work(options, rows, (int)(sr_shape_count(shape) / rows));
-            most.floats = SR_MAX(most.floats, one.floats);
-            most.flops += one.flops;
+            work.floats = SR_MAX(work.floats, one.floats);
+            work.flops += one.flops;
         }
-    return most;
+    return work;
 }
 
 // Maps all state and the work space in one block; each parameter's part starts on a cache line of

@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include "base/compiler.h"
+#include "trainer/optim/momentum.h"
 #include "trainer/optim/optimizer.h"
 
 typedef struct {
@@ -37,12 +38,7 @@ static int n_states(const void *params) { return ((const Sgd *)params)->momentum
 
 static SrStatus check(const void *params) {
     const Sgd *o = params;
-    if (!(o->momentum >= 0 && o->momentum < 1))
-        SR_FAIL(SR_ERR_CONFIG, "OPTIMIZER.momentum is %g, but sgd needs 0 <= momentum < 1",
-                o->momentum);
-    if (o->nesterov && o->momentum == 0)
-        SR_FAIL(SR_ERR_CONFIG, "OPTIMIZER.nesterov=True needs OPTIMIZER.momentum above 0");
-    return SR_OK;
+    return sr__momentum_check("sgd", o->momentum, o->nesterov);
 }
 
 static SrOptimNorms norms(const void *params) {

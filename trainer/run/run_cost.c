@@ -89,8 +89,8 @@ static SrStatus add_teacher_cost(SrRun *run) {
     return SR_OK;
 }
 
-// Counts the states and the work of the optimiser.  Checks its options and
-// parameter groups too, so that a dry run fails where a real one would.
+// Counts the states and the work of the optimiser.  Checks its options and parameter groups too, so
+// that a dry run fails where a real one would.
 static SrStatus count_optimizer(SrRun *run, SrRunCost *c) {
     const SrOptimizerConfig *config = &run->config->optimizer;
     const SrOptimizer *kind;
