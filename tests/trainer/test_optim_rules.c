@@ -213,6 +213,39 @@ TEST(test_muon_makes_rows_orthonormal) {
     sr_arena_deinit(&optim_arena);
 }
 
+// A gradient of rank one has a single direction.  The others, which have only rounding errors, stay
+// near 0, although every step makes them `a` times as large.
+static void check_rank_one(const char *options, int steps, double a, double b, double c) {
+    enum { ROWS = 211, COLUMNS = 307 };
+    SrOptimizerConfig config = {
+        .name = "muon", .options = options_of(options), .param_group_constructor = "default"};
+    SrParams *params = make_params();
+    SrOptim *optim = NULL;
+    CHECK_OK(sr_optim_new(params, &config, &optim));
+    float *value = values_of(params, 2), *grad = sr_params_at(params, 2)->grad;
+    double squares = 0, singular = 1, wrong = 0;
+    for (int i = 0; i < ROWS; i++)
+        for (int j = 0; j < COLUMNS; j++) {
+            float g = grad[i * COLUMNS + j] = (float)(cos(i) * sin(1 + j * j));
+            squares += (double)g * g;
+        }
+    for (int k = 0; k < steps; k++)
+        singular *= a + b * pow(singular, 2) + c * pow(singular, 4);
+    sr_optim_step(optim, 1, 1, NULL);
+    for (int i = 0; i < ROWS * COLUMNS; i++)
+        wrong += pow(value[i] + singular * grad[i] / sqrt(squares), 2);
+    CHECK(singular > 0.5);
+    CHECK_NEAR(sqrt(wrong), 0, 0.1);
+    sr_optim_free(optim);
+    sr_params_free(params);
+    sr_arena_deinit(&optim_arena);
+}
+
+TEST(test_muon_of_rank_one) {
+    check_rank_one("{momentum: 0, ns_steps: 7}", 7, 3.4445, -4.775, 2.0315);
+    check_rank_one("{momentum: 0, ns_steps: 6, ns_coefficients: [6, -14, 9]}", 6, 6, -14, 9);
+}
+
 // A gradient of zeros leaves a parameter alone: no direction follows from it.
 static void check_zero_gradient(const Usual *config) {
     SrParams *params = make_params();
@@ -283,5 +316,6 @@ TEST(test_amsgrad_remembers) {
 }
 
 SR_TESTS(optim_rules, unit(test_sgd), unit(test_larc), unit(test_adam_and_lars), unit(test_muon),
-         unit(test_muon_makes_rows_orthonormal), unit(test_muon_of_zeros), unit(test_muon_refuses),
+         unit(test_muon_makes_rows_orthonormal), unit(test_muon_of_rank_one),
+         unit(test_muon_of_zeros), unit(test_muon_refuses),
          unit(test_larc_leaves_zero_gradients_alone), unit(test_amsgrad_remembers))
