@@ -112,10 +112,13 @@ TEST(test_parameters) {
     static const struct {
         const char *options;
         int64_t numbers;
-    } rows[] = {
-        {"{DEPTH: 18}", 11176512},  {"{DEPTH: 34}", 21284672},
-        {"{DEPTH: 50}", 23508032},  {"{DEPTH: 101}", 42500160},
-        {"{DEPTH: 152}", 58143808}, {"{DEPTH: 50, GROUPS: 32, WIDTH_PER_GROUP: 4}", 22979904}};
+    } rows[] = {{"{DEPTH: 10}", 4905792},
+                {"{DEPTH: 18}", 11176512},
+                {"{DEPTH: 34}", 21284672},
+                {"{DEPTH: 50}", 23508032},
+                {"{DEPTH: 101}", 42500160},
+                {"{DEPTH: 152}", 58143808},
+                {"{DEPTH: 50, GROUPS: 32, WIDTH_PER_GROUP: 4}", 22979904}};
     for (int i = 0; i < SR_COUNT(rows); i++) {
         Built t;
         CHECK_OK(build(&t, rows[i].options, 32));
@@ -201,7 +204,7 @@ TEST(test_initial_values) {
 
 TEST(test_refused) {
     static const char *const rows[][2] = {
-        {"{DEPTH: 51}", "18, 34, 50, 101, 152 or 200"},
+        {"{DEPTH: 51}", "10, 18, 34, 50, 101, 152 or 200"},
         {"{DEPTH: 18, GROUPS: 2}", "GROUPS 1"},
         {"{DEPTH: 34, WIDTH_PER_GROUP: 32}", "WIDTH_PER_GROUP 64"},
         {"{LAYER4_STRIDE: 3}", "LAYER4_STRIDE"},

@@ -31,8 +31,8 @@ enum { NORM_BATCH, NORM_LAYER, NORM_GROUP };
 
 #define FIELD(f) offsetof(Resnet, f)
 static const SrOption options[] = {
-    {"DEPTH", SR_OPT_INT, FIELD(depth), "50", 18, 200,
-     .help = "Number of layers: 18, 34, 50, 101, 152 or 200."},
+    {"DEPTH", SR_OPT_INT, FIELD(depth), "50", 10, 200,
+     .help = "Number of layers: 10, 18, 34, 50, 101, 152 or 200."},
     {"WIDTH_MULTIPLIER", SR_OPT_FLOAT, FIELD(width_multiplier), "1", 0.015625, 64,
      .help = "Factor on the channels of every stage; a fraction makes a smaller net."},
     {"NORM", SR_OPT_ENUM, FIELD(norm), "BatchNorm", .choices = "BatchNorm|LayerNorm|GroupNorm",
@@ -56,15 +56,18 @@ static const SrOption options[] = {
 };
 #undef FIELD
 
-typedef struct { // He et al. 2015, table 1
+// He et al. 2015, table 1; 10 layers are those of Chen et al., "A Closer Look at Few-shot
+// Classification", 2019.
+typedef struct {
     int depth;
     bool bottleneck; // three convolutions per block instead of two, four times the channels
     int blocks[4];   // blocks per stage
 } Layout;
 
 static const Layout layouts[] = {
-    {18, false, {2, 2, 2, 2}},  {34, false, {3, 4, 6, 3}},  {50, true, {3, 4, 6, 3}},
-    {101, true, {3, 4, 23, 3}}, {152, true, {3, 8, 36, 3}}, {200, true, {3, 24, 36, 3}},
+    {10, false, {1, 1, 1, 1}},   {18, false, {2, 2, 2, 2}},  {34, false, {3, 4, 6, 3}},
+    {50, true, {3, 4, 6, 3}},    {101, true, {3, 4, 23, 3}}, {152, true, {3, 8, 36, 3}},
+    {200, true, {3, 24, 36, 3}},
 };
 
 static const Layout *layout_of(int depth) {
@@ -177,7 +180,7 @@ static SrStatus check(SrBuilder *b, const Resnet *r, const Layout *layout) {
     if (!layout)
         return sr_builder_fail(
             b, SR_ERR_CONFIG,
-            "MODEL.TRUNK.RESNETS.DEPTH is %d; expected 18, 34, 50, 101, 152 or 200", r->depth);
+            "MODEL.TRUNK.RESNETS.DEPTH is %d; expected 10, 18, 34, 50, 101, 152 or 200", r->depth);
     if (!layout->bottleneck && (r->groups != 1 || r->width_per_group != 64))
         return sr_builder_fail(
             b, SR_ERR_CONFIG,
@@ -227,7 +230,7 @@ static const SrTrunkExample examples[] = {
 
 const SrTrunk sr_trunk_resnet = {
     .name = "resnet",
-    .help = "ResNet, wide ResNet and ResNeXt of 18 to 200 layers",
+    .help = "ResNet, wide ResNet and ResNeXt of 10 to 200 layers",
     .subtree = "MODEL.TRUNK.RESNETS",
     .options = options,
     .params_bytes = sizeof(Resnet),
