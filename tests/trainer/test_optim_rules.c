@@ -215,8 +215,11 @@ TEST(test_muon_makes_rows_orthonormal) {
 
 // A gradient of rank one has a single direction.  The others, which have only rounding errors, stay
 // near 0, although every step makes them `a` times as large.
-static void check_rank_one(const char *options, int steps, double a, double b, double c) {
+static void check_rank_one(int steps, double a, double b, double c) {
     enum { ROWS = 211, COLUMNS = 307 };
+    char options[128];
+    snprintf(options, sizeof options, "{momentum: 0, ns_steps: %d, ns_coefficients: [%g, %g, %g]}",
+             steps, a, b, c);
     SrOptimizerConfig config = {
         .name = "muon", .options = options_of(options), .param_group_constructor = "default"};
     SrParams *params = make_params();
@@ -242,8 +245,8 @@ static void check_rank_one(const char *options, int steps, double a, double b, d
 }
 
 TEST(test_muon_of_rank_one) {
-    check_rank_one("{momentum: 0, ns_steps: 7}", 7, 3.4445, -4.775, 2.0315);
-    check_rank_one("{momentum: 0, ns_steps: 6, ns_coefficients: [6, -14, 9]}", 6, 6, -14, 9);
+    check_rank_one(7, 3.4445, -4.775, 2.0315);
+    check_rank_one(6, 6, -14, 9);
 }
 
 // A gradient of zeros leaves a parameter alone: no direction follows from it.

@@ -78,7 +78,10 @@ static int steps_of_a_square(const Muon *o) {
     return growth < 12.5 ? (int)(12.5 / growth) : 1;
 }
 
-enum { PANEL = 64 }; // columns of a symmetric product that are computed together
+enum {
+    PANEL = 64, // columns of a symmetric product that are computed together
+    TILE = 16,  // rows and columns of it that are copied together: a cache line each
+};
 
 // The work space has x, the next x, and four square matrices.  Half of a symmetric product is
 // computed.
@@ -139,6 +142,22 @@ static void update_body(void *arg, int64_t row, int thread) {
         p[i] = a->keep * p[i] - a->step * x[i];
 }
 
+typedef struct {
+    float *c; // (side, side)
+    int64_t side;
+} Square;
+
+// Copies TILE rows of the lower triangle to the columns above the diagonal.
+static void mirror_body(void *arg, int64_t tile, int thread) {
+    (void)thread;
+    const Square *a = arg;
+    int64_t side = a->side, start = tile * TILE, end = SR_MIN(start + TILE, side);
+    for (int64_t column = 0; column < end; column += TILE)
+        for (int64_t i = start; i < end; i++)
+            for (int64_t j = column; j < SR_MIN(column + TILE, i); j++)
+                a->c[j * side + i] = a->c[i * side + j];
+}
+
 // Computes c (side, side) = op(A) op(B), a product that is known to be symmetric, from its lower
 // triangle.  op(A) is (side, length).
 static void symmetric_product(bool ta, bool tb, int side, int length, const float *a, int lda,
@@ -148,9 +167,7 @@ static void symmetric_product(bool ta, bool tb, int side, int length, const floa
         sr_gemm(ta, tb, left, SR_MIN(PANEL, left), length, 1, a + (ta ? j : j * lda), lda,
                 b + (tb ? j * ldb : j), ldb, 0, c + j * side + j, side);
     }
-    for (int64_t i = 0; i < side; i++)
-        for (int64_t j = 0; j < i; j++)
-            c[j * side + i] = c[i * side + j];
+    sr_parallel_for((side + TILE - 1) / TILE, mirror_body, &(Square){c, side});
 }
 
 static void square_product(int side, const float *a, const float *b, float *c) {
