@@ -226,7 +226,7 @@ static SrStatus train_all(SrTraining *t) {
             return SR_OK;
         return sr_config_save(t->config, t->config->checkpoint.dir);
     }
-    t->at.stopped = false;
+    t->at.stopped = t->at.finished = false;
     sr__train_fit_position(t);
     t->saved_at = t->at.iteration;
     if (t->at.epoch >= t->end) // the stage is over

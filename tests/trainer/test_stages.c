@@ -110,6 +110,19 @@ TEST(test_stops_keep_the_bits) {
     fixture_remove(dir);
 }
 
+// A finished run gets one epoch more.  What it has trained is as long as the first stage now, so
+// only the second one is left.
+TEST(test_more_epochs) {
+    SrTrainResult result;
+    begin();
+    CHECK_OK(train("run", "OPTIMIZER.num_epochs=2", 0, &result, NULL));
+    CHECK_OK(train("run", TWO_EPOCHS, 0, &result, NULL));
+    CHECK(!result.already_finished);
+    CHECK_INT(result.steps, STEPS);
+    CHECK_INT(result.iterations, 3 * STEPS);
+    fixture_remove(dir);
+}
+
 // AUTO_RESUME=False begins a new run, whose second stage continues the first all the same.
 TEST(test_restart) {
     SrText first = SR_TEXT_INIT, again = SR_TEXT_INIT;
@@ -252,6 +265,6 @@ TEST(test_check_tells) {
     fixture_remove(dir);
 }
 
-SR_TESTS(stages, unit(test_as_by_hand), unit(test_stops_keep_the_bits), unit(test_restart),
-         unit(test_configuration), unit(test_mistakes), unit(test_time_left),
+SR_TESTS(stages, unit(test_as_by_hand), unit(test_stops_keep_the_bits), unit(test_more_epochs),
+         unit(test_restart), unit(test_configuration), unit(test_mistakes), unit(test_time_left),
          unit(test_check_tells))
