@@ -1,5 +1,6 @@
 // Every shipped configuration can be planned, with generated images instead of files.
 #include "base/log.h"
+#include "base/text/text.h"
 #include "tests/check.h"
 #include "trainer/config/config.h"
 #include "trainer/config/vissl/compose.h"
@@ -30,6 +31,8 @@ TEST(test_all_are_planned) {
     CHECK_OK(sr_config_names(&arena, &names));
     SrLogLevel level = sr_log_set_level(SR_LOG_ERROR);
     for (int i = 0; i < names.n; i++) {
+        if (sr_text_starts(names.v[i], "optimizer/")) // a part, which test_shipped_configs.c adds
+            continue;
         if (plan(names.v[i]) != SR_OK) {
             print_error("%s: %s\n", names.v[i], sr_status_message());
             failed++;

@@ -1,7 +1,9 @@
 // Every YAML file below configs/ loads and its step can be planned, or the error names the one
-// loss that is missing, and evaluates images that are no smaller than those that it trains on. Runs
-// from the project's folder, as `make test` does.
+// loss that is missing, and evaluates images that are no smaller than those that it trains on.
+// Files of configs/optimizer/ are parts of a configuration and are added to a recipe. Runs from the
+// project's folder, as `make test` does.
 #include <stdio.h>
+#include <string.h>
 
 #include "base/file.h"
 #include "base/mem.h"
@@ -22,11 +24,21 @@ static void check_sizes(const SrConfig *config, const char *path) {
             fail_msg("%s: view %d has %d pixels, whole images have %d", path, i, h[i], whole_h[0]);
 }
 
+static SrStatus load(const char *path, SrConfig **out) {
+    const char *folder = "configs/optimizer/";
+    if (!sr_text_starts(path, folder))
+        return sr_config_load(path, NULL, 0, out);
+    char part[1024];
+    snprintf(part, sizeof part, "+config/optimizer=%s", path + strlen(folder));
+    const char *parts[] = {part};
+    return sr_config_load("pretrain/swav/swav_cifar10", parts, 1, out);
+}
+
 // Composes, checks, builds and plans the file without data or memory, as `sslrun check` does.
 static SrStatus load_and_plan(const char *path) {
     SrConfig *config = NULL;
     SrRun *run = NULL;
-    SR_TRY(sr_config_load(path, NULL, 0, &config));
+    SR_TRY(load(path, &config));
     SrStatus status = sr_run_open(config, SR_RUN_CHECK, &run);
     if (status == SR_OK) {
         check_sizes(config, path);
