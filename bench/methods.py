@@ -2,12 +2,13 @@
 """Trains and evaluates rows of the tables "all methods" and "Teachers and students" in docs/reference/results.md, and
 prints them as Markdown.
 
-    bench/methods.py DATA [--out runs/methods] [--evaluate] [--threads N] [--seed N] [ROW ...]
+    bench/methods.py DATA [--out runs/methods] [--evaluate] [--threads N] [--seed N] [--key KEY=VALUE ...] [ROW ...]
 
 DATA has the folders train/ and test/ with a folder per class. Without ROW, the rows of "all methods" are trained. Rows are
 trained one after the other into OUT/ROW; a row that was stopped is resumed, and a finished one is not repeated, as
-`sslrun train` does. --evaluate trains nothing and skips rows without a checkpoint. The figures of a row are stored in
-OUT/ROW.json, so that a second call prints them at once.
+`sslrun train` does. --evaluate trains nothing and skips rows without a checkpoint. --key gives all rows another key, such
+as +config/optimizer=muon; choose another OUT then. The figures of a row are stored in OUT/ROW.json, so that a second call
+prints them at once.
 """
 import argparse
 import collections
@@ -90,7 +91,7 @@ class Bench:
     def __init__(self, args):
         self.data, self.out = os.path.abspath(args.data), os.path.abspath(args.out)
         self.env = dict(os.environ, OMP_NUM_THREADS=str(args.threads))
-        self.program, self.seed = os.path.abspath(args.program), args.seed
+        self.program, self.seed, self.keys = os.path.abspath(args.program), args.seed, args.key
 
     def run(self, *arguments):
         """Runs the program and returns its output; its messages go to stderr."""
@@ -111,7 +112,7 @@ class Bench:
                 teacher = os.path.join(self.folder(row.teacher), "checkpoint.safetensors")
             keys.append("DISTILLATION.TEACHER_MODEL.WEIGHTS_INIT.PARAMS_FILE=" + teacher)
         recipe = row.recipe if row.recipe.endswith("photos") else row.recipe + "_cifar10"
-        return ["configs/pretrain/%s.yaml" % recipe, *row.keys, *keys, "CHECKPOINT.DIR=" + self.folder(name)]
+        return ["configs/pretrain/%s.yaml" % recipe, *row.keys, *self.keys, *keys, "CHECKPOINT.DIR=" + self.folder(name)]
 
     def cluster_keys(self):
         """Makes the labels for ClusterFit: 100 clusters of SimCLR's flatten."""
@@ -177,7 +178,7 @@ def line(bench, name):
     f, row = bench.figures(name), ALL[name]
     epochs, updates = bench.steps(name)
     seconds = bench.seconds(name)
-    cells = [row.title, ", ".join([row.recipe] + [k.split(".")[-1] for k in row.keys])]
+    cells = [row.title, ", ".join([row.recipe] + [k.split(".")[-1] for k in row.keys + bench.keys])]
     cells.append("%d (%s)" % (epochs, format(updates, ",")))
     cells += ["%.0f" % seconds, "%.0f" % (seconds / max(epochs, 1))] if seconds else ["", ""]
     for what in ("knn", "probe"):
@@ -194,6 +195,7 @@ def main():
     p.add_argument("--evaluate", action="store_true", help="trains nothing")
     p.add_argument("--threads", type=int, default=1)
     p.add_argument("--seed", type=int, default=0)
+    p.add_argument("--key", action="append", default=[], metavar="KEY=VALUE")
     p.add_argument("--program", default=os.path.join(os.path.dirname(HERE), "sslrun"))
     args = p.parse_intermixed_args()
     for name in args.rows:
