@@ -195,7 +195,7 @@ def main():
     p.add_argument("--evaluate", action="store_true", help="trains nothing")
     p.add_argument("--threads", type=int, default=1)
     p.add_argument("--seed", type=int, default=0)
-    p.add_argument("--key", action="append", default=[], metavar="KEY=VALUE")
+    p.add_argument("--key", action="append", default=[], metavar="KEY=VALUE", help="another key for all rows")
     p.add_argument("--program", default=os.path.join(os.path.dirname(HERE), "sslrun"))
     args = p.parse_intermixed_args()
     for name in args.rows:
