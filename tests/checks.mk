@@ -93,7 +93,7 @@ analyze: $(DEFS)
 # filters of system calls (sandbox). ORIGINS=yes names the place where memory came from, at twice the time.
 MEMCHECK_ROOMS = base formats data
 MEMCHECK_NOT = parallel sandbox
-MEMCHECKED = image_fuzz weights_fuzz $(filter-out $(MEMCHECK_NOT),$(shell sed -n 's/^SR_TESTS(\([a-z0-9_]*\),.*/\1/p' $(MEMCHECK_ROOMS:%=tests/%/*.c)))
+MEMCHECKED = image_fuzz weights_fuzz $(filter-out $(MEMCHECK_NOT),$(shell tests/suites.sh $(MEMCHECK_ROOMS)))
 memcheck: $(BUILD)/run-tests
 	@tests/deps.sh valgrind
 	@ORIGINS=$(ORIGINS) tests/memcheck.sh $(BUILD)/run-tests $(or $(ONLY),$(MEMCHECKED))
@@ -105,13 +105,14 @@ memcheck: $(BUILD)/run-tests
 ARM_ROOMS = base formats kernels graph measure heads losses data trainer
 ARM_TWICE = cpu conv block_product
 ARM_NOT = every_key every_key_learning every_key_sections recipes sandbox teacher_cache train use_cases
-ARM_SUITES = $(filter-out $(ARM_NOT),$(shell sed -n 's/^SR_TESTS(\([a-z0-9_]*\),.*/\1/p' $(ARM_ROOMS:%=tests/%/*.c)))
+ARM_SUITES = $(filter-out $(ARM_NOT),$(shell tests/suites.sh $(ARM_ROOMS)))
+ARM_WITHOUT = libc6-dev libstb-dev libmicrohttpd-dev libopenmpi-dev
 ARM = CC=aarch64-linux-gnu-gcc AR=aarch64-linux-gnu-ar PKG_CONFIG=false BUILD=build/arm64 MPI=no WEB=no
 check-arm64:
 	@command -v aarch64-linux-gnu-gcc qemu-aarch64 >/dev/null || { echo "check-arm64: needs packages; to install them:"; \
 	    echo "    dpkg --add-architecture arm64 && apt-get update && apt-get install gcc-aarch64-linux-gnu qemu-user" \
-	        "libgomp1:arm64" $(patsubst %,%:arm64,$(filter lib%-dev zlib%,$(filter-out libc6-dev libstb-dev,$(PACKAGES)))); exit 1; }
-	@$(MAKE) --no-print-directory $(ARM) build/arm64/sslrun build/arm64/run-tests
+	        "libgomp1:arm64" $(patsubst %,%:arm64,$(filter lib%-dev zlib%,$(filter-out $(ARM_WITHOUT),$(PACKAGES) $(RECOMMENDED)))); exit 1; }
+	+@$(LOOK_AGAIN) $(ARM) build/arm64/sslrun build/arm64/run-tests
 	@tests/arm64.sh build/arm64/run-tests $(or $(ONLY),$(ARM_SUITES))
 	@QEMU_CPU=cortex-a57 tests/arm64.sh build/arm64/run-tests $(or $(filter $(ARM_TWICE),$(ONLY)),$(if $(ONLY),cpu,$(ARM_TWICE)))
 

@@ -10,9 +10,6 @@ seconds=${CI_FUZZ_SECONDS:-60}
 table=$(mktemp) || exit 1
 trap 'rm -f "$table"' EXIT
 
-# Prints the names of the groups of tests in these folders of tests/.
-suites() { for room in "$@"; do sed -n 's/^SR_TESTS(\([a-z0-9_]*\),.*/\1/p' tests/"$room"/test_*.c; done | tr '\n' ' '; }
-
 # Each job is a function. Its comment says what it checks that the others do not.
 
 # Comments, formatting, and the order of rooms and includes.
@@ -31,7 +28,7 @@ job_clang() {
         make BUILD=build/clang CC=clang STRICT=-Werror build/clang/run-tests && build/clang/run-tests
 }
 # The rooms that read what strangers give, and those below them, have no memory errors and no undefined behaviour.
-job_sanitizers() { make asan ONLY="$(suites base formats data graph heads measure)"; }
+job_sanitizers() { make asan ONLY="$(tests/suites.sh base formats data graph heads measure)"; }
 # The same for all tests.
 job_sanitizers_all() { make asan; }
 # Three analysers of the source have no finding without an explanation.

@@ -1,5 +1,5 @@
 // Scripts for users: configs/prepare_data.sh prepares data sets, and scripts of bench/ that compare
-// with other programs say how to install what is missing.
+// with other programs say how to install what is missing. Long checks find their suites.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -146,5 +146,15 @@ TEST(test_charts) {
     temp_dir_remove(dir);
 }
 
+// `make` finds the suites of the rooms that run under valgrind and under emulation.
+TEST(test_suites_of_rooms) {
+    char dir[64];
+    temp_dir_make(dir);
+    must(dir, "make -n memcheck | grep 'tests/memcheck[.]sh .* weights_files '", " decode ");
+    must(dir, "make -n check-arm64 | grep 'tests/arm64[.]sh .* weights_files '", " conv ");
+    refused(dir, "tests/suites.sh no_such_room", 2, "no_such_room");
+    temp_dir_remove(dir);
+}
+
 SR_TESTS(scripts, unit(test_cifar), unit(test_imagenet), unit(test_fashion_mnist), unit(test_peers),
-         unit(test_charts))
+         unit(test_charts), unit(test_suites_of_rooms))
