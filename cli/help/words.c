@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "base/text/text.h"
 #include "cli/args/args.h"
 #include "cli/verb.h"
 #include "pages/runs/run_registry.h"
@@ -38,12 +39,21 @@ static void offer_verbs(const Words *w) {
         offer(w, sr_verb_at(i)->name, "");
 }
 
+// A part of a configuration, as optimizer/muon, is offered as the word that adds it to one.
 static SrStatus offer_configurations(const Words *w) {
+    static const char parts[] = "optimizer/";
     SrArena arena = SR_ARENA_INIT;
     SrStrings names;
     SrStatus status = sr_config_names(&arena, &names);
-    for (int i = 0; status == SR_OK && i < names.n; i++)
-        offer(w, names.v[i], "");
+    for (int i = 0; status == SR_OK && i < names.n; i++) {
+        char part[PATH_BYTES];
+        if (!sr_text_starts(names.v[i], parts))
+            offer(w, names.v[i], "");
+        else if (w->begun[0] == '+') {
+            snprintf(part, sizeof part, "+config/optimizer=%s", names.v[i] + strlen(parts));
+            offer(w, part, "");
+        }
+    }
     sr_arena_deinit(&arena);
     return status;
 }

@@ -228,6 +228,13 @@ TEST(test_words) {
           "vit_b_3",
           out, sizeof out);
     CHECK_STR(out, "LOSS.swav_loss.epsilon\nLOSS.swav_loss.epsilon=\nresnet50\nvit_b_32\n");
+    // A part is no configuration by itself.
+    shell(
+        dir,
+        "sslrun manual words train o && sslrun manual words train photos +c && sslrun manual words "
+        "train photo",
+        out, sizeof out);
+    CHECK_STR(out, "+config/optimizer=muon\nphotos\n");
     temp_dir_remove(dir);
 }
 
