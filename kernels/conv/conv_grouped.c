@@ -81,9 +81,9 @@ static void prepare(const SrConvShape *s, SrConvPass pass, const float *w, float
 
 typedef struct {
     const SrConvShape *s;
-    const float *x, *dy;
-    float *out;     // y or dx
-    const float *w; // prepared
+    const float *x, *dy; // x is NULL where the gradient of the input comes alone
+    float *out;          // y or dx
+    const float *w;      // prepared
     bool add;
     const SrConvEnd *end;
     const float *zeros;            // (C)
@@ -209,6 +209,19 @@ void sr__grouped_data(const SrConvShape *s, const SrGroupedRow *row, const SrGro
         sr__grouped(s->machine)->spread(row, out);
 }
 
+// Sets what the rows after row i = n * H + h of the gradient of the input read: the next row of dy
+// and, where the gradient of the weights is computed as well, the next row of x.
+static void set_ahead(const Job *job, int64_t i, SrGroupedOut *out) {
+    const SrConvShape *s = job->s;
+    int64_t dy = i / s->H * s->P + (i % s->H + s->pad_h) / s->stride_h + 1;
+    int64_t x = i - s->pad_h + (s->R - 1) * s->dilation_h + 1, bytes = sizeof(float);
+    out->ahead[0] =
+        sr__grouped_ahead(job->dy, (int64_t)s->N * s->P, bytes * row_floats(s, s->Q), dy, dy + 1);
+    if (job->x)
+        out->ahead[1] =
+            sr__grouped_ahead(job->x, (int64_t)s->N * s->H, bytes * row_floats(s, s->W), x, x + 1);
+}
+
 // Computes row i = n * H + h of the gradient of the input.
 static void data_row(const Job *job, int64_t i) {
     const SrConvShape *s = job->s;
@@ -218,11 +231,11 @@ static void data_row(const Job *job, int64_t i) {
         sr__grouped_data_window(s, job->w, job->zeros, job->lane_from, (int)(i % s->H), at);
     for (int k = 0; k < row.rows; k++)
         row.in[k] = job->dy + (n * s->P + at[k]) * row_floats(s, s->Q);
-    sr__grouped_data(
-        s, &row,
-        &(SrGroupedOut){.to = job->out + i * row_floats(s, s->W),
+    SrGroupedOut out = {.to = job->out + i * row_floats(s, s->W),
                         .add = job->add,
-                        .stream = !job->add && sr__conv_streams(job->out, count, s->C)});
+                        .stream = !job->add && sr__conv_streams(job->out, count, s->C)};
+    set_ahead(job, i, &out);
+    sr__grouped_data(s, &row, &out);
 }
 
 static void data_unit(void *arg, int64_t i, int thread) {
@@ -325,7 +338,8 @@ static void both_part(void *arg, int64_t i, int thread) {
 static void backward_both(const SrConvShape *s, const void *x, const void *dy, const float *w,
                           void *dx, bool add, float *dw, void *scratch) {
     Both both = {.weight = weight_job(s, x, dy, scratch)};
-    both.data = (Job){.s = s, .dy = dy, .w = w, .out = dx, .add = add, .zeros = both.weight.zeros};
+    both.data =
+        (Job){.s = s, .x = x, .dy = dy, .w = w, .out = dx, .add = add, .zeros = both.weight.zeros};
     group_lanes(&both.data);
     sr_parallel_for(both.weight.parts, both_part, &both);
     sr__grouped_join(s, both.weight.part, both.weight.parts, dw);

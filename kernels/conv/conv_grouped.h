@@ -30,6 +30,23 @@ typedef struct {
     const float *zeros; // (C)
 } SrGroupedRow;
 
+// Memory that is read after a row: the row brings it into the second-level cache meanwhile, because
+// the processor sees no pattern in walks that alternate between maps.
+typedef struct {
+    const void *from; // NULL: nothing
+    int64_t bytes;
+} SrGroupedAhead;
+enum { SR_GROUPED_AHEAD = 2 };
+// Returns those of rows [row, end) that a map (rows, row_bytes) has.
+static inline SrGroupedAhead sr__grouped_ahead(const void *map, int64_t rows, int64_t row_bytes,
+                                               int64_t row, int64_t end) {
+    row = SR_MAX(0, row);
+    end = SR_MIN(rows, end);
+    if (row >= end)
+        return (SrGroupedAhead){NULL, 0};
+    return (SrGroupedAhead){(const char *)map + row * row_bytes, (end - row) * row_bytes};
+}
+
 // Where a row of results goes.
 typedef struct {
     float *to;   // (out_columns, C)
@@ -39,6 +56,7 @@ typedef struct {
     // results.  NULL: not wanted.  begin: the row is the unit's first.
     float *sums;
     bool begin;
+    SrGroupedAhead ahead[SR_GROUPED_AHEAD];
 } SrGroupedOut;
 
 typedef struct {

@@ -51,6 +51,33 @@ V_INLINE void give(const SrGroupedOut *out, int64_t at, V sum, int m) {
         put(out->to, at, (out->add ? get(out->to, at, m) : v_zero()) + sum, m);
 }
 
+// ---- what is read after the row
+
+enum { LINE = 64 }; // bytes of a cache line
+
+typedef struct {
+    const char *at;
+    int64_t left, step; // bytes, all and for each vector of a run
+} Fetch;
+
+// A row has `runs` runs of outputs.
+static void fetch_begin(Fetch *f, const SrGroupedRow *row, const SrGroupedOut *out, int runs) {
+    int64_t vectors = (int64_t)runs * ((row->C + V_LANES - 1) / V_LANES);
+    for (int i = 0; i < SR_GROUPED_AHEAD; i++) {
+        int64_t bytes = out->ahead[i].bytes;
+        f[i] = (Fetch){out->ahead[i].from, bytes, (bytes / LINE + vectors) / vectors * LINE};
+    }
+}
+
+// Fetches a few lines; many at once would wait for each other.
+V_INLINE void fetch(Fetch *f) {
+    V_FOR (i, SR_GROUPED_AHEAD)
+        for (int64_t end = f[i].left - f[i].step; f[i].left > SR_MAX(0, end); f[i].left -= LINE) {
+            __builtin_prefetch(f[i].at, 0, 2);
+            f[i].at += LINE;
+        }
+}
+
 // ---- gather
 
 // Adds channels c .. of `count` columns to the unit's sums.
@@ -104,6 +131,8 @@ V_INLINE void gather_row(const SrGroupedRow *row, int S, int stride, int own,
                          const SrGroupedOut *out) {
     int C = row->C, span = (RUN - 1) * stride + S, whole = C / V_LANES * V_LANES;
     Columns x[SR_GROUPED_ROWS];
+    Fetch f[SR_GROUPED_AHEAD];
+    fetch_begin(f, row, out, (row->out_columns + RUN - 1) / RUN);
     for (int q = 0; q < row->out_columns; q += RUN) {
         int from = q * stride - row->pad, count = SR_MIN(RUN, row->out_columns - q), c = 0;
         bool inside = from >= 0 && from + span <= row->in_columns && count == RUN;
@@ -113,12 +142,14 @@ V_INLINE void gather_row(const SrGroupedRow *row, int S, int stride, int own,
                 find_columns(&x[r], row->in[r], row->in_columns, C, row->zeros, from, span);
         }
         if (inside)
-            for (; c < whole; c += V_LANES)
+            for (; c < whole; c += V_LANES, fetch(f))
                 gather_run(row, S, stride, own, true, x, c, V_LANES, out, q, RUN);
-        for (; c < whole; c += V_LANES)
+        for (; c < whole; c += V_LANES, fetch(f))
             gather_run(row, S, stride, own, false, x, c, V_LANES, out, q, count);
-        if (c < C)
+        if (c < C) {
             gather_run(row, S, stride, own, false, x, c, C - c, out, q, count);
+            fetch(f);
+        }
     }
     if (out->stream)
         v_stream_end();
@@ -155,15 +186,19 @@ V_INLINE void spread_run(const SrGroupedRow *row, int S, int own, const Columns 
 V_INLINE void spread_row(const SrGroupedRow *row, int S, int own, const SrGroupedOut *out) {
     int C = row->C;
     Columns x[SR_GROUPED_ROWS];
+    Fetch f[SR_GROUPED_AHEAD];
+    fetch_begin(f, row, out, row->out_columns / SPREAD + 1);
     for (int from = -(row->pad & 1); from < row->out_columns; from += SPREAD) {
         int c = 0, first = (from + row->pad - (S - 1)) / 2; // exact: both even
         for (int r = 0; r < row->rows; r++)
             find_columns(&x[r], row->in[r], row->in_columns, C, row->zeros, first,
                          (SPREAD + S - 1) / 2);
-        for (; c + V_LANES <= C; c += V_LANES)
+        for (; c + V_LANES <= C; c += V_LANES, fetch(f))
             spread_run(row, S, own, x, c, V_LANES, out, from);
-        if (c < C)
+        if (c < C) {
             spread_run(row, S, own, x, c, C - c, out, from);
+            fetch(f);
+        }
     }
     if (out->stream)
         v_stream_end();

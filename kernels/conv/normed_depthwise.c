@@ -285,6 +285,14 @@ static int end_row(const SrConvShape *s, int p) {
     return SR_MAX(0, SR_MIN(s->H, p * s->stride_h - s->pad_h + s->R));
 }
 
+// Returns those of rows [h, end) that image n of a map (N, H, W, C) has.
+static SrGroupedAhead rows_ahead(const Work *w, const void *map, int H, int W, int n, int h,
+                                 int end) {
+    int64_t row = (int64_t)W * w->s.C;
+    return sr__grouped_ahead(sr__at(w->type, map, (int64_t)n * H * row), H,
+                             row * (int64_t)sr_dtype_bytes(w->type), h, end);
+}
+
 // Returns the rows of the ring that meet output row p; `filter` is what each kernel row begins at.
 static SrGroupedRow window(const Work *w, const Rows *rows, int p, const float *filter) {
     const SrConvShape *s = &w->s;
@@ -326,6 +334,7 @@ static void forward_piece(void *arg, int64_t i, int thread) {
             SrGroupedRow row = window(w, &rows, p, w->w);
             void *y = sr__at(w->type, w->y, ((int64_t)n * s->P + p) * s->Q * s->C);
             out.to = w->type == SR_F32 ? y : rows.y;
+            out.ahead[0] = rows_ahead(w, w->x, s->H, s->W, n, next, end_row(s, p + 1));
             sr__grouped(s->machine)->gather(&row, &out);
             if (w->type == SR_BF16)
                 cast(w, SR_BF16, y, SR_F32, rows.y, (int64_t)s->Q * s->C);
@@ -353,7 +362,12 @@ static void back_row(const Work *w, const Rows *rows, int n, int h, double *sums
     SrGroupedRow row = sr__grouped_data_window(s, w->w, w->zeros, NULL, h, at);
     for (int k = 0; k < row.rows; k++)
         row.in[k] = dy_row(w, rows, n, at[k]);
-    sr__grouped_data(s, &row, &(SrGroupedOut){.to = rows->du});
+    // The row of x is read after du, and the next row of dy for the next row of u.
+    int later = (h + s->pad_h) / s->stride_h + 1;
+    SrGroupedOut out = {.to = rows->du,
+                        .ahead = {rows_ahead(w, w->x, s->H, s->W, n, h, h + 1),
+                                  rows_ahead(w, w->dy, s->P, s->Q, n, later, later + 1)}};
+    sr__grouped_data(s, &row, &out);
     void *g = sr__at(w->type, w->g, ((int64_t)n * s->H + h) * row_floats(s));
     bool half = w->type == SR_BF16;
     w->rows->back(&(SrNormedRow){.x = x_row(w, rows, n, h),
