@@ -152,6 +152,10 @@ TEST(test_suites_of_rooms) {
     temp_dir_make(dir);
     must(dir, "make -n memcheck | grep 'tests/memcheck[.]sh .* weights_files '", " decode ");
     must(dir, "make -n check-arm64 | grep 'tests/arm64[.]sh .* weights_files '", " conv ");
+    // A line end inside ONLY would cut the commands of `make` apart.
+    must(dir,
+         "make -n asan ONLY=\"$(tests/suites.sh base kernels)\" | grep 'asan/run-tests arena '",
+         " conv ");
     refused(dir, "tests/suites.sh no_such_room", 2, "no_such_room");
     temp_dir_remove(dir);
 }
