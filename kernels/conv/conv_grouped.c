@@ -213,13 +213,13 @@ void sr__grouped_data(const SrConvShape *s, const SrGroupedRow *row, const SrGro
 // and, where the gradient of the weights is computed as well, the next row of x.
 static void set_ahead(const Job *job, int64_t i, SrGroupedOut *out) {
     const SrConvShape *s = job->s;
-    int64_t dy = i / s->H * s->P + (i % s->H + s->pad_h) / s->stride_h + 1;
-    int64_t x = i - s->pad_h + (s->R - 1) * s->dilation_h + 1, bytes = sizeof(float);
-    out->ahead[0] =
-        sr__grouped_ahead(job->dy, (int64_t)s->N * s->P, bytes * row_floats(s, s->Q), dy, dy + 1);
+    int64_t dy_row = i / s->H * s->P + sr__grouped_next_output(s, (int)(i % s->H));
+    int64_t x_row = i - s->pad_h + (s->R - 1) * s->dilation_h + 1;
+    int64_t dy_bytes = (int64_t)sizeof(float) * row_floats(s, s->Q);
+    int64_t x_bytes = (int64_t)sizeof(float) * row_floats(s, s->W);
+    out->ahead[0] = sr__grouped_ahead(job->dy, (int64_t)s->N * s->P, dy_bytes, dy_row, dy_row + 1);
     if (job->x)
-        out->ahead[1] =
-            sr__grouped_ahead(job->x, (int64_t)s->N * s->H, bytes * row_floats(s, s->W), x, x + 1);
+        out->ahead[1] = sr__grouped_ahead(job->x, (int64_t)s->N * s->H, x_bytes, x_row, x_row + 1);
 }
 
 // Computes row i = n * H + h of the gradient of the input.

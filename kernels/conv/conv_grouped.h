@@ -80,6 +80,10 @@ static inline const SrGroupedKernels *sr__grouped(const SrMachine *machine) {
 // sr__conv_grouped prepares it for backward data; zeros: (C).
 SrGroupedRow sr__grouped_data_window(const SrConvShape *s, const float *w, const float *zeros,
                                      const int32_t *lane_from, int h, int at[SR_GROUPED_ROWS]);
+// Returns the output row after the last one that row h meets.
+static inline int sr__grouped_next_output(const SrConvShape *s, int h) {
+    return (h + s->pad_h) / s->stride_h + 1;
+}
 // Computes that row.
 void sr__grouped_data(const SrConvShape *s, const SrGroupedRow *row, const SrGroupedOut *out);
 // Adds `parts` partial gradients of the weights (parts, R, S, own, C), in order, to dw (K, own, R,

@@ -363,7 +363,7 @@ static void back_row(const Work *w, const Rows *rows, int n, int h, double *sums
     for (int k = 0; k < row.rows; k++)
         row.in[k] = dy_row(w, rows, n, at[k]);
     // The row of x is read after du, and the next row of dy for the next row of u.
-    int later = (h + s->pad_h) / s->stride_h + 1;
+    int later = sr__grouped_next_output(s, h);
     SrGroupedOut out = {.to = rows->du,
                         .ahead = {rows_ahead(w, w->x, s->H, s->W, n, h, h + 1),
                                   rows_ahead(w, w->dy, s->P, s->Q, n, later, later + 1)}};
