@@ -56,9 +56,22 @@ static void start(Job *job, const char *name, double minutes) {
     }
 }
 
-// Prints the output of a suite, without the closing lines, which are added up.
-static void finish(const Job *job, int status, ApartCounts *sum) {
-    char line[8192], text[512];
+static void print_end(FILE *to, const char *name, int status, bool closed) {
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
+        fprintf(to, "[  FAILED  ] suite %s was killed, because it had not ended in time\n", name);
+    else if (WIFSIGNALED(status))
+        fprintf(to, "[  FAILED  ] suite %s was ended by signal %d\n", name, WTERMSIG(status));
+    else
+        fprintf(to, "[  FAILED  ] suite %s ended with exit code %d%s\n", name, WEXITSTATUS(status),
+                closed ? " though its tests passed" : "");
+}
+
+// Prints the output of a suite, without the closing lines, which are added up. Output of a suite
+// that failed is also appended to `failures`.
+static void finish(const Job *job, int status, ApartCounts *sum, FILE *failures) {
+    char line[8192], text[512], *said = NULL;
+    size_t said_bytes;
+    FILE *kept = open_memstream(&said, &said_bytes);
     ApartCounts of = {0};
     bool closed = false;
     rewind(job->said);
@@ -70,21 +83,19 @@ static void finish(const Job *job, int status, ApartCounts *sum) {
         else if (sscanf(line, "%d skipped: %511[^\n]", &tests, text) == 2)
             skip_add(tests, text);
         else
-            fputs(line, stdout);
+            fputs(line, kept);
     }
     fclose(job->said);
     if (!closed || (status != 0 && of.failed == 0)) {
         of = (ApartCounts){.failed = 1};
-        if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
-            printf("[  FAILED  ] suite %s was killed, because it had not ended in time\n",
-                   job->name);
-        else if (WIFSIGNALED(status))
-            printf("[  FAILED  ] suite %s was ended by signal %d\n", job->name, WTERMSIG(status));
-        else
-            printf("[  FAILED  ] suite %s ended with exit code %d%s\n", job->name,
-                   WEXITSTATUS(status), closed ? " though its tests passed" : "");
+        print_end(kept, job->name, status, closed);
     }
+    fclose(kept);
+    fputs(said, stdout);
     fflush(stdout);
+    if (of.failed > 0)
+        fprintf(failures, "== suite %s failed, and said:\n%s", job->name, said);
+    free(said);
     sum->passed += of.passed;
     sum->failed += of.failed;
     sum->skipped += of.skipped;
@@ -102,6 +113,9 @@ ApartCounts apart_run(const char *const *names, int n, int jobs, double minutes)
     Job running[MAX_JOBS];
     int n_running = 0, next = 0;
     ApartCounts sum = {0};
+    char *failed = NULL;
+    size_t failed_bytes;
+    FILE *failures = open_memstream(&failed, &failed_bytes);
     jobs = SR_MIN(jobs, MAX_JOBS);
     share_cores(jobs);
     while (next < n || n_running > 0) {
@@ -113,8 +127,11 @@ ApartCounts apart_run(const char *const *names, int n, int jobs, double minutes)
             i++;
         if (i == n_running)
             continue;
-        finish(&running[i], status, &sum);
+        finish(&running[i], status, &sum, failures);
         running[i] = running[--n_running];
     }
+    fclose(failures);
+    fputs(failed, stdout);
+    free(failed);
     return sum;
 }

@@ -72,16 +72,21 @@ static ApartCounts run_apart(const char *dir, const char *const *names, int n, d
     return sum;
 }
 
-// A group that ends without its last line, as after a crash, counts as a failed test.
+// A group that ends without its last line, as after a crash, counts as a failed test, and the
+// output ends with what it said.
 TEST(test_ended_group_fails) {
-    char dir[64], out[4096];
+    char dir[64], out[1 << 15]; // the message names all groups
     temp_dir_make(dir);
     ApartCounts sum = run_apart(dir, (const char *const[]){"no such group", "process_state"}, 2, 0);
     CHECK_INT(sum.passed, 2);
     CHECK_INT(sum.failed, 1);
     CHECK_INT(sum.skipped, 0);
     program_read(dir, "out", out, sizeof out);
-    CHECK(strstr(out, "[  FAILED  ] suite no such group ended with exit code 2\n"));
+    const char *failed = "[  FAILED  ] suite no such group ended with exit code 2\n";
+    const char *again = strstr(out, "== suite no such group failed, and said:\n");
+    CHECK(strstr(out, failed) && again && strstr(out, failed) < again);
+    CHECK_STR(again + strlen(again) - strlen(failed), failed);
+    CHECK(!strstr(again, "[       OK ]"));
     temp_dir_remove(dir);
 }
 
