@@ -44,7 +44,7 @@ static void link_to(const char *target, const char *name) {
     CHECK(symlink(target, path) == 0);
 }
 
-// Makes what the commands in the heads need: a shortened run of the quick start, and data.
+// Makes what the commands in the heads need: shortened runs of two recipes, and data.
 static void open_place(void) {
     static const char *const teachers[] = {"runs/supervised_cifar10",
                                            "runs/masked_siamese_cifar10"};
@@ -66,6 +66,9 @@ static void open_place(void) {
         fixture_write(dir, lists[i], "", 0);
     paste("./sslrun configs/swav.yaml DATA.TRAIN.DATA_LIMIT=256 OPTIMIZER.num_epochs=1 "
           "TEST_MODEL=False");
+    paste("./sslrun configs/pretrain/dcl/dcl_hour_amx_cifar10.yaml "
+          "DATA.TRAIN.DATA_PATHS=[cifar/train] "
+          "DATA.TRAIN.DATA_LIMIT=256 OPTIMIZER.num_epochs=1 TEST_MODEL=False");
     for (size_t i = 0; i < sizeof teachers / sizeof *teachers; i++)
         link_to("swav", teachers[i]);
     // `check` asks whether a teacher's file exists.
