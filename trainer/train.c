@@ -248,6 +248,9 @@ static SrStatus train_all(SrTraining *t) {
                                 &t->progress.later_steps));
     t->run->step.hook = t->run->tail.step.hook = (SrReplicaHook){count_outputs, t};
     sr_stop_set(t->options->stop, t->options->stop_arg);
+    // Any rank may be asked to stop as soon as rank 0 has written the line of the first step.
+    if (t->result->steps == 0 && stop_asked(t))
+        return sr__train_interrupted(t);
     while (t->at.epoch < t->end) {
         SR_TRY(train_epoch(t));
         if (stop_asked(t) && !t->at.finished)

@@ -16,8 +16,9 @@ typedef enum {
 } SrTold;
 
 typedef struct {
-    // Called after every step, and after every batch of a test phase or probe.  Non-zero: the run
-    // saves its state and ends with SR_ERR_INTERRUPT.  NULL: the run never stops early
+    // Called before the first step, after every step, and after every batch of a test phase or
+    // probe.  Non-zero: the run saves its state and ends with SR_ERR_INTERRUPT.  NULL: the run
+    // never stops early
     int (*stop)(void *arg);
     void *stop_arg;
     // Called after every step on rank 0, before `stop`.  NULL: not called

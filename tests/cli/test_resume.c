@@ -318,7 +318,7 @@ static int stop_after(void *left) { return --*(int *)left == 0; }
 TEST(test_stop_in_probe) {
     char dir[64], key[128];
     ProbeLine got[EPOCHS];
-    int left = 7 + 1; // asked after each step of an epoch except the last, then by the probe
+    int left = 1 + 7 + 1; // asked before the first step, between those of an epoch, by the probe
     SrConfig *config;
     SrRun *run;
     SrTrainResult result;

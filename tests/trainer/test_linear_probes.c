@@ -139,8 +139,8 @@ static int stop_after(void *left) { return --*(int *)left == 0; }
 // A run that is stopped within an epoch and resumed has the bits of an undisturbed one.
 TEST(test_resume) {
     Linear whole, l;
-    int left =
-        3 + 5 + 1 + 2; // within the first epoch, its 5 test batches, between, two of the second
+    // before the first epoch, within it, its 5 test batches, between, two of the second
+    int left = 1 + 3 + 5 + 1 + 2;
     char folder[96];
     const char *overrides[] = {folder};
     temp_dir_make(whole.dir);
@@ -164,7 +164,7 @@ TEST(test_resume) {
 // command then completes the test.
 TEST(test_stop_in_test_phase) {
     Linear whole, l;
-    int left = 4 + 2;
+    int left = 1 + 4 + 2;
     char folder[96];
     const char *overrides[] = {folder};
     temp_dir_make(whole.dir);

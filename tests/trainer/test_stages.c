@@ -44,13 +44,14 @@ static SrConfig *load(const char *run, const char *extra) {
 
 static int stop_at(void *arg) { return --*(int *)arg == 0; }
 
-// Trains until `left` questions were asked; 0: to the end.  values: gets the parameters, unless it
-// is NULL.
+// Trains until `left` questions were asked after that before the first step; 0: to the end.
+// values: gets the parameters, unless it is NULL.
 static SrStatus train(const char *run, const char *extra, int left, SrTrainResult *result,
                       SrText *values) {
     SrConfig *config = load(run, extra);
     SrRun *r;
     SrTrainOptions options = {.random = true, .stop = left > 0 ? stop_at : NULL, .stop_arg = &left};
+    left++;
     SrStatus status = sr_train_run(config, &options, &r, result);
     SrParams *params = r ? sr_run_parts(r).params : NULL;
     for (int i = 0; values && params && i < sr_params_count(params); i++) {

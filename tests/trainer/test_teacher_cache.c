@@ -56,6 +56,7 @@ static SrStatus train(Trained *t, const char *folder, const char *const *more, i
     char at[128];
     SrTrainResult result;
     SrTrainOptions options = {.random = true, .stop = stop ? stop_after : NULL, .stop_arg = &stop};
+    stop++; // the question before the first step
     snprintf(at, sizeof at, "CHECKPOINT.DIR=%s/%s", dir, folder);
     all[0] = at;
     for (int i = 0; i < n; i++)

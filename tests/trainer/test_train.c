@@ -63,13 +63,27 @@ static int count_in(const char *name, const char *part) {
     return n;
 }
 
-// Called after each step except the last of an epoch, and after each batch of a test phase.
+// Called before the first step, after each step except the last of an epoch, and after each batch
+// of a test phase.
 static int stop_at(void *arg) { return --*(int *)arg == 0; }
+
+// A request that comes before the first step is heard: the run saves itself as it is.
+TEST(test_stop_before_the_first_step) {
+    int left = 1;
+    SrTrainResult result;
+    begin();
+    SrTrainOptions options = {.random = true, .stop = stop_at, .stop_arg = &left};
+    CHECK_FAILS(train(&options, NULL, &result), SR_ERR_INTERRUPT, "stopped after 0 of 12 updates");
+    CHECK_INT(result.steps, 0);
+    CHECK_OK(train(&(SrTrainOptions){.random = true}, NULL, &result));
+    CHECK_INT(result.steps, 12);
+    fixture_remove(dir);
+}
 
 // The run stops within the first test phase: the line of the epoch was written before, and a
 // resume does not write it again.
 TEST(test_an_epoch_is_written_once) {
-    int left = 5; // 3 times between the 4 steps, 2 batches of the test phase
+    int left = 6; // before the 4 steps, 3 times between them, 2 batches of the test phase
     SrTrainResult result;
     begin();
     SrTrainOptions options = {.random = true, .stop = stop_at, .stop_arg = &left};
@@ -140,5 +154,6 @@ TEST(test_sandbox) {
     fixture_remove(dir);
 }
 
-SR_TESTS(train, unit(test_sandbox), unit(test_an_epoch_is_written_once), unit(test_stale_link),
+SR_TESTS(train, unit(test_sandbox), unit(test_stop_before_the_first_step),
+         unit(test_an_epoch_is_written_once), unit(test_stale_link),
          unit(test_restart_moves_events))
