@@ -126,13 +126,15 @@ static SrStatus join_ranks(const SrCommLibrary *library) {
     return SR_OK;
 }
 
+// The line is one write, so that what other ranks and mpirun write comes before or after it.
 static void print_failure(void) {
     bool colored = sr_log_has_colors();
-    sr_log_end_live();
-    fprintf(stderr, "%ssslrun:%s ", colored ? "\033[31m" : "", colored ? "\033[0m" : "");
+    char who[300] = "";
     if (sr_comm_size() > 1)
-        fprintf(stderr, "rank %d on %s: ", sr_comm_rank(), sr_comm_host(sr_comm_rank()));
-    fprintf(stderr, "%s\n", sr_status_message());
+        snprintf(who, sizeof who, "rank %d on %s: ", sr_comm_rank(), sr_comm_host(sr_comm_rank()));
+    sr_log_end_live();
+    fprintf(stderr, "%ssslrun:%s %s%s\n", colored ? "\033[31m" : "", colored ? "\033[0m" : "", who,
+            sr_status_message());
 }
 
 // Ends this rank.  A result that all ranks agree on ends in order.  Any other failure ends all
