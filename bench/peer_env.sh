@@ -2,7 +2,8 @@
 #
 # need_peer MODULE ... ends the script with 2 and prints the command that installs the modules if python3 lacks one.
 # Debian's OpenBLAS 0.3.21 takes its Prescott kernels on processors that it does not know. peer_blas then chooses the
-# kernels of the processor's widest instruction set, since PyTorch would otherwise look several times slower than it is.
+# kernels of the processor's widest instruction set, since PyTorch would otherwise look several times slower than it is. A
+# variable that is already set stays, and a line says so.
 
 need_peer() {
     for module; do
@@ -13,7 +14,10 @@ need_peer() {
 }
 
 peer_blas() {
-    test -n "${OPENBLAS_CORETYPE-}" && return
+    if [ -n "${OPENBLAS_CORETYPE-}" ]; then
+        echo "$0: OPENBLAS_CORETYPE=$OPENBLAS_CORETYPE is set, and both sides take it" >&2
+        return
+    fi
     OPENBLAS_VERBOSE=2 ./sslrun --version 2>&1 | grep -q 'Core: Prescott' || return 0
     if grep -qw avx512bw /proc/cpuinfo; then OPENBLAS_CORETYPE=SkylakeX
     elif grep -qw avx2 /proc/cpuinfo && grep -qw fma /proc/cpuinfo; then OPENBLAS_CORETYPE=Haswell
