@@ -51,7 +51,7 @@ static SrStatus train(const char *run, const char *extra, int left, SrTrainResul
     SrConfig *config = load(run, extra);
     SrRun *r;
     SrTrainOptions options = {.random = true, .stop = left > 0 ? stop_at : NULL, .stop_arg = &left};
-    left++;
+    left++; // the question before the first step
     SrStatus status = sr_train_run(config, &options, &r, result);
     SrParams *params = r ? sr_run_parts(r).params : NULL;
     for (int i = 0; values && params && i < sr_params_count(params); i++) {
