@@ -129,6 +129,16 @@ static void finish_row(const Job *job, float *y) {
         sr__conv_finish(s->machine, job->end, s->type, job->out, y + q * row_floats(s, 1), 0, s->K);
 }
 
+// Sets what the row after output row at = n * P + p reads: the rows of x that this one did not.
+static void set_forward_ahead(const Job *job, int64_t at, SrGroupedOut *out) {
+    const SrConvShape *s = job->s;
+    int64_t bytes = (int64_t)sizeof(float) * row_floats(s, s->W);
+    int64_t next =
+        at / s->P * s->H + at % s->P * s->stride_h - s->pad_h + (s->R - 1) * s->dilation_h + 1;
+    out->ahead[0] =
+        sr__grouped_ahead(job->x, (int64_t)s->N * s->H, bytes, next, next + s->stride_h);
+}
+
 // Runs unit i: SUM_ROWS rows of outputs, across images.
 static void forward_unit(void *arg, int64_t i, int thread) {
     (void)thread;
@@ -146,6 +156,7 @@ static void forward_unit(void *arg, int64_t i, int thread) {
         SrGroupedRow row = forward_row(job, (int)(at / s->P), (int)(at % s->P));
         out.to = job->out + at * row_floats(s, s->Q);
         out.begin = at == first;
+        set_forward_ahead(job, at, &out);
         sr__grouped(s->machine)->gather(&row, &out);
         if (finish)
             finish_row(job, out.to);
