@@ -100,12 +100,13 @@ memcheck: $(BUILD)/run-tests
 
 ## make check-arm64 build for aarch64 by Debian's cross compiler and run suites, ONLY="op conv ...", under emulation (qemu-user)
 # All suites of these rooms run on a processor with BF16; those of ARM_TWICE also run on one without. ARM_NOT are suites that
-# train for minutes where nothing is emulated; emulation takes 20 to 80 times as long. Under emulation conv
-# takes more than 16 minutes of a core, op 5, op_bf16 3, most others seconds. qemu-user has no seccomp, which sandbox needs.
+# train for minutes where nothing is emulated; emulation takes 20 to 80 times as long. Those of ARM_LONG take a quarter
+# of an hour and more, and start first. qemu-user has no seccomp, which sandbox needs.
 ARM_ROOMS = base formats kernels graph measure heads losses data trainer
 ARM_TWICE = cpu conv block_product
 ARM_NOT = every_key every_key_learning every_key_sections recipes sandbox teacher_cache train use_cases
-ARM_SUITES = $(filter-out $(ARM_NOT),$(shell tests/suites.sh $(ARM_ROOMS)))
+ARM_LONG = conv op op_bf16
+ARM_SUITES = $(ARM_LONG) $(filter-out $(ARM_LONG) $(ARM_NOT),$(shell tests/suites.sh $(ARM_ROOMS)))
 ARM_WITHOUT = libc6-dev libstb-dev libmicrohttpd-dev libopenmpi-dev
 ARM = CC=aarch64-linux-gnu-gcc AR=aarch64-linux-gnu-ar PKG_CONFIG=false BUILD=build/arm64 MPI=no WEB=no
 check-arm64:

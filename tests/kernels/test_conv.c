@@ -164,7 +164,7 @@ static const SrConvShape large[] = {
     // Winograd by columns, in two groups.
     { 100,  3,  3,  16, 240, 3, 3, 1, 1, 1, 1, 1, 1, 1,  0, 0, SR_F32, NULL},
     // The tiles of the weight gradient are shared between threads, in chunks.
-    { 290,  3,  3, 130, 200, 3, 3, 1, 1, 1, 1, 1, 1, 1,  0, 0, SR_F32, NULL},
+    { 260,  3,  3, 130, 136, 3, 3, 1, 1, 1, 1, 1, 1, 1,  0, 0, SR_F32, NULL},
     {   4, 14, 14,  64,  64, 3, 3, 1, 1, 1, 1, 1, 1, 16,  0, 0, SR_F32, NULL},
     // Groups of 8; half a vector is left over.
     {   3, 15, 13, 104, 104, 3, 3, 2, 2, 1, 1, 1, 1, 13,  0, 0, SR_F32, NULL},
@@ -173,6 +173,21 @@ static const SrConvShape large[] = {
     {   4, 14, 14,  64,  64, 3, 3, 1, 1, 2, 2, 2, 2, 1,  0, 0, SR_F32, NULL},
     // clang-format on
 };
+
+// Returns whether some pass of a shape takes another design with these designs than directly.
+static bool differs(const SrConvShape *shape, unsigned mask) {
+    SrConvShape s = *shape;
+    sr_conv_shape(&s);
+    test_machine()->conv_designs = SR_CONV_DIRECT;
+    SrConv direct = test_conv(&s);
+    test_machine()->conv_designs = mask;
+    SrConv other = test_conv(&s);
+    for (int pass = SR_CONV_FORWARD; pass <= SR_CONV_BACKWARD_WEIGHT; pass++)
+        if (strcmp(sr_conv_design(&direct, (SrConvPass)pass),
+                   sr_conv_design(&other, (SrConvPass)pass)) != 0)
+            return true;
+    return false;
+}
 
 TEST(test_threads_keep_bits) {
     static const unsigned masks[] = {SR_CONV_DIRECT, SR_CONV_DIRECT | SR_CONV_WINOGRAD4,
@@ -187,6 +202,8 @@ TEST(test_threads_keep_bits) {
         for (int m = 0; m < SR_COUNT(masks); m++)
             for (int level = SR_CPU_PLAIN; level <= top_level(s.type, best); level++) {
                 test_machine_level((SrCpuLevel)level);
+                if (m > 0 && !differs(&t.s, masks[m]))
+                    continue;
                 test_machine()->conv_designs = masks[m];
                 conv_case_check(&t, 3e-6);
                 if (level == top_level(s.type, best))
