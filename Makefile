@@ -329,8 +329,8 @@ bench-index: $(BUILD)/index-bench $(BUILD)/sslrun
 
 ## make charts     draw the charts of docs/reference from its tables, into docs/pictures
 charts:
-	awk -v chart=steps -f bench/charts.awk docs/reference/performance.md >docs/pictures/steps.svg
-	awk -v chart=methods -f bench/charts.awk docs/reference/results.md >docs/pictures/methods.svg
+	awk -v chart=steps -f bench/charts.awk docs/reference/performance.md >docs/pictures/steps.svg.new && mv docs/pictures/steps.svg.new docs/pictures/steps.svg
+	awk -v chart=methods -f bench/charts.awk docs/reference/results.md >docs/pictures/methods.svg.new && mv docs/pictures/methods.svg.new docs/pictures/methods.svg
 ## make scoreboard  measure the README's benchmark table on this machine, as Markdown, in ROUNDS=3 rounds (python3-torch; some 20 minutes)
 ROUNDS ?= 3
 scoreboard: sslrun

@@ -42,8 +42,8 @@ install: sslrun libsslrun.a libsslrun.so
 	    >$(LIB)/pkgconfig/sslrun.pc
 ## make docs       write docs/reference/keys.md and verbs.md from the tables; fail on a broken link in a document
 docs: sslrun
-	./sslrun manual keys >docs/reference/keys.md
-	./sslrun manual verbs >docs/reference/verbs.md
+	./sslrun manual keys >docs/reference/keys.md.new && mv docs/reference/keys.md.new docs/reference/keys.md
+	./sslrun manual verbs >docs/reference/verbs.md.new && mv docs/reference/verbs.md.new docs/reference/verbs.md
 	@tests/links.sh
 ## make check-install  install into a temporary folder, run from another folder, build the example with pkg-config
 check-install:
