@@ -11,6 +11,7 @@
 #include <math.h>
 #include <stddef.h>
 
+#include "base/compiler.h"
 #include "base/mem.h"
 #include "kernels/core/cholesky.h"
 #include "kernels/core/gemm.h"
@@ -30,9 +31,11 @@ static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y
     return sr__views_infer("coding_rate", x, n_in, p->num_views, y);
 }
 
-// Scratch of a view: factor and inverse in double, their product in float.
+// Scratch of a view: factor and inverse in double, their product in float. Doubles of the next view
+// follow.
 static size_t view_bytes(int m) {
-    return (size_t)m * (size_t)m * (2 * sizeof(double) + sizeof(float));
+    size_t bytes = (size_t)m * (size_t)m * (2 * sizeof(double) + sizeof(float));
+    return (bytes + SR_ALIGN - 1) / SR_ALIGN * SR_ALIGN;
 }
 
 static size_t scratch_bytes(const SrOpSite *site) {
