@@ -100,12 +100,12 @@ memcheck: $(BUILD)/run-tests
 
 ## make check-arm64 build for aarch64 by Debian's cross compiler and run suites, ONLY="op conv ...", under emulation (qemu-user)
 # All suites of these rooms run on a processor with BF16; those of ARM_TWICE also run on one without. ARM_NOT are suites that
-# train for minutes where nothing is emulated; emulation takes 20 to 80 times as long. Those of ARM_LONG take a quarter
-# of an hour and more, and start first. qemu-user has no seccomp, which sandbox needs.
+# train for minutes where nothing is emulated; emulation takes 20 to 80 times as long. Suites of ARM_LONG take ten minutes to
+# forty and start first, so that no core waits for one of them at the end. qemu-user has no seccomp, which sandbox needs.
 ARM_ROOMS = base formats kernels graph measure heads losses data trainer
 ARM_TWICE = cpu conv block_product
 ARM_NOT = every_key every_key_learning every_key_sections recipes sandbox teacher_cache train use_cases
-ARM_LONG = conv op op_bf16
+ARM_LONG = loss replicas op conv_tiles winograd_blocks conv image_failures stages eval_crops
 ARM_SUITES = $(ARM_LONG) $(filter-out $(ARM_LONG) $(ARM_NOT),$(shell tests/suites.sh $(ARM_ROOMS)))
 ARM_WITHOUT = libc6-dev libstb-dev libmicrohttpd-dev libopenmpi-dev
 ARM = CC=aarch64-linux-gnu-gcc AR=aarch64-linux-gnu-ar PKG_CONFIG=false BUILD=build/arm64 MPI=no WEB=no
