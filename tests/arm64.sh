@@ -14,10 +14,11 @@ if [ "$1" = --one ]; then
     rm -f "$log"
     exit $code
 fi
-# Suites that start the program find a script next to the test program that starts it under qemu-user.
+# Suites that start the program find a script next to the test program that starts it under qemu-user, and those that read
+# what fuzzers found find it there, too.
 build=$(cd "$(dirname "$1")" && pwd) tests=$build/emulated/run-tests
 shift
-mkdir -p "$build/emulated" && ln -f "$build/run-tests" "$tests"
+mkdir -p "$build/emulated" && ln -f "$build/run-tests" "$tests" && ln -sfn ../seeds "$build/emulated/seeds"
 printf '#!/bin/sh\nexec qemu-aarch64 "%s" "$@"\n' "$build/sslrun" >"$build/emulated/sslrun.new"
 chmod +x "$build/emulated/sslrun.new" && mv "$build/emulated/sslrun.new" "$build/emulated/sslrun"
 # Under emulation the program cannot start itself again, so it is given the settings that it would choose. Waiting threads
