@@ -11,7 +11,6 @@
 #include <math.h>
 #include <stddef.h>
 
-#include "base/compiler.h"
 #include "base/mem.h"
 #include "kernels/core/cholesky.h"
 #include "kernels/core/gemm.h"
@@ -31,18 +30,12 @@ static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y
     return sr__views_infer("coding_rate", x, n_in, p->num_views, y);
 }
 
-// Scratch of a view: factor and inverse in double, their product in float. Doubles of the next view
-// follow.
-static size_t view_bytes(int m) {
-    size_t bytes = (size_t)m * (size_t)m * (2 * sizeof(double) + sizeof(float));
-    return (bytes + SR_ALIGN - 1) / SR_ALIGN * SR_ALIGN;
-}
-
+// Scratch: the rates of all views, the factor and the inverse of each in double, and after all
+// doubles the product of these two in float.
 static size_t scratch_bytes(const SrOpSite *site) {
     const SrCodingRateParams *p = site->params;
-    int N = site->x[0].d[0] / p->num_views;
-    size_t views = (size_t)p->num_views;
-    return views * (view_bytes(SR_MIN(N, site->x[0].d[1])) + sizeof(double));
+    size_t m = (size_t)SR_MIN(site->x[0].d[0] / p->num_views, site->x[0].d[1]);
+    return (size_t)p->num_views * (sizeof(double) + m * m * (2 * sizeof(double) + sizeof(float)));
 }
 
 typedef struct {
@@ -60,16 +53,13 @@ static View view_of(const SrOpCall *call, int v) {
     w.m = SR_MIN(w.N, w.D);
     w.rows = w.N <= w.D;
     w.a = w.D / (w.N * p->eps);
-    w.L = (double *)((char *)call->scratch + (size_t)v * view_bytes(w.m));
-    w.W = w.L + (int64_t)w.m * w.m;
-    w.G = (float *)(w.W + (int64_t)w.m * w.m);
+    int64_t square = (int64_t)w.m * w.m;
+    double *matrices = (double *)call->scratch + w.V;
+    w.L = matrices + v * 2 * square;
+    w.W = w.L + square;
+    w.G = (float *)(matrices + w.V * 2 * square) + v * square;
     w.z = (const float *)call->x[0].data + (int64_t)v * w.N * w.D;
     return w;
-}
-
-static double *rates_of(const SrOpCall *call) {
-    View w = view_of(call, 0);
-    return (double *)((char *)call->scratch + (size_t)w.V * view_bytes(w.m));
 }
 
 // Factors I + a Z Z^T, or I + a Z^T Z, and returns half the logarithm of its determinant.
@@ -88,7 +78,7 @@ static double factor(const View *w) {
 
 static void forward(const SrOpCall *call) {
     const SrCodingRateParams *p = call->params;
-    double *rate = rates_of(call), sum = 0;
+    double *rate = call->scratch, sum = 0;
 #pragma omp parallel for schedule(static) if (p->num_views > 1)
     for (int v = 0; v < p->num_views; v++) {
         View w = view_of(call, v);
